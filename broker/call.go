@@ -1,0 +1,43 @@
+// Package broker carries one tool call from the code to an upstream server:
+// identify, find, validate, limit, decide, ask, record, call, validate, redact,
+// record, answer. Every call, direct or from inside code, takes this one path.
+package broker
+
+import "encoding/json"
+
+// Run is the identity of a call. It comes from the socket a call arrived on,
+// never from anything the code says.
+type Run struct {
+	ID        string // run_…
+	SessionID string
+	Principal string // who the session belongs to
+	TraceID   string // 32 hex digits
+	CodeHash  string // sha256:… of the code's bytes
+}
+
+// Call is one tool call as the code asked for it.
+type Call struct {
+	ServerID  string
+	Name      string
+	Arguments json.RawMessage // a JSON object
+}
+
+// Answer is what crosses back into the sandbox: the upstream's result, or a
+// code, a sentence and the call's ID. Causes stay outside.
+type Answer struct {
+	OK bool `json:"ok"`
+	// Raw is the upstream's CallToolResult, redacted. It is also set beside
+	// Error when the tool itself reported the failure (isError).
+	Raw   json.RawMessage `json:"raw,omitempty"`
+	Error *Error          `json:"error,omitempty"`
+}
+
+// Error is a failed call as the code sees it. Type is one of the error types
+// of docs/contract.md; Message is a fixed sentence or the tool's own text.
+type Error struct {
+	Type      string `json:"type"`
+	Message   string `json:"message"`
+	Retryable bool   `json:"retryable"`
+	CallID    string `json:"call_id,omitempty"`
+	Source    string `json:"source,omitempty"` // "tool" or "broker"
+}

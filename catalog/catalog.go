@@ -1,0 +1,44 @@
+// Package catalog holds what Airlock knows about the tools of its upstream
+// servers: each definition as the bytes that arrived, gathered into immutable
+// snapshots that can be searched.
+package catalog
+
+import "encoding/json"
+
+// Tool is one tool of one upstream server, as the server described it.
+// Every text in it was written by a stranger and is hostile until proven otherwise.
+type Tool struct {
+	ServerID    string          // the key under mcpServers
+	Name        string          // the protocol's identifier: case-sensitive, never changed
+	Title       string          // empty when absent
+	Description string          // empty when absent
+	InputSchema json.RawMessage // always a JSON object
+	// OutputSchema is nil when the tool promises no structured result.
+	OutputSchema json.RawMessage
+	Annotations  Annotations
+	// Raw is the definition byte for byte as it arrived; no field is lost.
+	Raw json.RawMessage
+	// Digest is "sha256:" and the hex SHA-256 of Raw.
+	Digest string
+}
+
+// Annotations are what a tool says about itself (MCP 2025-11-25, ToolAnnotations).
+// A nil hint was not given. They are claims: they may raise a tool's risk and
+// lower it only for a server whose annotations the operator trusts.
+type Annotations struct {
+	Title           string `json:"title,omitempty"`
+	ReadOnlyHint    *bool  `json:"readOnlyHint,omitempty"`
+	DestructiveHint *bool  `json:"destructiveHint,omitempty"`
+	IdempotentHint  *bool  `json:"idempotentHint,omitempty"`
+	OpenWorldHint   *bool  `json:"openWorldHint,omitempty"`
+}
+
+// Server is one upstream with the tools that were usable when it was listed.
+type Server struct {
+	ID    string
+	Tools []Tool
+	// Problem says in one sentence why the server is missing; empty when it answered.
+	Problem string
+	// Warnings name what was left out of Tools and why, a sentence each.
+	Warnings []string
+}

@@ -1,0 +1,70 @@
+// Package testenv tells a test where it runs: the repository's root, the
+// corpus of real tool lists, and whether real sandboxes were asked for.
+package testenv
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// Env is what a test with real sandboxes needs.
+type Env struct {
+	Home  string // an AIRLOCK_HOME whose images are built
+	Runsc string // path of the runsc program
+}
+
+// Sandbox returns the environment for tests that start real sandboxes. The
+// test is skipped unless AIRLOCK_TEST_SANDBOX=1 asks for it; asked for and
+// impossible, it fails. `make test` asks and builds what is missing.
+func Sandbox(t testing.TB) Env {
+	t.Helper()
+	if os.Getenv("AIRLOCK_TEST_SANDBOX") != "1" {
+		t.Skip("starts real sandboxes: run `make test`, or set AIRLOCK_TEST_SANDBOX=1")
+	}
+	root := RepoRoot(t)
+	env := Env{Home: os.Getenv("AIRLOCK_HOME"), Runsc: filepath.Join(root, "bin", "runsc")}
+	if env.Home == "" {
+		env.Home = filepath.Join(root, ".airlock")
+	}
+	for _, path := range []string{env.Runsc, env.Home} {
+		if _, err := os.Stat(path); err != nil {
+			t.Fatalf("sandbox tests were asked for, but %v (run `make setup` first)", err)
+		}
+	}
+	return env
+}
+
+// Corpus returns the folder with the corpus of real tool lists, which lies
+// beside the repository and is never copied into it. AIRLOCK_CORPUS names
+// another place. A test that needs it fails where it is missing.
+func Corpus(t testing.TB) string {
+	t.Helper()
+	dir := os.Getenv("AIRLOCK_CORPUS")
+	if dir == "" {
+		dir = filepath.Join(RepoRoot(t), "..", "shared", "corpus")
+	}
+	if _, err := os.Stat(dir); err != nil {
+		t.Fatalf("the corpus of tool lists is missing: %v (set AIRLOCK_CORPUS)", err)
+	}
+	return dir
+}
+
+// RepoRoot returns the folder that holds go.mod, looking upwards from the test.
+func RepoRoot(t testing.TB) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			t.Fatal("no go.mod above the test's folder")
+		}
+		dir = parent
+	}
+}

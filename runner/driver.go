@@ -1,0 +1,107 @@
+// Package runner owns the life of sandboxes: it starts them through a driver,
+// keeps a pool of ready ones, enforces limits, proves what was started, and
+// removes everything afterwards.
+package runner
+
+import (
+	"context"
+	"io"
+	"time"
+)
+
+// Image is an unpacked OCI image that sandboxes are made from.
+type Image struct {
+	Name   string   // "python" or "node"
+	Digest string   // "sha256:…" of the OCI manifest
+	RootFS string   // folder on the host with the unpacked root file system
+	Args   []string // the guest program and its arguments
+	Env    []string // the whole environment; nothing is inherited
+}
+
+// Limits bound one sandbox. The zero value is not usable: see DefaultLimits.
+type Limits struct {
+	Memory    int64         // bytes, everything the sandbox uses together
+	CPUs      float64       // cores
+	PIDs      int           // processes and threads of the code
+	Disk      int64         // bytes in all writable places together
+	Inodes    int64         // files and folders in all writable places together
+	OpenFiles uint64        // descriptors per process
+	Timeout   time.Duration // wall time of one run
+	Stdout    int64         // bytes of the code's stdout that are kept
+	Stderr    int64         // bytes of the code's stderr that are kept
+	Output    int64         // bytes the code may write to stdout and stderr before it is stopped
+}
+
+// Mount is a folder of the host that appears inside the sandbox, read-only.
+type Mount struct {
+	Source string // absolute path on the host
+	Target string // absolute path inside
+}
+
+// Spec asks a driver for one sandbox.
+type Spec struct {
+	ID        string // unique; [a-z0-9-], at most 63 characters
+	Image     Image
+	Limits    Limits
+	Mounts    []Mount // beside what the driver always provides
+	SocketDir string  // folder on the host that appears at /run/airlock, with broker.sock in it
+	StateDir  string  // folder on the host for the driver's own files; removed by the caller
+}
+
+// Driver makes sandboxes. All methods may be called concurrently.
+type Driver interface {
+	// Name is the word used in configuration: "runsc" or "containerd".
+	Name() string
+	// Check proves that a sandbox can start here, or says in one sentence why not.
+	Check(ctx context.Context) error
+	// Start starts the image's program in a fresh sandbox. When it returns an
+	// error nothing is left behind. Cancelling ctx aborts the start only: a
+	// started sandbox lives until Kill or Close.
+	Start(ctx context.Context, spec Spec) (Process, error)
+	// Sweep removes whatever sandboxes of a former Airlock left behind:
+	// processes, mounts, cgroups, folders. It never touches a live Airlock's.
+	Sweep(ctx context.Context) error
+}
+
+// Process is a started sandbox. Methods may be called concurrently.
+type Process interface {
+	// Stdin, Stdout and Stderr are pipes to the guest program. The caller
+	// drains the outputs; they end when the last process inside has closed them.
+	Stdin() io.WriteCloser
+	Stdout() io.Reader
+	Stderr() io.Reader
+	// Wait blocks until the guest program has ended and returns how. It may be
+	// called many times and returns the same Exit each time.
+	Wait(ctx context.Context) (Exit, error)
+	// Kill ends every process of the sandbox at once (SIGKILL). Calling it twice is fine.
+	Kill() error
+	// Usage reads what the sandbox has consumed so far.
+	Usage() Usage
+	// Close kills what still runs and removes everything Start made. After it
+	// returns nothing of the sandbox is left on the host. Calling it twice is fine.
+	Close() error
+}
+
+// Exit says how a guest program ended.
+type Exit struct {
+	Code   int    // exit status, when it exited by itself
+	Signal int    // signal number, when a signal ended it; 0 otherwise
+	Reason Reason // which limit ended the sandbox, if one did
+}
+
+// Reason is why a sandbox ended, as far as the host can prove it.
+type Reason int
+
+// The reasons. The zero value claims nothing.
+const (
+	ReasonNone Reason = iota
+	ReasonMemory
+	ReasonProcesses
+	ReasonDisk
+)
+
+// Usage is what a sandbox has consumed.
+type Usage struct {
+	PeakMemory int64         // bytes; 0 when it cannot be read
+	CPU        time.Duration // user and system; 0 when it cannot be read
+}
