@@ -1,0 +1,58 @@
+package runner
+
+import "encoding/json"
+
+// The values of Envelope.ApprovalState: the most restrictive state that any
+// call of the run met, in this order.
+const (
+	ApprovalNotRequired = "NOT_REQUIRED"
+	ApprovalApproved    = "APPROVED"
+	ApprovalPending     = "PENDING"
+	ApprovalDenied      = "DENIED"
+)
+
+// MaxEnvelope is the largest line, in bytes with its newline, that a run prints.
+const MaxEnvelope = 64 << 10
+
+// Envelope is the one JSON line that a run prints. The host side assembles it;
+// nothing inside the sandbox can write any of its fields but Result's data.
+type Envelope struct {
+	RunID         string `json:"run_id"`
+	TraceID       string `json:"trace_id"`
+	ToolName      string `json:"tool_name"`      // "python-runner" or "node-runner"
+	ToolVersion   string `json:"tool_version"`   // Airlock's version
+	InputDigest   string `json:"input_digest"`   // over the code's bytes
+	OutputDigest  string `json:"output_digest"`  // over RFC 8785 of Result without metrics
+	SandboxImage  string `json:"sandbox_image"`  // name@sha256:…
+	DurationMS    int64  `json:"duration_ms"`    // from code received to result known, whole milliseconds
+	ApprovalState string `json:"approval_state"` // see ApprovalNotRequired and its kin
+	Result        Result `json:"result"`
+}
+
+// Result is what became of the code: Data when OK, Error when not.
+type Result struct {
+	OK      bool            `json:"ok"`
+	Data    json.RawMessage `json:"data,omitempty"` // set, possibly to null, exactly when OK
+	Error   *Failure        `json:"error,omitempty"`
+	Metrics Metrics         `json:"metrics"`
+}
+
+// Failure says why a run has no result, so that a model can repair its code.
+type Failure struct {
+	Type      string `json:"type"`
+	Message   string `json:"message"`
+	Retryable bool   `json:"retryable"`
+	Source    string `json:"source,omitempty"` // "code", "tool", "broker" or "sandbox"
+	Traceback string `json:"traceback,omitempty"`
+	CallID    string `json:"call_id,omitempty"`
+}
+
+// Metrics are what a run cost. Only DurationMS is always known.
+type Metrics struct {
+	DurationMS      int64 `json:"duration_ms"`
+	Calls           int   `json:"calls,omitempty"`             // tool calls the broker received
+	BytesInSandbox  int64 `json:"bytes_in_sandbox,omitempty"`  // tool results that went into the sandbox
+	BytesReturned   int64 `json:"bytes_returned,omitempty"`    // JSON bytes of Data
+	PeakMemoryBytes int64 `json:"peak_memory_bytes,omitempty"` // whole sandbox
+	CPUMS           int64 `json:"cpu_ms,omitempty"`            // user and system, milliseconds
+}
