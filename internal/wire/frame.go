@@ -1,0 +1,141 @@
+// Package wire speaks newline-delimited JSON-RPC 2.0 with bounded frames, for
+// the one socket between a sandbox and the host. The far side is hostile: it
+// may flood, stall, imitate and send rubbish, and costs a bounded amount of
+// memory whatever it does.
+package wire
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"unicode/utf8"
+)
+
+// MaxFrame is the largest frame in bytes, its newline included.
+const MaxFrame = 16 << 20
+
+// smallFrame is how large a frame may be without taking one of the few slots
+// for large ones.
+const smallFrame = 1 << 20
+
+// Request is one JSON-RPC 2.0 request (JSON-RPC 2.0 Specification, section 4).
+type Request struct {
+	ID     json.RawMessage // a string or an integer
+	Method string
+	Params json.RawMessage // a JSON object
+}
+
+// A ProtocolError says how the far side broke the protocol. It ends the conversation.
+type ProtocolError struct{ Reason string }
+
+// Error returns the reason as one sentence.
+func (e *ProtocolError) Error() string { return "socket protocol: " + e.Reason }
+
+// Violation returns a *ProtocolError.
+func Violation(format string, args ...any) error {
+	return &ProtocolError{Reason: fmt.Sprintf(format, args...)}
+}
+
+// ParseRequest reads one frame without its newline. Anything but a request
+// with the members jsonrpc, id, method and params, each once, is refused with a
+// *ProtocolError: notifications and batches have no place on this socket.
+func ParseRequest(frame []byte) (Request, error) {
+	if !utf8.Valid(frame) {
+		return Request{}, Violation("a frame is not UTF-8")
+	}
+	var members struct {
+		Version string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Method  string          `json:"method"`
+		Params  json.RawMessage `json:"params"`
+	}
+	if err := DecodeStrict(frame, &members); err != nil {
+		return Request{}, Violation("a frame is no request: %v", err)
+	}
+	switch {
+	case members.Version != "2.0":
+		return Request{}, Violation(`a frame lacks "jsonrpc":"2.0"`)
+	case !validID(members.ID):
+		return Request{}, Violation("a request's id is neither a string nor an integer")
+	case members.Method == "":
+		return Request{}, Violation("a request has no method")
+	case len(members.Params) == 0:
+		members.Params = json.RawMessage("{}")
+	case members.Params[0] != '{':
+		return Request{}, Violation("a request's params are no object")
+	}
+	return Request{ID: members.ID, Method: members.Method, Params: members.Params}, nil
+}
+
+// DecodeStrict decodes exactly one JSON value into v and refuses unknown members.
+func DecodeStrict(raw []byte, v any) error {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(v); err != nil {
+		return err
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("more than one JSON value")
+	}
+	return nil
+}
+
+// maxID bounds an id, which is echoed: 2^53 has 16 digits, a UUID 38 bytes with quotes.
+const maxID = 64
+
+func validID(id json.RawMessage) bool {
+	if len(id) == 0 || len(id) > maxID {
+		return false
+	}
+	if id[0] == '"' {
+		return true
+	}
+	for i, c := range id {
+		if (c < '0' || c > '9') && (c != '-' || i != 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// frameReader reads lines of at most MaxFrame bytes. A line longer than
+// smallFrame first takes a slot from large; the caller gives it back through
+// the returned release when it is done with the frame.
+type frameReader struct {
+	in    *bufio.Reader
+	large chan struct{}
+}
+
+// next returns the next frame without its newline; io.EOF at a clean end. The
+// frame belongs to the caller.
+func (r *frameReader) next(done <-chan struct{}) (frame []byte, release func(), err error) {
+	release = func() {}
+	for {
+		part, err := r.in.ReadSlice('\n')
+		if len(frame) <= smallFrame && len(frame)+len(part) > smallFrame {
+			select {
+			case r.large <- struct{}{}:
+				release = func() { <-r.large }
+			case <-done:
+				return nil, release, io.ErrClosedPipe
+			}
+		}
+		if len(frame)+len(part) > MaxFrame {
+			return nil, release, Violation("a frame is larger than %d bytes", MaxFrame)
+		}
+		frame = append(frame, part...)
+		switch {
+		case err == nil:
+			return bytes.TrimSuffix(frame, []byte("\n")), release, nil
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case errors.Is(err, io.EOF) && len(frame) > 0:
+			return nil, release, Violation("the last frame has no end")
+		default:
+			return nil, release, err
+		}
+	}
+}

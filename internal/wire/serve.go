@@ -1,0 +1,167 @@
+package wire
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+)
+
+// The bounds of one conversation, over all its connections.
+const (
+	// MaxInFlight is how many requests are handled at once; the next one is
+	// not read before one of them is answered.
+	MaxInFlight = 64
+	// MaxConns is how many connections may be open at once.
+	MaxConns = 16
+	// maxLarge is how many frames over smallFrame may be in memory at once.
+	maxLarge = 4
+)
+
+// Handler answers one request with a value to encode as its result. It may be
+// called concurrently. An error ends the whole conversation: what the far side
+// may learn of a failure belongs in the result.
+type Handler func(ctx context.Context, req Request) (any, error)
+
+// Serve accepts connections and answers their requests until ctx ends, the
+// listener is closed (both return nil), or the far side breaks the protocol or
+// the handler fails (the first such error is returned). Before it returns it
+// closes the listener and every connection and waits for every handler.
+func Serve(ctx context.Context, listener net.Listener, handle Handler) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	c := &conversation{
+		handle:   handle,
+		fail:     cancel,
+		inFlight: make(chan struct{}, MaxInFlight),
+		conns:    make(chan struct{}, MaxConns),
+		large:    make(chan struct{}, maxLarge),
+	}
+	stop := context.AfterFunc(ctx, func() { listener.Close() })
+	defer stop()
+	err := c.accept(ctx, listener)
+	if err != nil {
+		cancel(err)
+	}
+	listener.Close()
+	c.running.Wait()
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) && !errors.Is(cause, context.DeadlineExceeded) {
+		return cause
+	}
+	return nil
+}
+
+// conversation is what all connections of one Serve share.
+type conversation struct {
+	handle   Handler
+	fail     context.CancelCauseFunc // ends everything; the first cause stays
+	inFlight chan struct{}
+	conns    chan struct{}
+	large    chan struct{}
+	running  sync.WaitGroup
+}
+
+func (c *conversation) accept(ctx context.Context, listener net.Listener) error {
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			if ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
+				return nil
+			}
+			return fmt.Errorf("accepting on the socket: %w", err)
+		}
+		select {
+		case c.conns <- struct{}{}:
+		default:
+			conn.Close()
+			return Violation("more than %d connections at once", MaxConns)
+		}
+		c.running.Go(func() {
+			defer func() { <-c.conns }()
+			if err := c.serveConn(ctx, conn); err != nil {
+				c.fail(err)
+			}
+		})
+	}
+}
+
+// serveConn reads one connection to its end. Requests are answered
+// concurrently, in any order.
+func (c *conversation) serveConn(ctx context.Context, conn net.Conn) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	reader := &frameReader{in: bufio.NewReaderSize(conn, 64<<10), large: c.large}
+	writer := &frameWriter{out: conn}
+	var handlers sync.WaitGroup
+	defer handlers.Wait()
+	for {
+		frame, release, err := reader.next(ctx.Done())
+		if err != nil {
+			release()
+			var violation *ProtocolError
+			if errors.As(err, &violation) {
+				return err
+			}
+			return nil // the far side hung up, or the conversation is over
+		}
+		req, err := ParseRequest(frame)
+		if err != nil {
+			release()
+			return err
+		}
+		select {
+		case c.inFlight <- struct{}{}:
+		case <-ctx.Done():
+			release()
+			return nil
+		}
+		handlers.Go(func() {
+			defer func() { <-c.inFlight }()
+			defer release()
+			c.answer(ctx, writer, req)
+		})
+	}
+}
+
+func (c *conversation) answer(ctx context.Context, writer *frameWriter, req Request) {
+	result, err := c.handle(ctx, req)
+	if err != nil {
+		c.fail(err)
+		return
+	}
+	if err := writer.write(req.ID, result); err != nil && ctx.Err() == nil {
+		c.fail(err)
+	}
+}
+
+// frameWriter writes whole frames, one at a time.
+type frameWriter struct {
+	mu  sync.Mutex
+	out io.Writer
+}
+
+// write sends one response (JSON-RPC 2.0 Specification, section 5). A far side
+// that has hung up is no error: its requests ended with it.
+func (w *frameWriter) write(id json.RawMessage, result any) error {
+	frame, err := json.Marshal(struct {
+		Version string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Result  any             `json:"result"`
+	}{"2.0", id, result})
+	if err != nil {
+		return fmt.Errorf("encoding an answer: %w", err)
+	}
+	if len(frame)+1 > MaxFrame {
+		return fmt.Errorf("an answer of %d bytes does not fit a frame", len(frame)+1)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_, _ = w.out.Write(append(frame, '\n')) // see the comment: a hang-up shows at the reader
+	return nil
+}

@@ -1,0 +1,178 @@
+package wire_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/airlock-mcp/airlock/internal/wire"
+)
+
+// start serves an echo on a new socket and returns its path and how Serve ended.
+func start(t *testing.T, ctx context.Context, handle wire.Handler) (path string, ended <-chan error) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "s")
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- wire.Serve(ctx, listener, handle) }()
+	return path, done
+}
+
+func dial(t *testing.T, path string) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+func echo(_ context.Context, req wire.Request) (any, error) {
+	return map[string]json.RawMessage{req.Method: req.Params}, nil
+}
+
+func TestServeAnswersInAnyOrder(t *testing.T) {
+	first := make(chan struct{})
+	ctx, cancel := context.WithCancel(t.Context())
+	path, ended := start(t, ctx, func(ctx context.Context, req wire.Request) (any, error) {
+		if req.Method == "slow" {
+			<-first
+		}
+		return req.Method, nil
+	})
+	conn := dial(t, path)
+	fmt.Fprintln(conn, `{"jsonrpc":"2.0","id":1,"method":"slow","params":{}}`)
+	fmt.Fprintln(conn, `{"jsonrpc":"2.0","id":"b","method":"fast"}`)
+	lines := bufio.NewScanner(conn)
+	for i, want := range []string{`{"jsonrpc":"2.0","id":"b","result":"fast"}`, `{"jsonrpc":"2.0","id":1,"result":"slow"}`} {
+		if !lines.Scan() {
+			t.Fatalf("answer %d: connection ended", i)
+		}
+		if got := lines.Text(); got != want {
+			t.Errorf("answer %d: got %s, want %s", i, got, want)
+		}
+		if i == 0 {
+			close(first)
+		}
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Errorf("after cancel: got %v, want nil", err)
+	}
+}
+
+func TestServeEndsOnBrokenProtocol(t *testing.T) {
+	tests := []struct {
+		name, frame, want string
+	}{
+		{"no JSON", "hello\n", "no request"},
+		{"no version", `{"id":1,"method":"x"}` + "\n", "jsonrpc"},
+		{"no id", `{"jsonrpc":"2.0","method":"x"}` + "\n", "id"},
+		{"an object as id", `{"jsonrpc":"2.0","id":{},"method":"x"}` + "\n", "id"},
+		{"a fraction as id", `{"jsonrpc":"2.0","id":1.5,"method":"x"}` + "\n", "id"},
+		{"a huge id", `{"jsonrpc":"2.0","id":"` + strings.Repeat("a", 80) + `","method":"x"}` + "\n", "id"},
+		{"an unknown member", `{"jsonrpc":"2.0","id":1,"method":"x","run_id":"other"}` + "\n", "run_id"},
+		{"params that are no object", `{"jsonrpc":"2.0","id":1,"method":"x","params":[]}` + "\n", "params"},
+		{"a batch", `[{"jsonrpc":"2.0","id":1,"method":"x"}]` + "\n", "no request"},
+		{"two values in a line", `{"jsonrpc":"2.0","id":1,"method":"x"}{}` + "\n", "more than one"},
+		{"invalid UTF-8", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}\n", "UTF-8"},
+		{"a frame without end", `{"jsonrpc":`, "no end"},
+		{"a frame that is too large", `{"jsonrpc":"2.0","id":1,"method":"` + strings.Repeat("x", wire.MaxFrame) + "\"}\n", "larger"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			path, ended := start(t, t.Context(), echo)
+			conn := dial(t, path)
+			go func() {
+				fmt.Fprint(conn, test.frame)
+				conn.(*net.UnixConn).CloseWrite()
+			}()
+			err := <-ended
+			var violation *wire.ProtocolError
+			if !errors.As(err, &violation) || !strings.Contains(violation.Reason, test.want) {
+				t.Errorf("got %v, want a protocol error about %q", err, test.want)
+			}
+		})
+	}
+}
+
+func TestServeHoldsBackAFlood(t *testing.T) {
+	var running, most atomic.Int64
+	gate := make(chan struct{})
+	reached := make(chan struct{}, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	path, ended := start(t, ctx, func(ctx context.Context, req wire.Request) (any, error) {
+		if n := running.Add(1); n >= most.Load() {
+			most.Store(n)
+			if n == wire.MaxInFlight {
+				reached <- struct{}{}
+			}
+		}
+		<-gate
+		running.Add(-1)
+		return nil, nil
+	})
+	conn := dial(t, path)
+	go func() {
+		for i := range 10 * wire.MaxInFlight {
+			fmt.Fprintf(conn, `{"jsonrpc":"2.0","id":%d,"method":"x"}`+"\n", i)
+		}
+	}()
+	<-reached
+	close(gate)
+	lines := bufio.NewScanner(conn)
+	for range 10 * wire.MaxInFlight {
+		if !lines.Scan() {
+			t.Fatal("the connection ended before all answers came")
+		}
+	}
+	if got := most.Load(); got > wire.MaxInFlight {
+		t.Errorf("requests at once: got %d, want at most %d", got, wire.MaxInFlight)
+	}
+	cancel()
+	<-ended
+}
+
+func TestServeRefusesTooManyConnections(t *testing.T) {
+	path, ended := start(t, t.Context(), echo)
+	for range wire.MaxConns + 1 {
+		dial(t, path)
+	}
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), "connections") {
+		t.Errorf("got %v, want a protocol error about connections", err)
+	}
+}
+
+func TestServeReturnsTheHandlersError(t *testing.T) {
+	boom := errors.New("boom")
+	path, ended := start(t, t.Context(), func(context.Context, wire.Request) (any, error) { return nil, boom })
+	fmt.Fprintln(dial(t, path), `{"jsonrpc":"2.0","id":1,"method":"x"}`)
+	if err := <-ended; !errors.Is(err, boom) {
+		t.Errorf("got %v, want %v", err, boom)
+	}
+}
+
+func FuzzParseRequest(f *testing.F) {
+	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x"}}`))
+	f.Add([]byte(`{"jsonrpc":"2.0","id":"\ud800","method":"x"}`))
+	f.Fuzz(func(t *testing.T, frame []byte) {
+		req, err := wire.ParseRequest(frame)
+		if err != nil {
+			return
+		}
+		if !json.Valid(req.ID) || !json.Valid(req.Params) || req.Method == "" {
+			t.Errorf("accepted %q as %+v", frame, req)
+		}
+	})
+}
