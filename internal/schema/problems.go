@@ -1,0 +1,186 @@
+package schema
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v5"
+)
+
+// MaxProblems is how many problems one error lists.
+const MaxProblems = 5
+
+// maxQuoted is the most bytes of a name that a problem quotes.
+const maxQuoted = 64
+
+// Problem is one place where a value does not fit its schema.
+type Problem struct {
+	Path    string // JSON Pointer (RFC 6901) into the value; empty for the whole
+	Keyword string // the keyword that failed, such as "required"
+	Text    string // what was expected there; never quotes the value itself
+}
+
+// Problems is the error of a value that does not fit its schema. Its text is
+// meant for whoever wrote the value, a model most of the time, to repair it.
+type Problems struct {
+	List []Problem // at most MaxProblems, by path
+	More int       // how many were left out
+}
+
+// Error lists the problems in one line.
+func (p *Problems) Error() string {
+	parts := make([]string, 0, len(p.List)+1)
+	for _, problem := range p.List {
+		where := "the value"
+		if problem.Path != "" {
+			where = quote(problem.Path)
+		}
+		parts = append(parts, where+" "+problem.Text)
+	}
+	if p.More > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more", p.More))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// newProblems gathers the leaves of the library's tree of causes. doc is the
+// schema, for hints; nil when there is none to look into.
+func newProblems(failed *jsonschema.ValidationError, doc any) *Problems {
+	found := map[Problem]bool{}
+	collect(failed, doc, found)
+	list := slices.SortedFunc(maps.Keys(found), func(a, b Problem) int {
+		return strings.Compare(a.Path+"\x00"+a.Keyword+"\x00"+a.Text, b.Path+"\x00"+b.Keyword+"\x00"+b.Text)
+	})
+	p := &Problems{List: list}
+	if len(list) > MaxProblems {
+		p.List, p.More = list[:MaxProblems], len(list)-MaxProblems
+	}
+	return p
+}
+
+func collect(failed *jsonschema.ValidationError, doc any, found map[Problem]bool) {
+	for _, cause := range failed.Causes {
+		collect(cause, doc, found)
+	}
+	if len(failed.Causes) > 0 || failed.Message == "" {
+		return
+	}
+	_, pointer, _ := strings.Cut(failed.AbsoluteKeywordLocation, "#")
+	tokens := pointerTokens(pointer)
+	keyword := ""
+	if len(tokens) > 0 {
+		keyword = tokens[len(tokens)-1]
+	}
+	found[Problem{
+		Path:    unescapePath(failed.InstanceLocation),
+		Keyword: keyword,
+		Text:    sentence(keyword, failed.Message, tokens, doc),
+	}] = true
+}
+
+// sentence says what was expected. The library's messages may quote the value;
+// what follows the value's part of them is cut, because values can be secrets.
+func sentence(keyword, message string, tokens []string, doc any) string {
+	switch keyword {
+	case "type":
+		return "must be " + strings.Replace(strings.TrimPrefix(message, "expected "), ", but got ", ", not ", 1)
+	case "required":
+		return "lacks " + clip(strings.TrimPrefix(message, "missing properties: "))
+	case "additionalProperties":
+		name := strings.TrimSuffix(strings.TrimPrefix(message, "additionalProperties "), " not allowed")
+		return "has unknown members " + clip(name) + known(tokens, doc)
+	case "enum", "const":
+		return clip(strings.Replace(message, "value must be", "must be", 1))
+	case "format":
+		if _, format, ok := strings.Cut(message, " is not valid "); ok {
+			return "is no valid " + clip(format)
+		}
+		return "has not the format that is asked for"
+	case "multipleOf":
+		_, of, _ := strings.Cut(message, "not multipleOf ")
+		return "must be a multiple of " + of
+	case "pattern":
+		return clip(message)
+	}
+	message, _, _ = strings.Cut(message, " but found ")
+	message, _, _ = strings.Cut(message, ", but got ")
+	return clip(strings.TrimSuffix(message, ","))
+}
+
+// known names the members that the object may have, so that a misspelt one can be mended.
+func known(tokens []string, doc any) string {
+	for _, token := range tokens[:max(0, len(tokens)-1)] {
+		switch v := doc.(type) {
+		case map[string]any:
+			doc = v[token]
+		case []any:
+			i, err := strconv.Atoi(token)
+			if err != nil || i < 0 || i >= len(v) {
+				return ""
+			}
+			doc = v[i]
+		}
+	}
+	object, ok := doc.(map[string]any)
+	if !ok {
+		return ""
+	}
+	members, ok := object["properties"].(map[string]any)
+	if !ok || len(members) == 0 {
+		return ""
+	}
+	return " (known: " + clip(strings.Join(slices.Sorted(maps.Keys(members)), ", ")) + ")"
+}
+
+func pointerTokens(pointer string) []string {
+	if pointer == "" {
+		return nil
+	}
+	tokens := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
+	for i, token := range tokens {
+		token = unescapePath(token)
+		tokens[i] = strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
+	}
+	return tokens
+}
+
+// unescapePath takes off the URL escaping that the library puts around pointers.
+func unescapePath(path string) string {
+	if plain, err := url.PathUnescape(path); err == nil {
+		return plain
+	}
+	return path
+}
+
+// clip bounds how much of a stranger's text a message carries.
+func clip(s string) string {
+	const most = 4 * maxQuoted
+	if len(s) <= most {
+		return printable(s)
+	}
+	return printable(strings.ToValidUTF8(s[:most], "")) + "…"
+}
+
+func quote(s string) string {
+	if len(s) > maxQuoted {
+		s = strings.ToValidUTF8(s[:maxQuoted], "") + "…"
+	}
+	return strconv.QuoteToGraphic(s)
+}
+
+// printable makes control and invisible characters visible.
+func printable(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if strconv.IsGraphic(r) {
+			b.WriteRune(r)
+			continue
+		}
+		b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+	}
+	return b.String()
+}
