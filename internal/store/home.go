@@ -1,0 +1,80 @@
+// Package store knows where Airlock keeps its state and how to change it
+// safely: whole files and whole folders appear at once or not at all, and
+// processes that share the state take turns.
+package store
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Environment variables that decide where the state lives.
+const (
+	EnvHome       = "AIRLOCK_HOME"
+	envDataHome   = "XDG_DATA_HOME"
+	envRuntimeDir = "XDG_RUNTIME_DIR"
+	envUserHome   = "HOME"
+)
+
+// Home returns the state folder as an absolute path: $AIRLOCK_HOME if set,
+// /var/lib/airlock for root, else airlock in the user's data folder of the XDG
+// Base Directory Specification. The folder need not exist.
+func Home(getenv func(string) string) (string, error) {
+	return home(getenv, os.Geteuid())
+}
+
+func home(getenv func(string) string, uid int) (string, error) {
+	if dir := getenv(EnvHome); dir != "" {
+		abs, err := filepath.Abs(dir)
+		if err != nil {
+			return "", fmt.Errorf("resolving %s %q: %w", EnvHome, dir, err)
+		}
+		return abs, nil
+	}
+	if uid == 0 {
+		return "/var/lib/airlock", nil
+	}
+	// The specification says to ignore relative paths.
+	if dir := getenv(envDataHome); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "airlock"), nil
+	}
+	if dir := getenv(envUserHome); filepath.IsAbs(dir) {
+		return filepath.Join(dir, ".local", "share", "airlock"), nil
+	}
+	return "", fmt.Errorf("no place for Airlock's state: set %s or %s to an absolute path", EnvHome, envUserHome)
+}
+
+// Images is the folder of built sandbox images. Package images owns it.
+func Images(home string) string { return filepath.Join(home, "images") }
+
+// Wrappers is the folder of generated wrapper trees, one per snapshot digest.
+func Wrappers(home string) string { return filepath.Join(home, "wrappers") }
+
+// Audit is the folder of audit records.
+func Audit(home string) string { return filepath.Join(home, "audit") }
+
+// Keys is the folder of secret keys; it is created with mode 0700.
+func Keys(home string) string { return filepath.Join(home, "keys") }
+
+// Run is the folder for the state of living sandboxes. It lies in memory where
+// the system offers such a place, vanishes with a reboot as sandboxes do, and
+// its path is short because a unix socket's path is limited to 107 bytes. Each
+// home has a folder of its own.
+func Run(home string, getenv func(string) string) string {
+	return run(home, getenv, os.Geteuid())
+}
+
+func run(home string, getenv func(string) string, uid int) string {
+	sum := sha256.Sum256([]byte(home))
+	own := hex.EncodeToString(sum[:4])
+	if uid == 0 {
+		return filepath.Join("/run/airlock", own)
+	}
+	if dir := getenv(envRuntimeDir); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "airlock", own)
+	}
+	return filepath.Join(home, "run")
+}

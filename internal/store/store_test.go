@@ -1,0 +1,200 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func env(pairs map[string]string) func(string) string {
+	return func(name string) string { return pairs[name] }
+}
+
+func TestHome(t *testing.T) {
+	tests := []struct {
+		name string
+		env  map[string]string
+		uid  int
+		want string // empty: an error
+	}{
+		{"the variable decides", map[string]string{"AIRLOCK_HOME": "/srv/a/"}, 0, "/srv/a"},
+		{"root has the system's place", map[string]string{"HOME": "/root"}, 0, "/var/lib/airlock"},
+		{"a user has the XDG data folder", map[string]string{"XDG_DATA_HOME": "/d", "HOME": "/h"}, 7, "/d/airlock"},
+		{"a relative XDG folder is ignored", map[string]string{"XDG_DATA_HOME": "d", "HOME": "/h"}, 7, "/h/.local/share/airlock"},
+		{"no place at all is an error", nil, 7, ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := home(env(test.env), test.uid)
+			if got != test.want || (err != nil) != (test.want == "") {
+				t.Errorf("got %q, %v, want %q", got, err, test.want)
+			}
+		})
+	}
+}
+
+func TestHomeMakesRelativePathsAbsolute(t *testing.T) {
+	t.Chdir(t.TempDir())
+	cwd, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := home(env(map[string]string{"AIRLOCK_HOME": "state"}), 7)
+	if want := filepath.Join(cwd, "state"); err != nil || got != want {
+		t.Errorf("got %q, %v, want %q", got, err, want)
+	}
+}
+
+func TestRunIsShortAndPerHome(t *testing.T) {
+	user := env(map[string]string{"XDG_RUNTIME_DIR": "/run/user/1000"})
+	a, b := run("/home/a/.local/share/airlock", user, 1000), run("/home/b/.local/share/airlock", user, 1000)
+	if a == b {
+		t.Errorf("two homes share the run folder %q", a)
+	}
+	const longestID = 63
+	if got, limit := len(a)+1+longestID+len("/broker.sock"), 107; got > limit {
+		t.Errorf("a socket's path has %d bytes, want at most %d", got, limit)
+	}
+	if got, want := run("/h", env(nil), 1000), "/h/run"; got != want {
+		t.Errorf("without a runtime folder: got %q, want %q", got, want)
+	}
+}
+
+func TestWriteFileReplacesWhole(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	for _, want := range []string{"first", "2"} {
+		if err := WriteFile(path, []byte(want), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(path)
+		if err != nil || string(got) != want {
+			t.Errorf("got %q, %v, want %q", got, err, want)
+		}
+	}
+	assertNames(t, filepath.Dir(path), "f")
+}
+
+func TestWriteFileLeavesNothingWhenItCannot(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "taken")
+	if err := os.MkdirAll(filepath.Join(path, "by a folder"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteFile(path, []byte("x"), 0o600); err == nil {
+		t.Error("writing over a folder: got no error")
+	}
+	assertNames(t, dir, "taken")
+}
+
+func TestPublishDirKeepsTheFirst(t *testing.T) {
+	dir := t.TempDir()
+	final := filepath.Join(dir, "final")
+	for _, name := range []string{"one", "two"} {
+		staged := filepath.Join(dir, name)
+		if err := os.Mkdir(staged, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(staged, name), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := PublishDir(staged, final); err != nil {
+			t.Fatal(err)
+		}
+	}
+	assertNames(t, final, "one")
+	assertNames(t, dir, "final")
+}
+
+func TestPublishDirWithoutSource(t *testing.T) {
+	dir := t.TempDir()
+	err := PublishDir(filepath.Join(dir, "none"), filepath.Join(dir, "final"))
+	if !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v, want an error that the folder is missing", err)
+	}
+}
+
+func TestLocksExcludeEachOther(t *testing.T) {
+	tests := []struct {
+		name         string
+		first, other Mode
+		want         error
+	}{
+		{"two writers", Exclusive, Exclusive, ErrLocked},
+		{"a writer after a reader", Shared, Exclusive, ErrLocked},
+		{"a reader after a writer", Exclusive, Shared, ErrLocked},
+		{"two readers", Shared, Shared, nil},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "lock")
+			first, err := TryAcquire(path, test.first)
+			if err != nil {
+				t.Fatal(err)
+			}
+			other, err := TryAcquire(path, test.other)
+			if !errors.Is(err, test.want) {
+				t.Errorf("got %v, want %v", err, test.want)
+			}
+			if other != nil {
+				defer other.Release()
+			}
+			if err := errors.Join(first.Release(), first.Release()); err != nil {
+				t.Errorf("releasing twice: %v", err)
+			}
+		})
+	}
+}
+
+func TestAcquireWaitsForRelease(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	first, err := TryAcquire(path, Exclusive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	waited := make(chan error)
+	go func() {
+		second, err := Acquire(t.Context(), path, Exclusive)
+		if err == nil {
+			err = second.Release()
+		}
+		waited <- err
+	}()
+	if err := first.Release(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-waited; err != nil {
+		t.Errorf("after the release: %v", err)
+	}
+}
+
+func TestAcquireEndsWithItsContext(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	first, err := TryAcquire(path, Exclusive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Release()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Acquire(ctx, path, Exclusive); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want %v", err, context.Canceled)
+	}
+}
+
+// assertNames checks that dir holds exactly the given names.
+func assertNames(t *testing.T, dir string, want ...string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, entry := range entries {
+		got = append(got, entry.Name())
+	}
+	if len(got) != len(want) || (len(got) > 0 && got[0] != want[0]) {
+		t.Errorf("%s holds %q, want %q", dir, got, want)
+	}
+}
