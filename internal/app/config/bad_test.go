@@ -1,0 +1,101 @@
+package config
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Every mistake has one sentence with its place and, where there is something
+// to say, a hint. The key of a case says which mistake it is.
+func TestMistakes(t *testing.T) {
+	for name, c := range map[string]struct{ text, want, hint string }{
+		"a typo at the top":              {"sandbx: {}", `1:1: unknown key "sandbx"`, `did you mean "sandbox"?`},
+		"a typo in a section":            {"sandbox:\n  memroy: 1GiB", `2:3: unknown key "memroy" in sandbox`, `did you mean "memory"?`},
+		"another spelling of a key":      {"sandbox: {open_files: 100}", `1:11: unknown key "open_files" in sandbox`, `did you mean "openFiles"?`},
+		"a typo in a server":             {"mcpServers:\n  a:\n    comand: x", `3:5: unknown key "comand" in mcpServers.a`, `did you mean "command"?`},
+		"a typo in a tool":               {"mcpServers: {a: {command: x}}\nservers: {a: {tools: {t: {rsk: read}}}}", `2:27: unknown key "rsk" in servers.a.tools.t`, `did you mean "risk"?`},
+		"a key like no other":            {"audit: {elephant: 1}", `1:9: unknown key "elephant" in audit`, "the keys known here are path"},
+		"a key twice":                    {"audit: {path: a}\nsandbox: {}\naudit: {path: b}", `3:1: the key "audit" appears twice in the file, first on line 1`, "keep one of the two"},
+		"a key twice in a server":        {"mcpServers: {a: {command: x, command: y}}", `1:30: the key "command" appears twice in mcpServers.a, first on line 1`, "keep one of the two"},
+		"a merge key":                    {"a: &a {pool: 1}\nsandbox: {<<: *a}", `1:1: unknown key "a"`, "*"},
+		"a mapping as a key":             {"{[1]: 2}", "1:2: a key in the file is not a plain text", ""},
+		"a list at the top":              {"- a", "1:1: the file must be a mapping of keys to values, not a list", ""},
+		"a text at the top":              {"airlock", "1:1: the file must be a mapping of keys to values, not a single value", ""},
+		"a list for a mapping":           {"sandbox: [1]", "1:10: sandbox must be a mapping of keys to values, not a list", ""},
+		"a text for a list":              {"mcpServers: {a: {command: x, args: -y}}", "1:36: mcpServers.a.args must be a list, not a single value", ""},
+		"a list for a text":              {"mcpServers: {a: {command: [npx, -y]}}", "1:27: mcpServers.a.command must be a single value, not a list", ""},
+		"a mapping in a list":            {"policies: [{a: b}]", "1:12: policies[0] must be a single value, not a mapping", ""},
+		"no value":                       {"sandbox: {timeout: }", "1:20: sandbox.timeout has no value", `write "" for an empty text, or leave the key out`},
+		"an empty command":               {`mcpServers: {a: {command: ""}}`, `1:27: mcpServers.a.command must be a text that is not empty, not ""`, ""},
+		"a size that is none":            {"sandbox: {memory: lots}", `1:19: sandbox.memory must be a size such as 512MiB, not "lots"`, ""},
+		"a negative size":                {"limits: {stdout: -1}", `1:18: limits.stdout must be a size such as 64KiB, not "-1"`, ""},
+		"a size beyond 64 bits":          {"limits: {output: 9223372036854775807TiB}", `1:18: limits.output must be a size such as 16MiB, not "9223372036854775807TiB"`, ""},
+		"a size out of range":            {"sandbox: {memory: 1MiB}", `1:19: sandbox.memory must be between 32MiB and 1TiB, not "1MiB"`, ""},
+		"a time without a unit":          {"sandbox: {timeout: 30}", `1:20: sandbox.timeout must be a time such as 30s, not "30"`, ""},
+		"a time out of range":            {"sandbox: {timeout: 1ns}", `1:20: sandbox.timeout must be between 100ms and 24h, not "1ns"`, ""},
+		"a number that is none":          {"sandbox: {pids: many}", `1:17: sandbox.pids must be a whole number such as 128, not "many"`, ""},
+		"a fraction for a whole number":  {"sandbox: {pool: 1.5}", `1:17: sandbox.pool must be a whole number such as 2, not "1.5"`, ""},
+		"a negative number":              {"sandbox: {pool: -1}", `1:17: sandbox.pool must be between 0 and 1024, not "-1"`, ""},
+		"not a number of cores":          {"sandbox: {cpus: .nan}", `1:17: sandbox.cpus must be a number such as 1, not ".nan"`, ""},
+		"NaN cores":                      {"sandbox: {cpus: NaN}", `1:17: sandbox.cpus must be between 0.1 and 256, not "NaN"`, ""},
+		"an unknown driver":              {"sandbox: {driver: docker}", `1:19: sandbox.driver must be one of runsc, containerd, not "docker"`, ""},
+		"an unknown profile":             {"limits: {profile: huge}", `1:19: limits.profile must be one of default, wide, not "huge"`, ""},
+		"an unknown risk":                {"mcpServers: {a: {command: x}}\nservers: {a: {tools: {t: {risk: none}}}}", `2:33: servers.a.tools.t.risk must be one of read, write, destructive, not "none"`, ""},
+		"yes for true":                   {"mcpServers: {a: {command: x}}\nservers: {a: {trustAnnotations: yes}}", `2:33: servers.a.trustAnnotations must be true or false, not "yes"`, ""},
+		"a pool larger than its bound":   {"sandbox: {pool: 9}", "1:1: sandbox.pool (9) is larger than sandbox.maxSandboxes (8)", "raise sandbox.maxSandboxes or lower sandbox.pool"},
+		"neither command nor url":        {"mcpServers: {a: {}}", "1:14: mcpServers.a has neither command nor url", "give it a command to start, or the url of a running server"},
+		"both command and url":           {"mcpServers: {a: {command: x, url: 'http://x'}}", "1:14: mcpServers.a has both command and url", "keep one of the two"},
+		"an address of another kind":     {"mcpServers: {a: {url: 'file:///etc/passwd'}}", "1:14: mcpServers.a.url is not an http or https address", "*"},
+		"a type against the command":     {"mcpServers: {a: {type: http, command: x}}", "1:14: mcpServers.a has a command, but its type is http", "remove type, or write stdio"},
+		"a type against the url":         {"mcpServers: {a: {type: stdio, url: 'http://x'}}", "1:14: mcpServers.a has a url, but its type is stdio", "remove type, or write http"},
+		"an unknown type":                {"mcpServers: {a: {type: ws, url: 'http://x'}}", `1:24: mcpServers.a.type must be one of stdio, http, sse, not "ws"`, ""},
+		"two servers, one module":        {"mcpServers:\n  my-crm: {command: x}\n  my.crm: {command: y}", `3:3: the servers "my-crm" and "my.crm" both become the module "my_crm" in code`, "rename one of them"},
+		"a server without a name":        {`mcpServers: {"": {command: x}}`, "1:14: a server in mcpServers has an empty name", "give the server a name"},
+		"a server name with a newline":   {`mcpServers: {"a\nb": {command: x}}`, `1:14: the server name "a\nb" contains a control character`, ""},
+		"settings for a missing server":  {"mcpServers: {files: {command: x}}\nservers: {file: {deny: [x]}}", "2:11: servers.file decides about a server that mcpServers does not have", `did you mean "files"?`},
+		"a variable that is not set":     {"mcpServers: {a: {command: x, env: {T: '${TOKEN}'}}}", "1:39: mcpServers.a.env.T needs the environment variable TOKEN, which is not set", "set TOKEN, or give a default: ${TOKEN:-value}"},
+		"a variable in another spelling": {"mcpServers: {a: {command: '${env:TOKEN}'}}", "1:27: mcpServers.a.command needs the environment variable TOKEN, which is not set", "*"},
+		"an input of VS Code":            {"mcpServers: {a: {command: '${input:key}'}}", `1:27: mcpServers.a.command asks for the input "key", which only VS Code can ask for`, "put the value into an environment variable and write ${NAME}"},
+		"a variable that is not closed":  {"mcpServers: {a: {command: '${TOKEN'}}", "1:27: mcpServers.a.command has a ${ without its }", ""},
+		"not the name of a variable":     {"mcpServers: {a: {command: '${a b}'}}", "1:27: mcpServers.a.command has ${a b}, which is not the name of a variable", "write $${ for a literal ${"},
+		"a NUL byte":                     {`mcpServers: {a: {command: "a\0b"}}`, "1:27: mcpServers.a.command contains a NUL byte", ""},
+		"not UTF-8":                      {"a: 1\nb: \xff\n", "2: the file is not UTF-8", "save it as UTF-8"},
+		"a bracket that is not closed":   {"sandbox: {pool: 2\naudit: {}", "2:6: not valid YAML: did not find expected ',' or '}' (while parsing a flow mapping that starts on line 1)", "*"},
+		"a wrong indentation":            {"sandbox:\n  pool: 2\n memory: 1GiB", "*", "check the indentation, and quote texts that contain : or #"},
+		"a tab":                          {"sandbox:\n\tpool: 2", "2:1: not valid YAML: found character that cannot start any token (while scanning for the next token that starts on line 2)", "indent with spaces: YAML does not allow tabs"},
+		"an alias of nothing":            {"policies: *p", "1:11: not valid YAML: unknown anchor 'p' referenced", "*"},
+		"two documents":                  {"audit: {}\n---\naudit: {}", "2:1: the file holds more than one document", "keep one document and remove the line ---"},
+		"VS Code's key beside our own":   {"servers: {a: {command: x}}\nsandbox: {pool: 1}", "2:10: Airlock's key sandbox stands beside VS Code's key servers", "rename servers to mcpServers"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := load(t, c.text, noEnv)
+			var ce *Error
+			if !errors.As(err, &ce) {
+				t.Fatalf("got %v, want an *Error", err)
+			}
+			got := strings.TrimPrefix(ce.Error(), ce.File+":")
+			if c.want != "*" && got != c.want {
+				t.Errorf("got  %q\nwant %q", got, c.want)
+			}
+			if filepath.Base(ce.File) != "airlock.yaml" || ce.Line == 0 {
+				t.Errorf("got no place in %q", ce.Error())
+			}
+			if c.hint != "*" && ce.Hint() != c.hint {
+				t.Errorf("got hint %q, want %q", ce.Hint(), c.hint)
+			}
+		})
+	}
+}
+
+func TestAliasesCannotMultiplyWithoutEnd(t *testing.T) {
+	text := "policies: &p [" + strings.Repeat("x,", 1000) + "]\nmcpServers:\n"
+	for i := range 200 {
+		text += "  s" + strings.Repeat("x", i) + ": {command: x, args: *p}\n"
+	}
+	_, err := load(t, text, noEnv)
+	if err == nil || !strings.Contains(err.Error(), "the file has more than 100000 values") {
+		t.Errorf("got %v, want a refusal of so many values", err)
+	}
+}

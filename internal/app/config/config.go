@@ -1,0 +1,89 @@
+// Package config reads the one file that configures Airlock. It is strict: a
+// key it does not know, a value of the wrong type or a variable that is not
+// set is an error that says where it stands and what to write instead. A file
+// that an agent host already uses for its own MCP servers works unchanged.
+//
+// The package decides nothing. It hands typed values to the command line,
+// which passes each part the few that it uses.
+package config
+
+import "time"
+
+// Config is a whole configuration, checked and with every default filled in.
+type Config struct {
+	File     string   // absolute path of the file it came from; empty for the built-in one
+	Servers  []Server // those that are switched on, ordered by ID
+	Sandbox  Sandbox
+	Limits   Limits
+	Policies []string // absolute paths of Cedar files; empty means the shipped policy
+	Audit    Audit
+
+	named    string    // File as it was named, for findings
+	findings []Finding // what was noticed while reading
+}
+
+// Sandbox says what a run gets.
+type Sandbox struct {
+	Driver       string        // "runsc" or "containerd"
+	Memory       int64         // bytes, everything one sandbox uses together
+	CPUs         float64       // cores
+	PIDs         int           // processes and threads of the code
+	Disk         int64         // bytes in all writable places together
+	Inodes       int64         // files and folders in all writable places together
+	OpenFiles    uint64        // descriptors per process
+	Timeout      time.Duration // wall time of one run; also the most a caller may ask for
+	Pool         int           // sandboxes kept ready per language; 0 keeps none
+	MaxSandboxes int           // runs at one time
+	Queue        int           // runs that may wait for a free place; more are refused
+}
+
+// Limits say how much may leave a run.
+type Limits struct {
+	Profile string // the name of the set of defaults: "default" or "wide"
+	Stdout  int64  // bytes of the code's stdout that are kept
+	Stderr  int64  // bytes of the code's stderr that are kept
+	Output  int64  // bytes the code may write before it is stopped
+	Calls   int    // tool calls in one run
+}
+
+// Audit says where records of calls go.
+type Audit struct {
+	Path string // absolute path of the file; empty means the place under $AIRLOCK_HOME
+}
+
+// The time limits of a server that sets none.
+const (
+	defaultStartTimeout = 30 * time.Second
+	defaultCallTimeout  = time.Minute
+)
+
+// Default returns the configuration of a machine without a configuration file:
+// no servers, and the defaults that docs/configuration.md lists.
+func Default() *Config {
+	return &Config{
+		Sandbox: Sandbox{
+			Driver:       "runsc",
+			Memory:       512 << 20,
+			CPUs:         1,
+			PIDs:         128,
+			Disk:         256 << 20,
+			Inodes:       16384,
+			OpenFiles:    1024,
+			Timeout:      30 * time.Second,
+			Pool:         2,
+			MaxSandboxes: 8,
+			Queue:        32,
+		},
+		Limits: profiles[0].limits,
+	}
+}
+
+// profiles are the sets of limits that limits.profile chooses from. The first
+// is the default.
+var profiles = []struct {
+	name   string
+	limits Limits
+}{
+	{"default", Limits{Profile: "default", Stdout: 64 << 10, Stderr: 256 << 10, Output: 16 << 20, Calls: 1000}},
+	{"wide", Limits{Profile: "wide", Stdout: 1 << 20, Stderr: 1 << 20, Output: 16 << 20, Calls: 1000}},
+}

@@ -1,0 +1,201 @@
+package config
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// noEnv is an empty environment.
+func noEnv(string) (string, bool) { return "", false }
+
+// envOf is an environment with exactly these variables.
+func envOf(vars map[string]string) func(string) (string, bool) {
+	return func(name string) (string, bool) {
+		value, ok := vars[name]
+		return value, ok
+	}
+}
+
+// load writes text as airlock.yaml and loads it.
+func load(t *testing.T, text string, env func(string) (string, bool)) (*Config, error) {
+	t.Helper()
+	return loadAs(t, "airlock.yaml", text, env)
+}
+
+func loadAs(t *testing.T, name, text string, env func(string) (string, bool)) (*Config, error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return Load(path, env)
+}
+
+func mustLoad(t *testing.T, text string, env func(string) (string, bool)) *Config {
+	t.Helper()
+	c, err := load(t, text, env)
+	if err != nil {
+		t.Fatalf("got error %v, want a configuration", err)
+	}
+	return c
+}
+
+var sameValues = cmp.Options{
+	cmpopts.IgnoreUnexported(Config{}, Server{}),
+	cmp.Comparer(func(a, b Secret) bool { return a == b }),
+}
+
+func TestEveryKeyReachesItsField(t *testing.T) {
+	c := mustLoad(t, `
+mcpServers:
+  files:
+    command: npx
+    args: [-y, "@modelcontextprotocol/server-filesystem", /srv/docs, 8080]
+    env: {TOKEN: "${TOKEN}", PORT: 8080, DEBUG: true, EMPTY: ""}
+    cwd: data
+    startTimeout: 5s
+    callTimeout: 2m
+  crm:
+    url: "https://${HOST:-crm.example.com}/mcp"
+    headers: {Authorization: "Bearer ${TOKEN}"}
+servers:
+  files:
+    trustAnnotations: true
+    allow: [read_file, "list_*"]
+    deny: [delete_file]
+    tools: {move_file: {risk: destructive}}
+sandbox: {driver: containerd, memory: 1GiB, cpus: 0.5, pids: 64, disk: 10MiB, inodes: 512, openFiles: 128,
+  timeout: 1m30s, pool: 0, maxSandboxes: 4, queue: 0}
+limits: {stdout: 1KiB, stderr: 2000, output: 1MB, calls: 7}
+policies: [policies/default.cedar, /etc/airlock/team.cedar]
+audit: {path: audit.jsonl}
+`, envOf(map[string]string{"TOKEN": "hunter2"}))
+	dir := filepath.Dir(c.File)
+
+	want := &Config{
+		File: c.File,
+		Servers: []Server{
+			{ID: "crm", Transport: TransportHTTP, URL: "https://crm.example.com/mcp",
+				Headers:      map[string]Secret{"Authorization": NewSecret("Bearer hunter2")},
+				StartTimeout: 30 * time.Second, CallTimeout: time.Minute},
+			{ID: "files", Transport: TransportStdio, Command: "npx",
+				Args: []string{"-y", "@modelcontextprotocol/server-filesystem", "/srv/docs", "8080"},
+				Env: map[string]Secret{"TOKEN": NewSecret("hunter2"), "PORT": NewSecret("8080"),
+					"DEBUG": NewSecret("true"), "EMPTY": NewSecret("")},
+				Cwd: filepath.Join(dir, "data"), StartTimeout: 5 * time.Second, CallTimeout: 2 * time.Minute,
+				Settings: Settings{TrustAnnotations: true, Allow: []string{"read_file", "list_*"},
+					Deny: []string{"delete_file"}, Tools: map[string]Tool{"move_file": {Risk: "destructive"}}}},
+		},
+		Sandbox: Sandbox{Driver: "containerd", Memory: 1 << 30, CPUs: 0.5, PIDs: 64, Disk: 10 << 20, Inodes: 512,
+			OpenFiles: 128, Timeout: 90 * time.Second, Pool: 0, MaxSandboxes: 4, Queue: 0},
+		Limits:   Limits{Profile: "default", Stdout: 1024, Stderr: 2000, Output: 1_000_000, Calls: 7},
+		Policies: []string{filepath.Join(dir, "policies/default.cedar"), "/etc/airlock/team.cedar"},
+		Audit:    Audit{Path: filepath.Join(dir, "audit.jsonl")},
+	}
+	if diff := cmp.Diff(want, c, sameValues); diff != "" {
+		t.Errorf("configuration differs (-want +got):\n%s", diff)
+	}
+	if got := Lint(c); len(got) != 0 {
+		t.Errorf("got findings %v, want none", got)
+	}
+}
+
+func TestFilesThatMeanTheDefaults(t *testing.T) {
+	for name, text := range map[string]string{
+		"an empty file":         "",
+		"only comments":         "# nothing yet\n",
+		"sections without keys": "mcpServers:\nsandbox:\nlimits: {}\npolicies: []\n",
+		"null":                  "null\n",
+		"an empty JSON object":  "{}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := mustLoad(t, text, noEnv)
+			if diff := cmp.Diff(Default(), c, sameValues, cmpopts.IgnoreFields(Config{}, "File"), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("configuration differs from the default (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestProfileIsOverriddenWhereverItStands(t *testing.T) {
+	for name, text := range map[string]string{
+		"before": "limits: {profile: wide, stdout: 2KiB}",
+		"after":  "limits: {stdout: 2KiB, profile: wide}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := mustLoad(t, text, noEnv).Limits
+			if got.Stdout != 2<<10 || got.Stderr != 1<<20 || got.Profile != "wide" {
+				t.Errorf("got %+v, want stdout 2048 and stderr 1048576 of the profile wide", got)
+			}
+		})
+	}
+}
+
+func TestFind(t *testing.T) {
+	dir := t.TempDir()
+	write := func(parts ...string) string {
+		path := filepath.Join(append([]string{dir}, parts...)...)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	here := write("here", "airlock.yaml")
+	xdg := write("xdg", "airlock", "airlock.yaml")
+	home := write("home", ".config", "airlock", "airlock.yaml")
+	at := func(parts ...string) string { return filepath.Join(append([]string{dir}, parts...)...) }
+
+	for name, c := range map[string]struct {
+		dir  string
+		env  map[string]string
+		want string
+	}{
+		"the variable wins":             {at("here"), map[string]string{"AIRLOCK_CONFIG": "/no/such.yaml", "XDG_CONFIG_HOME": at("xdg")}, "/no/such.yaml"},
+		"then the folder":               {at("here"), map[string]string{"XDG_CONFIG_HOME": at("xdg")}, here},
+		"then the user's":               {at("empty"), map[string]string{"XDG_CONFIG_HOME": at("xdg"), "HOME": at("home")}, xdg},
+		"then its default":              {at("empty"), map[string]string{"HOME": at("home")}, home},
+		"a relative place is ignored":   {at("empty"), map[string]string{"XDG_CONFIG_HOME": "xdg", "HOME": at("home")}, home},
+		"nothing: the built-in is used": {at("empty"), nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Find(c.dir, envOf(c.env)); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestFilesThatCannotBeRead(t *testing.T) {
+	large := filepath.Join(t.TempDir(), "large.yaml")
+	if err := os.WriteFile(large, make([]byte, MaxFile+1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ path, want string }{
+		"missing":   {"/no/such.yaml", "/no/such.yaml: cannot read the configuration: no such file or directory"},
+		"too large": {large, large + ": the file is larger than 4MiB"},
+		"a folder":  {"/", "/: cannot read the configuration: is a directory"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Load(c.path, noEnv)
+			var ce *Error
+			if !errors.As(err, &ce) {
+				t.Fatalf("got %v, want an *Error", err)
+			}
+			if ce.Error() != c.want || ce.Hint() == "" {
+				t.Errorf("got %q (hint %q), want %q with a hint", ce.Error(), ce.Hint(), c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,95 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/airlock-mcp/airlock/internal/testenv"
+)
+
+// documented returns every key that a file may have, with the default it has
+// when it is a single value.
+func documented() map[string]string {
+	d, c := &decoder{}, Default()
+	var (
+		s        = Server{StartTimeout: defaultStartTimeout, CallTimeout: defaultCallTimeout}
+		settings Settings
+		tool     Tool
+		disabled bool
+		out      = map[string]string{}
+	)
+	add := func(prefix string, fields []field) {
+		for _, f := range fields {
+			out[join(prefix, f.key)] = ""
+			if f.val != nil {
+				out[join(prefix, f.key)] = f.val.show()
+			}
+		}
+	}
+	add("", d.topFields(c, nil))
+	add("sandbox", d.sandboxFields(&c.Sandbox))
+	add("limits", d.limitFields(&c.Limits))
+	add("audit", d.auditFields(&c.Audit))
+	add("mcpServers.*", d.serverFields(&s))
+	add("mcpServers.*", d.hostServer(&disabled)[:2])
+	add("servers.*", d.settingFields(&settings))
+	add("servers.*.tools.*", d.toolFields(&tool))
+	for _, section := range []string{"sandbox", "limits", "audit", "servers.*.tools"} {
+		delete(out, section) // its keys are listed instead
+	}
+	return out
+}
+
+func TestDocsListEveryKeyWithItsDefault(t *testing.T) {
+	page := docsPage(t)
+	for key, value := range documented() {
+		var row string
+		for line := range strings.Lines(page) {
+			if strings.HasPrefix(line, "| `") && strings.Contains(line, "`"+key+"`") {
+				row = line
+			}
+		}
+		switch {
+		case row == "" && !strings.Contains(page, "`"+key+"`"):
+			t.Errorf("docs/configuration.md does not mention %q", key)
+		case row == "" && value != "":
+			t.Errorf("docs/configuration.md has no row for %q", key)
+		case value != "" && !strings.Contains(row, fmt.Sprintf("| `%s` |", value)):
+			t.Errorf("docs/configuration.md: got row %q, want the default `%s`", strings.TrimSpace(row), value)
+		}
+	}
+}
+
+func TestDocsListEveryIgnoredKey(t *testing.T) {
+	page := docsPage(t)
+	for _, k := range hostKeys {
+		if !strings.Contains(page, "`"+k.key+"`") {
+			t.Errorf("docs/configuration.md does not say that %q is ignored", k.key)
+		}
+	}
+}
+
+// The example on the page is a configuration that loads.
+func TestDocsExampleLoads(t *testing.T) {
+	_, rest, _ := strings.Cut(docsPage(t), "```yaml\n")
+	example, _, found := strings.Cut(rest, "```")
+	if !found {
+		t.Fatal("docs/configuration.md has no yaml example")
+	}
+	c := mustLoad(t, example, envOf(map[string]string{"CRM_TOKEN": "hunter2"}))
+	if len(c.Servers) != 2 || c.Limits.Profile != "wide" {
+		t.Errorf("got %d servers and profile %q, want 2 and wide", len(c.Servers), c.Limits.Profile)
+	}
+}
+
+func docsPage(t *testing.T) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(testenv.RepoRoot(t), "docs", "configuration.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}

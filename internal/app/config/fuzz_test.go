@@ -1,0 +1,47 @@
+package config
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// Whatever a file holds, it gives a configuration within its bounds or an
+// error with a message; it never panics.
+func FuzzConfig(f *testing.F) {
+	files, err := filepath.Glob("testdata/hosts/*/*.json")
+	if err != nil || len(files) == 0 {
+		f.Fatalf("got %d seed files (%v), want some", len(files), err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Add([]byte("sandbox: {memory: 1GiB, cpus: .5, timeout: 1h}\nlimits: &l {profile: wide}\naudit: *l"))
+	f.Add([]byte("mcpServers: {a: {command: '${A:-b}$${c}', args: [1, yes, ~]}}"))
+	f.Add([]byte("? [a]\n: !!binary x\n<<: *x\n%TAG ! x"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		d := &decoder{file: "fuzz.yaml", dir: "/", env: envOf(map[string]string{"A": "x"}), left: map[string]bool{}}
+		c, err := d.config(data)
+		if err != nil {
+			var ce *Error
+			if !errors.As(err, &ce) || ce.Message == "" {
+				t.Fatalf("got %v, want an *Error with a message", err)
+			}
+			return
+		}
+		if s := c.Sandbox; s.Memory < 32<<20 || !(s.CPUs > 0) || s.PIDs < 8 || s.Timeout <= 0 || s.Pool > s.MaxSandboxes {
+			t.Fatalf("got %+v, want every limit within its bounds", s)
+		}
+		for _, s := range c.Servers {
+			if (s.Command == "") == (s.URL == "") {
+				t.Fatalf("got server %q with command %q and url %q, want one of the two", s.ID, s.Command, s.URL)
+			}
+		}
+		Lint(c)
+	})
+}

@@ -1,0 +1,127 @@
+package config
+
+import (
+	"path/filepath"
+	"slices"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// hostKeys are what agent hosts write into an entry of mcpServers beside the
+// keys that Airlock reads. They are known and ignored, each for the reason
+// given; with loud set a finding says so, because somebody may rely on it.
+// Nothing that a host's file grants is ever granted here.
+var hostKeys = []struct {
+	key    string
+	loud   bool
+	reason string
+	advice string
+}{
+	{"alwaysAllow", true, "grants nothing here: a host's approvals are not Airlock's", "decide with servers.<id>.allow or a policy"},
+	{"autoApprove", true, "grants nothing here: a host's approvals are not Airlock's", "decide with servers.<id>.allow or a policy"},
+	{"trust", true, "grants nothing here: a host's approvals are not Airlock's", "decide with servers.<id>.allow or a policy"},
+	{"includeTools", true, "does not limit anything here", "deny the other tools with servers.<id>.deny"},
+	{"excludeTools", true, "does not limit anything here", "deny them with servers.<id>.deny"},
+	{"disabledTools", true, "does not limit anything here", "deny them with servers.<id>.deny"},
+	{"tools", true, "does not limit anything here", "decide with servers.<id>.allow and servers.<id>.deny"},
+	{"timeout", true, "is not read: hosts disagree on its unit", "set callTimeout, for example 60s"},
+	{"envFile", true, "is not read", "set the variables before Airlock starts and write ${NAME} under env"},
+	{"headersHelper", true, "is not run", "write ${NAME} under headers"},
+	{"oauth", true, "is not read", "write a token as ${NAME} under headers"},
+	{"auth", true, "is not read", "write a token as ${NAME} under headers"},
+	{"authProviderType", true, "is not read", "write a token as ${NAME} under headers"},
+	{"sandbox", true, "is VS Code's sandbox for the server itself, which Airlock does not start", "confine the server by its command"},
+	{"sandboxEnabled", true, "is VS Code's sandbox for the server itself, which Airlock does not start", "confine the server by its command"},
+	{"description", false, "is for people", ""},
+	{"name", false, "is for people", ""},
+	{"note", false, "is for people", ""},
+	{"icon", false, "is for people", ""},
+	{"gallery", false, "says where VS Code found the server", ""},
+	{"version", false, "says which entry of VS Code's gallery it is", ""},
+	{"dev", false, "is VS Code's mode for developing a server", ""},
+	{"alwaysLoad", false, "is about a host's context, which holds no definitions here", ""},
+	{"role", false, "is about how a host shows the server", ""},
+}
+
+// hostServer returns the keys of an mcpServers entry that only hosts write.
+func (d *decoder) hostServer(disabled *bool) []field {
+	enabled := true
+	fields := []field{
+		{key: "disabled", val: flag{disabled}},
+		{key: "enabled", read: func(n *yaml.Node, path string) error {
+			err := d.scalar(n, path, flag{&enabled})
+			*disabled = *disabled || !enabled
+			return err
+		}},
+	}
+	for _, k := range hostKeys {
+		fields = append(fields, field{key: k.key, read: func(n *yaml.Node, path string) error {
+			if k.loud {
+				d.note(n, path+" "+k.reason, k.advice)
+			}
+			return nil
+		}})
+	}
+	return fields
+}
+
+// hostFiles are files in which a host keeps more than its MCP servers. In them
+// every top-level key but mcpServers is the host's own business.
+var hostFiles = []string{".claude.json", "claude_desktop_config.json", "settings.json"}
+
+// hostTop returns the top-level keys of a host's file that Airlock ignores.
+func (d *decoder) hostTop(root *yaml.Node, known []field) []field {
+	ignored := []string{"$schema", "inputs"} // inputs: see variable
+	if slices.Contains(hostFiles, filepath.Base(d.file)) && root.Kind == yaml.MappingNode {
+		for i := 0; i < len(root.Content); i += 2 {
+			ignored = append(ignored, root.Content[i].Value)
+		}
+	}
+	var fields []field
+	for _, key := range ignored {
+		if !slices.ContainsFunc(known, func(f field) bool { return f.key == key }) {
+			fields = append(fields, field{key: key, read: func(*yaml.Node, string) error { return nil }})
+		}
+	}
+	return fields
+}
+
+// isVSCodeFile tells whether root has the shape of VS Code's mcp.json, where
+// the servers stand under servers.
+func isVSCodeFile(root *yaml.Node) bool {
+	servers := child(root, "servers")
+	if servers == nil || servers.Kind != yaml.MappingNode || child(root, "mcpServers") != nil {
+		return false
+	}
+	for i := 1; i < len(servers.Content); i += 2 {
+		if child(servers.Content[i], "command") != nil || child(servers.Content[i], "url") != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// vscodeFields are the keys of VS Code's mcp.json. Airlock's own keys may not
+// stand beside them: servers would mean two things.
+func (d *decoder) vscodeFields(c *Config) []field {
+	return []field{
+		{key: "servers", read: d.servers(c)},
+		{key: "sandbox", read: func(n *yaml.Node, path string) error {
+			if child(n, "network") != nil || child(n, "filesystem") != nil { // VS Code's sandbox for servers
+				d.note(n, path+" is VS Code's sandbox for servers, which Airlock does not start", "confine a server by its command")
+				return nil
+			}
+			return d.fail(n, "rename servers to mcpServers", "Airlock's key sandbox stands beside VS Code's key servers")
+		}},
+	}
+}
+
+// workspace returns the folder that ${workspaceFolder} means: the one that holds
+// the file, or that holds the host's folder with the file in it.
+func (d *decoder) workspace() string {
+	switch filepath.Base(d.dir) {
+	case ".vscode", ".cursor", ".gemini", ".roo":
+		return filepath.Dir(d.dir)
+	}
+	return d.dir
+}

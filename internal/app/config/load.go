@@ -1,0 +1,163 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// MaxFile is the largest configuration file in bytes.
+const MaxFile = 4 << 20
+
+// Find returns the configuration file to use where none was named: the one
+// that $AIRLOCK_CONFIG names, else airlock.yaml in dir, else
+// airlock/airlock.yaml under $XDG_CONFIG_HOME (default ~/.config). It returns
+// "" when there is none, which Load takes for the built-in configuration. A
+// file that $AIRLOCK_CONFIG names need not exist: Load then says so.
+func Find(dir string, env func(string) (string, bool)) string {
+	if named, _ := env("AIRLOCK_CONFIG"); named != "" {
+		return named
+	}
+	places := []string{filepath.Join(dir, "airlock.yaml")}
+	if home, _ := env("XDG_CONFIG_HOME"); filepath.IsAbs(home) { // a relative one is to be ignored (XDG Base Directory 0.8)
+		places = append(places, filepath.Join(home, "airlock", "airlock.yaml"))
+	} else if home, _ := env("HOME"); home != "" {
+		places = append(places, filepath.Join(home, ".config", "airlock", "airlock.yaml"))
+	}
+	for _, place := range places {
+		if _, err := os.Lstat(place); err == nil {
+			return place
+		}
+	}
+	return ""
+}
+
+// Load reads and checks the file at path, expanding variables through env
+// (os.LookupEnv outside tests). An empty path gives the built-in configuration.
+// A mistake in the file is an *Error.
+func Load(path string, env func(string) (string, bool)) (*Config, error) {
+	if path == "" {
+		return Default(), nil
+	}
+	data, err := readFile(path)
+	if err != nil {
+		return nil, err
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("finding the folder of %q: %w", path, err)
+	}
+	d := &decoder{file: path, dir: filepath.Dir(abs), env: env, left: map[string]bool{}}
+	c, err := d.config(data)
+	if err != nil {
+		return nil, err
+	}
+	c.File, c.named = abs, path
+	return c, nil
+}
+
+func readFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, unreadable(path, err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
+	if err != nil {
+		return nil, unreadable(path, err)
+	}
+	if len(data) > MaxFile {
+		return nil, &Error{File: path, Message: fmt.Sprintf("the file is larger than %s", showSize(MaxFile)), Advice: "name the configuration file, not a data file"}
+	}
+	return data, nil
+}
+
+// unreadable says in a sentence why a file cannot be read.
+func unreadable(path string, err error) error {
+	var cause *os.PathError
+	if errors.As(err, &cause) {
+		err = cause.Err
+	}
+	return &Error{File: path, Message: fmt.Sprintf("cannot read the configuration: %v", err), Advice: "name another file with --config"}
+}
+
+// config decodes the whole file.
+func (d *decoder) config(data []byte) (*Config, error) {
+	c := Default()
+	root, err := d.parse(data)
+	if err != nil {
+		return nil, err
+	}
+	if root != nil {
+		if err := d.top(root, c); err != nil {
+			return nil, err
+		}
+	}
+	c.findings = d.findings
+	return c, nil
+}
+
+// parse returns the file's one document, or nil when it holds only comments.
+func (d *decoder) parse(data []byte) (*yaml.Node, error) {
+	if at := invalidUTF8(data); at >= 0 {
+		line := strings.Count(string(data[:at]), "\n") + 1
+		return nil, &Error{File: d.file, Line: line, Message: "the file is not UTF-8", Advice: "save it as UTF-8"}
+	}
+	loader, err := yaml.NewLoader(strings.NewReader(string(data)))
+	if err != nil {
+		return nil, fmt.Errorf("starting the YAML reader: %w", err)
+	}
+	var doc, more yaml.Node
+	if err := loader.Load(&doc); errors.Is(err, io.EOF) {
+		return nil, nil
+	} else if err != nil {
+		return nil, d.badYAML(data, err)
+	}
+	switch err := loader.Load(&more); {
+	case errors.Is(err, io.EOF):
+		return doc.Content[0], nil
+	case err != nil:
+		return nil, d.badYAML(data, err)
+	}
+	return nil, d.fail(&more, "keep one document and remove the line ---", "the file holds more than one document")
+}
+
+// badYAML turns the parser's error into one sentence with its place.
+func (d *decoder) badYAML(data []byte, err error) error {
+	out := &Error{File: d.file, Message: fmt.Sprintf("not valid YAML: %v", err)}
+	var le *yaml.LoadError
+	if errors.As(err, &le) {
+		out.Line, out.Column = le.Mark.Line, le.Mark.Column
+		out.Message = "not valid YAML: " + le.Message
+		if le.ContextMsg != "" && le.ContextMark.Line > 0 {
+			out.Message += fmt.Sprintf(" (%s that starts on line %d)", le.ContextMsg, le.ContextMark.Line)
+		}
+	}
+	switch {
+	case strings.Contains(string(data), "\n\t"):
+		out.Advice = "indent with spaces: YAML does not allow tabs"
+	case strings.HasSuffix(d.file, ".json"):
+		out.Advice = "check the commas, quotes and brackets around this place; comments start with #"
+	default:
+		out.Advice = "check the indentation, and quote texts that contain : or #"
+	}
+	return out
+}
+
+// invalidUTF8 returns the offset of the first byte that is not UTF-8, or -1.
+func invalidUTF8(data []byte) int {
+	for i := 0; i < len(data); {
+		r, n := utf8.DecodeRune(data[i:])
+		if r == utf8.RuneError && n == 1 {
+			return i
+		}
+		i += n
+	}
+	return -1
+}

@@ -1,0 +1,122 @@
+package config
+
+import (
+	"time"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// top reads the whole file into c. Servers and what is decided about them are
+// joined last, so that the order of keys does not matter.
+func (d *decoder) top(root *yaml.Node, c *Config) error {
+	settings := map[string]*decided{}
+	fields := d.topFields(c, settings)
+	if isVSCodeFile(root) {
+		fields = d.vscodeFields(c)
+	}
+	fields = append(fields, d.hostTop(root, fields)...)
+	if err := d.object(root, "", fields); err != nil {
+		return err
+	}
+	if err := d.unite(c, settings); err != nil {
+		return err
+	}
+	return d.consistent(root, c)
+}
+
+// topFields are the keys of Airlock's own file.
+func (d *decoder) topFields(c *Config, settings map[string]*decided) []field {
+	return []field{
+		{key: "mcpServers", read: d.servers(c)},
+		{key: "servers", read: d.settings(settings)},
+		{key: "sandbox", read: func(n *yaml.Node, path string) error {
+			return d.object(n, path, d.sandboxFields(&c.Sandbox))
+		}},
+		{key: "limits", read: d.limits(&c.Limits)},
+		{key: "policies", read: d.paths(&c.Policies)},
+		{key: "audit", read: func(n *yaml.Node, path string) error {
+			return d.object(n, path, d.auditFields(&c.Audit))
+		}},
+	}
+}
+
+func (d *decoder) sandboxFields(s *Sandbox) []field {
+	return []field{
+		{key: "driver", val: word{&s.Driver, []string{"runsc", "containerd"}}},
+		{key: "memory", val: size{&s.Memory, 32 << 20, 1 << 40}},
+		{key: "cpus", val: cores{&s.CPUs, 0.1, 256}},
+		{key: "pids", val: count[int]{&s.PIDs, 8, 32768}},
+		{key: "disk", val: size{&s.Disk, 1 << 20, 1 << 40}},
+		{key: "inodes", val: count[int64]{&s.Inodes, 256, 1 << 30}},
+		{key: "openFiles", val: count[uint64]{&s.OpenFiles, 64, 1 << 20}},
+		{key: "timeout", val: duration{&s.Timeout, 100 * time.Millisecond, 24 * time.Hour}},
+		{key: "pool", val: count[int]{&s.Pool, 0, 1024}},
+		{key: "maxSandboxes", val: count[int]{&s.MaxSandboxes, 1, 4096}},
+		{key: "queue", val: count[int]{&s.Queue, 0, 65536}},
+	}
+}
+
+// limits reads the profile first: the keys beside it override its values.
+func (d *decoder) limits(l *Limits) func(n *yaml.Node, path string) error {
+	return func(n *yaml.Node, path string) error {
+		if at := child(n, "profile"); at != nil {
+			name := l.Profile
+			if err := d.scalar(at, join(path, "profile"), d.profileWord(&name)); err != nil {
+				return err
+			}
+			for _, p := range profiles {
+				if p.name == name {
+					*l = p.limits
+				}
+			}
+		}
+		return d.object(n, path, d.limitFields(l))
+	}
+}
+
+func (d *decoder) limitFields(l *Limits) []field {
+	return []field{
+		{key: "profile", val: d.profileWord(&l.Profile)},
+		{key: "stdout", val: size{&l.Stdout, 0, 64 << 20}},
+		{key: "stderr", val: size{&l.Stderr, 0, 64 << 20}},
+		{key: "output", val: size{&l.Output, 1 << 10, 1 << 30}},
+		{key: "calls", val: count[int]{&l.Calls, 0, 1_000_000}},
+	}
+}
+
+func (d *decoder) profileWord(to *string) word {
+	names := make([]string, len(profiles))
+	for i, p := range profiles {
+		names[i] = p.name
+	}
+	return word{to, names}
+}
+
+func (d *decoder) auditFields(a *Audit) []field {
+	return []field{{key: "path", read: d.path(&a.Path)}}
+}
+
+// consistent checks what no single value can say.
+func (d *decoder) consistent(root *yaml.Node, c *Config) error {
+	if c.Sandbox.Pool > c.Sandbox.MaxSandboxes {
+		return d.fail(root, "raise sandbox.maxSandboxes or lower sandbox.pool",
+			"sandbox.pool (%d) is larger than sandbox.maxSandboxes (%d)", c.Sandbox.Pool, c.Sandbox.MaxSandboxes)
+	}
+	return nil
+}
+
+// child returns the value of key in the mapping n, or nil.
+func child(n *yaml.Node, key string) *yaml.Node {
+	if n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	if n.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			return n.Content[i+1]
+		}
+	}
+	return nil
+}

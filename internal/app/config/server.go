@@ -1,0 +1,65 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+// The values of Server.Transport.
+const (
+	TransportStdio = "stdio" // a program that Airlock starts
+	TransportHTTP  = "http"  // MCP over streamable HTTP
+	TransportSSE   = "sse"   // the HTTP transport of MCP 2024-11-05
+)
+
+// Server is one upstream MCP server. It prints as its ID and kind only: its
+// arguments, address, environment and headers may hold secrets.
+type Server struct {
+	ID        string // the key under mcpServers
+	Transport string // one of the Transport constants
+
+	Command string            // the program, for stdio
+	Args    []string          // its arguments
+	Env     map[string]Secret // set for the program beside a minimal environment
+	Cwd     string            // absolute; empty means where Airlock itself runs
+
+	URL     string            // the endpoint, for http and sse
+	Headers map[string]Secret // sent with every request
+
+	StartTimeout time.Duration // from start to the end of the first tools/list
+	CallTimeout  time.Duration // one tool call
+
+	Settings Settings
+
+	line, column int
+}
+
+// Settings are what the operator decides about one server, from the key servers.
+type Settings struct {
+	// TrustAnnotations lets the server's own hints lower a tool's risk.
+	TrustAnnotations bool
+	Allow            []string // tools that may be called without asking; "*" means all
+	Deny             []string // tools that may never be called; stronger than Allow
+	Tools            map[string]Tool
+}
+
+// Tool is what the operator decides about one tool.
+type Tool struct {
+	// Risk replaces what the tool says about itself: "read", "write",
+	// "destructive", or empty for no decision.
+	Risk string
+}
+
+// String returns the ID and the kind of server.
+func (s Server) String() string { return fmt.Sprintf("%s (%s)", s.ID, s.Transport) }
+
+// GoString returns what String returns, so that %#v shows no secret either.
+func (s Server) GoString() string { return s.String() }
+
+// LogValue returns what String returns.
+func (s Server) LogValue() slog.Value { return slog.StringValue(s.String()) }
+
+// MarshalJSON writes what String returns.
+func (s Server) MarshalJSON() ([]byte, error) { return json.Marshal(s.String()) }

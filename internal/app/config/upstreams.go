@@ -1,0 +1,211 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/airlock-mcp/airlock/catalog"
+)
+
+// servers reads mcpServers. Switched-off servers and Airlock itself are left out.
+func (d *decoder) servers(c *Config) func(n *yaml.Node, path string) error {
+	return func(n *yaml.Node, path string) error {
+		modules := map[string]string{} // module name → ID
+		err := d.entries(n, path, func(key, val *yaml.Node) error {
+			if err := d.serverID(key, path); err != nil {
+				return err
+			}
+			noted := len(d.findings)
+			s, disabled, err := d.server(key, val, join(path, key.Value))
+			if err != nil {
+				return err
+			}
+			if disabled {
+				d.findings = d.findings[:noted] // nobody relies on a server that is off
+			}
+			if disabled || d.isAirlock(key, s) {
+				d.left[s.ID] = true
+				return nil
+			}
+			module := catalog.ModuleName(s.ID)
+			if other, taken := modules[module]; taken {
+				return d.fail(key, "rename one of them",
+					"the servers %q and %q both become the module %q in code", other, s.ID, module)
+			}
+			modules[module] = s.ID
+			c.Servers = append(c.Servers, s)
+			return nil
+		})
+		slices.SortFunc(c.Servers, func(a, b Server) int { return cmp.Compare(a.ID, b.ID) })
+		return err
+	}
+}
+
+func (d *decoder) serverID(key *yaml.Node, path string) error {
+	switch {
+	case key.Value == "":
+		return d.fail(key, "give the server a name", "a server in %s has an empty name", path)
+	case len(key.Value) > 128:
+		return d.fail(key, "", "a server's name in %s has %d bytes, more than 128", path, len(key.Value))
+	case strings.ContainsFunc(key.Value, unicode.IsControl):
+		return d.fail(key, "", "the server name %q contains a control character", key.Value)
+	}
+	return nil
+}
+
+// server reads one entry of mcpServers.
+func (d *decoder) server(key, val *yaml.Node, path string) (s Server, disabled bool, err error) {
+	s = Server{ID: key.Value, StartTimeout: defaultStartTimeout, CallTimeout: defaultCallTimeout, line: key.Line, column: key.Column}
+	fields := append(d.serverFields(&s), d.hostServer(&disabled)...)
+	if err := d.object(val, path, fields); err != nil {
+		return s, false, err
+	}
+	if disabled {
+		return s, true, nil
+	}
+	return s, false, d.endpoint(key, path, &s)
+}
+
+func (d *decoder) serverFields(s *Server) []field {
+	return []field{
+		{key: "type", read: d.transport(&s.Transport)},
+		{key: "command", val: free{&s.Command}},
+		{key: "args", read: d.texts(&s.Args)},
+		{key: "env", read: d.secrets(&s.Env)},
+		{key: "cwd", read: d.path(&s.Cwd)},
+		{key: "url", val: free{&s.URL}},
+		{key: "headers", read: d.secrets(&s.Headers)},
+		{key: "startTimeout", val: duration{&s.StartTimeout, 100 * time.Millisecond, time.Hour}},
+		{key: "callTimeout", val: duration{&s.CallTimeout, 100 * time.Millisecond, 24 * time.Hour}},
+		// The same address under the name that Windsurf and Gemini CLI use.
+		{key: "serverUrl", val: free{&s.URL}},
+		{key: "httpUrl", val: free{&s.URL}},
+	}
+}
+
+// transport reads type in the spellings that hosts use.
+func (d *decoder) transport(to *string) func(n *yaml.Node, path string) error {
+	spellings := map[string]string{
+		"stdio": TransportStdio, "local": TransportStdio,
+		"http": TransportHTTP, "streamable-http": TransportHTTP, "streamableHttp": TransportHTTP, "streamable_http": TransportHTTP,
+		"sse": TransportSSE,
+	}
+	return func(n *yaml.Node, path string) error {
+		text, err := d.text(n, path)
+		if err != nil {
+			return err
+		}
+		known, ok := spellings[text]
+		if !ok {
+			return d.fail(n, "", "%s must be one of stdio, http, sse, not %q", path, n.Value)
+		}
+		*to = known
+		return nil
+	}
+}
+
+// endpoint checks that a server says in exactly one way how to reach it.
+func (d *decoder) endpoint(key *yaml.Node, path string, s *Server) error {
+	switch {
+	case s.Command == "" && s.URL == "":
+		return d.fail(key, "give it a command to start, or the url of a running server", "%s has neither command nor url", path)
+	case s.Command != "" && s.URL != "":
+		return d.fail(key, "keep one of the two", "%s has both command and url", path)
+	case s.Command != "" && (s.Transport == TransportHTTP || s.Transport == TransportSSE):
+		return d.fail(key, "remove type, or write stdio", "%s has a command, but its type is %s", path, s.Transport)
+	case s.URL != "" && s.Transport == TransportStdio:
+		return d.fail(key, "remove type, or write http", "%s has a url, but its type is stdio", path)
+	case s.Command != "":
+		s.Transport = TransportStdio
+		return nil
+	}
+	if s.Transport == "" {
+		s.Transport = TransportHTTP
+	}
+	u, err := url.Parse(s.URL)
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+		return d.fail(key, `write it like "https://mcp.example.com/mcp"`, "%s.url is not an http or https address", path)
+	}
+	return nil
+}
+
+// isAirlock tells whether s would start Airlock again, which a host's own file
+// does once Airlock is entered there. Without this every start would start another.
+func (d *decoder) isAirlock(key *yaml.Node, s Server) bool {
+	name := strings.TrimSuffix(filepath.Base(s.Command), ".exe")
+	if name != "airlock" || !slices.Contains(s.Args, "mcp") {
+		return false
+	}
+	d.note(key, fmt.Sprintf("the server %q is Airlock itself and is left out", s.ID), "remove it from this file, or keep a file of its own for Airlock")
+	return true
+}
+
+// decided is one entry of servers, with its place for errors.
+type decided struct {
+	Settings
+	key *yaml.Node
+}
+
+// settings reads servers: what the operator decides about each of mcpServers.
+func (d *decoder) settings(to map[string]*decided) func(n *yaml.Node, path string) error {
+	return func(n *yaml.Node, path string) error {
+		return d.entries(n, path, func(key, val *yaml.Node) error {
+			s := &decided{key: key}
+			to[key.Value] = s
+			return d.object(val, join(path, key.Value), d.settingFields(&s.Settings))
+		})
+	}
+}
+
+func (d *decoder) settingFields(s *Settings) []field {
+	return []field{
+		{key: "trustAnnotations", val: flag{&s.TrustAnnotations}},
+		{key: "allow", read: d.texts(&s.Allow)},
+		{key: "deny", read: d.texts(&s.Deny)},
+		{key: "tools", read: func(n *yaml.Node, path string) error {
+			s.Tools = map[string]Tool{}
+			return d.entries(n, path, func(key, val *yaml.Node) error {
+				var t Tool
+				err := d.object(val, join(path, key.Value), d.toolFields(&t))
+				s.Tools[key.Value] = t
+				return err
+			})
+		}},
+	}
+}
+
+func (d *decoder) toolFields(t *Tool) []field {
+	return []field{{key: "risk", val: word{&t.Risk, []string{"read", "write", "destructive"}}}}
+}
+
+// unite gives every server its settings. Settings for a server that is not
+// there would be a protection that protects nothing, so they are an error.
+func (d *decoder) unite(c *Config, settings map[string]*decided) error {
+	ids := make([]string, len(c.Servers))
+	for i := range c.Servers {
+		ids[i] = c.Servers[i].ID
+		if s := settings[ids[i]]; s != nil {
+			c.Servers[i].Settings = s.Settings
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(settings)) {
+		if slices.Contains(ids, id) || d.left[id] {
+			continue
+		}
+		advice := "add it to mcpServers, or remove it here"
+		if best := nearest(id, ids); best != "" {
+			advice = fmt.Sprintf("did you mean %q?", best)
+		}
+		return d.fail(settings[id].key, advice, "servers.%s decides about a server that mcpServers does not have", id)
+	}
+	return nil
+}
