@@ -1,0 +1,123 @@
+package audit
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+)
+
+const hashKeyFile = "audit-hash.key"
+
+// maxArgumentValues bounds the arguments that are recorded value by value.
+const maxArgumentValues = 200
+
+// hasher makes keyed hashes, so that somebody who reads the log cannot find a
+// short value by trying all of them, and somebody with the key can look for one.
+type hasher struct{ key []byte }
+
+// loadHasher reads the key in the folder, or makes it at first use.
+func loadHasher(folder string) (hasher, error) {
+	key, err := secretFile(folder, hashKeyFile, func() []byte {
+		fresh := make([]byte, 32)
+		rand.Read(fresh) // never fails: crypto/rand aborts the program instead
+		return fresh
+	})
+	if err != nil {
+		return hasher{}, fmt.Errorf("the key of the audit log: %w", err)
+	}
+	if len(key) != 32 {
+		return hasher{}, fmt.Errorf("the key of the audit log: %q has %d bytes, not 32", filepath.Join(folder, hashKeyFile), len(key))
+	}
+	return hasher{key}, nil
+}
+
+// secretFile returns a file's bytes, creating it with mode 0600 when it is
+// missing. Two processes that start at once agree on one of the two contents.
+func secretFile(folder, name string, fresh func() []byte) ([]byte, error) {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(folder, name)
+	if info, err := os.Stat(path); err == nil {
+		if info.Mode().Perm()&0o077 != 0 {
+			return nil, fmt.Errorf("%q may be read by others (mode %04o): chmod 600 it", path, info.Mode().Perm())
+		}
+		return os.ReadFile(path)
+	}
+	draft, err := os.CreateTemp(folder, name+".")
+	if err != nil {
+		return nil, err
+	}
+	defer os.Remove(draft.Name())
+	_, err = draft.Write(fresh())
+	if err := errors.Join(err, draft.Sync(), draft.Close()); err != nil {
+		return nil, err
+	}
+	// A link never replaces a file that another process made meanwhile.
+	if err := os.Link(draft.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	return os.ReadFile(path)
+}
+
+func (h hasher) sum(b []byte) string {
+	mac := hmac.New(sha256.New, h.key)
+	mac.Write(b)
+	return "hmac-sha256:" + hex.EncodeToString(mac.Sum(nil))
+}
+
+// plainName is a member's name that is worth reading and too plain to be data.
+var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,63}$`)
+
+// shape replaces every value in v, numbers and booleans included, by its keyed
+// hash, and every name that may be data as well. It returns nil when there are
+// more than maxArgumentValues values.
+func (h hasher) shape(v any) json.RawMessage {
+	left := maxArgumentValues
+	hashed := h.replace(v, &left)
+	if left < 0 {
+		return nil
+	}
+	text, err := json.Marshal(hashed)
+	if err != nil {
+		return nil
+	}
+	return text
+}
+
+func (h hasher) replace(v any, left *int) any {
+	if *left--; *left < 0 {
+		return nil
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for name, member := range v {
+			if !plainName.MatchString(name) {
+				name = h.sum([]byte(name))
+			}
+			out[name] = h.replace(member, left)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, item := range v {
+			out[i] = h.replace(item, left)
+		}
+		return out
+	default:
+		text, err := json.Marshal(v)
+		if err != nil {
+			return nil
+		}
+		return h.sum(text)
+	}
+}

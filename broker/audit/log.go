@@ -1,0 +1,187 @@
+package audit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/airlock-mcp/airlock/internal/telemetry"
+)
+
+const (
+	// defaultSegmentBytes is where a file of the log is full.
+	defaultSegmentBytes = 64 << 20
+	// maxBatch is how many records one write carries.
+	maxBatch = 256
+)
+
+// Options of a log. The zero value is usable.
+type Options struct {
+	// Keys is the folder of the key files; empty means "keys" in the log's own folder.
+	// A separate folder lets a reader have the log without the keys.
+	Keys string
+	// SegmentBytes is the size at which a new file is begun; 0 means 64 MiB.
+	SegmentBytes int64
+	// ClearArguments records arguments as they are instead of as keyed hashes.
+	ClearArguments bool
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+}
+
+// ErrClosed is returned by appends after Close.
+var ErrClosed = errors.New("the audit log is closed")
+
+// Log is an open audit log. Several processes may have one folder open at a
+// time: they take turns, batch by batch, and write one chain. All methods may
+// be called concurrently.
+type Log struct {
+	opts   Options
+	hasher hasher
+	store  *store // used by the committer alone
+
+	mu     sync.RWMutex // guards closed: no send on queue after it is set
+	closed bool
+	queue  chan request
+	done   chan struct{} // closed when the committer has ended
+}
+
+// request is one record on its way to the committer.
+type request struct {
+	record  Record
+	durable bool
+	answer  chan error // buffered: the committer never waits
+}
+
+// Open opens the log in dir, creating it at first use. It cuts off what a
+// crash left half-written, and closes what dead processes left open. A log
+// that cannot be written is an error: without a record nothing may happen.
+func Open(dir string, opts *Options) (*Log, error) {
+	o := Options{}
+	if opts != nil {
+		o = *opts
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.SegmentBytes == 0 {
+		o.SegmentBytes = defaultSegmentBytes
+	}
+	if o.SegmentBytes < 0 {
+		return nil, fmt.Errorf("opening audit log %q: a segment of %d bytes is not possible", dir, o.SegmentBytes)
+	}
+	s, err := openStore(dir, o)
+	if err != nil {
+		return nil, fmt.Errorf("opening audit log %q: %w", dir, err)
+	}
+	l := &Log{opts: o, hasher: s.hasher, store: s, queue: make(chan request, maxBatch), done: make(chan struct{})}
+	go l.commit()
+	return l, nil
+}
+
+// Append writes a record and returns when it is on stable storage. On an error
+// the record is not in the log, and what it announces must not happen. A
+// cancelled context is an error only before the record is handed over.
+func (l *Log) Append(ctx context.Context, r Record) error { return l.submit(ctx, r, true) }
+
+// Note writes a record and returns when it is in the file: it survives the
+// death of the process, and of the machine once the next Append is through. It
+// is for what has already happened, so its context's cancellation is ignored,
+// and on an error the record is kept and written before any later one.
+func (l *Log) Note(ctx context.Context, r Record) error {
+	return l.submit(context.WithoutCancel(ctx), r, false)
+}
+
+func (l *Log) submit(ctx context.Context, r Record, durable bool) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("recording %s: %w", r.Kind, err)
+	}
+	r.Time = l.opts.Now().UTC().Format("2006-01-02T15:04:05.000000Z")
+	answer := make(chan error, 1)
+	if err := l.send(request{r, durable, answer}); err != nil {
+		return fmt.Errorf("recording %s: %w", r.Kind, err)
+	}
+	if err := <-answer; err != nil {
+		return fmt.Errorf("recording %s: %w", r.Kind, err)
+	}
+	return nil
+}
+
+func (l *Log) send(r request) error {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	if l.closed {
+		return ErrClosed
+	}
+	l.queue <- r
+	return nil
+}
+
+// Hash returns the keyed hash of bytes: "hmac-sha256:" and 64 hex digits. Equal
+// bytes have equal hashes within one log's key.
+func (l *Log) Hash(b []byte) string { return l.hasher.sum(b) }
+
+// Arguments returns how a call's decoded arguments are recorded: each value as
+// its keyed hash, or as it is where the operator asked for that. nil when they
+// are too many.
+func (l *Log) Arguments(v any) json.RawMessage {
+	if !l.opts.ClearArguments {
+		return l.hasher.shape(v)
+	}
+	text, err := json.Marshal(v)
+	if err != nil || len(text) > maxLine/2 {
+		return nil
+	}
+	return text
+}
+
+// Close writes what is left, makes it durable and releases the log. Calling it
+// twice is fine.
+func (l *Log) Close() error {
+	l.mu.Lock()
+	already := l.closed
+	l.closed = true
+	if !already {
+		close(l.queue)
+	}
+	l.mu.Unlock()
+	<-l.done
+	if already {
+		return nil
+	}
+	return l.store.close()
+}
+
+// commit writes batches until the queue is closed. All who wait at one moment
+// share one write and one sync.
+func (l *Log) commit() {
+	defer close(l.done)
+	for first := range l.queue {
+		batch := append(make([]request, 0, maxBatch), first)
+		for len(batch) < maxBatch {
+			next, ok := tryReceive(l.queue)
+			if !ok {
+				break
+			}
+			batch = append(batch, next)
+		}
+		err := l.store.write(batch)
+		for _, r := range batch {
+			r.answer <- err
+		}
+	}
+}
+
+func tryReceive(queue <-chan request) (request, bool) {
+	select {
+	case r, ok := <-queue:
+		return r, ok
+	default:
+		return request{}, false
+	}
+}
+
+// newWriterID names this process in the records it writes.
+func newWriterID() string { return telemetry.NewID("w") }

@@ -1,0 +1,101 @@
+// Package audit keeps the record of what was done through Airlock: one
+// canonical JSON object a line, each bound to the one before it by a hash. An
+// act is recorded before it happens, durably; what became of it is recorded
+// after. What cannot be recorded does not happen. See docs/audit.md.
+package audit
+
+import "encoding/json"
+
+// Kind says what a record is about.
+type Kind string
+
+// The kinds of records.
+const (
+	KindLogStart  Kind = "log_start" // the first record of a log
+	KindRotate    Kind = "rotate"    // the last record of a full segment
+	KindRecovered Kind = "recovered" // a half-written line was cut off
+	KindRunStart  Kind = "run_start" // code is about to run
+	KindRunEnd    Kind = "run_end"   // a run is over
+	KindIntent    Kind = "intent"    // a call is about to happen
+	KindOutcome   Kind = "outcome"   // what became of a call, refused ones included
+	KindApproval  Kind = "approval"  // a person was asked, or answered
+	KindViolation Kind = "violation" // code broke the protocol of its socket
+	KindOperator  Kind = "operator"  // an operator changed what is allowed
+)
+
+// The words of Effect.Outcome.
+const (
+	OutcomeOK      = "ok"      // the act succeeded
+	OutcomeError   = "error"   // the act was tried and failed
+	OutcomeRefused = "refused" // the act was not tried
+	OutcomeUnknown = "unknown" // Airlock ended before the act did
+)
+
+// Record is one line of the log. The log itself sets Seq, Time, Writer, Prev
+// and Hash; whoever appends sets Kind and what applies. Empty members are left out.
+type Record struct {
+	Seq    uint64 `json:"seq"`
+	Time   string `json:"time"` // RFC 3339, UTC, microseconds
+	Kind   Kind   `json:"kind"`
+	Writer string `json:"writer"` // the Airlock process that wrote it
+	Identity
+	Act
+	Ruling
+	Effect
+	RunFacts
+	Detail string `json:"detail,omitempty"` // a sentence for people; never an argument's value
+	Prev   string `json:"prev"`             // hash of the record before, or of nothing: 64 zeros
+	Hash   string `json:"hash"`             // "sha256:…" over RFC 8785 of the record without this member
+}
+
+// Identity is who acted, and in which run.
+type Identity struct {
+	RunID     string `json:"run_id,omitempty"`
+	SessionID string `json:"session_id,omitempty"`
+	Principal string `json:"principal,omitempty"`
+	TraceID   string `json:"trace_id,omitempty"`
+	CodeHash  string `json:"code_hash,omitempty"`
+}
+
+// Act is what was to be done.
+type Act struct {
+	CallID           string `json:"call_id,omitempty"`
+	ParentID         string `json:"parent_id,omitempty"` // the run or call that made this call
+	ServerID         string `json:"server_id,omitempty"`
+	ToolName         string `json:"tool_name,omitempty"`
+	DefinitionDigest string `json:"definition_digest,omitempty"`
+	ArgumentsHash    string `json:"arguments_hash,omitempty"` // keyed, see Log.Hash
+	// Arguments has the arguments' shape, with a keyed hash for each value, or
+	// the values themselves where the operator asked for that.
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+}
+
+// Ruling is what was decided about the act.
+type Ruling struct {
+	Decision string   `json:"decision,omitempty"` // "allow" or "deny"
+	Policies []string `json:"policies,omitempty"` // the IDs of the rules that decided
+	Risk     string   `json:"risk,omitempty"`
+	Approval string   `json:"approval,omitempty"` // a word of broker/approval
+	Approver string   `json:"approver,omitempty"` // who answered, and through what
+}
+
+// Effect is what became of the act.
+type Effect struct {
+	Outcome    string         `json:"outcome,omitempty"`
+	ErrorType  string         `json:"error_type,omitempty"`
+	ResultHash string         `json:"result_hash,omitempty"` // keyed, see Log.Hash
+	ResultSize int64          `json:"result_size,omitempty"` // bytes
+	DurationMS int64          `json:"duration_ms,omitempty"` // whole milliseconds
+	Redactions map[string]int `json:"redactions,omitempty"`  // kind → count
+}
+
+// RunFacts are what a run was made of.
+type RunFacts struct {
+	Language      string `json:"language,omitempty"`
+	Image         string `json:"image,omitempty"` // name@sha256:…
+	Snapshot      string `json:"snapshot,omitempty"`
+	InputDigest   string `json:"input_digest,omitempty"`
+	OutputDigest  string `json:"output_digest,omitempty"`
+	ApprovalState string `json:"approval_state,omitempty"`
+	Calls         int    `json:"calls,omitempty"`
+}

@@ -1,0 +1,349 @@
+package audit
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/airlock-mcp/airlock/internal/cleanup"
+)
+
+// store writes the files of a log. It belongs to one goroutine at a time; other
+// processes are kept out by a lock on the file "lock" in the folder.
+type store struct {
+	dir    string
+	opts   Options
+	hasher hasher
+	writer *writer
+	lock   *os.File
+
+	active *os.File // the segment that is written
+	end    int64    // bytes of it that are whole records
+	next   uint64   // number of the next record
+	prev   string   // hash of the last record
+	sealed bool     // the last record was KindRotate
+
+	unsynced bool
+	broken   error      // a sync failed: what is on disk is no longer known
+	backlog  []Record   // outcomes that could not be written yet
+	open     unfinished // what this process began and has not ended
+}
+
+// openStore opens and repairs the log.
+func openStore(dir string, opts Options) (*store, error) {
+	var undo cleanup.Stack
+	defer undo.Run()
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	keys := opts.Keys
+	if keys == "" {
+		keys = filepath.Join(dir, "keys")
+	}
+	h, err := loadHasher(keys)
+	if err != nil {
+		return nil, err
+	}
+	s := &store{dir: dir, opts: opts, hasher: h}
+	undo.Add(s.release)
+	if s.lock, err = os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600); err != nil {
+		return nil, err
+	}
+	if err := s.locked(s.start); err != nil {
+		return nil, err
+	}
+	undo.Keep()
+	return s, nil
+}
+
+// start brings the log into a state that can be appended to. Called with the lock held.
+func (s *store) start() error {
+	list, err := segments(s.dir)
+	if err != nil {
+		return err
+	}
+	first := uint64(1)
+	if len(list) > 0 {
+		if first, err = lastWritten(list); err != nil {
+			return err
+		}
+	}
+	if s.writer, err = newWriter(s.dir, first); err != nil {
+		return err
+	}
+	s.next = first
+	if first == 1 {
+		s.prev = genesis // otherwise the segment's own records say what came before
+	}
+	if err := s.openSegment(first, len(list) == 0); err != nil {
+		return err
+	}
+	if s.next == 1 {
+		if err := s.put([]Record{{Kind: KindLogStart, Time: s.now()}}); err != nil {
+			return err
+		}
+	}
+	if err := s.closeUnfinished(); err != nil {
+		return err
+	}
+	return s.sync()
+}
+
+// lastWritten returns the number of the newest segment that has a record: the
+// very last may be empty when its maker died before it wrote.
+func lastWritten(list []segment) (uint64, error) {
+	last := list[len(list)-1]
+	info, err := os.Stat(last.path)
+	if err != nil {
+		return 0, err
+	}
+	switch {
+	case info.Size() > 0 || last.first == 1:
+		return last.first, nil
+	case len(list) == 1:
+		return 0, fmt.Errorf("its only file %q is empty and not the first: what came before is missing", last.path)
+	default:
+		return list[len(list)-2].first, nil
+	}
+}
+
+// openSegment makes the segment that begins with the numbered record the active one.
+func (s *store) openSegment(first uint64, create bool) error {
+	flags := os.O_RDWR
+	if create {
+		flags |= os.O_CREATE | os.O_EXCL
+	}
+	path := segmentPath(s.dir, first)
+	f, err := os.OpenFile(path, flags, 0o600)
+	if err != nil {
+		return err
+	}
+	if s.active != nil {
+		s.active.Close() // nothing of it is unsynced: see rotate
+	}
+	s.active, s.end, s.sealed = f, 0, false
+	if create {
+		return s.syncFolder()
+	}
+	return s.catchUp()
+}
+
+// catchUp reads what other processes, or this one before a crash, wrote since
+// s.end. Called with the lock held.
+func (s *store) catchUp() error {
+	var stat unix.Stat_t
+	if err := unix.Fstat(int(s.active.Fd()), &stat); err != nil {
+		return err
+	}
+	switch {
+	case stat.Nlink == 0:
+		return fmt.Errorf("its file %q was removed while it was open", s.active.Name())
+	case stat.Size < s.end:
+		return fmt.Errorf("its file %q was cut short while it was open", s.active.Name())
+	case stat.Size == s.end && s.sealed:
+		return s.follow()
+	case stat.Size == s.end:
+		return nil
+	}
+	t, err := readTail(s.active, s.end)
+	if err != nil {
+		return fmt.Errorf("reading %q: %w", s.active.Name(), err)
+	}
+	if t.any {
+		s.end, s.next, s.prev = t.size, t.last.Seq+1, t.last.Hash
+		s.sealed = t.last.Kind == KindRotate
+	}
+	if t.torn > 0 {
+		return s.cut(t)
+	}
+	if s.sealed {
+		return s.follow()
+	}
+	return nil
+}
+
+// follow moves on to the segment after a sealed one.
+func (s *store) follow() error {
+	err := s.openSegment(s.next, false)
+	if errors.Is(err, os.ErrNotExist) { // whoever sealed it died before the next step
+		return s.openSegment(s.next, true)
+	}
+	return err
+}
+
+// cut removes a half-written line. Its Append never returned, so nothing it
+// announces has happened; that there was one is recorded.
+func (s *store) cut(t tail) error {
+	if err := s.active.Truncate(s.end); err != nil {
+		return err
+	}
+	switch {
+	case s.sealed:
+		return s.follow()
+	case s.prev == genesis:
+		return nil // the very first record was torn: the log starts anew
+	case s.prev == "":
+		return errors.New("its newest file has no whole record, and what came before is missing")
+	}
+	detail := fmt.Sprintf("%d bytes of a record that was never finished were cut off", t.torn)
+	return s.put([]Record{{Kind: KindRecovered, Time: s.now(), Detail: detail}})
+}
+
+// locked runs do while no other process can write.
+func (s *store) locked(do func() error) error {
+	for {
+		err := unix.Flock(int(s.lock.Fd()), unix.LOCK_EX)
+		if err == nil {
+			break
+		}
+		if err != syscall.EINTR {
+			return fmt.Errorf("locking it: %w", err)
+		}
+	}
+	defer unix.Flock(int(s.lock.Fd()), unix.LOCK_UN)
+	return do()
+}
+
+// write appends a batch, all of it or none, and what could not be written before.
+func (s *store) write(batch []request) error {
+	if s.broken != nil {
+		s.keep(batch)
+		return s.broken
+	}
+	records := s.backlog
+	durable := false
+	for _, r := range batch {
+		records = append(records, r.record)
+		durable = durable || r.durable
+	}
+	err := s.locked(func() error {
+		if err := s.catchUp(); err != nil {
+			return err
+		}
+		if err := s.put(records); err != nil {
+			return err
+		}
+		if !durable {
+			return nil
+		}
+		return s.sync()
+	})
+	if err != nil {
+		s.keep(batch)
+		return err
+	}
+	s.backlog = nil
+	return nil
+}
+
+// keep holds on to the records of what has happened, for the next write.
+func (s *store) keep(batch []request) {
+	for _, r := range batch {
+		if !r.durable {
+			s.backlog = append(s.backlog, r.record)
+		}
+	}
+}
+
+// put writes records at the end of the active segment. On an error the file is
+// as it was before, or ends in a line that the next writer cuts off.
+func (s *store) put(records []Record) error {
+	if s.end >= s.opts.SegmentBytes {
+		if err := s.rotate(); err != nil {
+			return err
+		}
+	}
+	return s.append(records)
+}
+
+func (s *store) append(records []Record) error {
+	text, next, prev := []byte(nil), s.next, s.prev
+	for i := range records {
+		r := records[i]
+		r.Seq, r.Prev, r.Writer = next, prev, s.writer.id
+		line, err := seal(&r)
+		if err != nil {
+			return err
+		}
+		text, next, prev = append(text, line...), next+1, r.Hash
+	}
+	if _, err := s.active.WriteAt(text, s.end); err != nil {
+		return errors.Join(fmt.Errorf("writing it: %w", err), s.active.Truncate(s.end))
+	}
+	s.end, s.next, s.prev, s.unsynced = s.end+int64(len(text)), next, prev, true
+	for _, r := range records {
+		s.open.see(r)
+	}
+	return nil
+}
+
+// rotate seals the active segment and begins the next.
+func (s *store) rotate() error {
+	if err := s.append([]Record{{Kind: KindRotate, Time: s.now()}}); err != nil {
+		return err
+	}
+	s.sealed = true
+	if err := s.sync(); err != nil {
+		return err
+	}
+	return s.openSegment(s.next, true)
+}
+
+// sync makes everything that was written durable. After a failed sync the
+// kernel may have dropped the data and will not say so again, so the log is
+// broken until it is opened anew and read back.
+func (s *store) sync() error {
+	if !s.unsynced {
+		return nil
+	}
+	if err := unix.Fdatasync(int(s.active.Fd())); err != nil {
+		s.broken = fmt.Errorf("making it durable: %w", err)
+		return s.broken
+	}
+	s.unsynced = false
+	return nil
+}
+
+func (s *store) syncFolder() error {
+	d, err := os.Open(s.dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+func (s *store) now() string { return s.opts.Now().UTC().Format("2006-01-02T15:04:05.000000Z") }
+
+// close ends what this process left open, makes the log durable and leaves it.
+func (s *store) close() error {
+	var err error
+	if rest := s.open.closing("Airlock ended while it was under way", s.now()); len(rest)+len(s.backlog) > 0 {
+		s.backlog = append(s.backlog, rest...)
+		err = s.write(nil)
+	}
+	if s.broken == nil {
+		err = errors.Join(err, s.sync())
+	}
+	if err == nil {
+		s.writer.finished()
+	}
+	return errors.Join(err, s.release())
+}
+
+// release closes the files.
+func (s *store) release() error {
+	var errs []error
+	if s.writer != nil {
+		errs = append(errs, s.writer.close())
+	}
+	for _, f := range []*os.File{s.active, s.lock} {
+		if f != nil {
+			errs = append(errs, f.Close())
+		}
+	}
+	return errors.Join(errs...)
+}

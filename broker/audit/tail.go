@@ -1,0 +1,113 @@
+package audit
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// followInterval is how often a followed log is looked at.
+const followInterval = 200 * time.Millisecond
+
+// Tail calls visit for the last n records, oldest first, and then, when follow
+// is set, for each new one until ctx ends, which is no error.
+func Tail(ctx context.Context, dir string, n int, follow bool, visit func(Record) error) error {
+	list, err := segments(dir)
+	if err != nil {
+		return err
+	}
+	var lines [][]byte // the newest n, oldest first
+	at := cursor{dir: dir}
+	for i := len(list) - 1; i >= 0; i-- {
+		older, end, err := lastLines(list[i].path, n-len(lines))
+		if err != nil {
+			return err
+		}
+		if i == len(list)-1 {
+			at.first, at.offset = list[i].first, end
+		}
+		lines = append(older, lines...)
+		if len(lines) >= n {
+			break
+		}
+	}
+	for _, line := range lines {
+		r, err := open(line)
+		if err != nil {
+			return err
+		}
+		if err := visit(r); err != nil {
+			return err
+		}
+	}
+	if !follow {
+		return nil
+	}
+	return at.follow(ctx, visit)
+}
+
+// lastLines returns the last n lines of a segment and where the last one ends.
+func lastLines(path string, n int) (lines [][]byte, end int64, err error) {
+	err = eachLine(path, 0, func(_ int, line []byte) error {
+		end += int64(len(line)) + 1
+		if n <= 0 {
+			return nil
+		}
+		if len(lines) == 2*n {
+			lines = slices.Delete(lines, 0, n)
+		}
+		lines = append(lines, slices.Clone(line))
+		return nil
+	})
+	return lines[max(0, len(lines)-max(0, n)):], end, err
+}
+
+// cursor is a place in a log up to which it has been read.
+type cursor struct {
+	dir    string
+	first  uint64 // the segment; 0 before there is one
+	offset int64
+}
+
+func (c *cursor) follow(ctx context.Context, visit func(Record) error) error {
+	tick := time.NewTicker(followInterval)
+	defer tick.Stop()
+	for {
+		if err := c.advance(visit); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// advance visits what is new.
+func (c *cursor) advance(visit func(Record) error) error {
+	list, err := segments(c.dir)
+	if err != nil {
+		return err
+	}
+	for _, s := range list {
+		if s.first < c.first {
+			continue
+		}
+		if s.first > c.first {
+			c.first, c.offset = s.first, 0
+		}
+		err := eachLine(s.path, c.offset, func(_ int, line []byte) error {
+			c.offset += int64(len(line)) + 1
+			r, err := open(line)
+			if err != nil {
+				return err
+			}
+			return visit(r)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,135 @@
+package audit
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxFindings is how many problems Verify lists.
+const maxFindings = 100
+
+// Finding is one place where a log is not what Airlock wrote.
+type Finding struct {
+	File string // base name of the segment
+	Line int
+	Seq  uint64 // the record that is affected, as far as it can be told
+	Text string // one sentence
+}
+
+// Report is what Verify found. A log is sound when Findings is empty.
+type Report struct {
+	Records  uint64
+	First    uint64 // number of the first record; above 1 when older files were moved away
+	Last     uint64
+	Head     string // hash of the last record: compare it with a copy kept elsewhere
+	Open     int    // intents and runs without an end: of living processes, or of one that died last
+	Findings []Finding
+	More     int // findings that were not listed
+}
+
+// OK says whether the log is sound.
+func (r Report) OK() bool { return len(r.Findings) == 0 }
+
+// Verify reads a whole log and reports every record that was changed, removed,
+// added or moved. It needs no keys and never writes. The error is for a log that
+// cannot be read at all.
+func Verify(dir string) (Report, error) {
+	list, err := segments(dir)
+	if err != nil {
+		return Report{}, err
+	}
+	if len(list) == 0 {
+		return Report{}, fmt.Errorf("there is no audit log in %q", dir)
+	}
+	v := verifier{prev: genesis, next: 1}
+	for i, s := range list {
+		v.segment(s, i == 0, i == len(list)-1)
+	}
+	v.report.Last, v.report.Head, v.report.Open = v.next-1, v.prev, len(v.open)
+	return v.report, nil
+}
+
+type verifier struct {
+	report Report
+	next   uint64
+	prev   string
+	sealed bool
+	open   unfinished
+}
+
+func (v *verifier) segment(s segment, first, last bool) {
+	file := fmt.Sprintf("%s%012d%s", segmentPrefix, s.first, segmentSuffix)
+	if first {
+		v.report.First, v.next = s.first, s.first
+		if s.first > 1 {
+			v.prev = "" // only the first record can say
+		}
+	} else {
+		if !v.sealed {
+			v.find(Finding{file, 0, v.next, "the file before it does not end as a full file does: records may be missing"})
+		}
+		if s.first != v.next {
+			v.find(Finding{file, 0, v.next, fmt.Sprintf("it begins with record %d where %d was expected: records are missing or were added", s.first, v.next)})
+		}
+	}
+	v.sealed = false
+	lines := 0
+	err := eachLine(s.path, 0, func(n int, line []byte) error {
+		lines = n
+		v.line(file, n, line)
+		return nil
+	})
+	if err != nil {
+		v.find(Finding{file, lines + 1, v.next, err.Error()})
+	}
+	if torn, err := v.torn(s.path); err != nil || torn > 0 {
+		text := fmt.Sprintf("it ends in %d bytes that are no whole record", torn)
+		if !last {
+			text += ", though it was full"
+		}
+		v.find(Finding{file, lines + 1, v.next, text})
+	}
+}
+
+// torn measures a file's unfinished end while no living process writes.
+func (v *verifier) torn(path string) (int64, error) {
+	if lock, err := os.Open(filepath.Join(filepath.Dir(path), "lock")); err == nil {
+		defer lock.Close() // releases the lock
+		if err := unix.Flock(int(lock.Fd()), unix.LOCK_SH); err != nil {
+			return 0, err
+		}
+	}
+	return tornBytes(path)
+}
+
+func (v *verifier) line(file string, n int, line []byte) {
+	v.report.Records++
+	r, err := open(line)
+	if err != nil {
+		v.find(Finding{file, n, v.next, err.Error()})
+		// The next record's prev must be taken on trust, or it would be reported too.
+		v.next, v.prev = v.next+1, ""
+		return
+	}
+	switch {
+	case r.Seq != v.next:
+		v.find(Finding{file, n, r.Seq, fmt.Sprintf("record %d stands where record %d was expected: records were removed, added or moved", r.Seq, v.next)})
+	case v.prev != "" && r.Prev != v.prev:
+		v.find(Finding{file, n, r.Seq, "it does not follow the record before it"})
+	case v.sealed:
+		v.find(Finding{file, n, r.Seq, "it comes after the end of a full file"})
+	}
+	v.next, v.prev, v.sealed = r.Seq+1, r.Hash, r.Kind == KindRotate
+	v.open.see(r)
+}
+
+func (v *verifier) find(f Finding) {
+	if len(v.report.Findings) == maxFindings {
+		v.report.More++
+		return
+	}
+	v.report.Findings = append(v.report.Findings, f)
+}

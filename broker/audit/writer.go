@@ -1,0 +1,146 @@
+package audit
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// writer is one Airlock process as the log knows it. It holds a lock on a file
+// of its own while it lives, so that the next one to open the log can tell the
+// open calls of a dead process from those of a living one.
+type writer struct {
+	id   string
+	file *os.File
+}
+
+// newWriter announces this process, whose records will begin no earlier than
+// at the number from. Called with the log's lock held.
+func newWriter(dir string, from uint64) (*writer, error) {
+	folder := filepath.Join(dir, "writers")
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, err
+	}
+	id := newWriterID()
+	f, err := os.OpenFile(filepath.Join(folder, id), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return nil, errors.Join(fmt.Errorf("locking %q: %w", f.Name(), err), f.Close(), os.Remove(f.Name()))
+	}
+	if _, err := f.WriteString(strconv.FormatUint(from, 10)); err != nil {
+		return nil, errors.Join(err, f.Close(), os.Remove(f.Name()))
+	}
+	return &writer{id, f}, nil
+}
+
+// finished says that this process has left nothing open.
+func (w *writer) finished() { os.Remove(w.file.Name()) } // one that stays is only looked at again
+
+func (w *writer) close() error { return w.file.Close() }
+
+// unfinished is what was begun and not ended, by call or run ID.
+type unfinished map[string]Record
+
+// see takes note of one record.
+func (u *unfinished) see(r Record) {
+	if *u == nil {
+		*u = unfinished{}
+	}
+	switch r.Kind {
+	case KindIntent:
+		(*u)[r.CallID] = r
+	case KindOutcome:
+		delete(*u, r.CallID)
+	case KindRunStart:
+		(*u)[r.RunID] = r
+	case KindRunEnd:
+		delete(*u, r.RunID)
+	}
+}
+
+// closing returns a record of an unknown end for each, calls before runs.
+func (u unfinished) closing(why, now string) []Record {
+	begun := slices.SortedFunc(maps.Values(u), func(a, b Record) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.CallID+a.RunID, b.CallID+b.RunID))
+	})
+	ends := make([]Record, 0, len(begun))
+	for _, r := range begun {
+		end := Record{Kind: KindOutcome, Time: now, Identity: r.Identity, Act: r.Act, Detail: why}
+		end.Arguments = nil
+		end.Outcome = OutcomeUnknown
+		if r.Kind == KindRunStart {
+			end.Kind = KindRunEnd
+		}
+		ends = append(ends, end)
+	}
+	return ends
+}
+
+// closeUnfinished ends, as unknown, what dead processes began. Called with the
+// log's lock held.
+func (s *store) closeUnfinished() error {
+	folder := filepath.Join(s.dir, "writers")
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if entry.Name() == s.writer.id {
+			continue
+		}
+		if err := s.closeWriter(filepath.Join(folder, entry.Name()), entry.Name()); err != nil {
+			return fmt.Errorf("closing what process %q left open: %w", entry.Name(), err)
+		}
+	}
+	return nil
+}
+
+func (s *store) closeWriter(path, id string) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
+		return nil // it lives
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	from, err := strconv.ParseUint(string(text), 10, 64)
+	if err != nil {
+		from = 1 // it died before it wrote the number
+	}
+	var left unfinished
+	err = each(s.dir, from, id, func(r Record) error {
+		if r.Writer == id {
+			left.see(r)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if ends := left.closing("Airlock ended while it was under way", s.now()); len(ends) > 0 {
+		if err := s.put(ends); err != nil {
+			return err
+		}
+	}
+	if err := s.sync(); err != nil {
+		return err
+	}
+	return os.Remove(path)
+}

@@ -1,0 +1,105 @@
+package policies
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/cedar-policy/cedar-go"
+
+	"github.com/airlock-mcp/airlock/catalog"
+)
+
+// Request is one call to decide on.
+type Request struct {
+	Principal string // who the session belongs to
+	Tool      catalog.Tool
+	Settings  Settings
+	// Input is the call's arguments as internal/schema.Decode returns them.
+	Input   map[string]any
+	Session Session
+}
+
+// Session is what happened before the call.
+type Session struct {
+	Calls    int      // calls of the session so far, this one not counted
+	RunCalls int      // calls of the run so far, this one not counted
+	Servers  []string // servers that the session has had an answer from
+}
+
+// Decision is what the rules say to a request. The zero value denies.
+type Decision struct {
+	Allow bool
+	// Approve is who must agree before the call, when Allow is set; empty: nobody.
+	Approve []string
+	// Rules decided: the permits when Allow is set, the forbids when any matched.
+	Rules []Rule
+	// Reasons say in a sentence each why the call is denied; empty when it is not.
+	Reasons []string
+	// Errors name rules that could not be evaluated. One is enough to deny.
+	Errors []string
+	Risk   Risk
+}
+
+// Policies returns the IDs of the deciding rules.
+func (d Decision) Policies() []string {
+	ids := make([]string, len(d.Rules))
+	for i, r := range d.Rules {
+		ids[i] = r.ID
+	}
+	return ids
+}
+
+// Decide applies all rules to one request. All rules run: obligations are
+// united over every permit, and an error in any rule denies.
+func (e *Engine) Decide(req Request) Decision {
+	d := Decision{Risk: EffectiveRisk(req.Tool, req.Settings)}
+	if e == nil {
+		d.Reasons = []string{"no policy is loaded"}
+		return d
+	}
+	request, entities := translate(req, d.Risk)
+	effect, diagnostic := cedar.Authorize(e.rules, entities, request)
+	deciding := make([]rule, 0, len(diagnostic.Reasons))
+	for _, reason := range diagnostic.Reasons {
+		r := e.info[reason.PolicyID]
+		deciding = append(deciding, r)
+		d.Rules = append(d.Rules, r.Rule)
+	}
+	sortRules(d.Rules)
+	for _, failed := range diagnostic.Errors {
+		// The message of the evaluator names types and attributes, never values.
+		d.Errors = append(d.Errors, fmt.Sprintf("%s: %s", e.info[failed.PolicyID].Rule, failed.Message))
+	}
+	if effect == cedar.Allow {
+		var unknown []string
+		d.Approve, unknown = unite(deciding)
+		d.Errors = append(d.Errors, unknown...)
+	}
+	slices.Sort(d.Errors)
+	d.Allow = effect == cedar.Allow && len(d.Errors) == 0
+	if !d.Allow {
+		d.Approve = nil
+		d.Reasons = reasons(d, deciding)
+	}
+	return d
+}
+
+func reasons(d Decision, deciding []rule) []string {
+	var out []string
+	for _, r := range deciding {
+		switch {
+		case r.Forbid && r.reason != "":
+			out = append(out, fmt.Sprintf("policy %s forbids it: %s", r.Rule, r.reason))
+		case r.Forbid:
+			out = append(out, fmt.Sprintf("policy %s forbids it", r.Rule))
+		}
+	}
+	for range d.Errors {
+		out = append(out, "a policy could not be evaluated, which denies the call")
+	}
+	if len(out) == 0 {
+		out = append(out, "no policy permits it")
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}

@@ -1,0 +1,35 @@
+package policies
+
+import (
+	"fmt"
+	"slices"
+)
+
+// obligation is an annotation that asks for something beside the permit.
+type obligation struct{ key, value string }
+
+// Owner is who @approve("owner") asks: the person whose session it is.
+const Owner = "owner"
+
+// approvers are the values that @approve may have.
+var approvers = []string{Owner}
+
+// unite joins the obligations of the permits that decide. One that is unknown
+// is an error: a permit whose condition we cannot fulfil is no permit.
+func unite(permits []rule) (approve []string, errs []string) {
+	for _, permit := range permits {
+		for _, o := range permit.obligations {
+			switch {
+			case o.key != "approve":
+				errs = append(errs, fmt.Sprintf("%s asks for @%s, which Airlock does not know", permit.Rule, o.key))
+			case !slices.Contains(approvers, o.value):
+				errs = append(errs, fmt.Sprintf("%s asks for the approval of %q, whom Airlock does not know", permit.Rule, o.value))
+			default:
+				approve = append(approve, o.value)
+			}
+		}
+	}
+	slices.Sort(approve)
+	slices.Sort(errs)
+	return slices.Compact(approve), slices.Compact(errs)
+}

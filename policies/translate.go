@@ -1,0 +1,157 @@
+package policies
+
+import (
+	"encoding/json"
+	"math/big"
+	"strings"
+
+	"github.com/cedar-policy/cedar-go"
+)
+
+// The entity types that policies see.
+const (
+	typeUser   = cedar.EntityType("User")
+	typeAction = cedar.EntityType("Action")
+	typeServer = cedar.EntityType("Server")
+	typeTool   = cedar.EntityType("Tool")
+	typeOpaque = cedar.EntityType("Opaque")
+)
+
+// anyTool is the action group that every tool is in: `action in Action::"call"`.
+const anyTool = "call"
+
+// maxSet is the longest list that a policy can look into. Cedar's sets can be
+// made slow with chosen values, and no rule needs more.
+const maxSet = 1000
+
+// ToolID is how policies name a tool: server and tool with a slash between
+// them. A slash in the server's own ID is written %2F, and % as %25, so that no
+// two tools share a name.
+func ToolID(serverID, name string) string {
+	return strings.NewReplacer("%", "%25", "/", "%2F").Replace(serverID) + "/" + name
+}
+
+func translate(req Request, risk Risk) (cedar.Request, cedar.EntityMap) {
+	id := cedar.String(ToolID(req.Tool.ServerID, req.Tool.Name))
+	principal := cedar.NewEntityUID(typeUser, cedar.String(req.Principal))
+	action := cedar.NewEntityUID(typeAction, id)
+	tool := cedar.NewEntityUID(typeTool, id)
+	server := cedar.NewEntityUID(typeServer, cedar.String(req.Tool.ServerID))
+	entities := cedar.EntityMap{
+		principal: {UID: principal, Attributes: cedar.NewRecord(cedar.RecordMap{"name": cedar.String(req.Principal)})},
+		action:    {UID: action, Parents: cedar.NewEntityUIDSet(cedar.NewEntityUID(typeAction, anyTool))},
+		server: {UID: server, Attributes: cedar.NewRecord(cedar.RecordMap{
+			"id":      cedar.String(req.Tool.ServerID),
+			"trusted": cedar.Boolean(req.Settings.TrustAnnotations),
+		})},
+		tool: {UID: tool, Parents: cedar.NewEntityUIDSet(server), Attributes: toolAttributes(req, risk)},
+	}
+	return cedar.Request{Principal: principal, Action: action, Resource: tool, Context: requestContext(req)}, entities
+}
+
+func toolAttributes(req Request, risk Risk) cedar.Record {
+	a := req.Tool.Annotations
+	return cedar.NewRecord(cedar.RecordMap{
+		"server":  cedar.String(req.Tool.ServerID),
+		"name":    cedar.String(req.Tool.Name),
+		"risk":    cedar.String(risk.String()),
+		"allowed": cedar.Boolean(req.Settings.Allowed),
+		"denied":  cedar.Boolean(req.Settings.Denied),
+		"flagged": cedar.Boolean(req.Settings.Flagged),
+		// What the tool claims, with the defaults of MCP 2025-11-25 where it is silent.
+		"claims": cedar.NewRecord(cedar.RecordMap{
+			"readOnly":    cedar.Boolean(hint(a.ReadOnlyHint, false)),
+			"destructive": cedar.Boolean(hint(a.DestructiveHint, true)),
+			"idempotent":  cedar.Boolean(hint(a.IdempotentHint, false)),
+			"openWorld":   cedar.Boolean(hint(a.OpenWorldHint, true)),
+		}),
+	})
+}
+
+func hint(claim *bool, otherwise bool) bool {
+	if claim == nil {
+		return otherwise
+	}
+	return *claim
+}
+
+func requestContext(req Request) cedar.Record {
+	servers := make([]cedar.Value, len(req.Session.Servers))
+	for i, id := range req.Session.Servers {
+		servers[i] = cedar.String(id)
+	}
+	return cedar.NewRecord(cedar.RecordMap{
+		"input": record(req.Input),
+		"session": cedar.NewRecord(cedar.RecordMap{
+			"calls":    cedar.Long(req.Session.Calls),
+			"runCalls": cedar.Long(req.Session.RunCalls),
+			"servers":  cedar.NewSet(servers...),
+		}),
+	})
+}
+
+// record turns a JSON object into a record. A member that is null is left out:
+// for `has` it is absent, as it is for most tools.
+func record(object map[string]any) cedar.Record {
+	members := make(cedar.RecordMap, len(object))
+	for name, v := range object {
+		if v != nil {
+			members[cedar.String(name)] = value(v)
+		}
+	}
+	return cedar.NewRecord(members)
+}
+
+// value turns a JSON value into Cedar's. What Cedar cannot hold exactly becomes
+// an Opaque entity, never an approximation and never nothing: every comparison
+// but == and != with it is a type error, and an error denies.
+func value(v any) cedar.Value {
+	switch v := v.(type) {
+	case string:
+		return cedar.String(v)
+	case bool:
+		return cedar.Boolean(v)
+	case json.Number:
+		return number(v)
+	case map[string]any:
+		return record(v)
+	case []any:
+		return set(v)
+	default:
+		return opaque("null")
+	}
+}
+
+func set(items []any) cedar.Value {
+	if len(items) > maxSet {
+		return opaque("list")
+	}
+	values := make([]cedar.Value, len(items))
+	for i, item := range items {
+		values[i] = value(item)
+	}
+	return cedar.NewSet(values...)
+}
+
+// number gives a Long for whole numbers of 64 bits, however they are written, and
+// a Decimal for others of at most four decimal places.
+func number(n json.Number) cedar.Value {
+	r, ok := new(big.Rat).SetString(string(n))
+	if !ok {
+		return opaque("number")
+	}
+	if r.IsInt() && r.Num().IsInt64() {
+		return cedar.Long(r.Num().Int64())
+	}
+	scaled := new(big.Rat).Mul(r, big.NewRat(10_000, 1))
+	if !scaled.IsInt() || !scaled.Num().IsInt64() {
+		return opaque("number")
+	}
+	d, err := cedar.NewDecimal(scaled.Num().Int64(), -4)
+	if err != nil {
+		return opaque("number")
+	}
+	return d
+}
+
+func opaque(kind cedar.String) cedar.Value { return cedar.NewEntityUID(typeOpaque, kind) }
