@@ -1,0 +1,193 @@
+package layer
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+
+	"github.com/airlock-mcp/airlock/internal/cleanup"
+)
+
+// Bounds on what Unpack takes, well above the largest image.
+const (
+	maxEntries = 200_000
+	maxBytes   = 4 << 30 // content of all files together
+)
+
+// Unpack writes the entries of the tar archive r for which keep says yes below
+// the existing folder dir; a nil keep takes all. Later entries replace earlier
+// ones. No entry is written outside of dir, whatever names and links the archive
+// holds; device nodes, sockets and pipes are refused; modes become those of
+// Write, so nothing is setuid or writable by others. On an error dir holds a part.
+func Unpack(ctx context.Context, r io.Reader, dir string, keep func(name string) bool) (err error) {
+	var undo cleanup.Stack
+	defer func() { err = errors.Join(err, undo.Run()) }()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return fmt.Errorf("unpacking to %q: %w", dir, err)
+	}
+	undo.Add(root.Close)
+	u := &unpacker{root: root, archive: tar.NewReader(r), room: maxBytes}
+	for entries := 0; ; entries++ {
+		header, err := u.archive.Next()
+		if errors.Is(err, io.EOF) {
+			return u.setFolderTimes()
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err == nil && entries == maxEntries {
+			err = fmt.Errorf("the archive has more than %d entries", maxEntries)
+		}
+		if err == nil {
+			err = u.entry(header, keep)
+		}
+		if err != nil {
+			return fmt.Errorf("unpacking to %q: %w", dir, err)
+		}
+	}
+}
+
+type unpacker struct {
+	root    *os.Root
+	archive *tar.Reader
+	room    int64    // bytes that may still be written
+	folders []string // whose times are set last, because content changes them
+}
+
+func (u *unpacker) entry(header *tar.Header, keep func(string) bool) error {
+	name, err := cleanName(header.Name)
+	if err != nil {
+		return err
+	}
+	if name == "." || (keep != nil && !keep(name)) {
+		return nil
+	}
+	if err := u.parents(name); err != nil {
+		return fmt.Errorf("entry %q: %w", name, err)
+	}
+	if err := u.write(name, header); err != nil {
+		return fmt.Errorf("entry %q: %w", name, err)
+	}
+	return nil
+}
+
+func (u *unpacker) write(name string, header *tar.Header) error {
+	if header.Typeflag == tar.TypeDir {
+		return u.folder(name)
+	}
+	if err := u.makeRoom(name); err != nil {
+		return err
+	}
+	switch header.Typeflag {
+	case tar.TypeReg:
+		return u.file(name, header)
+	case tar.TypeSymlink:
+		return u.root.Symlink(header.Linkname, name)
+	case tar.TypeLink:
+		target, err := cleanName(header.Linkname)
+		if err != nil {
+			return err
+		}
+		return u.hardLink(target, name)
+	}
+	return fmt.Errorf("type %q is neither folder, file nor link", header.Typeflag)
+}
+
+// parents makes the folders above name that the archive does not mention.
+func (u *unpacker) parents(name string) error {
+	parent := path.Dir(name)
+	if parent == "." {
+		return nil
+	}
+	if _, err := u.root.Stat(parent); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := u.parents(parent); err != nil {
+		return err
+	}
+	return u.folder(parent)
+}
+
+func (u *unpacker) folder(name string) error {
+	info, err := u.root.Lstat(name)
+	if err == nil && !info.IsDir() {
+		// A folder in the place of a link, as in Debian's merged /usr, means
+		// the folder that the link leads to.
+		if info, err = u.root.Stat(name); err == nil && !info.IsDir() {
+			return errors.New("a folder is to replace a file")
+		}
+		return err
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = u.root.Mkdir(name, 0o755)
+	}
+	if err != nil {
+		return err
+	}
+	u.folders = append(u.folders, name)
+	return u.root.Chmod(name, 0o755) // whatever the umask
+}
+
+// makeRoom removes a file or link that an entry replaces.
+func (u *unpacker) makeRoom(name string) error {
+	if err := u.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+func (u *unpacker) file(name string, header *tar.Header) error {
+	if header.Size > u.room {
+		return fmt.Errorf("the archive holds more than %d bytes", int64(maxBytes))
+	}
+	u.room -= header.Size
+	file, err := u.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(file, u.archive)
+	mode := plainMode(header.FileInfo().Mode())
+	if err = errors.Join(err, file.Chmod(mode), file.Close()); err != nil {
+		return err
+	}
+	return u.root.Chtimes(name, Time(), Time())
+}
+
+// hardLink links to a regular file only: a link to a link would be followed at
+// another place than the one that was checked.
+func (u *unpacker) hardLink(target, name string) error {
+	info, err := u.root.Lstat(target)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("its hard link's target %q is no regular file", target)
+	}
+	return u.root.Link(target, name)
+}
+
+func (u *unpacker) setFolderTimes() error {
+	for _, name := range u.folders {
+		if err := u.root.Chtimes(name, Time(), Time()); err != nil {
+			return fmt.Errorf("setting the time of folder %q: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// Under says whether name is one of the given paths or lies below one.
+func Under(name string, paths ...string) bool {
+	for _, p := range paths {
+		if name == p || strings.HasPrefix(name, p+"/") {
+			return true
+		}
+	}
+	return false
+}
