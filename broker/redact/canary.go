@@ -1,0 +1,91 @@
+package redact
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// minCanary is the shortest credential that is looked for.
+const minCanary = 6
+
+// kindHeld is the kind of a credential that Airlock itself holds.
+const kindHeld = "held-credential"
+
+// canary is one credential in every form that is looked for.
+type canary struct{ forms [][]byte }
+
+func newCanary(value string) (canary, bool) {
+	if len(value) < minCanary {
+		return canary{}, false
+	}
+	forms := []string{
+		value,
+		hex.EncodeToString([]byte(value)),
+		strings.ToUpper(hex.EncodeToString([]byte(value))),
+		url.QueryEscape(value),
+		url.PathEscape(value),
+		reverse(value),
+	}
+	if quoted, err := json.Marshal(value); err == nil {
+		forms = append(forms, string(quoted[1:len(quoted)-1]))
+	}
+	forms = append(forms, base64Forms(value)...)
+	slices.SortFunc(forms, func(a, b string) int { return len(b) - len(a) })
+	var c canary
+	for _, form := range slices.Compact(forms) {
+		c.forms = append(c.forms, []byte(form))
+	}
+	return c, true
+}
+
+// base64Forms returns what base64 of any text that has the value in it has in
+// it: one form for each of the three places where the value can begin, without
+// the characters that its neighbours have a part in. Both alphabets.
+func base64Forms(value string) []string {
+	var forms []string
+	for shift := range 3 {
+		padded := strings.Repeat("\x00", shift) + value
+		for _, encoding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+			text := encoding.EncodeToString([]byte(padded))
+			from := []int{0, 2, 3}[shift]
+			to := len(text)
+			if len(padded)%3 != 0 {
+				to--
+			}
+			if form := text[from:to]; len(form) >= minCanary {
+				forms = append(forms, form)
+			}
+		}
+	}
+	return forms
+}
+
+func reverse(s string) string {
+	b := []byte(s)
+	slices.Reverse(b)
+	return string(b)
+}
+
+func (r *Redactor) findCanaries(text []byte) []span {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	var spans []span
+	for _, c := range r.canaries {
+		for _, form := range c.forms {
+			for at := 0; ; {
+				i := bytes.Index(text[at:], form)
+				if i < 0 {
+					break
+				}
+				spans = append(spans, span{at + i, at + i + len(form), kindHeld})
+				at += i + len(form)
+			}
+		}
+	}
+	return spans
+}

@@ -1,0 +1,117 @@
+// Package redact finds secrets and personal data in bytes that leave Airlock,
+// and puts the name of what it found in their place.
+//
+// It knows two things: the formats of credentials and personal data (rules), and
+// the very credentials that Airlock holds (canaries), in the encodings that
+// code could put them into. It reports kinds and counts, never values.
+package redact
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"sync"
+)
+
+// Finding counts what was removed of one kind.
+type Finding struct {
+	Kind  string // such as "github-token" or "email"
+	Count int
+}
+
+// Redactor removes what must not leave. All methods may be called concurrently.
+type Redactor struct {
+	mu       sync.RWMutex // guards canaries
+	canaries []canary
+}
+
+// New returns a Redactor that knows all rules and no canary.
+func New() *Redactor { return &Redactor{} }
+
+// Hold adds a credential that Airlock holds: it is removed everywhere from now
+// on, in all its encodings. Values under minCanary bytes are too common to be
+// looked for, and false is returned for them.
+func (r *Redactor) Hold(value string) bool {
+	c, ok := newCanary(value)
+	if !ok {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.canaries = append(r.canaries, c)
+	return true
+}
+
+// Bytes returns text with everything removed that rules or canaries find. The
+// text itself is not changed, and returned as it is when nothing was found.
+func (r *Redactor) Bytes(text []byte) ([]byte, []Finding) {
+	return replace(text, append(findRules(text), r.findCanaries(text)...))
+}
+
+// Held is Bytes for canaries alone: what even the code in the sandbox must not
+// see, while other people's data it may work with.
+func (r *Redactor) Held(text []byte) ([]byte, []Finding) {
+	return replace(text, r.findCanaries(text))
+}
+
+// span is one place to be replaced.
+type span struct {
+	start, end int
+	kind       string
+}
+
+// replace puts a marker in the place of each span. Where spans overlap, one
+// marker covers them all and bears the kind of the widest.
+func replace(text []byte, spans []span) ([]byte, []Finding) {
+	if len(spans) == 0 {
+		return text, nil
+	}
+	slices.SortFunc(spans, func(a, b span) int {
+		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end), cmp.Compare(a.kind, b.kind))
+	})
+	merged := spans[:1]
+	for _, s := range spans[1:] {
+		last := &merged[len(merged)-1]
+		if s.start >= last.end {
+			merged = append(merged, s)
+			continue
+		}
+		if s.end-s.start > last.end-last.start {
+			last.kind = s.kind
+		}
+		last.end = max(last.end, s.end)
+	}
+	out, at, counts := make([]byte, 0, len(text)), 0, map[string]int{}
+	for _, s := range merged {
+		out = append(out, text[at:s.start]...)
+		out = append(out, marker(s.kind)...)
+		at = s.end
+		counts[s.kind]++
+	}
+	return append(out, text[at:]...), findings(counts)
+}
+
+// marker stands where something was removed.
+func marker(kind string) string { return "[redacted:" + kind + "]" }
+
+func findings(counts map[string]int) []Finding {
+	list := make([]Finding, 0, len(counts))
+	for _, kind := range slices.Sorted(maps.Keys(counts)) {
+		list = append(list, Finding{kind, counts[kind]})
+	}
+	return list
+}
+
+// Counts sums findings by kind, as an audit record wants them; nil for none.
+func Counts(lists ...[]Finding) map[string]int {
+	var counts map[string]int
+	for _, list := range lists {
+		for _, f := range list {
+			if counts == nil {
+				counts = map[string]int{}
+			}
+			counts[f.Kind] += f.Count
+		}
+	}
+	return counts
+}
