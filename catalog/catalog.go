@@ -42,3 +42,12 @@ type Server struct {
 	// Warnings name what was left out of Tools and why, a sentence each.
 	Warnings []string
 }
+
+// displayTitle is the title for people, from either of the places where a
+// server may put it (MCP 2025-11-25, Schema Reference, Tool).
+func (t *Tool) displayTitle() string {
+	if t.Title != "" {
+		return t.Title
+	}
+	return t.Annotations.Title
+}

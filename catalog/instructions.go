@@ -1,0 +1,94 @@
+package catalog
+
+import (
+	"regexp"
+	"strings"
+)
+
+// A lure is one way in which text addresses the model instead of describing a
+// tool. The expression is only tried where one of the words stands in the text.
+// Text is matched in lower case, with runs of white space made one space.
+type lure struct {
+	words      []string
+	expression *regexp.Regexp
+}
+
+// lures follow the attacks that have been published against MCP clients: orders
+// to drop earlier instructions, to hide something from the user, to read keys
+// and pass them on, to send the conversation away, and marks that pretend to
+// come from the chat itself. What only explains how to use a tool ("call this
+// before that one") is no lure.
+var lures = []lure{
+	{[]string{"ignore", "disregard", "forget", "override"}, regexp.MustCompile(
+		`\b(ignor|disregard|forget|overrid)\w* (all |any |of |the |your |my |these |those |every )*` +
+			`(previous|prior|above|earlier|preceding|existing|original|other|system|safety|security|user'?s?)\b[^.]{0,40}` +
+			`\b(instruction|prompt|rule|guideline|message|directive|polic|context)`)},
+	{[]string{"user", "human", "operator"}, regexp.MustCompile(
+		`\b(do not|don'?t|must not|mustn'?t|never|without|avoid) (ever )?(tell|mention|inform|notify|reveal|disclos|alert|warn|let)\w*\b[^.]{0,60}` +
+			`\b(user|human|operator)s?\b`)},
+	{[]string{"user", "human", "operator", "confirm", "approval", "permission"}, regexp.MustCompile(
+		`\b(keep|hide|conceal)\w*\b[^.]{0,40}\b(secret|hidden|quiet)?[^.]{0,10}\bfrom the (user|human|operator)\b|` +
+			`\bwithout (asking|waiting for|requesting|getting|seeking) (\w+ ){0,3}(user|human|confirm\w*|approval|permission|consent)\b`)},
+	{[]string{"<"}, regexp.MustCompile(
+		`<\s*/?\s*(important|critical)\s*>|` + // an opening one like <secret> is an honest placeholder
+			`<\s*/\s*(system|secret|instructions?|assistant|admin|hidden)\s*>|<\|\s*\w+\s*\|>|<<\s*/?sys\s*>>`)},
+	{[]string{"[inst]", "[/inst]", "[system]"}, regexp.MustCompile(`\[/?inst\]|\[system\]`)},
+	{[]string{".ssh", "id_rsa", "id_ed25519", ".aws/", "mcp.json", "/etc/passwd", "/etc/shadow", ".netrc", ".git-credentials", "claude_desktop_config"},
+		regexp.MustCompile(`\b(read|open|cat|load|fetch|include|pass|send|attach|upload|access|put|provide|retrieve|get)\w*\b.{0,120}` +
+			`(\.ssh\b|id_rsa|id_ed25519|\.aws/|mcp\.json|/etc/(passwd|shadow)|\.netrc|\.git-credentials|claude_desktop_config)`)},
+	{[]string{"conversation", "chat history", "system prompt", "credential", "api key", "secret", "password", "private key", "message history", "environment variable"},
+		regexp.MustCompile(`\b(send|forward|transmit|exfiltrat|leak|bcc|append|attach|include|pass)\w*\b[^.]{0,60}` +
+			`\b(entire |full |whole |all |complete |previous |user'?s? )+[^.]{0,20}` +
+			`(conversations?|chat history|system prompt|credentials?|api keys?|secrets?|passwords?|private keys?|message history|environment variables)\b` +
+			`[^.]{0,60}\b(to|in|as|into|at)\b`)},
+	{[]string{"instruction", "prompt", "directive"}, regexp.MustCompile(
+		`\b(new|updated|revised|real|actual|hidden|additional) (system )?(instructions?|prompt|directives?) ?(:|for the (model|assistant|ai|llm|agent))|` +
+			`\b(instructions?|message|note|directives?) (to|for) the (model|assistant|ai|llm|agent)\b`)},
+	{[]string{"you are", "act as", "pretend"}, regexp.MustCompile(
+		`\byou are now\b|\b(act|pretend) (as|to be) (if you (are|were) )?(an? |the )?(unrestricted|system|admin\w*|root|developer mode|different (ai|assistant|model))`)},
+	{[]string{"jailbreak", "do anything now", "exfiltrat"}, regexp.MustCompile(
+		`\bjailbreak (mode|yourself)|\bdo anything now\b|\bexfiltrat(e|ing) (the|all|any|user|this|your|it)\b`)},
+}
+
+// publicKey is the path of an SSH key that is no secret.
+var publicKey = regexp.MustCompile(`\S*\bid_\w+\.pub\b`)
+
+// addressesModel reports whether text gives instructions to the model. It is a
+// net with wide meshes: what it finds is withheld, what it misses is still only
+// text, and policy decides about every call.
+func addressesModel(text string) bool {
+	text = strings.Join(strings.Fields(strings.ToLower(foldWidth(text))), " ")
+	if strings.Contains(text, ".pub") {
+		text = publicKey.ReplaceAllString(text, "") // may be asked for
+	}
+	for _, l := range lures {
+		if containsAny(text, l.words) && l.expression.MatchString(text) {
+			return true
+		}
+	}
+	return false
+}
+
+func containsAny(text string, words []string) bool {
+	for _, word := range words {
+		if strings.Contains(text, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// foldWidth turns full-width letters and signs into the ASCII ones that they
+// look like (Unicode block Halfwidth and Fullwidth Forms), and typographic
+// apostrophes into plain ones.
+func foldWidth(text string) string {
+	return strings.Map(func(c rune) rune {
+		switch {
+		case c >= 0xFF01 && c <= 0xFF5E:
+			return c - 0xFF01 + '!'
+		case c == '’' || c == 'ʼ':
+			return '\''
+		}
+		return c
+	}, text)
+}
