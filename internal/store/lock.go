@@ -31,8 +31,8 @@ const (
 	Shared
 )
 
-// TryAcquire locks the file at path, which it creates if needed, or returns
-// ErrLocked at once when that is not possible now.
+// TryAcquire locks the file at path, which it creates if needed, or the folder
+// at path, or returns ErrLocked at once when that is not possible now.
 func TryAcquire(path string, mode Mode) (*Lock, error) {
 	how := unix.LOCK_EX
 	if mode == Shared {
@@ -51,11 +51,11 @@ func TryAcquire(path string, mode Mode) (*Lock, error) {
 	return &Lock{file: file}, nil
 }
 
-// openLock opens the lock file for writing, or only for reading where it
-// belongs to someone else: flock is content with both.
+// openLock opens the lock file for writing, or only for reading where it is a
+// folder or belongs to someone else: flock is content with both.
 func openLock(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
-	if errors.Is(err, os.ErrPermission) || errors.Is(err, unix.EROFS) {
+	if errors.Is(err, os.ErrPermission) || errors.Is(err, unix.EROFS) || errors.Is(err, unix.EISDIR) {
 		return os.Open(path)
 	}
 	return file, err

@@ -147,6 +147,18 @@ func TestLocksExcludeEachOther(t *testing.T) {
 	}
 }
 
+func TestFoldersCanBeLocked(t *testing.T) {
+	dir := t.TempDir()
+	lock, err := TryAcquire(dir, Shared)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Release()
+	if _, err := TryAcquire(dir, Exclusive); !errors.Is(err, ErrLocked) {
+		t.Errorf("got %v, want %v", err, ErrLocked)
+	}
+}
+
 func TestAcquireWaitsForRelease(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	first, err := TryAcquire(path, Exclusive)
