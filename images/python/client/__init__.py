@@ -1,0 +1,24 @@
+"""What code inside an Airlock sandbox uses to reach its tools.
+
+Code normally imports generated wrappers (`from servers.crm import get_account`)
+and never needs this package by name. Below the wrappers are:
+
+- `client.mcp_client`: `call_tool`, `ToolResult` and `ToolError`;
+- `client.catalog`: `search_tools` and `get_tool_definition`.
+
+The modules load on first use: a run that calls no tool pays nothing for them.
+"""
+
+__all__ = ["catalog", "mcp_client"]
+
+# The id of the process that may keep a connection while it makes no calls: the
+# guest sets it to its own. See client.transport.
+home_process = None
+
+
+def __getattr__(name):
+    if name in __all__:
+        from importlib import import_module
+
+        return import_module("client." + name)
+    raise AttributeError(f"module 'client' has no attribute {name!r}")

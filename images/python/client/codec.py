@@ -1,0 +1,80 @@
+"""JSON (RFC 8259) for the broker's socket and for results: strict, compact, fast.
+
+This uses the C halves of the standard `json` module directly. The module
+around them imports `re` and `enum`, which costs a cold start in a sandbox more
+than the rest of a small run. References are taken at import, so code that
+replaces `json.dumps` changes nothing here.
+"""
+
+from _json import encode_basestring, make_encoder, make_scanner
+
+
+class NotSerializable(TypeError):
+    """A value has no JSON form; the message says where in it, and what to write instead."""
+
+
+class _Strict:
+    """The options that the scanner reads: standard JSON and nothing more."""
+
+    strict = True
+    object_hook = None
+    object_pairs_hook = None
+    parse_float = float
+    parse_int = int
+
+    @staticmethod
+    def parse_constant(name):
+        raise ValueError(f"{name} is not JSON")
+
+
+_scan = make_scanner(_Strict)
+
+
+def decode(text):
+    """Return the value of a JSON text without white space around it.
+
+    Raises ValueError or StopIteration for anything that is not exactly one JSON
+    value, and RecursionError for one nested deeper than the recursion limit.
+    """
+    value, end = _scan(text, 0)
+    if end != len(text):
+        raise ValueError("more than one JSON value")
+    return value
+
+
+def encode(value, root):
+    """Return `value` as compact JSON text.
+
+    Numbers keep every digit and lone surrogates become U+FFFD. Raises
+    NotSerializable for whatever JSON cannot hold: NaN and infinities, sets,
+    bytes, cycles, objects. `root` is what the message calls the value ("result").
+    """
+    try:
+        text = "".join(_encoder()(value, 0))
+    except Exception as cause:
+        from client.problem import describe
+
+        raise NotSerializable(describe(value, root, cause)) from None
+    return text if text.isascii() else _well_formed(text)
+
+
+def _encoder():
+    # markers (to find cycles), default, string encoder, indent, separators,
+    # sort_keys, skipkeys, allow_nan
+    return make_encoder({}, _plain, encode_basestring, None, ":", ",", False, False, False)
+
+
+def _plain(value):
+    """Stand in for objects that say how they look as JSON, as ToolResult does."""
+    convert = getattr(type(value), "__json__", None)
+    if convert is None:
+        raise TypeError(type(value).__name__)
+    return convert(value)
+
+
+def _well_formed(text):
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text

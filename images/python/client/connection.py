@@ -1,0 +1,193 @@
+"""One connection to the broker's socket, driven by one asyncio event loop at a time.
+
+Frames are newline-delimited JSON-RPC 2.0; docs/socket.md has the rules. All
+work happens in the loop's own thread: a request is sent where it is made and
+its answer is parsed where the loop sees it arrive.
+"""
+
+from _socket import AF_UNIX, SOCK_STREAM, socket
+from collections import deque
+
+from client.codec import decode
+from client.result import ToolError
+
+SOCKET = "/run/airlock/broker.sock"
+MAX_FRAME = 16 << 20  # bytes, the newline included
+
+_CHUNK = 1 << 18  # bytes asked for in one read
+_ID_PREFIX = b'{"jsonrpc":"2.0","id":'
+
+
+def lost(message):
+    """Return the ToolError for a connection that broke."""
+    return ToolError("SandboxError", message, source="sandbox")
+
+
+class Connection:
+    """A connected socket with the requests that are under way on it.
+
+    At most `limit` requests are in flight; more wait their turn here. A request
+    whose caller was cancelled stays in flight until its answer has come, because
+    the broker is still working on it; the answer is then dropped. `on_idle` is
+    called with the connection whenever its last answer has come.
+    """
+
+    def __init__(self, limit, on_idle=None):
+        self.loop = None
+        self.broken = None  # the reason, once the connection is of no use
+        self._limit = limit
+        self._on_idle = on_idle
+        self._pending = {}  # id → future, for what was sent and not answered
+        self._waiting = deque()  # (id, frame, future), not sent yet
+        self._unsent = deque()  # views of what the socket had no room for
+        self._parts = []  # the beginning of a frame whose end has not come
+        self._size = 0  # bytes in _parts
+        self._socket = socket(AF_UNIX, SOCK_STREAM)
+        try:
+            self._socket.connect(SOCKET)
+        except OSError as cause:
+            self._socket.close()
+            raise lost(f"the broker's socket does not answer: {cause}") from None
+        self._socket.setblocking(False)
+
+    def is_free(self):
+        """Report whether another loop may take the connection over."""
+        return self.loop.is_closed() or (not self.loop.is_running() and self._is_idle())
+
+    def _is_idle(self):
+        return not self._pending and not self._waiting
+
+    def bind(self, loop):
+        """Let `loop` drive the connection from now on.
+
+        What an earlier loop still waited for is dropped: that loop is closed.
+        """
+        self._stop_watching()
+        self._waiting.clear()
+        self._pending = dict.fromkeys(self._pending)
+        self.loop = loop
+        loop.add_reader(self._socket.fileno(), self._on_readable)
+        if self._unsent:
+            loop.add_writer(self._socket.fileno(), self._on_writable)
+
+    def close(self):
+        """Close the socket. Calling it twice is fine."""
+        self._stop_watching()
+        self._socket.close()
+
+    async def request(self, id, frame):
+        """Send `frame`, a request with the integer `id`, and return the answer's result.
+
+        Raises ToolError when the connection breaks.
+        """
+        if self.broken:
+            raise lost(self.broken)
+        future = self.loop.create_future()
+        if len(self._pending) < self._limit:
+            self._pending[id] = future
+            self._send(frame)
+        else:
+            self._waiting.append((id, frame, future))
+        return await future
+
+    def _send(self, frame):
+        self._unsent.append(memoryview(frame))
+        if len(self._unsent) == 1 and not self._flush():
+            self.loop.add_writer(self._socket.fileno(), self._on_writable)
+
+    def _on_writable(self):
+        if self._flush() and not self.broken:
+            self.loop.remove_writer(self._socket.fileno())
+
+    def _flush(self):
+        """Send what the socket has room for; report whether that was all."""
+        unsent = self._unsent
+        try:
+            while unsent:
+                sent = self._socket.send(unsent[0])
+                if sent < len(unsent[0]):
+                    unsent[0] = unsent[0][sent:]
+                    return False
+                unsent.popleft()
+        except (BlockingIOError, InterruptedError):
+            return False
+        except OSError as cause:
+            self._break(f"the connection to the broker broke: {cause}")
+        return True
+
+    def _on_readable(self):
+        try:
+            chunk = self._socket.recv(_CHUNK)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError as cause:
+            self._break(f"the connection to the broker broke: {cause}")
+            return
+        if not chunk:
+            self._break("the broker closed the connection")
+            return
+        *ends, rest = chunk.split(b"\n")
+        for end in ends:
+            self._parts.append(end)
+            frame = b"".join(self._parts)
+            self._parts.clear()
+            self._size = 0
+            self._on_frame(frame)
+        if rest:
+            self._parts.append(rest)
+            self._size += len(rest)
+            if self._size >= MAX_FRAME:
+                self._break(f"the broker sent a frame of more than {MAX_FRAME} bytes")
+
+    def _on_frame(self, frame):
+        try:
+            answer = decode(frame.decode())
+            future = self._pending.pop(answer["id"], None)
+        except (ValueError, StopIteration, RecursionError, TypeError, LookupError) as cause:
+            self._on_unreadable(frame, cause)
+            return
+        if future is not None and not future.done():
+            if "result" in answer:
+                future.set_result(answer["result"])
+            else:
+                future.set_exception(lost("the broker refused the request"))
+        if self._waiting:
+            self._send_waiting()
+        elif not self._pending and self._on_idle:
+            self._on_idle(self)
+
+    def _on_unreadable(self, frame, cause):
+        """Fail the one request that `frame` answers, if it says that much, else all."""
+        reason = f"the broker's answer of {len(frame)} bytes cannot be read: {type(cause).__name__}"
+        digits = frame.removeprefix(_ID_PREFIX).partition(b",")[0]
+        if not digits.isdigit() or len(digits) > 18 or int(digits) not in self._pending:
+            self._break(reason)
+            return
+        future = self._pending.pop(int(digits))
+        if future is not None and not future.done():
+            future.set_exception(lost(reason))
+        self._send_waiting()
+
+    def _send_waiting(self):
+        while self._waiting and len(self._pending) < self._limit and not self.broken:
+            id, frame, future = self._waiting.popleft()
+            if not future.done():  # else its caller was cancelled before it was sent
+                self._pending[id] = future
+                self._send(frame)
+
+    def _break(self, reason):
+        self.broken = reason
+        self.close()
+        futures = [*self._pending.values(), *(future for _, _, future in self._waiting)]
+        self._pending.clear()
+        self._waiting.clear()
+        self._unsent.clear()
+        for future in futures:
+            if future is not None and not future.done():
+                future.set_exception(lost(reason))
+
+    def _stop_watching(self):
+        descriptor = self._socket.fileno()
+        if self.loop is not None and not self.loop.is_closed() and descriptor >= 0:
+            self.loop.remove_reader(descriptor)
+            self.loop.remove_writer(descriptor)

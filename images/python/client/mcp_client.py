@@ -1,0 +1,55 @@
+"""Calls tools of MCP servers through Airlock's broker.
+
+Generated wrappers use `invoke`; code that wants the tool's original name, or
+no exceptions, uses `call_tool`.
+"""
+
+from client.codec import NotSerializable, encode
+from client.result import ToolError, ToolResult, result_of
+from client.transport import request
+
+__all__ = ["ToolError", "ToolResult", "call_tool", "invoke"]
+
+
+async def call_tool(*, server_id, name, arguments=None):
+    """Call a tool and return what happened, as a dict.
+
+    `{"ok": True, "data": …, "raw": …}` or `{"ok": False, "error": {"type",
+    "message", "retryable", …}, "raw"?: …}`; no failure of the tool raises. `data`
+    is described at ToolResult, `raw` is the CallToolResult.
+    """
+    try:
+        result = await invoke(server_id, name, arguments)
+    except ToolError as failure:
+        error = {"type": failure.type, "message": failure.message, "retryable": failure.retryable, "source": failure.source}
+        if failure.call_id is not None:
+            error["call_id"] = failure.call_id
+        answer = {"ok": False, "error": error}
+        if failure.result is not None:
+            answer["raw"] = failure.result
+        return answer
+    return {"ok": True, "data": result.data, "raw": result.raw}
+
+
+async def invoke(server_id, name, arguments, wrapper=None):
+    """Call a tool; return its ToolResult, or raise ToolError.
+
+    `wrapper` is the name that messages use for the call; `name` by default.
+    """
+    if arguments is None:
+        arguments = {}
+    elif not isinstance(arguments, dict):
+        called = wrapper or name
+        raise ToolError(
+            "ValidationError",
+            f"{called} takes one dict of arguments, as in {called}({{...}}); it got a {type(arguments).__name__}",
+            source="code",
+        )
+    try:
+        params = (
+            f'{{"server_id":{encode(server_id, "server_id")},"name":{encode(name, "name")},'
+            f'"arguments":{encode(arguments, "arguments")}}}'
+        )
+    except NotSerializable as problem:
+        raise ToolError("ValidationError", str(problem), source="code") from None
+    return result_of(await request("tools/call", params))

@@ -1,0 +1,153 @@
+"""Finds what in a value has no JSON form, and says what to write instead.
+
+Loaded only after encoding has failed, so it may take its time. It walks
+without recursion, because the value may be nested without end.
+"""
+
+from math import isfinite
+
+_MOST_VALUES = 1_000_000  # walked before giving up on naming the place
+_DEEPEST = 900  # levels; encoding stops near the interpreter's recursion limit
+_LONGEST_PATH = 300  # characters
+
+_INSTEAD = {
+    "set": "sorted(x) or list(x)",
+    "frozenset": "sorted(x) or list(x)",
+    "bytes": "x.decode() or base64.b64encode(x).decode()",
+    "bytearray": "x.decode() or base64.b64encode(x).decode()",
+    "memoryview": "bytes(x).decode() or base64.b64encode(x).decode()",
+    "datetime": "x.isoformat()",
+    "date": "x.isoformat()",
+    "time": "x.isoformat()",
+    "timedelta": "x.total_seconds()",
+    "Decimal": "str(x) or float(x)",
+    "Fraction": "str(x) or float(x)",
+    "complex": "[x.real, x.imag]",
+    "UUID": "str(x)",
+    "PosixPath": "str(x)",
+    "generator": "list(x)",
+    "map": "list(x)",
+    "filter": "list(x)",
+    "zip": "list(x)",
+    "range": "list(x)",
+    "enumerate": "list(x)",
+    "reversed": "list(x)",
+    "deque": "list(x)",
+    "dict_keys": "list(x)",
+    "dict_values": "list(x)",
+    "dict_items": "dict(x) or list(x)",
+    "mappingproxy": "dict(x)",
+    "function": "its result: call it",
+    "method": "its result: call it",
+    "builtin_function_or_method": "its result: call it",
+    "Task": "its value: await it",
+    "Future": "its value: await it",
+    "async_generator": "[item async for item in x]",
+}
+
+
+def describe(value, root, cause):
+    """Return one sentence on why `value` has no JSON form; it never raises."""
+    try:
+        return _walk(value, root) or f"{root} cannot be turned into JSON: {type(cause).__name__}: {cause}"
+    except BaseException as broken:  # the value's own methods may do anything
+        return f"{root} cannot be turned into JSON: reading it raised {type(broken).__name__}"
+
+
+def _walk(value, root):
+    """Return what is wrong in the first bad place, depth first; None if nothing is."""
+    open_containers = set()
+    stack = [(value, root, 0, False)]
+    for _ in range(_MOST_VALUES):
+        if not stack:
+            return None
+        value, path, depth, leaving = stack.pop()
+        if leaving:
+            open_containers.discard(id(value))
+            continue
+        convert = getattr(type(value), "__json__", None)
+        if convert is not None:
+            value = convert(value)
+        if not isinstance(value, (dict, list, tuple)):
+            problem = _leaf(value, path)
+            if problem:
+                return problem
+            continue
+        if id(value) in open_containers:
+            return f"{path} contains itself: JSON cannot hold a cycle"
+        if depth >= _DEEPEST:
+            return f"{root} is nested deeper than {_DEEPEST} levels: flatten it"
+        open_containers.add(id(value))
+        stack.append((value, path, depth, True))
+        problem = _push_members(stack, value, path, depth + 1)
+        if problem:
+            return problem
+    return None
+
+
+def _push_members(stack, value, path, depth):
+    if isinstance(value, dict):
+        members = []
+        for key, member in value.items():
+            if not isinstance(key, (str, int, float, type(None))):
+                return f"{path} has the key {_short(key)}, a {type(key).__name__}: JSON keys are strings, so write str(key)"
+            if isinstance(key, float) and not isfinite(key):
+                return f"{path} has the key {key!r}, which is no JSON number: write str(key)"
+            members.append((member, _member(path, key), depth, False))
+    else:
+        members = [(member, f"{path}[{i}]", depth, False) for i, member in enumerate(value)]
+    stack.extend(reversed(members))
+    return None
+
+
+def _leaf(value, path):
+    if value is None or isinstance(value, (str, bool)):
+        return None
+    if isinstance(value, int):
+        try:
+            int.__repr__(value)
+        except ValueError:
+            return f"{path} is an integer with too many digits: round it, or write hex(x)"
+        return None
+    if isinstance(value, float):
+        if isfinite(value):
+            return None
+        return f"{path} is {value!r}, which JSON cannot hold: use None or a string"
+    name = type(value).__name__
+    if name == "coroutine":
+        call = f"{value.__name__}(...)"
+        return f"{path} is the coroutine {call}, which was never awaited: write `await {call}`"
+    article = "an" if name[:1].lower() in "aeiou" else "a"
+    return f"{path} is {article} {name}, which JSON cannot hold: {_instead(value, name)}"
+
+
+def _instead(value, name):
+    if name in _INSTEAD:
+        hint = _INSTEAD[name]
+        return f"use {hint}"
+    if isinstance(value, BaseException):
+        return "use str(x)"
+    if isinstance(value, type):
+        return "use x.__name__"
+    if hasattr(type(value), "__dataclass_fields__"):
+        return "use dataclasses.asdict(x)"
+    if hasattr(value, "value") and hasattr(type(value), "__members__"):
+        return "use x.value or x.name"
+    return "use a dict, list, string, number, boolean or None made from it"
+
+
+def _member(path, key):
+    """Return the path of a member as one would write it in code, cut when long."""
+    if len(path) > _LONGEST_PATH:
+        return path
+    if isinstance(key, str) and key.isidentifier():
+        return f"{path}.{_cut(key)}"
+    return f"{path}[{_short(key)}]"
+
+
+def _short(key):
+    return _cut(repr(key))
+
+
+def _cut(text):
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,13 @@
+"""The guest: fetches one program from the host, runs it, and says what became of it.
+
+- `session`: the order of things, from start to exit;
+- `link`: the guest's own connection to the host;
+- `execute`: runs the code as `__main__`;
+- `outcome`: turns how the code ended into what the host is told;
+- `failure`: describes an exception; `hints` says how to repair the code;
+- `sources`: lets tracebacks and `inspect` find the code's text.
+
+The code shares this process. It may replace builtins, close descriptors and
+break modules; it cannot make the host believe anything but its own result.
+What the guest needs after the code has run, it holds by references taken before.
+"""

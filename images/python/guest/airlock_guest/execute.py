@@ -1,0 +1,104 @@
+"""Runs code as `__main__`, as the interpreter runs a script, plus top-level `await`."""
+
+import sys
+import warnings
+from _ast import PyCF_ALLOW_TOP_LEVEL_AWAIT
+from posix import write
+from types import ModuleType
+
+from airlock_guest import sources
+
+_CO_COROUTINE = 0x80  # inspect.CO_COROUTINE
+
+
+class Ending:
+    """How the code ended.
+
+    `failure` is the exception that reached the top, or None. `namespace` holds the
+    globals. `unawaited` lists the coroutines that were dropped without `await`, as
+    pairs of function name and file.
+    """
+
+    def __init__(self, namespace):
+        self.namespace = namespace
+        self.failure = None
+        self.unawaited = []
+
+
+def run(code):
+    """Run `code` to its end, wait for its threads and exit handlers, and return its Ending."""
+    main = ModuleType("__main__")
+    main.__builtins__ = sys.modules["builtins"]
+    main.__file__ = sources.NAME
+    sys.modules["__main__"] = main
+    sys.argv = [sources.NAME]
+    _prepare_streams()
+    _offer_site_names()
+    sources.publish(code)
+    ending = Ending(main.__dict__)
+    _watch_coroutines(ending.unawaited)
+    for step in (lambda: _execute(code.removeprefix("\ufeff"), ending.namespace), _wind_down):
+        try:
+            step()
+        except BaseException as failure:
+            if ending.failure is None:
+                ending.failure = failure
+    return ending
+
+
+def _execute(code, namespace):
+    compiled = compile(code, sources.NAME, "exec", PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+    if compiled.co_flags & _CO_COROUTINE:
+        _run_in_loop(eval(compiled, namespace))
+    else:
+        exec(compiled, namespace)
+
+
+def _run_in_loop(main):
+    import asyncio
+
+    with asyncio.Runner() as runner:
+        try:
+            runner.run(main)
+        finally:
+            left = asyncio.all_tasks(runner.get_loop())
+            if left:
+                names = ", ".join(sorted(task.get_coro().__qualname__ for task in left)[:5])
+                write(2, f"airlock: tasks that still ran when the code ended were cancelled: {names}\n".encode())
+
+
+def _wind_down():
+    """Do what an interpreter does when its script has ended: wait for threads, run exit handlers."""
+    if "threading" in sys.modules:
+        sys.modules["threading"]._shutdown()
+    import atexit
+
+    atexit._run_exitfuncs()
+
+
+def _prepare_streams():
+    """Show each line at once, so that it is there when the code is killed; print anything."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(line_buffering=True, errors="backslashreplace")
+
+
+def _offer_site_names():
+    """Add the builtins that `site` would have added."""
+    import builtins
+    from _sitebuiltins import Quitter, _Helper
+
+    builtins.exit = Quitter("exit", "Ctrl-D (i.e. EOF)")
+    builtins.quit = Quitter("quit", "Ctrl-D (i.e. EOF)")
+    builtins.help = _Helper()
+
+
+def _watch_coroutines(dropped):
+    """Add to `dropped` each coroutine that Python warns was never awaited."""
+    warn = warnings._warn_unawaited_coroutine
+
+    def note(coroutine):
+        code = getattr(coroutine, "cr_code", None)
+        dropped.append((coroutine.__name__, code.co_filename if code else ""))
+        warn(coroutine)
+
+    warnings._warn_unawaited_coroutine = note

@@ -1,0 +1,150 @@
+"""Describes an exception of the code: its type, its message, the traceback, what to do.
+
+Loaded when code has failed, or ahead of time. Every part of an exception may be
+hostile: its `__str__` may raise, its chain may be endless, its text huge.
+"""
+
+import sys
+from posix import write
+from traceback import TracebackException
+
+from airlock_guest.hints import hint
+from client.result import ToolError
+
+_MAX_MESSAGE = 4 << 10  # bytes
+_MAX_TRACEBACK = 8 << 10  # bytes
+_MAX_PRINTED = 64 << 10  # bytes of the traceback that goes to stderr
+_MOST_FRAMES = 5_000
+_OURS = tuple(path + "/" for path in (__file__.rpartition("/")[0], sys.modules["client"].__path__[0]))
+
+_name_of = type.__dict__["__name__"].__get__
+
+
+def describe(failure, namespace, link):
+    """Return the `error` of `run/finish` for an exception, and print its traceback to stderr.
+
+    `namespace` holds the code's globals; `link` can ask the host which servers are missing.
+    """
+    text = _traceback(failure)
+    print_error(_cut(text, _MAX_PRINTED))
+    message = message_of(failure)
+    notes = _notes(failure)
+    advice = _advice(failure, message, namespace, link)
+    error = {
+        "type": _name_of(type(failure)),
+        "message": _cut(message, _MAX_MESSAGE - len(advice.encode()) - 1) + notes + advice,
+        "traceback": _cut(text, _MAX_TRACEBACK),
+        "retryable": False,
+        "source": "code",
+    }
+    error["message"] = _cut(error["message"], _MAX_MESSAGE)
+    if isinstance(failure, ToolError):
+        error |= _tool_failure(failure)
+    elif isinstance(failure, BaseExceptionGroup):
+        leaves = list(_leaves(failure))
+        error["retryable"] = all(isinstance(leaf, ToolError) and leaf.retryable is True for leaf in leaves)
+    return error
+
+
+def message_of(value):
+    """Return the text of an exception or of sys.exit's argument; it never raises."""
+    try:
+        text = str(value)
+        if isinstance(value, BaseExceptionGroup):
+            text += "".join(f"; {_name_of(type(leaf))}: {leaf}" for leaf in list(_leaves(value))[:5])
+    except BaseException as broken:
+        text = f"(the message cannot be shown: reading it raised {_name_of(type(broken))})"
+    return str.__str__(text)
+
+
+def print_error(text):
+    """Write to the real stderr, whatever the code has put in the place of sys.stderr."""
+    data = text.encode("utf-8", "backslashreplace")
+    while data:
+        data = data[write(2, data) :]
+
+
+def _tool_failure(failure):
+    """Return what the broker said; a code that tampered with the fields hurts only itself."""
+    fields = {"type": str(failure.type), "retryable": failure.retryable is True, "source": str(failure.source)}
+    if failure.call_id is not None:
+        fields["call_id"] = str(failure.call_id)
+    return fields
+
+
+def _notes(failure):
+    notes = getattr(failure, "__notes__", None)
+    if not isinstance(notes, list):
+        return ""
+    return "".join("; " + note for note in notes[:5] if isinstance(note, str))
+
+
+def _advice(failure, message, namespace, link):
+    try:
+        advice = hint(failure, message, namespace, link)
+    except Exception:  # a hint is not worth losing the failure for
+        return ""
+    return f" ({_cut(advice, _MAX_MESSAGE // 2)})" if advice else ""
+
+
+def _leaves(group):
+    stack = [group]
+    for _ in range(10_000):
+        if not stack:
+            return
+        failure = stack.pop()
+        if isinstance(failure, BaseExceptionGroup):
+            stack.extend(reversed(failure.exceptions))
+        else:
+            yield failure
+
+
+def _traceback(failure):
+    """Return the traceback without frames of the guest and the client."""
+    try:
+        trace = TracebackException(type(failure), failure, failure.__traceback__, limit=_limit(failure), compact=True)
+        _drop_our_frames(trace)
+        return "".join(trace.format())
+    except Exception as broken:
+        return f"{_name_of(type(failure))} (no traceback: formatting it raised {_name_of(type(broken))})\n"
+
+
+def _limit(failure):
+    """Return None for a traceback of bearable length, else how many frames to keep."""
+    frame = failure.__traceback__
+    for _ in range(_MOST_FRAMES):
+        if frame is None:
+            return None
+        frame = frame.tb_next
+    return -100
+
+
+def _drop_our_frames(trace):
+    seen, todo = set(), [trace]
+    while todo:
+        part = todo.pop()
+        if part is None or id(part) in seen:
+            continue
+        seen.add(id(part))
+        part.stack[:] = [frame for frame in part.stack if not frame.filename.startswith(_OURS)]
+        todo += [part.__cause__, part.__context__, *(part.exceptions or ())]
+    _drop_lead(trace.stack)
+
+
+def _drop_lead(stack):
+    """Drop what runs above the code: asyncio's frames when there is a top-level await."""
+    for i, frame in enumerate(stack):
+        if frame.filename == "<agent_code>":
+            del stack[:i]
+            return
+
+
+def _cut(text, limit):
+    """Shorten text to about `limit` bytes of UTF-8 by taking out its middle."""
+    data = text.encode("utf-8", "backslashreplace")
+    if len(data) <= limit:
+        return data.decode()
+    half = max(limit // 2 - 30, 0)
+    head = data[:half].decode("utf-8", "ignore")
+    tail = data[len(data) - half :].decode("utf-8", "ignore")
+    return f"{head}\n[... {len(data) - 2 * half} bytes cut ...]\n{tail}"

@@ -1,0 +1,148 @@
+"""Turns how the code ended into the params of `run/finish`, and delivers them.
+
+Nothing here trusts what the code has left behind: each try may meet a replaced
+builtin, a pending signal, a recursion limit of ten or no memory at all.
+"""
+
+import builtins
+import sys
+from _signal import SIG_BLOCK, pthread_sigmask, valid_signals
+
+from client.codec import NotSerializable, encode
+
+MAX_PARAMS = (16 << 20) - 1024  # bytes; what is left of a frame for its other members
+
+_TRIES = 3
+_RECURSION_LIMIT = 1000  # Python's default
+_builtins = dict(vars(builtins))
+_spare = bytearray(1 << 18)  # given back when the code has used up all memory
+
+_LAST_WORDS = (
+    '{"ok":false,"error":{"type":"SandboxError","message":"the code has ended, but it broke its interpreter '
+    'so far that nothing more can be said","source":"code"}}'
+)
+
+
+def deliver(link, ending):
+    """Tell the host how the code ended; report whether the host has heard it."""
+    global _spare
+    _spare = None
+    for _ in range(_TRIES):
+        try:
+            _repair()
+            link.finish(_params(link, ending))
+            return True
+        except BaseException:  # whatever the code has set up to go off in here
+            continue
+    try:
+        link.finish(_LAST_WORDS)
+        return True
+    except BaseException:
+        return False
+
+
+def _repair():
+    """Undo what keeps the guest's own code from running."""
+    vars(builtins).update(_builtins)
+    sys.setrecursionlimit(_RECURSION_LIMIT)
+    sys.settrace(None)
+    sys.setprofile(None)
+    pthread_sigmask(SIG_BLOCK, valid_signals())
+    for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
+        try:
+            stream.flush()
+        except BaseException:  # the code may have closed or replaced it
+            continue
+
+
+def _params(link, ending):
+    failure = ending.failure
+    if isinstance(failure, SystemExit):
+        return _after_exit(failure.code, ending)
+    if failure is not None:
+        from airlock_guest.failure import describe
+
+        return _failed(describe(failure, ending.namespace, link))
+    return _succeeded(ending)
+
+
+def _after_exit(status, ending):
+    """Judge sys.exit(status) as a shell would: None and 0 are success, text is 1."""
+    if status is None or (isinstance(status, int) and status == 0):
+        return _succeeded(ending)
+    if isinstance(status, int):
+        return _exited(status, f"the code ended with exit code {int(status)}")
+    return _exited(1, _text(status))
+
+
+def _exited(status, message):
+    error = {"type": "NonZeroExit", "message": message, "source": "code"}
+    return _failed(error, status if abs(status) < 1 << 31 else 1)
+
+
+def _text(status):
+    """Return the text of sys.exit(text), which Python prints to stderr."""
+    from airlock_guest.failure import message_of, print_error
+
+    message = message_of(status)
+    print_error(message + "\n")
+    return message
+
+
+def _succeeded(ending):
+    namespace = ending.namespace
+    has_result = "result" in namespace
+    forgotten = _forgotten_await(ending, has_result)
+    if forgotten:
+        return _failed({"type": "RuntimeWarning", "message": forgotten, "source": "code"})
+    if not has_result:
+        return '{"ok":true,"has_result":false}'
+    try:
+        data = encode(namespace["result"], "result")
+    except NotSerializable as problem:
+        return _failed({"type": "ResultNotSerializable", "message": str(problem), "source": "code"})
+    params = f'{{"ok":true,"has_result":true,"data":{data}}}'
+    size = len(params.encode())
+    if size > MAX_PARAMS:
+        message = f"the result takes {size} bytes as JSON, far more than a run returns: return a summary or a selection"
+        return _failed({"type": "OutputLimit", "message": message, "source": "code"})
+    return params
+
+
+def _forgotten_await(ending, has_result):
+    """Return a sentence on the first `await` that was forgotten and mattered, or None.
+
+    A tool call that was never awaited was never made, so it always matters. The
+    code's own coroutine matters only if there is no result: it would have set it.
+    """
+    unawaited = [*ending.unawaited, *_unstarted(ending.namespace)]
+    for name, file in unawaited:
+        if "/servers/" in file or "/client/" in file:
+            return f"{name}(...) was never awaited, so the tool was not called: write `await {name}(...)`"
+    if unawaited and not has_result:
+        name = unawaited[0][0]
+        return f"{name}(...) was never awaited, so it did not run: write `await {name}(...)`"
+    return None
+
+
+def _unstarted(namespace):
+    """Return the coroutines that globals still hold and that never started."""
+    coroutine = type(_probe := _nothing())
+    _probe.close()
+    held = [value for value in namespace.values() if type(value) is coroutine and _is_unstarted(value)]
+    return [(value.__name__, value.cr_code.co_filename) for value in held]
+
+
+async def _nothing():
+    return None
+
+
+def _is_unstarted(coroutine):
+    return coroutine.cr_frame is not None and coroutine.cr_frame.f_lasti <= 0 and not coroutine.cr_running and (
+        coroutine.cr_await is None
+    )
+
+
+def _failed(error, exit_code=None):
+    extra = "" if exit_code is None else f',"exit_code":{exit_code}'
+    return f'{{"ok":false,"error":{encode(error, "error")}{extra}}}'

@@ -1,0 +1,77 @@
+"""The life of a guest: get ready, wait, run one program, deliver, exit."""
+
+import sys
+from posix import O_RDONLY, _exit, close, dup2, getcwd, getpid, open, read, write
+from select import poll
+
+import client
+from airlock_guest import execute, outcome
+from airlock_guest.link import Link
+
+# Exit status when the code has left an interpreter that can report nothing.
+# The host then says that the program ended without delivering a result.
+BROKEN = 71
+
+# What code commonly imports. Loaded ahead of time when there is time.
+_USUAL = (
+    "asyncio, base64, collections, contextlib, csv, dataclasses, datetime, decimal, enum, functools, hashlib, inspect, "
+    "io, itertools, json, linecache, math, operator, os, pathlib, random, re, statistics, string, textwrap, threading, "
+    "time, traceback, typing, urllib.parse, uuid, warnings, client.catalog, client.mcp_client, "
+    "airlock_guest.failure, airlock_guest.hints"
+).split(", ")
+
+
+def main():
+    """Run one program from the host and exit; it does not return."""
+    client.home_process = getpid()
+    if not _is_awaited():
+        _preload()
+    write(1, b"ready\n")
+    _wait()
+    _freshen()
+    link = Link()
+    code = link.start()
+    ending = execute.run(code)
+    delivered = outcome.deliver(link, ending)
+    _exit(0 if delivered else BROKEN)
+
+
+def _is_awaited():
+    """Report whether the host has already said go, so that there is no time to load ahead.
+
+    A host that starts a sandbox for a run that waits writes the line at once; one
+    that fills its pool writes it when a run comes.
+    """
+    poller = poll()
+    poller.register(0)
+    return bool(poller.poll(0))
+
+
+def _preload():
+    for name in _USUAL:
+        __import__(name)
+
+
+def _wait():
+    """Block until the host has written a line, then leave an empty stdin."""
+    while not (chunk := read(0, 4096)).endswith(b"\n"):
+        if not chunk:
+            _exit(0)  # the host is gone: nobody waits for this sandbox
+    empty = open("/dev/null", O_RDONLY)
+    dup2(empty, 0)
+    close(empty)
+
+
+def _freshen():
+    """Forget what a sandbox restored from a checkpoint would share with its siblings."""
+    if "random" in sys.modules:
+        sys.modules["random"].seed()
+    if "ssl" in sys.modules:
+        from os import urandom
+
+        sys.modules["ssl"].RAND_add(urandom(32), 32.0)
+    # The wrappers may be mounted after the checkpoint.
+    workspace = getcwd()
+    for path in list(sys.path_importer_cache):
+        if path.startswith(workspace):
+            del sys.path_importer_cache[path]

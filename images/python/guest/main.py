@@ -1,0 +1,21 @@
+"""The program that an Airlock sandbox starts to run Python code.
+
+    /usr/bin/python3 -I -S -B -X utf8 /opt/airlock/guest/main.py
+
+-I and -S keep the environment, the working directory and `site` out of the
+interpreter's start; -B writes no bytecode, because nobody would read it; -X
+utf8 is the encoding of everything. This file stays small: Python never caches
+the bytecode of the file it is started with.
+"""
+
+import sys
+
+# The code's folder comes first, as for a script; then the client and the
+# wrappers are found in it, and the guest beside it until the guest is loaded.
+sys.path[:0] = ["/workspace", "/opt/airlock/guest"]
+
+from airlock_guest import session  # noqa: E402
+
+sys.path.remove("/opt/airlock/guest")
+
+session.main()
