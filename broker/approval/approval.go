@@ -1,0 +1,78 @@
+// Package approval asks people whether a call may happen, and holds what they
+// answered. What a person was shown is what the answer is bound to; an answer
+// counts once, expires, and never comes from the model or its code.
+package approval
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+)
+
+// State is how far a call, or a run, got with asking. The words are those of
+// approval_state in a run's envelope.
+type State string
+
+// The states, from the least to the most restrictive.
+const (
+	NotRequired State = "NOT_REQUIRED"
+	Approved    State = "APPROVED"
+	Pending     State = "PENDING"
+	Denied      State = "DENIED"
+)
+
+// order ranks the states by how restrictive they are.
+var order = []State{NotRequired, Approved, Pending, Denied}
+
+// Worse returns the more restrictive of two states. A state that is none of
+// the four counts as Denied.
+func Worse(a, b State) State {
+	return order[max(a.rank(), b.rank())]
+}
+
+func (s State) rank() int {
+	if i := slices.Index(order, s); i >= 0 {
+		return i
+	}
+	return len(order) - 1
+}
+
+// Question is everything that a person is asked about, and all that the answer holds for.
+type Question struct {
+	ID        string    `json:"id"` // apr_…
+	Asked     time.Time `json:"asked"`
+	Expires   time.Time `json:"expires"`
+	Principal string    `json:"principal"`
+	SessionID string    `json:"session_id"`
+	RunID     string    `json:"run_id"`
+	CallID    string    `json:"call_id"`
+
+	ServerID         string          `json:"server_id"`
+	ToolName         string          `json:"tool_name"`
+	DefinitionDigest string          `json:"definition_digest"`
+	Arguments        json.RawMessage `json:"arguments"` // the very bytes that would be sent
+	CodeHash         string          `json:"code_hash"`
+	PolicyVersion    string          `json:"policy_version"`
+
+	Risk    string   `json:"risk"`    // what policy holds the tool for
+	Rules   []string `json:"rules"`   // the policies that ask, each with file and line
+	Approve []string `json:"approve"` // who must agree
+}
+
+// Answer is what a person said. The zero value is no.
+type Answer int
+
+// The answers.
+const (
+	No      Answer = iota // a person refused, or closed the question
+	Yes                   // a person agreed to exactly this call, once
+	Expired               // nobody answered in time
+	Nobody                // there is nobody to ask
+)
+
+// Verdict is an answer with where it came from.
+type Verdict struct {
+	Answer Answer
+	By     string // who answered, and through what: "ann, command line"
+	Note   string // what they gave as a reason; text from outside
+}

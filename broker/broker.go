@@ -1,0 +1,121 @@
+package broker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/airlock-mcp/airlock/broker/approval"
+	"github.com/airlock-mcp/airlock/broker/audit"
+	"github.com/airlock-mcp/airlock/broker/redact"
+	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/schema"
+	"github.com/airlock-mcp/airlock/policies"
+)
+
+// Upstream carries a call to a server. Call may be used concurrently and
+// returns when ctx ends. It returns the CallToolResult as it arrived, also when
+// the tool itself failed (isError). Its error may say more with Type() string
+// (an error type of docs/contract.md) and Retryable() bool.
+type Upstream interface {
+	Call(ctx context.Context, serverID, name string, arguments json.RawMessage) (json.RawMessage, error)
+}
+
+// Recorder is the audit log. Its methods may be used concurrently.
+// *audit.Log has all of them; see there for what they promise.
+type Recorder interface {
+	Append(ctx context.Context, r audit.Record) error
+	Note(ctx context.Context, r audit.Record) error
+	Hash(b []byte) string
+	Arguments(v any) json.RawMessage
+}
+
+// Approver asks people. Ask may be used concurrently. It blocks until there is
+// an answer, the question has expired, or ctx ends, which is its only error
+// beside not being able to ask.
+type Approver interface {
+	Ask(ctx context.Context, q approval.Question) (approval.Verdict, error)
+}
+
+// Options of a broker. Nil and zero values are the safe defaults.
+type Options struct {
+	Policies *policies.Engine  // nil denies everything
+	Operator policies.Operator // what the configuration says about servers
+	Approver Approver          // nil: nobody can be asked, so what asks is refused
+	Redactor *redact.Redactor  // nil: one that holds no credential
+	Limits   Limits            // zero members mean DefaultLimits
+	// ApprovalTimeout is how long a question stays open; 0 means ten minutes.
+	ApprovalTimeout time.Duration
+	Logger          *slog.Logger // nil discards
+	Now             func() time.Time
+}
+
+const defaultApprovalTimeout = 10 * time.Minute
+
+// Broker carries calls. All methods may be called concurrently.
+type Broker struct {
+	upstream Upstream
+	recorder Recorder
+	opts     Options
+	policies atomic.Pointer[policies.Engine]
+	inputs   schema.Cache // by definition digest
+	outputs  schema.Cache
+	rates    rates
+
+	mu       sync.Mutex // guards sessions
+	sessions map[string]*facts
+}
+
+// New returns a broker that calls upstream and records in recorder. Without
+// either there is nothing it could do.
+func New(upstream Upstream, recorder Recorder, opts *Options) (*Broker, error) {
+	if upstream == nil || recorder == nil {
+		return nil, errors.New("a broker needs upstream servers and an audit log")
+	}
+	b := &Broker{upstream: upstream, recorder: recorder, sessions: map[string]*facts{}}
+	if opts != nil {
+		b.opts = *opts
+	}
+	limits, err := b.opts.Limits.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	b.opts.Limits = limits
+	if b.opts.Approver == nil {
+		b.opts.Approver = approval.None{}
+	}
+	if b.opts.Redactor == nil {
+		b.opts.Redactor = redact.New()
+	}
+	if b.opts.ApprovalTimeout <= 0 {
+		b.opts.ApprovalTimeout = defaultApprovalTimeout
+	}
+	if b.opts.Logger == nil {
+		b.opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	if b.opts.Now == nil {
+		b.opts.Now = time.Now
+	}
+	b.policies.Store(b.opts.Policies)
+	return b, nil
+}
+
+// SetPolicies replaces all rules at once. A call that is being decided keeps
+// the rules it began with; an approval given under other rules does not hold.
+func (b *Broker) SetPolicies(engine *policies.Engine) { b.policies.Store(engine) }
+
+// Open begins the calls of one run, against the tools of one snapshot. The
+// caller closes the session.
+func (b *Broker) Open(run Run, snapshot *catalog.Snapshot) *Session {
+	return &Session{
+		broker: b, run: run, snapshot: snapshot,
+		facts:   b.factsOf(run.SessionID),
+		slots:   make(chan struct{}, b.opts.Limits.Concurrent),
+		cancels: map[string]context.CancelFunc{},
+		state:   approval.NotRequired,
+	}
+}

@@ -1,0 +1,61 @@
+package broker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/schema"
+)
+
+// find looks the tool up in the run's snapshot. What the snapshot lacks does
+// not exist, whatever the server would say now.
+func (a *attempt) find(context.Context) *failure {
+	tool, err := a.session.snapshot.Lookup(a.call.ServerID, a.call.Name)
+	var unknown *catalog.UnknownError
+	if errors.As(err, &unknown) {
+		return failf(typeUnknownTool, "%s", unknown.Error())
+	}
+	if err != nil {
+		return failf(typeUnknownTool, "the tool is not known").because(err)
+	}
+	a.tool = tool
+	a.settings = a.broker.opts.Operator.Settings(tool.ServerID, tool.Name)
+	return nil
+}
+
+// validate checks the arguments against the tool's inputSchema. MCP 2025-11-25
+// (Tools, Error Handling) wants that answered as the tool's own error, so that
+// the model can repair its call.
+func (a *attempt) validate(context.Context) *failure {
+	if len(a.call.Arguments) == 0 {
+		a.call.Arguments = json.RawMessage("{}")
+	}
+	v, err := schema.Decode(a.call.Arguments)
+	if err != nil {
+		return failf(typeValidation, "the arguments cannot be read: %v", err)
+	}
+	input, ok := v.(map[string]any)
+	if !ok {
+		return failf(typeValidation, "the arguments must be one JSON object with the tool's parameters as members")
+	}
+	if a.arguments, err = compact(a.call.Arguments); err != nil {
+		return failf(typeValidation, "the arguments cannot be read").because(err)
+	}
+	a.input, a.hash = input, a.broker.recorder.Hash(a.arguments)
+	check, err := a.broker.inputs.Get(a.tool.Digest, a.tool.InputSchema)
+	if err != nil {
+		return failf(typeValidation, "the tool cannot be called: its input schema is unusable (%v); its server has to mend it", err)
+	}
+	if err := check.Check(v); err != nil {
+		return failf(typeValidation, "%s", invalid(a.tool, err))
+	}
+	return nil
+}
+
+// invalid says what to mend, and where the parameters are described.
+func invalid(tool catalog.Tool, err error) string {
+	return fmt.Sprintf("the arguments do not fit the tool's input schema: %v. The catalog has the definition of %q of server %q", err, tool.Name, tool.ServerID)
+}

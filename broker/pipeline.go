@@ -1,0 +1,112 @@
+package broker
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"time"
+
+	"github.com/airlock-mcp/airlock/broker/approval"
+	"github.com/airlock-mcp/airlock/broker/redact"
+	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
+	"github.com/airlock-mcp/airlock/policies"
+)
+
+// attempt is one call on its way. Each stage adds what it found out.
+type attempt struct {
+	session *Session
+	broker  *Broker
+	call    Call
+	id      string // call_…
+	began   time.Time
+
+	tool      catalog.Tool      // find
+	settings  policies.Settings // find
+	arguments json.RawMessage   // validate: the bytes that are sent
+	input     map[string]any    // validate: the same, decoded
+	hash      string            // validate: keyed, over arguments
+	before    policies.Session  // limit: what happened before this call
+	engine    *policies.Engine  // decide
+	ruling    policies.Decision // decide
+	approval  approval.State    // approve
+	verdict   approval.Verdict  // approve
+	result    json.RawMessage   // act, then validated and redacted
+	removed   []redact.Finding  // redact
+}
+
+// stage is one step of a call; a failure ends it.
+type stage func(*attempt, context.Context) *failure
+
+// Identification came first: the session a call arrives on is its run. Then
+// these stages may refuse it, in this order; none of them acts.
+func deciding() []stage {
+	return []stage{(*attempt).find, (*attempt).validate, (*attempt).limit, (*attempt).decide, (*attempt).approve}
+}
+
+// The last stages act, and check what came back.
+func acting() []stage {
+	return []stage{(*attempt).act, (*attempt).validateOutput, (*attempt).redact}
+}
+
+// carry takes a call through all stages. Between deciding and acting stands the
+// durable intent: without it nothing happens.
+func (a *attempt) carry(ctx context.Context) Answer {
+	fail := a.through(ctx, deciding())
+	if fail == nil && ctx.Err() != nil {
+		fail = a.cut(ctx)
+	}
+	if fail != nil {
+		fail.refused = true
+	} else if release, full := a.slot(ctx); full != nil {
+		fail = full
+	} else {
+		defer release()
+		if fail = a.intend(ctx); fail == nil {
+			fail = a.through(ctx, acting())
+		}
+	}
+	if unrecorded := a.conclude(ctx, fail); unrecorded != nil {
+		fail = unrecorded
+	}
+	return a.answer(ctx, fail)
+}
+
+func (a *attempt) through(ctx context.Context, stages []stage) *failure {
+	for _, next := range stages {
+		if fail := next(a, ctx); fail != nil {
+			return fail
+		}
+	}
+	return nil
+}
+
+// cut is the failure of a call whose run ended under it.
+func (a *attempt) cut(ctx context.Context) *failure {
+	f := failf(typeKilled, "the run ended before the call was over").because(context.Cause(ctx))
+	f.refused = true
+	return f
+}
+
+// answer tells the code what became of its call, and the log why.
+func (a *attempt) answer(ctx context.Context, fail *failure) Answer {
+	if fail == nil {
+		return Answer{OK: true, Raw: a.result}
+	}
+	if fail.cause != nil {
+		a.broker.opts.Logger.WarnContext(ctx, "a call failed",
+			slog.String(telemetry.KeyRun, a.session.run.ID), slog.String(telemetry.KeyCall, a.id),
+			slog.String(telemetry.KeyServer, a.call.ServerID), slog.String(telemetry.KeyTool, a.call.Name),
+			slog.String("error_type", fail.Type), slog.Any(telemetry.KeyError, fail.cause))
+	}
+	return a.answerError(fail)
+}
+
+func (a *attempt) answerError(fail *failure) Answer {
+	e := fail.Error
+	e.CallID = a.id
+	if fail.Type == typeTool && fail.Source == sourceTool {
+		return Answer{Raw: a.result, Error: &e}
+	}
+	return Answer{Error: &e}
+}

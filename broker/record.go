@@ -1,0 +1,104 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/airlock-mcp/airlock/broker/approval"
+	"github.com/airlock-mcp/airlock/broker/audit"
+	"github.com/airlock-mcp/airlock/broker/redact"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
+)
+
+// maxRecordedName is the most bytes of a name that the code chose which a record keeps.
+const maxRecordedName = 256
+
+// intend records that the call is about to happen, durably.
+func (a *attempt) intend(ctx context.Context) *failure {
+	r := a.record(audit.KindIntent)
+	r.Arguments = a.broker.recorder.Arguments(a.input)
+	if err := a.broker.recorder.Append(ctx, r); err != nil {
+		if ctx.Err() != nil {
+			return a.cut(ctx)
+		}
+		return unrecorded(err)
+	}
+	return nil
+}
+
+// unrecorded is the failure of an act that could not be announced.
+func unrecorded(err error) *failure {
+	f := failf(typeSandbox, "the call was not made, because it could not be recorded; nothing works until an operator has looked").because(err)
+	f.refused = true
+	return f
+}
+
+// conclude records what became of the call, also when its run has ended. What
+// is not recorded is not handed out: the failure returned replaces the answer.
+func (a *attempt) conclude(ctx context.Context, fail *failure) *failure {
+	r := a.record(audit.KindOutcome)
+	r.DurationMS = a.broker.opts.Now().Sub(a.began).Milliseconds()
+	r.Redactions = redact.Counts(a.removed)
+	if a.result != nil {
+		r.ResultSize, r.ResultHash = int64(len(a.result)), a.broker.recorder.Hash(a.result)
+	}
+	r.Outcome = audit.OutcomeOK
+	if fail != nil {
+		r.Outcome, r.ErrorType, r.Detail = audit.OutcomeError, fail.Type, fail.detail
+		if fail.refused {
+			r.Outcome = audit.OutcomeRefused
+		}
+	}
+	err := a.broker.recorder.Note(ctx, r)
+	if err == nil {
+		return nil
+	}
+	a.broker.opts.Logger.ErrorContext(ctx, "the outcome of a call could not be recorded",
+		slog.String(telemetry.KeyRun, a.session.run.ID), slog.String(telemetry.KeyCall, a.id), slog.Any(telemetry.KeyError, err))
+	if fail != nil {
+		return nil
+	}
+	return failf(typeSandbox, "the call was made, but its outcome could not be recorded, so it is withheld; nothing works until an operator has looked")
+}
+
+// recordQuestion records that a person is being asked.
+func (a *attempt) recordQuestion(ctx context.Context, q approval.Question) error {
+	r := a.record(audit.KindApproval)
+	r.Detail = fmt.Sprintf("%s asked, until %s", q.ID, q.Expires.UTC().Format("2006-01-02T15:04:05Z"))
+	return a.broker.recorder.Append(ctx, r)
+}
+
+// record begins a record with all that is known about the call so far.
+func (a *attempt) record(kind audit.Kind) audit.Record {
+	run := a.session.run
+	r := audit.Record{
+		Kind: kind,
+		Identity: audit.Identity{
+			RunID: run.ID, SessionID: run.SessionID, Principal: run.Principal, TraceID: run.TraceID, CodeHash: run.CodeHash,
+		},
+		Act: audit.Act{
+			CallID: a.id, ParentID: run.ID, ServerID: clip(a.call.ServerID), ToolName: clip(a.call.Name),
+			DefinitionDigest: a.tool.Digest, ArgumentsHash: a.hash,
+		},
+	}
+	if a.engine == nil && len(a.ruling.Reasons) == 0 {
+		return r // it was refused before the rules were asked
+	}
+	r.Ruling = audit.Ruling{
+		Decision: "deny", Policies: a.ruling.Policies(), Risk: a.ruling.Risk.String(),
+		Approval: string(a.approval), Approver: a.verdict.By,
+	}
+	if a.ruling.Allow {
+		r.Decision = "allow"
+	}
+	return r
+}
+
+// clip bounds a name that the code chose freely.
+func clip(name string) string {
+	if len(name) <= maxRecordedName {
+		return name
+	}
+	return name[:maxRecordedName] + "…"
+}

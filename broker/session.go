@@ -1,0 +1,115 @@
+package broker
+
+import (
+	"context"
+	"maps"
+	"sync"
+
+	"github.com/airlock-mcp/airlock/broker/approval"
+	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
+)
+
+// Session is the calls of one run. Its methods may be called concurrently.
+type Session struct {
+	broker   *Broker
+	run      Run
+	snapshot *catalog.Snapshot
+	facts    *facts
+	slots    chan struct{} // one per call under way
+	inFlight sync.WaitGroup
+
+	mu         sync.Mutex // guards all below
+	closed     bool
+	cancels    map[string]context.CancelFunc // of the calls under way, by ID
+	pause      func() (resume func())        // see OnWait
+	calls      int
+	bytesIn    int64
+	bytesOut   int64
+	loops      loopDetector
+	state      approval.State
+	redactions map[string]int
+}
+
+// Summary is what a run's calls came to.
+type Summary struct {
+	Calls         int            // calls that arrived, refused ones included
+	BytesIn       int64          // bytes of results that went into the sandbox
+	ApprovalState string         // the most restrictive state any call met, a word of broker/approval
+	Redactions    map[string]int // kind → count, over all results; nil for none
+}
+
+// OnWait registers a function that is called each time a call of the run begins
+// to wait for a person; what it returns is called when that wait is over. So a
+// run's clock can stand still meanwhile. Register before the first call.
+func (s *Session) OnWait(pause func() (resume func())) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pause = pause
+}
+
+// Call carries one call from validation to answer. It returns when the call is
+// over, or soon after ctx ends; what became of it is recorded either way.
+func (s *Session) Call(ctx context.Context, call Call) Answer {
+	a := &attempt{session: s, broker: s.broker, call: call, id: telemetry.NewID("call"), began: s.broker.opts.Now()}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if !s.enter(a.id, cancel) {
+		return a.answerError(failf(typeKilled, "the run is over"))
+	}
+	defer s.leave(a.id)
+	return a.carry(ctx)
+}
+
+func (s *Session) enter(id string, cancel context.CancelFunc) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls++
+	if s.closed {
+		return false
+	}
+	s.cancels[id] = cancel
+	s.inFlight.Add(1)
+	return true
+}
+
+func (s *Session) leave(id string) {
+	s.mu.Lock()
+	delete(s.cancels, id)
+	s.mu.Unlock()
+	s.inFlight.Done()
+}
+
+// Close ends the calls that are still under way, waits until what became of
+// them is recorded, and says what all calls came to. Calling it twice is fine.
+func (s *Session) Close() Summary {
+	s.mu.Lock()
+	s.closed = true
+	cancels := maps.Clone(s.cancels)
+	s.mu.Unlock()
+	for _, cancel := range cancels {
+		cancel()
+	}
+	s.inFlight.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return Summary{Calls: s.calls, BytesIn: s.bytesIn, ApprovalState: string(s.state), Redactions: maps.Clone(s.redactions)}
+}
+
+// met notes how far a call got with asking.
+func (s *Session) met(state approval.State) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state = approval.Worse(s.state, state)
+}
+
+// parked runs wait off the run's clock.
+func (s *Session) parked(wait func()) {
+	s.mu.Lock()
+	pause := s.pause
+	s.mu.Unlock()
+	if pause != nil {
+		defer pause()()
+	}
+	wait()
+}

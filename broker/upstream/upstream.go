@@ -1,0 +1,215 @@
+// Package upstream keeps sessions to the MCP servers behind Airlock. It starts
+// them or connects to them, lists their tools, carries calls, and survives
+// whatever they do: die, hang, flood, lie, or print rubbish. It is the only
+// user of the SDK's client side, and no type of the SDK leaves it.
+//
+// Bytes are kept as they arrive: an item of tools/list and a result of
+// tools/call reach the caller with every field the server sent.
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
+)
+
+// Defaults of Config and Options.
+const (
+	DefaultStartTimeout = 30 * time.Second
+	DefaultCallTimeout  = 60 * time.Second
+	DefaultRefresh      = 10 * time.Minute
+)
+
+// Config says how to reach one upstream server: by Command, which speaks MCP on
+// stdin and stdout, or by URL, which speaks MCP over streamable HTTP. It may
+// hold credentials in Env, Headers and URL, and prints none of them.
+type Config struct {
+	ID      string
+	Command string // looked up in PATH
+	Args    []string
+	// Env is added to the few variables that a server gets from Airlock's own
+	// environment (see docs/catalog.md).
+	Env map[string]string
+	Dir string // empty means Airlock's own
+	URL string
+	// Headers go with every request to URL's origin, and to no other.
+	Headers      map[string]string
+	StartTimeout time.Duration // until the tools are listed; 0 means DefaultStartTimeout
+	CallTimeout  time.Duration // of one call; 0 means DefaultCallTimeout
+	Disabled     bool          // left out of everything
+}
+
+// LogValue names the server and how it is reached, without credentials.
+func (c Config) LogValue() slog.Value {
+	return slog.GroupValue(slog.String(telemetry.KeyServer, c.ID), slog.String("command", c.Command), slog.String("url", plainURL(c.URL)))
+}
+
+// String is what LogValue shows.
+func (c Config) String() string {
+	return fmt.Sprintf("upstream.Config{ID: %q, Command: %q, URL: %q, [redacted]}", c.ID, c.Command, plainURL(c.URL))
+}
+
+// GoString is String.
+func (c Config) GoString() string { return c.String() }
+
+// MarshalJSON writes the ID alone.
+func (c Config) MarshalJSON() ([]byte, error) { return fmt.Appendf(nil, "{\"id\":%q}", c.ID), nil }
+
+// Options of New. The zero value is ready to use.
+type Options struct {
+	Logger  *slog.Logger // nil means no log
+	Version string       // Airlock's, as told to the servers
+	// OnChange is called after a server's tools changed: it announced so, a
+	// refresh found it, or it came back. Calls come one at a time for a server,
+	// but concurrently for several. It must not call Close.
+	OnChange func(serverID string)
+	// Refresh is how often lists are read again, for servers that announce
+	// nothing; 0 means DefaultRefresh. A server that names a time to live for
+	// its list (MCP 2026-07-28, ttlMs) is asked when that is over.
+	Refresh time.Duration
+}
+
+// Set is all configured upstream servers. Its methods may be called concurrently.
+type Set struct {
+	log     *slog.Logger
+	servers map[string]*server
+
+	spawn *spawner
+
+	closeOnce sync.Once
+	closeErr  error
+}
+
+// ErrClosed means that the Set was closed.
+var ErrClosed = errors.New("the connections to upstream servers are closed")
+
+// New checks the configurations and returns a Set that has started nothing yet.
+// Two servers with one ID, or one without exactly one of Command and URL, are
+// errors.
+func New(configs []Config, opts *Options) (*Set, error) {
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.OnChange == nil {
+		o.OnChange = func(string) {}
+	}
+	if o.Refresh <= 0 {
+		o.Refresh = DefaultRefresh
+	}
+	s := &Set{log: o.Logger, servers: map[string]*server{}, spawn: newSpawner(o.Logger)}
+	for _, c := range configs {
+		if err := c.check(); err != nil {
+			return nil, err
+		}
+		if _, twice := s.servers[c.ID]; twice {
+			return nil, fmt.Errorf("two upstream servers have the ID %q", c.ID)
+		}
+		if !c.Disabled {
+			s.servers[c.ID] = newServer(c.withDefaults(), o, s.spawn)
+		}
+	}
+	return s, nil
+}
+
+func (c Config) check() error {
+	switch {
+	case c.ID == "":
+		return errors.New("an upstream server has no ID")
+	case c.Command == "" && c.URL == "":
+		return fmt.Errorf("upstream server %q has neither a command nor a URL", c.ID)
+	case c.Command != "" && c.URL != "":
+		return fmt.Errorf("upstream server %q has both a command and a URL", c.ID)
+	}
+	if c.URL == "" {
+		return nil
+	}
+	u, err := url.Parse(c.URL)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return fmt.Errorf("upstream server %q has a URL that is not http:// or https://", c.ID)
+	}
+	for name, value := range c.Headers {
+		if !validHeader(name, value) {
+			return fmt.Errorf("upstream server %q has the header %q, which HTTP does not allow", c.ID, name)
+		}
+	}
+	return nil
+}
+
+func (c Config) withDefaults() Config {
+	if c.StartTimeout <= 0 {
+		c.StartTimeout = DefaultStartTimeout
+	}
+	if c.CallTimeout <= 0 {
+		c.CallTimeout = DefaultCallTimeout
+	}
+	c.Args = slices.Clone(c.Args)
+	c.Env = maps.Clone(c.Env)
+	c.Headers = maps.Clone(c.Headers)
+	return c
+}
+
+// Connect starts all servers at once and returns when each has listed its tools
+// or failed. A failure is kept for Servers and Problem and stops no other
+// server. Call it once.
+func (s *Set) Connect(ctx context.Context) {
+	var wg sync.WaitGroup
+	for _, server := range s.servers {
+		wg.Go(func() { server.start(ctx) })
+	}
+	wg.Wait()
+}
+
+// Servers returns what is known about every server that is not disabled, by ID:
+// its tools, or the problem because of which it has none.
+func (s *Set) Servers() []catalog.Server {
+	list := make([]catalog.Server, 0, len(s.servers))
+	for _, id := range slices.Sorted(maps.Keys(s.servers)) {
+		list = append(list, s.servers[id].listed())
+	}
+	return list
+}
+
+// Problem returns why a server is missing, as a *StartError, or nil.
+func (s *Set) Problem(serverID string) error {
+	if server, ok := s.servers[serverID]; ok {
+		return server.problem()
+	}
+	return nil
+}
+
+// Refresh reads a server's tools again, connecting first where it is not
+// connected. OnChange follows if they changed.
+func (s *Set) Refresh(ctx context.Context, serverID string) error {
+	server, ok := s.servers[serverID]
+	if !ok {
+		return fmt.Errorf("refreshing server %q: there is no such server", serverID)
+	}
+	return server.refresh(ctx)
+}
+
+// Close ends all sessions. When it returns, every process that was started is
+// gone and nothing runs any more. It may be called twice.
+func (s *Set) Close() error {
+	s.closeOnce.Do(func() {
+		var wg sync.WaitGroup
+		for _, server := range s.servers {
+			wg.Go(server.close)
+		}
+		wg.Wait()
+		s.closeErr = s.spawn.close()
+	})
+	return s.closeErr
+}
