@@ -257,7 +257,13 @@ func TestApproval(t *testing.T) {
 			})
 			s := f.open()
 			var paused, resumed int
-			s.OnWait(func() func() { paused++; return func() { resumed++ } })
+			s.OnWait(func(waiting bool) {
+				if waiting {
+					paused++
+				} else {
+					resumed++
+				}
+			})
 			answer := s.Call(t.Context(), call("delete_file", `{"path":"/srv/a"}`))
 			checkAnswer(t, answer, test.wantType, "")
 			if state := s.Close().ApprovalState; state != string(test.wantState) {

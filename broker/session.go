@@ -18,11 +18,11 @@ type Session struct {
 	facts    *facts
 	slots    chan struct{} // one per call under way
 	inFlight sync.WaitGroup
+	wait     waits
 
 	mu         sync.Mutex // guards all below
 	closed     bool
 	cancels    map[string]context.CancelFunc // of the calls under way, by ID
-	pause      func() (resume func())        // see OnWait
 	calls      int
 	bytesIn    int64
 	bytesOut   int64
@@ -39,13 +39,14 @@ type Summary struct {
 	Redactions    map[string]int // kind → count, over all results; nil for none
 }
 
-// OnWait registers a function that is called each time a call of the run begins
-// to wait for a person; what it returns is called when that wait is over. So a
-// run's clock can stand still meanwhile. Register before the first call.
-func (s *Session) OnWait(pause func() (resume func())) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.pause = pause
+// OnWait registers a function that hears true when the first call of the run
+// begins to wait for a person, and false when the last one has stopped, so that
+// the run's clock can stand still meanwhile. It must not call the session.
+// Register before the first call.
+func (s *Session) OnWait(changed func(waiting bool)) {
+	s.wait.mu.Lock()
+	defer s.wait.mu.Unlock()
+	s.wait.changed = changed
 }
 
 // Call carries one call from validation to answer. It returns when the call is
@@ -103,13 +104,27 @@ func (s *Session) met(state approval.State) {
 	s.state = approval.Worse(s.state, state)
 }
 
+// waits counts the calls that wait for people. Its own lock is held while
+// changed is called, so that calls come in order.
+type waits struct {
+	mu      sync.Mutex // guards both
+	now     int
+	changed func(waiting bool)
+}
+
+func (w *waits) shift(by int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	before := w.now
+	w.now += by
+	if w.changed != nil && (before == 0) != (w.now == 0) {
+		w.changed(w.now > 0)
+	}
+}
+
 // parked runs wait off the run's clock.
 func (s *Session) parked(wait func()) {
-	s.mu.Lock()
-	pause := s.pause
-	s.mu.Unlock()
-	if pause != nil {
-		defer pause()()
-	}
+	s.wait.shift(+1)
+	defer s.wait.shift(-1)
 	wait()
 }
