@@ -1,0 +1,39 @@
+// Finds tools: first names and descriptions, then one whole definition.
+//
+//     const [first] = await catalog.searchTools({ query: "create an issue" });
+//     const definition = await catalog.getToolDefinition({ serverId: first.serverId, name: first.toolName });
+
+import { encode } from "./encode.js";
+import { errorOf } from "./result.js";
+import { request } from "./transport.js";
+
+/**
+ * Searches the tools of all servers, or of one. Returns the tools found, best
+ * first, as `{serverId, toolName, title?, description?}`; `detail` is "name" or
+ * "name+description". The array's `missing` lists the servers that could not be
+ * searched, as `{serverId, problem}`.
+ */
+export async function searchTools({ query = "", serverId, detail = "name+description", limit, ...rest } = {}) {
+  refuseUnknown(rest, "searchTools", "query, serverId, detail, limit");
+  const answer = await request("catalog/search", encode({ query, server_id: serverId, detail, limit }, "arguments"));
+  Object.defineProperty(answer.tools, "missing", { value: answer.missing ?? [] });
+  return answer.tools;
+}
+
+/**
+ * Returns the whole definition of one tool, as its server sent it. Throws a
+ * ToolError (type "UnknownTool") when there is no such tool.
+ */
+export async function getToolDefinition({ serverId, name, ...rest }) {
+  refuseUnknown(rest, "getToolDefinition", "serverId, name");
+  const answer = await request("catalog/get", encode({ server_id: serverId, name }, "arguments"));
+  if (answer.error) throw errorOf(answer.error);
+  return answer.definition;
+}
+
+function refuseUnknown(rest, name, known) {
+  for (const key of Object.keys(rest)) throw new TypeError(`${name} has no argument ${key}; it takes ${known}`);
+}
+
+/** Both functions under one name. */
+export const catalog = { searchTools, getToolDefinition };

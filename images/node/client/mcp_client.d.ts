@@ -1,0 +1,54 @@
+/** What a tool returned, byte for byte as the server sent it (MCP 2025-11-25, CallToolResult). */
+export interface RawResult {
+  content?: unknown[];
+  structuredContent?: Record<string, unknown>;
+  isError?: boolean;
+  [member: string]: unknown;
+}
+
+/** The result of a tool call that worked. */
+export declare class ToolResult<T = unknown> {
+  readonly ok: true;
+  /** The structured content; else the one text block, parsed if it is a JSON object or array; else the content blocks. */
+  readonly data: T;
+  readonly raw: RawResult;
+  readonly structuredContent: RawResult["structuredContent"];
+  readonly content: RawResult["content"];
+  readonly isError: boolean;
+}
+
+/** A tool call that failed. */
+export declare class ToolError extends Error {
+  /** One of Airlock's error types, such as "ToolError", "ValidationError" or "PolicyDenied". */
+  readonly type: string;
+  /** Whether the same call may work later. */
+  readonly retryable: boolean;
+  /** What the tool itself returned, when it was the tool that failed. */
+  readonly result?: RawResult;
+  readonly callId?: string;
+  readonly source: "tool" | "broker" | "sandbox" | "code";
+}
+
+/** What `callTool` returns. */
+export type ToolCallResult<T = unknown> =
+  | { ok: true; data: T; raw: RawResult }
+  | {
+      ok: false;
+      error: { type: string; message: string; retryable: boolean; source: string; call_id?: string };
+      raw?: RawResult;
+    };
+
+/** Calls a tool by its original name; no failure of the tool throws. */
+export declare function callTool<T = unknown>(call: {
+  serverId: string;
+  name: string;
+  arguments?: Record<string, unknown>;
+}): Promise<ToolCallResult<T>>;
+
+/** Calls a tool; rejects with a ToolError. Generated wrappers use this. */
+export declare function invoke<T = unknown>(
+  serverId: string,
+  name: string,
+  args?: object,
+  wrapper?: string,
+): Promise<ToolResult<T>>;

@@ -1,0 +1,81 @@
+// Calls tools of MCP servers through Airlock's broker.
+//
+// Generated wrappers use `invoke`; code that wants the tool's original name, or
+// no exceptions, uses `callTool`.
+
+import { encode, NotSerializable } from "./encode.js";
+import { resultOf, ToolError, ToolResult } from "./result.js";
+import { request } from "./transport.js";
+
+export { ToolError, ToolResult };
+
+/**
+ * Calls a tool and returns what happened: `{ok: true, data, raw}` or `{ok: false,
+ * error: {type, message, retryable, …}, raw?}`. No failure of the tool throws.
+ * `data` is described at ToolResult, `raw` is the CallToolResult.
+ */
+export async function callTool({ serverId, name, arguments: args }) {
+  try {
+    const { data, raw } = await invoke(serverId, name, args);
+    return { ok: true, data, raw };
+  } catch (failure) {
+    if (!(failure instanceof ToolError)) throw failure;
+    const { type, message, retryable, source, callId, result } = failure;
+    const error = { type, message, retryable, source };
+    if (callId !== undefined) error.call_id = callId;
+    return result === undefined ? { ok: false, error } : { ok: false, error, raw: result };
+  }
+}
+
+/**
+ * Calls a tool and returns a promise of its ToolResult, which rejects with a
+ * ToolError. `wrapper` is the name that messages use for the call; `name` by
+ * default. Using the promise as if it were the result throws a TypeError that
+ * names the missing `await`.
+ */
+export function invoke(serverId, name, args, wrapper = name) {
+  return new Call(wrapper, (resolve, reject) => {
+    send(serverId, name, args ?? {}, wrapper).then(resolve, reject);
+  });
+}
+
+async function send(serverId, name, args, wrapper) {
+  if (typeof args !== "object" || Array.isArray(args)) {
+    const got = Array.isArray(args) ? "an array" : `a ${typeof args}`;
+    const message = `${wrapper} takes one object of arguments, as in ${wrapper}({...}); it got ${got}`;
+    throw new ToolError("ValidationError", message, { source: "code" });
+  }
+  let params;
+  try {
+    params = `{"server_id":${encode(serverId, "serverId")},"name":${encode(name, "name")},"arguments":${encode(args, "arguments")}}`;
+  } catch (problem) {
+    if (!(problem instanceof NotSerializable)) throw problem;
+    throw new ToolError("ValidationError", problem.message, { source: "code" });
+  }
+  return resultOf(await request("tools/call", params));
+}
+
+/** The promise of a call, which says so when it is taken for the result. */
+class Call extends Promise {
+  static get [Symbol.species]() {
+    return Promise;
+  }
+
+  constructor(wrapper, executor) {
+    super(executor);
+    Object.defineProperty(this, "airlockCall", { value: wrapper });
+  }
+}
+
+// `await` takes a promise as it is, without a further turn of the event loop,
+// only if its constructor is Promise.
+Object.defineProperty(Call.prototype, "constructor", { value: Promise });
+
+for (const member of ["ok", "data", "raw", "structuredContent", "content", "isError", "length", "map", "filter", "forEach", "slice"]) {
+  Object.defineProperty(Call.prototype, member, {
+    get() {
+      const call = `${this.airlockCall}(...)`;
+      throw new TypeError(`${call} was not awaited, so it has no ${member} yet: write \`await ${call}\``);
+    },
+  });
+}

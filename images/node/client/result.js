@@ -1,0 +1,88 @@
+// What a tool call gives back: ToolResult when it worked, ToolError when not.
+
+const { parse } = JSON;
+
+/**
+ * The result of a tool call that worked.
+ *
+ * - `data`: the value: the structured content if there is one; else the one text
+ *   block, parsed if it is a JSON object or array; else that text; else the list
+ *   of content blocks.
+ * - `raw`: the whole CallToolResult (MCP 2025-11-25, tools/call) as it came.
+ * - `structuredContent`, `content`, `isError`: the members of `raw`.
+ *
+ * As a result of the code, it stands for its `data`.
+ */
+export class ToolResult {
+  constructor(data, raw) {
+    this.ok = true;
+    this.data = data;
+    this.raw = raw;
+  }
+
+  get structuredContent() {
+    return this.raw.structuredContent;
+  }
+
+  get content() {
+    return this.raw.content;
+  }
+
+  get isError() {
+    return this.raw.isError ?? false;
+  }
+
+  toJSON() {
+    return this.data;
+  }
+}
+
+/**
+ * A tool call that failed.
+ *
+ * - `type`: one of Airlock's error types, such as "ToolError" (the tool itself
+ *   said so), "ValidationError", "UnknownTool", "PolicyDenied", "Timeout";
+ * - `message`: what to do about it, in a sentence;
+ * - `retryable`: whether the same call may work later;
+ * - `result`: the raw CallToolResult when the tool itself failed;
+ * - `callId`, `source`: the call in the audit log, and who refused it ("tool",
+ *   "broker", "sandbox" or "code").
+ */
+export class ToolError extends Error {
+  constructor(type, message, { retryable = false, result, callId, source = "broker" } = {}) {
+    super(message);
+    this.name = "ToolError";
+    this.type = type;
+    this.retryable = retryable;
+    this.result = result;
+    this.callId = callId;
+    this.source = source;
+  }
+}
+
+/** Turns the broker's answer to tools/call into a ToolResult, or throws its ToolError. */
+export function resultOf(answer) {
+  if (answer.ok) return new ToolResult(dataOf(answer.raw), answer.raw);
+  throw errorOf(answer.error, answer.raw);
+}
+
+/** Returns the ToolError for an error object of the broker. */
+export function errorOf(error, raw) {
+  const { type, message, retryable, call_id: callId, source } = error;
+  return new ToolError(type, message, { retryable: retryable === true, result: raw, callId, source });
+}
+
+/** Returns the value of a CallToolResult, as ToolResult describes it. */
+export function dataOf(raw) {
+  if (raw.structuredContent !== undefined && raw.structuredContent !== null) return raw.structuredContent;
+  const { content } = raw;
+  if (!Array.isArray(content) || content.length !== 1) return content;
+  const [block] = content;
+  if (block?.type !== "text" || typeof block.text !== "string") return content;
+  if (!/^[ \t\r\n]*[{[]/.test(block.text)) return block.text;
+  try {
+    return parse(block.text);
+  } catch {
+    return block.text;
+  }
+}

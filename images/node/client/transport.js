@@ -1,0 +1,128 @@
+// The connection to the broker's socket: newline-delimited JSON-RPC 2.0, see
+// docs/socket.md. One connection per thread carries any number of calls at
+// once. It keeps the event loop alive only while an answer is outstanding.
+
+import { createConnection } from "node:net";
+import { isMainThread } from "node:worker_threads";
+import { ToolError } from "./result.js";
+
+const SOCKET = "/run/airlock/broker.sock";
+const MAX_FRAME = 16 << 20; // bytes, the newline included
+
+// A run may have 64 requests in flight over all its processes and threads.
+const HOME_LIMIT = 48;
+const OTHER_LIMIT = 2;
+
+const { parse } = JSON;
+const ID_PREFIX = '{"jsonrpc":"2.0","id":';
+
+let keepsOpen = false;
+let connection = null;
+let lastId = 0;
+
+/** Says that this is the guest's own thread, whose connection stays open between calls. */
+export function keepHome() {
+  keepsOpen = isMainThread;
+}
+
+/**
+ * Sends one request and returns a promise of its answer's result. `params` is
+ * JSON text. Rejects with a ToolError when it does not fit a frame or when the
+ * connection breaks.
+ */
+export function request(method, params) {
+  const id = ++lastId;
+  const frame = Buffer.from(`{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${params}}\n`);
+  return new Promise((resolve, reject) => {
+    if (frame.length > MAX_FRAME) {
+      const message = `the arguments take ${frame.length} bytes as JSON and a call holds at most ${MAX_FRAME}: send less at a time`;
+      reject(new ToolError("ValidationError", message, { source: "code" }));
+      return;
+    }
+    connection ??= new Connection(keepsOpen ? HOME_LIMIT : OTHER_LIMIT);
+    connection.send({ id, frame, resolve, reject });
+  });
+}
+
+class Connection {
+  #limit;
+  #socket;
+  #pending = new Map(); // id → request, for what was sent and not answered
+  #waiting = []; // requests not sent yet
+  #parts = []; // the beginning of a frame whose end has not come
+  #size = 0; // bytes in #parts
+
+  constructor(limit) {
+    this.#limit = limit;
+    this.#socket = createConnection({ path: SOCKET })
+      .on("data", (chunk) => this.#onData(chunk))
+      .on("error", (cause) => this.#break(`the connection to the broker broke: ${cause.message}`))
+      .on("close", () => this.#break("the broker closed the connection"));
+  }
+
+  send(request) {
+    if (this.#pending.size >= this.#limit) {
+      this.#waiting.push(request);
+      return;
+    }
+    if (this.#pending.size === 0) this.#socket.ref();
+    this.#pending.set(request.id, request);
+    this.#socket.write(request.frame);
+  }
+
+  #onData(chunk) {
+    let start = 0;
+    for (let end; (end = chunk.indexOf(10, start)) >= 0; start = end + 1) {
+      const last = chunk.subarray(start, end);
+      const frame = this.#parts.length ? Buffer.concat([...this.#parts, last]) : last;
+      this.#parts = [];
+      this.#size = 0;
+      this.#onFrame(frame.toString());
+    }
+    if (start === chunk.length) return;
+    this.#parts.push(chunk.subarray(start));
+    this.#size += chunk.length - start;
+    if (this.#size >= MAX_FRAME) this.#break(`the broker sent a frame of more than ${MAX_FRAME} bytes`);
+  }
+
+  #onFrame(frame) {
+    let answer;
+    try {
+      answer = parse(frame);
+    } catch (cause) {
+      // Fail the one request that the frame answers, if it says that much.
+      answer = { id: frame.startsWith(ID_PREFIX) ? Number.parseInt(frame.slice(ID_PREFIX.length), 10) : null };
+      answer.unreadable = `the broker's answer of ${frame.length} characters cannot be read: ${cause.message}`;
+    }
+    const request = this.#pending.get(answer.id);
+    if (!request) {
+      this.#break(answer.unreadable ?? "the broker answered a request that was never made");
+      return;
+    }
+    this.#pending.delete(answer.id);
+    if (answer.result) request.resolve(answer.result);
+    else request.reject(lost(answer.unreadable ?? "the broker refused the request"));
+    if (this.#waiting.length) this.send(this.#waiting.shift());
+    else if (this.#pending.size === 0) this.#rest();
+  }
+
+  /** Stops keeping the event loop alive; outside the guest's own thread, hangs up. */
+  #rest() {
+    this.#socket.unref();
+    if (keepsOpen) return;
+    connection = null;
+    this.#socket.removeAllListeners("close").end();
+  }
+
+  #break(reason) {
+    if (connection === this) connection = null;
+    this.#socket.destroy();
+    for (const request of [...this.#pending.values(), ...this.#waiting]) request.reject(lost(reason));
+    this.#pending.clear();
+    this.#waiting = [];
+  }
+}
+
+function lost(message) {
+  return new ToolError("SandboxError", message, { source: "sandbox" });
+}

@@ -1,0 +1,124 @@
+// Describes what the code threw: its type, its message, the traceback, what to
+// do. Every part of it may be hostile: getters may throw, texts may be huge.
+
+import { writeSync } from "node:fs";
+import { types } from "node:util";
+import { ToolError } from "/workspace/client/result.js";
+import { hint, syntaxLocation } from "./hints.mjs";
+
+const MAX_MESSAGE = 4 << 10; // bytes
+const MAX_TRACEBACK = 8 << 10; // bytes
+const MAX_PRINTED = 64 << 10; // bytes of the traceback that goes to stderr
+const MOST_CAUSES = 5;
+
+const OURS = /^\s+at .*(?:file:\/\/\/opt\/airlock\/guest\/|file:\/\/\/workspace\/client\/|node:internal\/)/;
+const FILE_URL = /(?:file:\/\/)?\/workspace\/agent_code\.mjs/g;
+const BUILTIN = /^(?:Aggregate|Eval|Range|Reference|Syntax|Type|URI)?Error$/;
+
+/**
+ * Returns the `error` of `run/finish` for what was thrown, and prints its
+ * traceback to stderr. `code` is the program's text; `link` can ask the host
+ * which servers are missing.
+ */
+export function describe(thrown, code, link) {
+  const message = rename(messageOf(thrown));
+  const location = attempt(() => syntaxLocation(thrown)) ?? "";
+  const traceback = rename(location + tracebackOf(thrown));
+  printError(`${cut(traceback, MAX_PRINTED)}\n`);
+  const advice = attempt(() => hint(thrown, message, code, link));
+  const error = {
+    type: typeOf(thrown),
+    message: cut(advice ? `${cut(message, MAX_MESSAGE / 2)} (${cut(advice, MAX_MESSAGE / 2 - 3)})` : message, MAX_MESSAGE),
+    traceback: cut(traceback, MAX_TRACEBACK),
+    retryable: false,
+    source: "code",
+  };
+  if (thrown instanceof ToolError) {
+    error.type = String(thrown.type);
+    error.retryable = thrown.retryable === true;
+    error.source = String(thrown.source);
+    if (thrown.callId !== undefined) error.call_id = String(thrown.callId);
+  }
+  return error;
+}
+
+/** Writes to the real stderr, whatever the code has put in the place of process.stderr. */
+export function printError(text) {
+  let data = Buffer.from(text);
+  while (data.length) {
+    try {
+      data = data.subarray(writeSync(2, data));
+    } catch (cause) {
+      if (cause.code !== "EAGAIN") return;
+    }
+  }
+}
+
+/** Returns the class of an error: its own name where it has one, else its constructor's. */
+function typeOf(thrown) {
+  return (
+    attempt(() => {
+      if (!isError(thrown)) return "Error";
+      const name = thrown.name;
+      const made = thrown.constructor?.name;
+      if (typeof name === "string" && name && !BUILTIN.test(name)) return name;
+      return typeof made === "string" && made ? made : name || "Error";
+    }) ?? "Error"
+  );
+}
+
+function isError(thrown) {
+  return types.isNativeError(thrown) || thrown instanceof Error;
+}
+
+function messageOf(thrown) {
+  try {
+    if (!isError(thrown)) return `the code threw ${typeof thrown === "string" ? "the string " : ""}${show(thrown)}, not an Error`;
+    let message = String(thrown.message);
+    if (Array.isArray(thrown.errors)) {
+      message += thrown.errors.slice(0, MOST_CAUSES).map((each) => `; ${String(each)}`).join("");
+    }
+    return message;
+  } catch (broken) {
+    return `(the message cannot be shown: reading it threw ${typeOf(broken)})`;
+  }
+}
+
+function show(value) {
+  if (typeof value !== "object" || value === null) return String(value);
+  return attempt(() => JSON.stringify(value)) ?? "an object";
+}
+
+/** Returns the stack of an error and of its causes, without frames of the guest and the client. */
+function tracebackOf(thrown) {
+  const parts = [];
+  for (let error = thrown; isError(error) && parts.length < MOST_CAUSES; error = attempt(() => error.cause)) {
+    const stack = attempt(() => error.stack);
+    const text = typeof stack === "string" ? stack : `${typeOf(error)}: ${messageOf(error)}`;
+    const lines = text.split("\n").filter((line) => !OURS.test(line));
+    parts.push(lines.join("\n"));
+  }
+  return parts.length ? parts.join("\nCaused by: ") : `Uncaught ${attempt(() => show(thrown)) ?? "value"}`;
+}
+
+function rename(text) {
+  return text.replace(FILE_URL, "<agent_code>");
+}
+
+function attempt(operation) {
+  try {
+    return operation();
+  } catch {
+    return undefined;
+  }
+}
+
+/** Shortens text to about `limit` bytes of UTF-8 by taking out its middle. */
+function cut(text, limit) {
+  const data = Buffer.from(text.toWellFormed());
+  if (data.length <= limit) return data.toString();
+  const half = Math.max(Math.floor(limit / 2) - 30, 0);
+  const head = data.subarray(0, half).toString().replace(/\uFFFD$/, "");
+  const tail = data.subarray(data.length - half).toString().replace(/^\uFFFD+/, "");
+  return `${head}\n[... ${data.length - 2 * half} bytes cut ...]\n${tail}`;
+}

@@ -1,0 +1,85 @@
+// The guest's own connection to the host. Tool calls never travel on it.
+//
+// The code is fetched as Node does it. The outcome is delivered from the exit
+// handler, where no event loop runs, so it is written and answered with blocking
+// calls on the socket's descriptor.
+
+import { readSync, writeSync } from "node:fs";
+import { createConnection } from "node:net";
+
+const SOCKET = "/run/airlock/broker.sock";
+const CHUNK = 1 << 16; // bytes
+const { parse, stringify } = JSON;
+const pause = new Int32Array(new SharedArrayBuffer(4));
+
+/** A connection to the broker's socket. */
+export class Link {
+  #socket;
+  #descriptor;
+
+  /** Connects; the promise rejects when the host does not listen. */
+  static async open() {
+    const link = new Link();
+    await new Promise((resolve, reject) => {
+      link.#socket = createConnection({ path: SOCKET }, resolve).once("error", reject);
+    });
+    link.#descriptor = link.#socket._handle.fd;
+    return link;
+  }
+
+  /** Fetches the code; waits for as long as the host takes. */
+  async start() {
+    this.#socket.write(frame("run/start", "{}"));
+    const parts = [];
+    const answer = await new Promise((resolve, reject) => {
+      this.#socket.on("data", (chunk) => {
+        parts.push(chunk);
+        if (chunk.at(-1) === 10) resolve(Buffer.concat(parts));
+      });
+      this.#socket.once("close", () => reject(new Error("the host closed the socket")));
+    });
+    // From here on the socket neither keeps the event loop alive nor reads.
+    this.#socket.removeAllListeners().on("error", () => {}).pause().unref();
+    return parse(answer).result.code;
+  }
+
+  /** Delivers the outcome, given as JSON text, and blocks until the host has it. */
+  finish(params) {
+    this.#request("run/finish", params);
+  }
+
+  /** Returns the answer of an empty catalog search, which names missing servers. */
+  search() {
+    return this.#request("catalog/search", '{"detail":"name","limit":1}');
+  }
+
+  /** Sends a request and blocks until its answer is there. */
+  #request(method, params) {
+    let unsent = Buffer.from(frame(method, params));
+    while (unsent.length) unsent = unsent.subarray(this.#retry(() => writeSync(this.#descriptor, unsent)));
+    const parts = [];
+    do {
+      const chunk = Buffer.alloc(CHUNK);
+      const read = this.#retry(() => readSync(this.#descriptor, chunk));
+      if (read === 0) throw new Error("the host closed the socket");
+      parts.push(chunk.subarray(0, read));
+    } while (parts.at(-1).at(-1) !== 10);
+    return parse(Buffer.concat(parts)).result;
+  }
+
+  #retry(operation) {
+    for (;;) {
+      try {
+        return operation();
+      } catch (cause) {
+        if (cause.code !== "EAGAIN") throw cause;
+        Atomics.wait(pause, 0, 0, 0.05); // milliseconds
+      }
+    }
+  }
+}
+
+function frame(method, params) {
+  const id = stringify(method);
+  return `{"jsonrpc":"2.0","id":${id},"method":${id},"params":${params}}\n`;
+}

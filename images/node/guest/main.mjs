@@ -1,0 +1,43 @@
+// The program that an Airlock sandbox starts to run JavaScript code.
+//
+//     /usr/bin/node /opt/airlock/guest/main.mjs
+//
+// It gets ready, waits for the host, fetches one program, runs it, and says what
+// became of it:
+//
+// - link.mjs: the guest's own connection to the host;
+// - execute.mjs: runs the code as an ES module and notices how it ends;
+// - outcome.mjs: turns how the code ended into what the host is told;
+// - failure.mjs: describes an error; hints.mjs says how to repair the code;
+// - random.mjs: a Math.random that no two sandboxes share.
+//
+// The code shares this process. It may break every global and module; it cannot
+// make the host believe anything but its own result. What the guest needs after
+// the code has run, it holds by references taken before.
+
+import { closeSync, openSync, readSync, writeSync } from "node:fs";
+import { run } from "./execute.mjs";
+import { Link } from "./link.mjs";
+import { replaceRandom } from "./random.mjs";
+import { keepHome } from "/workspace/client/transport.js";
+import "/workspace/client/catalog.js";
+import "/workspace/client/mcp_client.js";
+
+/** Blocks until the host has written a line, then leaves an empty stdin. */
+function wait() {
+  const chunk = Buffer.alloc(4096);
+  let read;
+  do {
+    read = readSync(0, chunk);
+    if (read === 0) process.reallyExit(0); // the host is gone: nobody waits for this sandbox
+  } while (chunk[read - 1] !== 10);
+  closeSync(0);
+  openSync("/dev/null", "r"); // takes descriptor 0, the lowest that is free
+}
+
+keepHome();
+writeSync(1, "ready\n");
+wait();
+replaceRandom();
+const link = await Link.open();
+run(await link.start(), link);

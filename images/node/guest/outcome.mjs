@@ -1,0 +1,93 @@
+// Turns how the code ended into the params of `run/finish`, delivers them, and
+// exits. It runs as the last exit handler: nothing asynchronous happens any more.
+
+import { encode, NotSerializable } from "/workspace/client/encode.js";
+import { describe, printError } from "./failure.mjs";
+
+const MAX_PARAMS = (16 << 20) - 1024; // bytes; what is left of a frame for its other members
+const TRIES = 2;
+
+// Exit status when the code has left an interpreter that can report nothing.
+// The host then says that the program ended without delivering a result.
+const BROKEN = 71;
+
+// What Node itself exits with when a top-level await never settles.
+const UNSETTLED = 13;
+
+const LAST_WORDS =
+  '{"ok":false,"error":{"type":"SandboxError","message":"the code has ended, but it broke its interpreter so far that nothing more can be said","source":"code"}}';
+
+const { byteLength } = Buffer;
+const reallyExit = process.reallyExit.bind(process);
+const { getOwnPropertyDescriptor } = Object;
+
+/** Tells the host how the code ended, `status` being its exit code, and exits. */
+export function deliver(link, ending, status) {
+  for (let i = 0; i < TRIES; i++) {
+    try {
+      link.finish(params(link, ending, status));
+      reallyExit(0);
+    } catch {
+      // Whatever the code has broken: try again, then say less.
+    }
+  }
+  try {
+    link.finish(LAST_WORDS);
+    reallyExit(0);
+  } catch {
+    reallyExit(BROKEN);
+  }
+}
+
+function params(link, ending, status) {
+  if (ending.failure) return failed(describe(ending.failure.thrown, ending.code, link));
+  if (status) return exited(status, `the code ended with exit code ${status}; what it caught may stand in stderr`);
+  if (!ending.settled && !ending.left) {
+    return exited(UNSETTLED, "a top-level await never settled: nothing was left that could resolve its promise");
+  }
+  return succeeded(ending);
+}
+
+function exited(status, message) {
+  return failed({ type: "NonZeroExit", message, source: "code" }, status);
+}
+
+function succeeded(ending) {
+  const result = resultOf(ending);
+  if (!result.set) {
+    noteLocalResult(ending.code);
+    return '{"ok":true,"has_result":false}';
+  }
+  let data;
+  try {
+    data = encode(result.value, "result");
+  } catch (problem) {
+    if (!(problem instanceof NotSerializable)) throw problem;
+    return failed({ type: "ResultNotSerializable", message: problem.message, source: "code" });
+  }
+  const text = `{"ok":true,"has_result":true,"data":${data}}`;
+  const size = byteLength(text);
+  if (size <= MAX_PARAMS) return text;
+  const message = `the result takes ${size} bytes as JSON, far more than a run returns: return a summary or a selection`;
+  return failed({ type: "OutputLimit", message, source: "code" });
+}
+
+/** Returns the global result, also where the code has defined a property of its own for it. */
+function resultOf(ending) {
+  const own = getOwnPropertyDescriptor(globalThis, "result");
+  if (!own) return { set: false };
+  if (own.get === ending.offered) return ending.result;
+  return { set: true, value: globalThis.result };
+}
+
+/** Warns of the mistake that leaves a run without a result: a variable of the module. */
+function noteLocalResult(code) {
+  if (/^\s*(?:export\s+)?(?:const|let|var)\s+result\b/m.test(code)) {
+    printError("airlock: `result` is a variable of the module, not the run's result: write `globalThis.result = …`\n");
+  }
+}
+
+function failed(error, exitCode) {
+  const extra = exitCode === undefined ? "" : `,"exit_code":${exitCode}`;
+  return `{"ok":false,"error":${encode(error, "error")}${extra}}`;
+}
