@@ -16,7 +16,7 @@ var ErrLocked = errors.New("locked by another process")
 // retryInterval is how often Acquire looks whether a lock is free again.
 const retryInterval = 50 * time.Millisecond
 
-// Lock is a held advisory lock on a file (flock). It ends with Release or with
+// Lock is a held advisory lock on a file or folder (flock). It ends with Release or with
 // the process, however that ends.
 type Lock struct {
 	file *os.File
@@ -31,34 +31,38 @@ const (
 	Shared
 )
 
-// TryAcquire locks the file at path, which it creates if needed, or the folder
-// at path, or returns ErrLocked at once when that is not possible now.
+// TryAcquire locks the file at path, which it creates if needed, or returns
+// ErrLocked at once when that is not possible now.
 func TryAcquire(path string, mode Mode) (*Lock, error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("locking %q: %w", path, err)
+	}
+	return tryLock(file, mode)
+}
+
+// TryHold locks the existing folder at path, which may belong to someone else,
+// or returns ErrLocked at once when that is not possible now.
+func TryHold(path string, mode Mode) (*Lock, error) {
+	dir, err := os.OpenFile(path, unix.O_DIRECTORY|os.O_RDONLY, 0)
+	if err != nil {
+		return nil, fmt.Errorf("locking folder %q: %w", path, err)
+	}
+	return tryLock(dir, mode)
+}
+
+func tryLock(file *os.File, mode Mode) (*Lock, error) {
 	how := unix.LOCK_EX
 	if mode == Shared {
 		how = unix.LOCK_SH
-	}
-	file, err := openLock(path)
-	if err != nil {
-		return nil, fmt.Errorf("locking %q: %w", path, err)
 	}
 	if err := unix.Flock(int(file.Fd()), how|unix.LOCK_NB); err != nil {
 		if errors.Is(err, unix.EWOULDBLOCK) {
 			err = ErrLocked
 		}
-		return nil, errors.Join(fmt.Errorf("locking %q: %w", path, err), file.Close())
+		return nil, errors.Join(fmt.Errorf("locking %q: %w", file.Name(), err), file.Close())
 	}
 	return &Lock{file: file}, nil
-}
-
-// openLock opens the lock file for writing, or only for reading where it is a
-// folder or belongs to someone else: flock is content with both.
-func openLock(path string) (*os.File, error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
-	if errors.Is(err, os.ErrPermission) || errors.Is(err, unix.EROFS) || errors.Is(err, unix.EISDIR) {
-		return os.Open(path)
-	}
-	return file, err
 }
 
 // Acquire is TryAcquire that waits until the lock is free or ctx ends.

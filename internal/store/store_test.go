@@ -147,16 +147,21 @@ func TestLocksExcludeEachOther(t *testing.T) {
 	}
 }
 
-func TestFoldersCanBeLocked(t *testing.T) {
+func TestTryHold(t *testing.T) {
 	dir := t.TempDir()
-	lock, err := TryAcquire(dir, Shared)
+	lock, err := TryHold(dir, Shared)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer lock.Release()
-	if _, err := TryAcquire(dir, Exclusive); !errors.Is(err, ErrLocked) {
-		t.Errorf("got %v, want %v", err, ErrLocked)
+	if _, err := TryHold(dir, Exclusive); !errors.Is(err, ErrLocked) {
+		t.Errorf("a held folder: got %v, want %v", err, ErrLocked)
 	}
+	missing := filepath.Join(dir, "missing")
+	if _, err := TryHold(missing, Shared); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a missing folder: got %v, want %v", err, os.ErrNotExist)
+	}
+	assertNames(t, dir)
 }
 
 func TestAcquireWaitsForRelease(t *testing.T) {

@@ -1,0 +1,108 @@
+package images
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// recipe is raised when the code of this package changes what an image becomes.
+const recipe = 1
+
+// mountPoints are the folders over which the sandbox mounts something.
+var mountPoints = [...]string{"dev", "proc", "run/airlock", "sys", "tmp", "var/tmp", "workspace"}
+
+// ownFiles returns the files of Airlock's layer: path in the image → content.
+func ownFiles(name string) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	roots := map[string]string{
+		"skeleton":                "",
+		path.Join(name, "guest"):  path.Join(guestRoot, "guest"),
+		path.Join(name, "client"): path.Join(guestRoot, "client"),
+	}
+	for from, to := range roots {
+		walk := func(file string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || isLeftover(file) {
+				return err
+			}
+			content, err := embedded.ReadFile(file)
+			files[path.Join(to, strings.TrimPrefix(file, from+"/"))] = content
+			return err
+		}
+		if err := fs.WalkDir(embedded, from, walk); err != nil {
+			return nil, fmt.Errorf("reading the files of image %q: %w", name, err)
+		}
+	}
+	return files, nil
+}
+
+// isLeftover says whether a file is in the embedded folders only because tests
+// ran there before the program was built.
+func isLeftover(file string) bool {
+	return strings.Contains(file, "__pycache__/") || strings.HasSuffix(file, ".pyc")
+}
+
+// writeOwnFiles makes the tree of Airlock's layer below dir.
+func writeOwnFiles(dir string, files map[string][]byte) error {
+	for _, folder := range mountPoints {
+		if err := os.MkdirAll(filepath.Join(dir, folder), 0o755); err != nil {
+			return fmt.Errorf("writing Airlock's files: %w", err)
+		}
+	}
+	for name, content := range files {
+		target := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+			return fmt.Errorf("writing Airlock's files: %w", err)
+		}
+		if err := os.WriteFile(target, content, 0o644); err != nil {
+			return fmt.Errorf("writing Airlock's files: %w", err)
+		}
+	}
+	return nil
+}
+
+// baseKey names the base layer that def, the lock and this program ask for.
+func baseKey(def Definition, locked []Package) string {
+	return hashJSON(struct {
+		Recipe   int
+		Debian   Debian
+		NPM      *NPM
+		Links    map[string]string
+		Bytecode []string
+		Arch     string
+		Locked   []Package
+	}{recipe, def.Debian, def.NPM, def.Links, def.Bytecode, hostArch, locked})
+}
+
+// inputsKey names the image that def, the lock, Airlock's own files and this
+// program ask for. An image that was built from others is stale.
+func inputsKey(def Definition, locked []Package, files map[string][]byte) string {
+	sums := make([]string, 0, len(files))
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		sum := sha256.Sum256(files[name])
+		sums = append(sums, name+" "+hex.EncodeToString(sum[:]))
+	}
+	return hashJSON(struct {
+		Base  string
+		Args  []string
+		Env   []string
+		Files []string
+	}{baseKey(def, locked), def.Args, def.Env, sums})
+}
+
+func hashJSON(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // strings, numbers and maps of them always have a JSON form
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,124 @@
+// Package images defines, builds and opens the sandbox images.
+//
+// An image is made in two layers without Docker and without a registry: a base
+// of Debian packages and, for Node, the npm package that ships its program; and
+// on top Airlock's own files, which are embedded in the airlock program. Equal
+// inputs give an equal digest. A built image lies below $AIRLOCK_HOME as an OCI
+// layout (OCI Image Format Specification, "Image Layout") and, once more, as the
+// unpacked root file system that sandboxes share read-only.
+package images
+
+import (
+	"bytes"
+	"embed"
+	"errors"
+	"fmt"
+	"path"
+	"runtime"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+)
+
+//go:embed all:python all:node skeleton images.lock
+var embedded embed.FS
+
+// UID and GID are the user and group that code runs as, in every image.
+const (
+	UID = 65532
+	GID = 65532
+)
+
+// Workspace is the working folder inside of a sandbox.
+const Workspace = "/workspace"
+
+// guestRoot is where Airlock's own files are, inside of a sandbox.
+const guestRoot = "opt/airlock"
+
+// ErrUnknown says that no image has the name that was asked for.
+var ErrUnknown = errors.New("no such image")
+
+// Definition says what an image is made of. It is read from image.yaml in the
+// image's folder.
+type Definition struct {
+	Name     string            `yaml:"-"`        // the folder's name: "python" or "node"
+	Summary  string            `yaml:"summary"`  // one line for people
+	Debian   Debian            `yaml:"debian"`   //
+	NPM      *NPM              `yaml:"npm"`      // nil: nothing from npm
+	Links    map[string]string `yaml:"links"`    // path of a symbolic link → where it leads
+	Bytecode []string          `yaml:"bytecode"` // folders whose Python files are compiled ahead
+	Args     []string          `yaml:"args"`     // the guest program and its arguments
+	Env      []string          `yaml:"env"`      // the whole environment, NAME=value
+}
+
+// Debian is the part of an image that comes from Debian packages.
+type Debian struct {
+	Suite    string   `yaml:"suite"`    // such as "bookworm"
+	Packages []string `yaml:"packages"` // what they depend on comes along
+	Drop     []string `yaml:"drop"`     // paths to leave out, beside those left out of every image
+}
+
+// NPM is the part of an image that comes from one npm package.
+type NPM struct {
+	Package map[string]string `yaml:"package"` // Go's name of an architecture → the package's name
+	Version string            `yaml:"version"` //
+	Files   map[string]string `yaml:"files"`   // path in the package → path in the image
+}
+
+// names are the folders of this package that hold an image, in the order of List.
+var names = [...]string{"node", "python"}
+
+// List returns the definitions of all images, ordered by name.
+func List() []Definition {
+	list := make([]Definition, 0, len(names))
+	for _, name := range names {
+		def, err := define(name)
+		if err != nil {
+			panic(err) // the file is embedded, and a test reads it
+		}
+		list = append(list, def)
+	}
+	return list
+}
+
+// Find returns the definition of the image with the given name, or ErrUnknown.
+func Find(name string) (Definition, error) {
+	for _, def := range List() {
+		if def.Name == name {
+			return def, nil
+		}
+	}
+	return Definition{}, fmt.Errorf("image %q: %w: there are %s", name, ErrUnknown, strings.Join(names[:], " and "))
+}
+
+func define(name string) (Definition, error) {
+	text, err := embedded.ReadFile(path.Join(name, "image.yaml"))
+	if err != nil {
+		return Definition{}, fmt.Errorf("reading the definition of image %q: %w", name, err)
+	}
+	return parseDefinition(name, text)
+}
+
+func parseDefinition(name string, text []byte) (Definition, error) {
+	def := Definition{Name: name}
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	decoder.KnownFields(true)
+	if err := decoder.Decode(&def); err != nil {
+		return Definition{}, fmt.Errorf("reading the definition of image %q: %w", name, err)
+	}
+	return def, nil
+}
+
+// npmPackage is the npm package of this image for an architecture, if there is one.
+func (d Definition) npmPackage(arch string) (name string, err error) {
+	if d.NPM == nil {
+		return "", nil
+	}
+	if name, ok := d.NPM.Package[arch]; ok {
+		return name, nil
+	}
+	return "", fmt.Errorf("image %q cannot be built for the architecture %q", d.Name, arch)
+}
+
+// hostArch is the architecture that images are built for.
+const hostArch = runtime.GOARCH

@@ -1,0 +1,164 @@
+package images
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/airlock-mcp/airlock/images/layer"
+	"github.com/airlock-mcp/airlock/internal/store"
+)
+
+// Errors of Open that `airlock images build` cures.
+var (
+	ErrNotBuilt = errors.New("the image is not built")
+	ErrStale    = errors.New("the image was built by another version of Airlock")
+)
+
+// currentFile names the folder of the image that is in use.
+const currentFile = "current"
+
+// Image is a built image. While it is open, a newer build leaves it in place.
+type Image struct {
+	Name      string
+	Digest    string   // "sha256:…" of the OCI manifest
+	RootFS    string   // folder on the host with the unpacked root file system
+	ClientDir string   // folder on the host with the client that wrappers call
+	Layout    string   // folder on the host with the image as an OCI layout
+	Args      []string // the guest program and its arguments
+	Env       []string // the whole environment; nothing is inherited
+	Record    Record   // what went in
+	hold      *store.Lock
+}
+
+// Record is what is known about a built image.
+type Record struct {
+	Name     string    `json:"name"`
+	Digest   string    `json:"digest"`             // "sha256:…" of the OCI manifest
+	Arch     string    `json:"arch"`               // Go's name of it
+	Inputs   string    `json:"inputs"`             // digest of what it was made from
+	Size     int64     `json:"size"`               // bytes of all layers
+	Packages []Package `json:"packages"`           // what went in
+	Warnings []string  `json:"warnings,omitempty"` // how it differs from images.lock
+}
+
+// Open returns the built image of that name in the state folder home. It reads
+// the record only; Verify reads everything. Errors: ErrUnknown, ErrNotBuilt,
+// ErrStale. The caller calls Close when no sandbox uses the image any more.
+func Open(home, name string) (Image, error) {
+	def, err := Find(name)
+	if err != nil {
+		return Image{}, err
+	}
+	want, err := wantedInputs(def)
+	if err != nil {
+		return Image{}, err
+	}
+	image, err := open(store.Images(home), def)
+	if err != nil {
+		return Image{}, err
+	}
+	if image.Record.Inputs != want {
+		return Image{}, errors.Join(fmt.Errorf("opening image %q: %w", name, ErrStale), image.Close())
+	}
+	return image, nil
+}
+
+// wantedInputs is the inputs key of the image that this program would build.
+func wantedInputs(def Definition) (string, error) {
+	locked, err := lockedPackages(def.Name)
+	if err != nil {
+		return "", err
+	}
+	files, err := ownFiles(def.Name)
+	if err != nil {
+		return "", err
+	}
+	return inputsKey(def, locked, files), nil
+}
+
+// maxOpens bounds how often open follows a pointer that a build just moved.
+const maxOpens = 3
+
+// open opens whatever image is the current one.
+func open(dir string, def Definition) (Image, error) {
+	for range maxOpens {
+		current, err := os.ReadFile(filepath.Join(dir, def.Name, currentFile))
+		if errors.Is(err, fs.ErrNotExist) {
+			return Image{}, fmt.Errorf("opening image %q: %w", def.Name, ErrNotBuilt)
+		}
+		if err != nil {
+			return Image{}, fmt.Errorf("opening image %q: %w", def.Name, err)
+		}
+		image, err := openFolder(filepath.Join(dir, def.Name, string(current)), def)
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, store.ErrLocked) {
+			return image, err
+		}
+	}
+	return Image{}, fmt.Errorf("opening image %q: %w: its folder is gone", def.Name, ErrNotBuilt)
+}
+
+// openFolder holds the folder, so that prune leaves it, and reads its record. A
+// folder that prune took meanwhile is an fs.ErrNotExist.
+func openFolder(folder string, def Definition) (Image, error) {
+	hold, err := store.TryHold(folder, store.Shared)
+	if err != nil {
+		return Image{}, fmt.Errorf("opening image %q: %w", def.Name, err)
+	}
+	record, err := readRecord(folder)
+	if err == nil && record.Digest != digestOf(folder) {
+		err = fmt.Errorf("folder %q says to be image %s", folder, record.Digest)
+	}
+	if err != nil {
+		return Image{}, errors.Join(fmt.Errorf("opening image %q: %w", def.Name, err), hold.Release())
+	}
+	rootFS := filepath.Join(folder, "rootfs")
+	return Image{
+		Name:      def.Name,
+		Digest:    record.Digest,
+		RootFS:    rootFS,
+		ClientDir: filepath.Join(rootFS, guestRoot, "client"),
+		Layout:    filepath.Join(folder, "oci"),
+		Args:      def.Args,
+		Env:       def.Env,
+		Record:    record,
+		hold:      hold,
+	}, nil
+}
+
+// digestOf is the digest that an image's folder is named for.
+func digestOf(folder string) string { return "sha256:" + filepath.Base(folder) }
+
+func readRecord(folder string) (Record, error) {
+	text, err := os.ReadFile(filepath.Join(folder, recordFile))
+	if err != nil {
+		return Record{}, err
+	}
+	var record Record
+	if err := json.Unmarshal(text, &record); err != nil {
+		return Record{}, fmt.Errorf("reading %q: %w", filepath.Join(folder, recordFile), err)
+	}
+	return record, nil
+}
+
+// Close lets a newer build remove the image. Calling it twice is fine.
+func (i Image) Close() error { return i.hold.Release() }
+
+// Verify reads the whole image and proves that the root file system is, byte for
+// byte, what the image's digest stands for. It takes about a second.
+func Verify(ctx context.Context, image Image) error {
+	var tree layer.Tree
+	add := func(r io.Reader) error { return tree.Add(ctx, r) }
+	if err := readLayout(image.Layout, image.Digest, add); err != nil {
+		return fmt.Errorf("verifying image %q: %w", image.Name, err)
+	}
+	if err := tree.Check(ctx, image.RootFS); err != nil {
+		return fmt.Errorf("verifying image %q: %w", image.Name, err)
+	}
+	return nil
+}
