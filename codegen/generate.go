@@ -1,0 +1,117 @@
+package codegen
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"slices"
+
+	"github.com/airlock-mcp/airlock/catalog"
+)
+
+// Language is what code in a sandbox is written in.
+type Language string
+
+// The languages. There is no default: an unknown language is an error.
+const (
+	Python Language = "python"
+	Node   Language = "node"
+)
+
+// Tree is the content of /workspace/servers for one language.
+type Tree struct {
+	Files    []File // sorted by path
+	Digest   string // "sha256:" and hex, over all paths and contents
+	Warnings []Warning
+	Tools    int // that got a wrapper
+	Servers  int // that got a module, the missing ones included
+}
+
+// File is one generated file.
+type File struct {
+	Path string // relative to /workspace/servers, with slashes
+	Data []byte
+}
+
+// Warning says what a tree lacks: a tool that was refused, types that could
+// not be made, a signature that was cut.
+type Warning struct {
+	ServerID string
+	Tool     string // its own name; empty when the warning is about the server
+	Text     string // what and why, in one sentence without the names
+}
+
+// Generate writes the wrappers of all tools for one language. It is pure: the
+// tree depends on the servers and tools alone, not on their order.
+//
+// A tool that cannot be wrapped at all is refused with a warning; one whose
+// schema cannot be used gets a wrapper without types, and a warning. A server
+// with a Problem gets a module that says so when it is used. It is an error to
+// give one server twice or one without an ID, or to ask for an unknown language.
+func Generate(servers []catalog.Server, lang Language) (*Tree, error) {
+	g := &generator{}
+	switch lang {
+	case Python:
+		g.language = pythonLanguage
+	case Node:
+		g.language = nodeLanguage
+	default:
+		return nil, fmt.Errorf("generating wrappers: unknown language %q", lang)
+	}
+	modules, err := g.modules(servers)
+	if err != nil {
+		return nil, fmt.Errorf("generating wrappers: %w", err)
+	}
+	if lang == Python {
+		g.python(modules)
+	} else {
+		g.node(modules)
+	}
+	g.index(modules)
+	return g.tree(modules), nil
+}
+
+// generator collects what one call of Generate makes.
+type generator struct {
+	language
+	files    []File
+	warnings []Warning
+}
+
+func (g *generator) add(path string, data []byte) {
+	g.files = append(g.files, File{Path: path, Data: data})
+}
+
+func (g *generator) warn(tool *catalog.Tool, text string) {
+	g.warnings = append(g.warnings, Warning{ServerID: tool.ServerID, Tool: tool.Name, Text: text})
+}
+
+func (g *generator) tree(modules []*module) *Tree {
+	slices.SortFunc(g.files, func(a, b File) int { return cmp.Compare(a.Path, b.Path) })
+	slices.SortStableFunc(g.warnings, func(a, b Warning) int {
+		return cmp.Or(cmp.Compare(a.ServerID, b.ServerID), cmp.Compare(a.Tool, b.Tool))
+	})
+	t := &Tree{Files: g.files, Digest: digest(g.files), Warnings: g.warnings, Servers: len(modules)}
+	for _, m := range modules {
+		t.Tools += len(m.wrappers)
+	}
+	return t
+}
+
+// digest covers paths and contents, each with its length before it.
+func digest(files []File) string {
+	sum := sha256.New()
+	var length [8]byte
+	write := func(part []byte) {
+		binary.BigEndian.PutUint64(length[:], uint64(len(part)))
+		sum.Write(length[:])
+		sum.Write(part)
+	}
+	for _, f := range files {
+		write([]byte(f.Path))
+		write(f.Data)
+	}
+	return "sha256:" + hex.EncodeToString(sum.Sum(nil))
+}

@@ -1,0 +1,32 @@
+package codegen
+
+import (
+	"fmt"
+	"strings"
+)
+
+// index writes the two files to read first: README.md with a line for each
+// server, and INDEX.md with a line for each function.
+func (g *generator) index(modules []*module) {
+	var readme, index strings.Builder
+	fmt.Fprintf(&readme, "# Tools as %s functions\n\n", g.title)
+	readme.WriteString(g.usage + "\n")
+	readme.WriteString("`INDEX.md` lists every function with one line: search it with grep, then read the file of the one you want.\n\n")
+	index.WriteString("# Every function of every server\n")
+	for _, m := range modules {
+		fmt.Fprintf(&readme, "- `%s`: %s\n", m.name, printable(describe(m)))
+		fmt.Fprintf(&index, "\n## %s\n\n%s\n", m.name, printable(endSentence(describe(m))))
+		if len(m.wrappers) > 0 {
+			index.WriteByte('\n')
+		}
+		for _, w := range m.wrappers {
+			fmt.Fprintf(&index, "- `%s` (%s/%s): %s\n", w.name, m.name, w.stem+g.extension, printable(w.summary))
+		}
+	}
+	if len(modules) == 0 {
+		readme.WriteString("No server is configured.\n")
+		index.WriteString("\nNo server is configured.\n")
+	}
+	g.add("README.md", []byte(readme.String()))
+	g.add("INDEX.md", []byte(index.String()))
+}

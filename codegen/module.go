@@ -1,0 +1,197 @@
+package codegen
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/airlock-mcp/airlock/catalog"
+)
+
+// language is how one language names things.
+type language struct {
+	function func(tool string) string // the identifier of a tool
+	alias    func(tool string) bool   // whether a tool's own name is an identifier too
+	files    []string                 // stems that the templates use themselves
+
+	title     string // the language's name
+	extension string // of the file to read about a tool
+	usage     string // a call, for README.md
+}
+
+// module is one server as its language sees it.
+type module struct {
+	id       string
+	name     string // the folder below /workspace/servers
+	problem  string // why the server is missing
+	wrappers []*wrapper
+}
+
+// wrapper is one tool as its language sees it.
+type wrapper struct {
+	tool    *catalog.Tool
+	module  *module
+	name    string // the function
+	alias   string // the tool's own name, where that is another identifier; or ""
+	stem    string // the file without its extension
+	types   string // what the names of its types begin with
+	summary string
+	input   *shape
+	output  *shape // nil when the tool promises no structured result
+	// shortened says that the signature does not tell everything.
+	shortened bool
+}
+
+func (w *wrapper) inputType() string  { return w.types + "Input" }
+func (w *wrapper) outputType() string { return w.types + "Output" }
+
+// optional reports whether a call may leave the arguments out.
+func (w *wrapper) optional() bool {
+	s := w.input.follow()
+	return s.form == table || s.form == record && !slices.ContainsFunc(s.fields, func(f field) bool { return f.required })
+}
+
+// defines returns the names that a tool's own file defines, the function first.
+func (w *wrapper) defines() []string {
+	names := []string{w.name, w.inputType()}
+	if w.output != nil {
+		names = append(names, w.outputType())
+	}
+	return names
+}
+
+// modules names all servers and tools and reads the schemas.
+func (g *generator) modules(servers []catalog.Server) ([]*module, error) {
+	ids := make([]string, len(servers))
+	for i := range servers {
+		ids[i] = servers[i].ID
+	}
+	names := catalog.ModuleNames(ids)
+	switch {
+	case slices.Contains(ids, ""):
+		return nil, errors.New("a server has no ID")
+	case len(names) != len(ids):
+		return nil, errors.New("a server is given twice")
+	}
+	modules := make([]*module, len(servers))
+	for i := range servers {
+		m := &module{id: servers[i].ID, name: names[servers[i].ID], problem: servers[i].Problem}
+		if m.problem == "" {
+			g.wrappers(m, servers[i].Tools)
+		}
+		modules[i] = m
+	}
+	slices.SortFunc(modules, func(a, b *module) int { return cmp.Compare(a.name, b.name) })
+	return modules, nil
+}
+
+// wrappers names a server's tools and reads their schemas.
+func (g *generator) wrappers(m *module, tools []catalog.Tool) {
+	accepted := g.accept(m, tools)
+	names := make([]string, len(accepted))
+	for i, tool := range accepted {
+		names[i] = tool.Name
+	}
+	functions := distinct(names, g.function, g.alias)
+	spoken := make(map[string]bool, 3*len(names))
+	identifiers := make([]string, len(names))
+	for i, name := range names {
+		identifiers[i] = functions[name]
+		spoken[functions[name]] = true
+		spoken[name] = true
+	}
+	slices.Sort(identifiers)
+	files := stems(identifiers, g.language.files...)
+	types := distinctTypes(names, spoken)
+	for _, tool := range accepted {
+		w := &wrapper{
+			tool: tool, module: m, name: functions[tool.Name], types: types[tool.Name],
+			summary: summary(tool.Title, tool.Description),
+		}
+		if w.summary == "" {
+			w.summary = "No description."
+		}
+		w.stem = files[w.name]
+		if w.name != tool.Name && g.alias(tool.Name) {
+			w.alias = tool.Name
+		}
+		g.read(w)
+		m.wrappers = append(m.wrappers, w)
+	}
+	slices.SortFunc(m.wrappers, func(a, b *wrapper) int { return cmp.Compare(a.name, b.name) })
+}
+
+// accept returns the tools that can be wrapped, sorted by name, and warns of
+// the others.
+func (g *generator) accept(m *module, tools []catalog.Tool) []*catalog.Tool {
+	var accepted []*catalog.Tool
+	for i := range tools {
+		tool := tools[i]
+		tool.ServerID = m.id
+		if reason := refuseName(tool.Name); reason != "" {
+			g.warn(&tool, "has no wrapper: "+reason)
+			continue
+		}
+		accepted = append(accepted, &tool)
+	}
+	slices.SortFunc(accepted, func(a, b *catalog.Tool) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Digest, b.Digest), cmp.Compare(string(a.Raw), string(b.Raw)))
+	})
+	return slices.CompactFunc(accepted, func(a, b *catalog.Tool) bool {
+		if a.Name != b.Name {
+			return false
+		}
+		g.warn(a, "is listed more than once: one definition is used")
+		return true
+	})
+}
+
+// distinctTypes gives each tool what the names of its types begin with, so
+// that they differ from each other and from every function.
+func distinctTypes(tools []string, spoken map[string]bool) map[string]string {
+	count := make(map[string]int, len(tools))
+	for _, tool := range tools {
+		count[typeName(tool)]++
+	}
+	met := func(types string) bool {
+		return count[types] > 1 || spoken[types+"Input"] || spoken[types+"Output"]
+	}
+	names := make(map[string]string, len(tools))
+	for _, tool := range tools {
+		names[tool] = typeName(tool)
+		if met(names[tool]) {
+			names[tool] = unlike(names[tool], tool, func(name string) bool { return met(name) || count[name] > 0 })
+			count[names[tool]]++
+		}
+	}
+	return names
+}
+
+// read makes the shapes of a tool's schemas.
+func (g *generator) read(w *wrapper) {
+	w.input = g.schema(w, "input", w.tool.InputSchema)
+	if w.tool.OutputSchema != nil {
+		w.output = g.schema(w, "output", w.tool.OutputSchema)
+	}
+}
+
+// schema reads one schema; one that cannot be used becomes any object.
+func (g *generator) schema(w *wrapper, which string, raw []byte) *shape {
+	s, problems, err := readSchema(raw)
+	switch {
+	case err != nil:
+		g.warn(w.tool, fmt.Sprintf("has no types for its %s: the %s schema cannot be used: %v", which, which, err))
+		return untyped()
+	case len(problems) > 0:
+		g.warn(w.tool, fmt.Sprintf("has types for its %s that leave something out: %s", which, strings.Join(problems, "; ")))
+	}
+	if s.form == anything && which == "input" {
+		return untyped() // arguments are an object in any case
+	}
+	return s
+}
+
+// untyped is the shape of an object of which nothing is known.
+func untyped() *shape { return &shape{form: table, elem: anyShape} }

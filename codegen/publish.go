@@ -1,0 +1,187 @@
+package codegen
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/airlock-mcp/airlock/internal/cleanup"
+	"github.com/airlock-mcp/airlock/internal/store"
+)
+
+// Modes of a published tree: whoever runs in a sandbox can read it, and nobody
+// has a reason to write.
+const (
+	dirMode  fs.FileMode = 0o755
+	fileMode fs.FileMode = 0o444
+)
+
+// Publish makes sure that a tree stands in folder dir, complete and unchanged,
+// and returns a lease on it. The folder is created if needed. A tree that is
+// there already is shared; one that was edited or damaged is replaced by a
+// fresh one, and what still uses the old one keeps it until Prune.
+//
+// Publish may be called concurrently, by any number of processes. A crash at
+// any moment leaves a whole tree or none.
+func Publish(dir string, t *Tree) (*Lease, error) {
+	lease, err := t.publish(dir)
+	if err != nil {
+		return nil, fmt.Errorf("publishing wrappers: %w", err)
+	}
+	return lease, nil
+}
+
+func (t *Tree) publish(dir string) (lease *Lease, err error) {
+	final := filepath.Join(dir, strings.TrimPrefix(t.Digest, "sha256:"))
+	if lease, err := t.lease(final); lease != nil || err != nil {
+		return lease, err
+	}
+	if err := os.MkdirAll(dir, dirMode); err != nil {
+		return nil, err
+	}
+	// One writer at a time, so that nobody replaces a tree that another process
+	// has just made and leased.
+	guard, err := lock(dir, unix.LOCK_EX)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, guard.Close()) }()
+	if lease, err := t.lease(final); lease != nil || err != nil {
+		return lease, err
+	}
+	if err := t.place(dir, final); err != nil {
+		return nil, err
+	}
+	if lease, err = t.lease(final); lease == nil && err == nil {
+		err = fmt.Errorf("%q is damaged again as soon as it is written", final)
+	}
+	return lease, err
+}
+
+// lease takes a lease on the tree at path, or returns nil when it is not there
+// or is not what it should be.
+func (t *Tree) lease(path string) (*Lease, error) {
+	file, err := lock(path, unix.LOCK_SH)
+	if errors.Is(err, fs.ErrNotExist) || isNoFolder(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	lease := &Lease{Path: path, file: file}
+	if t.verify(path) != nil {
+		return nil, lease.Close()
+	}
+	return lease, nil
+}
+
+// place writes the tree beside final and moves it there. What stands at final
+// moves out of the way: a run may still look at it.
+func (t *Tree) place(dir, final string) (err error) {
+	var undo cleanup.Stack
+	defer func() { err = errors.Join(err, undo.Run()) }()
+	staged, err := os.MkdirTemp(dir, stagingPrefix)
+	if err != nil {
+		return err
+	}
+	undo.Add(func() error { return os.RemoveAll(staged) })
+	if err := t.write(staged); err != nil {
+		return err
+	}
+	if _, err := os.Lstat(final); err == nil {
+		if _, err := moveAside(dir, final); err != nil {
+			return err
+		}
+	}
+	return store.PublishDir(staged, final)
+}
+
+// moveAside gives what stands at path, if anything does, a name below a new
+// folder that Prune clears, and returns that folder.
+func moveAside(dir, path string) (aside string, err error) {
+	if aside, err = os.MkdirTemp(dir, stagingPrefix); err != nil {
+		return "", err
+	}
+	err = os.Rename(path, filepath.Join(aside, "old"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", errors.Join(err, os.Remove(aside))
+	}
+	return aside, nil
+}
+
+// write writes all files below dir with their modes, whatever the umask.
+func (t *Tree) write(dir string) error {
+	made := map[string]bool{}
+	for _, f := range t.Files {
+		name := filepath.Join(dir, filepath.FromSlash(f.Path))
+		if folder := filepath.Dir(name); !made[folder] {
+			if err := errors.Join(os.MkdirAll(folder, dirMode), os.Chmod(folder, dirMode)); err != nil {
+				return err
+			}
+			made[folder] = true
+		}
+		if err := errors.Join(os.WriteFile(name, f.Data, fileMode), os.Chmod(name, fileMode)); err != nil {
+			return err
+		}
+	}
+	return os.Chmod(dir, dirMode)
+}
+
+// verify returns an error unless dir holds exactly the tree: these files with
+// these bytes and modes, no links, nothing else.
+func (t *Tree) verify(dir string) error {
+	wanted := make(map[string][]byte, len(t.Files))
+	folders := map[string]bool{".": true}
+	for _, f := range t.Files {
+		wanted[f.Path] = f.Data
+		folders[path.Dir(f.Path)] = true
+	}
+	err := filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(dir, name)
+		if err != nil {
+			return err
+		}
+		rel = filepath.ToSlash(rel)
+		if entry.IsDir() {
+			if !folders[rel] || info.Mode().Perm() != dirMode {
+				return fmt.Errorf("folder %q with mode %v does not belong there", name, info.Mode())
+			}
+			return nil
+		}
+		data, known := wanted[rel]
+		if !known || info.Mode() != fileMode {
+			return fmt.Errorf("file %q with mode %v does not belong there", name, info.Mode())
+		}
+		delete(wanted, rel)
+		return sameContent(name, data)
+	})
+	if err == nil && len(wanted) > 0 {
+		err = fmt.Errorf("%d files are missing in %q", len(wanted), dir)
+	}
+	return err
+}
+
+func sameContent(name string, want []byte) error {
+	got, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(got, want) {
+		return fmt.Errorf("file %q was changed", name)
+	}
+	return nil
+}

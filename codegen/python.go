@@ -1,0 +1,196 @@
+package codegen
+
+import (
+	_ "embed"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// pythonLanguage names things for Python 3.11 or later.
+var pythonLanguage = language{
+	title:    "Python",
+	function: pythonName,
+	alias: func(tool string) bool {
+		// Names like __path__ mean something to the import system.
+		return isIdentifier(tool, pythonReserved) && !strings.HasPrefix(tool, "__")
+	},
+	files:     []string{"__init__"},
+	extension: ".py",
+	usage: "    from servers.some_server import some_function\n" +
+		"    result = await some_function({\"name\": \"value\"})\n    result.data\n",
+}
+
+// pythonServers is the code of the package servers, below its docstring.
+//
+//go:embed template/servers.py
+var pythonServers string
+
+// python writes the package servers: a package for each server, a file for
+// each tool. A package imports none of its files before they are asked for.
+func (g *generator) python(modules []*module) {
+	g.pythonRoot(modules)
+	for _, m := range modules {
+		if m.problem != "" {
+			g.pythonMissing(m)
+			continue
+		}
+		for _, w := range m.wrappers {
+			g.add(m.name+"/"+w.stem+".py", g.pythonWrapper(w))
+		}
+		g.pythonPackage(m)
+	}
+}
+
+func (g *generator) pythonRoot(modules []*module) {
+	var doc strings.Builder
+	doc.WriteString("The tools of all servers, as async functions of one dict.\n")
+	for _, m := range modules {
+		doc.WriteString("\nservers." + m.name + ": " + describe(m))
+	}
+	if len(modules) == 0 {
+		doc.WriteString("\nNo server is configured.")
+	}
+	b := docstring(nil, "", doc.String())
+	b = append(b, pythonServers...)
+	b = append(b, "\n\n__all__ = ["...)
+	for _, m := range modules {
+		b = append(b, "\n    "+pythonLiteral(m.name)+","...)
+	}
+	if len(modules) > 0 {
+		b = append(b, '\n')
+	}
+	g.add("__init__.py", append(b, "]\n"...))
+}
+
+// describe says in a few words what a module holds.
+func describe(m *module) string {
+	switch {
+	case m.problem != "":
+		return unavailable(m)
+	case len(m.wrappers) == 1:
+		return "1 tool of server " + nodeLiteral(m.id)
+	}
+	return fmt.Sprintf("%d tools of server %s", len(m.wrappers), nodeLiteral(m.id))
+}
+
+// unavailable is the sentence about a missing server.
+func unavailable(m *module) string {
+	return fmt.Sprintf("server %s is not available: %s", nodeLiteral(m.id), oneLine(m.problem, maxProblem))
+}
+
+// maxProblem bounds the sentence that says why a server is missing, in bytes.
+const maxProblem = 500
+
+func (g *generator) pythonMissing(m *module) {
+	b := docstring(nil, "", unavailable(m))
+	b = append(b, "\nfrom servers import MissingServer as _MissingServer\n\n__all__ = []\n\n"...)
+	b = append(b, "_MissingServer.attach(__name__, "+pythonLiteral(unavailable(m))+")\n"...)
+	g.add(m.name+"/__init__.py", b)
+}
+
+// pythonPackage writes a server's package: its functions with a line each, and
+// where they are. Type checkers read the imports, which never run.
+func (g *generator) pythonPackage(m *module) {
+	var doc strings.Builder
+	doc.WriteString(describe(m) + ", as async functions of one dict.\n")
+	for _, w := range m.wrappers {
+		doc.WriteString("\n" + w.name + ": " + w.summary)
+	}
+	b := docstring(nil, "", doc.String())
+	b = append(b, "\nfrom servers import Server as _Server\n\nTYPE_CHECKING = False\nif TYPE_CHECKING:\n"...)
+	for _, w := range m.wrappers {
+		b = append(b, "    from ."+w.stem+" import "+pythonImports(w)+"\n"...)
+	}
+	if len(m.wrappers) == 0 {
+		b = append(b, "    pass\n"...)
+	}
+	b = append(b, "\n_Server.attach(\n    __name__,\n    {\n"...)
+	for _, w := range m.wrappers {
+		b = append(b, "        \""+w.stem+"\": \""+strings.Join(w.defines(), " ")+"\",\n"...)
+	}
+	b = append(b, "    },\n    {"...)
+	for _, w := range m.wrappers {
+		if w.alias != "" {
+			b = append(b, "\n        \""+w.alias+"\": \""+w.name+"\","...)
+		}
+	}
+	if b[len(b)-1] == ',' {
+		b = append(b, "\n    "...)
+	}
+	g.add(m.name+"/__init__.py", append(b, "},\n)\n"...))
+}
+
+// pythonImports lists what a type checker shall find in the package.
+func pythonImports(w *wrapper) string {
+	var names []string
+	for _, name := range w.defines() {
+		names = append(names, name+" as "+name)
+	}
+	if w.alias != "" && w.alias != "TYPE_CHECKING" {
+		names = append(names, w.name+" as "+w.alias)
+	}
+	return strings.Join(names, ", ")
+}
+
+// pythonWrapper writes the file of one tool.
+func (g *generator) pythonWrapper(w *wrapper) []byte {
+	uses := map[string]bool{}
+	types := g.pythonSignature(w, uses)
+	b := docstring(nil, "", fmt.Sprintf("Tool %s of server %s, wrapped by Airlock.", nodeLiteral(w.tool.Name), nodeLiteral(w.module.id)))
+	if len(uses) > 0 {
+		names := make([]string, 0, len(uses))
+		for name := range uses {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		b = append(b, "\nfrom typing import "+strings.Join(names, ", ")+"\n"...)
+	}
+	b = append(b, "\nfrom client.mcp_client import ToolResult, invoke as _invoke\n\n"...)
+	b = append(b, "SERVER_ID = "+pythonLiteral(w.module.id)+"\n"...)
+	b = append(b, "TOOL_NAME = "+pythonLiteral(w.tool.Name)+"\n"...)
+	b = append(b, "DEFINITION_DIGEST = "+pythonLiteral(w.tool.Digest)+"\n\n\n"...)
+	b = append(b, types...)
+	arguments, result := "arguments: "+w.inputType(), "ToolResult"
+	if w.optional() {
+		arguments += " = {}"
+	}
+	if w.output != nil {
+		result = `"ToolResult[` + w.outputType() + `]"`
+	}
+	b = append(b, "async def "+w.name+"("+arguments+") -> "+result+":\n"...)
+	b = docstring(b, "    ", w.documentation(`await client.catalog.get_tool_definition(%s, %s)`))
+	return append(b, "    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper=\""+w.name+"\")\n"...)
+}
+
+// pythonSignature writes the types of a tool in as much detail as there is room for.
+func (g *generator) pythonSignature(w *wrapper, uses map[string]bool) []byte {
+	var out []byte
+	level, ok := shortest(func(d detail) bool {
+		clear(uses)
+		p := &pythonTypes{declarations: declare(w.input, w.inputType(), d), done: map[*declaration]bool{}, given: true, uses: uses}
+		if !p.write() {
+			return false
+		}
+		if w.output != nil {
+			given := p.out
+			p = &pythonTypes{declarations: declare(w.output, w.outputType(), d), done: map[*declaration]bool{}, uses: uses, out: given}
+			if !p.write() {
+				return false
+			}
+		}
+		out = p.out
+		return true
+	})
+	g.noteShortened(w, level)
+	if ok {
+		return out
+	}
+	clear(uses)
+	uses["Any"], uses["TypeAlias"] = true, true
+	out = []byte(w.inputType() + ": TypeAlias = dict[str, Any]\n")
+	if w.output != nil {
+		out = append(out, w.outputType()+": TypeAlias = Any\n"...)
+	}
+	return append(out, "\n\n"...)
+}

@@ -1,0 +1,151 @@
+package codegen
+
+import "slices"
+
+// form is what a shape allows. The zero value allows everything: what is not
+// understood is never promised.
+type form uint8
+
+const (
+	anything form = iota
+	nothing
+	null
+	boolean
+	integer
+	number
+	text
+	literalValue // one string, boolean or integer
+	array        // elem
+	tuple        // items, then elem if it is not nil
+	table        // an object with values of elem and keys not known beforehand
+	record       // an object with fields
+	union        // items
+	reference    // target, to be looked up: schemas may be recursive
+)
+
+// shape is a type before it is written in a language: what a JSON Schema
+// allows, or a little more where no type could say it. Shapes form a graph
+// that is a tree but for references.
+type shape struct {
+	form   form
+	value  *value   // literalValue
+	elem   *shape   // array, table; tuple: what follows items
+	items  []*shape // tuple, union
+	least  int      // tuple: how many items must be present
+	fields []field  // record
+	others openness // record
+	target *target  // reference
+	about  *value   // record: the schema it came from, for its description
+}
+
+// openness says whether a record may have keys beside its fields.
+type openness uint8
+
+const (
+	unsaid openness = iota // the schema does not say: JSON Schema allows, readers do not expect
+	closed
+	open
+)
+
+// field is one key of a record.
+type field struct {
+	key      string
+	shape    *shape
+	required bool
+	schema   *value // for the description and facts; nil when there is none
+}
+
+// target is a schema that is referred to by name.
+type target struct {
+	shape *shape // nil while it is being built
+	hint  string // the last part of the reference
+}
+
+var (
+	anyShape   = &shape{form: anything}
+	neverShape = &shape{form: nothing}
+)
+
+// follow returns the shape behind references, or anything for a circle of
+// references that never arrives.
+func (s *shape) follow() *shape {
+	for range 100 {
+		if s.form != reference {
+			return s
+		}
+		if s.target.shape == nil {
+			break
+		}
+		s = s.target.shape
+	}
+	return anyShape
+}
+
+// same reports whether two shapes are equal without following references.
+func same(a, b *shape) bool {
+	if a == b {
+		return true
+	}
+	if a == nil || b == nil || a.form != b.form || a.least != b.least || a.others != b.others || a.target != b.target {
+		return false
+	}
+	if a.form == literalValue {
+		return a.value.kind == b.value.kind && a.value.text == b.value.text && a.value.truth == b.value.truth
+	}
+	return same(a.elem, b.elem) && slices.EqualFunc(a.items, b.items, same) &&
+		slices.EqualFunc(a.fields, b.fields, func(f, g field) bool {
+			return f.key == g.key && f.required == g.required && same(f.shape, g.shape)
+		})
+}
+
+// either returns the union of shapes: flat, each once, nothing that a wider
+// member already says.
+func either(shapes ...*shape) *shape {
+	var items []*shape
+	add := func(s *shape) {
+		if s.form != nothing && !slices.ContainsFunc(items, func(have *shape) bool { return covers(have, s) }) {
+			items = slices.DeleteFunc(items, func(have *shape) bool { return covers(s, have) })
+			items = append(items, s)
+		}
+	}
+	for _, s := range shapes {
+		if s.form == union {
+			for _, item := range s.items {
+				add(item)
+			}
+		} else {
+			add(s)
+		}
+	}
+	switch {
+	case len(items) == 0:
+		return neverShape
+	case len(items) == 1:
+		return items[0]
+	case len(items) > maxUnion && !slices.ContainsFunc(items, notLiteral):
+		return &shape{form: union, items: items}
+	case len(items) > maxUnion:
+		return anyShape
+	}
+	return &shape{form: union, items: items}
+}
+
+func notLiteral(s *shape) bool { return s.form != literalValue }
+
+// covers reports whether every value of b is one of a, as far as that is plain.
+func covers(a, b *shape) bool {
+	switch {
+	case a.form == anything, same(a, b):
+		return true
+	case b.form == integer:
+		return a.form == number
+	case b.form == literalValue:
+		return a.form == kindShape(b.value.kind).form || a.form == number && b.value.kind == isNumber
+	}
+	return false
+}
+
+// kindShape is the shape of all values of a kind.
+func kindShape(kind kindOf) *shape {
+	return &shape{form: [...]form{isNull: null, isBool: boolean, isNumber: integer, isString: text, isArray: array, isObject: table}[kind], elem: anyShape}
+}

@@ -1,0 +1,150 @@
+package codegen
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// This file is the only way for text of a stranger into a generated file: as a
+// literal of Python or JavaScript, inside a docstring or inside a JSDoc comment.
+// Whatever a reader could not see, or a lexer could take for the end of
+// something, is escaped.
+
+// nextRune decodes the first character of WTF-8 text. A lone surrogate counts
+// as a character; a byte that belongs to none becomes U+FFFD.
+func nextRune(s string) (rune, int) {
+	r, size := utf8.DecodeRuneInString(s)
+	if r == utf8.RuneError && size == 1 && len(s) >= 3 && s[0] == 0xED && s[1]&0xE0 == 0xA0 && s[2]&0xC0 == 0x80 {
+		return 0xD000 | rune(s[1]&0x3F)<<6 | rune(s[2]&0x3F), 3
+	}
+	return r, size
+}
+
+// appendWTF8 appends a character, a surrogate as three bytes.
+func appendWTF8(b []byte, r rune) []byte {
+	if 0xD800 <= r && r <= 0xDFFF {
+		return append(b, 0xED, 0x80|byte(r>>6&0x3F), 0x80|byte(r&0x3F))
+	}
+	return utf8.AppendRune(b, r)
+}
+
+// visible reports whether a character may stand for itself: it prints, and
+// readers see it. Controls, bidi marks, line separators, zero-width characters,
+// variation selectors and surrogates do not.
+func visible(r rune) bool {
+	if r < utf8.RuneSelf {
+		return ' ' <= r && r <= '~'
+	}
+	return unicode.IsPrint(r) && !unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+}
+
+// appendHidden appends the escape of an invisible character, valid in both
+// languages below U+10000.
+func appendHidden(b []byte, r rune, astral string) []byte {
+	if r < 0x10000 {
+		return fmt.Appendf(b, `\u%04x`, r)
+	}
+	return fmt.Appendf(b, astral, r)
+}
+
+const (
+	pythonAstral = `\U%08x`
+	nodeAstral   = `\u{%x}`
+)
+
+// literal appends text as a double-quoted literal that stays on its line.
+func literal(b []byte, text, astral string) []byte {
+	b = append(b, '"')
+	for i := 0; i < len(text); {
+		r, size := nextRune(text[i:])
+		switch {
+		case r == '"' || r == '\\':
+			b = append(b, '\\', byte(r))
+		case r == '\n':
+			b = append(b, '\\', 'n')
+		case visible(r):
+			b = append(b, text[i:i+size]...)
+		default:
+			b = appendHidden(b, r, astral)
+		}
+		i += size
+	}
+	return append(b, '"')
+}
+
+func pythonLiteral(text string) string { return string(literal(nil, text, pythonAstral)) }
+func nodeLiteral(text string) string   { return string(literal(nil, text, nodeAstral)) }
+
+// docstring appends text as a Python docstring whose lines begin with indent.
+// Backslashes are doubled; a quotation mark beside another one or at the end
+// is escaped, so that no two stand together and nothing ends the literal.
+func docstring(b []byte, indent, text string) []byte {
+	b = append(append(b, indent...), `"""`...)
+	previous := '"'
+	for i := 0; i < len(text); {
+		r, size := nextRune(text[i:])
+		switch {
+		case r == '\n':
+			b = append(b, '\n')
+			if i+1 < len(text) && text[i+1] != '\n' {
+				b = append(b, indent...)
+			}
+		case r == '\\':
+			b = append(b, `\\`...)
+		case r == '"' && (previous == '"' || i+1 == len(text) || text[i+1] == '"'):
+			b = append(b, `\"`...)
+		case visible(r):
+			b = append(b, text[i:i+size]...)
+		default:
+			b = appendHidden(b, r, pythonAstral)
+		}
+		previous = r
+		i += size
+	}
+	if strings.Contains(text, "\n") {
+		b = append(append(b, '\n'), indent...)
+	}
+	return append(b, "\"\"\"\n"...)
+}
+
+// jsDoc appends text as a JSDoc comment whose lines begin with indent. Nothing
+// inside ends the comment, and nothing is a tag: "*/" becomes "*\/", and "@" is
+// escaped unless a letter or digit stands before it, as in an address.
+func jsDoc(b []byte, indent, text string) []byte {
+	long := strings.Contains(text, "\n")
+	b = append(append(b, indent...), "/** "...)
+	if long {
+		b = append(append(b[:len(b)-1], '\n'), indent...)
+		b = append(b, " * "...)
+	}
+	previous := '*'
+	for i := 0; i < len(text); {
+		r, size := nextRune(text[i:])
+		switch {
+		case r == '\n':
+			b = append(append(b, '\n'), indent...)
+			b = append(b, " * "...)
+			if i+1 == len(text) || text[i+1] == '\n' {
+				b = b[:len(b)-1]
+			}
+		case r == '/' && previous == '*', r == '@' && !isASCIILetterOrDigit(previous):
+			b = append(b, '\\', byte(r))
+		case visible(r):
+			b = append(b, text[i:i+size]...)
+		default:
+			b = appendHidden(b, r, nodeAstral)
+		}
+		previous = r
+		i += size
+	}
+	if long {
+		b = append(append(b, '\n'), indent...)
+	}
+	return append(b, " */\n"...)
+}
+
+func isASCIILetterOrDigit(r rune) bool {
+	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
+}
