@@ -58,9 +58,10 @@ type Driver interface {
 	// error nothing is left behind. Cancelling ctx aborts the start only: a
 	// started sandbox lives until Kill or Close.
 	Start(ctx context.Context, spec Spec) (Process, error)
-	// Sweep removes whatever sandboxes of a former Airlock left behind:
-	// processes, mounts, cgroups, folders. It never touches a live Airlock's.
-	Sweep(ctx context.Context) error
+	// Sweep removes what is left of a sandbox whose Airlock has died: its
+	// processes, mounts and control groups, found by the StateDir it had. The
+	// caller has proved that nobody owns the folder and removes it afterwards.
+	Sweep(ctx context.Context, stateDir string) error
 }
 
 // Process is a started sandbox. Methods may be called concurrently.
@@ -71,8 +72,14 @@ type Process interface {
 	Stdout() io.Reader
 	Stderr() io.Reader
 	// Wait blocks until the guest program has ended and returns how. It may be
-	// called many times and returns the same Exit each time.
+	// called many times and returns the same each time. An error other than the
+	// context's means that the sandbox itself failed, not the program in it.
 	Wait(ctx context.Context) (Exit, error)
+	// Verify reads back from the host what the running sandbox really has
+	// (namespaces, privileges, system call filter, file system, descriptors,
+	// limits) and returns an error that names the first difference to what was
+	// asked. It is called once, before the sandbox is trusted with code.
+	Verify() error
 	// Kill ends every process of the sandbox at once (SIGKILL). Calling it twice is fine.
 	Kill() error
 	// Usage reads what the sandbox has consumed so far.

@@ -68,15 +68,25 @@ func (t *Tree) New(name string, limits Limits) (*Group, error) {
 	if name == "" || name == "." || name == ".." || filepath.Base(name) != name {
 		return nil, fmt.Errorf("control group name %q is not one path element", name)
 	}
-	g := &Group{name: name, version: t.version, dirs: map[Controller]string{}}
-	for controller, dir := range t.dirs {
-		g.dirs[controller] = filepath.Join(dir, name)
-	}
+	g := &Group{name: name, version: t.version, dirs: t.groupDirs(name)}
 	var undo cleanup.Stack
 	if err := g.make(limits, &undo); err != nil {
 		return nil, errors.Join(fmt.Errorf("making control group %q: %w", name, err), undo.Run())
 	}
 	return g, nil
+}
+
+// Paths lists the folders that a group of this name has or would have.
+func (t *Tree) Paths(name string) []string {
+	return (&Group{dirs: t.groupDirs(name)}).Dirs()
+}
+
+func (t *Tree) groupDirs(name string) map[Controller]string {
+	dirs := map[Controller]string{}
+	for controller, dir := range t.dirs {
+		dirs[controller] = filepath.Join(dir, name)
+	}
+	return dirs
 }
 
 // Group is one control group, or in version 1 one in each hierarchy. Methods
@@ -87,6 +97,9 @@ type Group struct {
 	dirs    map[Controller]string
 	thread  *thread // version 1: sits in the group and forks from there
 }
+
+// Name is the last element of the group's path in every hierarchy.
+func (g *Group) Name() string { return g.name }
 
 // Dirs lists the group's folders, each once, so that a later process can hand
 // them to Remove.

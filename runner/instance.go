@@ -1,0 +1,129 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/airlock-mcp/airlock/internal/store"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
+)
+
+// instance is the folder in which one living Airlock keeps its sandboxes:
+//
+//	DIR/.lock        taken while a folder is made or swept
+//	DIR/ID/.lock     held for as long as the Airlock lives
+//	DIR/ID/SANDBOX/  see newHome
+//
+// A folder whose lock nobody holds belonged to an Airlock that died.
+type instance struct {
+	dir  string
+	held *store.Lock
+}
+
+const lockName = ".lock"
+
+// maxStateDir keeps the path of runsc's own control socket below the 107 bytes
+// that a unix socket's path may have (unix(7)).
+const maxStateDir = 40
+
+// sweepPatience bounds the removal of what dead Airlocks left.
+const sweepPatience = 30 * time.Second
+
+func openInstance(ctx context.Context, dir string) (_ *instance, err error) {
+	if !filepath.IsAbs(dir) || len(dir) > maxStateDir {
+		return nil, fmt.Errorf("the folder for sandboxes %q must be an absolute path of at most %d bytes", dir, maxStateDir)
+	}
+	// Others may pass through, as the sandboxes' own users must, but not look.
+	if err := os.MkdirAll(dir, 0o711); err != nil {
+		return nil, err
+	}
+	// The kernel names open files by their real path, and so do the checks.
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return nil, err
+	}
+	gate, err := store.Acquire(ctx, filepath.Join(dir, lockName), store.Exclusive)
+	if err != nil {
+		return nil, fmt.Errorf("waiting for another Airlock to start: %w", err)
+	}
+	defer func() { err = errors.Join(err, gate.Release()) }()
+	own, err := os.MkdirTemp(dir, "")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(own, 0o711); err != nil {
+		return nil, err
+	}
+	held, err := store.TryAcquire(filepath.Join(own, lockName), store.Exclusive)
+	if err != nil {
+		return nil, err
+	}
+	return &instance{dir: own, held: held}, nil
+}
+
+// close removes the folder, which must have no sandboxes left in it.
+func (i *instance) close() error {
+	return errors.Join(os.RemoveAll(i.dir), i.held.Release())
+}
+
+// sweep removes what Airlocks that died left behind under dir. One that cannot
+// be removed is logged and tried again at the next start.
+func sweep(ctx context.Context, dir string, driver Driver, log *slog.Logger) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, sweepPatience)
+	defer cancel()
+	gate, err := store.Acquire(ctx, filepath.Join(dir, lockName), store.Exclusive)
+	if err != nil {
+		return fmt.Errorf("waiting for another Airlock to start: %w", err)
+	}
+	defer func() { err = errors.Join(err, gate.Release()) }()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if !entry.IsDir() {
+			continue
+		}
+		former := filepath.Join(dir, entry.Name())
+		if err := sweepInstance(ctx, former, driver); err != nil {
+			log.WarnContext(ctx, "sandboxes of a former Airlock could not be removed",
+				slog.String(telemetry.KeyPath, former), slog.Any(telemetry.KeyError, err))
+		}
+	}
+	return nil
+}
+
+func sweepInstance(ctx context.Context, former string, driver Driver) error {
+	held, err := store.TryAcquire(filepath.Join(former, lockName), store.Exclusive)
+	if errors.Is(err, store.ErrLocked) {
+		return nil // alive
+	}
+	if err != nil {
+		return err
+	}
+	defer held.Release()
+	entries, err := os.ReadDir(former)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, entry := range entries {
+		if !entry.IsDir() {
+			continue
+		}
+		home := home{dir: filepath.Join(former, entry.Name())}
+		if err := driver.Sweep(ctx, home.state()); err != nil {
+			errs = append(errs, fmt.Errorf("sweeping sandbox %q: %w", entry.Name(), err))
+			continue
+		}
+		errs = append(errs, home.remove())
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return os.RemoveAll(former)
+}

@@ -1,0 +1,56 @@
+package ocispec
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/opencontainers/runtime-spec/specs-go"
+
+	"github.com/airlock-mcp/airlock/runner"
+)
+
+// The writable places share Limits.Disk in sixteenths: a file system of its
+// own each, because gVisor bounds each one exactly.
+const (
+	workspaceShare = 12
+	tmpShare       = 3
+	shmShare       = 1
+	shares         = workspaceShare + tmpShare + shmShare
+)
+
+// mounts lists every mount but the root. Whatever is not here is the image,
+// read-only.
+func mounts(spec runner.Spec) []specs.Mount {
+	disk := spec.Limits.Disk
+	all := []specs.Mount{
+		{Destination: "/proc", Type: "proc", Source: "proc", Options: []string{"nosuid", "noexec", "nodev"}},
+		{Destination: "/sys", Type: "sysfs", Source: "sysfs", Options: []string{"nosuid", "noexec", "nodev", "ro"}},
+		// gVisor's own /dev: null, zero, full, random, urandom, tty, ptmx and the
+		// links to them, whatever the source says.
+		{Destination: "/dev", Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "noexec", "mode=0755", "size=65536"}},
+		tmpfs("/dev/shm", disk*shmShare/shares, "01777", "noexec"),
+		tmpfs("/tmp", disk*tmpShare/shares, "01777"),
+		tmpfs(Workspace, disk*workspaceShare/shares, "0755", fmt.Sprintf("uid=%d", UID), fmt.Sprintf("gid=%d", GID)),
+		bind(spec.SocketDir, SocketDir),
+	}
+	binds := slices.Clone(spec.Mounts)
+	if !slices.ContainsFunc(binds, func(m runner.Mount) bool { return m.Target == Client }) {
+		binds = append(binds, runner.Mount{Source: spec.Image.RootFS + clientInImage, Target: Client})
+	}
+	// One order for one request, whatever order it came in.
+	slices.SortFunc(binds, func(a, b runner.Mount) int { return strings.Compare(a.Target, b.Target) })
+	for _, m := range binds {
+		all = append(all, bind(m.Source, m.Target))
+	}
+	return all
+}
+
+func tmpfs(target string, bytes int64, mode string, more ...string) specs.Mount {
+	options := append([]string{"nosuid", "nodev", "mode=" + mode, fmt.Sprintf("size=%d", bytes)}, more...)
+	return specs.Mount{Destination: target, Type: "tmpfs", Source: "tmpfs", Options: options}
+}
+
+func bind(source, target string) specs.Mount {
+	return specs.Mount{Destination: target, Type: "bind", Source: source, Options: []string{"bind", "ro", "nosuid", "nodev"}}
+}

@@ -1,0 +1,215 @@
+package runner
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/airlock-mcp/airlock/internal/cleanup"
+)
+
+// ErrClosed says that the runner was closed.
+var ErrClosed = errors.New("the runner is closed")
+
+// Options say where and how many sandboxes may live. Logger and StateDir have
+// no default.
+type Options struct {
+	Logger   *slog.Logger
+	StateDir string // folder for the state of living sandboxes; short, see New
+
+	MaxSandboxes int           // at once; 0 means 8
+	MaxWaiting   int           // callers in the queue for one; 0 means 256, -1 none
+	StartTimeout time.Duration // from Acquire's turn until the guest is ready; 0 means 30 s
+}
+
+const (
+	defaultSandboxes    = 8
+	defaultWaiting      = 256
+	defaultStartTimeout = 30 * time.Second
+)
+
+func (o *Options) complete() (Options, error) {
+	if o == nil || o.Logger == nil || o.StateDir == "" {
+		return Options{}, errors.New("a runner needs a logger and a state folder")
+	}
+	c := *o
+	if c.MaxSandboxes < 0 || c.MaxWaiting < -1 || c.StartTimeout < 0 {
+		return Options{}, errors.New("a runner's counts and times must not be negative")
+	}
+	if c.MaxSandboxes == 0 {
+		c.MaxSandboxes = defaultSandboxes
+	}
+	switch c.MaxWaiting {
+	case 0:
+		c.MaxWaiting = defaultWaiting
+	case -1:
+		c.MaxWaiting = 0
+	}
+	if c.StartTimeout == 0 {
+		c.StartTimeout = defaultStartTimeout
+	}
+	return c, nil
+}
+
+// Runner makes sandboxes through a driver and knows all that live. Methods may
+// be called concurrently.
+type Runner struct {
+	driver   Driver
+	opts     Options
+	instance *instance
+	queue    *queue
+
+	mu       sync.Mutex
+	closed   bool
+	starting map[*context.CancelCauseFunc]struct{}
+	living   map[*Sandbox]struct{}
+	users    sync.WaitGroup // Acquire calls under way
+}
+
+// Request asks for a sandbox.
+type Request struct {
+	Image  Image
+	Limits Limits
+	Mounts []Mount
+}
+
+// New returns a runner after it has removed what dead Airlocks left in the same
+// state folder. The folder's path may have at most 40 bytes, because sockets
+// are made below it. A runner that is no longer needed must be closed.
+func New(driver Driver, opts *Options) (*Runner, error) {
+	complete, err := opts.complete()
+	if err != nil {
+		return nil, err
+	}
+	ctx := context.Background()
+	own, err := openInstance(ctx, complete.StateDir)
+	if err != nil {
+		return nil, fmt.Errorf("preparing the folder for sandboxes: %w", err)
+	}
+	if err := sweep(ctx, complete.StateDir, driver, complete.Logger); err != nil {
+		return nil, errors.Join(fmt.Errorf("sweeping the folder for sandboxes: %w", err), own.close())
+	}
+	return &Runner{
+		driver: driver, opts: complete, instance: own,
+		queue:    newQueue(complete.MaxSandboxes, complete.MaxWaiting),
+		starting: map[*context.CancelCauseFunc]struct{}{},
+		living:   map[*Sandbox]struct{}{},
+	}, nil
+}
+
+// Acquire starts a fresh sandbox and returns it when its guest is ready and the
+// host has verified it. It waits while too many run: first come, first served.
+// ErrBusy means that the queue is full, ErrClosed that the runner was closed.
+// The caller owns the sandbox and closes it.
+func (r *Runner) Acquire(ctx context.Context, req Request) (*Sandbox, error) {
+	if err := req.Limits.Check(); err != nil {
+		return nil, fmt.Errorf("starting a sandbox: %w", err)
+	}
+	ctx, done, err := r.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	if err := r.queue.enter(ctx); err != nil {
+		return nil, fmt.Errorf("waiting for a sandbox: %w", err)
+	}
+	var undo cleanup.Stack
+	undo.Add(func() error { r.queue.leave(); return nil })
+	s, err := r.start(ctx, req, &undo)
+	if err != nil {
+		return nil, errors.Join(err, undo.Run())
+	}
+	return s, nil
+}
+
+// enter registers a call that Close must wait for and can cancel.
+func (r *Runner) enter(ctx context.Context) (context.Context, func(), error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil, nil, ErrClosed
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	r.starting[&cancel] = struct{}{}
+	r.users.Add(1)
+	return ctx, func() {
+		r.mu.Lock()
+		delete(r.starting, &cancel)
+		r.mu.Unlock()
+		cancel(nil)
+		r.users.Done()
+	}, nil
+}
+
+// Close refuses new sandboxes, ends those that are starting, closes all that
+// live and waits until nothing is left, or until ctx ends.
+func (r *Runner) Close(ctx context.Context) error {
+	r.mu.Lock()
+	if r.closed {
+		r.mu.Unlock()
+		return nil
+	}
+	r.closed = true
+	for cancel := range r.starting {
+		(*cancel)(ErrClosed)
+	}
+	r.mu.Unlock()
+
+	finished := make(chan error, 1)
+	go func() {
+		r.users.Wait()
+		finished <- errors.Join(r.closeAll(), r.instance.close())
+	}()
+	select {
+	case err := <-finished:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("closing the runner: %w", ctx.Err())
+	}
+}
+
+func (r *Runner) closeAll() error {
+	r.mu.Lock()
+	var all []*Sandbox
+	for s := range r.living {
+		all = append(all, s)
+	}
+	r.mu.Unlock()
+	errs := make([]error, len(all))
+	var wait sync.WaitGroup
+	for i, s := range all {
+		wait.Go(func() { errs[i] = s.Close() })
+	}
+	wait.Wait()
+	return errors.Join(errs...)
+}
+
+func (r *Runner) track(s *Sandbox) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.living[s] = struct{}{}
+}
+
+func (r *Runner) untrack(s *Sandbox) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.living, s)
+}
+
+// newID names a sandbox: random, because it is part of paths and of the names
+// of control groups that other Airlocks on the host share.
+func newID() string {
+	var b [6]byte
+	rand.Read(b[:]) // never fails: crypto/rand aborts the program instead
+	return "sb-" + hex.EncodeToString(b[:])
+}
+
+func (r *Runner) newHome(id string) (home, error) {
+	return newHome(filepath.Join(r.instance.dir, id))
+}

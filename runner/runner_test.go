@@ -1,0 +1,361 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/airlock-mcp/airlock/runner"
+	"github.com/airlock-mcp/airlock/runner/runnertest"
+)
+
+// echo is a guest that answers one line from the broker's socket on stdout.
+func echo(_ context.Context, g *runnertest.GuestIO) runner.Exit {
+	if !g.Ready() {
+		return runner.Exit{Code: 1}
+	}
+	conn, err := g.Dial()
+	if err != nil {
+		return runner.Exit{Code: 2}
+	}
+	defer conn.Close()
+	if _, err := io.Copy(g.Stdout, conn); err != nil {
+		return runner.Exit{Code: 3}
+	}
+	return runner.Exit{Code: 7}
+}
+
+// patient is a guest that is ready and then waits to be killed.
+func patient(ctx context.Context, g *runnertest.GuestIO) runner.Exit {
+	g.Ready()
+	<-ctx.Done()
+	return runner.Exit{}
+}
+
+func newRunner(t *testing.T, fake *runnertest.Fake, opts runner.Options) *runner.Runner {
+	t.Helper()
+	opts.Logger = slog.New(slog.DiscardHandler)
+	if opts.StateDir == "" {
+		opts.StateDir = shortDir(t)
+	}
+	r, err := runner.New(fake, &opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.Close(context.WithoutCancel(t.Context())); err != nil && fake.CloseErr == nil {
+			t.Error(err)
+		}
+		if now, _ := fake.Alive(); now != 0 {
+			t.Errorf("sandboxes after Close: got %d, want 0", now)
+		}
+		entries, err := os.ReadDir(opts.StateDir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, entry := range entries {
+			if entry.IsDir() {
+				t.Errorf("folder after Close: %s", entry.Name())
+			}
+		}
+	})
+	return r
+}
+
+// shortDir is a temporary folder whose path leaves room for sockets below it.
+func shortDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "airlock-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+func request() runner.Request {
+	return runner.Request{Image: runner.Image{Name: "python"}, Limits: runner.DefaultLimits()}
+}
+
+func TestALifeFromAcquireToClose(t *testing.T) {
+	r := newRunner(t, &runnertest.Fake{Guest: echo}, runner.Options{})
+	s, err := r.Acquire(t.Context(), request())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := s.Go(); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := s.Listener().Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(conn, "hello\n"); err != nil {
+		t.Fatal(err)
+	}
+	conn.Close()
+	exit, err := s.Wait(t.Context())
+	if want := (runner.Exit{Code: 7}); exit != want || err != nil {
+		t.Errorf("exit: got %+v, %v, want %+v", exit, err, want)
+	}
+	if err := s.Drain(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if got := s.Stdout(); string(got.Head) != "hello\n" || string(got.Tail) != "hello\n" || got.Total != 6 {
+		t.Errorf("stdout: got %+v, want hello without the ready line", got)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if got := s.Usage().PeakMemory; got != 1<<20 {
+		t.Errorf("peak memory after Close: got %d, want %d", got, 1<<20)
+	}
+	if err := s.Close(); err != nil {
+		t.Errorf("second Close: got %v, want nil", err)
+	}
+}
+
+func TestGoOnlyOnceAndOnlyWhenReady(t *testing.T) {
+	r := newRunner(t, &runnertest.Fake{Guest: patient}, runner.Options{})
+	s, err := r.Acquire(t.Context(), request())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Go(); err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("cannot run sandbox %q in state running", s.ID())
+	if err := s.Go(); err == nil || err.Error() != want {
+		t.Errorf("second Go: got %v, want %s", err, want)
+	}
+	if err := s.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Kill(); err != nil {
+		t.Errorf("second Kill: got %v, want nil", err)
+	}
+	exit, err := s.Wait(t.Context())
+	if err != nil || exit.Signal != 9 {
+		t.Errorf("exit: got %+v, %v, want signal 9", exit, err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Go(); err == nil {
+		t.Error("Go after Close: got nil, want an error")
+	}
+	if err := s.Kill(); err != nil {
+		t.Errorf("Kill after Close: got %v, want nil", err)
+	}
+}
+
+func TestAcquireFails(t *testing.T) {
+	boom := errors.New("boom")
+	exits := func(text string, exit runner.Exit) runnertest.Guest {
+		return func(_ context.Context, g *runnertest.GuestIO) runner.Exit {
+			_, _ = io.WriteString(g.Stdout, text)
+			return exit
+		}
+	}
+	silent := func(ctx context.Context, _ *runnertest.GuestIO) runner.Exit { <-ctx.Done(); return runner.Exit{} }
+	tests := []struct {
+		name string
+		fake *runnertest.Fake
+		want string
+	}{
+		{"the driver cannot start it", &runnertest.Fake{StartErr: boom}, "boom"},
+		{"it is not what was asked for", &runnertest.Fake{Guest: patient, VerifyErr: boom}, "not what was asked for: boom"},
+		{"the guest ends early", &runnertest.Fake{Guest: exits("", runner.Exit{Code: 3})}, "ended before it was ready, with status 3"},
+		{"the guest dies early", &runnertest.Fake{Guest: exits("rea", runner.Exit{Signal: 11})}, "by signal 11"},
+		{"its memory is too small", &runnertest.Fake{Guest: exits("", runner.Exit{Signal: 9, Reason: runner.ReasonMemory})}, "memory limit is too small"},
+		{"the sandbox fails", &runnertest.Fake{Guest: exits("", runner.Exit{}), WaitErr: boom}, "boom"},
+		{"the guest says something else", &runnertest.Fake{Guest: exits("hello world\n", runner.Exit{})}, `wrote "hello "`},
+		{"the guest says nothing", &runnertest.Fake{Guest: silent}, "not ready within"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			r := newRunner(t, test.fake, runner.Options{StartTimeout: 200 * time.Millisecond})
+			s, err := r.Acquire(t.Context(), request())
+			if err == nil {
+				t.Fatalf("got sandbox %q, want an error", s.ID())
+			}
+			if !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error: got %q, want it to contain %q", err, test.want)
+			}
+			if now, _ := test.fake.Alive(); now != 0 {
+				t.Errorf("sandboxes left: got %d, want 0", now)
+			}
+		})
+	}
+}
+
+func TestFloodKills(t *testing.T) {
+	flood := func(_ context.Context, g *runnertest.GuestIO) runner.Exit {
+		g.Ready()
+		for {
+			if _, err := io.WriteString(g.Stderr, strings.Repeat("x", 1000)); err != nil {
+				return runner.Exit{}
+			}
+		}
+	}
+	r := newRunner(t, &runnertest.Fake{Guest: flood}, runner.Options{})
+	req := request()
+	req.Limits.Stderr, req.Limits.Output = 1000, 100_000
+	s, err := r.Acquire(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Go(); err != nil {
+		t.Fatal(err)
+	}
+	<-s.Flooded()
+	if exit, err := s.Wait(t.Context()); err != nil || exit.Signal != 9 {
+		t.Errorf("exit: got %+v, %v, want signal 9", exit, err)
+	}
+	if err := s.Drain(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if got := s.Stderr(); got.Total > 100_000 || len(got.Head) > 1000+4096 || len(got.Head) < 1000 {
+		t.Errorf("kept: got %d bytes of head and a total of %d, want a little over 1000 and at most 100000", len(got.Head), got.Total)
+	}
+}
+
+func TestACapAndAQueue(t *testing.T) {
+	fake := &runnertest.Fake{Guest: patient}
+	r := newRunner(t, fake, runner.Options{MaxSandboxes: 3, MaxWaiting: 200})
+	var wait sync.WaitGroup
+	for range 200 {
+		wait.Go(func() {
+			s, err := r.Acquire(t.Context(), request())
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wait.Wait()
+	if _, most := fake.Alive(); most > 3 {
+		t.Errorf("sandboxes at once: got %d, want at most 3", most)
+	}
+}
+
+func TestAFullQueueIsBusy(t *testing.T) {
+	r := newRunner(t, &runnertest.Fake{Guest: patient}, runner.Options{MaxSandboxes: 1, MaxWaiting: -1})
+	s, err := r.Acquire(t.Context(), request())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Acquire(t.Context(), request()); !errors.Is(err, runner.ErrBusy) {
+		t.Errorf("got %v, want ErrBusy", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s, err = r.Acquire(t.Context(), request())
+	if err != nil {
+		t.Fatalf("after one was closed: %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCloseEndsStartsAndWaits(t *testing.T) {
+	starting := make(chan struct{})
+	silent := func(ctx context.Context, _ *runnertest.GuestIO) runner.Exit {
+		close(starting)
+		<-ctx.Done()
+		return runner.Exit{}
+	}
+	r := newRunner(t, &runnertest.Fake{Guest: silent}, runner.Options{MaxSandboxes: 1})
+	result := make(chan error, 1)
+	go func() {
+		_, err := r.Acquire(t.Context(), request())
+		result <- err
+	}()
+	<-starting
+	if err := r.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-result; !errors.Is(err, runner.ErrClosed) {
+		t.Errorf("the start under way: got %v, want ErrClosed", err)
+	}
+	if _, err := r.Acquire(t.Context(), request()); !errors.Is(err, runner.ErrClosed) {
+		t.Errorf("Acquire after Close: got %v, want ErrClosed", err)
+	}
+}
+
+func TestSweepOnlyTheDead(t *testing.T) {
+	dir := shortDir(t)
+	fake := &runnertest.Fake{Guest: patient}
+	alive := newRunner(t, fake, runner.Options{StateDir: dir})
+	s, err := alive.Acquire(t.Context(), request())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead := filepath.Join(dir, "dead", "sb-1", "state")
+	if err := os.MkdirAll(dead, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	second := &runnertest.Fake{Guest: patient}
+	logger := slog.New(slog.DiscardHandler)
+	r, err := runner.New(second, &runner.Options{Logger: logger, StateDir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if got := second.Swept(); len(got) != 1 || got[0] != dead {
+		t.Errorf("swept: got %v, want only %s", got, dead)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "dead")); err == nil {
+		t.Error("the dead one's folder is still there")
+	}
+	if conn, err := net.Dial("unix", s.Listener().Addr().String()); err != nil {
+		t.Errorf("the living one's socket: %v", err)
+	} else {
+		conn.Close()
+	}
+}
+
+func TestLimitsCheck(t *testing.T) {
+	if err := runner.DefaultLimits().Check(); err != nil {
+		t.Errorf("the default limits: %v", err)
+	}
+	tests := []struct {
+		name   string
+		change func(*runner.Limits)
+		want   string
+	}{
+		{"no memory", func(l *runner.Limits) { l.Memory = 0 }, "memory"},
+		{"no processes", func(l *runner.Limits) { l.PIDs = 1 }, "pids"},
+		{"no time", func(l *runner.Limits) { l.Timeout = 0 }, "wall time"},
+		{"no processor", func(l *runner.Limits) { l.CPUs = 0 }, "cpus"},
+		{"more disk than memory", func(l *runner.Limits) { l.Disk = 1 << 40 }, "held in its memory"},
+		{"no inodes", func(l *runner.Limits) { l.Inodes = 0 }, "inodes"},
+		{"too much kept", func(l *runner.Limits) { l.Stdout = 1 << 40 }, "stdout and stderr"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			limits := runner.DefaultLimits()
+			test.change(&limits)
+			if err := limits.Check(); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want an error about %s", err, test.want)
+			}
+		})
+	}
+}

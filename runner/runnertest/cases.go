@@ -1,0 +1,290 @@
+package runnertest
+
+import (
+	"context"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/airlock-mcp/airlock/runner"
+)
+
+func testLife(t *testing.T, b *bench) {
+	got := b.run(t, b.request(`print("out"); print("err", file=sys.stderr)`))
+	if got.stdout != "out\n" || got.stderr != "err\n" || got.exit != (runner.Exit{}) {
+		t.Errorf("got %+v, want out, err and status 0", got)
+	}
+}
+
+func testExits(t *testing.T, b *bench) {
+	tests := []struct {
+		name, script string
+		want         runner.Exit
+	}{
+		{"status 3", "sys.exit(3)", runner.Exit{Code: 3}},
+		{"an exception", "1/0", runner.Exit{Code: 1}},
+		{"a signal to itself", "import signal; os.kill(os.getpid(), signal.SIGKILL)", runner.Exit{Code: 137, Signal: 9}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got := b.run(t, b.request(test.script)).exit
+			if test.want.Signal != 0 {
+				got.Code = test.want.Code // not every driver knows both
+			}
+			if got != test.want {
+				t.Errorf("got %+v, want %+v", got, test.want)
+			}
+		})
+	}
+}
+
+func testIdentity(t *testing.T, b *bench) {
+	b.script(t, `
+status = dict(l.split(":", 1) for l in open("/proc/self/status") if ":" in l)
+print(os.getresuid(), os.getresgid(), os.getgroups(), os.getcwd(), os.uname().nodename)
+print(*(k + "=" + str(int(status[k], 16)) for k in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")))
+import ctypes
+print(ctypes.CDLL(None).prctl(39, 0, 0, 0, 0)) # PR_GET_NO_NEW_PRIVS
+`, "(65532, 65532, 65532) (65532, 65532, 65532) [] /workspace sandbox\nCapInh=0 CapPrm=0 CapEff=0 CapBnd=0 CapAmb=0\n1")
+	req := b.request(`print(sorted(k for k in os.environ if k != "LC_CTYPE"))`)
+	req.Image.Env = []string{"PATH=/usr/bin", "HOME=/workspace"}
+	if got := b.run(t, req).stdout; got != "['HOME', 'PATH']\n" {
+		t.Errorf("environment: got %s, want only HOME and PATH", got)
+	}
+}
+
+func testFiles(t *testing.T, b *bench) {
+	b.script(t, `
+def probe(path):
+    try:
+        with open(path, "w") as f: f.write("x")
+        return "written"
+    except OSError as e:
+        return "refused"
+for path in ("/workspace/x", "/tmp/x", "/dev/shm/x", "/x", "/usr/x", "/etc/passwd", "/dev/x",
+             "/workspace/servers/x", "/workspace/servers/wrapper.py", "/run/airlock/x", "/sys/x"):
+    print(path, probe(path))
+print(open("/workspace/servers/wrapper.py").read().strip(), os.listdir("/run/airlock"))
+`, `/workspace/x written
+/tmp/x written
+/dev/shm/x written
+/x refused
+/usr/x refused
+/etc/passwd refused
+/dev/x refused
+/workspace/servers/x refused
+/workspace/servers/wrapper.py refused
+/run/airlock/x refused
+/sys/x refused
+x = 1 ['broker.sock']`)
+}
+
+func testNetwork(t *testing.T, b *bench) {
+	b.script(t, `
+import socket
+print([n for _, n in socket.if_nameindex()])
+for family, address in ((socket.AF_INET, ("1.1.1.1", 53)), (socket.AF_INET, ("169.254.169.254", 80)), (socket.AF_INET6, ("2606:4700::1111", 53))):
+    for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
+        try:
+            s = socket.socket(family, kind); s.settimeout(2); s.connect(address); print("connected", address)
+        except OSError:
+            pass
+`, "['lo']")
+}
+
+func testSocket(t *testing.T, b *bench) {
+	s := b.acquire(t, b.request(`
+import socket
+s = socket.socket(socket.AF_UNIX); s.connect("/run/airlock/broker.sock")
+s.sendall(b"ping\n"); print(s.recv(100).decode().strip())
+`))
+	go func() {
+		conn, err := s.Listener().Accept()
+		if err != nil {
+			return // the test fails on what is missing
+		}
+		defer conn.Close()
+		buffer := make([]byte, len("ping\n"))
+		if _, err := io.ReadFull(conn, buffer); err == nil && string(buffer) == "ping\n" {
+			_, _ = io.WriteString(conn, "pong\n")
+		}
+	}()
+	if got := b.finish(t, s); got.stdout != "pong\n" {
+		t.Errorf("got %+v, want pong", got)
+	}
+}
+
+func testMemory(t *testing.T, b *bench) {
+	got := b.run(t, b.request(`
+hog = []
+while True: hog.append(bytearray(os.urandom(1 << 20)))
+`))
+	if got.exit.Reason != runner.ReasonMemory {
+		t.Errorf("exit: got %+v, want the reason memory\nstderr: %s", got.exit, got.stderr)
+	}
+	if peak := got.usage.PeakMemory; peak < 128<<20 || peak > 257<<20 {
+		t.Errorf("peak: got %d, want near 256 MiB", peak)
+	}
+}
+
+func testForks(t *testing.T, b *bench) {
+	req := b.request(`
+while True:
+    try: os.fork()
+    except OSError: pass
+`)
+	req.Limits.PIDs = 32
+	s := b.acquire(t, req)
+	if err := s.Go(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if exit, err := s.Wait(ctx); err != nil || exit.Reason != runner.ReasonProcesses {
+		t.Errorf("exit: got %+v, %v, want the reason processes", exit, err)
+	}
+}
+
+func testThreads(t *testing.T, b *bench) {
+	req := b.request(`
+import threading, time
+while True:
+    try: threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()
+    except RuntimeError: pass
+`)
+	req.Limits.PIDs = 32
+	if got := b.run(t, req).exit; got.Reason != runner.ReasonProcesses {
+		t.Errorf("exit: got %+v, want the reason processes", got)
+	}
+}
+
+func testDisk(t *testing.T, b *bench) {
+	b.script(t, `
+import errno
+total = 0
+for place in ("/workspace", "/tmp", "/dev/shm"):
+    try:
+        with open(place + "/big", "wb", buffering=0) as f:
+            while True: total += f.write(bytes(1 << 20))
+    except OSError as e:
+        if e.errno != errno.ENOSPC: print(place, e)
+print(60 << 20 < total <= 64 << 20)
+`, "True")
+}
+
+func testOpenFiles(t *testing.T, b *bench) {
+	req := b.request(`
+import errno
+files = []
+try:
+    while True: files.append(os.open("/dev/null", os.O_RDONLY))
+except OSError as e:
+    print(errno.errorcode[e.errno], len(files) <= 64)
+`)
+	req.Limits.OpenFiles = 64
+	if got := b.run(t, req); got.stdout != "EMFILE True\n" {
+		t.Errorf("got %q, want EMFILE at 64", got.stdout)
+	}
+}
+
+func testCPU(t *testing.T, b *bench) {
+	req := b.request(`
+import time
+end = time.monotonic() + 2
+while time.monotonic() < end: pass
+`)
+	req.Limits.CPUs = 0.5
+	s := b.acquire(t, req)
+	before := s.Usage().CPU
+	got := b.finish(t, s)
+	used, allowed := got.usage.CPU-before, time.Duration(0.75*float64(got.took))
+	if used == 0 || used > allowed {
+		t.Errorf("CPU time in %v at half a core: got %v, want at most %v", got.took, used, allowed)
+	}
+}
+
+// testStubborn kills what resists: children that left the session, ignore
+// signals, and hold the pipes.
+func testStubborn(t *testing.T, b *bench) {
+	s := b.acquire(t, b.request(`
+import signal, time
+for n in range(1, 32):
+    if n not in (9, 19): signal.signal(n, signal.SIG_IGN)
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        print("detached", flush=True)
+        while True: time.sleep(1)
+while True: time.sleep(1)
+`))
+	if err := s.Go(); err != nil {
+		t.Fatal(err)
+	}
+	deadline := time.Now().Add(10 * time.Second)
+	for !strings.Contains(string(s.Stdout().Head), "detached") {
+		if time.Now().After(deadline) {
+			t.Fatal("the child did not start")
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err := s.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	if exit, err := s.Wait(ctx); err != nil || exit.Signal != 9 {
+		t.Errorf("exit: got %+v, %v, want signal 9", exit, err)
+	}
+	if err := s.Drain(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+func testFailures(t *testing.T, b *bench) {
+	tests := []struct {
+		name   string
+		change func(*runner.Request)
+		want   string
+	}{
+		{"no such program", func(r *runner.Request) { r.Image.Args = []string{"/no/such/program"} }, "no/such/program"},
+		{"no such root", func(r *runner.Request) { r.Image.RootFS = "/no/such/root" }, "no such file"},
+		{"no such mount", func(r *runner.Request) { r.Mounts[0].Source = "/no/such/mount" }, "no such file"},
+		{"a mount outside the workspace", func(r *runner.Request) { r.Mounts[0].Target = "/usr" }, "not below /workspace"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			req := b.request("")
+			test.change(&req)
+			s, err := b.runner.Acquire(t.Context(), req)
+			if err == nil {
+				t.Fatalf("got sandbox %q, want an error", s.ID())
+			}
+			if !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("got %q, want one line with %q", err, test.want)
+			}
+		})
+	}
+}
+
+// testNeighbours lets a sandbox meet its limits beside one that counts.
+func testNeighbours(t *testing.T, b *bench) {
+	counter := b.acquire(t, b.request(`
+import time
+for i in range(30): time.sleep(0.1)
+print("undisturbed")
+`))
+	done := make(chan outcome, 1)
+	go func() { done <- b.finish(t, counter) }()
+	for _, script := range []string{
+		"hog = []\nwhile True: hog.append(bytearray(os.urandom(1 << 20)))",
+		"while True:\n  try: os.fork()\n  except OSError: pass",
+	} {
+		req := b.request(script)
+		req.Limits.PIDs = 32
+		b.run(t, req)
+	}
+	if got := <-done; got.stdout != "undisturbed\n" || got.exit != (runner.Exit{}) {
+		t.Errorf("the neighbour: got %+v, want undisturbed", got)
+	}
+}

@@ -1,0 +1,178 @@
+// Package runnertest tests drivers and what stands on them: the suite that
+// every driver must pass, and a driver without sandboxes for tests of the
+// runner itself. It is for tests only: the fake isolates nothing.
+package runnertest
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/airlock-mcp/airlock/runner"
+)
+
+// Guest is what plays the program inside a fake sandbox. It runs in this very
+// process; ctx ends when the sandbox is killed. What it returns is how the
+// program ended.
+type Guest func(ctx context.Context, g *GuestIO) runner.Exit
+
+// GuestIO is what a guest inside sees.
+type GuestIO struct {
+	Stdin  *bufio.Reader
+	Stdout io.Writer
+	Stderr io.Writer
+	Spec   runner.Spec
+}
+
+// Ready plays the first two steps of docs/socket.md: it says that it is ready
+// and waits for the start line. It reports whether one came.
+func (g *GuestIO) Ready() bool {
+	if _, err := io.WriteString(g.Stdout, "ready\n"); err != nil {
+		return false
+	}
+	_, err := g.Stdin.ReadString('\n')
+	return err == nil
+}
+
+// Dial connects to the broker's socket.
+func (g *GuestIO) Dial() (net.Conn, error) {
+	return net.Dial("unix", filepath.Join(g.Spec.SocketDir, "broker.sock"))
+}
+
+// Fake is a driver whose sandboxes are goroutines. The zero value runs nothing;
+// set Guest. Fields must not change once it is in use.
+type Fake struct {
+	Guest     Guest
+	StartErr  error // Start returns it
+	VerifyErr error // Verify returns it
+	WaitErr   error // Wait returns it once the guest has ended
+	CloseErr  error // Close returns it, after having closed
+
+	mu    sync.Mutex
+	alive int
+	most  int
+	swept []string
+}
+
+var _ runner.Driver = (*Fake)(nil)
+
+// Name is "fake".
+func (f *Fake) Name() string { return "fake" }
+
+// Check finds nothing wrong.
+func (f *Fake) Check(context.Context) error { return nil }
+
+// Sweep remembers what it was asked to sweep.
+func (f *Fake) Sweep(_ context.Context, stateDir string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.swept = append(f.swept, stateDir)
+	return nil
+}
+
+// Swept lists the folders that Sweep was called with.
+func (f *Fake) Swept() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]string(nil), f.swept...)
+}
+
+// Alive is how many sandboxes are not yet closed, and how many were at most.
+func (f *Fake) Alive() (now, most int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.alive, f.most
+}
+
+// Start runs the guest in a goroutine.
+func (f *Fake) Start(ctx context.Context, spec runner.Spec) (runner.Process, error) {
+	if f.StartErr != nil {
+		return nil, f.StartErr
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	p := &fakeProcess{driver: f, done: make(chan struct{})}
+	var theirs [3]*os.File
+	for i, ours := range []**os.File{&p.stdin, &p.stdout, &p.stderr} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			return nil, err
+		}
+		theirs[i], *ours = w, r
+		if i == 0 {
+			theirs[i], *ours = r, w
+		}
+	}
+	f.count(1)
+	inside, kill := context.WithCancel(context.WithoutCancel(ctx))
+	p.kill = kill
+	// A killed process loses its descriptors whatever it is doing.
+	context.AfterFunc(inside, func() { closeFiles(theirs[:]) })
+	go func() {
+		defer close(p.done)
+		defer closeFiles(theirs[:])
+		p.exit = f.Guest(inside, &GuestIO{Stdin: bufio.NewReader(theirs[0]), Stdout: theirs[1], Stderr: theirs[2], Spec: spec})
+		if inside.Err() != nil {
+			p.exit = runner.Exit{Signal: 9}
+		}
+	}()
+	return p, nil
+}
+
+func (f *Fake) count(n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.alive += n
+	f.most = max(f.most, f.alive)
+}
+
+type fakeProcess struct {
+	driver                *Fake
+	stdin, stdout, stderr *os.File
+	kill                  context.CancelFunc
+	done                  chan struct{}
+	exit                  runner.Exit
+	once                  sync.Once
+}
+
+func (p *fakeProcess) Stdin() io.WriteCloser { return p.stdin }
+func (p *fakeProcess) Stdout() io.Reader     { return p.stdout }
+func (p *fakeProcess) Stderr() io.Reader     { return p.stderr }
+func (p *fakeProcess) Verify() error         { return p.driver.VerifyErr }
+func (p *fakeProcess) Kill() error           { p.kill(); return nil }
+
+func (p *fakeProcess) Usage() runner.Usage { return runner.Usage{PeakMemory: 1 << 20} }
+
+func (p *fakeProcess) Wait(ctx context.Context) (runner.Exit, error) {
+	select {
+	case <-p.done:
+		return p.exit, p.driver.WaitErr
+	case <-ctx.Done():
+		return runner.Exit{}, ctx.Err()
+	}
+}
+
+func (p *fakeProcess) Close() error {
+	p.once.Do(func() {
+		p.kill()
+		<-p.done
+		closeFiles([]*os.File{p.stdin, p.stdout, p.stderr})
+		p.driver.count(-1)
+	})
+	return p.driver.CloseErr
+}
+
+// closeFiles closes pipes; one that was closed before is fine.
+func closeFiles(files []*os.File) {
+	for _, f := range files {
+		if err := f.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
+			panic(err) // closing an open pipe cannot fail
+		}
+	}
+}

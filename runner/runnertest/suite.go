@@ -1,0 +1,150 @@
+package runnertest
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/airlock-mcp/airlock/runner"
+)
+
+// Suite is what every driver must pass, with real sandboxes.
+type Suite struct {
+	Driver runner.Driver
+	Python runner.Image // an image with /usr/bin/python3; its Args are replaced
+	Logger *slog.Logger
+}
+
+// Run runs the whole suite.
+func (s *Suite) Run(t *testing.T) {
+	for name, test := range map[string]func(*testing.T, *bench){
+		"life":       testLife,
+		"exits":      testExits,
+		"identity":   testIdentity,
+		"files":      testFiles,
+		"network":    testNetwork,
+		"socket":     testSocket,
+		"memory":     testMemory,
+		"disk":       testDisk,
+		"open files": testOpenFiles,
+		"cpu":        testCPU,
+		"stubborn":   testStubborn,
+		"failures":   testFailures,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, s.bench(t)) })
+	}
+}
+
+// bench is a runner for one test, and the folders its sandboxes see.
+type bench struct {
+	*Suite
+	runner  *runner.Runner
+	dir     string // of the runner's state
+	servers string // appears at /workspace/servers
+}
+
+func (s *Suite) bench(t *testing.T) *bench {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "airlock-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	b := &bench{Suite: s, dir: filepath.Join(dir, "s"), servers: filepath.Join(dir, "w")}
+	for _, step := range []error{
+		os.Chmod(dir, 0o755), os.Mkdir(b.servers, 0o755),
+		os.WriteFile(filepath.Join(b.servers, "wrapper.py"), []byte("x = 1\n"), 0o644),
+	} {
+		if step != nil {
+			t.Fatal(step)
+		}
+	}
+	b.runner, err = runner.New(s.Driver, &runner.Options{Logger: s.Logger, StateDir: b.dir, MaxSandboxes: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.runner.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	return b
+}
+
+// prelude is the guest's part of docs/socket.md before the code.
+const prelude = `
+import os, sys
+os.write(1, b"ready\n")
+os.read(0, 16)
+`
+
+func (b *bench) request(script string) runner.Request {
+	image := b.Python
+	image.Args = []string{"/usr/bin/python3", "-c", prelude + script}
+	limits := runner.DefaultLimits()
+	limits.Memory = 256 << 20
+	limits.Disk = 64 << 20
+	return runner.Request{Image: image, Limits: limits, Mounts: []runner.Mount{{Source: b.servers, Target: "/workspace/servers"}}}
+}
+
+// acquire starts a sandbox that is closed with the test.
+func (b *bench) acquire(t *testing.T, req runner.Request) *runner.Sandbox {
+	t.Helper()
+	s, err := b.runner.Acquire(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// outcome is how a script ended.
+type outcome struct {
+	exit           runner.Exit
+	stdout, stderr string
+	usage          runner.Usage
+	took           time.Duration
+}
+
+// run runs a script to its end, or kills it after 20 seconds and fails.
+func (b *bench) run(t *testing.T, req runner.Request) outcome {
+	t.Helper()
+	s := b.acquire(t, req)
+	return b.finish(t, s)
+}
+
+func (b *bench) finish(t *testing.T, s *runner.Sandbox) outcome {
+	t.Helper()
+	began := time.Now()
+	if err := s.Go(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	exit, err := s.Wait(ctx)
+	if err != nil {
+		t.Errorf("waiting: %v\nstdout: %s\nstderr: %s", err, s.Stdout().Tail, s.Stderr().Tail)
+	}
+	took := time.Since(began)
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	return outcome{exit: exit, stdout: string(s.Stdout().Head), stderr: string(s.Stderr().Head), usage: s.Usage(), took: took}
+}
+
+// script runs a script with the usual limits and wants it to print something.
+func (b *bench) script(t *testing.T, script, want string) {
+	t.Helper()
+	got := b.run(t, b.request(script))
+	if strings.TrimSpace(got.stdout) != want || got.exit != (runner.Exit{}) {
+		t.Errorf("got %q and exit %+v, want %q\nstderr: %s", got.stdout, got.exit, want, got.stderr)
+	}
+}

@@ -1,0 +1,105 @@
+package runsc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/airlock-mcp/airlock/internal/cleanup"
+	"github.com/airlock-mcp/airlock/runner"
+)
+
+// checkPatience bounds the self-test.
+const checkPatience = 20 * time.Second
+
+// Check proves that a sandbox starts here, or says why not: it runs runsc's
+// own program, which is statically linked, in an otherwise empty sandbox, and
+// wants to hear from it.
+func (d *Driver) Check(ctx context.Context) (err error) {
+	if d.lack != nil && !d.opts.Unenforced {
+		return d.lack
+	}
+	ctx, cancel := context.WithTimeout(ctx, checkPatience)
+	defer cancel()
+	var undo cleanup.Stack
+	defer func() { err = errors.Join(err, undo.Run()) }()
+	dir, err := os.MkdirTemp("", "airlock-check-")
+	if err != nil {
+		return err
+	}
+	undo.Add(func() error { return os.RemoveAll(dir) })
+	spec, err := d.checkSpec(dir)
+	if err != nil {
+		return fmt.Errorf("preparing a test sandbox: %w", err)
+	}
+	p, err := d.Start(ctx, spec)
+	if err != nil {
+		return fmt.Errorf("starting a test sandbox: %w", err)
+	}
+	undo.Add(p.Close)
+	return hear(ctx, p)
+}
+
+// checkSpec makes a sandbox whose image is one program.
+func (d *Driver) checkSpec(dir string) (runner.Spec, error) {
+	const id = "check"
+	spec := runner.Spec{
+		ID:        id + "-" + strings.ToLower(strings.TrimPrefix(filepath.Base(dir), "airlock-check-")),
+		Image:     runner.Image{Name: "check", RootFS: filepath.Join(dir, "root"), Args: []string{"/runsc", "--version"}},
+		Limits:    runner.DefaultLimits(),
+		SocketDir: filepath.Join(dir, "open", "run"),
+		StateDir:  filepath.Join(dir, "state"),
+	}
+	root := spec.Image.RootFS
+	for _, path := range []string{
+		filepath.Join(root, "opt/airlock/client"), filepath.Join(root, "workspace/client"), filepath.Join(root, "run/airlock"),
+		spec.SocketDir, spec.StateDir,
+	} {
+		if err := os.MkdirAll(path, 0o755); err != nil {
+			return spec, err
+		}
+	}
+	if err := os.Chmod(dir, 0o711); err != nil {
+		return spec, err
+	}
+	return spec, copyFile(d.opts.Path, filepath.Join(root, "runsc"))
+}
+
+func copyFile(from, to string) error {
+	source, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	target, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(target, source)
+	return errors.Join(err, target.Close())
+}
+
+// hear wants the test sandbox to print the version and end.
+func hear(ctx context.Context, p runner.Process) error {
+	output := make(chan string, 1)
+	go func() {
+		text, err := io.ReadAll(io.LimitReader(p.Stdout(), 4096))
+		if err != nil {
+			text = nil
+		}
+		output <- string(text)
+	}()
+	exit, err := p.Wait(ctx)
+	if err != nil {
+		return fmt.Errorf("running a test sandbox: %w", err)
+	}
+	if text := <-output; exit != (runner.Exit{}) || !strings.HasPrefix(text, "runsc version ") {
+		return fmt.Errorf("running a test sandbox: it ended with %+v and wrote %q", exit, text)
+	}
+	return nil
+}

@@ -1,0 +1,167 @@
+// Package runsc is the default driver: it runs each sandbox with the runsc
+// program of gVisor, without a daemon, as root or as an ordinary user.
+package runsc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os/exec"
+	"path/filepath"
+	"sync"
+
+	"github.com/airlock-mcp/airlock/internal/cgroup"
+	"github.com/airlock-mcp/airlock/internal/cleanup"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
+	"github.com/airlock-mcp/airlock/runner"
+	"github.com/airlock-mcp/airlock/runner/ocispec"
+)
+
+// Name is the driver's word in configuration.
+const Name = "runsc"
+
+// Options say which runsc to use. All are needed but Weaken.
+type Options struct {
+	Path    string       // of the runsc program
+	Version string       // module version of gVisor it must be built from, as `go version -m` prints it
+	Logger  *slog.Logger // for what is weaker than it could be
+
+	// Unenforced allows sandboxes without the limits that this host cannot
+	// enforce. Without it, Check and Start refuse where a limit is missing.
+	Unenforced bool
+}
+
+// Driver makes sandboxes with runsc.
+type Driver struct {
+	opts Options
+	tree *cgroup.Tree // nil where this user may not make control groups
+	lack error        // why limits are missing, if any are
+	warn sync.Once    // about file servers that run as root
+}
+
+var _ runner.Driver = (*Driver)(nil)
+
+// New returns a driver after it has looked at the program and at the host's
+// control groups. It starts nothing.
+func New(opts *Options) (*Driver, error) {
+	if opts == nil || opts.Path == "" || opts.Version == "" || opts.Logger == nil {
+		return nil, errors.New("the runsc driver needs a program, a version and a logger")
+	}
+	d := &Driver{opts: *opts}
+	path, err := filepath.Abs(opts.Path)
+	if err != nil {
+		return nil, err
+	}
+	d.opts.Path = path
+	if err := checkVersion(d.opts.Path, d.opts.Version); err != nil {
+		return nil, err
+	}
+	d.tree, d.lack = limitTree()
+	if d.lack != nil && d.opts.Unenforced {
+		d.opts.Logger.Warn("sandboxes run without some of their limits", slog.Any(telemetry.KeyError, d.lack))
+	}
+	return d, nil
+}
+
+// Name is "runsc".
+func (d *Driver) Name() string { return Name }
+
+// Unenforced returns why this host cannot enforce every limit, or nil where it can.
+func (d *Driver) Unenforced() error { return d.lack }
+
+// limitTree finds the control groups for sandboxes. The error says which limits
+// cannot be enforced; the tree may still enforce others.
+func limitTree() (*cgroup.Tree, error) {
+	tree, err := cgroup.Find()
+	if err != nil {
+		return nil, fmt.Errorf("the limits of memory, CPU and host processes cannot be enforced: %w", err)
+	}
+	var errs []error
+	for _, c := range cgroup.Bounding() {
+		if !tree.Has(c) {
+			errs = append(errs, fmt.Errorf("the limit of %s cannot be enforced: its control group is not delegated to this user", c))
+		}
+	}
+	return tree, errors.Join(errs...)
+}
+
+// Start starts a sandbox. Files of runsc's own go to the spec's StateDir.
+func (d *Driver) Start(ctx context.Context, spec runner.Spec) (_ runner.Process, err error) {
+	if d.lack != nil && !d.opts.Unenforced {
+		return nil, d.lack
+	}
+	if spec, err = resolve(spec); err != nil {
+		return nil, err
+	}
+	host, err := d.identity(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	var undo cleanup.Stack
+	defer func() { err = errors.Join(err, undo.Run()) }()
+	config, err := ocispec.Build(spec, host)
+	if err != nil {
+		return nil, err
+	}
+	if err := writeBundle(spec, config); err != nil {
+		return nil, err
+	}
+	p, err := d.newProcess(spec, host, &undo)
+	if err != nil {
+		return nil, err
+	}
+	p.goferMounts = served(config)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := p.start(d.command(spec)); err != nil {
+		return nil, fmt.Errorf("starting runsc: %w", err)
+	}
+	undo.Keep()
+	return p, nil
+}
+
+// newProcess prepares everything around the processes: the group and the pipes.
+func (d *Driver) newProcess(spec runner.Spec, host ocispec.Identity, undo *cleanup.Stack) (*process, error) {
+	p := &process{spec: spec, host: host, done: make(chan struct{}), watched: make(chan struct{})}
+	undo.Add(p.Close)
+	group, err := d.group(spec)
+	if err != nil {
+		return nil, err
+	}
+	p.group = group
+	return p, p.openPipes()
+}
+
+// group makes the sandbox's control group and first writes down where, for Sweep.
+func (d *Driver) group(spec runner.Spec) (*cgroup.Group, error) {
+	if d.tree == nil {
+		return nil, nil
+	}
+	name := "airlock-" + spec.ID
+	if err := recordGroups(spec.StateDir, d.tree.Paths(name)); err != nil {
+		return nil, err
+	}
+	var limits cgroup.Limits
+	if d.tree.Has(cgroup.Memory) {
+		limits.Memory = spec.Limits.Memory
+	}
+	if d.tree.Has(cgroup.CPU) {
+		limits.CPUs = spec.Limits.CPUs
+	}
+	if d.tree.Has(cgroup.PIDs) {
+		limits.Tasks = ocispec.HostTasks(spec.Limits)
+	}
+	return d.tree.New(name, limits)
+}
+
+// command is the runsc that starts the sandbox and waits for its end.
+func (d *Driver) command(spec runner.Spec) *exec.Cmd {
+	args := append(flags(spec.StateDir), "run", "--bundle="+bundleDir(spec.StateDir), spec.ID)
+	cmd := exec.Command(d.opts.Path, args...)
+	cmd.Args[0] = "runsc"
+	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin"}
+	cmd.Dir = "/"
+	return cmd
+}

@@ -1,0 +1,145 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+
+	"github.com/airlock-mcp/airlock/internal/cleanup"
+)
+
+// Sandbox is one started sandbox, to be used for one run. Methods may be
+// called concurrently.
+type Sandbox struct {
+	machine  machine
+	process  Process
+	listener *net.UnixListener
+	stdout   *collector
+	stderr   *collector
+	limits   Limits
+
+	written atomic.Int64 // bytes on both streams together
+	flooded chan struct{}
+	flood   sync.Once
+
+	closeOnce sync.Once
+	closeErr  error
+	onClose   *cleanup.Stack // runs last first, after the process is gone
+
+	usageMu sync.Mutex
+	usage   Usage // as of Close
+}
+
+// ID is the sandbox's name, unique on this host.
+func (s *Sandbox) ID() string { return s.machine.id }
+
+// Listener is the broker's end of the sandbox's socket. Whoever connects there
+// is this sandbox. Close closes it.
+func (s *Sandbox) Listener() net.Listener { return s.listener }
+
+// Go lets the guest program go on: it connects to the socket and asks for its
+// code. It may be called once.
+func (s *Sandbox) Go() error {
+	if err := s.machine.to(running, "run"); err != nil {
+		return err
+	}
+	stdin := s.process.Stdin()
+	_, err := io.WriteString(stdin, "go\n")
+	if err := errors.Join(err, stdin.Close()); err != nil {
+		return fmt.Errorf("telling sandbox %q to run: %w", s.ID(), err)
+	}
+	return nil
+}
+
+// Stdout is what was kept of the guest's stdout so far, without its ready line.
+func (s *Sandbox) Stdout() Output { return s.stdout.output() }
+
+// Stderr is what was kept of the guest's stderr so far.
+func (s *Sandbox) Stderr() Output { return s.stderr.output() }
+
+// Flooded is closed when the guest has written more than Limits.Output to
+// stdout and stderr together. The sandbox is killed then.
+func (s *Sandbox) Flooded() <-chan struct{} { return s.flooded }
+
+// Drain waits until everything that was written to stdout and stderr has been
+// read, which is soon after the last process inside has ended.
+func (s *Sandbox) Drain(ctx context.Context) error {
+	for _, stream := range []*collector{s.stdout, s.stderr} {
+		select {
+		case <-stream.done:
+		case <-ctx.Done():
+			return fmt.Errorf("reading the output of sandbox %q: %w", s.ID(), ctx.Err())
+		}
+	}
+	return nil
+}
+
+// Wait blocks until the guest program has ended. It may be called many times.
+// An error other than the context's means that the sandbox itself failed.
+func (s *Sandbox) Wait(ctx context.Context) (Exit, error) {
+	exit, err := s.process.Wait(ctx)
+	if err != nil {
+		return Exit{}, fmt.Errorf("waiting for sandbox %q: %w", s.ID(), err)
+	}
+	return exit, nil
+}
+
+// Kill ends every process of the sandbox at once. Calling it twice is fine.
+func (s *Sandbox) Kill() error {
+	if s.machine.is(closed) {
+		return nil
+	}
+	if err := s.process.Kill(); err != nil {
+		return fmt.Errorf("killing sandbox %q: %w", s.ID(), err)
+	}
+	if err := s.machine.to(stopped, "kill"); err != nil && !s.machine.is(closed) {
+		return err
+	}
+	return nil
+}
+
+// Usage is what the sandbox has consumed so far; after Close, in all.
+func (s *Sandbox) Usage() Usage {
+	s.usageMu.Lock()
+	defer s.usageMu.Unlock()
+	if !s.machine.is(closed) {
+		s.usage = s.process.Usage()
+	}
+	return s.usage
+}
+
+// Close kills what still runs and removes everything that belongs to the
+// sandbox. Calling it twice is fine and returns the same.
+func (s *Sandbox) Close() error {
+	s.closeOnce.Do(func() {
+		s.Usage()
+		err := s.process.Close()
+		<-s.stdout.done
+		<-s.stderr.done
+		if stateErr := s.machine.to(closed, "close"); stateErr != nil {
+			err = errors.Join(err, stateErr)
+		}
+		if err := errors.Join(err, s.onClose.Run()); err != nil {
+			s.closeErr = fmt.Errorf("closing sandbox %q: %w", s.ID(), err)
+		}
+	})
+	return s.closeErr
+}
+
+// counted is told of every read from the guest's streams. At the limit it ends
+// the sandbox, and what comes later is read but not kept.
+func (s *Sandbox) counted(n int) bool {
+	if s.written.Add(int64(n)) <= s.limits.Output {
+		return true
+	}
+	s.flood.Do(func() {
+		close(s.flooded)
+		// A failure shows where the owner kills or closes the sandbox.
+		_ = s.process.Kill()
+	})
+	return false
+}

@@ -1,0 +1,53 @@
+package runner
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// state is where a sandbox is in its life.
+type state string
+
+const (
+	starting state = "starting" // processes exist, the guest is not ready
+	ready    state = "ready"    // the guest waits for its start line
+	running  state = "running"  // the code may run
+	stopped  state = "stopped"  // killed or ended by itself
+	closed   state = "closed"   // nothing is left
+)
+
+// next lists every allowed change. There is no way back: a sandbox is used once.
+var next = map[state][]state{
+	starting: {ready, stopped, closed},
+	ready:    {running, stopped, closed},
+	running:  {stopped, closed},
+	stopped:  {stopped, closed},
+	closed:   {},
+}
+
+// machine is the one place where states change.
+type machine struct {
+	id string
+
+	mu  sync.Mutex
+	now state
+}
+
+// to changes the state, or says why action cannot happen now.
+func (m *machine) to(target state, action string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !slices.Contains(next[m.now], target) {
+		return fmt.Errorf("cannot %s sandbox %q in state %s", action, m.id, m.now)
+	}
+	m.now = target
+	return nil
+}
+
+// is reports whether the state is one of those given.
+func (m *machine) is(states ...state) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Contains(states, m.now)
+}
