@@ -1,0 +1,230 @@
+package audit
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/airlock-mcp/airlock/internal/visible"
+)
+
+// maxShown is the most characters of a stranger's name that a line shows.
+const maxShown = 100
+
+// WriteLine writes one record as one line for people.
+func WriteLine(w io.Writer, r Record) error {
+	parts := []string{fmt.Sprintf("%8d  %s  %-9s", r.Seq, shortTime(r.Time), r.Kind)}
+	add := func(label, value string) {
+		if value != "" {
+			parts = append(parts, label+visible.Clip(value, maxShown))
+		}
+	}
+	add("", tool(r))
+	add("", r.Outcome)
+	add("", r.ErrorType)
+	if r.Kind == KindIntent || r.Outcome == OutcomeRefused {
+		add("", ruling(r))
+	}
+	if r.Kind == KindOutcome || r.Kind == KindRunEnd {
+		add("", cost(r))
+	}
+	add("", redactions(r))
+	add("language=", r.Language)
+	add("run=", r.RunID)
+	add("call=", r.CallID)
+	add("", r.Detail)
+	_, err := fmt.Fprintln(w, strings.Join(parts, "  "))
+	return err
+}
+
+// WriteTree writes a run as a tree: code, calls, decisions, sizes, times.
+func WriteTree(w io.Writer, t *RunTree) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "run %s\n", visible.Text(t.ID))
+	if t.Start != nil {
+		header(&b, *t.Start)
+	}
+	for _, s := range t.steps() {
+		if s.event != nil {
+			fmt.Fprintf(&b, "├─ %s  %s\n│    %s\n", s.event.Kind, shortTime(s.event.Time), visible.Text(s.event.Detail))
+			continue
+		}
+		writeCall(&b, *s.call)
+	}
+	if t.End == nil {
+		b.WriteString("└─ not ended\n")
+	} else {
+		ending(&b, *t.End)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func header(b *strings.Builder, r Record) {
+	field := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(b, "│  %-9s %s\n", name, visible.Text(value))
+		}
+	}
+	field("began", r.Time)
+	field("for", r.Principal)
+	field("session", r.SessionID)
+	field("language", r.Language)
+	field("code", r.CodeHash)
+	field("image", r.Image)
+	field("tools", r.Snapshot)
+	field("trace", r.TraceID)
+}
+
+func writeCall(b *strings.Builder, c CallTree) {
+	last := lastOf(c)
+	fmt.Fprintf(b, "├─ %s  %s", visible.Clip(tool(last), maxShown), shortTime(last.Time))
+	switch {
+	case c.Outcome == nil:
+		b.WriteString("  under way\n")
+	default:
+		fmt.Fprintf(b, "  %s", c.Outcome.Outcome)
+		for _, extra := range []string{c.Outcome.ErrorType, cost(*c.Outcome)} {
+			if extra != "" {
+				fmt.Fprintf(b, "  %s", visible.Clip(extra, maxShown))
+			}
+		}
+		b.WriteString("\n")
+	}
+	fmt.Fprintf(b, "│    call       %s\n", visible.Text(c.ID))
+	if text := ruling(last); text != "" {
+		fmt.Fprintf(b, "│    decision   %s\n", visible.Text(text))
+	}
+	for _, asked := range c.Approvals {
+		fmt.Fprintf(b, "│    approval   %s  %s\n", shortTime(asked.Time), visible.Text(asked.Detail))
+	}
+	if c.Intent != nil && len(c.Intent.Arguments) > 0 {
+		fmt.Fprintf(b, "│    arguments  %s\n", visible.Clip(string(c.Intent.Arguments), 4*maxShown))
+	}
+	if text := redactions(last); text != "" {
+		fmt.Fprintf(b, "│    %s\n", text)
+	}
+	if last.Detail != "" {
+		fmt.Fprintf(b, "│    why        %s\n", visible.Text(last.Detail))
+	}
+}
+
+func lastOf(c CallTree) Record {
+	switch {
+	case c.Outcome != nil:
+		return *c.Outcome
+	case c.Intent != nil:
+		return *c.Intent
+	}
+	return c.Approvals[len(c.Approvals)-1]
+}
+
+func ending(b *strings.Builder, r Record) {
+	fmt.Fprintf(b, "└─ %s", r.Outcome)
+	for _, extra := range []string{r.ErrorType, cost(r), redactions(r), r.Detail} {
+		if extra != "" {
+			fmt.Fprintf(b, "  %s", visible.Clip(extra, maxShown))
+		}
+	}
+	fmt.Fprintf(b, "  %d calls", r.Calls)
+	if r.ApprovalState != "" {
+		fmt.Fprintf(b, "  approval %s", visible.Text(r.ApprovalState))
+	}
+	if r.OutputDigest != "" {
+		fmt.Fprintf(b, "\n   output %s", visible.Text(r.OutputDigest))
+	}
+	b.WriteString("\n")
+}
+
+// WriteReport writes what Verify found.
+func WriteReport(w io.Writer, r Report) error {
+	var b strings.Builder
+	for _, f := range r.Findings {
+		where := f.File
+		if f.Line > 0 {
+			where = fmt.Sprintf("%s line %d", f.File, f.Line)
+		}
+		fmt.Fprintf(&b, "%s: record %d: %s\n", where, f.Seq, visible.Text(f.Text))
+	}
+	if r.More > 0 {
+		fmt.Fprintf(&b, "and %d more\n", r.More)
+	}
+	verdict := "the audit log is sound"
+	if !r.OK() {
+		verdict = "THE AUDIT LOG WAS CHANGED"
+	}
+	fmt.Fprintf(&b, "%s: %d records, %d to %d", verdict, r.Records, r.First, r.Last)
+	if r.Open > 0 {
+		fmt.Fprintf(&b, ", %d without an end", r.Open)
+	}
+	fmt.Fprintf(&b, "\nhead %s\n", r.Head)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func tool(r Record) string {
+	if r.ServerID == "" && r.ToolName == "" {
+		return ""
+	}
+	return r.ServerID + "/" + r.ToolName
+}
+
+func ruling(r Record) string {
+	if r.Decision == "" {
+		return ""
+	}
+	text := r.Decision
+	if len(r.Policies) > 0 {
+		text += " by " + strings.Join(r.Policies, ", ")
+	}
+	if r.Risk != "" {
+		text += "; risk " + r.Risk
+	}
+	if r.Approval != "" && r.Approval != "NOT_REQUIRED" {
+		text += "; approval " + r.Approval
+	}
+	if r.Approver != "" {
+		text += " by " + r.Approver
+	}
+	return text
+}
+
+func cost(r Record) string {
+	text := fmt.Sprintf("%d ms", r.DurationMS)
+	if r.ResultSize > 0 {
+		text += fmt.Sprintf(", %s", size(r.ResultSize))
+	}
+	return text
+}
+
+func size(n int64) string {
+	switch {
+	case n < 10<<10:
+		return fmt.Sprintf("%d B", n)
+	case n < 10<<20:
+		return fmt.Sprintf("%d KiB", n>>10)
+	default:
+		return fmt.Sprintf("%d MiB", n>>20)
+	}
+}
+
+func redactions(r Record) string {
+	var parts []string
+	for _, kind := range slices.Sorted(maps.Keys(r.Redactions)) {
+		parts = append(parts, fmt.Sprintf("%d × %s", r.Redactions[kind], visible.Clip(kind, maxShown)))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "redacted " + strings.Join(parts, ", ")
+}
+
+// shortTime keeps a time's seconds, where it is a time.
+func shortTime(t string) string {
+	if len(t) < 23 {
+		return visible.Clip(t, maxShown)
+	}
+	return visible.Text(strings.Replace(t[:23], "T", " ", 1))
+}

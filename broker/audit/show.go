@@ -1,0 +1,129 @@
+package audit
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// ErrNoRun says that the log has no run of that name.
+var ErrNoRun = errors.New("the audit log has no such run")
+
+// RunTree is all that the log says about one run.
+type RunTree struct {
+	ID     string
+	Start  *Record // nil when the log begins after it
+	End    *Record // nil while it runs
+	Calls  []CallTree
+	Events []Record // violations, by number
+}
+
+// CallTree is one call of a run. Intent is nil when the call was refused,
+// Outcome while it is under way.
+type CallTree struct {
+	ID        string
+	Approvals []Record
+	Intent    *Record
+	Outcome   *Record
+}
+
+// Show gathers a run's records. runID may be the beginning of an ID, when only
+// one run's begins so.
+func Show(dir, runID string) (*RunTree, error) {
+	if runID == "" {
+		return nil, ErrNoRun
+	}
+	runs := map[string]*RunTree{}
+	err := each(dir, 1, `"run_id":"`+runID, func(r Record) error {
+		if !strings.HasPrefix(r.RunID, runID) {
+			return nil
+		}
+		if runs[r.RunID] == nil {
+			runs[r.RunID] = &RunTree{ID: r.RunID}
+		}
+		runs[r.RunID].add(r)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if exact, ok := runs[runID]; ok {
+		return exact, nil
+	}
+	switch len(runs) {
+	case 0:
+		return nil, fmt.Errorf("showing %q: %w", runID, ErrNoRun)
+	case 1:
+		for _, tree := range runs {
+			return tree, nil
+		}
+	}
+	return nil, fmt.Errorf("showing %q: %d runs begin so; give more of the ID", runID, len(runs))
+}
+
+func (t *RunTree) add(r Record) {
+	switch r.Kind {
+	case KindRunStart:
+		t.Start = &r
+	case KindRunEnd:
+		t.End = &r
+	case KindIntent:
+		t.call(r.CallID).Intent = &r
+	case KindOutcome:
+		t.call(r.CallID).Outcome = &r
+	case KindApproval:
+		c := t.call(r.CallID)
+		c.Approvals = append(c.Approvals, r)
+	default:
+		t.Events = append(t.Events, r)
+	}
+}
+
+// call finds a call, or begins one. Calls stay in the order in which they first
+// appear in the log.
+func (t *RunTree) call(id string) *CallTree {
+	// A record about a call comes soon after the one before it.
+	for i := len(t.Calls) - 1; i >= 0; i-- {
+		if t.Calls[i].ID == id {
+			return &t.Calls[i]
+		}
+	}
+	t.Calls = append(t.Calls, CallTree{ID: id})
+	return &t.Calls[len(t.Calls)-1]
+}
+
+// first is the number of the call's first record.
+func (c CallTree) first() uint64 {
+	for _, r := range slices.Concat(c.Approvals, deref(c.Intent), deref(c.Outcome)) {
+		return r.Seq
+	}
+	return 0
+}
+
+func deref(r *Record) []Record {
+	if r == nil {
+		return nil
+	}
+	return []Record{*r}
+}
+
+// steps merges calls and events by their numbers, as they happened.
+func (t *RunTree) steps() []step {
+	var steps []step
+	for i := range t.Calls {
+		steps = append(steps, step{t.Calls[i].first(), &t.Calls[i], nil})
+	}
+	for i := range t.Events {
+		steps = append(steps, step{t.Events[i].Seq, nil, &t.Events[i]})
+	}
+	slices.SortFunc(steps, func(a, b step) int { return cmp.Compare(a.seq, b.seq) })
+	return steps
+}
+
+type step struct {
+	seq   uint64
+	call  *CallTree
+	event *Record
+}
