@@ -18,7 +18,9 @@ import (
 const recipe = 1
 
 // mountPoints are the folders over which the sandbox mounts something.
-var mountPoints = [...]string{"dev", "proc", "run/airlock", "sys", "tmp", "var/tmp", "workspace"}
+var mountPoints = [...]string{
+	"dev", "proc", "run/airlock", "sys", "tmp", "var/tmp", "workspace", "workspace/client", "workspace/servers",
+}
 
 // ownFiles returns the files of Airlock's layer: path in the image → content.
 func ownFiles(name string) (map[string][]byte, error) {
