@@ -1,6 +1,7 @@
 package codegen
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,84 +9,71 @@ import (
 	"path/filepath"
 	"strings"
 
-	"golang.org/x/sys/unix"
+	"github.com/airlock-mcp/airlock/internal/store"
 )
 
-// stagingPrefix begins the names of folders that are no published tree: not
-// yet, or not any more.
-const stagingPrefix = ".staging-"
+const (
+	// writerLock is the file that whoever changes the folder of trees has locked.
+	writerLock = ".lock"
+	// stagingPrefix begins the names of folders that hold no published tree: not
+	// yet, or not any more.
+	stagingPrefix = ".staging-"
+	// oldTree is what a tree is called in the staging folder it was moved to.
+	oldTree = "old"
+)
 
-// Lease keeps a published tree from being pruned. It is a shared lock (flock)
-// on the tree's folder itself, so it ends with Close or with the process,
-// however that ends. Close it when no sandbox has the tree mounted any more.
+// Lease keeps a published tree from being pruned. It is a shared lock on the
+// tree's folder itself, so it ends with Close or with the process, however
+// that ends. Close it when no sandbox has the tree mounted any more.
 type Lease struct {
 	Path string // the folder to mount at /workspace/servers
-	file *os.File
+	lock *store.Lock
 }
 
 // Close gives the tree up. A second call does nothing.
-func (l *Lease) Close() error {
-	if l.file == nil {
-		return nil
-	}
-	file := l.file
-	l.file = nil
-	if err := file.Close(); err != nil {
-		return fmt.Errorf("giving up wrappers %q: %w", l.Path, err)
-	}
-	return nil
-}
+func (l *Lease) Close() error { return l.lock.Release() }
 
-// lock opens a folder and locks it. The folder that it locked is the one at
-// path: one that was moved away in between counts as not there.
-func lock(path string, how int) (*os.File, error) {
-	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+// hold locks the folder at path. It returns nil where no folder stands, or
+// where someone else's lock or move was quicker.
+func hold(path string, mode store.Mode) (*store.Lock, error) {
+	before, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !before.IsDir() {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}
-	for err = unix.EINTR; errors.Is(err, unix.EINTR); {
-		err = unix.Flock(int(file.Fd()), how)
+	lock, err := store.TryHold(path, mode)
+	if errors.Is(err, store.ErrLocked) || errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("locking %q: %w", path, err), file.Close())
+		return nil, err
 	}
-	locked, err := file.Stat()
-	if err != nil {
-		return nil, errors.Join(err, file.Close())
+	// A lock is on what was opened; see that it still stands there.
+	if after, err := os.Lstat(path); err != nil || !os.SameFile(before, after) {
+		return nil, lock.Release()
 	}
-	standing, err := os.Lstat(path)
-	if err == nil && !os.SameFile(locked, standing) {
-		err = fmt.Errorf("locking %q: it was replaced: %w", path, fs.ErrNotExist)
-	}
-	if err != nil {
-		return nil, errors.Join(err, file.Close())
-	}
-	return file, nil
-}
-
-// isNoFolder reports whether something other than a folder stands at a path.
-func isNoFolder(err error) bool {
-	return errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP)
+	return lock, nil
 }
 
 // Prune removes from dir every tree that no process holds a lease on and whose
 // digest keep does not want, and whatever a crash or a damaged tree left
-// behind. A nil keep wants nothing. It returns how many trees it removed, and
-// may run beside Publish and Prune in any process.
-func Prune(dir string, keep func(digest string) bool) (removed int, err error) {
-	guard, err := lock(dir, unix.LOCK_EX)
+// behind. A nil keep wants nothing. It returns how many trees it removed. It
+// may run beside Publish and Prune in any process and waits for them until ctx ends.
+func Prune(ctx context.Context, dir string, keep func(digest string) bool) (removed int, err error) {
+	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}
 	if err != nil {
 		return 0, fmt.Errorf("pruning wrappers: %w", err)
 	}
-	defer func() { err = errors.Join(err, guard.Close()) }()
-	entries, err := os.ReadDir(dir)
+	writer, err := store.Acquire(ctx, filepath.Join(dir, writerLock), store.Exclusive)
 	if err != nil {
 		return 0, fmt.Errorf("pruning wrappers: %w", err)
 	}
-	var errs []error
+	errs := []error{}
 	for _, entry := range entries {
 		path := filepath.Join(dir, entry.Name())
 		switch name := entry.Name(); {
@@ -99,7 +87,7 @@ func Prune(dir string, keep func(digest string) bool) (removed int, err error) {
 			errs = append(errs, removeLeftover(path))
 		}
 	}
-	if err := errors.Join(errs...); err != nil {
+	if err := errors.Join(append(errs, writer.Release())...); err != nil {
 		return removed, fmt.Errorf("pruning wrappers: %w", err)
 	}
 	return removed, nil
@@ -113,16 +101,11 @@ func isTreeName(name string) bool {
 // removeTree removes a tree unless someone holds a lease on it. It moves it out
 // of the way first: half a tree never stands under a tree's name.
 func removeTree(dir, path string) (gone bool, err error) {
-	file, err := lock(path, unix.LOCK_EX|unix.LOCK_NB)
-	switch {
-	case errors.Is(err, unix.EWOULDBLOCK):
-		return false, nil
-	case isNoFolder(err):
-		return true, os.Remove(path)
-	case err != nil:
+	lock, err := hold(path, store.Exclusive)
+	if lock == nil || err != nil {
 		return false, err
 	}
-	defer func() { err = errors.Join(err, file.Close()) }()
+	defer func() { err = errors.Join(err, lock.Release()) }()
 	aside, err := moveAside(dir, path)
 	if err != nil {
 		return false, err
@@ -133,15 +116,14 @@ func removeTree(dir, path string) (gone bool, err error) {
 // removeLeftover removes a staging folder, unless the tree that was moved into
 // it is still in use.
 func removeLeftover(path string) (err error) {
-	file, err := lock(filepath.Join(path, "old"), unix.LOCK_EX|unix.LOCK_NB)
-	switch {
-	case errors.Is(err, unix.EWOULDBLOCK):
-		return nil
-	case errors.Is(err, fs.ErrNotExist), isNoFolder(err):
+	old := filepath.Join(path, oldTree)
+	if info, err := os.Lstat(old); err != nil || !info.IsDir() {
 		return os.RemoveAll(path)
-	case err != nil:
+	}
+	lock, err := hold(old, store.Exclusive)
+	if lock == nil || err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, file.Close()) }()
+	defer func() { err = errors.Join(err, lock.Release()) }()
 	return os.RemoveAll(path)
 }

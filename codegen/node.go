@@ -24,6 +24,7 @@ const nodeImport = "import { invoke as $invoke } from \"../../client/mcp_client.
 // index.d.ts with a line for each, and for each tool its declarations and a
 // module of its own.
 func (g *generator) node(modules []*module) {
+	g.add("package.json", []byte("{\n  \"private\": true,\n  \"type\": \"module\"\n}\n"))
 	for _, m := range modules {
 		if m.problem != "" {
 			g.nodeMissing(m)
@@ -96,7 +97,7 @@ func (g *generator) nodeDeclaration(w *wrapper) []byte {
 	if w.output != nil {
 		result = w.outputType()
 	}
-	b = jsDoc(b, "", w.documentation(`await catalog.getToolDefinition(%s, %s)`))
+	b = jsDoc(b, "", w.documentation(`await catalog.getToolDefinition({ serverId: %s, name: %s })`))
 	return append(b, "export declare function "+w.name+"("+arguments+w.inputType()+"): Promise<ToolResult<"+result+">>;\n"...)
 }
 

@@ -2,6 +2,7 @@ package codegen
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,8 +10,6 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/airlock-mcp/airlock/internal/cleanup"
 	"github.com/airlock-mcp/airlock/internal/store"
@@ -28,17 +27,17 @@ const (
 // there already is shared; one that was edited or damaged is replaced by a
 // fresh one, and what still uses the old one keeps it until Prune.
 //
-// Publish may be called concurrently, by any number of processes. A crash at
-// any moment leaves a whole tree or none.
-func Publish(dir string, t *Tree) (*Lease, error) {
-	lease, err := t.publish(dir)
+// Publish may be called concurrently, by any number of processes; it waits for
+// them until ctx ends. A crash at any moment leaves a whole tree or none.
+func Publish(ctx context.Context, dir string, t *Tree) (*Lease, error) {
+	lease, err := t.publish(ctx, dir)
 	if err != nil {
 		return nil, fmt.Errorf("publishing wrappers: %w", err)
 	}
 	return lease, nil
 }
 
-func (t *Tree) publish(dir string) (lease *Lease, err error) {
+func (t *Tree) publish(ctx context.Context, dir string) (lease *Lease, err error) {
 	final := filepath.Join(dir, strings.TrimPrefix(t.Digest, "sha256:"))
 	if lease, err := t.lease(final); lease != nil || err != nil {
 		return lease, err
@@ -48,11 +47,11 @@ func (t *Tree) publish(dir string) (lease *Lease, err error) {
 	}
 	// One writer at a time, so that nobody replaces a tree that another process
 	// has just made and leased.
-	guard, err := lock(dir, unix.LOCK_EX)
+	writer, err := store.Acquire(ctx, filepath.Join(dir, writerLock), store.Exclusive)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, guard.Close()) }()
+	defer func() { err = errors.Join(err, writer.Release()) }()
 	if lease, err := t.lease(final); lease != nil || err != nil {
 		return lease, err
 	}
@@ -68,14 +67,11 @@ func (t *Tree) publish(dir string) (lease *Lease, err error) {
 // lease takes a lease on the tree at path, or returns nil when it is not there
 // or is not what it should be.
 func (t *Tree) lease(path string) (*Lease, error) {
-	file, err := lock(path, unix.LOCK_SH)
-	if errors.Is(err, fs.ErrNotExist) || isNoFolder(err) {
-		return nil, nil
-	}
-	if err != nil {
+	lock, err := hold(path, store.Shared)
+	if lock == nil || err != nil {
 		return nil, err
 	}
-	lease := &Lease{Path: path, file: file}
+	lease := &Lease{Path: path, lock: lock}
 	if t.verify(path) != nil {
 		return nil, lease.Close()
 	}
@@ -109,7 +105,7 @@ func moveAside(dir, path string) (aside string, err error) {
 	if aside, err = os.MkdirTemp(dir, stagingPrefix); err != nil {
 		return "", err
 	}
-	err = os.Rename(path, filepath.Join(aside, "old"))
+	err = os.Rename(path, filepath.Join(aside, oldTree))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", errors.Join(err, os.Remove(aside))
 	}
