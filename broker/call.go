@@ -13,6 +13,7 @@ type Run struct {
 	Principal string // who the session belongs to
 	TraceID   string // 32 hex digits
 	CodeHash  string // sha256:… of the code's bytes
+	Code      string // the code itself, to be shown to a person who is asked; may be empty
 }
 
 // Call is one tool call as the code asked for it.

@@ -42,6 +42,7 @@ func (a *attempt) approve(ctx context.Context) *failure {
 	}
 	var err error
 	a.session.parked(func() { a.verdict, err = a.broker.opts.Approver.Ask(ctx, question) })
+	a.recordVerdict(ctx, question, err)
 	switch {
 	case ctx.Err() != nil:
 		a.session.met(approval.Pending)
@@ -105,7 +106,7 @@ func (a *attempt) question() approval.Question {
 		ID: telemetry.NewID("apr"), Asked: now, Expires: now.Add(a.broker.opts.ApprovalTimeout),
 		Principal: a.session.run.Principal, SessionID: a.session.run.SessionID, RunID: a.session.run.ID, CallID: a.id,
 		ServerID: a.tool.ServerID, ToolName: a.tool.Name, DefinitionDigest: a.tool.Digest,
-		Arguments: a.arguments, CodeHash: a.session.run.CodeHash, PolicyVersion: a.engine.Version(),
+		Arguments: a.arguments, CodeHash: a.session.run.CodeHash, Code: a.session.run.Code, PolicyVersion: a.engine.Version(),
 		Risk: a.ruling.Risk.String(), Rules: rules, Approve: a.ruling.Approve,
 	}
 }

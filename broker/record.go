@@ -69,6 +69,25 @@ func (a *attempt) recordQuestion(ctx context.Context, q approval.Question) error
 	return a.broker.recorder.Append(ctx, r)
 }
 
+// recordVerdict records how a question ended. It is not needed for what
+// follows, whose own intent or outcome says the same, so a failure is only logged.
+func (a *attempt) recordVerdict(ctx context.Context, q approval.Question, asking error) {
+	r := a.record(audit.KindApproval)
+	r.Detail = q.ID + " " + a.verdict.Answer.String()
+	switch {
+	case ctx.Err() != nil:
+		r.Detail = q.ID + " withdrawn, because the run ended"
+	case asking != nil:
+		r.Detail = q.ID + " could not be asked"
+	case a.verdict.ForRun:
+		r.Detail += ", and for this tool's further calls in this run"
+	}
+	if err := a.broker.recorder.Note(ctx, r); err != nil {
+		a.broker.opts.Logger.ErrorContext(ctx, "the end of a question could not be recorded",
+			slog.String(telemetry.KeyCall, a.id), slog.Any(telemetry.KeyError, err))
+	}
+}
+
 // record begins a record with all that is known about the call so far.
 func (a *attempt) record(kind audit.Kind) audit.Record {
 	run := a.session.run

@@ -4,6 +4,7 @@
 package approval
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"time"
@@ -53,6 +54,9 @@ type Question struct {
 	Arguments        json.RawMessage `json:"arguments"` // the very bytes that would be sent
 	CodeHash         string          `json:"code_hash"`
 	PolicyVersion    string          `json:"policy_version"`
+	// Code is what is running, to be shown around the call; empty for a call
+	// that no code makes. It holds only as far as it has CodeHash.
+	Code string `json:"code,omitempty"`
 
 	Risk    string   `json:"risk"`    // what policy holds the tool for
 	Rules   []string `json:"rules"`   // the policies that ask, each with file and line
@@ -70,9 +74,41 @@ const (
 	Nobody                // there is nobody to ask
 )
 
+// String returns the answer as records have it.
+func (a Answer) String() string {
+	switch a {
+	case Yes:
+		return "approved"
+	case Expired:
+		return "expired"
+	case Nobody:
+		return "unanswered: there is nobody to ask"
+	default:
+		return "denied"
+	}
+}
+
 // Verdict is an answer with where it came from.
 type Verdict struct {
 	Answer Answer
 	By     string // who answered, and through what: "ann, command line"
-	Note   string // what they gave as a reason; text from outside
+	// ForRun extends a Yes to every call of the same tool, with the same
+	// definition, by the same run, under the same policy.
+	ForRun bool
 }
+
+// Asker reaches people through one channel, such as a host's elicitation. Ask
+// may be called concurrently. It returns when a person has answered or ctx has
+// ended; an error means that this channel reached nobody.
+type Asker interface {
+	Ask(ctx context.Context, q Question) (Verdict, error)
+}
+
+// None is for an Airlock that has nobody to ask: every question is answered
+// with Nobody at once.
+type None struct{}
+
+var _ Asker = None{}
+
+// Ask answers at once that there is nobody.
+func (None) Ask(context.Context, Question) (Verdict, error) { return Verdict{Answer: Nobody}, nil }

@@ -56,7 +56,7 @@ func (u *unfinished) see(r Record) {
 		*u = unfinished{}
 	}
 	switch r.Kind {
-	case KindIntent:
+	case KindIntent, KindApproval:
 		(*u)[r.CallID] = r
 	case KindOutcome:
 		delete(*u, r.CallID)
@@ -77,7 +77,10 @@ func (u unfinished) closing(why, now string) []Record {
 		end := Record{Kind: KindOutcome, Time: now, Identity: r.Identity, Act: r.Act, Detail: why}
 		end.Arguments = nil
 		end.Outcome = OutcomeUnknown
-		if r.Kind == KindRunStart {
+		switch r.Kind {
+		case KindApproval: // it was still being asked about, so it was never tried
+			end.Outcome = OutcomeRefused
+		case KindRunStart:
 			end.Kind = KindRunEnd
 		}
 		ends = append(ends, end)
