@@ -29,10 +29,13 @@ func (s *Suite) Run(t *testing.T) {
 		"network":    testNetwork,
 		"socket":     testSocket,
 		"memory":     testMemory,
+		"forks":      testForks,
+		"threads":    testThreads,
 		"disk":       testDisk,
 		"open files": testOpenFiles,
 		"cpu":        testCPU,
 		"stubborn":   testStubborn,
+		"neighbours": testNeighbours,
 		"failures":   testFailures,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, s.bench(t)) })

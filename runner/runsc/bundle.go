@@ -40,6 +40,7 @@ func flags(state string) []string {
 		// A shared one is pinned by a mount on the host that outlives us.
 		"--gofer-network-namespace=new",
 		"--host-settings=ignore",
+		"--pod-init-config=" + watchConfig(state),
 	}
 }
 

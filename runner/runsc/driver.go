@@ -131,6 +131,9 @@ func (d *Driver) newProcess(spec runner.Spec, host ocispec.Identity, undo *clean
 		return nil, err
 	}
 	p.group = group
+	if p.forks, err = watchForks(spec.StateDir, p.meetProcessLimit); err != nil {
+		return nil, err
+	}
 	return p, p.openPipes()
 }
 

@@ -30,6 +30,8 @@ type process struct {
 	stdout, stderr *os.File
 	theirs         []*os.File // the sandbox's ends of the pipes, until it has them
 
+	forks       *forkWatch
+	forksHit    atomic.Bool
 	launcher    int      // process ID of the runsc that waits; 0 until it is started
 	goferMounts []string // where the file server must have file systems, sorted
 	killed      atomic.Bool
@@ -96,6 +98,13 @@ func (p *process) start(cmd *exec.Cmd) error {
 	return nil
 }
 
+// meetProcessLimit ends the sandbox because the code wanted more processes than
+// it may have.
+func (p *process) meetProcessLimit() {
+	p.forksHit.Store(true)
+	_ = p.signal() // Kill and Close report what cannot be killed
+}
+
 // watchMemory ends the sandbox as soon as the kernel has killed a part of it:
 // what is left would hang or answer wrongly.
 func (p *process) watchMemory(ctx context.Context) {
@@ -119,7 +128,7 @@ func (p *process) finish(waitErr error, state *os.ProcessState) {
 	switch {
 	case stat.OOMKills > 0:
 		p.exit = runner.Exit{Signal: int(unix.SIGKILL), Reason: runner.ReasonMemory}
-	case stat.TasksHit > 0:
+	case stat.TasksHit > 0, p.forksHit.Load():
 		p.exit = runner.Exit{Signal: int(unix.SIGKILL), Reason: runner.ReasonProcesses}
 	case p.killed.Load():
 		p.exit = runner.Exit{Signal: int(unix.SIGKILL)}
@@ -195,6 +204,9 @@ func (p *process) close() error {
 		errs = append(errs, p.Kill())
 		<-p.done
 		<-p.watched
+	}
+	if p.forks != nil {
+		p.forks.close()
 	}
 	closeAll(append(p.theirs, p.stdin, p.stdout, p.stderr))
 	if p.group != nil {
