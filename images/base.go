@@ -83,7 +83,8 @@ func (b *builder) makeBase(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	packages, err := extractDebian(ctx, b.def.Debian, hostArch, b.mirror, rootFS, b.say)
+	fetch := debianFetch{Debian: b.def.Debian, arch: hostArch, mirror: b.mirror, say: b.say}
+	packages, err := fetch.extract(ctx, rootFS)
 	if err != nil {
 		return err
 	}

@@ -136,7 +136,8 @@ func (b *builder) build(ctx context.Context) (Record, error) {
 	}
 	staged := filepath.Join(b.work, "image")
 	rootFS := filepath.Join(staged, "rootfs")
-	if err := os.MkdirAll(rootFS, 0o755); err != nil {
+	// The umask must not close the root folder to the code's user.
+	if err := errors.Join(os.MkdirAll(rootFS, 0o755), os.Chmod(rootFS, 0o755)); err != nil {
 		return Record{}, err
 	}
 	b.say.step("unpacking the base layer")

@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -34,54 +33,65 @@ done >"$1/` + packageList + `"`
 // usrIsMerged is a stand-in that mmdebstrap's hooks make up; it has no content.
 const usrIsMerged = "usr-is-merged"
 
-// dropped are the paths that no image needs: package management, documents and
-// translations, and what differs from build to build. Copyright files stay.
-var dropped = []string{
-	packageList,
-	"boot", "dev", "home", "lib32", "libx32", "media", "mnt", "opt", "proc", "root", "run", "srv", "sys", "tmp", "var",
-	"usr/games", "usr/include", "usr/lib32", "usr/libx32", "usr/local", "usr/sbin", "usr/src",
-	"usr/bin/deb-systemd-helper", "usr/bin/deb-systemd-invoke", "usr/lib/dpkg", "usr/lib/systemd", "usr/lib/tmpfiles.d",
-	"usr/share/debconf", "usr/share/debianutils", "usr/share/dpkg", "usr/share/info", "usr/share/lintian", "usr/share/locale",
-	"usr/share/man", "usr/share/menu", "usr/share/perl5", "usr/share/polkit-1", "usr/share/bug", "usr/share/base-files",
-	"usr/share/applications", "usr/share/pixmaps", "usr/share/doc-base",
-	"usr/share/zoneinfo/posix", "usr/share/zoneinfo/right",
+// endDelay is how long mmdebstrap may take to clean up after a cancel.
+const endDelay = 10 * time.Second
+
+// debianFetch is one use of mmdebstrap.
+type debianFetch struct {
+	Debian
+	arch   string // Debian's name of the architecture, which is also Go's
+	mirror string // where packages come from; empty: Debian's own place
+	say    *progress
 }
 
-// keptConfig are the only files of Debian's /etc: the others come from the
-// building machine or serve programs that are not there.
-var keptConfig = []string{"etc/debian_version", "etc/ld.so.conf", "etc/ld.so.conf.d", "etc/mime.types", "etc/os-release", "etc/python3.11"}
+// extract puts the packages below dir and returns what they were.
+func (f debianFetch) extract(ctx context.Context, dir string) ([]Package, error) {
+	return f.fetch(ctx, dir, debianKeep(f.Drop))
+}
 
-// debianKeep says which paths of Debian's archive go into the image.
-func debianKeep(drop []string) func(name string) bool {
-	return func(name string) bool {
-		switch {
-		case layer.Under(name, dropped...), layer.Under(name, drop...):
-			return false
-		case layer.Under(name, "etc"):
-			return name == "etc" || layer.Under(name, keptConfig...)
-		case layer.Under(name, "usr/share/doc"):
-			return path.Base(name) == "copyright"
-		case path.Dir(name) == "usr/bin":
-			return !strings.HasPrefix(path.Base(name), "dpkg") && !strings.HasPrefix(path.Base(name), "debconf")
+// list returns what the packages are now. dir is an empty folder for its use.
+func (f debianFetch) list(ctx context.Context, dir string) ([]Package, error) {
+	return f.fetch(ctx, dir, func(string) bool { return false })
+}
+
+func (f debianFetch) fetch(ctx context.Context, dir string, keep func(name string) bool) ([]Package, error) {
+	consume := func(archive io.Reader) error {
+		withList := func(name string) bool { return name == packageList || keep(name) }
+		if err := layer.Unpack(ctx, archive, dir, withList); err != nil {
+			return err
 		}
-		return true
+		// The archive ends in padding; mmdebstrap must not meet a closed pipe.
+		_, err := io.Copy(io.Discard, archive)
+		return err
 	}
+	if err := f.mmdebstrap(ctx, consume); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, packageList)
+	list, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading the list of packages: %w", err)
+	}
+	if err := os.Remove(path); err != nil {
+		return nil, fmt.Errorf("removing the list of packages: %w", err)
+	}
+	return parsePackageList(list)
 }
 
 // mmdebstrap runs the program of that name and hands its archive to consume.
 // Nothing is installed: packages are downloaded, checked against Debian's
 // signatures and extracted, so no script of theirs runs and root is not needed.
-func mmdebstrap(ctx context.Context, def Debian, arch, mirror string, say *progress, consume func(io.Reader) error) error {
+func (f debianFetch) mmdebstrap(ctx context.Context, consume func(io.Reader) error) error {
 	program, err := findTool("mmdebstrap", "mmdebstrap")
 	if err != nil {
 		return err
 	}
 	args := []string{
-		"--variant=extract", "--architectures=" + arch, "--include=" + strings.Join(def.Packages, ","),
-		"--hook-directory=" + mergedUsr, "--extract-hook=" + listHook, def.Suite, "-",
+		"--variant=extract", "--architectures=" + f.arch, "--include=" + strings.Join(f.Packages, ","),
+		"--hook-directory=" + mergedUsr, "--extract-hook=" + listHook, f.Suite, "-",
 	}
-	if mirror != "" {
-		args = append(args, mirror)
+	if f.mirror != "" {
+		args = append(args, f.mirror)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -90,13 +100,13 @@ func mmdebstrap(ctx context.Context, def Debian, arch, mirror string, say *progr
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = endDelay
 	cmd.Env = append(os.Environ(), fmt.Sprintf("SOURCE_DATE_EPOCH=%d", layer.Epoch), "LC_ALL=C")
-	messages := &debianMessages{say: say}
+	messages := &debianMessages{say: f.say}
 	cmd.Stderr = messages
 	archive, err := cmd.StdoutPipe()
-	if err != nil {
-		return fmt.Errorf("starting mmdebstrap: %w", err)
+	if err == nil {
+		err = cmd.Start()
 	}
-	if err := cmd.Start(); err != nil {
+	if err != nil {
 		return fmt.Errorf("starting mmdebstrap: %w", err)
 	}
 	consumeErr := consume(archive)
@@ -107,29 +117,6 @@ func mmdebstrap(ctx context.Context, def Debian, arch, mirror string, say *progr
 		return messages.failure(err)
 	}
 	return consumeErr
-}
-
-// extractDebian puts the packages of def below dir and returns what they were.
-func extractDebian(ctx context.Context, def Debian, arch, mirror, dir string, say *progress) ([]Package, error) {
-	var list []byte
-	keep := debianKeep(def.Drop)
-	consume := func(archive io.Reader) error {
-		takeList := func(name string) bool { return name == packageList || keep(name) }
-		if err := layer.Unpack(ctx, archive, dir, takeList); err != nil {
-			return err
-		}
-		var err error
-		if list, err = os.ReadFile(filepath.Join(dir, packageList)); err != nil {
-			return fmt.Errorf("reading the list of packages: %w", err)
-		}
-		// Debian's archive ends in padding; mmdebstrap must not meet a closed pipe.
-		_, err = io.Copy(io.Discard, archive)
-		return errors.Join(err, os.Remove(filepath.Join(dir, packageList)))
-	}
-	if err := mmdebstrap(ctx, def, arch, mirror, say, consume); err != nil {
-		return nil, err
-	}
-	return parsePackageList(list)
 }
 
 func parsePackageList(text []byte) ([]Package, error) {
@@ -149,56 +136,4 @@ func parsePackageList(text []byte) ([]Package, error) {
 	}
 	sortPackages(packages)
 	return packages, scanner.Err()
-}
-
-// debianSteps are the lines of mmdebstrap that mark a step worth telling.
-var debianSteps = map[string]string{
-	"I: running apt-get update...":               "reading Debian's package lists",
-	"I: downloading packages with apt...":        "downloading Debian packages",
-	"I: extracting archives...":                  "extracting Debian packages",
-	"I: creating tarball...":                     "collecting files",
-	"I: cleaning package lists and apt cache...": "cleaning up",
-}
-
-// endDelay is how long mmdebstrap may take to clean up after a cancel.
-const endDelay = 10 * time.Second
-
-// maxMessages is how many of mmdebstrap's last lines are kept for a failure.
-const maxMessages = 12
-
-// debianMessages reads mmdebstrap's stderr: it tells the steps and keeps the
-// last lines, which say why it failed. It is used by one goroutine at a time.
-type debianMessages struct {
-	say      *progress
-	partial  []byte
-	last     []string
-	sawError bool // it said what went wrong
-}
-
-// Write takes a part of the output.
-func (m *debianMessages) Write(p []byte) (int, error) {
-	m.partial = append(m.partial, p...)
-	for {
-		line, rest, ok := bytes.Cut(m.partial, []byte("\n"))
-		if !ok {
-			return len(p), nil
-		}
-		m.partial = rest
-		m.line(strings.TrimSpace(string(line)))
-	}
-}
-
-func (m *debianMessages) line(line string) {
-	if step, ok := debianSteps[line]; ok {
-		m.say.step(step)
-	}
-	m.sawError = m.sawError || strings.HasPrefix(line, "E: ")
-	if m.last = append(m.last, line); len(m.last) > maxMessages {
-		m.last = m.last[1:]
-	}
-}
-
-// failure adds the last lines to mmdebstrap's error.
-func (m *debianMessages) failure(err error) error {
-	return fmt.Errorf("mmdebstrap could not fetch the Debian packages: %w\n  %s", err, strings.Join(m.last, "\n  "))
 }

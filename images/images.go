@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"path"
 	"runtime"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -55,7 +56,7 @@ type Definition struct {
 type Debian struct {
 	Suite    string   `yaml:"suite"`    // such as "bookworm"
 	Packages []string `yaml:"packages"` // what they depend on comes along
-	Drop     []string `yaml:"drop"`     // paths to leave out, beside those left out of every image
+	Drop     []string `yaml:"drop"`     // paths to leave out (patterns of path.Match), beside those left out of every image
 }
 
 // NPM is the part of an image that comes from one npm package.
@@ -83,10 +84,8 @@ func List() []Definition {
 
 // Find returns the definition of the image with the given name, or ErrUnknown.
 func Find(name string) (Definition, error) {
-	for _, def := range List() {
-		if def.Name == name {
-			return def, nil
-		}
+	if slices.Contains(names[:], name) {
+		return define(name)
 	}
 	return Definition{}, fmt.Errorf("image %q: %w: there are %s", name, ErrUnknown, strings.Join(names[:], " and "))
 }

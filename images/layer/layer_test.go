@@ -163,6 +163,7 @@ func TestCheckFindsEveryChange(t *testing.T) {
 		{"size", func(d string) error { return os.Truncate(d+"/usr/lib/data", 1) }, `"usr/lib/data" has 1 bytes`},
 		{"mode", func(d string) error { return os.Chmod(d+"/usr/bin/tool", 0o755|fs.ModeSetuid) }, `"usr/bin/tool" has mode`},
 		{"an open folder", func(d string) error { return os.Chmod(d+"/empty", 0o777) }, `"empty" has mode`},
+		{"a closed root", func(d string) error { return os.Chmod(d, 0o700) }, `"." has mode`},
 		{"a missing file", func(d string) error { return os.Remove(d + "/usr/bin/tool") }, `"usr/bin/tool" is missing`},
 		{"a new file", func(d string) error { return os.WriteFile(d+"/usr/new", nil, 0o644) }, `"usr/new" should not be there`},
 		{"a bent link", func(d string) error {
@@ -178,6 +179,7 @@ func TestCheckFindsEveryChange(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()
+			must(t, os.Chmod(dir, 0o755))
 			must(t, layer.Unpack(t.Context(), bytes.NewReader(data), dir, nil))
 			must(t, test.change(dir))
 			err := tree.Check(t.Context(), dir)

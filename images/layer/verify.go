@@ -103,11 +103,14 @@ func (t *Tree) Check(ctx context.Context, dir string) error {
 	defer root.Close()
 	found := 0
 	walk := func(name string, object fs.DirEntry, err error) error {
-		if err != nil || name == "." {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
 			return err
 		}
-		if err := ctx.Err(); err != nil {
-			return err
+		if name == "." {
+			return entry{mode: fs.ModeDir | 0o755}.check(root, name, object)
 		}
 		want, ok := t.entries[name]
 		if !ok {

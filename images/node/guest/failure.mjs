@@ -17,15 +17,14 @@ const BUILTIN = /^(?:Aggregate|Eval|Range|Reference|Syntax|Type|URI)?Error$/;
 
 /**
  * Returns the `error` of `run/finish` for what was thrown, and prints its
- * traceback to stderr. `code` is the program's text; `link` can ask the host
- * which servers are missing.
+ * traceback to stderr. `code` is the program's text.
  */
-export function describe(thrown, code, link) {
+export function describe(thrown, code) {
   const message = rename(messageOf(thrown));
   const location = attempt(() => syntaxLocation(thrown)) ?? "";
   const traceback = rename(location + tracebackOf(thrown));
   printError(`${cut(traceback, MAX_PRINTED)}\n`);
-  const advice = attempt(() => hint(thrown, message, code, link));
+  const advice = attempt(() => hint(thrown, message, code));
   const error = {
     type: typeOf(thrown),
     message: cut(advice ? `${cut(message, MAX_MESSAGE / 2)} (${cut(advice, MAX_MESSAGE / 2 - 3)})` : message, MAX_MESSAGE),

@@ -8,9 +8,9 @@ import { FILE } from "./source.mjs";
 const SERVERS = "/workspace/servers";
 
 /** Returns advice on what was thrown, or "". */
-export function hint(thrown, message, code, link) {
+export function hint(thrown, message, code) {
   for (const advise of [commonJS, wrongExport, wrongFunction, missingModule, noNetwork, typeScript]) {
-    const advice = advise(thrown, message, code, link);
+    const advice = advise(thrown, message, code);
     if (advice) return advice;
   }
   return "";
@@ -49,7 +49,7 @@ function commonJS(thrown, message, code) {
 /** `import { ecko } from "./servers/demo/index.js"` */
 function wrongExport(thrown, message) {
   const [, specifier, name] = /requested module '(.+)' does not provide an export named '(.+)'/.exec(message) ?? [];
-  return name ? nearest(name, exportsOf(specifier), specifier) : "";
+  return name ? nearestExport(name, specifier) : "";
 }
 
 /** `demo.ecko(…)` after `import * as demo from "./servers/demo/index.js"` */
@@ -57,36 +57,28 @@ function wrongFunction(thrown, message, code) {
   const [, alias, name] = /^(?:\(intermediate value\)|(\w+))\.(\w+) is not a function/.exec(message) ?? [];
   if (!alias) return "";
   const [, specifier] = new RegExp(`import\\s*\\*\\s*as\\s+${alias}\\s+from\\s*["']([^"']+)["']`).exec(code) ?? [];
-  if (specifier) return nearest(name, exportsOf(specifier), specifier);
+  if (specifier) return nearestExport(name, specifier);
   return /^(?:map|filter|forEach|reduce|find|slice|some|every|join|split|trim|includes|flatMap|sort)$/.test(name)
     ? "if it came from a wrapper, it is a ToolResult: its plain value is in `.data`"
     : "";
 }
 
-function missingModule(thrown, message, code, link) {
+function missingModule(thrown, message) {
   if (thrown?.code !== "ERR_MODULE_NOT_FOUND") return "";
   const [, module] = /Cannot find module '\/workspace\/servers\/([^/']+)/.exec(message) ?? [];
-  if (module) return missingServer(module, link);
+  if (module) return missingServer(module);
   const [, name] = /Cannot find package '([^']+)'/.exec(message) ?? [];
   if (name) return isBuiltin(name) ? "" : "only Node's own modules and the wrappers in ./servers are installed";
   if (/servers\//.test(message)) return 'wrappers are imported as `import * as x from "./servers/<server>/index.js"`';
   return "";
 }
 
-function missingServer(module, link) {
+function missingServer(module) {
   if (existsSync(`${SERVERS}/${module}/index.js`)) {
     return `write \`import * as ${module} from "./servers/${module}/index.js"\``;
   }
-  for (const { serverId, problem } of link.search().missing ?? []) {
-    if (moduleOf(serverId) === module) return `the server ${serverId} is missing: ${problem}`;
-  }
   const known = readdirSync(SERVERS, { withFileTypes: true }).filter((entry) => entry.isDirectory());
   return nearest(module, known.map((entry) => entry.name), "./servers");
-}
-
-/** Returns the module of a server (docs/contract.md, "Names"). */
-function moduleOf(serverId) {
-  return serverId.toLowerCase().replace(/[^a-z0-9]+/g, "_");
 }
 
 function noNetwork(thrown) {
@@ -103,15 +95,17 @@ function typeScript(thrown, message, code) {
     : "";
 }
 
-/** Returns what a wrapper's module exports, read from its text; [] when it cannot be read. */
-function exportsOf(specifier) {
-  if (!specifier.startsWith("./servers/") && !specifier.startsWith("./client/")) return [];
+/** Suggests what a wrapper's module exports, read from its text, or says why its server is missing. */
+function nearestExport(name, specifier) {
+  if (!specifier.startsWith("./servers/") && !specifier.startsWith("./client/")) return "";
   const text = readFileSync(new URL(specifier, "file:///workspace/"), "utf8");
+  const [, problem] = /^export const problem = (".*");$/m.exec(text) ?? [];
+  if (problem) return JSON.parse(problem);
   const names = [...text.matchAll(/^export\s+(?:async\s+)?(?:function|const|class)\s+([\w$]+)/gm)].map((match) => match[1]);
   for (const [, list] of text.matchAll(/^export\s*\{([^}]*)\}/gm)) {
     names.push(...list.split(",").map((item) => item.trim().split(/\s+as\s+/).at(-1)).filter(Boolean));
   }
-  return names;
+  return nearest(name, names, specifier);
 }
 
 function nearest(name, known, place) {

@@ -8,7 +8,6 @@ import { readSync, writeSync } from "node:fs";
 import { createConnection } from "node:net";
 
 const SOCKET = "/run/airlock/broker.sock";
-const CHUNK = 1 << 16; // bytes
 const { parse, stringify } = JSON;
 const pause = new Int32Array(new SharedArrayBuffer(4));
 
@@ -45,26 +44,14 @@ export class Link {
 
   /** Delivers the outcome, given as JSON text, and blocks until the host has it. */
   finish(params) {
-    this.#request("run/finish", params);
-  }
-
-  /** Returns the answer of an empty catalog search, which names missing servers. */
-  search() {
-    return this.#request("catalog/search", '{"detail":"name","limit":1}');
-  }
-
-  /** Sends a request and blocks until its answer is there. */
-  #request(method, params) {
-    let unsent = Buffer.from(frame(method, params));
+    let unsent = Buffer.from(frame("run/finish", params));
     while (unsent.length) unsent = unsent.subarray(this.#retry(() => writeSync(this.#descriptor, unsent)));
-    const parts = [];
+    const chunk = Buffer.alloc(4096);
+    let read;
     do {
-      const chunk = Buffer.alloc(CHUNK);
-      const read = this.#retry(() => readSync(this.#descriptor, chunk));
+      read = this.#retry(() => readSync(this.#descriptor, chunk));
       if (read === 0) throw new Error("the host closed the socket");
-      parts.push(chunk.subarray(0, read));
-    } while (parts.at(-1).at(-1) !== 10);
-    return parse(Buffer.concat(parts)).result;
+    } while (chunk[read - 1] !== 10);
   }
 
   #retry(operation) {

@@ -25,7 +25,7 @@ const { getOwnPropertyDescriptor } = Object;
 export function deliver(link, ending, status) {
   for (let i = 0; i < TRIES; i++) {
     try {
-      link.finish(params(link, ending, status));
+      link.finish(params(ending, status));
       reallyExit(0);
     } catch {
       // Whatever the code has broken: try again, then say less.
@@ -39,8 +39,8 @@ export function deliver(link, ending, status) {
   }
 }
 
-function params(link, ending, status) {
-  if (ending.failure) return failed(describe(ending.failure.thrown, ending.code, link));
+function params(ending, status) {
+  if (ending.failure) return failed(describe(ending.failure.thrown, ending.code));
   if (status) return exited(status, `the code ended with exit code ${status}; what it caught may stand in stderr`);
   if (!ending.settled && !ending.left) {
     return exited(UNSETTLED, "a top-level await never settled: nothing was left that could resolve its promise");

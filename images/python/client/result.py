@@ -1,5 +1,7 @@
 """What a tool call gives back: ToolResult when it worked, ToolError when not."""
 
+from types import GenericAlias
+
 from client.codec import decode
 
 
@@ -18,6 +20,7 @@ class ToolResult:
     """
 
     __slots__ = ("data", "raw")
+    __class_getitem__ = classmethod(GenericAlias)  # wrappers say ToolResult[what data is]
 
     ok = True
 

@@ -20,16 +20,16 @@ _OURS = tuple(path + "/" for path in (__file__.rpartition("/")[0], sys.modules["
 _name_of = type.__dict__["__name__"].__get__
 
 
-def describe(failure, namespace, link):
+def describe(failure, namespace):
     """Return the `error` of `run/finish` for an exception, and print its traceback to stderr.
 
-    `namespace` holds the code's globals; `link` can ask the host which servers are missing.
+    `namespace` holds the code's globals.
     """
     text = _traceback(failure)
     print_error(_cut(text, _MAX_PRINTED))
     message = message_of(failure)
     notes = _notes(failure)
-    advice = _advice(failure, message, namespace, link)
+    advice = _advice(failure, message, namespace)
     error = {
         "type": _name_of(type(failure)),
         "message": _cut(message, _MAX_MESSAGE - len(advice.encode()) - 1) + notes + advice,
@@ -79,9 +79,9 @@ def _notes(failure):
     return "".join("; " + note for note in notes[:5] if isinstance(note, str))
 
 
-def _advice(failure, message, namespace, link):
+def _advice(failure, message, namespace):
     try:
-        advice = hint(failure, message, namespace, link)
+        advice = hint(failure, message, namespace)
     except Exception:  # a hint is not worth losing the failure for
         return ""
     return f" ({_cut(advice, _MAX_MESSAGE // 2)})" if advice else ""

@@ -2,23 +2,22 @@
 
 import sys
 from difflib import get_close_matches
-from os import listdir
 
 from airlock_guest.sources import NAME
 
 _WRAPPERS = "servers"
 
 
-def hint(failure, message, namespace, link):
+def hint(failure, message, namespace):
     """Return advice on an exception that reached the top of the code, or ""."""
-    for advise in (_forgotten_await, _wrong_name, _running_loop, _missing_server, _no_stdin, _no_network, _needs_data):
-        advice = advise(failure, message, namespace, link)
+    for advise in (_forgotten_await, _wrong_name, _running_loop, _missing_module, _no_stdin, _no_network, _needs_data):
+        advice = advise(failure, message, namespace)
         if advice:
             return advice
     return ""
 
 
-def _forgotten_await(failure, message, namespace, link):
+def _forgotten_await(failure, message, namespace):
     if not isinstance(failure, (TypeError, AttributeError)) or "coroutine" not in message:
         return ""
     for value in _values_in_reach(failure, namespace):
@@ -45,7 +44,7 @@ def _frames(failure):
     return frames
 
 
-def _wrong_name(failure, message, namespace, link):
+def _wrong_name(failure, message, namespace):
     """Suggest the nearest name for a wrapper, module or variable that does not exist."""
     if isinstance(failure, AttributeError):
         module = getattr(failure, "obj", None)
@@ -83,7 +82,7 @@ def _nearest(name, known, place):
     return f"{place} has: {shown}" + (f" and {len(known) - 20} more" if len(known) > 20 else "")
 
 
-def _running_loop(failure, message, namespace, link):
+def _running_loop(failure, message, namespace):
     if isinstance(failure, RuntimeError) and (
         "asyncio.run() cannot be called from a running event loop" in message
         or "This event loop is already running" in message
@@ -92,39 +91,24 @@ def _running_loop(failure, message, namespace, link):
     return ""
 
 
-def _missing_server(failure, message, namespace, link):
+def _missing_module(failure, message, namespace):
     if not isinstance(failure, ModuleNotFoundError) or not failure.name:
         return ""
     package, _, module = failure.name.partition(".")
-    if package != _WRAPPERS or not module:
-        return _no_package(failure, package)
-    for server in link.search().get("missing", []):
-        if _module_of(server["serverId"]) == module:
-            return f"the server {server['serverId']} is missing: {server['problem']}"
-    folder = sys.modules[_WRAPPERS].__path__[0]
-    known = [name.removesuffix(".py") for name in listdir(folder) if not name.startswith("_")]
-    return _nearest(module, known, _WRAPPERS)
-
-
-def _module_of(server_id):
-    """Return the module of a server (docs/contract.md, "Names")."""
-    words = "".join(c if c.isascii() and c.isalnum() else " " for c in server_id.lower()).split()
-    return "_".join(words)
-
-
-def _no_package(failure, package):
+    if package == _WRAPPERS and module:
+        return _nearest(module, _public(sys.modules[_WRAPPERS]), _WRAPPERS)
     if package in (_WRAPPERS, "client") or package in sys.stdlib_module_names:
         return ""
     return "only the standard library and the wrappers in `servers` are installed"
 
 
-def _no_stdin(failure, message, namespace, link):
+def _no_stdin(failure, message, namespace):
     if isinstance(failure, EOFError) and "EOF when reading a line" in message:
         return "stdin is empty in here: put the values into the code"
     return ""
 
 
-def _no_network(failure, message, namespace, link):
+def _no_network(failure, message, namespace):
     if type(failure).__name__ in ("gaierror", "URLError") or (
         isinstance(failure, OSError) and failure.errno in (101, 113)  # ENETUNREACH, EHOSTUNREACH
     ):
@@ -132,7 +116,7 @@ def _no_network(failure, message, namespace, link):
     return ""
 
 
-def _needs_data(failure, message, namespace, link):
+def _needs_data(failure, message, namespace):
     if isinstance(failure, TypeError) and "ToolResult" in message:
         return "a wrapper returns a ToolResult: its plain value is in `.data`"
     return ""

@@ -30,10 +30,6 @@ class Link:
             self._connect()
             self._request("run/finish", params)
 
-    def search(self):
-        """Return the answer of an empty catalog search, which names missing servers."""
-        return self._request("catalog/search", '{"detail":"name","limit":1}')
-
     def _connect(self):
         self._socket = socket(AF_UNIX, SOCK_STREAM)
         self._socket.connect(SOCKET)

@@ -30,7 +30,7 @@ def deliver(link, ending):
     for _ in range(_TRIES):
         try:
             _repair()
-            link.finish(_params(link, ending))
+            link.finish(_params(ending))
             return True
         except BaseException:  # whatever the code has set up to go off in here
             continue
@@ -55,14 +55,14 @@ def _repair():
             continue
 
 
-def _params(link, ending):
+def _params(ending):
     failure = ending.failure
     if isinstance(failure, SystemExit):
         return _after_exit(failure.code, ending)
     if failure is not None:
         from airlock_guest.failure import describe
 
-        return _failed(describe(failure, ending.namespace, link))
+        return _failed(describe(failure, ending.namespace))
     return _succeeded(ending)
 
 

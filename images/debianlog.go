@@ -1,0 +1,56 @@
+package images
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+)
+
+// debianSteps are the lines of mmdebstrap that mark a step worth telling.
+var debianSteps = map[string]string{
+	"I: running apt-get update...":               "reading Debian's package lists",
+	"I: downloading packages with apt...":        "downloading Debian packages",
+	"I: extracting archives...":                  "extracting Debian packages",
+	"I: creating tarball...":                     "collecting files",
+	"I: cleaning package lists and apt cache...": "cleaning up",
+}
+
+// maxMessages is how many of mmdebstrap's last lines are kept for a failure.
+const maxMessages = 12
+
+// debianMessages reads mmdebstrap's stderr: it tells the steps and keeps the
+// last lines, which say why it failed. It is used by one goroutine at a time.
+type debianMessages struct {
+	say      *progress
+	partial  []byte
+	last     []string
+	sawError bool // it said what went wrong
+}
+
+// Write takes a part of the output.
+func (m *debianMessages) Write(p []byte) (int, error) {
+	m.partial = append(m.partial, p...)
+	for {
+		line, rest, ok := bytes.Cut(m.partial, []byte("\n"))
+		if !ok {
+			return len(p), nil
+		}
+		m.partial = rest
+		m.line(strings.TrimSpace(string(line)))
+	}
+}
+
+func (m *debianMessages) line(line string) {
+	if step, ok := debianSteps[line]; ok {
+		m.say.step(step)
+	}
+	m.sawError = m.sawError || strings.HasPrefix(line, "E: ")
+	if m.last = append(m.last, line); len(m.last) > maxMessages {
+		m.last = m.last[1:]
+	}
+}
+
+// failure adds the last lines to mmdebstrap's error.
+func (m *debianMessages) failure(err error) error {
+	return fmt.Errorf("mmdebstrap could not fetch the Debian packages: %w\n  %s", err, strings.Join(m.last, "\n  "))
+}
