@@ -19,6 +19,14 @@ func Quote(text string) string {
 	return strconv.QuoteToASCII(text)
 }
 
+// Visible returns text without the characters that cannot be seen or that
+// reorder what is seen, as Clean does, but without a note and without judging
+// what the text says.
+func Visible(text string) string {
+	visible, _ := stripHidden(text)
+	return visible
+}
+
 // stripHidden removes the characters that a person does not see but a model
 // reads, and returns how many there were.
 func stripHidden(text string) (string, int) {

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -21,8 +22,9 @@ import (
 // only Airlock holds, kills the process groups that are left.
 type spawner struct {
 	log   *slog.Logger
-	work  chan func()
+	work  chan func() // for the thread
 	start sync.Once
+	ended sync.WaitGroup
 
 	mu     sync.Mutex
 	guard  *exec.Cmd      // nil until the first process
@@ -52,7 +54,7 @@ func newSpawner(log *slog.Logger) *spawner {
 // run starts cmd as the leader of its own process group, on the spawner's
 // thread, and tells the guard.
 func (s *spawner) run(cmd *exec.Cmd) error {
-	s.start.Do(func() { go s.loop() })
+	s.start.Do(func() { s.ended.Go(s.loop) })
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -95,7 +97,7 @@ func (s *spawner) startGuardLocked() {
 		err = guard.Start()
 	}
 	if err != nil {
-		s.log.Warn("no guard for upstream processes", slog.String(telemetry.KeyError, err.Error()))
+		s.log.WarnContext(context.Background(), "no guard for upstream processes", slog.String(telemetry.KeyError, err.Error()))
 		return
 	}
 	s.guard, s.notify = guard, in
@@ -113,7 +115,7 @@ func (s *spawner) tellLocked(sign string, group int) {
 		return
 	}
 	if _, err := fmt.Fprintf(s.notify, "%s%d\n", sign, group); err != nil {
-		s.log.Warn("the guard of upstream processes is gone", slog.String(telemetry.KeyError, err.Error()))
+		s.log.WarnContext(context.Background(), "the guard of upstream processes is gone", slog.String(telemetry.KeyError, err.Error()))
 		s.notify.Close()
 		s.notify = nil
 	}
@@ -124,8 +126,8 @@ func (s *spawner) close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
-	s.start.Do(func() { go s.loop() }) // so that there is one to end
 	close(s.work)
+	s.ended.Wait()
 	if s.guard == nil {
 		return nil
 	}
@@ -137,4 +139,3 @@ func (s *spawner) close() error {
 	}
 	return nil
 }
-

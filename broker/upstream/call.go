@@ -1,0 +1,170 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/airlock-mcp/airlock/catalog"
+)
+
+// maxErrorMessage cuts what a server says about an error, in characters.
+const maxErrorMessage = 2000
+
+// Call calls a tool and returns its CallToolResult as it arrived. The name goes
+// out byte for byte and the arguments, a JSON object or nil for {}, with every
+// value unchanged. A server that is not connected is connected first.
+//
+// A result that says isError is a result. Everything else that is not a result
+// is a *CallError, but for ErrClosed and for the end of ctx by cancellation,
+// which is an error that wraps context.Canceled. When ctx ends or CallTimeout is over,
+// the server is told that the call is cancelled.
+func (s *Set) Call(ctx context.Context, serverID, name string, arguments json.RawMessage) (json.RawMessage, error) {
+	server, ok := s.servers[serverID]
+	if !ok {
+		return nil, &CallError{ServerID: serverID, ToolName: name, Type: UnknownTool, Message: "there is no such server"}
+	}
+	if arguments == nil {
+		arguments = json.RawMessage("{}")
+	}
+	ctx, cancel := server.lifetime(ctx)
+	defer cancel()
+	ctx, stop := context.WithTimeout(ctx, server.config.CallTimeout)
+	defer stop()
+	for attempt := 1; ; attempt++ {
+		result, err := server.call(ctx, name, arguments, attempt == 1)
+		if !errors.Is(err, errNothingSent) {
+			return result, err
+		}
+	}
+}
+
+// errNothingSent means that the session was over before the call was written:
+// a new session may try it.
+var errNothingSent = errors.New("the connection was over before the call was sent")
+
+// call makes one attempt. mayRepeat lets it fail with errNothingSent.
+func (s *server) call(ctx context.Context, name string, arguments json.RawMessage, mayRepeat bool) (json.RawMessage, error) {
+	session, err := s.connected(ctx)
+	if err != nil {
+		return nil, s.notConnected(ctx, name, err)
+	}
+	e := &exchange{}
+	defer session.tap.forget(e)
+	start := time.Now()
+	_, err = session.client.CallTool(withExchange(ctx, e), &mcp.CallToolParams{Name: name, Arguments: arguments})
+	if err == nil {
+		return s.accept(name, e.soFar().result)
+	}
+	lost := session.lost(err)
+	if mayRepeat && lost && !e.soFar().sent && ctx.Err() == nil {
+		return nil, errNothingSent
+	}
+	return nil, s.classify(ctx, name, e.soFar(), err, time.Since(start))
+}
+
+// accept checks that an answer is a result of a tool at all.
+func (s *server) accept(name string, raw json.RawMessage) (json.RawMessage, error) {
+	s.succeeded()
+	var result map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &result); err != nil || result == nil {
+		return nil, s.failure(name, InvalidOutput, "the server answered with something that is no tool result", false, err)
+	}
+	var kind string
+	if json.Unmarshal(result["resultType"], &kind) == nil && kind == "input_required" {
+		return nil, s.failure(name, ToolError, "the tool wants to ask a person or a model first, which Airlock does not let it", false, nil)
+	}
+	return raw, nil
+}
+
+// notConnected is a call that never left.
+func (s *server) notConnected(ctx context.Context, name string, err error) error {
+	switch {
+	case errors.Is(err, ErrClosed) || errors.Is(err, context.Canceled):
+		return fmt.Errorf("calling tool %q of server %q: %w", name, s.config.ID, err)
+	case ctx.Err() != nil:
+		return s.failure(name, Timeout, "the server could not be reached in time", true, err)
+	}
+	var start *StartError
+	if errors.As(err, &start) {
+		return s.failure(name, TransientNetwork, "the server is not there: "+start.Problem, true, err)
+	}
+	return s.failure(name, TransientNetwork, "the server is not there", true, err)
+}
+
+// classify says what became of a call that brought no result.
+func (s *server) classify(ctx context.Context, name string, got answer, err error, waited time.Duration) error {
+	again := !got.sent || s.harmless(name)
+	switch {
+	case s.closing():
+		return fmt.Errorf("calling tool %q of server %q: %w", name, s.config.ID, ErrClosed)
+	case errors.Is(ctx.Err(), context.Canceled):
+		return fmt.Errorf("calling tool %q of server %q: %w", name, s.config.ID, context.Canceled)
+	case ctx.Err() != nil:
+		return s.failure(name, Timeout, fmt.Sprintf("no answer within %s", rounded(waited)), again, err)
+	case got.large:
+		return s.failure(name, OutputLimit, fmt.Sprintf("the result is larger than %d bytes", maxMessage), false, err)
+	case got.refusal != nil:
+		return s.failure(name, ToolError, "the server refused the call: "+foreignText(got.refusal.Message), false, err)
+	case got.status != 0:
+		return s.classifyStatus(name, got.status, again, err)
+	}
+	return s.failure(name, TransientNetwork, "the connection to the server was lost", again, err)
+}
+
+// classifyStatus says what an HTTP status means for a call. A 4xx says that
+// nothing was done; a 5xx leaves it open (RFC 9110, section 15).
+func (s *server) classifyStatus(name string, status int, again bool, err error) error {
+	switch {
+	case status == http.StatusTooManyRequests:
+		return s.failure(name, RateLimit, "the server asks for fewer calls", true, err)
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		return s.failure(name, ToolError, fmt.Sprintf("the server refused Airlock's credentials (HTTP %d)", status), false, err)
+	case status == http.StatusServiceUnavailable:
+		return s.failure(name, TransientNetwork, "the server is not available now (HTTP 503)", true, err)
+	case status == http.StatusNotFound || status == http.StatusRequestTimeout:
+		return s.failure(name, TransientNetwork, fmt.Sprintf("the server does not know the session any more (HTTP %d)", status), true, err)
+	case status < http.StatusInternalServerError:
+		return s.failure(name, ToolError, fmt.Sprintf("the server refused the call (HTTP %d)", status), false, err)
+	}
+	return s.failure(name, TransientNetwork, fmt.Sprintf("the server failed (HTTP %d)", status), again, err)
+}
+
+func (s *server) failure(name string, kind ErrorType, message string, retryable bool, cause error) *CallError {
+	return &CallError{ServerID: s.config.ID, ToolName: name, Type: kind, Message: message, Retryable: retryable, cause: cause}
+}
+
+// harmless reports whether sending a call twice does nothing twice, as far as
+// the tool itself says. The hint only decides about the word retryable.
+func (s *server) harmless(name string) bool {
+	for _, tool := range s.listed().Tools {
+		if tool.Name == name {
+			a := tool.Annotations
+			return a.ReadOnlyHint != nil && *a.ReadOnlyHint || a.IdempotentHint != nil && *a.IdempotentHint
+		}
+	}
+	return false
+}
+
+// foreignText makes a server's message fit for ours.
+func foreignText(text string) string {
+	if utf8.RuneCountInString(text) > maxErrorMessage {
+		text = string([]rune(text)[:maxErrorMessage]) + " …"
+	}
+	return strings.TrimSpace(catalog.Visible(text))
+}
+
+// rounded makes a duration readable: 60s, 250ms.
+func rounded(d time.Duration) time.Duration {
+	if d > time.Second {
+		return d.Round(time.Second)
+	}
+	return d.Round(time.Millisecond)
+}

@@ -1,0 +1,270 @@
+package upstream
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
+)
+
+// maxErrorBody is how much of an HTTP answer that is no success is read, in bytes.
+const maxErrorBody = 64 << 10
+
+// httpLink is the connection to a server over streamable HTTP (MCP 2025-11-25
+// and 2026-07-28, Transports). The SDK speaks the protocol; httpLink is its
+// http.RoundTripper, adds the configured headers, bounds what comes back and
+// lets the tap see it. (The SDK's connection cannot be wrapped instead: it
+// learns of the handshake by a method that it does not export.)
+type httpLink struct {
+	mcp.StreamableClientTransport
+	config Config
+	origin *url.URL
+	tap    *tap
+	log    *slog.Logger
+	base   *http.Transport
+
+	mu     sync.Mutex
+	status int // of the last answer that was no success; 0 after none
+}
+
+var (
+	_ link              = (*httpLink)(nil)
+	_ http.RoundTripper = (*httpLink)(nil)
+)
+
+// newHTTPLink takes a checked configuration.
+func newHTTPLink(c Config, t *tap, log *slog.Logger) *httpLink {
+	origin, err := url.Parse(c.URL)
+	if err != nil {
+		panic("upstream: a URL that New has checked does not parse")
+	}
+	l := &httpLink{config: c, origin: origin, tap: t, log: log, base: newTransport()}
+	l.StreamableClientTransport = mcp.StreamableClientTransport{
+		Endpoint:     c.URL,
+		HTTPClient:   &http.Client{Transport: l, CheckRedirect: l.sameOrigin},
+		MaxEventSize: -1, // events are bounded here
+	}
+	return l
+}
+
+func newTransport() *http.Transport {
+	return &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment,
+		DialContext:            (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		ForceAttemptHTTP2:      true,
+		TLSHandshakeTimeout:    10 * time.Second,
+		IdleConnTimeout:        90 * time.Second,
+		MaxResponseHeaderBytes: 256 << 10,
+	}
+}
+
+// sameOrigin follows a redirect only within the configured origin: elsewhere
+// the credentials would go to a stranger.
+func (l *httpLink) sameOrigin(request *http.Request, via []*http.Request) error {
+	if !l.isOrigin(request.URL) || len(via) >= 5 {
+		return fmt.Errorf("the server redirects to %s", plainURL(request.URL.String()))
+	}
+	return nil
+}
+
+func (l *httpLink) isOrigin(u *url.URL) bool {
+	return u.Scheme == l.origin.Scheme && u.Host == l.origin.Host
+}
+
+// RoundTrip implements http.RoundTripper.
+func (l *httpLink) RoundTrip(request *http.Request) (*http.Response, error) {
+	ctx := request.Context()
+	request = request.Clone(ctx)
+	if l.isOrigin(request.URL) {
+		for name, value := range l.config.Headers {
+			request.Header.Set(name, value)
+		}
+	}
+	call := l.outgoing(request)
+	response, err := l.base.RoundTrip(request)
+	var dial *net.OpError
+	if err == nil || !errors.As(err, &dial) || dial.Op != "dial" {
+		exchangeOf(ctx).note(func(a *answer) { a.sent = true })
+	}
+	if err != nil {
+		return nil, err
+	}
+	if response.StatusCode < 200 || response.StatusCode > 299 {
+		return l.failed(ctx, call, response)
+	}
+	return l.succeeded(call, response)
+}
+
+// outgoing shows the tap the message of a POST, and returns its ID if it is a call.
+func (l *httpLink) outgoing(request *http.Request) jsonrpc.ID {
+	if request.Method != http.MethodPost || request.GetBody == nil {
+		return jsonrpc.ID{}
+	}
+	body, err := request.GetBody()
+	if err != nil {
+		return jsonrpc.ID{}
+	}
+	defer body.Close()
+	raw, err := io.ReadAll(body)
+	if err != nil {
+		return jsonrpc.ID{}
+	}
+	message, err := jsonrpc.DecodeMessage(raw)
+	if err != nil {
+		return jsonrpc.ID{}
+	}
+	l.tap.outgoing(request.Context(), message)
+	if r, ok := message.(*jsonrpc.Request); ok {
+		return r.ID
+	}
+	return jsonrpc.ID{}
+}
+
+// failed notes an answer that is no success, with the JSON-RPC error that may
+// be in it, and cuts its body.
+func (l *httpLink) failed(ctx context.Context, call jsonrpc.ID, response *http.Response) (*http.Response, error) {
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxErrorBody))
+	response.Body.Close()
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	l.status = response.StatusCode
+	l.mu.Unlock()
+	exchangeOf(ctx).note(func(a *answer) { a.status = response.StatusCode })
+	if message, err := jsonrpc.DecodeMessage(body); err == nil {
+		if answer, ok := message.(*jsonrpc.Response); ok && answer.ID == call {
+			l.tap.incoming(message)
+		}
+	}
+	setBody(response, body)
+	return response, nil
+}
+
+// succeeded shows the tap what is in an answer, and gives the SDK what the tap
+// makes of it.
+func (l *httpLink) succeeded(call jsonrpc.ID, response *http.Response) (*http.Response, error) {
+	kind, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
+	if err != nil {
+		kind = ""
+	}
+	switch kind {
+	case "text/event-stream":
+		response.Body = newEventFilter(response.Body, call, l.tap, l.skipped)
+		response.ContentLength = -1
+		response.Header.Del("Content-Length")
+	case "application/json":
+		body, err := io.ReadAll(io.LimitReader(response.Body, maxMessage+1))
+		response.Body.Close()
+		if err != nil {
+			return nil, err
+		}
+		if response.StatusCode == http.StatusAccepted || response.StatusCode == http.StatusNoContent {
+			break // an answer to a notification says nothing
+		}
+		message := l.received(call, body)
+		if body, err = jsonrpc.EncodeMessage(message); err != nil {
+			return nil, err
+		}
+		setBody(response, body)
+	}
+	return response, nil
+}
+
+// received reads the body of an answer to a call.
+func (l *httpLink) received(call jsonrpc.ID, body []byte) jsonrpc.Message {
+	if len(body) > maxMessage {
+		return l.tap.tooLarge(call)
+	}
+	message, err := jsonrpc.DecodeMessage(body)
+	if err != nil {
+		l.skipped(trimLine(body))
+		return &jsonrpc.Response{ID: call, Error: &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: "the answer is not JSON-RPC"}}
+	}
+	return l.tap.incoming(message)
+}
+
+// skipped logs what came in and was no JSON-RPC.
+func (l *httpLink) skipped(text string) {
+	l.log.WarnContext(context.Background(), "upstream answer is not MCP, skipped",
+		slog.String(telemetry.KeyServer, l.config.ID), slog.String("line", text))
+}
+
+func setBody(response *http.Response, body []byte) {
+	response.Body = io.NopCloser(bytes.NewReader(body))
+	response.ContentLength = int64(len(body))
+	response.Header.Del("Content-Length")
+}
+
+// explain implements link.
+func (l *httpLink) explain(c Config, err error, waited time.Duration) *StartError {
+	l.mu.Lock()
+	status := l.status
+	l.mu.Unlock()
+	failure := &StartError{ServerID: c.ID, cause: err}
+	where := catalog.Quote(plainURL(c.URL))
+	var network *net.OpError
+	switch {
+	case waited > 0:
+		failure.Reason, failure.Problem = ErrNoAnswer, fmt.Sprintf("%s did not answer within %s", where, rounded(waited))
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		failure.Reason, failure.Problem = ErrUnauthorized, fmt.Sprintf("%s wants other credentials (HTTP %d)", where, status)
+	case status != 0:
+		failure.Reason, failure.Problem = ErrNotMCP, fmt.Sprintf("%s answered with HTTP %d (%s)", where, status, http.StatusText(status))
+	case errors.As(err, &network):
+		failure.Reason, failure.Problem = ErrUnreachable, fmt.Sprintf("%s could not be reached: %s", where, catalog.Quote(network.Err.Error()))
+	default:
+		failure.Reason, failure.Problem = ErrNotMCP, fmt.Sprintf("%s did not answer as an MCP server: %s", where, c.conceal(err.Error()))
+	}
+	return failure
+}
+
+// gone implements link: HTTP has no connection that could be.
+func (l *httpLink) gone() bool { return false }
+
+// stop implements link.
+func (l *httpLink) stop() { l.base.CloseIdleConnections() }
+
+// plainURL shows where a URL leads, without what may be a credential.
+func plainURL(text string) string {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" {
+		return ""
+	}
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+}
+
+// replaceSecret hides a credential, and what remains of "Bearer x" without its
+// first word. Values too short to be credentials stay: they would hide words.
+func replaceSecret(text, secret string) string {
+	const shortest = 6 // bytes
+	for _, part := range append(strings.Fields(secret), secret) {
+		if len(part) >= shortest && !strings.EqualFold(part, "bearer") {
+			text = strings.ReplaceAll(text, part, "[redacted]")
+		}
+	}
+	return text
+}
+
+// validHeader reports whether HTTP allows a header (RFC 9110, sections 5.1 and 5.5).
+func validHeader(name, value string) bool {
+	isToken := func(c rune) bool {
+		return c < 0x7F && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~", c))
+	}
+	return name != "" && strings.IndexFunc(name, func(c rune) bool { return !isToken(c) }) < 0 && !strings.ContainsAny(value, "\r\n\x00")
+}

@@ -1,0 +1,118 @@
+package upstream
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// maxMessage is the largest message that a server may send, in bytes. It leaves
+// a result room in the 16 MiB frames towards a sandbox.
+const maxMessage = 16<<20 - 64<<10
+
+// lineReader reads what a server writes to stdout: JSON-RPC messages, a line
+// each, and whatever else programs print there.
+type lineReader struct {
+	reader *bufio.Reader
+	limit  int // bytes of a line
+}
+
+func newLineReader(r io.Reader, limit int) *lineReader {
+	return &lineReader{reader: bufio.NewReaderSize(r, 64<<10), limit: limit}
+}
+
+// line is what one line turned out to be: messages, or rubbish.
+type line struct {
+	messages []jsonrpc.Message // more than one for a batch (MCP 2025-03-26)
+	rubbish  string            // the start of a line that is no JSON-RPC, for the log
+	// tooLarge is the ID of a response that was longer than the limit and is
+	// gone; its caller must be told.
+	tooLarge *jsonrpc.ID
+}
+
+// next returns the next line that is not empty. Only the end of the stream is
+// an error.
+func (r *lineReader) next() (line, error) {
+	for {
+		text, id, err := r.read()
+		text = bytes.TrimSpace(text)
+		switch {
+		case id != nil:
+			return line{tooLarge: id}, nil
+		case len(text) > 0:
+			return parseLine(text), nil
+		case err != nil:
+			return line{}, err
+		}
+	}
+}
+
+// read returns one line, in memory of its own. Of a line beyond the limit only
+// the ID is kept; without one it counts as rubbish.
+func (r *lineReader) read() (text []byte, tooLarge *jsonrpc.ID, err error) {
+	for {
+		part, err := r.reader.ReadSlice('\n')
+		if len(text)+len(part) > r.limit {
+			return r.skip(text, part, err)
+		}
+		text = append(text, part...)
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return text, nil, err
+		}
+	}
+}
+
+// skip reads the rest of a line that is too long and looks for its ID.
+func (r *lineReader) skip(text, part []byte, err error) ([]byte, *jsonrpc.ID, error) {
+	var scan idScanner
+	scan.write(text)
+	scan.write(part)
+	for errors.Is(err, bufio.ErrBufferFull) {
+		part, err = r.reader.ReadSlice('\n')
+		scan.write(part)
+	}
+	if id, ok := scan.id(); ok {
+		return nil, &id, err
+	}
+	return text[:min(len(text), maxLogLine)], nil, err
+}
+
+func parseLine(text []byte) line {
+	if text[0] == '[' {
+		return parseBatch(text)
+	}
+	message, err := jsonrpc.DecodeMessage(text)
+	if err != nil {
+		return line{rubbish: trimLine(text)}
+	}
+	return line{messages: []jsonrpc.Message{message}}
+}
+
+func parseBatch(text []byte) line {
+	var l line
+	for _, raw := range splitArray(text) {
+		message, err := jsonrpc.DecodeMessage(raw)
+		if err != nil {
+			return line{rubbish: trimLine(text)}
+		}
+		l.messages = append(l.messages, message)
+	}
+	if len(l.messages) == 0 {
+		return line{rubbish: trimLine(text)}
+	}
+	return l
+}
+
+// trimLine makes a line of foreign output fit for a log.
+func trimLine(text []byte) string {
+	text = bytes.TrimRight(text[:min(len(text), maxLogLine)], " \t\r\n")
+	if !utf8.Valid(text) {
+		return strings.ToValidUTF8(string(text), "\uFFFD")
+	}
+	return string(text)
+}

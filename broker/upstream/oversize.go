@@ -1,0 +1,110 @@
+package upstream
+
+import (
+	"encoding/json"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// maxIDBytes is the longest ID that is looked for; ours are short numbers.
+const maxIDBytes = 64
+
+// idScanner finds the "id" member of a JSON object that passes by in pieces
+// and is too large to keep, so that whoever waits for that response can be told.
+type idScanner struct {
+	depth    int
+	inText   bool
+	escaped  bool
+	isKey    bool   // the text that is being read, or was read last, is a key of the outer object
+	key      []byte // that key, as far as it may be "id"
+	value    []byte // the bytes of the member "id"
+	inID     bool
+	foundID  bool
+	response bool // a member "result" or "error" went by
+}
+
+// write takes the next piece.
+func (s *idScanner) write(piece []byte) {
+	for _, c := range piece {
+		s.step(c)
+	}
+}
+
+func (s *idScanner) step(c byte) {
+	if s.inID {
+		if s.depth == 1 && !s.inText && (c == ',' || c == '}') {
+			s.inID, s.foundID = false, len(s.value) <= maxIDBytes
+		} else if len(s.value) <= maxIDBytes {
+			s.value = append(s.value, c)
+		}
+	}
+	if s.inText {
+		s.stepText(c)
+		return
+	}
+	switch c {
+	case '"':
+		s.inText = true
+		if s.isKey {
+			s.key = s.key[:0]
+		}
+	case '{', '[':
+		s.depth++
+		s.isKey = s.depth == 1 && c == '{'
+	case '}', ']':
+		s.depth--
+	case ',':
+		s.isKey = s.depth == 1
+	case ':':
+		if s.depth == 1 && s.isKey {
+			s.isKey = false
+			s.startMember()
+		}
+	}
+}
+
+func (s *idScanner) stepText(c byte) {
+	switch {
+	case s.escaped:
+		s.escaped = false
+	case c == '\\':
+		s.escaped = true
+	case c == '"':
+		s.inText = false
+		return
+	}
+	if s.isKey && len(s.key) <= len("result") {
+		s.key = append(s.key, c)
+	}
+}
+
+func (s *idScanner) startMember() {
+	switch string(s.key) {
+	case "id":
+		s.inID, s.value = true, s.value[:0]
+	case "result", "error":
+		s.response = true
+	}
+}
+
+// id returns the ID of the response that went by.
+func (s *idScanner) id() (jsonrpc.ID, bool) {
+	if !s.foundID || !s.response {
+		return jsonrpc.ID{}, false
+	}
+	var value any
+	if err := json.Unmarshal(s.value, &value); err != nil || value == nil {
+		return jsonrpc.ID{}, false
+	}
+	id, err := jsonrpc.MakeID(value)
+	return id, err == nil
+}
+
+// splitArray returns the items of a JSON array, nil when it is none.
+func splitArray(text []byte) []json.RawMessage {
+	var items []json.RawMessage
+	if err := json.Unmarshal(text, &items); err != nil {
+		return nil
+	}
+	return items
+}

@@ -1,0 +1,225 @@
+package upstream
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/cleanup"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
+)
+
+const (
+	// exitPatience is how long a server has to leave after its stdin was
+	// closed, and again after SIGTERM (MCP 2025-11-25, Lifecycle / Shutdown).
+	exitPatience = time.Second
+	// drainPatience is how long its output is still read after it left, for
+	// children that keep the pipe open.
+	drainPatience = time.Second
+	// maxLogLine cuts a line of a server's stderr, in bytes.
+	maxLogLine = 8 << 10
+	// keptLogLines is how many last lines of stderr are kept for problems.
+	keptLogLines = 5
+)
+
+// process is a server's process and its group.
+type process struct {
+	serverID string
+	log      *slog.Logger
+	spawn    *spawner
+	cmd      *exec.Cmd
+	stdin    *os.File
+	stdout   *os.File
+	stderr   *os.File
+
+	exited   chan struct{} // closed when the process has been waited for
+	finished chan struct{} // closed when its stderr has been read to the end, too
+	stopOnce sync.Once
+
+	mu    sync.Mutex
+	words []string // the last lines of stderr
+	state *os.ProcessState
+}
+
+// startProcess starts a server's command with pipes to it.
+func startProcess(c Config, spawn *spawner, log *slog.Logger) (*process, error) {
+	env := childEnv(os.Environ(), c.Env)
+	path, err := findCommand(c.Command, c.Dir, env)
+	if err != nil {
+		return nil, startFailure(c, err)
+	}
+	p := &process{serverID: c.ID, log: log, spawn: spawn, exited: make(chan struct{}), finished: make(chan struct{})}
+	p.cmd = &exec.Cmd{Path: path, Args: append([]string{c.Command}, c.Args...), Env: env, Dir: c.Dir}
+	var undo cleanup.Stack
+	defer undo.Run()
+	theirs, err := p.makePipes(&undo)
+	if err != nil {
+		return nil, fmt.Errorf("starting server %q: %w", c.ID, err)
+	}
+	if err := spawn.run(p.cmd); err != nil {
+		return nil, startFailure(c, err)
+	}
+	undo.Keep()
+	for _, f := range theirs {
+		f.Close()
+	}
+	var reading sync.WaitGroup
+	reading.Go(p.readStderr)
+	go p.wait(&reading)
+	return p, nil
+}
+
+// makePipes connects three pipes and returns the ends that belong to the child.
+// They are plain files, not the pipes of os/exec, so that reading and writing
+// can be cut short by deadlines.
+func (p *process) makePipes(undo *cleanup.Stack) ([]*os.File, error) {
+	var theirs []*os.File
+	pipe := func() (r, w *os.File, err error) {
+		if r, w, err = os.Pipe(); err == nil {
+			undo.Add(r.Close)
+			undo.Add(w.Close)
+		}
+		return r, w, err
+	}
+	in, stdin, err := pipe()
+	if err != nil {
+		return nil, err
+	}
+	stdout, out, err := pipe()
+	if err != nil {
+		return nil, err
+	}
+	stderr, errors, err := pipe()
+	if err != nil {
+		return nil, err
+	}
+	theirs = append(theirs, in, out, errors)
+	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = in, out, errors
+	p.stdin, p.stdout, p.stderr = stdin, stdout, stderr
+	return theirs, nil
+}
+
+// startFailure tells a missing command from one that cannot run.
+func startFailure(c Config, err error) error {
+	if errors.Is(err, os.ErrNotExist) {
+		problem := fmt.Sprintf("the command %s was not found", catalog.Quote(c.Command))
+		if c.Dir != "" {
+			if _, statErr := os.Stat(c.Dir); statErr != nil {
+				problem = fmt.Sprintf("its working directory %s does not exist", catalog.Quote(c.Dir))
+				return &StartError{ServerID: c.ID, Reason: ErrNotStarted, Problem: problem, cause: err}
+			}
+		}
+		return &StartError{ServerID: c.ID, Reason: ErrCommandNotFound, Problem: problem, cause: err}
+	}
+	if errors.Is(err, ErrClosed) {
+		return err
+	}
+	var errno syscall.Errno
+	reason := "not allowed"
+	if errors.As(err, &errno) {
+		reason = errno.Error()
+	}
+	problem := fmt.Sprintf("the command %s could not be started: %s", catalog.Quote(c.Command), reason)
+	return &StartError{ServerID: c.ID, Reason: ErrNotStarted, Problem: problem, cause: err}
+}
+
+// readStderr logs what the server says to people and keeps its last words.
+func (p *process) readStderr() {
+	reader := bufio.NewReaderSize(p.stderr, maxLogLine)
+	for {
+		line, err := reader.ReadSlice('\n')
+		cut := errors.Is(err, bufio.ErrBufferFull)
+		if text := trimLine(line); text != "" {
+			p.keep(text)
+			p.log.DebugContext(context.Background(), "upstream stderr", slog.String(telemetry.KeyServer, p.serverID), slog.String("line", text))
+		}
+		for cut { // the rest of a long line is dropped
+			_, err = reader.ReadSlice('\n')
+			cut = errors.Is(err, bufio.ErrBufferFull)
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (p *process) keep(line string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.words) == keptLogLines {
+		p.words = append(p.words[:0], p.words[1:]...)
+	}
+	p.words = append(p.words, line)
+}
+
+// lastWords returns the last line of stderr that says something.
+func (p *process) lastWords() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.words) == 0 {
+		return ""
+	}
+	return p.words[len(p.words)-1]
+}
+
+// wait reaps the process, ends what it left behind in its group, and lets
+// readers of its pipes finish.
+func (p *process) wait(reading *sync.WaitGroup) {
+	p.cmd.Wait() // the state says all there is to say
+	p.signal(syscall.SIGKILL)
+	p.spawn.release(p.cmd.Process.Pid)
+	p.mu.Lock()
+	p.state = p.cmd.ProcessState
+	p.mu.Unlock()
+	deadline := time.Now().Add(drainPatience)
+	p.stdout.SetReadDeadline(deadline)
+	p.stderr.SetReadDeadline(deadline)
+	close(p.exited)
+	reading.Wait()
+	p.stderr.Close()
+	close(p.finished)
+}
+
+// signal reaches the whole group. An error means that nobody is left.
+func (p *process) signal(sig syscall.Signal) { syscall.Kill(-p.cmd.Process.Pid, sig) }
+
+// how says how the process ended: "exited with status 1", "was ended by signal
+// killed"; empty while it runs.
+func (p *process) how() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.state == nil {
+		return ""
+	}
+	if status, ok := p.state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return fmt.Sprintf("was ended by signal %d (%s)", status.Signal(), status.Signal())
+	}
+	return fmt.Sprintf("exited with status %d", p.state.ExitCode())
+}
+
+// stop asks the server to leave, by closing its stdin, then by SIGTERM, then
+// makes it, and returns when its whole group is gone. It may be called twice
+// and concurrently.
+func (p *process) stop() {
+	p.stopOnce.Do(func() {
+		p.stdin.Close()
+		for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
+			patience := time.NewTimer(exitPatience)
+			select {
+			case <-p.exited:
+			case <-patience.C:
+				p.signal(sig)
+			}
+			patience.Stop()
+		}
+	})
+	<-p.finished
+}

@@ -1,0 +1,120 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// The protocol revision to begin with. The SDK first asks as a client of the
+// newest one (server/discover) and falls back where the server answers that it
+// does not know it; some servers hang or exit instead, and get legacyProtocol.
+const (
+	newestProtocol = ""
+	legacyProtocol = "2025-11-25"
+	modernProtocol = "2026-07-28"
+)
+
+// closePatience bounds the polite end of a session over HTTP.
+const closePatience = 2 * time.Second
+
+// session is one live connection to a server, initialized.
+type session struct {
+	client *mcp.ClientSession
+	tap    *tap
+	link   link
+	// ended is closed when the connection is over, for whatever reason, and
+	// nothing of it is left.
+	ended chan struct{}
+
+	broken atomic.Bool // a call found out before ended could be closed
+}
+
+// link is the transport of a session and what is behind it.
+type link interface {
+	mcp.Transport
+	// stop ends the transport and all that runs for it. It may be called twice.
+	stop()
+	// explain turns a failure of the handshake into a *StartError, before stop.
+	// waited says for how long the server could have answered, 0 if it was not
+	// too late.
+	explain(c Config, err error, waited time.Duration) *StartError
+	// gone reports whether the other side ended the connection.
+	gone() bool
+}
+
+// dial connects and shakes hands, in the given revision. listChanged is called,
+// quickly, for each announcement of new tools.
+func dial(ctx context.Context, link link, tap *tap, version, protocol string, listChanged func()) (*session, error) {
+	client := mcp.NewClient(&mcp.Implementation{Name: "airlock", Version: version}, &mcp.ClientOptions{
+		Logger: slog.New(slog.DiscardHandler), // it logs what servers say, unbounded
+		// One set of capabilities for every server, for ever: none. Lists
+		// depend on it, and a server that may ask for roots, for the model or
+		// for a person's answer would be asking past the broker.
+		Capabilities:           &mcp.ClientCapabilities{},
+		MultiRoundTrip:         &mcp.MultiRoundTripOptions{Disabled: true},
+		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { listChanged() },
+	})
+	connected, err := client.Connect(ctx, link, &mcp.ClientSessionOptions{ProtocolVersion: protocol})
+	if err != nil {
+		return nil, err
+	}
+	s := &session{client: connected, tap: tap, link: link, ended: make(chan struct{})}
+	go s.watch()
+	return s, nil
+}
+
+// watch waits for the end of the connection and clears up behind it.
+func (s *session) watch() {
+	s.client.Wait() // its error says less than the link knows
+	s.link.stop()
+	close(s.ended)
+}
+
+// protocol returns the negotiated revision.
+func (s *session) protocol() string { return s.client.InitializeResult().ProtocolVersion }
+
+// over reports whether the connection has ended.
+func (s *session) over() bool {
+	select {
+	case <-s.ended:
+		return true
+	default:
+		return s.broken.Load() || s.link.gone()
+	}
+}
+
+// lost reports whether a call failed because the connection has ended, and
+// remembers it.
+func (s *session) lost(err error) bool {
+	for _, end := range []error{mcp.ErrConnectionClosed, mcp.ErrSessionMissing, io.EOF, io.ErrClosedPipe} {
+		if errors.Is(err, end) {
+			s.broken.Store(true)
+		}
+	}
+	return s.over()
+}
+
+// close ends the session. Calls that are still waiting must have been
+// cancelled: the SDK waits for them.
+func (s *session) close() {
+	polite := make(chan struct{})
+	go func() {
+		defer close(polite)
+		s.client.Close()
+	}()
+	patience := time.NewTimer(closePatience)
+	defer patience.Stop()
+	select {
+	case <-polite:
+	case <-patience.C:
+	}
+	s.link.stop()
+	<-polite
+	<-s.ended
+}

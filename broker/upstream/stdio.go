@@ -1,0 +1,159 @@
+package upstream
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/airlock-mcp/airlock/internal/telemetry"
+)
+
+// stdio is the connection to a server's process. Unlike the SDK's own it
+// survives lines that are no JSON-RPC and messages that are too large.
+type stdio struct {
+	process *process
+	tap     *tap
+	log     *slog.Logger
+
+	frames   chan []byte          // to the writer
+	messages chan jsonrpc.Message // from the reader; closed at the end of the stream
+	closed   chan struct{}
+	once     sync.Once
+	running  sync.WaitGroup // reader and writer
+
+	mu      sync.Mutex
+	rubbish string // the first line that was no JSON-RPC
+}
+
+var (
+	_ mcp.Transport  = (*stdio)(nil)
+	_ mcp.Connection = (*stdio)(nil)
+)
+
+func newStdio(p *process, t *tap, log *slog.Logger) *stdio {
+	c := &stdio{
+		process: p, tap: t, log: log,
+		frames: make(chan []byte), messages: make(chan jsonrpc.Message), closed: make(chan struct{}),
+	}
+	c.running.Go(c.readAll)
+	c.running.Go(c.writeAll)
+	return c
+}
+
+// Connect implements mcp.Transport.
+func (c *stdio) Connect(context.Context) (mcp.Connection, error) { return c, nil }
+
+// SessionID implements mcp.Connection; a process has none.
+func (c *stdio) SessionID() string { return "" }
+
+// Read implements mcp.Connection.
+func (c *stdio) Read(ctx context.Context) (jsonrpc.Message, error) {
+	select {
+	case message, ok := <-c.messages:
+		if !ok {
+			return nil, io.EOF
+		}
+		return message, nil
+	case <-c.closed:
+		return nil, io.EOF
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Write implements mcp.Connection. It returns when the writer has taken the
+// message: a server that does not read its stdin blocks the writer, not the
+// callers beyond their deadlines.
+func (c *stdio) Write(ctx context.Context, message jsonrpc.Message) error {
+	frame, err := jsonrpc.EncodeMessage(message)
+	if err != nil {
+		return err
+	}
+	c.tap.outgoing(ctx, message)
+	select {
+	case c.frames <- append(frame, '\n'):
+		exchangeOf(ctx).note(func(a *answer) { a.sent = true })
+		return nil
+	case <-c.closed:
+		return io.ErrClosedPipe
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Close implements mcp.Connection. The SDK calls it with a lock held, so it
+// only lets go; stopping the process is up to the session.
+func (c *stdio) Close() error {
+	c.once.Do(func() {
+		close(c.closed)
+		c.process.stdin.Close()
+	})
+	return nil
+}
+
+func (c *stdio) writeAll() {
+	for {
+		select {
+		case frame := <-c.frames:
+			if _, err := c.process.stdin.Write(frame); err != nil {
+				c.Close()
+				return
+			}
+		case <-c.closed:
+			return
+		}
+	}
+}
+
+// readAll hands messages over until the server's stdout ends.
+func (c *stdio) readAll() {
+	defer close(c.messages)
+	defer c.process.stdout.Close()
+	reader := newLineReader(c.process.stdout, maxMessage)
+	for {
+		line, err := reader.next()
+		if err != nil {
+			return
+		}
+		if line.tooLarge != nil {
+			line.messages = append(line.messages, c.tap.tooLarge(*line.tooLarge))
+		}
+		if line.rubbish != "" {
+			c.note(line.rubbish)
+		}
+		for _, message := range line.messages {
+			select {
+			case c.messages <- c.tap.incoming(message):
+			case <-c.closed:
+				return
+			}
+		}
+	}
+}
+
+// note logs a line that is no JSON-RPC: the first one as a warning.
+func (c *stdio) note(text string) {
+	c.mu.Lock()
+	first := c.rubbish == ""
+	if first {
+		c.rubbish = text
+	}
+	c.mu.Unlock()
+	attrs := []any{slog.String(telemetry.KeyServer, c.process.serverID), slog.String("line", text)}
+	if first {
+		c.log.WarnContext(context.Background(), "upstream stdout is not MCP, line skipped", attrs...)
+		return
+	}
+	c.log.DebugContext(context.Background(), "upstream stdout is not MCP, line skipped", attrs...)
+}
+
+// firstRubbish returns the first line that was no JSON-RPC.
+func (c *stdio) firstRubbish() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.rubbish
+}

@@ -1,0 +1,182 @@
+package upstream
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/airlock-mcp/airlock/catalog"
+)
+
+// The two methods whose answers are kept as they arrive.
+const (
+	methodListTools = "tools/list"
+	methodCallTool  = "tools/call"
+)
+
+// exchange is one request of ours and the answer as it arrived. The SDK decodes
+// answers into its own types, drops fields it does not know and fails on types
+// it does not expect; so the tap keeps the bytes and gives the SDK a stub.
+type exchange struct {
+	mu sync.Mutex
+	id jsonrpc.ID
+	answer
+}
+
+// answer is what is known about a request and what came back for it.
+type answer struct {
+	sent    bool            // the request may have reached the server
+	result  json.RawMessage // nil until a result came
+	refusal *jsonrpc.Error  // the JSON-RPC error that came instead
+	status  int             // of an HTTP answer that is no success; else 0
+	large   bool            // the answer was larger than maxMessage
+}
+
+// soFar returns what is known by now.
+func (e *exchange) soFar() answer {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.answer
+}
+
+// note changes what is known. A nil exchange knows nothing.
+func (e *exchange) note(change func(*answer)) {
+	if e == nil {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	change(&e.answer)
+}
+
+// exchangeKey carries an exchange through the SDK down to the transport. A
+// context is no place for data, but it is the only thing that the SDK passes
+// from the call of a method to the write of its message.
+type exchangeKey struct{}
+
+func withExchange(ctx context.Context, e *exchange) context.Context {
+	return context.WithValue(ctx, exchangeKey{}, e)
+}
+
+func exchangeOf(ctx context.Context) *exchange {
+	e, _ := ctx.Value(exchangeKey{}).(*exchange)
+	return e
+}
+
+// tap sits between the SDK and the wire of one connection.
+type tap struct {
+	mu      sync.Mutex
+	waiting map[jsonrpc.ID]*exchange
+	heard   bool // any message came in: the server speaks JSON-RPC
+}
+
+func newTap() *tap { return &tap{waiting: map[jsonrpc.ID]*exchange{}} }
+
+// outgoing notes a request of an exchange, before it is sent.
+func (t *tap) outgoing(ctx context.Context, message jsonrpc.Message) {
+	request, ok := message.(*jsonrpc.Request)
+	e := exchangeOf(ctx)
+	if !ok || e == nil || !request.IsCall() || request.Method != methodListTools && request.Method != methodCallTool {
+		return
+	}
+	e.mu.Lock()
+	e.id = request.ID
+	e.mu.Unlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.waiting[request.ID] = e
+}
+
+// incoming keeps the answer of an exchange and returns what the SDK shall see.
+func (t *tap) incoming(message jsonrpc.Message) jsonrpc.Message {
+	response, ok := message.(*jsonrpc.Response)
+	if !ok {
+		t.take(jsonrpc.ID{})
+		return message
+	}
+	e := t.take(response.ID)
+	if e == nil {
+		return message
+	}
+	if response.Error != nil {
+		e.note(func(a *answer) { errors.As(response.Error, &a.refusal) })
+		return message
+	}
+	e.note(func(a *answer) { a.result = response.Result })
+	return &jsonrpc.Response{ID: response.ID, Result: stub(response.Result)}
+}
+
+// tooLarge answers for a response that was dropped because of its size.
+func (t *tap) tooLarge(id jsonrpc.ID) jsonrpc.Message {
+	t.take(id).note(func(a *answer) { a.large = true })
+	return &jsonrpc.Response{ID: id, Error: &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the answer is too large"}}
+}
+
+// take ends the waiting for an answer and returns its exchange, nil when there
+// is none: the SDK's own requests have none, nor has a made-up ID.
+func (t *tap) take(id jsonrpc.ID) *exchange {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.heard = true
+	e := t.waiting[id]
+	delete(t.waiting, id)
+	return e
+}
+
+// forget ends an exchange that nobody waits for any more.
+func (t *tap) forget(e *exchange) {
+	e.mu.Lock()
+	id := e.id
+	e.mu.Unlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.waiting[id] == e {
+		delete(t.waiting, id)
+	}
+}
+
+// wasHeard reports whether the server ever said anything in JSON-RPC.
+func (t *tap) wasHeard() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.heard
+}
+
+// headerMark is the annotation with which a tool asks for arguments in HTTP
+// headers (MCP 2026-07-28, Streamable HTTP, x-mcp-header). The SDK sends them,
+// for tools that it has seen in a list.
+const headerMark = `"x-mcp-header"`
+
+// stub is an answer to tools/list and tools/call alike that the SDK can always
+// decode: empty, but for the tools whose definition the SDK itself needs.
+func stub(result json.RawMessage) json.RawMessage {
+	type tool struct {
+		Name        string          `json:"name"`
+		InputSchema json.RawMessage `json:"inputSchema"`
+	}
+	empty := json.RawMessage(`{"content":[],"tools":[]}`)
+	if !bytes.Contains(result, []byte(headerMark)) {
+		return empty
+	}
+	var list struct {
+		Tools []json.RawMessage `json:"tools"`
+	}
+	if json.Unmarshal(result, &list) != nil {
+		return empty
+	}
+	tools := []tool{}
+	for _, raw := range list.Tools {
+		if parsed, err := catalog.ParseTool("", raw); err == nil && bytes.Contains(raw, []byte(headerMark)) {
+			tools = append(tools, tool{parsed.Name, parsed.InputSchema})
+		}
+	}
+	answer, err := json.Marshal(map[string]any{"content": []any{}, "tools": tools})
+	if err != nil {
+		return empty
+	}
+	return answer
+}
