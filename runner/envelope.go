@@ -1,6 +1,10 @@
 package runner
 
-import "encoding/json"
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
 
 // The values of Envelope.ApprovalState: the most restrictive state that any
 // call of the run met, in this order.
@@ -27,6 +31,24 @@ type Envelope struct {
 	DurationMS    int64  `json:"duration_ms"`    // from code received to result known, whole milliseconds
 	ApprovalState string `json:"approval_state"` // see ApprovalNotRequired and its kin
 	Result        Result `json:"result"`
+}
+
+// Line returns the envelope as one line of JSON with its newline. Whatever a
+// reader takes for the end of a line, it finds only that one: the characters
+// that Unicode counts as line ends are escaped too (Unicode Standard, section 5.8).
+func (e Envelope) Line() ([]byte, error) {
+	var line bytes.Buffer
+	encoder := json.NewEncoder(&line)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(e); err != nil {
+		return nil, fmt.Errorf("encoding the envelope of %q: %w", e.RunID, err)
+	}
+	text := line.Bytes()
+	for _, end := range []rune{'\u0085', '\u2028', '\u2029'} {
+		// Outside of texts JSON has no such character.
+		text = bytes.ReplaceAll(text, []byte(string(end)), fmt.Appendf(nil, `\u%04x`, end))
+	}
+	return text, nil
 }
 
 // Result is what became of the code: Data when OK, Error when not.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"strings"
 	"time"
 
@@ -48,7 +49,13 @@ func (r *Runner) launch(ctx context.Context, id string, req Request, undo *clean
 	if err != nil {
 		return nil, err
 	}
-	undo.Add(listener.Close)
+	undo.Add(func() error {
+		// Whoever serves the socket may have closed it before.
+		if err := listener.Close(); !errors.Is(err, net.ErrClosed) {
+			return err
+		}
+		return nil
+	})
 	process, err := r.driver.Start(ctx, Spec{
 		ID: id, Image: req.Image, Limits: req.Limits, Mounts: req.Mounts,
 		SocketDir: home.socketDir(), StateDir: home.state(),

@@ -4,10 +4,17 @@
 package orchestrator
 
 import (
+	"bytes"
+	"fmt"
 	"time"
+	"unicode/utf8"
 
 	"github.com/airlock-mcp/airlock/runner"
 )
+
+// MaxCode is the largest program in bytes. With JSON escapes it still fits one
+// frame of the socket.
+const MaxCode = 2 << 20
 
 // Request asks for one run.
 type Request struct {
@@ -23,21 +30,46 @@ type Outcome struct {
 	Envelope runner.Envelope
 	Stdout   string // what the code wrote to descriptor 1, redacted and cut to its limit
 	Stderr   string // likewise for descriptor 2
+
+	redactions map[string]int // kind → how many were kept from leaving
 }
 
-// State is where a run stands.
-type State string
+// An InputError refuses a request before anything has happened.
+type InputError struct {
+	Problem string // one sentence
+	Advice  string // what to do instead
+}
 
-// The states of a run that was started in the background.
-const (
-	StateRunning State = "running"
-	StateDone    State = "done"
-	StateUnknown State = "unknown"
-)
+// Error returns the problem.
+func (e *InputError) Error() string { return e.Problem }
 
-// Status is a background run as get_run shows it. Outcome is nil until it is done.
-type Status struct {
-	RunID   string
-	State   State
-	Outcome *Outcome
+// Hint returns what to do instead.
+func (e *InputError) Hint() string { return e.Advice }
+
+// Check refuses what cannot be run with an *InputError.
+func (r Request) Check() error {
+	switch {
+	case len(bytes.TrimSpace(r.Code)) == 0:
+		return &InputError{"the code is empty", "write a program that assigns its answer to `result` (Python) or `globalThis.result` (JavaScript)"}
+	case len(r.Code) > MaxCode:
+		return &InputError{fmt.Sprintf("the code has %d bytes, more than the %d that a run takes", len(r.Code), MaxCode),
+			"fetch large data with tools inside the code instead of writing it into the code"}
+	case !utf8.Valid(r.Code):
+		return &InputError{fmt.Sprintf("the code is not UTF-8: byte %d is part of no character", invalidAt(r.Code)), "save it as UTF-8"}
+	case r.Timeout < 0:
+		return &InputError{"the timeout is negative", "leave it out, or give a positive time"}
+	}
+	return nil
+}
+
+// invalidAt returns the offset of the first byte that is not UTF-8.
+func invalidAt(b []byte) int {
+	for i := 0; i < len(b); {
+		r, size := utf8.DecodeRune(b[i:])
+		if r == utf8.RuneError && size == 1 {
+			return i
+		}
+		i += size
+	}
+	return len(b)
 }

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"encoding/base64"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/airlock-mcp/airlock/internal/testenv"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"airlock": main})
+}
+
+// TestScript drives the real program with the scripts of testdata/script, which
+// need neither a sandbox nor a server.
+func TestScript(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:  "testdata/script",
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"base64": decodeBase64},
+	})
+}
+
+// decodeBase64 is the script command `base64 FROM TO`: it writes bytes that a
+// script's own text cannot hold.
+func decodeBase64(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: base64 FROM TO")
+	}
+	data, err := base64.StdEncoding.DecodeString(strings.TrimSpace(ts.ReadFile(args[0])))
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), data, 0o644))
+}
+
+// TestSandboxScript drives the real program with real sandboxes and real servers.
+func TestSandboxScript(t *testing.T) {
+	sandbox := testenv.Sandbox(t)
+	root := testenv.RepoRoot(t)
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/sandbox",
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("AIRLOCK_HOME", sandbox.Home)
+			env.Setenv("AIRLOCK_RUNSC", sandbox.Runsc)
+			env.Setenv("REPO", root)
+			env.Setenv("SERVERS", filepath.Join(root, "test", "servers", "node_modules", "@modelcontextprotocol"))
+			return nil
+		},
+	})
+}

@@ -1,0 +1,104 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"github.com/airlock-mcp/airlock/broker/audit"
+	"github.com/airlock-mcp/airlock/internal/store"
+)
+
+type auditVerbs struct {
+	Tail   auditTailVerb   `cmd:"" help:"Print the newest records."`
+	Show   auditShowVerb   `cmd:"" help:"Print one run as a tree: its calls, decisions, sizes and times."`
+	Verify auditVerifyVerb `cmd:"" help:"Check that no record was changed, removed or reordered."`
+}
+
+// auditFlags find the log.
+type auditFlags struct{ configFlag }
+
+// find returns the folder of the log and that of its keys.
+func (f auditFlags) find(s *streams) (dir, keys string, err error) {
+	c, err := f.load(s.err)
+	if err != nil {
+		return "", "", err
+	}
+	home, err := store.Home(os.Getenv)
+	if err != nil {
+		return "", "", err
+	}
+	return auditDir(c, home), store.Keys(home), nil
+}
+
+type auditTailVerb struct {
+	auditFlags
+	Lines  int  `short:"n" default:"20" help:"How many records."`
+	Follow bool `short:"f" help:"Go on with each new record until interrupted."`
+	JSON   bool `name:"json" help:"Print the records as they are in the log."`
+}
+
+// Run prints the newest records, oldest first.
+func (v *auditTailVerb) Run(ctx context.Context, s *streams) error {
+	dir, _, err := v.find(s)
+	if err != nil {
+		return err
+	}
+	return audit.Tail(ctx, dir, v.Lines, v.Follow, func(r audit.Record) error {
+		if v.JSON {
+			return printLine(s.out, r)
+		}
+		return audit.WriteLine(s.out, r)
+	})
+}
+
+type auditShowVerb struct {
+	auditFlags
+	RunID string `arg:"" name:"run" help:"The run's ID, or the beginning of it."`
+	JSON  bool   `name:"json" help:"Print JSON."`
+}
+
+// Run prints what the log says about one run.
+func (v *auditShowVerb) Run(s *streams) error {
+	dir, _, err := v.find(s)
+	if err != nil {
+		return err
+	}
+	tree, err := audit.Show(dir, v.RunID)
+	if errors.Is(err, audit.ErrNoRun) {
+		return &hinted{err, "airlock audit tail lists the newest runs", ExitFailed}
+	}
+	if err != nil {
+		return err
+	}
+	if v.JSON {
+		return printLine(s.out, tree)
+	}
+	return audit.WriteTree(s.out, tree)
+}
+
+type auditVerifyVerb struct {
+	auditFlags
+	JSON bool `name:"json" help:"Print JSON."`
+}
+
+// Run checks the chain of the whole log and fails where it is broken.
+func (v *auditVerifyVerb) Run(s *streams) error {
+	dir, keys, err := v.find(s)
+	if err != nil {
+		return err
+	}
+	report, err := audit.Verify(dir, &audit.VerifyOptions{Keys: keys})
+	if err != nil {
+		return err
+	}
+	if v.JSON {
+		err = printLine(s.out, report)
+	} else {
+		err = audit.WriteReport(s.out, report)
+	}
+	if err == nil && !report.OK() {
+		return exitError(ExitFailed)
+	}
+	return err
+}

@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/airlock-mcp/airlock/broker"
+	"github.com/airlock-mcp/airlock/broker/audit"
+	"github.com/airlock-mcp/airlock/broker/redact"
+	"github.com/airlock-mcp/airlock/broker/upstream"
+	"github.com/airlock-mcp/airlock/internal/app/config"
+	"github.com/airlock-mcp/airlock/policies"
+)
+
+// openBroker returns the broker with the operator's policies.
+func openBroker(c *config.Config, set *upstream.Set, log *audit.Log, redactor *redact.Redactor, logger *slog.Logger) (*broker.Broker, error) {
+	engine, err := loadPolicies(c)
+	if err != nil {
+		return nil, err
+	}
+	operator, err := operatorSettings(c)
+	if err != nil {
+		return nil, err
+	}
+	limits := broker.DefaultLimits()
+	if c.Limits.Calls > 0 {
+		limits.Calls = c.Limits.Calls
+	}
+	return broker.New(set, log, &broker.Options{
+		Policies: engine, Operator: operator, Redactor: redactor, Limits: limits, Logger: logger,
+	})
+}
+
+// loadPolicies compiles the configured policy files, or the shipped one.
+func loadPolicies(c *config.Config) (*policies.Engine, error) {
+	files := []policies.File{}
+	for _, path := range c.Policies {
+		source, err := os.ReadFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("reading the policies: %w", err)
+		}
+		files = append(files, policies.File{Name: path, Source: source})
+	}
+	if len(files) == 0 {
+		files = append(files, policies.Default())
+	}
+	return policies.Load(files...)
+}
+
+// operatorSettings hands what the configuration says about servers and tools to
+// the policies.
+func operatorSettings(c *config.Config) (policies.Operator, error) {
+	operator := policies.Operator{}
+	for _, server := range c.Servers {
+		settings := policies.Server{
+			TrustAnnotations: server.Settings.TrustAnnotations,
+			Allow:            server.Settings.Allow, Deny: server.Settings.Deny, Risks: map[string]policies.Risk{},
+		}
+		for name, tool := range server.Settings.Tools {
+			risk, err := policies.ParseRisk(tool.Risk)
+			if err != nil {
+				return nil, fmt.Errorf("servers.%s.tools.%s: %w", server.ID, name, err)
+			}
+			settings.Risks[name] = risk
+		}
+		operator[server.ID] = settings
+	}
+	return operator, nil
+}

@@ -1,0 +1,80 @@
+// Package cli is the command line: verbs, flags, exit codes and hints. It is
+// also the composition root, where all parts of Airlock are put together.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// The exit codes of every verb.
+const (
+	ExitDone    = 0
+	ExitFailed  = 1 // a run whose result is ok:false, a check that did not pass
+	ExitUsage   = 2 // wrong usage or configuration
+	ExitRefused = 3 // refused by policy
+)
+
+// grammar is the whole command line.
+type grammar struct {
+	Run      runVerb      `cmd:"" help:"Run a program in a sandbox; print one line of JSON."`
+	MCP      mcpVerb      `cmd:"" name:"mcp" help:"Serve an agent host: MCP over stdin and stdout."`
+	Tools    toolsVerbs   `cmd:"" help:"Look at the tools of the configured servers."`
+	Generate generateVerb `cmd:"" help:"Write the typed wrappers of all tools to a folder."`
+	Audit    auditVerbs   `cmd:"" help:"Read the audit log."`
+	Images   imagesVerbs  `cmd:"" help:"Build and list the sandbox images."`
+	Doctor   doctorVerb   `cmd:"" help:"Check whether this machine can run sandboxes; say what to install."`
+	Version  versionVerb  `cmd:"" help:"Print the version."`
+}
+
+// streams are the standard streams that a verb works with.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// Main runs the command line and returns the process's exit code. stdout gets
+// what was asked for, stderr everything else. Cancelling ctx ends what runs.
+func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	var g grammar
+	exited := -1
+	parser, err := kong.New(&g,
+		kong.Name("airlock"),
+		kong.Description("Airlock lets an agent work by writing code: programs run in a gVisor sandbox and use MCP tools through one broker."),
+		kong.Writers(stdout, stderr),
+		kong.Exit(func(code int) { exited = code }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+	)
+	if err != nil {
+		panic(err) // the grammar is ours
+	}
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	verb, err := parser.Parse(args)
+	if exited >= 0 { // --help has printed what was asked for
+		return exited
+	}
+	if err != nil {
+		return report(stderr, usage(err, args))
+	}
+	verb.BindTo(ctx, (*context.Context)(nil))
+	return report(stderr, verb.Run(&streams{in: stdin, out: stdout, err: stderr}))
+}
+
+// usage turns a parser's error into one with a hint.
+func usage(err error, args []string) error {
+	command := "airlock"
+	var parse *kong.ParseError
+	if errors.As(err, &parse) && parse.Context != nil {
+		if selected := parse.Context.Selected(); selected != nil {
+			command = "airlock " + strings.Fields(selected.Path())[0]
+		}
+	}
+	return &usageError{fmt.Sprint(err), command + " --help"}
+}

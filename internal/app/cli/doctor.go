@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+
+	"github.com/airlock-mcp/airlock/images"
+	"github.com/airlock-mcp/airlock/internal/store"
+)
+
+type doctorVerb struct{ configFlag }
+
+// check is one thing that a machine must have. It returns what it found, or
+// what is wrong.
+type check struct {
+	name string
+	run  func(context.Context) (string, error)
+}
+
+// Run makes every check, prints what it found, and fails where one failed.
+func (v *doctorVerb) Run(ctx context.Context, s *streams) error {
+	failed := 0
+	for _, c := range v.checks() {
+		found, err := c.run(ctx)
+		if err != nil {
+			failed++
+			printFinding(s.out, "FAIL", c.name, advise(err))
+			continue
+		}
+		fmt.Fprintf(s.out, "ok    %-14s %s\n", c.name, found)
+	}
+	if failed > 0 {
+		fmt.Fprintf(s.out, "\n%d of %d checks failed: no code runs here before they pass.\n", failed, len(v.checks()))
+		return exitError(ExitFailed)
+	}
+	fmt.Fprintln(s.out, "\nThis machine can run sandboxes.")
+	return nil
+}
+
+func printFinding(out io.Writer, word, name string, err error) {
+	fmt.Fprintf(out, "%-5s %-14s %v\n", word, name, err)
+	var advised interface{ Hint() string }
+	if errors.As(err, &advised) && advised.Hint() != "" {
+		fmt.Fprintf(out, "      %-14s hint: %s\n", "", advised.Hint())
+	}
+}
+
+func (v *doctorVerb) checks() []check {
+	checks := []check{
+		{"configuration", v.configuration},
+		{"state folder", stateFolder},
+		{"runsc", func(context.Context) (string, error) { return findRunsc() }},
+	}
+	for _, definition := range images.List() {
+		checks = append(checks, check{"image " + definition.Name, func(ctx context.Context) (string, error) {
+			return imageIntact(ctx, definition.Name)
+		}})
+	}
+	return append(checks,
+		check{"sandbox", v.sandbox},
+		check{"servers", v.commands},
+	)
+}
+
+func (v *doctorVerb) configuration(context.Context) (string, error) {
+	c, err := v.load(io.Discard)
+	if err != nil {
+		return "", err
+	}
+	if c.File == "" {
+		return "none found: the built-in one has no servers", nil
+	}
+	return fmt.Sprintf("%s, %d servers", c.File, len(c.Servers)), nil
+}
+
+func stateFolder(context.Context) (string, error) {
+	home, err := store.Home(os.Getenv)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(home, 0o755); err != nil {
+		return "", fmt.Errorf("the state folder cannot be made: %w", err)
+	}
+	return home, nil
+}
+
+// imageIntact reads the whole image and compares it with what was built.
+func imageIntact(ctx context.Context, name string) (string, error) {
+	home, err := store.Home(os.Getenv)
+	if err != nil {
+		return "", err
+	}
+	image, err := images.Open(home, name)
+	if err != nil {
+		return "", err
+	}
+	if err := errors.Join(images.Verify(ctx, image), image.Close()); err != nil {
+		return "", err
+	}
+	return image.Digest, nil
+}
+
+// sandbox starts one, which proves all that is needed for it.
+func (v *doctorVerb) sandbox(ctx context.Context) (string, error) {
+	c, err := v.load(io.Discard)
+	if err != nil {
+		return "", err
+	}
+	driver, err := newDriver(c, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return "", err
+	}
+	if err := driver.Check(ctx); err != nil {
+		return "", err
+	}
+	return "starts in gVisor with every limit in force", nil
+}
+
+// commands looks for the programs of the configured servers without starting
+// them: starting may cost money or change something.
+func (v *doctorVerb) commands(context.Context) (string, error) {
+	c, err := v.load(io.Discard)
+	if err != nil {
+		return "", err
+	}
+	for _, server := range c.Servers {
+		if server.Command == "" {
+			continue
+		}
+		if _, err := exec.LookPath(server.Command); err != nil {
+			return "", &hinted{fmt.Errorf("the program %q of the server %q is not in PATH", server.Command, server.ID), installHint(server.Command), ExitFailed}
+		}
+	}
+	return fmt.Sprintf("the programs of all %d are there", len(c.Servers)), nil
+}
+
+// installHint says where a missing program comes from.
+func installHint(program string) string {
+	switch program {
+	case "npx", "npm", "node":
+		return "install Node.js 20 or newer: apt-get install nodejs npm"
+	case "uvx", "uv":
+		return "install uv, which brings uvx"
+	}
+	return "install it, or write its full path as `command`"
+}

@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/airlock-mcp/airlock/images"
+	"github.com/airlock-mcp/airlock/internal/app/config"
+	"github.com/airlock-mcp/airlock/internal/app/orchestrator"
+	"github.com/airlock-mcp/airlock/runner"
+)
+
+// usageError is wrong usage: exit code 2.
+type usageError struct{ problem, hint string }
+
+func (e *usageError) Error() string { return e.problem }
+
+// Hint says what to type.
+func (e *usageError) Hint() string { return e.hint }
+
+// exitError ends the program with a code; everything has been said already.
+type exitError int
+
+func (e exitError) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
+// hinted is an error that knows what the user can do about it.
+type hinted struct {
+	err  error
+	hint string
+	code int
+}
+
+func (e *hinted) Error() string { return e.err.Error() }
+
+func (e *hinted) Unwrap() error { return e.err }
+
+// Hint says what to type.
+func (e *hinted) Hint() string { return e.hint }
+
+// report prints an error as one sentence and a hint, and returns the exit code.
+func report(stderr io.Writer, err error) int {
+	if err == nil {
+		return ExitDone
+	}
+	var exit exitError
+	if errors.As(err, &exit) {
+		return int(exit)
+	}
+	fmt.Fprintf(stderr, "airlock: %v\n", err)
+	var advised interface{ Hint() string }
+	if errors.As(err, &advised) && advised.Hint() != "" {
+		fmt.Fprintf(stderr, "hint: %s\n", advised.Hint())
+	}
+	return exitCode(err)
+}
+
+// advise adds a hint to errors of parts that know nothing of the command line.
+func advise(err error) error {
+	var advised interface{ Hint() string }
+	switch {
+	case errors.As(err, &advised):
+		return err
+	case errors.Is(err, images.ErrNotBuilt), errors.Is(err, images.ErrStale):
+		return &hinted{err, "run `airlock images build`", ExitUsage}
+	case errors.Is(err, runner.ErrBusy):
+		return &hinted{err, "try again later, or raise sandbox.maxSandboxes", ExitFailed}
+	}
+	return err
+}
+
+// exitCode tells wrong usage and configuration from what failed later.
+func exitCode(err error) int {
+	var wrong *usageError
+	var withCode *hinted
+	var inFile *config.Error
+	var input *orchestrator.InputError
+	switch {
+	case errors.As(err, &wrong), errors.As(err, &inFile), errors.As(err, &input):
+		return ExitUsage
+	case errors.As(err, &withCode):
+		return withCode.code
+	}
+	return ExitFailed
+}

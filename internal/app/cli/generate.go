@@ -1,0 +1,150 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/codegen"
+)
+
+type generateVerb struct {
+	configFlag
+	Out   string `required:"" type:"path" placeholder:"DIR" help:"Where to write; python/ and node/ appear below it."`
+	Tools string `type:"path" placeholder:"DIR" help:"Read tools/list answers from DIR/*.json instead of asking servers; a file's name is its server's ID."`
+	JSON  bool   `name:"json" help:"Report as JSON."`
+}
+
+// generated is what --json prints for one language.
+type generated struct {
+	Language string   `json:"language"`
+	Path     string   `json:"path"`
+	Servers  int      `json:"servers"`
+	Tools    int      `json:"tools"`
+	Files    int      `json:"files"`
+	Digest   string   `json:"digest"`
+	Warnings []string `json:"warnings"`
+}
+
+// Run writes the wrapper trees. It needs no sandbox, no root and, with
+// --tools, no network.
+func (v *generateVerb) Run(ctx context.Context, s *streams) error {
+	servers, err := v.servers(ctx, s)
+	if err != nil {
+		return err
+	}
+	var reports []generated
+	for _, language := range []codegen.Language{codegen.Python, codegen.Node} {
+		report, err := v.write(servers, language)
+		if err != nil {
+			return err
+		}
+		reports = append(reports, report)
+	}
+	if v.JSON {
+		return printLine(s.out, map[string]any{"trees": reports})
+	}
+	for _, r := range reports {
+		fmt.Fprintf(s.out, "%s: %d tools of %d servers in %d files, %s\n", r.Path, r.Tools, r.Servers, r.Files, r.Digest)
+	}
+	for _, warning := range reports[0].Warnings {
+		fmt.Fprintf(s.err, "airlock: %s\n", warning)
+	}
+	return nil
+}
+
+func (v *generateVerb) servers(ctx context.Context, s *streams) ([]catalog.Server, error) {
+	if v.Tools != "" {
+		return readLists(v.Tools)
+	}
+	snapshot, err := listTools(ctx, v.configFlag, s.err)
+	if err != nil {
+		return nil, err
+	}
+	return snapshot.Servers(), nil
+}
+
+func (v *generateVerb) write(servers []catalog.Server, language codegen.Language) (generated, error) {
+	tree, err := codegen.Generate(servers, language)
+	if err != nil {
+		return generated{}, fmt.Errorf("generating %s wrappers: %w", language, err)
+	}
+	dir := filepath.Join(v.Out, string(language), "servers")
+	if err := writeTree(dir, tree); err != nil {
+		return generated{}, err
+	}
+	report := generated{
+		Language: string(language), Path: dir, Servers: tree.Servers, Tools: tree.Tools, Files: len(tree.Files),
+		Digest: tree.Digest, Warnings: []string{},
+	}
+	for _, warning := range tree.Warnings {
+		report.Warnings = append(report.Warnings, describe(warning))
+	}
+	return report, nil
+}
+
+// describe names what a warning is about in one line.
+func describe(w codegen.Warning) string {
+	if w.Tool == "" {
+		return fmt.Sprintf("server %q: %s", w.ServerID, w.Text)
+	}
+	return fmt.Sprintf("tool %q of server %q: %s", w.Tool, w.ServerID, w.Text)
+}
+
+// writeTree writes a tree to a folder that must be new or empty: files of an
+// earlier tree would stay importable.
+func writeTree(dir string, tree *codegen.Tree) error {
+	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
+		return &usageError{fmt.Sprintf("the folder %q is not empty", dir), "name a new folder, or remove this one first"}
+	}
+	for _, file := range tree.Files {
+		path := filepath.Join(dir, filepath.FromSlash(file.Path))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return fmt.Errorf("writing wrappers: %w", err)
+		}
+		if err := os.WriteFile(path, file.Data, 0o644); err != nil {
+			return fmt.Errorf("writing wrappers: %w", err)
+		}
+	}
+	return nil
+}
+
+// readLists reads every DIR/*.json as a tools/list answer, all pages joined.
+func readLists(dir string) ([]catalog.Server, error) {
+	paths, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	if err != nil || len(paths) == 0 {
+		return nil, &usageError{fmt.Sprintf("the folder %q has no *.json files", dir), "each file is one tools/list answer: {\"tools\": [...]}"}
+	}
+	var servers []catalog.Server
+	for _, path := range paths {
+		server, err := readList(path)
+		if err != nil {
+			return nil, err
+		}
+		servers = append(servers, server)
+	}
+	return servers, nil
+}
+
+func readList(path string) (catalog.Server, error) {
+	raw, err := os.ReadFile(path)
+	var pathErr *fs.PathError
+	if errors.As(err, &pathErr) {
+		return catalog.Server{}, &usageError{fmt.Sprintf("the file %q cannot be read: %v", path, pathErr.Err), ""}
+	}
+	var answer struct {
+		Tools []json.RawMessage `json:"tools"`
+	}
+	if err := json.Unmarshal(raw, &answer); err != nil {
+		return catalog.Server{}, &usageError{fmt.Sprintf("the file %q is no tools/list answer: %v", path, err), "each file is one tools/list answer: {\"tools\": [...]}"}
+	}
+	id := strings.TrimSuffix(filepath.Base(path), ".json")
+	tools, warnings := catalog.ParseTools(id, answer.Tools)
+	return catalog.Server{ID: id, Tools: tools, Warnings: warnings}, nil
+}

@@ -1,0 +1,26 @@
+package cli
+
+import (
+	"context"
+	"errors"
+
+	"github.com/airlock-mcp/airlock/internal/app/server"
+)
+
+type mcpVerb struct{ configFlag }
+
+// Run serves one agent host over stdin and stdout until the host hangs up or
+// ctx ends. stdout carries the protocol and nothing else.
+func (v *mcpVerb) Run(ctx context.Context, s *streams) error {
+	system, err := open(ctx, v.configFlag, s.err, false)
+	if err != nil {
+		return err
+	}
+	face, err := server.New(system, system.orchestrator, server.Options{
+		Version: version, Principal: principal(), ServerIDs: system.serverIDs(), Logger: system.logger,
+	})
+	if err != nil {
+		return errors.Join(err, system.Close())
+	}
+	return errors.Join(face.Serve(ctx, s.in, s.out), system.Close())
+}

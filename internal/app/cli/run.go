@@ -1,0 +1,138 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/airlock-mcp/airlock/internal/app/orchestrator"
+	"github.com/airlock-mcp/airlock/runner"
+)
+
+type runVerb struct {
+	configFlag
+	Lang     string        `enum:"python,node," default:"" help:"python or node; by default what the file's name says, else python."`
+	Timeout  time.Duration `help:"Shorter than the configured time limit; never longer."`
+	JSONLogs bool          `name:"json-logs" help:"Write Airlock's own log lines as JSON."`
+	File     string        `arg:"" optional:"" default:"-" help:"The program; - reads it from stdin."`
+}
+
+// Run makes one run. Whatever happens after the command line was understood,
+// stdout gets exactly one line of JSON.
+func (v *runVerb) Run(ctx context.Context, s *streams) error {
+	code, err := v.read(s.in)
+	if err != nil {
+		return refuse(s, orchestrator.Request{Language: v.language()}, "InvalidRequest", err)
+	}
+	request := orchestrator.Request{
+		Language: v.language(), Code: code, Timeout: v.Timeout, SessionID: newSessionID(), Principal: principal(),
+	}
+	if err := request.Check(); err != nil {
+		return refuse(s, request, "InvalidRequest", err)
+	}
+	system, err := open(ctx, v.configFlag, s.err, v.JSONLogs)
+	if err != nil {
+		return refuse(s, request, "SandboxError", err)
+	}
+	outcome, err := system.orchestrator.Run(ctx, request)
+	if err != nil {
+		err = advise(err)
+		return errors.Join(refuse(s, request, refusalType(err), err), system.Close())
+	}
+	printed := printOutcome(s, outcome)
+	if err := system.Close(); err != nil {
+		fmt.Fprintf(s.err, "airlock: %v\n", err)
+	}
+	return printed
+}
+
+// read returns the program's bytes. One byte more than the limit is enough to
+// refuse it.
+func (v *runVerb) read(stdin io.Reader) ([]byte, error) {
+	in := stdin
+	if v.File != "-" {
+		f, err := os.Open(v.File)
+		if err != nil {
+			return nil, &usageError{fmt.Sprintf("the program %q cannot be read: %v", v.File, errors.Unwrap(err)), "airlock run FILE, or airlock run - to read it from stdin"}
+		}
+		defer f.Close()
+		in = f
+	}
+	code, err := io.ReadAll(io.LimitReader(in, orchestrator.MaxCode+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading the program: %w", err)
+	}
+	return code, nil
+}
+
+func (v *runVerb) language() string {
+	if v.Lang != "" {
+		return v.Lang
+	}
+	switch filepath.Ext(v.File) {
+	case ".js", ".mjs":
+		return "node"
+	}
+	return "python"
+}
+
+// printOutcome prints what the code wrote to stderr and the envelope to stdout.
+func printOutcome(s *streams, outcome *orchestrator.Outcome) error {
+	if _, err := io.WriteString(s.err, outcome.Stdout+outcome.Stderr); err != nil {
+		return fmt.Errorf("printing the logs: %w", err)
+	}
+	if err := printEnvelope(s.out, outcome.Envelope); err != nil {
+		return err
+	}
+	switch failure := outcome.Envelope.Result.Error; {
+	case failure == nil:
+		return nil
+	case failure.Type == "PolicyDenied" || failure.Type == "ApprovalDenied" || failure.Type == "ApprovalTimeout":
+		return exitError(ExitRefused)
+	}
+	return exitError(ExitFailed)
+}
+
+// refuse prints the envelope of a run that could not begin and returns err.
+func refuse(s *streams, request orchestrator.Request, kind string, err error) error {
+	return errors.Join(err, printEnvelope(s.out, orchestrator.Refused(request, version, kind, err.Error())))
+}
+
+func refusalType(err error) string {
+	var wrong *orchestrator.InputError
+	switch {
+	case errors.As(err, &wrong):
+		return "InvalidRequest"
+	case errors.Is(err, runner.ErrBusy):
+		return "RateLimit"
+	}
+	return "SandboxError"
+}
+
+func printEnvelope(out io.Writer, envelope runner.Envelope) error {
+	line, err := envelope.Line()
+	if err != nil {
+		return err
+	}
+	if _, err := out.Write(line); err != nil {
+		return fmt.Errorf("printing the envelope: %w", err)
+	}
+	return nil
+}
+
+// printLine writes v as one line of JSON.
+func printLine(out io.Writer, v any) error {
+	line, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("encoding the output: %w", err)
+	}
+	if _, err := out.Write(append(line, '\n')); err != nil {
+		return fmt.Errorf("printing the output: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/app/orchestrator"
+)
+
+type toolsVerbs struct {
+	List   toolsListVerb   `cmd:"" help:"List the tools of all servers, or of one."`
+	Search toolsSearchVerb `cmd:"" help:"Search the tools as a model would."`
+	Show   toolsShowVerb   `cmd:"" help:"Print one tool's definition."`
+}
+
+// selection are the flags that list and search share.
+type selection struct {
+	configFlag
+	Server string `placeholder:"ID" help:"Only the tools of this server."`
+	Detail string `enum:"name,name+description" default:"name+description" help:"name or name+description."`
+	JSON   bool   `name:"json" help:"Print JSON."`
+}
+
+type toolsListVerb struct{ selection }
+
+// Run lists tools in the order of their names.
+func (v *toolsListVerb) Run(ctx context.Context, s *streams) error {
+	return v.print(ctx, s, "", catalog.MaxLimit)
+}
+
+type toolsSearchVerb struct {
+	selection
+	Query string `arg:"" help:"What the tool should do, in words."`
+	Limit int    `default:"20" help:"How many to print at most."`
+}
+
+// Run prints the tools that fit the query, best first.
+func (v *toolsSearchVerb) Run(ctx context.Context, s *streams) error {
+	return v.print(ctx, s, v.Query, v.Limit)
+}
+
+func (v *selection) print(ctx context.Context, s *streams, query string, limit int) error {
+	snapshot, err := listTools(ctx, v.configFlag, s.err)
+	if err != nil {
+		return err
+	}
+	answer := orchestrator.Search(snapshot, query, v.Server, v.Detail, limit)
+	if answer.Error != nil {
+		return &usageError{answer.Error.Message, "airlock tools list"}
+	}
+	for _, missing := range answer.Missing {
+		fmt.Fprintf(s.err, "airlock: the server %q is missing: %s\n", missing.ServerID, missing.Problem)
+	}
+	if v.JSON {
+		return printLine(s.out, answer)
+	}
+	return printEntries(s.out, answer.Tools)
+}
+
+// printEntries prints a table with one line per tool.
+func printEntries(out io.Writer, entries []catalog.Entry) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, e := range entries {
+		fmt.Fprintf(table, "%s\t%s\t%s\n", e.ServerID, e.ToolName, oneLine(e.Description, 100))
+	}
+	return table.Flush()
+}
+
+type toolsShowVerb struct {
+	configFlag
+	Server string `arg:"" help:"The server's ID."`
+	Tool   string `arg:"" help:"The tool's name."`
+	JSON   bool   `name:"json" help:"Print one line instead of indented JSON."`
+}
+
+// Run prints one tool's definition as it arrived.
+func (v *toolsShowVerb) Run(ctx context.Context, s *streams) error {
+	snapshot, err := listTools(ctx, v.configFlag, s.err)
+	if err != nil {
+		return err
+	}
+	answer := orchestrator.Definition(snapshot, v.Server, v.Tool)
+	if answer.Error != nil {
+		return &usageError{answer.Error.Message, "airlock tools list"}
+	}
+	if v.JSON {
+		return printLine(s.out, answer.Definition)
+	}
+	return printIndented(s.out, answer.Definition)
+}
+
+func printIndented(out io.Writer, v any) error {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encoding the output: %w", err)
+	}
+	_, err = out.Write(append(text, '\n'))
+	return err
+}

@@ -1,0 +1,153 @@
+package orchestrator
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/airlock-mcp/airlock/broker"
+	"github.com/airlock-mcp/airlock/broker/redact"
+	"github.com/airlock-mcp/airlock/internal/canon"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
+	"github.com/airlock-mcp/airlock/runner"
+)
+
+// The most that the texts of a failure may take, in bytes. The guest keeps to
+// the same; the host does not rely on it.
+const (
+	maxType      = 128
+	maxMessage   = 4 << 10
+	maxTraceback = 8 << 10
+)
+
+// assemble builds the outcome from what the host itself knows and from the one
+// part that came from inside, which is redacted, bounded and checked here.
+func (r *run) assemble(ended ending, calls broker.Summary, logs logs) *Outcome {
+	result := r.judge(ended, logs)
+	r.clean(&result)
+	duration := time.Since(r.started).Milliseconds()
+	usage := r.sandbox.Usage()
+	result.Metrics = runner.Metrics{
+		DurationMS: duration, Calls: calls.Calls, BytesInSandbox: calls.BytesIn, BytesReturned: int64(len(result.Data)),
+		PeakMemoryBytes: usage.PeakMemory, CPUMS: usage.CPU.Milliseconds(),
+	}
+	envelope := runner.Envelope{
+		RunID: r.identity.ID, TraceID: r.identity.TraceID,
+		ToolName: r.request.Language + "-runner", ToolVersion: r.version,
+		InputDigest:  r.identity.CodeHash,
+		SandboxImage: r.image.Name + "@" + r.image.Digest,
+		DurationMS:   duration, ApprovalState: calls.ApprovalState, Result: result,
+	}
+	seal(&envelope)
+	return &Outcome{Envelope: envelope, Stdout: logs.stdout, Stderr: logs.stderr, redactions: redact.Counts(r.removed)}
+}
+
+// Refused returns the envelope of a request that could not become a run, for
+// callers that print an envelope whatever happens.
+func Refused(req Request, version, kind, message string) runner.Envelope {
+	result := failed(kind, kind == "RateLimit", cut(strings.ToValidUTF8(message, "\uFFFD"), maxMessage))
+	result.Error.Source = sourceSandbox
+	envelope := runner.Envelope{
+		RunID: telemetry.NewID("run"), TraceID: telemetry.NewTraceID(),
+		ToolName: req.Language + "-runner", ToolVersion: version,
+		InputDigest: canon.Digest(req.Code), ApprovalState: runner.ApprovalNotRequired, Result: result,
+	}
+	seal(&envelope)
+	return envelope
+}
+
+// clean redacts and bounds what came from inside.
+func (r *run) clean(result *runner.Result) {
+	if result.OK {
+		data, found, err := r.parts.Redactor.JSON(result.Data)
+		if err != nil {
+			*result = failed(typeNotSerializable, false, "the result is no valid JSON")
+			return
+		}
+		result.Data = data
+		r.removed = append(r.removed, found...)
+		return
+	}
+	e := result.Error
+	e.Type = cut(strings.ToValidUTF8(e.Type, "\uFFFD"), maxType)
+	e.Message = cut(r.redact(e.Message), maxMessage)
+	e.Traceback = cut(r.redact(e.Traceback), maxTraceback)
+	e.CallID = cut(e.CallID, maxType)
+	if e.Type == "" {
+		e.Type = typeSandbox
+	}
+	switch e.Source {
+	case sourceCode, "tool", "broker", sourceSandbox:
+	default:
+		e.Source = sourceCode
+	}
+}
+
+// redact removes secrets and personal data, and remembers what kinds it found.
+func (r *run) redact(text string) string {
+	cleaned, found := r.parts.Redactor.Bytes([]byte(text))
+	r.removed = append(r.removed, found...)
+	return strings.ToValidUTF8(string(cleaned), "\uFFFD")
+}
+
+// seal digests the result and makes sure that the whole line keeps its limit.
+func seal(envelope *runner.Envelope) {
+	digest, err := outputDigest(envelope.Result)
+	if err != nil {
+		replace(envelope, failed(typeNotSerializable, false,
+			"the result has no canonical JSON form (RFC 8785): object keys must be unique, numbers finite, and text without lone surrogates"))
+		return
+	}
+	envelope.OutputDigest = digest
+	line, err := envelope.Line()
+	if err == nil && len(line) <= runner.MaxEnvelope {
+		return
+	}
+	if envelope.Result.OK {
+		size := len(envelope.Result.Data)
+		replace(envelope, failed(typeOutput, false, fmt.Sprintf(
+			"the result has %d bytes, more than fits the %d of a run's line; return a summary, or write the rest to another tool", size, runner.MaxEnvelope)))
+		return
+	}
+	// Texts can grow sixfold when JSON escapes their control characters.
+	shorter := *envelope.Result.Error
+	shorter.Message, shorter.Traceback = cut(shorter.Message, maxMessage/2), cut(shorter.Traceback, maxTraceback/8)
+	replace(envelope, runner.Result{Error: &shorter})
+}
+
+// replace puts another failure in the place of a result that cannot be
+// printed; what the run cost stays.
+func replace(envelope *runner.Envelope, result runner.Result) {
+	result.Metrics = envelope.Result.Metrics
+	result.Metrics.BytesReturned = 0
+	envelope.Result = result
+	envelope.OutputDigest, _ = outputDigest(result) // texts that UTF-8 was enforced on always have one
+}
+
+// outputDigest is over the RFC 8785 form of the result without its metrics,
+// which differ from run to run.
+func outputDigest(result runner.Result) (string, error) {
+	canonical, err := canon.Marshal(struct {
+		OK    bool            `json:"ok"`
+		Data  json.RawMessage `json:"data,omitempty"`
+		Error *runner.Failure `json:"error,omitempty"`
+	}{result.OK, result.Data, result.Error})
+	if err != nil {
+		return "", err
+	}
+	return canon.Digest(canonical), nil
+}
+
+// cut shortens text to at most limit bytes on a character boundary and says so.
+func cut(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	end := limit
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return fmt.Sprintf("%s… [%d bytes cut]", text[:end], len(text)-end)
+}

@@ -1,0 +1,58 @@
+package orchestrator
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/airlock-mcp/airlock/internal/telemetry"
+	"github.com/airlock-mcp/airlock/runner"
+)
+
+// logs are what the code printed: redacted, then cut.
+type logs struct {
+	stdout, stderr string
+	lastLines      []byte // the end of stdout as it was written, for lastJSON
+}
+
+// collect waits until everything written before the kill has been read. What
+// both streams return together stays within the limit of stderr, because that
+// is where a run prints them.
+func (r *run) collect(ctx context.Context) logs {
+	if err := r.sandbox.Drain(ctx); err != nil {
+		r.parts.Logger.WarnContext(ctx, "a run's output may be incomplete",
+			slog.String(telemetry.KeyRun, r.identity.ID), slog.Any(telemetry.KeyError, err))
+	}
+	stdout, stderr := r.sandbox.Stdout(), r.sandbox.Stderr()
+	out := r.printable(stdout, r.limits.Stdout)
+	rest := r.limits.Stderr - int64(len(out))
+	return logs{stdout: out, stderr: r.printable(stderr, max(rest, 0)), lastLines: stdout.Tail}
+}
+
+// printable redacts what was kept of a stream and cuts it to limit bytes, the
+// marker that says how much is missing included.
+func (r *run) printable(output runner.Output, limit int64) string {
+	text := r.redact(string(output.Head))
+	missing := output.Total - int64(len(output.Head))
+	if missing == 0 && int64(len(text)) <= limit {
+		return text
+	}
+	// The marker's length depends on a number that depends on the cut: leave
+	// room for the longest.
+	const room = int64(len("\n<TRUNCATED 9223372036854775807 bytes>\n"))
+	end := min(max(limit-room, 0), int64(len(text)))
+	for end > 0 && end < int64(len(text)) && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	kept := text[:end]
+	marker := fmt.Sprintf("<TRUNCATED %d bytes>\n", int64(len(text))-end+missing)
+	if kept != "" && !strings.HasSuffix(kept, "\n") {
+		marker = "\n" + marker
+	}
+	if int64(len(kept)+len(marker)) > limit {
+		return ""
+	}
+	return kept + marker
+}

@@ -1,0 +1,141 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/airlock-mcp/airlock/broker"
+	"github.com/airlock-mcp/airlock/broker/audit"
+	"github.com/airlock-mcp/airlock/broker/redact"
+	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/canon"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
+	"github.com/airlock-mcp/airlock/runner"
+)
+
+// Parts are what runs are made with. All are needed.
+type Parts struct {
+	Runner    *runner.Runner
+	Broker    *broker.Broker
+	Audit     *audit.Log
+	Redactor  *redact.Redactor
+	Images    map[string]runner.Image // by language
+	Wrappers  *Wrappers
+	Snapshots Snapshots
+	Logger    *slog.Logger
+}
+
+// Snapshots is where the newest tool definitions come from. Snapshot may be
+// called concurrently; what it returns never changes.
+type Snapshots interface {
+	Snapshot() *catalog.Snapshot
+}
+
+// Options say how runs go. Limits has no default: see runner.DefaultLimits.
+type Options struct {
+	Limits  runner.Limits // Timeout is the longest a run may take
+	Version string        // Airlock's own, for the envelope
+}
+
+// Orchestrator makes runs. Its methods may be called concurrently.
+type Orchestrator struct {
+	parts      Parts
+	opts       Options
+	background background
+	teardowns  sync.WaitGroup
+}
+
+// New returns an orchestrator of the given parts.
+func New(parts Parts, opts Options) (*Orchestrator, error) {
+	if parts.Runner == nil || parts.Broker == nil || parts.Audit == nil || parts.Redactor == nil ||
+		parts.Wrappers == nil || parts.Snapshots == nil || parts.Logger == nil || len(parts.Images) == 0 {
+		return nil, errors.New("an orchestrator needs all its parts")
+	}
+	if opts.Limits.Timeout <= 0 {
+		return nil, errors.New("an orchestrator needs a time limit")
+	}
+	return &Orchestrator{parts: parts, opts: opts}, nil
+}
+
+// Run makes one run and returns its outcome, which says truthfully what
+// happened, failures included. The error is for what could not become a run:
+// an *InputError, runner.ErrBusy, or a sandbox that does not start. Cancelling
+// ctx ends the run; its outcome then says so.
+func (o *Orchestrator) Run(ctx context.Context, req Request) (*Outcome, error) {
+	return o.run(ctx, telemetry.NewID("run"), req)
+}
+
+// Close ends the runs in the background and waits until every sandbox is gone.
+func (o *Orchestrator) Close() {
+	o.background.close()
+	o.teardowns.Wait()
+	o.parts.Wrappers.Close(context.Background())
+}
+
+func (o *Orchestrator) run(ctx context.Context, id string, req Request) (*Outcome, error) {
+	started := time.Now()
+	if err := req.Check(); err != nil {
+		return nil, err
+	}
+	image, err := o.image(req.Language)
+	if err != nil {
+		return nil, err
+	}
+	snapshot := o.parts.Snapshots.Snapshot()
+	mount, giveBack, err := o.parts.Wrappers.borrow(context.WithoutCancel(ctx), snapshot, req.Language)
+	if err != nil {
+		return nil, err
+	}
+	sandbox, err := o.parts.Runner.Acquire(ctx, runner.Request{Image: image, Limits: o.opts.Limits, Mounts: []runner.Mount{mount}})
+	if err != nil {
+		giveBack()
+		return nil, err
+	}
+	identity := broker.Run{
+		ID: id, SessionID: req.SessionID, Principal: req.Principal,
+		TraceID: telemetry.NewTraceID(), CodeHash: canon.Digest(req.Code),
+	}
+	r := &run{
+		identity: identity, request: req, image: image, limits: o.limits(req), started: started,
+		parts: &o.parts, version: o.opts.Version, snapshot: snapshot, sandbox: sandbox,
+		finished: make(chan finish, 1),
+	}
+	outcome, err := r.execute(ctx)
+	o.teardowns.Go(func() {
+		defer giveBack()
+		if err := sandbox.Close(); err != nil {
+			o.parts.Logger.ErrorContext(context.WithoutCancel(ctx), "a sandbox could not be removed",
+				slog.String(telemetry.KeySandbox, sandbox.ID()), slog.Any(telemetry.KeyError, err))
+		}
+	})
+	return outcome, err
+}
+
+func (o *Orchestrator) image(language string) (runner.Image, error) {
+	image, ok := o.parts.Images[language]
+	if !ok {
+		var known []string
+		for name := range o.parts.Images {
+			known = append(known, name)
+		}
+		slices.Sort(known)
+		return runner.Image{}, &InputError{fmt.Sprintf("the language %q is unknown", language), "use one of: " + strings.Join(known, ", ")}
+	}
+	return image, nil
+}
+
+// limits returns the configured limits with the time that the request asked
+// for: it may be shorter, never longer.
+func (o *Orchestrator) limits(req Request) runner.Limits {
+	limits := o.opts.Limits
+	if req.Timeout > 0 {
+		limits.Timeout = min(limits.Timeout, req.Timeout)
+	}
+	return limits
+}

@@ -1,0 +1,60 @@
+package orchestrator
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/airlock-mcp/airlock/broker/audit"
+)
+
+// record begins a record that is about this run.
+func (r *run) record(kind audit.Kind) audit.Record {
+	return audit.Record{
+		Kind: kind,
+		Identity: audit.Identity{
+			RunID: r.identity.ID, SessionID: r.identity.SessionID, Principal: r.identity.Principal,
+			TraceID: r.identity.TraceID, CodeHash: r.identity.CodeHash,
+		},
+		RunFacts: audit.RunFacts{
+			Language: r.request.Language, Image: r.image.Name + "@" + r.image.Digest,
+			Snapshot: r.snapshot.Digest(), InputDigest: r.identity.CodeHash,
+		},
+	}
+}
+
+// recordStart notes that code is about to run. The code by itself can do
+// nothing outside its sandbox: each call's own intent is what has to be durable,
+// and makes this record durable with it.
+func (r *run) recordStart(ctx context.Context) error {
+	if err := r.parts.Audit.Note(ctx, r.record(audit.KindRunStart)); err != nil {
+		return fmt.Errorf("recording the start of %q: %w", r.identity.ID, err)
+	}
+	return nil
+}
+
+// recordEnd notes what became of the run, and before that how the code broke
+// the socket's protocol, if it did.
+func (r *run) recordEnd(ctx context.Context, outcome *Outcome, ended ending) error {
+	if ended.protocol != nil {
+		violation := r.record(audit.KindViolation)
+		violation.Detail = ended.protocol.Error()
+		if err := r.parts.Audit.Note(ctx, violation); err != nil {
+			return fmt.Errorf("recording a violation in %q: %w", r.identity.ID, err)
+		}
+	}
+	end := r.record(audit.KindRunEnd)
+	end.OutputDigest = outcome.Envelope.OutputDigest
+	end.ApprovalState = outcome.Envelope.ApprovalState
+	end.Calls = outcome.Envelope.Result.Metrics.Calls
+	end.DurationMS = outcome.Envelope.DurationMS
+	end.ResultSize = outcome.Envelope.Result.Metrics.BytesReturned
+	end.Redactions = outcome.redactions
+	end.Outcome = audit.OutcomeOK
+	if failure := outcome.Envelope.Result.Error; failure != nil {
+		end.Outcome, end.ErrorType = audit.OutcomeError, failure.Type
+	}
+	if err := r.parts.Audit.Note(ctx, end); err != nil {
+		return fmt.Errorf("recording the end of %q: %w", r.identity.ID, err)
+	}
+	return nil
+}

@@ -1,0 +1,143 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/airlock-mcp/airlock/broker"
+	"github.com/airlock-mcp/airlock/broker/redact"
+	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
+	"github.com/airlock-mcp/airlock/internal/wire"
+	"github.com/airlock-mcp/airlock/runner"
+)
+
+// run is one execution of code in one sandbox.
+type run struct {
+	identity broker.Run
+	request  Request
+	image    runner.Image
+	limits   runner.Limits
+	started  time.Time
+	parts    *Parts
+	version  string
+	snapshot *catalog.Snapshot
+	sandbox  *runner.Sandbox
+	session  *broker.Session
+	finished chan finish      // holds the one delivery that counts
+	removed  []redact.Finding // secrets and personal data that were kept from leaving
+	// handedOut is set once the guest has fetched the code.
+	handedOut atomic.Bool
+}
+
+// ending is why a run is over, as the host saw it. Exactly one field says it.
+type ending struct {
+	delivered *finish      // the guest delivered a result or an error
+	exit      *runner.Exit // the guest's process ended without delivering
+	timeout   bool
+	cancelled bool
+	flood     bool  // more output than the sandbox may write
+	protocol  error // the socket's protocol was broken
+	internal  error // our own side failed
+}
+
+// execute runs the code and assembles the outcome. The caller closes the sandbox.
+func (r *run) execute(ctx context.Context) (*Outcome, error) {
+	if err := r.recordStart(ctx); err != nil {
+		return nil, err
+	}
+	clock := startClock(r.limits.Timeout)
+	defer clock.stop()
+	r.session = r.parts.Broker.Open(r.identity, r.snapshot)
+	r.session.OnWait(clock.halt)
+
+	ended := r.await(ctx, clock)
+	if err := r.sandbox.Kill(); err != nil {
+		ended = ending{internal: err}
+	}
+	undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	logs := r.collect(undo)
+	outcome := r.assemble(ended, r.session.Close(), logs)
+	return outcome, r.recordEnd(undo, outcome, ended)
+}
+
+// await serves the sandbox's socket until the run is over and returns why.
+func (r *run) await(ctx context.Context, clock *clock) ending {
+	serving, stop := context.WithCancel(ctx)
+	socket := make(chan error, 1)
+	go func() { socket <- wire.Serve(serving, r.sandbox.Listener(), r.handle) }()
+	exited := make(chan exit, 1)
+	go func() {
+		status, err := r.sandbox.Wait(serving)
+		exited <- exit{status, err}
+	}()
+	if err := r.sandbox.Go(); err != nil {
+		stop()
+		<-socket
+		<-exited
+		return ending{internal: err}
+	}
+	ended := r.first(ctx, clock, socket, exited)
+	stop()
+	return ended
+}
+
+// exit is how waiting for the guest's process ended.
+type exit struct {
+	status runner.Exit
+	err    error
+}
+
+// first waits for whatever ends the run first.
+func (r *run) first(ctx context.Context, clock *clock, socket <-chan error, exited <-chan exit) ending {
+	select {
+	case delivered := <-r.finished:
+		return ending{delivered: &delivered}
+	case end := <-exited:
+		return r.afterExit(ctx, end)
+	case err := <-socket:
+		return r.afterSocket(ctx, err)
+	case <-r.sandbox.Flooded():
+		return ending{flood: true}
+	case <-clock.expired:
+		return ending{timeout: true}
+	case <-ctx.Done():
+		return ending{cancelled: true}
+	}
+}
+
+// afterExit prefers a delivery that arrived together with the exit: the guest
+// delivers and then ends at once.
+func (r *run) afterExit(ctx context.Context, end exit) ending {
+	select {
+	case delivered := <-r.finished:
+		return ending{delivered: &delivered}
+	default:
+	}
+	switch {
+	case ctx.Err() != nil:
+		return ending{cancelled: true}
+	case end.err != nil:
+		return ending{internal: end.err}
+	}
+	return ending{exit: &end.status}
+}
+
+func (r *run) afterSocket(ctx context.Context, err error) ending {
+	var violation *wire.ProtocolError
+	switch {
+	case ctx.Err() != nil:
+		return ending{cancelled: true}
+	case errors.As(err, &violation):
+		return ending{protocol: violation}
+	case err == nil:
+		err = errors.New("the sandbox's socket closed")
+	}
+	r.parts.Logger.ErrorContext(ctx, "a run's socket failed",
+		slog.String(telemetry.KeyRun, r.identity.ID), slog.Any(telemetry.KeyError, err))
+	return ending{internal: err}
+}

@@ -1,0 +1,123 @@
+package orchestrator
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/airlock-mcp/airlock/broker"
+	"github.com/airlock-mcp/airlock/internal/wire"
+)
+
+// The methods of the socket; docs/socket.md describes them.
+const (
+	methodStart  = "run/start"
+	methodFinish = "run/finish"
+	methodCall   = "tools/call"
+	methodSearch = "catalog/search"
+	methodGet    = "catalog/get"
+)
+
+// finish is what the guest says when the code has ended.
+type finish struct {
+	OK        bool            `json:"ok"`
+	HasResult bool            `json:"has_result"`
+	Data      json.RawMessage `json:"data"`
+	Error     *guestError     `json:"error"`
+	ExitCode  int             `json:"exit_code"`
+}
+
+// guestError is a failure as the guest describes it. Nothing in it is trusted
+// further than the code itself is.
+type guestError struct {
+	Type      string `json:"type"`
+	Message   string `json:"message"`
+	Traceback string `json:"traceback"`
+	Retryable bool   `json:"retryable"`
+	Source    string `json:"source"`
+	CallID    string `json:"call_id"`
+}
+
+// handle answers one request from inside. An error ends the run.
+func (r *run) handle(ctx context.Context, req wire.Request) (any, error) {
+	switch req.Method {
+	case methodStart:
+		return r.handleStart(req)
+	case methodFinish:
+		return r.handleFinish(req)
+	case methodCall:
+		return r.handleCall(ctx, req)
+	case methodSearch:
+		return r.handleSearch(req)
+	case methodGet:
+		return r.handleGet(req)
+	}
+	return nil, wire.Violation("the method %.40q is unknown", req.Method)
+}
+
+func (r *run) handleStart(req wire.Request) (any, error) {
+	if err := decode(req, &struct{}{}); err != nil {
+		return nil, err
+	}
+	if r.handedOut.Swap(true) {
+		return nil, wire.Violation("%s was sent twice", methodStart)
+	}
+	return map[string]string{"language": r.request.Language, "code": string(r.request.Code)}, nil
+}
+
+func (r *run) handleFinish(req wire.Request) (any, error) {
+	var delivered finish
+	if err := decode(req, &delivered); err != nil {
+		return nil, err
+	}
+	if !delivered.OK && delivered.Error == nil {
+		return nil, wire.Violation("%s says neither a result nor an error", methodFinish)
+	}
+	select {
+	case r.finished <- delivered:
+	default: // the first one counts
+	}
+	return struct{}{}, nil
+}
+
+func (r *run) handleCall(ctx context.Context, req wire.Request) (any, error) {
+	var params struct {
+		ServerID  string          `json:"server_id"`
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+	}
+	if err := decode(req, &params); err != nil {
+		return nil, err
+	}
+	return r.session.Call(ctx, broker.Call{ServerID: params.ServerID, Name: params.Name, Arguments: params.Arguments}), nil
+}
+
+func (r *run) handleSearch(req wire.Request) (any, error) {
+	var params struct {
+		Query    string `json:"query"`
+		ServerID string `json:"server_id"`
+		Detail   string `json:"detail"`
+		Limit    int    `json:"limit"`
+	}
+	if err := decode(req, &params); err != nil {
+		return nil, err
+	}
+	return Search(r.snapshot, params.Query, params.ServerID, params.Detail, params.Limit), nil
+}
+
+func (r *run) handleGet(req wire.Request) (any, error) {
+	var params struct {
+		ServerID string `json:"server_id"`
+		Name     string `json:"name"`
+	}
+	if err := decode(req, &params); err != nil {
+		return nil, err
+	}
+	return Definition(r.snapshot, params.ServerID, params.Name), nil
+}
+
+func decode(req wire.Request, params any) error {
+	if err := wire.DecodeStrict(req.Params, params); err != nil {
+		return wire.Violation("%s has wrong params: %v", req.Method, err)
+	}
+	return nil
+}

@@ -1,0 +1,70 @@
+package orchestrator
+
+import (
+	"encoding/json"
+
+	"github.com/airlock-mcp/airlock/catalog"
+)
+
+// SearchAnswer is what a search for tools finds, in the form that code and
+// models get it.
+type SearchAnswer struct {
+	Tools   []catalog.Entry `json:"tools"`
+	Missing []MissingServer `json:"missing,omitempty"` // configured, but not there
+	Error   *CatalogError   `json:"error,omitempty"`
+}
+
+// MissingServer is a configured server that did not answer, and why.
+type MissingServer struct {
+	ServerID string `json:"serverId"`
+	Problem  string `json:"problem"`
+}
+
+// DefinitionAnswer is one tool's whole definition, or why there is none.
+type DefinitionAnswer struct {
+	Definition json.RawMessage `json:"definition,omitempty"`
+	Error      *CatalogError   `json:"error,omitempty"`
+}
+
+// CatalogError says why the catalog has no answer.
+type CatalogError struct {
+	Type      string `json:"type"`
+	Message   string `json:"message"`
+	Retryable bool   `json:"retryable"`
+}
+
+// typeUnknownTool is the error type of a server or tool that does not exist.
+const typeUnknownTool = "UnknownTool"
+
+// typeValidation is the error type of a query that makes no sense.
+const typeValidation = "ValidationError"
+
+// Search looks for tools in the snapshot; detail is as callers write it.
+func Search(snapshot *catalog.Snapshot, text, serverID, detail string, limit int) SearchAnswer {
+	level, err := catalog.ParseDetail(detail)
+	if err != nil {
+		return SearchAnswer{Tools: []catalog.Entry{}, Error: &CatalogError{Type: typeValidation, Message: err.Error()}}
+	}
+	answer := SearchAnswer{Tools: snapshot.Search(catalog.Query{Text: text, ServerID: serverID, Detail: level, Limit: limit})}
+	if answer.Tools == nil {
+		answer.Tools = []catalog.Entry{} // an empty list, not null, in JSON
+	}
+	for _, server := range snapshot.Servers() {
+		if server.Problem != "" && (serverID == "" || serverID == server.ID) {
+			answer.Missing = append(answer.Missing, MissingServer{server.ID, catalog.Clean(server.Problem)})
+		}
+	}
+	if _, known := snapshot.Server(serverID); serverID != "" && !known {
+		answer.Error = &CatalogError{Type: typeUnknownTool, Message: "there is no server " + catalog.Quote(serverID)}
+	}
+	return answer
+}
+
+// Definition returns one tool's definition from the snapshot.
+func Definition(snapshot *catalog.Snapshot, serverID, name string) DefinitionAnswer {
+	definition, err := snapshot.Definition(serverID, name)
+	if err != nil {
+		return DefinitionAnswer{Error: &CatalogError{Type: typeUnknownTool, Message: err.Error()}}
+	}
+	return DefinitionAnswer{Definition: definition.JSON}
+}

@@ -1,0 +1,118 @@
+package orchestrator
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"syscall"
+
+	"github.com/airlock-mcp/airlock/runner"
+)
+
+// The error types that the host itself finds; docs/contract.md lists all.
+const (
+	typeTimeout         = "Timeout"
+	typeMemory          = "MemoryLimit"
+	typeProcesses       = "ProcessLimit"
+	typeDisk            = "DiskLimit"
+	typeOutput          = "OutputLimit"
+	typeNotSerializable = "ResultNotSerializable"
+	typeNonZeroExit     = "NonZeroExit"
+	typeKilled          = "Killed"
+	typeSandbox         = "SandboxError"
+)
+
+// The values of Failure.Source.
+const (
+	sourceCode    = "code"
+	sourceSandbox = "sandbox"
+)
+
+// judge turns why a run ended into its result, without metrics.
+func (r *run) judge(ended ending, logs logs) runner.Result {
+	switch {
+	case ended.delivered != nil:
+		return judgeDelivery(*ended.delivered, logs)
+	case ended.exit != nil:
+		return r.judgeExit(*ended.exit, logs)
+	case ended.timeout:
+		return failed(typeTimeout, true, fmt.Sprintf(
+			"the code ran longer than its limit of %v and was stopped; do less in one run, or filter earlier", r.limits.Timeout))
+	case ended.cancelled:
+		return failed(typeKilled, false, "the run was cancelled before the code had ended")
+	case ended.flood:
+		return failed(typeOutput, false, fmt.Sprintf(
+			"the code wrote more than %d bytes to stdout and stderr and was stopped; print less", r.limits.Output))
+	case ended.protocol != nil:
+		return failed(typeSandbox, false, "the code broke the protocol of the broker's socket and was stopped; call tools through the wrappers only")
+	}
+	return failed(typeSandbox, false, "the sandbox failed; the run's ID leads to the cause in the log")
+}
+
+// judgeDelivery takes what the guest delivered.
+func judgeDelivery(delivered finish, logs logs) runner.Result {
+	if !delivered.OK {
+		e := delivered.Error
+		return runner.Result{Error: &runner.Failure{
+			Type: e.Type, Message: e.Message, Retryable: e.Retryable,
+			Source: e.Source, Traceback: e.Traceback, CallID: e.CallID,
+		}}
+	}
+	if delivered.HasResult {
+		return succeeded(delivered.Data)
+	}
+	return succeeded(logs.lastJSON())
+}
+
+// judgeExit is for a program that ended without delivering anything: it was
+// killed, or it left through a door that runs no code of ours.
+func (r *run) judgeExit(exit runner.Exit, logs logs) runner.Result {
+	switch exit.Reason {
+	case runner.ReasonMemory:
+		return failed(typeMemory, false, fmt.Sprintf(
+			"the code needed more than its %d bytes of memory and was stopped; process the data in pieces", r.limits.Memory))
+	case runner.ReasonProcesses:
+		return failed(typeProcesses, false, fmt.Sprintf(
+			"the code started more than its %d processes and threads and was stopped", r.limits.PIDs))
+	case runner.ReasonDisk:
+		return failed(typeDisk, false, fmt.Sprintf(
+			"the code wrote more than its %d bytes of files and was stopped", r.limits.Disk))
+	}
+	switch {
+	case exit.Signal != 0:
+		return failed(typeKilled, false, fmt.Sprintf(
+			"the program was ended by signal %d (%v) before it could deliver a result", exit.Signal, syscall.Signal(exit.Signal)))
+	case exit.Code != 0:
+		return failed(typeNonZeroExit, false, fmt.Sprintf(
+			"the program ended with exit code %d before it could deliver a result", exit.Code))
+	}
+	return succeeded(logs.lastJSON())
+}
+
+func succeeded(data json.RawMessage) runner.Result {
+	if len(data) == 0 {
+		data = json.RawMessage("null")
+	}
+	return runner.Result{OK: true, Data: data}
+}
+
+func failed(kind string, retryable bool, message string) runner.Result {
+	source := sourceCode
+	if kind == typeSandbox {
+		source = sourceSandbox
+	}
+	return runner.Result{Error: &runner.Failure{Type: kind, Message: message, Retryable: retryable, Source: source}}
+}
+
+// lastJSON returns the last line of stdout that is one JSON value, for code
+// that prints its answer instead of setting `result`; nil when there is none.
+func (l logs) lastJSON() json.RawMessage {
+	lines := bytes.Split(l.lastLines, []byte("\n"))
+	for i := len(lines) - 1; i >= 0; i-- {
+		line := bytes.TrimSpace(lines[i])
+		if len(line) > 0 && json.Valid(line) {
+			return line
+		}
+	}
+	return nil
+}

@@ -1,0 +1,128 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/codegen"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
+	"github.com/airlock-mcp/airlock/runner"
+)
+
+// wrappersTarget is where the wrapper tree appears inside the sandbox.
+const wrappersTarget = "/workspace/servers"
+
+// keepUnused is how long a tree that nobody uses stays on disk for the next
+// Airlock with the same tools.
+const keepUnused = 7 * 24 * time.Hour
+
+// Wrappers keeps the wrapper trees of the newest snapshot published on disk,
+// one per language, and older ones for as long as a run uses them. Its methods
+// may be called concurrently.
+type Wrappers struct {
+	dir    string
+	logger *slog.Logger
+
+	mu       sync.Mutex
+	snapshot string           // digest of the newest snapshot
+	trees    map[string]*tree // of the newest snapshot, by language
+	pruned   bool             // trees of former times were looked through
+}
+
+// tree is a published tree and how many runs use it.
+type tree struct {
+	lease   *codegen.Lease
+	users   int
+	retired bool // not of the newest snapshot any more
+}
+
+// NewWrappers publishes trees under dir, which must be readable by everyone:
+// the sandbox's user is not ours.
+func NewWrappers(dir string, logger *slog.Logger) *Wrappers {
+	return &Wrappers{dir: dir, logger: logger, trees: map[string]*tree{}}
+}
+
+// borrow returns the read-only mount of the snapshot's tree in the given
+// language, made first where it is not there yet, and how to give it back.
+func (w *Wrappers) borrow(ctx context.Context, snapshot *catalog.Snapshot, language string) (runner.Mount, func(), error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.snapshot != snapshot.Digest() {
+		w.retireLocked(ctx)
+		w.snapshot = snapshot.Digest()
+	}
+	t, ok := w.trees[language]
+	if !ok {
+		published, err := codegen.Generate(snapshot.Servers(), codegen.Language(language))
+		if err != nil {
+			return runner.Mount{}, nil, fmt.Errorf("generating %s wrappers: %w", language, err)
+		}
+		lease, err := codegen.Publish(ctx, w.dir, published)
+		if err != nil {
+			return runner.Mount{}, nil, fmt.Errorf("publishing %s wrappers: %w", language, err)
+		}
+		t = &tree{lease: lease}
+		w.trees[language] = t
+		w.pruneLocked(ctx, lease.Path)
+	}
+	t.users++
+	return runner.Mount{Source: t.lease.Path, Target: wrappersTarget}, sync.OnceFunc(func() { w.giveBack(ctx, t) }), nil
+}
+
+func (w *Wrappers) giveBack(ctx context.Context, t *tree) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t.users--
+	w.releaseLocked(ctx, t)
+}
+
+// retireLocked gives up the trees of a snapshot that is no longer the newest.
+func (w *Wrappers) retireLocked(ctx context.Context) {
+	for language, t := range w.trees {
+		delete(w.trees, language)
+		t.retired = true
+		w.releaseLocked(ctx, t)
+	}
+}
+
+func (w *Wrappers) releaseLocked(ctx context.Context, t *tree) {
+	if !t.retired || t.users > 0 {
+		return
+	}
+	if err := t.lease.Close(); err != nil {
+		w.logger.WarnContext(ctx, "wrappers stay on disk", slog.Any(telemetry.KeyError, err))
+	}
+}
+
+// pruneLocked notes that the tree at path is in use and, once, removes those
+// that nobody has used for long. What fails here costs disk space only.
+func (w *Wrappers) pruneLocked(ctx context.Context, path string) {
+	now := time.Now()
+	err := os.Chtimes(path, now, now)
+	if !w.pruned {
+		w.pruned = true
+		_, pruneErr := codegen.Prune(ctx, w.dir, func(digest string) bool {
+			info, err := os.Stat(filepath.Join(w.dir, strings.TrimPrefix(digest, "sha256:")))
+			return err == nil && now.Sub(info.ModTime()) < keepUnused
+		})
+		err = errors.Join(err, pruneErr)
+	}
+	if err != nil {
+		w.logger.WarnContext(ctx, "old wrappers stay on disk", slog.Any(telemetry.KeyError, err))
+	}
+}
+
+// Close gives all trees up. Runs must be over.
+func (w *Wrappers) Close(ctx context.Context) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.retireLocked(ctx)
+}
