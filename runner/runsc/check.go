@@ -6,9 +6,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/airlock-mcp/airlock/internal/cleanup"
 	"github.com/airlock-mcp/airlock/runner"
@@ -23,6 +27,9 @@ const checkPatience = 20 * time.Second
 func (d *Driver) Check(ctx context.Context) (err error) {
 	if d.lack != nil && !d.opts.Unenforced {
 		return d.lack
+	}
+	if err := d.checkNamespaces(); err != nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkPatience)
 	defer cancel()
@@ -43,6 +50,20 @@ func (d *Driver) Check(ctx context.Context) (err error) {
 	}
 	undo.Add(p.Close)
 	return hear(ctx, p)
+}
+
+// checkNamespaces proves what most often is missing, to say it plainly.
+func (d *Driver) checkNamespaces() error {
+	cmd := exec.Command(d.opts.Path, "--version")
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}},
+	}
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("this host does not let this user (%d) make namespaces, which sandboxes need: %w", os.Geteuid(), err)
+	}
+	return nil
 }
 
 // checkSpec makes a sandbox whose image is one program.

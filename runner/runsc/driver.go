@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"sync"
@@ -21,7 +22,7 @@ import (
 // Name is the driver's word in configuration.
 const Name = "runsc"
 
-// Options say which runsc to use. All are needed but Weaken.
+// Options say which runsc to use. All are needed but Unenforced.
 type Options struct {
 	Path    string       // of the runsc program
 	Version string       // module version of gVisor it must be built from, as `go version -m` prints it
@@ -56,6 +57,9 @@ func New(opts *Options) (*Driver, error) {
 	d.opts.Path = path
 	if err := checkVersion(d.opts.Path, d.opts.Version); err != nil {
 		return nil, err
+	}
+	if os.Geteuid() == 0 && !mapped(nobody) {
+		return nil, errors.New("this user namespace has no user but root, so sandboxes cannot be someone else: run Airlock outside of it")
 	}
 	d.tree, d.lack = limitTree()
 	if d.lack != nil && d.opts.Unenforced {

@@ -7,11 +7,15 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 	"github.com/airlock-mcp/airlock/runner"
 	"github.com/airlock-mcp/airlock/runner/ocispec"
 )
+
+// nobody is the user that runsc makes gVisor's kernel process when root starts it.
+const nobody = 65534
 
 // The users that root gives to sandboxes: from a range in which no distribution
 // and no container manager allocates (systemd's documentation UIDS-GIDS lists
@@ -56,11 +60,36 @@ func (d *Driver) identity(ctx context.Context, spec runner.Spec) (ocispec.Identi
 			return ocispec.Identity{Root: true}, nil
 		}
 	}
-	host := ownUser(spec.ID)
+	host := ocispec.Identity{UID: nobody, GID: nobody}
+	if mapped(firstUser + users - 1) {
+		host = ownUser(spec.ID)
+	}
 	if err := os.Chown(own, int(host.UID), int(host.GID)); err != nil {
 		return ocispec.Identity{}, fmt.Errorf("giving %q to the sandbox's user: %w", own, err)
 	}
 	return host, nil
+}
+
+// mapped reports whether a user and a group with this number exist in the user
+// namespace of Airlock (user_namespaces(7)).
+func mapped(id uint64) bool {
+	for _, file := range []string{"/proc/self/uid_map", "/proc/self/gid_map"} {
+		data, err := os.ReadFile(file)
+		if err != nil || !maps(string(data), id) {
+			return false
+		}
+	}
+	return true
+}
+
+func maps(text string, id uint64) bool {
+	for line := range strings.Lines(text) {
+		var first, outside, count uint64
+		if _, err := fmt.Sscan(line, &first, &outside, &count); err == nil && first <= id && id < first+count {
+			return true
+		}
+	}
+	return false
 }
 
 // closedFolder returns the first folder on the way to path that other users may

@@ -17,9 +17,6 @@ const (
 	goferName  = "runsc-gofer"   // the file server
 )
 
-// nobody is the user that runsc makes its kernel process when root starts it.
-const nobody = 65534
-
 // goferCaps is what gVisor's file server keeps, in its own user namespace only,
 // where it is worth nothing on the host: CHOWN, DAC_OVERRIDE, DAC_READ_SEARCH,
 // FOWNER, FSETID, SETGID, SETUID and SYS_CHROOT (capabilities(7)).

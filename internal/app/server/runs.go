@@ -1,0 +1,129 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/airlock-mcp/airlock/internal/app/orchestrator"
+	"github.com/airlock-mcp/airlock/runner"
+)
+
+// maxLog is how many bytes of a stream get_run shows: its end, where the
+// interesting part of a failure is.
+const maxLog = 16 << 10
+
+// maxID is how many bytes of an unknown run's ID are repeated in an answer.
+const maxID = 200
+
+// started is what run_code answers for a run in the background.
+type started struct {
+	RunID string             `json:"run_id"`
+	State orchestrator.State `json:"state"`
+}
+
+func (s *Server) runCode(ctx context.Context, c call) (*mcp.CallToolResult, error) {
+	req := orchestrator.Request{
+		Language:  c.args.text("language", true),
+		Code:      []byte(c.args.text("code", true)),
+		Timeout:   seconds(c.args.positive("timeout_seconds")),
+		SessionID: c.session,
+		Principal: s.principal,
+	}
+	background := c.args.flag("background")
+	if c.args.err != nil {
+		return nil, c.args.err
+	}
+	if background {
+		id, err := s.runs.Start(ctx, req)
+		if err != nil {
+			return nil, err
+		}
+		return structured(started{id, orchestrator.StateRunning}, "The run goes on in the background. Ask get_run for its outcome.")
+	}
+	stop := s.reportProgress(ctx, c.request)
+	outcome, err := s.runs.Run(ctx, req)
+	stop()
+	if err != nil {
+		return nil, err
+	}
+	s.recent.add(c.session, outcome)
+	return enveloped(outcome.Envelope)
+}
+
+// seconds turns an argument into a duration; what does not fit is the longest one.
+func seconds(n float64) time.Duration {
+	if n >= math.MaxInt64/float64(time.Second) {
+		return math.MaxInt64
+	}
+	return time.Duration(n * float64(time.Second))
+}
+
+// enveloped answers with an envelope. A program that failed is a failed call:
+// hosts show those to the model as errors to repair.
+func enveloped(envelope runner.Envelope) (*mcp.CallToolResult, error) {
+	res, err := structured(envelope)
+	if err != nil {
+		return nil, err
+	}
+	res.IsError = !envelope.Result.OK
+	return res, nil
+}
+
+// shown is what get_run answers.
+type shown struct {
+	RunID    string             `json:"run_id"`
+	State    orchestrator.State `json:"state"`
+	Envelope *runner.Envelope   `json:"envelope,omitempty"`
+	Stdout   string             `json:"stdout,omitempty"`
+	Stderr   string             `json:"stderr,omitempty"`
+}
+
+// stateUnknown is the state of a run that is not there, or not any more.
+const stateUnknown orchestrator.State = "unknown"
+
+func (s *Server) getRun(_ context.Context, c call) (*mcp.CallToolResult, error) {
+	id := c.args.text("run_id", true)
+	if c.args.err != nil {
+		return nil, c.args.err
+	}
+	status, ok := s.runs.Get(c.session, id)
+	if !ok {
+		if outcome := s.recent.get(c.session, id); outcome != nil {
+			status, ok = orchestrator.Status{RunID: id, State: orchestrator.StateDone, Outcome: outcome}, true
+		}
+	}
+	switch {
+	case !ok:
+		return structured(shown{RunID: head(id, maxID), State: stateUnknown}, "There is no such run in this session, or it is no longer kept.")
+	case status.Err != nil:
+		return nil, fmt.Errorf("the run %s could not be started: %w", quote(id), status.Err)
+	case status.Outcome == nil:
+		return structured(shown{RunID: id, State: status.State})
+	}
+	return structured(shown{
+		RunID: id, State: status.State, Envelope: &status.Outcome.Envelope,
+		Stdout: tail(status.Outcome.Stdout, maxLog), Stderr: tail(status.Outcome.Stderr, maxLog),
+	})
+}
+
+// stopped is what cancel_run answers.
+type stopped struct {
+	RunID     string `json:"run_id"`
+	Cancelled bool   `json:"cancelled"`
+}
+
+func (s *Server) cancelRun(_ context.Context, c call) (*mcp.CallToolResult, error) {
+	id := c.args.text("run_id", true)
+	if c.args.err != nil {
+		return nil, c.args.err
+	}
+	answer := stopped{head(id, maxID), s.runs.Cancel(c.session, id)}
+	if !answer.Cancelled {
+		return structured(answer, "There is no run of that ID that is still going.")
+	}
+	return structured(answer)
+}
