@@ -33,10 +33,13 @@ _scan = make_scanner(_Strict)
 def decode(text):
     """Return the value of a JSON text without white space around it.
 
-    Raises ValueError or StopIteration for anything that is not exactly one JSON
-    value, and RecursionError for one nested deeper than the recursion limit.
+    Raises ValueError for anything that is not exactly one JSON value, and
+    RecursionError for one nested deeper than the recursion limit.
     """
-    value, end = _scan(text, 0)
+    try:
+        value, end = _scan(text, 0)
+    except (StopIteration, SystemError):  # SystemError: its error class is in `json`, which nobody imported
+        raise ValueError("not JSON") from None
     if end != len(text):
         raise ValueError("more than one JSON value")
     return value
@@ -47,11 +50,14 @@ def encode(value, root):
 
     Numbers keep every digit and lone surrogates become U+FFFD. Raises
     NotSerializable for whatever JSON cannot hold: NaN and infinities, sets,
-    bytes, cycles, objects. `root` is what the message calls the value ("result").
+    bytes, cycles, objects, keys that become equal as strings. `root` is what the
+    message calls the value ("result").
     """
     try:
         text = "".join(_encoder()(value, 0))
-    except Exception as cause:
+        if _keys_collide(value):
+            raise ValueError("two keys are equal as strings")
+    except BaseException as cause:  # a hostile value may raise SystemExit
         from client.problem import describe
 
         raise NotSerializable(describe(value, root, cause)) from None
@@ -70,6 +76,27 @@ def _plain(value):
     if convert is None:
         raise TypeError(type(value).__name__)
     return convert(value)
+
+
+def key_text(key):
+    """Return the string that JSON has in the place of a key, as `json.dumps` makes it."""
+    if isinstance(key, str):
+        return key
+    return {True: "true", False: "false", None: "null"}[key] if key is None or isinstance(key, bool) else repr(key)
+
+
+def _keys_collide(value):
+    """Report whether a dict in `value` has two keys with the same text, so that one would be lost."""
+    stack = [value]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, dict):
+            if not all(type(key) is str for key in value) and len({key_text(key) for key in value}) < len(value):
+                return True
+            stack.extend(value.values())
+        elif isinstance(value, (list, tuple)):
+            stack.extend(value)
+    return False
 
 
 def _well_formed(text):

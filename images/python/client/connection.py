@@ -143,7 +143,7 @@ class Connection:
         try:
             answer = decode(frame.decode())
             future = self._pending.pop(answer["id"], None)
-        except (ValueError, StopIteration, RecursionError, TypeError, LookupError) as cause:
+        except (ValueError, RecursionError, TypeError, LookupError) as cause:
             self._on_unreadable(frame, cause)
             return
         if future is not None and not future.done():

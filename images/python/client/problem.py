@@ -6,6 +6,8 @@ without recursion, because the value may be nested without end.
 
 from math import isfinite
 
+from client.codec import key_text
+
 _MOST_VALUES = 1_000_000  # walked before giving up on naming the place
 _DEEPEST = 900  # levels; encoding stops near the interpreter's recursion limit
 _LONGEST_PATH = 300  # characters
@@ -87,12 +89,16 @@ def _walk(value, root):
 
 def _push_members(stack, value, path, depth):
     if isinstance(value, dict):
-        members = []
+        members, seen = [], set()
         for key, member in value.items():
             if not isinstance(key, (str, int, float, type(None))):
                 return f"{path} has the key {_short(key)}, a {type(key).__name__}: JSON keys are strings, so write str(key)"
             if isinstance(key, float) and not isfinite(key):
                 return f"{path} has the key {key!r}, which is no JSON number: write str(key)"
+            text = key_text(key)
+            if text in seen:
+                return f"{path} has two keys that JSON writes as {_short(text)}: one of their values would be lost"
+            seen.add(text)
             members.append((member, _member(path, key), depth, False))
     else:
         members = [(member, f"{path}[{i}]", depth, False) for i, member in enumerate(value)]

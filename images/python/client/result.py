@@ -158,7 +158,7 @@ def data_of(raw):
     if trimmed[:1] in ("{", "["):
         try:
             return decode(trimmed)
-        except (ValueError, StopIteration, RecursionError):
+        except (ValueError, RecursionError):
             return text
     return text
 

@@ -4,6 +4,7 @@
 - `link`: the guest's own connection to the host;
 - `execute`: runs the code as `__main__`;
 - `outcome`: turns how the code ended into what the host is told;
+- `repair`: makes the interpreter usable again after the code;
 - `failure`: describes an exception; `hints` says how to repair the code;
 - `sources`: lets tracebacks and `inspect` find the code's text.
 

@@ -48,7 +48,7 @@ def _wrong_name(failure, message, namespace):
     """Suggest the nearest name for a wrapper, module or variable that does not exist."""
     if isinstance(failure, AttributeError):
         module = getattr(failure, "obj", None)
-        if type(module) is type(sys) and _is_ours(module.__name__):
+        if isinstance(module, type(sys)) and _is_ours(module.__name__):
             return _nearest(failure.name, _public(module), module.__name__)
     elif isinstance(failure, NameError):
         frame = _frames(failure)[-1]

@@ -4,18 +4,15 @@ Nothing here trusts what the code has left behind: each try may meet a replaced
 builtin, a pending signal, a recursion limit of ten or no memory at all.
 """
 
-import builtins
 import sys
 from _signal import SIG_BLOCK, pthread_sigmask, valid_signals
 
+from airlock_guest.repair import free, repair
 from client.codec import NotSerializable, encode
 
 MAX_PARAMS = (16 << 20) - 1024  # bytes; what is left of a frame for its other members
 
 _TRIES = 3
-_RECURSION_LIMIT = 1000  # Python's default
-_builtins = dict(vars(builtins))
-_spare = bytearray(1 << 18)  # given back when the code has used up all memory
 
 _LAST_WORDS = (
     '{"ok":false,"error":{"type":"SandboxError","message":"the code has ended, but it broke its interpreter '
@@ -25,11 +22,9 @@ _LAST_WORDS = (
 
 def deliver(link, ending):
     """Tell the host how the code ended; report whether the host has heard it."""
-    global _spare
-    _spare = None
     for _ in range(_TRIES):
         try:
-            _repair()
+            _prepare(ending)
             link.finish(_params(ending))
             return True
         except BaseException:  # whatever the code has set up to go off in here
@@ -41,13 +36,11 @@ def deliver(link, ending):
         return False
 
 
-def _repair():
-    """Undo what keeps the guest's own code from running."""
-    vars(builtins).update(_builtins)
-    sys.setrecursionlimit(_RECURSION_LIMIT)
-    sys.settrace(None)
-    sys.setprofile(None)
+def _prepare(ending):
     pthread_sigmask(SIG_BLOCK, valid_signals())
+    repair()
+    if isinstance(ending.failure, MemoryError):
+        free(ending.failure, ending.namespace)
     for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
         try:
             stream.flush()
