@@ -52,15 +52,22 @@ func (g *generator) pythonRoot(modules []*module) {
 		doc.WriteString("\nNo server is configured.")
 	}
 	b := docstring(nil, "", doc.String())
-	b = append(b, pythonServers...)
-	b = append(b, "\n\n__all__ = ["...)
+	b = append(b, "\nTYPE_CHECKING = False\nif TYPE_CHECKING:\n"...)
 	for _, m := range modules {
-		b = append(b, "\n    "+pythonLiteral(m.name)+","...)
+		b = append(b, "    from . import "+m.name+" as "+m.name+"\n"...)
+	}
+	if len(modules) == 0 {
+		b = append(b, "    pass\n"...)
+	}
+	b = append(b, "\n__all__ = ["...)
+	for _, m := range modules {
+		b = append(b, "\n    \""+m.name+"\","...)
 	}
 	if len(modules) > 0 {
 		b = append(b, '\n')
 	}
-	g.add("__init__.py", append(b, "]\n"...))
+	b = append(b, "]\n"...)
+	g.add("__init__.py", append(b, pythonServers...))
 }
 
 // describe says in a few words what a module holds.

@@ -52,11 +52,11 @@ func (p *pythonTypes) record(d *declaration) {
 	}
 	p.out = append(p.out, d.name+" = "+p.use("TypedDict")+`("`+d.name+`", {`+"\n"...)
 	for _, f := range d.shape.fields {
-		kind := p.fieldType(f)
+		kind := p.expression(f.shape, false)
 		if prose := fieldProse(f, p.detail.prose); prose != "" {
 			kind = p.use("Annotated") + "[" + kind + ", " + pythonLiteral(prose) + "]"
 		}
-		p.out = append(p.out, "    "+pythonLiteral(f.key)+": "+kind+",\n"...)
+		p.out = append(p.out, "    "+pythonLiteral(f.key)+": "+p.presence(f, kind)+",\n"...)
 	}
 	p.out = append(p.out, "})\n"...)
 	if prose := p.recordProse(d); prose != "" {
@@ -82,7 +82,7 @@ func (p *pythonTypes) class(d *declaration) {
 		p.out = docstring(p.out, "    ", prose)
 	}
 	for _, f := range d.shape.fields {
-		p.out = append(p.out, "    "+f.key+": "+p.fieldType(f)+"\n"...)
+		p.out = append(p.out, "    "+f.key+": "+p.presence(f, p.expression(f.shape, false))+"\n"...)
 		if prose := fieldProse(f, p.detail.prose); prose != "" {
 			p.out = docstring(p.out, "    ", prose)
 		}
@@ -107,11 +107,12 @@ func (p *pythonTypes) recordProse(d *declaration) string {
 	return strings.Join(parts, " ")
 }
 
-func (p *pythonTypes) fieldType(f field) string {
+// presence says whether a field must be there.
+func (p *pythonTypes) presence(f field, kind string) string {
 	if f.required {
-		return p.use("Required") + "[" + p.expression(f.shape, false) + "]"
+		return p.use("Required") + "[" + kind + "]"
 	}
-	return p.use("NotRequired") + "[" + p.expression(f.shape, false) + "]"
+	return p.use("NotRequired") + "[" + kind + "]"
 }
 
 // expression writes a shape. At the top of a declaration the shape is spelled

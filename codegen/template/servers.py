@@ -12,19 +12,23 @@ class ServerUnavailable(Exception):
 class Server(ModuleType):
     """The package of one server. Each function loads from its own file on first use."""
 
+    __files__: dict[str, str]
+    __aliases__: dict[str, str]
+
     @classmethod
-    def attach(cls, name, files, aliases={}):
+    def attach(cls, name: str, files: dict[str, str], aliases: dict[str, str]):
         """Make the package `name` load what it offers when it is asked for.
 
         `files` maps each file to the names that it defines, its function first;
         `aliases` maps other names of functions to those names.
         """
         package = MODULES[name]
-        package.__files__ = files
-        package.__aliases__ = aliases
-        package.__all__ = [names.split()[0] for names in files.values()]
-        # A tool can bear the names that the file itself needed until now.
-        del package._Server, package.TYPE_CHECKING
+        content = vars(package)
+        content["__files__"] = files
+        content["__aliases__"] = aliases
+        content["__all__"] = [names.split()[0] for names in files.values()]
+        # A tool can bear the names that its package needed until now.
+        del content["_Server"], content["TYPE_CHECKING"]
         package.__class__ = cls
 
     def __getattr__(self, name):
@@ -47,18 +51,21 @@ class Server(ModuleType):
         super().__setattr__(name, value)
 
     def __dir__(self):
-        return sorted(self.__all__)
+        return [names.split()[0] for names in self.__files__.values()]
 
 
 class MissingServer(ModuleType):
     """The package of a server that did not answer: it imports, and raises on use."""
 
+    __problem__: str
+
     @classmethod
-    def attach(cls, name, problem):
+    def attach(cls, name: str, problem: str):
         """Make every use of the package `name` raise ServerUnavailable."""
         package = MODULES[name]
-        package.__problem__ = problem
-        del package._MissingServer
+        content = vars(package)
+        content["__problem__"] = problem
+        del content["_MissingServer"]
         package.__class__ = cls
 
     def __getattr__(self, name):
