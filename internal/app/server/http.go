@@ -44,18 +44,22 @@ func Listen(ctx context.Context, address string) (net.Listener, error) {
 // from no foreign web page (MCP 2025-11-25, Transports, Security Warning).
 func (s *Server) Handler() http.Handler {
 	get := func(*http.Request) *mcp.Server { return s.mcp }
-	options := func(stateless bool) *mcp.StreamableHTTPOptions {
-		return &mcp.StreamableHTTPOptions{
-			Stateless:                    stateless,
-			Logger:                       slog.New(quiet{s.logger.Handler()}),
-			SessionTimeout:               sessionTimeout,
-			MaxRequestBodyBytes:          MaxMessage,
-			PropagateRequestCancellation: true,
-		}
-	}
+	logger := slog.New(quiet{s.logger.Handler()})
 	return guard(&router{
-		sessions:   mcp.NewStreamableHTTPHandler(get, options(false)),
-		standalone: mcp.NewStreamableHTTPHandler(get, options(true)),
+		sessions: mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{
+			Logger:              logger,
+			SessionTimeout:      sessionTimeout,
+			MaxRequestBodyBytes: MaxMessage,
+			// A host that loses its connection during a long run can fetch the answer later.
+			EventStore: mcp.NewMemoryEventStore(nil),
+		}),
+		standalone: mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{
+			Logger:              logger,
+			Stateless:           true,
+			MaxRequestBodyBytes: MaxMessage,
+			// Here the request is the whole of it: nobody could fetch the answer later.
+			PropagateRequestCancellation: true,
+		}),
 	})
 }
 

@@ -1,0 +1,214 @@
+package server
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// lineFilter stands between a host and the SDK, whose session dies of the first
+// line that is not JSON and forgets to answer a batch with a notification in
+// it. A line that is no message is answered with an error, as JSON-RPC 2.0,
+// section 5.1, wants it, and goes no further; a batch goes on line by line.
+type lineFilter struct {
+	in      *bufio.Reader
+	batches bool // the host speaks a revision that has batches
+
+	mu   sync.Mutex // guards what follows: the SDK writes too
+	out  io.Writer
+	open map[string]*batch // by the ID of a request that is not yet answered
+}
+
+// batch is the answer to a batch of messages, as far as it is known.
+type batch struct {
+	answers []json.RawMessage
+	due     int // requests that are not yet answered
+}
+
+func newLineFilter(in io.Reader, out io.Writer) *lineFilter {
+	return &lineFilter{in: bufio.NewReaderSize(in, 64<<10), out: out, open: map[string]*batch{}}
+}
+
+// copyTo writes the lines that are messages to w until the input ends, which
+// is no error.
+func (f *lineFilter) copyTo(w io.Writer) error {
+	for {
+		line, err := f.line()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if line, err = f.admit(bytes.TrimSpace(line)); err != nil {
+			return err
+		}
+		if _, err := w.Write(line); err != nil {
+			return err
+		}
+	}
+}
+
+// line reads one line without ever keeping more than MaxMessage of it; a longer
+// one is answered with an error and returned empty. The last line may lack its
+// newline.
+func (f *lineFilter) line() ([]byte, error) {
+	var line []byte
+	long := false
+	for {
+		part, err := f.in.ReadSlice('\n')
+		if long = long || len(line)+len(part) > MaxMessage; !long {
+			line = append(line, part...)
+		}
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case long:
+			return nil, f.send(rejection(jsonrpc.CodeInvalidRequest, fmt.Sprintf("the message has more than %d bytes", MaxMessage)))
+		case err != nil && len(line) == 0:
+			return nil, err
+		}
+		return line, nil
+	}
+}
+
+// admit returns what to hand on for one line: its messages, a line each, or
+// nothing when it is blank or has been answered with an error.
+func (f *lineFilter) admit(line []byte) ([]byte, error) {
+	switch {
+	case len(line) == 0:
+		return nil, nil
+	case !json.Valid(line):
+		return nil, f.send(rejection(jsonrpc.CodeParseError, "the line is not JSON"))
+	case line[0] == '[' && f.batches:
+		return f.admitBatch(line)
+	case line[0] == '[':
+		return nil, f.send(rejection(jsonrpc.CodeInvalidRequest, "send one message a line: batches are no part of this revision of MCP"))
+	}
+	message, err := jsonrpc.DecodeMessage(line)
+	if err != nil {
+		return nil, f.send(rejection(jsonrpc.CodeInvalidRequest, notAMessage))
+	}
+	f.notice(message)
+	return append(line, '\n'), nil
+}
+
+const notAMessage = "this is no JSON-RPC 2.0 request, notification or response"
+
+// admitBatch takes a batch apart (JSON-RPC 2.0, section 6) and remembers which
+// answers belong together.
+func (f *lineFilter) admitBatch(line []byte) ([]byte, error) {
+	var messages []json.RawMessage
+	if err := json.Unmarshal(line, &messages); err != nil || len(messages) == 0 {
+		return nil, f.send(rejection(jsonrpc.CodeInvalidRequest, "the batch is empty"))
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var out bytes.Buffer
+	whole := &batch{}
+	for _, raw := range messages {
+		message, err := jsonrpc.DecodeMessage(raw)
+		req, isRequest := message.(*jsonrpc.Request)
+		call := isRequest && req.IsCall()
+		switch {
+		case err != nil:
+			whole.answers = append(whole.answers, rejection(jsonrpc.CodeInvalidRequest, notAMessage))
+			continue
+		case call && f.open[idOf(raw)] != nil:
+			whole.answers = append(whole.answers, rejection(jsonrpc.CodeInvalidRequest, "the ID is that of another request in a batch"))
+			continue
+		case call:
+			f.open[idOf(raw)] = whole
+			whole.due++
+		}
+		out.Write(raw)
+		out.WriteByte('\n')
+	}
+	return out.Bytes(), f.finishLocked(whole)
+}
+
+// notice sees from an initialize request whether the host may send batches:
+// MCP had them in 2025-03-26 and before.
+func (f *lineFilter) notice(message jsonrpc.Message) {
+	req, ok := message.(*jsonrpc.Request)
+	if !ok || req.Method != "initialize" {
+		return
+	}
+	var params struct {
+		ProtocolVersion string `json:"protocolVersion"`
+	}
+	if err := json.Unmarshal(req.Params, &params); err == nil {
+		f.batches = params.ProtocolVersion == "2025-03-26" || params.ProtocolVersion == "2024-11-05"
+	}
+}
+
+// Write writes one message of the SDK, whole, or keeps it for the answer to
+// the batch that it belongs to.
+func (f *lineFilter) Write(p []byte) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.open) > 0 {
+		if whole := f.open[idOf(p)]; whole != nil && !hasMethod(p) {
+			delete(f.open, idOf(p))
+			whole.due--
+			whole.answers = append(whole.answers, bytes.Clone(bytes.TrimSpace(p)))
+			return len(p), f.finishLocked(whole)
+		}
+	}
+	return f.out.Write(p)
+}
+
+// finishLocked writes a batch's answer once it is complete; a batch of
+// notifications has none.
+func (f *lineFilter) finishLocked(whole *batch) error {
+	if whole.due > 0 || len(whole.answers) == 0 {
+		return nil
+	}
+	line, err := encode(whole.answers)
+	if err != nil {
+		return err
+	}
+	_, err = f.out.Write(append(line, '\n'))
+	return err
+}
+
+// Close does nothing: the streams belong to the caller of Serve.
+func (f *lineFilter) Close() error { return nil }
+
+// send writes one line of our own.
+func (f *lineFilter) send(line []byte) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	_, err := f.out.Write(append(line, '\n'))
+	return err
+}
+
+// rejection is the answer to something that is no message. Its ID is unknown,
+// so null.
+func rejection(code int64, sentence string) []byte {
+	text, _ := json.Marshal(sentence) // a string always encodes
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":null,"error":{"code":%d,"message":%s}}`, code, text)
+}
+
+// idOf returns a message's ID as it stands there, or "".
+func idOf(message []byte) string {
+	var fields struct {
+		ID json.RawMessage `json:"id"`
+	}
+	_ = json.Unmarshal(message, &fields) // messages come here decoded once already
+	return string(fields.ID)
+}
+
+// hasMethod tells a request or a notification from a response.
+func hasMethod(message []byte) bool {
+	var fields struct {
+		Method *string `json:"method"`
+	}
+	return json.Unmarshal(message, &fields) == nil && fields.Method != nil
+}
