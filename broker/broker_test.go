@@ -499,7 +499,7 @@ func TestManyCallsAtOnce(t *testing.T) {
 	if most > 4 {
 		t.Errorf("calls at once: got %d, want at most 4", most)
 	}
-	if report, err := audit.Verify(f.dir); err != nil || !report.OK() || report.Open != 0 {
+	if report, err := audit.Verify(f.dir, nil); err != nil || !report.OK() || report.Open != 0 {
 		t.Errorf("the log: got %+v, %v", report, err)
 	}
 }

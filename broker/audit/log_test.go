@@ -116,7 +116,7 @@ func records(t testing.TB, dir string) []audit.Record {
 
 func verified(t testing.TB, dir string) audit.Report {
 	t.Helper()
-	report, err := audit.Verify(dir)
+	report, err := audit.Verify(dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -146,7 +146,10 @@ func WriteReport(w io.Writer, r Report) error {
 		if f.Line > 0 {
 			where = fmt.Sprintf("%s line %d", f.File, f.Line)
 		}
-		fmt.Fprintf(&b, "%s: record %d: %s\n", where, f.Seq, visible.Text(f.Text))
+		if f.Seq > 0 {
+			where += fmt.Sprintf(": record %d", f.Seq)
+		}
+		fmt.Fprintf(&b, "%s: %s\n", where, visible.Text(f.Text))
 	}
 	if r.More > 0 {
 		fmt.Fprintf(&b, "and %d more\n", r.More)
@@ -158,6 +161,9 @@ func WriteReport(w io.Writer, r Report) error {
 	fmt.Fprintf(&b, "%s: %d records, %d to %d", verdict, r.Records, r.First, r.Last)
 	if r.Open > 0 {
 		fmt.Fprintf(&b, ", %d without an end", r.Open)
+	}
+	if r.Unsigned > 0 {
+		fmt.Fprintf(&b, ", the last %d not signed", r.Unsigned)
 	}
 	fmt.Fprintf(&b, "\nhead %s\n", r.Head)
 	_, err := io.WriteString(w, b.String())

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/sys/unix"
 
 	"github.com/airlock-mcp/airlock/internal/cleanup"
@@ -18,13 +19,16 @@ type store struct {
 	dir    string
 	opts   Options
 	hasher hasher
+	signer note.Signer
 	writer *writer
 	lock   *os.File
+	head   *os.File
 
 	active *os.File // the segment that is written
 	end    int64    // bytes of it that are whole records
 	next   uint64   // number of the next record
 	prev   string   // hash of the last record
+	time   string   // of the last record
 	sealed bool     // the last record was KindRotate
 
 	unsynced bool
@@ -48,9 +52,16 @@ func openStore(dir string, opts Options) (*store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &store{dir: dir, opts: opts, hasher: h}
+	signer, err := loadSigner(keys)
+	if err != nil {
+		return nil, err
+	}
+	s := &store{dir: dir, opts: opts, hasher: h, signer: signer}
 	undo.Add(s.release)
 	if s.lock, err = os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600); err != nil {
+		return nil, err
+	}
+	if s.head, err = os.OpenFile(filepath.Join(dir, headFile), os.O_CREATE|os.O_RDWR, 0o600); err != nil {
 		return nil, err
 	}
 	if err := s.locked(s.start); err != nil {
@@ -90,7 +101,7 @@ func (s *store) start() error {
 	if err := s.closeUnfinished(); err != nil {
 		return err
 	}
-	return s.sync()
+	return errors.Join(s.sync(), s.keepCheckpoint())
 }
 
 // lastWritten returns the number of the newest segment that has a record: the
@@ -154,7 +165,7 @@ func (s *store) catchUp() error {
 		return fmt.Errorf("reading %q: %w", s.active.Name(), err)
 	}
 	if t.any {
-		s.end, s.next, s.prev = t.size, t.last.Seq+1, t.last.Hash
+		s.end, s.next, s.prev, s.time = t.size, t.last.Seq+1, t.last.Hash, t.last.Time
 		s.sealed = t.last.Kind == KindRotate
 	}
 	if t.torn > 0 {
@@ -227,8 +238,8 @@ func (s *store) write(batch []request) error {
 		if err := s.put(records); err != nil {
 			return err
 		}
-		if !durable {
-			return nil
+		if err := s.sign(); err != nil || !durable {
+			return err
 		}
 		return s.sync()
 	})
@@ -277,6 +288,7 @@ func (s *store) append(records []Record) error {
 	s.end, s.next, s.prev, s.unsynced = s.end+int64(len(text)), next, prev, true
 	for _, r := range records {
 		s.open.see(r)
+		s.time = r.Time
 	}
 	return nil
 }
@@ -287,7 +299,7 @@ func (s *store) rotate() error {
 		return err
 	}
 	s.sealed = true
-	if err := s.sync(); err != nil {
+	if err := errors.Join(s.sync(), s.keepCheckpoint()); err != nil {
 		return err
 	}
 	return s.openSegment(s.next, true)
@@ -326,7 +338,7 @@ func (s *store) close() error {
 		err = s.write(nil)
 	}
 	if s.broken == nil {
-		err = errors.Join(err, s.sync())
+		err = errors.Join(err, s.locked(func() error { return errors.Join(s.catchUp(), s.sync(), s.keepCheckpoint()) }))
 	}
 	if err == nil {
 		s.writer.finished()
@@ -340,7 +352,7 @@ func (s *store) release() error {
 	if s.writer != nil {
 		errs = append(errs, s.writer.close())
 	}
-	for _, f := range []*os.File{s.active, s.lock} {
+	for _, f := range []*os.File{s.active, s.head, s.lock} {
 		if f != nil {
 			errs = append(errs, f.Close())
 		}

@@ -25,6 +25,7 @@ type Report struct {
 	First    uint64 // number of the first record; above 1 when older files were moved away
 	Last     uint64
 	Head     string // hash of the last record: compare it with a copy kept elsewhere
+	Unsigned uint64 // records after the last signature: what a crash leaves, until the next start
 	Open     int    // intents and runs without an end: of living processes, or of one that died last
 	Findings []Finding
 	More     int // findings that were not listed
@@ -33,10 +34,28 @@ type Report struct {
 // OK says whether the log is sound.
 func (r Report) OK() bool { return len(r.Findings) == 0 }
 
+// VerifyOptions say what a log is held to. The zero value is usable.
+type VerifyOptions struct {
+	// Verifier is the public key; empty means the one in Keys. A copy that was
+	// kept elsewhere proves more: who can change the log may change the key beside it.
+	Verifier string
+	// Keys is the folder of the key files; empty means "keys" in the log's own folder.
+	Keys string
+	// Partial accepts that the oldest files have been moved away.
+	Partial bool
+}
+
 // Verify reads a whole log and reports every record that was changed, removed,
-// added or moved. It needs no keys and never writes. The error is for a log that
-// cannot be read at all.
-func Verify(dir string) (Report, error) {
+// added or moved, and every signature that does not fit. It never writes. The
+// error is for a log that cannot be read at all.
+//
+// What it cannot see: a log that was put back to an earlier state as a whole,
+// its signatures included. Against that, keep a report's Head elsewhere.
+func Verify(dir string, opts *VerifyOptions) (Report, error) {
+	o := VerifyOptions{}
+	if opts != nil {
+		o = *opts
+	}
 	list, err := segments(dir)
 	if err != nil {
 		return Report{}, err
@@ -44,20 +63,66 @@ func Verify(dir string) (Report, error) {
 	if len(list) == 0 {
 		return Report{}, fmt.Errorf("there is no audit log in %q", dir)
 	}
-	v := verifier{prev: genesis, next: 1}
+	v := verifier{prev: genesis, next: 1, signed: map[uint64]string{}}
+	v.signatures(dir, o)
+	if list[0].first > 1 && !o.Partial {
+		v.find(Finding{filepath.Base(list[0].path), 0, 1, fmt.Sprintf("records 1 to %d are missing: older files were moved away", list[0].first-1)})
+	}
 	for i, s := range list {
 		v.segment(s, i == 0, i == len(list)-1)
 	}
-	v.report.Last, v.report.Head, v.report.Open = v.next-1, v.prev, len(v.open)
+	v.end()
 	return v.report, nil
 }
 
 type verifier struct {
 	report Report
+	head   checkpoint
+	signed map[uint64]string // number → hash, as signed
 	next   uint64
 	prev   string
 	sealed bool
 	open   unfinished
+}
+
+// signatures reads what was signed.
+func (v *verifier) signatures(dir string, o VerifyOptions) {
+	key := o.Verifier
+	if key == "" {
+		keys := o.Keys
+		if keys == "" {
+			keys = filepath.Join(dir, "keys")
+		}
+		text, err := os.ReadFile(filepath.Join(keys, verifierFile))
+		if err == nil {
+			key = string(text)
+		}
+	}
+	s, findings := readSignatures(dir, key)
+	for _, f := range findings {
+		v.find(f)
+	}
+	v.head = s.head
+	for _, c := range append(s.history, s.head) {
+		if c.seq > 0 {
+			v.signed[c.seq] = c.hash
+		}
+	}
+}
+
+// end compares the end of the log with what was signed last.
+func (v *verifier) end() {
+	v.report.Last, v.report.Head, v.report.Open = v.next-1, v.prev, len(v.open)
+	last := v.head.seq
+	for seq := range v.signed {
+		last = max(last, seq)
+	}
+	if last > v.report.Last {
+		v.find(Finding{headFile, 0, v.next, fmt.Sprintf("records %d to %d are missing: they were signed", v.next, last)})
+	}
+	if v.report.Last > v.head.seq {
+		v.report.Unsigned = v.report.Last - v.head.seq
+	}
 }
 
 func (v *verifier) segment(s segment, first, last bool) {
@@ -121,6 +186,9 @@ func (v *verifier) line(file string, n int, line []byte) {
 		v.find(Finding{file, n, r.Seq, "it does not follow the record before it"})
 	case v.sealed:
 		v.find(Finding{file, n, r.Seq, "it comes after the end of a full file"})
+	}
+	if hash, ok := v.signed[r.Seq]; ok && hash != r.Hash {
+		v.find(Finding{file, n, r.Seq, "it is not the record that was signed"})
 	}
 	v.next, v.prev, v.sealed = r.Seq+1, r.Hash, r.Kind == KindRotate
 	v.open.see(r)
