@@ -23,7 +23,10 @@ func (a *attempt) act(ctx context.Context) *failure {
 	case err != nil && errors.Is(deadline.Err(), context.DeadlineExceeded):
 		return failf(typeTimeout, "the server did not answer within %v; ask for less, or try again", limits.CallTimeout).because(err).retryable()
 	case err != nil:
-		return upstreamFailure(err)
+		f := upstreamFailure(err)
+		message, found := a.broker.opts.Redactor.Held([]byte(f.Message))
+		f.Message, a.removed = string(message), found
+		return f
 	case int64(len(result)) > limits.ResultBytes:
 		return failf(typeOutputLimit, "the result has %d bytes, more than the %d that one call may return; ask the tool for less", len(result), limits.ResultBytes)
 	}

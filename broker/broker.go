@@ -19,8 +19,8 @@ import (
 
 // Upstream carries a call to a server. Call may be used concurrently and
 // returns when ctx ends. It returns the CallToolResult as it arrived, also when
-// the tool itself failed (isError). Its error may say more with Type() string
-// (an error type of docs/contract.md) and Retryable() bool.
+// the tool itself failed (isError). An *upstream.CallError tells the code why
+// there is no result; of any other error only the log hears.
 type Upstream interface {
 	Call(ctx context.Context, serverID, name string, arguments json.RawMessage) (json.RawMessage, error)
 }

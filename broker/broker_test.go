@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"github.com/airlock-mcp/airlock/broker/approval"
 	"github.com/airlock-mcp/airlock/broker/audit"
 	"github.com/airlock-mcp/airlock/broker/redact"
+	mcp "github.com/airlock-mcp/airlock/broker/upstream"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/policies"
@@ -328,15 +330,6 @@ func TestNoPolicyDenies(t *testing.T) {
 	checkAnswer(t, f.open().Call(t.Context(), call("read_file", `{"path":"x"}`)), "PolicyDenied", "no policy is loaded")
 }
 
-type upstreamError struct {
-	kind      string
-	retryable bool
-}
-
-func (e upstreamError) Error() string   { return "dial 10.0.0.7: password hunter2 refused" }
-func (e upstreamError) Type() string    { return e.kind }
-func (e upstreamError) Retryable() bool { return e.retryable }
-
 func TestUpstreamErrors(t *testing.T) {
 	tests := []struct {
 		name      string
@@ -344,20 +337,23 @@ func TestUpstreamErrors(t *testing.T) {
 		wantType  string
 		retryable bool
 	}{
-		{"one that says what it is", upstreamError{"RateLimit", true}, "RateLimit", true},
-		{"one that was not reached", upstreamError{"TransientNetwork", true}, "TransientNetwork", true},
+		{"one that says what it is", &mcp.CallError{Type: mcp.RateLimit, Message: "too often; token s3cr3t-token-of-crm", Retryable: true}, "RateLimit", true},
+		{"one that was refused", fmt.Errorf("calling: %w", &mcp.CallError{Type: mcp.ToolError, Message: "no such customer"}), "ToolError", false},
 		{"one that says nothing", errors.New("hunter2"), "TransientNetwork", false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			f := newFixture(t, nil)
+			f := newFixture(t, func(o *broker.Options) {
+				o.Redactor = redact.New()
+				o.Redactor.Hold("s3cr3t-token-of-crm")
+			})
 			f.upstream.answer = func(context.Context, string, json.RawMessage) (json.RawMessage, error) { return nil, test.err }
 			answer := f.open().Call(t.Context(), call("read_file", `{"path":"x"}`))
 			checkAnswer(t, answer, test.wantType, "")
 			if answer.Error.Retryable != test.retryable {
 				t.Errorf("retryable: got %v, want %v", answer.Error.Retryable, test.retryable)
 			}
-			if strings.Contains(answer.Error.Message, "hunter2") {
+			if strings.Contains(answer.Error.Message, "hunter2") || strings.Contains(answer.Error.Message, "s3cr3t") {
 				t.Errorf("the cause crossed into the sandbox: %q", answer.Error.Message)
 			}
 		})

@@ -3,6 +3,8 @@ package broker
 import (
 	"errors"
 	"fmt"
+
+	"github.com/airlock-mcp/airlock/broker/upstream"
 )
 
 // The error types that the broker gives; docs/contract.md lists all.
@@ -54,34 +56,15 @@ func (f *failure) retryable() *failure {
 	return f
 }
 
-// typed is what an upstream's error may say about itself.
-type typed interface {
-	error
-	Type() string
-	Retryable() bool
-}
-
-// sentences are what the code is told about an upstream's error, by type. The
-// error's own text stays outside: it may hold addresses, paths or credentials.
-var sentences = map[string]string{
-	typeTimeout:   "the server did not answer in time; ask for less, or try again",
-	typeTransient: "the server could not be reached; try again",
-	typeRateLimit: "the server says that it is called too often; wait, then try again",
-	typeTool:      "the server refused the call",
-}
-
-// upstreamFailure translates an upstream's error.
+// upstreamFailure translates an upstream's error. A *upstream.CallError has a
+// sentence that is fit for the code; of any other the text stays outside,
+// because it may hold addresses, paths or credentials.
 func upstreamFailure(err error) *failure {
-	kind, retryable := typeTransient, false
-	var t typed
-	if errors.As(err, &t) {
-		kind, retryable = t.Type(), t.Retryable()
+	var call *upstream.CallError
+	if !errors.As(err, &call) {
+		return failf(typeTransient, "the server could not carry out the call").because(err)
 	}
-	sentence, known := sentences[kind]
-	if !known {
-		sentence = "the server could not carry out the call"
-	}
-	f := failf(kind, "%s", sentence).because(err)
-	f.Retryable = retryable
+	f := failf(string(call.Type), "%s", call.Message).because(err)
+	f.Retryable = call.Retryable
 	return f
 }

@@ -13,20 +13,20 @@ var ErrNoRun = errors.New("the audit log has no such run")
 
 // RunTree is all that the log says about one run.
 type RunTree struct {
-	ID     string
-	Start  *Record // nil when the log begins after it
-	End    *Record // nil while it runs
-	Calls  []CallTree
-	Events []Record // violations, by number
+	ID     string     `json:"run_id"`
+	Start  *Record    `json:"start,omitempty"` // nil when the log begins after it
+	End    *Record    `json:"end,omitempty"`   // nil while it runs
+	Calls  []CallTree `json:"calls,omitempty"`
+	Events []Record   `json:"events,omitempty"` // violations, by number
 }
 
 // CallTree is one call of a run. Intent is nil when the call was refused,
 // Outcome while it is under way.
 type CallTree struct {
-	ID        string
-	Approvals []Record
-	Intent    *Record
-	Outcome   *Record
+	ID        string   `json:"call_id"`
+	Approvals []Record `json:"approvals,omitempty"`
+	Intent    *Record  `json:"intent,omitempty"`
+	Outcome   *Record  `json:"outcome,omitempty"`
 }
 
 // Show gathers a run's records. runID may be the beginning of an ID, when only

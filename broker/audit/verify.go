@@ -13,22 +13,22 @@ const maxFindings = 100
 
 // Finding is one place where a log is not what Airlock wrote.
 type Finding struct {
-	File string // base name of the segment
-	Line int
-	Seq  uint64 // the record that is affected, as far as it can be told
-	Text string // one sentence
+	File string `json:"file"`           // base name
+	Line int    `json:"line,omitempty"` // 0 when it is about the file
+	Seq  uint64 `json:"seq,omitempty"`  // the record that is affected, as far as it can be told
+	Text string `json:"text"`           // one sentence
 }
 
 // Report is what Verify found. A log is sound when Findings is empty.
 type Report struct {
-	Records  uint64
-	First    uint64 // number of the first record; above 1 when older files were moved away
-	Last     uint64
-	Head     string // hash of the last record: compare it with a copy kept elsewhere
-	Unsigned uint64 // records after the last signature: what a crash leaves, until the next start
-	Open     int    // intents and runs without an end: of living processes, or of one that died last
-	Findings []Finding
-	More     int // findings that were not listed
+	Records  uint64    `json:"records"`
+	First    uint64    `json:"first"` // number of the first record; above 1 when older files were moved away
+	Last     uint64    `json:"last"`
+	Head     string    `json:"head"`               // hash of the last record: compare it with a copy kept elsewhere
+	Unsigned uint64    `json:"unsigned,omitempty"` // records after the last signature: what a crash leaves, until the next start
+	Open     int       `json:"open,omitempty"`     // what was begun and has no end: by living processes, or by one that died last
+	Findings []Finding `json:"findings,omitempty"`
+	More     int       `json:"more,omitempty"` // findings that were not listed
 }
 
 // OK says whether the log is sound.
