@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/exec"
 	"os/user"
 	"sync/atomic"
 	"time"
@@ -75,7 +76,7 @@ func open(ctx context.Context, flag configFlag, stderr io.Writer, jsonLogs bool)
 	if err != nil {
 		return nil, err
 	}
-	s := &system{config: c, logger: newLogger(stderr, jsonLogs)}
+	s := &system{config: c, logger: newLogger(stderr, jsonLogs, slog.LevelWarn)}
 	var undo cleanup.Stack
 	defer func() { err = errors.Join(err, undo.Run()) }()
 
@@ -93,7 +94,7 @@ func open(ctx context.Context, flag configFlag, stderr io.Writer, jsonLogs bool)
 		return nil, advise(err)
 	}
 	undo.Add(func() error { return closeRunner(ctx, sandboxes) })
-	if err := s.connect(ctx, &undo); err != nil {
+	if err := s.connect(ctx, stderr, &undo); err != nil {
 		return nil, err
 	}
 	redactor := redact.New()
@@ -130,9 +131,10 @@ func (s *system) serverIDs() []string {
 
 // connect connects all servers and keeps the snapshot of their tools new.
 // Servers that do not answer are missing from it, with the reason.
-func (s *system) connect(ctx context.Context, undo *cleanup.Stack) error {
+func (s *system) connect(ctx context.Context, stderr io.Writer, undo *cleanup.Stack) error {
 	set, err := upstream.New(upstreamConfigs(s.config), &upstream.Options{
-		Logger: s.logger, Version: version, OnChange: func(string) { s.refresh(ctx) },
+		// What goes wrong while they start is told below, once and in words.
+		Logger: newLogger(stderr, false, slog.LevelError), Version: version, OnChange: func(string) { s.refresh(ctx) },
 	})
 	if err != nil {
 		return fmt.Errorf("preparing the servers: %w", err)
@@ -144,7 +146,27 @@ func (s *system) connect(ctx context.Context, undo *cleanup.Stack) error {
 	if s.snapshot.Load() == nil {
 		return errors.New("the tools of the servers make no snapshot; the log says why")
 	}
+	s.tellMissing(stderr)
 	return ctx.Err()
+}
+
+// tellMissing says which servers are missing and what can be done about it.
+func (s *system) tellMissing(stderr io.Writer) {
+	commands := map[string]string{}
+	for _, server := range s.config.Servers {
+		commands[server.ID] = server.Command
+	}
+	for _, server := range s.Snapshot().Servers() {
+		if server.Problem == "" {
+			continue
+		}
+		fmt.Fprintf(stderr, "airlock: the server %q is missing: %s\n", server.ID, server.Problem)
+		if command := commands[server.ID]; command != "" {
+			if _, err := exec.LookPath(command); err != nil {
+				fmt.Fprintf(stderr, "hint: %s\n", installHint(command))
+			}
+		}
+	}
 }
 
 // refresh makes a new snapshot of what the servers now offer. Where that fails
@@ -169,15 +191,15 @@ func listTools(ctx context.Context, flag configFlag, stderr io.Writer) (_ *catal
 	}
 	var undo cleanup.Stack
 	defer func() { err = errors.Join(err, undo.Run()) }()
-	s := &system{config: c, logger: newLogger(stderr, false)}
-	if err := s.connect(ctx, &undo); err != nil {
+	s := &system{config: c, logger: newLogger(stderr, false, slog.LevelWarn)}
+	if err := s.connect(ctx, stderr, &undo); err != nil {
 		return nil, err
 	}
 	return s.Snapshot(), nil
 }
 
-func newLogger(stderr io.Writer, asJSON bool) *slog.Logger {
-	opts := &slog.HandlerOptions{Level: slog.LevelWarn}
+func newLogger(stderr io.Writer, asJSON bool, least slog.Level) *slog.Logger {
+	opts := &slog.HandlerOptions{Level: least}
 	if asJSON {
 		return slog.New(slog.NewJSONHandler(stderr, opts))
 	}

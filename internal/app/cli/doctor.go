@@ -54,7 +54,7 @@ func (v *doctorVerb) checks() []check {
 	checks := []check{
 		{"configuration", v.configuration},
 		{"state folder", stateFolder},
-		{"runsc", func(context.Context) (string, error) { return findRunsc() }},
+		{"runsc", v.runsc},
 	}
 	for _, definition := range images.List() {
 		checks = append(checks, check{"image " + definition.Name, func(ctx context.Context) (string, error) {
@@ -87,6 +87,18 @@ func stateFolder(context.Context) (string, error) {
 		return "", fmt.Errorf("the state folder cannot be made: %w", err)
 	}
 	return home, nil
+}
+
+// runsc looks for the right version of the program.
+func (v *doctorVerb) runsc(context.Context) (string, error) {
+	c, err := v.load(io.Discard)
+	if err != nil {
+		return "", err
+	}
+	if _, err := newDriver(c, slog.New(slog.DiscardHandler)); err != nil {
+		return "", err
+	}
+	return findRunsc()
 }
 
 // imageIntact reads the whole image and compares it with what was built.

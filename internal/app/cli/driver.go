@@ -28,7 +28,11 @@ func newDriver(c *config.Config, logger *slog.Logger) (runner.Driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	return runsc.New(&runsc.Options{Path: path, Version: gvisorVersion, Logger: logger})
+	driver, err := runsc.New(&runsc.Options{Path: path, Version: gvisorVersion, Logger: logger})
+	if err != nil {
+		return nil, &hinted{err, "run `make build`, which builds the right one beside airlock", ExitUsage}
+	}
+	return driver, nil
 }
 
 // findRunsc looks for the program where $AIRLOCK_RUNSC says, beside airlock

@@ -52,9 +52,6 @@ func (v *selection) print(ctx context.Context, s *streams, query string, limit i
 	if answer.Error != nil {
 		return &usageError{answer.Error.Message, "airlock tools list"}
 	}
-	for _, missing := range answer.Missing {
-		fmt.Fprintf(s.err, "airlock: the server %q is missing: %s\n", missing.ServerID, missing.Problem)
-	}
 	if v.JSON {
 		return printLine(s.out, answer)
 	}
