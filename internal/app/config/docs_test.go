@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -85,9 +86,35 @@ func TestDocsExampleLoads(t *testing.T) {
 	}
 }
 
-func docsPage(t *testing.T) string {
+// What hosts.md tells people to put into a host's file is JSON that starts
+// Airlock; pointed at by mistake, it would be left out, not started again.
+func TestDocsOfHostsStartAirlock(t *testing.T) {
+	blocks := strings.Split(readDocs(t, "hosts.md"), "```json\n")[1:]
+	if len(blocks) < 3 {
+		t.Fatalf("got %d JSON blocks in docs/hosts.md, want one per host", len(blocks))
+	}
+	for _, block := range blocks {
+		text, _, _ := strings.Cut(block, "```")
+		if !json.Valid([]byte(text)) {
+			t.Errorf("not valid JSON: %s", text)
+			continue
+		}
+		c, err := loadAs(t, "mcp.json", text, envOf(map[string]string{"HOME": "/home/ann", "CRM_TOKEN": "x"}))
+		if err != nil {
+			t.Errorf("got %v for %s", err, text)
+			continue
+		}
+		if findings := Lint(c); len(c.Servers) != 0 || len(findings) != 1 || !strings.Contains(findings[0].Message, "is Airlock itself") {
+			t.Errorf("got servers %v and findings %v, want only Airlock itself in %s", c.Servers, findings, text)
+		}
+	}
+}
+
+func docsPage(t *testing.T) string { return readDocs(t, "configuration.md") }
+
+func readDocs(t *testing.T, name string) string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(testenv.RepoRoot(t), "docs", "configuration.md"))
+	data, err := os.ReadFile(filepath.Join(testenv.RepoRoot(t), "docs", name))
 	if err != nil {
 		t.Fatal(err)
 	}
