@@ -1,9 +1,11 @@
 // Runs code as an ES module, as `node file.mjs` does, and notices every way in
 // which it can end.
 
+import { writeFileSync } from "node:fs";
+import { pathToFileURL } from "node:url";
 import { types } from "node:util";
+import { FILE } from "./file.mjs";
 import { deliver } from "./outcome.mjs";
-import { FILE, writeSource } from "./source.mjs";
 
 const { exit } = process;
 
@@ -11,17 +13,17 @@ const { exit } = process;
  * Runs `code`; when it has ended, tells the host over `link` and exits. The
  * ending that outcome.mjs judges becomes known bit by bit:
  *
- * - `settled`: the module has run to its end;
- * - `left`: process.exit was called;
+ * - `settled`: the module has run to its end, top-level awaits included;
+ * - `drained`: nothing was left to do, so the code ended by itself;
  * - `failure`: `{thrown}`, what reached the top, or null;
  * - `result`: `{set, value}`, the global `result`, read by the getter `offered`.
  */
 export function run(code, link) {
-  const ending = { code, settled: false, left: false, failure: null, ...offerResult() };
+  const ending = { code, settled: false, drained: false, failure: null, ...offerResult() };
   const fail = watch(ending, link);
-  const url = writeSource(code);
+  writeFileSync(FILE, code);
   process.argv[1] = FILE;
-  import(url).then(() => void (ending.settled = true), fail);
+  import(pathToFileURL(FILE).href).then(() => void (ending.settled = true), fail);
 }
 
 /**
@@ -36,36 +38,39 @@ function offerResult() {
   return { result, offered };
 }
 
-/** Listens to every end that the code can come to; returns what to call when it failed. */
+/**
+ * Notices every end that the code can come to; returns what to call when it failed.
+ *
+ * Node announces each of them through process.emit. Replacing that, instead of
+ * listening, puts us behind all handlers of the code's own, whenever it adds them,
+ * and keeps us when it removes all listeners.
+ */
 function watch(ending, link) {
-  const last = (status) => deliver(link, ending, status);
-  // Runs after the code's own exit handlers, whenever those were added.
-  const rearm = () => process.removeListener("exit", last).on("exit", last);
-  const leave = (status) => {
-    rearm();
-    exit.call(process, status);
-  };
   const fail = (thrown) => {
     ending.failure ??= { thrown };
-    if (process._exiting) last(1); // an exit handler threw
-    leave(1);
+    if (process._exiting) deliver(link, ending); // an exit handler threw
+    exit.call(process, 1);
   };
-  process.exit = (status) => {
-    ending.left = true;
-    leave(status);
-  };
-  // As in Node, the code's own handler of uncaught exceptions replaces the end.
-  process.on("uncaughtException", (thrown) => {
-    if (process.listenerCount("uncaughtException") === 1) fail(thrown);
-  });
+  const { emit } = process;
   let awaited;
-  process.on("beforeExit", () => {
-    rearm();
-    // A result that is a promise counts as what it resolves to.
-    const promise = globalThis.result;
-    if (!types.isPromise(promise) || promise === awaited) return;
-    awaited = promise;
-    promise.then((value) => (globalThis.result = value));
-  });
+  process.emit = function (event, ...details) {
+    // As in Node, the code's own handler of uncaught exceptions replaces the end.
+    if (event === "uncaughtException" && process.listenerCount(event) === 0) fail(details[0]);
+    const heard = emit.call(process, event, ...details);
+    if (event === "exit") deliver(link, ending);
+    if (event === "beforeExit") {
+      ending.drained = true;
+      awaited = awaitResult(awaited);
+    }
+    return heard;
+  };
   return fail;
+}
+
+/** Waits for a result that is a promise: it counts as what it resolves to. Returns that promise. */
+function awaitResult(awaited) {
+  const promise = globalThis.result;
+  if (!types.isPromise(promise) || promise === awaited) return awaited;
+  promise.then((value) => (globalThis.result = value));
+  return promise;
 }

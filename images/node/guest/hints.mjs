@@ -3,7 +3,7 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
-import { FILE } from "./source.mjs";
+import { FILE } from "./file.mjs";
 
 const SERVERS = "/workspace/servers";
 
@@ -21,7 +21,7 @@ export function hint(thrown, message, code) {
  * The error itself does not say; `node --check` does.
  */
 export function syntaxLocation(thrown) {
-  if (!(thrown instanceof SyntaxError) || thrown.stack.includes("<agent_code>")) return "";
+  if (!(thrown instanceof SyntaxError) || /^\s+at .*agent_code\.mjs:/m.test(thrown.stack)) return "";
   const check = spawnSync(process.execPath, ["--check", FILE], { encoding: "utf8", timeout: 5000 });
   const shown = check.stderr?.split("\nSyntaxError")[0];
   return check.status ? `${shown.trimEnd()}\n` : "";

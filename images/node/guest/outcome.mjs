@@ -1,5 +1,5 @@
 // Turns how the code ended into the params of `run/finish`, delivers them, and
-// exits. It runs as the last exit handler: nothing asynchronous happens any more.
+// exits. It runs after the last exit handler: nothing asynchronous happens any more.
 
 import { encode, NotSerializable } from "/workspace/client/encode.js";
 import { describe, printError } from "./failure.mjs";
@@ -21,11 +21,11 @@ const { byteLength } = Buffer;
 const reallyExit = process.reallyExit.bind(process);
 const { getOwnPropertyDescriptor } = Object;
 
-/** Tells the host how the code ended, `status` being its exit code, and exits. */
-export function deliver(link, ending, status) {
+/** Tells the host how the code ended, and exits. */
+export function deliver(link, ending) {
   for (let i = 0; i < TRIES; i++) {
     try {
-      link.finish(params(ending, status));
+      link.finish(params(ending));
       reallyExit(0);
     } catch {
       // Whatever the code has broken: try again, then say less.
@@ -39,10 +39,11 @@ export function deliver(link, ending, status) {
   }
 }
 
-function params(ending, status) {
+function params(ending) {
   if (ending.failure) return failed(describe(ending.failure.thrown, ending.code));
+  const status = Number(process.exitCode ?? 0);
   if (status) return exited(status, `the code ended with exit code ${status}; what it caught may stand in stderr`);
-  if (!ending.settled && !ending.left) {
+  if (!ending.settled && ending.drained) {
     return exited(UNSETTLED, "a top-level await never settled: nothing was left that could resolve its promise");
   }
   return succeeded(ending);
