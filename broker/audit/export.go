@@ -1,0 +1,106 @@
+package audit
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"time"
+)
+
+// Format is a form in which a log is exported, one JSON object a line.
+type Format string
+
+// The formats.
+const (
+	FormatJSONL Format = "jsonl" // the records as they are
+	FormatOCSF  Format = "ocsf"  // Open Cybersecurity Schema Framework 1.5, API Activity (6003)
+	FormatOTLP  Format = "otlp"  // OpenTelemetry protocol 1.7, logs in JSON encoding
+)
+
+// Formats lists all formats.
+func Formats() []Format { return []Format{FormatJSONL, FormatOCSF, FormatOTLP} }
+
+// ExportOptions say what is exported, and by whom. The zero value exports everything.
+type ExportOptions struct {
+	From    uint64 // number of the first record
+	RunID   string // only this run's records; empty: all
+	Version string // Airlock's own
+}
+
+// Export writes the log in the given format. It proves each record on the way,
+// and ends with an error at the first that is not as it was written.
+func Export(w io.Writer, dir string, format Format, opts *ExportOptions) error {
+	o := ExportOptions{}
+	if opts != nil {
+		o = *opts
+	}
+	encode, ok := encoders()[format]
+	if !ok {
+		return fmt.Errorf("exporting the audit log: there is no format %q", format)
+	}
+	return each(dir, o.From, o.RunID, func(r Record) error {
+		if r.Seq < o.From || (o.RunID != "" && r.RunID != o.RunID) {
+			return nil
+		}
+		line, err := encode(r, o)
+		if err != nil {
+			return fmt.Errorf("exporting record %d: %w", r.Seq, err)
+		}
+		_, err = w.Write(line)
+		return err
+	})
+}
+
+// encoder turns a record into a line.
+type encoder func(Record, ExportOptions) ([]byte, error)
+
+func encoders() map[Format]encoder {
+	return map[Format]encoder{
+		FormatJSONL: func(r Record, _ ExportOptions) ([]byte, error) { return seal(&r) }, // the very line: its hash can be checked
+		FormatOCSF:  func(r Record, o ExportOptions) ([]byte, error) { return line(toOCSF(r, o)) },
+		FormatOTLP:  func(r Record, o ExportOptions) ([]byte, error) { return line(toOTLP(r, o)) },
+	}
+}
+
+func line(v any, err error) ([]byte, error) {
+	if err != nil {
+		return nil, err
+	}
+	var text bytes.Buffer
+	out := json.NewEncoder(&text)
+	out.SetEscapeHTML(false)
+	err = out.Encode(v)
+	return text.Bytes(), err
+}
+
+// when reads a record's time.
+func when(r Record) (time.Time, error) {
+	t, err := time.Parse(time.RFC3339, r.Time)
+	if err != nil {
+		return t, fmt.Errorf("its time %q is none", r.Time)
+	}
+	return t, nil
+}
+
+// operation names what a record is about: a tool, or what Airlock itself did.
+func operation(r Record) string {
+	if r.ToolName != "" {
+		return r.ToolName
+	}
+	return "airlock." + string(r.Kind)
+}
+
+// members returns a record's members and their JSON values, by name.
+func members(r Record) (names []string, values map[string]json.RawMessage, err error) {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := json.Unmarshal(text, &values); err != nil {
+		return nil, nil, err
+	}
+	return slices.Sorted(maps.Keys(values)), values, nil
+}
