@@ -1,0 +1,82 @@
+# Everything that this file makes lies in bin/, .airlock/ and node_modules/.
+# A target does what is missing and nothing else.
+
+export AIRLOCK_HOME := $(CURDIR)/.airlock
+export CGO_ENABLED := 0
+
+GVISOR_VERSION = $(shell go list -C build/gvisor -m -f '{{.Version}}' gvisor.dev/gvisor)
+NPM_FOLDERS := test/servers test/conformance codegen/testdata/typecheck
+NPM_INSTALLED := $(NPM_FOLDERS:%=%/node_modules/.package-lock.json)
+
+.PHONY: help
+help: ## show this list
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+
+.PHONY: build
+build: bin/airlock bin/runsc ## build bin/airlock and bin/runsc
+
+.PHONY: setup
+setup: prerequisites build images $(NPM_INSTALLED) ## do all set-up that is missing
+
+.PHONY: demo
+demo: setup ## show model-written code that uses MCP servers from a sandbox
+	@./examples/demo/run
+
+.PHONY: test
+test: setup ## run all tests, those with real sandboxes included
+	AIRLOCK_TEST_SANDBOX=1 go test -count=1 -timeout=20m ./...
+
+.PHONY: lint
+lint: bin/staticcheck ## check format and code
+	@unformatted=$$(git ls-files -z '*.go' | xargs -0 gofmt -l); \
+		if [ -n "$$unformatted" ]; then echo "run gofmt -w on:" $$unformatted >&2; exit 1; fi
+	go vet ./...
+	bin/staticcheck ./...
+
+.PHONY: bench
+bench: setup ## measure, beside what others need on this machine
+	AIRLOCK_TEST_SANDBOX=1 go run ./test/bench
+
+.PHONY: clean
+clean: ## remove everything that this file makes
+	rm -rf bin .airlock $(NPM_FOLDERS:%=%/node_modules)
+
+.PHONY: prerequisites
+prerequisites:
+	@build/prerequisites
+
+# Go knows better than make whether something changed, and is quick about it.
+.PHONY: bin/airlock
+bin/airlock:
+	@build/step 'building bin/airlock' go build -trimpath -o $@ ./cmd/airlock
+
+bin/runsc: build/gvisor/go.mod build/gvisor/go.sum
+	@build/step 'building bin/runsc (gVisor; some minutes the first time)' \
+		go build -C build/gvisor -trimpath -ldflags '-s -w -X gvisor.dev/gvisor/runsc/version.version=$(GVISOR_VERSION)' \
+		-o $(CURDIR)/$@ gvisor.dev/gvisor/runsc
+	@touch $@
+
+bin/staticcheck: build/lint/go.mod build/lint/go.sum
+	@build/step 'building bin/staticcheck' go build -C build/lint -o $(CURDIR)/$@ honnef.co/go/tools/cmd/staticcheck
+	@touch $@
+
+.PHONY: images
+images: bin/airlock prerequisites
+	@bin/airlock images build >/dev/null
+
+%/node_modules/.package-lock.json: %/package-lock.json | prerequisites
+	@build/step 'installing the npm packages of $*' npm --prefix $* ci --ignore-scripts --no-audit --no-fund
+	@touch $@
+
+.PHONY: containerd
+containerd: bin/containerd bin/containerd-shim-runsc-v1 ## build containerd and gVisor's shim for it
+
+bin/containerd: build/containerd/go.mod build/containerd/go.sum
+	@build/step 'building bin/containerd' \
+		go build -C build/containerd -trimpath -ldflags '-s -w' -o $(CURDIR)/$@ github.com/containerd/containerd/v2/cmd/containerd
+	@touch $@
+
+bin/containerd-shim-runsc-v1: build/gvisor/go.mod build/gvisor/go.sum
+	@build/step 'building bin/containerd-shim-runsc-v1' \
+		go build -C build/gvisor -trimpath -ldflags '-s -w' -o $(CURDIR)/$@ gvisor.dev/gvisor/shim
+	@touch $@
