@@ -22,14 +22,16 @@ type declarations struct {
 	named  map[*shape]*declaration
 	depths map[*shape]int
 	seen   map[*shape]bool
-	taken  map[string]int
+	// spelled are unions that were found in other unions.
+	spelled map[*shape]bool
+	taken   map[string]int
 }
 
 // declare names what lies below root; root itself is called prefix.
 func declare(root *shape, prefix string, d detail) *declarations {
 	ds := &declarations{
 		prefix: prefix, detail: d,
-		named: map[*shape]*declaration{}, seen: map[*shape]bool{}, taken: map[string]int{prefix: 1},
+		named: map[*shape]*declaration{}, seen: map[*shape]bool{}, spelled: map[*shape]bool{}, taken: map[string]int{prefix: 1},
 	}
 	if d.depth > 0 {
 		ds.depths = measure(root, d.depth)
@@ -86,7 +88,15 @@ func (ds *declarations) below(s *shape, hint string) {
 		ds.visit(s.elem, hint, false)
 	}
 	for _, item := range s.items {
-		ds.visit(item, hint, false)
+		behind := item.follow()
+		switch {
+		case s.form != union || behind.form != union:
+			ds.visit(item, hint, false)
+		case !ds.spelled[behind]:
+			// A union in a union is spelled out and needs no name for that.
+			ds.spelled[behind] = true
+			ds.below(behind, hint)
+		}
 	}
 	for _, f := range s.fields {
 		ds.visit(f.shape, f.key, false)
@@ -109,10 +119,8 @@ func (ds *declarations) name(hint string) string {
 		suffix = "Item"
 	}
 	name := ds.prefix + suffix
-	ds.taken[name]++
-	for ds.taken[name] > 1 {
-		name = ds.prefix + suffix + strconv.Itoa(ds.taken[name])
-		ds.taken[name]++
+	if ds.taken[name]++; ds.taken[name] > 1 {
+		return name + "_" + strconv.Itoa(ds.taken[name]) // no suffix has an underscore of its own
 	}
 	return name
 }

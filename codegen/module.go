@@ -50,7 +50,8 @@ func (w *wrapper) outputType() string { return w.types + "Output" }
 // optional reports whether a call may leave the arguments out.
 func (w *wrapper) optional() bool {
 	s := w.input.follow()
-	return s.form == table || s.form == record && !slices.ContainsFunc(s.fields, func(f field) bool { return f.required })
+	return s.form == table || s.form == record && s.demand == "" &&
+		!slices.ContainsFunc(s.fields, func(f field) bool { return f.required })
 }
 
 // defines returns the names that a tool's own file defines, the function first.
@@ -95,16 +96,13 @@ func (g *generator) wrappers(m *module, tools []catalog.Tool) {
 		names[i] = tool.Name
 	}
 	functions := distinct(names, g.function, g.alias)
-	spoken := make(map[string]bool, 3*len(names))
 	identifiers := make([]string, len(names))
 	for i, name := range names {
 		identifiers[i] = functions[name]
-		spoken[functions[name]] = true
-		spoken[name] = true
 	}
 	slices.Sort(identifiers)
 	files := stems(identifiers, g.language.files...)
-	types := distinctTypes(names, spoken)
+	types := g.distinctTypes(names, functions)
 	for _, tool := range accepted {
 		w := &wrapper{
 			tool: tool, module: m, name: functions[tool.Name], types: types[tool.Name],
@@ -149,22 +147,34 @@ func (g *generator) accept(m *module, tools []catalog.Tool) []*catalog.Tool {
 }
 
 // distinctTypes gives each tool what the names of its types begin with, so
-// that they differ from each other and from every function.
-func distinctTypes(tools []string, spoken map[string]bool) map[string]string {
-	count := make(map[string]int, len(tools))
+// that they differ from each other and from every function. Where several meet,
+// the one whose function kept its plain name keeps its types' names too.
+func (g *generator) distinctTypes(tools []string, functions map[string]string) map[string]string {
+	taken := make(map[string]bool, 4*len(tools))
+	plain := make(map[string]int, len(tools))
 	for _, tool := range tools {
-		count[typeName(tool)]++
+		taken[tool], taken[functions[tool]] = true, true
+		if g.function(tool) == functions[tool] {
+			plain[typeName(tool)]++
+		}
 	}
-	met := func(types string) bool {
-		return count[types] > 1 || spoken[types+"Input"] || spoken[types+"Output"]
+	met := func(name string) bool { return taken[name+"Input"] || taken[name+"Output"] }
+	take := func(name string) string {
+		taken[name+"Input"], taken[name+"Output"] = true, true
+		return name
 	}
 	names := make(map[string]string, len(tools))
+	var meeting []string
 	for _, tool := range tools {
-		names[tool] = typeName(tool)
-		if met(names[tool]) {
-			names[tool] = unlike(names[tool], tool, func(name string) bool { return met(name) || count[name] > 0 })
-			count[names[tool]]++
+		name := typeName(tool)
+		if g.function(tool) == functions[tool] && plain[name] == 1 && !met(name) {
+			names[tool] = take(name)
+		} else {
+			meeting = append(meeting, tool)
 		}
+	}
+	for _, tool := range meeting {
+		names[tool] = take(unlike(typeName(tool), tool, met))
 	}
 	return names
 }

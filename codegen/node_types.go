@@ -30,10 +30,8 @@ func (n *nodeTypes) write() bool {
 }
 
 func (n *nodeTypes) record(d *declaration) {
-	if d.described && d.shape.about != nil {
-		if line := oneLine(d.shape.about.str("description"), n.detail.prose); line != "" {
-			n.out = jsDoc(n.out, "", endSentence(line))
-		}
+	if prose := recordProse(d, n.detail.prose); prose != "" {
+		n.out = jsDoc(n.out, "", prose)
 	}
 	n.out = append(n.out, "export interface "+d.name+" {\n"...)
 	for _, f := range d.shape.fields {

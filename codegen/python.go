@@ -83,7 +83,7 @@ func describe(m *module) string {
 
 // unavailable is the sentence about a missing server.
 func unavailable(m *module) string {
-	return fmt.Sprintf("server %s is not available: %s", nodeLiteral(m.id), oneLine(m.problem, maxProblem))
+	return fmt.Sprintf("Server %s is not available: %s", nodeLiteral(m.id), oneLine(m.problem, maxProblem))
 }
 
 // maxProblem bounds the sentence that says why a server is missing, in bytes.
@@ -134,7 +134,7 @@ func pythonImports(w *wrapper) string {
 	for _, name := range w.defines() {
 		names = append(names, name+" as "+name)
 	}
-	if w.alias != "" && w.alias != "TYPE_CHECKING" {
+	if w.alias != "" && w.alias != "TYPE_CHECKING" && w.alias != "_Server" {
 		names = append(names, w.name+" as "+w.alias)
 	}
 	return strings.Join(names, ", ")
@@ -144,6 +144,17 @@ func pythonImports(w *wrapper) string {
 func (g *generator) pythonWrapper(w *wrapper) []byte {
 	uses := map[string]bool{}
 	types := g.pythonSignature(w, uses)
+	arguments, result := "arguments: "+w.inputType(), "ToolResult"
+	if s := w.input.follow(); s.form == record && isOpen(s) {
+		arguments += " | dict[str, Any]"
+		uses["Any"] = true
+	}
+	if w.optional() {
+		arguments += " = {}"
+	}
+	if w.output != nil {
+		result = `"ToolResult[` + w.outputType() + `]"`
+	}
 	b := docstring(nil, "", fmt.Sprintf("Tool %s of server %s, wrapped by Airlock.", nodeLiteral(w.tool.Name), nodeLiteral(w.module.id)))
 	if len(uses) > 0 {
 		names := make([]string, 0, len(uses))
@@ -158,13 +169,6 @@ func (g *generator) pythonWrapper(w *wrapper) []byte {
 	b = append(b, "TOOL_NAME = "+pythonLiteral(w.tool.Name)+"\n"...)
 	b = append(b, "DEFINITION_DIGEST = "+pythonLiteral(w.tool.Digest)+"\n\n\n"...)
 	b = append(b, types...)
-	arguments, result := "arguments: "+w.inputType(), "ToolResult"
-	if w.optional() {
-		arguments += " = {}"
-	}
-	if w.output != nil {
-		result = `"ToolResult[` + w.outputType() + `]"`
-	}
 	b = append(b, "async def "+w.name+"("+arguments+") -> "+result+":\n"...)
 	b = docstring(b, "    ", w.documentation(`await client.catalog.get_tool_definition(%s, %s)`))
 	return append(b, "    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper=\""+w.name+"\")\n"...)

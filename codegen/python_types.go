@@ -52,6 +52,9 @@ func (p *pythonTypes) record(d *declaration) {
 	}
 	p.out = append(p.out, d.name+" = "+p.use("TypedDict")+`("`+d.name+`", {`+"\n"...)
 	for _, f := range d.shape.fields {
+		if f.key == "" {
+			continue
+		}
 		kind := p.expression(f.shape, false)
 		if prose := fieldProse(f, p.detail.prose); prose != "" {
 			kind = p.use("Annotated") + "[" + kind + ", " + pythonLiteral(prose) + "]"
@@ -93,18 +96,19 @@ func (p *pythonTypes) class(d *declaration) {
 	p.out = append(p.out, "\n\n"...)
 }
 
-// recordProse is what a record's own docstring says, empty for nothing.
+// recordProse is what a record's docstring says, empty for nothing.
 func (p *pythonTypes) recordProse(d *declaration) string {
-	var parts []string
-	if d.described && d.shape.about != nil {
-		if line := oneLine(d.shape.about.str("description"), p.detail.prose); line != "" {
-			parts = append(parts, endSentence(line))
-		}
+	prose := recordProse(d, p.detail.prose)
+	if isOpen(d.shape) {
+		prose = strings.TrimPrefix(prose+" Other keys are allowed.", " ")
 	}
-	if d.shape.others == open {
-		parts = append(parts, "Other keys are allowed.")
-	}
-	return strings.Join(parts, " ")
+	return prose
+}
+
+// isOpen reports whether a record takes keys that its TypedDict cannot list:
+// any others, or the empty one, which type checkers refuse.
+func isOpen(s *shape) bool {
+	return s.others == open || slices.ContainsFunc(s.fields, func(f field) bool { return f.key == "" })
 }
 
 // presence says whether a field must be there.
@@ -163,7 +167,7 @@ func (p *pythonTypes) name(d *declaration) string {
 	if !p.done[d] {
 		name = `"` + name + `"`
 	}
-	if d.shape.form != record || d.shape.others != open || !p.given {
+	if d.shape.form != record || !isOpen(d.shape) || !p.given {
 		return name
 	}
 	return p.join([]string{name, "dict[str, " + p.use("Any") + "]"})

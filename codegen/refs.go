@@ -54,20 +54,21 @@ func (b *builder) find(ref string, base *value) (s, resource *value) {
 	uri, fragment, _ := strings.Cut(ref, "#")
 	resource = base
 	if uri != "" {
-		if resource = b.byID(uri, base); resource == nil {
+		if resource = b.identified(resolveURI(b.uri(base), uri)); resource == nil {
 			return nil, nil
 		}
-	}
-	if fragment == "" {
-		return resource, resource
 	}
 	if decoded, err := url.PathUnescape(fragment); err == nil {
 		fragment = decoded
 	}
-	if !strings.HasPrefix(fragment, "/") {
-		return b.byID("#"+fragment, base), resource
+	switch {
+	case fragment == "":
+		return resource, resource
+	case strings.HasPrefix(fragment, "/"):
+		s = pointer(resource, fragment)
+	default:
+		s = b.identified(b.uri(resource) + "#" + fragment)
 	}
-	s = pointer(resource, fragment)
 	if s == nil || s.kind != isObject && s.kind != isBool {
 		return nil, nil
 	}
@@ -94,48 +95,68 @@ func pointer(v *value, path string) *value {
 	return v
 }
 
-// byID finds a schema by its $id, relative to its base or not, or by "#" and
-// its anchor.
-func (b *builder) byID(id string, base *value) *value {
-	if b.ids == nil {
-		b.ids = map[string]*value{}
-		b.index(b.root)
-	}
-	if s := b.ids[id]; s != nil {
-		return s
-	}
-	from, err := url.Parse(base.str("$id"))
-	if err != nil {
-		return nil
-	}
-	to, err := from.Parse(id)
-	if err != nil {
-		return nil
-	}
-	return b.ids[to.String()]
+// identified finds a schema by its absolute URI, with "#" and its anchor if it
+// is one.
+func (b *builder) identified(uri string) *value {
+	b.index()
+	return b.ids[uri]
 }
 
-func (b *builder) index(v *value) {
-	for _, keyword := range []string{"$id", "id"} {
-		if id := strings.TrimSuffix(v.str(keyword), "#"); id != "" && b.ids[id] == nil {
-			b.ids[id] = v
+// uri returns the absolute URI of a schema resource, empty for a root without $id.
+func (b *builder) uri(resource *value) string {
+	b.index()
+	return b.uris[resource]
+}
+
+// index finds all identifiers and anchors, the first time that one is asked for.
+func (b *builder) index() {
+	if b.ids != nil {
+		return
+	}
+	b.ids, b.uris = map[string]*value{"": b.root}, map[*value]string{}
+	b.indexBelow(b.root, "")
+}
+
+func (b *builder) indexBelow(v *value, base string) {
+	if id := strings.TrimSuffix(v.str("$id"), "#"); id != "" && !strings.HasPrefix(id, "#") {
+		base = resolveURI(base, id)
+		if b.ids[base] == nil {
+			b.ids[base], b.uris[v] = v, base
 		}
 	}
-	for _, keyword := range []string{"$anchor", "$dynamicAnchor"} {
-		if name := v.str(keyword); name != "" && b.ids["#"+name] == nil {
-			b.ids["#"+name] = v
+	// Draft-07 wrote an anchor as an $id that is a fragment.
+	for _, anchor := range []string{v.str("$anchor"), v.str("$dynamicAnchor"), strings.TrimPrefix(v.str("$id"), "#")} {
+		if name := base + "#" + anchor; anchor != "" && b.ids[name] == nil {
+			b.ids[name] = v
 		}
 	}
 	for _, item := range v.items {
-		b.index(item)
+		b.indexBelow(item, base)
 	}
 	for _, m := range v.members {
-		b.index(m.value)
+		b.indexBelow(m.value, base)
 	}
+}
+
+// resolveURI resolves a reference against a base (RFC 3986, section 5.2).
+func resolveURI(base, ref string) string {
+	from, err := url.Parse(base)
+	if err != nil {
+		return ref
+	}
+	to, err := from.Parse(ref)
+	if err != nil {
+		return ref
+	}
+	return to.String()
 }
 
 // hintOf returns the last telling part of a reference, for a type's name.
 func hintOf(ref string) string {
+	if decoded, err := url.PathUnescape(ref); err == nil {
+		ref = decoded
+	}
+	ref = strings.NewReplacer("~1", "_", "~0", "_").Replace(ref)
 	parts := strings.FieldsFunc(ref, func(r rune) bool { return r == '/' || r == '#' || r == ':' })
 	for i := len(parts) - 1; i >= 0; i-- {
 		switch parts[i] {

@@ -25,7 +25,8 @@ type builder struct {
 	// siblings says whether keywords beside $ref count: since 2019-09.
 	siblings bool
 	targets  map[*value]*target
-	ids      map[string]*value // $id and $anchor, once a reference asked
+	ids      map[string]*value // by $id and anchor, once a reference asked
+	uris     map[*value]string // of schemas with $id, likewise
 	// problems say what the types leave out, a clause each.
 	problems []string
 }
@@ -115,7 +116,12 @@ func (b *builder) read(s, base *value) *shape {
 		out = b.meet(out, b.build(part, base))
 	}
 	for _, keyword := range []string{"anyOf", "oneOf"} {
-		if parts := list(s.get(keyword)); len(parts) > 0 && !onlyRequire(parts) {
+		parts := list(s.get(keyword))
+		switch {
+		case len(parts) == 0:
+		case onlyRequire(parts):
+			out = b.demand(out, parts)
+		default:
 			out = b.meet(out, b.anyOf(parts, base))
 		}
 	}
@@ -136,24 +142,6 @@ func (b *builder) anyOf(parts []*value, base *value) *shape {
 		shapes[i] = b.build(part, base)
 	}
 	return either(shapes...)
-}
-
-// onlyRequire reports whether every alternative only demands keys. Types for
-// each combination would say less than they cost to read.
-func onlyRequire(parts []*value) bool {
-	for _, part := range parts {
-		for _, m := range part.members {
-			switch m.key {
-			case "required", "not", "description", "title", "type":
-			default:
-				return false
-			}
-		}
-		if part.get("required") == nil && part.get("not") == nil {
-			return false
-		}
-	}
-	return true
 }
 
 // values returns the shape of const and enum.

@@ -36,6 +36,7 @@ type shape struct {
 	others openness // record
 	target *target  // reference
 	about  *value   // record: the schema it came from, for its description
+	demand string   // record: which of its fields it needs, where no single one is required
 }
 
 // openness says whether a record may have keys beside its fields.
@@ -86,7 +87,7 @@ func same(a, b *shape) bool {
 	if a == b {
 		return true
 	}
-	if a == nil || b == nil || a.form != b.form || a.least != b.least || a.others != b.others || a.target != b.target {
+	if a == nil || b == nil || a.form != b.form || a.least != b.least || a.others != b.others || a.demand != b.demand || a.target != b.target {
 		return false
 	}
 	if a.form == literalValue {

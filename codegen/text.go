@@ -111,7 +111,7 @@ func docstring(b []byte, indent, text string) []byte {
 
 // jsDoc appends text as a JSDoc comment whose lines begin with indent. Nothing
 // inside ends the comment, and nothing is a tag: "*/" becomes "*\/", and "@" is
-// escaped unless a letter or digit stands before it, as in an address.
+// escaped where a tag could begin.
 func jsDoc(b []byte, indent, text string) []byte {
 	long := strings.Contains(text, "\n")
 	b = append(append(b, indent...), "/** "...)
@@ -129,7 +129,7 @@ func jsDoc(b []byte, indent, text string) []byte {
 			if i+1 == len(text) || text[i+1] == '\n' {
 				b = b[:len(b)-1]
 			}
-		case r == '/' && previous == '*', r == '@' && !isASCIILetterOrDigit(previous):
+		case r == '/' && previous == '*', r == '@' && strings.ContainsRune("\n *{", previous):
 			b = append(b, '\\', byte(r))
 		case visible(r):
 			b = append(b, text[i:i+size]...)

@@ -148,4 +148,3 @@ func TestEveryWrapperDeliversNameAndArguments(t *testing.T) {
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
-

@@ -1,0 +1,18 @@
+"""1 tool of server "icons", as async functions of one dict.
+
+draw: Draw
+"""
+
+from servers import Server as _Server
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .draw import draw as draw, DrawInput as DrawInput
+
+_Server.attach(
+    __name__,
+    {
+        "draw": "draw DrawInput",
+    },
+    {},
+)

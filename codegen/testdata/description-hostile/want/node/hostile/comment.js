@@ -1,0 +1,1 @@
+export { comment } from "./index.js";

@@ -1,0 +1,1 @@
+export { docstring } from "./index.js";

@@ -1,0 +1,1 @@
+export { escapes } from "./index.js";

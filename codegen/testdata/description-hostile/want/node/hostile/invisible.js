@@ -1,0 +1,1 @@
+export { invisible } from "./index.js";

@@ -1,0 +1,1 @@
+export { createGroup } from "./index.js";

@@ -1,0 +1,1 @@
+export { sort } from "./index.js";

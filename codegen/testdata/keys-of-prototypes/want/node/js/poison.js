@@ -1,0 +1,1 @@
+export { poison } from "./index.js";

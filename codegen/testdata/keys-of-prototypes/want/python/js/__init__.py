@@ -1,0 +1,18 @@
+"""1 tool of server "js", as async functions of one dict.
+
+poison: Keys that JavaScript objects have already
+"""
+
+from servers import Server as _Server
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .poison import poison as poison, PoisonInput as PoisonInput
+
+_Server.attach(
+    __name__,
+    {
+        "poison": "poison PoisonInput",
+    },
+    {},
+)

@@ -1,0 +1,1 @@
+export { exportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportEb } from "./index.js";

@@ -1,0 +1,9 @@
+import type { ToolResult } from "../../client/mcp_client.js";
+
+/** Tool "ExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportEA" of server "files", wrapped by Airlock. Definition: sha256:759526a828d4f4cf18516a5b8af7d423806ab32a20f011982e561a34450a6291. */
+
+export interface ExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportEaInput {
+}
+
+/** Camel case */
+export declare function exportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportEa(args?: ExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportEaInput): Promise<ToolResult<unknown>>;

@@ -1,0 +1,1 @@
+export { exportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportEa } from "./index.js";

@@ -1,0 +1,1 @@
+export { listVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryEnd } from "./index.js";

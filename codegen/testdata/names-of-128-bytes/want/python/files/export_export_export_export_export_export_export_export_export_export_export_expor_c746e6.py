@@ -1,0 +1,18 @@
+"""Tool "ExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportEA" of server "files", wrapped by Airlock."""
+
+from typing import TypedDict
+
+from client.mcp_client import ToolResult, invoke as _invoke
+
+SERVER_ID = "files"
+TOOL_NAME = "ExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportEA"
+DEFINITION_DIGEST = "sha256:759526a828d4f4cf18516a5b8af7d423806ab32a20f011982e561a34450a6291"
+
+
+class ExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportEaInput(TypedDict):
+    pass
+
+
+async def export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_ea(arguments: ExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportEaInput = {}) -> ToolResult:
+    """Camel case"""
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_ea")

@@ -1,0 +1,18 @@
+"""Tool "ExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportEB" of server "files", wrapped by Airlock."""
+
+from typing import TypedDict
+
+from client.mcp_client import ToolResult, invoke as _invoke
+
+SERVER_ID = "files"
+TOOL_NAME = "ExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportEB"
+DEFINITION_DIGEST = "sha256:f9eda569a91705c9156826e84c604a623ec75455d315b00f0137650d0a33b392"
+
+
+class ExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportEbInput(TypedDict):
+    pass
+
+
+async def export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_eb(arguments: ExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportEbInput = {}) -> ToolResult:
+    """The same but for its end"""
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_eb")

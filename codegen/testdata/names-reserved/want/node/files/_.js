@@ -1,0 +1,1 @@
+export { _ } from "./index.js";

@@ -1,0 +1,1 @@
+export { _3d } from "./index.js";

@@ -1,0 +1,1 @@
+export { _3d_da0568 } from "./index.js";

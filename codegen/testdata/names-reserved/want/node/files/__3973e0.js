@@ -1,0 +1,1 @@
+export { __3973e0 } from "./index.js";

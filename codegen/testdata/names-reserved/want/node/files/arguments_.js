@@ -1,0 +1,1 @@
+export { arguments_ } from "./index.js";

@@ -1,0 +1,1 @@
+export { class__088911 } from "./index.js";

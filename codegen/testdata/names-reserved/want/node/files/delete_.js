@@ -1,0 +1,1 @@
+export { delete_ } from "./index.js";

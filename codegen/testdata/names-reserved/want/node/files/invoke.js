@@ -1,0 +1,1 @@
+export { invoke } from "./index.js";

@@ -1,0 +1,1 @@
+export { invoke_c8dc93 } from "./index.js";

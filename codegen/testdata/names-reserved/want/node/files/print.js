@@ -1,0 +1,1 @@
+export { print } from "./index.js";

@@ -1,0 +1,1 @@
+export { proto } from "./index.js";

@@ -1,0 +1,1 @@
+export { server } from "./index.js";

@@ -1,0 +1,1 @@
+export { serverId } from "./index.js";

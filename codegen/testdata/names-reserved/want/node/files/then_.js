@@ -1,0 +1,1 @@
+export { then_ } from "./index.js";

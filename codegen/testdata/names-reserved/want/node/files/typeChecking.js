@@ -1,0 +1,1 @@
+export { typeChecking } from "./index.js";

@@ -1,0 +1,1 @@
+export { undefined_ } from "./index.js";

@@ -1,0 +1,1 @@
+export { aB } from "./index.js";

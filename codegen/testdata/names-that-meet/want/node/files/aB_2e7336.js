@@ -1,0 +1,1 @@
+export { aB_2e7336 } from "./index.js";

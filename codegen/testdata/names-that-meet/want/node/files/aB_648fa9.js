@@ -1,0 +1,1 @@
+export { aB_648fa9 } from "./index.js";

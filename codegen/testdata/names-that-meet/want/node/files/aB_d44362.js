@@ -1,0 +1,1 @@
+export { aB_d44362 } from "./index.js";

@@ -1,0 +1,1 @@
+export { aBc } from "./index.js";

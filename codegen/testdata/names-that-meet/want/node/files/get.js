@@ -1,0 +1,1 @@
+export { get } from "./index.js";

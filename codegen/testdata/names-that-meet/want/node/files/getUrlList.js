@@ -1,0 +1,1 @@
+export { getUrlList } from "./index.js";

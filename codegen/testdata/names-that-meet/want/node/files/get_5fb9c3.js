@@ -1,0 +1,1 @@
+export { get_5fb9c3 } from "./index.js";

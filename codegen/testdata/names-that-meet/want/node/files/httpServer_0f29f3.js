@@ -1,0 +1,1 @@
+export { httpServer_0f29f3 } from "./index.js";

@@ -1,0 +1,1 @@
+export { httpServer_7e64db } from "./index.js";

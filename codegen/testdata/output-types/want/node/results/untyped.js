@@ -1,0 +1,1 @@
+export { untyped } from "./index.js";

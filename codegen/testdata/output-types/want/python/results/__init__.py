@@ -1,0 +1,30 @@
+"""5 tools of server "results", as async functions of one dict.
+
+anything: An empty schema
+count: A number
+list: No object: the newest revision allows it
+rows: A table
+untyped: No promise
+"""
+
+from servers import Server as _Server
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .anything import anything as anything, AnythingInput as AnythingInput, AnythingOutput as AnythingOutput
+    from .count import count as count, CountInput as CountInput, CountOutput as CountOutput
+    from .list import list as list, ListInput as ListInput, ListOutput as ListOutput
+    from .rows import rows as rows, RowsInput as RowsInput, RowsOutput as RowsOutput
+    from .untyped import untyped as untyped, UntypedInput as UntypedInput
+
+_Server.attach(
+    __name__,
+    {
+        "anything": "anything AnythingInput AnythingOutput",
+        "count": "count CountInput CountOutput",
+        "list": "list ListInput ListOutput",
+        "rows": "rows RowsInput RowsOutput",
+        "untyped": "untyped UntypedInput",
+    },
+    {},
+)

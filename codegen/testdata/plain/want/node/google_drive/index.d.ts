@@ -1,0 +1,9 @@
+export {};
+
+/** 2 tools of server "google-drive". */
+
+/** Get one document. */
+export { getDocument, type GetDocumentInput, type GetDocumentOutput } from "./getDocument.js";
+
+/** List all documents. */
+export { listDocuments, listDocuments as list_documents, type ListDocumentsInput } from "./listDocuments.js";

@@ -1,0 +1,1 @@
+export { listDocuments } from "./index.js";

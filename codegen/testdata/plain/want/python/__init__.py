@@ -1,0 +1,93 @@
+"""The tools of all servers, as async functions of one dict.
+
+servers.google_drive: 2 tools of server "google-drive\"
+"""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from . import google_drive as google_drive
+
+__all__ = [
+    "google_drive",
+]
+
+from sys import modules as MODULES
+
+# Names here begin with a capital, because a server can have any other name.
+ModuleType = type(MODULES[__name__])
+
+
+class ServerUnavailable(Exception):
+    """A server was used that did not answer when Airlock asked for its tools."""
+
+
+class Server(ModuleType):
+    """The package of one server. Each function loads from its own file on first use."""
+
+    __files__: dict[str, str]
+    __aliases__: dict[str, str]
+
+    @classmethod
+    def attach(cls, name: str, files: dict[str, str], aliases: dict[str, str]):
+        """Make the package `name` load what it offers when it is asked for.
+
+        `files` maps each file to the names that it defines, its function first;
+        `aliases` maps other names of functions to those names.
+        """
+        package = MODULES[name]
+        content = vars(package)
+        content["__files__"] = files
+        content["__aliases__"] = aliases
+        content["__all__"] = [names.split()[0] for names in files.values()]
+        # A tool can bear the names that its package needed until now.
+        del content["_Server"], content["TYPE_CHECKING"]
+        package.__class__ = cls
+
+    def __getattr__(self, name):
+        wanted = self.__aliases__.get(name, name)
+        for file, names in self.__files__.items():
+            if wanted in names.split():
+                path = f"{self.__name__}.{file}"
+                __import__(path)
+                value = getattr(MODULES[path], wanted)
+                setattr(self, name, value)
+                return value
+        raise AttributeError(f"{self.__name__} has no {name!r}; print(dir({self.__name__})) lists it all", name=name, obj=self)
+
+    def __setattr__(self, name, value):
+        # Importing a file binds its module here. The function of the same name
+        # is what readers mean: `from servers.a import b` must not change with
+        # an earlier `import servers.a.b`.
+        if isinstance(value, ModuleType) and name in self.__files__:
+            value = getattr(value, self.__files__[name].split()[0])
+        super().__setattr__(name, value)
+
+    def __dir__(self):
+        return [names.split()[0] for names in self.__files__.values()]
+
+
+class MissingServer(ModuleType):
+    """The package of a server that did not answer: it imports, and raises on use."""
+
+    __problem__: str
+
+    @classmethod
+    def attach(cls, name: str, problem: str):
+        """Make every use of the package `name` raise ServerUnavailable."""
+        package = MODULES[name]
+        content = vars(package)
+        content["__problem__"] = problem
+        del content["_MissingServer"]
+        package.__class__ = cls
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise ServerUnavailable(self.__problem__)
+
+
+def __getattr__(name):
+    if name in __all__:
+        __import__(f"{__name__}.{name}")
+        return MODULES[f"{__name__}.{name}"]
+    raise AttributeError(f"there is no server module {name!r}; there are: {', '.join(__all__) or 'none'}")

@@ -1,0 +1,21 @@
+"""2 tools of server "google-drive", as async functions of one dict.
+
+get_document: Get one document.
+list_documents: List all documents.
+"""
+
+from servers import Server as _Server
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .get_document import get_document as get_document, GetDocumentInput as GetDocumentInput, GetDocumentOutput as GetDocumentOutput
+    from .list_documents import list_documents as list_documents, ListDocumentsInput as ListDocumentsInput
+
+_Server.attach(
+    __name__,
+    {
+        "get_document": "get_document GetDocumentInput GetDocumentOutput",
+        "list_documents": "list_documents ListDocumentsInput",
+    },
+    {},
+)

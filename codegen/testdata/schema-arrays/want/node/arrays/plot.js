@@ -1,0 +1,1 @@
+export { plot } from "./index.js";

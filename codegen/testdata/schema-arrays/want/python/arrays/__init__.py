@@ -1,0 +1,18 @@
+"""1 tool of server "arrays", as async functions of one dict.
+
+plot: Arrays, and tuples as both drafts write them
+"""
+
+from servers import Server as _Server
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .plot import plot as plot, PlotInput as PlotInput, PlotOutput as PlotOutput
+
+_Server.attach(
+    __name__,
+    {
+        "plot": "plot PlotInput PlotOutput",
+    },
+    {},
+)

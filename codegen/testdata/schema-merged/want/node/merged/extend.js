@@ -1,0 +1,1 @@
+export { extend } from "./index.js";

@@ -1,0 +1,8 @@
+// Calls go to the server's tools. The types and descriptions are in index.d.ts.
+import { invoke as $invoke } from "../../client/mcp_client.js";
+
+const $server = "merged";
+
+export function extend(args = {}) {
+  return $invoke($server, "extend", args, "extend");
+}

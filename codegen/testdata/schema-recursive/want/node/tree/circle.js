@@ -1,0 +1,1 @@
+export { circle } from "./index.js";

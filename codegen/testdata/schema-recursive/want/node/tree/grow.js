@@ -1,0 +1,1 @@
+export { grow } from "./index.js";

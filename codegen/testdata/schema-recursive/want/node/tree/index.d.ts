@@ -1,0 +1,18 @@
+export {};
+
+/** 5 tools of server "tree". */
+
+/** References that never arrive, and alternatives in a circle */
+export { circle, type CircleInput } from "./circle.js";
+
+/** A recursive definition */
+export { grow, type GrowInput } from "./grow.js";
+
+/** Recursion in the functional form */
+export { keysByName, type KeysByNameInput } from "./keysByName.js";
+
+/** The whole schema again */
+export { self, type SelfInput } from "./self.js";
+
+/** Any JSON */
+export { store, type StoreInput } from "./store.js";

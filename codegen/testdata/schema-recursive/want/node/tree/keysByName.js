@@ -1,0 +1,1 @@
+export { keysByName } from "./index.js";

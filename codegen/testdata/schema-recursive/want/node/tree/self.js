@@ -1,0 +1,1 @@
+export { self } from "./index.js";

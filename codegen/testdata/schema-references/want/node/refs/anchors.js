@@ -1,0 +1,1 @@
+export { anchors } from "./index.js";

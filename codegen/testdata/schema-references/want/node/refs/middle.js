@@ -1,0 +1,1 @@
+export { middle } from "./index.js";

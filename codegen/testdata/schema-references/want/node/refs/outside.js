@@ -1,0 +1,1 @@
+export { outside } from "./index.js";

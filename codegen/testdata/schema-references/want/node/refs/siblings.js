@@ -1,0 +1,1 @@
+export { siblings } from "./index.js";

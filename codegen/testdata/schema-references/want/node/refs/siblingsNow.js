@@ -1,0 +1,1 @@
+export { siblingsNow } from "./index.js";

@@ -1,0 +1,1 @@
+export { atLeastOne } from "./index.js";

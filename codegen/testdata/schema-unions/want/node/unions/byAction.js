@@ -1,0 +1,1 @@
+export { byAction } from "./index.js";

@@ -1,0 +1,12 @@
+export {};
+
+/** 3 tools of server "unions". */
+
+/** Alternatives that only demand keys */
+export { atLeastOne, atLeastOne as at_least_one, type AtLeastOneInput } from "./atLeastOne.js";
+
+/** Alternatives of the arguments themselves */
+export { byAction, byAction as by_action, type ByActionInput } from "./byAction.js";
+
+/** Alternatives of all kinds */
+export { choose, type ChooseInput } from "./choose.js";

@@ -1,0 +1,24 @@
+"""3 tools of server "unions", as async functions of one dict.
+
+at_least_one: Alternatives that only demand keys
+by_action: Alternatives of the arguments themselves
+choose: Alternatives of all kinds
+"""
+
+from servers import Server as _Server
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .at_least_one import at_least_one as at_least_one, AtLeastOneInput as AtLeastOneInput
+    from .by_action import by_action as by_action, ByActionInput as ByActionInput
+    from .choose import choose as choose, ChooseInput as ChooseInput
+
+_Server.attach(
+    __name__,
+    {
+        "at_least_one": "at_least_one AtLeastOneInput",
+        "by_action": "by_action ByActionInput",
+        "choose": "choose ChooseInput",
+    },
+    {},
+)

@@ -1,0 +1,41 @@
+"""Tool "choose" of server "unions", wrapped by Airlock."""
+
+from typing import Any, Literal, Never, NotRequired, Required, TypedDict
+
+from client.mcp_client import ToolResult, invoke as _invoke
+
+SERVER_ID = "unions"
+TOOL_NAME = "choose"
+DEFINITION_DIGEST = "sha256:cdbb98359f371fefdd311a87f4bd70041eb7024e9ed6c59d541ef0dd82696acc"
+
+
+class ChooseInputOne(TypedDict):
+    kind: Required[Literal["a"]]
+    x: NotRequired[int]
+
+
+class ChooseInputOne_2(TypedDict):
+    kind: Required[Literal["b"]]
+    y: NotRequired[str]
+
+
+class ChooseInput(TypedDict):
+    either: NotRequired[str | int]
+    one: NotRequired[ChooseInputOne | ChooseInputOne_2]
+    maybe: Required[float | None]
+    many: NotRequired[str | list[str] | dict[str, Any] | bool]
+    nothing: NotRequired[Never]
+    anything: NotRequired[Any]
+    empty: NotRequired[Any]
+    same: NotRequired[float]
+    flag: NotRequired[Literal[True]]
+    level: NotRequired[Literal[1, 2, -3]]
+    mixed: NotRequired[Literal["a", True] | float | dict[str, Any] | list[Any] | None]
+    huge: NotRequired[int]
+    wide: NotRequired[Literal["a", "b", "c"]]
+    any: NotRequired[Any]
+
+
+async def choose(arguments: ChooseInput) -> ToolResult:
+    """Alternatives of all kinds"""
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="choose")

@@ -1,0 +1,1 @@
+export { notASchema } from "./index.js";

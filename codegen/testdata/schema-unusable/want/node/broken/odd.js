@@ -1,0 +1,1 @@
+export { odd } from "./index.js";

@@ -1,0 +1,1 @@
+export { unknownType } from "./index.js";

@@ -1,0 +1,4 @@
+export declare const problem: string;
+
+declare const missing: { readonly [name: string]: never };
+export default missing;

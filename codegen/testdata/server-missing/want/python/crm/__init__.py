@@ -1,0 +1,7 @@
+"""Server "crm" is not available: connect to "https://crm.example.com": refused \"\"\"; import os */ \u202e"""
+
+from servers import MissingServer as _MissingServer
+
+__all__ = []
+
+_MissingServer.attach(__name__, "Server \"crm\" is not available: connect to \"https://crm.example.com\": refused \"\"\"; import os */ \u202e")

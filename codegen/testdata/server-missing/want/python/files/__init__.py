@@ -1,0 +1,18 @@
+"""1 tool of server "files", as async functions of one dict.
+
+read: Read a file
+"""
+
+from servers import Server as _Server
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .read import read as read, ReadInput as ReadInput
+
+_Server.attach(
+    __name__,
+    {
+        "read": "read ReadInput",
+    },
+    {},
+)

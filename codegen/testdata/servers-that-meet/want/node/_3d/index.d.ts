@@ -1,0 +1,3 @@
+export {};
+
+/** 0 tools of server "3d". */

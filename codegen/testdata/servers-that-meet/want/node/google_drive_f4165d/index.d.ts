@@ -1,0 +1,6 @@
+export {};
+
+/** 1 tool of server "google-drive". */
+
+/** From the dash */
+export { get, type GetInput } from "./get.js";

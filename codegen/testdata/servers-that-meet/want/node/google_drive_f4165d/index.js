@@ -1,0 +1,8 @@
+// Calls go to the server's tools. The types and descriptions are in index.d.ts.
+import { invoke as $invoke } from "../../client/mcp_client.js";
+
+const $server = "google-drive";
+
+export function get(args = {}) {
+  return $invoke($server, "get", args, "get");
+}

@@ -1,0 +1,1 @@
+export { modules } from "./index.js";

@@ -1,0 +1,18 @@
+"""Tool "attach" of server "attach", wrapped by Airlock."""
+
+from typing import TypedDict
+
+from client.mcp_client import ToolResult, invoke as _invoke
+
+SERVER_ID = "attach"
+TOOL_NAME = "attach"
+DEFINITION_DIGEST = "sha256:6cf07475deb70e46baae3abcc05f083b8c181d1eb85d3964ef6235482ee3b97d"
+
+
+class AttachInput(TypedDict):
+    pass
+
+
+async def attach(arguments: AttachInput = {}) -> ToolResult:
+    """A server named like our own code"""
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="attach")

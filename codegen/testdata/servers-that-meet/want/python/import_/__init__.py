@@ -1,0 +1,18 @@
+"""1 tool of server "import", as async functions of one dict.
+
+get: From a reserved word
+"""
+
+from servers import Server as _Server
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .get import get as get, GetInput as GetInput
+
+_Server.attach(
+    __name__,
+    {
+        "get": "get GetInput",
+    },
+    {},
+)

@@ -1,0 +1,18 @@
+"""1 tool of server "sys", as async functions of one dict.
+
+modules: A server named like a module
+"""
+
+from servers import Server as _Server
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .modules import modules as modules, ModulesInput as ModulesInput
+
+_Server.attach(
+    __name__,
+    {
+        "modules": "modules ModulesInput",
+    },
+    {},
+)
