@@ -3,10 +3,8 @@ package cli
 import (
 	"context"
 	"errors"
-	"os"
 
 	"github.com/airlock-mcp/airlock/broker/audit"
-	"github.com/airlock-mcp/airlock/internal/store"
 )
 
 type auditVerbs struct {
@@ -18,17 +16,13 @@ type auditVerbs struct {
 // auditFlags find the log.
 type auditFlags struct{ configFlag }
 
-// find returns the folder of the log and that of its keys.
-func (f auditFlags) find(s *streams) (dir, keys string, err error) {
+// find returns the folders of the log and of its keys.
+func (f auditFlags) find(s *streams) (places, error) {
 	c, err := f.load(s.err)
 	if err != nil {
-		return "", "", err
+		return places{}, err
 	}
-	home, err := store.Home(os.Getenv)
-	if err != nil {
-		return "", "", err
-	}
-	return auditDir(c, home), store.Keys(home), nil
+	return findPlaces(c)
 }
 
 type auditTailVerb struct {
@@ -40,11 +34,11 @@ type auditTailVerb struct {
 
 // Run prints the newest records, oldest first.
 func (v *auditTailVerb) Run(ctx context.Context, s *streams) error {
-	dir, _, err := v.find(s)
+	places, err := v.find(s)
 	if err != nil {
 		return err
 	}
-	return audit.Tail(ctx, dir, v.Lines, v.Follow, func(r audit.Record) error {
+	return audit.Tail(ctx, places.audit, v.Lines, v.Follow, func(r audit.Record) error {
 		if v.JSON {
 			return printLine(s.out, r)
 		}
@@ -60,11 +54,11 @@ type auditShowVerb struct {
 
 // Run prints what the log says about one run.
 func (v *auditShowVerb) Run(s *streams) error {
-	dir, _, err := v.find(s)
+	places, err := v.find(s)
 	if err != nil {
 		return err
 	}
-	tree, err := audit.Show(dir, v.RunID)
+	tree, err := audit.Show(places.audit, v.RunID)
 	if errors.Is(err, audit.ErrNoRun) {
 		return &hinted{err, "airlock audit tail lists the newest runs", ExitFailed}
 	}
@@ -84,11 +78,11 @@ type auditVerifyVerb struct {
 
 // Run checks the chain of the whole log and fails where it is broken.
 func (v *auditVerifyVerb) Run(s *streams) error {
-	dir, keys, err := v.find(s)
+	places, err := v.find(s)
 	if err != nil {
 		return err
 	}
-	report, err := audit.Verify(dir, &audit.VerifyOptions{Keys: keys})
+	report, err := audit.Verify(places.audit, &audit.VerifyOptions{Keys: places.keys})
 	if err != nil {
 		return err
 	}

@@ -8,13 +8,12 @@ import (
 	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/broker/audit"
 	"github.com/airlock-mcp/airlock/broker/redact"
-	"github.com/airlock-mcp/airlock/broker/upstream"
 	"github.com/airlock-mcp/airlock/internal/app/config"
 	"github.com/airlock-mcp/airlock/policies"
 )
 
 // openBroker returns the broker with the operator's policies.
-func openBroker(c *config.Config, set *upstream.Set, log *audit.Log, redactor *redact.Redactor, logger *slog.Logger) (*broker.Broker, error) {
+func openBroker(c *config.Config, servers broker.Upstream, log *audit.Log, redactor *redact.Redactor, logger *slog.Logger) (*broker.Broker, error) {
 	engine, err := loadPolicies(c)
 	if err != nil {
 		return nil, err
@@ -27,7 +26,7 @@ func openBroker(c *config.Config, set *upstream.Set, log *audit.Log, redactor *r
 	if c.Limits.Calls > 0 {
 		limits.Calls = c.Limits.Calls
 	}
-	return broker.New(set, log, &broker.Options{
+	return broker.New(servers, log, &broker.Options{
 		Policies: engine, Operator: operator, Redactor: redactor, Limits: limits, Logger: logger,
 	})
 }

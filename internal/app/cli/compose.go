@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/broker/audit"
 	"github.com/airlock-mcp/airlock/broker/redact"
 	"github.com/airlock-mcp/airlock/broker/upstream"
@@ -59,11 +60,28 @@ func (f configFlag) load(stderr io.Writer) (*config.Config, error) {
 // system is all parts of Airlock, put together.
 type system struct {
 	config       *config.Config
+	places       places
 	logger       *slog.Logger
+	images       map[string]runner.Image
+	log          *audit.Log
+	sandboxes    *runner.Runner
 	upstreams    *upstream.Set
 	orchestrator *orchestrator.Orchestrator
 	snapshot     atomic.Pointer[catalog.Snapshot]
 	undo         *cleanup.Stack
+}
+
+// places are the folders that a system works in.
+type places struct {
+	home, audit, keys, wrappers string
+}
+
+func findPlaces(c *config.Config) (places, error) {
+	home, err := store.Home(os.Getenv)
+	if err != nil {
+		return places{}, err
+	}
+	return places{home: home, audit: auditDir(c, home), keys: store.Keys(home), wrappers: store.Wrappers(home)}, nil
 }
 
 // open puts everything together that a run needs. The caller closes the system.
@@ -72,47 +90,63 @@ func open(ctx context.Context, flag configFlag, stderr io.Writer, jsonLogs bool)
 	if err != nil {
 		return nil, err
 	}
-	home, err := store.Home(os.Getenv)
+	places, err := findPlaces(c)
 	if err != nil {
 		return nil, err
 	}
-	s := &system{config: c, logger: newLogger(stderr, jsonLogs, slog.LevelWarn)}
-	var undo cleanup.Stack
-	defer func() { err = errors.Join(err, undo.Run()) }()
+	s := &system{config: c, places: places, logger: newLogger(stderr, jsonLogs, slog.LevelWarn), undo: &cleanup.Stack{}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}()
+	// What a machine lacks is known at once; servers may take their time.
+	if err := s.prepare(ctx); err != nil {
+		return nil, advise(err)
+	}
+	if err := s.connect(ctx, stderr); err != nil {
+		return nil, err
+	}
+	if err := s.finish(s.upstreams); err != nil {
+		return nil, advise(err)
+	}
+	return s, nil
+}
 
-	images, err := openImages(home, &undo)
-	if err != nil {
-		return nil, advise(err)
+// prepare opens what belongs to this machine: images, audit log, sandboxes.
+func (s *system) prepare(ctx context.Context) error {
+	var err error
+	if s.images, err = openImages(s.places.home, s.undo); err != nil {
+		return err
 	}
-	log, err := openAudit(c, home)
-	if err != nil {
-		return nil, advise(err)
+	if s.log, err = audit.Open(s.places.audit, &audit.Options{Keys: s.places.keys}); err != nil {
+		return err
 	}
-	undo.Add(log.Close)
-	sandboxes, err := openRunner(c, home, s.logger)
-	if err != nil {
-		return nil, advise(err)
+	s.undo.Add(s.log.Close)
+	if s.sandboxes, err = openRunner(s.config, s.places.home, s.logger); err != nil {
+		return err
 	}
-	undo.Add(func() error { return closeRunner(ctx, sandboxes) })
-	if err := s.connect(ctx, stderr, &undo); err != nil {
-		return nil, err
-	}
+	s.undo.Add(func() error { return closeRunner(ctx, s.sandboxes) })
+	return nil
+}
+
+// finish puts the parts together that need a snapshot and somebody to call.
+func (s *system) finish(servers broker.Upstream) error {
 	redactor := redact.New()
-	hold(redactor, c)
-	calls, err := openBroker(c, s.upstreams, log, redactor, s.logger)
+	hold(redactor, s.config)
+	calls, err := openBroker(s.config, servers, s.log, redactor, s.logger)
 	if err != nil {
-		return nil, advise(err)
+		return err
 	}
 	s.orchestrator, err = orchestrator.New(orchestrator.Parts{
-		Runner: sandboxes, Broker: calls, Audit: log, Redactor: redactor, Images: images,
-		Wrappers: orchestrator.NewWrappers(store.Wrappers(home), s.logger), Snapshots: s, Logger: s.logger,
-	}, orchestrator.Options{Limits: limits(c), Version: version})
+		Runner: s.sandboxes, Broker: calls, Audit: s.log, Redactor: redactor, Images: s.images,
+		Wrappers: orchestrator.NewWrappers(s.places.wrappers, s.logger), Snapshots: s, Logger: s.logger,
+	}, orchestrator.Options{Limits: limits(s.config), Version: version})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	undo.Add(func() error { s.orchestrator.Close(); return nil })
-	s.undo = undo.Take()
-	return s, nil
+	s.undo.Add(func() error { s.orchestrator.Close(); return nil })
+	return nil
 }
 
 // Close ends all runs and removes everything. It returns when nothing is left.
@@ -131,7 +165,7 @@ func (s *system) serverIDs() []string {
 
 // connect connects all servers and keeps the snapshot of their tools new.
 // Servers that do not answer are missing from it, with the reason.
-func (s *system) connect(ctx context.Context, stderr io.Writer, undo *cleanup.Stack) error {
+func (s *system) connect(ctx context.Context, stderr io.Writer) error {
 	set, err := upstream.New(upstreamConfigs(s.config), &upstream.Options{
 		// What goes wrong while they start is told below, once and in words.
 		Logger: newLogger(stderr, false, slog.LevelError), Version: version, OnChange: func(string) { s.refresh(ctx) },
@@ -139,7 +173,7 @@ func (s *system) connect(ctx context.Context, stderr io.Writer, undo *cleanup.St
 	if err != nil {
 		return fmt.Errorf("preparing the servers: %w", err)
 	}
-	undo.Add(set.Close)
+	s.undo.Add(set.Close)
 	s.upstreams = set
 	set.Connect(ctx)
 	s.refresh(ctx)
@@ -181,7 +215,7 @@ func (s *system) refresh(ctx context.Context) {
 }
 
 // listTools connects the servers only to see their tools.
-func listTools(ctx context.Context, flag configFlag, stderr io.Writer) (_ *catalog.Snapshot, err error) {
+func listTools(ctx context.Context, flag configFlag, stderr io.Writer) (*catalog.Snapshot, error) {
 	c, err := flag.load(stderr)
 	if err != nil {
 		return nil, err
@@ -189,13 +223,9 @@ func listTools(ctx context.Context, flag configFlag, stderr io.Writer) (_ *catal
 	if len(c.Servers) == 0 {
 		return nil, &usageError{"no server is configured", "write airlock.yaml with a key mcpServers, or name a file with --config"}
 	}
-	var undo cleanup.Stack
-	defer func() { err = errors.Join(err, undo.Run()) }()
-	s := &system{config: c, logger: newLogger(stderr, false, slog.LevelWarn)}
-	if err := s.connect(ctx, stderr, &undo); err != nil {
-		return nil, err
-	}
-	return s.Snapshot(), nil
+	s := &system{config: c, logger: newLogger(stderr, false, slog.LevelWarn), undo: &cleanup.Stack{}}
+	err = s.connect(ctx, stderr)
+	return s.Snapshot(), errors.Join(err, s.Close())
 }
 
 func newLogger(stderr io.Writer, asJSON bool, least slog.Level) *slog.Logger {
@@ -220,10 +250,6 @@ func openImages(home string, undo *cleanup.Stack) (map[string]runner.Image, erro
 		}
 	}
 	return opened, nil
-}
-
-func openAudit(c *config.Config, home string) (*audit.Log, error) {
-	return audit.Open(auditDir(c, home), &audit.Options{Keys: store.Keys(home)})
 }
 
 // auditDir is where the audit log lies.

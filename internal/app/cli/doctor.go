@@ -13,7 +13,10 @@ import (
 	"github.com/airlock-mcp/airlock/internal/store"
 )
 
-type doctorVerb struct{ configFlag }
+type doctorVerb struct {
+	configFlag
+	Contract bool `help:"Prove the runtime contract too: run its cases in real sandboxes and print a table."`
+}
 
 // check is one thing that a machine must have. It returns what it found, or
 // what is wrong.
@@ -39,6 +42,9 @@ func (v *doctorVerb) Run(ctx context.Context, s *streams) error {
 		return exitError(ExitFailed)
 	}
 	fmt.Fprintln(s.out, "\nThis machine can run sandboxes.")
+	if v.Contract {
+		return v.proveContract(ctx, s)
+	}
 	return nil
 }
 

@@ -1,0 +1,168 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/app/config"
+	"github.com/airlock-mcp/airlock/internal/app/contract"
+	"github.com/airlock-mcp/airlock/internal/app/orchestrator"
+	"github.com/airlock-mcp/airlock/internal/cleanup"
+)
+
+// contractRuns is how many cases run at one time.
+const contractRuns = 2
+
+// proveContract runs every case of the runtime contract on the installed system
+// and prints a table. The cases' own servers take the place of the configured
+// ones, and what is recorded and generated goes to a folder that is removed.
+func (v *doctorVerb) proveContract(ctx context.Context, s *streams) (err error) {
+	c, err := v.load(s.err)
+	if err != nil {
+		return err
+	}
+	cases, err := contract.Cases()
+	if err != nil {
+		return err
+	}
+	system, err := openContract(ctx, c, s)
+	if err != nil {
+		return advise(err)
+	}
+	defer func() { err = errors.Join(err, system.Close()) }()
+	fmt.Fprintln(s.out)
+	failed := 0
+	for i, end := range system.runCases(ctx, cases) {
+		word := "ok"
+		if end.err != nil {
+			failed++
+			word = "FAIL"
+		}
+		fmt.Fprintf(s.out, "%-5s %5d ms  %s\n", word, end.took.Milliseconds(), cases[i].Name)
+		if end.err != nil {
+			fmt.Fprintf(s.out, "      %v\n", end.err)
+		}
+	}
+	fmt.Fprintf(s.out, "\n%d cases, %d failed\n", len(cases), failed)
+	if failed > 0 {
+		return exitError(ExitFailed)
+	}
+	return ctx.Err()
+}
+
+// caseEnd is how one case ended.
+type caseEnd struct {
+	took time.Duration
+	err  error
+}
+
+func (s *system) runCases(ctx context.Context, cases []contract.Case) []caseEnd {
+	ends := make([]caseEnd, len(cases))
+	slots := make(chan struct{}, contractRuns)
+	var running sync.WaitGroup
+	for i, one := range cases {
+		slots <- struct{}{}
+		running.Go(func() {
+			defer func() { <-slots }()
+			started := time.Now()
+			ends[i].err = s.runCase(ctx, one)
+			ends[i].took = time.Since(started)
+		})
+	}
+	running.Wait()
+	return ends
+}
+
+// runCase runs one program and holds what came of it against the case. What
+// could not become a run is reported as `airlock run` reports it.
+func (s *system) runCase(ctx context.Context, c contract.Case) error {
+	request := orchestrator.Request{
+		Language: c.Language, Code: c.Code, Timeout: time.Duration(c.Want.Timeout),
+		SessionID: newSessionID(), Principal: principal(),
+	}
+	outcome, err := s.orchestrator.Run(ctx, request)
+	if err != nil {
+		outcome = &orchestrator.Outcome{Envelope: orchestrator.Refused(request, version, refusalType(err), err.Error())}
+	}
+	line, err := outcome.Envelope.Line()
+	if err != nil {
+		return err
+	}
+	return c.Check(line, outcome.Stdout, outcome.Stderr)
+}
+
+// openContract is open with the contract's servers in a folder of its own.
+func openContract(ctx context.Context, c *config.Config, streams *streams) (_ *system, err error) {
+	places, err := findPlaces(c)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp(places.home, "contract-")
+	if err != nil {
+		return nil, fmt.Errorf("preparing the contract's cases: %w", err)
+	}
+	undo := &cleanup.Stack{}
+	undo.Add(func() error { return os.RemoveAll(dir) })
+	places.audit, places.keys, places.wrappers = filepath.Join(dir, "audit"), filepath.Join(dir, "keys"), filepath.Join(dir, "wrappers")
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, undo.Run())
+		}
+	}()
+	if err := os.Chmod(dir, 0o755); err != nil { // sandboxes read the wrappers
+		return nil, err
+	}
+	c, snapshot, err := contractServers(c)
+	if err != nil {
+		return nil, err
+	}
+	s := &system{config: c, places: places, logger: newLogger(streams.err, false, slog.LevelError), undo: undo}
+	s.snapshot.Store(snapshot)
+	if err := s.prepare(ctx); err != nil {
+		return nil, err
+	}
+	return s, s.finish(contractUpstream{})
+}
+
+// contractServers returns the configuration with the contract's servers in
+// place of its own, and their tools.
+func contractServers(c *config.Config) (*config.Config, *catalog.Snapshot, error) {
+	deny := map[string][]string{}
+	items := map[string][]json.RawMessage{contract.DemoServer: nil, contract.StoreServer: nil}
+	for _, tool := range contract.Tools() {
+		definition, err := json.Marshal(tool)
+		if err != nil {
+			return nil, nil, err
+		}
+		items[tool.Server] = append(items[tool.Server], definition)
+		if tool.Denied {
+			deny[tool.Server] = append(deny[tool.Server], tool.Name)
+		}
+	}
+	changed := *c
+	changed.Servers = nil
+	servers := []catalog.Server{{ID: contract.MissingServer, Problem: "it exited at once"}}
+	for id, definitions := range items {
+		tools, warnings := catalog.ParseTools(id, definitions)
+		servers = append(servers, catalog.Server{ID: id, Tools: tools, Warnings: warnings})
+		changed.Servers = append(changed.Servers, config.Server{ID: id, Settings: config.Settings{Allow: []string{"*"}, Deny: deny[id]}})
+	}
+	snapshot, err := catalog.NewSnapshot(servers)
+	return &changed, snapshot, err
+}
+
+// contractUpstream answers the calls of the contract's cases.
+type contractUpstream struct{}
+
+// Call does what the case's tool does.
+func (contractUpstream) Call(_ context.Context, _, name string, arguments json.RawMessage) (json.RawMessage, error) {
+	return contract.Answer(name, arguments)
+}
