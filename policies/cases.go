@@ -1,0 +1,162 @@
+package policies
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/nearest"
+	"github.com/airlock-mcp/airlock/internal/schema"
+)
+
+// The words of a case's expectation.
+const (
+	ExpectAllow = "allow" // it happens
+	ExpectAsk   = "ask"   // a person is asked first
+	ExpectDeny  = "deny"
+)
+
+// Case is one call with the decision that is expected of the rules.
+type Case struct {
+	Name      string `yaml:"name"`
+	Principal string `yaml:"principal"`
+	Server    string `yaml:"server"`
+	Tool      string `yaml:"tool"`
+	// Claims stand in for the annotations of a tool that the catalog lacks.
+	Claims   *Claims      `yaml:"claims"`
+	Settings CaseSettings `yaml:"settings"`
+	Input    any          `yaml:"input"`
+	Session  CaseSession  `yaml:"session"`
+	Expect   string       `yaml:"expect"`
+	By       []string     `yaml:"by"` // the IDs of the deciding rules, when they matter
+}
+
+// Claims are a tool's annotations in a case.
+type Claims struct {
+	ReadOnly    *bool `yaml:"readOnly"`
+	Destructive *bool `yaml:"destructive"`
+	Idempotent  *bool `yaml:"idempotent"`
+	OpenWorld   *bool `yaml:"openWorld"`
+}
+
+// CaseSettings stand in for the operator's settings of one tool.
+type CaseSettings struct {
+	TrustAnnotations bool   `yaml:"trustAnnotations"`
+	Allowed          bool   `yaml:"allowed"`
+	Denied           bool   `yaml:"denied"`
+	Flagged          bool   `yaml:"flagged"`
+	Risk             string `yaml:"risk"`
+}
+
+// CaseSession is what happened before the call.
+type CaseSession struct {
+	Calls    int      `yaml:"calls"`
+	RunCalls int      `yaml:"runCalls"`
+	Servers  []string `yaml:"servers"`
+}
+
+// ParseCases reads a case file: YAML, with one key, cases.
+func ParseCases(name string, source []byte) ([]Case, error) {
+	var file struct {
+		Cases []Case `yaml:"cases"`
+	}
+	in := yaml.NewDecoder(bytes.NewReader(source))
+	in.KnownFields(true)
+	if err := in.Decode(&file); err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("case file %q: %w", name, err)
+	}
+	if len(file.Cases) == 0 {
+		return nil, fmt.Errorf("case file %q has no cases", name)
+	}
+	words := []string{ExpectAllow, ExpectAsk, ExpectDeny}
+	for i, c := range file.Cases {
+		if c.Name == "" || c.Server == "" || c.Tool == "" {
+			return nil, fmt.Errorf("case file %q: case %d needs name, server and tool", name, i+1)
+		}
+		if !slices.Contains(words, c.Expect) {
+			return nil, fmt.Errorf("case file %q: case %q expects %q, not one of %s%s", name, c.Name, c.Expect, strings.Join(words, ", "), nearest.Hint(c.Expect, words))
+		}
+	}
+	return file.Cases, nil
+}
+
+// Run decides the case and returns what was decided. The error says how that
+// differs from what was expected. tool is the catalog's; its annotations are
+// those of the case where that gives some.
+func (c Case) Run(e *Engine, tool catalog.Tool) (Decision, error) {
+	req, err := c.request(tool)
+	if err != nil {
+		return Decision{}, fmt.Errorf("case %q: %w", c.Name, err)
+	}
+	d := e.Decide(req)
+	got := ExpectDeny
+	switch {
+	case d.Allow && len(d.Approve) > 0:
+		got = ExpectAsk
+	case d.Allow:
+		got = ExpectAllow
+	}
+	switch {
+	case got != c.Expect:
+		return d, fmt.Errorf("case %q: got %s, want %s (%s)", c.Name, got, c.Expect, strings.Join(slices.Concat(d.Policies(), d.Reasons, d.Errors), "; "))
+	case c.By != nil && !slices.Equal(slices.Sorted(slices.Values(d.Policies())), slices.Sorted(slices.Values(c.By))):
+		return d, fmt.Errorf("case %q: decided by %q, want %q", c.Name, d.Policies(), c.By)
+	}
+	return d, nil
+}
+
+func (c Case) request(tool catalog.Tool) (Request, error) {
+	tool.ServerID, tool.Name = c.Server, c.Tool
+	if c.Claims != nil {
+		tool.Annotations = catalog.Annotations{
+			ReadOnlyHint: c.Claims.ReadOnly, DestructiveHint: c.Claims.Destructive,
+			IdempotentHint: c.Claims.Idempotent, OpenWorldHint: c.Claims.OpenWorld,
+		}
+	}
+	settings := Settings{
+		TrustAnnotations: c.Settings.TrustAnnotations, Allowed: c.Settings.Allowed,
+		Denied: c.Settings.Denied, Flagged: c.Settings.Flagged,
+	}
+	if c.Settings.Risk != "" {
+		risk, err := ParseRisk(c.Settings.Risk)
+		if err != nil {
+			return Request{}, err
+		}
+		settings.Risk = risk
+	}
+	input, err := c.input()
+	if err != nil {
+		return Request{}, err
+	}
+	return Request{
+		Principal: c.Principal, Tool: tool, Settings: settings, Input: input,
+		Session: Session{Calls: c.Session.Calls, RunCalls: c.Session.RunCalls, Servers: c.Session.Servers},
+	}, nil
+}
+
+// input brings the arguments into the form in which a call's arrive.
+func (c Case) input() (map[string]any, error) {
+	if c.Input == nil {
+		return map[string]any{}, nil
+	}
+	text, err := json.Marshal(c.Input)
+	if err != nil {
+		return nil, errors.New("its input has no JSON form")
+	}
+	v, err := schema.Decode(text)
+	if err != nil {
+		return nil, fmt.Errorf("its input: %w", err)
+	}
+	input, ok := v.(map[string]any)
+	if !ok {
+		return nil, errors.New("its input is no object")
+	}
+	return input, nil
+}

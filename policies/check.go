@@ -1,0 +1,192 @@
+package policies
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/cedar-policy/cedar-go"
+
+	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/nearest"
+)
+
+// Problem is one mistake in a policy file or in the operator's settings.
+type Problem struct {
+	File string `json:"file"` // empty: the configuration
+	Line int    `json:"line,omitempty"`
+	Text string `json:"text"` // one sentence, with the nearest name where there is one
+}
+
+// String is how a compiler shows a mistake.
+func (p Problem) String() string {
+	switch {
+	case p.File == "":
+		return p.Text
+	case p.Line == 0:
+		return p.File + ": " + p.Text
+	}
+	return fmt.Sprintf("%s:%d: %s", p.File, p.Line, p.Text)
+}
+
+// Check looks for mistakes in policy files: what does not parse, and names that
+// nothing has among the servers and tools of the catalog. A rule about a tool that
+// does not exist silently does nothing, which for a forbid is the worst it can do.
+// Servers that are missing at the moment are not looked into.
+func Check(files []File, servers []catalog.Server) []Problem {
+	if _, err := Load(files...); err != nil {
+		return loadProblems(files, err)
+	}
+	w := newWorld(servers)
+	var problems []Problem
+	for _, file := range files {
+		list, err := cedar.NewPolicyListFromBytes(file.Name, file.Source)
+		if err != nil {
+			continue // Load has seen the same bytes
+		}
+		for _, policy := range list {
+			c := checker{world: w, file: file, policy: policy}
+			problems = append(problems, c.check()...)
+		}
+	}
+	return problems
+}
+
+func loadProblems(files []File, err error) []Problem {
+	var problems []Problem
+	for _, file := range files {
+		if _, err := Load(file); err != nil {
+			problems = append(problems, Problem{File: file.Name, Text: err.Error()})
+		}
+	}
+	if len(problems) == 0 { // only together are they wrong
+		problems = append(problems, Problem{Text: err.Error()})
+	}
+	return problems
+}
+
+// CheckOperator looks for tools in the operator's settings that their servers do not have.
+func CheckOperator(operator Operator, servers []catalog.Server) []Problem {
+	var problems []Problem
+	for _, server := range servers {
+		if server.Problem != "" {
+			continue
+		}
+		names := make([]string, len(server.Tools))
+		for i, tool := range server.Tools {
+			names[i] = tool.Name
+		}
+		settings := operator[server.ID]
+		for key, listed := range map[string][]string{
+			"allow": settings.Allow, "deny": settings.Deny, "tools": slices.Sorted(maps.Keys(settings.Risks)),
+		} {
+			for _, name := range listed {
+				if name != AllTools && !slices.Contains(names, name) {
+					problems = append(problems, Problem{Text: fmt.Sprintf("servers.%s.%s: the server has no tool %q%s", server.ID, key, name, nearest.Hint(name, names))})
+				}
+			}
+		}
+	}
+	slices.SortFunc(problems, func(a, b Problem) int { return strings.Compare(a.Text, b.Text) })
+	return problems
+}
+
+// checker looks at one policy.
+type checker struct {
+	world  *world
+	file   File
+	policy *cedar.Policy
+	found  []Problem
+}
+
+func (c *checker) check() []Problem {
+	for key, value := range c.policy.Annotations() {
+		c.annotation(string(key), string(value))
+	}
+	refs := referencesOf(c.policy)
+	for _, uid := range refs.entities {
+		c.entity(uid)
+	}
+	for _, name := range refs.types {
+		c.entityType(name, string(name))
+	}
+	if len(c.found) > 0 {
+		return c.found // with a wrong head nothing can be said about the arguments
+	}
+	tools := c.world.inScope(refs.scope)
+	for _, path := range refs.paths {
+		c.path(path, tools)
+	}
+	return c.found
+}
+
+func (c *checker) annotation(key, value string) {
+	known := []string{"approve", "id", "reason", "description"}
+	switch {
+	case !slices.Contains(known, key):
+		c.problem("@"+key, "there is no obligation @%s, so this policy can only deny%s", key, nearest.Hint(key, known))
+	case key == "approve" && !slices.Contains(approvers, value):
+		c.problem("@"+key, "nobody is called %q in @approve%s", value, nearest.Hint(value, approvers))
+	}
+}
+
+func (c *checker) entityType(name cedar.EntityType, word string) bool {
+	known := []string{string(typeUser), string(typeAction), string(typeServer), string(typeTool)}
+	if slices.Contains(known, string(name)) {
+		return true
+	}
+	c.problem(word, "there is no entity type %s%s", name, nearest.Hint(string(name), known))
+	return false
+}
+
+func (c *checker) entity(uid cedar.EntityUID) {
+	if !c.entityType(uid.Type, string(uid.Type)+"::") {
+		return
+	}
+	id := string(uid.ID)
+	switch uid.Type {
+	case typeServer:
+		if !slices.Contains(c.world.servers, id) {
+			c.problem(uid.String(), "there is no server %q%s", id, nearest.Hint(id, c.world.servers))
+		}
+	case typeTool, typeAction:
+		if (uid.Type == typeAction && id == anyTool) || c.world.hasTool(id) {
+			return
+		}
+		known := slices.Sorted(maps.Keys(c.world.tools))
+		if uid.Type == typeAction {
+			known = append(known, anyTool)
+		}
+		c.problem(uid.String(), "there is no tool %q%s", id, nearest.Hint(id, known))
+	}
+}
+
+func (c *checker) path(path []string, tools []*toolShape) {
+	if len(path) < 2 {
+		return
+	}
+	last := path[len(path)-1]
+	if path[0] == "context" && path[1] == "input" {
+		if known, ok := knownArgument(path[2:], tools); !ok {
+			c.problem(last, "no tool that this policy can match has the argument %s%s", strings.Join(path[2:], "."), nearest.Hint(last, known))
+		}
+		return
+	}
+	if known, ok := knownAttribute(path); !ok {
+		c.problem(last, "there is no %s%s", strings.Join(path, "."), nearest.Hint(last, known))
+	}
+}
+
+// problem notes a mistake at the first place in the policy that has the word.
+func (c *checker) problem(word, format string, args ...any) {
+	at := c.policy.Position()
+	line := at.Line
+	if rest := c.file.Source[min(at.Offset, len(c.file.Source)):]; word != "" {
+		if i := bytes.Index(rest, []byte(word)); i >= 0 {
+			line += bytes.Count(rest[:i], []byte("\n"))
+		}
+	}
+	c.found = append(c.found, Problem{c.file.Name, line, fmt.Sprintf(format, args...)})
+}

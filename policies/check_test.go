@@ -1,0 +1,187 @@
+package policies_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/policies"
+)
+
+func servers() []catalog.Server {
+	return []catalog.Server{
+		{ID: "files", Tools: []catalog.Tool{
+			{ServerID: "files", Name: "read_file", InputSchema: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"},"range":{"type":"object","properties":{"from":{"type":"integer"}}}}}`)},
+			{ServerID: "files", Name: "delete_file", InputSchema: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"},"force":{"type":"boolean"}}}`)},
+			{ServerID: "files", Name: "anything", InputSchema: json.RawMessage(`{"type":"object"}`)},
+		}},
+		{ID: "mail", Problem: "it does not start"},
+	}
+}
+
+func TestCheck(t *testing.T) {
+	tests := []struct {
+		name, source string
+		want         string // empty: no problem
+	}{
+		{"a rule about everything", `permit (principal, action, resource);`, ""},
+		{"a rule about a tool", `permit (principal, action == Action::"files/read_file", resource) when { context.input.path like "/srv/*" };`, ""},
+		{"a misspelt tool", "permit (principal,\n  action == Action::\"files/reed_file\",\n  resource);", `p.cedar:2: there is no tool "files/reed_file"; did you mean "files/read_file"?`},
+		{"a misspelt server", `permit (principal, action, resource in Server::"fils");`, `there is no server "fils"; did you mean "files"?`},
+		{"a misspelt type", `permit (principal is Usr, action, resource);`, `there is no entity type Usr; did you mean "User"?`},
+		{"a tool in a condition", `permit (principal, action, resource) when { resource == Tool::"files/nope_at_all" };`, `there is no tool "files/nope_at_all"`},
+		{"a tool of a server that is missing", `permit (principal, action == Action::"mail/send", resource);`, ""},
+		{"the group of all tools, misspelt", `permit (principal, action in Action::"cal", resource);`, `did you mean "call"?`},
+		{"a misspelt attribute", "permit (principal, action, resource)\nwhen { true &&\nresource.rsk == \"read\" };", `p.cedar:3: there is no resource.rsk; did you mean "risk"?`},
+		{"a misspelt claim", `permit (principal, action, resource) when { resource.claims.readonly };`, `did you mean "readOnly"?`},
+		{"a misspelt fact", `permit (principal, action, resource) when { context.session.call > 3 };`, `there is no context.session.call; did you mean "calls"?`},
+		{"an attribute of nobody", `permit (principal, action, resource) when { principal.role == "admin" };`, `there is no principal.role`},
+		{"a misspelt argument", `forbid (principal, action == Action::"files/delete_file", resource) when { context.input.forse };`, `no tool that this policy can match has the argument forse; did you mean "force"?`},
+		{"a misspelt argument after has", `forbid (principal, action == Action::"files/delete_file", resource) when { context.input has pth };`, `argument pth; did you mean "path"?`},
+		{"an argument deeper down", `forbid (principal, action == Action::"files/read_file", resource) when { context.input.range.form > 3 };`, `argument range.form; did you mean "from"?`},
+		{"an argument of another tool", `forbid (principal, action == Action::"files/read_file", resource) when { context.input.force };`, `has the argument force`},
+		{"an argument that some matching tool may have", `forbid (principal, action, resource) when { context.input has whatever };`, ""},
+		{"an unknown obligation", `@aprove("owner") permit (principal, action, resource);`, `there is no obligation @aprove, so this policy can only deny; did you mean "approve"?`},
+		{"an unknown approver", `@approve("ownr") permit (principal, action, resource);`, `nobody is called "ownr" in @approve; did you mean "owner"?`},
+		{"bad syntax", "permit (principal, action, resource)\nwhen { resource. };", `p.cedar`},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var said []string
+			for _, p := range policies.Check([]policies.File{{Name: "p.cedar", Source: []byte(test.source)}}, servers()) {
+				said = append(said, p.String())
+			}
+			if all := strings.Join(said, "\n"); (test.want == "") != (all == "") || !strings.Contains(all, test.want) {
+				t.Errorf("got %q, want %q", all, test.want)
+			}
+		})
+	}
+}
+
+func TestCheckOperator(t *testing.T) {
+	operator := policies.Operator{
+		"files": {Allow: []string{"*", "reed_file"}, Deny: []string{"delete_file"}, Risks: map[string]policies.Risk{"delet_file": policies.RiskRead}},
+		"mail":  {Allow: []string{"anything"}},
+	}
+	var said []string
+	for _, p := range policies.CheckOperator(operator, servers()) {
+		said = append(said, p.String())
+	}
+	want := `servers.files.allow: the server has no tool "reed_file"; did you mean "read_file"?
+servers.files.tools: the server has no tool "delet_file"; did you mean "delete_file"?`
+	if got := strings.Join(said, "\n"); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// The shipped policies have no mistakes and decide as their cases say.
+func TestShippedPolicies(t *testing.T) {
+	sources := map[string]policies.File{"default": policies.Default()}
+	examples, err := filepath.Glob(filepath.Join("examples", "*.cedar"))
+	if err != nil || len(examples) == 0 {
+		t.Fatalf("no examples: %v", err)
+	}
+	for _, path := range examples {
+		source, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := strings.TrimSuffix(filepath.Base(path), ".cedar")
+		sources[name] = policies.File{Name: path, Source: source}
+	}
+	for name, file := range sources {
+		t.Run(name, func(t *testing.T) {
+			if problems := policies.Check([]policies.File{file}, servers()); len(problems) != 0 {
+				t.Errorf("problems: %v", problems)
+			}
+			path := filepath.Join("testdata", "cases", name+".yaml")
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cases, err := policies.ParseCases(path, text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			engine, err := policies.Load(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range cases {
+				if _, err := c.Run(engine, catalog.Tool{}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+func TestCasesThatAreWrong(t *testing.T) {
+	engine, err := policies.Load(policies.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct{ name, source, want string }{
+		{"no cases", `cases: []`, "no cases"},
+		{"nothing", ``, "no cases"},
+		{"a misspelt key", `cases: [{nme: x}]`, "nme"},
+		{"a misspelt word", `cases: [{name: x, server: a, tool: b, expect: alow}]`, `did you mean "allow"?`},
+		{"a case without a tool", `cases: [{name: x, server: a, expect: deny}]`, "needs name, server and tool"},
+		{"another decision", `cases: [{name: x, server: a, tool: b, expect: allow}]`, `case "x": got ask, want allow (default.ask)`},
+		{"another rule", `cases: [{name: x, server: a, tool: b, expect: ask, by: [other]}]`, `decided by ["default.ask"], want ["other"]`},
+		{"an unknown risk", `cases: [{name: x, server: a, tool: b, settings: {risk: low}, expect: ask}]`, `risk "low"`},
+		{"an input that is no object", `cases: [{name: x, server: a, tool: b, input: [1], expect: ask}]`, "no object"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			cases, err := policies.ParseCases("c.yaml", []byte(test.source))
+			if err == nil {
+				_, err = cases[0].Run(engine, catalog.Tool{})
+			}
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+func TestExplain(t *testing.T) {
+	engine, err := policies.Load(policies.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	req := policies.Request{Tool: tool(catalog.Annotations{ReadOnlyHint: yes()}), Settings: policies.Settings{Denied: true}}
+	var out bytes.Buffer
+	if err := policies.Explain(&out, req, engine.Decide(req)); err != nil {
+		t.Fatal(err)
+	}
+	want := `files/delete_file: refused
+  risk unknown: the tool claims to be read-only, but its server's claims are not trusted
+  forbid default.denied (default.cedar:8)
+  because policy default.denied (default.cedar:8) forbids it: the operator denies this tool (servers.<id>.deny)
+`
+	if out.String() != want {
+		t.Errorf("got %s, want %s", out.String(), want)
+	}
+}
+
+func FuzzCases(f *testing.F) {
+	f.Add([]byte(`cases: [{name: x, server: a, tool: b, input: {n: 1e400, d: 2026-01-01}, expect: ask}]`))
+	engine, err := policies.Load(policies.Default())
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, source []byte) {
+		cases, err := policies.ParseCases("c.yaml", source)
+		if err != nil {
+			return
+		}
+		for _, c := range cases {
+			c.Run(engine, catalog.Tool{})
+		}
+	})
+}

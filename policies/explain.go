@@ -1,0 +1,56 @@
+package policies
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/airlock-mcp/airlock/internal/visible"
+)
+
+// Explain writes what would happen to a call, and which rules, at which lines,
+// decide.
+func Explain(w io.Writer, req Request, d Decision) error {
+	var b strings.Builder
+	verdict := "refused"
+	switch {
+	case d.Allow && len(d.Approve) > 0:
+		verdict = "asks " + strings.Join(d.Approve, " and ") + " first"
+	case d.Allow:
+		verdict = "happens"
+	}
+	fmt.Fprintf(&b, "%s: %s\n", visible.Text(ToolID(req.Tool.ServerID, req.Tool.Name)), verdict)
+	fmt.Fprintf(&b, "  risk %s: %s\n", d.Risk, whyRisk(req))
+	for _, rule := range d.Rules {
+		effect := "permit"
+		if rule.Forbid {
+			effect = "forbid"
+		}
+		fmt.Fprintf(&b, "  %s %s\n", effect, visible.Text(rule.String()))
+	}
+	for _, text := range d.Errors {
+		fmt.Fprintf(&b, "  error in %s\n", visible.Text(text))
+	}
+	for _, text := range d.Reasons {
+		fmt.Fprintf(&b, "  because %s\n", visible.Text(text))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func whyRisk(req Request) string {
+	s, a := req.Settings, req.Tool.Annotations
+	switch {
+	case s.Risk != RiskUnknown:
+		return "the operator says so"
+	case isTrue(a.DestructiveHint):
+		return "the tool says so"
+	case !s.TrustAnnotations && isTrue(a.ReadOnlyHint):
+		return "the tool claims to be read-only, but its server's claims are not trusted"
+	case !s.TrustAnnotations:
+		return "its server's claims are not trusted"
+	case a.ReadOnlyHint == nil && a.DestructiveHint == nil:
+		return "the tool does not say what it does"
+	}
+	return "the tool says so, and its server's claims are trusted"
+}

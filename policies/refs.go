@@ -1,0 +1,103 @@
+package policies
+
+import (
+	"github.com/cedar-policy/cedar-go"
+	"github.com/cedar-policy/cedar-go/x/exp/ast"
+)
+
+// references are what a policy names.
+type references struct {
+	entities []cedar.EntityUID  // in order of appearance
+	types    []cedar.EntityType // after `is`
+	paths    [][]string         // such as context, input, path
+	scope    scope
+}
+
+// scope is which tools a policy's head can match; nil lists match all.
+type scope struct {
+	actions  []cedar.EntityUID // one of these, or in it
+	resource *cedar.EntityUID  // this, or in it
+}
+
+func referencesOf(policy *cedar.Policy) references {
+	p := (*ast.Policy)(policy.AST())
+	var r references
+	for _, head := range []ast.IsScopeNode{p.Principal, p.Action, p.Resource} {
+		r.head(head)
+	}
+	switch action := p.Action.(type) {
+	case ast.ScopeTypeEq:
+		r.scope.actions = []cedar.EntityUID{action.Entity}
+	case ast.ScopeTypeIn:
+		r.scope.actions = []cedar.EntityUID{action.Entity}
+	case ast.ScopeTypeInSet:
+		r.scope.actions = action.Entities
+	}
+	switch resource := p.Resource.(type) {
+	case ast.ScopeTypeEq:
+		r.scope.resource = &resource.Entity
+	case ast.ScopeTypeIn:
+		r.scope.resource = &resource.Entity
+	case ast.ScopeTypeIsIn:
+		r.scope.resource = &resource.Entity
+	}
+	for _, condition := range p.Conditions {
+		ast.Inspect(ast.NewNode(condition.Body), r.node)
+	}
+	return r
+}
+
+func (r *references) head(head ast.IsScopeNode) {
+	switch head := head.(type) {
+	case ast.ScopeTypeEq:
+		r.entities = append(r.entities, head.Entity)
+	case ast.ScopeTypeIn:
+		r.entities = append(r.entities, head.Entity)
+	case ast.ScopeTypeInSet:
+		r.entities = append(r.entities, head.Entities...)
+	case ast.ScopeTypeIs:
+		r.types = append(r.types, head.Type)
+	case ast.ScopeTypeIsIn:
+		r.types = append(r.types, head.Type)
+		r.entities = append(r.entities, head.Entity)
+	}
+}
+
+func (r *references) node(n ast.IsNode) bool {
+	switch n := n.(type) {
+	case ast.NodeValue:
+		if uid, ok := n.Value.(cedar.EntityUID); ok {
+			r.entities = append(r.entities, uid)
+		}
+	case ast.NodeTypeIs:
+		r.types = append(r.types, n.EntityType)
+	case ast.NodeTypeIsIn:
+		r.types = append(r.types, n.EntityType)
+	case ast.NodeTypeAccess, ast.NodeTypeHas:
+		if path := pathOf(n); path != nil {
+			r.paths = append(r.paths, path)
+		}
+	}
+	return true
+}
+
+// pathOf returns the names from a variable to a member; nil when the member is
+// of something else, such as a set.
+func pathOf(n ast.IsNode) []string {
+	switch n := n.(type) {
+	case ast.NodeTypeVariable:
+		return []string{string(n.Name)}
+	case ast.NodeTypeAccess:
+		return appendTo(pathOf(n.Arg), string(n.Value))
+	case ast.NodeTypeHas:
+		return appendTo(pathOf(n.Arg), string(n.Value))
+	}
+	return nil
+}
+
+func appendTo(path []string, name string) []string {
+	if path == nil {
+		return nil
+	}
+	return append(path[:len(path):len(path)], name)
+}

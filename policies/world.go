@@ -1,0 +1,153 @@
+package policies
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/cedar-policy/cedar-go"
+
+	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/schema"
+)
+
+// world is what policies can be about.
+type world struct {
+	servers []string
+	missing []string              // servers whose tools are not known
+	tools   map[string]*toolShape // by ToolID
+}
+
+// toolShape is what a tool takes.
+type toolShape struct {
+	id, server string
+	input      any // its inputSchema, decoded; nil when it cannot be
+}
+
+func newWorld(servers []catalog.Server) *world {
+	w := &world{tools: map[string]*toolShape{}}
+	for _, server := range servers {
+		w.servers = append(w.servers, server.ID)
+		if server.Problem != "" {
+			w.missing = append(w.missing, server.ID)
+		}
+		for _, tool := range server.Tools {
+			shape := &toolShape{id: ToolID(server.ID, tool.Name), server: server.ID}
+			if input, err := schema.Decode(tool.InputSchema); err == nil {
+				shape.input = input
+			}
+			w.tools[shape.id] = shape
+		}
+	}
+	return w
+}
+
+// hasTool says whether a tool exists, or may exist on a server that is missing.
+func (w *world) hasTool(id string) bool {
+	if _, ok := w.tools[id]; ok {
+		return true
+	}
+	return slices.ContainsFunc(w.missing, func(server string) bool { return strings.HasPrefix(id, ToolID(server, "")) })
+}
+
+// inScope returns the tools that a policy's head can match.
+func (w *world) inScope(s scope) []*toolShape {
+	var tools []*toolShape
+	for _, id := range slices.Sorted(maps.Keys(w.tools)) {
+		if tool := w.tools[id]; s.matches(tool) {
+			tools = append(tools, tool)
+		}
+	}
+	return tools
+}
+
+func (s scope) matches(tool *toolShape) bool {
+	if s.actions != nil && !slices.ContainsFunc(s.actions, func(a cedar.EntityUID) bool {
+		return string(a.ID) == tool.id || a.ID == anyTool
+	}) {
+		return false
+	}
+	if s.resource == nil {
+		return true
+	}
+	switch s.resource.Type {
+	case typeTool:
+		return string(s.resource.ID) == tool.id
+	case typeServer:
+		return string(s.resource.ID) == tool.server
+	}
+	return false
+}
+
+// attributes are the members of what policies see, beside the arguments.
+func attributes() map[string][]string {
+	return map[string][]string{
+		"principal":       {"name"},
+		"resource":        {"server", "name", "risk", "allowed", "denied", "flagged", "claims"},
+		"resource.claims": {"readOnly", "destructive", "idempotent", "openWorld"},
+		"context":         {"input", "session"},
+		"context.session": {"calls", "runCalls", "servers"},
+	}
+}
+
+func knownAttribute(path []string) (known []string, ok bool) {
+	known = attributes()[strings.Join(path[:len(path)-1], ".")]
+	return known, slices.Contains(known, path[len(path)-1])
+}
+
+// knownArgument says whether any of the tools may take the argument at path,
+// and which names they do take in its place. Without a tool nothing can be said.
+func knownArgument(path []string, tools []*toolShape) (known []string, ok bool) {
+	if len(path) == 0 || len(tools) == 0 {
+		return nil, true
+	}
+	names := map[string]bool{}
+	for _, tool := range tools {
+		here, ok := descend(tool.input, path)
+		if ok {
+			return nil, true
+		}
+		for _, name := range here {
+			names[name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names)), false
+}
+
+// descend follows a path through a JSON Schema. It is generous: where the
+// schema does not list its members, any may be there.
+func descend(node any, path []string) (known []string, ok bool) {
+	for _, name := range path {
+		object, isObject := node.(map[string]any)
+		if !isObject {
+			return nil, true
+		}
+		members, _ := object["properties"].(map[string]any)
+		member, listed := members[name]
+		if !listed {
+			return slices.Sorted(maps.Keys(members)), isOpen(object, members)
+		}
+		node = member
+	}
+	return nil, true
+}
+
+// isOpen says whether an object may have members that properties does not list
+// in ways that a person would mean: not just because nothing forbids them.
+func isOpen(object map[string]any, members map[string]any) bool {
+	if len(members) == 0 {
+		return true
+	}
+	for _, keyword := range []string{"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "patternProperties", "dependentSchemas"} {
+		if _, ok := object[keyword]; ok {
+			return true
+		}
+	}
+	switch additional := object["additionalProperties"].(type) {
+	case bool:
+		return additional
+	case map[string]any:
+		return true
+	}
+	return false
+}
