@@ -119,6 +119,11 @@ func (c *checker) check() []Problem {
 	for _, path := range refs.paths {
 		c.path(path, tools)
 	}
+	if len(c.found) == 0 {
+		if text := typeProblem(c.policy, refs, tools); text != "" {
+			c.problem("", "%s", text)
+		}
+	}
 	return c.found
 }
 

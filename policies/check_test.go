@@ -8,7 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	cedarschema "github.com/cedar-policy/cedar-go/x/exp/schema"
+
 	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/testenv"
 	"github.com/airlock-mcp/airlock/policies"
 )
 
@@ -29,7 +32,7 @@ func TestCheck(t *testing.T) {
 		want         string // empty: no problem
 	}{
 		{"a rule about everything", `permit (principal, action, resource);`, ""},
-		{"a rule about a tool", `permit (principal, action == Action::"files/read_file", resource) when { context.input.path like "/srv/*" };`, ""},
+		{"a rule about a tool", `permit (principal, action == Action::"files/read_file", resource) when { context.input has path && context.input.path like "/srv/*" };`, ""},
 		{"a misspelt tool", "permit (principal,\n  action == Action::\"files/reed_file\",\n  resource);", `p.cedar:2: there is no tool "files/reed_file"; did you mean "files/read_file"?`},
 		{"a misspelt server", `permit (principal, action, resource in Server::"fils");`, `there is no server "fils"; did you mean "files"?`},
 		{"a misspelt type", `permit (principal is Usr, action, resource);`, `there is no entity type Usr; did you mean "User"?`},
@@ -47,6 +50,10 @@ func TestCheck(t *testing.T) {
 		{"an argument that some matching tool may have", `forbid (principal, action, resource) when { context.input has whatever };`, ""},
 		{"an unknown obligation", `@aprove("owner") permit (principal, action, resource);`, `there is no obligation @aprove, so this policy can only deny; did you mean "approve"?`},
 		{"an unknown approver", `@approve("ownr") permit (principal, action, resource);`, `nobody is called "ownr" in @approve; did you mean "owner"?`},
+		{"a text compared like a number", `forbid (principal, action == Action::"files/read_file", resource) when { context.input has path && context.input.path > 3 };`, "could err, which denies"},
+		{"an argument that may be missing", `forbid (principal, action == Action::"files/read_file", resource) when { context.input.path like "/etc/*" };`, "could err, which denies"},
+		{"the same, tested for", `forbid (principal, action == Action::"files/read_file", resource) when { context.input has path && context.input.path like "/etc/*" };`, ""},
+		{"an attribute of the wrong type", `permit (principal, action, resource) when { resource.risk > 3 };`, "could err, which denies"},
 		{"bad syntax", "permit (principal, action, resource)\nwhen { resource. };", `p.cedar`},
 	}
 	for _, test := range tests {
@@ -59,6 +66,63 @@ func TestCheck(t *testing.T) {
 				t.Errorf("got %q, want %q", all, test.want)
 			}
 		})
+	}
+}
+
+// The real tool lists give a schema that Cedar itself reads.
+func TestCedarSchema(t *testing.T) {
+	for _, list := range [][]catalog.Server{servers(), corpus(t)} {
+		var s cedarschema.Schema
+		text := policies.CedarSchema(list)
+		if err := s.UnmarshalCedar(text); err != nil {
+			t.Fatalf("%v in\n%.2000s", err, text)
+		}
+		if _, err := s.Resolve(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := string(policies.CedarSchema(servers()))
+	if want := `context: {"input": {"path"?: String, "range"?: {"from"?: Long}}, "session": Session}`; !strings.Contains(text, want) {
+		t.Errorf("got %s, want %s in it", text, want)
+	}
+}
+
+// corpus returns the servers of the corpus of real tool lists.
+func corpus(t testing.TB) []catalog.Server {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(testenv.Corpus(t), "tools", "*.json"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no tool lists in the corpus: %v", err)
+	}
+	var list []catalog.Server
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var file struct{ Tools []json.RawMessage }
+		if err := json.Unmarshal(text, &file); err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		server := catalog.Server{ID: strings.TrimSuffix(filepath.Base(path), ".json")}
+		for _, raw := range file.Tools {
+			tool := catalog.Tool{ServerID: server.ID, Raw: raw}
+			if err := json.Unmarshal(raw, &tool); err != nil {
+				t.Fatalf("%s: %v", path, err)
+			}
+			server.Tools = append(server.Tools, tool)
+		}
+		list = append(list, server)
+	}
+	return list
+}
+
+func BenchmarkCheck(b *testing.B) {
+	list := corpus(b)
+	for b.Loop() {
+		if problems := policies.Check([]policies.File{policies.Default()}, list); len(problems) > 0 {
+			b.Fatal(problems)
+		}
 	}
 }
 
