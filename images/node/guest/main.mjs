@@ -35,6 +35,9 @@ function wait() {
   openSync("/dev/null", "r"); // takes descriptor 0, the lowest that is free
 }
 
+// Writes to a pipe wait for its reader, so that nothing is lost at process.exit
+// and nothing piles up in memory. Node itself queues what the pipe has no room for.
+for (const stream of [process.stdout, process.stderr]) stream._handle?.setBlocking(true);
 keepHome();
 writeSync(1, "ready\n");
 wait();

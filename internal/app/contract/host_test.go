@@ -125,7 +125,7 @@ func (h *host) search(params json.RawMessage) (any, error) {
 			found = append(found, map[string]string{"serverId": tool.Server, "toolName": tool.Name, "description": tool.Description})
 		}
 	}
-	missing := []map[string]string{{"serverId": contract.MissingServer, "problem": "it exited at once"}}
+	missing := []map[string]string{{"serverId": contract.MissingServer, "problem": "it did not start"}}
 	return map[string]any{"tools": found, "missing": missing}, nil
 }
 

@@ -22,7 +22,7 @@ func servers(t *testing.T) []catalog.Server {
 		}
 		raw[tool.Server] = append(raw[tool.Server], definition)
 	}
-	list := []catalog.Server{{ID: contract.MissingServer, Problem: "it exited at once"}}
+	list := []catalog.Server{{ID: contract.MissingServer, Problem: "it did not start"}}
 	for id, definitions := range raw {
 		tools, warnings := catalog.ParseTools(id, definitions)
 		if len(warnings) > 0 {
