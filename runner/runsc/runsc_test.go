@@ -19,8 +19,16 @@ import (
 // version is the module version of gVisor that this Airlock is made for.
 const version = "v0.0.0-20260905035102-160fafc42237"
 
-// envRootless is set in a copy of this test that runs as an ordinary user.
-const envRootless = "AIRLOCK_TEST_ROOTLESS"
+// envPlace names, in a copy of this test, the place that it runs in.
+const envPlace = "AIRLOCK_TEST_PLACE"
+
+// Where else Airlock may run.
+const (
+	placeRootless     = "as an ordinary user without a control group"
+	placeContainer    = "as root of a user namespace"
+	placeNoNamespaces = "where no more user namespaces are allowed"
+	placeOnlyRoot     = "in a user namespace with one user"
+)
 
 func logger(t *testing.T) *slog.Logger {
 	return slog.New(slog.NewTextHandler(t.Output(), nil))
@@ -41,7 +49,7 @@ func newDriver(t *testing.T, env testenv.Env) *runsc.Driver {
 	t.Helper()
 	d, err := runsc.New(&runsc.Options{
 		Path: env.Runsc, Version: version, Logger: logger(t),
-		Unenforced: os.Getenv(envRootless) != "",
+		Unenforced: os.Getenv(envPlace) == placeRootless,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -66,46 +74,90 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestRootless runs this package's tests again as a user who owns nothing and
-// has no control group.
-func TestRootless(t *testing.T) {
+// TestElsewhere runs this package's tests again in other places than the one
+// `make test` is in.
+func TestElsewhere(t *testing.T) {
 	env := testenv.Sandbox(t)
-	if os.Geteuid() != 0 {
-		t.Skip("is an ordinary user already")
+	if os.Geteuid() != 0 || os.Getenv(envPlace) != "" {
+		t.Skip("needs root to go to these places, and goes there once")
 	}
 	const nobody = 65534
-	dir := t.TempDir()
-	program := filepath.Join(dir, "rootless.test")
-	copyFile(t, os.Args[0], program)
-	for path := dir; path != filepath.Dir(os.TempDir()) && path != "/"; path = filepath.Dir(path) {
-		if info, err := os.Stat(path); err != nil {
-			t.Fatal(err)
-		} else if err := os.Chmod(path, info.Mode()|0o055); err != nil {
-			t.Fatal(err)
-		}
+	everyone := []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: 1 << 16}}
+	inside := &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER, UidMappings: everyone, GidMappings: everyone}
+	onlyRoot := []syscall.SysProcIDMap{{ContainerID: 0, HostID: nobody, Size: 1}}
+	places := []struct {
+		name, run string
+		attr      *syscall.SysProcAttr
+		before    string // a shell command
+	}{
+		{
+			name: placeRootless, run: "TestSuite|TestCheck|TestPlace",
+			attr: &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}},
+		},
+		{name: placeContainer, run: "TestSuite|TestCheck", attr: inside},
+		{name: placeNoNamespaces, run: "TestPlace", attr: inside, before: "echo 0 > /proc/sys/user/max_user_namespaces; "},
+		{
+			name: placeOnlyRoot, run: "TestPlace",
+			attr: &syscall.SysProcAttr{
+				Cloneflags: syscall.CLONE_NEWUSER, UidMappings: onlyRoot, GidMappings: onlyRoot,
+				Credential: &syscall.Credential{Uid: 0, Gid: 0},
+			},
+		},
 	}
-	cmd := exec.Command(program, "-test.run=^(TestSuite|TestCheck|TestLimitsMissing)$", "-test.v")
-	cmd.Dir = mustGetwd(t)
-	cmd.Env = append(os.Environ(), envRootless+"=1", "AIRLOCK_HOME="+env.Home)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
-	out, err := cmd.CombinedOutput()
-	if err != nil || strings.Contains(string(out), "--- SKIP: TestSuite ") {
-		t.Errorf("as user %d: %v\n%s", nobody, err, out)
+	program := everyonesCopy(t, os.Args[0])
+	for _, place := range places {
+		t.Run(place.name, func(t *testing.T) {
+			cmd := exec.Command("sh", "-c", place.before+`exec "$0" "$@"`, program, "-test.run=^("+place.run+")$", "-test.v")
+			cmd.Dir = filepath.Join(testenv.RepoRoot(t), "runner", "runsc")
+			cmd.Env = append(os.Environ(), envPlace+"="+place.name, "AIRLOCK_HOME="+env.Home)
+			cmd.SysProcAttr = place.attr
+			out, err := cmd.CombinedOutput()
+			if err != nil || !strings.Contains(string(out), "--- PASS: ") || strings.Contains(string(out), "\n--- SKIP: ") {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
 	}
 }
 
-func TestLimitsMissing(t *testing.T) {
-	env := testenv.Sandbox(t)
-	if os.Getenv(envRootless) == "" {
-		t.Skip("is for an ordinary user: TestRootless runs it as one")
+// TestPlace wants what each of the other places is refused.
+func TestPlace(t *testing.T) {
+	refusal, ok := map[string]string{
+		placeRootless:     "cannot be enforced",
+		placeNoNamespaces: "does not let this user (0) make namespaces",
+		placeOnlyRoot:     "has no user but root",
+	}[os.Getenv(envPlace)]
+	if !ok {
+		t.Skip("is for other places: TestElsewhere runs it there")
 	}
-	d, err := runsc.New(&runsc.Options{Path: env.Runsc, Version: version, Logger: logger(t)})
+	d, err := runsc.New(&runsc.Options{Path: testenv.Sandbox(t).Runsc, Version: version, Logger: logger(t)})
+	if err == nil {
+		err = d.Check(t.Context())
+	}
+	if err == nil || !strings.Contains(err.Error(), refusal) {
+		t.Errorf("got %v, want a refusal that says %q", err, refusal)
+	}
+}
+
+// everyonesCopy copies a file to where every user can run it.
+func everyonesCopy(t *testing.T, from string) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "airlock-")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Check(t.Context()); err == nil || !strings.Contains(err.Error(), "cannot be enforced") {
-		t.Errorf("got %v, want a refusal that says which limits cannot be enforced", err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
 	}
+	data, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := filepath.Join(dir, filepath.Base(from))
+	if err := os.WriteFile(to, data, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return to
 }
 
 func TestNewRefuses(t *testing.T) {
@@ -128,25 +180,5 @@ func TestNewRefuses(t *testing.T) {
 				t.Errorf("got %v, want an error with %q", err, test.want)
 			}
 		})
-	}
-}
-
-func mustGetwd(t *testing.T) string {
-	t.Helper()
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
-func copyFile(t *testing.T, from, to string) {
-	t.Helper()
-	data, err := os.ReadFile(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(to, data, 0o755); err != nil {
-		t.Fatal(err)
 	}
 }
