@@ -16,19 +16,26 @@ import (
 	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
+// installed returns the path of a file of an npm package that install.sh installs.
+func installed(file string) (path string, ok bool) {
+	path, err := filepath.Abs(filepath.Join("testdata", "typecheck", "node_modules", filepath.FromSlash(file)))
+	if err != nil {
+		return "", false
+	}
+	_, err = os.Stat(path)
+	return path, err == nil
+}
+
 // checker returns the path of an installed npm program. The test is skipped
 // where it is missing, unless everything was asked for.
 func checker(t *testing.T, program string) string {
 	t.Helper()
-	file, err := filepath.Abs(filepath.Join("testdata", "typecheck", "node_modules", filepath.FromSlash(program)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(file); err == nil {
-		return file
-	}
+	path, ok := installed(program)
 	const how = "the type checkers are not installed: run codegen/testdata/typecheck/install.sh, or make setup"
-	if os.Getenv("AIRLOCK_TEST_SANDBOX") == "1" {
+	switch {
+	case ok:
+		return path
+	case os.Getenv("AIRLOCK_TEST_SANDBOX") == "1":
 		t.Fatal(how)
 	}
 	t.Skip(how)
