@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"os"
 	"path/filepath"
@@ -38,7 +39,7 @@ type base struct {
 // base returns the base layer for the builder's definition: the cached one, or
 // a new one where there is none or a fresh one is asked for.
 func (b *builder) base(ctx context.Context) (base, error) {
-	dir := filepath.Join(b.dir, "bases", b.def.Name+"-"+baseKey(b.def, b.locked))
+	dir := filepath.Join(b.dir, "bases", b.def.Name+"-"+b.baseKey())
 	if !b.fresh {
 		if cached, err := readBase(dir); err == nil {
 			b.say.step("using the base layer of an earlier build")
@@ -70,12 +71,27 @@ func readBase(dir string) (base, error) {
 	if err := json.Unmarshal(text, &found); err != nil {
 		return base{}, fmt.Errorf("reading the cached base layer %q: %w", dir, err)
 	}
-	info, err := os.Stat(found.path)
-	if err == nil && info.Size() != found.Size {
-		err = fmt.Errorf("%q has %d bytes, want %d", found.path, info.Size(), found.Size)
-	}
-	return found, err
+	return found, found.check()
 }
+
+// check proves that the archive is still what it was.
+func (b blob) check() error {
+	file, err := os.Open(b.path)
+	if err != nil {
+		return fmt.Errorf("checking a layer: %w", err)
+	}
+	defer file.Close()
+	hash := sha256.New()
+	if _, err := io.Copy(hash, file); err != nil {
+		return fmt.Errorf("checking a layer: %w", err)
+	}
+	if got := digestString(hash); got != b.Digest {
+		return fmt.Errorf("layer %q has the digest %s, want %s", b.path, got, b.Digest)
+	}
+	return nil
+}
+
+func digestString(sum hash.Hash) string { return "sha256:" + hex.EncodeToString(sum.Sum(nil)) }
 
 // makeBase fetches everything and leaves the layer and its record in dir.
 func (b *builder) makeBase(ctx context.Context, dir string) error {
@@ -153,7 +169,7 @@ func writeLayer(ctx context.Context, path, dir string) (blob, error) {
 	if err := errors.Join(err, file.Close()); err != nil {
 		return blob{}, err
 	}
-	return blob{Digest: "sha256:" + hex.EncodeToString(hash.Sum(nil)), Size: counted.bytes, path: path}, nil
+	return blob{Digest: digestString(hash), Size: counted.bytes, path: path}, nil
 }
 
 // counter counts the bytes written to it.

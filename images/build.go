@@ -30,12 +30,9 @@ type Built struct {
 	Reused bool // the image was there already
 }
 
-// builder is one build of one image, under the image's lock.
+// builder is one build of one image.
 type builder struct {
-	def    Definition
-	locked []Package
-	files  map[string][]byte
-	inputs string
+	inputs
 	dir    string // the folder of all images
 	work   string // scratch of this build, on the same file system
 	mirror string
@@ -46,51 +43,51 @@ type builder struct {
 // Build builds an image, unless this very image is there, and makes it the one
 // that Open finds. Concurrent builds take turns; a build that ends half way
 // leaves the former image in place. A *MissingToolError names a program to install.
-func Build(ctx context.Context, opts BuildOptions) (built Built, err error) {
-	def, err := Find(opts.Name)
+func Build(ctx context.Context, opts BuildOptions) (Built, error) {
+	from, err := readInputs(opts.Name)
 	if err != nil {
 		return Built{}, err
 	}
-	b := &builder{def: def, dir: store.Images(opts.Home), mirror: opts.Mirror, fresh: opts.Fresh}
-	if err := b.readInputs(); err != nil {
-		return Built{}, err
+	return buildFrom(ctx, from, opts)
+}
+
+func buildFrom(ctx context.Context, from inputs, opts BuildOptions) (Built, error) {
+	dir := store.Images(opts.Home)
+	b := &builder{
+		inputs: from,
+		dir:    dir,
+		work:   filepath.Join(dir, "work", from.def.Name),
+		mirror: opts.Mirror,
+		fresh:  opts.Fresh,
+		say:    newProgress(opts.Progress, from.def.Name),
 	}
-	b.say = newProgress(opts.Progress, def.Name)
+	defer b.say.stop()
+	built, err := b.buildAlone(ctx)
+	if err != nil {
+		return Built{}, fmt.Errorf("building image %q: %w", from.def.Name, err)
+	}
+	return built, nil
+}
+
+// buildAlone builds, if there is anything to do, while no other process does.
+func (b *builder) buildAlone(ctx context.Context) (built Built, err error) {
 	var undo cleanup.Stack
-	defer func() {
-		if undoErr := undo.Run(); undoErr != nil {
-			err = errors.Join(err, fmt.Errorf("building image %q: %w", def.Name, undoErr))
-		}
-	}()
-	undo.Add(func() error { b.say.stop(); return nil })
+	defer func() { err = errors.Join(err, undo.Run()) }()
 	lock, err := b.lock(ctx)
 	if err != nil {
-		return Built{}, fmt.Errorf("building image %q: %w", def.Name, err)
+		return Built{}, err
 	}
 	undo.Add(lock.Release)
 	if record, ok := b.upToDate(); ok {
 		return Built{Record: record, Reused: true}, nil
 	}
-	if err := b.makeWork(); err != nil {
-		return Built{}, fmt.Errorf("building image %q: %w", def.Name, err)
+	// What a build that was killed left is in the way.
+	if err := errors.Join(os.RemoveAll(b.work), os.MkdirAll(b.work, 0o755)); err != nil {
+		return Built{}, err
 	}
 	undo.Add(func() error { return os.RemoveAll(b.work) })
 	record, err := b.build(ctx)
-	if err != nil {
-		return Built{}, fmt.Errorf("building image %q: %w", def.Name, err)
-	}
-	return Built{Record: record}, nil
-}
-
-func (b *builder) readInputs() (err error) {
-	if b.locked, err = lockedPackages(b.def.Name); err != nil {
-		return err
-	}
-	if b.files, err = ownFiles(b.def.Name); err != nil {
-		return err
-	}
-	b.inputs = inputsKey(b.def, b.locked, b.files)
-	return nil
+	return Built{Record: record}, err
 }
 
 // lock makes the folders and waits until no other process builds this image.
@@ -117,16 +114,7 @@ func (b *builder) upToDate() (Record, bool) {
 	if err != nil {
 		return Record{}, false
 	}
-	return image.Record, image.Close() == nil && image.Record.Inputs == b.inputs
-}
-
-// makeWork makes the scratch folder and removes what a build that was killed left.
-func (b *builder) makeWork() error {
-	b.work = filepath.Join(b.dir, "work", b.def.Name)
-	if err := os.RemoveAll(b.work); err != nil {
-		return err
-	}
-	return os.MkdirAll(b.work, 0o755)
+	return image.Record, image.Close() == nil && image.Record.Inputs == b.key()
 }
 
 func (b *builder) build(ctx context.Context) (Record, error) {
@@ -135,21 +123,8 @@ func (b *builder) build(ctx context.Context) (Record, error) {
 		return Record{}, err
 	}
 	staged := filepath.Join(b.work, "image")
-	rootFS := filepath.Join(staged, "rootfs")
-	// The umask must not close the root folder to the code's user.
-	if err := errors.Join(os.MkdirAll(rootFS, 0o755), os.Chmod(rootFS, 0o755)); err != nil {
-		return Record{}, err
-	}
-	b.say.step("unpacking the base layer")
-	if err := unpackBlob(ctx, lower.blob, rootFS); err != nil {
-		return Record{}, err
-	}
-	b.say.step("adding Airlock's own files")
-	upper, err := b.ownLayer(ctx, rootFS)
+	upper, err := b.stageRootFS(ctx, filepath.Join(staged, "rootfs"), lower.blob)
 	if err != nil {
-		return Record{}, err
-	}
-	if err := unpackBlob(ctx, upper, rootFS); err != nil {
 		return Record{}, err
 	}
 	record, err := b.record(lower, upper)
@@ -168,6 +143,25 @@ func (b *builder) build(ctx context.Context) (Record, error) {
 	b.prune(record, filepath.Dir(lower.path))
 	b.say.step("built " + record.Digest)
 	return record, nil
+}
+
+// stageRootFS unpacks the base layer to rootFS and, over it, Airlock's own
+// layer, which it makes and returns.
+func (b *builder) stageRootFS(ctx context.Context, rootFS string, lower blob) (blob, error) {
+	// The umask must not close the root folder to the code's user.
+	if err := errors.Join(os.MkdirAll(rootFS, 0o755), os.Chmod(rootFS, 0o755)); err != nil {
+		return blob{}, err
+	}
+	b.say.step("unpacking the base layer")
+	if err := unpackBlob(ctx, lower, rootFS); err != nil {
+		return blob{}, err
+	}
+	b.say.step("adding Airlock's own files")
+	upper, err := b.ownLayer(ctx, rootFS)
+	if err != nil {
+		return blob{}, err
+	}
+	return upper, unpackBlob(ctx, upper, rootFS)
 }
 
 // ownLayer packs Airlock's own files, compiled by the interpreter in rootFS.
@@ -195,7 +189,7 @@ func unpackBlob(ctx context.Context, from blob, dir string) error {
 // record says what the image holds and how that differs from the lock.
 func (b *builder) record(lower base, upper blob) (Record, error) {
 	record := Record{
-		Name: b.def.Name, Arch: hostArch, Inputs: b.inputs,
+		Name: b.def.Name, Arch: hostArch, Inputs: b.key(),
 		Size: lower.Size + upper.Size, Packages: lower.Packages,
 	}
 	if len(b.locked) == 0 {

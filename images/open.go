@@ -51,35 +51,22 @@ type Record struct {
 // the record only; Verify reads everything. Errors: ErrUnknown, ErrNotBuilt,
 // ErrStale. The caller calls Close when no sandbox uses the image any more.
 func Open(home, name string) (Image, error) {
-	def, err := Find(name)
+	wanted, err := readInputs(name)
 	if err != nil {
 		return Image{}, err
 	}
-	want, err := wantedInputs(def)
-	if err != nil {
-		return Image{}, err
-	}
-	image, err := open(store.Images(home), def)
-	if err != nil {
-		return Image{}, err
-	}
-	if image.Record.Inputs != want {
-		return Image{}, errors.Join(fmt.Errorf("opening image %q: %w", name, ErrStale), image.Close())
-	}
-	return image, nil
+	return openWanted(home, wanted)
 }
 
-// wantedInputs is the inputs key of the image that this program would build.
-func wantedInputs(def Definition) (string, error) {
-	locked, err := lockedPackages(def.Name)
+func openWanted(home string, wanted inputs) (Image, error) {
+	image, err := open(store.Images(home), wanted.def)
 	if err != nil {
-		return "", err
+		return Image{}, err
 	}
-	files, err := ownFiles(def.Name)
-	if err != nil {
-		return "", err
+	if image.Record.Inputs != wanted.key() {
+		return Image{}, errors.Join(fmt.Errorf("opening image %q: %w", image.Name, ErrStale), image.Close())
 	}
-	return inputsKey(def, locked, files), nil
+	return image, nil
 }
 
 // maxOpens bounds how often open follows a pointer that a build just moved.

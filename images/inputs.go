@@ -71,8 +71,29 @@ func writeOwnFiles(dir string, files map[string][]byte) error {
 	return nil
 }
 
-// baseKey names the base layer that def, the lock and this program ask for.
-func baseKey(def Definition, locked []Package) string {
+// inputs are everything that an image is made from.
+type inputs struct {
+	def    Definition
+	locked []Package         // what images.lock says about it
+	files  map[string][]byte // Airlock's own files: path in the image → content
+}
+
+// readInputs returns the inputs that this program has embedded, or ErrUnknown.
+func readInputs(name string) (inputs, error) {
+	def, err := Find(name)
+	if err != nil {
+		return inputs{}, err
+	}
+	locked, err := lockedPackages(name)
+	if err != nil {
+		return inputs{}, err
+	}
+	files, err := ownFiles(name)
+	return inputs{def: def, locked: locked, files: files}, err
+}
+
+// baseKey names the base layer that is made from the inputs.
+func (in inputs) baseKey() string {
 	return hashJSON(struct {
 		Recipe   int
 		Debian   Debian
@@ -81,15 +102,15 @@ func baseKey(def Definition, locked []Package) string {
 		Bytecode []string
 		Arch     string
 		Locked   []Package
-	}{recipe, def.Debian, def.NPM, def.Links, def.Bytecode, hostArch, locked})
+	}{recipe, in.def.Debian, in.def.NPM, in.def.Links, in.def.Bytecode, hostArch, in.locked})
 }
 
-// inputsKey names the image that def, the lock, Airlock's own files and this
-// program ask for. An image that was built from others is stale.
-func inputsKey(def Definition, locked []Package, files map[string][]byte) string {
-	sums := make([]string, 0, len(files))
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		sum := sha256.Sum256(files[name])
+// key names the image that is made from the inputs. An image that was made from
+// others is stale.
+func (in inputs) key() string {
+	sums := make([]string, 0, len(in.files))
+	for _, name := range slices.Sorted(maps.Keys(in.files)) {
+		sum := sha256.Sum256(in.files[name])
 		sums = append(sums, name+" "+hex.EncodeToString(sum[:]))
 	}
 	return hashJSON(struct {
@@ -97,7 +118,7 @@ func inputsKey(def Definition, locked []Package, files map[string][]byte) string
 		Args  []string
 		Env   []string
 		Files []string
-	}{baseKey(def, locked), def.Args, def.Env, sums})
+	}{in.baseKey(), in.def.Args, in.def.Env, sums})
 }
 
 func hashJSON(v any) string {

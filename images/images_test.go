@@ -1,0 +1,95 @@
+package images
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestDefinitionsAreWhole(t *testing.T) {
+	lock, err := lockOf(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := List()
+	if len(list) != len(names) {
+		t.Fatalf("got %d definitions, want %d", len(list), len(names))
+	}
+	for _, def := range list {
+		if def.Summary == "" || len(def.Args) == 0 || len(def.Env) == 0 || def.Debian.Suite == "" {
+			t.Errorf("image %q: something is missing in %+v", def.Name, def)
+		}
+		for _, pair := range def.Env {
+			if name, _, ok := strings.Cut(pair, "="); !ok || name == "" {
+				t.Errorf("image %q: environment entry %q is not NAME=value", def.Name, pair)
+			}
+		}
+		for _, arch := range archs {
+			checkLocked(t, def, arch, lock[lockKey{image: def.Name, arch: arch}])
+		}
+		from, err := readInputs(def.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if program := strings.TrimPrefix(def.Args[len(def.Args)-1], "/"); from.files[program] == nil {
+			t.Errorf("image %q: its guest program %q is not among its files", def.Name, program)
+		}
+	}
+}
+
+func lockOf(t *testing.T) (lockFile, error) {
+	t.Helper()
+	text, err := embedded.ReadFile("images.lock")
+	if err != nil {
+		return nil, err
+	}
+	return parseLock(text)
+}
+
+// checkLocked checks that images.lock pins what the definition asks for.
+func checkLocked(t *testing.T, def Definition, arch string, locked []Package) {
+	t.Helper()
+	wanted := make([]Package, 0, len(def.Debian.Packages)+1)
+	for _, name := range def.Debian.Packages {
+		wanted = append(wanted, Package{Source: FromDebian, Name: name})
+	}
+	name, err := def.npmPackage(arch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if name != "" {
+		wanted = append(wanted, Package{Source: FromNPM, Name: name})
+	}
+	for _, pkg := range wanted {
+		i := slices.IndexFunc(locked, pkg.sameName)
+		if i < 0 {
+			t.Errorf("image %q, %s: images.lock does not pin %q", def.Name, arch, pkg.Name)
+		} else if pkg.Source == FromNPM && locked[i].Version != def.NPM.Version {
+			t.Errorf("image %q, %s: images.lock pins %s %s, image.yaml says %s", def.Name, arch, pkg.Name, locked[i].Version, def.NPM.Version)
+		}
+	}
+}
+
+func TestDefinitionRefusesUnknownKeys(t *testing.T) {
+	_, err := parseDefinition("x", []byte("summary: x\nsumary: y\n"))
+	if err == nil || !strings.Contains(err.Error(), "sumary") {
+		t.Errorf("got %v, want an error that names the key", err)
+	}
+}
+
+func TestUnknownImage(t *testing.T) {
+	if _, err := Open(t.TempDir(), "ruby"); !errors.Is(err, ErrUnknown) {
+		t.Errorf("Open: got %v, want %v", err, ErrUnknown)
+	}
+	if _, err := Build(t.Context(), BuildOptions{Home: t.TempDir(), Name: "ruby"}); !errors.Is(err, ErrUnknown) {
+		t.Errorf("Build: got %v, want %v", err, ErrUnknown)
+	}
+}
+
+func TestArchitectureWithoutPackage(t *testing.T) {
+	def := Definition{Name: "x", NPM: &NPM{Package: map[string]string{"amd64": "p"}}}
+	if _, err := def.npmPackage("riscv64"); err == nil {
+		t.Error("got no error")
+	}
+}
