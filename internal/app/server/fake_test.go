@@ -4,12 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/airlock-mcp/airlock/broker/approval"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/app/orchestrator"
+	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/runner"
 )
 
@@ -47,11 +51,13 @@ func newFakeTools(t testing.TB) fakeTools {
 //	wait          ends when it is cancelled
 //	refuse        no run, with a hint
 //	break         no run, without one
+//	ask N         asks N people at the same time; the data are their verdicts
 //	large N       a result of N bytes
 //	anything else ok, and the code as data
 type fakeRuns struct {
 	// waiting gets a value whenever a run has begun to wait; ended when it was cancelled.
 	waiting, ended chan string
+	approvals      *fakeApprovals // for "ask"
 
 	mu       sync.Mutex
 	requests []orchestrator.Request
@@ -85,12 +91,71 @@ func (f *fakeRuns) Run(ctx context.Context, req orchestrator.Request) (*orchestr
 		return nil, ctx.Err()
 	case code == "fail":
 		return outcomeOf("run_failed", runner.Result{Error: &runner.Failure{Type: "ValueError", Message: "no", Source: "code"}}), nil
+	case strings.HasPrefix(code, "ask"):
+		return f.ask(ctx, req)
 	case strings.HasPrefix(code, "large"):
 		data, err := json.Marshal(strings.Repeat("ä", 25_000))
 		return outcomeOf("run_large", runner.Result{OK: true, Data: data}), err
 	}
 	data, err := encode(code)
 	return outcomeOf("run_done", runner.Result{OK: true, Data: data}), err
+}
+
+func requestOf(session, code string) orchestrator.Request {
+	return orchestrator.Request{Language: "python", Code: []byte(code), SessionID: session}
+}
+
+func (f *fakeRuns) ask(ctx context.Context, req orchestrator.Request) (*orchestrator.Outcome, error) {
+	var n int
+	if _, err := fmt.Sscanf(string(req.Code), "ask %d", &n); err != nil {
+		return nil, err
+	}
+	said := make([]string, n)
+	var asking sync.WaitGroup
+	for i := range n {
+		asking.Go(func() {
+			asker := f.approvals.asker(req.SessionID)
+			if asker == nil {
+				said[i] = "nobody"
+				return
+			}
+			q := approval.Question{
+				ID: fmt.Sprintf("apr_%d", i), Expires: time.Now().Add(time.Hour), CodeHash: canon.Digest(req.Code),
+				ServerID: "crm", ToolName: "delete_contact", Arguments: json.RawMessage(`{"id": 7}`),
+			}
+			v, err := asker.Ask(ctx, q)
+			said[i] = fmt.Sprintf("%v, for run %v, by %s, error %v", v.Answer, v.ForRun, v.By, err)
+		})
+	}
+	asking.Wait()
+	if ctx.Err() != nil {
+		f.ended <- string(req.Code)
+	}
+	data, err := encode(said)
+	return outcomeOf("run_asked", runner.Result{OK: true, Data: data}), err
+}
+
+// fakeApprovals is a desk that only knows its channels.
+type fakeApprovals struct {
+	mu     sync.Mutex
+	askers map[string]approval.Asker
+}
+
+func (f *fakeApprovals) Register(sessionID string, a approval.Asker) (unregister func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.askers[sessionID] = a
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		delete(f.askers, sessionID)
+	}
+}
+
+func (f *fakeApprovals) asker(sessionID string) approval.Asker {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.askers[sessionID]
 }
 
 func outcomeOf(id string, result runner.Result) *orchestrator.Outcome {

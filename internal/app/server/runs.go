@@ -44,13 +44,41 @@ func (s *Server) runCode(ctx context.Context, c call) (*mcp.CallToolResult, erro
 		}
 		return structured(started{id, orchestrator.StateRunning}, "The run goes on in the background. Ask get_run for its outcome.")
 	}
-	stop := s.reportProgress(ctx, c.request)
+	defer s.reportProgress(ctx, c.request)()
+	if s.approvals != nil && canAsk(c.request) {
+		if c.request.ProtocolVersion() >= stateless {
+			return s.runBetweenRequests(ctx, c, req)
+		}
+		s.attend(c.request, c.session)
+	}
 	outcome, err := s.runs.Run(ctx, req)
-	stop()
+	return s.finish(c.session, outcome, err)
+}
+
+// runBetweenRequests makes a run that may ask its host for input: the call then
+// ends with the questions, and comes again with the answers.
+func (s *Server) runBetweenRequests(ctx context.Context, c call, req orchestrator.Request) (*mcp.CallToolResult, error) {
+	var parked *parkedRun
+	if state := c.request.Params.RequestState; state != "" {
+		var err error
+		if parked, err = s.parking.resume(state, req, c.request.Params.InputResponses); err != nil {
+			return nil, err
+		}
+	} else {
+		parked = s.parking.start(ctx, s.runs, req, s.answerer(c.request))
+	}
+	if asked, state := s.parking.await(ctx, parked); asked != nil {
+		return &mcp.CallToolResult{InputRequests: asked, RequestState: state}, nil
+	}
+	return s.finish(c.session, parked.outcome, parked.err)
+}
+
+// finish answers with the outcome of a run of a session and keeps it for get_run.
+func (s *Server) finish(session string, outcome *orchestrator.Outcome, err error) (*mcp.CallToolResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.recent.add(c.session, outcome)
+	s.recent.add(session, outcome)
 	return enveloped(outcome.Envelope)
 }
 

@@ -15,6 +15,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -51,6 +52,7 @@ type Options struct {
 	Version   string       // Airlock's own
 	Principal string       // who the sessions belong to; needed
 	ServerIDs []string     // the upstream servers, named in the instructions
+	Approvals Approvals    // nil: people are not asked through the host
 	Logger    *slog.Logger // nil logs nothing
 }
 
@@ -66,6 +68,12 @@ type Server struct {
 	// stdio session, and requests of the revision 2026-07-28, which has none.
 	session string
 	recent  recent
+	parking *parking // nil without approvals
+
+	approvals Approvals // nil: people are not asked through the host
+	watching  sync.WaitGroup
+	mu        sync.Mutex
+	attended  map[*mcp.ServerSession]bool // those whose host is asked
 }
 
 //go:embed tools.json
@@ -79,7 +87,13 @@ func New(tools Tools, runs Runs, opts Options) (*Server, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{tools: tools, runs: runs, principal: opts.Principal, logger: opts.Logger, session: telemetry.NewID("ses")}
+	s := &Server{
+		tools: tools, runs: runs, principal: opts.Principal, logger: opts.Logger, session: telemetry.NewID("ses"),
+		approvals: opts.Approvals, attended: map[*mcp.ServerSession]bool{},
+	}
+	if opts.Approvals != nil {
+		s.parking = newParking(opts.Approvals, s.session)
+	}
 	s.mcp = mcp.NewServer(
 		&mcp.Implementation{Name: "airlock", Title: "Airlock", Version: opts.Version},
 		&mcp.ServerOptions{
@@ -94,6 +108,20 @@ func New(tools Tools, runs Runs, opts Options) (*Server, error) {
 	s.addPrompt()
 	s.mcp.AddReceivingMiddleware(s.listInOrder)
 	return s, nil
+}
+
+// Close ends the runs that wait for their host to come back with a person's
+// answer, and waits until every session has been left. Call it when all of them
+// have ended; calling it twice is fine.
+func (s *Server) Close() {
+	s.endParked()
+	s.watching.Wait()
+}
+
+func (s *Server) endParked() {
+	if s.parking != nil {
+		s.parking.end()
+	}
 }
 
 // handler answers one tool call. A *refusal among its errors becomes a result

@@ -30,6 +30,7 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	// The end of the input cancels what is going on; closing the session would
 	// wait for it instead.
 	defer context.AfterFunc(ctx, func() { toSession.Close() })()
+	defer s.endParked()
 	if err := session.Wait(); err != nil && ctx.Err() == nil && !isGone(err) {
 		return fmt.Errorf("talking to the host: %w", err)
 	}

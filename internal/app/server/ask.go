@@ -1,0 +1,121 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/airlock-mcp/airlock/broker/approval"
+	"github.com/airlock-mcp/airlock/internal/visible"
+)
+
+// Approvals is where questions to people come from: an approval.Desk.
+type Approvals interface {
+	// Register names the channel through which the people of one session are
+	// asked, until the returned function is called. A later one for the same
+	// session takes its place.
+	Register(sessionID string, asker approval.Asker) (unregister func())
+}
+
+// maxQuestion is how many bytes of a question a host is given to show. A longer
+// one could be cut there, and what is not shown cannot be agreed to.
+const maxQuestion = 16 << 10
+
+// What a person can choose.
+const (
+	choiceOnce = "approve this call"
+	choiceRun  = "approve this tool for the whole run"
+	choiceDeny = "deny"
+)
+
+// choices is the form that goes with a question.
+const choices = `{"type": "object", "required": ["decision"], "properties": {"decision": {"type": "string",
+	"title": "Decision", "enum": ["` + choiceOnce + `", "` + choiceRun + `", "` + choiceDeny + `"], "default": "` + choiceDeny + `"}}}`
+
+// question turns a question into what a host shows (MCP 2025-11-25, Elicitation, Form Mode).
+func question(q approval.Question) (*mcp.ElicitParams, error) {
+	text := approval.Text(q)
+	if len(text) > maxQuestion {
+		return nil, fmt.Errorf("the question %s has %d bytes, too many for a host to show", q.ID, len(text))
+	}
+	return &mcp.ElicitParams{Mode: "form", Message: text, RequestedSchema: json.RawMessage(choices)}, nil
+}
+
+// verdict reads what a person chose. Everything but a clear yes is a no.
+func verdict(res *mcp.ElicitResult, by string) approval.Verdict {
+	v := approval.Verdict{By: by}
+	if res.Action != "accept" {
+		return v
+	}
+	switch res.Content["decision"] {
+	case choiceOnce:
+		v.Answer = approval.Yes
+	case choiceRun:
+		v.Answer, v.ForRun = approval.Yes, true
+	}
+	return v
+}
+
+// canAsk tells whether the host can show a form to a person. A host that
+// says elicitation and no more means forms (MCP 2025-11-25, Elicitation, Capabilities).
+func canAsk(req *mcp.CallToolRequest) bool {
+	caps := req.ClientCapabilities()
+	return caps != nil && caps.Elicitation != nil && (caps.Elicitation.Form != nil || caps.Elicitation.URL == nil)
+}
+
+// answerer names who answers a question through the host.
+func (s *Server) answerer(req *mcp.CallToolRequest) string {
+	host := "an unnamed host"
+	if info := req.ClientInfo(); info != nil && info.Name != "" {
+		host = visible.Clip(info.Name, 60)
+	}
+	return s.principal + ", through " + host
+}
+
+// elicitor asks through a session of a revision in which a server may ask while
+// it works on a request: 2025-06-18 and 2025-11-25.
+type elicitor struct {
+	session *mcp.ServerSession
+	by      string
+}
+
+var _ approval.Asker = elicitor{}
+
+// Ask shows the question in the host and waits for the person.
+func (e elicitor) Ask(ctx context.Context, q approval.Question) (approval.Verdict, error) {
+	params, err := question(q)
+	if err != nil {
+		return approval.Verdict{}, err
+	}
+	res, err := e.session.Elicit(ctx, params)
+	if err != nil {
+		return approval.Verdict{}, fmt.Errorf("asking through the host: %w", err)
+	}
+	return verdict(res, e.by), nil
+}
+
+// attend makes the host of an older revision the channel of its session, once
+// per session and until the session ends.
+func (s *Server) attend(req *mcp.CallToolRequest, sessionID string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.attended[req.Session] {
+		return
+	}
+	s.attended[req.Session] = true
+	unregister := s.approvals.Register(sessionID, elicitor{req.Session, s.answerer(req)})
+	s.watching.Go(func() {
+		// Why the session ended does not matter here; Serve reports it.
+		_ = req.Session.Wait()
+		unregister()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.attended, req.Session)
+	})
+}
+
+// errNobodyWaits is the error of a question for which no request is open.
+var errNobodyWaits = errors.New("no request of the host waits for this run")
