@@ -1,0 +1,164 @@
+package secrets_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"filippo.io/age"
+	"go.yaml.in/yaml/v4"
+
+	"github.com/airlock-mcp/airlock/broker/secrets"
+)
+
+const secret = "hunter2-and-more"
+
+// However a value is written, it is not in what was written.
+func TestValueNeverPrints(t *testing.T) {
+	v := secrets.NewValue(secret)
+	holder := struct {
+		Token  secrets.Value
+		Ptr    *secrets.Value
+		Nested map[string]secrets.Value
+	}{v, &v, map[string]secrets.Value{"a": v}}
+	written := map[string]string{}
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%t", "%20.3s"} {
+		written["fmt "+verb] = fmt.Sprintf(verb, v) + fmt.Sprintf(verb, &v) + fmt.Sprintf(verb, holder)
+	}
+	text, err := json.Marshal(holder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	written["json"] = string(text)
+	if text, err = yaml.Marshal(map[string]any{"t": v}); err != nil {
+		t.Fatal(err)
+	}
+	written["yaml"] = string(text)
+	for name, handler := range map[string]func(*bytes.Buffer) slog.Handler{
+		"slog text": func(b *bytes.Buffer) slog.Handler { return slog.NewTextHandler(b, nil) },
+		"slog json": func(b *bytes.Buffer) slog.Handler { return slog.NewJSONHandler(b, nil) },
+	} {
+		var out bytes.Buffer
+		slog.New(handler(&out)).Info("x", slog.Any("v", v), slog.Any("h", holder), slog.Any("p", &v))
+		written[name] = out.String()
+	}
+	written["an error"] = fmt.Errorf("with %v and %w", v, errors.New("x")).Error()
+	for how, text := range written {
+		if strings.Contains(text, "hunter2") || strings.Contains(text, fmt.Sprintf("%x", "hunter2")) {
+			t.Errorf("%s: got %s", how, text)
+		}
+	}
+	if v.Reveal() != secret {
+		t.Error("the value was lost")
+	}
+}
+
+// encrypted writes an age file with the text and returns it and its key.
+func encrypted(t *testing.T, text string) (file, identity string) {
+	t.Helper()
+	key, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	w, err := age.Encrypt(&out, key.Recipient())
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprint(w, text)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	file, identity = filepath.Join(dir, "secrets.age"), filepath.Join(dir, "age.key")
+	write(t, file, out.String(), 0o600)
+	write(t, identity, key.String()+"\n", 0o600)
+	return file, identity
+}
+
+func write(t *testing.T, path, text string, mode os.FileMode) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), mode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestLookup(t *testing.T) {
+	file, identity := encrypted(t, "crm: "+secret+"\nempty: ''\n")
+	bin := t.TempDir()
+	write(t, filepath.Join(bin, "secret-tool"), "#!/bin/sh\n[ \"$*\" = 'lookup service airlock account crm' ] && echo "+secret+" || exit 1\n", 0o700)
+	t.Setenv("PATH", bin+":/usr/bin:/bin")
+	t.Setenv("CRM_TOKEN", secret)
+	store := secrets.New(&secrets.Options{AgeFile: file, AgeIdentity: identity})
+	tests := []struct{ name, reference, want string }{
+		{"the environment", "env:CRM_TOKEN", ""},
+		{"the encrypted file", "age:crm", ""},
+		{"the keyring", "keyring:crm", ""},
+		{"a variable that is not set", "env:CRM_TOKE", "no such credential"},
+		{"a name the file lacks", "age:crn", "no such credential"},
+		{"a name the keyring lacks", "keyring:crn", "no such credential"},
+		{"an empty one", "age:empty", "it is empty"},
+		{"another scheme", "vault:crm", "no reference"},
+		{"no name", "env:", "no reference"},
+		{"a plain text", secret, "no reference"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			v, err := store.Lookup(t.Context(), test.reference)
+			if test.want == "" {
+				if err != nil || v.Reveal() != secret {
+					t.Errorf("got %v, %v, want the credential", v, err)
+				}
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+func TestEncryptedFilesThatAreWrong(t *testing.T) {
+	file, identity := encrypted(t, "crm: "+secret)
+	_, other := encrypted(t, "x: y")
+	list, listKey := encrypted(t, "- "+secret)
+	open := filepath.Join(t.TempDir(), "open.key")
+	text, err := os.ReadFile(identity)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, open, string(text), 0o644)
+	tests := []struct{ name, file, identity, want string }{
+		{"no file was named", "", "", "no encrypted file"},
+		{"the file is missing", file + "x", identity, "no such file"},
+		{"the key is missing", file, identity + "x", "no such file"},
+		{"the key is another's", file, other, "decrypting"},
+		{"others may read the key", file, open, "may be read by others"},
+		{"the key is no key", file, file, "no age identity"},
+		{"what it holds is no mapping", list, listKey, "does not hold a YAML mapping"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := secrets.New(&secrets.Options{AgeFile: test.file, AgeIdentity: test.identity}).Lookup(t.Context(), "age:crm")
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+			if err != nil && strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("the credential is in the error: %v", err)
+			}
+		})
+	}
+}
+
+func TestKeyringWithoutItsProgram(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	if _, err := secrets.New(nil).Lookup(t.Context(), "keyring:crm"); err == nil || !strings.Contains(err.Error(), "not installed") {
+		t.Errorf("got %v, want it to say what is missing", err)
+	}
+}
