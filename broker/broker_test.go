@@ -429,6 +429,7 @@ func TestLimits(t *testing.T) {
 		{"bytes in", broker.Limits{BytesIn: 50}, distinct, 2, "BudgetExceeded"},
 		{"one result too large", broker.Limits{ResultBytes: 10}, distinct, 0, "OutputLimit"},
 		{"the rate of a server", broker.Limits{Rate: 0.001, Burst: 3}, distinct, 3, "RateLimit"},
+		{"the rate of a tool", broker.Limits{ToolRate: 0.001, ToolBurst: 3}, distinct, 3, "RateLimit"},
 		{"a loop", broker.Limits{Repeats: 3}, func(int) broker.Call { return call("read_file", `{"path":"x"}`) }, 3, "LoopDetected"},
 	}
 	for _, test := range tests {
@@ -502,7 +503,7 @@ func TestManyCallsAtOnce(t *testing.T) {
 
 func BenchmarkAuditedCall(b *testing.B) {
 	f := newFixture(b, func(o *broker.Options) {
-		o.Limits = broker.Limits{Calls: 1 << 40, SessionCalls: 1 << 40, Repeats: 1 << 40, BytesIn: 1 << 60, BytesOut: 1 << 60, Rate: 1e9, Burst: 1 << 30}
+		o.Limits = broker.Limits{Calls: 1 << 40, SessionCalls: 1 << 40, Repeats: 1 << 40, BytesIn: 1 << 60, BytesOut: 1 << 60, Rate: 1e9, Burst: 1 << 30, ToolRate: 1e9, ToolBurst: 1 << 30}
 	})
 	s := f.open()
 	for b.Loop() {

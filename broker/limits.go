@@ -23,9 +23,11 @@ type Limits struct {
 	// get the same result, before that counts as a loop.
 	Repeats int
 	// Rate is how many calls one server takes in a second, over all runs, with
-	// bursts of up to Burst.
-	Rate  float64
-	Burst int
+	// bursts of up to Burst; ToolRate and ToolBurst are the same for one tool.
+	Rate      float64
+	Burst     int
+	ToolRate  float64
+	ToolBurst int
 }
 
 // DefaultLimits are generous to honest code.
@@ -33,7 +35,7 @@ func DefaultLimits() Limits {
 	return Limits{
 		Calls: 1000, SessionCalls: 100_000, Concurrent: 16,
 		BytesIn: 1 << 30, BytesOut: 256 << 20, ResultBytes: 12 << 20,
-		CallTimeout: time.Minute, Repeats: 50, Rate: 200, Burst: 1000,
+		CallTimeout: time.Minute, Repeats: 50, Rate: 200, Burst: 1000, ToolRate: 200, ToolBurst: 1000,
 	}
 }
 
@@ -45,7 +47,7 @@ func (l Limits) withDefaults() (Limits, error) {
 		other int
 	}{
 		{"Calls", &l.Calls, d.Calls}, {"SessionCalls", &l.SessionCalls, d.SessionCalls}, {"Concurrent", &l.Concurrent, d.Concurrent},
-		{"Repeats", &l.Repeats, d.Repeats}, {"Burst", &l.Burst, d.Burst},
+		{"Repeats", &l.Repeats, d.Repeats}, {"Burst", &l.Burst, d.Burst}, {"ToolBurst", &l.ToolBurst, d.ToolBurst},
 	} {
 		if *pair.set < 0 {
 			return l, fmt.Errorf("the limit %s is negative", pair.name)
@@ -54,7 +56,7 @@ func (l Limits) withDefaults() (Limits, error) {
 			*pair.set = pair.other
 		}
 	}
-	if l.BytesIn < 0 || l.BytesOut < 0 || l.ResultBytes < 0 || l.CallTimeout < 0 || l.Rate < 0 {
+	if l.BytesIn < 0 || l.BytesOut < 0 || l.ResultBytes < 0 || l.CallTimeout < 0 || l.Rate < 0 || l.ToolRate < 0 {
 		return l, fmt.Errorf("a limit is negative")
 	}
 	l.BytesIn = orDefault(l.BytesIn, d.BytesIn)
@@ -62,6 +64,7 @@ func (l Limits) withDefaults() (Limits, error) {
 	l.ResultBytes = orDefault(l.ResultBytes, d.ResultBytes)
 	l.CallTimeout = orDefault(l.CallTimeout, d.CallTimeout)
 	l.Rate = orDefault(l.Rate, d.Rate)
+	l.ToolRate = orDefault(l.ToolRate, d.ToolRate)
 	return l, nil
 }
 
@@ -73,31 +76,46 @@ func orDefault[T comparable](set, other T) T {
 	return set
 }
 
-// limit holds the call to its run's and its session's budgets and to the rate
-// of its server. A refused call has used up its place.
+// limit holds the call to its run's and its session's budgets and to the rates
+// of its server and its tool. A refused call has used up its place.
 func (a *attempt) limit(context.Context) *failure {
 	s, l := a.session, a.broker.opts.Limits
 	calls, servers := s.facts.begin()
 	s.mu.Lock()
-	a.before = policies.Session{Calls: calls, RunCalls: s.calls - 1, Servers: servers}
 	s.bytesOut += int64(len(a.arguments))
 	runCalls, bytesOut, bytesIn := s.calls, s.bytesOut, s.bytesIn
 	repeats := s.loops.times(a.callKey())
 	s.mu.Unlock()
+	a.before = policies.Session{Calls: calls, RunCalls: runCalls - 1, Servers: servers}
+	var f *failure
 	switch {
 	case runCalls > l.Calls:
-		return failf(typeBudget, "the run has made its %d calls; do more with each, or split the work into several runs", l.Calls)
+		f = failf(typeBudget, "the run has made its %d calls; do more with each, or split the work into several runs", l.Calls)
 	case calls >= l.SessionCalls:
-		return failf(typeBudget, "the session has made its %d calls", l.SessionCalls)
+		f = failf(typeBudget, "the session has made its %d calls", l.SessionCalls)
 	case bytesOut > l.BytesOut:
-		return failf(typeBudget, "the run has sent more than %d bytes of arguments", l.BytesOut)
+		f = failf(typeBudget, "the run has sent more than %d bytes of arguments", l.BytesOut)
 	case bytesIn > l.BytesIn:
-		return failf(typeBudget, "the run has received more than %d bytes of results; filter earlier", l.BytesIn)
+		f = failf(typeBudget, "the run has received more than %d bytes of results; filter earlier", l.BytesIn)
 	case repeats >= l.Repeats:
-		return failf(typeLoop, "this very call has returned the same result %d times in this run; change something, or stop", repeats)
+		f = failf(typeLoop, "this very call has returned the same result %d times in this run; change something, or stop", repeats)
+	default:
+		f = a.rate(l)
 	}
-	if wait := a.broker.rates.take(a.tool.ServerID, l.Rate, l.Burst, a.broker.opts.Now()); wait > 0 {
+	if f != nil {
+		f.detail = f.Message
+	}
+	return f
+}
+
+// rate holds the call to the rates of its server and its tool.
+func (a *attempt) rate(l Limits) *failure {
+	now := a.broker.opts.Now()
+	if wait := a.broker.rates.take("server\x00"+a.tool.ServerID, l.Rate, l.Burst, now); wait > 0 {
 		return failf(typeRateLimit, "server %q is called too often; try again in %v", a.tool.ServerID, wait.Round(time.Millisecond)).retryable()
+	}
+	if wait := a.broker.rates.take("tool\x00"+a.tool.ServerID+"\x00"+a.tool.Name, l.ToolRate, l.ToolBurst, now); wait > 0 {
+		return failf(typeRateLimit, "tool %q is called too often; try again in %v", a.tool.Name, wait.Round(time.Millisecond)).retryable()
 	}
 	return nil
 }
