@@ -26,6 +26,7 @@ const goferCaps = 0x400df
 type posture struct {
 	role     string
 	uid, gid uint32
+	groups   bool              // may be in more groups: an ordinary user cannot drop them
 	caps     uint64            // no more than these, in any set
 	ours     map[string]string // Airlock's namespaces, to differ from
 	group    string            // name of the control group, "" where there is none
@@ -106,6 +107,7 @@ func (p *process) posture(name string, ours map[string]string) (posture, bool) {
 	if p.group != nil {
 		want.group = p.group.Name()
 	}
+	want.groups = os.Geteuid() != 0
 	switch name {
 	case kernelName:
 		want.role, want.mounts = "kernel", []string{"/"}
@@ -143,6 +145,9 @@ func (want posture) checkUser(seen observed) error {
 		if len(ids.got) != 4 || slices.ContainsFunc(ids.got, func(s string) bool { return s != id }) {
 			return fmt.Errorf("runs as %s %v, want %s", ids.kind, ids.got, id)
 		}
+	}
+	if seen.groups != "" && !want.groups {
+		return fmt.Errorf("has the groups %s", seen.groups)
 	}
 	return nil
 }
