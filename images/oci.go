@@ -63,15 +63,37 @@ func writeLayout(dir string, def Definition, labels map[string]string, parts ...
 	if err := linkBlobs(dir, parts); err != nil {
 		return "", fmt.Errorf("assembling image %q: %w", def.Name, err)
 	}
-	written, err := layout.Write(dir, empty.Index)
-	if err == nil {
-		err = written.AppendImage(image, layout.WithAnnotations(map[string]string{annotationRef: "airlock/" + def.Name}))
-	}
+	digest, err := appendImage(dir, image, "airlock/"+def.Name)
 	if err != nil {
 		return "", fmt.Errorf("writing the OCI layout of image %q: %w", def.Name, err)
 	}
+	return digest.String(), nil
+}
+
+// appendImage writes the image and the index that names it.
+func appendImage(dir string, image v1.Image, ref string) (v1.Hash, error) {
 	digest, err := image.Digest()
-	return digest.String(), err
+	if err != nil {
+		return v1.Hash{}, err
+	}
+	size, err := image.Size()
+	if err != nil {
+		return v1.Hash{}, err
+	}
+	written, err := layout.Write(dir, empty.Index)
+	if err != nil {
+		return v1.Hash{}, err
+	}
+	if err := written.WriteImage(image); err != nil {
+		return v1.Hash{}, err
+	}
+	return digest, written.AppendDescriptor(v1.Descriptor{
+		MediaType:   types.OCIManifestSchema1,
+		Size:        size,
+		Digest:      digest,
+		Annotations: map[string]string{annotationRef: ref},
+		Platform:    &v1.Platform{OS: "linux", Architecture: hostArch},
+	})
 }
 
 func assemble(def Definition, labels map[string]string, parts []part) (v1.Image, error) {

@@ -1,10 +1,10 @@
 // Describes what the code threw: its type, its message, the traceback, what to
 // do. Every part of it may be hostile: getters may throw, texts may be huge.
 
-import { writeSync } from "node:fs";
 import { types } from "node:util";
 import { ToolError } from "/workspace/client/result.js";
 import { hint, syntaxLocation } from "./hints.mjs";
+import { printError } from "./output.mjs";
 
 const MAX_MESSAGE = 4 << 10; // bytes
 const MAX_TRACEBACK = 8 << 10; // bytes
@@ -39,18 +39,6 @@ export function describe(thrown, code) {
     if (thrown.callId !== undefined) error.call_id = String(thrown.callId);
   }
   return error;
-}
-
-/** Writes to the real stderr, whatever the code has put in the place of process.stderr. */
-export function printError(text) {
-  let data = Buffer.from(text);
-  while (data.length) {
-    try {
-      data = data.subarray(writeSync(2, data));
-    } catch (cause) {
-      if (cause.code !== "EAGAIN") return;
-    }
-  }
 }
 
 /** Returns the class of an error: its own name where it has one, else its constructor's. */

@@ -4,12 +4,13 @@
 // handler, where no event loop runs, so it is written and answered with blocking
 // calls on the socket's descriptor.
 
-import { readSync, writeSync } from "node:fs";
+import { readSync } from "node:fs";
 import { createConnection } from "node:net";
+import { whenReady } from "./blocking.mjs";
+import { writeFully } from "./output.mjs";
 
 const SOCKET = "/run/airlock/broker.sock";
 const { parse, stringify } = JSON;
-const pause = new Int32Array(new SharedArrayBuffer(4));
 
 /** A connection to the broker's socket. */
 export class Link {
@@ -44,25 +45,13 @@ export class Link {
 
   /** Delivers the outcome, given as JSON text, and blocks until the host has it. */
   finish(params) {
-    let unsent = Buffer.from(frame("run/finish", params));
-    while (unsent.length) unsent = unsent.subarray(this.#retry(() => writeSync(this.#descriptor, unsent)));
+    writeFully(this.#descriptor, Buffer.from(frame("run/finish", params)));
     const chunk = Buffer.alloc(4096);
     let read;
     do {
-      read = this.#retry(() => readSync(this.#descriptor, chunk));
+      read = whenReady(() => readSync(this.#descriptor, chunk));
       if (read === 0) throw new Error("the host closed the socket");
     } while (chunk[read - 1] !== 10);
-  }
-
-  #retry(operation) {
-    for (;;) {
-      try {
-        return operation();
-      } catch (cause) {
-        if (cause.code !== "EAGAIN") throw cause;
-        Atomics.wait(pause, 0, 0, 0.05); // milliseconds
-      }
-    }
   }
 }
 

@@ -9,6 +9,7 @@
 // - execute.mjs: runs the code as an ES module and notices how it ends;
 // - outcome.mjs: turns how the code ended into what the host is told;
 // - failure.mjs: describes an error; hints.mjs says how to repair the code;
+// - output.mjs: streams that lose nothing;
 // - random.mjs: a Math.random that no two sandboxes share.
 //
 // The code shares this process. It may break every global and module; it cannot
@@ -18,6 +19,7 @@
 import { closeSync, openSync, readSync, writeSync } from "node:fs";
 import { run } from "./execute.mjs";
 import { Link } from "./link.mjs";
+import { writeAtOnce } from "./output.mjs";
 import { replaceRandom } from "./random.mjs";
 import { keepHome } from "/workspace/client/transport.js";
 import "/workspace/client/catalog.js";
@@ -35,9 +37,7 @@ function wait() {
   openSync("/dev/null", "r"); // takes descriptor 0, the lowest that is free
 }
 
-// Writes to a pipe wait for its reader, so that nothing is lost at process.exit
-// and nothing piles up in memory. Node itself queues what the pipe has no room for.
-for (const stream of [process.stdout, process.stderr]) stream._handle?.setBlocking(true);
+writeAtOnce();
 keepHome();
 writeSync(1, "ready\n");
 wait();

@@ -2,7 +2,8 @@
 // exits. It runs after the last exit handler: nothing asynchronous happens any more.
 
 import { encode, NotSerializable } from "/workspace/client/encode.js";
-import { describe, printError } from "./failure.mjs";
+import { describe } from "./failure.mjs";
+import { printError } from "./output.mjs";
 
 const MAX_PARAMS = (16 << 20) - 1024; // bytes; what is left of a frame for its other members
 const TRIES = 2;
