@@ -32,7 +32,7 @@ func TestMistakes(t *testing.T) {
 		"a size that is none":            {"sandbox: {memory: lots}", `1:19: sandbox.memory must be a size such as 512MiB, not "lots"`, ""},
 		"a negative size":                {"limits: {stdout: -1}", `1:18: limits.stdout must be a size such as 64KiB, not "-1"`, ""},
 		"a size beyond 64 bits":          {"limits: {output: 9223372036854775807TiB}", `1:18: limits.output must be a size such as 16MiB, not "9223372036854775807TiB"`, ""},
-		"a size out of range":            {"sandbox: {memory: 1MiB}", `1:19: sandbox.memory must be between 32MiB and 1TiB, not "1MiB"`, ""},
+		"a size out of range":            {"sandbox: {memory: 1MiB}", `1:19: sandbox.memory must be between 64MiB and 1TiB, not "1MiB"`, ""},
 		"a time without a unit":          {"sandbox: {timeout: 30}", `1:20: sandbox.timeout must be a time such as 30s, not "30"`, ""},
 		"a time out of range":            {"sandbox: {timeout: 1ns}", `1:20: sandbox.timeout must be between 100ms and 24h, not "1ns"`, ""},
 		"a number that is none":          {"sandbox: {pids: many}", `1:17: sandbox.pids must be a whole number such as 128, not "many"`, ""},

@@ -43,7 +43,7 @@ func (d *decoder) topFields(c *Config, settings map[string]*decided) []field {
 func (d *decoder) sandboxFields(s *Sandbox) []field {
 	return []field{
 		{key: "driver", val: word{&s.Driver, []string{"runsc", "containerd"}}},
-		{key: "memory", val: size{&s.Memory, 32 << 20, 1 << 40}},
+		{key: "memory", val: size{&s.Memory, 64 << 20, 1 << 40}},
 		{key: "cpus", val: cores{&s.CPUs, 0.1, 256}},
 		{key: "pids", val: count[int]{&s.PIDs, 8, 32768}},
 		{key: "disk", val: size{&s.Disk, 1 << 20, 1 << 40}},
@@ -80,7 +80,7 @@ func (d *decoder) limitFields(l *Limits) []field {
 		{key: "stdout", val: size{&l.Stdout, 0, 64 << 20}},
 		{key: "stderr", val: size{&l.Stderr, 0, 64 << 20}},
 		{key: "output", val: size{&l.Output, 1 << 10, 1 << 30}},
-		{key: "calls", val: count[int]{&l.Calls, 0, 1_000_000}},
+		{key: "calls", val: count[int]{&l.Calls, 1, 1_000_000}},
 	}
 }
 

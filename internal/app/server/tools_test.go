@@ -1,0 +1,128 @@
+package server
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/airlock-mcp/airlock/internal/schema"
+)
+
+// What is structured is also there as text, for hosts that read only text.
+func TestStructuredContentEqualsText(t *testing.T) {
+	s, _ := newServer(t)
+	session := connect(t, s, "2025-11-25", nil)
+	for name, args := range map[string]map[string]any{
+		"search_tools":        {},
+		"get_tool_definition": {"serverId": "crm", "name": "delete_contact"},
+		"run_code":            {"language": "node", "code": "x"},
+		"get_run":             {"run_id": "run_none"},
+		"cancel_run":          {"run_id": "run_none"},
+	} {
+		res := callTool(t, session, name, args)
+		var text any
+		if err := json.Unmarshal([]byte(res.Content[0].(*mcp.TextContent).Text), &text); err != nil {
+			t.Errorf("%s: the text is not JSON: %v", name, err)
+		}
+		if diff := cmp.Diff(text, res.StructuredContent); diff != "" {
+			t.Errorf("%s: text and structured content differ:\n%s", name, diff)
+		}
+	}
+}
+
+// Every structured answer fits the output schema that the tool promises.
+func TestAnswersFitTheirSchemas(t *testing.T) {
+	s, runs := newServer(t)
+	session := connect(t, s, "2025-11-25", nil)
+	list, err := session.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiled := map[string]*schema.Schema{}
+	for _, tool := range list.Tools {
+		for kind, raw := range map[string]any{"": tool.OutputSchema, "input of ": tool.InputSchema} {
+			text, err := json.Marshal(raw)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if compiled[kind+tool.Name], err = schema.Compile(text); err != nil {
+				t.Fatalf("the schema of the %s%s: %v", kind, tool.Name, err)
+			}
+		}
+	}
+	calls := []struct {
+		name string
+		args map[string]any
+	}{
+		{"search_tools", map[string]any{"query": "contact", "detail": "name"}},
+		{"search_tools", map[string]any{"query": "zzzzzz"}},
+		{"get_tool_definition", map[string]any{"serverId": "crm", "name": "delete_contact"}},
+		{"run_code", map[string]any{"language": "node", "code": "x"}},
+		{"run_code", map[string]any{"language": "node", "code": "fail"}},
+		{"run_code", map[string]any{"language": "node", "code": "wait", "background": true}},
+		{"get_run", map[string]any{"run_id": "run_background"}},
+		{"get_run", map[string]any{"run_id": "run_none"}},
+		{"get_run", map[string]any{"run_id": "run_failed"}},
+		{"cancel_run", map[string]any{"run_id": "run_background"}},
+		{"cancel_run", map[string]any{"run_id": "run_none"}},
+	}
+	for _, c := range calls {
+		args, err := json.Marshal(c.args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := compiled["input of "+c.name].Validate(args); err != nil {
+			t.Errorf("%s %s: the arguments do not fit the input schema: %v", c.name, args, err)
+		}
+		answer, err := json.Marshal(callTool(t, session, c.name, c.args).StructuredContent)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := compiled[c.name].Validate(answer); err != nil {
+			t.Errorf("%s %s: %s does not fit the output schema: %v", c.name, args, answer, err)
+		}
+	}
+	if len(runs.started) != 1 {
+		t.Errorf("got %d background runs, want 1", len(runs.started))
+	}
+}
+
+func TestBadArgumentsAreResults(t *testing.T) {
+	s, _ := newServer(t)
+	session := connect(t, s, "2025-11-25", nil)
+	for name, c := range map[string]struct {
+		tool string
+		args any
+		want string
+	}{
+		"no language":           {"run_code", map[string]any{"code": "x"}, `the argument "language" is missing or empty`},
+		"no code":               {"run_code", map[string]any{"language": "python"}, `the argument "code" is missing or empty`},
+		"empty code":            {"run_code", map[string]any{"language": "python", "code": ""}, `the argument "code" is missing or empty`},
+		"code of another type":  {"run_code", map[string]any{"language": "python", "code": 1}, `the argument "code" must be a string`},
+		"null":                  {"run_code", map[string]any{"language": "python", "code": nil}, `the argument "code" must be a string`},
+		"a text for a flag":     {"run_code", map[string]any{"language": "python", "code": "x", "background": "yes"}, `the argument "background" must be true or false`},
+		"a negative timeout":    {"run_code", map[string]any{"language": "python", "code": "x", "timeout_seconds": -1}, `the argument "timeout_seconds" must be a number above 0`},
+		"a zero timeout":        {"run_code", map[string]any{"language": "python", "code": "x", "timeout_seconds": 0}, `the argument "timeout_seconds" must be a number above 0`},
+		"an unknown argument":   {"run_code", map[string]any{"lang": "python"}, "there is no argument \"lang\"\nhint: the arguments are background, code, language, timeout_seconds"},
+		"a list of arguments":   {"get_run", []any{"run_1"}, "the arguments are not a JSON object\nhint: pass an object with run_id"},
+		"no arguments":          {"get_run", nil, `the argument "run_id" is missing or empty`},
+		"a limit too large":     {"search_tools", map[string]any{"limit": 1000}, `the argument "limit" must be a whole number from 1 to 200`},
+		"a limit in parts":      {"search_tools", map[string]any{"limit": 1.5}, `the argument "limit" must be a whole number from 1 to 200`},
+		"an unknown detail":     {"search_tools", map[string]any{"detail": "all"}, `unknown detail "all": use "name" or "name+description"`},
+		"an unknown server":     {"search_tools", map[string]any{"serverId": "crn"}, "there is no server \"crn\"\nhint: the servers are crm, files"},
+		"a missing server":      {"search_tools", map[string]any{"serverId": "files"}, "the server \"files\" is missing: the program npx was not found\nhint: use the other servers, or tell the user"},
+		"an unknown tool":       {"get_tool_definition", map[string]any{"serverId": "crm", "name": "list_contact"}, "server \"crm\" has no tool \"list_contact\"; did you mean \"list_contacts\"?\nhint: search_tools finds the names of servers and tools"},
+		"a refused run":         {"run_code", map[string]any{"language": "python", "code": "refuse"}, "the language is unknown\nhint: use python"},
+		"a refused start":       {"run_code", map[string]any{"language": "python", "code": "refuse", "background": true}, "the language is unknown\nhint: use python"},
+		"a run that went wrong": {"run_code", map[string]any{"language": "python", "code": "break"}, "the sandbox did not start"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			res := callTool(t, session, c.tool, c.args)
+			if got := textOf(res); got != c.want || !res.IsError {
+				t.Errorf("got %q (isError %v), want %q as an error", got, res.IsError, c.want)
+			}
+		})
+	}
+}
