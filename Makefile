@@ -19,7 +19,7 @@ build: bin/airlock bin/runsc ## build bin/airlock and bin/runsc
 setup: prerequisites build images $(NPM_INSTALLED) ## do all set-up that is missing
 
 .PHONY: demo
-demo: setup ## show model-written code that uses MCP servers from a sandbox
+demo: prerequisites build images test/servers/node_modules/.package-lock.json ## show model-written code that uses MCP servers from a sandbox
 	@./examples/demo/run
 
 .PHONY: test
