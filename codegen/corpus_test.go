@@ -83,11 +83,3 @@ func TestWholeCorpusInBothLanguages(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkCorpusTwice(b *testing.B) {
-	servers := corpus(b)
-	for b.Loop() {
-		generate(b, servers, codegen.Python)
-		generate(b, servers, codegen.Node)
-	}
-}

@@ -17,7 +17,8 @@ const (
 // Text longer than limit is cut; whole says whether it was not.
 func paragraphs(text string, limit int) (tidy string, whole bool) {
 	var b strings.Builder
-	newlines, spaces := 0, 0
+	b.Grow(min(len(text), limit))
+	newlines, spaces, printed := 0, 0, 0
 	for i := 0; i < len(text); {
 		r, size := nextRune(text[i:])
 		switch r {
@@ -29,16 +30,19 @@ func paragraphs(text string, limit int) (tidy string, whole bool) {
 		case '\t':
 			spaces += 4
 		default:
-			gap := min(newlines, 2) + min(spaces, 40)
-			if b.Len()+gap+printedSize(r, size) > limit {
+			width := printedSize(r, size)
+			if n := asciiWord(text[i:]); n > 0 && n <= limit/8 {
+				size, width = n, n
+			}
+			newlines, spaces = min(newlines, 2), min(spaces, maxIndent)
+			if printed += newlines + spaces + width; printed > limit {
 				return b.String(), false
 			}
 			if b.Len() > 0 {
-				b.WriteString("\n\n"[:min(newlines, 2)])
-				b.WriteString(strings.Repeat(" ", min(spaces, 40)))
+				b.WriteString("\n\n"[:newlines])
+				b.WriteString(indentation[:spaces])
 			}
 			newlines, spaces = 0, 0
-			limit -= printedSize(r, size) - size
 			b.WriteString(text[i : i+size])
 		}
 		i += size
@@ -46,46 +50,83 @@ func paragraphs(text string, limit int) (tidy string, whole bool) {
 	return b.String(), true
 }
 
+// Spaces in a row that paragraphs keeps, as lists and programs need them.
+const (
+	indentation = "                                        "
+	maxIndent   = len(indentation)
+)
+
 // oneLine tidies text into one line: every run of white space or separators
 // becomes one space. Text longer than limit is cut at a word and ends in "…".
 func oneLine(text string, limit int) string {
-	if limit <= 0 {
-		return ""
-	}
 	var b strings.Builder
-	space := false
-	for i := 0; i < len(text); {
-		r, size := nextRune(text[i:])
-		if unicode.IsSpace(r) || r == '\u2028' || r == '\u2029' {
-			space = b.Len() > 0
-			i += size
-			continue
+	printed := 0
+	for text = trimSpace(text); text != "" && limit > 0; text = trimSpace(text) {
+		size, width := wordSize(text)
+		gap := min(printed, 1)
+		last := trimSpace(text[size:]) == ""
+		if room := limit - printed - gap; width > room || width > room-len("…") && !last {
+			if printed < limit/2 {
+				b.WriteString(" "[:gap])
+				b.WriteString(cut(text[:size], room-len("…")))
+			}
+			return strings.TrimRight(b.String(), " ,;:.") + "…"
 		}
-		if b.Len()+1+printedSize(r, size) > limit-len("…") && !fits(text[i:], limit-b.Len()-1) {
-			return cutAtWord(b.String()) + "…"
-		}
-		if space {
-			b.WriteByte(' ')
-			space = false
-		}
-		limit -= printedSize(r, size) - size
-		b.WriteString(text[i : i+size])
-		i += size
+		b.WriteString(" "[:gap])
+		b.WriteString(text[:size])
+		printed += gap + width
+		text = text[size:]
 	}
 	return b.String()
 }
 
-// fits reports whether what is left prints in so many bytes.
-func fits(text string, room int) bool {
+// trimSpace drops white space and separators at the start of text.
+func trimSpace(text string) string {
+	for text != "" {
+		r, size := nextRune(text)
+		if !unicode.IsSpace(r) && r != '\u2028' && r != '\u2029' {
+			break
+		}
+		text = text[size:]
+	}
+	return text
+}
+
+// wordSize returns how many bytes the word at the start of text has, and how
+// many it takes in a generated file.
+func wordSize(text string) (size, width int) {
+	size = asciiWord(text)
+	for width = size; size < len(text); {
+		r, n := nextRune(text[size:])
+		if unicode.IsSpace(r) || r == '\u2028' || r == '\u2029' {
+			break
+		}
+		size, width = size+n, width+printedSize(r, n)
+	}
+	return size, width
+}
+
+// asciiWord returns how many bytes at the start of text are visible ASCII
+// without spaces.
+func asciiWord(text string) int {
+	for i := 0; i < len(text); i++ {
+		if text[i] <= ' ' || text[i] >= 0x7F {
+			return i
+		}
+	}
+	return len(text)
+}
+
+// cut returns as many whole characters as print in so many bytes.
+func cut(text string, room int) string {
 	for i := 0; i < len(text); {
 		r, size := nextRune(text[i:])
-		room -= printedSize(r, size)
-		if room < 0 {
-			return false
+		if room -= printedSize(r, size); room < 0 {
+			return text[:i]
 		}
 		i += size
 	}
-	return true
+	return text
 }
 
 // printedSize is how many bytes a character takes in a generated file.
@@ -98,14 +139,6 @@ func printedSize(r rune, size int) int {
 	default:
 		return len(`\U00000000`)
 	}
-}
-
-// cutAtWord drops a broken last word, unless that would drop half the text.
-func cutAtWord(text string) string {
-	if at := strings.LastIndexByte(text, ' '); at > len(text)/2 {
-		text = text[:at]
-	}
-	return strings.TrimRight(text, " ,;:.")
 }
 
 // summary returns the one line that stands for a tool in an index: the first

@@ -153,7 +153,13 @@ func (b *builder) values(s *value) *shape {
 	if choices == nil || choices.kind != isArray {
 		return anyShape
 	}
-	seen := make(map[string]bool, len(choices.items))
+	type same struct {
+		form  form
+		kind  kindOf
+		truth bool
+		text  string
+	}
+	seen := make(map[same]bool, len(choices.items))
 	wide := len(choices.items) > maxLiterals
 	var shapes []*shape
 	for _, choice := range choices.items {
@@ -161,9 +167,9 @@ func (b *builder) values(s *value) *shape {
 		if wide {
 			one = kindShape(choice.kind)
 		}
-		key := fmt.Sprint(one.form, "\x00")
+		key := same{form: one.form}
 		if one.form == literalValue {
-			key = fmt.Sprint(choice.kind, choice.truth, choice.text)
+			key = same{one.form, choice.kind, choice.truth, choice.text}
 		}
 		if !seen[key] {
 			seen[key] = true

@@ -15,6 +15,9 @@ import (
 // nextRune decodes the first character of WTF-8 text. A lone surrogate counts
 // as a character; a byte that belongs to none becomes U+FFFD.
 func nextRune(s string) (rune, int) {
+	if s[0] < utf8.RuneSelf {
+		return rune(s[0]), 1
+	}
 	r, size := utf8.DecodeRuneInString(s)
 	if r == utf8.RuneError && size == 1 && len(s) >= 3 && s[0] == 0xED && s[1]&0xE0 == 0xA0 && s[2]&0xC0 == 0x80 {
 		return 0xD000 | rune(s[1]&0x3F)<<6 | rune(s[2]&0x3F), 3
@@ -54,10 +57,27 @@ const (
 	nodeAstral   = `\u{%x}`
 )
 
+// plain returns how many bytes at the start of s are ordinary ASCII: visible,
+// and nothing that a literal, docstring or comment may have to escape.
+func plain(s string) int {
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c < ' ', c >= 0x7F, c == '"', c == '\\', c == '/', c == '@':
+			return i
+		}
+	}
+	return len(s)
+}
+
 // literal appends text as a double-quoted literal that stays on its line.
 func literal(b []byte, text, astral string) []byte {
 	b = append(b, '"')
 	for i := 0; i < len(text); {
+		if n := plain(text[i:]); n > 0 {
+			b = append(b, text[i:i+n]...)
+			i += n
+			continue
+		}
 		r, size := nextRune(text[i:])
 		switch {
 		case r == '"' || r == '\\':
@@ -84,6 +104,12 @@ func docstring(b []byte, indent, text string) []byte {
 	b = append(append(b, indent...), `"""`...)
 	previous := '"'
 	for i := 0; i < len(text); {
+		if n := plain(text[i:]); n > 0 {
+			b = append(b, text[i:i+n]...)
+			previous = rune(text[i+n-1])
+			i += n
+			continue
+		}
 		r, size := nextRune(text[i:])
 		switch {
 		case r == '\n':
@@ -121,6 +147,12 @@ func jsDoc(b []byte, indent, text string) []byte {
 	}
 	previous := '*'
 	for i := 0; i < len(text); {
+		if n := plain(text[i:]); n > 0 {
+			b = append(b, text[i:i+n]...)
+			previous = rune(text[i+n-1])
+			i += n
+			continue
+		}
 		r, size := nextRune(text[i:])
 		switch {
 		case r == '\n':

@@ -5,7 +5,7 @@ export {};
 /** Ends *\/ comments // \@ts-ignore * \@type {import("fs")} x {\@link x} me@example.com /*# sourceMappingURL=x *\/ */
 export { comment, type CommentInput } from "./comment.js";
 
-/** # -*- coding: latin-1 -*- # type: ignore # pyright: basic // \@ts-nocheck /// <reference… */
+/** # -*- coding: latin-1 -*- # type: ignore # pyright: basic // \@ts-nocheck /// <reference path="/etc/passwd"… */
 export { comments, type CommentsInput } from "./comments.js";
 
 /** Ends """ docstrings ''' with \""" and " */

@@ -1,7 +1,7 @@
 """7 tools of server "hostile", as async functions of one dict.
 
 comment: Ends */ comments // @ts-ignore * @type {import("fs")} x {@link x} me@example.com /*# sourceMappingURL=x */
-comments: # -*- coding: latin-1 -*- # type: ignore # pyright: basic // @ts-nocheck /// <reference…
+comments: # -*- coding: latin-1 -*- # type: ignore # pyright: basic // @ts-nocheck /// <reference path="/etc/passwd"…
 docstring: Ends \"\"\" docstrings ''' with \\\"\"\" and "
 escapes: Looks like escapes: \\u0022 \\x22 \\N{QUOTATION MARK} ${x} {x} %s \\
 index: ] ( ) `code` <b> - `forged` (x/y.py): a line of its own ## heading

@@ -1,0 +1,10 @@
+// Tools with the names of reserved words and of our own code can all be called.
+
+import assert from "node:assert/strict";
+
+const files = await import("./servers/files/index.js"); // would call an export named "then"
+const functions = new Set(Object.values(files));
+assert.equal(functions.size, 22);
+for (const wrapper of functions) await wrapper({});
+assert.equal(files.then, undefined);
+assert.equal(files.delete_.name, "delete_");
