@@ -77,6 +77,18 @@ func dataOf(res *mcp.CallToolResult) any {
 	return result["data"]
 }
 
+// A run in the background asks too where a host can be asked at any time.
+func TestARunInTheBackgroundCanAsk(t *testing.T) {
+	var asked atomic.Int32
+	s, runs := newAskingServer(t)
+	session := connect(t, s, "2025-11-25", person(&asked, "accept", choiceOnce))
+	callTool(t, session, "run_code", map[string]any{"language": "python", "code": "ask 1", "background": true})
+	outcome, err := runs.ask(t.Context(), runs.started["run_background"])
+	if err != nil || asked.Load() != 1 || !strings.Contains(string(outcome.Envelope.Result.Data), "approved") {
+		t.Errorf("got %v and %v, asked %d times, want one approval", outcome, err, asked.Load())
+	}
+}
+
 func TestAHostThatCannotAskIsNotAsked(t *testing.T) {
 	for _, version := range versions {
 		s, _ := newAskingServer(t)

@@ -37,27 +37,36 @@ func (s *Server) runCode(ctx context.Context, c call) (*mcp.CallToolResult, erro
 	if c.args.err != nil {
 		return nil, c.args.err
 	}
-	if background {
-		id, err := s.runs.Start(ctx, req)
-		if err != nil {
-			return nil, err
-		}
-		return structured(started{id, orchestrator.StateRunning}, "The run goes on in the background. Ask get_run for its outcome.")
-	}
-	defer s.reportProgress(ctx, c.request)()
-	if s.approvals != nil && canAsk(c.request) {
-		if c.request.ProtocolVersion() >= stateless {
-			return s.runBetweenRequests(ctx, c, req)
-		}
+	asks := s.approvals != nil && canAsk(c.request)
+	between := c.request.ProtocolVersion() >= stateless
+	// Over HTTP a host is asked on the stream of its request, which a run in the
+	// background has outlived.
+	if asks && !between && (!background || c.request.Session.ID() == "") {
 		s.attend(c.request, c.session)
 	}
+	switch {
+	case background:
+		return s.startRun(ctx, req)
+	case asks && between:
+		return s.runBetweenRequests(ctx, c, req)
+	}
+	defer s.reportProgress(ctx, c.request)()
 	outcome, err := s.runs.Run(ctx, req)
 	return s.finish(c.session, outcome, err)
+}
+
+func (s *Server) startRun(ctx context.Context, req orchestrator.Request) (*mcp.CallToolResult, error) {
+	id, err := s.runs.Start(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	return structured(started{id, orchestrator.StateRunning}, "The run goes on in the background. Ask get_run for its outcome.")
 }
 
 // runBetweenRequests makes a run that may ask its host for input: the call then
 // ends with the questions, and comes again with the answers.
 func (s *Server) runBetweenRequests(ctx context.Context, c call, req orchestrator.Request) (*mcp.CallToolResult, error) {
+	defer s.reportProgress(ctx, c.request)()
 	var parked *parkedRun
 	if state := c.request.Params.RequestState; state != "" {
 		var err error
@@ -82,12 +91,16 @@ func (s *Server) finish(session string, outcome *orchestrator.Outcome, err error
 	return enveloped(outcome.Envelope)
 }
 
-// seconds turns an argument into a duration; what does not fit is the longest one.
+// seconds turns an argument into a duration: 0 stays 0, which means no wish of
+// one's own; what is too small or too large for a duration becomes the nearest.
 func seconds(n float64) time.Duration {
-	if n >= math.MaxInt64/float64(time.Second) {
+	switch {
+	case n == 0:
+		return 0
+	case n >= math.MaxInt64/float64(time.Second):
 		return math.MaxInt64
 	}
-	return time.Duration(n * float64(time.Second))
+	return max(time.Duration(n*float64(time.Second)), 1)
 }
 
 // enveloped answers with an envelope. A program that failed is a failed call:

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -167,5 +169,15 @@ func TestRecentForgetsTheOldest(t *testing.T) {
 	r.add("ses_a", large)
 	if len(r.kept) != 1 || r.bytes != r.kept[0].size() {
 		t.Errorf("got %d kept with %d bytes, want only the newest", len(r.kept), r.bytes)
+	}
+}
+
+func TestSeconds(t *testing.T) {
+	for n, want := range map[float64]time.Duration{
+		0: 0, 1.5: 1500 * time.Millisecond, 1e-30: 1, math.MaxFloat64: math.MaxInt64, 9223372036.9: math.MaxInt64, 3600: time.Hour,
+	} {
+		if got := seconds(n); got != want {
+			t.Errorf("seconds(%g): got %v, want %v", n, got, want)
+		}
 	}
 }
