@@ -95,7 +95,7 @@ func parseReply(data []byte, digest string) (Verdict, error) {
 	if err := in.Decode(&r); err != nil {
 		return Verdict{}, errors.New("it is no answer")
 	}
-	if _, err := in.Token(); err != io.EOF {
+	if _, err := in.Token(); !errors.Is(err, io.EOF) {
 		return Verdict{}, errors.New("there is more after the answer")
 	}
 	if r.Question != digest {

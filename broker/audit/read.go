@@ -3,6 +3,7 @@ package audit
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -52,9 +53,9 @@ func eachLine(path string, from int64, visit func(n int, line []byte) error) err
 	for n := 1; ; n++ {
 		line, err := in.ReadSlice('\n')
 		switch {
-		case err == io.EOF:
+		case errors.Is(err, io.EOF):
 			return nil
-		case err == bufio.ErrBufferFull:
+		case errors.Is(err, bufio.ErrBufferFull):
 			return fmt.Errorf("%s line %d: it is longer than any record", path, n)
 		case err != nil:
 			return fmt.Errorf("reading the audit log: %w", err)

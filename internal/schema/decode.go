@@ -36,7 +36,7 @@ func Decode(raw []byte) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := d.in.Token(); err != io.EOF {
+	if _, err := d.in.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("there is more after the end of the JSON value")
 	}
 	return v, nil

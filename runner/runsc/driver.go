@@ -63,7 +63,7 @@ func New(opts *Options) (*Driver, error) {
 	}
 	d.tree, d.lack = limitTree()
 	if d.lack != nil && d.opts.Unenforced {
-		d.opts.Logger.Warn("sandboxes run without some of their limits", slog.Any(telemetry.KeyError, d.lack))
+		d.opts.Logger.WarnContext(context.Background(), "sandboxes run without some of their limits", slog.Any(telemetry.KeyError, d.lack))
 	}
 	return d, nil
 }
