@@ -3,18 +3,13 @@ package config
 import (
 	"errors"
 	"os"
-	"path/filepath"
 	"testing"
 )
 
 // Whatever a file holds, it gives a configuration within its bounds or an
 // error with a message; it never panics.
 func FuzzConfig(f *testing.F) {
-	files, err := filepath.Glob("testdata/hosts/*/*.json")
-	if err != nil || len(files) == 0 {
-		f.Fatalf("got %d seed files (%v), want some", len(files), err)
-	}
-	for _, file := range files {
+	for _, file := range hostFilesOf(f) {
 		data, err := os.ReadFile(file)
 		if err != nil {
 			f.Fatal(err)

@@ -3,6 +3,7 @@ package config
 import (
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -66,24 +67,30 @@ func (d *decoder) hostServer(disabled *bool) []field {
 }
 
 // hostFiles are files in which a host keeps more than its MCP servers. In them
-// every top-level key but mcpServers is the host's own business.
-var hostFiles = []string{".claude.json", "claude_desktop_config.json", "settings.json"}
+// every top-level key but mcpServers is the host's own business, even one that
+// Airlock has too.
+var hostFiles = []string{".claude.json", "claude_desktop_config.json", ".gemini/settings.json"}
 
-// hostTop returns the top-level keys of a host's file that Airlock ignores.
-func (d *decoder) hostTop(root *yaml.Node, known []field) []field {
-	ignored := []string{"$schema", "inputs"} // inputs: see variable
-	if slices.Contains(hostFiles, filepath.Base(d.file)) && root.Kind == yaml.MappingNode {
-		for i := 0; i < len(root.Content); i += 2 {
-			ignored = append(ignored, root.Content[i].Value)
-		}
-	}
-	var fields []field
-	for _, key := range ignored {
-		if !slices.ContainsFunc(known, func(f field) bool { return f.key == key }) {
-			fields = append(fields, field{key: key, read: func(*yaml.Node, string) error { return nil }})
+// isHostFile tells whether the file is one of hostFiles.
+func (d *decoder) isHostFile() bool {
+	path := filepath.ToSlash(filepath.Join(d.dir, filepath.Base(d.file)))
+	return slices.ContainsFunc(hostFiles, func(name string) bool { return strings.HasSuffix(path, "/"+name) })
+}
+
+// hostFields are the keys of such a file.
+func (d *decoder) hostFields(root *yaml.Node, c *Config) []field {
+	fields := []field{{key: "mcpServers", read: d.servers(c)}}
+	for i := 0; root.Kind == yaml.MappingNode && i < len(root.Content); i += 2 {
+		if key := root.Content[i].Value; key != "mcpServers" {
+			fields = append(fields, ignored(key))
 		}
 	}
 	return fields
+}
+
+// ignored is a key whose value means nothing here.
+func ignored(key string) field {
+	return field{key: key, read: func(*yaml.Node, string) error { return nil }}
 }
 
 // isVSCodeFile tells whether root has the shape of VS Code's mcp.json, where

@@ -3,6 +3,7 @@ package config
 import (
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"path/filepath"
 	"strings"
@@ -14,16 +15,13 @@ import (
 )
 
 // Every file under testdata/hosts is one that a host reads itself; it must
-// load unchanged. The file want beside it says which servers it
+// load unchanged. The file .want beside it says which servers it
 // has and what is found.
 func TestHostFilesWorkUnchanged(t *testing.T) {
-	files, err := filepath.Glob("testdata/hosts/*/*.json")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("got %d files (%v), want some", len(files), err)
-	}
+	files := hostFilesOf(t)
 	env := envOf(map[string]string{"HOME": "/home/ann", "API_KEY": "hunter2"})
 	for _, file := range files {
-		t.Run(filepath.Base(filepath.Dir(file)), func(t *testing.T) {
+		t.Run(file, func(t *testing.T) {
 			c, err := Load(file, env)
 			if err != nil {
 				t.Fatalf("got %v, want the file to load", err)
@@ -35,7 +33,7 @@ func TestHostFilesWorkUnchanged(t *testing.T) {
 			for _, f := range Lint(c) {
 				fmt.Fprintf(&got, "finding %d: %s\n", f.Line, f.Message)
 			}
-			golden.Check(t, []byte(got.String()), filepath.Join(filepath.Dir(file), "want"))
+			golden.Check(t, []byte(got.String()), strings.TrimSuffix(file, ".json")+".want")
 		})
 	}
 }
@@ -120,4 +118,20 @@ mcpServers:
 	if !strings.Contains(out, "[redacted]") || s.Env["TOKEN"].Reveal() != "hunter2" {
 		t.Errorf("got %s, want the secret redacted but kept", out)
 	}
+}
+
+// hostFilesOf returns the files under testdata/hosts.
+func hostFilesOf(t testing.TB) []string {
+	t.Helper()
+	var files []string
+	err := filepath.WalkDir("testdata/hosts", func(path string, _ fs.DirEntry, err error) error {
+		if strings.HasSuffix(path, ".json") {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err != nil || len(files) == 0 {
+		t.Fatalf("got %d files (%v), want some", len(files), err)
+	}
+	return files
 }

@@ -10,11 +10,15 @@ import (
 // joined last, so that the order of keys does not matter.
 func (d *decoder) top(root *yaml.Node, c *Config) error {
 	settings := map[string]*decided{}
-	fields := d.topFields(c, settings)
-	if isVSCodeFile(root) {
-		fields = d.vscodeFields(c)
+	var fields []field
+	switch {
+	case d.isHostFile():
+		fields = d.hostFields(root, c)
+	case isVSCodeFile(root):
+		fields = append(d.vscodeFields(c), ignored("inputs"), ignored("$schema")) // inputs: see variable
+	default:
+		fields = append(d.topFields(c, settings), ignored("$schema"))
 	}
-	fields = append(fields, d.hostTop(root, fields)...)
 	if err := d.object(root, "", fields); err != nil {
 		return err
 	}
