@@ -179,7 +179,7 @@ func printable(text string) string {
 	for i := 0; i < len(text); {
 		r, size := nextRune(text[i:])
 		if visible(r) {
-			b = append(b, string(r)...)
+			b = utf8.AppendRune(b, r)
 		} else {
 			b = appendHidden(b, r, nodeAstral)
 		}

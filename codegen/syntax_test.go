@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/codegen"
@@ -66,6 +67,9 @@ func (c *syntaxChecker) check(t testing.TB, tree *codegen.Tree) string {
 	t.Helper()
 	files := map[string]string{}
 	for _, f := range tree.Files {
+		if !utf8.Valid(f.Data) || !utf8.ValidString(f.Path) {
+			return f.Path + ": not UTF-8"
+		}
 		files[f.Path] = string(f.Data)
 	}
 	request, err := json.Marshal(files)

@@ -85,7 +85,7 @@ func literal(b []byte, text, astral string) []byte {
 		case r == '\n':
 			b = append(b, '\\', 'n')
 		case visible(r):
-			b = append(b, text[i:i+size]...)
+			b = utf8.AppendRune(b, r)
 		default:
 			b = appendHidden(b, r, astral)
 		}
@@ -122,7 +122,7 @@ func docstring(b []byte, indent, text string) []byte {
 		case r == '"' && (previous == '"' || i+1 == len(text) || text[i+1] == '"'):
 			b = append(b, `\"`...)
 		case visible(r):
-			b = append(b, text[i:i+size]...)
+			b = utf8.AppendRune(b, r)
 		default:
 			b = appendHidden(b, r, pythonAstral)
 		}
@@ -164,7 +164,7 @@ func jsDoc(b []byte, indent, text string) []byte {
 		case r == '/' && previous == '*', r == '@' && strings.ContainsRune("\n *{", previous):
 			b = append(b, '\\', byte(r))
 		case visible(r):
-			b = append(b, text[i:i+size]...)
+			b = utf8.AppendRune(b, r)
 		default:
 			b = appendHidden(b, r, nodeAstral)
 		}
