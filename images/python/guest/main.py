@@ -10,12 +10,12 @@ the bytecode of the file it is started with.
 
 import sys
 
-# The code's folder comes first, as for a script; then the client and the
-# wrappers are found in it, and the guest beside it until the guest is loaded.
-sys.path[:0] = ["/workspace", "/opt/airlock/guest"]
+# The code's folder comes first, as for a script: the client and the wrappers are
+# in it. The guest is no module that code can import by accident.
+sys.path[:0] = ["/opt/airlock/guest", "/workspace"]
 
 from airlock_guest import session  # noqa: E402
 
-sys.path.remove("/opt/airlock/guest")
+del sys.path[0]
 
 session.main()

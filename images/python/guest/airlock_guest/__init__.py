@@ -6,7 +6,7 @@
 - `outcome`: turns how the code ended into what the host is told;
 - `repair`: makes the interpreter usable again after the code;
 - `failure`: describes an exception; `hints` says how to repair the code;
-- `sources`: lets tracebacks and `inspect` find the code's text.
+- `on_import`: changes modules of the standard library without loading them.
 
 The code shares this process. It may replace builtins, close descriptors and
 break modules; it cannot make the host believe anything but its own result.

@@ -1,15 +1,16 @@
 """Runs code as `__main__`, as the interpreter runs a script, plus top-level `await`."""
 
 import sys
-import warnings
 from _ast import PyCF_ALLOW_TOP_LEVEL_AWAIT
 from posix import write
-from types import ModuleType
 
-from airlock_guest import sources
+from airlock_guest.on_import import when_imported
 from airlock_guest.repair import repair
 
+NAME = "<agent_code>"  # what tracebacks call the code
+
 _CO_COROUTINE = 0x80  # inspect.CO_COROUTINE
+_ModuleType = type(sys)
 
 
 class Ending:
@@ -28,16 +29,16 @@ class Ending:
 
 def run(code):
     """Run `code` to its end, wait for its threads and exit handlers, and return its Ending."""
-    main = ModuleType("__main__")
+    main = _ModuleType("__main__")
     main.__builtins__ = sys.modules["builtins"]
-    main.__file__ = sources.NAME
+    main.__file__ = NAME
     sys.modules["__main__"] = main
-    sys.argv = [sources.NAME]
+    sys.argv = [NAME]
     _prepare_streams()
     _offer_site_names()
-    sources.publish(code)
     ending = Ending(main.__dict__)
-    _watch_coroutines(ending.unawaited)
+    when_imported("linecache", lambda linecache: _publish(code, linecache))
+    when_imported("warnings", lambda warnings: _watch_coroutines(warnings, ending.unawaited))
     for step in (lambda: _execute(code.removeprefix("\ufeff"), ending.namespace), _wind_down):
         try:
             step()
@@ -52,7 +53,7 @@ def run(code):
 
 
 def _execute(code, namespace):
-    compiled = compile(code, sources.NAME, "exec", PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+    compiled = compile(code, NAME, "exec", PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
     if compiled.co_flags & _CO_COROUTINE:
         _run_in_loop(eval(compiled, namespace))
     else:
@@ -97,7 +98,16 @@ def _offer_site_names():
     builtins.help = _Helper()
 
 
-def _watch_coroutines(dropped):
+def _publish(code, linecache):
+    """Let `linecache`, and with it tracebacks and `inspect`, find the code's text.
+
+    It reads no file with a name in angle brackets, so its cache has to hold it.
+    """
+    lines = code.splitlines(keepends=True)
+    linecache.cache[NAME] = (len(code), None, lines, NAME)
+
+
+def _watch_coroutines(warnings, dropped):
     """Add to `dropped` each coroutine that Python warns was never awaited."""
     warn = warnings._warn_unawaited_coroutine
 

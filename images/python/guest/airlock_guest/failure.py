@@ -8,6 +8,7 @@ import sys
 from posix import write
 from traceback import TracebackException
 
+from airlock_guest.execute import NAME
 from airlock_guest.hints import hint
 from client.result import ToolError
 
@@ -134,7 +135,7 @@ def _drop_our_frames(trace):
 def _drop_lead(stack):
     """Drop what runs above the code: asyncio's frames when there is a top-level await."""
     for i, frame in enumerate(stack):
-        if frame.filename == "<agent_code>":
+        if frame.filename == NAME:
             del stack[:i]
             return
 

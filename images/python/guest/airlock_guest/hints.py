@@ -3,7 +3,7 @@
 import sys
 from difflib import get_close_matches
 
-from airlock_guest.sources import NAME
+from airlock_guest.execute import NAME
 
 _WRAPPERS = "servers"
 
