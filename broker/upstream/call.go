@@ -86,17 +86,16 @@ func (s *server) accept(name string, raw json.RawMessage) (json.RawMessage, erro
 
 // notConnected is a call that never left.
 func (s *server) notConnected(ctx context.Context, name string, err error) error {
-	switch {
-	case errors.Is(err, ErrClosed) || errors.Is(err, context.Canceled):
-		return fmt.Errorf("calling tool %q of server %q: %w", name, s.config.ID, err)
-	case ctx.Err() != nil:
-		return s.failure(name, Timeout, "the server could not be reached in time", true, err)
-	}
 	var start *StartError
-	if errors.As(err, &start) {
+	switch {
+	case s.closing() || errors.Is(err, ErrClosed):
+		return fmt.Errorf("calling tool %q of server %q: %w", name, s.config.ID, ErrClosed)
+	case errors.As(err, &start): // before the next: the end of an attempt is no end of ctx
 		return s.failure(name, TransientNetwork, "the server is not there: "+start.Problem, true, err)
+	case errors.Is(ctx.Err(), context.Canceled):
+		return fmt.Errorf("calling tool %q of server %q: %w", name, s.config.ID, context.Canceled)
 	}
-	return s.failure(name, TransientNetwork, "the server is not there", true, err)
+	return s.failure(name, Timeout, "the server could not be reached in time", true, err)
 }
 
 // classify says what became of a call that brought no result.
@@ -111,12 +110,26 @@ func (s *server) classify(ctx context.Context, name string, got answer, err erro
 		return s.failure(name, Timeout, fmt.Sprintf("no answer within %s", rounded(waited)), again, err)
 	case got.large:
 		return s.failure(name, OutputLimit, fmt.Sprintf("the result is larger than %d bytes", maxMessage), false, err)
+	case got.statusDecides():
+		return s.classifyStatus(name, got.status, again, err)
+	case got.garbled:
+		return s.failure(name, InvalidOutput, "the server answered with something that is not MCP", false, err)
 	case got.refusal != nil:
 		return s.failure(name, ToolError, "the server refused the call: "+foreignText(got.refusal.Message), false, err)
-	case got.status != 0:
-		return s.classifyStatus(name, got.status, again, err)
 	}
 	return s.failure(name, TransientNetwork, "the connection to the server was lost", again, err)
+}
+
+// statusDecides reports whether the HTTP status says more than a JSON-RPC error
+// that came with it.
+func (a answer) statusDecides() bool {
+	switch a.status {
+	case 0:
+		return false
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		return true
+	}
+	return a.refusal == nil
 }
 
 // classifyStatus says what an HTTP status means for a call. A 4xx says that

@@ -17,25 +17,27 @@ import (
 // nothing at all upon it is tried once more in the older way: some stop at any
 // first message but initialize.
 func (s *server) establish(ctx context.Context) (*session, listing, error) {
-	start := time.Now()
 	s.mu.Lock()
 	protocol := s.protocol
 	s.mu.Unlock()
-	session, err := s.dial(ctx, protocol, start)
+	session, err := s.dial(ctx, protocol)
 	if protocol == newestProtocol && isSilent(err) && ctx.Err() == nil {
-		session, err = s.dial(ctx, legacyProtocol, start)
+		session, err = s.dial(ctx, legacyProtocol)
 	}
 	if err != nil {
 		return nil, listing{}, err
 	}
 	list, err := session.list(ctx, s.config.ID)
 	if err != nil {
-		failure := s.listFailure(ctx, session, err, time.Since(start))
+		failure := s.listFailure(ctx, session, err)
 		session.close()
 		return nil, listing{}, failure
 	}
 	return session, list, nil
 }
+
+// errSilent ends an attempt at which the server has said nothing.
+var errSilent = errors.New("the server has said nothing so far")
 
 // silentError marks a *StartError of a server that never said a word of JSON-RPC.
 type silentError struct{ *StartError }
@@ -48,30 +50,31 @@ func isSilent(err error) bool {
 	return errors.As(err, &silent)
 }
 
-// dial opens one connection. The first try, in the newest revision, gets half
-// of the time.
-func (s *server) dial(ctx context.Context, protocol string, start time.Time) (*session, error) {
-	if protocol == newestProtocol {
-		half, cancel := context.WithTimeout(ctx, s.config.StartTimeout/2)
-		defer cancel()
-		ctx = half
-	}
+// dial opens one connection. A first try, in the newest revision, is given up
+// after half of the time if the server has said nothing by then.
+func (s *server) dial(ctx context.Context, protocol string) (*session, error) {
 	tap := newTap()
 	link, err := s.open(tap)
 	if err != nil {
 		return nil, err
 	}
-	session, err := dial(ctx, link, tap, s.opts.Version, protocol, func() { signal(s.announced) })
+	dialing, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if protocol == newestProtocol {
+		probe := time.AfterFunc(s.config.StartTimeout/2, func() {
+			if !tap.wasHeard() {
+				cancel(errSilent)
+			}
+		})
+		defer probe.Stop()
+	}
+	session, err := dial(dialing, link, tap, s.opts.Version, protocol, func() { signal(s.announced) })
 	if err == nil {
 		return session, nil
 	}
-	var waited time.Duration
-	if ctx.Err() != nil {
-		waited = time.Since(start)
-	}
-	failure := link.explain(s.config, err, waited)
+	failure := link.explain(s.config, err, dialing.Err() != nil)
 	link.stop()
-	if !tap.wasHeard() && s.config.URL == "" {
+	if errors.Is(context.Cause(dialing), errSilent) || !tap.wasHeard() && errors.Is(failure, ErrExited) {
 		return nil, silentError{failure}
 	}
 	return nil, failure
@@ -89,14 +92,11 @@ func (s *server) open(tap *tap) (link, error) {
 }
 
 // listFailure says why a server that shook hands has no list.
-func (s *server) listFailure(ctx context.Context, session *session, err error, waited time.Duration) error {
-	switch {
-	case errors.Is(err, errBadList):
+func (s *server) listFailure(ctx context.Context, session *session, err error) error {
+	if errors.Is(err, errBadList) {
 		return &StartError{ServerID: s.config.ID, Reason: ErrNotMCP, Problem: err.Error(), cause: err}
-	case ctx.Err() != nil:
-		return session.link.explain(s.config, err, waited)
 	}
-	return session.link.explain(s.config, err, 0)
+	return session.link.explain(s.config, err, ctx.Err() != nil)
 }
 
 // conceal makes a server's text fit for a problem: quoted, short, and without
@@ -114,26 +114,21 @@ func (c Config) conceal(text string) string {
 }
 
 // explain implements link.
-func (c *stdio) explain(config Config, err error, waited time.Duration) *StartError {
+func (c *stdio) explain(config Config, err error, late bool) *StartError {
 	failure := &StartError{ServerID: config.ID, cause: err}
-	if waited > 0 {
-		failure.Reason = ErrNoAnswer
-		failure.Problem = fmt.Sprintf("it did not answer within %s", rounded(waited)) + c.evidence(config)
-		if c.firstRubbish() != "" {
-			failure.Reason = ErrNotMCP
-		}
-		return failure
+	switch {
+	case late && c.firstRubbish() != "":
+		failure.Reason, failure.Problem = ErrNotMCP, fmt.Sprintf("it did not answer within %s", config.StartTimeout)
+	case late:
+		failure.Reason, failure.Problem = ErrNoAnswer, fmt.Sprintf("it did not answer within %s", config.StartTimeout)
+	case isEnd(err) && c.process.exitsWithin(exitPatience): // its stdout ends a moment before the process does
+		failure.Reason, failure.Problem = ErrExited, "it "+c.process.how()+" before it was ready"
+	case isEnd(err):
+		failure.Reason, failure.Problem = ErrNotMCP, "it closed its stdout"
+	default:
+		failure.Reason, failure.Problem = ErrNotMCP, "it refused the handshake: "+config.conceal(err.Error())
 	}
-	patience := time.NewTimer(exitPatience) // its stdout ends a moment before the process does
-	defer patience.Stop()
-	select {
-	case <-c.process.finished:
-		failure.Reason = ErrExited
-		failure.Problem = "it " + c.process.how() + " before it was ready" + c.evidence(config)
-	case <-patience.C:
-		failure.Reason = ErrNotMCP
-		failure.Problem = "it refused the handshake: " + config.conceal(err.Error()) + c.evidence(config)
-	}
+	failure.Problem += c.evidence(config)
 	return failure
 }
 

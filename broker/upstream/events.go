@@ -90,7 +90,7 @@ func (f *eventFilter) readLine(e *event) ([]byte, error) {
 			continue
 		}
 		line = bytes.TrimRight(line, "\r\n")
-		if err != nil && len(line) == 0 {
+		if err != nil && (len(line) == 0 || !errors.Is(err, io.EOF)) {
 			return nil, err
 		}
 		if e.tooLarge && len(bytes.TrimRight(part, "\r\n")) > 0 {
@@ -131,7 +131,7 @@ func (f *eventFilter) writeData(e *event) {
 	case e.name != "" && e.name != "message", len(e.data) == 0:
 		return
 	default:
-		received, err := jsonrpc.DecodeMessage(e.data)
+		received, err := decodeMessage(e.data)
 		if err != nil {
 			f.skipped(trimLine(e.data))
 			return

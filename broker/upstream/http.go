@@ -25,6 +25,8 @@ import (
 // maxErrorBody is how much of an HTTP answer that is no success is read, in bytes.
 const maxErrorBody = 64 << 10
 
+const maxRedirects = 5
+
 // httpLink is the connection to a server over streamable HTTP (MCP 2025-11-25
 // and 2026-07-28, Transports). The SDK speaks the protocol; httpLink is its
 // http.RoundTripper, adds the configured headers, bounds what comes back and
@@ -76,11 +78,17 @@ func newTransport() *http.Transport {
 // sameOrigin follows a redirect only within the configured origin: elsewhere
 // the credentials would go to a stranger.
 func (l *httpLink) sameOrigin(request *http.Request, via []*http.Request) error {
-	if !l.isOrigin(request.URL) || len(via) >= 5 {
-		return fmt.Errorf("the server redirects to %s", plainURL(request.URL.String()))
+	if !l.isOrigin(request.URL) || len(via) >= maxRedirects {
+		return &redirectError{to: plainURL(request.URL.String())}
 	}
 	return nil
 }
+
+// redirectError is a redirect that is not followed.
+type redirectError struct{ to string }
+
+// Error names the target.
+func (e *redirectError) Error() string { return "redirected to " + e.to }
 
 func (l *httpLink) isOrigin(u *url.URL) bool {
 	return u.Scheme == l.origin.Scheme && u.Host == l.origin.Host
@@ -104,8 +112,11 @@ func (l *httpLink) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if response.StatusCode < 200 || response.StatusCode > 299 {
+	switch {
+	case response.StatusCode >= 400:
 		return l.failed(ctx, call, response)
+	case response.StatusCode >= 300: // the client follows, or sameOrigin says why not
+		return response, nil
 	}
 	return l.succeeded(call, response)
 }
@@ -124,7 +135,7 @@ func (l *httpLink) outgoing(request *http.Request) jsonrpc.ID {
 	if err != nil {
 		return jsonrpc.ID{}
 	}
-	message, err := jsonrpc.DecodeMessage(raw)
+	message, err := decodeMessage(raw)
 	if err != nil {
 		return jsonrpc.ID{}
 	}
@@ -147,7 +158,7 @@ func (l *httpLink) failed(ctx context.Context, call jsonrpc.ID, response *http.R
 	l.status = response.StatusCode
 	l.mu.Unlock()
 	exchangeOf(ctx).note(func(a *answer) { a.status = response.StatusCode })
-	if message, err := jsonrpc.DecodeMessage(body); err == nil {
+	if message, err := decodeMessage(body); err == nil {
 		if answer, ok := message.(*jsonrpc.Response); ok && answer.ID == call {
 			l.tap.incoming(message)
 		}
@@ -191,10 +202,10 @@ func (l *httpLink) received(call jsonrpc.ID, body []byte) jsonrpc.Message {
 	if len(body) > maxMessage {
 		return l.tap.tooLarge(call)
 	}
-	message, err := jsonrpc.DecodeMessage(body)
+	message, err := decodeMessage(body)
 	if err != nil {
 		l.skipped(trimLine(body))
-		return &jsonrpc.Response{ID: call, Error: &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: "the answer is not JSON-RPC"}}
+		return l.tap.garbled(call)
 	}
 	return l.tap.incoming(message)
 }
@@ -212,16 +223,19 @@ func setBody(response *http.Response, body []byte) {
 }
 
 // explain implements link.
-func (l *httpLink) explain(c Config, err error, waited time.Duration) *StartError {
+func (l *httpLink) explain(c Config, err error, late bool) *StartError {
 	l.mu.Lock()
 	status := l.status
 	l.mu.Unlock()
 	failure := &StartError{ServerID: c.ID, cause: err}
 	where := catalog.Quote(plainURL(c.URL))
 	var network *net.OpError
+	var redirect *redirectError
 	switch {
-	case waited > 0:
-		failure.Reason, failure.Problem = ErrNoAnswer, fmt.Sprintf("%s did not answer within %s", where, rounded(waited))
+	case errors.As(err, &redirect):
+		failure.Reason, failure.Problem = ErrNotMCP, fmt.Sprintf("%s redirects to %s, where it would need a configuration of its own", where, catalog.Quote(redirect.to))
+	case late:
+		failure.Reason, failure.Problem = ErrNoAnswer, fmt.Sprintf("%s did not answer within %s", where, c.StartTimeout)
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		failure.Reason, failure.Problem = ErrUnauthorized, fmt.Sprintf("%s wants other credentials (HTTP %d)", where, status)
 	case status != 0:

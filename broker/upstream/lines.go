@@ -72,6 +72,7 @@ func (r *lineReader) skip(text, part []byte, err error) ([]byte, *jsonrpc.ID, er
 	var scan idScanner
 	scan.write(text)
 	scan.write(part)
+	start := bytes.Clone(append(text, part...)[:min(len(text)+len(part), maxLogLine)])
 	for errors.Is(err, bufio.ErrBufferFull) {
 		part, err = r.reader.ReadSlice('\n')
 		scan.write(part)
@@ -79,14 +80,27 @@ func (r *lineReader) skip(text, part []byte, err error) ([]byte, *jsonrpc.ID, er
 	if id, ok := scan.id(); ok {
 		return nil, &id, err
 	}
-	return text[:min(len(text), maxLogLine)], nil, err
+	return start, nil, err
+}
+
+// decodeMessage reads one JSON-RPC message. Unlike the SDK, which would choke
+// on its own output, it refuses a method without a name.
+func decodeMessage(text []byte) (jsonrpc.Message, error) {
+	message, err := jsonrpc.DecodeMessage(text)
+	if err != nil {
+		return nil, err
+	}
+	if request, ok := message.(*jsonrpc.Request); ok && request.Method == "" {
+		return nil, errors.New("a method without a name")
+	}
+	return message, nil
 }
 
 func parseLine(text []byte) line {
 	if text[0] == '[' {
 		return parseBatch(text)
 	}
-	message, err := jsonrpc.DecodeMessage(text)
+	message, err := decodeMessage(text)
 	if err != nil {
 		return line{rubbish: trimLine(text)}
 	}
@@ -96,7 +110,7 @@ func parseLine(text []byte) line {
 func parseBatch(text []byte) line {
 	var l line
 	for _, raw := range splitArray(text) {
-		message, err := jsonrpc.DecodeMessage(raw)
+		message, err := decodeMessage(raw)
 		if err != nil {
 			return line{rubbish: trimLine(text)}
 		}

@@ -24,6 +24,9 @@ const (
 	// drainPatience is how long its output is still read after it left, for
 	// children that keep the pipe open.
 	drainPatience = time.Second
+	// groupPatience is how long the end of killed processes is waited for. Where
+	// nobody reaps orphans they stay as zombies, which do nothing.
+	groupPatience = 500 * time.Millisecond
 	// maxLogLine cuts a line of a server's stderr, in bytes.
 	maxLogLine = 8 << 10
 	// keptLogLines is how many last lines of stderr are kept for problems.
@@ -174,7 +177,7 @@ func (p *process) lastWords() string {
 // readers of its pipes finish.
 func (p *process) wait(reading *sync.WaitGroup) {
 	p.cmd.Wait() // the state says all there is to say
-	p.signal(syscall.SIGKILL)
+	p.endGroup()
 	p.spawn.release(p.cmd.Process.Pid)
 	p.mu.Lock()
 	p.state = p.cmd.ProcessState
@@ -188,8 +191,26 @@ func (p *process) wait(reading *sync.WaitGroup) {
 	close(p.finished)
 }
 
-// signal reaches the whole group. An error means that nobody is left.
-func (p *process) signal(sig syscall.Signal) { syscall.Kill(-p.cmd.Process.Pid, sig) }
+// endGroup kills what the process left behind in its group, and waits until it
+// is gone: nobody else can, because these are not our children.
+func (p *process) endGroup() {
+	patience := time.NewTimer(groupPatience)
+	defer patience.Stop()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for p.signal(syscall.SIGKILL) {
+		select {
+		case <-tick.C:
+		case <-patience.C:
+			return
+		}
+	}
+}
+
+// signal reaches the whole group and reports whether there was anybody left.
+func (p *process) signal(sig syscall.Signal) bool {
+	return syscall.Kill(-p.cmd.Process.Pid, sig) == nil
+}
 
 // how says how the process ended: "exited with status 1", "was ended by signal
 // killed"; empty while it runs.
@@ -203,6 +224,18 @@ func (p *process) how() string {
 		return fmt.Sprintf("was ended by signal %d (%s)", status.Signal(), status.Signal())
 	}
 	return fmt.Sprintf("exited with status %d", p.state.ExitCode())
+}
+
+// exitsWithin waits for the process to end and its last words to be read.
+func (p *process) exitsWithin(d time.Duration) bool {
+	patience := time.NewTimer(d)
+	defer patience.Stop()
+	select {
+	case <-p.finished:
+		return true
+	case <-patience.C:
+		return false
+	}
 }
 
 // stop asks the server to leave, by closing its stdin, then by SIGTERM, then

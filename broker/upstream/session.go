@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -40,10 +41,9 @@ type link interface {
 	mcp.Transport
 	// stop ends the transport and all that runs for it. It may be called twice.
 	stop()
-	// explain turns a failure of the handshake into a *StartError, before stop.
-	// waited says for how long the server could have answered, 0 if it was not
-	// too late.
-	explain(c Config, err error, waited time.Duration) *StartError
+	// explain turns a failure of the handshake or the list into a *StartError,
+	// before stop. late says that the time was over.
+	explain(c Config, err error, late bool) *StartError
 	// gone reports whether the other side ended the connection.
 	gone() bool
 }
@@ -92,12 +92,20 @@ func (s *session) over() bool {
 // lost reports whether a call failed because the connection has ended, and
 // remembers it.
 func (s *session) lost(err error) bool {
-	for _, end := range []error{mcp.ErrConnectionClosed, mcp.ErrSessionMissing, io.EOF, io.ErrClosedPipe} {
-		if errors.Is(err, end) {
-			s.broken.Store(true)
-		}
+	if isEnd(err) {
+		s.broken.Store(true)
 	}
 	return s.over()
+}
+
+// isEnd reports whether an error of the SDK says that the connection has ended.
+func isEnd(err error) bool {
+	for _, end := range []error{mcp.ErrConnectionClosed, mcp.ErrSessionMissing, io.EOF, io.ErrClosedPipe, syscall.EPIPE} {
+		if errors.Is(err, end) {
+			return true
+		}
+	}
+	return false
 }
 
 // close ends the session. Calls that are still waiting must have been

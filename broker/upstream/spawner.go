@@ -45,7 +45,7 @@ while read -r line; do
 		done ;;
 	esac
 done
-for group; do kill -KILL -- "-$group" 2>/dev/null; done`
+for group; do kill -s KILL -- "-$group" 2>/dev/null; done`
 
 func newSpawner(log *slog.Logger) *spawner {
 	return &spawner{log: log, work: make(chan func())}

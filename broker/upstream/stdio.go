@@ -2,9 +2,11 @@ package upstream
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"sync"
+	"syscall"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -19,7 +21,7 @@ type stdio struct {
 	tap     *tap
 	log     *slog.Logger
 
-	frames   chan []byte          // to the writer
+	frames   chan frame           // to the writer
 	messages chan jsonrpc.Message // from the reader; closed at the end of the stream
 	closed   chan struct{}
 	once     sync.Once
@@ -37,11 +39,17 @@ var (
 func newStdio(p *process, t *tap, log *slog.Logger) *stdio {
 	c := &stdio{
 		process: p, tap: t, log: log,
-		frames: make(chan []byte), messages: make(chan jsonrpc.Message), closed: make(chan struct{}),
+		frames: make(chan frame), messages: make(chan jsonrpc.Message), closed: make(chan struct{}),
 	}
 	c.running.Go(c.readAll)
 	c.running.Go(c.writeAll)
 	return c
+}
+
+// frame is a message on its way to the writer, which says what became of it.
+type frame struct {
+	line    []byte
+	written chan<- error // has room
 }
 
 // Connect implements mcp.Transport.
@@ -65,24 +73,33 @@ func (c *stdio) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// Write implements mcp.Connection. It returns when the writer has taken the
-// message: a server that does not read its stdin blocks the writer, not the
-// callers beyond their deadlines.
+// Write implements mcp.Connection. A server that does not read its stdin blocks
+// the writer, not the callers beyond their deadlines.
 func (c *stdio) Write(ctx context.Context, message jsonrpc.Message) error {
-	frame, err := jsonrpc.EncodeMessage(message)
+	line, err := jsonrpc.EncodeMessage(message)
 	if err != nil {
 		return err
 	}
 	c.tap.outgoing(ctx, message)
+	written := make(chan error, 1)
 	select {
-	case c.frames <- append(frame, '\n'):
-		exchangeOf(ctx).note(func(a *answer) { a.sent = true })
-		return nil
+	case c.frames <- frame{append(line, '\n'), written}:
 	case <-c.closed:
 		return io.ErrClosedPipe
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	select {
+	case err = <-written:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	// A pipe that nobody reads takes nothing. In all other cases the server may
+	// have read the message, or will.
+	if !errors.Is(err, syscall.EPIPE) {
+		exchangeOf(ctx).note(func(a *answer) { a.sent = true })
+	}
+	return err
 }
 
 // Close implements mcp.Connection. The SDK calls it with a lock held, so it
@@ -99,10 +116,11 @@ func (c *stdio) writeAll() {
 	for {
 		select {
 		case frame := <-c.frames:
-			if _, err := c.process.stdin.Write(frame); err != nil {
+			_, err := c.process.stdin.Write(frame.line)
+			if err != nil {
 				c.Close()
-				return
 			}
+			frame.written <- err
 		case <-c.closed:
 			return
 		}

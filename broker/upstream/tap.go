@@ -34,6 +34,7 @@ type answer struct {
 	refusal *jsonrpc.Error  // the JSON-RPC error that came instead
 	status  int             // of an HTTP answer that is no success; else 0
 	large   bool            // the answer was larger than maxMessage
+	garbled bool            // the answer was no JSON-RPC
 }
 
 // soFar returns what is known by now.
@@ -114,6 +115,12 @@ func (t *tap) incoming(message jsonrpc.Message) jsonrpc.Message {
 func (t *tap) tooLarge(id jsonrpc.ID) jsonrpc.Message {
 	t.take(id).note(func(a *answer) { a.large = true })
 	return &jsonrpc.Response{ID: id, Error: &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the answer is too large"}}
+}
+
+// garbled answers for a response that could not be read.
+func (t *tap) garbled(id jsonrpc.ID) jsonrpc.Message {
+	t.take(id).note(func(a *answer) { a.garbled = true })
+	return &jsonrpc.Response{ID: id, Error: &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: "the answer is not JSON-RPC"}}
 }
 
 // take ends the waiting for an answer and returns its exchange, nil when there

@@ -70,11 +70,11 @@ func (s *server) behave() int {
 		fmt.Fprintln(s.stderr, "cannot log in with", os.Getenv("SECRET"))
 		return 3
 	case "deaf":
-		select {}
+		syscall.Pause()
 	case "stubborn":
 		signal.Ignore(syscall.SIGTERM)
 		s.serve()
-		select {}
+		syscall.Pause()
 	case "only-rubbish":
 		fmt.Fprintln(s.stdout, "Listening on port 8080")
 	case "huge-line":

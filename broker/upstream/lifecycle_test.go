@@ -1,0 +1,215 @@
+package upstream_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/airlock-mcp/airlock/broker/upstream"
+	"github.com/airlock-mcp/airlock/broker/upstream/upstreamtest"
+)
+
+// TestMain lets a test run this binary as an Airlock that is killed.
+func TestMain(m *testing.M) {
+	if os.Getenv("AIRLOCK_TEST_VICTIM") != "" {
+		beVictim()
+	}
+	os.Exit(m.Run())
+}
+
+// beVictim starts an upstream that starts another process, prints both IDs and waits to be killed.
+func beVictim() {
+	set, err := upstream.New([]upstream.Config{{ID: "good", Command: os.Getenv("AIRLOCK_TEST_VICTIM")}}, nil)
+	if err != nil {
+		panic(err)
+	}
+	ctx := context.Background()
+	set.Connect(ctx)
+	raw, err := set.Call(ctx, "good", "spawn", nil)
+	if err != nil {
+		panic(err)
+	}
+	var result struct{ Content []struct{ Text string } }
+	if err := json.Unmarshal(raw, &result); err != nil {
+		panic(err)
+	}
+	fmt.Println(result.Content[0].Text)
+	select {}
+}
+
+func TestCloseLeavesNoProcess(t *testing.T) {
+	for _, mode := range []string{"good", "stubborn"} {
+		t.Run(mode, func(t *testing.T) {
+			set, notes := fake(t, mode)
+			raw, err := set.Call(t.Context(), mode, "spawn", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			server, grandchild := number(t, notes.Lines(t, "started")[0]), number(t, text(t, raw))
+			if !alive(server) || !alive(grandchild) {
+				t.Fatalf("got processes %d and %d not running", server, grandchild)
+			}
+			if err := set.Close(); err != nil {
+				t.Errorf("closing: %v", err)
+			}
+			if alive(server) || alive(grandchild) {
+				t.Errorf("got a process that outlived Close: server %v, its child %v", alive(server), alive(grandchild))
+			}
+			if _, err := set.Call(t.Context(), mode, "echo", nil); !errors.Is(err, upstream.ErrClosed) {
+				t.Errorf("a call after Close: got %v, want ErrClosed", err)
+			}
+			if err := set.Close(); err != nil {
+				t.Errorf("closing again: %v", err)
+			}
+		})
+	}
+}
+
+func TestCloseEndsRunningCalls(t *testing.T) {
+	set, notes := fake(t, "good")
+	done := make(chan error)
+	go func() {
+		_, err := set.Call(t.Context(), "good", "slow", nil)
+		done <- err
+	}()
+	waitFor(t, "the call at the server", func() bool { return len(notes.Lines(t, "call slow")) == 1 })
+	set.Close()
+	if err := <-done; !errors.Is(err, upstream.ErrClosed) {
+		t.Errorf("got %v, want ErrClosed", err)
+	}
+}
+
+func TestCloseWhileStarting(t *testing.T) {
+	config, notes := upstreamtest.Fake(t, "silent")
+	set, err := upstream.New([]upstream.Config{config}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	connected := make(chan struct{})
+	go func() {
+		set.Connect(t.Context())
+		close(connected)
+	}()
+	waitFor(t, "the server", func() bool { return len(notes.Lines(t, "started")) == 1 })
+	if err := set.Close(); err != nil {
+		t.Errorf("closing: %v", err)
+	}
+	<-connected
+	if pid := number(t, notes.Lines(t, "started")[0]); alive(pid) {
+		t.Errorf("got process %d alive", pid)
+	}
+}
+
+// When Airlock is killed, nobody is left to clear up: neither the server nor
+// what the server started may live on.
+func TestNothingOutlivesAKilledAirlock(t *testing.T) {
+	victim := exec.Command(os.Args[0])
+	victim.Env = append(os.Environ(), "AIRLOCK_TEST_VICTIM="+upstreamtest.Program(t))
+	out, err := victim.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := victim.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	grandchild := number(t, strings.TrimSpace(line))
+	group, err := syscall.Getpgid(grandchild) // the server leads it
+	if err != nil || !alive(group) {
+		t.Fatalf("got no server %d: %v", group, err)
+	}
+	victim.Process.Kill()
+	victim.Wait()
+	waitFor(t, "the end of the server", func() bool { return !alive(group) })
+	waitFor(t, "the end of what it started", func() bool { return !alive(grandchild) })
+}
+
+func TestServerThatDiedComesBack(t *testing.T) {
+	set, notes := fake(t, "good")
+	first := number(t, notes.Lines(t, "started")[0])
+	syscall.Kill(first, syscall.SIGKILL)
+	waitFor(t, "its end", func() bool { return !alive(first) })
+	if _, err := set.Call(t.Context(), "good", "echo", nil); err != nil {
+		t.Fatalf("the next call: got %v, want a new server", err)
+	}
+	if started := notes.Lines(t, "started"); len(started) != 2 {
+		t.Errorf("got %q, want two starts", started)
+	}
+}
+
+// A server that dies in every call is not started again and again.
+func TestCrashLoopIsSlowedDown(t *testing.T) {
+	set, notes := fake(t, "good")
+	refused := false
+	for range 10 {
+		_, err := set.Call(t.Context(), "good", "crash", nil)
+		var failed *upstream.CallError
+		if !errors.As(err, &failed) || failed.Type != upstream.TransientNetwork {
+			t.Fatalf("got %v, want TransientNetwork", err)
+		}
+		refused = refused || strings.Contains(failed.Message, "left alone for a while") && failed.Retryable
+	}
+	if started := len(notes.Lines(t, "started")); started > 4 || !refused {
+		t.Errorf("got %d starts for 10 calls (refused %v), want a few, then refusals that are retryable", started, refused)
+	}
+}
+
+func TestChangedListIsReadAgain(t *testing.T) {
+	changes := make(chan string, 10)
+	config, _ := upstreamtest.Fake(t, "good")
+	set := connect(t, &upstream.Options{OnChange: func(id string) { changes <- id }}, config)
+	before := names(t, set)
+	if _, err := set.Call(t.Context(), "good", "grow", json.RawMessage(`{"name":"new_tool"}`)); err != nil {
+		t.Fatal(err)
+	}
+	if id := <-changes; id != "good" {
+		t.Errorf("got a change of %q, want good", id)
+	}
+	want := append(slices.Clone(before), "new_tool")
+	slices.Sort(want)
+	if diff := cmp.Diff(want, names(t, set)); diff != "" {
+		t.Errorf("tools differ (-want +got):\n%s", diff)
+	}
+	if err := set.Refresh(t.Context(), "good"); err != nil {
+		t.Errorf("refreshing: %v", err)
+	}
+	set.Close()
+	if extra := len(changes); extra != 0 {
+		t.Errorf("got %d more changes for one burst and a refresh without news, want none", extra)
+	}
+}
+
+func TestListIsReadAgainWhenItIsOld(t *testing.T) {
+	changes := make(chan string, 10)
+	config, _ := upstreamtest.Fake(t, "brief")
+	set := connect(t, &upstream.Options{OnChange: func(id string) { changes <- id }, Refresh: 50 * time.Millisecond}, config)
+	<-changes
+	if got := names(t, set); len(got) != 1 || got[0] == "tool_1" {
+		t.Errorf("got tools %q, want a newer list", got)
+	}
+}
+
+func TestRefreshOfWhatIsNotThere(t *testing.T) {
+	config, _ := upstreamtest.Fake(t, "exit")
+	set := connect(t, nil, config)
+	if err := set.Refresh(t.Context(), "exit"); !errors.Is(err, upstream.ErrExited) {
+		t.Errorf("got %v, want ErrExited", err)
+	}
+	if err := set.Refresh(t.Context(), "nobody"); err == nil {
+		t.Errorf("got no error for a server that does not exist")
+	}
+}
