@@ -144,10 +144,13 @@ func (d *drawer) array(s map[string]any) []any {
 	if list, ok := items.([]any); ok {
 		prefix, items = list, s["additionalItems"]
 	}
+	least, hasLeast := s["minItems"].(float64)
+	if !d.whole {
+		prefix = prefix[:min(int(least), len(prefix))] // the rest may be left out
+	}
 	for _, item := range prefix {
 		out = append(out, d.value(item))
 	}
-	least, hasLeast := s["minItems"].(float64)
 	count := int(least)
 	if !hasLeast && d.depth < 8 {
 		count = d.IntN(3)
@@ -155,7 +158,7 @@ func (d *drawer) array(s map[string]any) []any {
 	if most, ok := s["maxItems"].(float64); ok {
 		count = min(count, int(most))
 	}
-	if len(prefix) > 0 && items == nil {
+	if s["prefixItems"] != nil && items == nil {
 		return out
 	}
 	for len(out) < count && items != false {
