@@ -56,6 +56,9 @@ func Wrappers(home string) string { return filepath.Join(home, "wrappers") }
 // Audit is the folder of audit records.
 func Audit(home string) string { return filepath.Join(home, "audit") }
 
+// Approvals is the folder of questions that wait for a person's answer.
+func Approvals(home string) string { return filepath.Join(home, "approvals") }
+
 // Keys is the folder of secret keys; it is created with mode 0700.
 func Keys(home string) string { return filepath.Join(home, "keys") }
 

@@ -11,6 +11,7 @@ type auditVerbs struct {
 	Tail   auditTailVerb   `cmd:"" help:"Print the newest records."`
 	Show   auditShowVerb   `cmd:"" help:"Print one run as a tree: its calls, decisions, sizes and times."`
 	Verify auditVerifyVerb `cmd:"" help:"Check that no record was changed, removed or reordered."`
+	Export auditExportVerb `cmd:"" help:"Write the log in the form that another system reads."`
 }
 
 // auditFlags find the log.
@@ -95,4 +96,21 @@ func (v *auditVerifyVerb) Run(s *streams) error {
 		return exitError(ExitFailed)
 	}
 	return err
+}
+
+type auditExportVerb struct {
+	auditFlags
+	Format audit.Format `enum:"jsonl,ocsf,otlp" default:"jsonl" help:"jsonl, ocsf or otlp."`
+	From   uint64       `help:"The number of the first record."`
+	RunID  string       `name:"run" help:"Only this run's records."`
+}
+
+// Run writes one JSON object a line, and ends at the first record that is not
+// as it was written.
+func (v *auditExportVerb) Run(s *streams) error {
+	places, err := v.find(s)
+	if err != nil {
+		return err
+	}
+	return audit.Export(s.out, places.audit, v.Format, &audit.ExportOptions{From: v.From, RunID: v.RunID, Version: version})
 }

@@ -2,18 +2,17 @@ package cli
 
 import (
 	"fmt"
-	"log/slog"
 	"os"
 
 	"github.com/airlock-mcp/airlock/broker"
-	"github.com/airlock-mcp/airlock/broker/audit"
 	"github.com/airlock-mcp/airlock/broker/redact"
 	"github.com/airlock-mcp/airlock/internal/app/config"
 	"github.com/airlock-mcp/airlock/policies"
 )
 
 // openBroker returns the broker with the operator's policies.
-func openBroker(c *config.Config, servers broker.Upstream, log *audit.Log, redactor *redact.Redactor, logger *slog.Logger) (*broker.Broker, error) {
+func openBroker(s *system, servers broker.Upstream, redactor *redact.Redactor) (*broker.Broker, error) {
+	c := s.config
 	engine, err := loadPolicies(c)
 	if err != nil {
 		return nil, err
@@ -26,14 +25,25 @@ func openBroker(c *config.Config, servers broker.Upstream, log *audit.Log, redac
 	if c.Limits.Calls > 0 {
 		limits.Calls = c.Limits.Calls
 	}
-	return broker.New(servers, log, &broker.Options{
-		Policies: engine, Operator: operator, Redactor: redactor, Limits: limits, Logger: logger,
+	return broker.New(servers, s.log, &broker.Options{
+		Policies: engine, Operator: operator, Approver: s.desk, Redactor: redactor, Limits: limits, Logger: s.logger,
 	})
 }
 
 // loadPolicies compiles the configured policy files, or the shipped one.
 func loadPolicies(c *config.Config) (*policies.Engine, error) {
-	files := []policies.File{}
+	files, err := policyFiles(c)
+	if err != nil {
+		return nil, err
+	}
+	return policies.Load(files...)
+}
+
+func policyFiles(c *config.Config) ([]policies.File, error) {
+	if len(c.Policies) == 0 {
+		return []policies.File{policies.Default()}, nil
+	}
+	var files []policies.File
 	for _, path := range c.Policies {
 		source, err := os.ReadFile(path)
 		if err != nil {
@@ -41,10 +51,7 @@ func loadPolicies(c *config.Config) (*policies.Engine, error) {
 		}
 		files = append(files, policies.File{Name: path, Source: source})
 	}
-	if len(files) == 0 {
-		files = append(files, policies.Default())
-	}
-	return policies.Load(files...)
+	return files, nil
 }
 
 // operatorSettings hands what the configuration says about servers and tools to

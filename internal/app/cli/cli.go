@@ -22,14 +22,16 @@ const (
 
 // grammar is the whole command line.
 type grammar struct {
-	Run      runVerb      `cmd:"" help:"Run a program in a sandbox; print one line of JSON."`
-	MCP      mcpVerb      `cmd:"" name:"mcp" help:"Serve an agent host: MCP over stdin and stdout."`
-	Tools    toolsVerbs   `cmd:"" help:"Look at the tools of the configured servers."`
-	Generate generateVerb `cmd:"" help:"Write the typed wrappers of all tools to a folder."`
-	Audit    auditVerbs   `cmd:"" help:"Read the audit log."`
-	Images   imagesVerbs  `cmd:"" help:"Build and list the sandbox images."`
-	Doctor   doctorVerb   `cmd:"" help:"Check whether this machine can run sandboxes; say what to install."`
-	Version  versionVerb  `cmd:"" help:"Print the version."`
+	Run       runVerb        `cmd:"" help:"Run a program in a sandbox; print one line of JSON."`
+	MCP       mcpVerb        `cmd:"" name:"mcp" help:"Serve an agent host: MCP over stdin and stdout."`
+	Tools     toolsVerbs     `cmd:"" help:"Look at the tools of the configured servers."`
+	Generate  generateVerb   `cmd:"" help:"Write the typed wrappers of all tools to a folder."`
+	Policy    policyVerbs    `cmd:"" help:"Check, test and explain the policies."`
+	Approvals approvalsVerbs `cmd:"" help:"Answer calls that wait for a person."`
+	Audit     auditVerbs     `cmd:"" help:"Read the audit log."`
+	Images    imagesVerbs    `cmd:"" help:"Build and list the sandbox images."`
+	Doctor    doctorVerb     `cmd:"" help:"Check whether this machine can run sandboxes; say what to install."`
+	Version   versionVerb    `cmd:"" help:"Print the version."`
 }
 
 // streams are the standard streams that a verb works with.

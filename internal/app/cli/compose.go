@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/airlock-mcp/airlock/broker"
+	"github.com/airlock-mcp/airlock/broker/approval"
 	"github.com/airlock-mcp/airlock/broker/audit"
 	"github.com/airlock-mcp/airlock/broker/redact"
 	"github.com/airlock-mcp/airlock/broker/upstream"
@@ -64,6 +65,7 @@ type system struct {
 	logger       *slog.Logger
 	images       map[string]runner.Image
 	log          *audit.Log
+	desk         *approval.Desk
 	sandboxes    *runner.Runner
 	upstreams    *upstream.Set
 	orchestrator *orchestrator.Orchestrator
@@ -73,7 +75,7 @@ type system struct {
 
 // places are the folders that a system works in.
 type places struct {
-	home, audit, keys, wrappers string
+	home, audit, keys, wrappers, approvals string
 }
 
 func findPlaces(c *config.Config) (places, error) {
@@ -81,7 +83,10 @@ func findPlaces(c *config.Config) (places, error) {
 	if err != nil {
 		return places{}, err
 	}
-	return places{home: home, audit: auditDir(c, home), keys: store.Keys(home), wrappers: store.Wrappers(home)}, nil
+	return places{
+		home: home, audit: auditDir(c, home), keys: store.Keys(home),
+		wrappers: store.Wrappers(home), approvals: store.Approvals(home),
+	}, nil
 }
 
 // open puts everything together that a run needs. The caller closes the system.
@@ -123,6 +128,9 @@ func (s *system) prepare(ctx context.Context) error {
 		return err
 	}
 	s.undo.Add(s.log.Close)
+	if s.desk, err = approval.OpenDesk(s.places.approvals, &approval.Options{Logger: s.logger}); err != nil {
+		return err
+	}
 	if s.sandboxes, err = openRunner(s.config, s.places.home, s.logger); err != nil {
 		return err
 	}
@@ -134,7 +142,7 @@ func (s *system) prepare(ctx context.Context) error {
 func (s *system) finish(servers broker.Upstream) error {
 	redactor := redact.New()
 	hold(redactor, s.config)
-	calls, err := openBroker(s.config, servers, s.log, redactor, s.logger)
+	calls, err := openBroker(s, servers, redactor)
 	if err != nil {
 		return err
 	}

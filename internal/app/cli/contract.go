@@ -111,7 +111,8 @@ func openContract(ctx context.Context, c *config.Config, streams *streams) (_ *s
 	}
 	undo := &cleanup.Stack{}
 	undo.Add(func() error { return os.RemoveAll(dir) })
-	places.audit, places.keys, places.wrappers = filepath.Join(dir, "audit"), filepath.Join(dir, "keys"), filepath.Join(dir, "wrappers")
+	places.audit, places.keys = filepath.Join(dir, "audit"), filepath.Join(dir, "keys")
+	places.wrappers, places.approvals = filepath.Join(dir, "wrappers"), filepath.Join(dir, "approvals")
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, undo.Run())

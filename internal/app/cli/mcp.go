@@ -17,7 +17,7 @@ func (v *mcpVerb) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	face, err := server.New(system, system.orchestrator, server.Options{
-		Version: version, Principal: principal(), ServerIDs: system.serverIDs(), Logger: system.logger,
+		Version: version, Principal: principal(), ServerIDs: system.serverIDs(), Approvals: system.desk, Logger: system.logger,
 	})
 	if err != nil {
 		return errors.Join(err, system.Close())

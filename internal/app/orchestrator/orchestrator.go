@@ -99,7 +99,7 @@ func (o *Orchestrator) run(ctx context.Context, id string, req Request) (*Outcom
 	}
 	identity := broker.Run{
 		ID: id, SessionID: req.SessionID, Principal: req.Principal,
-		TraceID: telemetry.NewTraceID(), CodeHash: canon.Digest(req.Code),
+		TraceID: telemetry.NewTraceID(), CodeHash: canon.Digest(req.Code), Code: string(req.Code),
 	}
 	r := &run{
 		identity: identity, request: req, image: image, limits: o.limits(req), started: started,

@@ -1,0 +1,149 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/schema"
+	"github.com/airlock-mcp/airlock/policies"
+)
+
+type policyVerbs struct {
+	Check   policyCheckVerb   `cmd:"" help:"Hold the policies and settings against the tools that there are."`
+	Test    policyTestVerb    `cmd:"" help:"Run files of cases with expected decisions."`
+	Explain policyExplainVerb `cmd:"" help:"Say what would happen to a call, and which rule decides."`
+}
+
+// rules are the configured policies with the tools that they are about.
+type rules struct {
+	files    []policies.File
+	operator policies.Operator
+	snapshot *catalog.Snapshot
+}
+
+// readRules connects the servers, because rules are about what they offer.
+func readRules(ctx context.Context, flag configFlag, s *streams) (rules, error) {
+	c, err := flag.load(s.err)
+	if err != nil {
+		return rules{}, err
+	}
+	r := rules{}
+	if r.files, err = policyFiles(c); err != nil {
+		return rules{}, err
+	}
+	if r.operator, err = operatorSettings(c); err != nil {
+		return rules{}, err
+	}
+	r.snapshot, err = listTools(ctx, flag, s.err)
+	return r, err
+}
+
+type policyCheckVerb struct {
+	configFlag
+	JSON bool `name:"json" help:"Print JSON."`
+}
+
+// Run prints each mistake with its file and line, and fails where there is one.
+func (v *policyCheckVerb) Run(ctx context.Context, s *streams) error {
+	r, err := readRules(ctx, v.configFlag, s)
+	if err != nil {
+		return err
+	}
+	servers := r.snapshot.Servers()
+	problems := append(policies.Check(r.files, servers), policies.CheckOperator(r.operator, servers)...)
+	if v.JSON {
+		err = printLine(s.out, map[string]any{"problems": problems})
+	} else if len(problems) == 0 {
+		_, err = fmt.Fprintf(s.out, "%d policy files fit the %d tools of %d servers\n", len(r.files), r.snapshot.Len(), len(servers))
+	}
+	if err != nil || len(problems) == 0 {
+		return err
+	}
+	for _, problem := range problems {
+		fmt.Fprintf(s.err, "airlock: %v\n", problem)
+	}
+	return exitError(ExitUsage)
+}
+
+type policyTestVerb struct {
+	configFlag
+	Files []string `arg:"" name:"cases" help:"YAML files with a key cases."`
+}
+
+// Run decides each case and fails where one differs from what it expects.
+// Tools need not exist: a case may bring the claims of its own.
+func (v *policyTestVerb) Run(s *streams) error {
+	c, err := v.load(s.err)
+	if err != nil {
+		return err
+	}
+	engine, err := loadPolicies(c)
+	if err != nil {
+		return err
+	}
+	total, failed := 0, 0
+	for _, path := range v.Files {
+		source, err := os.ReadFile(path)
+		if err != nil {
+			return &usageError{fmt.Sprintf("the case file %q cannot be read: %v", path, errors.Unwrap(err)), "name a YAML file with a key cases"}
+		}
+		cases, err := policies.ParseCases(path, source)
+		if err != nil {
+			return &usageError{err.Error(), "docs/policies.md shows a case file"}
+		}
+		for _, one := range cases {
+			total++
+			if _, err := one.Run(engine, catalog.Tool{ServerID: one.Server, Name: one.Tool}); err != nil {
+				failed++
+				fmt.Fprintf(s.out, "FAIL  %s: %s: %v\n", path, one.Name, err)
+			}
+		}
+	}
+	fmt.Fprintf(s.out, "%d cases, %d failed\n", total, failed)
+	if failed > 0 {
+		return exitError(ExitFailed)
+	}
+	return nil
+}
+
+type policyExplainVerb struct {
+	configFlag
+	Server    string `arg:"" help:"The server's ID."`
+	Tool      string `arg:"" help:"The tool's name."`
+	Arguments string `arg:"" optional:"" default:"{}" help:"The call's arguments, as JSON."`
+}
+
+// Run decides one call as if it were the first of its session.
+func (v *policyExplainVerb) Run(ctx context.Context, s *streams) error {
+	r, err := readRules(ctx, v.configFlag, s)
+	if err != nil {
+		return err
+	}
+	tool, err := r.snapshot.Lookup(v.Server, v.Tool)
+	if err != nil {
+		return &usageError{err.Error(), "airlock tools list"}
+	}
+	decoded, err := schema.Decode([]byte(v.Arguments))
+	input, ok := decoded.(map[string]any)
+	if err != nil || !ok {
+		return &usageError{"the arguments are no JSON object", `airlock policy explain SERVER TOOL '{"path": "/tmp"}'`}
+	}
+	engine, err := policies.Load(r.files...)
+	if err != nil {
+		return err
+	}
+	request := policies.Request{
+		Principal: principal(), Tool: tool, Settings: r.operator.Settings(v.Server, v.Tool), Input: input,
+	}
+	decided := engine.Decide(request)
+	if err := policies.Explain(s.out, request, decided); err != nil {
+		return err
+	}
+	if !decided.Allow {
+		return exitError(ExitRefused)
+	}
+	return nil
+}
