@@ -62,8 +62,8 @@ func TestCleanLeavesHonestTextAlone(t *testing.T) {
 		"Send a message to a user or a channel.",
 		"Read the user's public key file (e.g., ~/.ssh/id_rsa.pub) and pass its content.",
 		"⚠️ Deletes the file! 1️⃣ 👨‍👩‍👧 ✔︎",
-		"می‌خواهم", // Persian needs the zero-width non-joiner
-		"क्‍ष",     // Devanagari the joiner
+		"می\u200cخواهم", // Persian needs the zero-width non-joiner
+		"क्\u200dष",     // Devanagari the joiner
 		"日本語の検索",
 		"Ångström → µm² ≥ 3 • “quoted” … naïve",
 	}

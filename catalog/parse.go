@@ -126,7 +126,7 @@ func toolName(raw json.RawMessage) (string, error) {
 	hasWord := false
 	for _, c := range name {
 		if !isNameCharacter(c) {
-			return "", fmt.Errorf("name contains %+q; allowed are letters, digits, _, - and .", c)
+			return "", fmt.Errorf("name contains %+q; allowed are _, -, ., letters and digits", c)
 		}
 		hasWord = hasWord || !strings.ContainsRune("_-.", c)
 	}

@@ -15,5 +15,8 @@ func main() { os.Exit(run()) }
 func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
+	// A reader that has gone must not end the program before it has cleaned up:
+	// the write that fails says so. Ignoring the signal would pass on to servers.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	return cli.Main(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 }

@@ -22,5 +22,7 @@ func (v *mcpVerb) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return errors.Join(err, system.Close())
 	}
-	return errors.Join(face.Serve(ctx, s.in, s.out), system.Close())
+	err = face.Serve(ctx, s.in, s.out)
+	face.Close()
+	return errors.Join(err, system.Close())
 }
