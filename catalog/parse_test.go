@@ -98,7 +98,7 @@ func TestParseToolsLeavesOut(t *testing.T) {
 	}
 	want := []string{
 		"item 2 of the tool list is left out: the definition is null, not an object",
-		`tool "bad\u202ename" is left out: name contains '\u202e'; allowed are letters, digits, _, - and .`,
+		`tool "bad\u202ename" is left out: name contains '\u202e'; allowed are _, -, ., letters and digits`,
 		`tool "two" is left out: it is listed twice with different definitions`,
 	}
 	if strings.Join(warnings, "\n") != strings.Join(want, "\n") {
