@@ -1,0 +1,164 @@
+// Package pins remembers how each tool was defined when it was first seen, and
+// reports definitions that changed since: a server that behaved well while it
+// was looked at may redefine a tool later.
+//
+// Pins are trust on first use. They do not say that a definition is good, only
+// that it is the one that was there before.
+package pins
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/canon"
+)
+
+// Pin is one remembered definition.
+type Pin struct {
+	// Digest is that of the definition's canonical form, so that a server which
+	// writes the same definition in another order of keys has not changed it.
+	// It therefore differs from catalog.Tool's Digest.
+	Digest string `json:"digest"`
+	// Definition is what was seen, kept for the person who judges a change.
+	Definition json.RawMessage `json:"definition"`
+	// Since is when it was first seen or accepted, in UTC.
+	Since time.Time `json:"since"`
+}
+
+// Change is a tool whose definition is not the pinned one any more.
+type Change struct {
+	ServerID string
+	ToolName string
+	Pinned   Pin
+	Found    Pin
+}
+
+// Ref names a tool.
+type Ref struct {
+	ServerID string
+	ToolName string
+}
+
+// Report is what comparing a catalog with the pins found, each list by server
+// and tool.
+type Report struct {
+	New     []Ref    // seen for the first time; pinned now
+	Changed []Change // not to be used before a person has accepted them
+	// Gone are pinned tools of servers that answered, without these tools. Their
+	// pins stay: a tool that comes back changed has changed.
+	Gone []Ref
+}
+
+// Book is all pins: by server, then by tool. The zero value is empty. It is not
+// for concurrent use; File keeps one safely.
+type Book struct {
+	Servers map[string]map[string]Pin `json:"servers"`
+}
+
+// Check compares servers with the pins and pins what is new. A server with a
+// Problem was not heard and changes nothing.
+func (b *Book) Check(servers []catalog.Server, now time.Time) Report {
+	var report Report
+	for _, server := range servers {
+		if server.Problem != "" {
+			continue
+		}
+		known := b.Servers[server.ID]
+		present := make(map[string]bool, len(server.Tools))
+		for _, tool := range server.Tools {
+			present[tool.Name] = true
+			found := newPin(tool, now)
+			pinned, ok := known[tool.Name]
+			switch {
+			case !ok:
+				b.set(server.ID, tool.Name, found)
+				report.New = append(report.New, Ref{server.ID, tool.Name})
+			case pinned.Digest != found.Digest:
+				report.Changed = append(report.Changed, Change{server.ID, tool.Name, pinned, found})
+			}
+		}
+		for name := range known {
+			if !present[name] {
+				report.Gone = append(report.Gone, Ref{server.ID, name})
+			}
+		}
+	}
+	report.sort()
+	return report
+}
+
+// Accept pins what a person has seen and found good. It changes nothing and
+// returns false if the pin is not the one that the person compared with.
+func (b *Book) Accept(change Change, now time.Time) bool {
+	pinned, ok := b.Servers[change.ServerID][change.ToolName]
+	if !ok || pinned.Digest != change.Pinned.Digest {
+		return false
+	}
+	accepted := change.Found
+	accepted.Since = now.UTC()
+	b.set(change.ServerID, change.ToolName, accepted)
+	return true
+}
+
+// Forget drops all pins of a server, so that its tools are new again, and
+// returns how many there were.
+func (b *Book) Forget(serverID string) int {
+	n := len(b.Servers[serverID])
+	delete(b.Servers, serverID)
+	return n
+}
+
+func (b *Book) set(serverID, name string, pin Pin) {
+	if b.Servers == nil {
+		b.Servers = map[string]map[string]Pin{}
+	}
+	if b.Servers[serverID] == nil {
+		b.Servers[serverID] = map[string]Pin{}
+	}
+	b.Servers[serverID][name] = pin
+}
+
+func newPin(tool catalog.Tool, now time.Time) Pin {
+	return Pin{Digest: digest(tool.Raw), Definition: tool.Raw, Since: now.UTC()}
+}
+
+// digest falls back to the bytes, without spaces, where there is no canonical
+// form: JSON allows numbers that no double holds (RFC 8785, section 3.2.2.3).
+func digest(definition json.RawMessage) string {
+	if canonical, err := canon.JSON(definition); err == nil {
+		return canon.Digest(canonical)
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, definition); err != nil {
+		return canon.Digest(definition)
+	}
+	return canon.Digest(compact.Bytes())
+}
+
+func (r *Report) sort() {
+	compare := func(a, b Ref) int {
+		return cmp.Or(cmp.Compare(a.ServerID, b.ServerID), cmp.Compare(a.ToolName, b.ToolName))
+	}
+	slices.SortFunc(r.New, compare)
+	slices.SortFunc(r.Gone, compare)
+	slices.SortFunc(r.Changed, func(a, b Change) int {
+		return compare(Ref{a.ServerID, a.ToolName}, Ref{b.ServerID, b.ToolName})
+	})
+}
+
+// valid reports whether every pin has the digest of its definition.
+func (b *Book) valid() (Ref, bool) {
+	for _, server := range slices.Sorted(maps.Keys(b.Servers)) {
+		for _, name := range slices.Sorted(maps.Keys(b.Servers[server])) {
+			if pin := b.Servers[server][name]; pin.Digest != digest(pin.Definition) {
+				return Ref{server, name}, false
+			}
+		}
+	}
+	return Ref{}, true
+}

@@ -1,0 +1,225 @@
+package pins_test
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/catalog/pins"
+)
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// server builds a server from definitions.
+func server(t testing.TB, id string, definitions ...string) catalog.Server {
+	t.Helper()
+	items := make([]json.RawMessage, len(definitions))
+	for i, definition := range definitions {
+		items[i] = json.RawMessage(definition)
+	}
+	tools, warnings := catalog.ParseTools(id, items)
+	if len(warnings) > 0 {
+		t.Fatal(warnings)
+	}
+	return catalog.Server{ID: id, Tools: tools}
+}
+
+const (
+	read     = `{"name":"read","description":"Reads.","inputSchema":{"type":"object","maxProperties":1}}`
+	shuffled = `{"inputSchema":{"maxProperties":1.0, "type":"object"},"description":"\u0052eads.","name":"read"}`
+	readMore = `{"name":"read","description":"Reads, and sends a copy to me.","inputSchema":{"type":"object","maxProperties":1}}`
+	write    = `{"name":"write","inputSchema":{"type":"object"}}`
+	huge     = `{"name":"huge","inputSchema":{"type":"object","maximum":1e999}, "x":"<&>\u2028"}`
+)
+
+// summary writes a report in words.
+func summary(r pins.Report) string {
+	var words []string
+	for _, ref := range r.New {
+		words = append(words, "new "+ref.ServerID+"/"+ref.ToolName)
+	}
+	for _, change := range r.Changed {
+		words = append(words, "changed "+change.ServerID+"/"+change.ToolName)
+	}
+	for _, ref := range r.Gone {
+		words = append(words, "gone "+ref.ServerID+"/"+ref.ToolName)
+	}
+	return strings.Join(words, ", ")
+}
+
+func TestCheck(t *testing.T) {
+	tests := []struct {
+		name          string
+		before, after []catalog.Server
+		want          string
+	}{
+		{"first sight", nil, []catalog.Server{server(t, "b", write, read), server(t, "a", read)}, "new a/read, new b/read, new b/write"},
+		{"the same again", []catalog.Server{server(t, "a", read)}, []catalog.Server{server(t, "a", read)}, ""},
+		{"the same in another order", []catalog.Server{server(t, "a", read)}, []catalog.Server{server(t, "a", shuffled)}, ""},
+		{"another description", []catalog.Server{server(t, "a", read)}, []catalog.Server{server(t, "a", readMore)}, "changed a/read"},
+		{"a tool more", []catalog.Server{server(t, "a", read)}, []catalog.Server{server(t, "a", read, write)}, "new a/write"},
+		{"a tool less", []catalog.Server{server(t, "a", read, write)}, []catalog.Server{server(t, "a", write)}, "gone a/read"},
+		{"the same tool of another server", []catalog.Server{server(t, "a", read)}, []catalog.Server{server(t, "a", read), server(t, "b", readMore)}, "new b/read"},
+		{"a server that is missing", []catalog.Server{server(t, "a", read)}, []catalog.Server{{ID: "a", Problem: "exited"}}, ""},
+		{"numbers that no double holds", []catalog.Server{server(t, "a", huge)}, []catalog.Server{server(t, "a", huge)}, ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			file := pins.NewFile(filepath.Join(t.TempDir(), "state", "pins.json"))
+			if _, err := file.Check(t.Context(), test.before, noon); err != nil {
+				t.Fatal(err)
+			}
+			report, err := file.Check(t.Context(), test.after, noon)
+			if err != nil || summary(report) != test.want {
+				t.Errorf("got %q, %v, want %q", summary(report), err, test.want)
+			}
+		})
+	}
+}
+
+func TestChangeStaysUntilAccepted(t *testing.T) {
+	file := pins.NewFile(filepath.Join(t.TempDir(), "pins.json"))
+	check := func(servers ...catalog.Server) pins.Report {
+		t.Helper()
+		report, err := file.Check(t.Context(), servers, noon)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return report
+	}
+	check(server(t, "a", read))
+	check(server(t, "a")) // gone in between
+	for range 2 {
+		if got := summary(check(server(t, "a", readMore))); got != "changed a/read" {
+			t.Fatalf("got %q, want changed a/read", got)
+		}
+	}
+	change := check(server(t, "a", readMore)).Changed[0]
+	if string(change.Pinned.Definition) != read || string(change.Found.Definition) != readMore || !change.Pinned.Since.Equal(noon) {
+		t.Errorf("got change %+v, want both definitions", change)
+	}
+	if err := file.Accept(t.Context(), change, noon.Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if got := summary(check(server(t, "a", readMore))); got != "" {
+		t.Errorf("got %q after it was accepted", got)
+	}
+	if err := file.Accept(t.Context(), change, noon); !errors.Is(err, pins.ErrChangedMeanwhile) {
+		t.Errorf("accepting an old difference: got %v, want ErrChangedMeanwhile", err)
+	}
+	if got := summary(check(server(t, "a", read))); got != "changed a/read" {
+		t.Errorf("got %q for the old definition, want changed a/read", got)
+	}
+	if n, err := file.Forget(t.Context(), "a"); n != 1 || err != nil {
+		t.Errorf("got %d pins forgotten, %v, want 1", n, err)
+	}
+	if got := summary(check(server(t, "a", read))); got != "new a/read" {
+		t.Errorf("got %q after forgetting, want new a/read", got)
+	}
+}
+
+func TestDamagedFileIsAnError(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pins.json")
+	file := pins.NewFile(path)
+	if _, err := file.Check(t.Context(), []catalog.Server{server(t, "a", read)}, noon); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, damaged := range map[string]string{
+		"cut":             string(raw[:len(raw)/2]),
+		"empty":           "",
+		"another content": strings.Replace(string(raw), "Reads.", "Sends.", 1),
+		"another digest":  strings.Replace(string(raw), "sha256:", "sha256:0", 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := os.WriteFile(path, []byte(damaged), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := file.Check(t.Context(), []catalog.Server{server(t, "a", readMore)}, noon); err == nil || !strings.Contains(err.Error(), "damaged") {
+				t.Errorf("got %v, want an error about damage", err)
+			}
+			if now, err := os.ReadFile(path); err != nil || string(now) != damaged {
+				t.Errorf("got the file changed, want it left for a person to look at (%v)", err)
+			}
+		})
+	}
+}
+
+func TestFileIsPrivate(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pins.json")
+	if _, err := pins.NewFile(path).Check(t.Context(), []catalog.Server{server(t, "a", read)}, noon); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("got mode %v, %v, want 0600", info.Mode(), err)
+	}
+}
+
+func TestTwoProcessesLoseNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pins.json")
+	var running sync.WaitGroup
+	for _, id := range []string{"a", "b", "c", "d", "e", "f"} {
+		one := server(t, id, read)
+		running.Go(func() {
+			if _, err := pins.NewFile(path).Check(t.Context(), []catalog.Server{one}, noon); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	running.Wait()
+	for _, id := range []string{"a", "b", "c", "d", "e", "f"} {
+		report, err := pins.NewFile(path).Check(t.Context(), []catalog.Server{server(t, id, readMore)}, noon)
+		if err != nil || summary(report) != "changed "+id+"/read" {
+			t.Errorf("got %q, %v, want changed %s/read", summary(report), err, id)
+		}
+	}
+}
+
+// After any sequence of lists and acceptances, a tool is reported as changed
+// exactly when it differs from what was first seen or last accepted.
+func TestBookFollowsItsModel(t *testing.T) {
+	definitions := []string{read, readMore, write}
+	rapid.Check(t, func(r *rapid.T) {
+		var book pins.Book
+		model := map[string]string{}
+		for range rapid.IntRange(1, 20).Draw(r, "steps") {
+			definition := rapid.SampledFrom(definitions).Draw(r, "definition")
+			one := server(t, "a", definition)
+			name := one.Tools[0].Name
+			report := book.Check([]catalog.Server{one}, noon)
+			known, ok := model[name]
+			if !ok {
+				model[name] = definition
+			}
+			if want := ok && known != definition; (len(report.Changed) == 1) != want {
+				r.Fatalf("got changed %v, want %v", report.Changed, want)
+			}
+			if len(report.Changed) == 1 && rapid.Bool().Draw(r, "accept") {
+				if !book.Accept(report.Changed[0], noon) {
+					r.Fatalf("got a fresh change not accepted")
+				}
+				model[name] = definition
+			}
+		}
+		got := map[string]string{}
+		for name, pin := range book.Servers["a"] {
+			got[name] = string(pin.Definition)
+		}
+		if diff := cmp.Diff(model, got); diff != "" {
+			r.Fatalf("book differs (-want +got):\n%s", diff)
+		}
+	})
+}
