@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -39,7 +40,7 @@ func FuzzEventFilter(f *testing.F) {
 
 func TestEventFilterReportsABrokenStream(t *testing.T) {
 	filter := newEventFilter(io.NopCloser(iotest.TimeoutReader(iotest.OneByteReader(strings.NewReader("data: 1\n\n")))), jsonrpc.ID{}, newTap(), func(string) {})
-	if _, err := io.ReadAll(filter); err != iotest.ErrTimeout {
+	if _, err := io.ReadAll(filter); !errors.Is(err, iotest.ErrTimeout) {
 		t.Errorf("got %v, want the error of the stream", err)
 	}
 }
