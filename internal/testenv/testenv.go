@@ -36,16 +36,19 @@ func Sandbox(t testing.TB) Env {
 }
 
 // Corpus returns the folder with the corpus of real tool lists, which lies
-// beside the repository and is never copied into it. AIRLOCK_CORPUS names
-// another place. A test that needs it fails where it is missing.
+// beside the repository and is never copied into it. A test that needs it is
+// skipped where it is not there, unless AIRLOCK_CORPUS says where it must be.
 func Corpus(t testing.TB) string {
 	t.Helper()
-	dir := os.Getenv("AIRLOCK_CORPUS")
-	if dir == "" {
-		dir = filepath.Join(RepoRoot(t), "..", "shared", "corpus")
+	if dir := os.Getenv("AIRLOCK_CORPUS"); dir != "" {
+		if _, err := os.Stat(dir); err != nil {
+			t.Fatalf("AIRLOCK_CORPUS names the corpus of tool lists, but %v", err)
+		}
+		return dir
 	}
+	dir := filepath.Join(RepoRoot(t), "..", "shared", "corpus")
 	if _, err := os.Stat(dir); err != nil {
-		t.Fatalf("the corpus of tool lists is missing: %v (set AIRLOCK_CORPUS)", err)
+		t.Skip("needs the corpus of tool lists beside the repository: set AIRLOCK_CORPUS to its folder")
 	}
 	return dir
 }
