@@ -223,15 +223,16 @@ func (b *builder) publish(ctx context.Context, staged string, record Record) err
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(staged, recordFile), text, 0o644); err != nil {
-		return err
-	}
 	hex := strings.TrimPrefix(record.Digest, "sha256:")
 	final := filepath.Join(b.dir, b.def.Name, hex)
 	if err := b.setDamagedAside(ctx, final); err != nil {
 		return err
 	}
 	if err := store.PublishDir(staged, final); err != nil {
+		return err
+	}
+	// Other inputs may give an image that is there already: its record changes.
+	if err := store.WriteFile(filepath.Join(final, recordFile), text, 0o644); err != nil {
 		return err
 	}
 	return store.WriteFile(filepath.Join(b.dir, b.def.Name, currentFile), []byte(hex), 0o644)

@@ -119,6 +119,18 @@ func TestBuildDoesOnlyWhatIsMissing(t *testing.T) {
 	}
 }
 
+func TestOtherInputsMayGiveTheSameImage(t *testing.T) {
+	newFakeTools(t)
+	from, opts := fakeInputs(t), BuildOptions{Home: t.TempDir()}
+	first := mustBuild(t, from, opts)
+	from.def.Debian.Drop = []string{"usr/not/there"}
+	second := mustBuild(t, from, opts)
+	if second.Digest != first.Digest || second.Reused {
+		t.Errorf("got %+v, want %s made anew", second, first.Digest)
+	}
+	mustClose(t, mustOpen(t, opts.Home, from))
+}
+
 func TestPruneLeavesWhatIsInUse(t *testing.T) {
 	newFakeTools(t)
 	from, opts := fakeInputs(t), BuildOptions{Home: t.TempDir()}

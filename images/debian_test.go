@@ -88,3 +88,16 @@ func TestDebianMessages(t *testing.T) {
 		t.Errorf("got %q, want what mmdebstrap said", got)
 	}
 }
+
+func TestAnOrdinaryUserLearnsWhatToInstall(t *testing.T) {
+	say := newProgress(nil, "x")
+	defer say.stop()
+	messages := &debianMessages{say: say}
+	if _, err := messages.Write([]byte(noMode + " (use --mode for manual selection)\n")); err != nil {
+		t.Fatal(err)
+	}
+	var missing *MissingToolError
+	if err := messages.failure(errors.New("exit status 1")); !errors.As(err, &missing) || missing.Package != "fakechroot" {
+		t.Errorf("got %v, want that fakechroot is missing", err)
+	}
+}

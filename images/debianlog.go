@@ -50,7 +50,16 @@ func (m *debianMessages) line(line string) {
 	}
 }
 
-// failure adds the last lines to mmdebstrap's error.
+// noMode is what mmdebstrap says to a user who is not root and has neither a
+// range of user IDs nor fakechroot.
+const noMode = "E: unable to pick chroot mode automatically"
+
+// failure adds the last lines to mmdebstrap's error, or says what to install
+// where that is clear.
 func (m *debianMessages) failure(err error) error {
-	return fmt.Errorf("mmdebstrap could not fetch the Debian packages: %w\n  %s", err, strings.Join(m.last, "\n  "))
+	said := strings.Join(m.last, "\n  ")
+	if strings.Contains(said, noMode) {
+		return &MissingToolError{Tool: "fakechroot", Package: "fakechroot"}
+	}
+	return fmt.Errorf("mmdebstrap could not fetch the Debian packages: %w\n  %s", err, said)
 }

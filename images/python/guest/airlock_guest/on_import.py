@@ -5,6 +5,7 @@ the guest has to change in them waits until somebody wants them.
 """
 
 import sys
+from _functools import partial
 from _frozen_importlib_external import PathFinder  # importlib.machinery's, without importing that
 
 
@@ -12,27 +13,42 @@ def when_imported(name, change):
     """Call `change(module)` now if the module is loaded, else right after its first import."""
     if name in sys.modules:
         change(sys.modules[name])
-    else:
-        sys.meta_path.insert(0, _Finder(name, change))
+        return
+
+    def load_and_change(load, module):
+        load(module)
+        change(module)
+
+    sys.meta_path.insert(0, _Finder(name, load_and_change))
+
+
+def import_without(name, optional):
+    """Let the module `name` load as if the module `optional`, which it can do without, did not exist."""
+
+    def load_without(load, module):
+        hide = optional not in sys.modules
+        if hide:
+            sys.modules[optional] = None
+        try:
+            load(module)
+        finally:
+            if hide:
+                del sys.modules[optional]
+
+    sys.meta_path.insert(0, _Finder(name, load_without))
 
 
 class _Finder:
-    """Finds one module as `PathFinder` does, and steps aside."""
+    """Finds one module as `PathFinder` does, lets a function load it, and steps aside."""
 
-    def __init__(self, name, change):
+    def __init__(self, name, load):
         self._name = name
-        self._change = change
+        self._load = load
 
     def find_spec(self, name, path=None, target=None):
         if name != self._name:
             return None
         sys.meta_path.remove(self)
         spec = PathFinder.find_spec(name, path)
-        load, change = spec.loader.exec_module, self._change
-
-        def load_and_change(module):
-            load(module)
-            change(module)
-
-        spec.loader.exec_module = load_and_change
+        spec.loader.exec_module = partial(self._load, spec.loader.exec_module)
         return spec
