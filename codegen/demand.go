@@ -31,20 +31,39 @@ func (b *builder) demand(s *shape, parts []*value) *shape {
 	}
 	var choices []string
 	for _, part := range parts {
-		var keys []string
-		for _, key := range list(part.get("required")) {
-			if key.kind == isString {
-				keys = append(keys, nodeLiteral(key.text))
-			}
-		}
-		if len(keys) == 0 {
+		keys := quotedKeys(part.get("required"))
+		if keys == "" {
 			return s
 		}
-		choices = append(choices, strings.Join(keys, " and "))
+		choices = append(choices, keys)
 	}
 	out := *s
 	out.demand = oneLine(strings.Join(choices, ", or "), maxDemand)
 	return &out
+}
+
+// quotedKeys lists the keys that an array demands, empty for none.
+func quotedKeys(keys *value) string {
+	var quoted []string
+	for _, key := range list(keys) {
+		if key.kind == isString {
+			quoted = append(quoted, nodeLiteral(key.text))
+		}
+	}
+	return strings.Join(quoted, " and ")
+}
+
+// dependents words dependentRequired: which keys demand which others.
+func dependents(s *value) string {
+	var words []string
+	if dependent := s.get("dependentRequired"); dependent != nil {
+		for _, m := range dependent.members {
+			if keys := quotedKeys(m.value); keys != "" {
+				words = append(words, "Beside "+nodeLiteral(m.key)+" it needs "+keys+".")
+			}
+		}
+	}
+	return oneLine(strings.Join(words, " "), maxDemand)
 }
 
 // recordProse returns what a record's own comment says, empty for nothing: the
@@ -58,6 +77,9 @@ func recordProse(d *declaration, limit int) string {
 	}
 	if d.shape.demand != "" {
 		parts = append(parts, "Needs "+d.shape.demand+".")
+	}
+	if words := dependents(d.shape.about); words != "" {
+		parts = append(parts, words)
 	}
 	return strings.Join(parts, " ")
 }

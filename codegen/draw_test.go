@@ -181,6 +181,14 @@ func (d *drawer) object(s map[string]any) map[string]any {
 			out[key] = d.value(properties[key])
 		}
 	}
+	dependent, _ := s["dependentRequired"].(map[string]any)
+	for _, key := range sortedKeys(dependent) {
+		if _, given := out[key]; given {
+			for _, needed := range dependent[key].([]any) {
+				out[needed.(string)] = d.value(properties[needed.(string)])
+			}
+		}
+	}
 	if names, ok := s["propertyNames"].(map[string]any); ok && len(properties) == 0 {
 		out[fmt.Sprint(d.value(names))] = d.value(s["additionalProperties"])
 	} else if others, ok := s["additionalProperties"].(map[string]any); ok && len(properties) == 0 {

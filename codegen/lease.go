@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/airlock-mcp/airlock/internal/store"
 )
@@ -27,11 +28,46 @@ const (
 // that ends. Close it when no sandbox has the tree mounted any more.
 type Lease struct {
 	Path string // the folder to mount at /workspace/servers
+
+	tree *Tree
 	lock *store.Lock
+
+	mu    sync.Mutex // guards watch
+	watch *watch
+}
+
+// Intact reports whether the tree is still as it was published. It costs one
+// system call, so it can be asked before every run; false means: Publish
+// again. It sees every change through the file system since Publish, whoever
+// makes it; where the kernel grants no watch it reads all files instead. It may
+// be called concurrently, and is false after Close.
+func (l *Lease) Intact() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.lock == nil:
+		return false
+	case l.watch == nil:
+		return l.tree.verify(l.Path) == nil
+	}
+	return l.watch.quiet()
 }
 
 // Close gives the tree up. A second call does nothing.
-func (l *Lease) Close() error { return l.lock.Release() }
+func (l *Lease) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.lock == nil {
+		return nil
+	}
+	lock := l.lock
+	l.lock = nil
+	var err error
+	if l.watch != nil {
+		err = l.watch.close()
+	}
+	return errors.Join(err, lock.Release())
+}
 
 // hold locks the folder at path. It returns nil where no folder stands, or
 // where someone else's lock or move was quicker.

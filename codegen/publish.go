@@ -71,7 +71,9 @@ func (t *Tree) lease(path string) (*Lease, error) {
 	if lock == nil || err != nil {
 		return nil, err
 	}
-	lease := &Lease{Path: path, lock: lock}
+	lease := &Lease{Path: path, tree: t, lock: lock}
+	// Without a watch, for want of kernel resources, Intact reads the files.
+	lease.watch, _ = startWatch(path)
 	if t.verify(path) != nil {
 		return nil, lease.Close()
 	}

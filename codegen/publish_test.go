@@ -116,6 +116,50 @@ func TestDamageIsNoticedAndMadeAgain(t *testing.T) {
 	}
 }
 
+func TestLeaseNoticesChanges(t *testing.T) {
+	changes := map[string]func(tree string) error{
+		"an edit":    func(tree string) error { return os.WriteFile(filepath.Join(tree, "files/read.py"), []byte("x"), 0o444) },
+		"a new file": func(tree string) error { return os.WriteFile(filepath.Join(tree, "new.py"), nil, 0o444) },
+		"a removal":  func(tree string) error { return os.Remove(filepath.Join(tree, "README.md")) },
+		"a rename": func(tree string) error {
+			return os.Rename(filepath.Join(tree, "README.md"), filepath.Join(tree, "files/read.py"))
+		},
+		"a move of the whole": func(tree string) error { return os.Rename(tree, tree+"-moved") },
+	}
+	for name, change := range changes {
+		t.Run(name, func(t *testing.T) {
+			dir, tree := t.TempDir(), smallTree(t, "Read.")
+			lease := publish(t, dir, tree)
+			if _, err := os.ReadFile(filepath.Join(lease.Path, "files/read.py")); err != nil || !lease.Intact() {
+				t.Fatalf("an untouched tree: got changed (%v), want intact", err)
+			}
+			if err := change(lease.Path); err != nil {
+				t.Fatal(err)
+			}
+			if lease.Intact() || lease.Intact() {
+				t.Error("got intact, want changed, and for good")
+			}
+			again := publish(t, dir, tree)
+			checkPublished(t, again.Path, tree)
+			if !again.Intact() {
+				t.Error("published again: got changed, want intact")
+			}
+		})
+	}
+}
+
+func TestLeaseAfterClose(t *testing.T) {
+	lease := publish(t, t.TempDir(), smallTree(t, "Read."))
+	for range 2 {
+		if err := lease.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if lease.Intact() {
+		t.Error("got intact, want a closed lease to promise nothing")
+	}
+}
+
 func TestDamagedTreeStaysWhileItIsUsed(t *testing.T) {
 	dir, tree := t.TempDir(), smallTree(t, "Read.")
 	used := publish(t, dir, tree)

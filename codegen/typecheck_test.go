@@ -16,7 +16,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
-// installed returns the path of a file of an npm package that install.sh installs.
+// installed returns the path of a file of an npm package.
 func installed(file string) (path string, ok bool) {
 	path, err := filepath.Abs(filepath.Join("testdata", "typecheck", "node_modules", filepath.FromSlash(file)))
 	if err != nil {
@@ -31,7 +31,7 @@ func installed(file string) (path string, ok bool) {
 func checker(t *testing.T, program string) string {
 	t.Helper()
 	path, ok := installed(program)
-	const how = "the type checkers are not installed: run codegen/testdata/typecheck/install.sh, or make setup"
+	const how = "the type checkers are not installed: run make setup"
 	switch {
 	case ok:
 		return path

@@ -1,6 +1,6 @@
 export {};
 
-/** 3 tools of server "unions". */
+/** 4 tools of server "unions". */
 
 /** Alternatives that only demand keys */
 export { atLeastOne, atLeastOne as at_least_one, type AtLeastOneInput } from "./atLeastOne.js";
@@ -10,3 +10,6 @@ export { byAction, byAction as by_action, type ByActionInput } from "./byAction.
 
 /** Alternatives of all kinds */
 export { choose, type ChooseInput } from "./choose.js";
+
+/** A key that demands others */
+export { depends, type DependsInput } from "./depends.js";

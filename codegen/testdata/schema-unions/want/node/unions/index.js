@@ -16,3 +16,7 @@ export { byAction as by_action };
 export function choose(args) {
   return $invoke($server, "choose", args, "choose");
 }
+
+export function depends(args = {}) {
+  return $invoke($server, "depends", args, "depends");
+}

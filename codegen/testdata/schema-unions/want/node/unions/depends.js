@@ -1,0 +1,1 @@
+export { depends } from "./index.js";
