@@ -1,0 +1,74 @@
+package orchestrator
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/airlock-mcp/airlock/runner"
+)
+
+func TestJudge(t *testing.T) {
+	printed := logs{lastLines: []byte("thinking\n{\"a\": 1}\ndone\n")}
+	tests := []struct {
+		name      string
+		ended     ending
+		logs      logs
+		want      string // the error's type, or the data
+		retryable bool
+	}{
+		{"a delivered result", ending{delivered: &finish{OK: true, HasResult: true, Data: json.RawMessage(`[1]`)}}, printed, `[1]`, false},
+		{"a delivered null is a result", ending{delivered: &finish{OK: true, HasResult: true, Data: json.RawMessage(`null`)}}, printed, `null`, false},
+		{"no result: the last line that is JSON", ending{delivered: &finish{OK: true}}, printed, `{"a": 1}`, false},
+		{"no result, nothing printed", ending{delivered: &finish{OK: true}}, logs{}, `null`, false},
+		{"no result, only text printed", ending{delivered: &finish{OK: true}}, logs{lastLines: []byte("hello\n")}, `null`, false},
+		{"a delivered error", ending{delivered: &finish{Error: &guestError{Type: "KeyError", Retryable: true}}}, printed, "KeyError", true},
+		{"an exit without delivery, status 0", ending{exit: &runner.Exit{}}, printed, `{"a": 1}`, false},
+		{"an exit without delivery, status 3", ending{exit: &runner.Exit{Code: 3}}, printed, "NonZeroExit", false},
+		{"a signal", ending{exit: &runner.Exit{Signal: 11}}, printed, "Killed", false},
+		{"out of memory", ending{exit: &runner.Exit{Signal: 9, Reason: runner.ReasonMemory}}, printed, "MemoryLimit", false},
+		{"out of processes", ending{exit: &runner.Exit{Signal: 9, Reason: runner.ReasonProcesses}}, printed, "ProcessLimit", false},
+		{"out of disk", ending{exit: &runner.Exit{Code: 1, Reason: runner.ReasonDisk}}, printed, "DiskLimit", false},
+		{"out of time", ending{timeout: true}, printed, "Timeout", true},
+		{"cancelled", ending{cancelled: true}, printed, "Killed", false},
+		{"too much output", ending{flood: true}, printed, "OutputLimit", false},
+		{"a broken protocol", ending{protocol: errors.New("x")}, printed, "SandboxError", false},
+		{"a failure of ours says no cause", ending{internal: errors.New("disk on fire at /srv/secret")}, printed, "SandboxError", false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			r := &run{limits: runner.DefaultLimits()}
+			got := r.judge(test.ended, test.logs)
+			said := string(got.Data)
+			if got.Error != nil {
+				said = got.Error.Type
+				if got.Error.Retryable != test.retryable {
+					t.Errorf("retryable: got %v, want %v", got.Error.Retryable, test.retryable)
+				}
+				if strings.Contains(got.Error.Message, "/srv") {
+					t.Errorf("the message tells a cause: %s", got.Error.Message)
+				}
+			}
+			if said != test.want || got.OK != (got.Error == nil) {
+				t.Errorf("got %s (ok %v), want %s", said, got.OK, test.want)
+			}
+		})
+	}
+}
+
+func TestLimitsOfARequest(t *testing.T) {
+	limits := runner.DefaultLimits()
+	limits.Timeout = 10 * time.Second
+	o := &Orchestrator{opts: Options{Limits: limits}}
+	for asked, want := range map[time.Duration]time.Duration{
+		0:           10 * time.Second,
+		time.Second: time.Second,
+		time.Hour:   10 * time.Second, // a caller cannot raise it
+	} {
+		if got := o.limits(Request{Timeout: asked}).Timeout; got != want {
+			t.Errorf("asked for %v: got %v, want %v", asked, got, want)
+		}
+	}
+}
