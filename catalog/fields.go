@@ -10,16 +10,22 @@ import (
 // descriptions are still searched.
 const maxSchemaText = 6
 
+// shownText is what a tool says about itself, as a model may see it.
+type shownText struct{ title, description string }
+
 // searchedFields cuts what a tool says about itself into words. Text that is
 // withheld from the model cannot be found either.
-func searchedFields(tool *Tool) fields {
+func searchedFields(tool *Tool, shown shownText) fields {
 	var names, text wordList
-	collectParameters(tool.InputSchema, 0, &names, &text)
+	var schema any
+	if json.Unmarshal(tool.InputSchema, &schema) == nil {
+		collectParameters(schema, 0, &names, &text)
+	}
 	return fields{
 		fieldServer:        contentWords(tool.ServerID, maxFieldWords),
 		fieldName:          contentWords(tool.Name, maxFieldWords),
-		fieldTitle:         contentWords(Clean(tool.displayTitle()), maxFieldWords),
-		fieldDescription:   contentWords(Clean(tool.Description), maxFieldWords),
+		fieldTitle:         contentWords(shown.title, maxFieldWords),
+		fieldDescription:   contentWords(shown.description, maxFieldWords),
 		fieldParameters:    names.words,
 		fieldParameterText: text.words,
 	}
@@ -34,20 +40,28 @@ func (l *wordList) add(text string) {
 	}
 }
 
+// addText adds v if it is text, cleaned.
+func (l *wordList) addText(v any) {
+	if text, ok := v.(string); ok {
+		l.add(Clean(text))
+	}
+}
+
 // collectParameters gathers parameter names, and what a schema says about them
 // in descriptions and enumerated texts. It reads schemas loosely: whatever does
 // not have the expected type says nothing.
-func collectParameters(schema json.RawMessage, depth int, names, text *wordList) {
-	var object map[string]json.RawMessage
-	if depth > maxSchemaText || kindOf(schema) != kindObject || json.Unmarshal(schema, &object) != nil {
+func collectParameters(schema any, depth int, names, text *wordList) {
+	object, ok := schema.(map[string]any)
+	if !ok || depth > maxSchemaText {
 		return
 	}
-	text.add(textOf(object["description"]))
-	for _, value := range listOf(object["enum"]) {
-		text.add(textOf(value))
+	text.addText(object["description"])
+	if values, ok := object["enum"].([]any); ok {
+		for _, value := range values {
+			text.addText(value)
+		}
 	}
-	var properties map[string]json.RawMessage
-	if kindOf(object["properties"]) == kindObject && json.Unmarshal(object["properties"], &properties) == nil {
+	if properties, ok := object["properties"].(map[string]any); ok {
 		for _, name := range slices.Sorted(maps.Keys(properties)) {
 			names.add(name)
 			collectParameters(properties[name], depth+1, names, text)
@@ -55,24 +69,10 @@ func collectParameters(schema json.RawMessage, depth int, names, text *wordList)
 	}
 	collectParameters(object["items"], depth+1, names, text)
 	for _, key := range []string{"anyOf", "oneOf", "allOf"} {
-		for _, alternative := range listOf(object[key]) {
-			collectParameters(alternative, depth+1, names, text)
+		if alternatives, ok := object[key].([]any); ok {
+			for _, alternative := range alternatives {
+				collectParameters(alternative, depth+1, names, text)
+			}
 		}
 	}
-}
-
-func textOf(raw json.RawMessage) string {
-	var text string
-	if kindOf(raw) != kindString || json.Unmarshal(raw, &text) != nil {
-		return ""
-	}
-	return Clean(text)
-}
-
-func listOf(raw json.RawMessage) []json.RawMessage {
-	var list []json.RawMessage
-	if kindOf(raw) != kindArray || json.Unmarshal(raw, &list) != nil {
-		return nil
-	}
-	return list
 }

@@ -64,16 +64,14 @@ type posting struct {
 // fields are the searched texts of one tool, cut into words.
 type fields [fieldCount][]string
 
-func newIndex(tools []*Tool, text func(*Tool) fields) *index {
-	docs := make([]fields, len(tools))
+func newIndex(docs []fields) *index {
 	var mean [fieldCount]float64 // words per field
-	for i, tool := range tools {
-		docs[i] = text(tool)
+	for i := range docs {
 		for f, words := range docs[i] {
-			mean[f] += float64(len(words)) / float64(len(tools))
+			mean[f] += float64(len(words)) / float64(len(docs))
 		}
 	}
-	x := &index{size: len(tools), words: postings{}, grams: postings{}}
+	x := &index{size: len(docs), words: postings{}, grams: postings{}}
 	for i := range docs {
 		x.addWords(int32(i), &docs[i], &mean)
 		x.addGrams(int32(i), &docs[i])

@@ -6,10 +6,11 @@ import (
 )
 
 // A lure is one way in which text addresses the model instead of describing a
-// tool. The expression is only tried where one of the words stands in the text.
-// Text is matched in lower case, with runs of white space made one space.
+// tool. The expression, which is slow, is only tried where one word of each
+// group stands in the text. Text is matched in lower case, with runs of white
+// space made one space.
 type lure struct {
-	words      []string
+	words      [][]string
 	expression *regexp.Regexp
 }
 
@@ -19,38 +20,45 @@ type lure struct {
 // come from the chat itself. What only explains how to use a tool ("call this
 // before that one") is no lure.
 var lures = []lure{
-	{[]string{"ignore", "disregard", "forget", "override"}, regexp.MustCompile(
-		`\b(ignor|disregard|forget|overrid)\w* (all |any |of |the |your |my |these |those |every )*` +
+	{[][]string{{"ignor", "disregard", "forget", "overrid"}, {"instruction", "prompt", "rule", "guideline", "message", "directive", "polic", "context"}},
+		regexp.MustCompile(`\b(ignor|disregard|forget|overrid)\w* (all |any |of |the |your |my |these |those |every )*` +
 			`(previous|prior|above|earlier|preceding|existing|original|other|system|safety|security|user'?s?)\b[^.]{0,40}` +
 			`\b(instruction|prompt|rule|guideline|message|directive|polic|context)`)},
-	{[]string{"user", "human", "operator"}, regexp.MustCompile(
-		`\b(do not|don'?t|must not|mustn'?t|never|without|avoid) (ever )?(tell|mention|inform|notify|reveal|disclos|alert|warn|let)\w*\b[^.]{0,60}` +
+	{[][]string{{"not", "n't", "dont", "never", "without", "avoid"}, {"tell", "mention", "inform", "notify", "reveal", "disclos", "alert", "warn", "let"}, people},
+		regexp.MustCompile(`\b(do not|don'?t|must not|mustn'?t|never|without|avoid) (ever )?(tell|mention|inform|notify|reveal|disclos|alert|warn|let)\w*\b[^.]{0,60}` +
 			`\b(user|human|operator)s?\b`)},
-	{[]string{"user", "human", "operator", "confirm", "approval", "permission"}, regexp.MustCompile(
-		`\b(keep|hide|conceal)\w*\b[^.]{0,40}\b(secret|hidden|quiet)?[^.]{0,10}\bfrom the (user|human|operator)\b|` +
-			`\bwithout (asking|waiting for|requesting|getting|seeking) (\w+ ){0,3}(user|human|confirm\w*|approval|permission|consent)\b`)},
-	{[]string{"<"}, regexp.MustCompile(
-		`<\s*/?\s*(important|critical)\s*>|` + // an opening one like <secret> is an honest placeholder
+	{[][]string{{"keep", "hid", "conceal"}, {"from the"}, people},
+		regexp.MustCompile(`\b(keep|hid|conceal)\w*\b[^.]{0,50}\bfrom the (user|human|operator)\b`)},
+	{[][]string{{"without"}, {"user", "human", "confirm", "approval", "permission", "consent"}},
+		regexp.MustCompile(`\bwithout (asking|waiting for|requesting|getting|seeking) (\w+ ){0,3}(user|human|confirm\w*|approval|permission|consent)\b`)},
+	{[][]string{{"<"}, {"important", "critical", "/", "|", "sys"}},
+		regexp.MustCompile(`<\s*/?\s*(important|critical)\s*>|` + // an opening one like <secret> is an honest placeholder
 			`<\s*/\s*(system|secret|instructions?|assistant|admin|hidden)\s*>|<\|\s*\w+\s*\|>|<<\s*/?sys\s*>>`)},
-	{[]string{"[inst]", "[/inst]", "[system]"}, regexp.MustCompile(`\[/?inst\]|\[system\]`)},
-	{[]string{".ssh", "id_rsa", "id_ed25519", ".aws/", "mcp.json", "/etc/passwd", "/etc/shadow", ".netrc", ".git-credentials", "claude_desktop_config"},
+	{[][]string{{"[inst]", "[/inst]", "[system]"}}, regexp.MustCompile(`\[/?inst\]|\[system\]`)},
+	{[][]string{{".ssh", "id_rsa", "id_ed25519", ".aws/", "mcp.json", "/etc/passwd", "/etc/shadow", ".netrc", ".git-credentials", "claude_desktop_config"}},
 		regexp.MustCompile(`\b(read|open|cat|load|fetch|include|pass|send|attach|upload|access|put|provide|retrieve|get)\w*\b.{0,120}` +
 			`(\.ssh\b|id_rsa|id_ed25519|\.aws/|mcp\.json|/etc/(passwd|shadow)|\.netrc|\.git-credentials|claude_desktop_config)`)},
-	{[]string{"conversation", "chat history", "system prompt", "credential", "api key", "secret", "password", "private key", "message history", "environment variable"},
+	{[][]string{{"send", "forward", "transmit", "exfiltrat", "leak", "bcc", "append", "attach", "include", "pass"},
+		{"conversation", "history", "prompt", "credential", "key", "secret", "password", "environment"},
+		{"entire", "full", "whole", "all", "complete", "previous", "user"}},
 		regexp.MustCompile(`\b(send|forward|transmit|exfiltrat|leak|bcc|append|attach|include|pass)\w*\b[^.]{0,60}` +
 			`\b(entire |full |whole |all |complete |previous |user'?s? )+[^.]{0,20}` +
 			`(conversations?|chat history|system prompt|credentials?|api keys?|secrets?|passwords?|private keys?|message history|environment variables)\b` +
 			`[^.]{0,60}\b(to|in|as|into|at)\b`)},
-	{[]string{"instruction", "prompt", "directive"}, regexp.MustCompile(
-		`\b(new|updated|revised|real|actual|hidden|additional) (system )?(instructions?|prompt|directives?) ?(:|for the (model|assistant|ai|llm|agent))|` +
+	{[][]string{{"instruction", "prompt", "directive", "message", "note"}, {":", "model", "assistant", "ai", "llm", "agent"}},
+		regexp.MustCompile(`\b(new|updated|revised|real|actual|hidden|additional) (system )?(instructions?|prompt|directives?) ?(:|for the (model|assistant|ai|llm|agent))|` +
 			`\b(instructions?|message|note|directives?) (to|for) the (model|assistant|ai|llm|agent)\b`)},
-	{[]string{"you are", "act as", "pretend"}, regexp.MustCompile(
-		`\byou are now\b|\b(act|pretend) (as|to be) (if you (are|were) )?(an? |the )?(unrestricted|system|admin\w*|root|developer mode|different (ai|assistant|model))`)},
-	{[]string{"jailbreak", "do anything now", "exfiltrat"}, regexp.MustCompile(
-		`\bjailbreak (mode|yourself)|\bdo anything now\b|\bexfiltrat(e|ing) (the|all|any|user|this|your|it)\b`)},
+	{[][]string{{"you are now", "act as", "pretend"}},
+		regexp.MustCompile(`\byou are now (an?|the|in|free|no|my)\b|\b(act|pretend) (as|to be) (if you (are|were) )?` +
+			`(an? |the )?(unrestricted|system|admin\w*|root|developer mode|different (ai|assistant|model))`)},
+	{[][]string{{"jailbreak", "anything", "exfiltrat"}},
+		regexp.MustCompile(`\bjailbreak (mode|yourself)|\bdo anything now\b|\bexfiltrat(e|ing) (the|all|any|user|this|your|it)\b`)},
 }
 
-// publicKey is the path of an SSH key that is no secret.
+// people are the ones from whom something is to be hidden.
+var people = []string{"user", "human", "operator"}
+
+// publicKey is the path of an SSH key that is no secret and may be asked for.
 var publicKey = regexp.MustCompile(`\S*\bid_\w+\.pub\b`)
 
 // addressesModel reports whether text gives instructions to the model. It is a
@@ -59,14 +67,23 @@ var publicKey = regexp.MustCompile(`\S*\bid_\w+\.pub\b`)
 func addressesModel(text string) bool {
 	text = strings.Join(strings.Fields(strings.ToLower(foldWidth(text))), " ")
 	if strings.Contains(text, ".pub") {
-		text = publicKey.ReplaceAllString(text, "") // may be asked for
+		text = publicKey.ReplaceAllString(text, "")
 	}
 	for _, l := range lures {
-		if containsAny(text, l.words) && l.expression.MatchString(text) {
+		if l.mayMatch(text) && l.expression.MatchString(text) {
 			return true
 		}
 	}
 	return false
+}
+
+func (l *lure) mayMatch(text string) bool {
+	for _, group := range l.words {
+		if !containsAny(text, group) {
+			return false
+		}
+	}
+	return true
 }
 
 func containsAny(text string, words []string) bool {

@@ -116,11 +116,12 @@ func readLines[T any](r io.Reader) ([]T, error) {
 // MeasureSearch asks every query of a retrieval set and says how good the
 // answers were. It ranks as Search does, without a limit on the answers.
 func MeasureSearch(tools []RetrievalTool, queries []RetrievalQuery) Quality {
-	docs := make([]*Tool, len(tools))
+	docs := make([]fields, len(tools))
 	for i, t := range tools {
-		docs[i] = &Tool{ServerID: t.Server, Name: t.Name, Description: t.Description, InputSchema: t.InputSchema}
+		tool := &Tool{ServerID: t.Server, Name: t.Name, Description: t.Description, InputSchema: t.InputSchema}
+		docs[i] = searchedFields(tool, shownText{description: Clean(t.Description)})
 	}
-	x := newIndex(docs, searchedFields)
+	x := newIndex(docs)
 	sum := Quality{Queries: len(queries)}
 	for _, q := range queries {
 		var ranked []string

@@ -88,16 +88,19 @@ func (s *Snapshot) Search(q Query) []Entry {
 
 // prepareSearch builds what every search needs, once for a snapshot.
 func (s *Snapshot) prepareSearch() {
-	s.index = newIndex(s.tools, searchedFields)
+	docs := make([]fields, len(s.tools))
 	s.entries = make([]Entry, len(s.tools))
 	for i, tool := range s.tools {
+		shown := shownText{title: Clean(tool.displayTitle()), description: s.cleanDescription(tool, tool.Description)}
+		docs[i] = searchedFields(tool, shown)
 		s.entries[i] = Entry{
 			ServerID:    tool.ServerID,
 			ToolName:    tool.Name,
-			Title:       Clean(tool.displayTitle()),
-			Description: shorten(s.cleanDescription(tool, tool.Description), maxShownDescription),
+			Title:       shown.title,
+			Description: shorten(shown.description, maxShownDescription),
 		}
 	}
+	s.index = newIndex(docs)
 }
 
 // shorten cuts text to at most limit characters, at a space where there is one

@@ -160,7 +160,7 @@ func TestUnusableItemsAreNamed(t *testing.T) {
 		"item 4 of the tool list is left out: the definition is a list, not an object",
 		"item 5 of the tool list is left out: name is missing, not text",
 		"item 6 of the tool list is left out: name is a number, not text",
-		`tool "bad name" is left out: name contains ' '; allowed are letters, digits, _, - and .`,
+		`tool "bad name" is left out: name contains ' '; allowed are _, -, ., letters and digits`,
 		`tool "no_schema" is left out: inputSchema is missing, not an object`,
 		`tool "text_schema" is left out: inputSchema is text, not an object`,
 	}
