@@ -136,6 +136,9 @@ func (v *doctorVerb) sandbox(ctx context.Context) (string, error) {
 	if err := driver.Check(ctx); err != nil {
 		return "", err
 	}
+	if lack := driver.Unenforced(); lack != nil {
+		return fmt.Sprintf("starts in gVisor, but %v", lack), nil
+	}
 	return "starts in gVisor with every limit in force", nil
 }
 

@@ -6,9 +6,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"github.com/airlock-mcp/airlock/internal/app/config"
-	"github.com/airlock-mcp/airlock/runner"
 	"github.com/airlock-mcp/airlock/runner/runsc"
 )
 
@@ -20,7 +20,9 @@ const gvisorVersion = "v0.0.0-20260905035102-160fafc42237"
 const envRunsc = "AIRLOCK_RUNSC"
 
 // newDriver returns the configured driver after it has looked at what it needs.
-func newDriver(c *config.Config, logger *slog.Logger) (runner.Driver, error) {
+// Where the host cannot enforce a limit that the configuration asks for, it
+// refuses; one that nobody asked for is missing with a warning.
+func newDriver(c *config.Config, logger *slog.Logger) (*runsc.Driver, error) {
 	if c.Sandbox.Driver != runsc.Name {
 		return nil, &usageError{fmt.Sprintf("the driver %q is not part of this version", c.Sandbox.Driver), "write `driver: runsc` under sandbox"}
 	}
@@ -28,9 +30,15 @@ func newDriver(c *config.Config, logger *slog.Logger) (runner.Driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	driver, err := runsc.New(&runsc.Options{Path: path, Version: gvisorVersion, Logger: logger})
+	driver, err := runsc.New(&runsc.Options{
+		Path: path, Version: gvisorVersion, Logger: logger, Unenforced: len(c.Sandbox.Asked) == 0,
+	})
 	if err != nil {
 		return nil, &hinted{err, "run `make build`, which builds the right one beside airlock", ExitUsage}
+	}
+	if lack := driver.Unenforced(); lack != nil && len(c.Sandbox.Asked) > 0 {
+		return nil, &hinted{fmt.Errorf("the configuration asks for sandbox.%s, but %w", strings.Join(c.Sandbox.Asked, " and sandbox."), lack),
+			"run Airlock as root or in a delegated control group (systemd-run --user --scope -p Delegate=yes airlock …), or leave these keys out", ExitUsage}
 	}
 	return driver, nil
 }

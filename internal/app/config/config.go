@@ -35,6 +35,9 @@ type Sandbox struct {
 	Pool         int           // sandboxes kept ready per language; 0 keeps none
 	MaxSandboxes int           // runs at one time
 	Queue        int           // runs that may wait for a free place; more are refused
+	// Asked names the limits among memory, cpus and pids that the file itself
+	// sets: a host that cannot enforce what was asked for must not run code.
+	Asked []string
 }
 
 // Limits say how much may leave a run.

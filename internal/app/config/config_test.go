@@ -96,7 +96,7 @@ audit: {path: audit.jsonl}
 					Deny: []string{"delete_file"}, Tools: map[string]Tool{"move_file": {Risk: "destructive"}}}},
 		},
 		Sandbox: Sandbox{Driver: "containerd", Memory: 1 << 30, CPUs: 0.5, PIDs: 64, Disk: 10 << 20, Inodes: 512,
-			OpenFiles: 128, Timeout: 90 * time.Second, Pool: 0, MaxSandboxes: 4, Queue: 0},
+			OpenFiles: 128, Timeout: 90 * time.Second, Pool: 0, MaxSandboxes: 4, Queue: 0, Asked: []string{"memory", "cpus", "pids"}},
 		Limits:   Limits{Profile: "default", Stdout: 1024, Stderr: 2000, Output: 1_000_000, Calls: 7},
 		Policies: []string{filepath.Join(dir, "policies/default.cedar"), "/etc/airlock/team.cedar"},
 		Audit:    Audit{Path: filepath.Join(dir, "audit.jsonl")},

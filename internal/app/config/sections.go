@@ -34,6 +34,11 @@ func (d *decoder) topFields(c *Config, settings map[string]*decided) []field {
 		{key: "mcpServers", read: d.servers(c)},
 		{key: "servers", read: d.settings(settings)},
 		{key: "sandbox", read: func(n *yaml.Node, path string) error {
+			for _, key := range hostLimits {
+				if child(n, key) != nil {
+					c.Sandbox.Asked = append(c.Sandbox.Asked, key)
+				}
+			}
 			return d.object(n, path, d.sandboxFields(&c.Sandbox))
 		}},
 		{key: "limits", read: d.limits(&c.Limits)},
@@ -43,6 +48,9 @@ func (d *decoder) topFields(c *Config, settings map[string]*decided) []field {
 		}},
 	}
 }
+
+// hostLimits are the limits that only the host's control groups can enforce.
+var hostLimits = []string{"memory", "cpus", "pids"}
 
 func (d *decoder) sandboxFields(s *Sandbox) []field {
 	return []field{
