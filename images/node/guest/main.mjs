@@ -1,6 +1,6 @@
 // The program that an Airlock sandbox starts to run JavaScript code.
 //
-//     /usr/bin/node /opt/airlock/guest/main.mjs
+//     /usr/bin/node --openssl-config=/opt/airlock/guest/openssl.cnf /opt/airlock/guest/main.mjs
 //
 // It gets ready, waits for the host, fetches one program, runs it, and says what
 // became of it:
@@ -10,7 +10,7 @@
 // - outcome.mjs: turns how the code ended into what the host is told;
 // - failure.mjs: describes an error; hints.mjs says how to repair the code;
 // - output.mjs: streams that lose nothing;
-// - random.mjs: a Math.random that no two sandboxes share.
+// - random.mjs and openssl.cnf: random numbers that no two sandboxes share.
 //
 // The code shares this process. It may break every global and module; it cannot
 // make the host believe anything but its own result. What the guest needs after
@@ -20,7 +20,7 @@ import { closeSync, openSync, readSync, writeSync } from "node:fs";
 import { run } from "./execute.mjs";
 import { Link } from "./link.mjs";
 import { writeAtOnce } from "./output.mjs";
-import { replaceRandom } from "./random.mjs";
+import { reseedMathRandom } from "./random.mjs";
 import { keepHome } from "/workspace/client/transport.js";
 import "/workspace/client/catalog.js";
 import "/workspace/client/mcp_client.js";
@@ -41,6 +41,6 @@ writeAtOnce();
 keepHome();
 writeSync(1, "ready\n");
 wait();
-replaceRandom();
+reseedMathRandom();
 const link = await Link.open();
 run(await link.start(), link);

@@ -1,22 +1,36 @@
-// A Math.random that no two sandboxes share. V8's own draws from a state that a
-// sandbox restored from a checkpoint has in common with its siblings.
+// A Math.random that no two sandboxes share. V8's own cannot be reseeded, and a
+// sandbox restored from a checkpoint has its state in common with its siblings.
+// For node:crypto, see openssl.cnf.
 
-import { randomFillSync } from "node:crypto";
+import { closeSync, openSync, readSync } from "node:fs";
 
-const POOL = new Uint32Array(512);
-let next = POOL.length;
-
-/** Replaces Math.random by one that is fed by the system's random generator. */
-export function replaceRandom() {
+/** Makes Math.random xoshiro128++ (Blackman and Vigna, 2019), seeded by the kernel. */
+export function reseedMathRandom() {
+  let [a, b, c, d] = seed();
+  const draw = () => {
+    const sum = (a + d) | 0;
+    const drawn = (((sum << 7) | (sum >>> 25)) + a) | 0;
+    const shifted = b << 9;
+    c ^= a;
+    d ^= b;
+    b ^= c;
+    a ^= d;
+    c ^= shifted;
+    d = (d << 11) | (d >>> 21);
+    return drawn;
+  };
   const { random } = {
-    random() {
-      if (next >= POOL.length) {
-        randomFillSync(POOL);
-        next = 0;
-      }
-      // 53 random bits, as many as a double between 0 and 1 holds.
-      return ((POOL[next++] >>> 5) * 67108864 + (POOL[next++] >>> 6)) / 9007199254740992;
-    },
+    // 53 random bits, as many as a double between 0 and 1 holds.
+    random: () => ((draw() >>> 5) * 2 ** 26 + (draw() >>> 6)) / 2 ** 53,
   };
   Object.defineProperty(Math, "random", { value: random, writable: true, enumerable: false, configurable: true });
+}
+
+/** Returns four random 32-bit integers from the kernel. */
+function seed() {
+  const words = new Uint32Array(4);
+  const source = openSync("/dev/urandom", "r");
+  readSync(source, words);
+  closeSync(source);
+  return words;
 }
