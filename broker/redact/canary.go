@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // minCanary is the shortest credential that is looked for.
@@ -71,11 +72,29 @@ func reverse(s string) string {
 	return string(b)
 }
 
-func (r *Redactor) findCanaries(text []byte) []span {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
+// held are the canaries. Redactors that were made from each other share them.
+type held struct {
+	mu       sync.RWMutex // guards canaries
+	canaries []canary
+}
+
+func (h *held) add(value string) bool {
+	c, ok := newCanary(value)
+	if !ok {
+		return false
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.canaries = append(h.canaries, c)
+	return true
+}
+
+// find returns the places of every form of every canary.
+func (h *held) find(text []byte) []span {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
 	var spans []span
-	for _, c := range r.canaries {
+	for _, c := range h.canaries {
 		for _, form := range c.forms {
 			for at := 0; ; {
 				i := bytes.Index(text[at:], form)

@@ -2,7 +2,9 @@ package redact
 
 import (
 	"bytes"
+	"math"
 	"math/big"
+	"slices"
 	"strings"
 )
 
@@ -14,13 +16,88 @@ func mixed(b []byte) bool {
 		bytes.ContainsAny(b, "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 }
 
-// noPlaceholder lets through what documentation writes for a password.
-func noPlaceholder(b []byte) bool {
-	switch strings.ToLower(strings.Trim(string(b), "<>{}[]$%*")) {
-	case "", "password", "passwd", "pass", "pwd", "secret", "token", "xxx", "xxxx", "xxxxx", "port":
+// entropy returns the Shannon entropy of the bytes, in bits per byte.
+func entropy(b []byte) float64 {
+	var counts [256]int
+	for _, c := range b {
+		counts[c]++
+	}
+	sum := 0.0
+	for _, n := range counts {
+		if n > 0 {
+			p := float64(n) / float64(len(b))
+			sum -= p * math.Log2(p)
+		}
+	}
+	return sum
+}
+
+// placeholder is what documentation and templates write in the place of a secret.
+var placeholder = compile(`(?i)^(?:\$\{?|\{\{|<|%\(|%[a-z]|#\{)|^[*x.\-_]+$|^(?:your|my|the|some|an?|enter|insert|replace|change|add|put)[_\- .]|change_?me|replace_?me|placeholder|redacted|dummy|example|sample|^(?:passw(?:or)?d|passwd|pass|pwd|secret|token|string|text|required|optional|none|null|nil|undefined|true|false|port|user(?:name)?|hidden|masked|todo|tbd|fixme|test(?:ing)?|foobar|default)\d{0,3}$|^(?:unsafe|insecure|secure|value|null|empty|unset|unknown|disabled|enabled|your|user|foo|bar|baz|abc|pa55word|letmein)$|^(?:os|process|config|settings|options|self|this|env|secrets|vars|params|args|req|request|ctx|data|props)[.\[]|\(|^(?:true|false|none)`)
+
+// notPlaceholder lets through what documentation writes for a password.
+func notPlaceholder(b []byte) bool { return !placeholder.Match(b) }
+
+// credential says whether what stands in a header is a value, and not code that
+// makes one.
+func credential(b []byte) bool {
+	return notPlaceholder(b) && !identifier.Match(b) && (bytes.ContainsAny(b, "0123456789=") || mixedCase(b))
+}
+
+// random says whether a value looks drawn by chance, and not written by a person.
+func random(b []byte) bool {
+	return notPlaceholder(b) && bytes.ContainsAny(b, "0123456789") && entropy(b) >= 3
+}
+
+// identifier is a name in code, or a path: words joined by _ - . / or case.
+var identifier = compile(`^_*(?:[a-z]+|[A-Z]+|[A-Z]?[a-z]+(?:[A-Z][a-z]+)*)(?:[_\-./:][A-Za-z][a-z]*|[_\-./:][A-Z]+|[_\-./:]v?\d{1,4})*$`)
+
+// address is a value that begins like an address, a path, a digest or a template.
+var address = compile(`^(?:[a-z][a-z0-9+]{1,10}://|/|\./|\.\./|~/|arn:|sha(?:1|256|512)[:\-]|md5:|urn:|data:|[A-Z]:\\\\)`)
+
+// secretText says whether a quoted value that is given to a secret's name is one.
+func secretText(b []byte) bool {
+	if !notPlaceholder(b) || address.Match(b) || identifier.Match(b) {
 		return false
 	}
-	return !bytes.HasPrefix(b, []byte("${"))
+	return (bytes.ContainsAny(b, "0123456789!@#$%^&*+=/?") || mixedCase(b)) && entropy(b) >= 2.5
+}
+
+// passwordText says whether a quoted value that is given to a password's name is
+// one. People's passwords are words, so little is asked of them.
+func passwordText(b []byte) bool {
+	if len(b) < 4 || !notPlaceholder(b) || address.Match(b) || bytes.IndexByte([]byte("$<%@.&#-,{[(:;"), b[0]) >= 0 {
+		return false
+	}
+	return !bytes.ContainsAny(b, "<>{}()") && !bytes.HasSuffix(b, []byte(":")) && !label.Match(b)
+}
+
+// label is a text of a form, or a name in code, rather than a password.
+var label = compile(`(?i)passw(?:or)?d|passwor[dt]|^(?:forgot|reset|confirm|new|old|current|invalid|login|sign|user|field|input|label|button|error)|^[a-z]+(?:\.[a-z]+)+$|^[a-z]+(?:_[a-z]+)+$|^[A-Z]+(?:_[A-Z]+)+$`)
+
+// connectionPassword is for what stands behind a user's name in a connection string.
+func connectionPassword(b []byte) bool {
+	return notPlaceholder(b) && !address.Match(b) && b[0] != '{' && b[0] != '<' && b[0] != '#' && !bytes.ContainsAny(b, "(){}[]")
+}
+
+// dense says whether a text of any characters looks drawn by chance.
+func dense(b []byte) bool { return !bytes.ContainsAny(b, " {}<") && entropy(b) >= 4 }
+
+// reference is a member of something in code: os.Environ, ed25519.PrivateKey.
+var reference = compile(`^[A-Za-z_]\w*(?:(?:\.|::|->)[A-Za-z_]\w*)+$`)
+
+// secretWord is secretText for a value without quotes, which may as well be code.
+func secretWord(b []byte) bool {
+	if len(b) < 10 || reference.Match(b) || !secretText(b) || !bytes.ContainsAny(b, "0123456789") || !bytes.ContainsAny(b, letters) {
+		return false
+	}
+	return entropy(b) >= 3.2
+}
+
+const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+func mixedCase(b []byte) bool {
+	return bytes.ContainsAny(b, letters[:26]) && bytes.ContainsAny(b, letters[26:]) && entropy(b) >= 3.5
 }
 
 // isEmail leaves out what only looks like an address: the example domains of
@@ -28,33 +105,53 @@ func noPlaceholder(b []byte) bool {
 func isEmail(b []byte) bool {
 	address := strings.ToLower(string(b))
 	_, domain, _ := strings.Cut(address, "@")
+	dot := strings.LastIndexByte(domain, '.')
+	if dot < 1 || len(domain)-dot < 3 || strings.Contains(domain, "..") || strings.Contains(domain[dot:], "-") {
+		return false
+	}
 	for _, reserved := range []string{"example.com", "example.org", "example.net"} {
 		if domain == reserved || strings.HasSuffix(domain, "."+reserved) {
 			return false
 		}
 	}
-	for _, suffix := range []string{".png", ".jpg", ".gif", ".svg", ".webp", ".example", ".invalid", ".test", ".localhost"} {
-		if strings.HasSuffix(domain, suffix) {
-			return false
-		}
-	}
-	return true
+	return !slices.Contains(notTopLevel, domain[dot+1:])
 }
 
-// isCard checks length and number range of the large issuers (ISO/IEC 7812)
-// and the Luhn digit.
+// notTopLevel are last parts of names that are no top-level domains: reserved
+// ones (RFC 2606), of files, and of systemd's units.
+var notTopLevel = []string{
+	"example", "invalid", "test", "localhost",
+	"png", "jpg", "jpeg", "gif", "svg", "webp", "ico", "js", "mjs", "cjs", "ts", "tsx", "jsx", "css", "scss", "html", "json", "yml", "yaml", "xml",
+	"txt", "log", "lock", "tar", "gz", "tgz", "exe", "dll", "jar", "whl", "rb", "go", "rs", "java", "php",
+	"service", "slice", "scope", "socket", "target", "mount", "timer", "conf",
+}
+
+// cardGroups are the layouts in which cards are printed; without separators the
+// digits stand as one group.
+var cardGroups = [][]int{{4, 4, 4, 4}, {4, 6, 5}, {4, 6, 4}, {4, 4, 4, 4, 3}, {13}, {14}, {15}, {16}, {19}}
+
+// isCard checks layout, length and number range of the large issuers (ISO/IEC
+// 7812) and the Luhn digit.
 func isCard(b []byte) bool {
+	var groups []int
+	for group := range bytes.FieldsFuncSeq(b, func(r rune) bool { return r == ' ' || r == '-' }) {
+		groups = append(groups, len(group))
+	}
+	if !slices.ContainsFunc(cardGroups, func(layout []int) bool { return slices.Equal(layout, groups) }) {
+		return false
+	}
 	digits := onlyDigits(b)
-	switch n := len(digits); {
-	case digits[0] == '4':
+	n, prefix := len(digits), int(digits[0]-'0')*10+int(digits[1]-'0')
+	switch {
+	case prefix/10 == 4:
 		if n != 13 && n != 16 && n != 19 {
 			return false
 		}
-	case digits[0] == '3' && (digits[1] == '4' || digits[1] == '7'):
+	case prefix == 34 || prefix == 37:
 		if n != 15 {
 			return false
 		}
-	case digits[0] == '3' && (digits[1] == '0' || digits[1] == '6' || digits[1] == '8'):
+	case prefix == 30 || prefix == 36 || prefix == 38:
 		if n != 14 {
 			return false
 		}
@@ -89,11 +186,22 @@ func luhn(digits []byte) bool {
 	return sum%10 == 0
 }
 
-// isIBAN checks the remainder of ISO 13616: letters as numbers from 10, the
+// ibanLengths are the lengths by country of the IBAN registry (ISO 13616).
+var ibanLengths = map[string]int{
+	"AD": 24, "AE": 23, "AL": 28, "AT": 20, "AZ": 28, "BA": 20, "BE": 16, "BG": 22, "BH": 22, "BI": 27, "BR": 29, "BY": 28, "CH": 21, "CR": 22,
+	"CY": 28, "CZ": 24, "DE": 22, "DJ": 27, "DK": 18, "DO": 28, "EE": 20, "EG": 29, "ES": 24, "FI": 18, "FK": 18, "FO": 18, "FR": 27, "GB": 22,
+	"GE": 22, "GI": 23, "GL": 18, "GR": 27, "GT": 28, "HN": 28, "HR": 21, "HU": 28, "IE": 22, "IL": 23, "IQ": 23, "IS": 26, "IT": 27, "JO": 30,
+	"KW": 30, "KZ": 20, "LB": 28, "LC": 32, "LI": 21, "LT": 20, "LU": 20, "LV": 21, "LY": 25, "MC": 27, "MD": 24, "ME": 22, "MK": 19, "MN": 20,
+	"MR": 27, "MT": 31, "MU": 30, "NI": 28, "NL": 18, "NO": 15, "OM": 23, "PK": 24, "PL": 28, "PS": 29, "PT": 25, "QA": 29, "RO": 24, "RS": 22,
+	"RU": 33, "SA": 24, "SC": 31, "SD": 18, "SE": 24, "SI": 19, "SK": 24, "SM": 27, "SO": 23, "ST": 25, "SV": 28, "TL": 23, "TN": 24, "TR": 26,
+	"UA": 29, "VA": 22, "VG": 24, "XK": 20, "YE": 30,
+}
+
+// isIBAN checks length by country and the remainder of ISO 13616: letters as numbers from 10, the
 // first four characters last, modulo 97 is 1.
 func isIBAN(b []byte) bool {
 	iban := strings.ReplaceAll(string(b), " ", "")
-	if len(iban) < 15 || len(iban) > 34 {
+	if len(iban) < 15 || len(iban) != ibanLengths[iban[:2]] {
 		return false
 	}
 	var digits strings.Builder

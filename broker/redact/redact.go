@@ -10,7 +10,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"sync"
 )
 
 // Finding counts what was removed of one kind.
@@ -21,38 +20,29 @@ type Finding struct {
 
 // Redactor removes what must not leave. All methods may be called concurrently.
 type Redactor struct {
-	mu       sync.RWMutex // guards canaries
-	canaries []canary
+	held   *held
+	places *places // nil: markers carry no number
 }
 
 // New returns a Redactor that knows all rules and no canary.
-func New() *Redactor { return &Redactor{} }
+func New() *Redactor { return &Redactor{held: &held{}} }
 
 // Hold adds a credential that Airlock holds: it is removed everywhere from now
 // on, in all its encodings. Values under minCanary bytes are too common to be
 // looked for, and false is returned for them.
-func (r *Redactor) Hold(value string) bool {
-	c, ok := newCanary(value)
-	if !ok {
-		return false
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.canaries = append(r.canaries, c)
-	return true
-}
+func (r *Redactor) Hold(value string) bool { return r.held.add(value) }
 
 // Bytes returns text with everything removed that rules or canaries find. The
 // text itself is not changed, and returned as it is when nothing was found.
-func (r *Redactor) Bytes(text []byte) ([]byte, []Finding) {
-	return replace(text, append(findRules(text), r.findCanaries(text)...))
-}
+func (r *Redactor) Bytes(text []byte) ([]byte, []Finding) { return r.replace(text, r.find(text)) }
 
 // Held is Bytes for canaries alone: what even the code in the sandbox must not
 // see, while other people's data it may work with.
 func (r *Redactor) Held(text []byte) ([]byte, []Finding) {
-	return replace(text, r.findCanaries(text))
+	return r.replace(text, r.held.find(text))
 }
+
+func (r *Redactor) find(text []byte) []span { return append(findRules(text), r.held.find(text)...) }
 
 // span is one place to be replaced.
 type span struct {
@@ -62,7 +52,7 @@ type span struct {
 
 // replace puts a marker in the place of each span. Where spans overlap, one
 // marker covers them all and bears the kind of the widest.
-func replace(text []byte, spans []span) ([]byte, []Finding) {
+func (r *Redactor) replace(text []byte, spans []span) ([]byte, []Finding) {
 	if len(spans) == 0 {
 		return text, nil
 	}
@@ -84,15 +74,12 @@ func replace(text []byte, spans []span) ([]byte, []Finding) {
 	out, at, counts := make([]byte, 0, len(text)), 0, map[string]int{}
 	for _, s := range merged {
 		out = append(out, text[at:s.start]...)
-		out = append(out, marker(s.kind)...)
+		out = append(out, r.places.marker(s.kind, text[s.start:s.end])...)
 		at = s.end
 		counts[s.kind]++
 	}
 	return append(out, text[at:]...), findings(counts)
 }
-
-// marker stands where something was removed.
-func marker(kind string) string { return "[redacted:" + kind + "]" }
 
 func findings(counts map[string]int) []Finding {
 	list := make([]Finding, 0, len(counts))

@@ -1,0 +1,72 @@
+package redact
+
+import (
+	"regexp"
+)
+
+func compile(expression string) *regexp.Regexp { return regexp.MustCompile(expression) }
+
+// contextRules find values whose own form says nothing, by what stands before them.
+func contextRules() []rule {
+	return []rule{
+		{kind: "private-key", anchors: []string{"-----begin"}, glued: true, after: 20_000,
+			re: compile(`\A(-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----(?s:.*?)(?:-----END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----|\z))`)},
+		{kind: "private-key", anchors: []string{"private-lines:"}, after: 20_000, re: compile(`(?i)\APrivate-Lines: \d+\r?\n((?:[A-Za-z0-9+/=]{20,80}\r?\n)+)`)},
+		{kind: "jwt", anchors: []string{"eyj"}, after: 12_000, re: compile(`\A(eyJ[A-Za-z0-9_\-]{10,}\.eyJ[A-Za-z0-9_\-]{6,}\.[A-Za-z0-9_\-]{10,})`)},
+		{kind: "jwt", anchors: []string{"eyj"}, after: 12_000, re: compile(`\A(eyJ[A-Za-z0-9_\-]{20,}\.[A-Za-z0-9_\-]*\.[A-Za-z0-9_\-]{10,}\.[A-Za-z0-9_\-]{10,}\.[A-Za-z0-9_\-]{10,})`)}, // JWE
+		{kind: "url-password", anchors: []string{"://"}, glued: true, re: compile(`\A://[^/\s:@"'<>]{0,}:([^/\s@"'<>]{3,})@[A-Za-z0-9\[]`), check: notPlaceholder},
+		{kind: "authorization", anchors: []string{"authorization"}, glued: true,
+			re: compile(`(?i)\Aauthorization["']?\s{0,3}(?:[:=,]|=>)\s{0,3}["']?(?:bearer|basic|token|apikey|bot|digest)\s+["']?([A-Za-z0-9][A-Za-z0-9._~+/\-]{7,}={0,2})`), check: credential},
+		{kind: "authorization", anchors: []string{"bearer "}, re: compile(`(?i)\Abearer\s+([A-Za-z0-9._~+/\-]{20,}={0,2})`), check: random},
+		{kind: "aws-secret-key", anchors: []string{"aws", "secretaccesskey", "secret_access_key", "secretkey", "secret_key"}, glued: true,
+			re: compile(`(?i)\A[a-z0-9_.\- ]{0,50}["'\]]{0,2}\s{0,5}(?:[:=,]|=>|:=)\s{0,5}["']?([A-Za-z0-9/+]{40})(?:[^A-Za-z0-9/+=]|\z)`), check: mixed},
+		{kind: "aws-secret-key", anchors: []string{"akia", "asia"}, re: compile(`\A(?:AKIA|ASIA)[A-Z0-9]{16}[^A-Za-z0-9/+](?s:.{0,60}?)[^A-Za-z0-9/+]([A-Za-z0-9/+]{40})(?:[^A-Za-z0-9/+=]|\z)`), check: mixed},
+		{kind: "aws-session-token", anchors: []string{"session_token", "sessiontoken", "security_token"}, glued: true, after: 3000,
+			re: compile(`(?i)\A(?:session|security)_?token["']?\s{0,5}(?:[:=]|=>)\s{0,5}["']?([A-Za-z0-9/+=]{100,})`)},
+		{kind: "azure-storage-key", anchors: []string{"accountkey=", "sharedaccesskey="}, glued: true, re: compile(`(?i)\A(?:account|sharedaccess)key=([A-Za-z0-9+/]{20,88}={0,2})`)},
+		{kind: "azure-sas", anchors: []string{"sig="}, re: compile(`\Asig=([A-Za-z0-9%+/]{43,70}(?:%3[Dd]|=))`)},
+		{kind: "password-hash", anchors: []string{"$2a$", "$2b$", "$2x$", "$2y$"}, glued: true, re: compile(`\A(\$2[abxy]\$\d\d\$[./A-Za-z0-9]{53})`)},
+		{kind: "password-hash", anchors: []string{"$1$", "$5$", "$6$", "$8$", "$y$", "$argon2"}, glued: true, re: compile(`\A(\$(?:1|5|6|8|y|argon2(?:i|d|id))\$[./A-Za-z0-9,=$+]{28,})`)},
+		{kind: "password", anchors: []string{"machine "}, re: compile(`(?i)\Amachine\s+\S{1,}\s+login\s+\S{1,}\s+password\s+(\S{3,})`), check: notPlaceholder},
+		{kind: "password", anchors: []string{"curl "}, re: compile(`\Acurl [^\n]{0,}?(?:-u|--user)[ =]["']?[^\s:"']{1,}:([^\s"']{3,})`), check: notPlaceholder},
+		{kind: "facebook-token", anchors: []string{"facebook", "fb_", "appsecret"}, glued: true, re: compile(`(?i)\A[a-z_.\- ]{0,30}["']?\s{0,3}[:=]\s{0,3}["']?([a-f0-9]{32})(?:[^A-Za-z0-9]|\z)`)},
+		{kind: "docker-auth", anchors: []string{`"auth"`}, glued: true, re: compile(`\A"auth"\s{0,5}:\s{0,5}"([A-Za-z0-9+/]{12,}={0,2})"`)},
+	}
+}
+
+// harmlessName is in names that have a token, key or secret in them and promise none.
+var harmlessName = compile(`(?i)(?:page|next|prev|sync|cursor|continuation|max|min|num|count|total|usage|input|output|prompt|completion)[a-z]{0,2}[_\-. ]?tokens?|pub(?:lic)?[_\-. ]?key|(?:passw(?:or)?d|secret|token|key|credential)s?[_\-. ]?(?:type|name|path|file|url|uri|field|hint|label|header|length|len|size|count|ttl|expir|policy|manager|id\b|ref\b|arn|hash_?algo|selector|placeholder|prompt)`)
+
+// assignmentRules find values that are given to names which promise a secret.
+func assignmentRules() []rule {
+	passwords := []string{"passw", "passphrase", "pwd", "_pass", "pass="}
+	names := []string{
+		"secret", "token", "api_key", "apikey", "api-key", "access_key", "access-key", "accesskey",
+		"auth_key", "authkey", "private_key", "privatekey", "encryption_key", "signing_key", "master_key", "credential", "client_key", "app_key", "appkey",
+		"account_key", "license_key", "session_key", "webhook_key", "heroku", "sauce",
+	}
+	const (
+		name   = `(?i)\A[a-z0-9_.\-]{0,40}["'\]]{0,2}`
+		gives  = `\s{0,12}(?:=>|:=|\|\||[:=])\s{0,12}`
+		quoted = name + gives + "(?:[a-z]{1,2})?[\"'`]([^\"'`\\s\\\\]{8,200})[\"'`]"
+		plain  = name + gives + `([A-Za-z0-9_./+~@!%^&*#\-]{8,200}={0,2})(?:[\s,;"']|\z)`
+		listed = name + `\s{0,4},\s{0,4}['"]{1,2}([A-Za-z0-9\-_./+]{24,100})['"]`
+	)
+	return []rule{
+		{kind: "password", anchors: passwords, glued: true, after: 300, re: compile(name + gives + `"([^"\s\\]{4,100})"`), check: passwordText, unless: harmlessName},
+		{kind: "password", anchors: passwords, glued: true, after: 300, re: compile(name + gives + `'([^'\s\\]{4,100})'`), check: passwordText, unless: harmlessName},
+		{kind: "password", anchors: passwords, glued: true, after: 300, re: compile(plain), check: secretWord, unless: harmlessName},
+		{kind: "secret", anchors: names, glued: true, after: 300, re: compile(quoted), check: secretText, unless: harmlessName},
+		{kind: "secret", anchors: names, glued: true, after: 300, re: compile(plain), check: secretWord, unless: harmlessName},
+		{kind: "secret", anchors: names, glued: true, after: 300, re: compile(listed), check: random, unless: harmlessName},
+		{kind: "secret", anchors: []string{"secret_key"}, glued: true, after: 300, re: compile(`(?i)\Asecret_key['"\]]{0,2}\s{0,5}[:=]\s{0,5}['"]([^'"\n]{40,80})['"]`), check: dense},
+		{kind: "secret", anchors: []string{"privatekey", "presharedkey"}, glued: true, re: compile(`(?i)\A(?:private|preshared)key\s*=\s*([A-Za-z0-9+/]{43}=)`)}, // WireGuard
+		{kind: "password", anchors: []string{"password", "pwd"}, glued: true, before: 100, after: 150,
+			re: compile(`(?i)\b(?:user(?: ?id|name)?|uid)\s*=\s*[^;\s"']{2,100}\s*;?[^\n]{0,30}?(?:password|pwd)\s*=\s*([^\s;"'&,]{3,100})(?:[;"'\s]|\z)`), check: connectionPassword},
+		{kind: "password", anchors: []string{"password is ", "password for "}, re: compile(`(?i)\Apassword (?:for [^\n]{3,60} )?is ["'` + "`" + `]([^"'` + "`" + `\n]{4,60})["'` + "`" + `]`), check: passwordText},
+		{kind: "password", anchors: []string{"networkcredential"}, re: compile(`(?i)\Anetworkcredential\s*\(\s*"[^"\n]{1,80}"\s*,\s*"([^"\n]{3,80})"`), check: notPlaceholder},
+		{kind: "password", anchors: []string{"directoryentry"}, re: compile(`(?i)\Adirectoryentry\s*\(\s*"[^"\n]{1,100}"\s*,\s*"[^"\n]{1,80}"\s*,\s*"([^"\n]{3,80})"`), check: notPlaceholder},
+		{kind: "password", anchors: []string{"passw", "secret", "token"}, glued: true, re: compile(`(?i)\A[a-z0-9_.\-]{0,30}"\s+value\s*=\s*"([^"\n]{4,120})"`), check: passwordText}, // <add key="…Password" value="…"/>
+		{kind: "password", anchors: []string{"password>", "passwd>", "secret>", "token>", "apikey>"}, glued: true, re: compile(`(?i)\A(?:password|passwd|secret|token|apikey)>\s*([^<\s]{5,200})\s*</`), check: passwordText},
+	}
+}

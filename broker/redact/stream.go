@@ -1,0 +1,102 @@
+package redact
+
+import "io"
+
+const (
+	// streamOverlap is how much of the newest text a stream holds back: what
+	// begins in it may go on in the next write.
+	streamOverlap = 4 << 10
+	// streamMost is the most that is held back for one value that is still going
+	// on, such as a long private key.
+	streamMost = 256 << 10
+)
+
+// Stream cleans text that comes in pieces, as if it came at once, as long as no
+// value is longer than 256 KiB.
+type Stream struct {
+	redactor *Redactor
+	to       io.Writer
+	held     []byte
+	enough   int // how much has to be held before it is looked at again
+	found    [][]Finding
+}
+
+// Stream returns a stream that writes cleaned text to w. It is not for
+// concurrent use. Close writes what is held back.
+func (r *Redactor) Stream(w io.Writer) *Stream {
+	return &Stream{redactor: r, to: w, enough: 2 * streamOverlap}
+}
+
+var _ io.WriteCloser = (*Stream)(nil)
+
+// Write takes the next piece. It writes on what can no longer become part of
+// anything that is looked for.
+func (s *Stream) Write(p []byte) (int, error) {
+	s.held = append(s.held, p...)
+	if len(s.held) < s.enough {
+		return len(p), nil
+	}
+	if err := s.release(len(s.held) - streamOverlap); err != nil {
+		return 0, err
+	}
+	s.enough = len(s.held) + streamOverlap
+	return len(p), nil
+}
+
+// Close writes what is left. It does not close the writer below.
+func (s *Stream) Close() error { return s.release(len(s.held)) }
+
+// Findings says what was removed so far.
+func (s *Stream) Findings() []Finding { return findings(Counts(s.found...)) }
+
+// release writes the held text up to about end: not within a value, and not
+// between characters that could belong together.
+func (s *Stream) release(end int) error {
+	spans := s.redactor.find(s.held)
+	if end < len(s.held) {
+		end = s.boundary(spans, end)
+	}
+	if end == 0 {
+		return nil
+	}
+	ready := make([]span, 0, len(spans))
+	for _, found := range spans {
+		if found.start < end {
+			ready = append(ready, found)
+		}
+	}
+	cleaned, found := s.redactor.replace(s.held[:end], ready)
+	s.held = append(s.held[:0], s.held[end:]...)
+	if len(found) > 0 {
+		s.found = append(s.found, found)
+	}
+	_, err := s.to.Write(cleaned)
+	return err
+}
+
+// boundary moves end back to where the text may be cut.
+func (s *Stream) boundary(spans []span, end int) int {
+	if len(s.held) > streamMost {
+		for _, found := range spans { // cut behind what is too long to wait for
+			if found.start < end && found.end > end {
+				end = found.end
+			}
+		}
+		return end
+	}
+	for back := end; back > end-streamOverlap/2 && back > 0; back-- {
+		if c := s.held[back-1]; c == '\n' || c == ' ' {
+			end = back
+			break
+		}
+	}
+	for moved := true; moved; {
+		moved = false
+		for _, found := range spans {
+			if found.start < end && found.end > end {
+				end, moved = found.start, true
+			}
+		}
+	}
+	return end
+}
