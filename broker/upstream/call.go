@@ -73,6 +73,9 @@ func (s *server) call(ctx context.Context, name string, arguments json.RawMessag
 // accept checks that an answer is a result of a tool at all.
 func (s *server) accept(name string, raw json.RawMessage) (json.RawMessage, error) {
 	s.succeeded()
+	if !utf8.Valid(raw) {
+		return nil, s.failure(name, InvalidOutput, "the result is not UTF-8", false, nil)
+	}
 	var result map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &result); err != nil || result == nil {
 		return nil, s.failure(name, InvalidOutput, "the server answered with something that is no tool result", false, err)

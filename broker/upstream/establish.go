@@ -3,11 +3,7 @@ package upstream
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 	"time"
-
-	"github.com/airlock-mcp/airlock/catalog"
 )
 
 // establish connects, shakes hands and lists. A *StartError says what failed;
@@ -97,69 +93,4 @@ func (s *server) listFailure(ctx context.Context, session *session, err error) e
 		return &StartError{ServerID: s.config.ID, Reason: ErrNotMCP, Problem: err.Error(), cause: err}
 	}
 	return session.link.explain(s.config, err, ctx.Err() != nil)
-}
-
-// conceal makes a server's text fit for a problem: quoted, short, and without
-// the credentials that the server was given.
-func (c Config) conceal(text string) string {
-	if c.URL != "" {
-		text = strings.ReplaceAll(text, c.URL, plainURL(c.URL))
-	}
-	for _, secrets := range []map[string]string{c.Env, c.Headers} {
-		for _, value := range secrets {
-			text = replaceSecret(text, value)
-		}
-	}
-	return catalog.Quote(text)
-}
-
-// explain implements link.
-func (c *stdio) explain(config Config, err error, late bool) *StartError {
-	failure := &StartError{ServerID: config.ID, cause: err}
-	switch {
-	case late && c.firstRubbish() != "":
-		failure.Reason, failure.Problem = ErrNotMCP, fmt.Sprintf("it did not answer within %s", config.StartTimeout)
-	case late:
-		failure.Reason, failure.Problem = ErrNoAnswer, fmt.Sprintf("it did not answer within %s", config.StartTimeout)
-	case isEnd(err) && c.process.exitsWithin(exitPatience): // its stdout ends a moment before the process does
-		failure.Reason, failure.Problem = ErrExited, "it "+c.process.how()+" before it was ready"
-	case isEnd(err):
-		failure.Reason, failure.Problem = ErrNotMCP, "it closed its stdout"
-	default:
-		failure.Reason, failure.Problem = ErrNotMCP, "it refused the handshake: "+config.conceal(err.Error())
-	}
-	failure.Problem += c.evidence(config)
-	return failure
-}
-
-// evidence is what the server printed: a line on stdout that is no MCP, and its
-// last words on stderr.
-func (c *stdio) evidence(config Config) string {
-	text := ""
-	if rubbish := c.firstRubbish(); rubbish != "" {
-		text += "; it printed " + config.conceal(rubbish) + " on stdout, which is not MCP"
-	}
-	if words := c.process.lastWords(); words != "" {
-		text += "; its last words were " + config.conceal(words)
-	}
-	return text
-}
-
-// gone implements link.
-func (c *stdio) gone() bool {
-	select {
-	case <-c.process.exited:
-		return true
-	case <-c.closed:
-		return true
-	default:
-		return false
-	}
-}
-
-// stop implements link.
-func (c *stdio) stop() {
-	c.Close()
-	c.process.stop()
-	c.running.Wait()
 }

@@ -18,13 +18,13 @@ type eventFilter struct {
 	reader  *bufio.Reader
 	call    jsonrpc.ID // that the stream answers; not valid for a stream of its own
 	tap     *tap
-	skipped func(text string)
+	skipped *skipped
 
 	out bytes.Buffer // filtered events that were not read yet
 	err error        // of the body, once it is there
 }
 
-func newEventFilter(body io.ReadCloser, call jsonrpc.ID, t *tap, skipped func(string)) *eventFilter {
+func newEventFilter(body io.ReadCloser, call jsonrpc.ID, t *tap, skipped *skipped) *eventFilter {
 	return &eventFilter{body: body, reader: bufio.NewReaderSize(body, 64<<10), call: call, tap: t, skipped: skipped}
 }
 
@@ -124,7 +124,7 @@ func (f *eventFilter) writeData(e *event) {
 	var message jsonrpc.Message
 	switch {
 	case e.tooLarge && !f.call.IsValid():
-		f.skipped("an event is larger than the limit")
+		f.skipped.note("an event is larger than the limit")
 		return
 	case e.tooLarge:
 		message = f.tap.tooLarge(f.call)
@@ -133,14 +133,18 @@ func (f *eventFilter) writeData(e *event) {
 	default:
 		received, err := decodeMessage(e.data)
 		if err != nil {
-			f.skipped(trimLine(e.data))
+			f.skipped.note(trimLine(e.data))
 			return
 		}
-		message = f.tap.incoming(received)
+		allowed := false
+		if message, allowed = f.tap.incoming(received); !allowed {
+			f.skipped.note(tooManyRequests)
+			return
+		}
 	}
 	data, err := jsonrpc.EncodeMessage(message)
 	if err != nil {
-		f.skipped("a message cannot be written again")
+		f.skipped.note("a message cannot be written again")
 		return
 	}
 	f.out.WriteString("data: ")

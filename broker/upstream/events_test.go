@@ -3,6 +3,7 @@ package upstream
 import (
 	"errors"
 	"io"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -17,7 +18,7 @@ func FuzzEventFilter(f *testing.F) {
 	f.Add("data: {\"jsonrpc\":\"2.0\",\ndata: \"method\":\"m\"}\r\n\r\ndata\n\n: x\nretry: 5\n\n")
 	f.Add("event: ping\ndata: 1\n\nid\n\nstray")
 	f.Fuzz(func(t *testing.T, stream string) {
-		filter := newEventFilter(io.NopCloser(iotest.OneByteReader(strings.NewReader(stream))), jsonrpc.ID{}, newTap(), func(string) {})
+		filter := newEventFilter(io.NopCloser(iotest.OneByteReader(strings.NewReader(stream))), jsonrpc.ID{}, newTap(), &skipped{log: slog.New(slog.DiscardHandler)})
 		out, err := io.ReadAll(filter)
 		if err != nil {
 			t.Fatalf("got %v, want the end of the stream", err)
@@ -39,7 +40,7 @@ func FuzzEventFilter(f *testing.F) {
 }
 
 func TestEventFilterReportsABrokenStream(t *testing.T) {
-	filter := newEventFilter(io.NopCloser(iotest.TimeoutReader(iotest.OneByteReader(strings.NewReader("data: 1\n\n")))), jsonrpc.ID{}, newTap(), func(string) {})
+	filter := newEventFilter(io.NopCloser(iotest.TimeoutReader(iotest.OneByteReader(strings.NewReader("data: 1\n\n")))), jsonrpc.ID{}, newTap(), &skipped{log: slog.New(slog.DiscardHandler)})
 	if _, err := io.ReadAll(filter); !errors.Is(err, iotest.ErrTimeout) {
 		t.Errorf("got %v, want the error of the stream", err)
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"mime"
@@ -18,8 +17,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/airlock-mcp/airlock/catalog"
-	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
 // maxErrorBody is how much of an HTTP answer that is no success is read, in bytes.
@@ -37,8 +34,9 @@ type httpLink struct {
 	config Config
 	origin *url.URL
 	tap    *tap
-	log    *slog.Logger
 	base   *http.Transport
+
+	skipped skipped // answers and events that are no JSON-RPC
 
 	mu     sync.Mutex
 	status int // of the last answer that was no success; 0 after none
@@ -55,7 +53,7 @@ func newHTTPLink(c Config, t *tap, log *slog.Logger) *httpLink {
 	if err != nil {
 		panic("upstream: a URL that New has checked does not parse")
 	}
-	l := &httpLink{config: c, origin: origin, tap: t, log: log, base: newTransport()}
+	l := &httpLink{config: c, origin: origin, tap: t, base: newTransport(), skipped: skipped{log: log, serverID: c.ID}}
 	l.StreamableClientTransport = mcp.StreamableClientTransport{
 		Endpoint:     c.URL,
 		HTTPClient:   &http.Client{Transport: l, CheckRedirect: l.sameOrigin},
@@ -103,7 +101,10 @@ func (l *httpLink) RoundTrip(request *http.Request) (*http.Response, error) {
 			request.Header.Set(name, value)
 		}
 	}
-	call := l.outgoing(request)
+	sent := postedMessage(request)
+	call := callID(sent)
+	l.tap.outgoing(ctx, sent)
+	defer l.tap.written(sent)
 	response, err := l.base.RoundTrip(request)
 	var dial *net.OpError
 	if err == nil || !errors.As(err, &dial) || dial.Op != "dial" {
@@ -121,27 +122,31 @@ func (l *httpLink) RoundTrip(request *http.Request) (*http.Response, error) {
 	return l.succeeded(call, response)
 }
 
-// outgoing shows the tap the message of a POST, and returns its ID if it is a call.
-func (l *httpLink) outgoing(request *http.Request) jsonrpc.ID {
+// postedMessage returns the message in a POST, nil where there is none.
+func postedMessage(request *http.Request) jsonrpc.Message {
 	if request.Method != http.MethodPost || request.GetBody == nil {
-		return jsonrpc.ID{}
+		return nil
 	}
 	body, err := request.GetBody()
 	if err != nil {
-		return jsonrpc.ID{}
+		return nil
 	}
 	defer body.Close()
 	raw, err := io.ReadAll(body)
 	if err != nil {
-		return jsonrpc.ID{}
+		return nil
 	}
-	message, err := decodeMessage(raw)
+	m, err := jsonrpc.DecodeMessage(raw)
 	if err != nil {
-		return jsonrpc.ID{}
+		return nil
 	}
-	l.tap.outgoing(request.Context(), message)
-	if r, ok := message.(*jsonrpc.Request); ok {
-		return r.ID
+	return m
+}
+
+// callID returns the ID of a request, one that is not valid for all else.
+func callID(m jsonrpc.Message) jsonrpc.ID {
+	if request, ok := m.(*jsonrpc.Request); ok {
+		return request.ID
 	}
 	return jsonrpc.ID{}
 }
@@ -176,7 +181,7 @@ func (l *httpLink) succeeded(call jsonrpc.ID, response *http.Response) (*http.Re
 	}
 	switch kind {
 	case "text/event-stream":
-		response.Body = newEventFilter(response.Body, call, l.tap, l.skipped)
+		response.Body = newEventFilter(response.Body, call, l.tap, &l.skipped)
 		response.ContentLength = -1
 		response.Header.Del("Content-Length")
 	case "application/json":
@@ -204,16 +209,15 @@ func (l *httpLink) received(call jsonrpc.ID, body []byte) jsonrpc.Message {
 	}
 	message, err := decodeMessage(body)
 	if err != nil {
-		l.skipped(trimLine(body))
+		l.skipped.note(trimLine(body))
 		return l.tap.garbled(call)
 	}
-	return l.tap.incoming(message)
-}
-
-// skipped logs what came in and was no JSON-RPC.
-func (l *httpLink) skipped(text string) {
-	l.log.WarnContext(context.Background(), "upstream answer is not MCP, skipped",
-		slog.String(telemetry.KeyServer, l.config.ID), slog.String("line", text))
+	message, ok := l.tap.incoming(message)
+	if !ok {
+		l.skipped.note(tooManyRequests)
+		return l.tap.garbled(call)
+	}
+	return message
 }
 
 func setBody(response *http.Response, body []byte) {
@@ -222,58 +226,11 @@ func setBody(response *http.Response, body []byte) {
 	response.Header.Del("Content-Length")
 }
 
-// explain implements link.
-func (l *httpLink) explain(c Config, err error, late bool) *StartError {
-	l.mu.Lock()
-	status := l.status
-	l.mu.Unlock()
-	failure := &StartError{ServerID: c.ID, cause: err}
-	where := catalog.Quote(plainURL(c.URL))
-	var network *net.OpError
-	var redirect *redirectError
-	switch {
-	case errors.As(err, &redirect):
-		failure.Reason, failure.Problem = ErrNotMCP, fmt.Sprintf("%s redirects to %s, where it would need a configuration of its own", where, catalog.Quote(redirect.to))
-	case late:
-		failure.Reason, failure.Problem = ErrNoAnswer, fmt.Sprintf("%s did not answer within %s", where, c.StartTimeout)
-	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		failure.Reason, failure.Problem = ErrUnauthorized, fmt.Sprintf("%s wants other credentials (HTTP %d)", where, status)
-	case status != 0:
-		failure.Reason, failure.Problem = ErrNotMCP, fmt.Sprintf("%s answered with HTTP %d (%s)", where, status, http.StatusText(status))
-	case errors.As(err, &network):
-		failure.Reason, failure.Problem = ErrUnreachable, fmt.Sprintf("%s could not be reached: %s", where, catalog.Quote(network.Err.Error()))
-	default:
-		failure.Reason, failure.Problem = ErrNotMCP, fmt.Sprintf("%s did not answer as an MCP server: %s", where, c.conceal(err.Error()))
-	}
-	return failure
-}
-
 // gone implements link: HTTP has no connection that could be.
 func (l *httpLink) gone() bool { return false }
 
 // stop implements link.
 func (l *httpLink) stop() { l.base.CloseIdleConnections() }
-
-// plainURL shows where a URL leads, without what may be a credential.
-func plainURL(text string) string {
-	u, err := url.Parse(text)
-	if err != nil || u.Host == "" {
-		return ""
-	}
-	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
-}
-
-// replaceSecret hides a credential, and what remains of "Bearer x" without its
-// first word. Values too short to be credentials stay: they would hide words.
-func replaceSecret(text, secret string) string {
-	const shortest = 6 // bytes
-	for _, part := range append(strings.Fields(secret), secret) {
-		if len(part) >= shortest && !strings.EqualFold(part, "bearer") {
-			text = strings.ReplaceAll(text, part, "[redacted]")
-		}
-	}
-	return text
-}
 
 // validHeader reports whether HTTP allows a header (RFC 9110, sections 5.1 and 5.5).
 func validHeader(name, value string) bool {

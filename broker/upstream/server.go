@@ -2,7 +2,6 @@ package upstream
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -11,9 +10,6 @@ import (
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
-
-// maxBackoff is the longest time between two attempts to connect.
-const maxBackoff = time.Minute
 
 // server is one configured upstream: its session while there is one, and what
 // is known about its tools even while there is none.
@@ -42,12 +38,6 @@ type server struct {
 	protocol string      // the revision to begin with
 }
 
-// attempt is one try to connect, shared by all who wait for it.
-type attempt struct {
-	over chan struct{} // closed when err is set
-	err  error
-}
-
 func newServer(c Config, o Options, spawn *spawner) *server {
 	return &server{
 		config: c, opts: o, spawn: spawn,
@@ -70,109 +60,6 @@ func (s *server) start(ctx context.Context) {
 	}
 	s.watched = true
 	s.running.Go(s.keep)
-}
-
-// connected returns the live session, and makes one where there is none. The
-// attempt goes on when ctx ends: others may wait for it.
-func (s *server) connected(ctx context.Context) (*session, error) {
-	s.mu.Lock()
-	if s.session != nil && s.session.over() {
-		s.session = nil
-		s.failures++
-		s.retryAt = time.Now().Add(backoff(s.failures))
-	}
-	switch {
-	case s.closed:
-		s.mu.Unlock()
-		return nil, ErrClosed
-	case s.session != nil:
-		defer s.mu.Unlock()
-		return s.session, nil
-	case s.attempt == nil && time.Now().Before(s.retryAt):
-		defer s.mu.Unlock()
-		return nil, s.lastFailureLocked()
-	case s.attempt == nil:
-		s.attempt = &attempt{over: make(chan struct{})}
-		background := context.WithoutCancel(ctx)
-		s.running.Go(func() { s.try(background) })
-	}
-	attempt := s.attempt
-	s.mu.Unlock()
-	select {
-	case <-attempt.over:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	if attempt.err != nil {
-		return nil, attempt.err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.session == nil {
-		return nil, ErrClosed
-	}
-	return s.session, nil
-}
-
-func (s *server) lastFailureLocked() error {
-	if s.failed != nil {
-		return s.failed
-	}
-	return &StartError{ServerID: s.config.ID, Reason: ErrExited, Problem: "it ended several times in a row and is left alone for a while"}
-}
-
-// backoff is how long to wait after n failures in a row: not at all after the
-// first, then 1, 2, 4 seconds and so on.
-func backoff(n int) time.Duration {
-	if n <= 1 {
-		return 0
-	}
-	return min(maxBackoff, time.Second<<min(n-2, 10))
-}
-
-// try makes one attempt and tells everybody what came of it.
-func (s *server) try(ctx context.Context) {
-	ctx, cancel := s.lifetime(ctx)
-	defer cancel()
-	ctx, stop := context.WithTimeout(ctx, s.config.StartTimeout)
-	defer stop()
-	session, list, err := s.establish(ctx)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	attempt := s.attempt
-	s.attempt = nil
-	defer close(attempt.over)
-	switch {
-	case err != nil:
-		attempt.err = s.failLocked(err)
-	case s.closed:
-		attempt.err = ErrClosed
-		s.running.Go(session.close)
-	default:
-		s.session, s.failed, s.protocol = session, nil, newestProtocol
-		if p := session.protocol(); p < modernProtocol {
-			s.protocol = p
-		}
-		s.storeLocked(list)
-		s.running.Go(func() { s.mourn(session) })
-	}
-}
-
-// failLocked keeps the reason. Tools that were known before stay known: a call
-// tries again.
-func (s *server) failLocked(err error) error {
-	var start *StartError
-	if s.closed || !errors.As(err, &start) {
-		return ErrClosed
-	}
-	s.failures++
-	s.failed = start
-	s.retryAt = time.Now().Add(backoff(s.failures + 1))
-	if len(s.known.Tools) == 0 && s.known.Problem != start.Problem {
-		s.known = catalog.Server{ID: s.config.ID, Problem: start.Problem}
-		s.tellLocked()
-	}
-	return start
 }
 
 // storeLocked keeps a new list and tells if it differs.
@@ -215,14 +102,6 @@ func sameTools(a, b []catalog.Tool) bool {
 		}
 	}
 	return true
-}
-
-// mourn logs the end of a session that nobody asked to end.
-func (s *server) mourn(session *session) {
-	<-session.ended
-	if !s.closing() {
-		s.opts.Logger.WarnContext(context.Background(), "upstream connection ended", slog.String(telemetry.KeyServer, s.config.ID))
-	}
 }
 
 // lifetime ends a context when the server is closed.

@@ -10,8 +10,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
 // stdio is the connection to a server's process. Unlike the SDK's own it
@@ -19,26 +17,23 @@ import (
 type stdio struct {
 	process *process
 	tap     *tap
-	log     *slog.Logger
+	skipped skipped // lines of stdout that are no JSON-RPC
 
 	frames   chan frame           // to the writer
 	messages chan jsonrpc.Message // from the reader; closed at the end of the stream
 	closed   chan struct{}
 	once     sync.Once
 	running  sync.WaitGroup // reader and writer
-
-	mu      sync.Mutex
-	rubbish string // the first line that was no JSON-RPC
 }
 
 var (
-	_ mcp.Transport  = (*stdio)(nil)
+	_ link           = (*stdio)(nil)
 	_ mcp.Connection = (*stdio)(nil)
 )
 
 func newStdio(p *process, t *tap, log *slog.Logger) *stdio {
 	c := &stdio{
-		process: p, tap: t, log: log,
+		process: p, tap: t, skipped: skipped{log: log, serverID: p.serverID},
 		frames: make(chan frame), messages: make(chan jsonrpc.Message), closed: make(chan struct{}),
 	}
 	c.running.Go(c.readAll)
@@ -81,6 +76,7 @@ func (c *stdio) Write(ctx context.Context, message jsonrpc.Message) error {
 		return err
 	}
 	c.tap.outgoing(ctx, message)
+	defer c.tap.written(message)
 	written := make(chan error, 1)
 	select {
 	case c.frames <- frame{append(line, '\n'), written}:
@@ -141,11 +137,16 @@ func (c *stdio) readAll() {
 			line.messages = append(line.messages, c.tap.tooLarge(*line.tooLarge))
 		}
 		if line.rubbish != "" {
-			c.note(line.rubbish)
+			c.skipped.note(line.rubbish)
 		}
 		for _, message := range line.messages {
+			message, ok := c.tap.incoming(message)
+			if !ok {
+				c.skipped.note(tooManyRequests)
+				continue
+			}
 			select {
-			case c.messages <- c.tap.incoming(message):
+			case c.messages <- message:
 			case <-c.closed:
 				return
 			}
@@ -153,25 +154,21 @@ func (c *stdio) readAll() {
 	}
 }
 
-// note logs a line that is no JSON-RPC: the first one as a warning.
-func (c *stdio) note(text string) {
-	c.mu.Lock()
-	first := c.rubbish == ""
-	if first {
-		c.rubbish = text
+// gone implements link.
+func (c *stdio) gone() bool {
+	select {
+	case <-c.process.exited:
+		return true
+	case <-c.closed:
+		return true
+	default:
+		return false
 	}
-	c.mu.Unlock()
-	attrs := []any{slog.String(telemetry.KeyServer, c.process.serverID), slog.String("line", text)}
-	if first {
-		c.log.WarnContext(context.Background(), "upstream stdout is not MCP, line skipped", attrs...)
-		return
-	}
-	c.log.DebugContext(context.Background(), "upstream stdout is not MCP, line skipped", attrs...)
 }
 
-// firstRubbish returns the first line that was no JSON-RPC.
-func (c *stdio) firstRubbish() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.rubbish
+// stop implements link.
+func (c *stdio) stop() {
+	c.Close()
+	c.process.stop()
+	c.running.Wait()
 }

@@ -73,7 +73,16 @@ type tap struct {
 	mu      sync.Mutex
 	waiting map[jsonrpc.ID]*exchange
 	heard   bool // any message came in: the server speaks JSON-RPC
+	asked   int  // requests of the server that have no answer yet
 }
+
+// maxAsked is how many requests a server may have open with us. The SDK answers
+// each in a goroutine of its own, and a server that asks but does not read the
+// answers would pile them up.
+const maxAsked = 64
+
+// tooManyRequests is what the log says about the rest.
+const tooManyRequests = "a request beyond the limit of open ones"
 
 func newTap() *tap { return &tap{waiting: map[jsonrpc.ID]*exchange{}} }
 
@@ -92,23 +101,48 @@ func (t *tap) outgoing(ctx context.Context, message jsonrpc.Message) {
 	t.waiting[request.ID] = e
 }
 
-// incoming keeps the answer of an exchange and returns what the SDK shall see.
-func (t *tap) incoming(message jsonrpc.Message) jsonrpc.Message {
+// written notes that a message is out, or never will be.
+func (t *tap) written(message jsonrpc.Message) {
+	if _, ok := message.(*jsonrpc.Response); !ok {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.asked = max(0, t.asked-1)
+}
+
+// incoming keeps the answer of an exchange and returns what the SDK shall see;
+// false if the message is to be dropped.
+func (t *tap) incoming(message jsonrpc.Message) (jsonrpc.Message, bool) {
 	response, ok := message.(*jsonrpc.Response)
 	if !ok {
-		t.take(jsonrpc.ID{})
-		return message
+		return message, t.mayAsk(message)
 	}
 	e := t.take(response.ID)
 	if e == nil {
-		return message
+		return message, true
 	}
 	if response.Error != nil {
 		e.note(func(a *answer) { errors.As(response.Error, &a.refusal) })
-		return message
+		return message, true
 	}
 	e.note(func(a *answer) { a.result = response.Result })
-	return &jsonrpc.Response{ID: response.ID, Result: stub(response.Result)}
+	return &jsonrpc.Response{ID: response.ID, Result: stub(response.Result)}, true
+}
+
+// mayAsk counts the requests of the server; its notifications need no answer.
+func (t *tap) mayAsk(message jsonrpc.Message) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.heard = true
+	if request, ok := message.(*jsonrpc.Request); !ok || !request.IsCall() {
+		return true
+	}
+	if t.asked >= maxAsked {
+		return false
+	}
+	t.asked++
+	return true
 }
 
 // tooLarge answers for a response that was dropped because of its size.

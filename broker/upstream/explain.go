@@ -1,0 +1,105 @@
+package upstream
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/airlock-mcp/airlock/catalog"
+)
+
+// explain implements link.
+func (c *stdio) explain(config Config, err error, late bool) *StartError {
+	failure := &StartError{ServerID: config.ID, cause: err}
+	switch {
+	case late && c.skipped.firstText() != "":
+		failure.Reason, failure.Problem = ErrNotMCP, fmt.Sprintf("it did not answer within %s", config.StartTimeout)
+	case late:
+		failure.Reason, failure.Problem = ErrNoAnswer, fmt.Sprintf("it did not answer within %s", config.StartTimeout)
+	case isEnd(err) && c.process.exitsWithin(exitPatience): // its stdout ends a moment before the process does
+		failure.Reason, failure.Problem = ErrExited, "it "+c.process.how()+" before it was ready"
+	case isEnd(err):
+		failure.Reason, failure.Problem = ErrNotMCP, "it closed its stdout"
+	default:
+		failure.Reason, failure.Problem = ErrNotMCP, "it refused the handshake: "+config.conceal(err.Error())
+	}
+	failure.Problem += c.evidence(config)
+	return failure
+}
+
+// evidence is what the server printed: a line on stdout that is no MCP, and its
+// last words on stderr.
+func (c *stdio) evidence(config Config) string {
+	text := ""
+	if rubbish := c.skipped.firstText(); rubbish != "" {
+		text += "; it printed " + config.conceal(rubbish) + " on stdout, which is not MCP"
+	}
+	if words := c.process.lastWords(); words != "" {
+		text += "; its last words were " + config.conceal(words)
+	}
+	return text
+}
+
+// explain implements link.
+func (l *httpLink) explain(c Config, err error, late bool) *StartError {
+	l.mu.Lock()
+	status := l.status
+	l.mu.Unlock()
+	failure := &StartError{ServerID: c.ID, cause: err}
+	where := catalog.Quote(plainURL(c.URL))
+	var network *net.OpError
+	var redirect *redirectError
+	switch {
+	case errors.As(err, &redirect):
+		failure.Reason, failure.Problem = ErrNotMCP, fmt.Sprintf("%s redirects to %s, where it would need a configuration of its own", where, catalog.Quote(redirect.to))
+	case late:
+		failure.Reason, failure.Problem = ErrNoAnswer, fmt.Sprintf("%s did not answer within %s", where, c.StartTimeout)
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		failure.Reason, failure.Problem = ErrUnauthorized, fmt.Sprintf("%s wants other credentials (HTTP %d)", where, status)
+	case status != 0:
+		failure.Reason, failure.Problem = ErrNotMCP, fmt.Sprintf("%s answered with HTTP %d (%s)", where, status, http.StatusText(status))
+	case errors.As(err, &network):
+		failure.Reason, failure.Problem = ErrUnreachable, fmt.Sprintf("%s could not be reached: %s", where, catalog.Quote(network.Err.Error()))
+	default:
+		failure.Reason, failure.Problem = ErrNotMCP, fmt.Sprintf("%s did not answer as an MCP server: %s", where, c.conceal(err.Error()))
+	}
+	return failure
+}
+
+// conceal makes a server's text fit for a problem: quoted, short, and without
+// the credentials that the server was given.
+func (c Config) conceal(text string) string {
+	if c.URL != "" {
+		text = strings.ReplaceAll(text, c.URL, plainURL(c.URL))
+	}
+	for _, secrets := range []map[string]string{c.Env, c.Headers} {
+		for _, value := range secrets {
+			text = replaceSecret(text, value)
+		}
+	}
+	return catalog.Quote(text)
+}
+
+// plainURL shows where a URL leads, without what may be a credential.
+func plainURL(text string) string {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" {
+		return ""
+	}
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+}
+
+// replaceSecret hides a credential, and what remains of "Bearer x" without its
+// first word. Values too short to be credentials stay: they would hide words.
+func replaceSecret(text, secret string) string {
+	const shortest = 6 // bytes
+	for _, part := range append(strings.Fields(secret), secret) {
+		if len(part) >= shortest && !strings.EqualFold(part, "bearer") {
+			text = strings.ReplaceAll(text, part, "[redacted]")
+		}
+	}
+	return text
+}
