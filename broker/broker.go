@@ -12,6 +12,7 @@ import (
 	"github.com/airlock-mcp/airlock/broker/approval"
 	"github.com/airlock-mcp/airlock/broker/audit"
 	"github.com/airlock-mcp/airlock/broker/redact"
+	"github.com/airlock-mcp/airlock/broker/replay"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/schema"
 	"github.com/airlock-mcp/airlock/policies"
@@ -118,4 +119,13 @@ func (b *Broker) Open(run Run, snapshot *catalog.Snapshot) *Session {
 		cancels: map[string]context.CancelFunc{},
 		state:   approval.NotRequired,
 	}
+}
+
+// OpenReplay begins the calls of a run that is answered from a recording. No
+// server is called and nobody is asked; each call is recorded in the audit log
+// as one that was answered so.
+func (b *Broker) OpenReplay(run Run, snapshot *catalog.Snapshot, player *replay.Player) *Session {
+	s := b.Open(run, snapshot)
+	s.player = player
+	return s
 }

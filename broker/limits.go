@@ -133,6 +133,13 @@ func (a *attempt) slot(ctx context.Context) (release func(), fail *failure) {
 // callKey is equal for calls of one tool with the same arguments.
 func (a *attempt) callKey() string { return a.tool.Digest + "\x00" + a.hash }
 
+// received adds to the bytes that went into the sandbox.
+func (s *Session) received(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.bytesIn += int64(n)
+}
+
 // account adds a result to what the run has received.
 func (s *Session) account(key string, result json.RawMessage, redactions map[string]int) {
 	s.mu.Lock()

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/airlock-mcp/airlock/broker/approval"
+	"github.com/airlock-mcp/airlock/broker/replay"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
@@ -16,7 +17,9 @@ type Session struct {
 	run      Run
 	snapshot *catalog.Snapshot
 	facts    *facts
-	slots    chan struct{} // one per call under way
+	slots    chan struct{}  // one per call under way
+	tape     Tape           // see Record; nil records nothing
+	player   *replay.Player // answers instead of servers; nil in a run that is no replay
 	inFlight sync.WaitGroup
 	wait     waits
 
@@ -49,29 +52,46 @@ func (s *Session) OnWait(changed func(waiting bool)) {
 	s.wait.changed = changed
 }
 
+// Tape keeps what a run's calls were answered. *replay.Recording is one.
+// Answered may be called concurrently.
+type Tape interface {
+	Answered(e replay.Exchange) error
+}
+
+// Record keeps every call of the run, with its answer, on a tape. A tape that
+// fails costs the run its replay, and nothing else. Call it before the first call.
+func (s *Session) Record(tape Tape) { s.tape = tape }
+
 // Call carries one call from validation to answer. It returns when the call is
 // over, or soon after ctx ends; what became of it is recorded either way.
 func (s *Session) Call(ctx context.Context, call Call) Answer {
 	a := &attempt{session: s, broker: s.broker, call: call, id: telemetry.NewID("call"), began: s.broker.opts.Now()}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if !s.enter(a.id, cancel) {
+	number, ok := s.enter(a.id, cancel)
+	if !ok {
 		return a.answerError(failf(typeKilled, "the run is over"))
 	}
 	defer s.leave(a.id)
-	return a.carry(ctx)
+	if s.player != nil {
+		return a.replayed(ctx)
+	}
+	answer := a.carry(ctx)
+	s.keep(ctx, number, call, answer)
+	return answer
 }
 
-func (s *Session) enter(id string, cancel context.CancelFunc) bool {
+// enter counts a call and returns its number in the run, from 1.
+func (s *Session) enter(id string, cancel context.CancelFunc) (number int, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls++
 	if s.closed {
-		return false
+		return s.calls, false
 	}
 	s.cancels[id] = cancel
 	s.inFlight.Add(1)
-	return true
+	return s.calls, true
 }
 
 func (s *Session) leave(id string) {

@@ -1,0 +1,122 @@
+package replay
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"github.com/airlock-mcp/airlock/internal/schema"
+)
+
+// Divergence is the first call of a replay that the recorded run did not make.
+type Divergence struct {
+	Number int // which call of the replay it was, from 1
+	// Got is what was called, Want the recorded call that was due; empty when
+	// the recorded run made no more calls.
+	Got, Want string
+	// Arguments says that the tool was right and the arguments were not.
+	Arguments bool
+}
+
+// Error is one sentence.
+func (d *Divergence) Error() string {
+	switch {
+	case d.Want == "":
+		return fmt.Sprintf("call %d is %s, and the recorded run made no more calls", d.Number, d.Got)
+	case d.Arguments:
+		return fmt.Sprintf("call %d is %s with other arguments than in the recorded run", d.Number, d.Got)
+	}
+	return fmt.Sprintf("call %d is %s, where the recorded run called %s", d.Number, d.Got, d.Want)
+}
+
+// Player answers calls from a tape. Equal calls get their answers in the order
+// in which they were recorded; calls that differ may come in any order, because
+// code may make them at once. Methods may be called concurrently.
+type Player struct {
+	tape *Tape
+	keys []string // by index of the tape's exchanges: what makes a call equal
+
+	mu       sync.Mutex // guards all below
+	played   []bool     // by index of the tape's exchanges
+	calls    int
+	diverged *Divergence
+}
+
+// Player returns a player at the tape's beginning.
+func (t *Tape) Player() *Player {
+	p := &Player{tape: t, played: make([]bool, len(t.Exchanges))}
+	for _, e := range t.Exchanges {
+		p.keys = append(p.keys, keyOf(e.ServerID, e.Name, e.Arguments))
+	}
+	return p
+}
+
+// Call returns the recorded answer to a call, or how the replay diverged.
+// After that no call is answered.
+func (p *Player) Call(serverID, name string, arguments json.RawMessage) (json.RawMessage, *Divergence) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.calls++
+	if p.diverged != nil {
+		return nil, p.diverged
+	}
+	wanted := keyOf(serverID, name, arguments)
+	for i, key := range p.keys {
+		if !p.played[i] && key == wanted {
+			p.played[i] = true
+			return p.tape.Exchanges[i].Answer, nil
+		}
+	}
+	p.diverged = p.divergence(serverID, name)
+	return nil, p.diverged
+}
+
+func (p *Player) divergence(serverID, name string) *Divergence {
+	d := &Divergence{Number: p.calls, Got: serverID + "/" + name}
+	for i, e := range p.tape.Exchanges {
+		if p.played[i] {
+			continue
+		}
+		if d.Want == "" {
+			d.Want = e.ServerID + "/" + e.Name
+		}
+		d.Arguments = d.Arguments || (e.ServerID == serverID && e.Name == name)
+	}
+	return d
+}
+
+// Diverged returns the first divergence, or nil. A replay that ended before it
+// had made all the recorded calls diverged too.
+func (p *Player) Diverged() *Divergence {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.diverged
+}
+
+// Left is how many recorded calls have not been made.
+func (p *Player) Left() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	left := 0
+	for _, played := range p.played {
+		if !played {
+			left++
+		}
+	}
+	return left
+}
+
+// keyOf is equal for calls whose arguments are equal, whatever the order of
+// their members; numbers count digit for digit.
+func keyOf(serverID, name string, arguments json.RawMessage) string {
+	text := []byte("{}")
+	if len(arguments) > 0 {
+		text = arguments
+		if v, err := schema.Decode(arguments); err == nil {
+			if sorted, err := json.Marshal(v); err == nil {
+				text = sorted
+			}
+		}
+	}
+	return fmt.Sprintf("%q %q %s", serverID, name, text)
+}

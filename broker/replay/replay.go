@@ -1,0 +1,197 @@
+// Package replay keeps what a run was answered, so that its code can run again
+// with the same answers and without any server being called. Recordings hold
+// tools' results as they are: they are encrypted at rest and expire.
+package replay
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"filippo.io/age"
+)
+
+const (
+	suffix      = ".replay.age"
+	draftSuffix = ".draft" // of one that is being made, or whose process died
+	keyFile     = "replay.key"
+	defaultKeep = 7 * 24 * time.Hour
+)
+
+// ErrNotFound says that there is no recording of a run: none was made, or it
+// has expired.
+var ErrNotFound = errors.New("there is no recording of the run")
+
+// Options of a store. The zero value is usable.
+type Options struct {
+	// Keys is the folder of the key file; empty means "keys" in the store's own folder.
+	Keys string
+	// Keep is how long recordings are kept; 0 means seven days.
+	Keep time.Duration
+	Now  func() time.Time // nil means time.Now
+}
+
+// Store is a folder of recordings. Methods may be called concurrently, also by
+// several processes.
+type Store struct {
+	dir      string
+	opts     Options
+	identity *age.X25519Identity
+}
+
+// Open opens the store in dir, creating it at first use, and removes what has expired.
+func Open(dir string, opts *Options) (*Store, error) {
+	s := &Store{dir: dir}
+	if opts != nil {
+		s.opts = *opts
+	}
+	if s.opts.Keys == "" {
+		s.opts.Keys = filepath.Join(dir, "keys")
+	}
+	if s.opts.Keep == 0 {
+		s.opts.Keep = defaultKeep
+	}
+	if s.opts.Now == nil {
+		s.opts.Now = time.Now
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("opening the recordings: %w", err)
+	}
+	identity, err := loadIdentity(s.opts.Keys)
+	if err != nil {
+		return nil, fmt.Errorf("opening the recordings: %w", err)
+	}
+	s.identity = identity
+	if err := s.expire(); err != nil {
+		return nil, fmt.Errorf("opening the recordings: %w", err)
+	}
+	return s, nil
+}
+
+// loadIdentity reads the key, or makes it at first use.
+func loadIdentity(folder string) (*age.X25519Identity, error) {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(folder, keyFile)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := createIdentity(folder, path); err != nil {
+			return nil, err
+		}
+		text, err = os.ReadFile(path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm()&0o077 != 0 {
+		return nil, fmt.Errorf("%q may be read by others: chmod 600 it", path)
+	}
+	identity, err := age.ParseX25519Identity(strings.TrimSpace(string(text)))
+	if err != nil {
+		return nil, fmt.Errorf("%q holds no age identity", path)
+	}
+	return identity, nil
+}
+
+// createIdentity makes a key. Of two processes that do so at once one wins.
+func createIdentity(folder, path string) error {
+	identity, err := age.GenerateX25519Identity()
+	if err != nil {
+		return err
+	}
+	draft, err := os.CreateTemp(folder, keyFile+".")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(draft.Name())
+	_, err = draft.WriteString(identity.String() + "\n")
+	if err := errors.Join(err, draft.Sync(), draft.Close()); err != nil {
+		return err
+	}
+	if err := os.Link(draft.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+// runID is the form of a run's ID; another never becomes part of a path.
+var runID = regexp.MustCompile(`^run_[0-9a-zA-Z]{1,64}$`)
+
+func (s *Store) path(run string) (string, error) {
+	if !runID.MatchString(run) {
+		return "", fmt.Errorf("%q is not the ID of a run: %w", run, ErrNotFound)
+	}
+	return filepath.Join(s.dir, run+suffix), nil
+}
+
+// expire removes recordings that are too old.
+func (s *Store) expire() error {
+	entries, err := os.ReadDir(s.dir)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, entry := range entries {
+		if !strings.HasSuffix(strings.TrimSuffix(entry.Name(), draftSuffix), suffix) {
+			continue
+		}
+		path := filepath.Join(s.dir, entry.Name())
+		if info, err := entry.Info(); err == nil && s.expired(info) {
+			if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				errs = append(errs, err)
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (s *Store) expired(info fs.FileInfo) bool {
+	return s.opts.Now().Sub(info.ModTime()) > s.opts.Keep
+}
+
+// Head is what a run was made of.
+type Head struct {
+	RunID     string `json:"run_id"`
+	Principal string `json:"principal,omitempty"`
+	SessionID string `json:"session_id,omitempty"`
+	Language  string `json:"language"`
+	Code      string `json:"code"`
+	CodeHash  string `json:"code_hash"`
+	Image     string `json:"image"`    // name@sha256:…
+	Snapshot  string `json:"snapshot"` // digest of the tools
+}
+
+// Exchange is one call with its answer, exactly as the code saw it.
+type Exchange struct {
+	Number    int             `json:"number"` // in order of the calls' beginnings, from 1
+	ServerID  string          `json:"server_id"`
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"`
+	Answer    json.RawMessage `json:"answer"`
+}
+
+// Tape is a whole recording.
+type Tape struct {
+	Head
+	Exchanges    []Exchange // by number
+	OutputDigest string
+}
+
+// line is one line of a recording; one member of it is set.
+type line struct {
+	Head     *Head     `json:"head,omitempty"`
+	Exchange *Exchange `json:"exchange,omitempty"`
+	End      *ending   `json:"end,omitempty"`
+}
+
+type ending struct {
+	OutputDigest string `json:"output_digest"`
+	Exchanges    int    `json:"exchanges"`
+}

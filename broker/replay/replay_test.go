@@ -1,0 +1,229 @@
+package replay_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/airlock-mcp/airlock/broker/replay"
+)
+
+func open(t *testing.T, dir string, opts *replay.Options) *replay.Store {
+	t.Helper()
+	s, err := replay.Open(dir, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func head() replay.Head {
+	return replay.Head{RunID: "run_1", Language: "python", Code: "print('a secret of the code')", CodeHash: "sha256:c", Image: "python@sha256:i", Snapshot: "sha256:s"}
+}
+
+func exchange(n int, name, arguments string) replay.Exchange {
+	return replay.Exchange{Number: n, ServerID: "files", Name: name, Arguments: json.RawMessage(arguments), Answer: json.RawMessage(fmt.Sprintf(`{"ok":true,"raw":%d}`, n))}
+}
+
+// record writes a recording of four calls.
+func record(t *testing.T, s *replay.Store) {
+	t.Helper()
+	r, err := s.Create(head())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range []replay.Exchange{ // in the order of their answers
+		exchange(2, "read", `{"path":"/b"}`), exchange(1, "read", `{"path":"/a","n":9007199254740993}`),
+		exchange(3, "poll", `{}`), exchange(4, "poll", `{}`),
+	} {
+		if err := r.Answered(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.Close("sha256:out"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRecordAndLoad(t *testing.T) {
+	dir := t.TempDir()
+	record(t, open(t, dir, nil))
+	tape, err := open(t, dir, nil).Load("run_1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tape.Head != head() || tape.OutputDigest != "sha256:out" || len(tape.Exchanges) != 4 || tape.Exchanges[0].Number != 1 {
+		t.Errorf("got %+v", tape)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "*.draft")); len(left) != 0 {
+		t.Errorf("drafts left: %q", left)
+	}
+}
+
+func TestNothingIsReadableAtRest(t *testing.T) {
+	dir := t.TempDir()
+	record(t, open(t, dir, nil))
+	files, _ := filepath.Glob(filepath.Join(dir, "*.age"))
+	if len(files) != 1 {
+		t.Fatalf("got %q, want one recording", files)
+	}
+	data, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, word := range []string{"secret", "files", "/a", "python"} {
+		if bytes.Contains(data, []byte(word)) {
+			t.Errorf("%q is in the clear", word)
+		}
+	}
+	for _, path := range []string{files[0], filepath.Join(dir, "keys", "replay.key")} {
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: mode %v, %v, want 0600", path, info.Mode(), err)
+		}
+	}
+}
+
+func TestPlayer(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, nil)
+	record(t, s)
+	tape, err := s.Load("run_1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name  string
+		calls [][2]string // name and arguments
+		want  []string    // the answers' numbers, or a divergence
+		left  int
+	}{
+		{"the same calls", [][2]string{{"read", `{"path":"/a","n":9007199254740993}`}, {"read", `{"path":"/b"}`}, {"poll", `{}`}, {"poll", ``}}, []string{"1", "2", "3", "4"}, 0},
+		{"at once, in another order, members too", [][2]string{{"poll", `{}`}, {"read", `{"path":"/b"}`}, {"read", `{"n":9007199254740993,"path":"/a"}`}}, []string{"3", "2", "1"}, 1},
+		{"another tool", [][2]string{{"read", `{"path":"/b"}`}, {"write", `{}`}}, []string{"2", "call 2 is files/write, where the recorded run called files/read"}, 3},
+		{"other arguments", [][2]string{{"read", `{"path":"/c"}`}}, []string{"call 1 is files/read with other arguments"}, 4},
+		{"a number that differs beyond a double", [][2]string{{"read", `{"path":"/a","n":9007199254740992}`}}, []string{"with other arguments"}, 4},
+		{"one call too many", [][2]string{{"poll", `{}`}, {"poll", `{}`}, {"read", `{"path":"/b"}`}, {"read", `{"path":"/a","n":9007199254740993}`}, {"poll", `{}`}}, []string{"3", "4", "2", "1", "made no more calls"}, 0},
+		{"nothing is answered after a divergence", [][2]string{{"write", `{}`}, {"poll", `{}`}}, []string{"call 1", "call 1"}, 4},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			p := tape.Player()
+			for i, call := range test.calls {
+				answer, d := p.Call("files", call[0], json.RawMessage(call[1]))
+				got := string(answer)
+				if d != nil {
+					got = d.Error()
+				}
+				if want := test.want[i]; !strings.Contains(got, want) {
+					t.Errorf("call %d: got %s, want %s", i+1, got, want)
+				}
+			}
+			if left := p.Left(); left != test.left {
+				t.Errorf("left: got %d, want %d", left, test.left)
+			}
+		})
+	}
+}
+
+func TestRecordingsExpire(t *testing.T) {
+	dir := t.TempDir()
+	now := time.Now()
+	opts := &replay.Options{Keep: time.Hour, Now: func() time.Time { return now }}
+	s := open(t, dir, opts)
+	record(t, s)
+	now = now.Add(2 * time.Hour)
+	if _, err := s.Load("run_1"); !errors.Is(err, replay.ErrNotFound) {
+		t.Errorf("two hours later: got %v, want ErrNotFound", err)
+	}
+	open(t, dir, opts)
+	if files, _ := filepath.Glob(filepath.Join(dir, "*.age")); len(files) != 0 {
+		t.Errorf("files left: %q", files)
+	}
+}
+
+func TestLoadRefuses(t *testing.T) {
+	tests := []struct {
+		name   string
+		run    string
+		damage func(t *testing.T, dir, path string)
+		want   string
+	}{
+		{"a run that was not recorded", "run_2", func(*testing.T, string, string) {}, "no recording"},
+		{"a name that is a path", "run_/../../etc/passwd", func(*testing.T, string, string) {}, "not the ID of a run"},
+		{"a recording that was cut off", "run_1", func(t *testing.T, _, path string) {
+			if err := os.Truncate(path, 300); err != nil {
+				t.Fatal(err)
+			}
+		}, "loading"},
+		{"a recording that was changed", "run_1", func(t *testing.T, _, path string) {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			data[len(data)-20] ^= 1
+			if err := os.WriteFile(path, data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, "incomplete or damaged"},
+		{"another run's recording", "run_3", func(t *testing.T, dir, path string) {
+			if err := os.Rename(path, filepath.Join(dir, "run_3.replay.age")); err != nil {
+				t.Fatal(err)
+			}
+		}, `recording of "run_1"`},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			s := open(t, dir, nil)
+			record(t, s)
+			test.damage(t, dir, filepath.Join(dir, "run_1.replay.age"))
+			if _, err := s.Load(test.run); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+func TestDiscardLeavesNothing(t *testing.T) {
+	dir := t.TempDir()
+	r, err := open(t, dir, nil).Create(head())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Discard(); err != nil {
+		t.Fatal(err)
+	}
+	if files, _ := filepath.Glob(filepath.Join(dir, "run_*")); len(files) != 0 {
+		t.Errorf("files left: %q", files)
+	}
+}
+
+func TestManyAnswersAtOnce(t *testing.T) {
+	s := open(t, t.TempDir(), nil)
+	r, err := s.Create(head())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for i := range 50 {
+		wg.Go(func() {
+			if err := r.Answered(exchange(i+1, "read", `{}`)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if err := r.Close("sha256:o"); err != nil {
+		t.Fatal(err)
+	}
+	if tape, err := s.Load("run_1"); err != nil || len(tape.Exchanges) != 50 {
+		t.Errorf("got %v, %v, want 50 exchanges", tape, err)
+	}
+}

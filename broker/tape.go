@@ -1,0 +1,51 @@
+package broker
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+
+	"github.com/airlock-mcp/airlock/broker/audit"
+	"github.com/airlock-mcp/airlock/broker/replay"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
+)
+
+// keep puts a call and its answer on the run's tape, where it has one.
+func (s *Session) keep(ctx context.Context, number int, call Call, answer Answer) {
+	if s.tape == nil {
+		return
+	}
+	text, err := json.Marshal(answer)
+	if err == nil {
+		err = s.tape.Answered(replay.Exchange{
+			Number: number, ServerID: call.ServerID, Name: call.Name, Arguments: call.Arguments, Answer: text,
+		})
+	}
+	if err != nil {
+		s.broker.opts.Logger.WarnContext(ctx, "a run cannot be replayed",
+			slog.String(telemetry.KeyRun, s.run.ID), slog.Any(telemetry.KeyError, err))
+	}
+}
+
+// replayed answers a call from the run's recording. No act happens, so there is
+// no intent; the outcome says where the answer came from.
+func (a *attempt) replayed(ctx context.Context) Answer {
+	var answer Answer
+	recorded, diverged := a.session.player.Call(a.call.ServerID, a.call.Name, a.call.Arguments)
+	r := a.record(audit.KindOutcome)
+	r.Outcome, r.Detail = audit.OutcomeOK, "answered from a recording"
+	switch {
+	case diverged != nil:
+		answer = a.answerError(failf(typeSandbox, "the replay diverged: %s", diverged))
+		r.Outcome, r.ErrorType, r.Detail = audit.OutcomeRefused, typeSandbox, "the replay diverged"
+	case json.Unmarshal(recorded, &answer) != nil:
+		answer = a.answerError(failf(typeSandbox, "the recording is damaged"))
+		r.Outcome, r.ErrorType, r.Detail = audit.OutcomeRefused, typeSandbox, "the recording is damaged"
+	}
+	r.ResultSize = int64(len(answer.Raw))
+	if err := a.broker.recorder.Note(ctx, r); err != nil {
+		return a.answerError(unrecorded(err))
+	}
+	a.session.received(len(answer.Raw))
+	return answer
+}

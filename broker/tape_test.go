@@ -1,0 +1,87 @@
+package broker_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/airlock-mcp/airlock/broker"
+	"github.com/airlock-mcp/airlock/broker/audit"
+	"github.com/airlock-mcp/airlock/broker/replay"
+)
+
+func TestRecordAndReplay(t *testing.T) {
+	f := newFixture(t, nil)
+	n := 0
+	f.upstream.answer = func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+		n++
+		return json.RawMessage(fmt.Sprintf(`{"content":[{"type":"text","text":"answer %d"}]}`, n)), nil
+	}
+	store, err := replay.Open(t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	recording, err := store.Create(replay.Head{RunID: "run_1", Language: "python"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := []broker.Call{
+		call("read_file", `{"path":"a"}`), call("read_file", `{"path":"b"}`),
+		call("read_file", `{"path":"a"}`), call("delete_file", `{}`), call("nope", `{}`),
+	}
+	s := f.open()
+	s.Record(recording)
+	var recorded []broker.Answer
+	for _, c := range calls {
+		recorded = append(recorded, s.Call(t.Context(), c))
+	}
+	s.Close()
+	if err := recording.Close("sha256:o"); err != nil {
+		t.Fatal(err)
+	}
+	tape, err := store.Load("run_1")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	player, before := tape.Player(), len(f.upstream.calls)
+	again := f.OpenReplay(broker.Run{ID: "run_2"}, f.snapshot, player)
+	for i, c := range calls {
+		if got := again.Call(t.Context(), c); !reflect.DeepEqual(got, recorded[i]) {
+			t.Errorf("call %d: got %+v, want %+v", i, got, recorded[i])
+		}
+	}
+	if player.Diverged() != nil || player.Left() != 0 {
+		t.Errorf("got %v, %d left, want the very same calls", player.Diverged(), player.Left())
+	}
+	answer := again.Call(t.Context(), call("read_file", `{"path":"c"}`))
+	if answer.OK || !strings.Contains(answer.Error.Message, "diverged") || player.Diverged() == nil {
+		t.Errorf("another call: got %+v, want a divergence", answer)
+	}
+	again.Close()
+	if len(f.upstream.calls) != before {
+		t.Error("the replay called a server")
+	}
+	for _, r := range f.records(t) {
+		if r.RunID == "run_2" && (r.Kind != audit.KindOutcome || r.Detail == "") {
+			t.Errorf("got a record of kind %s with %q, want outcomes that name the recording", r.Kind, r.Detail)
+		}
+	}
+}
+
+// fullTape is a tape that cannot be written.
+type fullTape struct{}
+
+func (fullTape) Answered(replay.Exchange) error { return errors.New("no space left on device") }
+
+func TestTapeThatFailsDoesNotStopTheRun(t *testing.T) {
+	s := newFixture(t, nil).open()
+	s.Record(fullTape{})
+	if answer := s.Call(t.Context(), call("read_file", `{"path":"a"}`)); !answer.OK {
+		t.Errorf("got %+v, want ok", answer.Error)
+	}
+}
