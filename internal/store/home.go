@@ -59,6 +59,9 @@ func Audit(home string) string { return filepath.Join(home, "audit") }
 // Approvals is the folder of questions that wait for a person's answer.
 func Approvals(home string) string { return filepath.Join(home, "approvals") }
 
+// Pins is the folder of tool definitions that were seen before.
+func Pins(home string) string { return filepath.Join(home, "pins") }
+
 // Keys is the folder of secret keys; it is created with mode 0700.
 func Keys(home string) string { return filepath.Join(home, "keys") }
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"os/user"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/airlock-mcp/airlock/broker/redact"
 	"github.com/airlock-mcp/airlock/broker/upstream"
 	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/catalog/pins"
 	"github.com/airlock-mcp/airlock/images"
 	"github.com/airlock-mcp/airlock/internal/app/config"
 	"github.com/airlock-mcp/airlock/internal/app/orchestrator"
@@ -71,6 +73,9 @@ type system struct {
 	orchestrator *orchestrator.Orchestrator
 	snapshot     atomic.Pointer[catalog.Snapshot]
 	undo         *cleanup.Stack
+
+	listing sync.Mutex    // one refresh at a time
+	changed []pins.Change // tools that the snapshot withholds
 }
 
 // places are the folders that a system works in.
@@ -176,7 +181,7 @@ func (s *system) serverIDs() []string {
 func (s *system) connect(ctx context.Context, stderr io.Writer) error {
 	set, err := upstream.New(upstreamConfigs(s.config), &upstream.Options{
 		// What goes wrong while they start is told below, once and in words.
-		Logger: newLogger(stderr, false, slog.LevelError), Version: version, OnChange: func(string) { s.refresh(ctx) },
+		Logger: newLogger(stderr, false, slog.LevelError), Version: version, OnChange: func(string) { s.listAgain(ctx) },
 	})
 	if err != nil {
 		return fmt.Errorf("preparing the servers: %w", err)
@@ -184,11 +189,13 @@ func (s *system) connect(ctx context.Context, stderr io.Writer) error {
 	s.undo.Add(set.Close)
 	s.upstreams = set
 	set.Connect(ctx)
-	s.refresh(ctx)
-	if s.snapshot.Load() == nil {
-		return errors.New("the tools of the servers make no snapshot; the log says why")
+	s.listing.Lock()
+	defer s.listing.Unlock()
+	if err := s.refresh(ctx); err != nil {
+		return err
 	}
 	s.tellMissing(stderr)
+	tellChanged(stderr, s.changed)
 	return ctx.Err()
 }
 
@@ -211,15 +218,40 @@ func (s *system) tellMissing(stderr io.Writer) {
 	}
 }
 
-// refresh makes a new snapshot of what the servers now offer. Where that fails
-// the last good one stays.
-func (s *system) refresh(ctx context.Context) {
-	snapshot, err := catalog.NewSnapshot(s.upstreams.Servers())
+// refresh makes a new snapshot of what the servers now offer, without the tools
+// that changed behind the operator's back. The caller holds listing.
+func (s *system) refresh(ctx context.Context) error {
+	book, err := openPins(s.config)
 	if err != nil {
+		return err
+	}
+	servers := s.upstreams.Servers()
+	report, err := book.Check(ctx, servers, time.Now())
+	if err != nil {
+		return fmt.Errorf("comparing the tools with those seen before: %w", err)
+	}
+	snapshot, err := catalog.NewSnapshot(withhold(servers, report.Changed))
+	if err != nil {
+		return err
+	}
+	s.changed = report.Changed
+	s.snapshot.Store(snapshot)
+	return nil
+}
+
+// listAgain is refresh for a server that changed its list later. Where that
+// fails the last good snapshot stays.
+func (s *system) listAgain(ctx context.Context) {
+	s.listing.Lock()
+	defer s.listing.Unlock()
+	if err := s.refresh(ctx); err != nil {
 		s.logger.ErrorContext(ctx, "the tools of the servers make no snapshot", slog.Any(telemetry.KeyError, err))
 		return
 	}
-	s.snapshot.Store(snapshot)
+	for _, c := range s.changed {
+		s.logger.WarnContext(ctx, "a tool changed its definition and is withheld",
+			slog.String(telemetry.KeyServer, c.ServerID), slog.String(telemetry.KeyTool, c.ToolName))
+	}
 }
 
 // listTools connects the servers only to see their tools.

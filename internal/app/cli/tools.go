@@ -15,6 +15,8 @@ type toolsVerbs struct {
 	List   toolsListVerb   `cmd:"" help:"List the tools of all servers, or of one."`
 	Search toolsSearchVerb `cmd:"" help:"Search the tools as a model would."`
 	Show   toolsShowVerb   `cmd:"" help:"Print one tool's definition."`
+	Diff   toolsDiffVerb   `cmd:"" help:"Show what changed in tools that are withheld because their definition changed."`
+	Accept toolsAcceptVerb `cmd:"" help:"Let a tool be used again with its changed definition."`
 }
 
 // selection are the flags that list and search share.
