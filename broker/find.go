@@ -8,6 +8,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/schema"
+	"github.com/airlock-mcp/airlock/policies"
 )
 
 // find looks the tool up in the run's snapshot. What the snapshot lacks does
@@ -23,7 +24,28 @@ func (a *attempt) find(context.Context) *failure {
 	}
 	a.tool = tool
 	a.settings = a.broker.opts.Operator.Settings(tool.ServerID, tool.Name)
+	a.settings.Flagged = a.session.isFlagged(tool)
 	return nil
+}
+
+// isFlagged says whether a tool's definition is suspicious. That is looked into
+// once for each tool of a run.
+func (s *Session) isFlagged(tool catalog.Tool) bool {
+	key := policies.ToolID(tool.ServerID, tool.Name)
+	s.mu.Lock()
+	flagged, known := s.flagged[key]
+	s.mu.Unlock()
+	if known {
+		return flagged
+	}
+	flagged = len(s.snapshot.Flags(tool.ServerID, tool.Name)) > 0
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.flagged == nil {
+		s.flagged = map[string]bool{}
+	}
+	s.flagged[key] = flagged
+	return flagged
 }
 
 // validate checks the arguments against the tool's inputSchema. MCP 2025-11-25

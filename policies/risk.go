@@ -40,7 +40,7 @@ type Settings struct {
 	Allowed          bool // the operator lets it run without asking
 	Denied           bool // the operator never lets it run
 	Risk             Risk // overrides what the tool claims, unless RiskUnknown
-	Flagged          bool // its definition changed or looks like an attack, and nobody has accepted it
+	Flagged          bool // its definition hides characters, speaks to the model, or poses as another's
 }
 
 // EffectiveRisk joins what the operator says with what the tool claims. Claims
