@@ -54,15 +54,24 @@ func (n *nodeTypes) record(d *declaration) {
 }
 
 // expression writes a shape. At the top of a declaration the shape is spelled
-// out; elsewhere its name stands for it.
+// out; elsewhere its name stands for it. What grows too long to be used is
+// given up at once: shapes can be small and their types huge.
 func (n *nodeTypes) expression(s *shape, top bool) string {
 	s = s.follow()
-	if n.steps++; n.steps > maxSignature {
-		return "unknown"
+	if n.steps++; n.steps <= maxSignature {
+		if d := n.named[s]; d != nil && !top && !n.cut(s) {
+			return d.name
+		}
+		if written := n.spell(s); len(written) <= maxSignature {
+			return written
+		}
+		n.steps = maxSignature + 1
 	}
-	if d := n.named[s]; d != nil && !top && !n.cut(s) {
-		return d.name
-	}
+	return "unknown"
+}
+
+// spell writes a shape in full.
+func (n *nodeTypes) spell(s *shape) string {
 	switch s.form {
 	case nothing:
 		return "never"

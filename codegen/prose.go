@@ -31,10 +31,12 @@ func paragraphs(text string, limit int) (tidy string, whole bool) {
 			spaces += 4
 		default:
 			width := printedSize(r, size)
-			if n := asciiWord(text[i:]); n > 0 && n <= limit/8 {
-				size, width = n, n
-			}
 			newlines, spaces = min(newlines, 2), min(spaces, maxIndent)
+			if room := limit - printed - newlines - spaces; room > 0 {
+				if n := asciiWord(text[i:min(len(text), i+room)]); n > 0 {
+					size, width = n, n
+				}
+			}
 			if printed += newlines + spaces + width; printed > limit {
 				return b.String(), false
 			}

@@ -120,15 +120,24 @@ func (p *pythonTypes) presence(f field, kind string) string {
 }
 
 // expression writes a shape. At the top of a declaration the shape is spelled
-// out; elsewhere its name stands for it.
+// out; elsewhere its name stands for it. What grows too long to be used is
+// given up at once: shapes can be small and their types huge.
 func (p *pythonTypes) expression(s *shape, top bool) string {
 	s = s.follow()
-	if p.steps++; p.steps > maxSignature {
-		return p.use("Any")
+	if p.steps++; p.steps <= maxSignature {
+		if d := p.named[s]; d != nil && !top && !p.cut(s) {
+			return p.name(d)
+		}
+		if written := p.spell(s); len(written) <= maxSignature {
+			return written
+		}
+		p.steps = maxSignature + 1
 	}
-	if d := p.named[s]; d != nil && !top && !p.cut(s) {
-		return p.name(d)
-	}
+	return p.use("Any")
+}
+
+// spell writes a shape in full.
+func (p *pythonTypes) spell(s *shape) string {
 	switch s.form {
 	case nothing:
 		return p.use("Never")

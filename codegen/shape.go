@@ -82,40 +82,43 @@ func (s *shape) follow() *shape {
 	return anyShape
 }
 
-// same reports whether two shapes are equal without following references.
-func same(a, b *shape) bool {
+// same reports whether two shapes are plainly equal. It does not follow
+// references and does not look deep: parts may be shared, and looking at all
+// ways to them would have no end.
+func same(a, b *shape) bool { return equal(a, b, 3) }
+
+func equal(a, b *shape, depth int) bool {
 	if a == b {
 		return true
 	}
-	if a == nil || b == nil || a.form != b.form || a.least != b.least || a.others != b.others || a.demand != b.demand || a.target != b.target {
+	if depth == 0 || a == nil || b == nil || a.form != b.form || a.least != b.least ||
+		a.others != b.others || a.demand != b.demand || a.target != b.target {
 		return false
 	}
 	if a.form == literalValue {
 		return a.value.kind == b.value.kind && a.value.text == b.value.text && a.value.truth == b.value.truth
 	}
-	return same(a.elem, b.elem) && slices.EqualFunc(a.items, b.items, same) &&
+	below := func(a, b *shape) bool { return equal(a, b, depth-1) }
+	return below(a.elem, b.elem) && slices.EqualFunc(a.items, b.items, below) &&
 		slices.EqualFunc(a.fields, b.fields, func(f, g field) bool {
-			return f.key == g.key && f.required == g.required && same(f.shape, g.shape)
+			return f.key == g.key && f.required == g.required && below(f.shape, g.shape)
 		})
 }
 
 // either returns the union of shapes: flat, each once, nothing that a wider
-// member already says.
+// member already says. One of too many members is anything.
 func either(shapes ...*shape) *shape {
 	var items []*shape
-	add := func(s *shape) {
-		if s.form != nothing && !slices.ContainsFunc(items, func(have *shape) bool { return covers(have, s) }) {
-			items = slices.DeleteFunc(items, func(have *shape) bool { return covers(s, have) })
-			items = append(items, s)
-		}
-	}
 	for _, s := range shapes {
+		members := []*shape{s}
 		if s.form == union {
-			for _, item := range s.items {
-				add(item)
-			}
-		} else {
-			add(s)
+			members = s.items
+		}
+		for _, member := range members {
+			items = join(items, member)
+		}
+		if len(items) > maxLiterals {
+			return anyShape
 		}
 	}
 	switch {
@@ -123,12 +126,19 @@ func either(shapes ...*shape) *shape {
 		return neverShape
 	case len(items) == 1:
 		return items[0]
-	case len(items) > maxUnion && !slices.ContainsFunc(items, notLiteral):
-		return &shape{form: union, items: items}
-	case len(items) > maxUnion:
+	case len(items) > maxUnion && slices.ContainsFunc(items, notLiteral):
 		return anyShape
 	}
 	return &shape{form: union, items: items}
+}
+
+// join adds a shape to the members of a union.
+func join(items []*shape, s *shape) []*shape {
+	if s.form == nothing || slices.ContainsFunc(items, func(have *shape) bool { return covers(have, s) }) {
+		return items
+	}
+	items = slices.DeleteFunc(items, func(have *shape) bool { return covers(s, have) })
+	return append(items, s)
 }
 
 func notLiteral(s *shape) bool { return s.form != literalValue }
