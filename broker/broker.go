@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -105,9 +106,18 @@ func New(upstream Upstream, recorder Recorder, opts *Options) (*Broker, error) {
 	return b, nil
 }
 
-// SetPolicies replaces all rules at once. A call that is being decided keeps
-// the rules it began with; an approval given under other rules does not hold.
-func (b *Broker) SetPolicies(engine *policies.Engine) { b.policies.Store(engine) }
+// SetPolicies replaces all rules at once, after it has recorded that it will. A
+// call that is being decided keeps the rules it began with; an approval given
+// under other rules does not hold.
+func (b *Broker) SetPolicies(ctx context.Context, engine *policies.Engine, by string) error {
+	r := audit.Record{Kind: audit.KindOperator, Identity: audit.Identity{Principal: by}, Detail: "other policies are in force"}
+	r.PolicyVersion = engine.Version()
+	if err := b.recorder.Append(ctx, r); err != nil {
+		return fmt.Errorf("changing the policies: %w", err)
+	}
+	b.policies.Store(engine)
+	return nil
+}
 
 // Open begins the calls of one run, against the tools of one snapshot. The
 // caller closes the session.

@@ -294,13 +294,42 @@ func TestApprovalDoesNotOutliveItsPolicy(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-			f.SetPolicies(stricter)
+			if err := f.SetPolicies(context.Background(), stricter, "ann"); err != nil {
+				t.Error(err)
+			}
 		}}
 	})
 	checkAnswer(t, f.open().Call(t.Context(), call("delete_file", `{}`)), "ApprovalDenied", "policy changed")
 	if len(f.upstream.calls) != 0 {
 		t.Error("the server was called")
 	}
+}
+
+func TestPoliciesDoNotChangeUnrecorded(t *testing.T) {
+	f := newFixture(t, nil)
+	engine, err := policies.Load(policies.File{Name: "all.cedar", Source: []byte(`permit (principal, action, resource);`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := broker.New(f.upstream, noOperators{f.log}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.SetPolicies(t.Context(), engine, "ann"); err == nil {
+		t.Error("got nil, want an error")
+	}
+	s := b.Open(broker.Run{ID: "run_1"}, f.snapshot)
+	checkAnswer(t, s.Call(t.Context(), call("delete_file", `{}`)), "PolicyDenied", "no policy is loaded")
+}
+
+// noOperators is a log that cannot take records of operators.
+type noOperators struct{ *audit.Log }
+
+func (l noOperators) Append(ctx context.Context, r audit.Record) error {
+	if r.Kind == audit.KindOperator {
+		return errors.New("no space left on device")
+	}
+	return l.Log.Append(ctx, r)
 }
 
 func TestNothingHappensUnrecorded(t *testing.T) {

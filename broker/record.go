@@ -105,7 +105,7 @@ func (a *attempt) record(kind audit.Kind) audit.Record {
 		return r // it was refused before the rules were asked
 	}
 	r.Ruling = audit.Ruling{
-		Decision: "deny", Policies: a.ruling.Policies(), Risk: a.ruling.Risk.String(),
+		Decision: "deny", Policies: a.ruling.Policies(), PolicyVersion: a.engine.Version(), Risk: a.ruling.Risk.String(),
 		Approval: string(a.approval), Approver: a.verdict.By,
 	}
 	if a.ruling.Allow {

@@ -74,9 +74,11 @@ type Act struct {
 type Ruling struct {
 	Decision string   `json:"decision,omitempty"` // "allow" or "deny"
 	Policies []string `json:"policies,omitempty"` // the IDs of the rules that decided
-	Risk     string   `json:"risk,omitempty"`
-	Approval string   `json:"approval,omitempty"` // a word of broker/approval
-	Approver string   `json:"approver,omitempty"` // who answered, and through what
+	// PolicyVersion is the digest of all rules in force.
+	PolicyVersion string `json:"policy_version,omitempty"`
+	Risk          string `json:"risk,omitempty"`
+	Approval      string `json:"approval,omitempty"` // a word of broker/approval
+	Approver      string `json:"approver,omitempty"` // who answered, and through what
 }
 
 // Effect is what became of the act.
