@@ -54,7 +54,7 @@ func startChecker(t testing.TB, program string, args ...string) *syntaxChecker {
 func startCheckers(t testing.TB) map[codegen.Language]*syntaxChecker {
 	t.Helper()
 	checkers := map[codegen.Language]*syntaxChecker{
-		codegen.Python: startChecker(t, "python3", filepath.Join("testdata", "syntax", "check_python.py")),
+		codegen.Python: startChecker(t, "python3", filepath.Join("testdata", "syntax", "check_python.py"), filepath.Join("template", "servers.py")),
 	}
 	if typescript, ok := installed("typescript/lib/typescript.js"); ok {
 		checkers[codegen.Node] = startChecker(t, "node", filepath.Join("testdata", "syntax", "check_node.mjs"), typescript)
