@@ -62,6 +62,9 @@ func Approvals(home string) string { return filepath.Join(home, "approvals") }
 // Pins is the folder of tool definitions that were seen before.
 func Pins(home string) string { return filepath.Join(home, "pins") }
 
+// Recordings is the folder of what replays need.
+func Recordings(home string) string { return filepath.Join(home, "recordings") }
+
 // Keys is the folder of secret keys; it is created with mode 0700.
 func Keys(home string) string { return filepath.Join(home, "keys") }
 

@@ -29,6 +29,7 @@ type grammar struct {
 	Policy    policyVerbs    `cmd:"" help:"Check, test and explain the policies."`
 	Approvals approvalsVerbs `cmd:"" help:"Answer calls that wait for a person."`
 	Audit     auditVerbs     `cmd:"" help:"Read the audit log."`
+	Replay    replayVerb     `cmd:"" help:"Run a recorded run's code again with the answers it was given then."`
 	Images    imagesVerbs    `cmd:"" help:"Build and list the sandbox images."`
 	Doctor    doctorVerb     `cmd:"" help:"Check whether this machine can run sandboxes; say what to install."`
 	Version   versionVerb    `cmd:"" help:"Print the version."`

@@ -17,6 +17,7 @@ import (
 	"github.com/airlock-mcp/airlock/broker/approval"
 	"github.com/airlock-mcp/airlock/broker/audit"
 	"github.com/airlock-mcp/airlock/broker/redact"
+	"github.com/airlock-mcp/airlock/broker/replay"
 	"github.com/airlock-mcp/airlock/broker/upstream"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/catalog/pins"
@@ -68,6 +69,7 @@ type system struct {
 	images       map[string]runner.Image
 	log          *audit.Log
 	desk         *approval.Desk
+	recordings   *replay.Store
 	sandboxes    *runner.Runner
 	upstreams    *upstream.Set
 	orchestrator *orchestrator.Orchestrator
@@ -80,7 +82,7 @@ type system struct {
 
 // places are the folders that a system works in.
 type places struct {
-	home, audit, keys, wrappers, approvals string
+	home, audit, keys, wrappers, approvals, recordings string
 }
 
 func findPlaces(c *config.Config) (places, error) {
@@ -90,7 +92,7 @@ func findPlaces(c *config.Config) (places, error) {
 	}
 	return places{
 		home: home, audit: auditDir(c, home), keys: store.Keys(home),
-		wrappers: store.Wrappers(home), approvals: store.Approvals(home),
+		wrappers: store.Wrappers(home), approvals: store.Approvals(home), recordings: store.Recordings(home),
 	}, nil
 }
 
@@ -136,6 +138,9 @@ func (s *system) prepare(ctx context.Context) error {
 	if s.desk, err = approval.OpenDesk(s.places.approvals, &approval.Options{Logger: s.logger}); err != nil {
 		return err
 	}
+	if s.recordings, err = replay.Open(s.places.recordings, &replay.Options{Keys: s.places.keys}); err != nil {
+		return err
+	}
 	if s.sandboxes, err = openRunner(s.config, s.places.home, s.logger); err != nil {
 		return err
 	}
@@ -154,6 +159,7 @@ func (s *system) finish(servers broker.Upstream) error {
 	s.orchestrator, err = orchestrator.New(orchestrator.Parts{
 		Runner: s.sandboxes, Broker: calls, Audit: s.log, Redactor: redactor, Images: s.images,
 		Wrappers: orchestrator.NewWrappers(s.places.wrappers, s.logger), Snapshots: s, Logger: s.logger,
+		Recordings: s.recordings,
 	}, orchestrator.Options{Limits: limits(s.config), Version: version})
 	if err != nil {
 		return err

@@ -113,6 +113,7 @@ func openContract(ctx context.Context, c *config.Config, streams *streams) (_ *s
 	undo.Add(func() error { return os.RemoveAll(dir) })
 	places.audit, places.keys = filepath.Join(dir, "audit"), filepath.Join(dir, "keys")
 	places.wrappers, places.approvals = filepath.Join(dir, "wrappers"), filepath.Join(dir, "approvals")
+	places.recordings = filepath.Join(dir, "recordings")
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, undo.Run())

@@ -68,7 +68,7 @@ func (o *Orchestrator) Start(ctx context.Context, req Request) (string, error) {
 	go func() {
 		defer o.background.running.Done()
 		defer cancel()
-		outcome, err := o.run(ctx, id, req)
+		outcome, err := o.run(ctx, id, req, nil)
 		o.background.done(j, outcome, err)
 	}()
 	return id, nil

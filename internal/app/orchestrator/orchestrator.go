@@ -13,13 +13,14 @@ import (
 	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/broker/audit"
 	"github.com/airlock-mcp/airlock/broker/redact"
+	"github.com/airlock-mcp/airlock/broker/replay"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 	"github.com/airlock-mcp/airlock/runner"
 )
 
-// Parts are what runs are made with. All are needed.
+// Parts are what runs are made with. All but Recordings are needed.
 type Parts struct {
 	Runner    *runner.Runner
 	Broker    *broker.Broker
@@ -29,6 +30,8 @@ type Parts struct {
 	Wrappers  *Wrappers
 	Snapshots Snapshots
 	Logger    *slog.Logger
+	// Recordings keep what a replay needs; nil keeps nothing.
+	Recordings *replay.Store
 }
 
 // Snapshots is where the newest tool definitions come from. Snapshot may be
@@ -68,7 +71,7 @@ func New(parts Parts, opts Options) (*Orchestrator, error) {
 // an *InputError, runner.ErrBusy, or a sandbox that does not start. Cancelling
 // ctx ends the run; its outcome then says so.
 func (o *Orchestrator) Run(ctx context.Context, req Request) (*Outcome, error) {
-	return o.run(ctx, telemetry.NewID("run"), req)
+	return o.run(ctx, telemetry.NewID("run"), req, nil)
 }
 
 // Close ends the runs in the background and waits until every sandbox is gone.
@@ -78,7 +81,8 @@ func (o *Orchestrator) Close() {
 	o.parts.Wrappers.Close(context.Background())
 }
 
-func (o *Orchestrator) run(ctx context.Context, id string, req Request) (*Outcome, error) {
+// run makes one run; player answers its calls where it is a replay.
+func (o *Orchestrator) run(ctx context.Context, id string, req Request, player *replay.Player) (*Outcome, error) {
 	started := time.Now()
 	if err := req.Check(); err != nil {
 		return nil, err
@@ -104,7 +108,7 @@ func (o *Orchestrator) run(ctx context.Context, id string, req Request) (*Outcom
 	r := &run{
 		identity: identity, request: req, image: image, limits: o.limits(req), started: started,
 		parts: &o.parts, version: o.opts.Version, snapshot: snapshot, sandbox: sandbox,
-		finished: make(chan finish, 1),
+		finished: make(chan finish, 1), player: player,
 	}
 	outcome, err := r.execute(ctx)
 	o.teardowns.Go(func() {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/broker/redact"
+	"github.com/airlock-mcp/airlock/broker/replay"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 	"github.com/airlock-mcp/airlock/internal/wire"
@@ -31,6 +32,8 @@ type run struct {
 	removed  []redact.Finding // secrets and personal data that were kept from leaving
 	// handedOut is set once the guest has fetched the code.
 	handedOut atomic.Bool
+	player    *replay.Player    // answers the calls of a replay; nil otherwise
+	recording *replay.Recording // nil where the run is not recorded
 }
 
 // ending is why a run is over, as the host saw it. Exactly one field says it.
@@ -51,8 +54,7 @@ func (r *run) execute(ctx context.Context) (*Outcome, error) {
 	}
 	clock := startClock(r.limits.Timeout)
 	defer clock.stop()
-	r.session = r.parts.Broker.Open(r.identity, r.snapshot)
-	r.session.OnWait(clock.halt)
+	r.openSession(ctx, clock)
 
 	ended := r.await(ctx, clock)
 	if err := r.sandbox.Kill(); err != nil {
@@ -62,6 +64,7 @@ func (r *run) execute(ctx context.Context) (*Outcome, error) {
 	defer cancel()
 	logs := r.collect(undo)
 	outcome := r.assemble(ended, r.session.Close(), logs)
+	r.closeRecording(undo, outcome)
 	return outcome, r.recordEnd(undo, outcome, ended)
 }
 

@@ -1,0 +1,99 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/airlock-mcp/airlock/broker"
+	"github.com/airlock-mcp/airlock/broker/replay"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
+)
+
+// Replayed is what came of running recorded code again with recorded answers.
+type Replayed struct {
+	Outcome *Outcome
+	// Want is the output digest of the recorded run.
+	Want string
+	// Diverged is the first call that the recorded run did not make; nil when
+	// all calls were the same.
+	Diverged *replay.Divergence
+}
+
+// Reproduced reports whether the replay gave the recorded result.
+func (r *Replayed) Reproduced() bool {
+	return r.Diverged == nil && r.Outcome.Envelope.OutputDigest == r.Want
+}
+
+// errNoRecordings says that nothing can be replayed.
+var errNoRecordings = errors.New("runs are not recorded here")
+
+// Replay runs the code of a former run again, in a fresh sandbox, with the
+// answers it was given then. No server is called and nobody is asked. The
+// wrappers are those of today's tools. Errors are those of Run, and
+// replay.ErrNotFound.
+func (o *Orchestrator) Replay(ctx context.Context, runID string) (*Replayed, error) {
+	if o.parts.Recordings == nil {
+		return nil, errNoRecordings
+	}
+	tape, err := o.parts.Recordings.Load(runID)
+	if err != nil {
+		return nil, err
+	}
+	player := tape.Player()
+	outcome, err := o.run(ctx, telemetry.NewID("run"), Request{
+		Language: tape.Language, Code: []byte(tape.Code), SessionID: tape.SessionID, Principal: tape.Principal,
+	}, player)
+	if err != nil {
+		return nil, err
+	}
+	return &Replayed{Outcome: outcome, Want: tape.OutputDigest, Diverged: player.Diverged()}, nil
+}
+
+// openSession begins the run's calls: answered from a recording in a replay, and
+// recorded for one otherwise.
+func (r *run) openSession(ctx context.Context, clock *clock) {
+	if r.player != nil {
+		r.session = r.parts.Broker.OpenReplay(r.identity, r.snapshot, r.player)
+		return
+	}
+	r.session = r.parts.Broker.Open(r.identity, r.snapshot)
+	r.session.OnWait(clock.halt)
+	if r.parts.Recordings == nil {
+		return
+	}
+	recording, err := r.parts.Recordings.Create(head(r))
+	if err != nil {
+		r.unreplayable(ctx, err)
+		return
+	}
+	r.recording = recording
+	r.session.Record(recording)
+}
+
+func head(r *run) replay.Head {
+	return replay.Head{
+		RunID: r.identity.ID, Principal: r.identity.Principal, SessionID: r.identity.SessionID,
+		Language: r.request.Language, Code: string(r.request.Code), CodeHash: r.identity.CodeHash,
+		Image: r.image.Name + "@" + r.image.Digest, Snapshot: r.snapshot.Digest(),
+	}
+}
+
+// closeRecording ends the recording with what the run came to.
+func (r *run) closeRecording(ctx context.Context, outcome *Outcome) {
+	if r.recording == nil {
+		return
+	}
+	if err := r.recording.Close(outcome.Envelope.OutputDigest); err != nil {
+		r.unreplayable(ctx, err)
+	}
+}
+
+// unreplayable notes that a run goes on without a recording: the audit log, not
+// the recording, is what a call may not happen without.
+func (r *run) unreplayable(ctx context.Context, err error) {
+	r.parts.Logger.WarnContext(ctx, "a run cannot be replayed",
+		slog.String(telemetry.KeyRun, r.identity.ID), slog.Any(telemetry.KeyError, err))
+}
+
+var _ broker.Tape = (*replay.Recording)(nil)
