@@ -32,13 +32,11 @@ const (
 	clientInImage = "/opt/airlock/client"
 )
 
-// Identity is whom the sandbox's file server (not the code inside) runs as:
-// root inside its user namespace is this user of the host. Root of the host must
-// be asked for by name, since it is the weaker choice.
+// Identity is whom the sandbox's own host processes (not the code inside) run
+// as: root inside their user namespace is this user of the host.
 type Identity struct {
-	UID  uint32
-	GID  uint32
-	Root bool // UID and GID are 0, and that is meant
+	UID uint32
+	GID uint32
 }
 
 // Build returns the configuration for one sandbox. It refuses a request that
@@ -59,8 +57,8 @@ func Build(spec runner.Spec, host Identity) (*specs.Spec, error) {
 }
 
 func check(spec runner.Spec, host Identity) error {
-	if (host.UID == 0 || host.GID == 0) != host.Root {
-		return errors.New("its file server would run as root")
+	if host.UID == 0 || host.GID == 0 {
+		return errors.New("its host processes would be root")
 	}
 	if len(spec.Image.Args) == 0 {
 		return fmt.Errorf("the image %q has no program", spec.Image.Name)

@@ -77,16 +77,14 @@ func (d *Driver) checkSpec(dir string) (runner.Spec, error) {
 		StateDir:  filepath.Join(dir, "state"),
 	}
 	root := spec.Image.RootFS
-	for _, path := range []string{
-		filepath.Join(root, "opt/airlock/client"), filepath.Join(root, "workspace/client"), filepath.Join(root, "run/airlock"),
-		spec.SocketDir, spec.StateDir,
-	} {
+	paths := []string{spec.SocketDir, spec.StateDir}
+	for _, mountPoint := range []string{"proc", "sys", "dev", "tmp", "workspace", "run/airlock", "opt/airlock/client"} {
+		paths = append(paths, filepath.Join(root, mountPoint))
+	}
+	for _, path := range paths {
 		if err := os.MkdirAll(path, 0o755); err != nil {
 			return spec, err
 		}
-	}
-	if err := os.Chmod(dir, 0o711); err != nil {
-		return spec, err
 	}
 	return spec, copyFile(d.opts.Path, filepath.Join(root, "runsc"))
 }

@@ -8,9 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"sync"
 
 	"github.com/airlock-mcp/airlock/internal/cgroup"
 	"github.com/airlock-mcp/airlock/internal/cleanup"
@@ -35,10 +33,10 @@ type Options struct {
 
 // Driver makes sandboxes with runsc.
 type Driver struct {
-	opts Options
-	tree *cgroup.Tree // nil where this user may not make control groups
-	lack error        // why limits are missing, if any are
-	warn sync.Once    // about file servers that run as root
+	opts  Options
+	tree  *cgroup.Tree // nil where this user may not make control groups
+	lack  error        // why limits are missing, if any are
+	files *fileSystems
 }
 
 var _ runner.Driver = (*Driver)(nil)
@@ -49,7 +47,7 @@ func New(opts *Options) (*Driver, error) {
 	if opts == nil || opts.Path == "" || opts.Version == "" || opts.Logger == nil {
 		return nil, errors.New("the runsc driver needs a program, a version and a logger")
 	}
-	d := &Driver{opts: *opts}
+	d := &Driver{opts: *opts, files: &fileSystems{}}
 	path, err := filepath.Abs(opts.Path)
 	if err != nil {
 		return nil, err
@@ -90,55 +88,50 @@ func limitTree() (*cgroup.Tree, error) {
 	return tree, errors.Join(errs...)
 }
 
-// Start starts a sandbox. Files of runsc's own go to the spec's StateDir.
+// Start starts a sandbox. Files of gVisor's own go to the spec's StateDir.
 func (d *Driver) Start(ctx context.Context, spec runner.Spec) (_ runner.Process, err error) {
-	if d.lack != nil && !d.opts.Unenforced {
-		return nil, d.lack
-	}
-	if spec, err = resolve(spec); err != nil {
-		return nil, err
-	}
-	host, err := d.identity(ctx, spec)
-	if err != nil {
-		return nil, err
-	}
 	var undo cleanup.Stack
 	defer func() { err = errors.Join(err, undo.Run()) }()
-	config, err := ocispec.Build(spec, host)
+	p, err := d.create(ctx, spec, &undo)
 	if err != nil {
 		return nil, err
 	}
-	if err := writeBundle(spec, config); err != nil {
+	if err := p.run(ctx); err != nil {
 		return nil, err
-	}
-	p, err := d.newProcess(spec, host, &undo)
-	if err != nil {
-		return nil, err
-	}
-	p.goferMounts = served(config)
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	if err := p.start(d.command(spec)); err != nil {
-		return nil, fmt.Errorf("starting runsc: %w", err)
 	}
 	undo.Keep()
 	return p, nil
 }
 
-// newProcess prepares everything around the processes: the group and the pipes.
-func (d *Driver) newProcess(spec runner.Spec, host ocispec.Identity, undo *cleanup.Stack) (*process, error) {
-	p := &process{spec: spec, host: host, done: make(chan struct{}), watched: make(chan struct{})}
-	undo.Add(p.Close)
-	group, err := d.group(spec)
+// create starts gVisor's kernel, with everything around it but the program.
+func (d *Driver) create(ctx context.Context, spec runner.Spec, undo *cleanup.Stack) (*process, error) {
+	if d.lack != nil && !d.opts.Unenforced {
+		return nil, d.lack
+	}
+	spec, err := resolve(spec)
 	if err != nil {
 		return nil, err
 	}
-	p.group = group
-	if p.forks, err = watchForks(spec.StateDir, p.meetProcessLimit); err != nil {
+	config, folders, err := configure(spec)
+	if err != nil {
 		return nil, err
 	}
-	return p, p.openPipes()
+	if err := writeConfig(spec, config); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(watchConfig(spec.StateDir), traceSession(), 0o600); err != nil {
+		return nil, err
+	}
+	p := &process{spec: spec, host: hostUser(spec.ID), done: make(chan struct{}), watched: make(chan struct{})}
+	undo.Add(p.Close)
+	if p.group, err = d.group(spec); err != nil {
+		return nil, err
+	}
+	given, err := p.gather(d.files, folders)
+	if err != nil {
+		return nil, err
+	}
+	return p, p.boot(ctx, d.command(spec, given))
 }
 
 // group makes the sandbox's control group and first writes down where, for Sweep.
@@ -163,12 +156,6 @@ func (d *Driver) group(spec runner.Spec) (*cgroup.Group, error) {
 	return d.tree.New(name, limits)
 }
 
-// command is the runsc that starts the sandbox and waits for its end.
-func (d *Driver) command(spec runner.Spec) *exec.Cmd {
-	args := append(flags(spec.StateDir), "run", "--bundle="+bundleDir(spec.StateDir), spec.ID)
-	cmd := exec.Command(d.opts.Path, args...)
-	cmd.Args[0] = "runsc"
-	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin"}
-	cmd.Dir = "/"
-	return cmd
-}
+// Close forgets what the driver keeps in memory between sandboxes, of which
+// none may be left.
+func (d *Driver) Close() { d.files.close() }

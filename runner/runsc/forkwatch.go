@@ -16,35 +16,37 @@ import (
 // EAGAIN inside, which no one outside sees; so the kernel reports the results
 // of these calls over a socket (gVisor's runtime monitoring, "trace session").
 type forkWatch struct {
-	listener *net.UnixListener
-	hit      func()
-	done     chan struct{}
+	conn net.Conn
+	done chan struct{}
 }
 
 func watchConfig(state string) string { return filepath.Join(state, "watch.json") }
-func watchSocket(state string) string { return filepath.Join(state, "w") }
 
-// watchForks opens the socket and writes the configuration that makes runsc
-// connect to it. hit is called at most once.
-func watchForks(state string, hit func()) (*forkWatch, error) {
-	if err := os.WriteFile(watchConfig(state), traceSession(watchSocket(state)), 0o600); err != nil {
-		return nil, err
-	}
-	listener, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: watchSocket(state), Net: "unixpacket"})
+// watchForks returns a watch and the end of its socket that is the kernel's. hit
+// is called at most once.
+func watchForks(hit func()) (*forkWatch, *os.File, error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
-		return nil, fmt.Errorf("opening the socket for the sandbox's kernel: %w", err)
+		return nil, nil, fmt.Errorf("connecting to a sandbox's kernel: %w", err)
 	}
-	w := &forkWatch{listener: listener, hit: hit, done: make(chan struct{})}
+	ours, theirs := os.NewFile(uintptr(pair[0]), "reports"), os.NewFile(uintptr(pair[1]), "reports")
+	conn, err := net.FileConn(ours)
+	ours.Close()
+	if err != nil {
+		theirs.Close()
+		return nil, nil, fmt.Errorf("connecting to a sandbox's kernel: %w", err)
+	}
+	w := &forkWatch{conn: conn, done: make(chan struct{})}
 	go func() {
 		defer close(w.done)
-		w.serve()
+		w.serve(hit)
 	}()
-	return w, nil
+	return w, theirs, nil
 }
 
-// close ends the watch. The connection ends with the sandbox, which must be dead.
+// close ends the watch.
 func (w *forkWatch) close() {
-	w.listener.Close()
+	w.conn.Close()
 	<-w.done
 }
 
@@ -53,45 +55,31 @@ type tracePoint struct {
 	Name string `json:"name"`
 }
 
-// traceSession is runsc's configuration of what to report and where. clone3 has
-// no name of its own there, only its number, which is 435 on every architecture.
-func traceSession(endpoint string) []byte {
+// traceSession is the kernel's configuration of what to report. clone3 has no
+// name of its own there, only its number, which is 435 on every architecture.
+func traceSession() []byte {
 	points := append(olderCalls(), tracePoint{Name: "syscall/clone/exit"}, tracePoint{Name: "syscall/sysno/435/exit"})
 	data, err := json.Marshal(map[string]any{"trace_session": map[string]any{
 		"name":   "Default", // the only session that may exist
 		"points": points,
-		"sinks":  []map[string]any{{"name": "remote", "config": map[string]string{"endpoint": endpoint}}},
+		"sinks":  []tracePoint{{Name: "remote"}}, // to the descriptor it is given
 	}})
 	if err != nil {
-		panic(err) // maps of strings always marshal
+		panic(err) // strings always marshal
 	}
 	return data
 }
 
-// serve takes the one connection, greets it and reads reports until it ends.
-func (w *forkWatch) serve() {
-	conn, err := w.listener.AcceptUnix()
-	// There is only one kernel, and it has come.
-	w.listener.Close()
-	if err != nil {
-		return
-	}
-	defer conn.Close()
+// serve reads reports until the sandbox ends or has met its limit.
+func (w *forkWatch) serve(hit func()) {
 	buffer := make([]byte, 16<<10)
-	if _, err := conn.Read(buffer); err != nil {
-		return
-	}
-	// The greeting is a protocol buffer: field 1, the version, is 1.
-	if _, err := conn.Write([]byte{0x08, 1}); err != nil {
-		return
-	}
 	for {
-		n, err := conn.Read(buffer)
+		n, err := w.conn.Read(buffer)
 		if err != nil || n == 0 {
 			return
 		}
 		if refused(buffer[:n]) {
-			w.hit()
+			hit()
 			return
 		}
 	}

@@ -11,21 +11,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The processes of a sandbox, by their first argument.
-const (
-	kernelName = "runsc-sandbox" // gVisor's kernel, which the code inside talks to
-	goferName  = "runsc-gofer"   // the file server
-)
+// kernelName is the first argument of gVisor's kernel.
+const kernelName = "runsc-sandbox"
 
-// goferCaps is what gVisor's file server keeps, in its own user namespace only,
-// where it is worth nothing on the host: CHOWN, DAC_OVERRIDE, DAC_READ_SEARCH,
-// FOWNER, FSETID, SETGID, SETUID and SYS_CHROOT (capabilities(7)).
-const goferCaps = 0x400df
+// kernelCaps is what gVisor's kernel keeps, in its own user namespace only: it
+// traces its stubs (CAP_SYS_PTRACE, capabilities(7)).
+const kernelCaps = 1 << unix.CAP_SYS_PTRACE
 
 // posture is what a process of a sandbox must look like from the host.
 type posture struct {
 	role     string
-	uid, gid uint32
+	host     user
 	groups   bool              // may be in more groups: an ordinary user cannot drop them
 	caps     uint64            // no more than these, in any set
 	ours     map[string]string // Airlock's namespaces, to differ from
@@ -40,39 +36,26 @@ func (p *process) Verify() error {
 	if err != nil {
 		return err
 	}
-	pids, err := children(p.launcher)
+	want := posture{
+		role: "kernel", host: p.host, groups: os.Geteuid() != 0, caps: kernelCaps, ours: ours, mounts: []string{"/"},
+		writable: []string{logFile(p.spec.StateDir), panicFile(p.spec.StateDir)},
+	}
+	if p.group != nil {
+		want.group = p.group.Name()
+	}
+	seen, err := observe(p.kernel.Pid, true)
 	if err != nil {
 		return err
 	}
-	found := map[string]bool{}
-	for _, pid := range pids {
-		seen, err := observe(pid, true)
-		if err != nil {
-			return err
-		}
-		want, ok := p.posture(seen.name, ours)
-		if !ok {
-			return fmt.Errorf("there is an unexpected process %q", seen.name)
-		}
-		found[seen.name] = true
-		if err := want.check(seen); err != nil {
-			return err
-		}
-		if seen.name == kernelName {
-			if err := p.verifyStubs(pid, want); err != nil {
-				return err
-			}
-		}
+	if err := want.check(seen); err != nil {
+		return err
 	}
-	if !found[kernelName] || !found[goferName] {
-		return errors.New("a process is missing")
-	}
-	return nil
+	return verifyStubs(p.kernel.Pid, want)
 }
 
 // verifyStubs looks at the processes in which the code's instructions run: all
 // descendants of gVisor's kernel.
-func (p *process) verifyStubs(kernel int, want posture) error {
+func verifyStubs(kernel int, want posture) error {
 	pids, err := children(kernel)
 	if err != nil {
 		return err
@@ -94,33 +77,11 @@ func (p *process) verifyStubs(kernel int, want posture) error {
 		if err := want.check(seen); err != nil {
 			return err
 		}
-		more, err := children(pid)
-		if err == nil {
+		if more, err := children(pid); err == nil {
 			pids = append(pids, more...)
 		}
 	}
 	return nil
-}
-
-func (p *process) posture(name string, ours map[string]string) (posture, bool) {
-	want := posture{ours: ours, uid: p.host.UID, gid: p.host.GID, writable: []string{logFile(p.spec.StateDir), panicFile(p.spec.StateDir)}}
-	if p.group != nil {
-		want.group = p.group.Name()
-	}
-	want.groups = os.Geteuid() != 0
-	switch name {
-	case kernelName:
-		want.role, want.mounts = "kernel", []string{"/"}
-		if os.Geteuid() == 0 {
-			want.uid, want.gid = nobody, nobody
-		}
-	case goferName:
-		want.role, want.caps = "file server", goferCaps
-		want.mounts = p.goferMounts
-	default:
-		return posture{}, false
-	}
-	return want, true
 }
 
 // check returns the first difference, or nil.
@@ -140,7 +101,7 @@ func (want posture) checkUser(seen observed) error {
 		kind string
 		got  []string
 		want uint32
-	}{{"user", seen.uids, want.uid}, {"group", seen.gids, want.gid}} {
+	}{{"user", seen.uids, want.host.uid}, {"group", seen.gids, want.host.gid}} {
 		id := strconv.FormatUint(uint64(ids.want), 10)
 		if len(ids.got) != 4 || slices.ContainsFunc(ids.got, func(s string) bool { return s != id }) {
 			return fmt.Errorf("runs as %s %v, want %s", ids.kind, ids.got, id)

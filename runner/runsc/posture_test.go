@@ -23,7 +23,7 @@ func sound() (observed, posture) {
 		cgroups:    "4:memory:/x/airlock-sb-1\n0::/\n",
 		interfaces: []string{"lo"},
 	}
-	want := posture{role: "kernel", uid: 65534, gid: 65534, ours: ours, group: "airlock-sb-1", mounts: []string{"/"}, writable: []string{"/s/log"}}
+	want := posture{role: "kernel", host: user{65534, 65534}, ours: ours, group: "airlock-sb-1", mounts: []string{"/"}, writable: []string{"/s/log"}}
 	return seen, want
 }
 

@@ -1,7 +1,6 @@
 package runsc
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,7 +11,6 @@ import (
 // observed is what the host's /proc says about one process (proc(5)).
 type observed struct {
 	pid        int
-	name       string // its first argument
 	uids       []string
 	gids       []string
 	groups     string
@@ -61,12 +59,6 @@ func observe(pid int, deep bool) (observed, error) {
 	if !deep {
 		return o, nil
 	}
-	args, err := os.ReadFile(proc(pid, "cmdline"))
-	if err != nil {
-		return o, err
-	}
-	first, _, _ := bytes.Cut(args, []byte{0})
-	o.name = string(first)
 	mounts, err := os.ReadFile(proc(pid, "mountinfo"))
 	if err != nil {
 		return o, err

@@ -40,9 +40,9 @@ func (d *Driver) Sweep(ctx context.Context, stateDir string) error {
 	return unmountBelow(stateDir)
 }
 
-// killTree kills every process of runsc that was started for stateDir. All of
-// them carry it in their arguments, whoever their parent is by now; the stubs
-// inside end with gVisor's kernel, which is the first process of their PID namespace.
+// killTree kills the kernel process that was started for stateDir: it carries
+// that in its arguments, whoever its parent is by now. What else the sandbox had
+// ends with it.
 func killTree(ctx context.Context, stateDir string) error {
 	ctx, cancel := context.WithTimeout(ctx, killPatience)
 	defer cancel()
@@ -82,10 +82,8 @@ func processesOf(stateDir string) ([]int, error) {
 		}
 		args := strings.Split(string(line), "\x00")
 		// A zombie has no arguments, so it is not listed.
-		if strings.HasPrefix(filepath.Base(args[0]), "runsc") || args[0] == "/proc/self/exe" {
-			if slices.Contains(args[1:], mark) {
-				pids = append(pids, pid)
-			}
+		if args[0] == kernelName && slices.Contains(args[1:], mark) {
+			pids = append(pids, pid)
 		}
 	}
 	return pids, nil

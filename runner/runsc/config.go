@@ -1,0 +1,75 @@
+package runsc
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/opencontainers/runtime-spec/specs-go"
+
+	"github.com/airlock-mcp/airlock/runner"
+	"github.com/airlock-mcp/airlock/runner/ocispec"
+)
+
+// What a StateDir holds.
+func configFile(state string) string    { return filepath.Join(state, "config.json") }
+func logFile(state string) string       { return filepath.Join(state, "log") }
+func panicFile(state string) string     { return filepath.Join(state, "panic") }
+func groupsFile(state string) string    { return filepath.Join(state, "cgroups") }
+func controlSocket(state string) string { return filepath.Join(state, "control") }
+
+// configure returns the sandbox's configuration as gVisor's kernel wants it, and
+// the folders to give it as images, in the order of the configuration, root first.
+func configure(spec runner.Spec) (*specs.Spec, []string, error) {
+	host := hostUser(spec.ID)
+	config, err := ocispec.Build(spec, ocispec.Identity{UID: host.uid, GID: host.gid})
+	if err != nil {
+		return nil, nil, err
+	}
+	// The kernel mounts what it has descriptors for; there is nothing at these paths.
+	config.Root.Path = "/"
+	var rest, images, broker []specs.Mount
+	var folders []string
+	for _, m := range config.Mounts {
+		switch {
+		case m.Destination == ocispec.SocketDir:
+			broker = append(broker, m)
+		case m.Type == "bind":
+			folders = append(folders, m.Source)
+			m.Type = "erofs"
+			m.Options = slices.DeleteFunc(slices.Clone(m.Options), func(o string) bool { return o == "bind" })
+			images = append(images, m)
+		default:
+			rest = append(rest, m)
+		}
+	}
+	config.Mounts = slices.Concat(rest, images, broker)
+	return config, folders, nil
+}
+
+func writeConfig(spec runner.Spec, config *specs.Spec) error {
+	data, err := json.Marshal(config)
+	if err != nil {
+		return fmt.Errorf("writing the configuration of sandbox %q: %w", spec.ID, err)
+	}
+	return os.WriteFile(configFile(spec.StateDir), data, 0o600)
+}
+
+// resolve replaces the spec's paths by their real ones, as the kernel names them.
+func resolve(spec runner.Spec) (runner.Spec, error) {
+	spec.Mounts = slices.Clone(spec.Mounts)
+	paths := []*string{&spec.Image.RootFS, &spec.SocketDir, &spec.StateDir}
+	for i := range spec.Mounts {
+		paths = append(paths, &spec.Mounts[i].Source)
+	}
+	for _, path := range paths {
+		real, err := filepath.EvalSymlinks(*path)
+		if err != nil {
+			return spec, fmt.Errorf("looking for what sandbox %q is made of: %w", spec.ID, err)
+		}
+		*path = real
+	}
+	return spec, nil
+}

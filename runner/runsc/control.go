@@ -1,0 +1,109 @@
+package runsc
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// control talks to gVisor's kernel over its control socket: one JSON object
+// per call, with descriptors beside it, one call at a time (gVisor, pkg/urpc).
+type control struct {
+	conn    *net.UnixConn
+	answers *json.Decoder
+}
+
+// dialControl connects to the socket at path.
+func dialControl(path string) (*control, error) {
+	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the sandbox's kernel: %w", err)
+	}
+	return &control{conn: conn, answers: json.NewDecoder(conn)}, nil
+}
+
+func (c *control) close() error { return c.conn.Close() }
+
+// call calls a method and waits for it to end. The files are lent for the time
+// of the call. After an error the connection is of no more use.
+func (c *control) call(ctx context.Context, method string, arg any, files ...*os.File) error {
+	request, err := json.Marshal(map[string]any{"method": method, "arg": arg})
+	if err != nil {
+		return fmt.Errorf("calling %s: %w", method, err)
+	}
+	var rights []byte
+	if len(files) > 0 {
+		fds := make([]int, len(files))
+		for i, f := range files {
+			fds[i] = int(f.Fd())
+		}
+		rights = unix.UnixRights(fds...)
+	}
+	stop := context.AfterFunc(ctx, func() { _ = c.conn.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	if _, _, err := c.conn.WriteMsgUnix(request, rights, nil); err != nil {
+		return fmt.Errorf("calling %s: %w", method, errors.Join(err, ctx.Err()))
+	}
+	var answer struct {
+		Success bool   `json:"success"`
+		Err     string `json:"err"`
+	}
+	if err := c.answers.Decode(&answer); err != nil {
+		return fmt.Errorf("calling %s: %w", method, errors.Join(err, ctx.Err()))
+	}
+	if !answer.Success {
+		return fmt.Errorf("calling %s: %s", method, oneLine(answer.Err))
+	}
+	return nil
+}
+
+// The methods that are used (gVisor, runsc/boot, containerManager).
+const (
+	methodNetwork    = "containerManager.SetNetworkArgs"
+	methodStart      = "containerManager.StartRoot"
+	methodRestore    = "containerManager.Restore"
+	methodCheckpoint = "containerManager.Checkpoint"
+)
+
+// network is what the code inside sees of a network: a loopback device.
+type network struct {
+	LoopbackLinks []link
+	IsRestore     bool
+}
+
+type link struct {
+	Name      string
+	Addresses []address
+	Routes    []route
+}
+
+type address struct {
+	Address   net.IP
+	PrefixLen int
+}
+
+type route struct {
+	Destination net.IPNet
+}
+
+// loopback is the device "lo" as Linux makes it.
+func loopback(restore bool) network {
+	v4, v6 := net.CIDRMask(8, 32), net.CIDRMask(128, 128)
+	return network{
+		LoopbackLinks: []link{{
+			Name:      "lo",
+			Addresses: []address{{net.IPv4(127, 0, 0, 1), 8}, {net.IPv6loopback, 128}},
+			Routes: []route{
+				{net.IPNet{IP: net.IPv4(127, 0, 0, 0), Mask: v4}},
+				{net.IPNet{IP: net.IPv6loopback, Mask: v6}},
+			},
+		}},
+		IsRestore: restore,
+	}
+}

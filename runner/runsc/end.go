@@ -1,0 +1,151 @@
+package runsc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/airlock-mcp/airlock/internal/cgroup"
+	"github.com/airlock-mcp/airlock/runner"
+)
+
+// watchMemory ends the sandbox as soon as the host has killed a part of it:
+// what is left would hang or answer wrongly.
+func (p *process) watchMemory(ctx context.Context) {
+	if p.group == nil {
+		return
+	}
+	hit, err := p.group.AwaitOOM(ctx)
+	// Without the watch the limit still holds; only its consequences come later.
+	if hit && err == nil {
+		_ = p.signal() // Close reports what cannot be killed
+	}
+}
+
+// meetProcessLimit ends the sandbox because the code wanted more processes than
+// it may have.
+func (p *process) meetProcessLimit() {
+	p.forksHit.Store(true)
+	_ = p.signal() // Close reports what cannot be killed
+}
+
+// finish decides how the sandbox ended. The order matters: a limit explains a
+// kill, and a kill explains whatever the kernel says about it.
+func (p *process) finish(waitErr error, state *os.ProcessState) {
+	var stat cgroup.Stat
+	if p.group != nil {
+		stat = p.group.Stat()
+	}
+	switch {
+	case stat.OOMKills > 0:
+		p.exit = runner.Exit{Signal: int(unix.SIGKILL), Reason: runner.ReasonMemory}
+	case stat.TasksHit > 0, p.forksHit.Load():
+		p.exit = runner.Exit{Signal: int(unix.SIGKILL), Reason: runner.ReasonProcesses}
+	case p.killed.Load():
+		p.exit = runner.Exit{Signal: int(unix.SIGKILL)}
+	case state == nil:
+		p.err = waitErr
+	default:
+		p.exit, p.err = exitOf(state, p.spec.StateDir)
+	}
+}
+
+// exitOf reads the status of gVisor's kernel, which is the guest's: a guest that
+// died of a signal shows as 128 and the signal, as in a shell, so one that exits
+// with such a status looks the same.
+func exitOf(state *os.ProcessState, stateDir string) (runner.Exit, error) {
+	if reason := failure(stateDir); reason != "" {
+		return runner.Exit{}, fmt.Errorf("gVisor's kernel: %s", reason)
+	}
+	status, _ := state.Sys().(syscall.WaitStatus)
+	switch code := status.ExitStatus(); {
+	case status.Signaled():
+		return runner.Exit{}, fmt.Errorf("gVisor's kernel was ended by signal %d", status.Signal())
+	case code > 128 && code < 128+65:
+		return runner.Exit{Code: code, Signal: code - 128}, nil
+	default:
+		return runner.Exit{Code: code}, nil
+	}
+}
+
+// Wait blocks until the guest has ended.
+func (p *process) Wait(ctx context.Context) (runner.Exit, error) {
+	select {
+	case <-p.done:
+		return p.exit, p.err
+	case <-ctx.Done():
+		return runner.Exit{}, ctx.Err()
+	}
+}
+
+// Kill ends every process of the sandbox.
+func (p *process) Kill() error {
+	p.killed.Store(true)
+	return p.signal()
+}
+
+// signal kills gVisor's kernel. It is the first process of its PID namespace,
+// so whatever else the sandbox has dies with it (pid_namespaces(7)).
+func (p *process) signal() error {
+	if p.kernel == nil {
+		return nil
+	}
+	if err := p.kernel.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	return nil
+}
+
+// Usage reads the counters of the control group.
+func (p *process) Usage() runner.Usage {
+	if p.group == nil {
+		return runner.Usage{}
+	}
+	stat := p.group.Stat()
+	return runner.Usage{PeakMemory: stat.PeakMemory, CPU: stat.CPU}
+}
+
+// Close kills the sandbox and removes everything Start made, but the files in
+// StateDir, which is the caller's.
+func (p *process) Close() error {
+	p.closeOnce.Do(func() { p.closeErr = p.close() })
+	return p.closeErr
+}
+
+func (p *process) close() error {
+	var errs []error
+	if p.kernel != nil {
+		errs = append(errs, p.Kill())
+		<-p.done
+		<-p.watched
+	}
+	closeAll(append(p.theirs, p.stdin, p.stdout, p.stderr, p.started))
+	if p.listener != nil {
+		p.listener.Close()
+	}
+	if p.broker != nil {
+		p.broker.Close()
+	}
+	if p.forks != nil {
+		p.forks.close()
+	}
+	if p.group != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), killPatience)
+		defer cancel()
+		errs = append(errs, p.group.Kill(ctx), p.group.Remove(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// closeAll closes pipes. A pipe that is closed already is as closed as wanted.
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		if f != nil {
+			_ = f.Close()
+		}
+	}
+}

@@ -1,0 +1,147 @@
+package runsc
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/airlock-mcp/airlock/runner"
+)
+
+// nobody is who gVisor's kernel is inside its own user namespace.
+const nobody = 65534
+
+// bootCaps are what the kernel process needs to make its empty root, in its own
+// user namespace. It gives them up before it loads anything of the sandbox.
+var bootCaps = [...]uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SYS_CHROOT, unix.CAP_SETPCAP, unix.CAP_SYS_PTRACE}
+
+// parts are the descriptors that gVisor's kernel is given: all it will ever
+// have of the host.
+type parts struct {
+	spec    *os.File   // the configuration
+	images  []*os.File // the root and the mounted folders, in the order of the configuration
+	broker  *os.File   // the broker's file system
+	stdio   [3]*os.File
+	control *os.File // where it listens for its caller
+	started *os.File // where it says that it listens
+	log     *os.File
+	panics  *os.File
+	session *os.File // configuration of what it reports
+	reports *os.File // where it reports
+}
+
+// flagged collects descriptors for a child and the flags that name them.
+type flagged struct {
+	files []*os.File
+	args  []string
+}
+
+// firstFD is the number of the first descriptor after the standard ones.
+const firstFD = 3
+
+func (f *flagged) add(flag string, file *os.File) {
+	f.args = append(f.args, fmt.Sprintf("--%s=%d", flag, firstFD+len(f.files)))
+	f.files = append(f.files, file)
+}
+
+// command is `runsc boot`: gVisor's kernel, started without the launcher that
+// usually stands before it. That is a command between parts of one version of
+// gVisor, which is why New insists on the version.
+func (d *Driver) command(spec runner.Spec, p parts) *exec.Cmd {
+	var global, own flagged
+	global.add("log-fd", p.log)
+	global.add("panic-log-fd", p.panics)
+	own.files = global.files
+	for _, image := range p.images {
+		own.add("io-fds", image)
+	}
+	own.add("io-fds", p.broker)
+	own.add("spec-fd", p.spec)
+	for _, file := range p.stdio {
+		own.add("stdio-fds", file)
+	}
+	own.add("controller-fd", p.control)
+	own.add("start-sync-fd", p.started)
+	own.add("pod-init-config-fd", p.session)
+	own.add("sink-fds", p.reports)
+
+	args := append(flags(spec.StateDir), global.args...)
+	args = append(args, "boot", "--setup-root", "--apply-caps", "--attached",
+		"--bundle="+spec.StateDir, "--gofer-mount-confs="+mountKinds(len(p.images)), "--product-name=sandbox")
+	args = append(args, resources(spec.Limits)...)
+	args = append(args, own.args...)
+	cmd := exec.Command(d.opts.Path, append(args, spec.ID)...)
+	cmd.Args[0] = kernelName
+	cmd.ExtraFiles = own.files
+	cmd.Env = []string{} // nil would be ours
+	cmd.Dir = "/"
+	cmd.SysProcAttr = d.isolation(spec)
+	return cmd
+}
+
+// mountKinds says what stands behind each descriptor of a file system.
+func mountKinds(images int) string {
+	return strings.Repeat("erofs:none,", images) + "lisafs:none"
+}
+
+// flags are runsc's global flags. Each one that differs from runsc's default
+// says why.
+func flags(state string) []string {
+	return []string{
+		rootFlag(state),
+		"--log-format=json",
+		"--platform=systrap",
+		"--network=none",
+		// The broker's socket, and nothing else, lies where the code can open it.
+		"--host-uds=open",
+		// The kernel process opens no file of the host.
+		"--directfs=false",
+		// What is not a tmpfs of ours is read-only, so nothing is written under it.
+		"--overlay2=none",
+		// We place the processes ourselves.
+		"--ignore-cgroups",
+		// Nobody else changes what is mounted.
+		"--file-access-mounts=exclusive",
+	}
+}
+
+// rootFlag is how Sweep recognises the processes of a dead sandbox.
+func rootFlag(state string) string { return "--root=" + state }
+
+// resources tells the kernel what to show to the code, and how many files each
+// writable file system may have: gVisor takes half the number of pages of the
+// host's memory, so the host's memory is said to be twice as many pages.
+func resources(l runner.Limits) []string {
+	const page, writable = 4096, 3 // writable file systems
+	inodes := max(l.Inodes/writable, 1)
+	cpus := min(max(int(math.Ceil(l.CPUs)), 2), runtime.NumCPU())
+	return []string{
+		"--total-memory=" + strconv.FormatInt(l.Memory, 10),
+		"--total-host-memory=" + strconv.FormatInt(2*page*inodes, 10),
+		"--cpu-num=" + strconv.Itoa(cpus),
+	}
+}
+
+// isolation puts the kernel process into namespaces of its own from its first
+// instruction, as a user that nobody else is.
+func (d *Driver) isolation(spec runner.Spec) *syscall.SysProcAttr {
+	host := hostUser(spec.ID)
+	return &syscall.SysProcAttr{
+		Setsid: true,
+		// When Airlock dies, the sandbox dies.
+		Pdeathsig: unix.SIGKILL,
+		Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWNET |
+			unix.CLONE_NEWIPC | unix.CLONE_NEWUTS,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: nobody, HostID: int(host.uid), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: nobody, HostID: int(host.gid), Size: 1}},
+		Credential:  &syscall.Credential{Uid: nobody, Gid: nobody, NoSetGroups: os.Geteuid() != 0},
+		AmbientCaps: bootCaps[:],
+	}
+}

@@ -1,0 +1,100 @@
+package runsc
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/airlock-mcp/airlock/runner/runsc/brokerfs"
+)
+
+// gather opens everything that gVisor's kernel is given, and this side's ends
+// of it. What p holds is closed with p; the parts are closed once the kernel
+// has them.
+func (p *process) gather(files *fileSystems, folders []string) (k parts, err error) {
+	p.theirs = nil
+	keep := func(f *os.File, err error) (*os.File, error) {
+		if err == nil {
+			p.theirs = append(p.theirs, f)
+		}
+		return f, err
+	}
+	image, err := keep(files.root(p.spec.Image))
+	if err != nil {
+		return k, err
+	}
+	k.images = []*os.File{image}
+	for _, dir := range folders {
+		if image, err = keep(files.folder(dir)); err != nil {
+			return k, fmt.Errorf("opening what sandbox %q mounts: %w", p.spec.ID, err)
+		}
+		k.images = append(k.images, image)
+	}
+	state := p.spec.StateDir
+	for _, file := range []struct {
+		to   **os.File
+		path string
+		mode int
+	}{
+		{&k.spec, configFile(state), os.O_RDONLY},
+		{&k.session, watchConfig(state), os.O_RDONLY},
+		{&k.log, logFile(state), os.O_WRONLY | os.O_APPEND | os.O_CREATE},
+		{&k.panics, panicFile(state), os.O_WRONLY | os.O_APPEND | os.O_CREATE},
+	} {
+		if *file.to, err = keep(os.OpenFile(file.path, file.mode, 0o600)); err != nil {
+			return k, err
+		}
+	}
+	return k, p.connect(&k, keep)
+}
+
+// connect makes the ends of pipes and sockets.
+func (p *process) connect(k *parts, keep func(*os.File, error) (*os.File, error)) (err error) {
+	p.broker, k.broker, err = brokerfs.Start(p.dialBroker)
+	if _, err = keep(k.broker, err); err != nil {
+		return err
+	}
+	p.forks, k.reports, err = watchForks(p.meetProcessLimit)
+	if _, err = keep(k.reports, err); err != nil {
+		return err
+	}
+	for i, ours := range []**os.File{&p.stdin, &p.stdout, &p.stderr} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			return err
+		}
+		k.stdio[i], *ours = w, r
+		if i == 0 {
+			k.stdio[i], *ours = r, w
+		}
+		p.theirs = append(p.theirs, k.stdio[i])
+	}
+	if p.started, k.started, err = os.Pipe(); err != nil {
+		return err
+	}
+	p.theirs = append(p.theirs, k.started)
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: controlSocket(p.spec.StateDir), Net: "unix"})
+	if err != nil {
+		return err
+	}
+	p.listener = listener
+	k.control, err = keep(listener.File())
+	return err
+}
+
+// dialBroker connects the code inside to the broker's socket.
+func (p *process) dialBroker() (int, error) {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return -1, err
+	}
+	path := filepath.Join(p.spec.SocketDir, brokerfs.SocketName)
+	if err := unix.Connect(fd, &unix.SockaddrUnix{Name: path}); err != nil {
+		unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
