@@ -24,10 +24,8 @@ type attempt struct {
 // attempt goes on when ctx ends: others may wait for it.
 func (s *server) connected(ctx context.Context) (*session, error) {
 	s.mu.Lock()
-	if s.session != nil && s.session.over() {
-		s.session = nil
-		s.failures++
-		s.retryAt = time.Now().Add(backoff(s.failures))
+	if s.session != nil && s.session.over() && !s.closed {
+		s.dropLocked()
 	}
 	switch {
 	case s.closed:
@@ -52,6 +50,15 @@ func (s *server) connected(ctx context.Context) (*session, error) {
 		return nil, ctx.Err()
 	}
 	return attempt.session, attempt.err
+}
+
+// dropLocked lets go of a session that is over. Over HTTP a call can find that
+// out before the SDK does, so it is closed in any case.
+func (s *server) dropLocked() {
+	s.running.Go(s.session.close)
+	s.session = nil
+	s.failures++
+	s.retryAt = time.Now().Add(backoff(s.failures))
 }
 
 func (s *server) lastFailureLocked() error {

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -52,6 +53,7 @@ func (l *httpLink) explain(c Config, err error, late bool) *StartError {
 	where := catalog.Quote(plainURL(c.URL))
 	var network *net.OpError
 	var redirect *redirectError
+	var certificate *tls.CertificateVerificationError
 	switch {
 	case errors.As(err, &redirect):
 		failure.Reason, failure.Problem = ErrNotMCP, fmt.Sprintf("%s redirects to %s, where it would need a configuration of its own", where, catalog.Quote(redirect.to))
@@ -61,6 +63,8 @@ func (l *httpLink) explain(c Config, err error, late bool) *StartError {
 		failure.Reason, failure.Problem = ErrUnauthorized, fmt.Sprintf("%s wants other credentials (HTTP %d)", where, status)
 	case status != 0:
 		failure.Reason, failure.Problem = ErrNotMCP, fmt.Sprintf("%s answered with HTTP %d (%s)", where, status, http.StatusText(status))
+	case errors.As(err, &certificate):
+		failure.Reason, failure.Problem = ErrUnreachable, fmt.Sprintf("%s has a certificate that is not trusted: %s", where, catalog.Quote(certificate.Err.Error()))
 	case errors.As(err, &network):
 		failure.Reason, failure.Problem = ErrUnreachable, fmt.Sprintf("%s could not be reached: %s", where, catalog.Quote(network.Err.Error()))
 	default:

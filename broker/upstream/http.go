@@ -16,7 +16,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 )
 
 // maxErrorBody is how much of an HTTP answer that is no success is read, in bytes.
@@ -173,32 +172,32 @@ func (l *httpLink) failed(ctx context.Context, call jsonrpc.ID, response *http.R
 }
 
 // succeeded shows the tap what is in an answer, and gives the SDK what the tap
-// makes of it.
+// makes of it. What is neither JSON nor events would end the SDK's session; it
+// becomes an error of the one call.
 func (l *httpLink) succeeded(call jsonrpc.ID, response *http.Response) (*http.Response, error) {
 	kind, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	if err != nil {
 		kind = ""
 	}
-	switch kind {
-	case "text/event-stream":
+	if kind == "text/event-stream" {
 		response.Body = newEventFilter(response.Body, call, l.tap, &l.skipped)
 		response.ContentLength = -1
 		response.Header.Del("Content-Length")
-	case "application/json":
-		body, err := io.ReadAll(io.LimitReader(response.Body, maxMessage+1))
-		response.Body.Close()
-		if err != nil {
-			return nil, err
-		}
-		if response.StatusCode == http.StatusAccepted || response.StatusCode == http.StatusNoContent {
-			break // an answer to a notification says nothing
-		}
-		message := l.received(call, body)
-		if body, err = jsonrpc.EncodeMessage(message); err != nil {
-			return nil, err
-		}
-		setBody(response, body)
+		return response, nil
 	}
+	if !call.IsValid() {
+		return response, nil // an answer to a notification says nothing
+	}
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxMessage+1))
+	response.Body.Close()
+	if err != nil {
+		return nil, err
+	}
+	if body, err = jsonrpc.EncodeMessage(l.received(call, body)); err != nil {
+		return nil, err
+	}
+	setBody(response, body)
+	response.Header.Set("Content-Type", "application/json")
 	return response, nil
 }
 

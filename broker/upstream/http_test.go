@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -174,6 +175,18 @@ func TestHTTPProblems(t *testing.T) {
 	}
 }
 
+func TestHTTPCertificateNobodyTrusts(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	defer server.Close()
+	set := connect(t, nil, upstream.Config{ID: "remote", URL: server.URL})
+	err := set.Problem("remote")
+	if !errors.Is(err, upstream.ErrUnreachable) || !strings.Contains(err.Error(), "certificate that is not trusted") {
+		t.Errorf("got %v, want ErrUnreachable about the certificate", err)
+	}
+}
+
 // jsonHandler answers each JSON-RPC request with what answer returns for its
 // method, %s in it being the request's ID.
 func jsonHandler(answer func(method string, params json.RawMessage) string) http.HandlerFunc {
@@ -243,6 +256,7 @@ func TestHTTPCalls(t *testing.T) {
 		{"a JSON-RPC error with status 400", `400 {"jsonrpc":"2.0","id":%s,"error":{"code":-32602,"message":"bad region"}}`, "", upstream.ToolError, false,
 			"the server refused the call: bad region"},
 		{"status 400 without one", "400 no", "", upstream.ToolError, false, "the server refused the call (HTTP 400)"},
+		{"a web page", "200 <html>Log in</html>", "", upstream.InvalidOutput, false, "the server answered with something that is not MCP"},
 		{"no JSON-RPC", `{"result":1}`, "", upstream.InvalidOutput, false, "the server answered with something that is not MCP"},
 		{"an answer without measure", `{"jsonrpc":"2.0","id":%s,"result":"` + big + `"}`, "", upstream.OutputLimit, false, "the result is larger than 16711680 bytes"},
 		{"an event without measure", "data: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":\"" + big + "\"}\n\n", "", upstream.OutputLimit, false, "the result is larger than 16711680 bytes"},

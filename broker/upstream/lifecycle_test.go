@@ -6,8 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -15,6 +18,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/airlock-mcp/airlock/broker/upstream"
 	"github.com/airlock-mcp/airlock/broker/upstream/upstreamtest"
@@ -74,6 +78,30 @@ func TestCloseLeavesNoProcess(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestCloseLeavesNoGoroutine(t *testing.T) {
+	server := sdkServer()
+	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil))
+	defer web.Close()
+	good, _ := upstreamtest.Fake(t, "good")
+	modern, _ := upstreamtest.Fake(t, "modern")
+	silent, _ := upstreamtest.Fake(t, "silent")
+	silent.StartTimeout = 200 * time.Millisecond
+	set := connect(t, nil, good, modern, silent, upstream.Config{ID: "remote", URL: web.URL})
+	for _, id := range []string{"good", "modern", "remote"} {
+		if _, err := set.Call(t.Context(), id, "echo", nil); err != nil {
+			t.Errorf("calling %s: %v", id, err)
+		}
+	}
+	set.Close()
+	waitFor(t, "the last goroutine", func() bool { return !strings.Contains(stacks(), "broker/upstream.") })
+}
+
+// stacks returns the stacks of all goroutines.
+func stacks() string {
+	buffer := make([]byte, 1<<20)
+	return string(buffer[:runtime.Stack(buffer, true)])
 }
 
 func TestCloseEndsRunningCalls(t *testing.T) {
