@@ -1,14 +1,14 @@
 package codegen
 
-// detail says how much of a signature is written. The zero value is all of it.
+// detail says how much of a signature is written.
 type detail struct {
 	depth    int // records below this depth become tables of anything; 0 is no limit
 	literals int // more values of one enum become their kind; 0 is no limit
-	prose    int // bytes of a field's description
+	prose    int // bytes of a field's description; 0 is none
 }
 
-// maxSignature is how many bytes the types of one tool take, in and out. It
-// lets all of the corpus through whole.
+// maxSignature is how many bytes the types of one tool take, in and out. Of the
+// corpus's 730 tools 728 need less.
 const maxSignature = 8 << 10
 
 // details go from everything to little. A signature is written in the first

@@ -39,7 +39,7 @@ type File struct {
 // not be made, a signature that was cut.
 type Warning struct {
 	ServerID string
-	Tool     string // its own name; empty when the warning is about the server
+	Tool     string // its own name
 	Text     string // what and why, in one sentence without the names
 }
 

@@ -30,3 +30,22 @@ func (g *generator) index(modules []*module) {
 	g.add("README.md", []byte(readme.String()))
 	g.add("INDEX.md", []byte(index.String()))
 }
+
+// describe says in a few words what a module holds.
+func describe(m *module) string {
+	switch {
+	case m.problem != "":
+		return unavailable(m)
+	case len(m.wrappers) == 1:
+		return "1 tool of server " + nodeLiteral(m.id)
+	}
+	return fmt.Sprintf("%d tools of server %s", len(m.wrappers), nodeLiteral(m.id))
+}
+
+// unavailable is the sentence about a missing server.
+func unavailable(m *module) string {
+	return fmt.Sprintf("Server %s is not available: %s", nodeLiteral(m.id), oneLine(m.problem, maxProblem))
+}
+
+// maxProblem bounds the sentence that says why a server is missing, in bytes.
+const maxProblem = 500

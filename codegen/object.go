@@ -44,25 +44,27 @@ func (s *shape) require(keys []*value) {
 
 // others says whether keys beside the properties are welcome, and with what values.
 func (b *builder) others(s, base *value) (openness, *shape) {
-	additional := s.get("additionalProperties")
-	if additional == nil {
-		additional = s.get("unevaluatedProperties")
-	}
-	shapes := []*shape{}
+	var shapes []*shape
 	if patterns := s.get("patternProperties"); patterns != nil {
 		for _, m := range patterns.members {
 			shapes = append(shapes, b.build(m.value, base))
 		}
 	}
-	switch {
-	case additional == nil && len(shapes) == 0:
-		return unsaid, anyShape
-	case additional == nil || additional.kind == isBool && !additional.truth && len(shapes) > 0:
-		return open, either(shapes...)
-	case additional.kind == isBool && !additional.truth:
-		return closed, nil
+	additional := s.get("additionalProperties")
+	if additional == nil {
+		additional = s.get("unevaluatedProperties")
 	}
-	return open, either(append(shapes, b.build(additional, base))...)
+	if additional != nil {
+		shapes = append(shapes, b.build(additional, base))
+	}
+	switch elem := either(shapes...); {
+	case len(shapes) == 0:
+		return unsaid, anyShape
+	case elem.form == nothing:
+		return closed, nil
+	default:
+		return open, elem
+	}
 }
 
 // tableKeys returns a record in place of a table whose keys are a short list.

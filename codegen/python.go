@@ -70,25 +70,6 @@ func (g *generator) pythonRoot(modules []*module) {
 	g.add("__init__.py", append(b, pythonServers...))
 }
 
-// describe says in a few words what a module holds.
-func describe(m *module) string {
-	switch {
-	case m.problem != "":
-		return unavailable(m)
-	case len(m.wrappers) == 1:
-		return "1 tool of server " + nodeLiteral(m.id)
-	}
-	return fmt.Sprintf("%d tools of server %s", len(m.wrappers), nodeLiteral(m.id))
-}
-
-// unavailable is the sentence about a missing server.
-func unavailable(m *module) string {
-	return fmt.Sprintf("Server %s is not available: %s", nodeLiteral(m.id), oneLine(m.problem, maxProblem))
-}
-
-// maxProblem bounds the sentence that says why a server is missing, in bytes.
-const maxProblem = 500
-
 func (g *generator) pythonMissing(m *module) {
 	b := docstring(nil, "", unavailable(m))
 	b = append(b, "\nfrom servers import MissingServer as _MissingServer\n\n__all__ = []\n\n"...)

@@ -92,7 +92,7 @@ func (b *builder) read(s, base *value) *shape {
 	switch {
 	case b.steps > maxSteps:
 		return anyShape
-	case s.kind == isBool && !s.truth:
+	case s.kind == isBool && !s.truth, allowsAll(s.get("not")):
 		return neverShape
 	case s.kind == isBool:
 		return anyShape
@@ -110,8 +110,7 @@ func (b *builder) read(s, base *value) *shape {
 			return out
 		}
 	}
-	out = b.meet(out, b.values(s))
-	out = b.meet(out, b.typed(s, base))
+	out = b.meet(out, b.own(s, base))
 	for _, part := range list(s.get("allOf")) {
 		out = b.meet(out, b.build(part, base))
 	}
@@ -126,6 +125,22 @@ func (b *builder) read(s, base *value) *shape {
 		}
 	}
 	return out
+}
+
+// own returns the shape of type, const and enum, and of what belongs to a type.
+// Values of another type than the schema names are believed: the list of them
+// was written with more care.
+func (b *builder) own(s, base *value) *shape {
+	values, typed := b.values(s), b.typed(s, base)
+	if both := b.meet(values, typed); both.form != nothing {
+		return both
+	}
+	return values
+}
+
+// allowsAll reports whether a schema plainly excludes nothing: true or {}.
+func allowsAll(s *value) bool {
+	return s != nil && (s.kind == isBool && s.truth || s.kind == isObject && len(s.members) == 0)
 }
 
 // list returns the items of an array, none of what is no array.

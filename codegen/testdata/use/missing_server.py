@@ -18,6 +18,8 @@ def fails(code):
 
 fails("servers.crm.get_account({})")
 fails("from servers.crm import get_account")
+fails("from servers.crm.get_account import get_account")
+fails("import servers.crm.get_account")
 fails("servers.crm.anything")
 assert not hasattr(servers.crm, "__wrapped__"), "special names stay plain errors"
 assert servers.crm.__doc__.startswith(PROBLEM)

@@ -77,11 +77,12 @@ class MissingServer(ModuleType):
         package = MODULES[name]
         content = vars(package)
         content["__problem__"] = problem
-        del content["_MissingServer"]
+        # Without a path, even an import from a file of the package comes here.
+        del content["_MissingServer"], content["__path__"]
         package.__class__ = cls
 
     def __getattr__(self, name):
-        if name.startswith("__"):
+        if name.startswith("__") and name != "__path__":
             raise AttributeError(name)
         raise ServerUnavailable(self.__problem__)
 

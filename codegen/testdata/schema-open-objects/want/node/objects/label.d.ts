@@ -1,6 +1,6 @@
 import type { ToolResult } from "../../client/mcp_client.js";
 
-/** Tool "label" of server "objects", wrapped by Airlock. Definition: sha256:658063fa173af84ee5157d835b8bbb34fe62010456cebefcdc5f94b74ef9254a. */
+/** Tool "label" of server "objects", wrapped by Airlock. Definition: sha256:74093226188defb114a2e123ec618828138e9a151e9c64a30ede1e6af4e40f99. */
 
 export interface LabelInput {
   bare?: { [key: string]: unknown };
@@ -10,6 +10,7 @@ export interface LabelInput {
   none?: LabelInputNone;
   typed?: LabelInputTyped;
   patterned?: { [key: string]: string | number };
+  refusing?: LabelInputRefusing;
   named?: LabelInputNamed;
 }
 
@@ -28,6 +29,10 @@ export interface LabelInputNone {
 export interface LabelInputTyped {
   id?: string;
   [key: string]: unknown;
+}
+
+export interface LabelInputRefusing {
+  id?: string;
 }
 
 export interface LabelInputNamed {

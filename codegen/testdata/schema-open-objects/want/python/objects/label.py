@@ -6,7 +6,7 @@ from client.mcp_client import ToolResult, invoke as _invoke
 
 SERVER_ID = "objects"
 TOOL_NAME = "label"
-DEFINITION_DIGEST = "sha256:658063fa173af84ee5157d835b8bbb34fe62010456cebefcdc5f94b74ef9254a"
+DEFINITION_DIGEST = "sha256:74093226188defb114a2e123ec618828138e9a151e9c64a30ede1e6af4e40f99"
 
 
 class LabelInputOpen(TypedDict):
@@ -27,6 +27,10 @@ class LabelInputTyped(TypedDict):
     id: NotRequired[str]
 
 
+class LabelInputRefusing(TypedDict):
+    id: NotRequired[str]
+
+
 class LabelInputNamed(TypedDict):
     de: NotRequired[str]
     en: NotRequired[str]
@@ -40,6 +44,7 @@ class LabelInput(TypedDict):
     none: NotRequired[LabelInputNone]
     typed: NotRequired[LabelInputTyped | dict[str, Any]]
     patterned: NotRequired[dict[str, str | int]]
+    refusing: NotRequired[LabelInputRefusing]
     named: NotRequired[LabelInputNamed]
 
 

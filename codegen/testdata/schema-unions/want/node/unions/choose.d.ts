@@ -1,6 +1,6 @@
 import type { ToolResult } from "../../client/mcp_client.js";
 
-/** Tool "choose" of server "unions", wrapped by Airlock. Definition: sha256:cdbb98359f371fefdd311a87f4bd70041eb7024e9ed6c59d541ef0dd82696acc. */
+/** Tool "choose" of server "unions", wrapped by Airlock. Definition: sha256:8f4b5b452d899872e2984447f016dfdbc661f20d0ddc4becd16e065ebf99b8ca. */
 
 export interface ChooseInput {
   either?: string | number;
@@ -17,6 +17,7 @@ export interface ChooseInput {
   huge?: number;
   wide?: "a" | "b" | "c";
   any?: unknown;
+  typo?: "1" | "2";
 }
 
 export interface ChooseInputOne {

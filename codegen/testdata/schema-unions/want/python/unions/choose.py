@@ -6,7 +6,7 @@ from client.mcp_client import ToolResult, invoke as _invoke
 
 SERVER_ID = "unions"
 TOOL_NAME = "choose"
-DEFINITION_DIGEST = "sha256:cdbb98359f371fefdd311a87f4bd70041eb7024e9ed6c59d541ef0dd82696acc"
+DEFINITION_DIGEST = "sha256:8f4b5b452d899872e2984447f016dfdbc661f20d0ddc4becd16e065ebf99b8ca"
 
 
 class ChooseInputOne(TypedDict):
@@ -34,6 +34,7 @@ class ChooseInput(TypedDict):
     huge: NotRequired[int]
     wide: NotRequired[Literal["a", "b", "c"]]
     any: NotRequired[Any]
+    typo: NotRequired[Literal["1", "2"]]
 
 
 async def choose(arguments: ChooseInput) -> ToolResult:
