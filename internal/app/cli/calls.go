@@ -10,24 +10,30 @@ import (
 	"github.com/airlock-mcp/airlock/policies"
 )
 
-// openBroker returns the broker with the operator's policies.
-func openBroker(s *system, servers broker.Upstream, redactor *redact.Redactor) (*broker.Broker, error) {
+// openBroker makes the broker with the operator's policies.
+func (s *system) openBroker(servers broker.Upstream, redactor *redact.Redactor) error {
 	c := s.config
-	engine, err := loadPolicies(c)
+	files, err := policyFiles(c)
 	if err != nil {
-		return nil, err
+		return err
 	}
+	engine, err := policies.Load(files...)
+	if err != nil {
+		return err
+	}
+	s.policySources = sources(files)
 	operator, err := operatorSettings(c)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	limits := broker.DefaultLimits()
 	if c.Limits.Calls > 0 {
 		limits.Calls = c.Limits.Calls
 	}
-	return broker.New(servers, s.log, &broker.Options{
+	s.broker, err = broker.New(servers, s.log, &broker.Options{
 		Policies: engine, Operator: operator, Approver: s.desk, Redactor: redactor, Limits: limits, Logger: s.logger,
 	})
+	return err
 }
 
 // loadPolicies compiles the configured policy files, or the shipped one.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -72,12 +73,15 @@ type system struct {
 	recordings   *replay.Store
 	sandboxes    *runner.Runner
 	upstreams    *upstream.Set
+	broker       *broker.Broker
 	orchestrator *orchestrator.Orchestrator
 	snapshot     atomic.Pointer[catalog.Snapshot]
 	undo         *cleanup.Stack
 
 	listing sync.Mutex    // one refresh at a time
 	changed []pins.Change // tools that the snapshot withholds
+
+	policySources [sha256.Size]byte // of the policies that were in force first
 }
 
 // places are the folders that a system works in.
@@ -152,12 +156,12 @@ func (s *system) prepare(ctx context.Context) error {
 func (s *system) finish(servers broker.Upstream) error {
 	redactor := redact.New()
 	hold(redactor, s.config)
-	calls, err := openBroker(s, servers, redactor)
-	if err != nil {
+	if err := s.openBroker(servers, redactor); err != nil {
 		return err
 	}
+	var err error
 	s.orchestrator, err = orchestrator.New(orchestrator.Parts{
-		Runner: s.sandboxes, Broker: calls, Audit: s.log, Redactor: redactor, Images: s.images,
+		Runner: s.sandboxes, Broker: s.broker, Audit: s.log, Redactor: redactor, Images: s.images,
 		Wrappers: orchestrator.NewWrappers(s.places.wrappers, s.logger), Snapshots: s, Logger: s.logger,
 		Recordings: s.recordings,
 	}, orchestrator.Options{Limits: limits(s.config), Version: version})

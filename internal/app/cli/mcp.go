@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"github.com/airlock-mcp/airlock/internal/app/server"
 )
@@ -22,7 +23,12 @@ func (v *mcpVerb) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return errors.Join(err, system.Close())
 	}
+	watching, stop := context.WithCancel(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() { system.watchPolicies(watching) })
 	err = face.Serve(ctx, s.in, s.out)
 	face.Close()
+	stop()
+	watch.Wait()
 	return errors.Join(err, system.Close())
 }
