@@ -3,22 +3,20 @@ package upstream
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 )
 
 // establish connects, shakes hands and lists. A *StartError says what failed;
 // any other error means that Airlock is closing.
-//
-// The newest revision begins with server/discover. A server that exits or says
-// nothing at all upon it is tried once more in the older way: some stop at any
-// first message but initialize.
 func (s *server) establish(ctx context.Context) (*session, listing, error) {
 	s.mu.Lock()
 	protocol := s.protocol
 	s.mu.Unlock()
 	session, err := s.dial(ctx, protocol)
-	if protocol == newestProtocol && isSilent(err) && ctx.Err() == nil {
-		session, err = s.dial(ctx, legacyProtocol)
+	var again *tryAgain
+	if errors.As(err, &again) && ctx.Err() == nil {
+		session, err = s.dial(ctx, again.protocol)
 	}
 	if err != nil {
 		return nil, listing{}, err
@@ -32,22 +30,25 @@ func (s *server) establish(ctx context.Context) (*session, listing, error) {
 	return session, list, nil
 }
 
+// tryAgain is a failure of the handshake after which another revision may work.
+type tryAgain struct {
+	*StartError
+	protocol string
+}
+
+// Unwrap returns the failure itself.
+func (e *tryAgain) Unwrap() error { return e.StartError }
+
 // errSilent ends an attempt at which the server has said nothing.
 var errSilent = errors.New("the server has said nothing so far")
 
-// silentError marks a *StartError of a server that never said a word of JSON-RPC.
-type silentError struct{ *StartError }
-
-// Unwrap returns the failure itself.
-func (e silentError) Unwrap() error { return e.StartError }
-
-func isSilent(err error) bool {
-	var silent silentError
-	return errors.As(err, &silent)
-}
-
-// dial opens one connection. A first try, in the newest revision, is given up
-// after half of the time if the server has said nothing by then.
+// dial opens one connection.
+//
+// The newest revision begins with server/discover, and not every older server
+// answers that: some stay silent, some exit. A server that is silent for half
+// of the time gets initialize, too: it may as well be slow to start, so it is
+// not ended. Where that turns out to be wrong, or a server has exited, there is
+// one more attempt.
 func (s *server) dial(ctx context.Context, protocol string) (*session, error) {
 	tap := newTap()
 	link, err := s.open(tap)
@@ -56,10 +57,14 @@ func (s *server) dial(ctx context.Context, protocol string) (*session, error) {
 	}
 	dialing, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	var gaveUp atomic.Bool
 	if protocol == newestProtocol {
 		probe := time.AfterFunc(s.config.StartTimeout/2, func() {
 			if !tap.wasHeard() {
-				cancel(errSilent)
+				gaveUp.Store(true)
+				if !link.skipDiscovery() {
+					cancel(errSilent)
+				}
 			}
 		})
 		defer probe.Stop()
@@ -70,8 +75,11 @@ func (s *server) dial(ctx context.Context, protocol string) (*session, error) {
 	}
 	failure := link.explain(s.config, err, dialing.Err() != nil)
 	link.stop()
-	if errors.Is(context.Cause(dialing), errSilent) || !tap.wasHeard() && errors.Is(failure, ErrExited) {
-		return nil, silentError{failure}
+	switch {
+	case errors.Is(context.Cause(dialing), errSilent), errors.Is(failure, ErrExited) && !tap.wasHeard():
+		return nil, &tryAgain{failure, legacyProtocol}
+	case gaveUp.Load() && errors.Is(failure, ErrNotMCP):
+		return nil, &tryAgain{failure, newestProtocol}
 	}
 	return nil, failure
 }

@@ -225,6 +225,9 @@ func setBody(response *http.Response, body []byte) {
 	response.Header.Del("Content-Length")
 }
 
+// skipDiscovery implements link: the SDK waits for the answer of an HTTP request.
+func (l *httpLink) skipDiscovery() bool { return false }
+
 // gone implements link: HTTP has no connection that could be.
 func (l *httpLink) gone() bool { return false }
 

@@ -44,6 +44,9 @@ type link interface {
 	// explain turns a failure of the handshake or the list into a *StartError,
 	// before stop. late says that the time was over.
 	explain(c Config, err error, late bool) *StartError
+	// skipDiscovery answers the SDK's server/discover in place of the server, as
+	// one that does not know the method. False where that is not possible.
+	skipDiscovery() bool
 	// gone reports whether the other side ended the connection.
 	gone() bool
 }

@@ -85,29 +85,36 @@ func TestProblemsOfMissingServers(t *testing.T) {
 
 func TestServersThatWorkAfterAll(t *testing.T) {
 	tests := []struct {
-		mode string
-		want int // tools
+		mode   string
+		tools  int
+		starts int
 	}{
-		{"rubbish", 16},    // other output between the messages is skipped
-		{"huge-line", 16},  // and so is a line without measure
-		{"strict", 16},     // exits at server/discover, and is started again without
-		{"ignoring", 16},   // never answers server/discover
-		{"modern", 16},     // refuses initialize
-		{"no-list", 0},     // has no tools, and that is no problem
-		{"wrong-types", 1}, // one usable item among ten
-		{"three-pages", 3},
+		{"rubbish", 16, 1},     // other output between the messages is skipped
+		{"huge-line", 16, 1},   // and so is a line without measure
+		{"strict", 16, 2},      // exits at server/discover, and is started again without
+		{"ignoring", 16, 1},    // never answers server/discover, and gets initialize
+		{"late", 16, 1},        // takes its time, and is not ended for it
+		{"late-modern", 16, 2}, // the same; initialize was wrong then
+		{"modern", 16, 1},      // refuses initialize
+		{"no-list", 0, 1},      // has no tools, and that is no problem
+		{"wrong-types", 1, 1},  // one usable item among ten
+		{"three-pages", 3, 1},
 	}
 	for _, test := range tests {
 		t.Run(test.mode, func(t *testing.T) {
-			config, _ := upstreamtest.Fake(t, test.mode)
-			if test.mode == "ignoring" {
-				config.StartTimeout = 2 * time.Second
+			t.Parallel()
+			config, notes := upstreamtest.Fake(t, test.mode)
+			if test.mode == "ignoring" || strings.HasPrefix(test.mode, "late") {
+				config.StartTimeout = 5 * time.Second // a late server needs more than half of it
 			}
 			set := connect(t, nil, config)
-			if got := names(t, set); len(got) != test.want {
-				t.Errorf("got %d tools %v, want %d (%+v)", len(got), got, test.want, set.Problem(test.mode))
+			if got := names(t, set); len(got) != test.tools {
+				t.Errorf("got %d tools %v, want %d (%+v)", len(got), got, test.tools, set.Problem(test.mode))
 			}
-			if test.mode == "modern" || test.mode == "strict" {
+			if got := notes.Lines(t, "started"); len(got) != test.starts {
+				t.Errorf("got %q, want %d starts", got, test.starts)
+			}
+			if test.tools == 16 {
 				if _, err := set.Call(t.Context(), test.mode, "echo", nil); err != nil {
 					t.Errorf("a call: got %v, want none", err)
 				}

@@ -21,6 +21,7 @@ type stdio struct {
 
 	frames   chan frame           // to the writer
 	messages chan jsonrpc.Message // from the reader; closed at the end of the stream
+	own      chan jsonrpc.Message // from skipDiscovery; has room for one
 	closed   chan struct{}
 	once     sync.Once
 	running  sync.WaitGroup // reader and writer
@@ -34,7 +35,7 @@ var (
 func newStdio(p *process, t *tap, log *slog.Logger) *stdio {
 	c := &stdio{
 		process: p, tap: t, skipped: skipped{log: log, serverID: p.serverID},
-		frames: make(chan frame), messages: make(chan jsonrpc.Message), closed: make(chan struct{}),
+		frames: make(chan frame), messages: make(chan jsonrpc.Message), own: make(chan jsonrpc.Message, 1), closed: make(chan struct{}),
 	}
 	c.running.Go(c.readAll)
 	c.running.Go(c.writeAll)
@@ -60,6 +61,8 @@ func (c *stdio) Read(ctx context.Context) (jsonrpc.Message, error) {
 		if !ok {
 			return nil, io.EOF
 		}
+		return message, nil
+	case message := <-c.own:
 		return message, nil
 	case <-c.closed:
 		return nil, io.EOF
@@ -152,6 +155,15 @@ func (c *stdio) readAll() {
 			}
 		}
 	}
+}
+
+// skipDiscovery implements link.
+func (c *stdio) skipDiscovery() bool {
+	answer, ok := c.tap.refuseDiscovery()
+	if ok {
+		c.own <- answer
+	}
+	return ok
 }
 
 // gone implements link.

@@ -12,10 +12,12 @@ import (
 	"github.com/airlock-mcp/airlock/catalog"
 )
 
-// The two methods whose answers are kept as they arrive.
+// The two methods whose answers are kept as they arrive, and the one that the
+// SDK begins with.
 const (
 	methodListTools = "tools/list"
 	methodCallTool  = "tools/call"
+	methodDiscover  = "server/discover"
 )
 
 // exchange is one request of ours and the answer as it arrived. The SDK decodes
@@ -72,8 +74,9 @@ func exchangeOf(ctx context.Context) *exchange {
 type tap struct {
 	mu      sync.Mutex
 	waiting map[jsonrpc.ID]*exchange
-	heard   bool // any message came in: the server speaks JSON-RPC
-	asked   int  // requests of the server that have no answer yet
+	heard   bool       // any message came in: the server speaks JSON-RPC
+	asked   int        // requests of the server that have no answer yet
+	probe   jsonrpc.ID // of server/discover, until it was refused in the server's place
 }
 
 // maxAsked is how many requests a server may have open with us. The SDK answers
@@ -89,6 +92,12 @@ func newTap() *tap { return &tap{waiting: map[jsonrpc.ID]*exchange{}} }
 // outgoing notes a request of an exchange, before it is sent.
 func (t *tap) outgoing(ctx context.Context, message jsonrpc.Message) {
 	request, ok := message.(*jsonrpc.Request)
+	if ok && request.Method == methodDiscover {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.probe = request.ID
+		return
+	}
 	e := exchangeOf(ctx)
 	if !ok || e == nil || !request.IsCall() || request.Method != methodListTools && request.Method != methodCallTool {
 		return
@@ -143,6 +152,19 @@ func (t *tap) mayAsk(message jsonrpc.Message) bool {
 	}
 	t.asked++
 	return true
+}
+
+// refuseDiscovery returns, once, the answer of a server that does not know
+// server/discover. The SDK drops what the server itself may answer later.
+func (t *tap) refuseDiscovery() (jsonrpc.Message, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.probe.IsValid() {
+		return nil, false
+	}
+	id := t.probe
+	t.probe = jsonrpc.ID{}
+	return &jsonrpc.Response{ID: id, Error: &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "no answer"}}, true
 }
 
 // tooLarge answers for a response that was dropped because of its size.

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
@@ -48,6 +49,8 @@ var modes = []string{
 	"huge-line",    // good, after a line of 20 MiB
 	"strict",       // exits when the first message is not initialize
 	"ignoring",     // ignores methods it does not know
+	"late",         // good, after a while
+	"late-modern",  // modern, after a while when it is started for the first time
 	"refusing",     // refuses the handshake
 	"three-pages",  // lists its tools on three pages
 	"looping",      // the second page leads to itself
@@ -58,6 +61,10 @@ var modes = []string{
 	"no-list",      // does not know tools/list
 	"brief",        // its list is good for a moment only, and changes
 }
+
+// lateness is how long a late server takes to start: as npx does when it has to
+// load a package first.
+const lateness = 3 * time.Second
 
 // behave does what the mode demands before any message, then serves.
 func (s *server) behave() int {
@@ -77,10 +84,25 @@ func (s *server) behave() int {
 		syscall.Pause()
 	case "only-rubbish":
 		fmt.Fprintln(s.stdout, "Listening on port 8080")
+	case "late":
+		time.Sleep(lateness)
+	case "late-modern":
+		if s.starts() == 1 {
+			time.Sleep(lateness)
+		}
 	case "huge-line":
 		fmt.Fprintln(s.stdout, strings.Repeat("x", 20<<20))
 	}
 	return s.serve()
+}
+
+// starts counts how often a server with these notes was started.
+func (s *server) starts() int {
+	notes, err := os.ReadFile(s.notes)
+	if err != nil {
+		fmt.Fprintln(s.stderr, "fakeserver:", err)
+	}
+	return strings.Count(string(notes), "started ")
 }
 
 // note appends a line to the file of notes.

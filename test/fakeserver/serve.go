@@ -91,7 +91,7 @@ func (s *server) receive(m message) {
 
 func (s *server) initialize(m message) {
 	switch s.mode {
-	case "modern":
+	case "modern", "late-modern":
 		s.refuse(m, -32022, "unsupported protocol version")
 		return
 	case "refusing":
@@ -108,7 +108,7 @@ func (s *server) initialize(m message) {
 
 func (s *server) discover(m message) {
 	switch s.mode {
-	case "modern":
+	case "modern", "late-modern":
 		s.note("discover %s", m.Params)
 		s.answer(m, map[string]any{
 			"resultType": "complete", "supportedVersions": []string{"2026-07-28"}, "ttlMs": 0, "cacheScope": "private",
