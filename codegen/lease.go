@@ -30,17 +30,18 @@ type Lease struct {
 	Path string // the folder to mount at /workspace/servers
 
 	tree *Tree
-	lock *store.Lock
 
-	mu    sync.Mutex // guards watch
-	watch *watch
+	mu    sync.Mutex
+	lock  *store.Lock // nil after Close
+	watch *watch      // nil where there is none
 }
 
 // Intact reports whether the tree is still as it was published. It costs one
 // system call, so it can be asked before every run; false means: Publish
-// again. It sees every change through the file system since Publish, whoever
-// makes it; where the kernel grants no watch it reads all files instead. It may
-// be called concurrently, and is false after Close.
+// again. It sees what anyone writes, adds, removes or renames in the tree's
+// folders, but not a write through a memory mapping or a hard link elsewhere;
+// Publish sees those too. Where the kernel grants no watch it reads all files.
+// It may be called concurrently, and is false after Close.
 func (l *Lease) Intact() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -84,11 +84,13 @@ func servers() *rapid.Generator[[]catalog.Server] {
 		input := marshal(schemas(3).Draw(t, "input"))
 		tool := catalog.Tool{
 			Name: name.Draw(t, "name"), Title: hostile().Draw(t, "title"), Description: hostile().Draw(t, "description"),
-			InputSchema: input, Raw: input, Digest: canon.Digest(input),
+			InputSchema: input,
 		}
 		if rapid.Bool().Draw(t, "has output") {
 			tool.OutputSchema = marshal(schemas(2).Draw(t, "output"))
 		}
+		tool.Raw = marshal([]string{tool.Name, tool.Title, tool.Description, string(tool.InputSchema), string(tool.OutputSchema)})
+		tool.Digest = canon.Digest(tool.Raw)
 		return tool
 	})
 	server := rapid.Custom(func(t *rapid.T) catalog.Server {
