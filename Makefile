@@ -24,7 +24,7 @@ demo: prerequisites build images test/servers/node_modules/.package-lock.json ##
 
 .PHONY: test
 test: setup ## run all tests, those with real sandboxes included
-	AIRLOCK_TEST_SANDBOX=1 go test -count=1 -timeout=20m ./...
+	AIRLOCK_TEST_SANDBOX=1 go test -count=1 -timeout=10m ./...
 
 .PHONY: lint
 lint: bin/staticcheck ## check format and code

@@ -44,7 +44,7 @@ var ErrUnknown = errors.New("no such image")
 type Definition struct {
 	Name     string            `yaml:"-"`        // the folder's name: "python" or "node"
 	Summary  string            `yaml:"summary"`  // one line for people
-	Debian   Debian            `yaml:"debian"`   //
+	Debian   Debian            `yaml:"debian"`   // the packages that the base layer is made of
 	NPM      *NPM              `yaml:"npm"`      // nil: nothing from npm
 	Links    map[string]string `yaml:"links"`    // path of a symbolic link → where it leads
 	Bytecode []string          `yaml:"bytecode"` // folders whose Python files are compiled ahead
@@ -62,7 +62,7 @@ type Debian struct {
 // NPM is the part of an image that comes from one npm package.
 type NPM struct {
 	Package map[string]string `yaml:"package"` // Go's name of an architecture → the package's name
-	Version string            `yaml:"version"` //
+	Version string            `yaml:"version"` // exactly this one
 	Files   map[string]string `yaml:"files"`   // path in the package → path in the image
 }
 
