@@ -189,6 +189,9 @@ func (s *system) serverIDs() []string {
 // connect connects all servers and keeps the snapshot of their tools new.
 // Servers that do not answer are missing from it, with the reason.
 func (s *system) connect(ctx context.Context, stderr io.Writer) error {
+	if err := resolveSecrets(ctx, s.config); err != nil {
+		return err
+	}
 	set, err := upstream.New(upstreamConfigs(s.config), &upstream.Options{
 		// What goes wrong while they start is told below, once and in words.
 		Logger: newLogger(stderr, false, slog.LevelError), Version: version, OnChange: func(string) { s.listAgain(ctx) },

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/app/server"
 )
 
@@ -25,6 +26,7 @@ func (v *mcpVerb) Run(ctx context.Context, s *streams) error {
 	}
 	watching, stop := context.WithCancel(ctx)
 	var watch sync.WaitGroup
+	watch.Go(func() { system.Snapshot().Search(catalog.Query{}) }) // builds the index before a model waits for it
 	watch.Go(func() { system.watchPolicies(watching) })
 	err = face.Serve(ctx, s.in, s.out)
 	face.Close()

@@ -1,9 +1,37 @@
 package cli
 
 import (
+	"context"
+	"fmt"
+
+	"github.com/airlock-mcp/airlock/broker/secrets"
 	"github.com/airlock-mcp/airlock/broker/upstream"
 	"github.com/airlock-mcp/airlock/internal/app/config"
 )
+
+// resolveSecrets puts the credentials that the configuration names by reference
+// into their places.
+func resolveSecrets(ctx context.Context, c *config.Config) error {
+	places := secrets.New(&secrets.Options{
+		AgeFile: c.Secrets.AgeFile, AgeIdentity: c.Secrets.AgeIdentity, KeyringService: c.Secrets.Keyring,
+	})
+	for _, server := range c.Servers {
+		for _, values := range []map[string]config.Secret{server.Env, server.Headers} {
+			for name, value := range values {
+				if !secrets.IsReference(value.Reveal()) {
+					continue
+				}
+				found, err := places.Lookup(ctx, value.Reveal())
+				if err != nil {
+					return &hinted{fmt.Errorf("the credential %q of the server %q: %w", name, server.ID, err),
+						"docs/configuration.md says where credentials can be kept", ExitUsage}
+				}
+				values[name] = config.NewSecret(found.Reveal())
+			}
+		}
+	}
+	return nil
+}
 
 // upstreamConfigs hands each configured server to the package that connects it.
 func upstreamConfigs(c *config.Config) []upstream.Config {

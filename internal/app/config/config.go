@@ -17,6 +17,7 @@ type Config struct {
 	Limits   Limits
 	Policies []string // absolute paths of Cedar files; empty means the shipped policy
 	Audit    Audit
+	Secrets  Secrets
 
 	named    string    // File as it was named, for findings
 	findings []Finding // what was noticed while reading
@@ -60,6 +61,14 @@ const (
 	defaultCallTimeout  = time.Minute
 )
 
+// Secrets say where credentials are that env and headers name by reference
+// (age:NAME, keyring:NAME, env:NAME). Paths are absolute; empty means not there.
+type Secrets struct {
+	AgeFile     string // a YAML mapping of names to texts, encrypted with age
+	AgeIdentity string // the key to it
+	Keyring     string // the service in the operating system's keyring
+}
+
 // Default returns the configuration of a machine without a configuration file:
 // no servers, and the defaults that docs/configuration.md lists.
 func Default() *Config {
@@ -77,7 +86,8 @@ func Default() *Config {
 			MaxSandboxes: 8,
 			Queue:        32,
 		},
-		Limits: profiles[0].limits,
+		Limits:  profiles[0].limits,
+		Secrets: Secrets{Keyring: "airlock"},
 	}
 }
 

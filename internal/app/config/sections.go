@@ -46,6 +46,9 @@ func (d *decoder) topFields(c *Config, settings map[string]*decided) []field {
 		{key: "audit", read: func(n *yaml.Node, path string) error {
 			return d.object(n, path, d.auditFields(&c.Audit))
 		}},
+		{key: "secrets", read: func(n *yaml.Node, path string) error {
+			return d.object(n, path, d.secretsFields(&c.Secrets))
+		}},
 	}
 }
 
@@ -106,6 +109,14 @@ func (d *decoder) profileWord(to *string) word {
 
 func (d *decoder) auditFields(a *Audit) []field {
 	return []field{{key: "path", read: d.path(&a.Path)}}
+}
+
+func (d *decoder) secretsFields(s *Secrets) []field {
+	return []field{
+		{key: "ageFile", read: d.path(&s.AgeFile)},
+		{key: "ageIdentity", read: d.path(&s.AgeIdentity)},
+		{key: "keyring", val: free{&s.Keyring}},
+	}
 }
 
 // consistent checks what no single value can say.

@@ -56,10 +56,15 @@ func (w *Wrappers) borrow(ctx context.Context, snapshot *catalog.Snapshot, langu
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.snapshot != snapshot.Digest() {
-		w.retireLocked(ctx)
+		w.retireAllLocked(ctx)
 		w.snapshot = snapshot.Digest()
 	}
 	t, ok := w.trees[language]
+	if ok && !t.lease.Intact() {
+		w.logger.WarnContext(ctx, "wrappers were changed on disk and are made again", slog.String(telemetry.KeyPath, t.lease.Path))
+		w.retireLocked(ctx, language)
+		ok = false
+	}
 	if !ok {
 		published, err := codegen.Generate(snapshot.Servers(), codegen.Language(language))
 		if err != nil {
@@ -84,12 +89,18 @@ func (w *Wrappers) giveBack(ctx context.Context, t *tree) {
 	w.releaseLocked(ctx, t)
 }
 
-// retireLocked gives up the trees of a snapshot that is no longer the newest.
-func (w *Wrappers) retireLocked(ctx context.Context) {
-	for language, t := range w.trees {
-		delete(w.trees, language)
-		t.retired = true
-		w.releaseLocked(ctx, t)
+// retireLocked gives up one tree; the last run that uses it releases it.
+func (w *Wrappers) retireLocked(ctx context.Context, language string) {
+	t := w.trees[language]
+	delete(w.trees, language)
+	t.retired = true
+	w.releaseLocked(ctx, t)
+}
+
+// retireAllLocked gives up the trees of a snapshot that is no longer the newest.
+func (w *Wrappers) retireAllLocked(ctx context.Context) {
+	for language := range w.trees {
+		w.retireLocked(ctx, language)
 	}
 }
 
@@ -124,5 +135,5 @@ func (w *Wrappers) pruneLocked(ctx context.Context, path string) {
 func (w *Wrappers) Close(ctx context.Context) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.retireLocked(ctx)
+	w.retireAllLocked(ctx)
 }
