@@ -67,18 +67,18 @@ function writeObject(value, path, open) {
     path.length = 0;
     throw new Problem(`is nested deeper than ${DEEPEST} levels: flatten it`);
   }
-  open.push(value);
+  open[open.length] = value; // not push: the code may have replaced it
   const text = isArray(value) ? writeArray(value, path, open) : writeMembers(value, path, open);
-  open.pop();
+  open.length--;
   return text;
 }
 
 function writeArray(value, path, open) {
   let text = "[";
   for (let i = 0; i < value.length; i++) {
-    path.push(i);
+    path[path.length] = i;
     text += (i ? "," : "") + (write(value[i], path, open) ?? "null");
-    path.pop();
+    path.length--;
   }
   return text + "]";
 }
@@ -86,10 +86,10 @@ function writeArray(value, path, open) {
 function writeMembers(value, path, open) {
   let text = "{";
   for (const key of Object.keys(value)) {
-    path.push(key);
+    path[path.length] = key;
     const member = write(value[key], path, open);
     if (member !== undefined) text += `${text === "{" ? "" : ","}${stringify(key.toWellFormed())}:${member}`;
-    path.pop();
+    path.length--;
   }
   return text + "}";
 }

@@ -6,12 +6,13 @@ import { ToolError } from "/workspace/client/result.js";
 import { hint, syntaxLocation } from "./hints.mjs";
 import { printError } from "./output.mjs";
 
+const toBytes = Buffer.from;
 const MAX_MESSAGE = 4 << 10; // bytes
 const MAX_TRACEBACK = 8 << 10; // bytes
 const MAX_PRINTED = 64 << 10; // bytes of the traceback that goes to stderr
 const MOST_CAUSES = 5;
 
-const OURS = /^\s+at .*(?:file:\/\/\/opt\/airlock\/guest\/|file:\/\/\/workspace\/client\/|node:internal\/)/;
+const OURS = /^\s+at .*(?:file:\/\/\/opt\/airlock\/guest\/|file:\/\/\/workspace\/client\/|node:(?:internal\/|diagnostics_channel))/;
 const FILE_URL = /(?:file:\/\/)?\/workspace\/agent_code\.mjs/g;
 const BUILTIN = /^(?:Aggregate|Eval|Range|Reference|Syntax|Type|URI)?Error$/;
 
@@ -102,7 +103,7 @@ function attempt(operation) {
 
 /** Shortens text to about `limit` bytes of UTF-8 by taking out its middle. */
 function cut(text, limit) {
-  const data = Buffer.from(text.toWellFormed());
+  const data = toBytes(text.toWellFormed());
   if (data.length <= limit) return data.toString();
   const half = Math.max(Math.floor(limit / 2) - 30, 0);
   const head = data.subarray(0, half).toString().replace(/\uFFFD$/, "");

@@ -11,6 +11,7 @@ import { writeFully } from "./output.mjs";
 
 const SOCKET = "/run/airlock/broker.sock";
 const { parse, stringify } = JSON;
+const { alloc, from: toBytes } = Buffer;
 
 /** A connection to the broker's socket. */
 export class Link {
@@ -45,8 +46,8 @@ export class Link {
 
   /** Delivers the outcome, given as JSON text, and blocks until the host has it. */
   finish(params) {
-    writeFully(this.#descriptor, Buffer.from(frame("run/finish", params)));
-    const chunk = Buffer.alloc(4096);
+    writeFully(this.#descriptor, toBytes(frame("run/finish", params)));
+    const chunk = alloc(4096);
     let read;
     do {
       read = whenReady(() => readSync(this.#descriptor, chunk));

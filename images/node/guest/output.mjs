@@ -7,6 +7,8 @@
 import { writeSync } from "node:fs";
 import { whenReady } from "./blocking.mjs";
 
+const toBytes = Buffer.from;
+
 /** Makes process.stdout and process.stderr wait for their readers. */
 export function writeAtOnce() {
   for (const stream of [process.stdout, process.stderr]) {
@@ -16,7 +18,7 @@ export function writeAtOnce() {
     stream._write = (chunk, encoding, done) => {
       let failure;
       try {
-        writeFully(fd, Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk, encoding));
+        writeFully(fd, typeof chunk === "string" ? toBytes(chunk, encoding) : chunk);
       } catch (cause) {
         failure = cause;
       }
@@ -33,7 +35,7 @@ export function writeFully(descriptor, data) {
 /** Writes to the real stderr, whatever the code has put in the place of process.stderr. */
 export function printError(text) {
   try {
-    writeFully(2, Buffer.from(text));
+    writeFully(2, toBytes(text));
   } catch {
     // The code may have closed it.
   }

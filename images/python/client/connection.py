@@ -142,7 +142,7 @@ class Connection:
     def _on_frame(self, frame):
         try:
             answer = decode(frame.decode())
-            future = self._pending.pop(answer["id"], None)
+            future = self._pending.pop(answer["id"])
         except (ValueError, RecursionError, TypeError, LookupError) as cause:
             self._on_unreadable(frame, cause)
             return

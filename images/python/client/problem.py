@@ -13,38 +13,38 @@ _DEEPEST = 900  # levels; encoding stops near the interpreter's recursion limit
 _LONGEST_PATH = 300  # characters
 
 _INSTEAD = {
-    "set": "sorted(x) or list(x)",
-    "frozenset": "sorted(x) or list(x)",
-    "bytes": "x.decode() or base64.b64encode(x).decode()",
-    "bytearray": "x.decode() or base64.b64encode(x).decode()",
-    "memoryview": "bytes(x).decode() or base64.b64encode(x).decode()",
-    "datetime": "x.isoformat()",
-    "date": "x.isoformat()",
-    "time": "x.isoformat()",
-    "timedelta": "x.total_seconds()",
-    "Decimal": "str(x) or float(x)",
-    "Fraction": "str(x) or float(x)",
-    "complex": "[x.real, x.imag]",
-    "UUID": "str(x)",
-    "PosixPath": "str(x)",
-    "generator": "list(x)",
-    "map": "list(x)",
-    "filter": "list(x)",
-    "zip": "list(x)",
-    "range": "list(x)",
-    "enumerate": "list(x)",
-    "reversed": "list(x)",
-    "deque": "list(x)",
-    "dict_keys": "list(x)",
-    "dict_values": "list(x)",
-    "dict_items": "dict(x) or list(x)",
-    "mappingproxy": "dict(x)",
-    "function": "its result: call it",
-    "method": "its result: call it",
-    "builtin_function_or_method": "its result: call it",
-    "Task": "its value: await it",
-    "Future": "its value: await it",
-    "async_generator": "[item async for item in x]",
+    "set": "use sorted(x) or list(x)",
+    "frozenset": "use sorted(x) or list(x)",
+    "bytes": "use x.decode() or base64.b64encode(x).decode()",
+    "bytearray": "use x.decode() or base64.b64encode(x).decode()",
+    "memoryview": "use bytes(x).decode() or base64.b64encode(x).decode()",
+    "datetime": "use x.isoformat()",
+    "date": "use x.isoformat()",
+    "time": "use x.isoformat()",
+    "timedelta": "use x.total_seconds()",
+    "Decimal": "use str(x) or float(x)",
+    "Fraction": "use str(x) or float(x)",
+    "complex": "use [x.real, x.imag]",
+    "UUID": "use str(x)",
+    "PosixPath": "use str(x)",
+    "generator": "use list(x)",
+    "map": "use list(x)",
+    "filter": "use list(x)",
+    "zip": "use list(x)",
+    "range": "use list(x)",
+    "enumerate": "use list(x)",
+    "reversed": "use list(x)",
+    "deque": "use list(x)",
+    "dict_keys": "use list(x)",
+    "dict_values": "use list(x)",
+    "dict_items": "use dict(x) or list(x)",
+    "mappingproxy": "use dict(x)",
+    "function": "call it",
+    "method": "call it",
+    "builtin_function_or_method": "call it",
+    "Task": "await it",
+    "Future": "await it",
+    "async_generator": "use [item async for item in x]",
 }
 
 
@@ -129,8 +129,7 @@ def _leaf(value, path):
 
 def _instead(value, name):
     if name in _INSTEAD:
-        hint = _INSTEAD[name]
-        return f"use {hint}"
+        return _INSTEAD[name]
     if isinstance(value, BaseException):
         return "use str(x)"
     if isinstance(value, type):
