@@ -81,7 +81,7 @@ type system struct {
 	listing sync.Mutex    // one refresh at a time
 	changed []pins.Change // tools that the snapshot withholds
 
-	policySources [sha256.Size]byte // of the policies that were in force first
+	policySources [sha256.Size]byte // of the policy files as they were read last
 }
 
 // places are the folders that a system works in.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/app/server"
@@ -27,7 +28,9 @@ func (v *mcpVerb) Run(ctx context.Context, s *streams) error {
 	watching, stop := context.WithCancel(ctx)
 	var watch sync.WaitGroup
 	watch.Go(func() { system.Snapshot().Search(catalog.Query{}) }) // builds the index before a model waits for it
-	watch.Go(func() { system.watchPolicies(watching) })
+	ticker := time.NewTicker(policyInterval)
+	defer ticker.Stop()
+	watch.Go(func() { system.watchPolicies(watching, ticker.C) })
 	err = face.Serve(ctx, s.in, s.out)
 	face.Close()
 	stop()

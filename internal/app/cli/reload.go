@@ -14,25 +14,20 @@ import (
 const policyInterval = 2 * time.Second
 
 // watchPolicies puts changed policy files in force until ctx ends: all of them
-// or none. While they have a mistake, the rules that were in force stay so.
-func (s *system) watchPolicies(ctx context.Context) {
-	if len(s.config.Policies) == 0 {
-		return // the shipped policy never changes
-	}
-	ticker := time.NewTicker(policyInterval)
-	defer ticker.Stop()
-	seen := s.policySources
+// or none. While they have a mistake, the rules that were in force stay so. It
+// looks at each tick.
+func (s *system) watchPolicies(ctx context.Context, ticks <-chan time.Time) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-ticker.C:
+		case <-ticks:
 		}
 		files, err := policyFiles(s.config)
-		if err == nil && sources(files) == seen {
+		if err == nil && sources(files) == s.policySources {
 			continue
 		}
-		seen = sources(files)
+		s.policySources = sources(files)
 		if err == nil {
 			err = s.putInForce(ctx, files)
 		}

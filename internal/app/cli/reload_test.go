@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/airlock-mcp/airlock/broker"
+	"github.com/airlock-mcp/airlock/broker/audit"
+	"github.com/airlock-mcp/airlock/broker/redact"
+	"github.com/airlock-mcp/airlock/internal/app/config"
+	"github.com/airlock-mcp/airlock/internal/app/contract"
+)
+
+func TestChangedPoliciesComeIntoForceAllOrNone(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "rules.cedar")
+	const permit, forbid = `permit (principal, action, resource);`, `forbid (principal, action, resource);`
+	write := func(name, text string) {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(file, permit)
+	c, snapshot, err := contractServers(&config.Config{Policies: []string{file}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := audit.Open(filepath.Join(dir, "audit"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { log.Close() })
+	s := &system{config: c, logger: slog.New(slog.NewTextHandler(t.Output(), nil)), log: log}
+	if err := s.openBroker(contractUpstream{}, redact.New()); err != nil {
+		t.Fatal(err)
+	}
+	outcome := func() string {
+		calls := s.broker.Open(broker.Run{ID: "run_1", SessionID: "ses_1", Principal: "ann"}, snapshot)
+		defer calls.Close()
+		answer := calls.Call(t.Context(), broker.Call{ServerID: contract.DemoServer, Name: "echo", Arguments: json.RawMessage(`{"a":1}`)})
+		if answer.Error != nil {
+			return answer.Error.Type
+		}
+		return "called"
+	}
+	ticks := make(chan time.Time)
+	watching, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.watchPolicies(watching, ticks)
+	}()
+	for _, step := range []struct{ name, rules, want string }{
+		{"as it began", permit, "called"},
+		{"a rule that forbids", forbid, "PolicyDenied"},
+		{"a mistake changes nothing", "permit (", "PolicyDenied"},
+		{"mended", permit, "called"},
+	} {
+		write(file, step.rules)
+		ticks <- time.Time{}
+		ticks <- time.Time{} // taken only when the first has been seen to
+		if got := outcome(); got != step.want {
+			t.Errorf("%s: got %s, want %s", step.name, got, step.want)
+		}
+	}
+	stop()
+	<-done
+}
