@@ -87,7 +87,7 @@ func Open(dir string, opts *Options) (*Log, error) {
 func (l *Log) Append(ctx context.Context, r Record) error { return l.submit(ctx, r, true) }
 
 // Note writes a record and returns when it is in the file: it survives the
-// death of the process, and of the machine once the next Append is through. It
+// death of the process, and soon after, or with the next Append, that of the machine. It
 // is for what has already happened, so its context's cancellation is ignored,
 // and on an error the record is kept and written before any later one.
 func (l *Log) Note(ctx context.Context, r Record) error {
@@ -154,23 +154,45 @@ func (l *Log) Close() error {
 	return l.store.close()
 }
 
+// settleAfter is how long what was only noted waits for an append to make it
+// durable along.
+const settleAfter = 50 * time.Millisecond
+
 // commit writes batches until the queue is closed. All who wait at one moment
 // share one write and one sync.
 func (l *Log) commit() {
 	defer close(l.done)
-	for first := range l.queue {
-		batch := append(make([]request, 0, maxBatch), first)
-		for len(batch) < maxBatch {
-			next, ok := tryReceive(l.queue)
+	for {
+		var settle <-chan time.Time
+		if l.store.unsynced {
+			settle = time.After(settleAfter)
+		}
+		select {
+		case first, ok := <-l.queue:
 			if !ok {
-				break
+				return
 			}
-			batch = append(batch, next)
+			l.writeBatch(first)
+		case <-settle:
+			// An error here concerns nobody who waits. A failed sync is remembered,
+			// and any other cause meets the next write.
+			_ = l.store.flush()
 		}
-		err := l.store.write(batch)
-		for _, r := range batch {
-			r.answer <- err
+	}
+}
+
+func (l *Log) writeBatch(first request) {
+	batch := append(make([]request, 0, maxBatch), first)
+	for len(batch) < maxBatch {
+		next, ok := tryReceive(l.queue)
+		if !ok {
+			break
 		}
+		batch = append(batch, next)
+	}
+	err := l.store.write(batch)
+	for _, r := range batch {
+		r.answer <- err
 	}
 }
 

@@ -229,6 +229,40 @@ func TestTornEnds(t *testing.T) {
 	}
 }
 
+// The same in a file that had just been begun.
+func TestTornFirstRecordOfALaterFile(t *testing.T) {
+	for _, torn := range []string{"", `{"arg`} {
+		dir := t.TempDir()
+		small := &audit.Options{SegmentBytes: 300}
+		l := open(t, dir, small)
+		if err := l.Append(t.Context(), intent("call_1")); err != nil {
+			t.Fatal(err)
+		}
+		l.Close()
+		files, err := filepath.Glob(filepath.Join(dir, "audit-*"))
+		if err != nil || len(files) < 2 {
+			t.Fatalf("got %d files, %v, want at least 2", len(files), err)
+		}
+		newest := files[len(files)-1]
+		lost := bytes.Count(readFile(t, newest), []byte("\n"))
+		write(t, newest, torn)
+		l = open(t, dir, small)
+		if err := l.Append(t.Context(), intent("call_2")); err != nil {
+			t.Fatalf("torn to %q: %v", torn, err)
+		}
+		l.Close()
+		report, err := audit.Verify(dir, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range report.Findings { // what was signed and is lost is found, and nothing else
+			if !strings.Contains(f.Text, "not the record that was signed") {
+				t.Errorf("torn to %q, %d records lost: %+v", torn, lost, f)
+			}
+		}
+	}
+}
+
 func TestUnfinishedWorkIsClosed(t *testing.T) {
 	t.Run("at close, by the process itself", func(t *testing.T) {
 		dir := t.TempDir()

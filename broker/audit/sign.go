@@ -79,7 +79,7 @@ func loadSigner(folder string) (note.Signer, error) {
 
 // sign writes the newest checkpoint over the last one, in one small write of
 // constant length. It is not synced: one that is lost leaves records that are
-// chained, but not signed until the next start.
+// chained, but not signed until the next append. The records must be durable.
 func (s *store) sign() error {
 	signed, err := note.Sign(&note.Note{Text: checkpoint{s.next - 1, s.prev, s.time}.text()}, s.signer)
 	if err != nil {

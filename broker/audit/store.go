@@ -104,22 +104,40 @@ func (s *store) start() error {
 	return errors.Join(s.sync(), s.keepCheckpoint())
 }
 
-// lastWritten returns the number of the newest segment that has a record: the
-// very last may be empty when its maker died before it wrote.
+// lastWritten returns the number of the newest segment that has a whole record:
+// the very last may have none when its maker died before it had written one.
 func lastWritten(list []segment) (uint64, error) {
-	last := list[len(list)-1]
-	info, err := os.Stat(last.path)
+	for i := len(list) - 1; i > 0; i-- {
+		any, err := hasRecord(list[i].path)
+		if err != nil {
+			return 0, err
+		}
+		if any {
+			return list[i].first, nil
+		}
+	}
+	oldest := list[0]
+	if oldest.first == 1 {
+		return 1, nil
+	}
+	any, err := hasRecord(oldest.path)
+	if err == nil && !any {
+		err = fmt.Errorf("its only file %q has no record, and what came before is missing", oldest.path)
+	}
+	return oldest.first, err
+}
+
+func hasRecord(path string) (bool, error) {
+	f, err := os.Open(path)
 	if err != nil {
-		return 0, err
+		return false, err
 	}
-	switch {
-	case info.Size() > 0 || last.first == 1:
-		return last.first, nil
-	case len(list) == 1:
-		return 0, fmt.Errorf("its only file %q is empty and not the first: what came before is missing", last.path)
-	default:
-		return list[len(list)-2].first, nil
+	defer f.Close()
+	t, err := readTail(f, 0)
+	if err != nil {
+		return false, fmt.Errorf("reading %q: %w", path, err)
 	}
+	return t.any, nil
 }
 
 // openSegment makes the segment that begins with the numbered record the active one.
@@ -164,6 +182,7 @@ func (s *store) catchUp() error {
 	if err != nil {
 		return fmt.Errorf("reading %q: %w", s.active.Name(), err)
 	}
+	s.unsynced = true // others' records may not be durable yet
 	if t.any {
 		s.end, s.next, s.prev, s.time = t.size, t.last.Seq+1, t.last.Hash, t.last.Time
 		s.sealed = t.last.Kind == KindRotate
@@ -197,8 +216,6 @@ func (s *store) cut(t tail) error {
 		return s.follow()
 	case s.prev == genesis:
 		return nil // the very first record was torn: the log starts anew
-	case s.prev == "":
-		return errors.New("its newest file has no whole record, and what came before is missing")
 	}
 	detail := fmt.Sprintf("%d bytes of a record that was never finished were cut off", t.torn)
 	return s.put([]Record{{Kind: KindRecovered, Time: s.now(), Detail: detail}})
@@ -231,6 +248,7 @@ func (s *store) write(batch []request) error {
 		records = append(records, r.record)
 		durable = durable || r.durable
 	}
+	written := false
 	err := s.locked(func() error {
 		if err := s.catchUp(); err != nil {
 			return err
@@ -238,17 +256,38 @@ func (s *store) write(batch []request) error {
 		if err := s.put(records); err != nil {
 			return err
 		}
-		if err := s.sign(); err != nil || !durable {
-			return err
+		s.backlog, written = nil, true
+		if !durable {
+			return nil
 		}
-		return s.sync()
+		return s.settle()
 	})
-	if err != nil {
+	if err != nil && !written {
 		s.keep(batch)
+	}
+	return err
+}
+
+// settle makes everything durable and then signs it, in this order: a signature
+// never covers what a failing machine could still lose.
+func (s *store) settle() error {
+	if err := s.sync(); err != nil {
 		return err
 	}
-	s.backlog = nil
-	return nil
+	return s.sign()
+}
+
+// flush settles what was written without being waited for.
+func (s *store) flush() error {
+	if !s.unsynced || s.broken != nil {
+		return nil
+	}
+	return s.locked(func() error {
+		if err := s.catchUp(); err != nil {
+			return err
+		}
+		return s.settle()
+	})
 }
 
 // keep holds on to the records of what has happened, for the next write.
