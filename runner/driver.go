@@ -64,6 +64,28 @@ type Driver interface {
 	Sweep(ctx context.Context, stateDir string) error
 }
 
+// Saver is a driver that can save a started sandbox and start others from what
+// it saved. All methods may be called concurrently.
+type Saver interface {
+	Driver
+	// Save stops a sandbox whose guest waits for its start line and keeps its
+	// state. The sandbox is of no more use: the caller closes it, whatever Save returns.
+	Save(ctx context.Context, p Process) (Template, error)
+	// StartFrom is Start, but the guest goes on where the saved one waited: it
+	// does not say that it is ready again. The spec's image, limits and mounts
+	// must be those of the saved sandbox.
+	StartFrom(ctx context.Context, spec Spec, t Template) (Process, error)
+}
+
+// Template is a saved sandbox. Sandboxes that were started from it do not need
+// it any more.
+type Template interface {
+	// Size is the memory it takes, in bytes.
+	Size() int64
+	// Close gives that memory back. It is called once, when no StartFrom runs.
+	Close() error
+}
+
 // Process is a started sandbox. Methods may be called concurrently.
 type Process interface {
 	// Stdin, Stdout and Stderr are pipes to the guest program. The caller

@@ -2,8 +2,12 @@ package runner
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // Output is what is kept of one stream of a guest program.
@@ -22,37 +26,91 @@ const (
 type collector struct {
 	limit int64            // of Head
 	count func(n int) bool // told of every read; false means: drain, but keep nothing more
+	done  chan struct{}    // closed when the stream has ended
 
-	mu    sync.Mutex
-	head  []byte
-	tail  []byte // a sliding window that is cut when it reaches twice tailLimit
-	total int64
-	done  chan struct{}
+	mu     sync.Mutex
+	buffer []byte
+	head   []byte
+	tail   []byte // a sliding window that is cut when it reaches twice tailLimit
+	total  int64
+	raw    syscall.RawConn // the stream, where it is a pipe
 }
 
 func newCollector(limit int64, count func(n int) bool) *collector {
-	return &collector{limit: limit + headSlack, count: count, done: make(chan struct{})}
+	return &collector{limit: limit + headSlack, count: count, buffer: make([]byte, 32<<10), done: make(chan struct{})}
 }
 
 // drain reads until the stream ends. A stream that breaks ends too: what has
 // arrived by then is all there is.
 func (c *collector) drain(r io.Reader) {
 	defer close(c.done)
-	buffer := make([]byte, 32<<10)
-	for {
-		n, err := r.Read(buffer)
-		if n > 0 && c.count(n) {
-			c.keep(buffer[:n])
+	pipe, ok := r.(syscall.Conn)
+	if !ok {
+		for c.read(r.Read) == nil {
 		}
-		if err != nil {
+		return
+	}
+	raw, err := pipe.SyscallConn()
+	if err != nil {
+		return
+	}
+	c.mu.Lock()
+	c.raw = raw
+	c.mu.Unlock()
+	// Every read happens under the lock, so that flush can know that nothing
+	// is between the pipe and what is kept.
+	for err == nil {
+		waitErr := raw.Read(func(fd uintptr) bool {
+			err = c.read(fdReader(fd))
+			return !errors.Is(err, unix.EAGAIN)
+		})
+		if waitErr != nil {
 			return
 		}
 	}
 }
 
-func (c *collector) keep(data []byte) {
+// flush reads what has been written so far, without waiting for more.
+func (c *collector) flush() {
+	c.mu.Lock()
+	raw := c.raw
+	c.mu.Unlock()
+	if raw == nil {
+		return
+	}
+	// An error means that the stream has ended, and all of it is here.
+	_ = raw.Control(func(fd uintptr) {
+		for c.read(fdReader(fd)) == nil {
+		}
+	})
+}
+
+// fdReader reads from a descriptor as it is, without waiting.
+func fdReader(fd uintptr) func([]byte) (int, error) {
+	return func(b []byte) (int, error) {
+		n, err := unix.Read(int(fd), b)
+		if n == 0 && err == nil {
+			err = io.EOF
+		}
+		return max(n, 0), err
+	}
+}
+
+// read reads once and keeps what it got.
+func (c *collector) read(from func([]byte) (int, error)) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	n, err := from(c.buffer)
+	if n > 0 && c.count(n) {
+		c.keepLocked(c.buffer[:n])
+	}
+	if errors.Is(err, unix.EINTR) {
+		return nil
+	}
+	return err
+}
+
+func (c *collector) keepLocked(data []byte) {
 	c.total += int64(len(data))
 	if room := c.limit - int64(len(c.head)); room > 0 {
 		c.head = append(c.head, data[:min(room, int64(len(data)))]...)

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/airlock-mcp/airlock/internal/cleanup"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
 // ErrClosed says that the runner was closed.
@@ -23,15 +23,20 @@ type Options struct {
 	Logger   *slog.Logger
 	StateDir string // folder for the state of living sandboxes; short, see New
 
-	MaxSandboxes int           // at once; 0 means 8
+	MaxSandboxes int           // in use at once; 0 means 8
 	MaxWaiting   int           // callers in the queue for one; 0 means 256, -1 none
 	StartTimeout time.Duration // from Acquire's turn until the guest is ready; 0 means 30 s
+
+	Pool       int   // sandboxes to keep ready for each kind of request; 0 means 2, -1 none. Under load it keeps more
+	PoolMemory int64 // bytes that all sandboxes that are kept ready may take together; 0 means 512 MiB
 }
 
 const (
 	defaultSandboxes    = 8
 	defaultWaiting      = 256
 	defaultStartTimeout = 30 * time.Second
+	defaultPool         = 2
+	defaultPoolMemory   = 512 << 20
 )
 
 func (o *Options) complete() (Options, error) {
@@ -39,22 +44,25 @@ func (o *Options) complete() (Options, error) {
 		return Options{}, errors.New("a runner needs a logger and a state folder")
 	}
 	c := *o
-	if c.MaxSandboxes < 0 || c.MaxWaiting < -1 || c.StartTimeout < 0 {
-		return Options{}, errors.New("a runner's counts and times must not be negative")
+	if c.MaxSandboxes < 0 || c.MaxWaiting < -1 || c.StartTimeout < 0 || c.Pool < -1 || c.PoolMemory < 0 {
+		return Options{}, errors.New("a runner's counts, sizes and times must not be negative")
 	}
-	if c.MaxSandboxes == 0 {
-		c.MaxSandboxes = defaultSandboxes
-	}
-	switch c.MaxWaiting {
-	case 0:
-		c.MaxWaiting = defaultWaiting
-	case -1:
-		c.MaxWaiting = 0
-	}
-	if c.StartTimeout == 0 {
-		c.StartTimeout = defaultStartTimeout
-	}
+	setDefault(&c.MaxSandboxes, defaultSandboxes)
+	setDefault(&c.MaxWaiting, defaultWaiting)
+	setDefault(&c.StartTimeout, defaultStartTimeout)
+	setDefault(&c.Pool, defaultPool)
+	setDefault(&c.PoolMemory, defaultPoolMemory)
 	return c, nil
+}
+
+// setDefault replaces 0 by what it means, and -1 by 0.
+func setDefault[T ~int | ~int64](field *T, value T) {
+	switch *field {
+	case 0:
+		*field = value
+	case -1:
+		*field = 0
+	}
 }
 
 // Runner makes sandboxes through a driver and knows all that live. Methods may
@@ -64,12 +72,14 @@ type Runner struct {
 	opts     Options
 	instance *instance
 	queue    *queue
+	pool     *pool // nil where none is kept
 
 	mu       sync.Mutex
 	closed   bool
 	starting map[*context.CancelCauseFunc]struct{}
 	living   map[*Sandbox]struct{}
-	users    sync.WaitGroup // Acquire calls under way
+	users    sync.WaitGroup // starts under way
+	leaving  sync.WaitGroup // sandboxes that are closed in the background
 }
 
 // Request asks for a sandbox.
@@ -95,16 +105,20 @@ func New(driver Driver, opts *Options) (*Runner, error) {
 	if err := sweep(ctx, complete.StateDir, driver, complete.Logger); err != nil {
 		return nil, errors.Join(fmt.Errorf("sweeping the folder for sandboxes: %w", err), own.close())
 	}
-	return &Runner{
+	r := &Runner{
 		driver: driver, opts: complete, instance: own,
 		queue:    newQueue(complete.MaxSandboxes, complete.MaxWaiting),
 		starting: map[*context.CancelCauseFunc]struct{}{},
 		living:   map[*Sandbox]struct{}{},
-	}, nil
+	}
+	if complete.Pool > 0 {
+		r.pool = newPool(r, complete.Pool, complete.PoolMemory)
+	}
+	return r, nil
 }
 
-// Acquire starts a fresh sandbox and returns it when its guest is ready and the
-// host has verified it. It waits while too many run: first come, first served.
+// Acquire returns a fresh sandbox whose guest is ready and which the host has
+// verified. It waits while too many are in use: first come, first served.
 // ErrBusy means that the queue is full, ErrClosed that the runner was closed.
 // The caller owns the sandbox and closes it.
 func (r *Runner) Acquire(ctx context.Context, req Request) (*Sandbox, error) {
@@ -119,13 +133,33 @@ func (r *Runner) Acquire(ctx context.Context, req Request) (*Sandbox, error) {
 	if err := r.queue.enter(ctx); err != nil {
 		return nil, fmt.Errorf("waiting for a sandbox: %w", err)
 	}
-	var undo cleanup.Stack
-	undo.Add(func() error { r.queue.leave(); return nil })
-	s, err := r.start(ctx, req, &undo)
+	s, err := r.obtain(ctx, req)
 	if err != nil {
-		return nil, errors.Join(err, undo.Run())
+		r.queue.leave()
+		return nil, err
 	}
+	s.onClose.Add(func() error { r.queue.leave(); return nil })
 	return s, nil
+}
+
+// obtain takes a sandbox from the pool, or else starts one.
+func (r *Runner) obtain(ctx context.Context, req Request) (*Sandbox, error) {
+	if r.pool == nil {
+		return r.open(ctx, req, nil, eager)
+	}
+	s, template := r.pool.take(req)
+	if s != nil {
+		return s, nil
+	}
+	return r.open(ctx, req, template, eager)
+}
+
+// Warm has sandboxes for the request made ready in the background, so that the
+// first Acquire need not wait. Without a pool it does nothing.
+func (r *Runner) Warm(req Request) {
+	if r.pool != nil && req.Limits.Check() == nil {
+		r.pool.warm(req)
+	}
 }
 
 // enter registers a call that Close must wait for and can cancel.
@@ -174,6 +208,17 @@ func (r *Runner) Close(ctx context.Context) error {
 	}
 }
 
+// release closes a sandbox in the background. Close waits for it. The error
+// of one that cannot be closed goes to the log, for nobody else wants it.
+func (r *Runner) release(s *Sandbox) {
+	r.leaving.Go(func() {
+		if err := s.Close(); err != nil {
+			r.opts.Logger.ErrorContext(context.Background(), "a sandbox could not be removed",
+				slog.String(telemetry.KeySandbox, s.ID()), slog.Any(telemetry.KeyError, err))
+		}
+	})
+}
+
 func (r *Runner) closeAll() error {
 	r.mu.Lock()
 	var all []*Sandbox
@@ -187,6 +232,10 @@ func (r *Runner) closeAll() error {
 		wait.Go(func() { errs[i] = s.Close() })
 	}
 	wait.Wait()
+	r.leaving.Wait()
+	if r.pool != nil {
+		errs = append(errs, r.pool.close())
+	}
 	return errors.Join(errs...)
 }
 

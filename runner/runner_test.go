@@ -44,6 +44,9 @@ func patient(ctx context.Context, g *runnertest.GuestIO) runner.Exit {
 func newRunner(t *testing.T, fake *runnertest.Fake, opts runner.Options) *runner.Runner {
 	t.Helper()
 	opts.Logger = slog.New(slog.DiscardHandler)
+	if opts.Pool == 0 {
+		opts.Pool = -1
+	}
 	if opts.StateDir == "" {
 		opts.StateDir = shortDir(t)
 	}

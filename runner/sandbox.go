@@ -26,12 +26,50 @@ type Sandbox struct {
 	flooded chan struct{}
 	flood   sync.Once
 
+	greeting chan error // whether the guest began with its ready line
+	goOnce   sync.Once
+	goErr    error
+
+	gone      chan struct{} // closed when the process has ended
 	closeOnce sync.Once
 	closeErr  error
 	onClose   *cleanup.Stack // runs last first, after the process is gone
 
 	usageMu sync.Mutex
 	usage   Usage // as of Close
+}
+
+// newSandbox wraps a started process. A fresh guest says first that it is ready.
+func newSandbox(id string, process Process, listener *net.UnixListener, limits Limits, fresh bool) *Sandbox {
+	s := &Sandbox{
+		machine: machine{id: id, now: starting}, process: process, listener: listener,
+		limits: limits, flooded: make(chan struct{}), gone: make(chan struct{}), greeting: make(chan error, 1),
+	}
+	s.stdout = newCollector(limits.Stdout, s.counted)
+	s.stderr = newCollector(limits.Stderr, s.counted)
+	go s.stderr.drain(process.Stderr())
+	go func() {
+		if fresh {
+			s.greeting <- readReady(process.Stdout())
+		}
+		s.stdout.drain(process.Stdout())
+	}()
+	go func() {
+		defer close(s.gone)
+		// How it ended is told to whoever waits.
+		_, _ = process.Wait(context.Background())
+	}()
+	return s
+}
+
+// ended reports whether the process is over.
+func (s *Sandbox) ended() bool {
+	select {
+	case <-s.gone:
+		return true
+	default:
+		return false
+	}
 }
 
 // ID is the sandbox's name, unique on this host.
@@ -47,12 +85,19 @@ func (s *Sandbox) Go() error {
 	if err := s.machine.to(running, "run"); err != nil {
 		return err
 	}
-	stdin := s.process.Stdin()
-	_, err := io.WriteString(stdin, "go\n")
-	if err := errors.Join(err, stdin.Close()); err != nil {
-		return fmt.Errorf("telling sandbox %q to run: %w", s.ID(), err)
-	}
-	return nil
+	return s.tellGo()
+}
+
+// tellGo writes the line that the guest waits for, once.
+func (s *Sandbox) tellGo() error {
+	s.goOnce.Do(func() {
+		stdin := s.process.Stdin()
+		_, err := io.WriteString(stdin, goLine)
+		if err := errors.Join(err, stdin.Close()); err != nil {
+			s.goErr = fmt.Errorf("telling sandbox %q to run: %w", s.ID(), err)
+		}
+	})
+	return s.goErr
 }
 
 // Stdout is what was kept of the guest's stdout so far, without its ready line.
@@ -64,6 +109,13 @@ func (s *Sandbox) Stderr() Output { return s.stderr.output() }
 // Flooded is closed when the guest has written more than Limits.Output to
 // stdout and stderr together. The sandbox is killed then.
 func (s *Sandbox) Flooded() <-chan struct{} { return s.flooded }
+
+// Flush makes Stdout and Stderr hold everything that was written before the
+// call, without waiting for the guest to end.
+func (s *Sandbox) Flush() {
+	s.stdout.flush()
+	s.stderr.flush()
+}
 
 // Drain waits until everything that was written to stdout and stderr has been
 // read, which is soon after the last process inside has ended.
@@ -118,8 +170,9 @@ func (s *Sandbox) Close() error {
 	s.closeOnce.Do(func() {
 		s.Usage()
 		err := s.process.Close()
-		<-s.stdout.done
+		<-s.gone
 		<-s.stderr.done
+		<-s.stdout.done
 		if stateErr := s.machine.to(closed, "close"); stateErr != nil {
 			err = errors.Join(err, stateErr)
 		}

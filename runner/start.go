@@ -1,13 +1,11 @@
 package runner
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"strings"
 	"time"
 
@@ -21,15 +19,32 @@ const readyLine = "ready\n"
 // startErrOutput is how much of a failed guest's stderr goes to the log.
 const startErrOutput = 4 << 10
 
-// start makes one sandbox and waits until it is ready and verified. What undo
-// holds on success belongs to the sandbox; on failure the caller runs it.
-func (r *Runner) start(ctx context.Context, req Request, undo *cleanup.Stack) (*Sandbox, error) {
+// eagerness says whether the guest may skip what only makes later runs faster.
+type eagerness bool
+
+const (
+	lazy  eagerness = false // it waits for work
+	eager eagerness = true  // work waits for it
+)
+
+// goLine lets a guest go on (docs/socket.md, step 2).
+const goLine = "go\n"
+
+// open makes one sandbox and waits until it is ready and verified. With a
+// template, whose use it ends, the sandbox goes on where the template's was.
+func (r *Runner) open(ctx context.Context, req Request, from *sharedTemplate, how eagerness) (_ *Sandbox, err error) {
+	if from != nil {
+		defer func() { err = errors.Join(err, from.done()) }()
+	}
 	id := newID()
-	s, err := r.launch(ctx, id, req, undo)
+	ctx, cancel := context.WithTimeoutCause(ctx, r.opts.StartTimeout,
+		fmt.Errorf("its guest was not ready within %v", r.opts.StartTimeout))
+	defer cancel()
+	s, err := r.launch(ctx, id, req, from)
 	if err != nil {
 		return nil, fmt.Errorf("starting sandbox %q: %w", id, err)
 	}
-	if err := r.awaitReady(ctx, s); err != nil {
+	if err := r.prepare(ctx, s, from == nil, how); err != nil {
 		err = fmt.Errorf("starting sandbox %q: %w", id, err)
 		r.logFailedGuest(ctx, s)
 		return nil, errors.Join(err, s.Close())
@@ -37,9 +52,42 @@ func (r *Runner) start(ctx context.Context, req Request, undo *cleanup.Stack) (*
 	return s, nil
 }
 
-// launch starts the process of a sandbox and everything around it. The result
-// owns what undo held.
-func (r *Runner) launch(ctx context.Context, id string, req Request, undo *cleanup.Stack) (*Sandbox, error) {
+// prepare brings a launched sandbox to where it may be given code.
+func (r *Runner) prepare(ctx context.Context, s *Sandbox, fresh bool, how eagerness) error {
+	if how == eager {
+		// The guest sees at once that there is work. It gets none before Go. What
+		// can go wrong here, Go reports.
+		_ = s.tellGo()
+	}
+	if fresh {
+		if err := r.awaitReady(ctx, s); err != nil {
+			return err
+		}
+	}
+	if err := s.process.Verify(); err != nil {
+		return fmt.Errorf("it is not what was asked for: %w", err)
+	}
+	return s.machine.to(ready, "start")
+}
+
+// makeTemplate starts a sandbox, saves it as it waits, and removes it.
+func (r *Runner) makeTemplate(ctx context.Context, req Request) (_ Template, err error) {
+	saver, ok := r.driver.(Saver)
+	if !ok {
+		return nil, errors.New("saving a sandbox: the driver cannot")
+	}
+	s, err := r.open(ctx, req, nil, lazy)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	return saver.Save(ctx, s.process)
+}
+
+// launch starts the process of a sandbox and everything around it.
+func (r *Runner) launch(ctx context.Context, id string, req Request, from *sharedTemplate) (_ *Sandbox, err error) {
+	var undo cleanup.Stack
+	defer func() { err = errors.Join(err, undo.Run()) }()
 	home, err := r.newHome(id)
 	undo.Add(home.remove)
 	if err != nil {
@@ -49,57 +97,39 @@ func (r *Runner) launch(ctx context.Context, id string, req Request, undo *clean
 	if err != nil {
 		return nil, err
 	}
-	undo.Add(func() error {
-		// Whoever serves the socket may have closed it before.
-		if err := listener.Close(); !errors.Is(err, net.ErrClosed) {
-			return err
-		}
-		return nil
-	})
-	process, err := r.driver.Start(ctx, Spec{
+	undo.Add(listener.Close)
+	process, err := r.startProcess(ctx, Spec{
 		ID: id, Image: req.Image, Limits: req.Limits, Mounts: req.Mounts,
 		SocketDir: home.socketDir(), StateDir: home.state(),
-	})
+	}, from)
 	if err != nil {
 		return nil, err
 	}
-	s := &Sandbox{
-		machine: machine{id: id, now: starting}, process: process, listener: listener,
-		limits: req.Limits, flooded: make(chan struct{}),
-	}
-	s.stdout = newCollector(req.Limits.Stdout, s.counted)
-	s.stderr = newCollector(req.Limits.Stderr, s.counted)
-	go s.stderr.drain(process.Stderr())
+	s := newSandbox(id, process, listener, req.Limits, from == nil)
+	r.track(s)
 	undo.Add(func() error { r.untrack(s); return nil })
 	s.onClose = undo.Take()
-	r.track(s)
 	return s, nil
 }
 
-// awaitReady waits for the guest's first line, then for the driver's proof.
+func (r *Runner) startProcess(ctx context.Context, spec Spec, from *sharedTemplate) (Process, error) {
+	if saver, ok := r.driver.(Saver); ok && from != nil {
+		return saver.StartFrom(ctx, spec, from.Template)
+	}
+	return r.driver.Start(ctx, spec)
+}
+
+// awaitReady waits for the guest's first line.
 func (r *Runner) awaitReady(ctx context.Context, s *Sandbox) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, r.opts.StartTimeout,
-		fmt.Errorf("its guest was not ready within %v", r.opts.StartTimeout))
-	defer cancel()
-	stdout := bufio.NewReader(s.process.Stdout())
-	line := make(chan error, 1)
-	go func() {
-		err := readReady(stdout)
-		line <- err
-		s.stdout.drain(stdout)
-	}()
 	select {
-	case err := <-line:
+	case err := <-s.greeting:
 		if err != nil {
 			return r.explain(ctx, s, err)
 		}
+		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	if err := s.process.Verify(); err != nil {
-		return fmt.Errorf("it is not what was asked for: %w", err)
-	}
-	return s.machine.to(ready, "start")
 }
 
 // readReady reads exactly the ready line and nothing behind it.

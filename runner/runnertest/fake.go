@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"reflect"
 	"sync"
 
 	"github.com/airlock-mcp/airlock/runner"
@@ -46,20 +47,26 @@ func (g *GuestIO) Dial() (net.Conn, error) {
 
 // Fake is a driver whose sandboxes are goroutines. The zero value runs nothing;
 // set Guest. Fields must not change once it is in use.
+//
+// It can save: a sandbox that was started from a template has read the ready
+// line's answer already, so its Guest is Restored.
 type Fake struct {
 	Guest     Guest
 	StartErr  error // Start returns it
 	VerifyErr error // Verify returns it
 	WaitErr   error // Wait returns it once the guest has ended
 	CloseErr  error // Close returns it, after having closed
+	SaveErr   error // Save returns it
+	Restored  Guest // plays what goes on from a template
 
 	mu    sync.Mutex
 	alive int
 	most  int
 	swept []string
+	saved struct{ templates, closed, starts int }
 }
 
-var _ runner.Driver = (*Fake)(nil)
+var _ runner.Saver = (*Fake)(nil)
 
 // Name is "fake".
 func (f *Fake) Name() string { return "fake" }
@@ -89,15 +96,71 @@ func (f *Fake) Alive() (now, most int) {
 	return f.alive, f.most
 }
 
+// Templates is how many templates were made, how many of them are closed, and
+// how many sandboxes were started from one.
+func (f *Fake) Templates() (made, closed, starts int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.saved.templates, f.saved.closed, f.saved.starts
+}
+
+// fakeTemplate is what Save returns.
+type fakeTemplate struct {
+	driver *Fake
+	spec   runner.Spec
+	closed bool
+}
+
+func (t *fakeTemplate) Size() int64 { return 1 << 20 }
+
+func (t *fakeTemplate) Close() error {
+	t.driver.mu.Lock()
+	defer t.driver.mu.Unlock()
+	if t.closed {
+		return errors.New("the template was closed twice")
+	}
+	t.closed = true
+	t.driver.saved.closed++
+	return nil
+}
+
+// Save keeps the sandbox's spec.
+func (f *Fake) Save(_ context.Context, p runner.Process) (runner.Template, error) {
+	if f.SaveErr != nil {
+		return nil, f.SaveErr
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.saved.templates++
+	return &fakeTemplate{driver: f, spec: p.(*fakeProcess).spec}, nil
+}
+
+// StartFrom runs Restored in a goroutine.
+func (f *Fake) StartFrom(ctx context.Context, spec runner.Spec, saved runner.Template) (runner.Process, error) {
+	t := saved.(*fakeTemplate)
+	f.mu.Lock()
+	closed := t.closed
+	f.saved.starts++
+	f.mu.Unlock()
+	if closed || !reflect.DeepEqual(t.spec.Image, spec.Image) {
+		return nil, errors.New("the template is closed, or of another image")
+	}
+	return f.start(ctx, spec, f.Restored)
+}
+
 // Start runs the guest in a goroutine.
 func (f *Fake) Start(ctx context.Context, spec runner.Spec) (runner.Process, error) {
+	return f.start(ctx, spec, f.Guest)
+}
+
+func (f *Fake) start(ctx context.Context, spec runner.Spec, guest Guest) (runner.Process, error) {
 	if f.StartErr != nil {
 		return nil, f.StartErr
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	p := &fakeProcess{driver: f, done: make(chan struct{})}
+	p := &fakeProcess{driver: f, spec: spec, done: make(chan struct{})}
 	var theirs [3]*os.File
 	for i, ours := range []**os.File{&p.stdin, &p.stdout, &p.stderr} {
 		r, w, err := os.Pipe()
@@ -117,7 +180,7 @@ func (f *Fake) Start(ctx context.Context, spec runner.Spec) (runner.Process, err
 	go func() {
 		defer close(p.done)
 		defer closeFiles(theirs[:])
-		p.exit = f.Guest(inside, &GuestIO{Stdin: bufio.NewReader(theirs[0]), Stdout: theirs[1], Stderr: theirs[2], Spec: spec})
+		p.exit = guest(inside, &GuestIO{Stdin: bufio.NewReader(theirs[0]), Stdout: theirs[1], Stderr: theirs[2], Spec: spec})
 		if inside.Err() != nil {
 			p.exit = runner.Exit{Signal: 9}
 		}
@@ -134,6 +197,7 @@ func (f *Fake) count(n int) {
 
 type fakeProcess struct {
 	driver                *Fake
+	spec                  runner.Spec
 	stdin, stdout, stderr *os.File
 	kill                  context.CancelFunc
 	done                  chan struct{}

@@ -21,10 +21,10 @@ func groupsFile(state string) string    { return filepath.Join(state, "cgroups")
 func controlSocket(state string) string { return filepath.Join(state, "control") }
 
 // configure returns the sandbox's configuration as gVisor's kernel wants it, and
-// the folders to give it as images, in the order of the configuration, root first.
+// the folders to give it as images, in the order of the configuration. Equal
+// requests give equal configurations, as a template needs.
 func configure(spec runner.Spec) (*specs.Spec, []string, error) {
-	host := hostUser(spec.ID)
-	config, err := ocispec.Build(spec, ocispec.Identity{UID: host.uid, GID: host.gid})
+	config, err := ocispec.Build(spec, ocispec.Identity{UID: nobody, GID: nobody})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -35,6 +35,7 @@ func configure(spec runner.Spec) (*specs.Spec, []string, error) {
 	for _, m := range config.Mounts {
 		switch {
 		case m.Destination == ocispec.SocketDir:
+			m.Source = ocispec.SocketDir
 			broker = append(broker, m)
 		case m.Type == "bind":
 			folders = append(folders, m.Source)

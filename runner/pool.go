@@ -1,0 +1,267 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/airlock-mcp/airlock/internal/telemetry"
+)
+
+// pool keeps sandboxes that wait for work, so that a run need not wait for a
+// sandbox. Each is used once: what is taken never comes back.
+type pool struct {
+	runner *Runner
+	base   int   // sandboxes to keep for each kind of request
+	budget int64 // bytes that all waiting sandboxes and templates may take
+
+	mu      sync.Mutex
+	shelves map[string]*shelf
+	filling int // starts under way, over all shelves
+}
+
+// shelf holds the sandboxes for one kind of request.
+type shelf struct {
+	req      Request
+	ready    []*Sandbox // oldest first
+	pending  int        // being started
+	template *sharedTemplate
+	saving   savingState
+	target   int
+	used     time.Time // when something was last asked of it
+	missed   time.Time // when it was last found empty, or shrank
+	dropped  bool
+}
+
+// savingState says whether a shelf has, or can have, a template.
+type savingState int
+
+const (
+	unsaved  savingState = iota // nobody has tried yet
+	saving                      // someone is at it
+	saved                       // there is one
+	unsaving                    // the driver cannot, or it failed: start from the beginning
+)
+
+// How a pool adapts.
+const (
+	maxFills  = 2                // starts at once: more would only take turns on the processors
+	calm      = 30 * time.Second // without a miss, after which a shelf shrinks by one
+	forgotten = time.Minute      // without use, after which a shelf makes room for another of its image
+	unknown   = 64 << 20         // bytes a waiting sandbox takes, where that cannot be read
+)
+
+func newPool(r *Runner, base int, budget int64) *pool {
+	return &pool{runner: r, base: base, budget: budget, shelves: map[string]*shelf{}}
+}
+
+// key is equal for requests that one sandbox can serve.
+func (r Request) key() string {
+	data, err := json.Marshal(r)
+	if err != nil {
+		panic(err) // plain data always marshals
+	}
+	return string(data)
+}
+
+// take returns a waiting sandbox, or nil; then the template to start one from,
+// if there is one: its use must be ended with done. Either way more sandboxes
+// will be ready next time.
+func (p *pool) take(req Request) (*Sandbox, *sharedTemplate) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	shelf := p.shelfLocked(req)
+	defer p.fillLocked(shelf)
+	shelf.used = time.Now()
+	for len(shelf.ready) > 0 {
+		s := shelf.ready[0]
+		shelf.ready = shelf.ready[1:]
+		if !s.ended() {
+			return s, nil
+		}
+		p.runner.release(s)
+	}
+	shelf.missed = shelf.used
+	// More than can be in use at once would only lie about.
+	shelf.target = min(shelf.target+1, max(p.base, p.runner.opts.MaxSandboxes))
+	if shelf.template != nil && shelf.template.use() {
+		return nil, shelf.template
+	}
+	return nil, nil
+}
+
+// warm makes sure that sandboxes for the request will be ready.
+func (p *pool) warm(req Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	shelf := p.shelfLocked(req)
+	shelf.used = time.Now()
+	p.fillLocked(shelf)
+}
+
+// shelfLocked finds the shelf for a request, or makes one, in place of those of
+// the same image that are out of use, as after a change of the wrappers.
+func (p *pool) shelfLocked(req Request) *shelf {
+	key := req.key()
+	if found := p.shelves[key]; found != nil {
+		return found
+	}
+	for other, s := range p.shelves {
+		if s.req.Image.Name == req.Image.Name && time.Since(s.used) > forgotten {
+			delete(p.shelves, other)
+			s.dropped = true
+			p.clearLocked(s)
+		}
+	}
+	made := &shelf{req: req, target: p.base}
+	if _, ok := p.runner.driver.(Saver); !ok {
+		made.saving = unsaving
+	}
+	p.shelves[key] = made
+	return made
+}
+
+// clearLocked gives back all that a dropped shelf has.
+func (p *pool) clearLocked(s *shelf) {
+	for _, sandbox := range s.ready {
+		p.runner.release(sandbox)
+	}
+	s.ready = nil
+	if s.template != nil {
+		p.report(s.template.giveUp())
+		s.template = nil
+	}
+}
+
+// fillLocked starts what is missing, as far as processors and memory allow.
+func (p *pool) fillLocked(s *shelf) {
+	p.adaptLocked(s)
+	for len(s.ready)+s.pending < s.target && p.filling < maxFills && p.usedLocked() < p.budget {
+		if s.saving == saving {
+			return // what comes next starts from the template
+		}
+		ctx, done, err := p.runner.enter(context.Background())
+		if err != nil {
+			return // the runner closes
+		}
+		job := p.fill
+		if s.saving == unsaved {
+			s.saving, job = saving, p.save
+		}
+		s.pending++
+		p.filling++
+		go func() {
+			defer done()
+			err := job(ctx, s)
+			p.filled(s, err)
+		}()
+	}
+}
+
+// adaptLocked shrinks a shelf that has not been found empty for a while.
+func (p *pool) adaptLocked(s *shelf) {
+	if s.target <= p.base || time.Since(s.missed) < calm {
+		return
+	}
+	s.target--
+	s.missed = time.Now()
+	if len(s.ready) > s.target {
+		p.runner.release(s.ready[0])
+		s.ready = s.ready[1:]
+	}
+}
+
+// usedLocked estimates the memory of everything that waits or is being started.
+func (p *pool) usedLocked() int64 {
+	var bytes int64
+	for _, s := range p.shelves {
+		for _, sandbox := range s.ready {
+			bytes += cost(sandbox)
+		}
+		bytes += int64(s.pending) * unknown
+		if s.template != nil {
+			bytes += s.template.Size()
+		}
+	}
+	return bytes
+}
+
+func cost(s *Sandbox) int64 {
+	if peak := s.Usage().PeakMemory; peak > 0 {
+		return peak
+	}
+	return unknown
+}
+
+// fill starts one sandbox for a shelf.
+func (p *pool) fill(ctx context.Context, s *shelf) error {
+	p.mu.Lock()
+	from := s.template
+	if from != nil && !from.use() {
+		from = nil
+	}
+	p.mu.Unlock()
+	sandbox, err := p.runner.open(ctx, s.req, from, lazy)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s.ready = append(s.ready, sandbox)
+	return nil
+}
+
+// save makes the template of a shelf.
+func (p *pool) save(ctx context.Context, s *shelf) error {
+	t, err := p.runner.makeTemplate(ctx, s.req)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err != nil {
+		s.saving = unsaving
+		return err
+	}
+	s.template, s.saving = &sharedTemplate{Template: t}, saved
+	return nil
+}
+
+// filled ends a start for a shelf and goes on with the next. After a failure
+// nothing is started until someone asks again.
+func (p *pool) filled(s *shelf, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s.pending--
+	p.filling--
+	switch {
+	case s.dropped:
+		p.clearLocked(s)
+	case err != nil:
+		p.report(err)
+	default:
+		p.fillLocked(s)
+	}
+}
+
+func (p *pool) report(err error) {
+	if err == nil || errors.Is(err, ErrClosed) {
+		return
+	}
+	p.runner.opts.Logger.WarnContext(context.Background(), "sandboxes could not be kept ready", slog.Any(telemetry.KeyError, err))
+}
+
+// close gives back the templates. Nothing is started any more, and the waiting
+// sandboxes are the runner's to close.
+func (p *pool) close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var errs []error
+	for _, s := range p.shelves {
+		if s.template != nil {
+			errs = append(errs, s.template.giveUp())
+		}
+	}
+	p.shelves = map[string]*shelf{}
+	return errors.Join(errs...)
+}

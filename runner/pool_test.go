@@ -1,0 +1,180 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/airlock-mcp/airlock/runner"
+	"github.com/airlock-mcp/airlock/runner/runnertest"
+)
+
+// restored is a guest that goes on from a template: it was ready before.
+func restored(ctx context.Context, g *runnertest.GuestIO) runner.Exit {
+	if _, err := g.Stdin.ReadString('\n'); err != nil {
+		return runner.Exit{Code: 1}
+	}
+	<-ctx.Done()
+	return runner.Exit{}
+}
+
+// eventually waits for what happens in the background.
+func eventually(t *testing.T, what string, check func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !check(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain until %s", what)
+		}
+	}
+}
+
+func alive(fake *runnertest.Fake) int {
+	now, _ := fake.Alive()
+	return now
+}
+
+func TestPoolIsFilledFromATemplate(t *testing.T) {
+	fake := &runnertest.Fake{Guest: patient, Restored: restored}
+	r := newRunner(t, fake, runner.Options{Pool: 2})
+	r.Warm(request())
+	eventually(t, "two sandboxes wait", func() bool {
+		made, _, starts := fake.Templates()
+		return made == 1 && starts == 2 && alive(fake) == 2
+	})
+	s, err := r.Acquire(t.Context(), request())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Go(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the taken one is replaced", func() bool { return alive(fake) == 3 })
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if made, closed, _ := fake.Templates(); made != closed {
+		t.Errorf("templates: got %d made and %d closed", made, closed)
+	}
+}
+
+func TestPoolNeverGivesOneTwice(t *testing.T) {
+	fake := &runnertest.Fake{Guest: patient, Restored: restored}
+	r := newRunner(t, fake, runner.Options{Pool: 3, MaxSandboxes: 4})
+	var mu sync.Mutex
+	seen := map[string]bool{}
+	var wait sync.WaitGroup
+	for range 100 {
+		wait.Go(func() {
+			s, err := r.Acquire(t.Context(), request())
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			mu.Lock()
+			if seen[s.ID()] {
+				t.Errorf("sandbox %s was given out twice", s.ID())
+			}
+			seen[s.ID()] = true
+			mu.Unlock()
+			if err := s.Go(); err != nil {
+				t.Error(err)
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wait.Wait()
+	if len(seen) != 100 {
+		t.Errorf("sandboxes: got %d, want 100", len(seen))
+	}
+}
+
+func TestPoolKeepsRequestsApart(t *testing.T) {
+	fake := &runnertest.Fake{Guest: patient, Restored: restored}
+	r := newRunner(t, fake, runner.Options{Pool: 1})
+	other := request()
+	other.Image.Digest = "sha256:other"
+	for _, req := range []runner.Request{request(), other, request(), other} {
+		s, err := r.Acquire(t.Context(), req)
+		if err != nil {
+			t.Fatal(err) // the fake refuses a template of another image
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestPoolReplacesWhatDiedWaiting(t *testing.T) {
+	die := make(chan struct{})
+	mortal := func(ctx context.Context, _ *runnertest.GuestIO) runner.Exit {
+		select {
+		case <-die:
+		case <-ctx.Done():
+		}
+		return runner.Exit{Code: 1}
+	}
+	fake := &runnertest.Fake{Guest: patient, Restored: mortal}
+	r := newRunner(t, fake, runner.Options{Pool: 1})
+	r.Warm(request())
+	eventually(t, "one waits", func() bool { _, _, starts := fake.Templates(); return starts == 1 })
+	close(die)
+	// Whatever comes now is not the one that died, or the fake's next, which
+	// dies too: but it was alive when it was given out, or is reported as ended.
+	s, err := r.Acquire(t.Context(), request())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Wait(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPoolWithoutTemplates(t *testing.T) {
+	fake := &runnertest.Fake{Guest: patient, SaveErr: errors.New("cannot save")}
+	r := newRunner(t, fake, runner.Options{Pool: 2})
+	r.Warm(request())
+	// The failure to save is reported; the next request starts from the beginning.
+	s, err := r.Acquire(t.Context(), request())
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "two wait beside the one in use", func() bool { r.Warm(request()); return alive(fake) == 3 })
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPoolKeepsToItsMemory(t *testing.T) {
+	fake := &runnertest.Fake{Guest: patient, Restored: restored}
+	// The template takes 1 MiB, a fake sandbox 1 MiB, and one being started is taken for 64 MiB.
+	r := newRunner(t, fake, runner.Options{Pool: 8, PoolMemory: 3 << 20})
+	r.Warm(request())
+	eventually(t, "the first wait", func() bool { return alive(fake) >= 2 })
+	if _, most := fake.Alive(); most > 3 {
+		t.Errorf("sandboxes: got %d, want at most 3 in 3 MiB", most)
+	}
+}
+
+func TestCloseWhileThePoolFills(t *testing.T) {
+	for range 20 {
+		fake := &runnertest.Fake{Guest: patient, Restored: restored}
+		r := newRunner(t, fake, runner.Options{Pool: 3})
+		r.Warm(request())
+		if err := r.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if made, closed, _ := fake.Templates(); alive(fake) != 0 || made != closed {
+			t.Errorf("after Close: got %d sandboxes, %d templates made and %d closed", alive(fake), made, closed)
+		}
+	}
+}
