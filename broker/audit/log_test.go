@@ -433,7 +433,8 @@ func TestFollow(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	seen, done := make(chan string), make(chan error, 1)
 	go func() {
-		done <- audit.Tail(ctx, dir, 0, true, func(r audit.Record) error {
+		// Wherever the log ends when the reader first looks, it sees each record once.
+		done <- audit.Tail(ctx, dir, 100, true, func(r audit.Record) error {
 			if r.Kind == audit.KindIntent {
 				seen <- r.CallID
 			}
@@ -445,13 +446,8 @@ func TestFollow(t *testing.T) {
 		if err := l.Append(t.Context(), intent(id)); err != nil {
 			t.Fatal(err)
 		}
-		if i == 0 {
-			continue // it may have been written before the reader looked
-		}
-		for got := <-seen; got != id; got = <-seen {
-			if got != "call_0" {
-				t.Fatalf("got %q, want %q", got, id)
-			}
+		if got := <-seen; got != id {
+			t.Fatalf("got %q, want %q", got, id)
 		}
 	}
 	cancel()
