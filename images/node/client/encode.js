@@ -50,7 +50,9 @@ function write(value, path, open) {
     case "undefined":
       return undefined;
     case "function":
-      throw new Problem(`is the function ${value.name || "(anonymous)"}, which JSON cannot hold: call it, or leave it out`);
+      throw new Problem(
+        `is the function ${value.name || "(anonymous)"}, which JSON cannot hold: call it, or leave it out`,
+      );
     case "symbol":
       throw new Problem("is a symbol, which JSON cannot hold: use String(x)");
   }
@@ -117,7 +119,11 @@ function refusal(value) {
 /** Writes a path as one would write it in code, cut in the middle when long. */
 function place(root, path) {
   const steps = path.map((key) =>
-    typeof key === "number" ? `[${key}]` : /^[A-Za-z_$][\w$]*$/.test(key) ? `.${shorten(key)}` : `[${stringify(shorten(key))}]`,
+    typeof key === "number"
+      ? `[${key}]`
+      : /^[A-Za-z_$][\w$]*$/.test(key)
+        ? `.${shorten(key)}`
+        : `[${stringify(shorten(key))}]`,
   );
   if (steps.length > 20) steps.splice(10, steps.length - 20, "…");
   return root + steps.join("");

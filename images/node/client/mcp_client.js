@@ -71,7 +71,19 @@ class Call extends Promise {
 // only if its constructor is Promise.
 Object.defineProperty(Call.prototype, "constructor", { value: Promise });
 
-for (const member of ["ok", "data", "raw", "structuredContent", "content", "isError", "length", "map", "filter", "forEach", "slice"]) {
+for (const member of [
+  "ok",
+  "data",
+  "raw",
+  "structuredContent",
+  "content",
+  "isError",
+  "length",
+  "map",
+  "filter",
+  "forEach",
+  "slice",
+]) {
   Object.defineProperty(Call.prototype, member, {
     get() {
       const call = `${this.airlockCall}(...)`;

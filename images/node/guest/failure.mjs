@@ -12,7 +12,8 @@ const MAX_TRACEBACK = 8 << 10; // bytes
 const MAX_PRINTED = 64 << 10; // bytes of the traceback that goes to stderr
 const MOST_CAUSES = 5;
 
-const OURS = /^\s+at .*(?:file:\/\/\/opt\/airlock\/guest\/|file:\/\/\/workspace\/client\/|node:(?:internal\/|diagnostics_channel))/;
+const OURS =
+  /^\s+at .*(?:file:\/\/\/opt\/airlock\/guest\/|file:\/\/\/workspace\/client\/|node:(?:internal\/|diagnostics_channel))/;
 const FILE_URL = /(?:file:\/\/)?\/workspace\/agent_code\.mjs/g;
 const BUILTIN = /^(?:Aggregate|Eval|Range|Reference|Syntax|Type|URI)?Error$/;
 
@@ -28,7 +29,10 @@ export function describe(thrown, code) {
   const advice = attempt(() => hint(thrown, message, code));
   const error = {
     type: typeOf(thrown),
-    message: cut(advice ? `${cut(message, MAX_MESSAGE / 2)} (${cut(advice, MAX_MESSAGE / 2 - 3)})` : message, MAX_MESSAGE),
+    message: cut(
+      advice ? `${cut(message, MAX_MESSAGE / 2)} (${cut(advice, MAX_MESSAGE / 2 - 3)})` : message,
+      MAX_MESSAGE,
+    ),
     traceback: cut(traceback, MAX_TRACEBACK),
     retryable: false,
     source: "code",
@@ -61,10 +65,14 @@ function isError(thrown) {
 
 function messageOf(thrown) {
   try {
-    if (!isError(thrown)) return `the code threw ${typeof thrown === "string" ? "the string " : ""}${show(thrown)}, not an Error`;
+    if (!isError(thrown))
+      return `the code threw ${typeof thrown === "string" ? "the string " : ""}${show(thrown)}, not an Error`;
     let message = String(thrown.message);
     if (Array.isArray(thrown.errors)) {
-      message += thrown.errors.slice(0, MOST_CAUSES).map((each) => `; ${String(each)}`).join("");
+      message += thrown.errors
+        .slice(0, MOST_CAUSES)
+        .map((each) => `; ${String(each)}`)
+        .join("");
     }
     return message;
   } catch (broken) {
@@ -106,7 +114,13 @@ function cut(text, limit) {
   const data = toBytes(text.toWellFormed());
   if (data.length <= limit) return data.toString();
   const half = Math.max(Math.floor(limit / 2) - 30, 0);
-  const head = data.subarray(0, half).toString().replace(/\uFFFD$/, "");
-  const tail = data.subarray(data.length - half).toString().replace(/^\uFFFD+/, "");
+  const head = data
+    .subarray(0, half)
+    .toString()
+    .replace(/\uFFFD$/, "");
+  const tail = data
+    .subarray(data.length - half)
+    .toString()
+    .replace(/^\uFFFD+/, "");
   return `${head}\n[... ${data.length - 2 * half} bytes cut ...]\n${tail}`;
 }

@@ -78,7 +78,11 @@ function missingServer(module) {
     return `write \`import * as ${module} from "./servers/${module}/index.js"\``;
   }
   const known = readdirSync(SERVERS, { withFileTypes: true }).filter((entry) => entry.isDirectory());
-  return nearest(module, known.map((entry) => entry.name), "./servers");
+  return nearest(
+    module,
+    known.map((entry) => entry.name),
+    "./servers",
+  );
 }
 
 function noNetwork(thrown) {
@@ -101,9 +105,21 @@ function nearestExport(name, specifier) {
   const text = readFileSync(new URL(specifier, "file:///workspace/"), "utf8");
   const [, problem] = /^export const problem = (".*");$/m.exec(text) ?? [];
   if (problem) return JSON.parse(problem);
-  const names = [...text.matchAll(/^export\s+(?:async\s+)?(?:function|const|class)\s+([\w$]+)/gm)].map((match) => match[1]);
+  const names = [...text.matchAll(/^export\s+(?:async\s+)?(?:function|const|class)\s+([\w$]+)/gm)].map(
+    (match) => match[1],
+  );
   for (const [, list] of text.matchAll(/^export\s*\{([^}]*)\}/gm)) {
-    names.push(...list.split(",").map((item) => item.trim().split(/\s+as\s+/).at(-1)).filter(Boolean));
+    names.push(
+      ...list
+        .split(",")
+        .map((item) =>
+          item
+            .trim()
+            .split(/\s+as\s+/)
+            .at(-1),
+        )
+        .filter(Boolean),
+    );
   }
   return nearest(name, names, specifier);
 }

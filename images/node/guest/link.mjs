@@ -40,7 +40,11 @@ export class Link {
       this.#socket.once("close", () => reject(new Error("the host closed the socket")));
     });
     // From here on the socket neither keeps the event loop alive nor reads.
-    this.#socket.removeAllListeners().on("error", () => {}).pause().unref();
+    this.#socket
+      .removeAllListeners()
+      .on("error", () => {})
+      .pause()
+      .unref();
     return parse(answer).result.code;
   }
 

@@ -38,6 +38,7 @@ def run(code):
     _offer_site_names()
     ending = Ending(main.__dict__)
     when_imported("linecache", lambda linecache: _publish(code, linecache))
+    when_imported("multiprocessing.spawn", lambda _: _write(code))
     when_imported("warnings", lambda warnings: _watch_coroutines(warnings, ending.unawaited))
     for step in (lambda: _execute(code.removeprefix("\ufeff"), ending.namespace), _wind_down):
         try:
@@ -69,8 +70,15 @@ def _run_in_loop(main):
         finally:
             left = asyncio.all_tasks(runner.get_loop())
             if left:
-                names = ", ".join(sorted(task.get_coro().__qualname__ for task in left)[:5])
-                write(2, f"airlock: tasks that still ran when the code ended were cancelled: {names}\n".encode())
+                _note_cancelled(left)
+
+
+def _note_cancelled(tasks):
+    names = sorted(getattr(task.get_coro(), "__qualname__", "?") for task in tasks)
+    try:
+        write(2, f"airlock: tasks that still ran when the code ended were cancelled: {', '.join(names[:5])}\n".encode())
+    except OSError:  # the code has closed its stderr
+        return
 
 
 def _wind_down():
@@ -105,6 +113,12 @@ def _publish(code, linecache):
     """
     lines = code.splitlines(keepends=True)
     linecache.cache[NAME] = (len(code), None, lines, NAME)
+
+
+def _write(code):
+    """Give child processes that are not forks the file that they load as their main module."""
+    with open(NAME, "w", encoding="utf-8") as file:
+        file.write(code)
 
 
 def _watch_coroutines(warnings, dropped):

@@ -29,16 +29,14 @@ def describe(failure, namespace):
     text = _traceback(failure)
     print_error(_cut(text, _MAX_PRINTED))
     message = message_of(failure)
-    notes = _notes(failure)
     advice = _advice(failure, message, namespace)
     error = {
         "type": _name_of(type(failure)),
-        "message": _cut(message, _MAX_MESSAGE - len(advice.encode()) - 1) + notes + advice,
+        "message": _cut(message, _MAX_MESSAGE - len(advice.encode())) + advice,
         "traceback": _cut(text, _MAX_TRACEBACK),
         "retryable": False,
         "source": "code",
     }
-    error["message"] = _cut(error["message"], _MAX_MESSAGE)
     if isinstance(failure, ToolError):
         error |= _tool_failure(failure)
     elif isinstance(failure, BaseExceptionGroup):
@@ -53,6 +51,7 @@ def message_of(value):
         text = str(value)
         if isinstance(value, BaseExceptionGroup):
             text += "".join(f"; {_name_of(type(leaf))}: {leaf}" for leaf in list(_leaves(value))[:5])
+        text += "".join(f"; {note}" for note in getattr(value, "__notes__", [])[:5])
     except BaseException as broken:
         text = f"(the message cannot be shown: reading it raised {_name_of(type(broken))})"
     return str.__str__(text)
@@ -61,8 +60,11 @@ def message_of(value):
 def print_error(text):
     """Write to the real stderr, whatever the code has put in the place of sys.stderr."""
     data = text.encode("utf-8", "backslashreplace")
-    while data:
-        data = data[write(2, data) :]
+    try:
+        while data:
+            data = data[write(2, data) :]
+    except OSError:  # the code has closed it
+        return
 
 
 def _tool_failure(failure):
@@ -73,17 +75,10 @@ def _tool_failure(failure):
     return fields
 
 
-def _notes(failure):
-    notes = getattr(failure, "__notes__", None)
-    if not isinstance(notes, list):
-        return ""
-    return "".join("; " + note for note in notes[:5] if isinstance(note, str))
-
-
 def _advice(failure, message, namespace):
     try:
         advice = hint(failure, message, namespace)
-    except Exception:  # a hint is not worth losing the failure for
+    except BaseException:  # a hint is not worth losing the failure for
         return ""
     return f" ({_cut(advice, _MAX_MESSAGE // 2)})" if advice else ""
 
@@ -106,7 +101,7 @@ def _traceback(failure):
         trace = TracebackException(type(failure), failure, failure.__traceback__, limit=_limit(failure), compact=True)
         _drop_our_frames(trace)
         return "".join(trace.format())
-    except Exception as broken:
+    except BaseException as broken:
         return f"{_name_of(type(failure))} (no traceback: formatting it raised {_name_of(type(broken))})\n"
 
 

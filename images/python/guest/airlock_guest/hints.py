@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from airlock_guest.execute import NAME
 
 _WRAPPERS = "servers"
+_JSON_WORDS = {"true": "True", "false": "False", "null": "None"}
 
 
 def hint(failure, message, namespace):
@@ -51,6 +52,8 @@ def _wrong_name(failure, message, namespace):
         if isinstance(module, type(sys)) and _is_ours(module.__name__):
             return _nearest(failure.name, _public(module), module.__name__)
     elif isinstance(failure, NameError):
+        if failure.name in _JSON_WORDS:
+            return f"write {_JSON_WORDS[failure.name]}"
         frame = _frames(failure)[-1]
         known = [*frame.f_locals, *frame.f_globals, *vars(sys.modules["builtins"])]
         return _nearest(failure.name, known, "the code")

@@ -64,7 +64,7 @@ def _after_exit(status, ending):
     if status is None or (isinstance(status, int) and status == 0):
         return _succeeded(ending)
     if isinstance(status, int):
-        return _exited(status, f"the code ended with exit code {int(status)}")
+        return _exited(int(status), f"the code ended with exit code {int(status)}")
     return _exited(1, _text(status))
 
 
@@ -120,20 +120,18 @@ def _forgotten_await(ending, has_result):
 
 def _unstarted(namespace):
     """Return the coroutines that globals still hold and that never started."""
-    coroutine = type(_probe := _nothing())
-    _probe.close()
-    held = [value for value in namespace.values() if type(value) is coroutine and _is_unstarted(value)]
-    return [(value.__name__, value.cr_code.co_filename) for value in held]
+    held = [value for value in namespace.values() if type(value) is _Coroutine]
+    created = [c for c in held if c.cr_frame is not None and not c.cr_running and not c.cr_suspended]
+    return [(coroutine.__name__, coroutine.cr_code.co_filename) for coroutine in created]
 
 
 async def _nothing():
     return None
 
 
-def _is_unstarted(coroutine):
-    return coroutine.cr_frame is not None and coroutine.cr_frame.f_lasti <= 0 and not coroutine.cr_running and (
-        coroutine.cr_await is None
-    )
+_probe = _nothing()
+_Coroutine = type(_probe)
+_probe.close()
 
 
 def _failed(error, exit_code=None):
