@@ -9,6 +9,7 @@ import (
 	"net"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -110,13 +111,14 @@ func TestServeEndsOnBrokenProtocol(t *testing.T) {
 func TestServeHoldsBackAFlood(t *testing.T) {
 	var running, most atomic.Int64
 	gate := make(chan struct{})
-	reached := make(chan struct{}, 1)
+	reached := make(chan struct{})
+	full := sync.OnceFunc(func() { close(reached) })
 	ctx, cancel := context.WithCancel(t.Context())
 	path, ended := start(t, ctx, func(ctx context.Context, req wire.Request) (any, error) {
 		if n := running.Add(1); n >= most.Load() {
 			most.Store(n)
 			if n == wire.MaxInFlight {
-				reached <- struct{}{}
+				full()
 			}
 		}
 		<-gate
