@@ -204,7 +204,7 @@ func (p *pool) fill(ctx context.Context, s *shelf) error {
 		from = nil
 	}
 	p.mu.Unlock()
-	sandbox, err := p.runner.open(ctx, s.req, from, lazy)
+	sandbox, err := p.runner.open(ctx, s.req, from, whenReady)
 	if err != nil {
 		return err
 	}

@@ -145,13 +145,13 @@ func (r *Runner) Acquire(ctx context.Context, req Request) (*Sandbox, error) {
 // obtain takes a sandbox from the pool, or else starts one.
 func (r *Runner) obtain(ctx context.Context, req Request) (*Sandbox, error) {
 	if r.pool == nil {
-		return r.open(ctx, req, nil, eager)
+		return r.open(ctx, req, nil, atOnce)
 	}
 	s, template := r.pool.take(req)
 	if s != nil {
 		return s, nil
 	}
-	return r.open(ctx, req, template, eager)
+	return r.open(ctx, req, template, atOnce)
 }
 
 // Warm has sandboxes for the request made ready in the background, so that the

@@ -79,17 +79,19 @@ func (s *Sandbox) ID() string { return s.machine.id }
 // is this sandbox. Close closes it.
 func (s *Sandbox) Listener() net.Listener { return s.listener }
 
-// Go lets the guest program go on: it connects to the socket and asks for its
-// code. It may be called once.
+// Go declares that the sandbox is in use now: whoever serves its listener
+// answers the guest's question for code. It may be called once.
 func (s *Sandbox) Go() error {
 	if err := s.machine.to(running, "run"); err != nil {
 		return err
 	}
-	return s.tellGo()
+	s.tellGo()
+	return s.goErr
 }
 
-// tellGo writes the line that the guest waits for, once.
-func (s *Sandbox) tellGo() error {
+// tellGo writes the line that the guest waits for, once. What goes wrong, Go
+// reports: until then the guest's own end says more.
+func (s *Sandbox) tellGo() {
 	s.goOnce.Do(func() {
 		stdin := s.process.Stdin()
 		_, err := io.WriteString(stdin, goLine)
@@ -97,7 +99,6 @@ func (s *Sandbox) tellGo() error {
 			s.goErr = fmt.Errorf("telling sandbox %q to run: %w", s.ID(), err)
 		}
 	})
-	return s.goErr
 }
 
 // Stdout is what was kept of the guest's stdout so far, without its ready line.

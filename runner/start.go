@@ -19,12 +19,14 @@ const readyLine = "ready\n"
 // startErrOutput is how much of a failed guest's stderr goes to the log.
 const startErrOutput = 4 << 10
 
-// eagerness says whether the guest may skip what only makes later runs faster.
-type eagerness bool
+// moment says when a guest is told to go on, which it does up to where it asks
+// for its code and waits again.
+type moment int
 
 const (
-	lazy  eagerness = false // it waits for work
-	eager eagerness = true  // work waits for it
+	whenReady moment = iota // it may take the time to load ahead what code commonly needs
+	atOnce                  // a run waits for it
+	never                   // it is to be saved as it waits for the word
 )
 
 // goLine lets a guest go on (docs/socket.md, step 2).
@@ -32,7 +34,7 @@ const goLine = "go\n"
 
 // open makes one sandbox and waits until it is ready and verified. With a
 // template, whose use it ends, the sandbox goes on where the template's was.
-func (r *Runner) open(ctx context.Context, req Request, from *sharedTemplate, how eagerness) (_ *Sandbox, err error) {
+func (r *Runner) open(ctx context.Context, req Request, from *sharedTemplate, when moment) (_ *Sandbox, err error) {
 	if from != nil {
 		defer func() { err = errors.Join(err, from.done()) }()
 	}
@@ -44,7 +46,7 @@ func (r *Runner) open(ctx context.Context, req Request, from *sharedTemplate, ho
 	if err != nil {
 		return nil, fmt.Errorf("starting sandbox %q: %w", id, err)
 	}
-	if err := r.prepare(ctx, s, from == nil, how); err != nil {
+	if err := r.prepare(ctx, s, from == nil, when); err != nil {
 		err = fmt.Errorf("starting sandbox %q: %w", id, err)
 		r.logFailedGuest(ctx, s)
 		return nil, errors.Join(err, s.Close())
@@ -53,16 +55,17 @@ func (r *Runner) open(ctx context.Context, req Request, from *sharedTemplate, ho
 }
 
 // prepare brings a launched sandbox to where it may be given code.
-func (r *Runner) prepare(ctx context.Context, s *Sandbox, fresh bool, how eagerness) error {
-	if how == eager {
-		// The guest sees at once that there is work. It gets none before Go. What
-		// can go wrong here, Go reports.
-		_ = s.tellGo()
+func (r *Runner) prepare(ctx context.Context, s *Sandbox, fresh bool, when moment) error {
+	if when == atOnce {
+		s.tellGo()
 	}
 	if fresh {
 		if err := r.awaitReady(ctx, s); err != nil {
 			return err
 		}
+	}
+	if when == whenReady {
+		s.tellGo()
 	}
 	if err := s.process.Verify(); err != nil {
 		return fmt.Errorf("it is not what was asked for: %w", err)
@@ -76,7 +79,7 @@ func (r *Runner) makeTemplate(ctx context.Context, req Request) (_ Template, err
 	if !ok {
 		return nil, errors.New("saving a sandbox: the driver cannot")
 	}
-	s, err := r.open(ctx, req, nil, lazy)
+	s, err := r.open(ctx, req, nil, never)
 	if err != nil {
 		return nil, err
 	}
