@@ -65,8 +65,9 @@ function isError(thrown) {
 
 function messageOf(thrown) {
   try {
-    if (!isError(thrown))
+    if (!isError(thrown)) {
       return `the code threw ${typeof thrown === "string" ? "the string " : ""}${show(thrown)}, not an Error`;
+    }
     let message = String(thrown.message);
     if (Array.isArray(thrown.errors)) {
       message += thrown.errors

@@ -24,6 +24,7 @@ export class Link {
     await new Promise((resolve, reject) => {
       link.#socket = createConnection({ path: SOCKET }, resolve).once("error", reject);
     });
+    // Node has no public way to a socket's descriptor, nor blocking sockets.
     link.#descriptor = link.#socket._handle.fd;
     return link;
   }

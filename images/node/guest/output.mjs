@@ -9,7 +9,10 @@ import { whenReady } from "./blocking.mjs";
 
 const toBytes = Buffer.from;
 
-/** Makes process.stdout and process.stderr wait for their readers. */
+/**
+ * Makes process.stdout and process.stderr wait for their readers. They have no
+ * public switch for that; `_write` is what streams are meant to be made with.
+ */
 export function writeAtOnce() {
   for (const stream of [process.stdout, process.stderr]) {
     const { fd } = stream;
