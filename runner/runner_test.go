@@ -362,3 +362,19 @@ func TestLimitsCheck(t *testing.T) {
 		})
 	}
 }
+
+// Whoever serves a sandbox's socket may close its listener; the sandbox is
+// removed without complaint all the same.
+func TestCloseAfterTheListenerWasClosed(t *testing.T) {
+	r := newRunner(t, &runnertest.Fake{Guest: echo}, runner.Options{})
+	s, err := r.Acquire(t.Context(), request())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Listener().Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Errorf("got %v, want nil", err)
+	}
+}

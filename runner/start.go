@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"strings"
 	"time"
 
@@ -100,7 +101,7 @@ func (r *Runner) launch(ctx context.Context, id string, req Request, from *share
 	if err != nil {
 		return nil, err
 	}
-	undo.Add(listener.Close)
+	undo.Add(func() error { return closeListener(listener) })
 	process, err := r.startProcess(ctx, Spec{
 		ID: id, Image: req.Image, Limits: req.Limits, Mounts: req.Mounts,
 		SocketDir: home.socketDir(), StateDir: home.state(),
@@ -177,4 +178,12 @@ func (r *Runner) logFailedGuest(ctx context.Context, s *Sandbox) {
 	}
 	r.opts.Logger.ErrorContext(ctx, "the guest of a sandbox failed",
 		slog.String(telemetry.KeySandbox, s.ID()), slog.String(telemetry.KeyError, tail))
+}
+
+// closeListener closes a listener that whoever served it may have closed before.
+func closeListener(listener net.Listener) error {
+	if err := listener.Close(); !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
 }
