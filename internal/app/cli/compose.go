@@ -100,8 +100,14 @@ func findPlaces(c *config.Config) (places, error) {
 	}, nil
 }
 
+// purpose says what a system is opened for.
+type purpose struct {
+	serving  bool // many runs: sandboxes are kept ready
+	jsonLogs bool
+}
+
 // open puts everything together that a run needs. The caller closes the system.
-func open(ctx context.Context, flag configFlag, stderr io.Writer, jsonLogs bool) (_ *system, err error) {
+func open(ctx context.Context, flag configFlag, stderr io.Writer, p purpose) (_ *system, err error) {
 	c, err := flag.load(stderr)
 	if err != nil {
 		return nil, err
@@ -110,14 +116,14 @@ func open(ctx context.Context, flag configFlag, stderr io.Writer, jsonLogs bool)
 	if err != nil {
 		return nil, err
 	}
-	s := &system{config: c, places: places, logger: newLogger(stderr, jsonLogs, slog.LevelWarn), undo: &cleanup.Stack{}}
+	s := &system{config: c, places: places, logger: newLogger(stderr, p.jsonLogs, slog.LevelWarn), undo: &cleanup.Stack{}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close())
 		}
 	}()
 	// What a machine lacks is known at once; servers may take their time.
-	if err := s.prepare(ctx); err != nil {
+	if err := s.prepare(ctx, p.serving); err != nil {
 		return nil, advise(err)
 	}
 	if err := s.connect(ctx, stderr); err != nil {
@@ -126,11 +132,15 @@ func open(ctx context.Context, flag configFlag, stderr io.Writer, jsonLogs bool)
 	if err := s.finish(s.upstreams); err != nil {
 		return nil, advise(err)
 	}
+	if p.serving {
+		return s, s.orchestrator.Warm(ctx)
+	}
 	return s, nil
 }
 
 // prepare opens what belongs to this machine: images, audit log, sandboxes.
-func (s *system) prepare(ctx context.Context) error {
+// pooled keeps sandboxes ready.
+func (s *system) prepare(ctx context.Context, pooled bool) error {
 	var err error
 	if s.images, err = openImages(s.places.home, s.undo); err != nil {
 		return err
@@ -145,7 +155,7 @@ func (s *system) prepare(ctx context.Context) error {
 	if s.recordings, err = replay.Open(s.places.recordings, &replay.Options{Keys: s.places.keys}); err != nil {
 		return err
 	}
-	if s.sandboxes, err = openRunner(s.config, s.places.home, s.logger); err != nil {
+	if s.sandboxes, err = openRunner(s.config, s.places.home, pooled, s.logger); err != nil {
 		return err
 	}
 	s.undo.Add(func() error { return closeRunner(ctx, s.sandboxes) })
@@ -159,6 +169,8 @@ func (s *system) finish(servers broker.Upstream) error {
 	if err := s.openBroker(servers, redactor); err != nil {
 		return err
 	}
+	s.listing.Lock() // a server that changes its list looks for the orchestrator
+	defer s.listing.Unlock()
 	var err error
 	s.orchestrator, err = orchestrator.New(orchestrator.Parts{
 		Runner: s.sandboxes, Broker: s.broker, Audit: s.log, Redactor: redactor, Images: s.images,
@@ -261,6 +273,11 @@ func (s *system) listAgain(ctx context.Context) {
 		s.logger.ErrorContext(ctx, "the tools of the servers make no snapshot", slog.Any(telemetry.KeyError, err))
 		return
 	}
+	if s.orchestrator != nil {
+		if err := s.orchestrator.Warm(ctx); err != nil {
+			s.logger.WarnContext(ctx, "no sandboxes are kept ready for the changed tools", slog.Any(telemetry.KeyError, err))
+		}
+	}
 	for _, c := range s.changed {
 		s.logger.WarnContext(ctx, "a tool changed its definition and is withheld",
 			slog.String(telemetry.KeyServer, c.ServerID), slog.String(telemetry.KeyTool, c.ToolName))
@@ -313,17 +330,21 @@ func auditDir(c *config.Config, home string) string {
 	return store.Audit(home)
 }
 
-func openRunner(c *config.Config, home string, logger *slog.Logger) (*runner.Runner, error) {
+func openRunner(c *config.Config, home string, pooled bool, logger *slog.Logger) (*runner.Runner, error) {
 	driver, err := newDriver(c, logger)
 	if err != nil {
 		return nil, err
 	}
-	waiting := c.Sandbox.Queue
+	const none = -1 // the runner's word for a count of zero
+	waiting, pool := c.Sandbox.Queue, c.Sandbox.Pool
 	if waiting == 0 {
-		waiting = -1 // the runner's word for none
+		waiting = none
+	}
+	if pool == 0 || !pooled {
+		pool = none
 	}
 	return runner.New(driver, &runner.Options{
-		Logger: logger, StateDir: store.Run(home, os.Getenv), MaxSandboxes: c.Sandbox.MaxSandboxes, MaxWaiting: waiting,
+		Logger: logger, StateDir: store.Run(home, os.Getenv), MaxSandboxes: c.Sandbox.MaxSandboxes, MaxWaiting: waiting, Pool: pool,
 	})
 }
 

@@ -128,7 +128,7 @@ func openContract(ctx context.Context, c *config.Config, streams *streams) (_ *s
 	}
 	s := &system{config: c, places: places, logger: newLogger(streams.err, false, slog.LevelError), undo: undo}
 	s.snapshot.Store(snapshot)
-	if err := s.prepare(ctx); err != nil {
+	if err := s.prepare(ctx, false); err != nil {
 		return nil, err
 	}
 	return s, s.finish(contractUpstream{})

@@ -15,7 +15,7 @@ type mcpVerb struct{ configFlag }
 // Run serves one agent host over stdin and stdout until the host hangs up or
 // ctx ends. stdout carries the protocol and nothing else.
 func (v *mcpVerb) Run(ctx context.Context, s *streams) error {
-	system, err := open(ctx, v.configFlag, s.err, false)
+	system, err := open(ctx, v.configFlag, s.err, purpose{serving: true})
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ type replayVerb struct {
 // gave the same result, or at which call it went another way. Exit code 0 means
 // the same result.
 func (v *replayVerb) Run(ctx context.Context, s *streams) error {
-	system, err := open(ctx, v.configFlag, s.err, false)
+	system, err := open(ctx, v.configFlag, s.err, purpose{})
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func (v *runVerb) Run(ctx context.Context, s *streams) error {
 	if err := request.Check(); err != nil {
 		return refuse(s, request, "InvalidRequest", err)
 	}
-	system, err := open(ctx, v.configFlag, s.err, v.JSONLogs)
+	system, err := open(ctx, v.configFlag, s.err, purpose{jsonLogs: v.JSONLogs})
 	if err != nil {
 		return refuse(s, request, "SandboxError", err)
 	}

@@ -17,11 +17,13 @@ type logs struct {
 	lastLines      []byte // the end of stdout as it was written, for lastJSON
 }
 
-// collect waits until everything written before the kill has been read. What
-// both streams return together stays within the limit of stderr, because that
-// is where a run prints them.
-func (r *run) collect(ctx context.Context) logs {
-	if err := r.sandbox.Drain(ctx); err != nil {
+// collect returns what the code printed: up to its delivery, which the guest
+// makes last, or else up to its end. What both streams return together stays
+// within the limit of stderr, because that is where a run prints them.
+func (r *run) collect(ctx context.Context, ended ending) logs {
+	if ended.delivered != nil {
+		r.sandbox.Flush()
+	} else if err := r.sandbox.Drain(ctx); err != nil {
 		r.parts.Logger.WarnContext(ctx, "a run's output may be incomplete",
 			slog.String(telemetry.KeyRun, r.identity.ID), slog.Any(telemetry.KeyError, err))
 	}

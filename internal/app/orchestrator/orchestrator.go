@@ -74,6 +74,28 @@ func (o *Orchestrator) Run(ctx context.Context, req Request) (*Outcome, error) {
 	return o.run(ctx, telemetry.NewID("run"), req, nil)
 }
 
+// Warm has sandboxes for the newest tools made ready in the background, so that
+// the first run in each language need not wait for one. Call it again when the
+// tools have changed: sandboxes for former ones are then let go.
+func (o *Orchestrator) Warm(ctx context.Context) error {
+	snapshot := o.parts.Snapshots.Snapshot()
+	for language, image := range o.parts.Images {
+		mount, giveBack, err := o.parts.Wrappers.borrow(context.WithoutCancel(ctx), snapshot, language)
+		if err != nil {
+			return err
+		}
+		o.parts.Runner.Warm(o.sandboxFor(image, mount))
+		giveBack() // the newest tree stays published
+	}
+	return nil
+}
+
+// sandboxFor asks for the sandbox of a run. Runs differ in their time limits,
+// which the sandbox does not know, so all of one language ask for the same.
+func (o *Orchestrator) sandboxFor(image runner.Image, wrappers runner.Mount) runner.Request {
+	return runner.Request{Image: image, Limits: o.opts.Limits, Mounts: []runner.Mount{wrappers}}
+}
+
 // Close ends the runs in the background and waits until every sandbox is gone.
 func (o *Orchestrator) Close() {
 	o.background.close()
@@ -96,7 +118,7 @@ func (o *Orchestrator) run(ctx context.Context, id string, req Request, player *
 	if err != nil {
 		return nil, err
 	}
-	sandbox, err := o.parts.Runner.Acquire(ctx, runner.Request{Image: image, Limits: o.opts.Limits, Mounts: []runner.Mount{mount}})
+	sandbox, err := o.parts.Runner.Acquire(ctx, o.sandboxFor(image, mount))
 	if err != nil {
 		giveBack()
 		return nil, err

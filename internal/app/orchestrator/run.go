@@ -47,6 +47,9 @@ type ending struct {
 	internal  error // our own side failed
 }
 
+// undoTimeout bounds what is left to do when a run is over.
+const undoTimeout = 10 * time.Second
+
 // execute runs the code and assembles the outcome. The caller closes the sandbox.
 func (r *run) execute(ctx context.Context) (*Outcome, error) {
 	if err := r.recordStart(ctx); err != nil {
@@ -57,12 +60,14 @@ func (r *run) execute(ctx context.Context) (*Outcome, error) {
 	r.openSession(ctx, clock)
 
 	ended := r.await(ctx, clock)
-	if err := r.sandbox.Kill(); err != nil {
-		ended = ending{internal: err}
-	}
-	undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
 	defer cancel()
-	logs := r.collect(undo)
+	if ended.delivered == nil {
+		if err := r.sandbox.Kill(); err != nil {
+			ended = ending{internal: err}
+		}
+	}
+	logs := r.collect(undo, ended)
 	outcome := r.assemble(ended, r.session.Close(), logs)
 	r.closeRecording(undo, outcome)
 	return outcome, r.recordEnd(undo, outcome, ended)
