@@ -16,7 +16,8 @@ const (
 	// MaxInFlight is how many requests are handled at once; the next one is
 	// not read before one of them is answered.
 	MaxInFlight = 64
-	// MaxConns is how many connections may be open at once.
+	// MaxConns is how many connections may be open at once; the next one is not
+	// accepted before one of them ends.
 	MaxConns = 16
 	// maxLarge is how many frames over smallFrame may be in memory at once.
 	maxLarge = 4
@@ -67,18 +68,17 @@ type conversation struct {
 
 func (c *conversation) accept(ctx context.Context, listener net.Listener) error {
 	for {
+		select {
+		case c.conns <- struct{}{}:
+		case <-ctx.Done():
+			return nil
+		}
 		conn, err := listener.Accept()
 		if err != nil {
 			if ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
 				return nil
 			}
 			return fmt.Errorf("accepting on the socket: %w", err)
-		}
-		select {
-		case c.conns <- struct{}{}:
-		default:
-			conn.Close()
-			return Violation("more than %d connections at once", MaxConns)
 		}
 		c.running.Go(func() {
 			defer func() { <-c.conns }()
