@@ -3,6 +3,9 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
+	"strings"
 
 	"github.com/airlock-mcp/airlock/broker/audit"
 )
@@ -74,7 +77,9 @@ func (v *auditShowVerb) Run(s *streams) error {
 
 type auditVerifyVerb struct {
 	auditFlags
-	JSON bool `name:"json" help:"Print JSON."`
+	Key     string `placeholder:"FILE" type:"existingfile" help:"The public key, from a copy that was kept elsewhere."`
+	Partial bool   `help:"Accept that the oldest files have been moved away."`
+	JSON    bool   `name:"json" help:"Print JSON."`
 }
 
 // Run checks the chain of the whole log and fails where it is broken.
@@ -83,7 +88,15 @@ func (v *auditVerifyVerb) Run(s *streams) error {
 	if err != nil {
 		return err
 	}
-	report, err := audit.Verify(places.audit, &audit.VerifyOptions{Keys: places.keys})
+	opts := &audit.VerifyOptions{Keys: places.keys, Partial: v.Partial}
+	if v.Key != "" {
+		key, err := os.ReadFile(v.Key)
+		if err != nil {
+			return fmt.Errorf("reading the public key: %w", err)
+		}
+		opts.Verifier = strings.TrimSpace(string(key))
+	}
+	report, err := audit.Verify(places.audit, opts)
 	if err != nil {
 		return err
 	}

@@ -145,7 +145,9 @@ func (s *system) prepare(ctx context.Context, pooled bool) error {
 	if s.images, err = openImages(s.places.home, s.undo); err != nil {
 		return err
 	}
-	if s.log, err = audit.Open(s.places.audit, &audit.Options{Keys: s.places.keys}); err != nil {
+	if s.log, err = audit.Open(s.places.audit, &audit.Options{
+		Keys: s.places.keys, ClearArguments: s.config.Audit.ClearArguments,
+	}); err != nil {
 		return err
 	}
 	s.undo.Add(s.log.Close)

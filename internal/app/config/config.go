@@ -52,7 +52,9 @@ type Limits struct {
 
 // Audit says where records of calls go.
 type Audit struct {
-	Path string // absolute path of the file; empty means the place under $AIRLOCK_HOME
+	Path string // absolute path of the log's folder; empty means the place under $AIRLOCK_HOME
+	// ClearArguments records the values of arguments as they are, not as keyed hashes.
+	ClearArguments bool
 }
 
 // The time limits of a server that sets none.

@@ -77,7 +77,7 @@ sandbox: {driver: containerd, memory: 1GiB, cpus: 0.5, pids: 64, disk: 10MiB, in
   timeout: 1m30s, pool: 0, maxSandboxes: 4, queue: 0}
 limits: {stdout: 1KiB, stderr: 2000, output: 1MB, calls: 7}
 policies: [policies/default.cedar, /etc/airlock/team.cedar]
-audit: {path: audit.jsonl}
+audit: {path: audit.jsonl, clearArguments: true}
 secrets: {ageFile: keys.age, ageIdentity: /etc/airlock/age.txt, keyring: team}
 `, envOf(map[string]string{"TOKEN": "hunter2"}))
 	dir := filepath.Dir(c.File)
@@ -100,7 +100,7 @@ secrets: {ageFile: keys.age, ageIdentity: /etc/airlock/age.txt, keyring: team}
 			OpenFiles: 128, Timeout: 90 * time.Second, Pool: 0, MaxSandboxes: 4, Queue: 0, Asked: []string{"memory", "cpus", "pids"}},
 		Limits:   Limits{Profile: "default", Stdout: 1024, Stderr: 2000, Output: 1_000_000, Calls: 7},
 		Policies: []string{filepath.Join(dir, "policies/default.cedar"), "/etc/airlock/team.cedar"},
-		Audit:    Audit{Path: filepath.Join(dir, "audit.jsonl")},
+		Audit:    Audit{Path: filepath.Join(dir, "audit.jsonl"), ClearArguments: true},
 		Secrets:  Secrets{AgeFile: filepath.Join(dir, "keys.age"), AgeIdentity: "/etc/airlock/age.txt", Keyring: "team"},
 	}
 	if diff := cmp.Diff(want, c, sameValues); diff != "" {

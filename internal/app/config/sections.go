@@ -108,7 +108,10 @@ func (d *decoder) profileWord(to *string) word {
 }
 
 func (d *decoder) auditFields(a *Audit) []field {
-	return []field{{key: "path", read: d.path(&a.Path)}}
+	return []field{
+		{key: "path", read: d.path(&a.Path)},
+		{key: "clearArguments", val: flag{&a.ClearArguments}},
+	}
 }
 
 func (d *decoder) secretsFields(s *Secrets) []field {
