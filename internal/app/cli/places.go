@@ -11,7 +11,7 @@ import (
 
 // configFlag is the flag that all verbs with a configuration share.
 type configFlag struct {
-	Config string `placeholder:"FILE" help:"The configuration; by default ${env:AIRLOCK_CONFIG}, ./airlock.yaml, or the one in the user's configuration folder."`
+	Config string `placeholder:"FILE" help:"The configuration; by default what $$AIRLOCK_CONFIG names, ./airlock.yaml, or the one in the user's configuration folder."`
 }
 
 // load reads the configuration and prints what is odd about it.
