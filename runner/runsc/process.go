@@ -58,13 +58,20 @@ func (p *process) Stdout() io.Reader { return p.stdout }
 // Stderr is the guest's standard error.
 func (p *process) Stderr() io.Reader { return p.stderr }
 
+// forking is held while a kernel is started. Package syscall writes a child's
+// user mappings through descriptors without O_CLOEXEC, which a child that is
+// forked at the same moment would keep, and the posture check refuse.
+var forking sync.Mutex
+
 // boot starts the kernel inside the group and waits until it listens.
 func (p *process) boot(ctx context.Context, cmd *exec.Cmd) error {
 	start := cmd.Start
 	if p.group != nil {
 		start = func() error { return p.group.Start(cmd) }
 	}
+	forking.Lock()
 	err := start()
+	forking.Unlock()
 	closeAll(p.theirs)
 	p.theirs = nil
 	if err != nil {
