@@ -148,7 +148,7 @@ func TestPoolWithoutTemplates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "two wait beside the one in use", func() bool { r.Warm(request()); return alive(fake) == 3 })
+	eventually(t, "two wait beside the one in use", func() bool { r.Warm(request()); return alive(fake) >= 3 })
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}

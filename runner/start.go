@@ -68,10 +68,22 @@ func (r *Runner) prepare(ctx context.Context, s *Sandbox, fresh bool, when momen
 	if when == whenReady {
 		s.tellGo()
 	}
-	if err := s.process.Verify(); err != nil {
+	if err := s.process.Verify(); err != nil && !s.endedMeanwhile() {
 		return fmt.Errorf("it is not what was asked for: %w", err)
 	}
 	return s.machine.to(ready, "start")
+}
+
+// endedMeanwhile reports whether a sandbox that did not look as it must was
+// over by then. Nothing can run in it any more, and no code was handed in;
+// whoever waits for it learns how it ended.
+func (s *Sandbox) endedMeanwhile() bool {
+	select {
+	case <-s.gone:
+		return true
+	case <-time.After(100 * time.Millisecond):
+		return false
+	}
 }
 
 // makeTemplate starts a sandbox, saves it as it waits, and removes it.

@@ -149,6 +149,9 @@ func (b *bench) finish(t *testing.T, s *runner.Sandbox) outcome {
 		t.Errorf("waiting: %v\nstdout: %s\nstderr: %s", err, s.Stdout().Tail, s.Stderr().Tail)
 	}
 	took := time.Since(began)
+	if err := s.Drain(ctx); err != nil {
+		t.Error(err)
+	}
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
