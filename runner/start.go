@@ -81,7 +81,7 @@ func (s *Sandbox) endedMeanwhile() bool {
 	select {
 	case <-s.gone:
 		return true
-	case <-time.After(100 * time.Millisecond):
+	case <-time.After(time.Second):
 		return false
 	}
 }

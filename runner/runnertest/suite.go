@@ -39,6 +39,8 @@ func (s *Suite) Run(t *testing.T) {
 		"forks":      testForks,
 		"threads":    testThreads,
 		"disk":       testDisk,
+		"inodes":     testInodes,
+		"template":   testTemplate,
 		"open files": testOpenFiles,
 		"cpu":        testCPU,
 		"stubborn":   testStubborn,
@@ -78,7 +80,7 @@ func (s *Suite) bench(t *testing.T) *bench {
 			t.Fatal(step)
 		}
 	}
-	b.runner, err = runner.New(s.Driver, &runner.Options{Logger: s.Logger, StateDir: b.dir, MaxSandboxes: 4})
+	b.runner, err = runner.New(s.Driver, &runner.Options{Logger: s.Logger, StateDir: b.dir, MaxSandboxes: 4, Pool: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
