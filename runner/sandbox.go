@@ -8,6 +8,7 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/airlock-mcp/airlock/internal/cleanup"
 )
@@ -36,7 +37,8 @@ type Sandbox struct {
 	onClose   *cleanup.Stack // runs last first, after the process is gone
 
 	usageMu sync.Mutex
-	usage   Usage // as of Close
+	usage   Usage         // as of Close
+	before  time.Duration // of processor time, when Go was called
 }
 
 // newSandbox wraps a started process. A fresh guest says first that it is ready.
@@ -85,6 +87,9 @@ func (s *Sandbox) Go() error {
 	if err := s.machine.to(running, "run"); err != nil {
 		return err
 	}
+	s.usageMu.Lock()
+	s.before = s.process.Usage().CPU
+	s.usageMu.Unlock()
 	s.tellGo()
 	return s.goErr
 }
@@ -155,12 +160,14 @@ func (s *Sandbox) Kill() error {
 	return nil
 }
 
-// Usage is what the sandbox has consumed so far; after Close, in all.
+// Usage is what the sandbox has consumed so far; after Close, in all. The
+// processor time counts from Go: what came before was not the code's.
 func (s *Sandbox) Usage() Usage {
 	s.usageMu.Lock()
 	defer s.usageMu.Unlock()
 	if !s.machine.is(closed) {
 		s.usage = s.process.Usage()
+		s.usage.CPU = max(s.usage.CPU-s.before, 0)
 	}
 	return s.usage
 }

@@ -2,7 +2,9 @@ package runnertest
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -173,6 +175,66 @@ print(60 << 20 < total <= 64 << 20)
 `, "True")
 }
 
+func testInodes(t *testing.T, b *bench) {
+	req := b.request(`
+import errno
+total = 0
+for place in ("/workspace", "/tmp", "/dev/shm"):
+    try:
+        while True:
+            open(f"{place}/{total}", "x").close(); total += 1
+    except OSError as e:
+        if e.errno != errno.ENOSPC: print(place, e)
+print(total)
+`)
+	req.Limits.Inodes = 3000
+	var total int
+	got := b.run(t, req)
+	if _, err := fmt.Sscan(got.stdout, &total); err != nil || total > 3000 || total < 2000 {
+		t.Errorf("files: got %q, want nearly 3000\nstderr: %s", got.stdout, got.stderr)
+	}
+}
+
+// testTemplate saves a sandbox as it waits, and starts two others from it.
+func testTemplate(t *testing.T, b *bench) {
+	saver, ok := b.Driver.(runner.Saver)
+	if !ok {
+		t.Skip("the driver does not save")
+	}
+	req := b.request(`
+import socket
+s = socket.socket(socket.AF_UNIX); s.connect("/run/airlock/broker.sock")
+print(s.recv(100).decode(), os.urandom(8).hex(), marker, open("/workspace/servers/wrapper.py").read().strip())
+open("/workspace/x", "x")
+`)
+	req.Image.Args[2] = "marker = 'kept'\n" + req.Image.Args[2]
+	pooled, err := runner.New(saver, &runner.Options{Logger: b.Logger, StateDir: filepath.Join(filepath.Dir(b.dir), "p"), Pool: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pooled.Close(context.WithoutCancel(t.Context()))
+	pooled.Warm(req)
+	seen := map[string]bool{}
+	for _, name := range []string{"first", "second", "third"} {
+		s, err := pooled.Acquire(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			if conn, err := s.Listener().Accept(); err == nil {
+				_, _ = io.WriteString(conn, name)
+				conn.Close()
+			}
+		}()
+		got := strings.Fields(b.finish(t, s).stdout)
+		if len(got) != 6 || got[0] != name || got[2] != "kept" || seen[got[1]] {
+			t.Errorf("got %q, want %s, new random bytes, kept, and the wrapper", got, name)
+			continue
+		}
+		seen[got[1]] = true
+	}
+}
+
 func testOpenFiles(t *testing.T, b *bench) {
 	req := b.request(`
 import errno
@@ -195,10 +257,8 @@ end = time.monotonic() + 2
 while time.monotonic() < end: pass
 `)
 	req.Limits.CPUs = 0.5
-	s := b.acquire(t, req)
-	before := s.Usage().CPU
-	got := b.finish(t, s)
-	used, allowed := got.usage.CPU-before, time.Duration(0.75*float64(got.took))
+	got := b.run(t, req)
+	used, allowed := got.usage.CPU, time.Duration(0.75*float64(got.took))
 	if used == 0 || used > allowed {
 		t.Errorf("CPU time in %v at half a core: got %v, want at most %v", got.took, used, allowed)
 	}
