@@ -21,8 +21,8 @@ type auditVerbs struct {
 type auditFlags struct{ configFlag }
 
 // find returns the folders of the log and of its keys.
-func (f auditFlags) find(s *streams) (places, error) {
-	c, err := f.load(s.err)
+func (f auditFlags) find() (places, error) {
+	c, err := f.loadPlaces()
 	if err != nil {
 		return places{}, err
 	}
@@ -38,7 +38,7 @@ type auditTailVerb struct {
 
 // Run prints the newest records, oldest first.
 func (v *auditTailVerb) Run(ctx context.Context, s *streams) error {
-	places, err := v.find(s)
+	places, err := v.find()
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ type auditShowVerb struct {
 
 // Run prints what the log says about one run.
 func (v *auditShowVerb) Run(s *streams) error {
-	places, err := v.find(s)
+	places, err := v.find()
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ type auditVerifyVerb struct {
 
 // Run checks the chain of the whole log and fails where it is broken.
 func (v *auditVerifyVerb) Run(s *streams) error {
-	places, err := v.find(s)
+	places, err := v.find()
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ type auditExportVerb struct {
 // Run writes one JSON object a line, and ends at the first record that is not
 // as it was written.
 func (v *auditExportVerb) Run(s *streams) error {
-	places, err := v.find(s)
+	places, err := v.find()
 	if err != nil {
 		return err
 	}

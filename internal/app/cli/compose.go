@@ -99,8 +99,10 @@ func (s *system) prepare(ctx context.Context, pooled bool) error {
 	if s.desk, err = approval.OpenDesk(s.places.approvals, &approval.Options{Logger: s.logger}); err != nil {
 		return err
 	}
-	if s.recordings, err = replay.Open(s.places.recordings, &replay.Options{Keys: s.places.keys}); err != nil {
-		return err
+	if keep := s.config.Replay.Keep; keep > 0 {
+		if s.recordings, err = replay.Open(s.places.recordings, &replay.Options{Keys: s.places.keys, Keep: keep}); err != nil {
+			return err
+		}
 	}
 	if s.sandboxes, err = openRunner(s.config, s.places.home, pooled, s.logger); err != nil {
 		return err

@@ -27,6 +27,9 @@ type check struct {
 
 // Run makes every check, prints what it found, and fails where one failed.
 func (v *doctorVerb) Run(ctx context.Context, s *streams) error {
+	if _, err := v.load(s.out); err != nil { // prints what is odd about it
+		fmt.Fprintln(s.err, "airlock: the configuration has a mistake; the checks that need it fail")
+	}
 	failed := 0
 	for _, c := range v.checks() {
 		found, err := c.run(ctx)

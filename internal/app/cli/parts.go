@@ -9,7 +9,6 @@ import (
 	"os/user"
 	"time"
 
-	"github.com/airlock-mcp/airlock/broker/redact"
 	"github.com/airlock-mcp/airlock/images"
 	"github.com/airlock-mcp/airlock/internal/app/config"
 	"github.com/airlock-mcp/airlock/internal/cleanup"
@@ -76,17 +75,6 @@ func limits(c *config.Config) runner.Limits {
 		Disk: c.Sandbox.Disk, Inodes: c.Sandbox.Inodes, OpenFiles: c.Sandbox.OpenFiles,
 		Timeout: c.Sandbox.Timeout,
 		Stdout:  c.Limits.Stdout, Stderr: c.Limits.Stderr, Output: c.Limits.Output,
-	}
-}
-
-// hold makes the redactor know every credential that the configuration names.
-func hold(redactor *redact.Redactor, c *config.Config) {
-	for _, server := range c.Servers {
-		for _, secrets := range []map[string]config.Secret{server.Env, server.Headers} {
-			for _, secret := range secrets {
-				redactor.Hold(secret.Reveal())
-			}
-		}
 	}
 }
 

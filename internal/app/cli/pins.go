@@ -68,8 +68,23 @@ func changes(ctx context.Context, flag configFlag, s *streams) (*config.Config, 
 	}
 	at := &system{config: c, logger: newLogger(s.err, false, slog.LevelError), undo: &cleanup.Stack{}}
 	err = at.connect(ctx, io.Discard)
+	if err == nil {
+		err = at.allThere()
+	}
 	err = errors.Join(err, at.Close())
 	return c, at.changed, err
+}
+
+// allThere fails where a server is missing: of its tools nobody can say whether
+// they changed.
+func (s *system) allThere() error {
+	for _, server := range s.Snapshot().Servers() {
+		if server.Problem != "" {
+			return &hinted{fmt.Errorf("the server %q is missing, so its tools cannot be compared: %s", server.ID, server.Problem),
+				"airlock tools list", ExitFailed}
+		}
+	}
+	return nil
 }
 
 type toolsDiffVerb struct{ configFlag }

@@ -16,6 +16,22 @@ type configFlag struct {
 
 // load reads the configuration and prints what is odd about it.
 func (f configFlag) load(stderr io.Writer) (*config.Config, error) {
+	return f.loadWith(stderr, os.LookupEnv)
+}
+
+// loadPlaces reads the configuration for verbs that only need to know where
+// things are: credentials that this environment lacks do not matter to them.
+func (f configFlag) loadPlaces() (*config.Config, error) {
+	return f.loadWith(io.Discard, func(name string) (string, bool) {
+		value, ok := os.LookupEnv(name)
+		if !ok {
+			value = "unset"
+		}
+		return value, true
+	})
+}
+
+func (f configFlag) loadWith(stderr io.Writer, env func(string) (string, bool)) (*config.Config, error) {
 	path := f.Config
 	if path == "" {
 		dir, err := os.Getwd()
@@ -24,7 +40,7 @@ func (f configFlag) load(stderr io.Writer) (*config.Config, error) {
 		}
 		path = config.Find(dir, os.LookupEnv)
 	}
-	c, err := config.Load(path, os.LookupEnv)
+	c, err := config.Load(path, env)
 	if err != nil {
 		return nil, advise(err)
 	}

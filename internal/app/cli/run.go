@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/airlock-mcp/airlock/internal/app/orchestrator"
+	"github.com/airlock-mcp/airlock/internal/visible"
 	"github.com/airlock-mcp/airlock/runner"
 )
 
@@ -61,7 +62,13 @@ func (v *runVerb) read(stdin io.Reader) ([]byte, error) {
 			return nil, &usageError{fmt.Sprintf("the program %q cannot be read: %v", v.File, errors.Unwrap(err)), "airlock run FILE, or airlock run - to read it from stdin"}
 		}
 		defer f.Close()
+		if info, err := f.Stat(); err == nil && info.IsDir() {
+			return nil, &usageError{fmt.Sprintf("the program %q is a folder", v.File), "airlock run FILE"}
+		}
 		in = f
+	}
+	if filepath.Ext(v.File) == ".ts" && v.Lang == "" {
+		return nil, &usageError{"TypeScript does not run as it is", "compile it, or write JavaScript: airlock run FILE.mjs"}
 	}
 	code, err := io.ReadAll(io.LimitReader(in, orchestrator.MaxCode+1))
 	if err != nil {
@@ -75,7 +82,7 @@ func (v *runVerb) language() string {
 		return v.Lang
 	}
 	switch filepath.Ext(v.File) {
-	case ".js", ".mjs":
+	case ".js", ".mjs", ".cjs":
 		return "node"
 	}
 	return "python"
@@ -83,7 +90,7 @@ func (v *runVerb) language() string {
 
 // printOutcome prints what the code wrote to stderr and the envelope to stdout.
 func printOutcome(s *streams, outcome *orchestrator.Outcome) error {
-	if _, err := io.WriteString(s.err, outcome.Stdout+outcome.Stderr); err != nil {
+	if _, err := io.WriteString(s.err, forReader(s.err, outcome.Stdout+outcome.Stderr)); err != nil {
 		return fmt.Errorf("printing the logs: %w", err)
 	}
 	if err := printEnvelope(s.out, outcome.Envelope); err != nil {
@@ -96,6 +103,19 @@ func printOutcome(s *streams, outcome *orchestrator.Outcome) error {
 		return exitError(ExitRefused)
 	}
 	return exitError(ExitFailed)
+}
+
+// forReader returns what code printed as it is, or, for a terminal, with what
+// could steer the terminal written as escapes.
+func forReader(out io.Writer, text string) string {
+	f, ok := out.(*os.File)
+	if !ok {
+		return text
+	}
+	if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return text
+	}
+	return visible.Lines(text)
 }
 
 // refuse prints the envelope of a run that could not begin and returns err.

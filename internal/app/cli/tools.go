@@ -29,9 +29,31 @@ type selection struct {
 
 type toolsListVerb struct{ selection }
 
-// Run lists tools in the order of their names.
+// Run lists all tools in the order of their names.
 func (v *toolsListVerb) Run(ctx context.Context, s *streams) error {
-	return v.print(ctx, s, "", catalog.MaxLimit)
+	return v.print(ctx, s, func(snapshot *catalog.Snapshot) orchestrator.SearchAnswer {
+		answer := orchestrator.Search(snapshot, "", v.Server, v.Detail, 0)
+		answer.Tools = everyTool(snapshot, v.Server, v.Detail)
+		return answer
+	})
+}
+
+// everyTool is a search without a query and without a limit.
+func everyTool(snapshot *catalog.Snapshot, serverID, detail string) []catalog.Entry {
+	tools := []catalog.Entry{}
+	for _, server := range snapshot.Servers() {
+		for _, tool := range server.Tools {
+			if serverID != "" && serverID != server.ID {
+				continue
+			}
+			entry := catalog.Entry{ServerID: server.ID, ToolName: tool.Name}
+			if detail != string(catalog.DetailName) {
+				entry.Title, entry.Description = catalog.Clean(tool.Title), catalog.Clean(tool.Description)
+			}
+			tools = append(tools, entry)
+		}
+	}
+	return tools
 }
 
 type toolsSearchVerb struct {
@@ -42,15 +64,17 @@ type toolsSearchVerb struct {
 
 // Run prints the tools that fit the query, best first.
 func (v *toolsSearchVerb) Run(ctx context.Context, s *streams) error {
-	return v.print(ctx, s, v.Query, v.Limit)
+	return v.print(ctx, s, func(snapshot *catalog.Snapshot) orchestrator.SearchAnswer {
+		return orchestrator.Search(snapshot, v.Query, v.Server, v.Detail, v.Limit)
+	})
 }
 
-func (v *selection) print(ctx context.Context, s *streams, query string, limit int) error {
+func (v *selection) print(ctx context.Context, s *streams, find func(*catalog.Snapshot) orchestrator.SearchAnswer) error {
 	snapshot, err := listTools(ctx, v.configFlag, s.err)
 	if err != nil {
 		return err
 	}
-	answer := orchestrator.Search(snapshot, query, v.Server, v.Detail, limit)
+	answer := find(snapshot)
 	if answer.Error != nil {
 		return &usageError{answer.Error.Message, "airlock tools list"}
 	}

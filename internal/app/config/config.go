@@ -18,6 +18,10 @@ type Config struct {
 	Policies []string // absolute paths of Cedar files; empty means the shipped policy
 	Audit    Audit
 	Secrets  Secrets
+	Replay   Replay
+	// Credentials are the values of variables that the file names and whose own
+	// names say that they are credentials, wherever in the file they stand.
+	Credentials []Secret
 
 	named    string    // File as it was named, for findings
 	findings []Finding // what was noticed while reading
@@ -63,6 +67,11 @@ const (
 	defaultCallTimeout  = time.Minute
 )
 
+// Replay says how long what a replay needs is kept.
+type Replay struct {
+	Keep time.Duration // 0 keeps nothing, and no run can be replayed
+}
+
 // Secrets say where credentials are that env and headers name by reference
 // (age:NAME, keyring:NAME, env:NAME). Paths are absolute; empty means not there.
 type Secrets struct {
@@ -90,6 +99,7 @@ func Default() *Config {
 		},
 		Limits:  profiles[0].limits,
 		Secrets: Secrets{Keyring: "airlock"},
+		Replay:  Replay{Keep: 7 * 24 * time.Hour},
 	}
 }
 

@@ -78,6 +78,7 @@ sandbox: {driver: containerd, memory: 1GiB, cpus: 0.5, pids: 64, disk: 10MiB, in
 limits: {stdout: 1KiB, stderr: 2000, output: 1MB, calls: 7}
 policies: [policies/default.cedar, /etc/airlock/team.cedar]
 audit: {path: audit.jsonl, clearArguments: true}
+replay: {keep: 48h}
 secrets: {ageFile: keys.age, ageIdentity: /etc/airlock/age.txt, keyring: team}
 `, envOf(map[string]string{"TOKEN": "hunter2"}))
 	dir := filepath.Dir(c.File)
@@ -101,8 +102,10 @@ secrets: {ageFile: keys.age, ageIdentity: /etc/airlock/age.txt, keyring: team}
 		Limits:   Limits{Profile: "default", Stdout: 1024, Stderr: 2000, Output: 1_000_000, Calls: 7},
 		Policies: []string{filepath.Join(dir, "policies/default.cedar"), "/etc/airlock/team.cedar"},
 		Audit:    Audit{Path: filepath.Join(dir, "audit.jsonl"), ClearArguments: true},
+		Replay:   Replay{Keep: 48 * time.Hour},
 		Secrets:  Secrets{AgeFile: filepath.Join(dir, "keys.age"), AgeIdentity: "/etc/airlock/age.txt", Keyring: "team"},
 	}
+	want.Credentials = []Secret{NewSecret("hunter2"), NewSecret("hunter2")} // both places name CRM_TOKEN
 	if diff := cmp.Diff(want, c, sameValues); diff != "" {
 		t.Errorf("configuration differs (-want +got):\n%s", diff)
 	}

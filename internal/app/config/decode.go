@@ -16,10 +16,11 @@ const maxNodes = 100_000
 
 // decoder walks the nodes of one file. Its errors carry the place.
 type decoder struct {
-	file  string // as errors show it
-	dir   string // absolute; relative paths start here
-	env   func(string) (string, bool)
-	nodes int // values read so far
+	credentials []Secret // see Config.Credentials
+	file        string   // as errors show it
+	dir         string   // absolute; relative paths start here
+	env         func(string) (string, bool)
+	nodes       int // values read so far
 
 	left     map[string]bool // IDs of servers that were left out
 	findings []Finding

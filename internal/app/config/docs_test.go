@@ -35,11 +35,12 @@ func documented() map[string]string {
 	add("limits", d.limitFields(&c.Limits))
 	add("audit", d.auditFields(&c.Audit))
 	add("secrets", d.secretsFields(&c.Secrets))
+	add("replay", d.replayFields(&c.Replay))
 	add("mcpServers.*", d.serverFields(&s))
 	add("mcpServers.*", d.hostServer(&disabled)[:2])
 	add("servers.*", d.settingFields(&settings))
 	add("servers.*.tools.*", d.toolFields(&tool))
-	for _, section := range []string{"sandbox", "limits", "audit", "secrets", "servers.*.tools"} {
+	for _, section := range []string{"sandbox", "limits", "audit", "secrets", "replay", "servers.*.tools"} {
 		delete(out, section) // its keys are listed instead
 	}
 	return out

@@ -53,6 +53,9 @@ func (d *decoder) variable(expr string) (string, error) {
 	value, ok := d.env(name)
 	switch {
 	case value != "":
+		if NamesCredential(name) {
+			d.credentials = append(d.credentials, NewSecret(value))
+		}
 		return value, nil
 	case hasDefault:
 		return fallback, nil
@@ -61,6 +64,18 @@ func (d *decoder) variable(expr string) (string, error) {
 			fmt.Sprintf("set %s, or give a default: ${%s:-value}", name, name)}
 	}
 	return "", nil
+}
+
+// NamesCredential tells whether what goes by this name, a variable or a flag, is
+// a credential by the habits of the field.
+func NamesCredential(name string) bool {
+	name = strings.ToLower(name)
+	for _, word := range []string{"token", "secret", "password", "passwd", "apikey", "api_key", "api-key", "access_key", "private_key", "credential", "_key", "_pat"} {
+		if strings.Contains(name, word) {
+			return true
+		}
+	}
+	return false
 }
 
 // hostVariable returns the value of a predefined variable of Cursor and VS Code.

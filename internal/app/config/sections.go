@@ -25,6 +25,7 @@ func (d *decoder) top(root *yaml.Node, c *Config) error {
 	if err := d.unite(c, settings); err != nil {
 		return err
 	}
+	c.Credentials = d.credentials
 	return d.consistent(root, c)
 }
 
@@ -48,6 +49,9 @@ func (d *decoder) topFields(c *Config, settings map[string]*decided) []field {
 		}},
 		{key: "secrets", read: func(n *yaml.Node, path string) error {
 			return d.object(n, path, d.secretsFields(&c.Secrets))
+		}},
+		{key: "replay", read: func(n *yaml.Node, path string) error {
+			return d.object(n, path, d.replayFields(&c.Replay))
 		}},
 	}
 }
@@ -120,6 +124,10 @@ func (d *decoder) secretsFields(s *Secrets) []field {
 		{key: "ageIdentity", read: d.path(&s.AgeIdentity)},
 		{key: "keyring", val: free{&s.Keyring}},
 	}
+}
+
+func (d *decoder) replayFields(r *Replay) []field {
+	return []field{{key: "keep", val: duration{&r.Keep, 0, 366 * 24 * time.Hour}}}
 }
 
 // consistent checks what no single value can say.

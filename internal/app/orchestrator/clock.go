@@ -5,24 +5,50 @@ import (
 	"time"
 )
 
-// clock is the time limit of one run. It stands still while the run waits for
-// a person's decision.
+// watchInterval is how often a clock that stands still looks at what the
+// sandbox does meanwhile.
+const watchInterval = 250 * time.Millisecond
+
+// clock is the time limit of one run. While the run waits for a person's
+// decision only the processor time that its sandbox takes counts: waiting is
+// free, working on is not.
 type clock struct {
 	expired chan struct{}
+	expire  func() // closes expired, once
+	worked  func() time.Duration
 
 	mu      sync.Mutex
 	timer   *time.Timer
-	left    time.Duration // when the clock was last set going
-	since   time.Time     // when that was
+	left    time.Duration // when the clock was last set going, or halted
+	since   time.Time     // when it was set going
+	before  time.Duration // processor time when it was halted
 	halted  bool          // it stands still
 	stopped bool          // for ever
 }
 
-// startClock returns a running clock that closes expired after limit.
-func startClock(limit time.Duration) *clock {
-	c := &clock{expired: make(chan struct{}), left: limit, since: time.Now()}
-	c.timer = time.AfterFunc(limit, sync.OnceFunc(func() { close(c.expired) }))
+// startClock returns a running clock that closes expired after limit. worked
+// returns the processor time that the sandbox has taken so far.
+func startClock(limit time.Duration, worked func() time.Duration) *clock {
+	expired := make(chan struct{})
+	c := &clock{
+		expired: expired, expire: sync.OnceFunc(func() { close(expired) }), worked: worked,
+		left: limit, since: time.Now(),
+	}
+	c.timer = time.AfterFunc(limit, c.tick)
 	return c
+}
+
+// tick is called when the time is over, and now and then while the clock is halted.
+func (c *clock) tick() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.stopped:
+	case !c.halted || c.worked()-c.before >= c.left:
+		c.expire()
+	default:
+		c.timer.Reset(watchInterval)
+	}
 }
 
 // halt makes the clock stand still, or go on with what was left.
@@ -34,12 +60,14 @@ func (c *clock) halt(still bool) {
 	}
 	c.halted = still
 	if still {
-		c.timer.Stop()
 		c.left -= time.Since(c.since)
+		c.before = c.worked()
+		c.timer.Reset(watchInterval)
 		return
 	}
+	c.left -= c.worked() - c.before
 	c.since = time.Now()
-	c.timer.Reset(max(c.left, 0)) // firing twice is once: see startClock
+	c.timer.Reset(max(c.left, 0))
 }
 
 // stop releases the timer. The clock then never expires.

@@ -6,10 +6,12 @@ import (
 	"time"
 )
 
+func idle() time.Duration { return 0 }
+
 func TestClockStandsStillWhileHalted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		started := time.Now()
-		c := startClock(10 * time.Second)
+		c := startClock(10*time.Second, idle)
 		defer c.stop()
 		time.Sleep(4 * time.Second)
 		c.halt(true)
@@ -24,9 +26,24 @@ func TestClockStandsStillWhileHalted(t *testing.T) {
 	})
 }
 
+func TestWorkCountsWhileHalted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		started := time.Now()
+		// The code asks a person and goes on working in another thread.
+		c := startClock(10*time.Second, func() time.Duration { return time.Since(started) })
+		defer c.stop()
+		time.Sleep(time.Second)
+		c.halt(true)
+		<-c.expired
+		if got := time.Since(started); got < 10*time.Second || got > 10*time.Second+watchInterval {
+			t.Errorf("expired after %v, want 10s and at most %v more", got, watchInterval)
+		}
+	})
+}
+
 func TestStoppedClockNeverExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := startClock(time.Second)
+		c := startClock(time.Second, idle)
 		c.halt(true)
 		c.stop()
 		c.halt(false)

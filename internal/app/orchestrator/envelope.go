@@ -71,10 +71,10 @@ func (r *run) clean(result *runner.Result) {
 		return
 	}
 	e := result.Error
-	e.Type = cut(strings.ToValidUTF8(e.Type, "\uFFFD"), maxType)
+	e.Type = cut(r.redact(e.Type), maxType)
 	e.Message = cut(r.redact(e.Message), maxMessage)
 	e.Traceback = cut(r.redact(e.Traceback), maxTraceback)
-	e.CallID = cut(e.CallID, maxType)
+	e.CallID = cut(r.redact(e.CallID), maxType)
 	if e.Type == "" {
 		e.Type = typeSandbox
 	}

@@ -55,7 +55,7 @@ func (r *run) execute(ctx context.Context) (*Outcome, error) {
 	if err := r.recordStart(ctx); err != nil {
 		return nil, err
 	}
-	clock := startClock(r.limits.Timeout)
+	clock := startClock(r.limits.Timeout, func() time.Duration { return r.sandbox.Usage().CPU })
 	defer clock.stop()
 	r.openSession(ctx, clock)
 
@@ -70,7 +70,14 @@ func (r *run) execute(ctx context.Context) (*Outcome, error) {
 	logs := r.collect(undo, ended)
 	outcome := r.assemble(ended, r.session.Close(), logs)
 	r.closeRecording(undo, outcome)
-	return outcome, r.recordEnd(undo, outcome, ended)
+	if err := r.recordEnd(undo, outcome, ended); err != nil {
+		// Calls were made: this is a run, and its result is withheld.
+		r.parts.Logger.ErrorContext(undo, "the end of a run could not be recorded",
+			slog.String(telemetry.KeyRun, r.identity.ID), slog.Any(telemetry.KeyError, err))
+		replace(&outcome.Envelope, failed(typeSandbox, false,
+			"the audit log could not record the end of the run, so its result is withheld; calls that were made are not undone"))
+	}
+	return outcome, nil
 }
 
 // await serves the sandbox's socket until the run is over and returns why.
