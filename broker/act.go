@@ -76,7 +76,7 @@ func (a *attempt) validateOutput(context.Context) *failure {
 // redact removes every credential that Airlock holds from what goes into the
 // sandbox. Other people's secrets and data stay: working with them is what the
 // code is for, and they are removed where results leave the sandbox
-// (docs/design/0006-where-results-are-redacted.md).
+// (docs/design/0005-where-results-are-redacted.md).
 func (a *attempt) redact(context.Context) *failure {
 	cleaned, found, err := a.broker.opts.Redactor.HeldJSON(a.result)
 	if err != nil {

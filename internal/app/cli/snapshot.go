@@ -63,12 +63,19 @@ func (s *system) tellMissing(stderr io.Writer) {
 			continue
 		}
 		fmt.Fprintf(stderr, "airlock: the server %q is missing: %s\n", server.ID, server.Problem)
-		if command := commands[server.ID]; command != "" {
-			if _, err := exec.LookPath(command); err != nil {
-				fmt.Fprintf(stderr, "hint: %s\n", installHint(command))
-			}
-		}
+		fmt.Fprintf(stderr, "hint: %s\n", missingHint(server.ID, commands[server.ID]))
 	}
+}
+
+// missingHint says what to try for a server that is missing.
+func missingHint(id, command string) string {
+	if command == "" {
+		return fmt.Sprintf("check mcpServers.%s.url and its headers", id)
+	}
+	if _, err := exec.LookPath(command); err != nil {
+		return installHint(command)
+	}
+	return fmt.Sprintf("run the command of mcpServers.%s by hand to see what it says; startTimeout gives a slow one more time", id)
 }
 
 // refresh makes a new snapshot of what the servers now offer, without the tools
