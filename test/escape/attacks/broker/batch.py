@@ -1,0 +1,7 @@
+# tries: to send many requests as one batch, past the limit of requests
+# stopped by: a batch is no request; what breaks the protocol ends the run
+# want: SandboxError
+
+one = json.loads(frame("catalog/search", {}))
+broker().sendall(json.dumps([one] * 1000).encode() + b"\n")
+time.sleep(30)

@@ -1,0 +1,6 @@
+# tries: to send a request without an id, for which nobody waits
+# stopped by: every request has an id; what breaks the protocol ends the run
+# want: SandboxError
+
+broker().sendall(b'{"jsonrpc":"2.0","method":"tools/call","params":{"server_id":"demo","name":"forbidden","arguments":{}}}\n')
+time.sleep(30)

@@ -1,0 +1,15 @@
+# tries: to lead whoever reads the sandbox's files, or the sandbox itself, to the host by symbolic links
+# stopped by: links are resolved inside; nothing on the host ever reads the writable places
+# want: nothing
+# on the host: succeeds
+
+for folder in ("/workspace", "/tmp", "/dev/shm"):
+    if not os.path.isdir(folder):
+        continue
+    link = f"{folder}/link-{os.getpid()}"
+    os.symlink("{{world_file}}", link)
+    attempt(link, lambda: open(link).read())
+    os.remove(link)
+    os.symlink("/proc/1/root", link)
+    attempt(link + " to the root", lambda: open(link + "{{world_file}}").read())
+    os.remove(link)

@@ -1,0 +1,6 @@
+# tries: to connect to a TCP port of the host's IPv6 loopback
+# stopped by: the sandbox has a network stack of its own, with a loopback device of its own and no other
+# want: nothing
+# on the host: succeeds
+
+attempt("connect", lambda: socket.create_connection(("::1", {{tcp6_port}}), timeout=2).recv(100))

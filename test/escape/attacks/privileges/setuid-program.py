@@ -1,0 +1,20 @@
+# tries: to gain privileges by a program of its own that runs as its owner, or by one of the image
+# stopped by: the writable places are mounted nosuid, the image has no such program, and no new privileges can be gained
+# want: nothing
+
+import shutil, stat
+for folder in ("/tmp", "/workspace"):
+    copy = folder + "/sh"
+    shutil.copy("/bin/sh", copy)
+    os.chmod(copy, 0o6755)
+    def run():
+        ids = subprocess.run([copy, "-p", "-c", "cat /proc/self/status"], capture_output=True, text=True).stdout
+        line = [l for l in ids.splitlines() if l.startswith("Uid:")][0].split()[1:]
+        return None if set(line) == {str(os.getuid())} else line
+    attempt(copy, run)
+for folder, _, names in os.walk("/usr"):
+    for name in names:
+        path = os.path.join(folder, name)
+        mode = os.lstat(path).st_mode
+        if stat.S_ISREG(mode) and mode & 0o6000:
+            result.append(path)

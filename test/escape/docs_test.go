@@ -1,0 +1,46 @@
+package escape_test
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/airlock-mcp/airlock/internal/golden"
+	"github.com/airlock-mcp/airlock/internal/testenv"
+)
+
+// docsHead is what docs/attacks.md says before its tables.
+const docsHead = `# What is tried, and what stops it
+
+Every attack is one file under test/escape/attacks; its first lines are what this page says. All of them run in real
+sandboxes with ` + "`make test`" + `, fresh ones and ones from the pool. test/escape/README.md says how they are judged.
+The column "ends with" is how the run is reported; "nothing" means that the program ran to its end and has reached nothing.
+A star marks attacks that are also run without a sandbox, where they must succeed: their way of trying works.
+
+This page is written by ` + "`go test ./test/escape -run Docs -update`" + `.
+`
+
+// TestDocs holds docs/attacks.md against the headers of the attacks.
+func TestDocs(t *testing.T) {
+	all := attacks(t)
+	if len(all) < leastAttacks {
+		t.Fatalf("got %d attacks, want at least %d", len(all), leastAttacks)
+	}
+	var page bytes.Buffer
+	page.WriteString(docsHead)
+	category := ""
+	for _, a := range all {
+		if a.category() != category {
+			category = a.category()
+			fmt.Fprintf(&page, "\n## %s\n\n| attack | tries | stopped by | ends with |\n|---|---|---|---|\n", category)
+		}
+		star := ""
+		if a.onHost {
+			star = "\\*"
+		}
+		fmt.Fprintf(&page, "| [%s](../test/escape/attacks/%s)%s | %s | %s | %s |\n", filepath.Base(a.name), a.file, star, a.tries, a.stoppedBy, strings.Join(a.want, ", "))
+	}
+	golden.Check(t, page.Bytes(), filepath.Join(testenv.RepoRoot(t), "docs", "attacks.md"))
+}

@@ -1,0 +1,79 @@
+package escape_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/airlock-mcp/airlock/runner"
+)
+
+// leftovers lists what exists of sandboxes that should be gone: processes,
+// mounts, control groups and folders.
+func leftovers(sandboxes []runner.Spec, state string) ([]string, error) {
+	var left []string
+	processes, err := leftProcesses(sandboxes)
+	left = append(left, processes...)
+	mounts, mountErr := os.ReadFile("/proc/self/mountinfo")
+	groups, groupErr := leftGroups(sandboxes)
+	left = append(left, groups...)
+	for _, s := range sandboxes {
+		if strings.Contains(string(mounts), filepath.Dir(s.StateDir)) {
+			left = append(left, fmt.Sprintf("a mount of %s", s.ID))
+		}
+	}
+	folders, folderErr := filepath.Glob(filepath.Join(state, "*", "sb-*"))
+	for _, folder := range folders {
+		left = append(left, "the folder "+folder)
+	}
+	return left, errors.Join(err, mountErr, groupErr, folderErr)
+}
+
+// leftProcesses finds processes by their arguments and by their control group.
+func leftProcesses(sandboxes []runner.Spec) ([]string, error) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil, err
+	}
+	var left []string
+	for _, entry := range entries {
+		if strings.Trim(entry.Name(), "0123456789") != "" {
+			continue
+		}
+		// Processes that end meanwhile have neither.
+		arguments, _ := os.ReadFile(filepath.Join("/proc", entry.Name(), "cmdline"))
+		groups, _ := os.ReadFile(filepath.Join("/proc", entry.Name(), "cgroup"))
+		for _, s := range sandboxes {
+			if strings.Contains(string(arguments), s.StateDir) || strings.Contains(string(groups), groupName(s)+"\n") {
+				left = append(left, fmt.Sprintf("process %s of %s: %s", entry.Name(), s.ID, strings.ReplaceAll(string(arguments), "\x00", " ")))
+			}
+		}
+	}
+	return left, nil
+}
+
+// leftGroups finds control groups wherever they may be.
+func leftGroups(sandboxes []runner.Spec) ([]string, error) {
+	names := map[string]bool{}
+	for _, s := range sandboxes {
+		names[groupName(s)] = true
+	}
+	var left []string
+	err := filepath.WalkDir("/sys/fs/cgroup", func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil // a group of somebody else that is gone meanwhile
+		case err != nil:
+			return err
+		case entry.IsDir() && names[entry.Name()]:
+			left = append(left, "the control group "+path)
+		}
+		return nil
+	})
+	return left, err
+}
+
+func groupName(s runner.Spec) string { return "airlock-" + s.ID }

@@ -1,0 +1,127 @@
+package escape_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/airlock-mcp/airlock/internal/app/orchestrator"
+)
+
+// beatPatience bounds one piece of the neighbour's work while bombs go off
+// around it. On an idle machine it takes some 30 ms.
+const beatPatience = 20 * time.Second
+
+// neighbour is a sandbox of another run that lives for as long as the attacks
+// go on. It has a secret of its own, in every place that code can keep one, and
+// does a piece of work when it is asked to: a process, a file, some memory.
+type neighbour struct {
+	flag   string
+	system *system
+	ended  chan string // the neighbour's line, which comes too early
+	asked  chan struct{}
+	done   chan string // what the neighbour says it has done
+}
+
+// neighbourProgram keeps its secret everywhere, then works whenever the tool
+// returns. The first call is made when everything is in place.
+const neighbourProgram = `
+import asyncio, os, socket, subprocess, threading
+from client.mcp_client import call_tool
+flag = "{{flag}}"
+for folder in ("/workspace", "/tmp", "/dev/shm"):
+    open(folder + "/neighbour", "w").write(flag)
+os.environ["NEIGHBOUR"] = flag
+def serve(family, address):
+    listener = socket.socket(family)
+    listener.bind(address)
+    listener.listen()
+    while True:
+        listener.accept()[0].sendall(flag.encode())
+for family, address in ((socket.AF_INET, ("127.0.0.1", 7777)), (socket.AF_UNIX, "\0neighbour")):
+    threading.Thread(target=serve, args=(family, address), daemon=True).start()
+child = subprocess.Popen(["/bin/sh", "-c", "read line", flag], stdin=subprocess.PIPE)
+beat = 0
+while True:
+    answer = await call_tool(server_id="demo", name="beat", arguments={"done": beat})
+    assert answer["ok"], answer
+    beat += 1
+    assert subprocess.run(["/bin/sh", "-c", "echo $((6 * 7))"], capture_output=True).stdout == b"42\n"
+    with open("/workspace/work", "wb") as file:
+        file.write(bytes(4 << 20))
+    os.remove("/workspace/work")
+    assert len(bytearray(16 << 20)) == 16 << 20 and child.poll() is None
+`
+
+// settle starts the neighbour and waits until it is ready.
+func settle(t *testing.T, l *lab) *neighbour {
+	t.Helper()
+	n := &neighbour{flag: newFlag(), ended: make(chan string, 1), asked: make(chan struct{}), done: make(chan string)}
+	n.system = l.open(t, n)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	go func() {
+		outcome, err := n.system.orders.Run(ctx, orchestrator.Request{
+			Language: "python", Code: []byte(strings.ReplaceAll(neighbourProgram, "{{flag}}", n.flag)), SessionID: "neighbour", Principal: "neighbour",
+		})
+		if err != nil {
+			n.ended <- err.Error()
+			return
+		}
+		line, _ := outcome.Envelope.Line()
+		n.ended <- string(line) + outcome.Stderr
+	}()
+	t.Cleanup(func() {
+		cancel()
+		if left, err := n.system.close(l); err != nil || len(left) > 0 {
+			t.Errorf("closing the neighbour: got %v and %q left, want nothing", err, left)
+		}
+	})
+	select {
+	case <-n.done:
+	case line := <-n.ended:
+		t.Fatalf("the neighbour ended: %s", line)
+	}
+	return n
+}
+
+// Call is the neighbour's tool: it tells what was done and blocks until there
+// is more to do.
+func (n *neighbour) Call(ctx context.Context, _, _ string, arguments json.RawMessage) (json.RawMessage, error) {
+	select {
+	case n.done <- string(arguments):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	select {
+	case <-n.asked:
+		return textResult("go on")
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// work has the neighbour do one piece of work and returns an error when it does
+// not get done. One at a time: the caller takes turns.
+func (n *neighbour) work() error {
+	patience := time.NewTimer(beatPatience)
+	defer patience.Stop()
+	select {
+	case n.asked <- struct{}{}:
+	case line := <-n.ended:
+		return fmt.Errorf("the neighbour has ended: %s", line)
+	case <-patience.C:
+		return errors.New("the neighbour does not ask for work any more")
+	}
+	select {
+	case <-n.done:
+		return nil
+	case line := <-n.ended:
+		return fmt.Errorf("the neighbour has ended: %s", line)
+	case <-patience.C:
+		return fmt.Errorf("the neighbour has not done its work within %v", beatPatience)
+	}
+}
