@@ -72,8 +72,9 @@ func (s *Server) Close() {
 	}
 }
 
-// serve answers requests on the socket until it closes.
+// serve answers requests on the socket until it closes, or makes no sense.
 func (s *Server) serve() {
+	defer s.conn.Close()
 	buffer := make([]byte, socketHeader+maxMessage)
 	for {
 		request, err := readMessage(s.conn, buffer)
