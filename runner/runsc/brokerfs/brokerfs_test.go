@@ -1,6 +1,7 @@
 package brokerfs
 
 import (
+	"errors"
 	"bytes"
 	"encoding/binary"
 	"io"
@@ -327,7 +328,7 @@ func TestSocketEndsAtNonsense(t *testing.T) {
 	if _, err := k.conn.Write([]byte{0xff, 0xff, 0xff, 0x7f, 1, 0, 0, 0}); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := k.conn.Read(make([]byte, 1)); err != io.EOF {
+	if n, err := k.conn.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		t.Errorf("after a message of 2 GiB: got %d bytes, %v, want the end", n, err)
 	}
 }
