@@ -1,9 +1,9 @@
 package brokerfs
 
 import (
-	"errors"
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"io"
 	"net"
 	"os"
