@@ -1,14 +1,19 @@
 package escape_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/airlock-mcp/airlock/internal/app/orchestrator"
+	"github.com/airlock-mcp/airlock/internal/cgroup"
 	"github.com/airlock-mcp/airlock/internal/testenv"
 	"github.com/airlock-mcp/airlock/runner"
 )
@@ -99,12 +104,14 @@ func TestOracleSeesEveryWayOut(t *testing.T) {
 	}
 }
 
-// TestLeftoversAreSeen leaves a process and a folder behind.
+// TestLeftoversAreSeen leaves a process, a folder, a mount and a control group
+// behind.
 func TestLeftoversAreSeen(t *testing.T) {
+	testenv.Sandbox(t)
 	state := t.TempDir()
 	home := filepath.Join(state, "instance", "sb-000000000000")
 	spec := runner.Spec{ID: "sb-000000000000", StateDir: filepath.Join(home, "state")}
-	if err := exec.Command("mkdir", "-p", spec.StateDir).Run(); err != nil {
+	if err := os.MkdirAll(spec.StateDir, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command("/bin/sh", "-c", "read line", "--root="+spec.StateDir)
@@ -119,13 +126,44 @@ func TestLeftoversAreSeen(t *testing.T) {
 		stdin.Close()
 		_ = cmd.Wait() // it ends with status 1, because it reads the end of its input
 	})
+	wants := []string{fmt.Sprintf("process %d of %s", cmd.Process.Pid, spec.ID), "the folder " + home}
+	if os.Geteuid() == 0 {
+		wants = append(wants, "a mount of "+spec.ID, "the control group ")
+		mountAndGroup(t, spec)
+	}
 	left, err := leftovers([]runner.Spec{spec}, state)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{fmt.Sprintf("process %d of sb-000000000000", cmd.Process.Pid), "the folder " + home} {
+	for _, want := range wants {
 		if !strings.Contains(strings.Join(left, "\n"), want) {
 			t.Errorf("got %q, want %q in it", left, want)
 		}
 	}
+}
+
+// mountAndGroup makes what only root can make.
+func mountAndGroup(t *testing.T, spec runner.Spec) {
+	t.Helper()
+	if err := unix.Mount("none", spec.StateDir, "tmpfs", 0, ""); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(spec.StateDir, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	tree, err := cgroup.Find()
+	if err != nil {
+		t.Fatal(err)
+	}
+	group, err := tree.New(groupName(spec), cgroup.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := group.Remove(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
 }

@@ -62,7 +62,7 @@ func drivers() map[string]func(*testing.T, testenv.Env) runner.Driver {
 
 func openLab(t *testing.T, env testenv.Env, driver runner.Driver) *lab {
 	t.Helper()
-	l := &lab{driver: driver, images: map[string]runner.Image{}, logger: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	l := &lab{driver: driver, images: map[string]runner.Image{}, logger: slog.New(alarm{slog.NewTextHandler(t.Output(), nil), t})}
 	for _, definition := range images.List() {
 		image, err := images.Open(env.Home, definition.Name)
 		if err != nil {
@@ -74,6 +74,21 @@ func openLab(t *testing.T, env testenv.Env, driver runner.Driver) *lab {
 		}
 	}
 	return l
+}
+
+// alarm fails the test when Airlock itself logs an error: whatever an attack
+// does, a person must never be needed.
+type alarm struct {
+	slog.Handler
+	t *testing.T
+}
+
+// Handle passes the record on.
+func (a alarm) Handle(ctx context.Context, record slog.Record) error {
+	if record.Level >= slog.LevelError {
+		a.t.Errorf("an error was logged: %s", record.Message)
+	}
+	return a.Handler.Handle(ctx, record)
 }
 
 // limits are small, so that bombs are over soon.

@@ -49,6 +49,8 @@ beat = 0
 while True:
     answer = await call_tool(server_id="demo", name="beat", arguments={"done": beat})
     assert answer["ok"], answer
+    if answer["data"] == "stop":
+        break
     beat += 1
     assert subprocess.run(["/bin/sh", "-c", "echo $((6 * 7))"], capture_output=True).stdout == b"42\n"
     with open("/workspace/work", "wb") as file:
@@ -75,6 +77,7 @@ func settle(t *testing.T, l *lab) *neighbour {
 		n.ended <- string(line) + outcome.Stderr
 	}()
 	t.Cleanup(func() {
+		n.leave(t)
 		cancel()
 		if left, err := n.system.close(l); err != nil || len(left) > 0 {
 			t.Errorf("closing the neighbour: got %v and %q left, want nothing", err, left)
@@ -83,9 +86,24 @@ func settle(t *testing.T, l *lab) *neighbour {
 	select {
 	case <-n.done:
 	case line := <-n.ended:
+		n.ended <- line
 		t.Fatalf("the neighbour ended: %s", line)
 	}
 	return n
+}
+
+// leave lets the neighbour end by itself, which it must do without an error.
+func (n *neighbour) leave(t *testing.T) {
+	t.Helper()
+	close(n.asked)
+	select {
+	case line := <-n.ended:
+		if !strings.Contains(line, `"ok":true`) {
+			t.Errorf("the neighbour ended with %s, want no error", line)
+		}
+	case <-time.After(beatPatience):
+		t.Errorf("the neighbour has not ended within %v", beatPatience)
+	}
 }
 
 // Call is the neighbour's tool: it tells what was done and blocks until there
@@ -97,7 +115,10 @@ func (n *neighbour) Call(ctx context.Context, _, _ string, arguments json.RawMes
 		return nil, ctx.Err()
 	}
 	select {
-	case <-n.asked:
+	case _, more := <-n.asked:
+		if !more {
+			return textResult("stop")
+		}
 		return textResult("go on")
 	case <-ctx.Done():
 		return nil, ctx.Err()
@@ -112,6 +133,7 @@ func (n *neighbour) work() error {
 	select {
 	case n.asked <- struct{}{}:
 	case line := <-n.ended:
+		n.ended <- line
 		return fmt.Errorf("the neighbour has ended: %s", line)
 	case <-patience.C:
 		return errors.New("the neighbour does not ask for work any more")
@@ -120,6 +142,7 @@ func (n *neighbour) work() error {
 	case <-n.done:
 		return nil
 	case line := <-n.ended:
+		n.ended <- line
 		return fmt.Errorf("the neighbour has ended: %s", line)
 	case <-patience.C:
 		return fmt.Errorf("the neighbour has not done its work within %v", beatPatience)
