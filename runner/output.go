@@ -27,6 +27,7 @@ type collector struct {
 	limit int64            // of Head
 	count func(n int) bool // told of every read; false means: drain, but keep nothing more
 	done  chan struct{}    // closed when the stream has ended
+	begun chan struct{}    // closed when it is being read
 
 	mu     sync.Mutex
 	buffer []byte
@@ -37,15 +38,18 @@ type collector struct {
 }
 
 func newCollector(limit int64, count func(n int) bool) *collector {
-	return &collector{limit: limit + headSlack, count: count, buffer: make([]byte, 32<<10), done: make(chan struct{})}
+	return &collector{limit: limit + headSlack, count: count, buffer: make([]byte, 32<<10), done: make(chan struct{}), begun: make(chan struct{})}
 }
 
 // drain reads until the stream ends. A stream that breaks ends too: what has
 // arrived by then is all there is.
 func (c *collector) drain(r io.Reader) {
 	defer close(c.done)
+	begin := sync.OnceFunc(func() { close(c.begun) })
+	defer begin()
 	pipe, ok := r.(syscall.Conn)
 	if !ok {
+		begin()
 		for c.read(r.Read) == nil {
 		}
 		return
@@ -57,6 +61,7 @@ func (c *collector) drain(r io.Reader) {
 	c.mu.Lock()
 	c.raw = raw
 	c.mu.Unlock()
+	begin()
 	// Every read happens under the lock, so that flush can know that nothing
 	// is between the pipe and what is kept.
 	for err == nil {
@@ -72,6 +77,7 @@ func (c *collector) drain(r io.Reader) {
 
 // flush reads what has been written so far, without waiting for more.
 func (c *collector) flush() {
+	<-c.begun
 	c.mu.Lock()
 	raw := c.raw
 	c.mu.Unlock()

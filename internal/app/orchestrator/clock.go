@@ -44,10 +44,12 @@ func (c *clock) tick() {
 	defer c.mu.Unlock()
 	switch {
 	case c.stopped:
-	case !c.halted || c.worked()-c.before >= c.left:
-		c.expire()
-	default:
+	case c.halted && c.worked()-c.before < c.left:
 		c.timer.Reset(watchInterval)
+	case !c.halted && time.Since(c.since) < c.left:
+		// A tick from before the clock went on: its own is set already.
+	default:
+		c.expire()
 	}
 }
 

@@ -96,7 +96,7 @@ func (r *run) await(ctx context.Context, clock *clock) ending {
 		<-exited
 		return ending{internal: err}
 	}
-	ended := r.first(ctx, clock, socket, exited)
+	ended := r.first(ctx, clock, socket, exited, stop)
 	stop()
 	return ended
 }
@@ -108,12 +108,13 @@ type exit struct {
 }
 
 // first waits for whatever ends the run first.
-func (r *run) first(ctx context.Context, clock *clock, socket <-chan error, exited <-chan exit) ending {
+func (r *run) first(ctx context.Context, clock *clock, socket <-chan error, exited <-chan exit, stop func()) ending {
 	select {
 	case delivered := <-r.finished:
 		return ending{delivered: &delivered}
 	case end := <-exited:
-		return r.afterExit(ctx, end)
+		stop() // nobody is left to be served
+		return r.afterExit(ctx, end, <-socket)
 	case err := <-socket:
 		return r.afterSocket(ctx, err)
 	case <-r.sandbox.Flooded():
@@ -125,15 +126,19 @@ func (r *run) first(ctx context.Context, clock *clock, socket <-chan error, exit
 	}
 }
 
-// afterExit prefers a delivery that arrived together with the exit: the guest
-// delivers and then ends at once.
-func (r *run) afterExit(ctx context.Context, end exit) ending {
+// afterExit prefers a delivery that arrived together with the exit, because the
+// guest delivers and then ends at once; and a broken protocol, because whoever
+// breaks it is hung up on and then ends.
+func (r *run) afterExit(ctx context.Context, end exit, served error) ending {
 	select {
 	case delivered := <-r.finished:
 		return ending{delivered: &delivered}
 	default:
 	}
+	var violation *wire.ProtocolError
 	switch {
+	case errors.As(served, &violation):
+		return ending{protocol: violation}
 	case ctx.Err() != nil:
 		return ending{cancelled: true}
 	case end.err != nil:
