@@ -130,6 +130,9 @@ func (c *conversation) serveConn(ctx context.Context, conn net.Conn) error {
 }
 
 func (c *conversation) answer(ctx context.Context, writer *frameWriter, req Request) {
+	if ctx.Err() != nil {
+		return // what comes after the end of the conversation does not count
+	}
 	result, err := c.handle(ctx, req)
 	if err != nil {
 		c.fail(err)
