@@ -11,6 +11,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/runner"
 	"github.com/airlock-mcp/airlock/runner/ocispec"
+	"github.com/airlock-mcp/airlock/runner/posture"
 )
 
 // What a StateDir holds.
@@ -24,7 +25,7 @@ func controlSocket(state string) string { return filepath.Join(state, "control")
 // the folders to give it as images, in the order of the configuration. Equal
 // requests give equal configurations, as a template needs.
 func configure(spec runner.Spec) (*specs.Spec, []string, error) {
-	config, err := ocispec.Build(spec, ocispec.Identity{UID: nobody, GID: nobody})
+	config, err := ocispec.Build(spec, ocispec.Identity{UID: posture.Nobody, GID: posture.Nobody})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/airlock-mcp/airlock/runner/gvisor"
 )
 
 // control talks to gVisor's kernel over its control socket: one JSON object
@@ -58,7 +60,7 @@ func (c *control) call(ctx context.Context, method string, arg any, files ...*os
 		return fmt.Errorf("calling %s: %w", method, errors.Join(err, ctx.Err()))
 	}
 	if !answer.Success {
-		return fmt.Errorf("calling %s: %s", method, oneLine(answer.Err))
+		return fmt.Errorf("calling %s: %s", method, gvisor.OneLine(answer.Err))
 	}
 	return nil
 }

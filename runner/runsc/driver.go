@@ -14,7 +14,9 @@ import (
 	"github.com/airlock-mcp/airlock/internal/cleanup"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 	"github.com/airlock-mcp/airlock/runner"
+	"github.com/airlock-mcp/airlock/runner/gvisor"
 	"github.com/airlock-mcp/airlock/runner/ocispec"
+	"github.com/airlock-mcp/airlock/runner/posture"
 )
 
 // Name is the driver's word in configuration.
@@ -53,17 +55,31 @@ func New(opts *Options) (*Driver, error) {
 		return nil, err
 	}
 	d.opts.Path = path
-	if err := checkVersion(d.opts.Path, d.opts.Version); err != nil {
+	if err := gvisor.CheckVersion(d.opts.Path, d.opts.Version); err != nil {
 		return nil, err
 	}
-	if os.Geteuid() == 0 && !mapped(nobody) {
-		return nil, errors.New("this user namespace has no user but root, so sandboxes cannot be someone else: run Airlock outside of it")
+	if _, err := hostUser(""); err != nil {
+		return nil, fmt.Errorf("sandboxes cannot be someone else: %w: run Airlock outside of it", err)
 	}
 	d.tree, d.lack = limitTree()
 	if d.lack != nil && d.opts.Unenforced {
 		d.opts.Logger.WarnContext(context.Background(), "sandboxes run without some of their limits", slog.Any(telemetry.KeyError, d.lack))
 	}
 	return d, nil
+}
+
+// hostUser is whom a sandbox's processes are on the host. An ordinary user can
+// only offer itself. Root gives each sandbox a user of its own, where its user
+// namespace has such users, and else nobody.
+func hostUser(id string) (posture.User, error) {
+	if uid := os.Geteuid(); uid != 0 {
+		return posture.User{UID: uint32(uid), GID: uint32(os.Getegid())}, nil
+	}
+	users, err := posture.UsersOf(os.Getpid())
+	if err != nil {
+		return posture.User{}, err
+	}
+	return users.Pick(id)
 }
 
 // Name is "runsc".
@@ -119,10 +135,14 @@ func (d *Driver) create(ctx context.Context, spec runner.Spec, undo *cleanup.Sta
 	if err := writeConfig(spec, config); err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(watchConfig(spec.StateDir), traceSession(), 0o600); err != nil {
+	if err := os.WriteFile(watchConfig(spec.StateDir), gvisor.TraceSession(""), 0o600); err != nil {
 		return nil, err
 	}
-	p := &process{spec: spec, host: hostUser(spec.ID), done: make(chan struct{}), watched: make(chan struct{})}
+	host, err := hostUser(spec.ID)
+	if err != nil {
+		return nil, err
+	}
+	p := &process{spec: spec, host: host, done: make(chan struct{}), watched: make(chan struct{})}
 	undo.Add(p.Close)
 	if p.group, err = d.group(spec); err != nil {
 		return nil, err
@@ -131,7 +151,7 @@ func (d *Driver) create(ctx context.Context, spec runner.Spec, undo *cleanup.Sta
 	if err != nil {
 		return nil, err
 	}
-	return p, p.boot(ctx, d.command(spec, given))
+	return p, p.boot(ctx, d.command(p, given))
 }
 
 // group makes the sandbox's control group and first writes down where, for Sweep.

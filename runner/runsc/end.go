@@ -11,6 +11,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/internal/cgroup"
 	"github.com/airlock-mcp/airlock/runner"
+	"github.com/airlock-mcp/airlock/runner/gvisor"
 )
 
 // watchMemory ends the sandbox as soon as the host has killed a part of it:
@@ -58,7 +59,7 @@ func (p *process) finish(waitErr error, state *os.ProcessState) {
 // died of a signal shows as 128 and the signal, as in a shell, so one that exits
 // with such a status looks the same.
 func exitOf(state *os.ProcessState, stateDir string) (runner.Exit, error) {
-	if reason := failure(stateDir); reason != "" {
+	if reason := gvisor.Failure(logFile(stateDir), panicFile(stateDir)); reason != "" {
 		return runner.Exit{}, fmt.Errorf("gVisor's kernel: %s", reason)
 	}
 	status, _ := state.Sys().(syscall.WaitStatus)

@@ -13,10 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/airlock-mcp/airlock/runner"
+	"github.com/airlock-mcp/airlock/runner/posture"
 )
-
-// nobody is who gVisor's kernel is inside its own user namespace.
-const nobody = 65534
 
 // bootCaps are what the kernel process needs to make its empty root, in its own
 // user namespace. It gives them up before it loads anything of the sandbox.
@@ -54,7 +52,8 @@ func (f *flagged) add(flag string, file *os.File) {
 // command is `runsc boot`: gVisor's kernel, started without the launcher that
 // usually stands before it. That is a command between parts of one version of
 // gVisor, which is why New insists on the version.
-func (d *Driver) command(spec runner.Spec, p parts) *exec.Cmd {
+func (d *Driver) command(sandbox *process, p parts) *exec.Cmd {
+	spec := sandbox.spec
 	var global, own flagged
 	global.add("log-fd", p.log)
 	global.add("panic-log-fd", p.panics)
@@ -82,7 +81,7 @@ func (d *Driver) command(spec runner.Spec, p parts) *exec.Cmd {
 	cmd.ExtraFiles = own.files
 	cmd.Env = environment(spec.Limits)
 	cmd.Dir = "/"
-	cmd.SysProcAttr = d.isolation(spec)
+	cmd.SysProcAttr = isolation(sandbox.host)
 	return cmd
 }
 
@@ -139,17 +138,16 @@ func resources(l runner.Limits) []string {
 
 // isolation puts the kernel process into namespaces of its own from its first
 // instruction, as a user that nobody else is.
-func (d *Driver) isolation(spec runner.Spec) *syscall.SysProcAttr {
-	host := hostUser(spec.ID)
+func isolation(host posture.User) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{
 		Setsid: true,
 		// When Airlock dies, the sandbox dies.
 		Pdeathsig: unix.SIGKILL,
 		Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWNET |
 			unix.CLONE_NEWIPC | unix.CLONE_NEWUTS,
-		UidMappings: []syscall.SysProcIDMap{{ContainerID: nobody, HostID: int(host.uid), Size: 1}},
-		GidMappings: []syscall.SysProcIDMap{{ContainerID: nobody, HostID: int(host.gid), Size: 1}},
-		Credential:  &syscall.Credential{Uid: nobody, Gid: nobody, NoSetGroups: os.Geteuid() != 0},
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: posture.Nobody, HostID: int(host.UID), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: posture.Nobody, HostID: int(host.GID), Size: 1}},
+		Credential:  &syscall.Credential{Uid: posture.Nobody, Gid: posture.Nobody, NoSetGroups: os.Geteuid() != 0},
 		AmbientCaps: bootCaps[:],
 	}
 }

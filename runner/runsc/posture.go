@@ -1,187 +1,29 @@
 package runsc
 
 import (
-	"errors"
-	"fmt"
 	"os"
-	"slices"
-	"strconv"
-	"strings"
 
-	"golang.org/x/sys/unix"
+	"github.com/airlock-mcp/airlock/runner/posture"
 )
 
 // kernelName is the first argument of gVisor's kernel.
 const kernelName = "runsc-sandbox"
 
-// kernelCaps is what gVisor's kernel keeps, in its own user namespace only: it
-// traces its stubs (CAP_SYS_PTRACE, capabilities(7)).
-const kernelCaps = 1 << unix.CAP_SYS_PTRACE
-
-// posture is what a process of a sandbox must look like from the host.
-type posture struct {
-	role     string
-	host     user
-	groups   bool              // may be in more groups: an ordinary user cannot drop them
-	caps     uint64            // no more than these, in any set
-	ours     map[string]string // Airlock's namespaces, to differ from
-	group    string            // name of the control group, "" where there is none
-	mounts   []string          // where file systems are mounted, sorted; nil: not looked at
-	writable []string          // the only regular files it may hold open for writing
-}
-
 // Verify compares the sandbox's processes with what they must be.
 func (p *process) Verify() error {
-	ours, err := namespacesOf(os.Getpid())
+	ours, err := posture.NamespacesOf(os.Getpid())
 	if err != nil {
 		return err
 	}
-	want := posture{
-		role: "kernel", host: p.host, groups: os.Geteuid() != 0, caps: kernelCaps, ours: ours, mounts: []string{"/"},
-		writable: []string{logFile(p.spec.StateDir), panicFile(p.spec.StateDir)},
+	want := posture.Want{
+		Role: "kernel", Host: p.host, Groups: os.Geteuid() != 0, Caps: posture.KernelCaps, Ours: ours, Mounts: []string{"/"},
+		Writable: []string{logFile(p.spec.StateDir), panicFile(p.spec.StateDir)},
 	}
 	if p.group != nil {
-		want.group = p.group.Name()
+		want.Group = p.group.Name()
 	}
-	seen, err := observe(p.kernel.Pid, true)
-	if err != nil {
+	if err := want.Check(p.kernel.Pid); err != nil {
 		return err
 	}
-	if err := want.check(seen); err != nil {
-		return err
-	}
-	return verifyStubs(p.kernel.Pid, want)
-}
-
-// verifyStubs looks at the processes in which the code's instructions run: all
-// descendants of gVisor's kernel.
-func verifyStubs(kernel int, want posture) error {
-	pids, err := children(kernel)
-	if err != nil {
-		return err
-	}
-	if len(pids) == 0 {
-		return errors.New("the code runs in no process of its own")
-	}
-	want.role, want.mounts = "stub", nil
-	for len(pids) > 0 {
-		pid := pids[0]
-		pids = pids[1:]
-		seen, err := observe(pid, false)
-		if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH) {
-			continue // ended meanwhile
-		}
-		if err != nil {
-			return err
-		}
-		if err := want.check(seen); err != nil {
-			return err
-		}
-		if more, err := children(pid); err == nil {
-			pids = append(pids, more...)
-		}
-	}
-	return nil
-}
-
-// check returns the first difference, or nil.
-func (want posture) check(seen observed) error {
-	for _, step := range []func(observed) error{
-		want.checkUser, want.checkPrivileges, want.checkNamespaces, want.checkGroup, want.checkMounts, want.checkFiles,
-	} {
-		if err := step(seen); err != nil {
-			return fmt.Errorf("its %s (process %d) %w", want.role, seen.pid, err)
-		}
-	}
-	return nil
-}
-
-func (want posture) checkUser(seen observed) error {
-	for _, ids := range []struct {
-		kind string
-		got  []string
-		want uint32
-	}{{"user", seen.uids, want.host.uid}, {"group", seen.gids, want.host.gid}} {
-		id := strconv.FormatUint(uint64(ids.want), 10)
-		if len(ids.got) != 4 || slices.ContainsFunc(ids.got, func(s string) bool { return s != id }) {
-			return fmt.Errorf("runs as %s %v, want %s", ids.kind, ids.got, id)
-		}
-	}
-	if seen.groups != "" && !want.groups {
-		return fmt.Errorf("has the groups %s", seen.groups)
-	}
-	return nil
-}
-
-func (want posture) checkPrivileges(seen observed) error {
-	if len(seen.caps) != 5 {
-		return errors.New("has unknown capabilities")
-	}
-	for set, caps := range seen.caps {
-		if more := caps &^ want.caps; more != 0 {
-			return fmt.Errorf("has capabilities %#x too many in %s", more, set)
-		}
-	}
-	if seen.noNewPrivs != "1" {
-		return fmt.Errorf("may gain privileges: NoNewPrivs is %q", seen.noNewPrivs)
-	}
-	// 2 is SECCOMP_MODE_FILTER.
-	if seen.seccomp != "2" {
-		return fmt.Errorf("has no filter of system calls: Seccomp is %q", seen.seccomp)
-	}
-	return nil
-}
-
-func (want posture) checkNamespaces(seen observed) error {
-	for _, kind := range separated {
-		if seen.namespaces[kind] == "" || seen.namespaces[kind] == want.ours[kind] {
-			return fmt.Errorf("shares the host's %s namespace", kind)
-		}
-	}
-	if seen.interfaces != nil && !slices.Equal(seen.interfaces, []string{"lo"}) {
-		return fmt.Errorf("has network interfaces %v, want only lo", seen.interfaces)
-	}
-	return nil
-}
-
-func (want posture) checkGroup(seen observed) error {
-	if want.group != "" && !strings.Contains(seen.cgroups, "/"+want.group+"\n") {
-		return fmt.Errorf("is not in control group %q", want.group)
-	}
-	return nil
-}
-
-func (want posture) checkMounts(seen observed) error {
-	if want.mounts == nil {
-		return nil
-	}
-	var points []string
-	for _, m := range seen.mounts {
-		points = append(points, m.point)
-		if !slices.Contains(strings.Split(m.options, ","), "ro") {
-			return fmt.Errorf("can write to the file system at %q", m.point)
-		}
-	}
-	slices.Sort(points)
-	if !slices.Equal(points, want.mounts) {
-		return fmt.Errorf("has file systems at %v, want %v", points, want.mounts)
-	}
-	return nil
-}
-
-// checkFiles allows pipes, sockets, memory and event descriptors, the null
-// device, and files that are open for reading only. A path that is open for
-// reading leads nowhere else: what is mounted was checked.
-func (want posture) checkFiles(seen observed) error {
-	for _, f := range seen.files {
-		switch {
-		case strings.HasPrefix(f.target, "pipe:"), strings.HasPrefix(f.target, "socket:"),
-			strings.HasPrefix(f.target, "anon_inode:"), strings.HasPrefix(f.target, "/memfd:"), f.target == "/dev/null":
-		case f.flags&unix.O_PATH != 0, f.flags&unix.O_ACCMODE == unix.O_RDONLY:
-		case slices.Contains(want.writable, f.target):
-		default:
-			return fmt.Errorf("has %q open for writing", f.target)
-		}
-	}
-	return nil
+	return want.CheckStubs(p.kernel.Pid)
 }

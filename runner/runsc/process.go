@@ -14,6 +14,8 @@ import (
 
 	"github.com/airlock-mcp/airlock/internal/cgroup"
 	"github.com/airlock-mcp/airlock/runner"
+	"github.com/airlock-mcp/airlock/runner/gvisor"
+	"github.com/airlock-mcp/airlock/runner/posture"
 	"github.com/airlock-mcp/airlock/runner/runsc/brokerfs"
 )
 
@@ -21,7 +23,7 @@ import (
 // instructions run, and what serves them on this side.
 type process struct {
 	spec  runner.Spec
-	host  user
+	host  posture.User
 	group *cgroup.Group // nil where control groups are unavailable
 
 	stdin          *os.File
@@ -112,7 +114,7 @@ func (p *process) explain(ctx context.Context, err error) error {
 	case <-time.After(time.Second):
 		return err
 	}
-	switch reason := failure(p.spec.StateDir); {
+	switch reason := gvisor.Failure(logFile(p.spec.StateDir), panicFile(p.spec.StateDir)); {
 	case p.exit.Reason == runner.ReasonMemory:
 		return errors.New("gVisor's kernel: the memory limit is too small for it")
 	case reason != "":

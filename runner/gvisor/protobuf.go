@@ -1,6 +1,11 @@
-package runsc
+package gvisor
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"errors"
+)
+
+var errMalformed = errors.New("malformed protocol buffer")
 
 // The wire types of protocol buffers (Protocol Buffers documentation,
 // "Encoding") that can be told from one another without a schema.

@@ -1,4 +1,4 @@
-package runsc
+package gvisor
 
 // olderCalls are what else makes processes on this architecture.
 func olderCalls() []tracePoint {

@@ -1,4 +1,4 @@
-package runsc
+package gvisor
 
 import (
 	"encoding/binary"
@@ -44,7 +44,7 @@ func TestRefused(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := refused(test.report); got != test.want {
+			if got := Refused(test.report); got != test.want {
 				t.Errorf("got %v, want %v", got, test.want)
 			}
 		})
@@ -54,7 +54,7 @@ func TestRefused(t *testing.T) {
 func FuzzRefused(f *testing.F) {
 	f.Add([]byte{8, 0, 23, 0, 0, 0, 0, 0, 0x12, 2, 0x10, 11})
 	f.Fuzz(func(t *testing.T, report []byte) {
-		if refused(report) && len(report) < 6 {
+		if Refused(report) && len(report) < 6 {
 			t.Errorf("%v: got a refusal from fewer bytes than one needs", report)
 		}
 	})

@@ -1,4 +1,4 @@
-package runsc
+package posture
 
 import (
 	"fmt"
@@ -48,7 +48,7 @@ func observe(pid int, deep bool) (observed, error) {
 		return o, err
 	}
 	o.readStatus(string(status))
-	if o.namespaces, err = namespacesOf(pid); err != nil {
+	if o.namespaces, err = NamespacesOf(pid); err != nil {
 		return o, err
 	}
 	groups, err := os.ReadFile(proc(pid, "cgroup"))
@@ -96,7 +96,8 @@ func (o *observed) readStatus(text string) {
 	}
 }
 
-func namespacesOf(pid int) (map[string]string, error) {
+// NamespacesOf reads the namespaces of a process that a sandbox must not share.
+func NamespacesOf(pid int) (map[string]string, error) {
 	all := map[string]string{}
 	for _, kind := range separated {
 		link, err := os.Readlink(proc(pid, "ns/"+kind))
@@ -172,8 +173,8 @@ func openFlags(pid int, fd string) (int, error) {
 	return 0, fmt.Errorf("descriptor %s of process %d has no flags", fd, pid)
 }
 
-// children lists the processes that pid has forked, from any of its threads.
-func children(pid int) ([]int, error) {
+// Children lists the processes that pid has forked, from any of its threads.
+func Children(pid int) ([]int, error) {
 	tasks, err := os.ReadDir(proc(pid, "task"))
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package runsc
+package posture
 
 import (
 	"strings"
@@ -8,7 +8,7 @@ import (
 )
 
 // sound is a process as it must be, and what is wanted of it.
-func sound() (observed, posture) {
+func sound() (observed, Want) {
 	ours := map[string]string{}
 	theirs := map[string]string{}
 	for _, kind := range separated {
@@ -23,7 +23,7 @@ func sound() (observed, posture) {
 		cgroups:    "4:memory:/x/airlock-sb-1\n0::/\n",
 		interfaces: []string{"lo"},
 	}
-	want := posture{role: "kernel", host: user{65534, 65534}, ours: ours, group: "airlock-sb-1", mounts: []string{"/"}, writable: []string{"/s/log"}}
+	want := Want{Role: "kernel", Host: User{65534, 65534}, Ours: ours, Group: "airlock-sb-1", Mounts: []string{"/"}, Writable: []string{"/s/log"}}
 	return seen, want
 }
 
@@ -77,14 +77,14 @@ func TestPostureOfThisProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ours, err := namespacesOf(unix.Getpid())
+	ours, err := NamespacesOf(unix.Getpid())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(seen.caps) != 5 || len(seen.uids) != 4 || len(seen.mounts) == 0 || len(seen.files) == 0 || len(seen.interfaces) == 0 {
 		t.Errorf("got %+v, want every part to be read", seen)
 	}
-	if err := (posture{role: "test", ours: ours}).checkNamespaces(seen); err == nil {
+	if err := (Want{Role: "test", Ours: ours}).checkNamespaces(seen); err == nil {
 		t.Error("our own namespaces: got nil, want an error")
 	}
 }

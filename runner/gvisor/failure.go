@@ -1,4 +1,4 @@
-package runsc
+package gvisor
 
 import (
 	"encoding/json"
@@ -10,15 +10,16 @@ import (
 // maxLog bounds what is read of runsc's log: the sandbox can write there too.
 const maxLog = 64 << 10
 
-// failure returns the reason that runsc itself gave for failing, as one
-// sentence, or "" if it gave none. A panic of gVisor's kernel counts.
-func failure(stateDir string) string {
-	if reason := loggedError(read(logFile(stateDir))); reason != "" {
-		return oneLine(reason)
+// Failure returns the reason that runsc itself gave for failing, as one
+// sentence, or "" if it gave none. A panic of gVisor's kernel counts. log and
+// panics are the files that it was given for its log, as JSON, and its panics.
+func Failure(log, panics string) string {
+	if reason := loggedError(read(log)); reason != "" {
+		return OneLine(reason)
 	}
-	for line := range strings.Lines(read(panicFile(stateDir))) {
+	for line := range strings.Lines(read(panics)) {
 		if strings.HasPrefix(line, "panic:") || strings.HasPrefix(line, "fatal error:") {
-			return oneLine(line)
+			return OneLine(line)
 		}
 	}
 	return ""
@@ -52,7 +53,8 @@ func loggedError(log string) string {
 	}
 }
 
-func oneLine(s string) string {
+// OneLine makes one line of at most 500 bytes of a text that a sandbox may have written.
+func OneLine(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	const longest = 500
 	if len(s) > longest {

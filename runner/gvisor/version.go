@@ -1,0 +1,46 @@
+// Package gvisor is what the drivers know about gVisor, whoever starts it: which
+// build they insist on, how it says why it failed, and how its kernel reports.
+package gvisor
+
+import (
+	"debug/buildinfo"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+)
+
+// module is where gVisor's programs come from.
+const module = "gvisor.dev/gvisor"
+
+// CheckVersion refuses a program of gVisor that is built from another version
+// of its module than want. It reads what the Go linker wrote into the program (the
+// same that `go version -m` prints), so it does not depend on what the program says.
+func CheckVersion(path, want string) error {
+	name := filepath.Base(path)
+	info, err := buildinfo.ReadFile(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return fmt.Errorf("there is no %s at %q", name, path)
+	case err != nil:
+		return fmt.Errorf("the %s at %q cannot be identified: %w", name, path, err)
+	}
+	if got := moduleVersion(info); got != want {
+		return fmt.Errorf("the %s at %q is built from %s %s, but this Airlock is made for %s", name, path, module, got, want)
+	}
+	return nil
+}
+
+func moduleVersion(info *buildinfo.BuildInfo) string {
+	for _, m := range append([]*debug.Module{&info.Main}, info.Deps...) {
+		if m.Path != module {
+			continue
+		}
+		if m.Replace != nil {
+			return "(replaced)"
+		}
+		return m.Version
+	}
+	return "(none)"
+}
