@@ -52,6 +52,10 @@ const (
 	calm      = 30 * time.Second // without a miss, after which a shelf shrinks by one
 	forgotten = time.Minute      // without use, after which a shelf makes room for another of its image
 	unknown   = 64 << 20         // bytes a waiting sandbox takes, where that cannot be read
+
+	// giveWay is how long a sandbox that was taken has the processors before the
+	// next one is started: most runs are over by then.
+	giveWay = 15 * time.Millisecond
 )
 
 func newPool(r *Runner, base int, budget int64) *pool {
@@ -74,7 +78,7 @@ func (p *pool) take(req Request) (*Sandbox, *sharedTemplate) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	shelf := p.shelfLocked(req)
-	defer p.fillLocked(shelf)
+	defer time.AfterFunc(giveWay, func() { p.refill(shelf) })
 	shelf.used = time.Now()
 	for len(shelf.ready) > 0 {
 		s := shelf.ready[0]
@@ -100,6 +104,15 @@ func (p *pool) warm(req Request) {
 	shelf := p.shelfLocked(req)
 	shelf.used = time.Now()
 	p.fillLocked(shelf)
+}
+
+// refill starts what is missing on a shelf, unless it was given up meanwhile.
+func (p *pool) refill(s *shelf) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !s.dropped {
+		p.fillLocked(s)
+	}
 }
 
 // shelfLocked finds the shelf for a request, or makes one, in place of those of

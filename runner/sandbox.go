@@ -87,9 +87,11 @@ func (s *Sandbox) Go() error {
 	if err := s.machine.to(running, "run"); err != nil {
 		return err
 	}
-	s.usageMu.Lock()
-	s.before = s.process.Usage().CPU
-	s.usageMu.Unlock()
+	s.usageMu.Lock() // for whoever asks before the answer is there
+	go func() {
+		defer s.usageMu.Unlock()
+		s.before = s.process.Usage().CPU
+	}()
 	s.tellGo()
 	return s.goErr
 }

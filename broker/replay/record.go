@@ -20,34 +20,26 @@ const maxRecording = 1 << 30
 
 // Recording is a run that is being recorded. Methods may be called concurrently.
 type Recording struct {
-	mu     sync.Mutex // guards all below
-	file   *os.File
-	sealed io.WriteCloser
-	path   string
+	recipient age.Recipient
+	head      Head
+	path      string
+
+	mu     sync.Mutex     // guards all below
+	file   *os.File       // nil before the first exchange
+	sealed io.WriteCloser // encrypts into file
 	count  int
 	size   int64
 	failed error
 }
 
-// Create begins a recording.
+// Create begins a recording. Nothing is written before the first exchange or
+// the end, because the run waits for this call and not for those.
 func (s *Store) Create(head Head) (*Recording, error) {
 	path, err := s.path(head.RunID)
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(path+draftSuffix, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("recording %q: %w", head.RunID, err)
-	}
-	sealed, err := age.Encrypt(f, s.identity.Recipient())
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("recording %q: %w", head.RunID, err), f.Close(), os.Remove(f.Name()))
-	}
-	r := &Recording{file: f, sealed: sealed, path: path}
-	if err := r.put(line{Head: &head}); err != nil {
-		return nil, errors.Join(err, r.Discard())
-	}
-	return r, nil
+	return &Recording{recipient: s.identity.Recipient(), head: head, path: path}, nil
 }
 
 // Answered adds one exchange. A recording that could not be written stays
@@ -56,13 +48,33 @@ func (r *Recording) Answered(e Exchange) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.count++
-	return r.put(line{Exchange: &e})
+	return r.write(line{Exchange: &e})
+}
+
+// write adds a line, behind the head.
+func (r *Recording) write(l line) error {
+	if r.file == nil && r.failed == nil {
+		r.failed = r.open()
+	}
+	if r.failed == nil {
+		r.failed = r.put(l)
+	}
+	return r.failed
+}
+
+func (r *Recording) open() error {
+	f, err := os.OpenFile(r.path+draftSuffix, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("recording: %w", err)
+	}
+	r.file = f
+	if r.sealed, err = age.Encrypt(f, r.recipient); err != nil {
+		return fmt.Errorf("recording: %w", err)
+	}
+	return r.put(line{Head: &r.head})
 }
 
 func (r *Recording) put(l line) error {
-	if r.failed != nil {
-		return r.failed
-	}
 	text, err := json.Marshal(l)
 	if err == nil {
 		if r.size += int64(len(text)) + 1; r.size > maxRecording {
@@ -73,17 +85,20 @@ func (r *Recording) put(l line) error {
 		_, err = r.sealed.Write(append(text, '\n'))
 	}
 	if err != nil {
-		r.failed = fmt.Errorf("recording: %w", err)
+		return fmt.Errorf("recording: %w", err)
 	}
-	return r.failed
+	return nil
 }
 
 // Close ends the recording with the digest of the run's result. Only then it
-// can be replayed.
+// can be replayed; one that cannot be finished is removed.
 func (r *Recording) Close(outputDigest string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	err := r.put(line{End: &ending{outputDigest, r.count}})
+	err := r.write(line{End: &ending{outputDigest, r.count}})
+	if r.file == nil {
+		return err
+	}
 	if err == nil {
 		err = errors.Join(r.sealed.Close(), r.file.Sync())
 	}
@@ -95,13 +110,6 @@ func (r *Recording) Close(outputDigest string) error {
 		return errors.Join(err, removeIfThere(r.file.Name()))
 	}
 	return nil
-}
-
-// Discard throws the recording away.
-func (r *Recording) Discard() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return errors.Join(r.file.Close(), removeIfThere(r.file.Name()))
 }
 
 func removeIfThere(path string) error {

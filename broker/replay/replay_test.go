@@ -191,17 +191,34 @@ func TestLoadRefuses(t *testing.T) {
 	}
 }
 
-func TestDiscardLeavesNothing(t *testing.T) {
+func TestOneThatCannotBeFinishedLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	r, err := open(t, dir, nil).Create(head())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Discard(); err != nil {
-		t.Fatal(err)
+	if err := r.Answered(exchange(1, "read", `{"path":`)); err == nil {
+		t.Error("half a value was recorded")
+	}
+	if err := r.Close("sha256:out"); err == nil {
+		t.Error("a recording with a gap was finished")
 	}
 	if files, _ := filepath.Glob(filepath.Join(dir, "run_*")); len(files) != 0 {
 		t.Errorf("files left: %q", files)
+	}
+}
+
+func TestRunWithoutCalls(t *testing.T) {
+	s := open(t, t.TempDir(), nil)
+	r, err := s.Create(head())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Close("sha256:out"); err != nil {
+		t.Fatal(err)
+	}
+	if tape, err := s.Load("run_1"); err != nil || tape.OutputDigest != "sha256:out" || len(tape.Exchanges) != 0 {
+		t.Errorf("got %+v, %v, want a tape without exchanges", tape, err)
 	}
 }
 

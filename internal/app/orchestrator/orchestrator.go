@@ -130,15 +130,12 @@ func (o *Orchestrator) run(ctx context.Context, id string, req Request, player *
 	r := &run{
 		identity: identity, request: req, image: image, limits: o.limits(req), started: started,
 		parts: &o.parts, version: o.opts.Version, snapshot: snapshot, sandbox: sandbox,
-		finished: make(chan finish, 1), player: player,
+		finished: make(chan finish, 1), startRecorded: make(chan struct{}), player: player,
 	}
 	outcome, err := r.execute(ctx)
 	o.teardowns.Go(func() {
 		defer giveBack()
-		if err := sandbox.Close(); err != nil {
-			o.parts.Logger.ErrorContext(context.WithoutCancel(ctx), "a sandbox could not be removed",
-				slog.String(telemetry.KeySandbox, sandbox.ID()), slog.Any(telemetry.KeyError, err))
-		}
+		r.tearDown(context.WithoutCancel(ctx), outcome)
 	})
 	return outcome, err
 }

@@ -22,14 +22,21 @@ func (r *run) record(kind audit.Kind) audit.Record {
 	}
 }
 
-// recordStart notes that code is about to run. The code by itself can do
-// nothing outside its sandbox: each call's own intent is what has to be durable,
-// and makes this record durable with it.
-func (r *run) recordStart(ctx context.Context) error {
+// recordStart notes that code is about to run, which it does not before
+// unrecorded has returned nil. The code by itself can do nothing outside its
+// sandbox: each call's own intent is what has to be durable, and makes this
+// record durable with it.
+func (r *run) recordStart(ctx context.Context) {
+	defer close(r.startRecorded)
 	if err := r.parts.Audit.Note(ctx, r.record(audit.KindRunStart)); err != nil {
-		return fmt.Errorf("recording the start of %q: %w", r.identity.ID, err)
+		r.startErr = fmt.Errorf("recording the start of %q: %w", r.identity.ID, err)
 	}
-	return nil
+}
+
+// unrecorded waits until the start is recorded and says why it could not be.
+func (r *run) unrecorded() error {
+	<-r.startRecorded
+	return r.startErr
 }
 
 // recordEnd notes what became of the run, and before that how the code broke

@@ -79,7 +79,8 @@ func head(r *run) replay.Head {
 	}
 }
 
-// closeRecording ends the recording with what the run came to.
+// closeRecording ends the recording with what the run came to. It waits for the
+// disk.
 func (r *run) closeRecording(ctx context.Context, outcome *Outcome) {
 	if r.recording == nil {
 		return

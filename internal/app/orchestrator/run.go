@@ -32,6 +32,10 @@ type run struct {
 	removed  []redact.Finding // secrets and personal data that were kept from leaving
 	// handedOut is set once the guest has fetched the code.
 	handedOut atomic.Bool
+	// startRecorded is closed when the audit log has the start, or startErr says why not.
+	startRecorded chan struct{}
+	startErr      error
+
 	player    *replay.Player    // answers the calls of a replay; nil otherwise
 	recording *replay.Recording // nil where the run is not recorded
 }
@@ -50,16 +54,17 @@ type ending struct {
 // undoTimeout bounds what is left to do when a run is over.
 const undoTimeout = 10 * time.Second
 
-// execute runs the code and assembles the outcome. The caller closes the sandbox.
+// execute runs the code and assembles the outcome. The caller tears down afterwards.
 func (r *run) execute(ctx context.Context) (*Outcome, error) {
-	if err := r.recordStart(ctx); err != nil {
-		return nil, err
-	}
+	go r.recordStart(ctx)
 	clock := startClock(r.limits.Timeout, func() time.Duration { return r.sandbox.Usage().CPU })
 	defer clock.stop()
 	r.openSession(ctx, clock)
 
 	ended := r.await(ctx, clock)
+	if err := r.unrecorded(); err != nil {
+		return nil, err
+	}
 	undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
 	defer cancel()
 	if ended.delivered == nil {
@@ -69,7 +74,6 @@ func (r *run) execute(ctx context.Context) (*Outcome, error) {
 	}
 	logs := r.collect(undo, ended)
 	outcome := r.assemble(ended, r.session.Close(), logs)
-	r.closeRecording(undo, outcome)
 	if err := r.recordEnd(undo, outcome, ended); err != nil {
 		// Calls were made: this is a run, and its result is withheld.
 		r.parts.Logger.ErrorContext(undo, "the end of a run could not be recorded",
@@ -78,6 +82,17 @@ func (r *run) execute(ctx context.Context) (*Outcome, error) {
 			"the audit log could not record the end of the run, so its result is withheld; calls that were made are not undone"))
 	}
 	return outcome, nil
+}
+
+// tearDown does what nobody waits for. outcome is nil where there was no run.
+func (r *run) tearDown(ctx context.Context, outcome *Outcome) {
+	if outcome != nil {
+		r.closeRecording(ctx, outcome)
+	}
+	if err := r.sandbox.Close(); err != nil {
+		r.parts.Logger.ErrorContext(ctx, "a sandbox could not be removed",
+			slog.String(telemetry.KeySandbox, r.sandbox.ID()), slog.Any(telemetry.KeyError, err))
+	}
 }
 
 // await serves the sandbox's socket until the run is over and returns why.

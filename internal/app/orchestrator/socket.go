@@ -61,6 +61,9 @@ func (r *run) handleStart(req wire.Request) (any, error) {
 	if r.handedOut.Swap(true) {
 		return nil, wire.Violation("%s was sent twice", methodStart)
 	}
+	if err := r.unrecorded(); err != nil {
+		return nil, err
+	}
 	return map[string]string{"language": r.request.Language, "code": string(r.request.Code)}, nil
 }
 
