@@ -83,12 +83,16 @@ type Ruling struct {
 
 // Effect is what became of the act.
 type Effect struct {
-	Outcome    string         `json:"outcome,omitempty"`
-	ErrorType  string         `json:"error_type,omitempty"`
-	ResultHash string         `json:"result_hash,omitempty"` // keyed, see Log.Hash
-	ResultSize int64          `json:"result_size,omitempty"` // bytes
-	DurationMS int64          `json:"duration_ms,omitempty"` // whole milliseconds
-	Redactions map[string]int `json:"redactions,omitempty"`  // kind → count
+	Outcome   string `json:"outcome,omitempty"`
+	ErrorType string `json:"error_type,omitempty"`
+	// ErrorSource is who found a run's error. Where that is "code", ErrorType is
+	// the code's own word and nothing more.
+	ErrorSource string         `json:"error_source,omitempty"`
+	Limit       string         `json:"limit,omitempty"`       // the configuration's key of the limit that was hit
+	ResultHash  string         `json:"result_hash,omitempty"` // keyed, see Log.Hash
+	ResultSize  int64          `json:"result_size,omitempty"` // bytes
+	DurationMS  int64          `json:"duration_ms,omitempty"` // whole milliseconds
+	Redactions  map[string]int `json:"redactions,omitempty"`  // kind → count
 }
 
 // RunFacts are what a run was made of.
@@ -100,4 +104,7 @@ type RunFacts struct {
 	OutputDigest  string `json:"output_digest,omitempty"`
 	ApprovalState string `json:"approval_state,omitempty"`
 	Calls         int    `json:"calls,omitempty"`
+	// Limits are those in force when the run began, by the configuration's keys,
+	// with values as the configuration would take them.
+	Limits map[string]string `json:"limits,omitempty"`
 }

@@ -31,6 +31,7 @@ func WriteLine(w io.Writer, r Record) error {
 		add("", cost(r))
 	}
 	add("", redactions(r))
+	add("limit=", r.Limit)
 	add("language=", r.Language)
 	add("run=", r.RunID)
 	add("call=", r.CallID)
@@ -76,6 +77,25 @@ func header(b *strings.Builder, r Record) {
 	field("image", r.Image)
 	field("tools", r.Snapshot)
 	field("trace", r.TraceID)
+	name := "limits"
+	for _, line := range limits(r) {
+		fmt.Fprintf(b, "│  %-9s %s\n", name, visible.Text(line))
+		name = ""
+	}
+}
+
+// limits lists the limits of a run in lines of bearable length, by their names.
+func limits(r Record) []string {
+	var lines []string
+	for _, name := range slices.Sorted(maps.Keys(r.Limits)) {
+		text := name + " " + r.Limits[name]
+		if last := len(lines) - 1; last >= 0 && len(lines[last])+len(text) < maxShown {
+			lines[last] += ", " + text
+			continue
+		}
+		lines = append(lines, text)
+	}
+	return lines
 }
 
 func writeCall(b *strings.Builder, c CallTree) {
@@ -106,6 +126,9 @@ func writeCall(b *strings.Builder, c CallTree) {
 	if text := redactions(last); text != "" {
 		fmt.Fprintf(b, "│    %s\n", text)
 	}
+	if last.Limit != "" {
+		fmt.Fprintf(b, "│    limit      %s\n", visible.Clip(last.Limit, maxShown))
+	}
 	if last.Detail != "" {
 		fmt.Fprintf(b, "│    why        %s\n", visible.Text(last.Detail))
 	}
@@ -123,7 +146,7 @@ func lastOf(c CallTree) Record {
 
 func ending(b *strings.Builder, r Record) {
 	fmt.Fprintf(b, "└─ %s", r.Outcome)
-	for _, extra := range []string{r.ErrorType, cost(r), redactions(r), r.Detail} {
+	for _, extra := range []string{errorOf(r), cost(r), limitOf(r), redactions(r), r.Detail} {
 		if extra != "" {
 			fmt.Fprintf(b, "  %s", visible.Clip(extra, maxShown))
 		}
@@ -136,6 +159,21 @@ func ending(b *strings.Builder, r Record) {
 		fmt.Fprintf(b, "\n   output %s", visible.Text(r.OutputDigest))
 	}
 	b.WriteString("\n")
+}
+
+// errorOf names a run's error, and who says so.
+func errorOf(r Record) string {
+	if r.ErrorSource == "" {
+		return r.ErrorType
+	}
+	return r.ErrorType + " (" + r.ErrorSource + ")"
+}
+
+func limitOf(r Record) string {
+	if r.Limit == "" {
+		return ""
+	}
+	return "limit " + r.Limit
 }
 
 // WriteReport writes what Verify found.

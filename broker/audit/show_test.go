@@ -26,18 +26,23 @@ func run(t *testing.T, dir string) {
 	read := audit.Act{CallID: "call_1", ParentID: "run_7f00", ServerID: "files", ToolName: "read_file", ArgumentsHash: "hmac-sha256:1", Arguments: json.RawMessage(`{"path":"/srv/\u202ea"}`)}
 	erase := audit.Act{CallID: "call_2", ParentID: "run_7f00", ServerID: "files", ToolName: "delete\x1b[2J_file"}
 	lookup := audit.Act{CallID: "call_3", ParentID: "run_7f00", ServerID: "files", ToolName: "nope"}
+	often := audit.Act{CallID: "call_4", ParentID: "run_7f00", ServerID: "files", ToolName: "read_file"}
 	allowed := audit.Ruling{Decision: "allow", Policies: []string{"default.read"}, Risk: "read", Approval: "NOT_REQUIRED"}
 	asked := audit.Ruling{Decision: "allow", Policies: []string{"default.destructive"}, Risk: "destructive", Approval: "APPROVED", Approver: "ann, command line"}
 	for _, r := range []audit.Record{
-		{Kind: audit.KindRunStart, Identity: who, RunFacts: audit.RunFacts{Language: "python", Image: "python@sha256:1mage", Snapshot: "sha256:5nap"}},
+		{Kind: audit.KindRunStart, Identity: who, RunFacts: audit.RunFacts{Language: "python", Image: "python@sha256:1mage", Snapshot: "sha256:5nap", Limits: map[string]string{
+			"limits.calls": "1000", "limits.bytesIn": "1073741824", "limits.rate": "1000/5s", "limits.callTimeout": "1m0s",
+			"sandbox.memory": "536870912", "servers.files.tools.delete\x1b[2J_file.rate": "1/1h0m0s",
+		}}},
 		{Kind: audit.KindIntent, Identity: who, Act: read, Ruling: allowed},
 		{Kind: audit.KindApproval, Identity: who, Act: erase, Detail: "apr_1 asked"},
 		{Kind: audit.KindOutcome, Identity: who, Act: read, Ruling: allowed, Effect: audit.Effect{Outcome: audit.OutcomeOK, ResultSize: 123456, DurationMS: 7, Redactions: map[string]int{"held-credential": 2}}},
 		{Kind: audit.KindIntent, Identity: who, Act: erase, Ruling: asked},
 		{Kind: audit.KindOutcome, Identity: who, Act: erase, Ruling: asked, Effect: audit.Effect{Outcome: audit.OutcomeError, ErrorType: "ToolError", DurationMS: 20, ResultSize: 80}},
 		{Kind: audit.KindOutcome, Identity: who, Act: lookup, Effect: audit.Effect{Outcome: audit.OutcomeRefused, ErrorType: "UnknownTool"}, Detail: "no such tool"},
+		{Kind: audit.KindOutcome, Identity: who, Act: often, Effect: audit.Effect{Outcome: audit.OutcomeRefused, ErrorType: "RateLimit", Limit: "servers.files.rate"}, Detail: "too often"},
 		{Kind: audit.KindViolation, Identity: who, Detail: "a frame was malformed"},
-		{Kind: audit.KindRunEnd, Identity: who, Effect: audit.Effect{Outcome: audit.OutcomeError, ErrorType: "SandboxError", DurationMS: 90, ResultSize: 300}, RunFacts: audit.RunFacts{OutputDigest: "sha256:0ut", ApprovalState: "APPROVED", Calls: 3}},
+		{Kind: audit.KindRunEnd, Identity: who, Effect: audit.Effect{Outcome: audit.OutcomeError, ErrorType: "Timeout", ErrorSource: "code", Limit: "sandbox.timeout", DurationMS: 90, ResultSize: 300}, RunFacts: audit.RunFacts{OutputDigest: "sha256:0ut", ApprovalState: "APPROVED", Calls: 3}},
 	} {
 		if err := l.Append(t.Context(), r); err != nil {
 			t.Fatal(err)
