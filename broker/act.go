@@ -14,21 +14,22 @@ import (
 // act calls the server, at last.
 func (a *attempt) act(ctx context.Context) *failure {
 	limits := a.broker.opts.Limits
-	deadline, cancel := context.WithTimeout(ctx, limits.CallTimeout)
+	timeout, limit := limits.callTimeout(a.tool.ServerID)
+	deadline, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	result, err := a.broker.upstream.Call(deadline, a.tool.ServerID, a.tool.Name, a.arguments)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return failf(typeKilled, "the run ended before the server answered").because(err)
 	case err != nil && errors.Is(deadline.Err(), context.DeadlineExceeded):
-		return failf(typeTimeout, "the server did not answer within %v; ask for less, or try again", limits.CallTimeout).because(err).retryable()
+		return exceeded(limit, typeTimeout, "the server did not answer within %v; ask for less, or try again", timeout).because(err).retryable()
 	case err != nil:
 		f := upstreamFailure(err)
 		message, found := a.broker.opts.Redactor.Held([]byte(f.Message))
 		f.Message, a.removed = string(message), found
 		return f
 	case int64(len(result)) > limits.ResultBytes:
-		return failf(typeOutputLimit, "the result has %d bytes, more than the %d that one call may return; ask the tool for less", len(result), limits.ResultBytes)
+		return exceeded(limitResultBytes, typeOutputLimit, "the result has %d bytes, more than the %d that one call may return; ask the tool for less", len(result), limits.ResultBytes)
 	}
 	a.result = result
 	a.session.facts.answered(a.tool.ServerID)
@@ -38,30 +39,51 @@ func (a *attempt) act(ctx context.Context) *failure {
 // toolResult is what the broker reads of a CallToolResult (MCP 2025-11-25,
 // Schema Reference). The code gets the whole.
 type toolResult struct {
-	Content []struct {
-		Type string `json:"type"`
-		Text string `json:"text"`
-	} `json:"content"`
-	StructuredContent json.RawMessage `json:"structuredContent"`
-	IsError           bool            `json:"isError"`
+	content           json.RawMessage
+	structuredContent json.RawMessage
+	isError           bool
+}
+
+var errNoResult = errors.New("not a CallToolResult")
+
+// parseResult reads the members by their exact names, and the last one where a
+// name stands twice, as JSON readers in Python and JavaScript do. Decoding into a
+// struct would take "StructuredContent" for structuredContent, and check
+// something else than the code then reads.
+func parseResult(raw json.RawMessage) (toolResult, error) {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &members); err != nil || members == nil {
+		return toolResult{}, errNoResult
+	}
+	if content := members["content"]; len(content) > 0 && content[0] != '[' && string(content) != "null" {
+		return toolResult{}, errNoResult
+	}
+	r := toolResult{content: members["content"], structuredContent: members["structuredContent"]}
+	if flag, ok := members["isError"]; ok {
+		if err := json.Unmarshal(flag, &r.isError); err != nil {
+			return toolResult{}, errNoResult
+		}
+	}
+	return r, nil
 }
 
 // validateOutput holds the server to the outputSchema that it published. A
 // failure that the tool reports itself has no structured result to check.
 func (a *attempt) validateOutput(context.Context) *failure {
-	var r toolResult
-	if err := json.Unmarshal(a.result, &r); err != nil {
-		return failf(typeOutputValidation, "the server answered with something that is no tool result").because(errors.New("not a CallToolResult"))
+	r, err := parseResult(a.result)
+	if err != nil {
+		return failf(typeOutputValidation, "the server answered with something that is no tool result").because(err)
 	}
-	if r.IsError || len(a.tool.OutputSchema) == 0 {
+	a.isError = r.isError
+	if r.isError || len(a.tool.OutputSchema) == 0 {
 		return nil
 	}
-	if len(r.StructuredContent) == 0 || bytes.Equal(r.StructuredContent, []byte("null")) {
+	if len(r.structuredContent) == 0 || bytes.Equal(r.structuredContent, []byte("null")) {
 		return failf(typeOutputValidation, "the tool promises a structured result and returned none")
 	}
 	check, err := a.broker.outputs.Get(a.tool.Digest, a.tool.OutputSchema)
 	if err == nil {
-		err = check.Validate(r.StructuredContent)
+		err = check.Validate(r.structuredContent)
 	}
 	var problems *schema.Problems
 	switch {
@@ -83,21 +105,34 @@ func (a *attempt) redact(context.Context) *failure {
 		return failf(typeOutputValidation, "the server answered with something that is no JSON").because(err)
 	}
 	a.result, a.removed = cleaned, found
-	a.session.account(a.callKey(), a.result, redact.Counts(found))
-	var r toolResult
-	if err := json.Unmarshal(a.result, &r); err != nil || !r.IsError {
+	most := a.broker.opts.Limits.BytesIn
+	if !a.session.account(a.callKey(), a.result, redact.Counts(found), most) {
+		return exceeded(limitBytesIn, typeBudget,
+			"the call was made, but its result is withheld: with it the run would have received more than %d bytes of results; filter earlier", most)
+	}
+	return nil
+}
+
+// toolFailure tells a tool's own failure in its words; the result goes with it.
+func (a *attempt) toolFailure(context.Context) *failure {
+	if !a.isError {
 		return nil
 	}
-	f := failf(typeTool, "%s", r.text())
+	f := failf(typeTool, "%s", failureText(a.result))
 	f.Source = sourceTool
 	return f
 }
 
-// text joins the text blocks of a failed tool's result: its own words.
-func (r toolResult) text() string {
+// failureText joins the text blocks of a failed tool's result.
+func failureText(result json.RawMessage) string {
 	const most = 4 << 10
+	var blocks []struct{ Type, Text string }
+	r, err := parseResult(result)
+	if err != nil || json.Unmarshal(r.content, &blocks) != nil {
+		return noText
+	}
 	var parts []string
-	for _, block := range r.Content {
+	for _, block := range blocks {
 		if block.Type == "text" && block.Text != "" {
 			parts = append(parts, block.Text)
 		}
@@ -105,12 +140,14 @@ func (r toolResult) text() string {
 	text := strings.Join(parts, "\n")
 	switch {
 	case text == "":
-		return "the tool failed and did not say why"
+		return noText
 	case len(text) > most:
 		return strings.ToValidUTF8(text[:most], "") + "…"
 	}
 	return text
 }
+
+const noText = "the tool failed and did not say why"
 
 func compact(raw json.RawMessage) (json.RawMessage, error) {
 	var out bytes.Buffer

@@ -39,11 +39,19 @@ type failure struct {
 	cause   error  // for the log; nil when the message says it all
 	refused bool   // the act was never tried
 	detail  string // for the audit record
+	limit   string // the configuration's key of the limit that was hit; empty for none
 }
 
 // failf makes a failure found by the broker.
 func failf(kind, format string, args ...any) *failure {
 	return &failure{Error: Error{Type: kind, Message: fmt.Sprintf(format, args...), Source: sourceBroker}}
+}
+
+// exceeded makes the failure of a call that a limit stopped.
+func exceeded(limit, kind, format string, args ...any) *failure {
+	f := failf(kind, format, args...)
+	f.limit, f.detail = limit, f.Message
+	return f
 }
 
 func (f *failure) because(err error) *failure {

@@ -1,70 +1,109 @@
 package broker
 
 import (
-	"context"
-	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 	"time"
-
-	"github.com/airlock-mcp/airlock/policies"
 )
 
 // Limits bound what code can do through tools. A zero member means the value
 // of DefaultLimits; code can raise none of them.
 type Limits struct {
-	Calls        int           // of one run
-	SessionCalls int           // of one session of the host, over all its runs
-	Concurrent   int           // calls of one run at a time; more wait
-	BytesIn      int64         // of all results into one run
-	BytesOut     int64         // of all arguments out of one run
-	ResultBytes  int64         // of one result; a frame of the socket holds 16 MiB
-	CallTimeout  time.Duration // until a server must have answered
+	Calls        int   // of one run
+	SessionCalls int   // of one session of the host, over all its runs
+	Concurrent   int   // calls of one run at a time, those with unread answers included; more wait
+	BytesIn      int64 // of all results into one run
+	BytesOut     int64 // of all arguments out of one run
+	ResultBytes  int64 // of one result; a frame of the socket holds 16 MiB
+	// UnreadBytes is how many bytes of answers may wait for one run's code to
+	// read them; at least ResultBytes.
+	UnreadBytes int64
+	CallTimeout time.Duration // until a server must have answered
 	// Repeats is how often a run may make one call, with the same arguments, and
 	// get the same result, before that counts as a loop.
-	Repeats int
-	// Rate is how many calls one server takes in a second, over all runs, with
-	// bursts of up to Burst; ToolRate and ToolBurst are the same for one tool.
-	Rate      float64
-	Burst     int
-	ToolRate  float64
-	ToolBurst int
+	Repeats     int
+	ServerRate  Rate // of the calls to one server, over all runs
+	ToolRate    Rate // of the calls to one tool, over all runs
+	CatalogRate Rate // of one run's looks into the catalog
+	// Servers has what differs for single servers, by their IDs.
+	Servers map[string]ServerLimits
 }
+
+// ServerLimits are the limits of one server that differ from those of all. Zero
+// members do not.
+type ServerLimits struct {
+	CallTimeout time.Duration
+	Rate        Rate
+	Tools       map[string]Rate // by the tools' names
+}
+
+// Rate allows Calls in each Per, evenly refilled, and as many at once after a pause.
+type Rate struct {
+	Calls int
+	Per   time.Duration
+}
+
+// String returns the rate as the configuration writes it: "1000/5s".
+func (r Rate) String() string { return strconv.Itoa(r.Calls) + "/" + r.Per.String() }
+
+// The limits' names in records: the keys of the configuration that set them.
+const (
+	limitCalls        = "limits.calls"
+	limitSessionCalls = "limits.sessionCalls"
+	limitConcurrent   = "limits.concurrentCalls"
+	limitBytesIn      = "limits.bytesIn"
+	limitBytesOut     = "limits.bytesOut"
+	limitResultBytes  = "limits.resultBytes"
+	limitUnreadBytes  = "limits.unreadBytes"
+	limitCallTimeout  = "limits.callTimeout"
+	limitRepeats      = "limits.repeats"
+	limitServerRate   = "limits.rate"
+	limitToolRate     = "limits.toolRate"
+	limitCatalogRate  = "limits.catalogRate"
+)
 
 // DefaultLimits are generous to honest code.
 func DefaultLimits() Limits {
 	return Limits{
 		Calls: 1000, SessionCalls: 100_000, Concurrent: 16,
-		BytesIn: 1 << 30, BytesOut: 256 << 20, ResultBytes: 12 << 20,
-		CallTimeout: time.Minute, Repeats: 50, Rate: 200, Burst: 1000, ToolRate: 200, ToolBurst: 1000,
+		BytesIn: 1 << 30, BytesOut: 256 << 20, ResultBytes: 12 << 20, UnreadBytes: 32 << 20,
+		CallTimeout: time.Minute, Repeats: 50,
+		ServerRate: Rate{1000, 5 * time.Second}, ToolRate: Rate{1000, 5 * time.Second}, CatalogRate: Rate{500, 10 * time.Second},
 	}
 }
 
+// withDefaults fills in what is not set, and refuses what makes no sense.
 func (l Limits) withDefaults() (Limits, error) {
 	d := DefaultLimits()
-	for _, pair := range []struct {
-		name  string
-		set   *int
-		other int
-	}{
-		{"Calls", &l.Calls, d.Calls}, {"SessionCalls", &l.SessionCalls, d.SessionCalls}, {"Concurrent", &l.Concurrent, d.Concurrent},
-		{"Repeats", &l.Repeats, d.Repeats}, {"Burst", &l.Burst, d.Burst}, {"ToolBurst", &l.ToolBurst, d.ToolBurst},
-	} {
-		if *pair.set < 0 {
-			return l, fmt.Errorf("the limit %s is negative", pair.name)
-		}
-		if *pair.set == 0 {
-			*pair.set = pair.other
-		}
-	}
-	if l.BytesIn < 0 || l.BytesOut < 0 || l.ResultBytes < 0 || l.CallTimeout < 0 || l.Rate < 0 || l.ToolRate < 0 {
+	l.Calls, l.SessionCalls = orDefault(l.Calls, d.Calls), orDefault(l.SessionCalls, d.SessionCalls)
+	l.Concurrent, l.Repeats = orDefault(l.Concurrent, d.Concurrent), orDefault(l.Repeats, d.Repeats)
+	l.BytesIn, l.BytesOut = orDefault(l.BytesIn, d.BytesIn), orDefault(l.BytesOut, d.BytesOut)
+	l.ResultBytes = orDefault(l.ResultBytes, d.ResultBytes)
+	l.UnreadBytes = orDefault(l.UnreadBytes, max(d.UnreadBytes, l.ResultBytes))
+	l.CallTimeout = orDefault(l.CallTimeout, d.CallTimeout)
+	l.ServerRate, l.ToolRate = orDefault(l.ServerRate, d.ServerRate), orDefault(l.ToolRate, d.ToolRate)
+	l.CatalogRate = orDefault(l.CatalogRate, d.CatalogRate)
+	if l.Calls < 0 || l.SessionCalls < 0 || l.Concurrent < 0 || l.Repeats < 0 ||
+		l.BytesIn < 0 || l.BytesOut < 0 || l.ResultBytes < 0 || l.CallTimeout < 0 {
 		return l, fmt.Errorf("a limit is negative")
 	}
-	l.BytesIn = orDefault(l.BytesIn, d.BytesIn)
-	l.BytesOut = orDefault(l.BytesOut, d.BytesOut)
-	l.ResultBytes = orDefault(l.ResultBytes, d.ResultBytes)
-	l.CallTimeout = orDefault(l.CallTimeout, d.CallTimeout)
-	l.Rate = orDefault(l.Rate, d.Rate)
-	l.ToolRate = orDefault(l.ToolRate, d.ToolRate)
+	if l.UnreadBytes < l.ResultBytes {
+		return l, fmt.Errorf("%d unread bytes have no room for one result of %d", l.UnreadBytes, l.ResultBytes)
+	}
+	rates := []Rate{l.ServerRate, l.ToolRate, l.CatalogRate}
+	for _, server := range l.Servers {
+		if server.CallTimeout < 0 {
+			return l, fmt.Errorf("a limit is negative")
+		}
+		rates = slices.AppendSeq(append(rates, orDefault(server.Rate, l.ServerRate)), maps.Values(server.Tools))
+	}
+	for _, rate := range rates {
+		if rate.Calls <= 0 || rate.Per <= 0 {
+			return l, fmt.Errorf("the rate %v allows nothing", rate)
+		}
+	}
 	return l, nil
 }
 
@@ -76,80 +115,51 @@ func orDefault[T comparable](set, other T) T {
 	return set
 }
 
-// limit holds the call to its run's and its session's budgets and to the rates
-// of its server and its tool. A refused call has used up its place.
-func (a *attempt) limit(context.Context) *failure {
-	s, l := a.session, a.broker.opts.Limits
-	calls, servers := s.facts.begin()
-	s.mu.Lock()
-	s.bytesOut += int64(len(a.arguments))
-	runCalls, bytesOut, bytesIn := s.calls, s.bytesOut, s.bytesIn
-	repeats := s.loops.times(a.callKey())
-	s.mu.Unlock()
-	a.before = policies.Session{Calls: calls, RunCalls: runCalls - 1, Servers: servers}
-	var f *failure
-	switch {
-	case runCalls > l.Calls:
-		f = failf(typeBudget, "the run has made its %d calls; do more with each, or split the work into several runs", l.Calls)
-	case calls >= l.SessionCalls:
-		f = failf(typeBudget, "the session has made its %d calls", l.SessionCalls)
-	case bytesOut > l.BytesOut:
-		f = failf(typeBudget, "the run has sent more than %d bytes of arguments", l.BytesOut)
-	case bytesIn > l.BytesIn:
-		f = failf(typeBudget, "the run has received more than %d bytes of results; filter earlier", l.BytesIn)
-	case repeats >= l.Repeats:
-		f = failf(typeLoop, "this very call has returned the same result %d times in this run; change something, or stop", repeats)
-	default:
-		f = a.rate(l)
+// callTimeout is how long a server has to answer, and which limit says so.
+func (l Limits) callTimeout(server string) (time.Duration, string) {
+	if own := l.Servers[server].CallTimeout; own > 0 {
+		return own, "mcpServers." + server + ".callTimeout"
 	}
-	if f != nil {
-		f.detail = f.Message
-	}
-	return f
+	return l.CallTimeout, limitCallTimeout
 }
 
-// rate holds the call to the rates of its server and its tool.
-func (a *attempt) rate(l Limits) *failure {
-	now := a.broker.opts.Now()
-	if wait := a.broker.rates.take("server\x00"+a.tool.ServerID, l.Rate, l.Burst, now); wait > 0 {
-		return failf(typeRateLimit, "server %q is called too often; try again in %v", a.tool.ServerID, wait.Round(time.Millisecond)).retryable()
+// serverRate is the rate of a server, and which limit says so.
+func (l Limits) serverRate(server string) (Rate, string) {
+	if own := l.Servers[server].Rate; own.Calls > 0 {
+		return own, "servers." + server + ".rate"
 	}
-	if wait := a.broker.rates.take("tool\x00"+a.tool.ServerID+"\x00"+a.tool.Name, l.ToolRate, l.ToolBurst, now); wait > 0 {
-		return failf(typeRateLimit, "tool %q is called too often; try again in %v", a.tool.Name, wait.Round(time.Millisecond)).retryable()
-	}
-	return nil
+	return l.ServerRate, limitServerRate
 }
 
-// slot waits for one of the run's places for calls under way.
-func (a *attempt) slot(ctx context.Context) (release func(), fail *failure) {
-	select {
-	case a.session.slots <- struct{}{}:
-		return func() { <-a.session.slots }, nil
-	case <-ctx.Done():
-		return nil, a.cut(ctx)
+// toolRate is the rate of a tool, and which limit says so.
+func (l Limits) toolRate(server, tool string) (Rate, string) {
+	if own, ok := l.Servers[server].Tools[tool]; ok {
+		return own, "servers." + server + ".tools." + tool + ".rate"
 	}
+	return l.ToolRate, limitToolRate
 }
 
-// callKey is equal for calls of one tool with the same arguments.
-func (a *attempt) callKey() string { return a.tool.Digest + "\x00" + a.hash }
-
-// received adds to the bytes that went into the sandbox.
-func (s *Session) received(n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.bytesIn += int64(n)
-}
-
-// account adds a result to what the run has received.
-func (s *Session) account(key string, result json.RawMessage, redactions map[string]int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.bytesIn += int64(len(result))
-	s.loops.see(key, result)
-	for kind, n := range redactions {
-		if s.redactions == nil {
-			s.redactions = map[string]int{}
+// Table lists the limits by the configuration's keys, with values as the
+// configuration would take them: what a run's first record says.
+func (l Limits) Table() map[string]string {
+	table := map[string]string{
+		limitCalls: strconv.Itoa(l.Calls), limitSessionCalls: strconv.Itoa(l.SessionCalls), limitConcurrent: strconv.Itoa(l.Concurrent),
+		limitBytesIn: strconv.FormatInt(l.BytesIn, 10), limitBytesOut: strconv.FormatInt(l.BytesOut, 10),
+		limitResultBytes: strconv.FormatInt(l.ResultBytes, 10), limitUnreadBytes: strconv.FormatInt(l.UnreadBytes, 10),
+		limitCallTimeout: l.CallTimeout.String(), limitRepeats: strconv.Itoa(l.Repeats),
+		limitServerRate: l.ServerRate.String(), limitToolRate: l.ToolRate.String(), limitCatalogRate: l.CatalogRate.String(),
+	}
+	for id, server := range l.Servers {
+		if timeout, name := l.callTimeout(id); timeout != l.CallTimeout {
+			table[name] = timeout.String()
 		}
-		s.redactions[kind] += n
+		if rate, name := l.serverRate(id); rate != l.ServerRate {
+			table[name] = rate.String()
+		}
+		for tool := range server.Tools {
+			rate, name := l.toolRate(id, tool)
+			table[name] = rate.String()
+		}
 	}
+	return table
 }

@@ -19,6 +19,7 @@ type attempt struct {
 	broker  *Broker
 	call    Call
 	id      string // call_…
+	number  int    // of the run's calls, from 1
 	began   time.Time
 
 	tool      catalog.Tool      // find
@@ -31,8 +32,11 @@ type attempt struct {
 	ruling    policies.Decision // decide
 	approval  approval.State    // approve
 	verdict   approval.Verdict  // approve
+	placed    bool              // slot: it takes one of the run's places
 	result    json.RawMessage   // act, then validated and redacted
+	isError   bool              // validateOutput: the tool says that it failed
 	removed   []redact.Finding  // redact
+	held      int64             // hold: bytes that count as unread
 }
 
 // stage is one step of a call; a failure ends it.
@@ -46,7 +50,7 @@ func deciding() []stage {
 
 // The last stages act, and check what came back.
 func acting() []stage {
-	return []stage{(*attempt).act, (*attempt).validateOutput, (*attempt).redact}
+	return []stage{(*attempt).act, (*attempt).validateOutput, (*attempt).redact, (*attempt).hold, (*attempt).toolFailure}
 }
 
 // carry takes a call through all stages. Between deciding and acting stands the
@@ -58,10 +62,7 @@ func (a *attempt) carry(ctx context.Context) Answer {
 	}
 	if fail != nil {
 		fail.refused = true
-	} else if release, full := a.slot(ctx); full != nil {
-		fail = full
-	} else {
-		defer release()
+	} else if fail = a.slot(ctx); fail == nil {
 		if fail = a.intend(ctx); fail == nil {
 			fail = a.through(ctx, acting())
 		}

@@ -12,33 +12,36 @@ type rates struct {
 	buckets map[string]bucket
 }
 
+// bucket is one rate's account. The zero value is full.
 type bucket struct {
-	tokens float64
-	at     time.Time
+	spent float64 // tokens that are missing
+	at    time.Time
 }
 
-// take uses one token of the key's bucket, which fills by perSecond up to
-// burst. It returns 0, or how long until there is a token.
-func (r *rates) take(key string, perSecond float64, burst int, now time.Time) time.Duration {
+// take uses one token of the key's bucket. It returns 0, or how long until
+// there is a token.
+func (r *rates) take(key string, rate Rate, now time.Time) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.buckets == nil {
 		r.buckets = map[string]bucket{}
 	}
-	b, ok := r.buckets[key]
-	if !ok {
-		b = bucket{tokens: float64(burst), at: now}
-	}
-	if passed := now.Sub(b.at).Seconds(); passed > 0 {
-		b.tokens = min(float64(burst), b.tokens+passed*perSecond)
-		b.at = now
-	}
-	var wait time.Duration
-	if b.tokens >= 1 {
-		b.tokens--
-	} else {
-		wait = time.Duration((1 - b.tokens) / perSecond * float64(time.Second))
-	}
+	b := r.buckets[key]
+	wait := b.take(rate, now)
 	r.buckets[key] = b
 	return wait
+}
+
+// take uses one token, or returns how long until there is one.
+func (b *bucket) take(rate Rate, now time.Time) time.Duration {
+	perToken := float64(rate.Per) / float64(rate.Calls)
+	if passed := now.Sub(b.at); passed > 0 {
+		b.spent = max(0, b.spent-float64(passed)/perToken)
+		b.at = now
+	}
+	if missing := b.spent + 1 - float64(rate.Calls); missing > 0 {
+		return time.Duration(missing * perToken)
+	}
+	b.spent++
+	return 0
 }

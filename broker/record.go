@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"unicode/utf8"
 
 	"github.com/airlock-mcp/airlock/broker/approval"
 	"github.com/airlock-mcp/airlock/broker/audit"
@@ -45,7 +46,7 @@ func (a *attempt) conclude(ctx context.Context, fail *failure) *failure {
 	}
 	r.Outcome = audit.OutcomeOK
 	if fail != nil {
-		r.Outcome, r.ErrorType, r.Detail = audit.OutcomeError, fail.Type, fail.detail
+		r.Outcome, r.ErrorType, r.Limit, r.Detail = audit.OutcomeError, fail.Type, fail.limit, fail.detail
 		if fail.refused {
 			r.Outcome = audit.OutcomeRefused
 		}
@@ -114,10 +115,14 @@ func (a *attempt) record(kind audit.Kind) audit.Record {
 	return r
 }
 
-// clip bounds a name that the code chose freely.
+// clip bounds a name that the code chose freely, on the boundary of a character.
 func clip(name string) string {
 	if len(name) <= maxRecordedName {
 		return name
 	}
-	return name[:maxRecordedName] + "…"
+	end := maxRecordedName
+	for end > 0 && !utf8.RuneStart(name[end]) {
+		end--
+	}
+	return name[:end] + "…"
 }

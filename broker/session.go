@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"sync"
+	"time"
 
 	"github.com/airlock-mcp/airlock/broker/approval"
 	"github.com/airlock-mcp/airlock/broker/replay"
@@ -17,16 +18,19 @@ type Session struct {
 	run      Run
 	snapshot *catalog.Snapshot
 	facts    *facts
-	slots    chan struct{}  // one per call under way
+	slots    chan struct{}  // one per call under way or unread
 	tape     Tape           // see Record; nil records nothing
 	player   *replay.Player // answers instead of servers; nil in a run that is no replay
-	inFlight sync.WaitGroup
 	wait     waits
+	unread   unread
 
 	mu         sync.Mutex // guards all below
 	closed     bool
 	cancels    map[string]context.CancelFunc // of the calls under way, by ID
+	idle       chan struct{}                 // closed when the last of them is over, once the session is closed
+	failures   failures
 	calls      int
+	looks      bucket // into the catalog
 	bytesIn    int64
 	bytesOut   int64
 	loops      loopDetector
@@ -38,6 +42,7 @@ type Session struct {
 // Summary is what a run's calls came to.
 type Summary struct {
 	Calls         int            // calls that arrived, refused ones included
+	Open          int            // calls that had not ended in time, though they were cancelled
 	BytesIn       int64          // bytes of results that went into the sandbox
 	ApprovalState string         // the most restrictive state any call met, a word of broker/approval
 	Redactions    map[string]int // kind → count, over all results; nil for none
@@ -66,56 +71,87 @@ func (s *Session) Record(tape Tape) { s.tape = tape }
 // Call carries one call from validation to answer. It returns when the call is
 // over, or soon after ctx ends; what became of it is recorded either way.
 func (s *Session) Call(ctx context.Context, call Call) Answer {
-	a := &attempt{session: s, broker: s.broker, call: call, id: telemetry.NewID("call"), began: s.broker.opts.Now()}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	number, ok := s.enter(a.id, cancel)
-	if !ok {
-		return a.answerError(failf(typeKilled, "the run is over"))
-	}
-	defer s.leave(a.id)
-	if s.player != nil {
-		return a.replayed(ctx)
-	}
-	answer := a.carry(ctx)
-	s.keep(ctx, number, call, answer)
+	answer, read := s.CallUnread(ctx, call)
+	read()
 	return answer
 }
 
-// enter counts a call and returns its number in the run, from 1.
-func (s *Session) enter(id string, cancel context.CancelFunc) (number int, ok bool) {
+// CallUnread is Call for an answer that takes its time to reach the code: until
+// the caller says that it was read, it takes one of the run's places for calls
+// and counts as unread. Calling read twice is fine.
+func (s *Session) CallUnread(ctx context.Context, call Call) (answer Answer, read func()) {
+	a := &attempt{session: s, broker: s.broker, call: call, id: telemetry.NewID("call"), began: s.broker.opts.Now()}
+	read = sync.OnceFunc(a.letGo)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if !s.enter(a, cancel) {
+		return a.answerError(failf(typeKilled, "the run is over")), read
+	}
+	defer s.leave(a)
+	if s.player != nil {
+		answer = a.replayed(ctx)
+	} else {
+		answer = a.carry(ctx)
+		s.keep(ctx, a.number, call, answer)
+	}
+	if answer.Error != nil {
+		s.failed(*answer.Error)
+	}
+	return answer, read
+}
+
+// enter counts a call and gives it its number.
+func (s *Session) enter(a *attempt, cancel context.CancelFunc) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls++
+	a.number = s.calls
 	if s.closed {
-		return s.calls, false
+		return false
 	}
-	s.cancels[id] = cancel
-	s.inFlight.Add(1)
-	return s.calls, true
+	s.cancels[a.id] = cancel
+	return true
 }
 
-func (s *Session) leave(id string) {
+func (s *Session) leave(a *attempt) {
 	s.mu.Lock()
-	delete(s.cancels, id)
-	s.mu.Unlock()
-	s.inFlight.Done()
+	defer s.mu.Unlock()
+	delete(s.cancels, a.id)
+	if s.idle != nil && len(s.cancels) == 0 {
+		close(s.idle)
+		s.idle = nil
+	}
 }
+
+// closePatience is how long Close waits for calls that it has cancelled.
+const closePatience = 10 * time.Second
 
 // Close ends the calls that are still under way, waits until what became of
-// them is recorded, and says what all calls came to. Calling it twice is fine.
+// them is recorded, and says what all calls came to. Calling it twice is fine,
+// one time after the other.
 func (s *Session) Close() Summary {
 	s.mu.Lock()
 	s.closed = true
-	cancels := maps.Clone(s.cancels)
-	s.mu.Unlock()
-	for _, cancel := range cancels {
+	for _, cancel := range s.cancels {
 		cancel()
 	}
-	s.inFlight.Wait()
-	s.mu.Lock()
+	if len(s.cancels) > 0 {
+		idle := make(chan struct{})
+		s.idle = idle
+		s.mu.Unlock()
+		timer := time.NewTimer(closePatience)
+		defer timer.Stop()
+		select {
+		case <-idle:
+		case <-timer.C: // somebody broke the promise to heed a cancelled context
+		}
+		s.mu.Lock()
+	}
 	defer s.mu.Unlock()
-	return Summary{Calls: s.calls, BytesIn: s.bytesIn, ApprovalState: string(s.state), Redactions: maps.Clone(s.redactions)}
+	return Summary{
+		Calls: s.calls, Open: len(s.cancels), BytesIn: s.bytesIn,
+		ApprovalState: string(s.state), Redactions: maps.Clone(s.redactions),
+	}
 }
 
 // met notes how far a call got with asking.

@@ -30,6 +30,9 @@ func (s *Session) keep(ctx context.Context, number int, call Call, answer Answer
 // replayed answers a call from the run's recording. No act happens, so there is
 // no intent; the outcome says where the answer came from.
 func (a *attempt) replayed(ctx context.Context) Answer {
+	if fail := a.slot(ctx); fail != nil {
+		return a.answerError(fail)
+	}
 	var answer Answer
 	recorded, diverged := a.session.player.Call(a.call.ServerID, a.call.Name, a.call.Arguments)
 	r := a.record(audit.KindOutcome)
@@ -47,5 +50,9 @@ func (a *attempt) replayed(ctx context.Context) Answer {
 		return a.answerError(unrecorded(err))
 	}
 	a.session.received(len(answer.Raw))
+	a.result = answer.Raw
+	if fail := a.hold(ctx); fail != nil {
+		return a.answerError(fail)
+	}
 	return answer
 }

@@ -1,0 +1,398 @@
+package broker_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode/utf8"
+
+	"github.com/airlock-mcp/airlock/broker"
+	"github.com/airlock-mcp/airlock/broker/audit"
+)
+
+func TestLimits(t *testing.T) {
+	hourly := broker.Rate{Calls: 3, Per: time.Hour}
+	tests := []struct {
+		name   string
+		limits broker.Limits
+		call   func(i int) broker.Call
+		fails  int // which call is the first to fail
+		want   string
+		limit  string // as the record names it
+		acted  bool   // the failing call was made
+	}{
+		{"calls of a run", broker.Limits{Calls: 3}, distinct, 3, "BudgetExceeded", "limits.calls", false},
+		{"calls of a session", broker.Limits{SessionCalls: 3}, distinct, 3, "BudgetExceeded", "limits.sessionCalls", false},
+		{"bytes out", broker.Limits{BytesOut: 30}, distinct, 2, "BudgetExceeded", "limits.bytesOut", false},
+		{"bytes in, used up", broker.Limits{BytesIn: 86}, distinct, 2, "BudgetExceeded", "limits.bytesIn", false},
+		{"bytes in, with a result that would exceed them", broker.Limits{BytesIn: 85}, distinct, 1, "BudgetExceeded", "limits.bytesIn", true},
+		{"one result too large", broker.Limits{ResultBytes: 10}, distinct, 0, "OutputLimit", "limits.resultBytes", true},
+		{"the rate of all servers", broker.Limits{ServerRate: hourly}, distinct, 3, "RateLimit", "limits.rate", false},
+		{"the rate of one server", broker.Limits{Servers: map[string]broker.ServerLimits{"files": {Rate: hourly}}}, distinct, 3, "RateLimit", "servers.files.rate", false},
+		{"the rate of all tools", broker.Limits{ToolRate: hourly}, distinct, 3, "RateLimit", "limits.toolRate", false},
+		{"the rate of one tool", broker.Limits{Servers: map[string]broker.ServerLimits{"files": {Tools: map[string]broker.Rate{"read_file": hourly}}}},
+			distinct, 3, "RateLimit", "servers.files.tools.read_file.rate", false},
+		{"a loop", broker.Limits{Repeats: 3}, func(int) broker.Call { return call("read_file", `{"path":"x"}`) }, 3, "LoopDetected", "limits.repeats", false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			f := newFixture(t, func(o *broker.Options) { o.Limits = test.limits })
+			s := f.open()
+			for i := range test.fails {
+				if answer := s.Call(t.Context(), test.call(i)); !answer.OK {
+					t.Fatalf("call %d: got %+v, want ok", i, answer.Error)
+				}
+			}
+			answer := s.Call(t.Context(), test.call(test.fails))
+			checkAnswer(t, answer, test.want, "")
+			if retryable := test.want == "RateLimit"; answer.Error.Retryable != retryable || len(answer.Raw) > 0 {
+				t.Errorf("got retryable %v and %d bytes, want %v and none", answer.Error.Retryable, len(answer.Raw), retryable)
+			}
+			all := f.records(t)
+			if last := all[len(all)-1]; last.Limit != test.limit || last.Detail == "" {
+				t.Errorf("the record: got limit %q because %q, want %q", last.Limit, last.Detail, test.limit)
+			}
+			if acted := len(f.upstream.calls) > test.fails; acted != test.acted {
+				t.Errorf("the failing call was made: got %v, want %v", acted, test.acted)
+			}
+		})
+	}
+}
+
+func TestLimitsThatMakeNoSense(t *testing.T) {
+	f := newFixture(t, nil)
+	for name, limits := range map[string]broker.Limits{
+		"a negative count":                     {Calls: -1},
+		"a negative size":                      {BytesIn: -1},
+		"a rate without calls":                 {ToolRate: broker.Rate{Per: time.Second}},
+		"a rate without a time":                {ServerRate: broker.Rate{Calls: 1}},
+		"a tool's rate that allows nothing":    {Servers: map[string]broker.ServerLimits{"files": {Tools: map[string]broker.Rate{"x": {}}}}},
+		"a server's negative time":             {Servers: map[string]broker.ServerLimits{"files": {CallTimeout: -1}}},
+		"no room for one result to be read in": {ResultBytes: 2, UnreadBytes: 1},
+	} {
+		if _, err := broker.New(f.upstream, f.log, &broker.Options{Limits: limits}); err == nil {
+			t.Errorf("%s: got nil, want an error", name)
+		}
+	}
+}
+
+func TestLimitsAreListed(t *testing.T) {
+	limits := broker.DefaultLimits()
+	limits.Servers = map[string]broker.ServerLimits{
+		"crm":  {CallTimeout: time.Second, Rate: broker.Rate{Calls: 5, Per: time.Second}, Tools: map[string]broker.Rate{"find": {Calls: 1, Per: time.Minute}}},
+		"mail": {},
+	}
+	table := limits.Table()
+	for name, want := range map[string]string{
+		"limits.calls": "1000", "limits.rate": "1000/5s", "limits.resultBytes": "12582912", "limits.callTimeout": "1m0s",
+		"servers.crm.rate": "5/1s", "servers.crm.tools.find.rate": "1/1m0s", "mcpServers.crm.callTimeout": "1s",
+	} {
+		if table[name] != want {
+			t.Errorf("%s: got %q, want %q", name, table[name], want)
+		}
+	}
+	if got, ok := table["servers.mail.rate"]; ok {
+		t.Errorf("servers.mail.rate: got %q, want nothing for a server like all others", got)
+	}
+}
+
+// A call is held to its own number, however many more have come meanwhile.
+func TestCallsUnderWayKeepTheirNumbers(t *testing.T) {
+	f := newFixture(t, func(o *broker.Options) { o.Limits = broker.Limits{Calls: 8} })
+	s := f.open()
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	made := 0
+	for i := range 64 {
+		wg.Go(func() {
+			if answer := s.Call(t.Context(), distinct(i)); answer.OK {
+				mu.Lock()
+				made++
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	if made != 8 {
+		t.Errorf("calls made: got %d, want 8", made)
+	}
+}
+
+func TestServersHaveTheirOwnTime(t *testing.T) {
+	f := newFixture(t, func(o *broker.Options) {
+		o.Limits.Servers = map[string]broker.ServerLimits{"files": {CallTimeout: time.Millisecond}}
+	})
+	f.upstream.answer = func(ctx context.Context, _ string, _ json.RawMessage) (json.RawMessage, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	checkAnswer(t, f.open().Call(t.Context(), call("read_file", `{"path":"x"}`)), "Timeout", "within 1ms")
+	all := f.records(t)
+	if got := all[len(all)-1].Limit; got != "mcpServers.files.callTimeout" {
+		t.Errorf("the record: got limit %q", got)
+	}
+}
+
+func TestRatesFillUpAgain(t *testing.T) {
+	now := time.Now()
+	f := newFixture(t, func(o *broker.Options) {
+		o.Limits.ServerRate = broker.Rate{Calls: 2, Per: time.Second}
+		o.Now = func() time.Time { return now }
+	})
+	s := f.open()
+	for i, step := range []struct {
+		passed time.Duration
+		ok     bool
+	}{{0, true}, {0, true}, {0, false}, {499 * time.Millisecond, false}, {time.Millisecond, true}, {0, false}, {time.Hour, true}, {0, true}, {0, false}} {
+		now = now.Add(step.passed)
+		if answer := s.Call(t.Context(), distinct(i)); answer.OK != step.ok {
+			t.Fatalf("call %d: got %+v, want ok %v", i, answer.Error, step.ok)
+		}
+	}
+}
+
+// big has the server answer with results of about this many bytes.
+func (f *fixture) big(size int) {
+	f.upstream.answer = func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+		return json.RawMessage(`{"content":[{"type":"text","text":"` + strings.Repeat("x", size) + `"}]}`), nil
+	}
+}
+
+func TestUnreadAnswersAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, func(o *broker.Options) { o.Limits = broker.Limits{ResultBytes: 1000, UnreadBytes: 2500, Concurrent: 8} })
+		f.big(900)
+		s := f.open()
+		type got struct {
+			answer broker.Answer
+			read   func()
+		}
+		answers := make(chan got, 8)
+		for i := range 8 {
+			go func() {
+				answer, read := s.CallUnread(t.Context(), distinct(i))
+				answers <- got{answer, read}
+			}()
+		}
+		synctest.Wait()
+		// Two have room. The others have arrived and wait for it.
+		if len(answers) != 2 {
+			t.Fatalf("answers without anything read: got %d, want 2", len(answers))
+		}
+		first := <-answers
+		first.read()
+		first.read() // counts once
+		synctest.Wait()
+		if len(answers) != 2 {
+			t.Fatalf("answers after one was read: got %d more, want the second and a third", len(answers))
+		}
+		// Who reads nothing more gets no more: what waits is withheld in the end.
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		withheld := 0
+		for range 7 {
+			next := <-answers
+			if !next.answer.OK {
+				checkAnswer(t, next.answer, "BudgetExceeded", "wait to be read")
+				withheld++
+			}
+			next.read()
+		}
+		if withheld != 5 {
+			t.Errorf("results withheld: got %d, want 5", withheld)
+		}
+		// Reading makes room for good.
+		if answer := s.Call(t.Context(), distinct(9)); !answer.OK {
+			t.Errorf("got %+v, want ok", answer.Error)
+		}
+		s.Close()
+	})
+}
+
+func TestNoCallIsMadeWhileAnswersWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, func(o *broker.Options) { o.Limits = broker.Limits{ResultBytes: 1000, UnreadBytes: 1000} })
+		f.big(900)
+		s := f.open()
+		_, first := s.CallUnread(t.Context(), distinct(0))
+		_, second := s.CallUnread(t.Context(), call("read_file", `{"path":7}`)) // refused: nothing to read
+		second()
+		done := make(chan broker.Answer, 2)
+		for i := range 2 {
+			go func() { done <- s.Call(t.Context(), distinct(i+1)) }()
+		}
+		synctest.Wait()
+		if len(done) != 0 {
+			t.Error("a call was answered, though there was no room")
+		}
+		first()
+		for range 2 {
+			if answer := <-done; !answer.OK {
+				t.Errorf("got %+v, want ok", answer.Error)
+			}
+		}
+		s.Close()
+	})
+}
+
+// Places for calls are taken until the answer was read: however small answers
+// are, only so many can pile up.
+func TestUnreadAnswersTakePlaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, func(o *broker.Options) { o.Limits.Concurrent = 2 })
+		s := f.open()
+		_, one := s.CallUnread(t.Context(), distinct(0))
+		done, refused := s.Look(t.Context())
+		if refused != nil {
+			t.Fatal(refused)
+		}
+		third := make(chan broker.Answer, 1)
+		go func() { third <- s.Call(t.Context(), distinct(1)) }()
+		synctest.Wait()
+		if len(third) != 0 {
+			t.Error("a third call was made beside two unread answers")
+		}
+		done()
+		if answer := <-third; !answer.OK {
+			t.Errorf("got %+v, want ok", answer.Error)
+		}
+		one()
+		s.Close()
+	})
+}
+
+func TestLooksIntoTheCatalogHaveARate(t *testing.T) {
+	f := newFixture(t, func(o *broker.Options) { o.Limits.CatalogRate = broker.Rate{Calls: 2, Per: time.Hour} })
+	s := f.open()
+	for i := range 3 {
+		done, refused := s.Look(t.Context())
+		switch {
+		case i < 2 && refused != nil:
+			t.Fatalf("look %d: got %v", i, refused)
+		case i < 2:
+			done()
+		case refused == nil || refused.Type != "RateLimit" || !refused.Retryable:
+			t.Errorf("look %d: got %+v, want RateLimit", i, refused)
+		}
+	}
+	if done, refused := f.open().Look(t.Context()); refused != nil {
+		t.Errorf("another run: got %+v, want its own rate", refused)
+	} else {
+		done()
+	}
+}
+
+// A server that does not heed a cancelled call does not hold up the run for ever.
+func TestCloseDoesNotWaitForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, nil)
+		started, over := make(chan struct{}), make(chan struct{})
+		f.upstream.answer = func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+			close(started)
+			<-over
+			return json.RawMessage(`{"content":[]}`), nil
+		}
+		s := f.open()
+		ended := make(chan struct{})
+		go func() {
+			s.Call(t.Context(), distinct(0))
+			close(ended)
+		}()
+		<-started
+		if got := s.Close().Open; got != 1 {
+			t.Errorf("calls left open: got %d, want 1", got)
+		}
+		close(over)
+		<-ended
+		if got := s.Close().Open; got != 0 {
+			t.Errorf("calls left open at last: got %d, want 0", got)
+		}
+	})
+}
+
+func TestFailuresAreRemembered(t *testing.T) {
+	f := newFixture(t, func(o *broker.Options) { o.Policies = nil })
+	s := f.open()
+	answer := s.Call(t.Context(), distinct(0))
+	got, ok := s.Failed(answer.Error.CallID)
+	if want := (broker.Error{Type: "PolicyDenied", Source: "broker", CallID: answer.Error.CallID}); !ok || got != want {
+		t.Errorf("got %+v (%v), want %+v", got, ok, want)
+	}
+	if _, ok := s.Failed("call_of_another_run"); ok {
+		t.Error("another run's call: got true, want false")
+	}
+	for i := range 2000 {
+		s.Call(t.Context(), distinct(i%100))
+	}
+	if _, ok := s.Failed(answer.Error.CallID); ok {
+		t.Error("the oldest of many failures is still kept")
+	}
+}
+
+func TestNamesAreRecordedInWholeCharacters(t *testing.T) {
+	f := newFixture(t, nil)
+	for _, name := range []string{strings.Repeat("é", 200), "x" + strings.Repeat("é", 200), "xy" + strings.Repeat("€", 200), strings.Repeat("𝄞", 100) + "x"} {
+		f.open().Call(t.Context(), call(name, `{}`))
+		all := f.records(t)
+		got := all[len(all)-1].ToolName
+		if short := strings.TrimSuffix(got, "…"); !utf8.ValidString(got) || strings.Contains(got, "\uFFFD") || !strings.HasPrefix(name, short) || len(short) > 256 || len(short) < 250 {
+			t.Errorf("got %q of %d bytes, want the name's beginning in at most 256", got, len(got))
+		}
+	}
+}
+
+func distinct(i int) broker.Call {
+	return call("read_file", `{"path":"`+strings.Repeat("a", i+1)+`"}`)
+}
+
+func TestPollingThatSeesAChangeIsNoLoop(t *testing.T) {
+	f := newFixture(t, func(o *broker.Options) { o.Limits.Repeats = 3 })
+	n := 0
+	f.upstream.answer = func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+		n++
+		return json.RawMessage(`{"content":[{"type":"text","text":"` + strings.Repeat("x", n/2) + `"}]}`), nil
+	}
+	s := f.open()
+	for i := range 10 {
+		if answer := s.Call(t.Context(), call("read_file", `{"path":"x"}`)); !answer.OK {
+			t.Fatalf("call %d: got %+v, want ok", i, answer.Error)
+		}
+	}
+}
+
+func TestManyCallsAtOnce(t *testing.T) {
+	f := newFixture(t, func(o *broker.Options) { o.Limits.Concurrent = 4 })
+	var mu sync.Mutex
+	now, most := 0, 0
+	f.upstream.answer = func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+		mu.Lock()
+		now++
+		most = max(most, now)
+		mu.Unlock()
+		defer func() { mu.Lock(); now--; mu.Unlock() }()
+		return json.RawMessage(`{"content":[]}`), nil
+	}
+	s := f.open()
+	var wg sync.WaitGroup
+	for i := range 64 {
+		wg.Go(func() {
+			if answer := s.Call(t.Context(), distinct(i)); !answer.OK {
+				t.Errorf("got %+v, want ok", answer.Error)
+			}
+		})
+	}
+	wg.Wait()
+	if summary := s.Close(); summary.Calls != 64 {
+		t.Errorf("calls: got %d, want 64", summary.Calls)
+	}
+	if most > 4 {
+		t.Errorf("calls at once: got %d, want at most 4", most)
+	}
+	if report, err := audit.Verify(f.dir, nil); err != nil || !report.OK() || report.Open != 0 {
+		t.Errorf("the log: got %+v, %v", report, err)
+	}
+}
