@@ -25,8 +25,8 @@ const checkPatience = 20 * time.Second
 // own program, which is statically linked, in an otherwise empty sandbox, and
 // wants to hear from it.
 func (d *Driver) Check(ctx context.Context) (err error) {
-	if d.lack != nil && !d.opts.Unenforced {
-		return d.lack
+	if lack := d.host.Lack(); lack != nil && !d.opts.Unenforced {
+		return lack
 	}
 	if err := d.checkNamespaces(); err != nil {
 		return err

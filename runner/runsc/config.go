@@ -18,7 +18,6 @@ import (
 func configFile(state string) string    { return filepath.Join(state, "config.json") }
 func logFile(state string) string       { return filepath.Join(state, "log") }
 func panicFile(state string) string     { return filepath.Join(state, "panic") }
-func groupsFile(state string) string    { return filepath.Join(state, "cgroups") }
 func controlSocket(state string) string { return filepath.Join(state, "control") }
 
 // configure returns the sandbox's configuration as gVisor's kernel wants it, and

@@ -10,12 +10,11 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/airlock-mcp/airlock/internal/cgroup"
 	"github.com/airlock-mcp/airlock/internal/cleanup"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 	"github.com/airlock-mcp/airlock/runner"
+	"github.com/airlock-mcp/airlock/runner/bounds"
 	"github.com/airlock-mcp/airlock/runner/gvisor"
-	"github.com/airlock-mcp/airlock/runner/ocispec"
 	"github.com/airlock-mcp/airlock/runner/posture"
 )
 
@@ -36,8 +35,7 @@ type Options struct {
 // Driver makes sandboxes with runsc.
 type Driver struct {
 	opts  Options
-	tree  *cgroup.Tree // nil where this user may not make control groups
-	lack  error        // why limits are missing, if any are
+	host  *bounds.Host
 	files *fileSystems
 }
 
@@ -49,7 +47,7 @@ func New(opts *Options) (*Driver, error) {
 	if opts == nil || opts.Path == "" || opts.Version == "" || opts.Logger == nil {
 		return nil, errors.New("the runsc driver needs a program, a version and a logger")
 	}
-	d := &Driver{opts: *opts, files: &fileSystems{}}
+	d := &Driver{opts: *opts, host: bounds.Find(), files: &fileSystems{}}
 	path, err := filepath.Abs(opts.Path)
 	if err != nil {
 		return nil, err
@@ -61,9 +59,8 @@ func New(opts *Options) (*Driver, error) {
 	if _, err := hostUser(""); err != nil {
 		return nil, fmt.Errorf("sandboxes cannot be someone else: %w: run Airlock outside of it", err)
 	}
-	d.tree, d.lack = limitTree()
-	if d.lack != nil && d.opts.Unenforced {
-		d.opts.Logger.WarnContext(context.Background(), "sandboxes run without some of their limits", slog.Any(telemetry.KeyError, d.lack))
+	if lack := d.host.Lack(); lack != nil && d.opts.Unenforced {
+		d.opts.Logger.WarnContext(context.Background(), "sandboxes run without some of their limits", slog.Any(telemetry.KeyError, lack))
 	}
 	return d, nil
 }
@@ -86,23 +83,7 @@ func hostUser(id string) (posture.User, error) {
 func (d *Driver) Name() string { return Name }
 
 // Unenforced returns why this host cannot enforce every limit, or nil where it can.
-func (d *Driver) Unenforced() error { return d.lack }
-
-// limitTree finds the control groups for sandboxes. The error says which limits
-// cannot be enforced; the tree may still enforce others.
-func limitTree() (*cgroup.Tree, error) {
-	tree, err := cgroup.Find()
-	if err != nil {
-		return nil, fmt.Errorf("the limits of memory, CPU and host processes cannot be enforced: %w", err)
-	}
-	var errs []error
-	for _, c := range cgroup.Bounding() {
-		if !tree.Has(c) {
-			errs = append(errs, fmt.Errorf("the limit of %s cannot be enforced: its control group is not delegated to this user", c))
-		}
-	}
-	return tree, errors.Join(errs...)
-}
+func (d *Driver) Unenforced() error { return d.host.Lack() }
 
 // Start starts a sandbox. Files of gVisor's own go to the spec's StateDir.
 func (d *Driver) Start(ctx context.Context, spec runner.Spec) (_ runner.Process, err error) {
@@ -121,8 +102,8 @@ func (d *Driver) Start(ctx context.Context, spec runner.Spec) (_ runner.Process,
 
 // create starts gVisor's kernel, with everything around it but the program.
 func (d *Driver) create(ctx context.Context, spec runner.Spec, undo *cleanup.Stack) (*process, error) {
-	if d.lack != nil && !d.opts.Unenforced {
-		return nil, d.lack
+	if lack := d.host.Lack(); lack != nil && !d.opts.Unenforced {
+		return nil, lack
 	}
 	spec, err := resolve(spec)
 	if err != nil {
@@ -144,7 +125,7 @@ func (d *Driver) create(ctx context.Context, spec runner.Spec, undo *cleanup.Sta
 	}
 	p := &process{spec: spec, host: host, done: make(chan struct{}), watched: make(chan struct{})}
 	undo.Add(p.Close)
-	if p.group, err = d.group(spec); err != nil {
+	if p.group, err = d.host.New(spec); err != nil {
 		return nil, err
 	}
 	given, err := p.gather(d.files, folders)
@@ -152,28 +133,6 @@ func (d *Driver) create(ctx context.Context, spec runner.Spec, undo *cleanup.Sta
 		return nil, err
 	}
 	return p, p.boot(ctx, d.command(p, given))
-}
-
-// group makes the sandbox's control group and first writes down where, for Sweep.
-func (d *Driver) group(spec runner.Spec) (*cgroup.Group, error) {
-	if d.tree == nil {
-		return nil, nil
-	}
-	name := "airlock-" + spec.ID
-	if err := recordGroups(spec.StateDir, d.tree.Paths(name)); err != nil {
-		return nil, err
-	}
-	var limits cgroup.Limits
-	if d.tree.Has(cgroup.Memory) {
-		limits.Memory = spec.Limits.Memory
-	}
-	if d.tree.Has(cgroup.CPU) {
-		limits.CPUs = spec.Limits.CPUs
-	}
-	if d.tree.Has(cgroup.PIDs) {
-		limits.Tasks = ocispec.HostTasks(spec.Limits)
-	}
-	return d.tree.New(name, limits)
 }
 
 // Close forgets what the driver keeps in memory between sandboxes, of which

@@ -13,14 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/airlock-mcp/airlock/internal/cgroup"
+	"github.com/airlock-mcp/airlock/runner/bounds"
 )
-
-// recordGroups writes down the folders of the sandbox's control group before
-// they are made, so that whatever exists is known.
-func recordGroups(stateDir string, dirs []string) error {
-	return os.WriteFile(groupsFile(stateDir), []byte(strings.Join(dirs, "\n")), 0o600)
-}
 
 // Sweep removes the processes, the control group and the mounts of a sandbox
 // whose Airlock has died.
@@ -28,14 +22,8 @@ func (d *Driver) Sweep(ctx context.Context, stateDir string) error {
 	if err := killTree(ctx, stateDir); err != nil {
 		return err
 	}
-	data, err := os.ReadFile(groupsFile(stateDir))
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := bounds.Sweep(ctx, stateDir); err != nil {
 		return err
-	}
-	if dirs := strings.Fields(string(data)); len(dirs) > 0 {
-		if err := cgroup.Remove(ctx, dirs); err != nil {
-			return err
-		}
 	}
 	return unmountBelow(stateDir)
 }
