@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"sync"
 )
 
@@ -28,15 +29,24 @@ const (
 // may learn of a failure belongs in the result.
 type Handler func(ctx context.Context, req Request) (any, error)
 
+// Lasting is a result that takes something up for as long as the far side has
+// not read it. Left is called once: when the answer has left, or never will.
+type Lasting interface{ Left() }
+
 // Serve accepts connections and answers their requests until ctx ends, the
 // listener is closed (both return nil), or the far side breaks the protocol or
 // the handler fails (the first such error is returned). Before it returns it
 // closes the listener and every connection and waits for every handler.
-func Serve(ctx context.Context, listener net.Listener, handle Handler) error {
+//
+// Requests are handled concurrently, but those of the methods inTurn one after
+// the other, in the order in which they arrive on a connection and before
+// anything that comes after them is read.
+func Serve(ctx context.Context, listener net.Listener, handle Handler, inTurn ...string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	c := &conversation{
 		handle:   handle,
+		inTurn:   inTurn,
 		fail:     cancel,
 		inFlight: make(chan struct{}, MaxInFlight),
 		conns:    make(chan struct{}, MaxConns),
@@ -59,6 +69,7 @@ func Serve(ctx context.Context, listener net.Listener, handle Handler) error {
 // conversation is what all connections of one Serve share.
 type conversation struct {
 	handle   Handler
+	inTurn   []string
 	fail     context.CancelCauseFunc // ends everything; the first cause stays
 	inFlight chan struct{}
 	conns    chan struct{}
@@ -89,8 +100,7 @@ func (c *conversation) accept(ctx context.Context, listener net.Listener) error 
 	}
 }
 
-// serveConn reads one connection to its end. Requests are answered
-// concurrently, in any order.
+// serveConn reads one connection to its end.
 func (c *conversation) serveConn(ctx context.Context, conn net.Conn) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -121,11 +131,16 @@ func (c *conversation) serveConn(ctx context.Context, conn net.Conn) error {
 			release()
 			return nil
 		}
-		handlers.Go(func() {
+		answer := func() {
 			defer func() { <-c.inFlight }()
 			defer release()
 			c.answer(ctx, writer, req)
-		})
+		}
+		if slices.Contains(c.inTurn, req.Method) {
+			answer()
+			continue
+		}
+		handlers.Go(answer)
 	}
 }
 
@@ -138,6 +153,9 @@ func (c *conversation) answer(ctx context.Context, writer *frameWriter, req Requ
 		c.fail(err)
 		return
 	}
+	if lasting, ok := result.(Lasting); ok {
+		defer lasting.Left()
+	}
 	if err := writer.write(req.ID, result); err != nil && ctx.Err() == nil {
 		c.fail(err)
 	}
@@ -149,10 +167,14 @@ type frameWriter struct {
 	out io.Writer
 }
 
-// write sends one response (JSON-RPC 2.0 Specification, section 5). A far side
-// that has hung up is no error: its requests ended with it.
+// write sends one response (JSON-RPC 2.0 Specification, section 5). An answer
+// is not encoded before its turn: what waits takes its memory once, not twice.
 func (w *frameWriter) write(id json.RawMessage, result any) error {
-	frame, err := json.Marshal(struct {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	encoder := json.NewEncoder(oneFrame{w.out})
+	encoder.SetEscapeHTML(false) // it would make some texts six times as long
+	err := encoder.Encode(struct {
 		Version string          `json:"jsonrpc"`
 		ID      json.RawMessage `json:"id"`
 		Result  any             `json:"result"`
@@ -160,11 +182,18 @@ func (w *frameWriter) write(id json.RawMessage, result any) error {
 	if err != nil {
 		return fmt.Errorf("encoding an answer: %w", err)
 	}
-	if len(frame)+1 > MaxFrame {
-		return fmt.Errorf("an answer of %d bytes does not fit a frame", len(frame)+1)
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	_, _ = w.out.Write(append(frame, '\n')) // see the comment: a hang-up shows at the reader
 	return nil
+}
+
+// oneFrame takes what an encoder writes at once, its newline included.
+type oneFrame struct{ out io.Writer }
+
+// Write sends a frame. A far side that has hung up is no error: its requests
+// ended with it, and the reader notices.
+func (f oneFrame) Write(frame []byte) (int, error) {
+	if len(frame) > MaxFrame {
+		return 0, fmt.Errorf("an answer of %d bytes does not fit a frame", len(frame))
+	}
+	_, _ = f.out.Write(frame)
+	return len(frame), nil
 }

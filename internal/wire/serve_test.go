@@ -174,6 +174,107 @@ func TestServeReturnsTheHandlersError(t *testing.T) {
 	}
 }
 
+// What a far side sends back to back is handled in that order where order counts.
+func TestServeTakesSomeMethodsInTurn(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	var got []string // without a lock: only requests in turn write it
+	go func() {
+		ended <- wire.Serve(ctx, listener, func(_ context.Context, req wire.Request) (any, error) {
+			if req.Method == "turn" {
+				got = append(got, string(req.Params))
+			}
+			return req.Method, nil
+		}, "turn")
+	}()
+	conn := dial(t, path)
+	const count = 2000
+	var frames strings.Builder
+	for i := range count {
+		fmt.Fprintf(&frames, `{"jsonrpc":"2.0","id":%d,"method":"turn","params":{"n":%d}}`+"\n"+`{"jsonrpc":"2.0","id":"x","method":"other"}`+"\n", i, i)
+	}
+	go fmt.Fprint(conn, frames.String())
+	lines := bufio.NewScanner(conn)
+	for range 2 * count {
+		if !lines.Scan() {
+			t.Fatal("the connection ended before all answers came")
+		}
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	for i, params := range got {
+		if want := fmt.Sprintf(`{"n":%d}`, i); params != want {
+			t.Fatalf("request %d: got %s, want %s", i, params, want)
+		}
+	}
+	if len(got) != count {
+		t.Errorf("got %d requests, want %d", len(got), count)
+	}
+}
+
+// lasting is a result that knows when it has left.
+type lasting struct {
+	Text string
+	left chan<- string
+}
+
+func (l lasting) Left() { l.left <- l.Text[:1] }
+
+func TestServeSaysWhenAnAnswerHasLeft(t *testing.T) {
+	left := make(chan string, 3)
+	ctx, cancel := context.WithCancel(t.Context())
+	path, ended := start(t, ctx, func(_ context.Context, req wire.Request) (any, error) {
+		return lasting{strings.Repeat(req.Method, 4<<20), left}, nil
+	})
+	unread := dial(t, path)
+	fmt.Fprintln(unread, `{"jsonrpc":"2.0","id":1,"method":"a"}`)
+	read := dial(t, path)
+	fmt.Fprintln(read, `{"jsonrpc":"2.0","id":1,"method":"b"}`)
+	if _, err := bufio.NewReader(read).ReadBytes('\n'); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-left; got != "b" {
+		t.Errorf("left first: got %q, want the one that was read", got)
+	}
+	select {
+	case got := <-left:
+		t.Errorf("left: got %q, want nothing before it is read", got)
+	default:
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if got := <-left; got != "a" {
+		t.Errorf("left at the end: got %q, want the one that nobody read", got)
+	}
+}
+
+// A result of the largest size fits, whatever characters it is made of.
+func TestServeDoesNotLengthenAnswers(t *testing.T) {
+	text := strings.Repeat("<&>\u2028", 2<<20)
+	path, _ := start(t, t.Context(), func(context.Context, wire.Request) (any, error) {
+		return json.RawMessage(`"` + text + `"`), nil
+	})
+	conn := dial(t, path)
+	fmt.Fprintln(conn, `{"jsonrpc":"2.0","id":1,"method":"x"}`)
+	line, err := bufio.NewReader(conn).ReadBytes('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	var answer struct{ Result string }
+	if err := json.Unmarshal(line, &answer); err != nil || answer.Result != text {
+		t.Errorf("got %.60s… of %d bytes (%v), want the text as it was", line, len(line), err)
+	}
+}
+
 func FuzzParseRequest(f *testing.F) {
 	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x"}}`))
 	f.Add([]byte(`{"jsonrpc":"2.0","id":"\ud800","method":"x"}`))
