@@ -39,10 +39,18 @@ func (f *File) Check(ctx context.Context, servers []catalog.Server, now time.Tim
 	return report, err
 }
 
-// Accept is Book.Accept on the file; ErrChangedMeanwhile takes the place of false.
-func (f *File) Accept(ctx context.Context, change Change, now time.Time) error {
+// Show is Book.Show on the file.
+func (f *File) Show(ctx context.Context, changes []Change) error {
 	return f.edit(ctx, func(book *Book) (bool, error) {
-		if !book.Accept(change, now) {
+		book.Show(changes)
+		return len(changes) > 0, nil
+	})
+}
+
+// Accept is Book.Accept on the file; ErrChangedMeanwhile takes the place of false.
+func (f *File) Accept(ctx context.Context, changes []Change, now time.Time) error {
+	return f.edit(ctx, func(book *Book) (bool, error) {
+		if !book.Accept(changes, now) {
 			return false, ErrChangedMeanwhile
 		}
 		return true, nil

@@ -28,6 +28,9 @@ type Pin struct {
 	Definition json.RawMessage `json:"definition"`
 	// Since is when it was first seen or accepted, in UTC.
 	Since time.Time `json:"since"`
+	// Shown is the digest of the changed definition that a person was shown
+	// last beside this one; empty when none was.
+	Shown string `json:"shown,omitempty"`
 }
 
 // Change is a tool whose definition is not the pinned one any more.
@@ -92,17 +95,36 @@ func (b *Book) Check(servers []catalog.Server, now time.Time) Report {
 	return report
 }
 
-// Accept pins what a person has seen and found good. It changes nothing and
-// returns false if the pin is not the one that the person compared with.
-func (b *Book) Accept(change Change, now time.Time) bool {
-	pinned, ok := b.Servers[change.ServerID][change.ToolName]
-	if !ok || pinned.Digest != change.Pinned.Digest {
-		return false
+// Show remembers that a person was shown these changes. A pin that is not the
+// one they were compared with stays as it is.
+func (b *Book) Show(changes []Change) {
+	for _, c := range changes {
+		if pinned, ok := b.compared(c); ok {
+			pinned.Shown = c.Found.Digest
+			b.set(c.ServerID, c.ToolName, pinned)
+		}
 	}
-	accepted := change.Found
-	accepted.Since = now.UTC()
-	b.set(change.ServerID, change.ToolName, accepted)
+}
+
+// Accept pins what a person has seen and found good, all of it or nothing. It
+// returns false if a pin is not the one that the person compared with.
+func (b *Book) Accept(changes []Change, now time.Time) bool {
+	for _, c := range changes {
+		if _, ok := b.compared(c); !ok {
+			return false
+		}
+	}
+	for _, c := range changes {
+		c.Found.Since = now.UTC()
+		b.set(c.ServerID, c.ToolName, c.Found)
+	}
 	return true
+}
+
+// compared returns the pin that a change was found against, if it still is the pin.
+func (b *Book) compared(c Change) (Pin, bool) {
+	pinned, ok := b.Servers[c.ServerID][c.ToolName]
+	return pinned, ok && pinned.Digest == c.Pinned.Digest
 }
 
 // Forget drops all pins of a server, so that its tools are new again, and

@@ -107,13 +107,13 @@ func TestChangeStaysUntilAccepted(t *testing.T) {
 	if string(change.Pinned.Definition) != read || string(change.Found.Definition) != readMore || !change.Pinned.Since.Equal(noon) {
 		t.Errorf("got change %+v, want both definitions", change)
 	}
-	if err := file.Accept(t.Context(), change, noon.Add(time.Hour)); err != nil {
+	if err := file.Accept(t.Context(), []pins.Change{change}, noon.Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	if got := summary(check(server(t, "a", readMore))); got != "" {
 		t.Errorf("got %q after it was accepted", got)
 	}
-	if err := file.Accept(t.Context(), change, noon); !errors.Is(err, pins.ErrChangedMeanwhile) {
+	if err := file.Accept(t.Context(), []pins.Change{change}, noon); !errors.Is(err, pins.ErrChangedMeanwhile) {
 		t.Errorf("accepting an old difference: got %v, want ErrChangedMeanwhile", err)
 	}
 	if got := summary(check(server(t, "a", read))); got != "changed a/read" {
@@ -124,6 +124,52 @@ func TestChangeStaysUntilAccepted(t *testing.T) {
 	}
 	if got := summary(check(server(t, "a", read))); got != "new a/read" {
 		t.Errorf("got %q after forgetting, want new a/read", got)
+	}
+}
+
+func TestShownIsRememberedWithThePin(t *testing.T) {
+	file := pins.NewFile(filepath.Join(t.TempDir(), "pins.json"))
+	check := func(definition string) pins.Change {
+		t.Helper()
+		report, err := file.Check(t.Context(), []catalog.Server{server(t, "a", definition)}, noon)
+		if err != nil || len(report.Changed) != 1 {
+			t.Fatalf("got %q, %v, want one change", summary(report), err)
+		}
+		return report.Changed[0]
+	}
+	if _, err := file.Check(t.Context(), []catalog.Server{server(t, "a", read)}, noon); err != nil {
+		t.Fatal(err)
+	}
+	first := check(readMore)
+	if first.Pinned.Shown != "" {
+		t.Errorf("got shown %q before anybody looked, want nothing", first.Pinned.Shown)
+	}
+	if err := file.Show(t.Context(), []pins.Change{first}); err != nil {
+		t.Fatal(err)
+	}
+	again := strings.Replace(readMore, "to me", "to you", 1)
+	if got := check(again); got.Pinned.Shown != first.Found.Digest || got.Found.Digest == first.Found.Digest {
+		t.Errorf("got shown %q and found %q, want the first definition shown and another found", got.Pinned.Shown, got.Found.Digest)
+	}
+	second := check(again)
+	if err := file.Accept(t.Context(), []pins.Change{second}, noon); err != nil {
+		t.Fatal(err)
+	}
+	if got := check(read); got.Pinned.Shown != "" {
+		t.Errorf("got shown %q after another was accepted, want nothing", got.Pinned.Shown)
+	}
+}
+
+func TestSeveralAreAcceptedTogetherOrNotAtAll(t *testing.T) {
+	var book pins.Book
+	book.Check([]catalog.Server{server(t, "a", read, write)}, noon)
+	fresh := book.Check([]catalog.Server{server(t, "a", readMore)}, noon).Changed
+	stale := pins.Change{ServerID: "a", ToolName: "write", Pinned: pins.Pin{Digest: "sha256:old"}, Found: fresh[0].Found}
+	if book.Accept(append(fresh, stale), noon) {
+		t.Error("got a change accepted that was compared with another pin")
+	}
+	if got := string(book.Servers["a"]["read"].Definition); got != read {
+		t.Errorf("got %s pinned, want nothing accepted", got)
 	}
 }
 
@@ -208,7 +254,7 @@ func TestBookFollowsItsModel(t *testing.T) {
 				r.Fatalf("got changed %v, want %v", report.Changed, want)
 			}
 			if len(report.Changed) == 1 && rapid.Bool().Draw(r, "accept") {
-				if !book.Accept(report.Changed[0], noon) {
+				if !book.Accept(report.Changed, noon) {
 					r.Fatalf("got a fresh change not accepted")
 				}
 				model[name] = definition

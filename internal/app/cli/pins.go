@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,9 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
-
-	"github.com/rogpeppe/go-internal/diff"
 
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/catalog/pins"
@@ -85,75 +80,4 @@ func (s *system) allThere() error {
 		}
 	}
 	return nil
-}
-
-type toolsDiffVerb struct{ configFlag }
-
-// Run prints what changed in each withheld tool, as a unified diff.
-func (v *toolsDiffVerb) Run(ctx context.Context, s *streams) error {
-	_, changed, err := changes(ctx, v.configFlag, s)
-	if err != nil {
-		return err
-	}
-	for _, c := range changed {
-		name := fmt.Sprintf("%s %s", c.ServerID, catalog.Quote(c.ToolName))
-		unified := diff.Diff(name+" seen "+c.Pinned.Since.Format(time.RFC3339), printable(c.Pinned.Definition),
-			name+" now", printable(c.Found.Definition))
-		if _, err := s.out.Write(unified); err != nil {
-			return err
-		}
-	}
-	if len(changed) == 0 {
-		fmt.Fprintln(s.out, "no tool has changed since it was first seen")
-	}
-	return nil
-}
-
-type toolsAcceptVerb struct {
-	configFlag
-	Server string `arg:"" help:"The server's ID."`
-	Tool   string `arg:"" optional:"" help:"The tool's name; by default every withheld tool of the server."`
-}
-
-// Run accepts the new definitions of one tool, or of all withheld ones of a server.
-func (v *toolsAcceptVerb) Run(ctx context.Context, s *streams) error {
-	c, changed, err := changes(ctx, v.configFlag, s)
-	if err != nil {
-		return err
-	}
-	chosen := slices.DeleteFunc(changed, func(c pins.Change) bool {
-		return c.ServerID != v.Server || v.Tool != "" && c.ToolName != v.Tool
-	})
-	if len(chosen) == 0 {
-		return &usageError{fmt.Sprintf("no such tool of the server %q is withheld", v.Server), "airlock tools diff"}
-	}
-	book, err := openPins(c)
-	if err != nil {
-		return err
-	}
-	for _, change := range chosen {
-		if err := book.Accept(ctx, change, time.Now()); err != nil {
-			return &hinted{err, "airlock tools diff", ExitFailed}
-		}
-		if _, err := fmt.Fprintf(s.out, "accepted %s %s\n", v.Server, catalog.Quote(change.ToolName)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// printable writes a definition one member a line, every character but printable
-// ASCII escaped: what a person compares must not hide anything.
-func printable(definition json.RawMessage) []byte {
-	text, err := json.MarshalIndent(definition, "", "  ")
-	if err != nil {
-		text = definition
-	}
-	var out bytes.Buffer
-	for line := range strings.Lines(string(text)) {
-		quoted := fmt.Sprintf("%+q", strings.TrimSuffix(line, "\n"))
-		out.WriteString(strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`))
-		out.WriteByte('\n')
-	}
-	return out.Bytes()
 }

@@ -1,0 +1,163 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rogpeppe/go-internal/diff"
+
+	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/catalog/pins"
+)
+
+// shortDigest is how many hex digits of a definition's digest are shown and are
+// enough to name it: 64 bits, so that nobody makes a second definition to fit.
+const shortDigest = 16
+
+type toolsDiffVerb struct{ configFlag }
+
+// Run prints what changed in each withheld tool, as a unified diff, and
+// remembers that it was shown: accept accepts nothing else.
+func (v *toolsDiffVerb) Run(ctx context.Context, s *streams) error {
+	c, changed, err := changes(ctx, v.configFlag, s)
+	if err != nil {
+		return err
+	}
+	for _, change := range changed {
+		if _, err := s.out.Write(difference(change)); err != nil {
+			return err
+		}
+	}
+	if len(changed) == 0 {
+		_, err := fmt.Fprintln(s.out, "no tool has changed since it was first seen")
+		return err
+	}
+	book, err := openPins(c)
+	if err != nil {
+		return err
+	}
+	return book.Show(ctx, changed)
+}
+
+// difference is a change as a person judges it, with the digest that names it.
+func difference(c pins.Change) []byte {
+	name := fmt.Sprintf("%s %s", c.ServerID, catalog.Quote(c.ToolName))
+	unified := diff.Diff(name+" seen "+c.Pinned.Since.Format(time.RFC3339), printable(c.Pinned.Definition),
+		name+" now, digest "+short(c.Found), printable(c.Found.Definition))
+	return unified
+}
+
+func short(p pins.Pin) string { return strings.TrimPrefix(p.Digest, "sha256:")[:shortDigest] }
+
+type toolsAcceptVerb struct {
+	configFlag
+	Server string `arg:"" optional:"" help:"The server's ID."`
+	Tool   string `arg:"" optional:"" help:"The tool's name; by default every withheld tool of the server."`
+	All    bool   `help:"Every withheld tool of every server."`
+	Digest string `placeholder:"HEX" help:"Only the definition with this digest, as diff printed it; by default the one that diff showed last."`
+}
+
+// digestForm is what --digest takes: the short form, or anything longer.
+var digestForm = regexp.MustCompile(`^[0-9a-f]{16,64}$`)
+
+// Run accepts definitions that a person has seen, all of those asked for or none.
+func (v *toolsAcceptVerb) Run(ctx context.Context, s *streams) error {
+	v.Digest = strings.TrimPrefix(v.Digest, "sha256:")
+	if err := v.check(); err != nil {
+		return err
+	}
+	c, changed, err := changes(ctx, v.configFlag, s)
+	if err != nil {
+		return err
+	}
+	chosen, err := v.choose(changed)
+	if err != nil {
+		return err
+	}
+	book, err := openPins(c)
+	if err != nil {
+		return err
+	}
+	if err := book.Accept(ctx, chosen, time.Now()); err != nil {
+		return &hinted{err, lookAgain, ExitRefused}
+	}
+	for _, change := range chosen {
+		if _, err := fmt.Fprintf(s.out, "accepted %s %s %s\n", change.ServerID, catalog.Quote(change.ToolName), short(change.Found)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lookAgain is what to type before a definition can be accepted.
+const lookAgain = "look at it with `airlock tools diff`"
+
+func (v *toolsAcceptVerb) check() error {
+	const usage = "airlock tools accept SERVER [TOOL [--digest HEX]], or airlock tools accept --all"
+	switch {
+	case v.All == (v.Server != ""):
+		return &usageError{"name a server, or say --all", usage}
+	case v.Digest != "" && v.Tool == "":
+		return &usageError{"--digest is about one tool", usage}
+	case v.Digest != "" && !digestForm.MatchString(v.Digest):
+		return &usageError{fmt.Sprintf("%q is no digest of 16 to 64 hex digits", v.Digest), "airlock tools diff"}
+	}
+	return nil
+}
+
+// choose returns the changes that are asked for. It refuses where a definition
+// is not the one that a person was shown.
+func (v *toolsAcceptVerb) choose(changed []pins.Change) ([]pins.Change, error) {
+	chosen := slices.DeleteFunc(slices.Clone(changed), func(c pins.Change) bool {
+		return !v.All && c.ServerID != v.Server || v.Tool != "" && c.ToolName != v.Tool
+	})
+	switch {
+	case len(chosen) == 0 && v.All:
+		return nil, &usageError{"no tool is withheld", "airlock tools diff"}
+	case len(chosen) == 0:
+		return nil, &usageError{fmt.Sprintf("no such tool of the server %q is withheld", v.Server), "airlock tools diff"}
+	}
+	for _, c := range chosen {
+		if err := v.seen(c); err != nil {
+			return nil, err
+		}
+	}
+	return chosen, nil
+}
+
+// seen fails where what the server says now is not what was looked at.
+func (v *toolsAcceptVerb) seen(c pins.Change) error {
+	name := fmt.Sprintf("the tool %s of the server %q", catalog.Quote(c.ToolName), c.ServerID)
+	looked := cmp.Or(v.Digest, strings.TrimPrefix(c.Pinned.Shown, "sha256:"))
+	switch {
+	case looked == "":
+		return &hinted{fmt.Errorf("nobody has looked at the change of %s yet", name), lookAgain + " first", ExitRefused}
+	case !strings.HasPrefix(strings.TrimPrefix(c.Found.Digest, "sha256:"), looked):
+		return &hinted{fmt.Errorf("%s has another definition than the one that was looked at: it is %s now", name, short(c.Found)),
+			lookAgain + " again", ExitRefused}
+	}
+	return nil
+}
+
+// printable writes a definition one member a line, every character but printable
+// ASCII escaped: what a person compares must not hide anything.
+func printable(definition json.RawMessage) []byte {
+	text, err := json.MarshalIndent(definition, "", "  ")
+	if err != nil {
+		text = definition
+	}
+	var out bytes.Buffer
+	for line := range strings.Lines(string(text)) {
+		quoted := fmt.Sprintf("%+q", strings.TrimSuffix(line, "\n"))
+		out.WriteString(strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`))
+		out.WriteByte('\n')
+	}
+	return out.Bytes()
+}
