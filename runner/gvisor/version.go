@@ -7,27 +7,26 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime/debug"
 )
 
 // module is where gVisor's programs come from.
 const module = "gvisor.dev/gvisor"
 
-// CheckVersion refuses a program of gVisor that is built from another version
-// of its module than want. It reads what the Go linker wrote into the program (the
-// same that `go version -m` prints), so it does not depend on what the program says.
-func CheckVersion(path, want string) error {
-	name := filepath.Base(path)
+// CheckVersion refuses a program of gVisor that is built from another version of
+// its module than want; program is its name in errors. It reads what the Go linker
+// wrote into the program (the same that `go version -m` prints), so it does not
+// depend on what the program says.
+func CheckVersion(program, path, want string) error {
 	info, err := buildinfo.ReadFile(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return fmt.Errorf("there is no %s at %q", name, path)
+		return fmt.Errorf("there is no %s at %q", program, path)
 	case err != nil:
-		return fmt.Errorf("the %s at %q cannot be identified: %w", name, path, err)
+		return fmt.Errorf("the %s at %q cannot be identified: %w", program, path, err)
 	}
 	if got := moduleVersion(info); got != want {
-		return fmt.Errorf("the %s at %q is built from %s %s, but this Airlock is made for %s", name, path, module, got, want)
+		return fmt.Errorf("the %s at %q is built from %s %s, but this Airlock is made for %s", program, path, module, got, want)
 	}
 	return nil
 }

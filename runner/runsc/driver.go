@@ -53,7 +53,7 @@ func New(opts *Options) (*Driver, error) {
 		return nil, err
 	}
 	d.opts.Path = path
-	if err := gvisor.CheckVersion(d.opts.Path, d.opts.Version); err != nil {
+	if err := gvisor.CheckVersion(Name, d.opts.Path, d.opts.Version); err != nil {
 		return nil, err
 	}
 	if _, err := hostUser(""); err != nil {
