@@ -97,23 +97,19 @@ func (r *run) tearDown(ctx context.Context, outcome *Outcome) {
 
 // await serves the sandbox's socket until the run is over and returns why.
 func (r *run) await(ctx context.Context, clock *clock) ending {
+	if err := r.sandbox.Go(); err != nil {
+		return ending{internal: err}
+	}
 	serving, stop := context.WithCancel(ctx)
-	socket := make(chan error, 1)
-	go func() { socket <- wire.Serve(serving, r.sandbox.Listener(), r.handle) }()
+	defer stop()
 	exited := make(chan exit, 1)
 	go func() {
 		status, err := r.sandbox.Wait(serving)
 		exited <- exit{status, err}
 	}()
-	if err := r.sandbox.Go(); err != nil {
-		stop()
-		<-socket
-		<-exited
-		return ending{internal: err}
-	}
-	ended := r.first(ctx, clock, socket, exited, stop)
-	stop()
-	return ended
+	socket := make(chan error, 1)
+	go func() { socket <- wire.Serve(serving, r.sandbox.Listener(), r.handle) }()
+	return r.first(ctx, clock, socket, exited, stop)
 }
 
 // exit is how waiting for the guest's process ended.

@@ -8,6 +8,7 @@ from airlock_guest.on_import import when_imported
 from airlock_guest.repair import repair
 
 NAME = "<agent_code>"  # what tracebacks call the code
+REHEARSAL = "import json\nresult = {str(n): [n, None] for n in range(3)}\n"
 
 _CO_COROUTINE = 0x80  # inspect.CO_COROUTINE
 _ModuleType = type(sys)
@@ -27,6 +28,20 @@ class Ending:
         self.unawaited = []
 
 
+def prepare():
+    """Do what every run needs and no code has a part in."""
+    _prepare_streams()
+    _offer_site_names()
+
+
+def rehearse(code):
+    """Run `code`, which is ours and harmless, beside everything that a run changes; return its Ending."""
+    ending = Ending({"__builtins__": sys.modules["builtins"]})
+    _execute(code, ending.namespace)
+    repair()
+    return ending
+
+
 def run(code):
     """Run `code` to its end, wait for its threads and exit handlers, and return its Ending."""
     main = _ModuleType("__main__")
@@ -34,8 +49,6 @@ def run(code):
     main.__file__ = NAME
     sys.modules["__main__"] = main
     sys.argv = [NAME]
-    _prepare_streams()
-    _offer_site_names()
     ending = Ending(main.__dict__)
     when_imported("linecache", lambda linecache: _publish(code, linecache))
     when_imported("multiprocessing.spawn", lambda _: _write(code))

@@ -36,11 +36,22 @@ def deliver(link, ending):
         return False
 
 
+def rehearse(ending):
+    """Do what delivering does, up to the delivery itself."""
+    pthread_sigmask(SIG_BLOCK, ())
+    _flush()
+    _params(ending)
+
+
 def _prepare(ending):
     pthread_sigmask(SIG_BLOCK, valid_signals())
     repair()
     if isinstance(ending.failure, MemoryError):
         free(ending.failure, ending.namespace)
+    _flush()
+
+
+def _flush():
     for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
         try:
             stream.flush()
