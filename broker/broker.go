@@ -106,6 +106,9 @@ func New(upstream Upstream, recorder Recorder, opts *Options) (*Broker, error) {
 	return b, nil
 }
 
+// Limits returns the limits in force. Its map is not to be changed.
+func (b *Broker) Limits() Limits { return b.opts.Limits }
+
 // SetPolicies replaces all rules at once, after it has recorded that it will. A
 // call that is being decided keeps the rules it began with; an approval given
 // under other rules does not hold.

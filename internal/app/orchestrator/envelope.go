@@ -74,14 +74,8 @@ func (r *run) clean(result *runner.Result) {
 	e.Type = cut(r.redact(e.Type), maxType)
 	e.Message = cut(r.redact(e.Message), maxMessage)
 	e.Traceback = cut(r.redact(e.Traceback), maxTraceback)
-	e.CallID = cut(r.redact(e.CallID), maxType)
 	if e.Type == "" {
 		e.Type = typeSandbox
-	}
-	switch e.Source {
-	case sourceCode, "tool", "broker", sourceSandbox:
-	default:
-		e.Source = sourceCode
 	}
 }
 

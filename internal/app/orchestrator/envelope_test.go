@@ -81,8 +81,6 @@ func TestNoResultBreaksTheLine(t *testing.T) {
 			Type:      string(rapid.SliceOf(rapid.Byte()).Draw(t, "type")),
 			Message:   string(rapid.SliceOfN(rapid.Byte(), 0, 20_000).Draw(t, "message")),
 			Traceback: string(rapid.SliceOfN(rapid.Byte(), 0, 20_000).Draw(t, "traceback")),
-			CallID:    string(rapid.SliceOf(rapid.Byte()).Draw(t, "call")),
-			Source:    rapid.String().Draw(t, "source"),
 		}}
 		if rapid.Bool().Draw(t, "ok") {
 			result = succeeded(rapid.SliceOf(rapid.Byte()).Draw(t, "data"))

@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"context"
 	"fmt"
+	"strconv"
 
 	"github.com/airlock-mcp/airlock/broker/audit"
 )
@@ -28,9 +29,26 @@ func (r *run) record(kind audit.Kind) audit.Record {
 // record durable with it.
 func (r *run) recordStart(ctx context.Context) {
 	defer close(r.startRecorded)
-	if err := r.parts.Audit.Note(ctx, r.record(audit.KindRunStart)); err != nil {
+	start := r.record(audit.KindRunStart)
+	start.Limits = r.limitTable()
+	if err := r.parts.Audit.Note(ctx, start); err != nil {
 		r.startErr = fmt.Errorf("recording the start of %q: %w", r.identity.ID, err)
 	}
+}
+
+// limitTable lists the limits of the run by the configuration's keys, with
+// values as the configuration would take them.
+func (r *run) limitTable() map[string]string {
+	table, l := r.parts.Broker.Limits().Table(), r.limits
+	table["sandbox.cpus"] = strconv.FormatFloat(l.CPUs, 'g', -1, 64)
+	table["sandbox.timeout"] = l.Timeout.String()
+	for key, value := range map[string]int64{
+		"sandbox.memory": l.Memory, "sandbox.pids": int64(l.PIDs), "sandbox.disk": l.Disk, "sandbox.inodes": l.Inodes,
+		"sandbox.openFiles": int64(l.OpenFiles), "limits.stdout": l.Stdout, "limits.stderr": l.Stderr, "limits.output": l.Output,
+	} {
+		table[key] = strconv.FormatInt(value, 10)
+	}
+	return table
 }
 
 // unrecorded waits until the start is recorded and says why it could not be.
@@ -58,7 +76,8 @@ func (r *run) recordEnd(ctx context.Context, outcome *Outcome, ended ending) err
 	end.Redactions = outcome.redactions
 	end.Outcome = audit.OutcomeOK
 	if failure := outcome.Envelope.Result.Error; failure != nil {
-		end.Outcome, end.ErrorType = audit.OutcomeError, failure.Type
+		end.Outcome, end.ErrorType, end.ErrorSource = audit.OutcomeError, failure.Type, failure.Source
+		end.Limit = ended.limitHit()
 	}
 	if err := r.parts.Audit.Note(ctx, end); err != nil {
 		return fmt.Errorf("recording the end of %q: %w", r.identity.ID, err)

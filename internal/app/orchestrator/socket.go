@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/airlock-mcp/airlock/broker"
+	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/wire"
 )
 
@@ -27,14 +28,14 @@ type finish struct {
 }
 
 // guestError is a failure as the guest describes it. Nothing in it is trusted
-// further than the code itself is.
+// further than the code itself is: see believe.
 type guestError struct {
 	Type      string `json:"type"`
 	Message   string `json:"message"`
 	Traceback string `json:"traceback"`
-	Retryable bool   `json:"retryable"`
-	Source    string `json:"source"`
-	CallID    string `json:"call_id"`
+	Retryable bool   `json:"retryable"` // not heeded
+	Source    string `json:"source"`    // not heeded
+	CallID    string `json:"call_id"`   // of the failed call that ended the code
 }
 
 // handle answers one request from inside. An error ends the run.
@@ -47,9 +48,9 @@ func (r *run) handle(ctx context.Context, req wire.Request) (any, error) {
 	case methodCall:
 		return r.handleCall(ctx, req)
 	case methodSearch:
-		return r.handleSearch(req)
+		return r.handleSearch(ctx, req)
 	case methodGet:
-		return r.handleGet(req)
+		return r.handleGet(ctx, req)
 	}
 	return nil, wire.Violation("the method %.40q is unknown", req.Method)
 }
@@ -91,10 +92,23 @@ func (r *run) handleCall(ctx context.Context, req wire.Request) (any, error) {
 	if err := decode(req, &params); err != nil {
 		return nil, err
 	}
-	return r.session.Call(ctx, broker.Call{ServerID: params.ServerID, Name: params.Name, Arguments: params.Arguments}), nil
+	answer, read := r.session.CallUnread(ctx, broker.Call{ServerID: params.ServerID, Name: params.Name, Arguments: params.Arguments})
+	return struct {
+		broker.Answer
+		lasting
+	}{answer, lasting{read}}, nil
 }
 
-func (r *run) handleSearch(req wire.Request) (any, error) {
+// lasting is the part of an answer that gives back, once the code has read it,
+// what it took of the run's limits.
+type lasting struct{ read func() }
+
+// Left is called when the answer has left.
+func (l lasting) Left() { l.read() }
+
+var _ wire.Lasting = lasting{}
+
+func (r *run) handleSearch(ctx context.Context, req wire.Request) (any, error) {
 	var params struct {
 		Query    string `json:"query"`
 		ServerID string `json:"server_id"`
@@ -104,10 +118,21 @@ func (r *run) handleSearch(req wire.Request) (any, error) {
 	if err := decode(req, &params); err != nil {
 		return nil, err
 	}
-	return Search(r.snapshot, params.Query, params.ServerID, params.Detail, params.Limit), nil
+	done, refused := r.session.Look(ctx)
+	if refused != nil {
+		return SearchAnswer{Tools: []catalog.Entry{}, Error: catalogError(refused)}, nil
+	}
+	return struct {
+		SearchAnswer
+		lasting
+	}{Search(r.snapshot, params.Query, params.ServerID, params.Detail, params.Limit), lasting{done}}, nil
 }
 
-func (r *run) handleGet(req wire.Request) (any, error) {
+func catalogError(e *broker.Error) *CatalogError {
+	return &CatalogError{Type: e.Type, Message: e.Message, Retryable: e.Retryable}
+}
+
+func (r *run) handleGet(ctx context.Context, req wire.Request) (any, error) {
 	var params struct {
 		ServerID string `json:"server_id"`
 		Name     string `json:"name"`
@@ -115,7 +140,14 @@ func (r *run) handleGet(req wire.Request) (any, error) {
 	if err := decode(req, &params); err != nil {
 		return nil, err
 	}
-	return Definition(r.snapshot, params.ServerID, params.Name), nil
+	done, refused := r.session.Look(ctx)
+	if refused != nil {
+		return DefinitionAnswer{Error: catalogError(refused)}, nil
+	}
+	return struct {
+		DefinitionAnswer
+		lasting
+	}{Definition(r.snapshot, params.ServerID, params.Name), lasting{done}}, nil
 }
 
 func decode(req wire.Request, params any) error {

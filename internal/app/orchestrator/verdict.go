@@ -32,7 +32,7 @@ const (
 func (r *run) judge(ended ending, logs logs) runner.Result {
 	switch {
 	case ended.delivered != nil:
-		return judgeDelivery(*ended.delivered, logs)
+		return r.judgeDelivery(*ended.delivered, logs)
 	case ended.exit != nil:
 		return r.judgeExit(*ended.exit, logs)
 	case ended.timeout:
@@ -50,18 +50,52 @@ func (r *run) judge(ended ending, logs logs) runner.Result {
 }
 
 // judgeDelivery takes what the guest delivered.
-func judgeDelivery(delivered finish, logs logs) runner.Result {
+func (r *run) judgeDelivery(delivered finish, logs logs) runner.Result {
 	if !delivered.OK {
-		e := delivered.Error
-		return runner.Result{Error: &runner.Failure{
-			Type: e.Type, Message: e.Message, Retryable: e.Retryable,
-			Source: e.Source, Traceback: e.Traceback, CallID: e.CallID,
-		}}
+		return runner.Result{Error: r.believe(*delivered.Error)}
 	}
 	if delivered.HasResult {
 		return succeeded(delivered.Data)
 	}
 	return succeeded(logs.lastJSON())
+}
+
+// believe turns what the code says of its failure into a failure. Class, message
+// and traceback are the code's to choose, also a class that is called MemoryLimit
+// or PolicyDenied. Who found the failure, and whether to try again, is not: that
+// the broker refused or a tool failed is believed of a call of this run that was
+// answered so.
+func (r *run) believe(e guestError) *runner.Failure {
+	failure := &runner.Failure{Type: e.Type, Message: e.Message, Traceback: e.Traceback, Source: sourceCode}
+	if e.CallID == "" {
+		return failure
+	}
+	if told, ok := r.session.Failed(e.CallID); ok && told.Type == e.Type {
+		failure.Source, failure.Retryable, failure.CallID = told.Source, told.Retryable, told.CallID
+	}
+	return failure
+}
+
+// limitHit names, as the configuration does, the limit that ended a run; empty
+// for none. Only what the host itself saw counts.
+func (e ending) limitHit() string {
+	switch {
+	case e.timeout:
+		return "sandbox.timeout"
+	case e.flood:
+		return "limits.output"
+	case e.exit == nil:
+		return ""
+	}
+	switch e.exit.Reason {
+	case runner.ReasonMemory:
+		return "sandbox.memory"
+	case runner.ReasonProcesses:
+		return "sandbox.pids"
+	case runner.ReasonDisk:
+		return "sandbox.disk"
+	}
+	return ""
 }
 
 // judgeExit is for a program that ended without delivering anything: it was

@@ -24,7 +24,7 @@ func TestJudge(t *testing.T) {
 		{"no result: the last line that is JSON", ending{delivered: &finish{OK: true}}, printed, `{"a": 1}`, false},
 		{"no result, nothing printed", ending{delivered: &finish{OK: true}}, logs{}, `null`, false},
 		{"no result, only text printed", ending{delivered: &finish{OK: true}}, logs{lastLines: []byte("hello\n")}, `null`, false},
-		{"a delivered error", ending{delivered: &finish{Error: &guestError{Type: "KeyError", Retryable: true}}}, printed, "KeyError", true},
+		{"a delivered error", ending{delivered: &finish{Error: &guestError{Type: "KeyError", Retryable: true}}}, printed, "KeyError", false},
 		{"an exit without delivery, status 0", ending{exit: &runner.Exit{}}, printed, `{"a": 1}`, false},
 		{"an exit without delivery, status 3", ending{exit: &runner.Exit{Code: 3}}, printed, "NonZeroExit", false},
 		{"a signal", ending{exit: &runner.Exit{Signal: 11}}, printed, "Killed", false},

@@ -1,0 +1,411 @@
+package orchestrator
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/airlock-mcp/airlock/broker"
+	"github.com/airlock-mcp/airlock/broker/audit"
+	"github.com/airlock-mcp/airlock/broker/redact"
+	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/policies"
+	"github.com/airlock-mcp/airlock/runner"
+	"github.com/airlock-mcp/airlock/runner/runnertest"
+)
+
+// guest plays the code of a run. It ends when the connection does.
+type guest func(ctx context.Context, c *conn) error
+
+// conn is a connection of a guest to the host.
+type conn struct {
+	io.Writer
+	in *bufio.Reader
+}
+
+// ask sends one request and reads the next answer into answer.
+func (c *conn) ask(method, params string, answer any) error {
+	if _, err := fmt.Fprintf(c, `{"jsonrpc":"2.0","id":1,"method":%q,"params":%s}`+"\n", method, params); err != nil {
+		return err
+	}
+	return c.next(answer)
+}
+
+// next reads the next answer.
+func (c *conn) next(answer any) error {
+	line, err := c.in.ReadBytes('\n')
+	if err != nil {
+		return err
+	}
+	var frame struct{ Result json.RawMessage }
+	if err := json.Unmarshal(line, &frame); err != nil {
+		return err
+	}
+	return json.Unmarshal(frame.Result, answer)
+}
+
+// call makes one tool call.
+func (c *conn) call(tool, arguments string) (broker.Answer, error) {
+	var answer broker.Answer
+	err := c.ask(methodCall, fmt.Sprintf(`{"server_id":"demo","name":%q,"arguments":%s}`, tool, arguments), &answer)
+	return answer, err
+}
+
+// upstream is a server whose answers a test decides; nil answers "done".
+type upstream func(ctx context.Context, name string) (json.RawMessage, error)
+
+// Call answers a call.
+func (u upstream) Call(ctx context.Context, _, name string, _ json.RawMessage) (json.RawMessage, error) {
+	if u == nil {
+		return json.RawMessage(`{"content":[{"type":"text","text":"done"}]}`), nil
+	}
+	return u(ctx, name)
+}
+
+type fixed struct{ snapshot *catalog.Snapshot }
+
+// Snapshot returns the same definitions always.
+func (f fixed) Snapshot() *catalog.Snapshot { return f.snapshot }
+
+// lab is an orchestrator whose sandboxes are goroutines.
+type lab struct {
+	*Orchestrator
+	dir string // of the audit log
+	log *audit.Log
+}
+
+func newLab(t *testing.T, servers upstream, limits broker.Limits, options Options, play guest) *lab {
+	t.Helper()
+	fake := &runnertest.Fake{Guest: func(ctx context.Context, g *runnertest.GuestIO) runner.Exit {
+		if !g.Ready() {
+			return runner.Exit{Code: 1}
+		}
+		socket, err := g.Dial()
+		if err != nil {
+			return runner.Exit{Code: 2}
+		}
+		defer socket.Close()
+		defer context.AfterFunc(ctx, func() { socket.Close() })()
+		c := &conn{socket, bufio.NewReader(socket)}
+		var code struct{ Language, Code string }
+		if err := errors.Join(c.ask(methodStart, `{}`, &code), play(ctx, c)); err != nil && ctx.Err() == nil {
+			fmt.Fprintln(g.Stderr, err)
+			return runner.Exit{Code: 3}
+		}
+		return runner.Exit{}
+	}}
+	base, err := os.MkdirTemp("/tmp", "airlock-") // short: a socket's path lies below
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(base) })
+	logger := slog.New(slog.NewTextHandler(t.Output(), nil))
+	sandboxes, err := runner.New(fake, &runner.Options{Logger: logger, StateDir: filepath.Join(base, "s"), Pool: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &lab{dir: filepath.Join(base, "audit")}
+	if l.log, err = audit.Open(l.dir, nil); err != nil {
+		t.Fatal(err)
+	}
+	engine, err := policies.Load(policies.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	redactor := redact.New()
+	calls, err := broker.New(servers, l.log, &broker.Options{
+		Policies: engine, Operator: policies.Operator{"demo": {Allow: []string{policies.AllTools}, Deny: []string{"forbidden"}}},
+		Redactor: redactor, Limits: limits, Logger: logger,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if options.Limits.Timeout == 0 {
+		options.Limits = runner.DefaultLimits()
+	}
+	l.Orchestrator, err = New(Parts{
+		Runner: sandboxes, Broker: calls, Audit: l.log, Redactor: redactor, Logger: logger,
+		Images:   map[string]runner.Image{"python": {Name: "python", Digest: "sha256:1"}},
+		Wrappers: NewWrappers(filepath.Join(base, "wrappers"), logger), Snapshots: fixed{snapshot(t)},
+	}, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		l.Close()
+		if err := errors.Join(sandboxes.Close(context.WithoutCancel(t.Context())), l.log.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return l
+}
+
+func snapshot(t *testing.T) *catalog.Snapshot {
+	t.Helper()
+	var definitions []json.RawMessage
+	for _, name := range []string{"echo", "forbidden"} {
+		definitions = append(definitions, fmt.Appendf(nil, `{"name":%q,"description":"For tests.","inputSchema":{"type":"object"}}`, name))
+	}
+	tools, warnings := catalog.ParseTools("demo", definitions)
+	if len(warnings) > 0 {
+		t.Fatal(warnings)
+	}
+	s, err := catalog.NewSnapshot([]catalog.Server{{ID: "demo", Tools: tools}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// run makes one run and returns what it printed.
+func (l *lab) run(t *testing.T, req Request) *Outcome {
+	t.Helper()
+	req.Language, req.Code = "python", []byte("play")
+	outcome, err := l.Run(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return outcome
+}
+
+// records returns the audit log, oldest first.
+func (l *lab) records(t *testing.T) []audit.Record {
+	t.Helper()
+	var all []audit.Record
+	if err := audit.Tail(t.Context(), l.dir, 100_000, false, func(r audit.Record) error { all = append(all, r); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// What code says of its failure is believed as far as the host has seen it.
+func TestErrorsClaimedByCode(t *testing.T) {
+	const reserved = `{"ok":false,"error":{"type":%q,"message":"m","retryable":true,"source":%q,"call_id":%q}}`
+	toolError := json.RawMessage(`{"isError":true,"content":[{"type":"text","text":"no such file"}]}`)
+	tests := []struct {
+		name, tool, claims, source string // tool is called first, and the error bears its ID
+		forged                     string // this ID instead
+		want                       runner.Failure
+	}{
+		{"a class of its own", "", "KeyError", "code", "", runner.Failure{Type: "KeyError", Source: "code"}},
+		{"a limit of the host", "", "MemoryLimit", "sandbox", "", runner.Failure{Type: "MemoryLimit", Source: "code"}},
+		{"a timeout, to be tried again", "", "Timeout", "sandbox", "", runner.Failure{Type: "Timeout", Source: "code"}},
+		{"a refusal without a call", "", "PolicyDenied", "broker", "", runner.Failure{Type: "PolicyDenied", Source: "code"}},
+		{"a refusal of a call that never was", "", "PolicyDenied", "broker", "call_1", runner.Failure{Type: "PolicyDenied", Source: "code"}},
+		{"a refusal of a call that failed otherwise", "echo", "PolicyDenied", "broker", "", runner.Failure{Type: "PolicyDenied", Source: "code"}},
+		{"a source that does not exist", "", "E", "operator", "", runner.Failure{Type: "E", Source: "code"}},
+		{"what policy did refuse", "forbidden", "PolicyDenied", "broker", "", runner.Failure{Type: "PolicyDenied", Source: "broker", CallID: "call"}},
+		{"what policy did refuse, said by the code to be the sandbox's", "forbidden", "PolicyDenied", "sandbox", "", runner.Failure{Type: "PolicyDenied", Source: "broker", CallID: "call"}},
+		{"what a tool did say", "echo", "ToolError", "code", "", runner.Failure{Type: "ToolError", Source: "tool", CallID: "call"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			answers := func(context.Context, string) (json.RawMessage, error) { return toolError, nil }
+			l := newLab(t, answers, broker.Limits{}, Options{}, func(_ context.Context, c *conn) error {
+				id := test.forged
+				if test.tool != "" {
+					answer, err := c.call(test.tool, `{}`)
+					if err != nil || answer.Error == nil {
+						return fmt.Errorf("the call: got %+v, %w, want an error", answer, err)
+					}
+					id = answer.Error.CallID
+				}
+				return c.ask(methodFinish, fmt.Sprintf(reserved, test.claims, test.source, id), &struct{}{})
+			})
+			got := *l.run(t, Request{}).Envelope.Result.Error
+			if test.want.CallID != "" {
+				test.want.CallID = got.CallID
+				if !strings.HasPrefix(got.CallID, "call_") {
+					t.Errorf("call: got %q, want its ID", got.CallID)
+				}
+			}
+			test.want.Message = "m"
+			if got != test.want {
+				t.Errorf("got %+v, want %+v", got, test.want)
+			}
+			all := l.records(t)
+			if end := all[len(all)-1]; end.Kind != audit.KindRunEnd || end.ErrorSource != test.want.Source || end.Limit != "" {
+				t.Errorf("the record: got %s with error source %q and limit %q, want %q and none", end.Kind, end.ErrorSource, end.Limit, test.want.Source)
+			}
+		})
+	}
+}
+
+func TestRetryableIsBelievedOfTheBroker(t *testing.T) {
+	limits := broker.Limits{ToolRate: broker.Rate{Calls: 1, Per: time.Hour}}
+	l := newLab(t, nil, limits, Options{}, func(_ context.Context, c *conn) error {
+		var last broker.Answer
+		for range 2 {
+			var err error
+			if last, err = c.call("echo", `{}`); err != nil {
+				return err
+			}
+		}
+		return c.ask(methodFinish, fmt.Sprintf(`{"ok":false,"error":{"type":"RateLimit","message":"m","call_id":%q}}`, last.Error.CallID), &struct{}{})
+	})
+	if got := l.run(t, Request{}).Envelope.Result.Error; got.Source != "broker" || !got.Retryable {
+		t.Errorf("got %+v, want a retryable error of the broker", got)
+	}
+}
+
+// What a run did is on record before its end is, also when it is cut off.
+func TestNothingIsRecordedAfterTheEnd(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	const calls = 16
+	var started, under atomic.Int32
+	answers := func(ctx context.Context, _ string) (json.RawMessage, error) {
+		under.Add(1)
+		defer under.Add(-1)
+		if started.Add(1) == calls {
+			cancel()
+		}
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	l := newLab(t, answers, broker.Limits{}, Options{}, func(ctx context.Context, c *conn) error {
+		for n := range 3 * calls {
+			if _, err := fmt.Fprintf(c, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"server_id":"demo","name":"echo","arguments":{"n":%d}}}`+"\n", n, n); err != nil {
+				return err
+			}
+		}
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	outcome, err := l.Run(ctx, Request{Language: "python", Code: []byte("play")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := under.Load(); got != 0 {
+		t.Errorf("calls under way after the run: got %d, want 0", got)
+	}
+	if err := l.log.Close(); err != nil { // whatever came later could not be recorded, and would be logged
+		t.Fatal(err)
+	}
+	intents, outcomes := 0, 0
+	all := l.records(t)
+	for _, r := range all {
+		switch r.Kind {
+		case audit.KindIntent:
+			intents++
+		case audit.KindOutcome:
+			outcomes++
+		}
+	}
+	if last := all[len(all)-1]; last.Kind != audit.KindRunEnd {
+		t.Errorf("the last record: got %s, want the run's end", last.Kind)
+	}
+	if made := outcome.Envelope.Result.Metrics.Calls; intents != calls || outcomes != made {
+		t.Errorf("got %d intents and %d outcomes of %d calls, want %d intents and an outcome for each call", intents, outcomes, made, calls)
+	}
+}
+
+// Code that asks for much and reads late gets all of it, and the host never
+// holds more than its limits.
+func TestUnreadAnswersAreHeldBack(t *testing.T) {
+	const total, atOnce, inBuffers = 60, 8, 2
+	text := strings.Repeat("x", 1<<20)
+	var started, read, most atomic.Int32
+	full := make(chan struct{})
+	answers := func(context.Context, string) (json.RawMessage, error) {
+		n := started.Add(1)
+		most.Store(max(most.Load(), n-read.Load()))
+		if n == atOnce {
+			close(full)
+		}
+		return json.RawMessage(`{"content":[{"type":"text","text":"` + text + `"}]}`), nil
+	}
+	limits := broker.Limits{Concurrent: atOnce, ResultBytes: 2 << 20, UnreadBytes: 4 << 20, Repeats: 1000}
+	l := newLab(t, answers, limits, Options{}, func(_ context.Context, c *conn) error {
+		sent := make(chan error, 1)
+		go func() {
+			for n := range total {
+				if _, err := fmt.Fprintf(c, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"server_id":"demo","name":"echo","arguments":{"n":%d}}}`+"\n", n, n); err != nil {
+					sent <- err
+					return
+				}
+			}
+			sent <- nil
+		}()
+		<-full
+		for range total {
+			var answer broker.Answer
+			if err := c.next(&answer); err != nil {
+				return err
+			}
+			if !answer.OK {
+				return fmt.Errorf("got %+v, want ok", *answer.Error)
+			}
+			read.Add(1)
+		}
+		return errors.Join(<-sent, c.ask(methodFinish, `{"ok":true,"has_result":true,"data":"all of it"}`, &struct{}{}))
+	})
+	outcome := l.run(t, Request{})
+	if got := string(outcome.Envelope.Result.Data); got != `"all of it"` {
+		t.Errorf("got %s (%s), want all answers", got, outcome.Stderr)
+	}
+	if got := most.Load(); got > atOnce+inBuffers {
+		t.Errorf("answers that were not read yet: got up to %d, want at most %d", got, atOnce+inBuffers)
+	}
+}
+
+func TestSearchesOfCodeHaveARate(t *testing.T) {
+	limits := broker.Limits{CatalogRate: broker.Rate{Calls: 2, Per: time.Hour}}
+	l := newLab(t, nil, limits, Options{}, func(_ context.Context, c *conn) error {
+		var search SearchAnswer
+		if err := c.ask(methodSearch, `{"query":"tests"}`, &search); err != nil || search.Error != nil || len(search.Tools) != 2 {
+			return fmt.Errorf("the first search: got %+v, %w, want two tools", search, err)
+		}
+		var definition DefinitionAnswer
+		if err := c.ask(methodGet, `{"server_id":"demo","name":"echo"}`, &definition); err != nil || definition.Error != nil {
+			return fmt.Errorf("the first definition: got %+v, %w", definition, err)
+		}
+		for _, method := range []string{methodSearch, methodGet} {
+			var refused struct{ Error *CatalogError }
+			if err := c.ask(method, `{}`, &refused); err != nil || refused.Error == nil || refused.Error.Type != "RateLimit" || !refused.Error.Retryable {
+				return fmt.Errorf("%s: got %+v, %w, want RateLimit", method, refused.Error, err)
+			}
+		}
+		return c.ask(methodFinish, `{"ok":true,"has_result":true,"data":"held back"}`, &struct{}{})
+	})
+	if outcome := l.run(t, Request{}); string(outcome.Envelope.Result.Data) != `"held back"` {
+		t.Errorf("got %s", outcome.Stderr)
+	}
+}
+
+func TestRecordsNameTheLimits(t *testing.T) {
+	l := newLab(t, nil, broker.Limits{Calls: 7}, Options{}, func(ctx context.Context, _ *conn) error {
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	outcome := l.run(t, Request{Timeout: 20 * time.Millisecond})
+	if got := outcome.Envelope.Result.Error; got.Type != "Timeout" || !got.Retryable {
+		t.Errorf("got %+v, want a timeout that the host saw", got)
+	}
+	var start, end audit.Record
+	for _, r := range l.records(t) {
+		switch r.Kind {
+		case audit.KindRunStart:
+			start = r
+		case audit.KindRunEnd:
+			end = r
+		}
+	}
+	for name, want := range map[string]string{"limits.calls": "7", "sandbox.timeout": "20ms", "sandbox.memory": "536870912", "limits.rate": "1000/5s"} {
+		if got := start.Limits[name]; got != want {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+	}
+	if end.Limit != "sandbox.timeout" || end.ErrorSource != "code" {
+		t.Errorf("the end: got limit %q, source %q, want sandbox.timeout, code", end.Limit, end.ErrorSource)
+	}
+}
