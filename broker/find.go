@@ -16,8 +16,14 @@ import (
 func (a *attempt) find(context.Context) *failure {
 	tool, err := a.session.snapshot.Lookup(a.call.ServerID, a.call.Name)
 	var unknown *catalog.UnknownError
-	if errors.As(err, &unknown) {
+	var withheld *catalog.WithheldError
+	switch {
+	case errors.As(err, &unknown):
 		return failf(typeUnknownTool, "%s", unknown.Error())
+	case errors.As(err, &withheld):
+		f := failf(typePolicyDenied, "%s", withheld.Error())
+		f.detail = withheld.Error()
+		return f
 	}
 	if err != nil {
 		return failf(typeUnknownTool, "the tool is not known").because(err)

@@ -20,6 +20,9 @@ type Tool struct {
 	Raw json.RawMessage
 	// Digest is "sha256:" and the hex SHA-256 of Raw.
 	Digest string
+	// Withheld says that the tool cannot be used and that only its name is the
+	// server's: see Withhold.
+	Withheld bool
 }
 
 // Annotations are what a tool says about itself (MCP 2025-11-25, ToolAnnotations).

@@ -79,11 +79,11 @@ type Definition struct {
 }
 
 // Definition returns one tool's definition. A server or tool that is not there
-// is an *UnknownError.
+// is an *UnknownError, a tool that is withheld a *WithheldError.
 func (s *Snapshot) Definition(serverID, name string) (Definition, error) {
-	tool, ok := s.at[toolKey{serverID, name}]
-	if !ok {
-		return Definition{}, s.unknown(serverID, name)
+	tool, err := s.Lookup(serverID, name)
+	if err != nil {
+		return Definition{}, err
 	}
 	flags := s.Flags(serverID, name)
 	if len(flags) == 0 {
@@ -91,7 +91,7 @@ func (s *Snapshot) Definition(serverID, name string) (Definition, error) {
 	}
 	cleaned, err := rewriteTexts(tool.Raw, func(field, text string) string {
 		if field == "description" {
-			return s.cleanDescription(tool, text)
+			return s.cleanDescription(&tool, text)
 		}
 		return Clean(text)
 	})

@@ -2,6 +2,8 @@ package catalog_test
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -104,6 +106,31 @@ func TestCleanIsIdempotent(t *testing.T) {
 		once := catalog.Clean(rapid.String().Draw(t, "text"))
 		if twice := catalog.Clean(once); twice != once {
 			t.Fatalf("got %q after cleaning %q again", twice, once)
+		}
+	})
+}
+
+// A definition is flagged exactly when one of its texts is not shown as it is,
+// however its JSON is written.
+func TestFlagsAndCleanAgree(t *testing.T) {
+	pieces := slices.Sorted(maps.Values(attacks))
+	pieces = append(pieces, "Reads a note.", "delete the user", "a \"b\" \\ c/d", "é", "\u200b", "\x1b", "\t\n", "<b>")
+	rapid.Check(t, func(r *rapid.T) {
+		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 3).Draw(r, "pieces"), rapid.SampledFrom([]string{" ", "\n", ""}).Draw(r, "between"))
+		raw, err := json.Marshal(map[string]any{"name": "a", "description": text, "inputSchema": map[string]any{"type": "object"}})
+		if err != nil {
+			r.Fatal(err)
+		}
+		if rapid.Bool().Draw(r, "escaped") {
+			raw = []byte(strings.ReplaceAll(string(raw), "/", `\/`))
+		}
+		parsed, err := catalog.ParseTool("s", raw)
+		if err != nil {
+			r.Fatal(err)
+		}
+		s := snapshot(t, catalog.Server{ID: "s", Tools: []catalog.Tool{parsed}})
+		if flagged, changed := len(s.Flags("s", "a")) > 0, catalog.Clean(text) != text; flagged != changed {
+			r.Fatalf("got %q flagged %v, shown otherwise %v, want the same", text, flagged, changed)
 		}
 	})
 }

@@ -44,13 +44,17 @@ func (e *UnknownError) meant() string {
 	return "; did you mean " + strings.Join(quoted, " or ") + "?"
 }
 
-// Lookup is Tool with an *UnknownError in place of false.
+// Lookup finds a tool that can be used. One that is not there is an
+// *UnknownError, one that is withheld a *WithheldError.
 func (s *Snapshot) Lookup(serverID, name string) (Tool, error) {
-	tool, ok := s.Tool(serverID, name)
-	if !ok {
+	tool, ok := s.at[toolKey{serverID, name}]
+	switch {
+	case !ok:
 		return Tool{}, s.unknown(serverID, name)
+	case tool.Withheld:
+		return Tool{}, &WithheldError{serverID, name}
 	}
-	return tool, nil
+	return *tool, nil
 }
 
 func (s *Snapshot) unknown(serverID, name string) error {

@@ -24,6 +24,9 @@ type Snapshot struct {
 	searchOnce sync.Once
 	index      *index  // of tools, built at the first search
 	entries    []Entry // of tools, likewise
+
+	shownOnce sync.Once
+	shown     []Server
 }
 
 type toolKey struct{ server, name string }

@@ -67,7 +67,7 @@ func (v *generateVerb) servers(ctx context.Context, s *streams) ([]catalog.Serve
 	if err != nil {
 		return nil, err
 	}
-	return snapshot.Servers(), nil
+	return snapshot.Shown(), nil
 }
 
 func (v *generateVerb) write(servers []catalog.Server, language codegen.Language) (generated, error) {

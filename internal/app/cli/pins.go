@@ -30,16 +30,21 @@ func openPins(c *config.Config) (*pins.File, error) {
 	return pins.NewFile(filepath.Join(store.Pins(home), name[:16]+".json")), nil
 }
 
-// withhold leaves out the tools whose definition changed since it was first
-// seen: nobody has looked at what they do now.
+// withhold puts a stand-in in the place of each tool whose definition changed
+// since it was first seen: nobody has looked at what it does now.
 func withhold(servers []catalog.Server, changed []pins.Change) []catalog.Server {
+	isChanged := map[pins.Ref]bool{}
+	for _, c := range changed {
+		isChanged[pins.Ref{ServerID: c.ServerID, ToolName: c.ToolName}] = true
+	}
 	kept := slices.Clone(servers)
 	for i := range kept {
-		kept[i].Tools = slices.DeleteFunc(slices.Clone(kept[i].Tools), func(tool catalog.Tool) bool {
-			return slices.ContainsFunc(changed, func(c pins.Change) bool {
-				return c.ServerID == tool.ServerID && c.ToolName == tool.Name
-			})
-		})
+		kept[i].Tools = slices.Clone(kept[i].Tools)
+		for j, tool := range kept[i].Tools {
+			if isChanged[pins.Ref{ServerID: tool.ServerID, ToolName: tool.Name}] {
+				kept[i].Tools[j] = catalog.Withhold(tool)
+			}
+		}
 	}
 	return kept
 }

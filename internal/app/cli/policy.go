@@ -124,7 +124,7 @@ func (v *policyExplainVerb) Run(ctx context.Context, s *streams) error {
 	}
 	tool, err := r.snapshot.Lookup(v.Server, v.Tool)
 	if err != nil {
-		return &usageError{err.Error(), "airlock tools list"}
+		return noTool(err)
 	}
 	decoded, err := schema.Decode([]byte(v.Arguments))
 	input, ok := decoded.(map[string]any)

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -106,14 +107,23 @@ func (v *toolsShowVerb) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	answer := orchestrator.Definition(snapshot, v.Server, v.Tool)
-	if answer.Error != nil {
-		return &usageError{answer.Error.Message, "airlock tools list"}
+	definition, err := snapshot.Definition(v.Server, v.Tool)
+	if err != nil {
+		return noTool(err)
 	}
 	if v.JSON {
-		return printLine(s.out, answer.Definition)
+		return printLine(s.out, definition.JSON)
 	}
-	return printIndented(s.out, answer.Definition)
+	return printIndented(s.out, definition.JSON)
+}
+
+// noTool is the error of a verb about a tool that cannot be had.
+func noTool(err error) error {
+	var withheld *catalog.WithheldError
+	if errors.As(err, &withheld) {
+		return &hinted{err, withheld.Hint(), ExitRefused}
+	}
+	return &usageError{err.Error(), "airlock tools list"}
 }
 
 func printIndented(out io.Writer, v any) error {

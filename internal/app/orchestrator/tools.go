@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"encoding/json"
+	"errors"
 
 	"github.com/airlock-mcp/airlock/catalog"
 )
@@ -36,6 +37,9 @@ type CatalogError struct {
 // typeUnknownTool is the error type of a server or tool that does not exist.
 const typeUnknownTool = "UnknownTool"
 
+// typePolicyDenied is the error type of a tool that is withheld.
+const typePolicyDenied = "PolicyDenied"
+
 // typeValidation is the error type of a query that makes no sense.
 const typeValidation = "ValidationError"
 
@@ -63,7 +67,11 @@ func Search(snapshot *catalog.Snapshot, text, serverID, detail string, limit int
 // Definition returns one tool's definition from the snapshot.
 func Definition(snapshot *catalog.Snapshot, serverID, name string) DefinitionAnswer {
 	definition, err := snapshot.Definition(serverID, name)
-	if err != nil {
+	var withheld *catalog.WithheldError
+	switch {
+	case errors.As(err, &withheld):
+		return DefinitionAnswer{Error: &CatalogError{Type: typePolicyDenied, Message: err.Error()}}
+	case err != nil:
 		return DefinitionAnswer{Error: &CatalogError{Type: typeUnknownTool, Message: err.Error()}}
 	}
 	return DefinitionAnswer{Definition: definition.JSON}

@@ -66,7 +66,7 @@ func (w *Wrappers) borrow(ctx context.Context, snapshot *catalog.Snapshot, langu
 		ok = false
 	}
 	if !ok {
-		published, err := codegen.Generate(snapshot.Servers(), codegen.Language(language))
+		published, err := codegen.Generate(snapshot.Shown(), codegen.Language(language))
 		if err != nil {
 			return runner.Mount{}, nil, fmt.Errorf("generating %s wrappers: %w", language, err)
 		}

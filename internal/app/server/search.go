@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -53,7 +54,7 @@ func missingServers(snapshot *catalog.Snapshot) []missing {
 	var out []missing
 	for _, server := range snapshot.Servers() {
 		if server.Problem != "" {
-			out = append(out, missing{server.ID, server.Problem})
+			out = append(out, missing{server.ID, catalog.Clean(server.Problem)})
 		}
 	}
 	return out
@@ -74,7 +75,7 @@ func checkServer(snapshot *catalog.Snapshot, id string) error {
 		}
 		return &refusal{fmt.Sprintf("there is no server %s", quote(id)), hint}
 	case server.Problem != "":
-		return &refusal{fmt.Sprintf("the server %s is missing: %s", quote(id), server.Problem), "use the other servers, or tell the user"}
+		return &refusal{fmt.Sprintf("the server %s is missing: %s", quote(id), catalog.Clean(server.Problem)), "use the other servers, or tell the user"}
 	}
 	return nil
 }
@@ -84,9 +85,13 @@ func (s *Server) getToolDefinition(_ context.Context, c call) (*mcp.CallToolResu
 	if c.args.err != nil {
 		return nil, c.args.err
 	}
-	tool, err := s.tools.Snapshot().Lookup(serverID, name)
-	if err != nil {
+	definition, err := s.tools.Snapshot().Definition(serverID, name)
+	var withheld *catalog.WithheldError
+	switch {
+	case errors.As(err, &withheld):
+		return nil, &refusal{err.Error(), "use another tool, or tell the user"}
+	case err != nil:
 		return nil, &refusal{err.Error(), "search_tools finds the names of servers and tools"}
 	}
-	return structured(tool.Raw)
+	return structured(definition.JSON)
 }

@@ -1,0 +1,38 @@
+package catalog
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/airlock-mcp/airlock/internal/canon"
+)
+
+// withheldText describes a withheld tool in place of its own words.
+const withheldText = "Withheld by Airlock: its definition changed since it was last looked at, and calls are refused. " +
+	"An operator has to look at the change with `airlock tools diff`."
+
+// Withhold returns what stands for a tool whose definition nobody has looked
+// at: its name, and why there is no more. Nothing of what its server says now is
+// in it. Snapshot.Lookup and Definition answer for it with a *WithheldError.
+func Withhold(tool Tool) Tool {
+	description, _ := json.Marshal(withheldText) // a text always has a JSON form
+	name, _ := json.Marshal(tool.Name)
+	raw := fmt.Appendf(nil, `{"name":%s,"description":%s,"inputSchema":{"type":"object"}}`, name, description)
+	return Tool{
+		ServerID: tool.ServerID, Name: tool.Name, Description: withheldText, Withheld: true,
+		InputSchema: json.RawMessage(`{"type":"object"}`), Raw: raw, Digest: canon.Digest(raw),
+	}
+}
+
+// WithheldError says that a tool exists but cannot be used until an operator
+// has looked at its changed definition.
+type WithheldError struct{ ServerID, ToolName string }
+
+// Error is one sentence.
+func (e *WithheldError) Error() string {
+	return fmt.Sprintf("tool %s of server %s is withheld because its definition changed; an operator must run `airlock tools diff`",
+		Quote(e.ToolName), Quote(e.ServerID))
+}
+
+// Hint says what to type.
+func (e *WithheldError) Hint() string { return "airlock tools diff" }
