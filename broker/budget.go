@@ -70,11 +70,14 @@ func (s *Session) place(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if err := s.unread.room(ctx, s.broker.opts.Limits.UnreadBytes); err != nil {
-		<-s.slots
-		return err
+	err := s.unread.room(ctx, s.broker.opts.Limits.UnreadBytes)
+	if err == nil {
+		err = ctx.Err() // a place that the end of the run has freed is none
 	}
-	return nil
+	if err != nil {
+		<-s.slots
+	}
+	return err
 }
 
 // hold makes the result one of the answers that wait to be read, as soon as

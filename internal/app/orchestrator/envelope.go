@@ -41,7 +41,7 @@ func (r *run) assemble(ended ending, calls broker.Summary, logs logs) *Outcome {
 		DurationMS:   duration, ApprovalState: calls.ApprovalState, Result: result,
 	}
 	seal(&envelope)
-	return &Outcome{Envelope: envelope, Stdout: logs.stdout, Stderr: logs.stderr, redactions: redact.Counts(r.removed)}
+	return &Outcome{Envelope: envelope, Stdout: logs.stdout, Stderr: logs.stderr, redactions: redact.Counts(r.removed), open: calls.Open}
 }
 
 // Refused returns the envelope of a request that could not become a run, for

@@ -130,7 +130,7 @@ func (o *Orchestrator) run(ctx context.Context, id string, req Request, player *
 	r := &run{
 		identity: identity, request: req, image: image, limits: o.limits(req), started: started,
 		parts: &o.parts, version: o.opts.Version, snapshot: snapshot, sandbox: sandbox,
-		finished: make(chan finish, 1), startRecorded: make(chan struct{}), player: player,
+		finished: make(chan finish, 1), startRecorded: make(chan struct{}), served: make(chan struct{}), player: player,
 	}
 	outcome, err := r.execute(ctx)
 	o.teardowns.Go(func() {

@@ -74,6 +74,9 @@ func (r *run) recordEnd(ctx context.Context, outcome *Outcome, ended ending) err
 	end.DurationMS = outcome.Envelope.DurationMS
 	end.ResultSize = outcome.Envelope.Result.Metrics.BytesReturned
 	end.Redactions = outcome.redactions
+	if outcome.open > 0 {
+		end.Detail = fmt.Sprintf("%d calls had not ended", outcome.open)
+	}
 	end.Outcome = audit.OutcomeOK
 	if failure := outcome.Envelope.Result.Error; failure != nil {
 		end.Outcome, end.ErrorType, end.ErrorSource = audit.OutcomeError, failure.Type, failure.Source

@@ -32,6 +32,7 @@ type Outcome struct {
 	Stderr   string // likewise for descriptor 2
 
 	redactions map[string]int // kind → how many were kept from leaving
+	open       int            // calls that had not ended when the run did
 }
 
 // An InputError refuses a request before anything has happened.

@@ -32,6 +32,7 @@ type run struct {
 	removed  []redact.Finding // secrets and personal data that were kept from leaving
 	// handedOut is set once the guest has fetched the code.
 	handedOut atomic.Bool
+	served    chan struct{} // closed when no request from inside is being handled any more
 	// startRecorded is closed when the audit log has the start, or startErr says why not.
 	startRecorded chan struct{}
 	startErr      error
@@ -73,6 +74,7 @@ func (r *run) execute(ctx context.Context) (*Outcome, error) {
 		}
 	}
 	logs := r.collect(undo, ended)
+	r.settle(undo)
 	outcome := r.assemble(ended, r.session.Close(), logs)
 	if err := r.recordEnd(undo, outcome, ended); err != nil {
 		// Calls were made: this is a run, and its result is withheld.
@@ -98,6 +100,7 @@ func (r *run) tearDown(ctx context.Context, outcome *Outcome) {
 // await serves the sandbox's socket until the run is over and returns why.
 func (r *run) await(ctx context.Context, clock *clock) ending {
 	if err := r.sandbox.Go(); err != nil {
+		close(r.served)
 		return ending{internal: err}
 	}
 	serving, stop := context.WithCancel(ctx)
@@ -108,8 +111,23 @@ func (r *run) await(ctx context.Context, clock *clock) ending {
 		exited <- exit{status, err}
 	}()
 	socket := make(chan error, 1)
-	go func() { socket <- wire.Serve(serving, r.sandbox.Listener(), r.handle) }()
+	go func() {
+		defer close(r.served)
+		// Of several results the first one counts, so they are taken in turn.
+		socket <- wire.Serve(serving, r.sandbox.Listener(), r.handle, methodFinish)
+	}()
 	return r.first(ctx, clock, socket, exited, stop)
+}
+
+// settle waits until nothing that the code has asked for is at work any more, so
+// that the end of the run is the last that is recorded of it.
+func (r *run) settle(ctx context.Context) {
+	select {
+	case <-r.served:
+	case <-ctx.Done():
+		r.parts.Logger.ErrorContext(ctx, "requests of a run that is over are still being handled",
+			slog.String(telemetry.KeyRun, r.identity.ID))
+	}
 }
 
 // exit is how waiting for the guest's process ended.

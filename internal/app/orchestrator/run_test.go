@@ -258,6 +258,23 @@ func TestRetryableIsBelievedOfTheBroker(t *testing.T) {
 	}
 }
 
+func TestTheFirstOfTwoResultsCounts(t *testing.T) {
+	for i := range 50 {
+		l := newLab(t, nil, broker.Limits{}, Options{}, func(_ context.Context, c *conn) error {
+			const finish = `{"jsonrpc":"2.0","id":%d,"method":"run/finish","params":{"ok":true,"has_result":true,"data":%d}}` + "\n"
+			var all string
+			for n := range 20 {
+				all += fmt.Sprintf(finish, n, n)
+			}
+			_, err := io.WriteString(c, all)
+			return errors.Join(err, c.next(&struct{}{}))
+		})
+		if got := string(l.run(t, Request{}).Envelope.Result.Data); got != "0" {
+			t.Fatalf("run %d: got the result %s, want the first", i, got)
+		}
+	}
+}
+
 // What a run did is on record before its end is, also when it is cut off.
 func TestNothingIsRecordedAfterTheEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
@@ -304,8 +321,8 @@ func TestNothingIsRecordedAfterTheEnd(t *testing.T) {
 	if last := all[len(all)-1]; last.Kind != audit.KindRunEnd {
 		t.Errorf("the last record: got %s, want the run's end", last.Kind)
 	}
-	if made := outcome.Envelope.Result.Metrics.Calls; intents != calls || outcomes != made {
-		t.Errorf("got %d intents and %d outcomes of %d calls, want %d intents and an outcome for each call", intents, outcomes, made, calls)
+	if made := outcome.Envelope.Result.Metrics.Calls; intents < calls || outcomes != made {
+		t.Errorf("got %d intents and %d outcomes of %d calls, want at least %d intents and an outcome for each call", intents, outcomes, made, calls)
 	}
 }
 
