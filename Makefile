@@ -7,6 +7,7 @@ export CGO_ENABLED := 0
 GVISOR_VERSION = $(shell go list -C build/gvisor -m -f '{{.Version}}' gvisor.dev/gvisor)
 NPM_FOLDERS := test/servers test/conformance codegen/testdata/typecheck
 NPM_INSTALLED := $(NPM_FOLDERS:%=%/node_modules/.package-lock.json)
+BENCH_INSTALLED := test/bench/node_modules/.package-lock.json
 
 .PHONY: help
 help: ## show this list
@@ -34,12 +35,12 @@ lint: bin/staticcheck ## check format and code
 	bin/staticcheck ./...
 
 .PHONY: bench
-bench: setup ## measure, beside what others need on this machine
-	AIRLOCK_TEST_SANDBOX=1 go run ./test/bench
+bench: setup $(BENCH_INSTALLED) ## measure, beside what others need on this machine
+	go run ./test/bench
 
 .PHONY: clean
 clean: ## remove everything that this file makes
-	rm -rf bin .airlock $(NPM_FOLDERS:%=%/node_modules)
+	rm -rf bin .airlock $(NPM_FOLDERS:%=%/node_modules) test/bench/node_modules
 
 .PHONY: prerequisites
 prerequisites:

@@ -2,58 +2,103 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/airlock-mcp/airlock/internal/cleanup"
 )
 
 // face is a session with `airlock mcp`, as an agent host has one.
-type face struct{ session *mcp.ClientSession }
+type face struct {
+	session *mcp.ClientSession
+	process *os.Process
+}
 
-// openFace starts an Airlock that keeps so many sandboxes ready.
-func openFace(ctx context.Context, at place, pool int) (*face, error) {
-	dir, err := os.MkdirTemp("", "airlock-bench-")
+// openFace starts an Airlock with the given configuration.
+func (b *bench) openFace(ctx context.Context, config map[string]any, undo *cleanup.Stack) (*face, error) {
+	text, err := json.Marshal(config)
 	if err != nil {
 		return nil, err
 	}
-	config := filepath.Join(dir, "airlock.yaml")
-	text := fmt.Sprintf("sandbox: {pool: %d}\n", pool)
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+	file, err := os.CreateTemp(b.home, "config-*.json")
+	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, at.bin("airlock"), "mcp", "--config", config)
-	cmd.Env = append(os.Environ(), "AIRLOCK_HOME="+at.home)
+	undo.Add(func() error { return os.Remove(file.Name()) })
+	if _, err := file.Write(text); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	if err := file.Close(); err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(b.bin("airlock"), "mcp", "--config", file.Name())
+	cmd.Env = append(os.Environ(), "AIRLOCK_HOME="+b.home)
 	cmd.Stderr = os.Stderr
-	client := mcp.NewClient(&mcp.Implementation{Name: "bench", Version: "1"}, nil)
-	session, err := client.Connect(ctx, &mcp.CommandTransport{Command: cmd}, nil)
+	session, err := connect(ctx, cmd)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to airlock mcp: %w", err)
 	}
-	return &face{session: session}, os.RemoveAll(dir)
+	undo.Add(session.Close)
+	return &face{session: session, process: cmd.Process}, nil
 }
 
-func (f *face) close() error { return f.session.Close() }
+// connect starts an MCP server on stdio.
+func connect(ctx context.Context, cmd *exec.Cmd) (*mcp.ClientSession, error) {
+	client := mcp.NewClient(&mcp.Implementation{Name: "bench", Version: "1"}, nil)
+	return client.Connect(ctx, &mcp.CommandTransport{Command: cmd}, nil)
+}
 
-// programs do nothing but return.
-var programs = map[string]string{"python": "result = 1", "node": "globalThis.result = 1"}
+// pooled is a configuration that keeps so many sandboxes ready for each language.
+func pooled(ready int) map[string]any {
+	return map[string]any{"sandbox": map[string]int{"pool": ready, "maxSandboxes": 8}}
+}
 
-// run makes one trivial run and returns how long the host waited for it.
-func (f *face) run(ctx context.Context, language string) (time.Duration, error) {
-	started := time.Now()
-	answer, err := f.session.CallTool(ctx, &mcp.CallToolParams{
-		Name: "run_code", Arguments: map[string]any{"language": language, "code": programs[language]},
-	})
-	took := time.Since(started)
-	switch {
-	case err != nil:
-		return 0, err
-	case answer.IsError:
-		return 0, errors.New("a trivial run failed")
+// trivial programs do nothing but return.
+func trivial(language string) string {
+	if language == "node" {
+		return "globalThis.result = 1"
 	}
-	return took, nil
+	return "result = 1"
+}
+
+// run runs a program and decodes its result into data, which may be nil.
+func (f *face) run(ctx context.Context, language, program string, data any) error {
+	answer, err := f.session.CallTool(ctx, &mcp.CallToolParams{
+		Name: "run_code", Arguments: map[string]any{"language": language, "code": program},
+	})
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(answer.StructuredContent)
+	if err != nil {
+		return err
+	}
+	if answer.IsError {
+		return fmt.Errorf("a %s program failed: %s", language, text)
+	}
+	if data == nil {
+		return nil
+	}
+	return json.Unmarshal(text, &envelope{Result: result{Data: data}})
+}
+
+// envelope is the part of a run's envelope that holds the program's result.
+type envelope struct {
+	Result result `json:"result"`
+}
+
+type result struct {
+	Data any `json:"data"`
+}
+
+// trivialRun is how long a host waits for a trivial run.
+func (f *face) trivialRun(language string) func(context.Context) (sample, error) {
+	return func(ctx context.Context) (sample, error) {
+		return timed(func() error { return f.run(ctx, language, trivial(language), nil) })
+	}
 }

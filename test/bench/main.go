@@ -5,23 +5,33 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"regexp"
+	"time"
+
+	"github.com/airlock-mcp/airlock/internal/cleanup"
 )
 
 func main() { os.Exit(run()) }
 
 func run() int {
-	runs := flag.Int("runs", 40, "how many times each way of a run is taken")
+	rounds := flag.Int("runs", 200, "how many times cheap ways are taken; others are taken less often")
+	only := flag.String("only", "", "measure only the parts whose names this regular expression matches")
+	asJSON := flag.String("json", "", "a file to write the table to as JSON, too")
+	serve := flag.String("serve", "", "measure nothing; be an MCP server on stdio with the tools of this file")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	root, err := filepath.Abs(".")
-	if err == nil {
-		err = measure(ctx, place{root: root, home: filepath.Join(root, ".airlock")}, *runs)
+	var err error
+	if *serve != "" {
+		err = serveTools(ctx, *serve)
+	} else {
+		err = measure(ctx, *rounds, *only, *asJSON)
 	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "bench: %v\nhint: run `make bench` in the repository's root\n", err)
@@ -30,19 +40,85 @@ func run() int {
 	return 0
 }
 
-// place is where what is measured lies.
-type place struct{ root, home string }
+// bench is one run of all measurements.
+type bench struct {
+	root   string // the repository
+	home   string // an AIRLOCK_HOME of its own, with the repository's images
+	rounds int
+	table  *table
+}
 
-func (p place) bin(name string) string { return filepath.Join(p.root, "bin", name) }
+func (b *bench) bin(name string) string { return filepath.Join(b.root, "bin", name) }
+
+// part measures one kind of row.
+type part struct {
+	name    string
+	measure func(context.Context, *bench) error
+}
+
+// parts are in the order in which the table shows them.
+func parts() []part {
+	return []part{
+		{"run", measureRuns},
+		{"rate", measureRate},
+		{"call", measureCalls},
+		{"memory", measureMemory},
+		{"wrappers", measureWrappers},
+		{"import", measureImports},
+		{"search", measureSearch},
+		{"audit", measureAudit},
+		{"decide", measureDecisions},
+		{"redact", measureRedaction},
+	}
+}
 
 // measure prints the table's rows as they are known.
-func measure(ctx context.Context, at place, runs int) error {
-	printMachine(at)
-	printHead()
-	for _, part := range []func(context.Context, place, int) error{measureRuns, measureThroughput, measureTools} {
-		if err := part(ctx, at, runs); err != nil {
-			return err
+func measure(ctx context.Context, rounds int, only, asJSON string) (err error) {
+	chosen, err := regexp.Compile(only)
+	if err != nil {
+		return err
+	}
+	if rounds < 1 {
+		return fmt.Errorf("-runs %d: at least one is needed", rounds)
+	}
+	var undo cleanup.Stack
+	defer func() { err = errors.Join(err, undo.Run()) }()
+	b, err := newBench(rounds, &undo)
+	if err != nil {
+		return err
+	}
+	b.table.begin(describeMachine(b))
+	for _, part := range parts() {
+		if !chosen.MatchString(part.name) {
+			continue
+		}
+		if err := part.measure(ctx, b); err != nil {
+			return fmt.Errorf("%s: %w", part.name, err)
 		}
 	}
+	b.table.end(load(), time.Now())
+	if asJSON != "" {
+		return b.table.writeJSON(asJSON)
+	}
 	return nil
+}
+
+// newBench prepares a state folder that only this run uses: its records and
+// its servers are nobody else's. It lies where the state of real runs does,
+// for a record is as fast as the disk that it goes to.
+func newBench(rounds int, undo *cleanup.Stack) (*bench, error) {
+	root, err := filepath.Abs(".")
+	if err != nil {
+		return nil, err
+	}
+	state := filepath.Join(root, ".airlock")
+	home, err := os.MkdirTemp(state, "bench-")
+	if err != nil {
+		return nil, err
+	}
+	undo.Add(func() error { return os.RemoveAll(home) })
+	if err := os.Symlink(filepath.Join(state, "images"), filepath.Join(home, "images")); err != nil {
+		return nil, err
+	}
+	return &bench{root: root, home: home, rounds: rounds, table: &table{out: os.Stdout}}, nil
 }

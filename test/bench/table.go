@@ -1,45 +1,112 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
+	"io"
 	"os"
-	"os/exec"
-	"runtime"
-	"slices"
 	"strings"
 	"time"
 )
 
-// times are measurements of one thing.
-type times []time.Duration
-
-// at returns the value below which the given share of the measurements lies.
-func (t times) at(share float64) time.Duration {
-	sorted := slices.Clone(t)
-	slices.Sort(sorted)
-	return sorted[min(len(sorted)-1, int(share*float64(len(sorted))))]
+// row is one line of the table: what was measured, how, and beside what.
+type row struct {
+	What   string       `json:"what"`
+	Unit   string       `json:"unit"`
+	Count  int          `json:"n"` // how many measurements there are
+	P50    float64      `json:"p50"`
+	P95    float64      `json:"p95"`
+	P99    float64      `json:"p99"`
+	Target string       `json:"target,omitempty"` // as the design has it
+	Beside []comparison `json:"beside,omitempty"`
 }
 
-func milliseconds(d time.Duration) string { return fmt.Sprintf("%.2f", float64(d.Microseconds())/1000) }
-
-func printMachine(at place) {
-	kernel, _ := os.ReadFile("/proc/sys/kernel/osrelease")
-	load, _ := os.ReadFile("/proc/loadavg")
-	gvisor, _ := exec.Command(at.bin("runsc"), "--version").Output() // shown empty where it does not say
-	fmt.Printf("%d cores, Linux %s, %s, %s; load %s\n\n", runtime.NumCPU(), strings.TrimSpace(string(kernel)),
-		runtime.Version(), strings.SplitN(string(gvisor), "\n", 2)[0], strings.TrimSpace(string(load)))
+// comparison sets a row's median in relation to that of something else which
+// was measured in turn with it.
+type comparison struct {
+	Text  string  `json:"text"`
+	Value float64 `json:"value"` // the quotient, or the difference in the row's unit
 }
 
-func printHead() {
-	fmt.Printf("%-58s %9s %9s %9s  %-10s %s\n", "what (milliseconds)", "p50", "p95", "p99", "target", "ratio at p50")
+// newRow sums up what was measured.
+func newRow(what, unit string, s sample) row {
+	return row{What: what, Unit: unit, Count: len(s), P50: s.quantile(.5), P95: s.quantile(.95), P99: s.quantile(.99)}
 }
 
-// row prints one line of the table.
-func row(name string, t times, target, ratio string) {
-	fmt.Printf("%-58s %9s %9s %9s  %-10s %s\n", name, milliseconds(t.at(.5)), milliseconds(t.at(.95)), milliseconds(t.at(.99)), target, ratio)
+// aims names the row's target.
+func (r row) aims(target string) row {
+	r.Target = target
+	return r
 }
 
-// against says how long a takes beside b.
-func against(a, b times, name string) string {
-	return fmt.Sprintf("%.2f × %s", float64(a.at(.5))/float64(b.at(.5)), name)
+// times says how many times another's median the row's is.
+func (r row) times(other sample, name string) row {
+	quotient := r.P50 / other.quantile(.5)
+	r.Beside = append(r.Beside, comparison{fmt.Sprintf("%.2f × %s", quotient, name), quotient})
+	return r
+}
+
+// adds says how much the row's median is above another's.
+func (r row) adds(other sample, name string) row {
+	difference := r.P50 - other.quantile(.5)
+	r.Beside = append(r.Beside, comparison{fmt.Sprintf("%s %s more than %s", figure(difference), r.Unit, name), difference})
+	return r
+}
+
+// table is printed as Markdown, row by row.
+type table struct {
+	out io.Writer
+
+	Machine   string `json:"machine"`
+	LoadAfter string `json:"load_after"` // /proc/loadavg when all was measured
+	Ended     string `json:"ended"`      // RFC 3339
+	Rows      []row  `json:"rows"`
+}
+
+func (t *table) begin(machine string) {
+	t.Machine = machine
+	fmt.Fprintf(t.out, "%s\n\n", machine)
+	t.line("what", "n", "p50", "p95", "p99", "unit", "target", "beside it, at p50")
+	t.line("---", "--:", "--:", "--:", "--:", "---", "---", "---")
+}
+
+func (t *table) add(rows ...row) {
+	for _, r := range rows {
+		beside := make([]string, len(r.Beside))
+		for i, c := range r.Beside {
+			beside[i] = c.Text
+		}
+		t.line(r.What, fmt.Sprint(r.Count), figure(r.P50), figure(r.P95), figure(r.P99), r.Unit, r.Target, strings.Join(beside, ", "))
+	}
+	t.Rows = append(t.Rows, rows...)
+}
+
+func (t *table) line(what, n, p50, p95, p99, unit, target, beside string) {
+	fmt.Fprintf(t.out, "| %-64s | %5s | %6s | %6s | %6s | %-4s | %-6s | %s |\n", what, n, p50, p95, p99, unit, target, beside)
+}
+
+func (t *table) end(load string, now time.Time) {
+	t.LoadAfter, t.Ended = load, now.UTC().Format(time.RFC3339)
+	fmt.Fprintf(t.out, "\nLoad at the end: %s.\n", load)
+}
+
+func (t *table) writeJSON(path string) error {
+	text, err := json.MarshalIndent(t, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, append(text, '\n'), 0o644)
+}
+
+// figure writes a number with three digits that count.
+func figure(v float64) string {
+	switch {
+	case v >= 100 || v <= -100:
+		return fmt.Sprintf("%.0f", v)
+	case v >= 10 || v <= -10:
+		return fmt.Sprintf("%.1f", v)
+	case v >= 1 || v <= -1:
+		return fmt.Sprintf("%.2f", v)
+	}
+	return fmt.Sprintf("%.3f", v)
 }

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"runtime"
+	"strings"
+)
+
+// describeMachine says in one line what the figures were measured on and with.
+// What cannot be found out is left empty.
+func describeMachine(b *bench) string {
+	cgroups := "cgroup v1"
+	if _, err := os.Stat("/sys/fs/cgroup/cgroup.controllers"); err == nil {
+		cgroups = "cgroup v2"
+	}
+	return fmt.Sprintf("%d cores (%s), %s of memory, Linux %s, %s; %s, gVisor %s on systrap, %s; load before: %s.",
+		runtime.NumCPU(), found("/proc/cpuinfo", `model name\s*: (.*)`), memory(), found("/proc/sys/kernel/osrelease", `(\S+)`), cgroups,
+		runtime.Version(), said(`runsc version (\S+)`, b.bin("runsc"), "--version"), said(`(.+)`, b.workerdProgram(), "--version"), load())
+}
+
+func load() string { return found("/proc/loadavg", `(\S+ \S+ \S+)`) }
+
+func memory() string {
+	var kilobytes int
+	if _, err := fmt.Sscan(found("/proc/meminfo", `MemTotal:\s*(\d+)`), &kilobytes); err != nil {
+		return "?"
+	}
+	return fmt.Sprintf("%d GiB", (kilobytes+1<<19)>>20)
+}
+
+// found returns what the pattern's group matches in a file.
+func found(path, pattern string) string {
+	text, _ := os.ReadFile(path) // empty where it cannot be read
+	return first(pattern, text)
+}
+
+// said returns what the pattern's group matches in a program's output.
+func said(pattern, program string, args ...string) string {
+	text, _ := exec.Command(program, args...).Output() // empty where it does not say
+	return first(pattern, text)
+}
+
+func first(pattern string, text []byte) string {
+	if match := regexp.MustCompile(pattern).FindSubmatch(text); match != nil {
+		return strings.TrimSpace(string(match[1]))
+	}
+	return ""
+}
