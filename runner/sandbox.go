@@ -92,16 +92,16 @@ func (s *Sandbox) Go() error {
 		defer s.usageMu.Unlock()
 		s.before = s.process.Usage().CPU
 	}()
-	s.tellGo()
+	s.tell(nowLine)
 	return s.goErr
 }
 
-// tellGo writes the line that the guest waits for, once. What goes wrong, Go
+// tell writes the line that the guest waits for, once. What goes wrong, Go
 // reports: until then the guest's own end says more.
-func (s *Sandbox) tellGo() {
+func (s *Sandbox) tell(line string) {
 	s.goOnce.Do(func() {
 		stdin := s.process.Stdin()
-		_, err := io.WriteString(stdin, goLine)
+		_, err := io.WriteString(stdin, line)
 		if err := errors.Join(err, stdin.Close()); err != nil {
 			s.goErr = fmt.Errorf("telling sandbox %q to run: %w", s.ID(), err)
 		}

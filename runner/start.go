@@ -30,8 +30,11 @@ const (
 	never                   // it is to be saved as it waits for the word
 )
 
-// goLine lets a guest go on (docs/socket.md, step 2).
-const goLine = "go\n"
+// The lines that let a guest go on (docs/socket.md, step 2).
+const (
+	goLine  = "go\n"  // there is time before the code comes
+	nowLine = "now\n" // a run waits
+)
 
 // open makes one sandbox and waits until it is ready and verified. With a
 // template, whose use it ends, the sandbox goes on where the template's was.
@@ -58,7 +61,7 @@ func (r *Runner) open(ctx context.Context, req Request, from *sharedTemplate, wh
 // prepare brings a launched sandbox to where it may be given code.
 func (r *Runner) prepare(ctx context.Context, s *Sandbox, fresh bool, when moment) error {
 	if when == atOnce {
-		s.tellGo()
+		s.tell(nowLine)
 	}
 	if fresh {
 		if err := r.awaitReady(ctx, s); err != nil {
@@ -66,7 +69,7 @@ func (r *Runner) prepare(ctx context.Context, s *Sandbox, fresh bool, when momen
 		}
 	}
 	if when == whenReady {
-		s.tellGo()
+		s.tell(goLine)
 	}
 	if err := s.process.Verify(); err != nil && !s.endedMeanwhile() {
 		return fmt.Errorf("it is not what was asked for: %w", err)

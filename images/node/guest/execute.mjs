@@ -1,11 +1,11 @@
 // Runs code as an ES module, as `node file.mjs` does, and notices every way in
 // which it can end.
 
-import { writeFileSync } from "node:fs";
+import { unlinkSync, writeFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { types } from "node:util";
 import { FILE } from "./file.mjs";
-import { deliver } from "./outcome.mjs";
+import { deliver, params } from "./outcome.mjs";
 
 const { exit } = process;
 
@@ -19,11 +19,36 @@ const { exit } = process;
  * - `result`: `{set, value}`, the global `result`, read by the getter `offered`.
  */
 export function run(code, link) {
-  const ending = { code, settled: false, drained: false, failure: null, ...offerResult() };
+  const ending = begin(code);
   const fail = watch(ending, link);
-  writeFileSync(FILE, code);
   process.argv[1] = FILE;
-  import(pathToFileURL(FILE).href).then(() => void (ending.settled = true), fail);
+  load(FILE, code).then(() => void (ending.settled = true), fail);
+}
+
+/**
+ * Goes the way of a run once, with a small program that leaves nothing behind, so
+ * that what every run needs is compiled, and mapped: a restored sandbox has its
+ * memory, but each page of it costs a fault when it is first touched.
+ */
+export async function rehearse() {
+  const file = `${FILE}.rehearsal.mjs`;
+  const ending = begin("globalThis.result = { rehearsed: [1, null] };");
+  await load(file, ending.code);
+  unlinkSync(file);
+  process.emit("rehearsal");
+  params(ending);
+  delete globalThis.result;
+}
+
+/** Returns the ending of a program that has not begun, and offers it the global `result`. */
+function begin(code) {
+  return { code, settled: false, drained: false, failure: null, ...offerResult() };
+}
+
+/** Loads `code` as the ES module `file`; the promise settles with it. */
+function load(file, code) {
+  writeFileSync(file, code);
+  return import(pathToFileURL(file).href);
 }
 
 /**

@@ -1,63 +1,56 @@
 // The guest's own connection to the host. Tool calls never travel on it.
 //
-// The code is fetched as Node does it. The outcome is delivered from the exit
-// handler, where no event loop runs, so it is written and answered with blocking
-// calls on the socket's descriptor.
+// Blocking calls on the socket's descriptor: before the code there is nothing else
+// to do, and the outcome is delivered from the exit handler, where no event loop
+// runs.
 
 import { readSync } from "node:fs";
 import { createConnection } from "node:net";
-import { whenReady } from "./blocking.mjs";
 import { writeFully } from "./output.mjs";
 
 const SOCKET = "/run/airlock/broker.sock";
 const { parse, stringify } = JSON;
-const { alloc, from: toBytes } = Buffer;
+const { alloc, concat, from: toBytes } = Buffer;
+const CHUNK = 1 << 16; // bytes
 
 /** A connection to the broker's socket. */
 export class Link {
-  #socket;
+  #socket; // held, because closing it would close the descriptor
   #descriptor;
 
   /** Connects; the promise rejects when the host does not listen. */
   static async open() {
     const link = new Link();
     await new Promise((resolve, reject) => {
-      link.#socket = createConnection({ path: SOCKET }, resolve).once("error", reject);
+      // A socket that is paused from the start never reads by itself.
+      link.#socket = createConnection({ path: SOCKET }, resolve).once("error", reject).pause();
     });
     // Node has no public way to a socket's descriptor, nor blocking sockets.
+    link.#socket.unref()._handle.setBlocking(true);
     link.#descriptor = link.#socket._handle.fd;
     return link;
   }
 
-  /** Fetches the code; waits for as long as the host takes. */
-  async start() {
-    this.#socket.write(frame("run/start", "{}"));
-    const parts = [];
-    const answer = await new Promise((resolve, reject) => {
-      this.#socket.on("data", (chunk) => {
-        parts.push(chunk);
-        if (chunk.at(-1) === 10) resolve(Buffer.concat(parts));
-      });
-      this.#socket.once("close", () => reject(new Error("the host closed the socket")));
-    });
-    // From here on the socket neither keeps the event loop alive nor reads.
-    this.#socket
-      .removeAllListeners()
-      .on("error", () => {})
-      .pause()
-      .unref();
-    return parse(answer).result.code;
+  /** Fetches the code; blocks for as long as the host takes. */
+  start() {
+    return parse(this.#request("run/start", "{}")).result.code;
   }
 
   /** Delivers the outcome, given as JSON text, and blocks until the host has it. */
   finish(params) {
-    writeFully(this.#descriptor, toBytes(frame("run/finish", params)));
-    const chunk = alloc(4096);
-    let read;
-    do {
-      read = whenReady(() => readSync(this.#descriptor, chunk));
+    this.#request("run/finish", params);
+  }
+
+  #request(method, params) {
+    writeFully(this.#descriptor, toBytes(frame(method, params)));
+    const parts = [];
+    for (;;) {
+      const chunk = alloc(CHUNK);
+      const read = readSync(this.#descriptor, chunk);
       if (read === 0) throw new Error("the host closed the socket");
-    } while (chunk[read - 1] !== 10);
+      parts.push(chunk.subarray(0, read));
+      if (chunk[read - 1] === 10) return concat(parts);
+    }
   }
 }
 

@@ -17,7 +17,7 @@
 // the code has run, it holds by references taken before.
 
 import { closeSync, openSync, readSync, writeSync } from "node:fs";
-import { run } from "./execute.mjs";
+import { rehearse, run } from "./execute.mjs";
 import { Link } from "./link.mjs";
 import { writeAtOnce } from "./output.mjs";
 import { reseedMathRandom } from "./random.mjs";
@@ -25,22 +25,25 @@ import { keepHome } from "/workspace/client/transport.js";
 import "/workspace/client/catalog.js";
 import "/workspace/client/mcp_client.js";
 
-/** Blocks until the host has written a line, then leaves an empty stdin. */
+/** Blocks until the host has written a line, leaves an empty stdin, and returns the line. */
 function wait() {
   const chunk = Buffer.alloc(4096);
-  let read;
+  let line = "";
   do {
-    read = readSync(0, chunk);
+    const read = readSync(0, chunk);
     if (read === 0) process.reallyExit(0); // the host is gone: nobody waits for this sandbox
-  } while (chunk[read - 1] !== 10);
+    line += chunk.latin1Slice(0, read);
+  } while (!line.endsWith("\n"));
   closeSync(0);
   openSync("/dev/null", "r"); // takes descriptor 0, the lowest that is free
+  return line.trim();
 }
 
 writeAtOnce();
 keepHome();
 writeSync(1, "ready\n");
-wait();
+const word = wait();
 reseedMathRandom();
+if (word !== "now") await rehearse();
 const link = await Link.open();
-run(await link.start(), link);
+run(link.start(), link);

@@ -40,7 +40,8 @@ export function deliver(link, ending) {
   }
 }
 
-function params(ending) {
+/** Returns the params of `run/finish` for an ending, as JSON text. */
+export function params(ending) {
   if (ending.failure) return failed(describe(ending.failure.thrown, ending.code));
   const status = Number(process.exitCode ?? 0);
   if (status) return exited(status, `the code ended with exit code ${status}; what it caught may stand in stderr`);

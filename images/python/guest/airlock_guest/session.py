@@ -28,14 +28,13 @@ def main():
     client.home_process = getpid()
     # There is no network to talk TLS over, and `ssl` is a fifth of an idle guest's memory.
     import_without("asyncio", "ssl")
-    awaited = _is_awaited()
-    if not awaited:
+    if not _is_awaited():
         _preload()
     execute.prepare()
     write(1, b"ready\n")
-    _wait()
+    word = _wait()
     _freshen()
-    if not awaited:
+    if word != b"now":
         _rehearse()
     link = Link()
     code = link.start()
@@ -74,13 +73,16 @@ def _rehearse():
 
 
 def _wait():
-    """Block until the host has written a line, then leave an empty stdin."""
-    while not (chunk := read(0, 4096)).endswith(b"\n"):
-        if not chunk:
+    """Block until the host has written a line, leave an empty stdin, and return the line."""
+    line = b""
+    while not line.endswith(b"\n"):
+        if not (chunk := read(0, 4096)):
             _exit(0)  # the host is gone: nobody waits for this sandbox
+        line += chunk
     empty = open("/dev/null", O_RDONLY)
     dup2(empty, 0)
     close(empty)
+    return line.strip()
 
 
 def _freshen():
