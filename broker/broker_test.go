@@ -314,6 +314,20 @@ func TestApprovalDoesNotOutliveItsPolicy(t *testing.T) {
 	}
 }
 
+// What is suspicious about a tool is put to the person who is asked, and "*"
+// allows no such tool.
+func TestSuspicionIsPutToThePerson(t *testing.T) {
+	var asked approval.Question
+	f := newFixture(t, func(o *broker.Options) {
+		o.Operator = policies.Operator{"files": {TrustAnnotations: true, Allow: []string{policies.AllTools}}}
+		o.Approver = approver{approval.Verdict{Answer: approval.Yes}, func(q approval.Question) { asked = q }}
+	})
+	checkAnswer(t, f.open().Call(t.Context(), call("sly_reader", `{}`)), "", "done")
+	if len(asked.Flags) != 1 || asked.Flags[0] != "description: the text gives instructions to the model" {
+		t.Errorf("got a question with flags %q, want the instruction in the description", asked.Flags)
+	}
+}
+
 func TestPoliciesDoNotChangeUnrecorded(t *testing.T) {
 	f := newFixture(t, nil)
 	engine, err := policies.Load(policies.File{Name: "all.cedar", Source: []byte(`permit (principal, action, resource);`)})

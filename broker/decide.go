@@ -102,11 +102,15 @@ func (a *attempt) question() approval.Question {
 	for i, r := range a.ruling.Rules {
 		rules[i] = r.String()
 	}
+	var flags []string
+	for _, flag := range a.settings.Flags {
+		flags = append(flags, flag.String())
+	}
 	return approval.Question{
 		ID: telemetry.NewID("apr"), Asked: now, Expires: now.Add(a.broker.opts.ApprovalTimeout),
 		Principal: a.session.run.Principal, SessionID: a.session.run.SessionID, RunID: a.session.run.ID, CallID: a.id,
 		ServerID: a.tool.ServerID, ToolName: a.tool.Name, DefinitionDigest: a.tool.Digest,
 		Arguments: a.arguments, CodeHash: a.session.run.CodeHash, Code: a.session.run.Code, PolicyVersion: a.engine.Version(),
-		Risk: a.ruling.Risk.String(), Rules: rules, Approve: a.ruling.Approve,
+		Risk: a.ruling.Risk.String(), Flags: flags, Rules: rules, Approve: a.ruling.Approve,
 	}
 }

@@ -29,29 +29,28 @@ func (a *attempt) find(context.Context) *failure {
 		return failf(typeUnknownTool, "the tool is not known").because(err)
 	}
 	a.tool = tool
-	a.settings = a.broker.opts.Operator.Settings(tool.ServerID, tool.Name)
-	a.settings.Flagged = a.session.isFlagged(tool)
+	a.settings = a.broker.opts.Operator.Settings(tool.ServerID, tool.Name, a.session.flagsOf(tool))
 	return nil
 }
 
-// isFlagged says whether a tool's definition is suspicious. That is looked into
-// once for each tool of a run.
-func (s *Session) isFlagged(tool catalog.Tool) bool {
+// flagsOf returns what is suspicious about a tool's definition. That is looked
+// into once for each tool of a run.
+func (s *Session) flagsOf(tool catalog.Tool) []catalog.Flag {
 	key := policies.ToolID(tool.ServerID, tool.Name)
 	s.mu.Lock()
-	flagged, known := s.flagged[key]
+	flags, known := s.flags[key]
 	s.mu.Unlock()
 	if known {
-		return flagged
+		return flags
 	}
-	flagged = len(s.snapshot.Flags(tool.ServerID, tool.Name)) > 0
+	flags = s.snapshot.Flags(tool.ServerID, tool.Name)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.flagged == nil {
-		s.flagged = map[string]bool{}
+	if s.flags == nil {
+		s.flags = map[string][]catalog.Flag{}
 	}
-	s.flagged[key] = flagged
-	return flagged
+	s.flags[key] = flags
+	return flags
 }
 
 // validate checks the arguments against the tool's inputSchema. MCP 2025-11-25

@@ -34,7 +34,7 @@ type Session struct {
 	bytesIn    int64
 	bytesOut   int64
 	loops      loopDetector
-	flagged    map[string]bool // by policies.ToolID, once it was asked
+	flags      map[string][]catalog.Flag // by policies.ToolID, once it was asked
 	state      approval.State
 	redactions map[string]int
 }

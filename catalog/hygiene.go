@@ -24,6 +24,9 @@ type Flag struct {
 	Detail string   `json:"detail"` // one sentence; the flagged text is not in it
 }
 
+// String shows the finding in one line.
+func (f Flag) String() string { return f.Field + ": " + f.Detail }
+
 // withheld stands where text would have spoken to the model.
 const withheld = "[withheld by Airlock: this text gives instructions to the model]"
 

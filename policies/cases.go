@@ -122,7 +122,10 @@ func (c Case) request(tool catalog.Tool) (Request, error) {
 	}
 	settings := Settings{
 		TrustAnnotations: c.Settings.TrustAnnotations, Allowed: c.Settings.Allowed,
-		Denied: c.Settings.Denied, Flagged: c.Settings.Flagged,
+		Denied: c.Settings.Denied,
+	}
+	if c.Settings.Flagged {
+		settings.Flags = []catalog.Flag{{Kind: catalog.FlagInstruction, Field: "description", Detail: "the case says so"}}
 	}
 	if c.Settings.Risk != "" {
 		risk, err := ParseRisk(c.Settings.Risk)

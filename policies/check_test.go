@@ -225,8 +225,8 @@ func TestExplain(t *testing.T) {
 	}
 	want := `files/delete_file: refused
   risk unknown: the tool claims to be read-only, but its server's claims are not trusted
-  forbid default.denied (default.cedar:10)
-  because policy default.denied (default.cedar:10) forbids it: the operator denies this tool (servers.<id>.deny)
+  forbid default.denied (default.cedar:12)
+  because policy default.denied (default.cedar:12) forbids it: the operator denies this tool (servers.<id>.deny)
 `
 	if out.String() != want {
 		t.Errorf("got %s, want %s", out.String(), want)

@@ -21,6 +21,9 @@ func Explain(w io.Writer, req Request, d Decision) error {
 	}
 	fmt.Fprintf(&b, "%s: %s\n", visible.Text(ToolID(req.Tool.ServerID, req.Tool.Name)), verdict)
 	fmt.Fprintf(&b, "  risk %s: %s\n", d.Risk, whyRisk(req))
+	for _, flag := range req.Settings.Flags {
+		fmt.Fprintf(&b, "  flagged %s\n", visible.Text(flag.String()))
+	}
 	for _, rule := range d.Rules {
 		effect := "permit"
 		if rule.Forbid {

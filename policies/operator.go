@@ -1,6 +1,10 @@
 package policies
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/airlock-mcp/airlock/catalog"
+)
 
 // AllTools in Allow or Deny stands for every tool of the server.
 const AllTools = "*"
@@ -9,7 +13,7 @@ const AllTools = "*"
 // (servers.<id>). The zero value grants nothing.
 type Server struct {
 	TrustAnnotations bool
-	Allow            []string // tool names that run without asking, or AllTools
+	Allow            []string // tool names that run without asking, or AllTools, which covers no flagged tool
 	Deny             []string // tool names that never run, or AllTools
 	Risks            map[string]Risk
 }
@@ -17,17 +21,15 @@ type Server struct {
 // Operator is what the configuration says about all servers, by ID.
 type Operator map[string]Server
 
-// Settings returns what applies to one tool.
-func (o Operator) Settings(serverID, name string) Settings {
+// Settings returns what applies to one tool whose definition has these flags. A
+// flagged tool is only allowed by its own name: who wrote AllTools has not seen it.
+func (o Operator) Settings(serverID, name string, flags []catalog.Flag) Settings {
 	s := o[serverID]
 	return Settings{
 		TrustAnnotations: s.TrustAnnotations,
-		Allowed:          listed(s.Allow, name),
-		Denied:           listed(s.Deny, name),
+		Allowed:          slices.Contains(s.Allow, name) || len(flags) == 0 && slices.Contains(s.Allow, AllTools),
+		Denied:           slices.Contains(s.Deny, name) || slices.Contains(s.Deny, AllTools),
 		Risk:             s.Risks[name],
+		Flags:            flags,
 	}
-}
-
-func listed(names []string, name string) bool {
-	return slices.Contains(names, name) || slices.Contains(names, AllTools)
 }

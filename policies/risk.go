@@ -40,7 +40,9 @@ type Settings struct {
 	Allowed          bool // the operator lets it run without asking
 	Denied           bool // the operator never lets it run
 	Risk             Risk // overrides what the tool claims, unless RiskUnknown
-	Flagged          bool // its definition hides characters, speaks to the model, or poses as another's
+	// Flags are what is suspicious about its definition: it hides characters,
+	// speaks to the model, or poses as another's.
+	Flags []catalog.Flag
 }
 
 // EffectiveRisk joins what the operator says with what the tool claims. Claims

@@ -57,7 +57,7 @@ func toolAttributes(req Request, risk Risk) cedar.Record {
 		"risk":    cedar.String(risk.String()),
 		"allowed": cedar.Boolean(req.Settings.Allowed),
 		"denied":  cedar.Boolean(req.Settings.Denied),
-		"flagged": cedar.Boolean(req.Settings.Flagged),
+		"flagged": cedar.Boolean(len(req.Settings.Flags) > 0),
 		// What the tool claims, with the defaults of MCP 2025-11-25 where it is silent.
 		"claims": cedar.NewRecord(cedar.RecordMap{
 			"readOnly":    cedar.Boolean(hint(a.ReadOnlyHint, false)),

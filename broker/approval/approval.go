@@ -58,9 +58,10 @@ type Question struct {
 	// that no code makes. It holds only as far as it has CodeHash.
 	Code string `json:"code,omitempty"`
 
-	Risk    string   `json:"risk"`    // what policy holds the tool for
-	Rules   []string `json:"rules"`   // the policies that ask, each with file and line
-	Approve []string `json:"approve"` // who must agree
+	Risk    string   `json:"risk"`            // what policy holds the tool for
+	Flags   []string `json:"flags,omitempty"` // what is suspicious about its definition
+	Rules   []string `json:"rules"`           // the policies that ask, each with file and line
+	Approve []string `json:"approve"`         // who must agree
 }
 
 // Answer is what a person said. The zero value is no.

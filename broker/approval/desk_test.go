@@ -411,6 +411,7 @@ func TestWhatIsShown(t *testing.T) {
 	q.ID = "apr_0"
 	q.Expires = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 	q.ToolName = "delete\u200b_file\x1b[2J"
+	q.Flags = []string{"description: the text gives instructions to the model", "inputSchema.properties.p\u202e.title: 2 characters cannot be seen"}
 	q.Arguments = json.RawMessage(`{"path":"/srv/\u202egnp.exe","force":true,"id":9007199254740993,"note":"` + "a\u202eb" + `"}`)
 	golden.Check(t, []byte(approval.Text(q)), filepath.Join("testdata", "question.txt"))
 	q.Code += "# changed"

@@ -39,6 +39,9 @@ func Text(q Question) string {
 	field("server", q.ServerID)
 	field("tool", q.ToolName)
 	field("risk", q.Risk)
+	for _, flag := range q.Flags {
+		field("flagged", flag)
+	}
 	field("for", q.Principal)
 	field("asked by", strings.Join(q.Rules, "; "))
 	field("expires", q.Expires.UTC().Format(time.RFC3339))

@@ -136,7 +136,7 @@ func (v *policyExplainVerb) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	request := policies.Request{
-		Principal: principal(), Tool: tool, Settings: r.operator.Settings(v.Server, v.Tool), Input: input,
+		Principal: principal(), Tool: tool, Settings: r.operator.Settings(v.Server, v.Tool, r.snapshot.Flags(v.Server, v.Tool)), Input: input,
 	}
 	decided := engine.Decide(request)
 	if err := policies.Explain(s.out, request, decided); err != nil {

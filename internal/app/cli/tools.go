@@ -101,7 +101,8 @@ type toolsShowVerb struct {
 	JSON   bool   `name:"json" help:"Print one line instead of indented JSON."`
 }
 
-// Run prints one tool's definition as it arrived.
+// Run prints one tool's definition: as it arrived, or as a model would see it
+// where something in it is flagged.
 func (v *toolsShowVerb) Run(ctx context.Context, s *streams) error {
 	snapshot, err := listTools(ctx, v.configFlag, s.err)
 	if err != nil {
@@ -110,6 +111,9 @@ func (v *toolsShowVerb) Run(ctx context.Context, s *streams) error {
 	definition, err := snapshot.Definition(v.Server, v.Tool)
 	if err != nil {
 		return noTool(err)
+	}
+	for _, flag := range definition.Flags {
+		fmt.Fprintf(s.err, "airlock: flagged: %s\n", oneLine(flag.String(), 200))
 	}
 	if v.JSON {
 		return printLine(s.out, definition.JSON)
