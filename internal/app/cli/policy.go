@@ -15,6 +15,7 @@ type policyVerbs struct {
 	Check   policyCheckVerb   `cmd:"" help:"Hold the policies and settings against the tools that there are."`
 	Test    policyTestVerb    `cmd:"" help:"Run files of cases with expected decisions."`
 	Explain policyExplainVerb `cmd:"" help:"Say what would happen to a call, and which rule decides."`
+	Schema  policySchemaVerb  `cmd:"" help:"Print the Cedar schema of what policies can be about, for editors and for Cedar's own tools."`
 }
 
 // rules are the configured policies with the tools that they are about.
@@ -146,4 +147,16 @@ func (v *policyExplainVerb) Run(ctx context.Context, s *streams) error {
 		return exitError(ExitRefused)
 	}
 	return nil
+}
+
+type policySchemaVerb struct{ configFlag }
+
+// Run prints the schema of the tools that the servers offer now.
+func (v *policySchemaVerb) Run(ctx context.Context, s *streams) error {
+	snapshot, err := listTools(ctx, v.configFlag, s.err)
+	if err != nil {
+		return err
+	}
+	_, err = s.out.Write(policies.CedarSchema(snapshot.Servers()))
+	return err
 }
