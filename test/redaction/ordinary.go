@@ -1,0 +1,126 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// material is ordinary text in which no secret should be found.
+type material struct {
+	name  string
+	texts []string
+}
+
+// Files over maxFile are data rather than what somebody wrote, and of one
+// material no more than maxMaterial is read.
+const (
+	maxFile     = 1 << 20
+	maxMaterial = 24 << 20
+)
+
+// ordinary gathers the materials: what the project's own build has fetched, in
+// the versions that go.sum and package-lock.json pin, and lists made here.
+func ordinary(ctx context.Context) ([]material, error) {
+	root, err := filepath.Abs("../..") // the program runs in its own folder
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{if not .Main}}{{.Dir}}{{end}}", "all")
+	cmd.Dir = root
+	answer, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("listing the project's modules: %w", err)
+	}
+	modules := strings.Fields(string(answer))
+	npm := []string{filepath.Join(root, "test", "servers", "node_modules"), filepath.Join(root, "test", "conformance", "node_modules")}
+	toolLists := cmp.Or(os.Getenv("AIRLOCK_CORPUS"), filepath.Join(root, "..", "shared", "corpus"))
+	list := []material{
+		{"Go source", nil}, {"JavaScript and TypeScript", nil}, {"prose", nil}, {"JSON and YAML", nil}, {"lock files", nil}, {"tool lists", nil},
+	}
+	for i, pick := range []func() ([]string, error){
+		func() ([]string, error) { return read(modules, ".go") },
+		func() ([]string, error) { return read(npm, ".js", ".mjs", ".cjs", ".ts") },
+		func() ([]string, error) { return read(append(npm, modules...), ".md", ".txt", "LICENSE", "NOTICE") },
+		func() ([]string, error) { return read(append(npm, modules...), ".json", ".yaml", ".yml", ".toml") },
+		func() ([]string, error) { return read(append([]string{root}, modules...), "go.sum", "package-lock.json") },
+		func() ([]string, error) { return read([]string{toolLists}, ".json", ".jsonl") },
+	} {
+		if list[i].texts, err = pick(); err != nil {
+			return nil, err
+		}
+		if len(list[i].texts) == 0 {
+			return nil, fmt.Errorf("there is no %s to measure on", list[i].name)
+		}
+	}
+	return append(list, material{"UUIDs", []string{uuids()}}, material{"digests", []string{digests()}}), nil
+}
+
+// read returns the texts under folders whose names end like one of the endings.
+// Test data is left out: it may well hold secrets.
+func read(folders []string, endings ...string) ([]string, error) {
+	var texts []string
+	left := maxMaterial
+	for _, folder := range folders {
+		err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			name := entry.Name()
+			if entry.IsDir() {
+				if path != folder && (strings.HasPrefix(name, "test") || strings.HasPrefix(name, ".") || name == "bin") {
+					return filepath.SkipDir
+				}
+				return nil
+			}
+			if !slices.ContainsFunc(endings, func(e string) bool { return strings.HasSuffix(name, e) }) || strings.HasSuffix(name, "_test.go") || left <= 0 {
+				return nil
+			}
+			if info, err := entry.Info(); err != nil || info.Size() > maxFile || !info.Mode().IsRegular() {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			left -= len(text)
+			texts = append(texts, string(bytes.ToValidUTF8(text, nil)))
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return texts, nil
+}
+
+// uuids returns random UUIDs (RFC 9562, version 4), as an export of a table has them.
+func uuids() string {
+	rng := rand.New(rand.NewPCG(4, 2))
+	var b strings.Builder
+	for i := range 20_000 {
+		hi, lo := rng.Uint64()&^0xf000|0x4000, rng.Uint64()&^(3<<62)|1<<63
+		fmt.Fprintf(&b, `{"id": "%08x-%04x-%04x-%04x-%012x", "row": %d}`+"\n", hi>>32, hi>>16&0xffff, hi&0xffff, lo>>48, lo&0xffffffffffff, i)
+	}
+	return b.String()
+}
+
+// digests returns lines as sha256sum writes them, and image references.
+func digests() string {
+	var b strings.Builder
+	for i := range 10_000 {
+		sum := sha256.Sum256(fmt.Append(nil, i))
+		fmt.Fprintf(&b, "%s  file-%d.tar.gz\nregistry.local/image@sha256:%s\ncommit %s\n", hex.EncodeToString(sum[:]), i, hex.EncodeToString(sum[:]), hex.EncodeToString(sum[:20]))
+	}
+	return b.String()
+}
