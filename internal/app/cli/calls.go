@@ -26,14 +26,35 @@ func (s *system) openBroker(servers broker.Upstream, redactor *redact.Redactor) 
 	if err != nil {
 		return err
 	}
-	limits := broker.DefaultLimits()
-	if c.Limits.Calls > 0 {
-		limits.Calls = c.Limits.Calls
-	}
 	s.broker, err = broker.New(servers, s.log, &broker.Options{
-		Policies: engine, Operator: operator, Approver: s.desk, Redactor: redactor, Limits: limits, Logger: s.logger,
+		Policies: engine, Operator: operator, Approver: s.desk, Redactor: redactor, Limits: callLimits(c), Logger: s.logger,
 	})
 	return err
+}
+
+// callLimits are the configured limits of tool calls.
+func callLimits(c *config.Config) broker.Limits {
+	l := c.Limits.Calls
+	limits := broker.Limits{
+		Calls: l.Run, SessionCalls: l.Session, Concurrent: l.Concurrent,
+		BytesIn: l.BytesIn, BytesOut: l.BytesOut, ResultBytes: l.ResultBytes, UnreadBytes: l.UnreadBytes,
+		CallTimeout: l.Timeout, Repeats: l.Repeats,
+		ServerRate: broker.Rate(l.ServerRate), ToolRate: broker.Rate(l.ToolRate), CatalogRate: broker.Rate(l.CatalogRate),
+		Servers: map[string]broker.ServerLimits{},
+	}
+	for _, server := range c.Servers {
+		own := broker.ServerLimits{Rate: broker.Rate(server.Settings.Rate), Tools: map[string]broker.Rate{}}
+		if server.CallTimeout != l.Timeout {
+			own.CallTimeout = server.CallTimeout
+		}
+		for name, tool := range server.Settings.Tools {
+			if tool.Rate.Calls > 0 {
+				own.Tools[name] = broker.Rate(tool.Rate)
+			}
+		}
+		limits.Servers[server.ID] = own
+	}
+	return limits
 }
 
 // loadPolicies compiles the configured policy files, or the shipped one.
@@ -70,6 +91,10 @@ func operatorSettings(c *config.Config) (policies.Operator, error) {
 			Allow:            server.Settings.Allow, Deny: server.Settings.Deny, Risks: map[string]policies.Risk{},
 		}
 		for name, tool := range server.Settings.Tools {
+			settings.Risks[name] = policies.RiskUnknown // so that its name is checked
+			if tool.Risk == "" {
+				continue
+			}
 			risk, err := policies.ParseRisk(tool.Risk)
 			if err != nil {
 				return nil, fmt.Errorf("servers.%s.tools.%s: %w", server.ID, name, err)

@@ -99,10 +99,20 @@ func printOutcome(s *streams, outcome *orchestrator.Outcome) error {
 	switch failure := outcome.Envelope.Result.Error; {
 	case failure == nil:
 		return nil
-	case failure.Type == "PolicyDenied" || failure.Type == "ApprovalDenied" || failure.Type == "ApprovalTimeout":
+	case wasRefused(*failure):
 		return exitError(ExitRefused)
 	}
 	return exitError(ExitFailed)
+}
+
+// wasRefused says whether a run failed because policy, or a person, refused a
+// call. The type alone is the code's own word; that the broker is the source is not.
+func wasRefused(failure runner.Failure) bool {
+	switch failure.Type {
+	case "PolicyDenied", "ApprovalDenied", "ApprovalTimeout":
+		return failure.Source == "broker"
+	}
+	return false
 }
 
 // forReader returns what code printed as it is, or, for a terminal, with what

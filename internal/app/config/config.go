@@ -19,6 +19,9 @@ type Config struct {
 	Audit    Audit
 	Secrets  Secrets
 	Replay   Replay
+	// Placeholders numbers what redaction removes, so that an equal value of one
+	// run has an equal placeholder; without it a placeholder names the kind only.
+	Placeholders bool
 	// Credentials are the values of variables that the file names and whose own
 	// names say that they are credentials, wherever in the file they stand.
 	Credentials []Secret
@@ -45,13 +48,36 @@ type Sandbox struct {
 	Asked []string
 }
 
-// Limits say how much may leave a run.
+// Limits say how much may leave a run, and what it may do through tools.
 type Limits struct {
 	Profile string // the name of the set of defaults: "default" or "wide"
 	Stdout  int64  // bytes of the code's stdout that are kept
 	Stderr  int64  // bytes of the code's stderr that are kept
 	Output  int64  // bytes the code may write before it is stopped
-	Calls   int    // tool calls in one run
+	Calls   CallLimits
+}
+
+// CallLimits bound the tool calls of runs.
+type CallLimits struct {
+	Run         int   // calls of one run
+	Session     int   // calls of one session of the host, over all its runs
+	Concurrent  int   // calls of one run at a time, those with unread answers included
+	BytesIn     int64 // bytes of all results into one run
+	BytesOut    int64 // bytes of all arguments out of one run
+	ResultBytes int64 // bytes of one result
+	UnreadBytes int64 // bytes of answers that wait for one run's code to read them
+	Timeout     time.Duration
+	Repeats     int  // times that one call may bring the same result in one run
+	ServerRate  Rate // of the calls to one server, over all runs
+	ToolRate    Rate // of the calls to one tool, over all runs
+	CatalogRate Rate // of one run's looks into the catalog
+}
+
+// Rate allows Calls in each Per, evenly refilled, and as many at once after a
+// pause. The zero value says that none was chosen.
+type Rate struct {
+	Calls int
+	Per   time.Duration
 }
 
 // Audit says where records of calls go.
@@ -109,6 +135,14 @@ var profiles = []struct {
 	name   string
 	limits Limits
 }{
-	{"default", Limits{Profile: "default", Stdout: 64 << 10, Stderr: 256 << 10, Output: 16 << 20, Calls: 1000}},
-	{"wide", Limits{Profile: "wide", Stdout: 1 << 20, Stderr: 1 << 20, Output: 16 << 20, Calls: 1000}},
+	{"default", Limits{Profile: "default", Stdout: 64 << 10, Stderr: 256 << 10, Output: 16 << 20, Calls: defaultCalls}},
+	{"wide", Limits{Profile: "wide", Stdout: 1 << 20, Stderr: 1 << 20, Output: 16 << 20, Calls: defaultCalls}},
+}
+
+// defaultCalls are generous to honest code.
+var defaultCalls = CallLimits{
+	Run: 1000, Session: 100_000, Concurrent: 16,
+	BytesIn: 1 << 30, BytesOut: 256 << 20, ResultBytes: 12 << 20, UnreadBytes: 32 << 20,
+	Timeout: defaultCallTimeout, Repeats: 50,
+	ServerRate: Rate{1000, 5 * time.Second}, ToolRate: Rate{1000, 5 * time.Second}, CatalogRate: Rate{500, 10 * time.Second},
 }

@@ -72,13 +72,16 @@ servers:
     trustAnnotations: true
     allow: [read_file, "list_*"]
     deny: [delete_file]
-    tools: {move_file: {risk: destructive}}
+    rate: 20/s
+    tools: {move_file: {risk: destructive, rate: 5/m}}
 sandbox: {driver: containerd, memory: 1GiB, cpus: 0.5, pids: 64, disk: 10MiB, inodes: 512, openFiles: 128,
   timeout: 1m30s, pool: 0, maxSandboxes: 4, queue: 0}
-limits: {stdout: 1KiB, stderr: 2000, output: 1MB, calls: 7}
+limits: {stdout: 1KiB, stderr: 2000, output: 1MB, calls: 7, sessionCalls: 70, concurrentCalls: 3, callTimeout: 5s,
+  bytesIn: 1MiB, bytesOut: 2MiB, resultBytes: 3KiB, unreadBytes: 4KiB, repeats: 9, rate: 1/s, toolRate: 2/3s, catalogRate: 4/h}
 policies: [policies/default.cedar, /etc/airlock/team.cedar]
 audit: {path: audit.jsonl, clearArguments: true}
 replay: {keep: 48h}
+redaction: {placeholders: true}
 secrets: {ageFile: keys.age, ageIdentity: /etc/airlock/age.txt, keyring: team}
 `, envOf(map[string]string{"TOKEN": "hunter2"}))
 	dir := filepath.Dir(c.File)
@@ -88,22 +91,27 @@ secrets: {ageFile: keys.age, ageIdentity: /etc/airlock/age.txt, keyring: team}
 		Servers: []Server{
 			{ID: "crm", Transport: TransportHTTP, URL: "https://crm.example.com/mcp",
 				Headers:      map[string]Secret{"Authorization": NewSecret("Bearer hunter2")},
-				StartTimeout: 30 * time.Second, CallTimeout: time.Minute},
+				StartTimeout: 30 * time.Second, CallTimeout: 5 * time.Second}, // that of all servers
 			{ID: "files", Transport: TransportStdio, Command: "npx",
 				Args: []string{"-y", "@modelcontextprotocol/server-filesystem", "/srv/docs", "8080"},
 				Env: map[string]Secret{"TOKEN": NewSecret("hunter2"), "PORT": NewSecret("8080"),
 					"DEBUG": NewSecret("true"), "EMPTY": NewSecret("")},
 				Cwd: filepath.Join(dir, "data"), StartTimeout: 5 * time.Second, CallTimeout: 2 * time.Minute,
 				Settings: Settings{TrustAnnotations: true, Allow: []string{"read_file", "list_*"},
-					Deny: []string{"delete_file"}, Tools: map[string]Tool{"move_file": {Risk: "destructive"}}}},
+					Deny: []string{"delete_file"}, Rate: Rate{20, time.Second},
+					Tools: map[string]Tool{"move_file": {Risk: "destructive", Rate: Rate{5, time.Minute}}}}},
 		},
 		Sandbox: Sandbox{Driver: "containerd", Memory: 1 << 30, CPUs: 0.5, PIDs: 64, Disk: 10 << 20, Inodes: 512,
 			OpenFiles: 128, Timeout: 90 * time.Second, Pool: 0, MaxSandboxes: 4, Queue: 0, Asked: []string{"memory", "cpus", "pids"}},
-		Limits:   Limits{Profile: "default", Stdout: 1024, Stderr: 2000, Output: 1_000_000, Calls: 7},
+		Limits: Limits{Profile: "default", Stdout: 1024, Stderr: 2000, Output: 1_000_000, Calls: CallLimits{
+			Run: 7, Session: 70, Concurrent: 3, BytesIn: 1 << 20, BytesOut: 2 << 20, ResultBytes: 3 << 10, UnreadBytes: 4 << 10,
+			Timeout: 5 * time.Second, Repeats: 9,
+			ServerRate: Rate{1, time.Second}, ToolRate: Rate{2, 3 * time.Second}, CatalogRate: Rate{4, time.Hour},
+		}},
 		Policies: []string{filepath.Join(dir, "policies/default.cedar"), "/etc/airlock/team.cedar"},
 		Audit:    Audit{Path: filepath.Join(dir, "audit.jsonl"), ClearArguments: true},
-		Replay:   Replay{Keep: 48 * time.Hour},
-		Secrets:  Secrets{AgeFile: filepath.Join(dir, "keys.age"), AgeIdentity: "/etc/airlock/age.txt", Keyring: "team"},
+		Replay:   Replay{Keep: 48 * time.Hour}, Placeholders: true,
+		Secrets: Secrets{AgeFile: filepath.Join(dir, "keys.age"), AgeIdentity: "/etc/airlock/age.txt", Keyring: "team"},
 	}
 	want.Credentials = []Secret{NewSecret("hunter2"), NewSecret("hunter2")} // both places name CRM_TOKEN
 	if diff := cmp.Diff(want, c, sameValues); diff != "" {

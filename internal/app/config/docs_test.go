@@ -36,11 +36,12 @@ func documented() map[string]string {
 	add("audit", d.auditFields(&c.Audit))
 	add("secrets", d.secretsFields(&c.Secrets))
 	add("replay", d.replayFields(&c.Replay))
+	add("redaction", d.redactionFields(c))
 	add("mcpServers.*", d.serverFields(&s))
 	add("mcpServers.*", d.hostServer(&disabled)[:2])
 	add("servers.*", d.settingFields(&settings))
 	add("servers.*.tools.*", d.toolFields(&tool))
-	for _, section := range []string{"sandbox", "limits", "audit", "secrets", "replay", "servers.*.tools"} {
+	for _, section := range []string{"sandbox", "limits", "audit", "secrets", "replay", "redaction", "servers.*.tools"} {
 		delete(out, section) // its keys are listed instead
 	}
 	return out

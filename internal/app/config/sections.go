@@ -50,6 +50,9 @@ func (d *decoder) topFields(c *Config, settings map[string]*decided) []field {
 		{key: "secrets", read: func(n *yaml.Node, path string) error {
 			return d.object(n, path, d.secretsFields(&c.Secrets))
 		}},
+		{key: "redaction", read: func(n *yaml.Node, path string) error {
+			return d.object(n, path, d.redactionFields(c))
+		}},
 		{key: "replay", read: func(n *yaml.Node, path string) error {
 			return d.object(n, path, d.replayFields(&c.Replay))
 		}},
@@ -99,7 +102,18 @@ func (d *decoder) limitFields(l *Limits) []field {
 		{key: "stdout", val: size{&l.Stdout, 0, 64 << 20}},
 		{key: "stderr", val: size{&l.Stderr, 0, 64 << 20}},
 		{key: "output", val: size{&l.Output, 1 << 10, 1 << 30}},
-		{key: "calls", val: count[int]{&l.Calls, 1, 1_000_000}},
+		{key: "calls", val: count[int]{&l.Calls.Run, 1, 1_000_000}},
+		{key: "sessionCalls", val: count[int]{&l.Calls.Session, 1, 1_000_000_000}},
+		{key: "concurrentCalls", val: count[int]{&l.Calls.Concurrent, 1, 64}}, // the socket takes 64 at a time
+		{key: "callTimeout", val: duration{&l.Calls.Timeout, 100 * time.Millisecond, 24 * time.Hour}},
+		{key: "bytesIn", val: size{&l.Calls.BytesIn, 1 << 10, 1 << 50}},
+		{key: "bytesOut", val: size{&l.Calls.BytesOut, 1 << 10, 1 << 50}},
+		{key: "resultBytes", val: size{&l.Calls.ResultBytes, 1 << 10, 15 << 20}}, // a frame of the socket holds 16 MiB
+		{key: "unreadBytes", val: size{&l.Calls.UnreadBytes, 1 << 10, 1 << 30}},
+		{key: "repeats", val: count[int]{&l.Calls.Repeats, 1, 1_000_000}},
+		{key: "rate", val: rate{&l.Calls.ServerRate}},
+		{key: "toolRate", val: rate{&l.Calls.ToolRate}},
+		{key: "catalogRate", val: rate{&l.Calls.CatalogRate}},
 	}
 }
 
@@ -130,11 +144,19 @@ func (d *decoder) replayFields(r *Replay) []field {
 	return []field{{key: "keep", val: duration{&r.Keep, 0, 366 * 24 * time.Hour}}}
 }
 
+func (d *decoder) redactionFields(c *Config) []field {
+	return []field{{key: "placeholders", val: flag{&c.Placeholders}}}
+}
+
 // consistent checks what no single value can say.
 func (d *decoder) consistent(root *yaml.Node, c *Config) error {
 	if c.Sandbox.Pool > c.Sandbox.MaxSandboxes {
 		return d.fail(root, "raise sandbox.maxSandboxes or lower sandbox.pool",
 			"sandbox.pool (%d) is larger than sandbox.maxSandboxes (%d)", c.Sandbox.Pool, c.Sandbox.MaxSandboxes)
+	}
+	if calls := c.Limits.Calls; calls.ResultBytes > calls.UnreadBytes {
+		return d.fail(root, "raise limits.unreadBytes or lower limits.resultBytes",
+			"limits.resultBytes (%s) is larger than limits.unreadBytes (%s)", showSize(calls.ResultBytes), showSize(calls.UnreadBytes))
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ type Server struct {
 	Headers map[string]Secret // sent with every request
 
 	StartTimeout time.Duration // from start to the end of the first tools/list
-	CallTimeout  time.Duration // one tool call
+	CallTimeout  time.Duration // one tool call; that of all servers where it has none of its own
 
 	Settings Settings
 
@@ -42,6 +42,7 @@ type Settings struct {
 	TrustAnnotations bool
 	Allow            []string // tools that may be called without asking; "*" means all
 	Deny             []string // tools that may never be called; stronger than Allow
+	Rate             Rate     // of its calls, over all runs; zero: that of all servers
 	Tools            map[string]Tool
 }
 
@@ -50,6 +51,7 @@ type Tool struct {
 	// Risk replaces what the tool says about itself: "read", "write",
 	// "destructive", or empty for no decision.
 	Risk string
+	Rate Rate // of its calls, over all runs; zero: that of all tools
 }
 
 // String returns the ID and the kind of server.

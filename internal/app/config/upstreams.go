@@ -72,6 +72,9 @@ func (d *decoder) server(key, val *yaml.Node, path string) (s Server, disabled b
 	if disabled {
 		return s, true, nil
 	}
+	if child(val, "callTimeout") == nil {
+		s.CallTimeout = 0 // see unite
+	}
 	return s, false, d.endpoint(key, path, &s)
 }
 
@@ -171,6 +174,7 @@ func (d *decoder) settingFields(s *Settings) []field {
 		{key: "trustAnnotations", val: flag{&s.TrustAnnotations}},
 		{key: "allow", read: d.texts(&s.Allow)},
 		{key: "deny", read: d.texts(&s.Deny)},
+		{key: "rate", val: rate{&s.Rate}},
 		{key: "tools", read: func(n *yaml.Node, path string) error {
 			s.Tools = map[string]Tool{}
 			return d.entries(n, path, func(key, val *yaml.Node) error {
@@ -184,10 +188,14 @@ func (d *decoder) settingFields(s *Settings) []field {
 }
 
 func (d *decoder) toolFields(t *Tool) []field {
-	return []field{{key: "risk", val: word{&t.Risk, []string{"read", "write", "destructive"}}}}
+	return []field{
+		{key: "risk", val: word{&t.Risk, []string{"read", "write", "destructive"}}},
+		{key: "rate", val: rate{&t.Rate}},
+	}
 }
 
-// unite gives every server its settings. Settings for a server that is not
+// unite gives every server its settings, and the time for calls that all have
+// where it has none of its own. Settings for a server that is not
 // there would be a protection that protects nothing, so they are an error.
 func (d *decoder) unite(c *Config, settings map[string]*decided) error {
 	ids := make([]string, len(c.Servers))
@@ -195,6 +203,9 @@ func (d *decoder) unite(c *Config, settings map[string]*decided) error {
 		ids[i] = c.Servers[i].ID
 		if s := settings[ids[i]]; s != nil {
 			c.Servers[i].Settings = s.Settings
+		}
+		if c.Servers[i].CallTimeout == 0 {
+			c.Servers[i].CallTimeout = c.Limits.Calls.Timeout
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(settings)) {

@@ -259,7 +259,7 @@ func TestRetryableIsBelievedOfTheBroker(t *testing.T) {
 }
 
 func TestTheFirstOfTwoResultsCounts(t *testing.T) {
-	for i := range 50 {
+	for i := range 20 {
 		l := newLab(t, nil, broker.Limits{}, Options{}, func(_ context.Context, c *conn) error {
 			const finish = `{"jsonrpc":"2.0","id":%d,"method":"run/finish","params":{"ok":true,"has_result":true,"data":%d}}` + "\n"
 			var all string
@@ -329,8 +329,8 @@ func TestNothingIsRecordedAfterTheEnd(t *testing.T) {
 // Code that asks for much and reads late gets all of it, and the host never
 // holds more than its limits.
 func TestUnreadAnswersAreHeldBack(t *testing.T) {
-	const total, atOnce, inBuffers = 60, 8, 2
-	text := strings.Repeat("x", 1<<20)
+	const total, atOnce, inBuffers = 32, 8, 2
+	text := strings.Repeat("x", 512<<10)
 	var started, read, most atomic.Int32
 	full := make(chan struct{})
 	answers := func(context.Context, string) (json.RawMessage, error) {
@@ -341,7 +341,7 @@ func TestUnreadAnswersAreHeldBack(t *testing.T) {
 		}
 		return json.RawMessage(`{"content":[{"type":"text","text":"` + text + `"}]}`), nil
 	}
-	limits := broker.Limits{Concurrent: atOnce, ResultBytes: 2 << 20, UnreadBytes: 4 << 20, Repeats: 1000}
+	limits := broker.Limits{Concurrent: atOnce, ResultBytes: 1 << 20, UnreadBytes: 2 << 20}
 	l := newLab(t, answers, limits, Options{}, func(_ context.Context, c *conn) error {
 		sent := make(chan error, 1)
 		go func() {
