@@ -25,7 +25,7 @@ func (a *attempt) act(ctx context.Context) *failure {
 		return exceeded(limit, typeTimeout, "the server did not answer within %v; ask for less, or try again", timeout).because(err).retryable()
 	case err != nil:
 		f := upstreamFailure(err)
-		message, found := a.broker.opts.Redactor.Held([]byte(f.Message))
+		message, found := a.session.redactor.Held([]byte(f.Message))
 		f.Message, a.removed = string(message), found
 		return f
 	case int64(len(result)) > limits.ResultBytes:
@@ -100,7 +100,7 @@ func (a *attempt) validateOutput(context.Context) *failure {
 // code is for, and they are removed where results leave the sandbox
 // (docs/design/0005-where-results-are-redacted.md).
 func (a *attempt) redact(context.Context) *failure {
-	cleaned, found, err := a.broker.opts.Redactor.HeldJSON(a.result)
+	cleaned, found, err := a.session.redactor.HeldJSON(a.result)
 	if err != nil {
 		return failf(typeOutputValidation, "the server answered with something that is no JSON").because(err)
 	}

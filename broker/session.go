@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/airlock-mcp/airlock/broker/approval"
+	"github.com/airlock-mcp/airlock/broker/redact"
 	"github.com/airlock-mcp/airlock/broker/replay"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
@@ -21,6 +22,7 @@ type Session struct {
 	slots    chan struct{}  // one per call under way or unread
 	tape     Tape           // see Record; nil records nothing
 	player   *replay.Player // answers instead of servers; nil in a run that is no replay
+	redactor *redact.Redactor
 	wait     waits
 	unread   unread
 
@@ -57,6 +59,10 @@ func (s *Session) OnWait(changed func(waiting bool)) {
 	defer s.wait.mu.Unlock()
 	s.wait.changed = changed
 }
+
+// RedactWith has results cleaned by a redactor of the run's own, instead of the
+// broker's. Call it before the first call.
+func (s *Session) RedactWith(redactor *redact.Redactor) { s.redactor = redactor }
 
 // Tape keeps what a run's calls were answered. *replay.Recording is one.
 // Answered may be called concurrently.

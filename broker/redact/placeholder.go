@@ -6,6 +6,10 @@ import (
 	"sync"
 )
 
+// maxPlaces is how many values are numbered; what comes after them has a marker
+// without a number. Otherwise a long list would make a run's memory grow with it.
+const maxPlaces = 10_000
+
 // places numbers values: an equal value of one kind has an equal number, so that
 // whoever reads a cleaned text still sees what belongs together. It keeps
 // digests, not values.
@@ -31,6 +35,9 @@ func (p *places) marker(kind string, value []byte) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n, ok := p.numbers[key]
+	if !ok && len(p.numbers) >= maxPlaces {
+		return "[redacted:" + kind + "]"
+	}
 	if !ok {
 		p.last[kind]++
 		n = p.last[kind]

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"strings"
 	"testing"
@@ -159,5 +160,20 @@ func BenchmarkBytes(b *testing.B) {
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
 		r.Bytes(text)
+	}
+}
+
+func TestNumbersHaveAnEnd(t *testing.T) {
+	r := redact.New().Numbered()
+	for i := range 10_000 {
+		r.Bytes(fmt.Appendf(nil, "a%d@corp.io", i))
+	}
+	for text, want := range map[string]string{
+		"a9999@corp.io": "[redacted:email-10000]",
+		"new@corp.io":   "[redacted:email]",
+	} {
+		if got, _ := r.Bytes([]byte(text)); string(got) != want {
+			t.Errorf("%s: got %s, want %s", text, got, want)
+		}
 	}
 }

@@ -125,7 +125,7 @@ func (s *system) finish(servers broker.Upstream) error {
 		Runner: s.sandboxes, Broker: s.broker, Audit: s.log, Redactor: redactor, Images: s.images,
 		Wrappers: orchestrator.NewWrappers(s.places.wrappers, s.logger), Snapshots: s, Logger: s.logger,
 		Recordings: s.recordings,
-	}, orchestrator.Options{Limits: limits(s.config), Version: version})
+	}, orchestrator.Options{Limits: limits(s.config), Version: version, Placeholders: s.config.Placeholders})
 	if err != nil {
 		return err
 	}

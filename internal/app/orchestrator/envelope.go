@@ -26,7 +26,8 @@ const (
 // part that came from inside, which is redacted, bounded and checked here.
 func (r *run) assemble(ended ending, calls broker.Summary, logs logs) *Outcome {
 	result := r.judge(ended, logs)
-	r.clean(&result)
+	r.clean(&result) // before the logs: placeholders are numbered in this order, also in a replay
+	stdout, stderr := r.print(logs)
 	duration := time.Since(r.started).Milliseconds()
 	usage := r.sandbox.Usage()
 	result.Metrics = runner.Metrics{
@@ -41,7 +42,7 @@ func (r *run) assemble(ended ending, calls broker.Summary, logs logs) *Outcome {
 		DurationMS:   duration, ApprovalState: calls.ApprovalState, Result: result,
 	}
 	seal(&envelope)
-	return &Outcome{Envelope: envelope, Stdout: logs.stdout, Stderr: logs.stderr, redactions: redact.Counts(r.removed), open: calls.Open}
+	return &Outcome{Envelope: envelope, Stdout: stdout, Stderr: stderr, redactions: redact.Counts(r.removed), open: calls.Open}
 }
 
 // Refused returns the envelope of a request that could not become a run, for
@@ -61,7 +62,7 @@ func Refused(req Request, version, kind, message string) runner.Envelope {
 // clean redacts and bounds what came from inside.
 func (r *run) clean(result *runner.Result) {
 	if result.OK {
-		data, found, err := r.parts.Redactor.JSON(result.Data)
+		data, found, err := r.redactor.JSON(result.Data)
 		if err != nil {
 			*result = failed(typeNotSerializable, false, "the result is no valid JSON")
 			return
@@ -81,7 +82,7 @@ func (r *run) clean(result *runner.Result) {
 
 // redact removes secrets and personal data, and remembers what kinds it found.
 func (r *run) redact(text string) string {
-	cleaned, found := r.parts.Redactor.Bytes([]byte(text))
+	cleaned, found := r.redactor.Bytes([]byte(text))
 	r.removed = append(r.removed, found...)
 	return strings.ToValidUTF8(string(cleaned), "\uFFFD")
 }

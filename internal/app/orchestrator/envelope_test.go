@@ -16,7 +16,7 @@ import (
 // sealed runs a result through everything that stands between a sandbox and
 // the line that is printed.
 func sealed(t interface{ Fatalf(string, ...any) }, result runner.Result) (runner.Envelope, []byte) {
-	r := &run{parts: &Parts{Redactor: redact.New()}}
+	r := &run{redactor: redact.New()}
 	r.clean(&result)
 	envelope := runner.Envelope{RunID: "run_1", Result: result}
 	seal(&envelope)

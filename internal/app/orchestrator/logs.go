@@ -11,15 +11,14 @@ import (
 	"github.com/airlock-mcp/airlock/runner"
 )
 
-// logs are what the code printed: redacted, then cut.
+// logs are what the code printed, as it was written.
 type logs struct {
-	stdout, stderr string
-	lastLines      []byte // the end of stdout as it was written, for lastJSON
+	stdout, stderr runner.Output
+	lastLines      []byte // the end of stdout, for lastJSON
 }
 
 // collect returns what the code printed: up to its delivery, which the guest
-// makes last, or else up to its end. What both streams return together stays
-// within the limit of stderr, because that is where a run prints them.
+// makes last, or else up to its end.
 func (r *run) collect(ctx context.Context, ended ending) logs {
 	if ended.delivered != nil {
 		r.sandbox.Flush()
@@ -27,10 +26,16 @@ func (r *run) collect(ctx context.Context, ended ending) logs {
 		r.parts.Logger.WarnContext(ctx, "a run's output may be incomplete",
 			slog.String(telemetry.KeyRun, r.identity.ID), slog.Any(telemetry.KeyError, err))
 	}
-	stdout, stderr := r.sandbox.Stdout(), r.sandbox.Stderr()
-	out := r.printable(stdout, r.limits.Stdout)
-	rest := r.limits.Stderr - int64(len(out))
-	return logs{stdout: out, stderr: r.printable(stderr, max(rest, 0)), lastLines: stdout.Tail}
+	stdout := r.sandbox.Stdout()
+	return logs{stdout: stdout, stderr: r.sandbox.Stderr(), lastLines: stdout.Tail}
+}
+
+// print returns the logs redacted, then cut. What both streams return together
+// stays within the limit of stderr, because that is where a run prints them.
+func (r *run) print(l logs) (stdout, stderr string) {
+	stdout = r.printable(l.stdout, r.limits.Stdout)
+	rest := r.limits.Stderr - int64(len(stdout))
+	return stdout, r.printable(l.stderr, max(rest, 0))
 }
 
 // printable redacts what was kept of a stream and cuts it to limit bytes, the

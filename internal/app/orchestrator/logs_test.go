@@ -28,7 +28,7 @@ func TestLogsAreCutOnACharacterAfterRedaction(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			r := &run{parts: &Parts{Redactor: redact.New()}}
+			r := &run{redactor: redact.New()}
 			got := r.printable(runner.Output{Head: []byte(test.text), Total: max(test.total, int64(len(test.text)))}, limit)
 			if !strings.Contains(got, test.want) || test.missing != "" && strings.Contains(got, test.missing) {
 				t.Errorf("got %q, want it to contain %q and not %q", got, test.want, test.missing)
@@ -41,7 +41,7 @@ func TestLogsAreCutOnACharacterAfterRedaction(t *testing.T) {
 }
 
 func TestNothingFitsALimitOfZero(t *testing.T) {
-	r := &run{parts: &Parts{Redactor: redact.New()}}
+	r := &run{redactor: redact.New()}
 	if got := r.printable(runner.Output{Head: []byte("x"), Total: 1}, 0); got != "" {
 		t.Errorf("got %q, want nothing", got)
 	}

@@ -44,6 +44,9 @@ type Snapshots interface {
 type Options struct {
 	Limits  runner.Limits // Timeout is the longest a run may take
 	Version string        // Airlock's own, for the envelope
+	// Placeholders numbers what is redacted in a run: an equal value has an equal
+	// placeholder in its results, logs and errors. False shows the kind only.
+	Placeholders bool
 }
 
 // Orchestrator makes runs. Its methods may be called concurrently.
@@ -129,7 +132,7 @@ func (o *Orchestrator) run(ctx context.Context, id string, req Request, player *
 	}
 	r := &run{
 		identity: identity, request: req, image: image, limits: o.limits(req), started: started,
-		parts: &o.parts, version: o.opts.Version, snapshot: snapshot, sandbox: sandbox,
+		parts: &o.parts, version: o.opts.Version, snapshot: snapshot, sandbox: sandbox, redactor: o.redactor(),
 		finished: make(chan finish, 1), startRecorded: make(chan struct{}), served: make(chan struct{}), player: player,
 	}
 	outcome, err := r.execute(ctx)
@@ -138,6 +141,14 @@ func (o *Orchestrator) run(ctx context.Context, id string, req Request, player *
 		r.tearDown(context.WithoutCancel(ctx), outcome)
 	})
 	return outcome, err
+}
+
+// redactor cleans what leaves one run.
+func (o *Orchestrator) redactor() *redact.Redactor {
+	if o.opts.Placeholders {
+		return o.parts.Redactor.Numbered()
+	}
+	return o.parts.Redactor
 }
 
 func (o *Orchestrator) image(language string) (runner.Image, error) {

@@ -58,6 +58,7 @@ func (r *run) openSession(ctx context.Context, clock *clock) {
 		return
 	}
 	r.session = r.parts.Broker.Open(r.identity, r.snapshot)
+	r.session.RedactWith(r.redactor)
 	r.session.OnWait(clock.halt)
 	if r.parts.Recordings == nil {
 		return

@@ -28,7 +28,8 @@ type run struct {
 	snapshot *catalog.Snapshot
 	sandbox  *runner.Sandbox
 	session  *broker.Session
-	finished chan finish      // holds the one delivery that counts
+	finished chan finish // holds the one delivery that counts
+	redactor *redact.Redactor
 	removed  []redact.Finding // secrets and personal data that were kept from leaving
 	// handedOut is set once the guest has fetched the code.
 	handedOut atomic.Bool

@@ -30,7 +30,8 @@ type guest func(ctx context.Context, c *conn) error
 // conn is a connection of a guest to the host.
 type conn struct {
 	io.Writer
-	in *bufio.Reader
+	in     *bufio.Reader
+	stdout io.Writer
 }
 
 // ask sends one request and reads the next answer into answer.
@@ -96,7 +97,7 @@ func newLab(t *testing.T, servers upstream, limits broker.Limits, options Option
 		}
 		defer socket.Close()
 		defer context.AfterFunc(ctx, func() { socket.Close() })()
-		c := &conn{socket, bufio.NewReader(socket)}
+		c := &conn{socket, bufio.NewReader(socket), g.Stdout}
 		var code struct{ Language, Code string }
 		if err := errors.Join(c.ask(methodStart, `{}`, &code), play(ctx, c)); err != nil && ctx.Err() == nil {
 			fmt.Fprintln(g.Stderr, err)
@@ -323,6 +324,57 @@ func TestNothingIsRecordedAfterTheEnd(t *testing.T) {
 	}
 	if made := outcome.Envelope.Result.Metrics.Calls; intents < calls || outcomes != made {
 		t.Errorf("got %d intents and %d outcomes of %d calls, want at least %d intents and an outcome for each call", intents, outcomes, made, calls)
+	}
+}
+
+// An equal value has an equal placeholder in all that one run returns, prints and
+// is answered, and in no other run.
+func TestPlaceholdersOfARun(t *testing.T) {
+	const held, ann, bob = "s3cr3t-token-of-crm", "ann@corp.io", "bob@corp.io"
+	answers := func(context.Context, string) (json.RawMessage, error) {
+		return json.RawMessage(`{"content":[{"type":"text","text":"` + held + ` and again ` + held + `"}]}`), nil
+	}
+	for _, test := range []struct {
+		name         string
+		placeholders bool
+		data, logged string
+	}{
+		{"kinds only", false, `["[redacted:email]","[redacted:email]","[redacted:held-credential] and again [redacted:held-credential]"]`,
+			"[redacted:email] [redacted:email]"},
+		{"with numbers", true, `["[redacted:email-1]","[redacted:email-2]","[redacted:held-credential-1] and again [redacted:held-credential-1]"]`,
+			"[redacted:email-2] [redacted:email-1]"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			l := newLab(t, answers, broker.Limits{}, Options{Placeholders: test.placeholders}, func(_ context.Context, c *conn) error {
+				answer, err := c.call("echo", `{}`)
+				if err != nil {
+					return err
+				}
+				var result struct{ Content []struct{ Text string } }
+				if err := json.Unmarshal(answer.Raw, &result); err != nil {
+					return err
+				}
+				if _, err := fmt.Fprintln(c.stdout, bob, ann); err != nil {
+					return err
+				}
+				data, err := json.Marshal([]string{ann, bob, result.Content[0].Text})
+				return errors.Join(err, c.ask(methodFinish, `{"ok":true,"has_result":true,"data":`+string(data)+`}`, &struct{}{}))
+			})
+			l.parts.Redactor.Hold(held)
+			for range 2 { // runs share no numbers
+				outcome := l.run(t, Request{})
+				if got := string(outcome.Envelope.Result.Data); got != test.data {
+					t.Errorf("the result: got %s, want %s", got, test.data)
+				}
+				if got := strings.TrimSpace(outcome.Stdout); got != test.logged {
+					t.Errorf("the log: got %q, want %q", got, test.logged)
+				}
+			}
+			all := l.records(t)
+			if end := all[len(all)-1]; end.Redactions["email"] != 4 {
+				t.Errorf("redactions: got %v, want each of the 4 addresses counted by kind", end.Redactions)
+			}
+		})
 	}
 }
 
