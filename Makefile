@@ -51,10 +51,10 @@ prerequisites:
 bin/airlock:
 	@build/step 'building bin/airlock' go build -trimpath -o $@ ./cmd/airlock
 
-bin/runsc: build/gvisor/go.mod build/gvisor/go.sum
+bin/runsc: build/gvisor/go.mod build/gvisor/go.sum $(wildcard build/gvisor/runsc/*.go)
 	@build/step 'building bin/runsc (gVisor; some minutes the first time)' \
 		go build -C build/gvisor -trimpath -ldflags '-s -w -X gvisor.dev/gvisor/runsc/version.version=$(GVISOR_VERSION)' \
-		-o $(CURDIR)/$@ gvisor.dev/gvisor/runsc
+		-o $(CURDIR)/$@ ./runsc
 	@touch $@
 
 bin/staticcheck: build/lint/go.mod build/lint/go.sum

@@ -1,9 +1,13 @@
-// Command runsc is gVisor's runsc as the pinned module has it, with one thing
-// added that gVisor's own build adds too and the module lacks: the system call
-// filter of the kernel process, compiled ahead (see ../seccomp).
+// Command runsc is gVisor's runsc as the pinned module has it, with three things
+// added: the system call filter of the kernel process, compiled ahead (see
+// ../seccomp), which gVisor's own build adds too and the module lacks; limits that
+// `runsc boot` knows and `runsc create` does not pass on (limits.go); and a kernel
+// that gives back the memory of its start (idle.go).
 package main
 
 import (
+	"os"
+
 	"gvisor.dev/gvisor/runsc/cli/maincli"
 	"gvisor.dev/gvisor/runsc/version"
 )
@@ -13,5 +17,7 @@ var _ = version.Version()
 
 func main() {
 	addFilters()
+	giveBackMemory(os.Args)
+	os.Args = withAnnotatedLimits(os.Args)
 	maincli.Main()
 }
