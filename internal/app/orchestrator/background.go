@@ -86,6 +86,10 @@ func (o *Orchestrator) Cancel(sessionID, runID string) bool {
 	return o.background.cancel(sessionID, runID)
 }
 
+// EndSession says that a session of the host is over: what it has done counts
+// towards no limit and no rule any more. Its runs go on.
+func (o *Orchestrator) EndSession(sessionID string) { o.parts.Broker.EndSession(sessionID) }
+
 func (b *background) add(id string, j *job) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -57,7 +57,9 @@ func newFakeTools(t testing.TB) fakeTools {
 type fakeRuns struct {
 	// waiting gets a value whenever a run has begun to wait; ended when it was cancelled.
 	waiting, ended chan string
-	approvals      *fakeApprovals // for "ask"
+	// left gets the ID of each session that has ended.
+	left      chan string
+	approvals *fakeApprovals // for "ask"
 
 	mu       sync.Mutex
 	requests []orchestrator.Request
@@ -67,7 +69,7 @@ type fakeRuns struct {
 
 func newFakeRuns() *fakeRuns {
 	return &fakeRuns{
-		waiting: make(chan string, 16), ended: make(chan string, 16),
+		waiting: make(chan string, 16), ended: make(chan string, 16), left: make(chan string, 64),
 		started: map[string]orchestrator.Request{}, done: map[string]bool{},
 	}
 }
@@ -100,6 +102,8 @@ func (f *fakeRuns) Run(ctx context.Context, req orchestrator.Request) (*orchestr
 	data, err := encode(code)
 	return outcomeOf("run_done", runner.Result{OK: true, Data: data}), err
 }
+
+func (f *fakeRuns) EndSession(sessionID string) { f.left <- sessionID }
 
 func requestOf(session, code string) orchestrator.Request {
 	return orchestrator.Request{Language: "python", Code: []byte(code), SessionID: session}

@@ -69,6 +69,38 @@ func TestHTTPSessionsDoNotSeeEachOthersRuns(t *testing.T) {
 	}
 }
 
+func TestHTTPSessionsEnd(t *testing.T) {
+	url, runs := overHTTP(t)
+	one, other := connectHTTP(t, url, "2025-11-25"), connectHTTP(t, url, "2025-11-25")
+	for range 2 {
+		callTool(t, one, "run_code", map[string]any{"language": "python", "code": "x"})
+	}
+	ended := runs.lastRequest().SessionID
+	callTool(t, other, "run_code", map[string]any{"language": "python", "code": "x"})
+	if err := one.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-runs.left; got != ended {
+		t.Errorf("ended: got %q, want %q", got, ended)
+	}
+	if len(runs.left) != 0 {
+		t.Errorf("ended: got %q too, want one session once", <-runs.left)
+	}
+}
+
+func TestSessionsWithoutAnIDEndWithTheServer(t *testing.T) {
+	s, runs := newServer(t)
+	session := connect(t, s, "2025-11-25", nil)
+	callTool(t, session, "run_code", map[string]any{"language": "python", "code": "x"})
+	if err := session.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	if got, want := <-runs.left, runs.lastRequest().SessionID; got != want {
+		t.Errorf("ended: got %q, want %q", got, want)
+	}
+}
+
 func TestCancellingAnHTTPRequestEndsItsRun(t *testing.T) {
 	for _, version := range versions {
 		t.Run(version, func(t *testing.T) {

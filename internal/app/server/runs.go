@@ -37,6 +37,7 @@ func (s *Server) runCode(ctx context.Context, c call) (*mcp.CallToolResult, erro
 	if c.args.err != nil {
 		return nil, c.args.err
 	}
+	s.follow(c.request.Session)
 	asks := s.approvals != nil && canAsk(c.request)
 	between := c.request.ProtocolVersion() >= stateless
 	// Over HTTP a host is asked on the stream of its request, which a run in the

@@ -45,6 +45,9 @@ type Runs interface {
 	// Cancel ends such a run. It reports whether it was still going; calling it
 	// twice is fine.
 	Cancel(sessionID, runID string) bool
+	// EndSession says that a session is over and makes no more runs. Calling it
+	// twice is fine.
+	EndSession(sessionID string)
 }
 
 // Options say who is served and how.
@@ -74,6 +77,7 @@ type Server struct {
 	watching  sync.WaitGroup
 	mu        sync.Mutex
 	attended  map[*mcp.ServerSession]bool // those whose host is asked
+	followed  map[*mcp.ServerSession]bool // those that have made runs, and have an ID of their own
 }
 
 //go:embed tools.json
@@ -89,7 +93,7 @@ func New(tools Tools, runs Runs, opts Options) (*Server, error) {
 	}
 	s := &Server{
 		tools: tools, runs: runs, principal: opts.Principal, logger: opts.Logger, session: telemetry.NewID("ses"),
-		approvals: opts.Approvals, attended: map[*mcp.ServerSession]bool{},
+		approvals: opts.Approvals, attended: map[*mcp.ServerSession]bool{}, followed: map[*mcp.ServerSession]bool{},
 	}
 	if opts.Approvals != nil {
 		s.parking = newParking(opts.Approvals, s.session)
@@ -116,6 +120,7 @@ func New(tools Tools, runs Runs, opts Options) (*Server, error) {
 func (s *Server) Close() {
 	s.endParked()
 	s.watching.Wait()
+	s.runs.EndSession(s.session)
 }
 
 func (s *Server) endParked() {

@@ -21,6 +21,28 @@ func (s *Server) sessionID(session *mcp.ServerSession) string {
 	return "ses_" + hex.EncodeToString(sum[:16])
 }
 
+// follow tells the runs when a session that makes some is over. Those without
+// an ID of their own share one, which is over when the server is: see Close.
+func (s *Server) follow(session *mcp.ServerSession) {
+	if session.ID() == "" {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.followed[session] {
+		return
+	}
+	s.followed[session] = true
+	s.watching.Go(func() {
+		// Why the session ended does not matter here; Serve reports it.
+		_ = session.Wait()
+		s.runs.EndSession(s.sessionID(session))
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.followed, session)
+	})
+}
+
 // quiet hands the SDK's log on as debug output: it reports every session and
 // every mistake of a client, which is nothing that a person must act on.
 type quiet struct{ slog.Handler }
