@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -70,7 +71,7 @@ func ParseCases(name string, source []byte) ([]Case, error) {
 	in := yaml.NewDecoder(bytes.NewReader(source))
 	in.KnownFields(true)
 	if err := in.Decode(&file); err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("case file %q: %w", name, err)
+		return nil, fmt.Errorf("case file %q: %s", name, plainly(err))
 	}
 	if len(file.Cases) == 0 {
 		return nil, fmt.Errorf("case file %q has no cases", name)
@@ -85,6 +86,30 @@ func ParseCases(name string, source []byte) ([]Case, error) {
 		}
 	}
 	return file.Cases, nil
+}
+
+// What the YAML decoder says of Go types.
+var (
+	unknownKey = regexp.MustCompile(`field (\S+) not found in type .*`)
+	wrongKind  = regexp.MustCompile(`(?s)cannot construct !!(\w+)( .*)? into .*`)
+)
+
+// plainly returns what the YAML decoder complains about, without Go types.
+func plainly(err error) string {
+	var several *yaml.LoadErrors
+	if !errors.As(err, &several) {
+		return strings.TrimPrefix(err.Error(), "yaml: ")
+	}
+	known := []string{"name", "principal", "server", "tool", "claims", "settings", "input", "session", "expect", "by"}
+	complaints := make([]string, len(several.Errors))
+	for i, one := range several.Errors {
+		text := wrongKind.ReplaceAllString(one.Message, "a $1$2 does not belong here")
+		if key := unknownKey.FindStringSubmatch(text); key != nil {
+			text = fmt.Sprintf("there is no key %q%s", key[1], nearest.Hint(key[1], known))
+		}
+		complaints[i] = fmt.Sprintf("line %d: %s", one.Mark.Line, text)
+	}
+	return strings.Join(complaints, "; ")
 }
 
 // Run decides the case and returns what was decided. The error says how that

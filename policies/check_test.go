@@ -192,7 +192,10 @@ func TestCasesThatAreWrong(t *testing.T) {
 	tests := []struct{ name, source, want string }{
 		{"no cases", `cases: []`, "no cases"},
 		{"nothing", ``, "no cases"},
-		{"a misspelt key", `cases: [{nme: x}]`, "nme"},
+		{"a misspelt key", "cases:\n  - {nme: x}", `case file "c.yaml": line 2: there is no key "nme"; did you mean "name"?`},
+		{"a text in the place of a list", `cases: x`, "case file \"c.yaml\": line 1: a str `x` does not belong here"},
+		{"a list in the place of a text", `cases: [{name: [x], server: a, tool: b}]`, `line 1: a seq does not belong here`},
+		{"no YAML", "cases: [", `case file "c.yaml": `},
 		{"a misspelt word", `cases: [{name: x, server: a, tool: b, expect: alow}]`, `did you mean "allow"?`},
 		{"a case without a tool", `cases: [{name: x, server: a, expect: deny}]`, "needs name, server and tool"},
 		{"another decision", `cases: [{name: x, server: a, tool: b, expect: allow}]`, `case "x": got ask, want allow (default.ask)`},

@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
 	"github.com/airlock-mcp/airlock/catalog"
 )
 
@@ -25,7 +27,7 @@ func (c *stdio) explain(config Config, err error, late bool) *StartError {
 	case isEnd(err):
 		failure.Reason, failure.Problem = ErrNotMCP, "it closed its stdout"
 	default:
-		failure.Reason, failure.Problem = ErrNotMCP, "it refused the handshake: "+config.conceal(err.Error())
+		failure.Reason, failure.Problem = ErrNotMCP, "the handshake failed: "+config.conceal(said(err))
 	}
 	failure.Problem += c.evidence(config)
 	return failure
@@ -68,9 +70,22 @@ func (l *httpLink) explain(c Config, err error, late bool) *StartError {
 	case errors.As(err, &network):
 		failure.Reason, failure.Problem = ErrUnreachable, fmt.Sprintf("%s could not be reached: %s", where, catalog.Quote(network.Err.Error()))
 	default:
-		failure.Reason, failure.Problem = ErrNotMCP, fmt.Sprintf("%s did not answer as an MCP server: %s", where, c.conceal(err.Error()))
+		failure.Reason, failure.Problem = ErrNotMCP, fmt.Sprintf("%s did not answer as an MCP server: %s", where, c.conceal(said(err)))
 	}
 	return failure
+}
+
+// said returns what went wrong in a handshake in the server's own words where it
+// sent an error, without the types and calls of the SDK otherwise.
+func said(err error) string {
+	var refusal *jsonrpc.Error
+	switch {
+	case errors.As(err, &refusal):
+		return refusal.Message
+	case strings.Contains(err.Error(), "unmarshal"):
+		return "an answer does not have the form that MCP demands"
+	}
+	return err.Error()
 }
 
 // conceal makes a server's text fit for a problem: quoted, short, and without

@@ -54,7 +54,8 @@ func TestProblemsOfMissingServers(t *testing.T) {
 		{"does not even read", config("deaf", soon), upstream.ErrNoAnswer, "it did not answer within 600ms"},
 		{"prints something else", config("only-rubbish", soon), upstream.ErrNotMCP,
 			`it did not answer within 600ms; it printed "Listening on port 8080" on stdout, which is not MCP`},
-		{"refuses the handshake", config("refusing", nil), upstream.ErrNotMCP, "license expired"},
+		{"refuses the handshake", config("refusing", nil), upstream.ErrNotMCP, `the handshake failed: "license expired"`},
+		{"answers the handshake with something else", config("misshapen", nil), upstream.ErrNotMCP, `the handshake failed: "an answer does not have the form that MCP demands"`},
 		{"a list of the wrong shape", config("bad-list", nil), upstream.ErrNotMCP, "its tool list cannot be read: a page is not of the shape that MCP demands"},
 		{"a list without measure", config("huge-list", nil), upstream.ErrNotMCP, "its tool list cannot be read: a page is larger than 16711680 bytes"},
 	}

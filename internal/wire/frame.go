@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"io"
 	"unicode/utf8"
+
+	"github.com/airlock-mcp/airlock/internal/misfit"
 )
 
 // MaxFrame is the largest frame in bytes, its newline included.
@@ -71,11 +73,12 @@ func ParseRequest(frame []byte) (Request, error) {
 }
 
 // DecodeStrict decodes exactly one JSON value into v and refuses unknown members.
+// Its errors are sentences about the JSON.
 func DecodeStrict(raw []byte, v any) error {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(v); err != nil {
-		return err
+		return misfit.JSON(err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return errors.New("more than one JSON value")

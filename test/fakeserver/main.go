@@ -52,6 +52,7 @@ var modes = []string{
 	"late",         // good, after a while
 	"late-modern",  // modern, after a while when it is started for the first time
 	"refusing",     // refuses the handshake
+	"misshapen",    // answers the handshake with something else
 	"three-pages",  // lists its tools on three pages
 	"looping",      // the second page leads to itself
 	"endless",      // every page leads to another one

@@ -97,6 +97,9 @@ func (s *server) initialize(m message) {
 	case "refusing":
 		s.refuse(m, -32000, "license expired")
 		return
+	case "misshapen":
+		s.answer(m, map[string]any{"protocolVersion": 7})
+		return
 	}
 	s.note("initialize %s", m.Params)
 	s.answer(m, map[string]any{

@@ -12,6 +12,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/codegen"
+	"github.com/airlock-mcp/airlock/internal/misfit"
 )
 
 type generateVerb struct {
@@ -142,7 +143,7 @@ func readList(path string) (catalog.Server, error) {
 		Tools []json.RawMessage `json:"tools"`
 	}
 	if err := json.Unmarshal(raw, &answer); err != nil {
-		return catalog.Server{}, &usageError{fmt.Sprintf("the file %q is no tools/list answer: %v", path, err), "each file is one tools/list answer: {\"tools\": [...]}"}
+		return catalog.Server{}, &usageError{fmt.Sprintf("the file %q is no tools/list answer: %v", path, misfit.JSON(err)), "each file is one tools/list answer: {\"tools\": [...]}"}
 	}
 	id := strings.TrimSuffix(filepath.Base(path), ".json")
 	tools, warnings := catalog.ParseTools(id, answer.Tools)

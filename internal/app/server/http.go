@@ -91,12 +91,8 @@ type router struct{ sessions, standalone http.Handler }
 
 // ServeHTTP passes the request to the handler of its era.
 func (t *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodPost || r.Header.Get("Mcp-Session-Id") != "" {
+	if r.Method != http.MethodPost {
 		t.sessions.ServeHTTP(w, r)
-		return
-	}
-	if r.Header.Get("Mcp-Protocol-Version") >= stateless {
-		t.standalone.ServeHTTP(w, r)
 		return
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxMessage))
@@ -110,11 +106,15 @@ func (t *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	if standsAlone(body) {
+	switch {
+	case refuseMisshapen(w, body):
+	case r.Header.Get("Mcp-Session-Id") != "":
+		t.sessions.ServeHTTP(w, r)
+	case r.Header.Get("Mcp-Protocol-Version") >= stateless || standsAlone(body):
 		t.standalone.ServeHTTP(w, r)
-		return
+	default:
+		t.sessions.ServeHTTP(w, r)
 	}
-	t.sessions.ServeHTTP(w, r)
 }
 
 // standsAlone tells whether a message says in its _meta that it is of a

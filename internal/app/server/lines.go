@@ -95,6 +95,9 @@ func (f *lineFilter) admit(line []byte) ([]byte, error) {
 	if err != nil {
 		return nil, f.send(rejection(jsonrpc.CodeInvalidRequest, notAMessage))
 	}
+	if answer := misshapen(message); answer != nil {
+		return nil, f.send(answer)
+	}
 	f.notice(message)
 	return append(line, '\n'), nil
 }
@@ -119,6 +122,9 @@ func (f *lineFilter) admitBatch(line []byte) ([]byte, error) {
 		switch {
 		case err != nil:
 			whole.answers = append(whole.answers, rejection(jsonrpc.CodeInvalidRequest, notAMessage))
+			continue
+		case call && misshapen(message) != nil:
+			whole.answers = append(whole.answers, misshapen(message))
 			continue
 		case call && f.open[idOf(raw)] != nil:
 			whole.answers = append(whole.answers, rejection(jsonrpc.CodeInvalidRequest, "the ID is that of another request in a batch"))

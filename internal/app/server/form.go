@@ -1,0 +1,81 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/airlock-mcp/airlock/internal/misfit"
+)
+
+// paramsOf returns what the SDK decodes the params of a request into; nil for a
+// method that it does not know.
+func paramsOf(method string) any {
+	switch method {
+	case "initialize":
+		return &mcp.InitializeParams{}
+	case "ping":
+		return &mcp.PingParams{}
+	case "tools/list":
+		return &mcp.ListToolsParams{}
+	case "tools/call":
+		return &mcp.CallToolParamsRaw{}
+	case "prompts/list":
+		return &mcp.ListPromptsParams{}
+	case "prompts/get":
+		return &mcp.GetPromptParams{}
+	case "resources/list":
+		return &mcp.ListResourcesParams{}
+	case "resources/templates/list":
+		return &mcp.ListResourceTemplatesParams{}
+	case "resources/read":
+		return &mcp.ReadResourceParams{}
+	case "completion/complete":
+		return &mcp.CompleteParams{}
+	case "logging/setLevel":
+		return &mcp.SetLoggingLevelParams{}
+	}
+	return nil
+}
+
+// misshapen returns the answer to a request whose params do not have the form of
+// its method, nil when they do. The SDK's own answer would name Go types.
+func misshapen(message jsonrpc.Message) []byte {
+	req, ok := message.(*jsonrpc.Request)
+	if !ok || !req.IsCall() || len(req.Params) == 0 {
+		return nil
+	}
+	params := paramsOf(req.Method)
+	if params == nil {
+		return nil
+	}
+	err := json.Unmarshal(req.Params, params)
+	if err == nil {
+		return nil
+	}
+	answer, err := jsonrpc.EncodeMessage(&jsonrpc.Response{ID: req.ID, Error: &jsonrpc.Error{
+		Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("the params of %s do not have their form: %v", req.Method, misfit.JSON(err)),
+	}})
+	if err != nil {
+		return nil // the SDK answers then
+	}
+	return answer
+}
+
+// refuseMisshapen answers a POST whose message is misshapen, and reports whether it was.
+func refuseMisshapen(w http.ResponseWriter, body []byte) bool {
+	message, err := jsonrpc.DecodeMessage(body)
+	if err != nil {
+		return false
+	}
+	answer := misshapen(message)
+	if answer == nil {
+		return false
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Write(answer) // whoever has hung up gets nothing
+	return true
+}
