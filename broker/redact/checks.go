@@ -222,3 +222,42 @@ func isSSN(b []byte) bool {
 	area, group, serial := string(b[:3]), string(b[4:6]), string(b[7:])
 	return area != "000" && area != "666" && area[0] != '9' && group != "00" && serial != "0000"
 }
+
+// isDrawn says whether a value of some length was drawn by chance: letters and
+// digits between each other, and no form of something else.
+func isDrawn(b []byte) bool {
+	if len(b) < 16 || len(b) > 300 || !notPlaceholder(b) || address.Match(b) || identifier.Match(b) || reference.Match(b) || !tokenBytes.Match(b) {
+		return false
+	}
+	return entropy(b) >= 3 && changes(b) >= max(3, len(b)/8)
+}
+
+var tokenBytes = compile(`^[A-Za-z0-9_\-+/=.~:|!%]+$`)
+
+// changes counts how often letters and digits, or cases, take turns: words, dates and
+// versions have few of them.
+func changes(b []byte) int {
+	n, last := 0, byte(0)
+	for _, c := range b {
+		class := byte(0)
+		switch {
+		case isDigit(c):
+			class = '0'
+		case isLetter(c):
+			class = 'a'
+		}
+		if class != 0 && last != 0 && class != last {
+			n++
+		}
+		last = class
+	}
+	return n
+}
+
+// isSlackToken asks for the numbers of workspace and user, or for the length
+// of those tokens that have them encoded.
+func isSlackToken(b []byte) bool {
+	return notDummy(b) && (slackNumber.Match(b) || len(b) >= 60 && bytes.ContainsAny(b, "0123456789"))
+}
+
+var slackNumber = compile(`-\d{6,}-.*[A-Za-z0-9]{8}|-\d+-\d+-\d+-[0-9a-f]{16,}|-\d-[A-Za-z0-9]{24,}`)

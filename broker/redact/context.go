@@ -10,7 +10,7 @@ func compile(expression string) *regexp.Regexp { return regexp.MustCompile(expre
 func contextRules() []rule {
 	return []rule{
 		{kind: "private-key", anchors: []string{"-----begin"}, glued: true, after: 20_000,
-			re: compile(`\A(-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----(?s:.*?)(?:-----END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----|\z))`)},
+			re: compile(`\A(-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----(?s:.*?)(?:-----END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----|\z))`), check: isKeyBlock},
 		{kind: "private-key", anchors: []string{"private-lines:"}, after: 20_000, re: compile(`(?i)\APrivate-Lines: \d+\r?\n((?:[A-Za-z0-9+/=]{20,80}\r?\n)+)`)},
 		{kind: "jwt", anchors: []string{"eyj"}, after: 12_000, re: compile(`\A(eyJ[A-Za-z0-9_\-]{10,}\.eyJ[A-Za-z0-9_\-]{6,}\.[A-Za-z0-9_\-]{10,})`)},
 		{kind: "jwt", anchors: []string{"eyj"}, after: 12_000, re: compile(`\A(eyJ[A-Za-z0-9_\-]{20,}\.[A-Za-z0-9_\-]*\.[A-Za-z0-9_\-]{10,}\.[A-Za-z0-9_\-]{10,}\.[A-Za-z0-9_\-]{10,})`)}, // JWE
@@ -31,34 +31,6 @@ func contextRules() []rule {
 		{kind: "password", anchors: []string{"curl "}, re: compile(`\Acurl [^\n]{0,}?(?:-u|--user)[ =]["']?[^\s:"']{1,}:([^\s"']{3,})`), check: notPlaceholder},
 		{kind: "facebook-token", anchors: []string{"facebook", "fb_", "appsecret"}, glued: true, re: compile(`(?i)\A[a-z_.\- ]{0,30}["']?\s{0,3}[:=]\s{0,3}["']?([a-f0-9]{32})(?:[^A-Za-z0-9]|\z)`)},
 		{kind: "docker-auth", anchors: []string{`"auth"`}, glued: true, re: compile(`\A"auth"\s{0,5}:\s{0,5}"([A-Za-z0-9+/]{12,}={0,2})"`)},
-	}
-}
-
-// harmlessName is in names that have a token, key or secret in them and promise none.
-var harmlessName = compile(`(?i)(?:page|next|prev|sync|cursor|continuation|max|min|num|count|total|usage|input|output|prompt|completion)[a-z]{0,2}[_\-. ]?tokens?|pub(?:lic)?[_\-. ]?key|(?:passw(?:or)?d|secret|token|key|credential)s?[_\-. ]?(?:type|name|path|file|url|uri|field|hint|label|header|length|len|size|count|ttl|expir|policy|manager|id\b|ref\b|arn|hash_?algo|selector|placeholder|prompt)`)
-
-// assignmentRules find values that are given to names which promise a secret.
-func assignmentRules() []rule {
-	passwords := []string{"passw", "passphrase", "pwd", "_pass", "pass="}
-	names := []string{
-		"secret", "token", "api_key", "apikey", "api-key", "access_key", "access-key", "accesskey",
-		"auth_key", "authkey", "private_key", "privatekey", "encryption_key", "signing_key", "master_key", "credential", "client_key", "app_key", "appkey",
-		"account_key", "license_key", "session_key", "webhook_key", "heroku", "sauce",
-	}
-	const (
-		name   = `(?i)\A[a-z0-9_.\-]{0,40}["'\]]{0,2}`
-		gives  = `\s{0,12}(?:=>|:=|\|\||[:=])\s{0,12}`
-		quoted = name + gives + "(?:[a-z]{1,2})?[\"'`]([^\"'`\\s\\\\]{8,200})[\"'`]"
-		plain  = name + gives + `([A-Za-z0-9_./+~@!%^&*#\-]{8,200}={0,2})(?:[\s,;"']|\z)`
-		listed = name + `\s{0,4},\s{0,4}['"]{1,2}([A-Za-z0-9\-_./+]{24,100})['"]`
-	)
-	return []rule{
-		{kind: "password", anchors: passwords, glued: true, after: 300, re: compile(name + gives + `"([^"\s\\]{4,100})"`), check: passwordText, unless: harmlessName},
-		{kind: "password", anchors: passwords, glued: true, after: 300, re: compile(name + gives + `'([^'\s\\]{4,100})'`), check: passwordText, unless: harmlessName},
-		{kind: "password", anchors: passwords, glued: true, after: 300, re: compile(plain), check: secretWord, unless: harmlessName},
-		{kind: "secret", anchors: names, glued: true, after: 300, re: compile(quoted), check: secretText, unless: harmlessName},
-		{kind: "secret", anchors: names, glued: true, after: 300, re: compile(plain), check: secretWord, unless: harmlessName},
-		{kind: "secret", anchors: names, glued: true, after: 300, re: compile(listed), check: random, unless: harmlessName},
 		{kind: "secret", anchors: []string{"secret_key"}, glued: true, after: 300, re: compile(`(?i)\Asecret_key['"\]]{0,2}\s{0,5}[:=]\s{0,5}['"]([^'"\n]{40,80})['"]`), check: dense},
 		{kind: "secret", anchors: []string{"privatekey", "presharedkey"}, glued: true, re: compile(`(?i)\A(?:private|preshared)key\s*=\s*([A-Za-z0-9+/]{43}=)`)}, // WireGuard
 		{kind: "password", anchors: []string{"password", "pwd"}, glued: true, before: 100, after: 150,
@@ -66,7 +38,6 @@ func assignmentRules() []rule {
 		{kind: "password", anchors: []string{"password is ", "password for "}, re: compile(`(?i)\Apassword (?:for [^\n]{3,60} )?is ["'` + "`" + `]([^"'` + "`" + `\n]{4,60})["'` + "`" + `]`), check: passwordText},
 		{kind: "password", anchors: []string{"networkcredential"}, re: compile(`(?i)\Anetworkcredential\s*\(\s*"[^"\n]{1,80}"\s*,\s*"([^"\n]{3,80})"`), check: notPlaceholder},
 		{kind: "password", anchors: []string{"directoryentry"}, re: compile(`(?i)\Adirectoryentry\s*\(\s*"[^"\n]{1,100}"\s*,\s*"[^"\n]{1,80}"\s*,\s*"([^"\n]{3,80})"`), check: notPlaceholder},
-		{kind: "password", anchors: []string{"passw", "secret", "token"}, glued: true, re: compile(`(?i)\A[a-z0-9_.\-]{0,30}"\s+value\s*=\s*"([^"\n]{4,120})"`), check: passwordText}, // <add key="…Password" value="…"/>
 		{kind: "password", anchors: []string{"password>", "passwd>", "secret>", "token>", "apikey>"}, glued: true, re: compile(`(?i)\A(?:password|passwd|secret|token|apikey)>\s*([^<\s]{5,200})\s*</`), check: passwordText},
 	}
 }

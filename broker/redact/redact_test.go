@@ -17,14 +17,14 @@ func token(parts ...string) string { return strings.Join(parts, "") }
 
 func TestBytes(t *testing.T) {
 	tests := []struct{ name, text, want string }{
-		{"an AWS access key", "key " + token("AK", "IA", "IOSFODNN7EXAMPLE") + " ok", "key [redacted:aws-access-key] ok"},
+		{"an AWS access key", "key " + token("AK", "IA", "IOSFODNN7EXAMPQE") + " ok", "key [redacted:aws-access-key] ok"},
 		{"an AWS secret key", "aws_secret_access_key = " + token("wJalrXUtnFEMI/K7MDENG/", "bPxRfiCYEXAMPLEKEY"), "aws_secret_access_key = [redacted:aws-secret-key]"},
 		{"a GitHub token", token("gh", "p_", strings.Repeat("a1B2", 9)), "[redacted:github-token]"},
 		{"a Slack token", token("xo", "xb-", "123456789012-abcdefGHIJ"), "[redacted:slack-token]"},
 		{"a Stripe key", token("sk", "_live_", "4eC39HqLyjWDarjtT1zdp7dc"), "[redacted:stripe-key]"},
 		{"an Anthropic key", token("sk-", "ant-", "api03-", strings.Repeat("xY9_", 20)), "[redacted:anthropic-key]"},
 		{"a JWT", token("eyJ", "hbGciOiJIUzI1NiJ9", ".", "eyJ", "zdWIiOiIxMjM0NTY3ODkwIn0", ".", "dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P"), "[redacted:jwt]"},
-		{"a private key", token("-----BEGIN RSA PRIV", "ATE KEY-----\nMIIE\n-----END RSA PRIV", "ATE KEY-----\nafter"), "[redacted:private-key]\nafter"},
+		{"a private key", token("-----BEGIN RSA PRIV", "ATE KEY-----\nMIIEpAIBAAKCAQEA0m\n-----END RSA PRIV", "ATE KEY-----\nafter"), "[redacted:private-key]\nafter"},
 		{"a password in an address", "postgres://bob:hunter22@db/x", "postgres://bob:[redacted:url-password]@db/x"},
 		{"an e-mail address", "write to Ann.Lee+x@corp.co.uk.", "write to [redacted:email]."},
 		{"a card", "pay 4111 1111 1111 1111 now", "pay [redacted:card] now"},

@@ -8,7 +8,6 @@ import (
 // How far a rule looks around its anchor, unless it says otherwise, in bytes.
 const (
 	defaultAfter = 600
-	maxBefore    = 100
 )
 
 // rule finds one kind of credential. It is tried only around its anchors, words
@@ -22,23 +21,23 @@ type rule struct {
 	// re has the value in group 1. With before it is searched around the anchor,
 	// without it must begin there.
 	re *regexp.Regexp
+	// locate finds the value in the place of re, from an anchor of some size.
+	locate func(text []byte, at, size int) (start, end int, ok bool)
 	// glued allows letters, digits and _ right before the anchor.
 	glued bool
-	// unless: text before the value, from some bytes before the anchor on, that
-	// makes it harmless.
-	unless *regexp.Regexp
-	check  func(value []byte) bool // nil: the form is proof enough
+	check func(value []byte) bool // nil: the form is proof enough
 }
 
 // token is a rule for values that begin with a fixed word: what follows it is
 // an expression.
 func token(kind, prefix, rest string) rule {
-	return rule{kind: kind, anchors: []string{strings.ToLower(prefix)}, re: regexp.MustCompile(`\A(` + regexp.QuoteMeta(prefix) + rest + `)` + end)}
+	return rule{kind: kind, anchors: []string{strings.ToLower(prefix)}, re: regexp.MustCompile(`\A(` + regexp.QuoteMeta(prefix) + rest + `)` + end),
+		check: func(value []byte) bool { return notDummy(value[len(prefix):]) }}
 }
 
 // within is a rule for values that have a fixed word somewhere inside.
 func within(kind, word string, before int, expression string) rule {
-	return rule{kind: kind, anchors: []string{strings.ToLower(word)}, before: before, re: regexp.MustCompile(`\b(` + expression + `)` + end)}
+	return rule{kind: kind, anchors: []string{strings.ToLower(word)}, before: before, re: regexp.MustCompile(`(?:^|[^A-Za-z0-9_.\-])(` + expression + `)` + end), check: notDummy}
 }
 
 // end is where a token ends: it is not part of something longer.
@@ -47,6 +46,10 @@ const end = `(?:[^A-Za-z0-9_\-]|\z)`
 // find looks for a value at an anchor, which is text[at:at+size], and returns
 // its place.
 func (r *rule) find(text []byte, at, size int) (span, bool) {
+	if r.locate != nil {
+		start, end, ok := r.locate(text, at, size)
+		return span{start, end, r.kind}, ok
+	}
 	after := r.after
 	if after == 0 {
 		after = defaultAfter
@@ -62,10 +65,11 @@ func (r *rule) find(text []byte, at, size int) (span, bool) {
 		return span{}, false
 	}
 	s := span{from + m[2], from + m[3], r.kind}
-	if r.check != nil && !r.check(text[s.start:s.end]) {
-		return span{}, false
+	check := r.check
+	if check == nil {
+		check = notDummy
 	}
-	if r.unless != nil && r.unless.Match(text[max(0, at-maxBefore/2):s.start]) {
+	if !check(text[s.start:s.end]) {
 		return span{}, false
 	}
 	return s, true

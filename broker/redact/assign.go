@@ -1,0 +1,238 @@
+package redact
+
+import (
+	"bytes"
+	"slices"
+)
+
+// The longest names and values that are read around an operator.
+const (
+	maxName  = 60
+	maxValue = 400
+)
+
+// assignment is a value that is given to a name, in whatever language: NAME =
+// "value", "name": "value", NAME=value, setProperty("name", "value"), --name value.
+type assignment struct {
+	name       []byte
+	value      []byte
+	start, end int // of the value
+	quoted     bool
+	tight      bool // NAME=value with nothing between, as environments have it
+}
+
+// assignmentAt reads the assignment whose name has the word text[at:at+size] in it.
+func assignmentAt(text []byte, at, size int) (assignment, bool) {
+	start, stop := at, at+size
+	for start > 0 && at-start < maxName && isNameByte(text[start-1]) {
+		start--
+	}
+	for stop < len(text) && stop-at < maxName && isNameByte(text[stop]) {
+		stop++
+	}
+	for stop > at+size && (text[stop-1] == '.' || text[stop-1] == '-') { // of .= and ->
+		stop--
+	}
+	p := &reader{text: text, at: stop}
+	a := assignment{name: text[start:stop]}
+	closed := p.closers()
+	if !p.operator(closed) && !p.pair(start) && !p.argument(start) {
+		return assignment{}, false
+	}
+	a.tight = p.at == stop+1
+	return a, p.value(&a)
+}
+
+func isNameByte(c byte) bool { return isWord(c) || c == '-' || c == '.' }
+
+// reader goes forward over an assignment.
+type reader struct {
+	text  []byte
+	at    int
+	comma bool // the operator is a comma: only a quoted value may follow
+}
+
+func (p *reader) rest() []byte { return p.text[p.at:min(len(p.text), p.at+maxValue)] }
+
+// blanks skips spaces and tabs, and line breaks where they may be.
+func (p *reader) blanks(lines bool) {
+	for n := 0; n < 40 && p.at < len(p.text); n++ {
+		c := p.text[p.at]
+		if c != ' ' && c != '\t' && !(lines && (c == '\n' || c == '\r')) {
+			return
+		}
+		p.at++
+	}
+}
+
+// closers skips what ends the name in its own language, and says what it was:
+// 0 for nothing, a quote, or a bracket.
+func (p *reader) closers() byte {
+	last := byte(0)
+	for range 4 {
+		if p.at >= len(p.text) {
+			return last
+		}
+		switch c := p.text[p.at]; c {
+		case '"', '\'', '`', ')', ']', '}':
+			last = c
+		case '\\':
+		default:
+			if bytes.HasPrefix(p.rest(), []byte("&quot;")) {
+				p.at += len("&quot;")
+				last = '"'
+			}
+			return last
+		}
+		p.at++
+	}
+	return last
+}
+
+// operators give a value to a name. Longer ones come first.
+var operators = [][]byte{
+	[]byte(":::="), []byte("::="), []byte("===="), []byte("==="), []byte("!=="), []byte("||="), []byte("??="), []byte(":="), []byte("?="), []byte(".="), []byte("+="),
+	[]byte("=>"), []byte("->"), []byte("<-"), []byte("=="), []byte("!="), []byte("||"), []byte("??"), []byte("="), []byte(":"), []byte(","),
+}
+
+// operator skips the operator after a name that ended with closed.
+func (p *reader) operator(closed byte) bool {
+	from := p.at
+	if m := typed.FindIndex(p.text[p.at:min(len(p.text), p.at+60)]); m != nil {
+		p.at += m[1]
+		return true
+	}
+	p.blanks(false)
+	rest := p.rest()
+	i := slices.IndexFunc(operators, func(op []byte) bool { return bytes.HasPrefix(rest, op) })
+	if i < 0 {
+		p.at = from
+		return false
+	}
+	p.comma = operators[i][0] == ','
+	if p.comma && closed != '"' && closed != '\'' || closed == ')' && operators[i][0] != '|' && operators[i][0] != '?' && !p.comma {
+		p.at = from
+		return false
+	}
+	p.at += len(operators[i])
+	return true
+}
+
+// typed is a declaration's type between name and operator: var x string =, x: &str =.
+var typed = compile(`\A[ \t]{0,4}(?::[ \t]{0,4})?&?[A-Za-z][A-Za-z0-9_.<>\[\]?*]{2,24}[ \t]{0,4}:?=`)
+
+// pair is the form in which name and value are members of one object: name:
+// DB_PASSWORD, value: secret.
+func (p *reader) pair(nameStart int) bool {
+	before := bytes.ToLower(p.text[max(0, nameStart-12):nameStart])
+	if !bytes.Contains(before, []byte("name")) && !bytes.Contains(before, []byte("key")) {
+		return false
+	}
+	m := pairValue.FindIndex(p.text[p.at:min(len(p.text), p.at+80)])
+	if m == nil {
+		return false
+	}
+	p.at += m[1]
+	return true
+}
+
+var pairValue = compile(`(?i)\A\s{0,3},?\s{0,40}["']?value["']?\s{0,3}[:=]`)
+
+// argument is the form in which a blank alone stands between: --name value, ENV NAME value.
+func (p *reader) argument(nameStart int) bool {
+	if p.at >= len(p.text) || p.text[p.at] != ' ' {
+		return false
+	}
+	isFlag := nameStart+1 < len(p.text) && p.text[nameStart] == '-'
+	isEnv := bytes.HasSuffix(p.text[:nameStart], []byte("ENV "))
+	return isFlag || isEnv
+}
+
+// value reads the value, with or without quotes.
+func (p *reader) value(a *assignment) bool {
+	from := p.at
+	p.blanks(true)
+	lines := bytes.IndexByte(p.text[from:p.at], '\n') >= 0
+	quote := p.quote()
+	if quote == nil {
+		return !p.comma && !lines && p.plain(a)
+	}
+	a.quoted = true
+	a.start = p.at
+	for p.at < len(p.text) && p.at-a.start <= maxValue {
+		switch {
+		case bytes.HasPrefix(p.text[p.at:], quote):
+			a.end = p.at
+			return p.finish(a)
+		case p.text[p.at] == '\n':
+			return false
+		case p.text[p.at] == '\\' && quote[0] != '\\':
+			p.at++
+		}
+		p.at++
+	}
+	return false
+}
+
+// quote skips an opening quote, with the letters that some languages put
+// before it, and returns what will close it.
+func (p *reader) quote() []byte {
+	m := opening.FindSubmatchIndex(p.text[p.at:min(len(p.text), p.at+12)])
+	if m == nil {
+		return nil
+	}
+	quote := p.text[p.at+m[2] : p.at+m[3]]
+	p.at += m[1]
+	return quote
+}
+
+var opening = compile(`\A(?:[A-Za-z]{1,2}|[@$])?("""|'''|"|'|` + "`" + `|\\{1,3}["']|&quot;)`)
+
+// plain reads a value without quotes. What goes on as code or as a template is none.
+func (p *reader) plain(a *assignment) bool {
+	a.start = p.at
+	for p.at < len(p.text) && p.at-a.start <= maxValue && !p.endsPlain() {
+		p.at++
+	}
+	if p.at < len(p.text) && bytes.IndexByte([]byte("({["), p.text[p.at]) >= 0 {
+		return false
+	}
+	a.end = p.at
+	if isScheme(p.text[a.start:a.end]) && p.at < len(p.text) && p.text[p.at] == ' ' {
+		p.at++
+		return p.plain(a)
+	}
+	return p.finish(a)
+}
+
+// endsPlain says whether a value without quotes ends here. & ends it where the
+// next part of a query follows.
+func (p *reader) endsPlain() bool {
+	c := p.text[p.at]
+	if c == '&' {
+		return nextParameter.Match(p.rest()[:min(40, len(p.rest()))])
+	}
+	return c < '+' && bytes.IndexByte([]byte(" \t\r\n\"'()"), c) >= 0 || c > '9' && bytes.IndexByte([]byte(";\\<>`{}[]"), c) >= 0 || c == ','
+}
+
+var nextParameter = compile(`\A&(?:amp;|[A-Za-z_][A-Za-z0-9_.\[\]\-]*=)`)
+
+// finish takes off what belongs to the way the value is written.
+func (p *reader) finish(a *assignment) bool {
+	a.value = p.text[a.start:a.end]
+	if word, rest, ok := bytes.Cut(a.value, []byte(" ")); ok && isScheme(word) {
+		a.value = bytes.TrimLeft(rest, " ")
+		a.start = a.end - len(a.value)
+	}
+	return len(a.value) >= 4
+}
+
+// isScheme says whether a word is what comes before a credential in a header
+// (IANA's registry of HTTP authentication schemes, and others in use).
+func isScheme(word []byte) bool {
+	switch string(bytes.ToLower(word)) {
+	case "bearer", "basic", "token", "apikey", "api-key", "api-token", "bot", "digest", "key", "oauth", "klaviyo-api-key", "snyk", "ssws", "genie", "splunk":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,89 @@
+package redact
+
+import "bytes"
+
+// Words in names that promise something: a password, another secret, or, in a
+// vendor's name, perhaps one. They are the anchors of assignments.
+func passwordWords() []string {
+	return []string{"passw", "passphrase", "pwd", "_pass", "pass=", "passcode"}
+}
+
+func secretWords() []string {
+	return []string{
+		"secret", "token", "api_key", "apikey", "api-key", "api.key", "access_key", "access-key", "accesskey", "auth_key", "authkey", "auth-key",
+		"private_key", "privatekey", "private-key", "encryption_key", "encryptionkey", "signing_key", "signingkey", "signing-key", "master_key", "masterkey",
+		"credential", "creds", "client_key", "clientkey", "app_key", "appkey", "account_key", "license_key", "session_key", "webhook_key", "service_key", "servicekey",
+		"rest_key", "server_key", "user_key", "hmac", "authorization", "_auth", "user_auth", "authtoken", "sessionid", "session_id", "jsessionid", "session=", "_key", "-key", "signature_key",
+	}
+}
+
+// harmlessName is in names that have a token, key or secret in them and promise none.
+var harmlessName = compile(`(?i)(?:page|next|prev|sync|cursor|continuation|max|min|num|count|total|usage|input|output|prompt|completion)[a-z]{0,2}[_\-. ]?tokens?|(?:pub(?:lic)?|primary|foreign|sort|partition|cache|row|idempotency|translation|map|storage|registry|hot|short|query|i18n|locale|label|event|object|data|composite|unique|group|property|config|react|lookup|site|recaptcha_site)[_\-. ]?key|(?:passw(?:or)?d|secret|token|key|credential)s?[_\-. ]?(?:type|kind|name|path|file|url|uri|field|hint|label|header|length|len|size|count|ttl|expir|policy|manager|id\b|ref\b|arn|hash_?algo|algorithm|selector|placeholder|prompt|prefix|suffix|format|usage|endpoint|description|title|regex|pattern|message|error|index|version|class|style|map|store|code)|(?:csrf|xsrf)`)
+
+// harmlessVendor is in names that promise an identifier or a digest.
+var harmlessVendor = compile(`(?i)(?:sha\d*|digest|hash|checksum|integrity|commit|revision|rev|version|uuid|guid|url|uri|link|href|path|file|image|img|icon|host|domain|region|bucket|channel|repo|repository|branch|tag|etag|class|package|module|import|require|endpoint|name|title|description|model|id|ids|ref)$|(?:sha256|checksum|integrity)`)
+
+// assignmentRules find values that are given to names which promise a secret.
+func assignmentRules() []rule {
+	return []rule{
+		{kind: "password", anchors: passwordWords(), glued: true, after: 300, locate: given(isPassword)},
+		{kind: "secret", anchors: secretWords(), glued: true, after: 300, locate: given(isSecret)},
+		{kind: "secret", anchors: vendorNames(), glued: true, after: 300, locate: given(isVendorSecret)},
+	}
+}
+
+// given makes a rule's locate of a judgement on assignments.
+func given(judge func(assignment) bool) func([]byte, int, int) (int, int, bool) {
+	return func(text []byte, at, size int) (int, int, bool) {
+		a, ok := assignmentAt(text, at, size)
+		return a.start, a.end, ok && judge(a)
+	}
+}
+
+func isPassword(a assignment) bool {
+	switch {
+	case harmlessName.Match(a.name) || len(a.value) > 120:
+		return false
+	case a.quoted:
+		return bytes.IndexByte(a.value, ' ') < 0 && passwordText(a.value)
+	case a.tight && isUpperName(a.name):
+		return passwordText(a.value) && !reference.Match(a.value)
+	}
+	return secretWord(a.value)
+}
+
+// isUpperName says whether a name is written as environments write theirs.
+func isUpperName(name []byte) bool { return bytes.Equal(name, bytes.ToUpper(name)) }
+
+func isSecret(a assignment) bool {
+	switch {
+	case harmlessName.Match(a.name) || bytes.IndexByte(a.value, ' ') >= 0 || len(a.value) > 300:
+		return false
+	case endsInKey(a.name): // a word that promises little
+		return isDrawn(a.value)
+	case a.quoted:
+		return len(a.value) >= 8 && secretText(a.value)
+	}
+	return secretWord(a.value) || isDrawn(a.value)
+}
+
+// endsInKey says whether the only promise in a name is its last word, key.
+func endsInKey(name []byte) bool {
+	lower := bytes.ToLower(name)
+	for _, word := range secretWords() {
+		if word != "_key" && word != "-key" && bytes.Contains(lower, []byte(word)) {
+			return false
+		}
+	}
+	return true
+}
+
+// isVendorSecret asks for more than a secret's name does: there, much else has a
+// vendor's name.
+func isVendorSecret(a assignment) bool {
+	return !harmlessName.Match(a.name) && !harmlessVendor.Match(a.name) && !isUUID(a.value) && isDrawn(a.value)
+}
+
+var uuid = compile(`^[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}$`)
+
+func isUUID(b []byte) bool { return uuid.Match(b) }
