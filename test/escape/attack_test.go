@@ -17,6 +17,7 @@ type attack struct {
 	tries     string // what it attempts, one sentence
 	stoppedBy string // what makes it fail, one sentence
 	want      []string
+	foundBy   string   // the error's source; empty for any
 	known     []string // holes that are known and open: what the oracle says of them
 	onHost    bool     // the same program succeeds outside of a sandbox
 	timeout   time.Duration
@@ -126,6 +127,8 @@ func (a *attack) set(key, value string) (err error) {
 		if !a.onHost {
 			err = fmt.Errorf("the header's line \"on the host\" says %q, want \"succeeds\"", value)
 		}
+	case "found by":
+		a.foundBy = value
 	case "known hole":
 		a.known = strings.Split(value, " and ")
 	case "timeout":

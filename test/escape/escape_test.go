@@ -124,6 +124,9 @@ func (r *arena) judge(t *testing.T, a attack, b *bait, got output) {
 			t.Errorf("the hole %q is closed: remove it from the header", known)
 		}
 	}
+	if a.foundBy != "" && got.source != a.foundBy {
+		t.Errorf("the error was found by %q, want %q", got.source, a.foundBy)
+	}
 	if !slices.Contains(a.want, got.kind) {
 		t.Errorf("the run ended with %s, want %s", got.kind, strings.Join(a.want, " or "))
 	} else if got.kind == wantNothing {

@@ -12,6 +12,7 @@ import (
 // output is everything that comes out of a sandbox.
 type output struct {
 	kind   string          // wantNothing, or the type of the error
+	source string          // who found the error
 	data   json.RawMessage // the result, when there is one
 	texts  map[string]string
 	called []string // names of the tools that were called
@@ -27,7 +28,7 @@ func out(outcome *orchestrator.Outcome, calls []call) (output, error) {
 		"the envelope": string(line), "stdout": outcome.Stdout, "stderr": outcome.Stderr,
 	}}
 	if e := outcome.Envelope.Result.Error; e != nil {
-		o.kind = e.Type
+		o.kind, o.source = e.Type, e.Source
 	}
 	for i, call := range calls {
 		o.called = append(o.called, call.name)

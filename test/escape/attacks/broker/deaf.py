@@ -1,5 +1,5 @@
 # tries: to ask for large answers and never read them, so that they pile up on the host
-# stopped by: at most 64 requests are handled at a time and what they return is counted; the run's time is limited
+# stopped by: an answer keeps its place among the 16 calls of a run until it is read; 32 MiB of them may wait
 # want: Timeout
 # timeout: 4s
 

@@ -1,5 +1,5 @@
 # tries: to keep the host busy with as many requests as it can send
-# stopped by: at most 64 requests are handled at a time; calls and time are limited
+# stopped by: at most 64 requests are handled at a time; searches have a rate, and time is limited
 # want: Timeout or nothing
 # timeout: 4s
 
