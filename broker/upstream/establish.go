@@ -13,6 +13,9 @@ func (s *server) establish(ctx context.Context) (*session, listing, error) {
 	s.mu.Lock()
 	protocol := s.protocol
 	s.mu.Unlock()
+	if s.config.SSE && protocol == newestProtocol {
+		protocol = legacyProtocol // the newest one has no such transport
+	}
 	session, err := s.dial(ctx, protocol)
 	var again *tryAgain
 	if errors.As(err, &again) && ctx.Err() == nil {
@@ -85,7 +88,10 @@ func (s *server) dial(ctx context.Context, protocol string) (*session, error) {
 }
 
 func (s *server) open(tap *tap) (link, error) {
-	if s.config.URL != "" {
+	switch {
+	case s.config.SSE:
+		return newSSELink(s.config, tap, s.opts.Logger), nil
+	case s.config.URL != "":
 		return newHTTPLink(s.config, tap, s.opts.Logger), nil
 	}
 	process, err := startProcess(s.config, s.spawn, s.opts.Logger)

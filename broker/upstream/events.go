@@ -19,6 +19,10 @@ type eventFilter struct {
 	call    jsonrpc.ID // that the stream answers; not valid for a stream of its own
 	tap     *tap
 	skipped *skipped
+	// old is for the stream of MCP 2024-11-05 (HTTP with SSE): the event that names
+	// where to post messages stays, and events without data, which would end the
+	// SDK's session, do not.
+	old bool
 
 	out bytes.Buffer // filtered events that were not read yet
 	err error        // of the body, once it is there
@@ -68,9 +72,15 @@ func (f *eventFilter) next() {
 		}
 		e.add(line)
 	}
+	before := f.out.Len()
 	f.out.Write(e.rest)
+	after := f.out.Len()
 	if e.hasData || e.tooLarge {
 		f.writeData(&e)
+	}
+	if f.old && f.out.Len() == after {
+		f.out.Truncate(before)
+		return
 	}
 	f.out.WriteByte('\n')
 }
@@ -128,6 +138,9 @@ func (f *eventFilter) writeData(e *event) {
 		return
 	case e.tooLarge:
 		message = f.tap.tooLarge(f.call)
+	case f.old && e.name == "endpoint":
+		fmt.Fprintf(&f.out, "data: %s\n", bytes.ReplaceAll(e.data, []byte("\n"), nil))
+		return
 	case e.name != "" && e.name != "message", len(e.data) == 0:
 		return
 	default:

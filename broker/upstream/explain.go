@@ -47,10 +47,10 @@ func (c *stdio) evidence(config Config) string {
 }
 
 // explain implements link.
-func (l *httpLink) explain(c Config, err error, late bool) *StartError {
-	l.mu.Lock()
-	status := l.status
-	l.mu.Unlock()
+func (w *httpWire) explain(c Config, err error, late bool) *StartError {
+	w.mu.Lock()
+	status := w.status
+	w.mu.Unlock()
 	failure := &StartError{ServerID: c.ID, cause: err}
 	where := catalog.Quote(plainURL(c.URL))
 	var network *net.OpError
@@ -65,6 +65,9 @@ func (l *httpLink) explain(c Config, err error, late bool) *StartError {
 		failure.Reason, failure.Problem = ErrUnauthorized, fmt.Sprintf("%s wants other credentials (HTTP %d)", where, status)
 	case status != 0:
 		failure.Reason, failure.Problem = ErrNotMCP, fmt.Sprintf("%s answered with HTTP %d (%s)", where, status, http.StatusText(status))
+		if !c.SSE && (status == http.StatusNotFound || status == http.StatusMethodNotAllowed) {
+			failure.Problem += "; if it only speaks the HTTP transport of MCP 2024-11-05, configure it with type: sse"
+		}
 	case errors.As(err, &certificate):
 		failure.Reason, failure.Problem = ErrUnreachable, fmt.Sprintf("%s has a certificate that is not trusted: %s", where, catalog.Quote(certificate.Err.Error()))
 	case errors.As(err, &network):

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"mime"
 	"net"
 	"net/http"
 	"net/url"
@@ -15,7 +14,6 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // maxErrorBody is how much of an HTTP answer that is no success is read, in bytes.
@@ -23,13 +21,10 @@ const maxErrorBody = 64 << 10
 
 const maxRedirects = 5
 
-// httpLink is the connection to a server over streamable HTTP (MCP 2025-11-25
-// and 2026-07-28, Transports). The SDK speaks the protocol; httpLink is its
-// http.RoundTripper, adds the configured headers, bounds what comes back and
-// lets the tap see it. (The SDK's connection cannot be wrapped instead: it
-// learns of the handshake by a method that it does not export.)
-type httpLink struct {
-	mcp.StreamableClientTransport
+// httpWire is what both HTTP transports of MCP have in common: it sends the
+// SDK's requests with the configured headers, shows the tap what is in them, and
+// keeps what a failure was about.
+type httpWire struct {
 	config Config
 	origin *url.URL
 	tap    *tap
@@ -41,24 +36,18 @@ type httpLink struct {
 	status int // of the last answer that was no success; 0 after none
 }
 
-var (
-	_ link              = (*httpLink)(nil)
-	_ http.RoundTripper = (*httpLink)(nil)
-)
-
-// newHTTPLink takes a checked configuration.
-func newHTTPLink(c Config, t *tap, log *slog.Logger) *httpLink {
+// newHTTPWire takes a checked configuration.
+func newHTTPWire(c Config, t *tap, log *slog.Logger) *httpWire {
 	origin, err := url.Parse(c.URL)
 	if err != nil {
 		panic("upstream: a URL that New has checked does not parse")
 	}
-	l := &httpLink{config: c, origin: origin, tap: t, base: newTransport(), skipped: skipped{log: log, serverID: c.ID}}
-	l.StreamableClientTransport = mcp.StreamableClientTransport{
-		Endpoint:     c.URL,
-		HTTPClient:   &http.Client{Transport: l, CheckRedirect: l.sameOrigin},
-		MaxEventSize: -1, // events are bounded here
-	}
-	return l
+	return &httpWire{config: c, origin: origin, tap: t, base: newTransport(), skipped: skipped{log: log, serverID: c.ID}}
+}
+
+// client returns a client that sends through via.
+func (w *httpWire) client(via http.RoundTripper) *http.Client {
+	return &http.Client{Transport: via, CheckRedirect: w.sameOrigin}
 }
 
 func newTransport() *http.Transport {
@@ -74,8 +63,8 @@ func newTransport() *http.Transport {
 
 // sameOrigin follows a redirect only within the configured origin: elsewhere
 // the credentials would go to a stranger.
-func (l *httpLink) sameOrigin(request *http.Request, via []*http.Request) error {
-	if !l.isOrigin(request.URL) || len(via) >= maxRedirects {
+func (w *httpWire) sameOrigin(request *http.Request, via []*http.Request) error {
+	if !w.isOrigin(request.URL) || len(via) >= maxRedirects {
 		return &redirectError{to: plainURL(request.URL.String())}
 	}
 	return nil
@@ -87,38 +76,33 @@ type redirectError struct{ to string }
 // Error names the target.
 func (e *redirectError) Error() string { return "redirected to " + e.to }
 
-func (l *httpLink) isOrigin(u *url.URL) bool {
-	return u.Scheme == l.origin.Scheme && u.Host == l.origin.Host
+func (w *httpWire) isOrigin(u *url.URL) bool {
+	return u.Scheme == w.origin.Scheme && u.Host == w.origin.Host
 }
 
-// RoundTrip implements http.RoundTripper.
-func (l *httpLink) RoundTrip(request *http.Request) (*http.Response, error) {
+// send carries one request, and returns the ID of the call in it, one that is
+// not valid where there is none.
+func (w *httpWire) send(request *http.Request) (*http.Response, jsonrpc.ID, error) {
 	ctx := request.Context()
 	request = request.Clone(ctx)
-	if l.isOrigin(request.URL) {
-		for name, value := range l.config.Headers {
+	if w.isOrigin(request.URL) {
+		for name, value := range w.config.Headers {
 			request.Header.Set(name, value)
 		}
 	}
 	sent := postedMessage(request)
 	call := callID(sent)
-	l.tap.outgoing(ctx, sent)
-	defer l.tap.written(sent)
-	response, err := l.base.RoundTrip(request)
+	w.tap.outgoing(ctx, sent)
+	defer w.tap.written(sent)
+	response, err := w.base.RoundTrip(request)
 	var dial *net.OpError
 	if err == nil || !errors.As(err, &dial) || dial.Op != "dial" {
 		exchangeOf(ctx).note(func(a *answer) { a.sent = true })
 	}
-	if err != nil {
-		return nil, err
+	if err == nil && response.StatusCode >= 400 {
+		response, err = w.failed(ctx, call, response)
 	}
-	switch {
-	case response.StatusCode >= 400:
-		return l.failed(ctx, call, response)
-	case response.StatusCode >= 300: // the client follows, or sameOrigin says why not
-		return response, nil
-	}
-	return l.succeeded(call, response)
+	return response, call, err
 }
 
 // postedMessage returns the message in a POST, nil where there is none.
@@ -152,71 +136,23 @@ func callID(m jsonrpc.Message) jsonrpc.ID {
 
 // failed notes an answer that is no success, with the JSON-RPC error that may
 // be in it, and cuts its body.
-func (l *httpLink) failed(ctx context.Context, call jsonrpc.ID, response *http.Response) (*http.Response, error) {
+func (w *httpWire) failed(ctx context.Context, call jsonrpc.ID, response *http.Response) (*http.Response, error) {
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxErrorBody))
 	response.Body.Close()
 	if err != nil {
 		return nil, err
 	}
-	l.mu.Lock()
-	l.status = response.StatusCode
-	l.mu.Unlock()
+	w.mu.Lock()
+	w.status = response.StatusCode
+	w.mu.Unlock()
 	exchangeOf(ctx).note(func(a *answer) { a.status = response.StatusCode })
 	if message, err := decodeMessage(body); err == nil {
 		if answer, ok := message.(*jsonrpc.Response); ok && answer.ID == call {
-			l.tap.incoming(message)
+			w.tap.incoming(message)
 		}
 	}
 	setBody(response, body)
 	return response, nil
-}
-
-// succeeded shows the tap what is in an answer, and gives the SDK what the tap
-// makes of it. What is neither JSON nor events would end the SDK's session; it
-// becomes an error of the one call.
-func (l *httpLink) succeeded(call jsonrpc.ID, response *http.Response) (*http.Response, error) {
-	kind, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
-	if err != nil {
-		kind = ""
-	}
-	if kind == "text/event-stream" {
-		response.Body = newEventFilter(response.Body, call, l.tap, &l.skipped)
-		response.ContentLength = -1
-		response.Header.Del("Content-Length")
-		return response, nil
-	}
-	if !call.IsValid() {
-		return response, nil // an answer to a notification says nothing
-	}
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxMessage+1))
-	response.Body.Close()
-	if err != nil {
-		return nil, err
-	}
-	if body, err = jsonrpc.EncodeMessage(l.received(call, body)); err != nil {
-		return nil, err
-	}
-	setBody(response, body)
-	response.Header.Set("Content-Type", "application/json")
-	return response, nil
-}
-
-// received reads the body of an answer to a call.
-func (l *httpLink) received(call jsonrpc.ID, body []byte) jsonrpc.Message {
-	if len(body) > maxMessage {
-		return l.tap.tooLarge(call)
-	}
-	message, err := decodeMessage(body)
-	if err != nil {
-		l.skipped.note(trimLine(body))
-		return l.tap.garbled(call)
-	}
-	message, ok := l.tap.incoming(message)
-	if !ok {
-		l.skipped.note(tooManyRequests)
-		return l.tap.garbled(call)
-	}
-	return message
 }
 
 func setBody(response *http.Response, body []byte) {
@@ -226,13 +162,13 @@ func setBody(response *http.Response, body []byte) {
 }
 
 // skipDiscovery implements link: the SDK waits for the answer of an HTTP request.
-func (l *httpLink) skipDiscovery() bool { return false }
+func (w *httpWire) skipDiscovery() bool { return false }
 
 // gone implements link: HTTP has no connection that could be.
-func (l *httpLink) gone() bool { return false }
+func (w *httpWire) gone() bool { return false }
 
 // stop implements link.
-func (l *httpLink) stop() { l.base.CloseIdleConnections() }
+func (w *httpWire) stop() { w.base.CloseIdleConnections() }
 
 // validHeader reports whether HTTP allows a header (RFC 9110, sections 5.1 and 5.5).
 func validHeader(name, value string) bool {

@@ -70,6 +70,27 @@ func TestServerEverything(t *testing.T) {
 }
 
 func TestServerEverythingOverHTTP(t *testing.T) {
+	for _, test := range []struct {
+		name, mode, path string
+		sse              bool
+	}{
+		{"streamable HTTP", "streamableHttp", "/mcp", false},
+		{"HTTP with SSE, as in MCP 2024-11-05", "sse", "/sse", true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			address := startEverything(t, test.mode)
+			set := connect(t, nil, upstream.Config{ID: "everything", URL: address + test.path, SSE: test.sse})
+			got, err := set.Call(t.Context(), "everything", "get-sum", json.RawMessage(`{"a":2,"b":3}`))
+			if err != nil || !strings.Contains(text(t, got), "5") {
+				t.Errorf("got %s, %v, want a sum (%v)", got, err, set.Problem("everything"))
+			}
+		})
+	}
+}
+
+// startEverything starts server-everything on a port of its own and returns its address.
+func startEverything(t *testing.T, mode string) string {
+	t.Helper()
 	script := realServer(t, "server-everything")
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -80,7 +101,7 @@ func TestServerEverythingOverHTTP(t *testing.T) {
 		t.Fatal(err)
 	}
 	listener.Close()
-	server := exec.CommandContext(t.Context(), "node", script, "streamableHttp")
+	server := exec.CommandContext(t.Context(), "node", script, mode)
 	server.Env = append(os.Environ(), "PORT="+port)
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
@@ -93,11 +114,7 @@ func TestServerEverythingOverHTTP(t *testing.T) {
 		}
 		return err == nil
 	})
-	set := connect(t, nil, upstream.Config{ID: "everything", URL: "http://127.0.0.1:" + port + "/mcp"})
-	got, err := set.Call(t.Context(), "everything", "get-sum", json.RawMessage(`{"a":2,"b":3}`))
-	if err != nil || !strings.Contains(text(t, got), "5") {
-		t.Errorf("got %s, %v, want a sum (%v)", got, err, set.Problem("everything"))
-	}
+	return "http://127.0.0.1:" + port
 }
 
 func TestServerMemory(t *testing.T) {

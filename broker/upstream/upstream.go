@@ -41,6 +41,7 @@ type Config struct {
 	Env map[string]string
 	Dir string // empty means Airlock's own
 	URL string
+	SSE bool // URL speaks the HTTP transport of MCP 2024-11-05 instead
 	// Headers go with every request to URL's origin, and to no other.
 	Headers      map[string]string
 	StartTimeout time.Duration // until the tools are listed; 0 means DefaultStartTimeout
@@ -132,6 +133,8 @@ func (c Config) check() error {
 		return fmt.Errorf("upstream server %q has neither a command nor a URL", c.ID)
 	case c.Command != "" && c.URL != "":
 		return fmt.Errorf("upstream server %q has both a command and a URL", c.ID)
+	case c.SSE && c.URL == "":
+		return fmt.Errorf("upstream server %q has a transport for URLs, and a command", c.ID)
 	}
 	if c.URL == "" {
 		return nil

@@ -39,7 +39,7 @@ func upstreamConfigs(c *config.Config) []upstream.Config {
 	for _, server := range c.Servers {
 		configs = append(configs, upstream.Config{
 			ID: server.ID, Command: server.Command, Args: server.Args, Env: reveal(server.Env), Dir: server.Cwd,
-			URL: server.URL, Headers: reveal(server.Headers),
+			URL: server.URL, SSE: server.Transport == config.TransportSSE, Headers: reveal(server.Headers),
 			StartTimeout: server.StartTimeout, CallTimeout: server.CallTimeout,
 		})
 	}
