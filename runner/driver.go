@@ -14,6 +14,7 @@ type Image struct {
 	Name   string   // "python" or "node"
 	Digest string   // "sha256:…" of the OCI manifest
 	RootFS string   // folder on the host with the unpacked root file system
+	Layout string   // folder on the host with the image as an OCI layout; for drivers that import it
 	Args   []string // the guest program and its arguments
 	Env    []string // the whole environment; nothing is inherited
 }

@@ -34,6 +34,17 @@ func (g *Group) Start(cmd *exec.Cmd) error {
 	return cmd.Start()
 }
 
+// Add moves a process, with all its threads, into the group. What it has used
+// before stays charged to the group that it comes from.
+func (g *Group) Add(pid int) error {
+	for _, dir := range g.Dirs() {
+		if err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0); err != nil {
+			return fmt.Errorf("moving process %d into control group %q: %w", pid, g.name, err)
+		}
+	}
+	return nil
+}
+
 // Members lists the processes in the group, this one never included.
 func (g *Group) Members() ([]int, error) { return members(g.Dirs()) }
 

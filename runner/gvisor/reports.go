@@ -2,6 +2,8 @@ package gvisor
 
 import (
 	"encoding/json"
+	"fmt"
+	"io"
 
 	"golang.org/x/sys/unix"
 )
@@ -30,6 +32,42 @@ func TraceSession(socket string) []byte {
 		panic(err) // strings always marshal
 	}
 	return data
+}
+
+// Greet answers a kernel that has connected to the socket of TraceSession: each
+// side says in a protocol buffer, field 1, which version it speaks (gVisor,
+// pkg/sentry/seccheck/sinks/remote).
+func Greet(conn io.ReadWriter) error {
+	const field, version = 1<<3 | wireVarint, 1
+	buffer := make([]byte, 10<<10)
+	n, err := conn.Read(buffer)
+	if err != nil {
+		return err
+	}
+	theirs, err := varintField(buffer[:n], 1)
+	if err != nil {
+		return err
+	}
+	if theirs != version {
+		return fmt.Errorf("the sandbox's kernel reports in version %d, not %d", theirs, version)
+	}
+	_, err = conn.Write([]byte{field, version})
+	return err
+}
+
+// AwaitRefusal reads reports, of which each read returns one, until one is
+// Refused (true), or until there are no more (false).
+func AwaitRefusal(reports io.Reader) bool {
+	buffer := make([]byte, 16<<10)
+	for {
+		n, err := reports.Read(buffer)
+		if err != nil || n == 0 {
+			return false
+		}
+		if Refused(buffer[:n]) {
+			return true
+		}
+	}
 }
 
 // Refused reports whether a report is of a call that failed with EAGAIN. A

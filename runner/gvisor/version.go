@@ -31,6 +31,22 @@ func CheckVersion(program, path, want string) error {
 	return nil
 }
 
+// build is what `go version -m` says as the path of Airlock's own build of runsc.
+const build = "github.com/airlock-mcp/airlock/build/gvisor/runsc"
+
+// CheckBuild refuses a runsc that is not Airlock's own build, which passes on
+// limits that others would silently leave out.
+func CheckBuild(path string) error {
+	info, err := buildinfo.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("the runsc at %q cannot be identified: %w", path, err)
+	}
+	if info.Path != build {
+		return fmt.Errorf("the runsc at %q is %s, not Airlock's own build %s", path, info.Path, build)
+	}
+	return nil
+}
+
 func moduleVersion(info *buildinfo.BuildInfo) string {
 	for _, m := range append([]*debug.Module{&info.Main}, info.Deps...) {
 		if m.Path != module {

@@ -5,7 +5,6 @@ package posture
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,7 +55,7 @@ func (want Want) CheckStubs(kernel int) error {
 		pid := pids[0]
 		pids = pids[1:]
 		seen, err := observe(pid, false)
-		if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH) {
+		if Gone(err) {
 			continue // ended meanwhile
 		}
 		if err != nil {

@@ -1,11 +1,14 @@
 package posture
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // observed is what the host's /proc says about one process (proc(5)).
@@ -172,6 +175,30 @@ func openFlags(pid int, fd string) (int, error) {
 	}
 	return 0, fmt.Errorf("descriptor %s of process %d has no flags", fd, pid)
 }
+
+// Parent is the process that a process belongs to.
+func Parent(pid int) (int, error) {
+	status, err := os.ReadFile(proc(pid, "status"))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(status)) {
+		if value, ok := strings.CutPrefix(line, "PPid:"); ok {
+			return strconv.Atoi(strings.TrimSpace(value))
+		}
+	}
+	return 0, fmt.Errorf("process %d has no parent", pid)
+}
+
+// Calls reports whether a process calls itself by this name: its first argument.
+func Calls(pid int, name string) bool {
+	line, err := os.ReadFile(proc(pid, "cmdline"))
+	first, _, _ := strings.Cut(string(line), "\x00")
+	return err == nil && first == name
+}
+
+// Gone reports whether an error says that a process has ended.
+func Gone(err error) bool { return errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH) }
 
 // Children lists the processes that pid has forked, from any of its threads.
 func Children(pid int) ([]int, error) {

@@ -39,7 +39,9 @@ func watchForks(hit func()) (*forkWatch, *os.File, error) {
 	w := &forkWatch{conn: conn, done: make(chan struct{})}
 	go func() {
 		defer close(w.done)
-		w.serve(hit)
+		if gvisor.AwaitRefusal(conn) {
+			hit()
+		}
 	}()
 	return w, theirs, nil
 }
@@ -48,19 +50,4 @@ func watchForks(hit func()) (*forkWatch, *os.File, error) {
 func (w *forkWatch) close() {
 	w.conn.Close()
 	<-w.done
-}
-
-// serve reads reports until the sandbox ends or has met its limit.
-func (w *forkWatch) serve(hit func()) {
-	buffer := make([]byte, 16<<10)
-	for {
-		n, err := w.conn.Read(buffer)
-		if err != nil || n == 0 {
-			return
-		}
-		if gvisor.Refused(buffer[:n]) {
-			hit()
-			return
-		}
-	}
 }

@@ -70,7 +70,7 @@ func openLab(t *testing.T, env testenv.Env, driver runner.Driver) *lab {
 		}
 		t.Cleanup(func() { image.Close() })
 		l.images[image.Name] = runner.Image{
-			Name: image.Name, Digest: image.Digest, RootFS: image.RootFS, Args: image.Args, Env: image.Env,
+			Name: image.Name, Digest: image.Digest, RootFS: image.RootFS, Layout: image.Layout, Args: image.Args, Env: image.Env,
 		}
 	}
 	return l

@@ -1,0 +1,116 @@
+package ctrd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/containerd/containerd/api/services/tasks/v1"
+	"github.com/containerd/containerd/api/types/runtimeoptions/v1"
+	"github.com/containerd/containerd/v2/core/containers"
+	"github.com/containerd/containerd/v2/core/leases"
+	"github.com/containerd/errdefs"
+	"github.com/containerd/errdefs/pkg/errgrpc"
+	"github.com/containerd/typeurl/v2"
+
+	"github.com/airlock-mcp/airlock/runner"
+)
+
+// What a sandbox has in the daemon: a lease, a snapshot that the lease keeps, a
+// container and its task. The last three are named as the sandbox.
+
+// runtimeName is gVisor's shim in containerd's words.
+const runtimeName = "io.containerd.runsc.v1"
+
+// stateLabel is the label of a lease that says whose it is: the sandbox's StateDir.
+const stateLabel = "io.airlock/state"
+
+func leaseOf(id string) string { return "airlock-" + id }
+
+// lease makes the lease that a sandbox's snapshot belongs to. It does not expire:
+// a sandbox may wait for as long as its Airlock lives.
+func (d *daemon) lease(ctx context.Context, spec runner.Spec) error {
+	_, err := d.client.LeasesService().Create(ctx, leases.WithID(leaseOf(spec.ID)), leases.WithLabel(stateLabel, spec.StateDir))
+	if err != nil {
+		return fmt.Errorf("making a lease: %w", err)
+	}
+	return nil
+}
+
+// container makes the container of a sandbox, which is only its description.
+func (d *daemon) container(ctx context.Context, p *process) error {
+	config, err := typeurl.MarshalAny(p.config)
+	if err != nil {
+		return err
+	}
+	options, err := typeurl.MarshalAny(&runtimeoptions.Options{
+		TypeUrl: runtimeName + ".options", ConfigPath: shimFile(p.spec.StateDir),
+	})
+	if err != nil {
+		return err
+	}
+	_, err = d.client.ContainerService().Create(ctx, containers.Container{
+		ID: p.spec.ID, Spec: config, Runtime: containers.RuntimeInfo{Name: runtimeName, Options: options},
+		Snapshotter: d.snapshotter, SnapshotKey: p.spec.ID,
+	})
+	return err
+}
+
+// remove removes everything that a sandbox has in the daemon, whose processes
+// have ended. What is not there is as removed as wanted.
+func (d *daemon) remove(ctx context.Context, id string) error {
+	steps := []struct {
+		what string
+		do   func() error
+	}{
+		{"task", func() error {
+			_, err := d.client.TaskService().Delete(ctx, &tasks.DeleteTaskRequest{ContainerID: id})
+			return errgrpc.ToNative(err)
+		}},
+		{"container", func() error { return d.client.ContainerService().Delete(ctx, id) }},
+		{"snapshot", func() error { return d.client.SnapshotService(d.snapshotter).Remove(ctx, id) }},
+		{"lease", func() error { return d.client.LeasesService().Delete(ctx, leases.Lease{ID: leaseOf(id)}) }},
+	}
+	var errs []error
+	for _, step := range steps {
+		if err := step.do(); err != nil && !errdefs.IsNotFound(err) {
+			errs = append(errs, fmt.Errorf("removing the %s of sandbox %q: %w", step.what, id, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// record is what a StateDir keeps for whoever finds it after Airlock has died.
+type record struct {
+	Address string `json:"address"` // of the daemon
+	ID      string `json:"id"`
+}
+
+func recordFile(state string) string { return filepath.Join(state, "containerd.json") }
+
+// writeRecord writes the record before anything of the sandbox is made.
+func writeRecord(spec runner.Spec, address string) error {
+	data, err := json.Marshal(record{Address: address, ID: spec.ID})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(recordFile(spec.StateDir), data, 0o600)
+}
+
+// readRecord returns the record of a sandbox; ok is false where there is none.
+func readRecord(state string) (r record, ok bool, err error) {
+	data, err := os.ReadFile(recordFile(state))
+	if errors.Is(err, os.ErrNotExist) {
+		return r, false, nil
+	}
+	if err != nil {
+		return r, false, err
+	}
+	if err := json.Unmarshal(data, &r); err != nil {
+		return r, false, fmt.Errorf("reading %q: %w", recordFile(state), err)
+	}
+	return r, r.ID != "", nil
+}

@@ -1,0 +1,263 @@
+// Package ctrdtest starts private containerd daemons for tests: each in a folder
+// of its own, beside whatever containerd the host has, and ended with everything
+// that it started. It is for tests and measurements only.
+package ctrdtest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/airlock-mcp/airlock/internal/testenv"
+)
+
+// How long a daemon may take to serve, and to end.
+const (
+	startPatience = 20 * time.Second
+	endPatience   = 10 * time.Second
+)
+
+// Programs are what a daemon and its sandboxes are made of: absolute paths.
+type Programs struct {
+	Containerd string
+	Shim       string // containerd-shim-runsc-v1
+	Runsc      string
+}
+
+// Built are the programs that `make` builds in the repository's folder root.
+func Built(root string) Programs {
+	bin := filepath.Join(root, "bin")
+	return Programs{
+		Containerd: filepath.Join(bin, "containerd"),
+		Shim:       filepath.Join(bin, "containerd-shim-runsc-v1"),
+		Runsc:      filepath.Join(bin, "runsc"),
+	}
+}
+
+// Daemon is a private containerd.
+type Daemon struct {
+	Address string // its socket
+
+	dir   string
+	cmd   *exec.Cmd
+	ended chan struct{} // closed when it has ended
+}
+
+// Run starts a daemon that ends with the test. It is skipped, or fails, as
+// testenv.Sandbox says.
+func Run(t testing.TB) *Daemon {
+	t.Helper()
+	testenv.Sandbox(t)
+	d, err := Start(Built(testenv.RepoRoot(t)))
+	if err != nil {
+		t.Fatalf("sandbox tests were asked for, but %v", err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("containerd wrote:\n%s", d.Log())
+		}
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+// Start starts a daemon. It must be closed; where this process dies first, the
+// kernel kills it.
+func Start(p Programs) (*Daemon, error) {
+	dir, err := os.MkdirTemp("/tmp", "containerd-") // short: sockets' paths lie below
+	if err != nil {
+		return nil, err
+	}
+	d := &Daemon{Address: filepath.Join(dir, "sock"), dir: dir, ended: make(chan struct{})}
+	if err := d.start(p); err != nil {
+		return nil, errors.Join(fmt.Errorf("starting a private containerd: %w", err), os.RemoveAll(dir))
+	}
+	if err := d.await(); err != nil {
+		return nil, errors.Join(fmt.Errorf("starting a private containerd: %w", err), d.Close())
+	}
+	return d, nil
+}
+
+// config is the daemon's configuration: nothing of it lies outside of its folder,
+// and what only Kubernetes and networks need is left out.
+func (d *Daemon) config() string {
+	return fmt.Sprintf(`version = 3
+root = %q
+state = %q
+disabled_plugins = [
+  "io.containerd.cri.v1.images", "io.containerd.cri.v1.runtime", "io.containerd.grpc.v1.cri",
+  "io.containerd.nri.v1.nri", "io.containerd.internal.v1.tracing", "io.containerd.tracing.processor.v1.otlp",
+]
+[grpc]
+address = %q
+[ttrpc]
+address = %q
+`, filepath.Join(d.dir, "root"), filepath.Join(d.dir, "state"), d.Address, d.Address+".ttrpc")
+}
+
+func (d *Daemon) start(p Programs) error {
+	// Users of sandboxes pass through to their bundles.
+	if err := os.Chmod(d.dir, 0o711); err != nil {
+		return err
+	}
+	config := filepath.Join(d.dir, "config.toml")
+	if err := os.WriteFile(config, []byte(d.config()), 0o600); err != nil {
+		return err
+	}
+	d.cmd = exec.Command(p.Containerd, "--config", config, "--log-level", "warn")
+	log, err := os.Create(d.logFile())
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	d.cmd.Stdout, d.cmd.Stderr = log, log
+	attr, err := place()
+	if err != nil {
+		return err
+	}
+	d.cmd.SysProcAttr = attr
+	started := make(chan error)
+	go func() {
+		// The daemon dies with the thread that started it, which must last.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := d.cmd.Start()
+		started <- err
+		if err == nil {
+			_ = d.cmd.Wait() // it is asked to end, or says in its log why it did
+			close(d.ended)
+		}
+	}()
+	return <-started
+}
+
+// place is where the daemon runs: among mounts of its own, which end with it;
+// and where root lacks the right to set the shim's OOM score, as in some virtual
+// machines, in a user namespace in which it has every right.
+func place() (*syscall.SysProcAttr, error) {
+	attr := &syscall.SysProcAttr{Setsid: true, Pdeathsig: unix.SIGKILL, Cloneflags: unix.CLONE_NEWNS}
+	var header = unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var caps [2]unix.CapUserData
+	if err := unix.Capget(&header, &caps[0]); err != nil {
+		return nil, err
+	}
+	if caps[0].Effective&(1<<unix.CAP_SYS_RESOURCE) == 0 {
+		everyone := []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: 1 << 16}}
+		attr.Cloneflags |= unix.CLONE_NEWUSER
+		attr.UidMappings, attr.GidMappings = everyone, everyone
+		attr.GidMappingsEnableSetgroups = true
+	}
+	return attr, nil
+}
+
+// await waits until the daemon listens.
+func (d *Daemon) await() error {
+	deadline := time.After(startPatience)
+	for {
+		if info, err := os.Stat(d.Address); err == nil && info.Mode().Type() == os.ModeSocket {
+			return nil
+		}
+		select {
+		case <-d.ended:
+			return fmt.Errorf("it ended at once: %s", lastLine(d.Log()))
+		case <-deadline:
+			return fmt.Errorf("it did not listen within %v", startPatience)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return lines[len(lines)-1]
+}
+
+func (d *Daemon) logFile() string { return filepath.Join(d.dir, "log") }
+
+// Log is what the daemon wrote so far.
+func (d *Daemon) Log() string {
+	data, err := os.ReadFile(d.logFile())
+	if err != nil {
+		return err.Error()
+	}
+	return string(data)
+}
+
+// Kill ends the daemon as kill -9 does. Its shims and sandboxes live on.
+func (d *Daemon) Kill() error {
+	err := d.cmd.Process.Kill()
+	<-d.ended
+	return err
+}
+
+// Close ends the daemon and whatever still belongs to it, and removes its folder.
+func (d *Daemon) Close() error {
+	var errs []error
+	select {
+	case <-d.ended:
+	default:
+		errs = append(errs, d.cmd.Process.Signal(unix.SIGTERM))
+		select {
+		case <-d.ended:
+		case <-time.After(endPatience):
+			errs = append(errs, errors.New("containerd did not end when it was asked to"), d.Kill())
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), endPatience)
+	defer cancel()
+	return errors.Join(append(errs, d.killRest(ctx), os.RemoveAll(d.dir))...)
+}
+
+// killRest ends the processes that name the daemon's folder: shims do.
+func (d *Daemon) killRest(ctx context.Context) error {
+	for {
+		pids, err := d.processes()
+		if err != nil || len(pids) == 0 {
+			return err
+		}
+		for _, pid := range pids {
+			if err := unix.Kill(pid, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
+				return fmt.Errorf("killing process %d: %w", pid, err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("killing what is left of containerd: %w", ctx.Err())
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+func (d *Daemon) processes() ([]int, error) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil, err
+	}
+	var pids []int
+	for _, entry := range entries {
+		pid, err := strconv.Atoi(entry.Name())
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		// A process that is gone, or only a zombie, has no arguments.
+		arguments, _ := os.ReadFile(filepath.Join("/proc", entry.Name(), "cmdline"))
+		if bytes.Contains(arguments, []byte(d.dir+"/")) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids, nil
+}

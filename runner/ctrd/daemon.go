@@ -1,0 +1,117 @@
+package ctrd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	containerd "github.com/containerd/containerd/v2/client"
+	"github.com/containerd/errdefs/pkg/errgrpc"
+
+	"github.com/airlock-mcp/airlock/runner/posture"
+)
+
+// namespace is containerd's namespace for everything that is Airlock's.
+const namespace = "airlock"
+
+// askPatience bounds questions that the daemon answers from memory.
+const askPatience = 10 * time.Second
+
+// daemon is a containerd that may start sandboxes.
+type daemon struct {
+	client      *containerd.Client
+	address     string
+	snapshotter string
+	users       posture.Users // of the daemon's user namespace
+}
+
+// connect returns the daemon that listens at address after it has looked at it.
+func connect(ctx context.Context, address, snapshotter string) (*daemon, error) {
+	// The client connects when it is used, and then hides in its error what is wrong.
+	conn, err := (&net.Dialer{Timeout: askPatience}).DialContext(ctx, "unix", address)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to containerd: %w", err)
+	}
+	conn.Close()
+	client, err := containerd.New(address, containerd.WithDefaultNamespace(namespace), containerd.WithTimeout(askPatience))
+	if err != nil {
+		return nil, fmt.Errorf("connecting to containerd at %q: %w", address, err)
+	}
+	d := &daemon{client: client, address: address, snapshotter: snapshotter}
+	if err := d.check(ctx); err != nil {
+		return nil, errors.Join(err, client.Close())
+	}
+	return d, nil
+}
+
+// check refuses a daemon of another generation, one whose processes this one
+// cannot see, and one without the snapshotter.
+func (d *daemon) check(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, askPatience)
+	defer cancel()
+	for _, step := range []func(context.Context) error{d.checkVersion, d.checkPlace, d.checkSnapshotter} {
+		if err := step(ctx); err != nil {
+			return fmt.Errorf("looking at containerd at %q: %w", d.address, errgrpc.ToNative(err))
+		}
+	}
+	return nil
+}
+
+func (d *daemon) checkVersion(ctx context.Context) error {
+	version, err := d.client.Version(ctx)
+	if err != nil {
+		return err
+	}
+	if major, _, _ := strings.Cut(strings.TrimPrefix(version.Version, "v"), "."); major != "2" {
+		return fmt.Errorf("it is version %q, but this Airlock is made for version 2", version.Version)
+	}
+	return nil
+}
+
+// checkPlace proves that the daemon counts processes as this process does:
+// otherwise nothing that it starts could be verified or limited.
+func (d *daemon) checkPlace(ctx context.Context) error {
+	server, err := d.client.IntrospectionService().Server(ctx)
+	if err != nil {
+		return err
+	}
+	ours, err := os.Readlink("/proc/self/ns/pid")
+	if err != nil {
+		return err
+	}
+	if theirs := fmt.Sprintf("pid:[%d]", server.GetPidns()); theirs != ours {
+		return errors.New("it runs in another PID namespace, so what it starts cannot be verified")
+	}
+	if d.users, err = posture.UsersOf(int(server.GetPid())); err != nil {
+		return err
+	}
+	_, err = d.users.Pick("")
+	return err
+}
+
+// checkSnapshotter finds the snapshotter, and chooses one where none was named.
+func (d *daemon) checkSnapshotter(ctx context.Context) error {
+	plugins, err := d.client.IntrospectionService().Plugins(ctx, "type==io.containerd.snapshotter.v1")
+	if err != nil {
+		return err
+	}
+	works := map[string]bool{}
+	for _, plugin := range plugins.GetPlugins() {
+		works[plugin.GetID()] = plugin.GetInitErr() == nil
+	}
+	wanted := []string{"overlayfs", "native"}
+	if d.snapshotter != "" {
+		wanted = []string{d.snapshotter}
+	}
+	for _, name := range wanted {
+		if works[name] {
+			d.snapshotter = name
+			return nil
+		}
+	}
+	return fmt.Errorf("its snapshotter %s does not work", strings.Join(wanted, " or "))
+}

@@ -1,0 +1,167 @@
+// Package ctrd is the driver on containerd 2: it has each sandbox started by a
+// containerd daemon with gVisor's shim (containerd-shim-runsc-v1), for hosts on
+// which a daemon owns whatever is a container. It needs root, as the daemon does.
+package ctrd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/airlock-mcp/airlock/internal/cleanup"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
+	"github.com/airlock-mcp/airlock/runner"
+	"github.com/airlock-mcp/airlock/runner/bounds"
+	"github.com/airlock-mcp/airlock/runner/gvisor"
+)
+
+// Name is the driver's word in configuration.
+const Name = "containerd"
+
+// Options say which daemon and which programs to use. All are needed but the
+// last two. Paths are the daemon's too: it must run on this very host.
+type Options struct {
+	Address string       // of the daemon's socket, a path
+	Shim    string       // of the program containerd-shim-runsc-v1
+	Runsc   string       // of Airlock's own build of runsc
+	Version string       // module version of gVisor that both must be built from, as `go version -m` prints it
+	Logger  *slog.Logger // for what is weaker than it could be
+
+	// Snapshotter holds the images; "" means overlayfs where the daemon has it
+	// and native elsewhere.
+	Snapshotter string
+	// Unenforced allows sandboxes without the limits that this host cannot
+	// enforce. Without it, Check and Start refuse where a limit is missing.
+	Unenforced bool
+}
+
+// Driver makes sandboxes with containerd.
+type Driver struct {
+	opts   Options
+	host   *bounds.Host
+	daemon *daemon
+
+	mu     sync.Mutex
+	images map[string]string // by digest: the snapshot that a sandbox's root is a view of
+}
+
+var _ runner.Driver = (*Driver)(nil)
+
+// New returns a driver after it has looked at the programs, the daemon and the
+// host's control groups. It starts nothing, and refuses what is not as it must
+// be. A driver that is no longer needed must be closed.
+func New(ctx context.Context, opts *Options) (*Driver, error) {
+	if opts == nil || opts.Address == "" || opts.Shim == "" || opts.Runsc == "" || opts.Version == "" || opts.Logger == nil {
+		return nil, errors.New("the containerd driver needs a daemon's address, a shim, a runsc, a version and a logger")
+	}
+	d := &Driver{opts: *opts, host: bounds.Find(), images: map[string]string{}}
+	if os.Geteuid() != 0 {
+		return nil, errors.New("the containerd driver needs root, to prove and to limit what the daemon starts")
+	}
+	if err := d.checkPrograms(); err != nil {
+		return nil, err
+	}
+	if lack := d.host.Lack(); lack != nil && opts.Unenforced {
+		opts.Logger.WarnContext(ctx, "sandboxes run without some of their limits", slog.Any(telemetry.KeyError, lack))
+	}
+	daemon, err := connect(ctx, opts.Address, opts.Snapshotter)
+	if err != nil {
+		return nil, err
+	}
+	d.daemon = daemon
+	return d, nil
+}
+
+// checkPrograms refuses programs of another version, and a runsc without what
+// Airlock's own build adds to it.
+func (d *Driver) checkPrograms() error {
+	for name, path := range map[string]*string{"shim": &d.opts.Shim, "runsc": &d.opts.Runsc} {
+		abs, err := filepath.Abs(*path)
+		if err != nil {
+			return err
+		}
+		*path = abs
+		if err := gvisor.CheckVersion(name, abs, d.opts.Version); err != nil {
+			return err
+		}
+	}
+	return gvisor.CheckBuild(d.opts.Runsc)
+}
+
+// Name is "containerd".
+func (d *Driver) Name() string { return Name }
+
+// Unenforced returns why this host cannot enforce every limit, or nil where it can.
+func (d *Driver) Unenforced() error { return d.host.Lack() }
+
+// Close ends the connection to the daemon. No sandbox may be left.
+func (d *Driver) Close() error { return d.daemon.client.Close() }
+
+// Check proves that the daemon is what it must be and that a sandbox starts, or
+// says why not.
+func (d *Driver) Check(ctx context.Context) error {
+	if err := d.daemon.check(ctx); err != nil {
+		return err
+	}
+	return gvisor.SelfTest(ctx, d.opts.Runsc, func(ctx context.Context, spec runner.Spec) (runner.Process, error) {
+		return d.start(ctx, spec, d.folderRoot)
+	})
+}
+
+// Start starts a sandbox on a view of its image, which is imported first where
+// the daemon does not have it.
+func (d *Driver) Start(ctx context.Context, spec runner.Spec) (runner.Process, error) {
+	return d.start(ctx, spec, d.imageRoot)
+}
+
+func (d *Driver) start(ctx context.Context, spec runner.Spec, root rootSource) (_ runner.Process, err error) {
+	if lack := d.host.Lack(); lack != nil && !d.opts.Unenforced {
+		return nil, lack
+	}
+	var undo cleanup.Stack
+	defer func() { err = errors.Join(err, undo.Run()) }()
+	p, err := d.create(ctx, spec, root, &undo)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.run(ctx); err != nil {
+		return nil, err
+	}
+	undo.Keep()
+	return p, nil
+}
+
+// create has the daemon make a sandbox, with everything around it, whose guest
+// does not run yet.
+func (d *Driver) create(ctx context.Context, spec runner.Spec, root rootSource, undo *cleanup.Stack) (*process, error) {
+	spec, err := resolve(spec)
+	if err != nil {
+		return nil, err
+	}
+	p := &process{daemon: d.daemon, spec: spec, done: make(chan struct{})}
+	undo.Add(p.abandon)
+	if err := p.prepare(d); err != nil {
+		return nil, err
+	}
+	if p.group, err = d.host.New(spec); err != nil {
+		return nil, err
+	}
+	if err := writeRecord(spec, d.opts.Address); err != nil {
+		return nil, err
+	}
+	if err := d.daemon.lease(ctx, spec); err != nil {
+		return nil, err
+	}
+	mounts, err := root(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.daemon.container(ctx, p); err != nil {
+		return nil, fmt.Errorf("making the container: %w", err)
+	}
+	return p, p.boot(ctx, d.opts.Shim, mounts)
+}

@@ -1,0 +1,189 @@
+package ctrd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/containerd/containerd/api/services/tasks/v1"
+	"github.com/containerd/errdefs"
+	"github.com/containerd/errdefs/pkg/errgrpc"
+	"golang.org/x/sys/unix"
+
+	"github.com/airlock-mcp/airlock/internal/cgroup"
+	"github.com/airlock-mcp/airlock/runner"
+	"github.com/airlock-mcp/airlock/runner/gvisor"
+)
+
+// closePatience bounds the removal of one sandbox, its daemon's part included.
+const closePatience = 30 * time.Second
+
+// lostPatience is how long a daemon that was asked about a dead sandbox may be
+// away, as when it is restarted.
+const lostPatience = 10 * time.Second
+
+// watchMemory ends the sandbox as soon as the host has killed a part of it:
+// what is left would hang or answer wrongly.
+func (p *process) watchMemory(ctx context.Context) {
+	if p.group == nil {
+		return
+	}
+	hit, err := p.group.AwaitOOM(ctx)
+	// Without the watch the limit still holds; only its consequences come later.
+	if hit && err == nil {
+		_ = p.signal() // Close reports what cannot be killed
+	}
+}
+
+// meetProcessLimit ends the sandbox because the code wanted more processes than
+// it may have.
+func (p *process) meetProcessLimit() {
+	p.forksHit.Store(true)
+	_ = p.signal() // Close reports what cannot be killed
+}
+
+// await waits for the task to end and returns its status. A daemon that is
+// restarted meanwhile is asked again, for as long as the sandbox lives.
+func (p *process) await() (uint32, error) {
+	var lost time.Time
+	for {
+		answer, err := p.daemon.client.TaskService().Wait(context.Background(), &tasks.WaitRequest{ContainerID: p.spec.ID})
+		if err == nil {
+			return answer.GetExitStatus(), nil
+		}
+		if err = errgrpc.ToNative(err); errdefs.IsNotFound(err) {
+			return 0, err
+		}
+		if p.kernel.Signal(unix.Signal(0)) == nil {
+			lost = time.Time{}
+		} else if lost.IsZero() {
+			lost = time.Now()
+		} else if time.Since(lost) > lostPatience {
+			return 0, err
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// finish decides how the sandbox ended. The order matters: a limit explains a
+// kill, and a kill explains whatever the shim says about it.
+func (p *process) finish(status uint32, err error) {
+	var stat cgroup.Stat
+	if p.group != nil {
+		stat = p.group.Stat()
+	}
+	switch {
+	case stat.OOMKills > 0:
+		p.exit = runner.Exit{Signal: int(unix.SIGKILL), Reason: runner.ReasonMemory}
+	case stat.TasksHit > 0, p.forksHit.Load():
+		p.exit = runner.Exit{Signal: int(unix.SIGKILL), Reason: runner.ReasonProcesses}
+	case p.killed.Load():
+		p.exit = runner.Exit{Signal: int(unix.SIGKILL)}
+	case err != nil:
+		p.err = fmt.Errorf("asking containerd how it ended: %w", err)
+	default:
+		p.exit, p.err = exitOf(status, p.spec.StateDir)
+	}
+}
+
+// shimFailed is the status that the shim gives a task whose kernel it cannot ask.
+const shimFailed = 128
+
+// exitOf reads the status of the task, which is the guest's: a guest that died of
+// a signal shows as 128 and the signal, as in a shell, so one that exits with such
+// a status looks the same.
+func exitOf(status uint32, stateDir string) (runner.Exit, error) {
+	switch code := int(status); {
+	case code == shimFailed:
+		if reason := gvisor.Failure(logFile(stateDir), panicFile(stateDir)); reason != "" {
+			return runner.Exit{}, fmt.Errorf("gVisor's kernel: %s", reason)
+		}
+		return runner.Exit{}, errors.New("gVisor's kernel ended without saying how the guest did")
+	case code > 128 && code < 128+65:
+		return runner.Exit{Code: code, Signal: code - 128}, nil
+	default:
+		return runner.Exit{Code: code}, nil
+	}
+}
+
+// Wait blocks until the guest has ended.
+func (p *process) Wait(ctx context.Context) (runner.Exit, error) {
+	select {
+	case <-p.done:
+		return p.exit, p.err
+	case <-ctx.Done():
+		return runner.Exit{}, ctx.Err()
+	}
+}
+
+// Kill ends every process of the sandbox.
+func (p *process) Kill() error {
+	p.killed.Store(true)
+	return p.signal()
+}
+
+// signal kills gVisor's kernel directly, not by way of the daemon. The kernel is
+// the first process of its PID namespace, so whatever runs code dies with it
+// (pid_namespaces(7)); the server of its files ends when nobody asks any more.
+func (p *process) signal() error {
+	if p.kernel == nil {
+		return nil
+	}
+	if err := p.kernel.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	return nil
+}
+
+// Usage reads the counters of the control group.
+func (p *process) Usage() runner.Usage {
+	if p.group == nil {
+		return runner.Usage{}
+	}
+	stat := p.group.Stat()
+	return runner.Usage{PeakMemory: stat.PeakMemory, CPU: stat.CPU}
+}
+
+// Close kills the sandbox and removes everything Start made, but the files in
+// StateDir, which is the caller's.
+func (p *process) Close() error {
+	p.closeOnce.Do(func() { p.closeErr = p.close() })
+	return p.closeErr
+}
+
+// abandon closes a sandbox that was never handed out, so nobody reads what it writes.
+func (p *process) abandon() error {
+	p.streams.discard()
+	return p.Close()
+}
+
+func (p *process) close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), closePatience)
+	defer cancel()
+	var errs []error
+	if p.kernel != nil {
+		errs = append(errs, p.Kill())
+	}
+	if p.started {
+		select {
+		case <-p.done:
+			p.watching.Wait()
+		case <-ctx.Done():
+			errs = append(errs, errors.New("containerd does not say that it has ended"))
+		}
+	}
+	errs = append(errs, p.daemon.remove(ctx, p.spec.ID))
+	if p.kernel != nil {
+		errs = append(errs, p.kernel.Release())
+	}
+	p.streams.close()
+	if p.forks != nil {
+		p.forks.close()
+	}
+	if p.group != nil {
+		errs = append(errs, p.group.Kill(ctx), p.group.Remove(ctx))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,67 @@
+package ctrd
+
+import (
+	"fmt"
+	"net"
+	"sync"
+
+	"github.com/airlock-mcp/airlock/runner/gvisor"
+)
+
+// forkWatch learns from gVisor's kernel that the code inside met its limit of
+// processes: runsc connects the kernel to a socket, over which it reports.
+type forkWatch struct {
+	listener *net.UnixListener
+	done     chan struct{}
+
+	mu     sync.Mutex
+	conn   net.Conn // nil until the kernel is connected
+	closed bool
+}
+
+// watchForks listens at path for the kernel. hit is called at most once.
+func watchForks(path string, hit func()) (*forkWatch, error) {
+	listener, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: path, Net: "unixpacket"})
+	if err != nil {
+		return nil, fmt.Errorf("listening for a sandbox's kernel: %w", err)
+	}
+	w := &forkWatch{listener: listener, done: make(chan struct{})}
+	go func() {
+		defer close(w.done)
+		conn, err := listener.Accept()
+		listener.Close() // nobody else
+		if err != nil || !w.keep(conn) {
+			return
+		}
+		defer conn.Close()
+		if gvisor.Greet(conn) == nil && gvisor.AwaitRefusal(conn) {
+			hit()
+		}
+	}()
+	return w, nil
+}
+
+// keep remembers the connection for close. It reports false, and closes the
+// connection, when that came first.
+func (w *forkWatch) keep(conn net.Conn) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		conn.Close()
+		return false
+	}
+	w.conn = conn
+	return true
+}
+
+// close ends the watch.
+func (w *forkWatch) close() {
+	w.mu.Lock()
+	w.closed = true
+	w.listener.Close()
+	if w.conn != nil {
+		w.conn.Close()
+	}
+	w.mu.Unlock()
+	<-w.done
+}

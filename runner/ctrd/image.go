@@ -1,0 +1,170 @@
+package ctrd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/containerd/containerd/api/types"
+	containerd "github.com/containerd/containerd/v2/client"
+	"github.com/containerd/containerd/v2/core/content"
+	"github.com/containerd/containerd/v2/core/images"
+	"github.com/containerd/containerd/v2/core/leases"
+	"github.com/containerd/containerd/v2/core/mount"
+	"github.com/containerd/errdefs"
+	"github.com/opencontainers/go-digest"
+	"github.com/opencontainers/image-spec/identity"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/airlock-mcp/airlock/runner"
+)
+
+// importPatience bounds an import whose Airlock has died: what came in is
+// collected after it.
+const importPatience = time.Hour
+
+// maxManifest bounds a manifest, in bytes.
+const maxManifest = 4 << 20
+
+// rootSource says what the daemon mounts as a sandbox's root file system. What is
+// made for it belongs to the sandbox's lease.
+type rootSource func(ctx context.Context, spec runner.Spec) ([]*types.Mount, error)
+
+// folderRoot is a folder of the host.
+func (d *Driver) folderRoot(_ context.Context, spec runner.Spec) ([]*types.Mount, error) {
+	return []*types.Mount{{Type: "bind", Source: spec.Image.RootFS, Options: []string{"rbind", "ro"}}}, nil
+}
+
+// imageRoot is a view of the image in the daemon's snapshotter.
+func (d *Driver) imageRoot(ctx context.Context, spec runner.Spec) ([]*types.Mount, error) {
+	parent, err := d.imported(ctx, spec.Image)
+	if err != nil {
+		return nil, err
+	}
+	mounts, err := d.daemon.view(ctx, spec.ID, parent)
+	if errdefs.IsNotFound(err) {
+		// Somebody removed the image from the daemon.
+		d.forget(spec.Image.Digest)
+		if parent, err = d.imported(ctx, spec.Image); err == nil {
+			mounts, err = d.daemon.view(ctx, spec.ID, parent)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("making a snapshot of image %q: %w", spec.Image.Name, err)
+	}
+	return mounts, nil
+}
+
+// imported returns the snapshot of an image, and imports the image where the
+// daemon does not have it. One import runs at a time.
+func (d *Driver) imported(ctx context.Context, image runner.Image) (snapshot string, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if snapshot, ok := d.images[image.Digest]; ok {
+		return snapshot, nil
+	}
+	if snapshot, err = d.daemon.importImage(ctx, image); err != nil {
+		return "", fmt.Errorf("importing image %q into containerd: %w", image.Name, err)
+	}
+	d.images[image.Digest] = snapshot
+	return snapshot, nil
+}
+
+func (d *Driver) forget(digest string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.images, digest)
+}
+
+// view makes a read-only snapshot that belongs to the sandbox's lease.
+func (d *daemon) view(ctx context.Context, key, parent string) ([]*types.Mount, error) {
+	ctx = leases.WithLease(ctx, leaseOf(key))
+	mounts, err := d.client.SnapshotService(d.snapshotter).View(ctx, key, parent)
+	if err != nil {
+		return nil, err
+	}
+	return mount.ToProto(mounts), nil
+}
+
+// importImage brings an image from its OCI layout (OCI Image Format
+// Specification, "Image Layout") into the daemon and unpacks it there. What the
+// daemon has already is not sent again. The daemon computes every digest anew, so
+// nothing else than what the image's digest stands for can get in.
+func (d *daemon) importImage(ctx context.Context, image runner.Image) (snapshot string, err error) {
+	if image.Layout == "" {
+		return "", errors.New("there is no OCI layout of it")
+	}
+	want, err := digest.Parse(image.Digest)
+	if err != nil {
+		return "", err
+	}
+	ctx, done, err := d.client.WithLease(ctx, leases.WithRandomID(), leases.WithExpiration(importPatience))
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, done(context.WithoutCancel(ctx))) }()
+	target, err := d.sendImage(ctx, image.Layout, want)
+	if err != nil {
+		return "", err
+	}
+	record := images.Image{Name: "airlock/" + image.Name + "@" + image.Digest, Target: target}
+	if _, err := d.client.ImageService().Create(ctx, record); err != nil && !errdefs.IsAlreadyExists(err) {
+		return "", err
+	}
+	known := containerd.NewImage(d.client, record)
+	if err := known.Unpack(ctx, d.snapshotter); err != nil {
+		return "", err
+	}
+	layers, err := known.RootFS(ctx)
+	if err != nil {
+		return "", err
+	}
+	return identity.ChainID(layers).String(), nil
+}
+
+// sendImage sends a manifest and everything that it names.
+func (d *daemon) sendImage(ctx context.Context, layout string, want digest.Digest) (ocispec.Descriptor, error) {
+	data, err := os.ReadFile(blobFile(layout, want))
+	if err != nil {
+		return ocispec.Descriptor{}, err
+	}
+	target := ocispec.Descriptor{MediaType: ocispec.MediaTypeImageManifest, Digest: want, Size: int64(len(data))}
+	var manifest ocispec.Manifest
+	if len(data) > maxManifest || want.Algorithm().FromBytes(data) != want {
+		return target, fmt.Errorf("the manifest is not what its digest %s says", want)
+	}
+	if err := json.Unmarshal(data, &manifest); err != nil {
+		return target, err
+	}
+	// Whoever refers to a blob keeps it from being collected.
+	references := map[string]string{"containerd.io/gc.ref.content.config": manifest.Config.Digest.String()}
+	for i, layer := range append([]ocispec.Descriptor{manifest.Config}, manifest.Layers...) {
+		if err := d.sendBlob(ctx, layout, layer, nil); err != nil {
+			return target, err
+		}
+		if i > 0 {
+			references[fmt.Sprintf("containerd.io/gc.ref.content.l.%d", i-1)] = layer.Digest.String()
+		}
+	}
+	return target, d.sendBlob(ctx, layout, target, references)
+}
+
+// sendBlob sends one file of a layout, unless the daemon has it.
+func (d *daemon) sendBlob(ctx context.Context, layout string, blob ocispec.Descriptor, labels map[string]string) error {
+	file, err := os.Open(blobFile(layout, blob.Digest))
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	ref := "airlock-" + strings.ReplaceAll(blob.Digest.String(), ":", "-")
+	return content.WriteBlob(ctx, d.client.ContentStore(), ref, file, blob, content.WithLabels(labels))
+}
+
+func blobFile(layout string, d digest.Digest) string {
+	return filepath.Join(layout, "blobs", d.Algorithm().String(), d.Encoded())
+}
