@@ -69,10 +69,14 @@ func (b *bundle) run(ctx context.Context) (sample, error) {
 	})
 }
 
-// remove also ends the mount that runsc leaves in its folder.
+// remove also ends the mounts that runsc leaves in its folder: one on top of the
+// other, where several began at once.
 func (b *bundle) remove() error {
-	err := unix.Unmount(filepath.Join(b.dir, "root", "null-netns"), unix.MNT_DETACH)
-	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EINVAL) {
+	var err error
+	for err == nil {
+		err = unix.Unmount(filepath.Join(b.dir, "root", "null-netns"), unix.MNT_DETACH)
+	}
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EINVAL) { // there is none, or no other
 		err = nil
 	}
 	return errors.Join(err, os.RemoveAll(b.dir))
