@@ -29,11 +29,16 @@ func (a *attempt) act(ctx context.Context) *failure {
 		f.Message, a.removed = string(message), found
 		return f
 	case int64(len(result)) > limits.ResultBytes:
-		return exceeded(limitResultBytes, typeOutputLimit, "the result has %d bytes, more than the %d that one call may return; ask the tool for less", len(result), limits.ResultBytes)
+		return tooLarge(result, limits)
 	}
 	a.result = result
 	a.session.facts.answered(a.tool.ServerID)
 	return nil
+}
+
+func tooLarge(result json.RawMessage, l Limits) *failure {
+	return exceeded(limitResultBytes, typeOutputLimit,
+		"the result has %d bytes, more than the %d that one call may return; ask the tool for less", len(result), l.ResultBytes)
 }
 
 // toolResult is what the broker reads of a CallToolResult (MCP 2025-11-25,
@@ -104,8 +109,12 @@ func (a *attempt) redact(context.Context) *failure {
 	if err != nil {
 		return failf(typeOutputValidation, "the server answered with something that is no JSON").because(err)
 	}
+	limits := a.broker.opts.Limits
+	if int64(len(cleaned)) > limits.ResultBytes { // what takes a credential's place can be longer
+		return tooLarge(cleaned, limits)
+	}
 	a.result, a.removed = cleaned, found
-	most := a.broker.opts.Limits.BytesIn
+	most := limits.BytesIn
 	if !a.session.account(a.callKey(), a.result, redact.Counts(found), most) {
 		return exceeded(limitBytesIn, typeBudget,
 			"the call was made, but its result is withheld: with it the run would have received more than %d bytes of results; filter earlier", most)

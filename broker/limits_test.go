@@ -12,6 +12,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/broker/audit"
+	"github.com/airlock-mcp/airlock/broker/redact"
 )
 
 func TestLimits(t *testing.T) {
@@ -97,6 +98,24 @@ func TestLimitsAreListed(t *testing.T) {
 	}
 	if got, ok := table["servers.mail.rate"]; ok {
 		t.Errorf("servers.mail.rate: got %q, want nothing for a server like all others", got)
+	}
+}
+
+// A server that knows its own credential cannot make a result longer than a
+// frame holds by naming it over and over.
+func TestRedactionDoesNotLengthenResultsBeyondTheirLimit(t *testing.T) {
+	f := newFixture(t, func(o *broker.Options) {
+		o.Redactor = redact.New()
+		o.Redactor.Hold("t0k3n!")
+		o.Limits.ResultBytes = 1000
+	})
+	f.upstream.answer = func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+		return json.RawMessage(`{"content":[{"type":"text","text":"` + strings.Repeat("t0k3n! ", 100) + `"}]}`), nil
+	}
+	answer := f.open().Call(t.Context(), distinct(0))
+	checkAnswer(t, answer, "OutputLimit", "more than the 1000")
+	if len(answer.Raw) > 0 {
+		t.Errorf("got %d bytes of result, want none", len(answer.Raw))
 	}
 }
 
