@@ -13,15 +13,18 @@ const (
 	starting state = "starting" // processes exist, the guest is not ready
 	ready    state = "ready"    // the guest waits for its start line
 	running  state = "running"  // the code may run
+	paused   state = "paused"   // the code stands still
 	stopped  state = "stopped"  // killed or ended by itself
 	closed   state = "closed"   // nothing is left
 )
 
-// next lists every allowed change. There is no way back: a sandbox is used once.
+// next lists every allowed change. The one way back is out of a pause: a sandbox
+// is used once.
 var next = map[state][]state{
 	starting: {ready, stopped, closed},
 	ready:    {running, stopped, closed},
-	running:  {stopped, closed},
+	running:  {paused, stopped, closed},
+	paused:   {running, stopped, closed},
 	stopped:  {stopped, closed},
 	closed:   {},
 }

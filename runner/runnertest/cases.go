@@ -2,8 +2,10 @@ package runnertest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -114,6 +116,71 @@ s.sendall(b"ping\n"); print(s.recv(100).decode().strip())
 	}()
 	if got := b.finish(t, s); got.stdout != "pong\n" {
 		t.Errorf("got %+v, want pong", got)
+	}
+}
+
+func testPause(t *testing.T, b *bench) {
+	// One thread answers, one computes for ever.
+	s := b.acquire(t, b.request(`
+import socket, threading
+def compute():
+    while True: pass
+threading.Thread(target=compute, daemon=True).start()
+s = socket.socket(socket.AF_UNIX); s.connect("/run/airlock/broker.sock")
+while True: s.sendall(s.recv(1))
+`))
+	if err := s.Pause(t.Context()); err == nil {
+		t.Error("a sandbox was paused that no code runs in")
+	}
+	if err := s.Go(); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := s.Listener().Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	echo := func(patience time.Duration) error {
+		_ = conn.SetDeadline(time.Now().Add(patience))
+		if _, err := conn.Write([]byte("x")); err != nil {
+			return err
+		}
+		_, err := io.ReadFull(conn, make([]byte, 1))
+		return err
+	}
+	if err := echo(10 * time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Pause(t.Context()); errors.Is(err, errors.ErrUnsupported) {
+		t.Skip(err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	before := s.Usage().CPU
+	if err := echo(500 * time.Millisecond); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("got %v from a paused sandbox, want no answer", err)
+	}
+	if spent := s.Usage().CPU - before; spent > 100*time.Millisecond {
+		t.Errorf("a paused sandbox took %v of processor time in half a second", spent)
+	}
+	if err := s.Resume(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+	if _, err := io.ReadFull(conn, make([]byte, 1)); err != nil {
+		t.Errorf("got %v after resuming, want the answer", err)
+	}
+	if err := s.Pause(t.Context()); err != nil {
+		t.Errorf("pausing once more: %v", err)
+	}
+	// What is paused can be ended.
+	if err := s.Kill(); err != nil {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if _, err := s.Wait(ctx); err != nil {
+		t.Errorf("waiting for a sandbox that was killed while paused: %v", err)
 	}
 }
 

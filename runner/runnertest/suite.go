@@ -35,6 +35,7 @@ func (s *Suite) Run(t *testing.T) {
 		"files":      testFiles,
 		"network":    testNetwork,
 		"socket":     testSocket,
+		"pause":      testPause,
 		"memory":     testMemory,
 		"forks":      testForks,
 		"threads":    testThreads,

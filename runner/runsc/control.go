@@ -71,6 +71,8 @@ const (
 	methodStart      = "containerManager.StartRoot"
 	methodRestore    = "containerManager.Restore"
 	methodCheckpoint = "containerManager.Checkpoint"
+	methodPause      = "containerManager.Pause"
+	methodResume     = "containerManager.Resume"
 )
 
 // network is what the code inside sees of a network: a loopback device.

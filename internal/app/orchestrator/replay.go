@@ -59,7 +59,7 @@ func (r *run) openSession(ctx context.Context, clock *clock) {
 	}
 	r.session = r.parts.Broker.Open(r.identity, r.snapshot)
 	r.session.RedactWith(r.redactor)
-	r.session.OnWait(clock.halt)
+	r.session.OnWait((&parking{run: r, clock: clock}).wait)
 	if r.parts.Recordings == nil {
 		return
 	}

@@ -1,0 +1,93 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/airlock-mcp/airlock/internal/telemetry"
+)
+
+const (
+	// parkAfter is how long a run waits for a person before its sandbox is paused:
+	// calls that the code makes at the same moment still get out, and are asked
+	// about together.
+	parkAfter = 100 * time.Millisecond
+	// parkTimeout bounds pausing and resuming.
+	parkTimeout = 10 * time.Second
+)
+
+// parking makes a run stand still while it waits for a person: its clock at
+// once, its sandbox soon after.
+type parking struct {
+	run   *run
+	clock *clock
+
+	mu      sync.Mutex // guards what follows, and is held while the sandbox changes
+	waiting bool
+	timer   *time.Timer
+	paused  bool
+}
+
+// wait hears that the run begins to wait for a person, or has stopped.
+func (p *parking) wait(waiting bool) {
+	p.clock.halt(waiting)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.waiting = waiting
+	if waiting {
+		p.timer = time.AfterFunc(parkAfter, p.pause)
+		return
+	}
+	p.timer.Stop()
+	p.resumeLocked()
+}
+
+// pause stops the sandbox. Where that cannot be done, the code goes on, and the
+// clock charges the run for what it does meanwhile.
+func (p *parking) pause() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.waiting {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), parkTimeout)
+	defer cancel()
+	err := p.run.sandbox.Pause(ctx)
+	p.paused = err == nil
+	if err != nil && !errors.Is(err, errors.ErrUnsupported) && !p.over() {
+		p.log(ctx, "a run that waits for a person could not be paused", err)
+	}
+}
+
+// resumeLocked lets a paused sandbox go on. One that does not would hang until
+// its time is over, so it is ended.
+func (p *parking) resumeLocked() {
+	if !p.paused {
+		return
+	}
+	p.paused = false
+	ctx, cancel := context.WithTimeout(context.Background(), parkTimeout)
+	defer cancel()
+	if err := p.run.sandbox.Resume(ctx); err != nil && !p.over() {
+		p.log(ctx, "a paused run could not go on and is ended", err)
+		if err := p.run.sandbox.Kill(); err != nil {
+			p.log(ctx, "a paused run could not be ended", err)
+		}
+	}
+}
+
+// over reports whether the sandbox has ended, so that nothing need be changed.
+func (p *parking) over() bool {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_, _ = p.run.sandbox.Wait(ctx) // how it ended is told to whoever runs it
+	return ctx.Err() == nil
+}
+
+func (p *parking) log(ctx context.Context, message string, err error) {
+	p.run.parts.Logger.ErrorContext(ctx, message,
+		slog.String(telemetry.KeyRun, p.run.identity.ID), slog.Any(telemetry.KeyError, err))
+}

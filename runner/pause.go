@@ -1,0 +1,43 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Pauser is a process whose code can be made to stand still.
+type Pauser interface {
+	Process
+	// Pause stops everything inside, processes that compute included, until
+	// Resume. Signals from the host still end it.
+	Pause(ctx context.Context) error
+	// Resume lets everything go on where it was.
+	Resume(ctx context.Context) error
+}
+
+// Pause makes the code stand still: it takes no processor time until Resume.
+// errors.ErrUnsupported means that the driver cannot.
+func (s *Sandbox) Pause(ctx context.Context) error {
+	return s.shift(ctx, paused, "pause", Pauser.Pause)
+}
+
+// Resume lets the code of a paused sandbox go on.
+func (s *Sandbox) Resume(ctx context.Context) error {
+	return s.shift(ctx, running, "resume", Pauser.Resume)
+}
+
+// shift changes between running and paused.
+func (s *Sandbox) shift(ctx context.Context, target state, action string, do func(Pauser, context.Context) error) error {
+	pauser, ok := s.process.(Pauser)
+	if !ok {
+		return fmt.Errorf("cannot %s sandbox %q: %w", action, s.ID(), errors.ErrUnsupported)
+	}
+	if err := s.machine.to(target, action); err != nil {
+		return err
+	}
+	if err := do(pauser, ctx); err != nil {
+		return fmt.Errorf("cannot %s sandbox %q: %w", action, s.ID(), err)
+	}
+	return nil
+}
