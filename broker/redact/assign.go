@@ -18,7 +18,7 @@ type assignment struct {
 	value      []byte
 	start, end int // of the value
 	quoted     bool
-	tight      bool // NAME=value with nothing between, as environments have it
+	plain      bool // it stands where no code can: NAME=value, --name value
 }
 
 // assignmentAt reads the assignment whose name has the word text[at:at+size] in it.
@@ -36,10 +36,17 @@ func assignmentAt(text []byte, at, size int) (assignment, bool) {
 	p := &reader{text: text, at: stop}
 	a := assignment{name: text[start:stop]}
 	closed := p.closers()
-	if !p.operator(closed) && !p.pair(start) && !p.argument(start) {
+	switch {
+	case p.operator(closed):
+		a.plain = p.at == stop+1
+	case p.pair(start), p.argument(start):
+		a.plain = true
+	default:
 		return assignment{}, false
 	}
-	a.tight = p.at == stop+1
+	if p.comma && !bytes.HasPrefix(text[max(0, start-2):start], []byte("(")) {
+		return assignment{}, false
+	}
 	return a, p.value(&a)
 }
 

@@ -57,11 +57,14 @@ var address = compile(`^(?:[a-z][a-z0-9+]{1,10}://|/|\./|\.\./|~/|arn:|sha(?:1|2
 
 // secretText says whether a quoted value that is given to a secret's name is one.
 func secretText(b []byte) bool {
-	if !notPlaceholder(b) || address.Match(b) || identifier.Match(b) {
+	if !notPlaceholder(b) || !notDummy(b) || address.Match(b) || identifier.Match(b) || pattern.Match(b) {
 		return false
 	}
-	return (bytes.ContainsAny(b, "0123456789!@#$%^&*+=/?") || mixedCase(b)) && entropy(b) >= 2.5
+	return (bytes.ContainsAny(b, "0123456789!@#$%^&*+=/?") || mixedCase(b)) && entropy(b) >= 2
 }
+
+// pattern is a regular expression, or a text with a quote in it.
+var pattern = compile(`[aA0]-[zZ9]\]?|\\[dwsb"]|\(\?`)
 
 // passwordText says whether a quoted value that is given to a password's name is
 // one. People's passwords are words, so little is asked of them.
@@ -77,7 +80,7 @@ var label = compile(`(?i)passw(?:or)?d|passwor[dt]|^(?:forgot|reset|confirm|new|
 
 // connectionPassword is for what stands behind a user's name in a connection string.
 func connectionPassword(b []byte) bool {
-	return notPlaceholder(b) && !address.Match(b) && b[0] != '{' && b[0] != '<' && b[0] != '#' && !bytes.ContainsAny(b, "(){}[]")
+	return notPlaceholder(b) && !address.Match(b) && !reference.Match(b) && b[0] != '{' && b[0] != '<' && b[0] != '#' && !bytes.ContainsAny(b, "(){}[]")
 }
 
 // dense says whether a text of any characters looks drawn by chance.
@@ -90,6 +93,9 @@ var reference = compile(`^[A-Za-z_]\w*(?:(?:\.|::|->)[A-Za-z_]\w*)+$`)
 func secretWord(b []byte) bool {
 	if len(b) < 10 || reference.Match(b) || !secretText(b) || !bytes.ContainsAny(b, "0123456789") || !bytes.ContainsAny(b, letters) {
 		return false
+	}
+	if changes(b) >= 3 || bytes.ContainsAny(b, "!@#$%^&*+") {
+		return entropy(b) >= 2.7
 	}
 	return entropy(b) >= 3.2
 }
@@ -229,7 +235,7 @@ func isDrawn(b []byte) bool {
 	if len(b) < 16 || len(b) > 300 || !notPlaceholder(b) || address.Match(b) || identifier.Match(b) || reference.Match(b) || !tokenBytes.Match(b) {
 		return false
 	}
-	return entropy(b) >= 3 && changes(b) >= max(3, len(b)/8)
+	return entropy(b) >= 3 && changes(b) >= max(3, len(b)/10)
 }
 
 var tokenBytes = compile(`^[A-Za-z0-9_\-+/=.~:|!%]+$`)
@@ -260,4 +266,4 @@ func isSlackToken(b []byte) bool {
 	return notDummy(b) && (slackNumber.Match(b) || len(b) >= 60 && bytes.ContainsAny(b, "0123456789"))
 }
 
-var slackNumber = compile(`-\d{6,}-.*[A-Za-z0-9]{8}|-\d+-\d+-\d+-[0-9a-f]{16,}|-\d-[A-Za-z0-9]{24,}`)
+var slackNumber = compile(`-\d{6,}-.*[A-Za-z0-9]{8}|-\d+-\d+-\d+-[0-9a-f]{16,}|-\d-[A-Za-z0-9]{24,}|^xox[ar]-(?:\d-)?[a-z]*\d[A-Za-z0-9]{7,}$`)

@@ -28,7 +28,7 @@ func contextRules() []rule {
 		{kind: "password-hash", anchors: []string{"$2a$", "$2b$", "$2x$", "$2y$"}, glued: true, re: compile(`\A(\$2[abxy]\$\d\d\$[./A-Za-z0-9]{53})`)},
 		{kind: "password-hash", anchors: []string{"$1$", "$5$", "$6$", "$8$", "$y$", "$argon2"}, glued: true, re: compile(`\A(\$(?:1|5|6|8|y|argon2(?:i|d|id))\$[./A-Za-z0-9,=$+]{28,})`)},
 		{kind: "password", anchors: []string{"machine "}, re: compile(`(?i)\Amachine\s+\S{1,}\s+login\s+\S{1,}\s+password\s+(\S{3,})`), check: notPlaceholder},
-		{kind: "password", anchors: []string{"curl "}, re: compile(`\Acurl [^\n]{0,}?(?:-u|--user)[ =]["']?[^\s:"']{1,}:([^\s"']{3,})`), check: notPlaceholder},
+		{kind: "password", anchors: []string{"-u", "--user", "--proxy-user"}, glued: true, locate: curlUser},
 		{kind: "facebook-token", anchors: []string{"facebook", "fb_", "appsecret"}, glued: true, re: compile(`(?i)\A[a-z_.\- ]{0,30}["']?\s{0,3}[:=]\s{0,3}["']?([a-f0-9]{32})(?:[^A-Za-z0-9]|\z)`)},
 		{kind: "docker-auth", anchors: []string{`"auth"`}, glued: true, re: compile(`\A"auth"\s{0,5}:\s{0,5}"([A-Za-z0-9+/]{12,}={0,2})"`)},
 		{kind: "secret", anchors: []string{"secret_key"}, glued: true, after: 300, re: compile(`(?i)\Asecret_key['"\]]{0,2}\s{0,5}[:=]\s{0,5}['"]([^'"\n]{40,80})['"]`), check: dense},

@@ -18,7 +18,7 @@ func secretWords() []string {
 }
 
 // harmlessName is in names that have a token, key or secret in them and promise none.
-var harmlessName = compile(`(?i)(?:page|next|prev|sync|cursor|continuation|max|min|num|count|total|usage|input|output|prompt|completion)[a-z]{0,2}[_\-. ]?tokens?|(?:pub(?:lic)?|primary|foreign|sort|partition|cache|row|idempotency|translation|map|storage|registry|hot|short|query|i18n|locale|label|event|object|data|composite|unique|group|property|config|react|lookup|site|recaptcha_site)[_\-. ]?key|(?:passw(?:or)?d|secret|token|key|credential)s?[_\-. ]?(?:type|kind|name|path|file|url|uri|field|hint|label|header|length|len|size|count|ttl|expir|policy|manager|id\b|ref\b|arn|hash_?algo|algorithm|selector|placeholder|prompt|prefix|suffix|format|usage|endpoint|description|title|regex|pattern|message|error|index|version|class|style|map|store|code)|(?:csrf|xsrf)`)
+var harmlessName = compile(`(?i)(?:page|next|prev|sync|cursor|continuation|(?:^|[^a-z])(?:max|min|num)|count|total|usage|input|output|prompt|completion)[a-z]{0,2}[_\-. ]?tokens?|(?:pub(?:lic)?|primary|foreign|sort|partition|cache|row|idempotency|translation|map|storage|registry|hot|short|query|i18n|locale|label|event|object|data|composite|unique|group|property|config|react|lookup|site|recaptcha_site)[_\-. ]?key|(?:passw(?:or)?d|secret|token|key|credential)s?[_\-. ]?(?:type|kind|name|path|file|url|uri|field|hint|label|header|length|len|size|count|ttl|expir|policy|manager|id\b|ref\b|arn|hash_?algo|algorithm|selector|placeholder|prompt|prefix|suffix|format|usage|endpoint|description|title|regex|pattern|message|error|index|version|class|style|map|store|code)|(?:csrf|xsrf|authenticity)`)
 
 // harmlessVendor is in names that promise an identifier or a digest.
 var harmlessVendor = compile(`(?i)(?:sha\d*|digest|hash|checksum|integrity|commit|revision|rev|version|uuid|guid|url|uri|link|href|path|file|image|img|icon|host|domain|region|bucket|channel|repo|repository|branch|tag|etag|class|package|module|import|require|endpoint|name|title|description|model|id|ids|ref)$|(?:sha256|checksum|integrity)`)
@@ -46,7 +46,7 @@ func isPassword(a assignment) bool {
 		return false
 	case a.quoted:
 		return bytes.IndexByte(a.value, ' ') < 0 && passwordText(a.value)
-	case a.tight && isUpperName(a.name):
+	case a.plain && isUpperName(a.name):
 		return passwordText(a.value) && !reference.Match(a.value)
 	}
 	return secretWord(a.value)
@@ -61,11 +61,21 @@ func isSecret(a assignment) bool {
 		return false
 	case endsInKey(a.name): // a word that promises little
 		return isDrawn(a.value)
+	case isUUID(bytes.Trim(a.value, "{}")):
+		return lastSecret.Match(a.name)
+	case onlyNumber.Match(a.value):
+		return lastSecret.Match(a.name)
 	case a.quoted:
 		return len(a.value) >= 8 && secretText(a.value)
 	}
 	return secretWord(a.value) || isDrawn(a.value)
 }
+
+// lastSecret is a name whose last word is the one that promises.
+var lastSecret = compile(`(?i)(?:token|secret|key|auth|authorization|credentials?|password)$`)
+
+// onlyNumber is a number that is longer than what is counted or measured.
+var onlyNumber = compile(`^\d{15,64}$`)
 
 // endsInKey says whether the only promise in a name is its last word, key.
 func endsInKey(name []byte) bool {
@@ -81,7 +91,13 @@ func endsInKey(name []byte) bool {
 // isVendorSecret asks for more than a secret's name does: there, much else has a
 // vendor's name.
 func isVendorSecret(a assignment) bool {
-	return !harmlessName.Match(a.name) && !harmlessVendor.Match(a.name) && !isUUID(a.value) && isDrawn(a.value)
+	if harmlessName.Match(a.name) || harmlessVendor.Match(a.name) {
+		return false
+	}
+	if isUUID(a.value) {
+		return lastSecret.Match(a.name)
+	}
+	return isDrawn(a.value)
 }
 
 var uuid = compile(`^[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}$`)

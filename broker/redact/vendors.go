@@ -34,6 +34,8 @@ func cloudRules() []rule {
 		token("heroku-key", "HRKU-", `[0-9A-Za-z_\-]{36,64}`),
 		token("cloudflare-key", "v1.0-", `[a-fA-F0-9]{24}-[a-fA-F0-9]{146}`),
 		token("fly-token", "fm2_", `[A-Za-z0-9+/_\-]{100,}={0,3}`),
+		token("fly-token", "fm1r_", `[A-Za-z0-9+/_\-]{100,}={0,3}`),
+		token("fly-token", "fm1a_", `[A-Za-z0-9+/_\-]{100,}={0,3}`),
 		token("fly-token", "fo1_", `[A-Za-z0-9_\-]{43}`),
 		token("netlify-token", "nfp_", `[A-Za-z0-9]{36,40}`),
 		token("supabase-key", "sbp_", `[a-fA-F0-9]{40}`),
@@ -43,6 +45,8 @@ func cloudRules() []rule {
 		token("planetscale-password", "pscale_pw_", `[A-Za-z0-9_.=\-]{32,64}`),
 		token("databricks-token", "dapi", `[a-fA-F0-9]{32}(?:-\d)?`),
 		token("vault-token", "hvs.", `[A-Za-z0-9_\-]{24,}`),
+		token("vault-token", "hvr.", `[A-Za-z0-9_\-]{24,}`),
+		{kind: "vault-token", anchors: []string{"s."}, after: 40, re: compile(`\A(s\.[A-Za-z0-9]{24})` + end), check: mixed},
 		token("vault-token", "hvb.", `[A-Za-z0-9_\-]{24,}`),
 		within("terraform-token", ".atlasv1.", 14, `[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=\-]{60,70}`),
 		token("pulumi-token", "pul-", `[a-fA-F0-9]{40}`),
@@ -188,6 +192,9 @@ func serviceRules() []rule {
 		token("1password-key", "A3-", `[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})-[A-Z0-9]{5}-[A-Z0-9]{5}-[A-Z0-9]{5}`),
 		{kind: "tailscale-key", anchors: []string{"tskey-"}, re: compile(`\A(tskey-(?:api|auth|client|scim|webhook)-[A-Za-z0-9]+-[A-Za-z0-9]{16,64})` + end)},
 		{kind: "age-key", anchors: []string{"age-secret-key-"}, re: compile(`(?i)\A(AGE-SECRET-KEY-(?:PQ-)?1[0-9A-Z]{58,})` + end)},
+		{kind: "42-secret", anchors: []string{"s-s4t2"}, re: compile(`\A(s-s4t2(?:ud|af)-[a-f0-9]{64})` + end)},
+		{kind: "settlemint-token", anchors: []string{"sm_aat_", "sm_pat_", "sm_sat_"}, re: compile(`\A(sm_[aps]at_[A-Za-z0-9]{16})` + end)},
+		{kind: "facebook-token", anchors: []string{"|"}, before: 17, after: 40, re: compile(`(?:^|[^0-9A-Za-z])(\d{15,16}\|[A-Za-z0-9_\-]{27,40})` + end)},
 		token("frameio-token", "fio-u-", `[A-Za-z0-9_=\-]{64}`),
 	}
 }

@@ -20,18 +20,26 @@ func main() { os.Exit(run()) }
 func run() int {
 	missed := flag.Bool("missed", false, "print every example that Airlock misses, and every negative that it flags")
 	flagged := flag.Int("flagged", 0, "print up to so many places that Airlock flags in each ordinary material")
+	examples := flag.Bool("examples", false, "leave out the ordinary material")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := measure(ctx, os.Stdout, *missed, *flagged); err != nil {
+	if err := measure(ctx, os.Stdout, options{*missed, *examples, *flagged}); err != nil {
 		fmt.Fprintf(os.Stderr, "redaction: %v\nhint: run `make measure-redaction` in the repository's root\n", err)
 		return 1
 	}
 	return 0
 }
 
+// options say what is printed beside the tables.
+type options struct {
+	missed       bool
+	examplesOnly bool
+	flagged      int
+}
+
 // measure fetches the examples and the ordinary material and prints one table for each.
-func measure(ctx context.Context, out io.Writer, missed bool, flagged int) error {
+func measure(ctx context.Context, out io.Writer, o options) error {
 	scratch, err := os.MkdirTemp("", "airlock-redaction-")
 	if err != nil {
 		return err
@@ -50,11 +58,14 @@ func measure(ctx context.Context, out io.Writer, missed bool, flagged int) error
 		}
 		sets = append(sets, s)
 	}
-	printExamples(out, sets, ours, others, missed)
+	printExamples(out, sets, ours, others, o.missed)
+	if o.examplesOnly {
+		return nil
+	}
 	materials, err := ordinary(ctx)
 	if err != nil {
 		return err
 	}
-	printMaterials(out, materials, ours, others, flagged)
+	printMaterials(out, materials, ours, others, o.flagged)
 	return nil
 }

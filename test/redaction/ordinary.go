@@ -53,7 +53,9 @@ func ordinary(ctx context.Context) ([]material, error) {
 		func() ([]string, error) { return read(npm, ".js", ".mjs", ".cjs", ".ts") },
 		func() ([]string, error) { return read(append(npm, modules...), ".md", ".txt", "LICENSE", "NOTICE") },
 		func() ([]string, error) { return read(append(npm, modules...), ".json", ".yaml", ".yml", ".toml") },
-		func() ([]string, error) { return read(append([]string{root}, modules...), "go.sum", "package-lock.json") },
+		func() ([]string, error) {
+			return read(append([]string{root}, modules...), "go.sum", "package-lock.json")
+		},
 		func() ([]string, error) { return read([]string{toolLists}, ".json", ".jsonl") },
 	} {
 		if list[i].texts, err = pick(); err != nil {

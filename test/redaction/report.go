@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -100,7 +101,7 @@ func printFlagged(out io.Writer, materials []material, ours airlock, most int) {
 		for _, text := range m.texts {
 			cleaned, _ := ours.redactor.Bytes([]byte(text))
 			for at := 0; left > 0; left-- {
-				i := strings.Index(string(cleaned[at:]), "[redacted:")
+				i := nextSecret(cleaned[at:])
 				if i < 0 {
 					break
 				}
@@ -135,4 +136,16 @@ func kinds(counts map[string]int) string {
 		return "none"
 	}
 	return strings.Join(list, ", ")
+}
+
+var marker = regexp.MustCompile(`\[redacted:([a-z0-9-]+)\]`)
+
+// nextSecret returns where the next marker of a secret begins, or -1.
+func nextSecret(cleaned []byte) int {
+	for _, m := range marker.FindAllSubmatchIndex(cleaned, -1) {
+		if !slices.Contains(personal, string(cleaned[m[2]:m[3]])) {
+			return m[0]
+		}
+	}
+	return -1
 }

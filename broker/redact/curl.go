@@ -1,0 +1,35 @@
+package redact
+
+import "bytes"
+
+// curlUser finds the password in curl's argument -u USER:PASSWORD, however the
+// shell's quotes stand, or a token in the place of either (curl(1), --user).
+func curlUser(text []byte, at, size int) (start, end int, ok bool) {
+	if at == 0 || !bytes.Contains(text[max(0, at-600):at], []byte("curl ")) || bytes.IndexByte([]byte(" \t\n'\""), text[at-1]) < 0 {
+		return 0, 0, false
+	}
+	m := userArgument.FindSubmatchIndex(text[at+size : min(len(text), at+size+300)])
+	if m == nil {
+		return 0, 0, false
+	}
+	for group := 2; group < len(m); group += 2 {
+		if m[group] >= 0 && m[group] < m[group+1] {
+			start, end = at+size+m[group], at+size+m[group+1]
+			return start, end, isCurlPassword(text[start:end])
+		}
+	}
+	return 0, 0, false
+}
+
+// userArgument has a password alone, in quotes or not, or a user that stands
+// alone in the place of one.
+var userArgument = compile(`\A[ =]{0,4}(?:` +
+	`"[^"\s:]{0,80}:([^"\s]{3,120})"|'[^'\s:]{0,80}:([^'\s]{3,120})'|` +
+	`"([^"\s:]{8,120}):"|'([^'\s:]{8,120}):'|` +
+	`(?:[^\s:"']{0,80}|"[^"\s]{0,80}"|'[^'\s]{0,80}'):["']?([^\s"']{3,120})|` +
+	`([A-Za-z0-9_\-]{16,120}):(?:\s|\z))`)
+
+// isCurlPassword leaves out what documentation and scripts write.
+func isCurlPassword(b []byte) bool {
+	return notPlaceholder(b) && notDummy(b) && bytes.IndexByte([]byte("$<["), b[0]) < 0 && !bytes.HasSuffix(b, []byte(">"))
+}
