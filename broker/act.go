@@ -7,7 +7,6 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/airlock-mcp/airlock/broker/redact"
 	"github.com/airlock-mcp/airlock/internal/schema"
 )
 
@@ -24,10 +23,7 @@ func (a *attempt) act(ctx context.Context) *failure {
 	case err != nil && errors.Is(deadline.Err(), context.DeadlineExceeded):
 		return exceeded(limit, typeTimeout, "the server did not answer within %v; ask for less, or try again", timeout).because(err).retryable()
 	case err != nil:
-		f := upstreamFailure(err)
-		message, found := a.session.redactor.Held([]byte(f.Message))
-		f.Message, a.removed = string(message), found
-		return f
+		return upstreamFailure(err)
 	case int64(len(result)) > limits.ResultBytes:
 		return tooLarge(result, limits)
 	}
@@ -109,16 +105,10 @@ func (a *attempt) redact(context.Context) *failure {
 	if err != nil {
 		return failf(typeOutputValidation, "the server answered with something that is no JSON").because(err)
 	}
-	limits := a.broker.opts.Limits
-	if int64(len(cleaned)) > limits.ResultBytes { // what takes a credential's place can be longer
+	if limits := a.broker.opts.Limits; int64(len(cleaned)) > limits.ResultBytes { // what takes a credential's place can be longer
 		return tooLarge(cleaned, limits)
 	}
 	a.result, a.removed = cleaned, found
-	most := limits.BytesIn
-	if !a.session.account(a.callKey(), a.result, redact.Counts(found), most) {
-		return exceeded(limitBytesIn, typeBudget,
-			"the call was made, but its result is withheld: with it the run would have received more than %d bytes of results; filter earlier", most)
-	}
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/airlock-mcp/airlock/broker/redact"
 	"github.com/airlock-mcp/airlock/policies"
 )
 
@@ -70,7 +71,8 @@ func (s *Session) place(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	err := s.unread.room(ctx, s.broker.opts.Limits.UnreadBytes)
+	limits := s.broker.opts.Limits
+	err := s.unread.room(ctx, limits.UnreadBytes-limits.ResultBytes) // for the largest result
 	if err == nil {
 		err = ctx.Err() // a place that the end of the run has freed is none
 	}
@@ -93,6 +95,16 @@ func (a *attempt) hold(ctx context.Context) *failure {
 			"the call was made, but %d bytes of answers wait to be read already, so its result is withheld; read the answers of calls before making more", most)
 	}
 	a.held = size
+	return nil
+}
+
+// receive counts the result against what may go into the run.
+func (a *attempt) receive(context.Context) *failure {
+	most := a.broker.opts.Limits.BytesIn
+	if !a.session.account(a.callKey(), a.result, redact.Counts(a.removed), most) {
+		return exceeded(limitBytesIn, typeBudget,
+			"the call was made, but its result is withheld: with it the run would have received more than %d bytes of results; filter earlier", most)
+	}
 	return nil
 }
 

@@ -50,7 +50,7 @@ func deciding() []stage {
 
 // The last stages act, and check what came back.
 func acting() []stage {
-	return []stage{(*attempt).act, (*attempt).validateOutput, (*attempt).redact, (*attempt).hold, (*attempt).toolFailure}
+	return []stage{(*attempt).act, (*attempt).validateOutput, (*attempt).redact, (*attempt).hold, (*attempt).receive, (*attempt).toolFailure}
 }
 
 // carry takes a call through all stages. Between deciding and acting stands the
@@ -66,6 +66,10 @@ func (a *attempt) carry(ctx context.Context) Answer {
 		if fail = a.intend(ctx); fail == nil {
 			fail = a.through(ctx, acting())
 		}
+	}
+	if fail != nil { // servers have a part in what some messages say
+		message, found := a.session.redactor.Held([]byte(fail.Message))
+		fail.Message, a.removed = string(message), append(a.removed, found...)
 	}
 	if unrecorded := a.conclude(ctx, fail); unrecorded != nil {
 		fail = unrecorded

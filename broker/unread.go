@@ -47,11 +47,11 @@ func (u *unread) add(ctx context.Context, n, most int64) error {
 	return nil
 }
 
-// room waits until no result waits and there are less than most bytes.
+// room waits until no result waits and there are at most most bytes.
 func (u *unread) room(ctx context.Context, most int64) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	for u.waiting > 0 || u.bytes >= most {
+	for u.waiting > 0 || u.bytes > most {
 		if err := u.waitLocked(ctx, 0); err != nil {
 			return err
 		}
