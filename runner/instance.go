@@ -1,12 +1,14 @@
 package runner
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/airlock-mcp/airlock/internal/store"
@@ -19,7 +21,10 @@ import (
 //	DIR/ID/.lock     held for as long as the Airlock lives
 //	DIR/ID/SANDBOX/  see newHome
 //
-// A folder whose lock nobody holds belonged to an Airlock that died.
+// A folder whose lock nobody holds belonged to an Airlock that died. The lock
+// names its holder, because it can outlive that by a moment: what was being
+// started when Airlock was killed has the lock's descriptor until it is a program
+// of its own.
 type instance struct {
 	dir  string
 	held *store.Lock
@@ -31,8 +36,12 @@ const lockName = ".lock"
 // that a unix socket's path may have (unix(7)).
 const maxStateDir = 40
 
-// sweepPatience bounds the removal of what dead Airlocks left.
-const sweepPatience = 30 * time.Second
+const (
+	// sweepPatience bounds the removal of what dead Airlocks left.
+	sweepPatience = 30 * time.Second
+	// lastGasp is how long the lock of a dead Airlock may still be held.
+	lastGasp = 2 * time.Second
+)
 
 func openInstance(ctx context.Context, dir string) (_ *instance, err error) {
 	if !filepath.IsAbs(dir) || len(dir) > maxStateDir {
@@ -58,11 +67,45 @@ func openInstance(ctx context.Context, dir string) (_ *instance, err error) {
 	if err := os.Chmod(own, 0o711); err != nil {
 		return nil, err
 	}
-	held, err := store.TryAcquire(filepath.Join(own, lockName), store.Exclusive)
+	lock := filepath.Join(own, lockName)
+	held, err := store.TryAcquire(lock, store.Exclusive)
 	if err != nil {
 		return nil, err
 	}
+	if err := os.WriteFile(lock, []byte(whoIs(os.Getpid())), 0o644); err != nil {
+		return nil, errors.Join(err, held.Release())
+	}
 	return &instance{dir: own, held: held}, nil
+}
+
+// whoIs names a living process so that no later one has the same name: its ID
+// and when it was started, in ticks since boot (proc(5), /proc/pid/stat, field
+// 22). It is empty when there is no such process.
+func whoIs(pid int) string {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return ""
+	}
+	// The second field is the program's name in brackets, which may hold anything.
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	if len(fields) < 20 {
+		return ""
+	}
+	return fmt.Sprintf("%d %s", pid, fields[19])
+}
+
+// holderLives reports whether the process that a lock names is still there. An
+// Airlock in another PID namespace looks dead.
+func holderLives(lock string) bool {
+	name, err := os.ReadFile(lock)
+	if err != nil {
+		return false
+	}
+	var pid int
+	if _, err := fmt.Sscan(string(name), &pid); err != nil {
+		return false
+	}
+	return whoIs(pid) == string(name)
 }
 
 // close removes the folder, which must have no sandboxes left in it.
@@ -98,9 +141,17 @@ func sweep(ctx context.Context, dir string, driver Driver, log *slog.Logger) (er
 }
 
 func sweepInstance(ctx context.Context, former string, driver Driver) error {
-	held, err := store.TryAcquire(filepath.Join(former, lockName), store.Exclusive)
+	lock := filepath.Join(former, lockName)
+	held, err := store.TryAcquire(lock, store.Exclusive)
+	if errors.Is(err, store.ErrLocked) && !holderLives(lock) {
+		gasp, cancel := context.WithTimeout(ctx, lastGasp)
+		defer cancel()
+		if held, err = store.Acquire(gasp, lock, store.Exclusive); err != nil && gasp.Err() != nil {
+			return nil // it lives elsewhere
+		}
+	}
 	if errors.Is(err, store.ErrLocked) {
-		return nil // alive
+		return nil // it lives
 	}
 	if err != nil {
 		return err

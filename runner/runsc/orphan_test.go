@@ -52,7 +52,7 @@ func TestVictim(t *testing.T) {
 // one must find and remove every process, control group, mount and folder.
 func TestKilledAirlock(t *testing.T) {
 	env := testenv.Sandbox(t)
-	kills := 10
+	kills := 100
 	if text := os.Getenv(envKills); text != "" {
 		var err error
 		if kills, err = strconv.Atoi(text); err != nil {
