@@ -17,7 +17,7 @@ help: ## show this list
 build: bin/airlock bin/runsc ## build bin/airlock and bin/runsc
 
 .PHONY: setup
-setup: prerequisites build images $(NPM_INSTALLED) ## do all set-up that is missing
+setup: prerequisites build containerd images $(NPM_INSTALLED) ## do all set-up that is missing
 
 .PHONY: demo
 demo: prerequisites build images test/servers/node_modules/.package-lock.json ## show model-written code that uses MCP servers from a sandbox
@@ -69,6 +69,7 @@ images: bin/airlock prerequisites
 	@build/step 'installing the npm packages of $*' npm --prefix $* ci --ignore-scripts --no-audit --no-fund
 	@touch $@
 
+# Only the driver on containerd needs these, and its tests.
 .PHONY: containerd
 containerd: bin/containerd bin/containerd-shim-runsc-v1 ## build containerd and gVisor's shim for it
 

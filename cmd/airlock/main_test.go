@@ -10,6 +10,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/airlock-mcp/airlock/internal/testenv"
+	"github.com/airlock-mcp/airlock/runner/ctrd/ctrdtest"
 )
 
 func TestMain(m *testing.M) {
@@ -36,12 +37,22 @@ func decodeBase64(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), data, 0o644))
 }
 
+// startContainerd is the script command `containerd`: it starts a daemon that
+// ends with the script, and puts its address into $CONTAINERD.
+func startContainerd(ts *testscript.TestScript, _ bool, _ []string) {
+	daemon, err := ctrdtest.Start(ctrdtest.Built(ts.Getenv("REPO")))
+	ts.Check(err)
+	ts.Defer(func() { ts.Check(daemon.Close()) })
+	ts.Setenv("CONTAINERD", daemon.Address)
+}
+
 // TestSandboxScript drives the real program with real sandboxes and real servers.
 func TestSandboxScript(t *testing.T) {
 	sandbox := testenv.Sandbox(t)
 	root := testenv.RepoRoot(t)
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/sandbox",
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"containerd": startContainerd},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("AIRLOCK_HOME", sandbox.Home)
 			env.Setenv("AIRLOCK_RUNSC", sandbox.Runsc)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/images"
 	"github.com/airlock-mcp/airlock/internal/store"
+	"github.com/airlock-mcp/airlock/runner/ctrd"
 )
 
 type doctorVerb struct {
@@ -63,7 +64,7 @@ func (v *doctorVerb) checks() []check {
 	checks := []check{
 		{"configuration", v.configuration},
 		{"state folder", stateFolder},
-		{"runsc", v.runsc},
+		{"programs", v.programs},
 	}
 	for _, definition := range images.List() {
 		checks = append(checks, check{"image " + definition.Name, func(ctx context.Context) (string, error) {
@@ -98,16 +99,20 @@ func stateFolder(context.Context) (string, error) {
 	return home, nil
 }
 
-// runsc looks for the right version of the program.
-func (v *doctorVerb) runsc(context.Context) (string, error) {
+// programs looks for the right version of what makes sandboxes.
+func (v *doctorVerb) programs(ctx context.Context) (string, error) {
 	c, err := v.load(io.Discard)
 	if err != nil {
 		return "", err
 	}
-	if _, err := newDriver(c, slog.New(slog.DiscardHandler)); err != nil {
+	if _, err := newDriver(ctx, c, slog.New(slog.DiscardHandler)); err != nil {
 		return "", err
 	}
-	return findRunsc()
+	path, err := findRunsc()
+	if err == nil && c.Sandbox.Driver == ctrd.Name {
+		path += " by way of containerd at " + c.Sandbox.Containerd.Address
+	}
+	return path, err
 }
 
 // imageIntact reads the whole image and compares it with what was built.
@@ -132,7 +137,7 @@ func (v *doctorVerb) sandbox(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	driver, err := newDriver(c, slog.New(slog.DiscardHandler))
+	driver, err := newDriver(ctx, c, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return "", err
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"os"
@@ -9,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/airlock-mcp/airlock/internal/app/config"
+	"github.com/airlock-mcp/airlock/runner"
+	"github.com/airlock-mcp/airlock/runner/ctrd"
 	"github.com/airlock-mcp/airlock/runner/runsc"
 )
 
@@ -19,28 +22,66 @@ const gvisorVersion = "v0.0.0-20260905035102-160fafc42237"
 // envRunsc names the runsc program where it lies neither beside airlock nor in PATH.
 const envRunsc = "AIRLOCK_RUNSC"
 
+// shimName is what gVisor's shim for containerd is called.
+const shimName = "containerd-shim-runsc-v1"
+
+// driver is what the drivers have in common. It lives as long as the program.
+type driver interface {
+	runner.Driver
+	// Unenforced returns why this host cannot enforce every limit, or nil where it can.
+	Unenforced() error
+}
+
 // newDriver returns the configured driver after it has looked at what it needs.
 // Where the host cannot enforce a limit that the configuration asks for, it
 // refuses; one that nobody asked for is missing with a warning.
-func newDriver(c *config.Config, logger *slog.Logger) (*runsc.Driver, error) {
-	if c.Sandbox.Driver != runsc.Name {
-		return nil, &usageError{fmt.Sprintf("the driver %q is not part of this version", c.Sandbox.Driver), "write `driver: runsc` under sandbox"}
-	}
+func newDriver(ctx context.Context, c *config.Config, logger *slog.Logger) (driver, error) {
 	path, err := findRunsc()
 	if err != nil {
 		return nil, err
 	}
-	driver, err := runsc.New(&runsc.Options{
+	var made driver
+	switch c.Sandbox.Driver {
+	case runsc.Name:
+		made, err = newRunsc(c, path, logger)
+	case ctrd.Name:
+		made, err = newContainerd(ctx, c, path, logger)
+	default:
+		err = &usageError{fmt.Sprintf("the driver %q is unknown", c.Sandbox.Driver), "write `driver: runsc` under sandbox"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if lack := made.Unenforced(); lack != nil && len(c.Sandbox.Asked) > 0 {
+		return nil, &hinted{fmt.Errorf("the configuration asks for sandbox.%s, but %w", strings.Join(c.Sandbox.Asked, " and sandbox."), lack),
+			"run Airlock as root or in a delegated control group (systemd-run --user --scope -p Delegate=yes airlock …), or leave these keys out", ExitUsage}
+	}
+	return made, nil
+}
+
+func newRunsc(c *config.Config, path string, logger *slog.Logger) (driver, error) {
+	made, err := runsc.New(&runsc.Options{
 		Path: path, Version: gvisorVersion, Logger: logger, Unenforced: len(c.Sandbox.Asked) == 0,
 	})
 	if err != nil {
 		return nil, &hinted{err, "run `make build`, which builds the right one beside airlock", ExitUsage}
 	}
-	if lack := driver.Unenforced(); lack != nil && len(c.Sandbox.Asked) > 0 {
-		return nil, &hinted{fmt.Errorf("the configuration asks for sandbox.%s, but %w", strings.Join(c.Sandbox.Asked, " and sandbox."), lack),
-			"run Airlock as root or in a delegated control group (systemd-run --user --scope -p Delegate=yes airlock …), or leave these keys out", ExitUsage}
+	return made, nil
+}
+
+func newContainerd(ctx context.Context, c *config.Config, path string, logger *slog.Logger) (driver, error) {
+	shim, err := findShim(c)
+	if err != nil {
+		return nil, err
 	}
-	return driver, nil
+	made, err := ctrd.New(ctx, &ctrd.Options{
+		Address: c.Sandbox.Containerd.Address, Snapshotter: c.Sandbox.Containerd.Snapshotter,
+		Shim: shim, Runsc: path, Version: gvisorVersion, Logger: logger, Unenforced: len(c.Sandbox.Asked) == 0,
+	})
+	if err != nil {
+		return nil, &hinted{err, "docs/sandbox.md says what the driver needs; `driver: runsc` under sandbox needs no daemon", ExitUsage}
+	}
+	return made, nil
 }
 
 // findRunsc looks for the program where $AIRLOCK_RUNSC says, beside airlock
@@ -49,16 +90,36 @@ func findRunsc() (string, error) {
 	if path := os.Getenv(envRunsc); path != "" {
 		return path, nil
 	}
-	if self, err := os.Executable(); err == nil {
-		beside := filepath.Join(filepath.Dir(self), "runsc")
-		if _, err := os.Stat(beside); err == nil {
-			return beside, nil
-		}
-	}
-	path, err := exec.LookPath("runsc")
-	if err != nil {
+	path, ok := find("runsc")
+	if !ok {
 		return "", &hinted{fmt.Errorf("the program runsc is missing: it lies neither beside airlock nor in PATH, and %s is not set", envRunsc),
 			"run `make build`, which builds it beside airlock", ExitUsage}
 	}
 	return path, nil
+}
+
+// findShim looks for the program where the configuration says, beside airlock
+// itself, and in PATH.
+func findShim(c *config.Config) (string, error) {
+	if path := c.Sandbox.Containerd.Shim; path != "" {
+		return path, nil
+	}
+	path, ok := find(shimName)
+	if !ok {
+		return "", &hinted{fmt.Errorf("the program %s is missing: it lies neither beside airlock nor in PATH, and sandbox.containerd.shim is not set", shimName),
+			"run `make containerd`, which builds it beside airlock", ExitUsage}
+	}
+	return path, nil
+}
+
+// find looks for a program beside airlock itself, and in PATH.
+func find(name string) (path string, ok bool) {
+	if self, err := os.Executable(); err == nil {
+		beside := filepath.Join(filepath.Dir(self), name)
+		if _, err := os.Stat(beside); err == nil {
+			return beside, true
+		}
+	}
+	path, err := exec.LookPath(name)
+	return path, err == nil
 }

@@ -44,8 +44,8 @@ func openImages(home string, undo *cleanup.Stack) (map[string]runner.Image, erro
 	return opened, nil
 }
 
-func openRunner(c *config.Config, home string, pooled bool, logger *slog.Logger) (*runner.Runner, error) {
-	driver, err := newDriver(c, logger)
+func openRunner(ctx context.Context, c *config.Config, home string, pooled bool, logger *slog.Logger) (*runner.Runner, error) {
+	driver, err := newDriver(ctx, c, logger)
 	if err != nil {
 		return nil, err
 	}

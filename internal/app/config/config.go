@@ -43,9 +43,17 @@ type Sandbox struct {
 	Pool         int           // sandboxes kept ready per language; 0 keeps none
 	MaxSandboxes int           // runs at one time
 	Queue        int           // runs that may wait for a free place; more are refused
+	Containerd   Containerd    // for the driver of that name
 	// Asked names the limits among memory, cpus and pids that the file itself
 	// sets: a host that cannot enforce what was asked for must not run code.
 	Asked []string
+}
+
+// Containerd says which daemon makes sandboxes, where that is asked for.
+type Containerd struct {
+	Address     string // of its socket, an absolute path
+	Snapshotter string // which of its snapshotters holds the images; "" leaves the choice to the driver
+	Shim        string // path of containerd-shim-runsc-v1; "" looks beside airlock and in PATH
 }
 
 // Limits say how much may leave a run, and what it may do through tools.
@@ -112,6 +120,7 @@ func Default() *Config {
 	return &Config{
 		Sandbox: Sandbox{
 			Driver:       "runsc",
+			Containerd:   Containerd{Address: "/run/containerd/containerd.sock"},
 			Memory:       512 << 20,
 			CPUs:         1,
 			PIDs:         128,

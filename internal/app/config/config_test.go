@@ -75,7 +75,8 @@ servers:
     rate: 20/s
     tools: {move_file: {risk: destructive, rate: 5/m}}
 sandbox: {driver: containerd, memory: 1GiB, cpus: 0.5, pids: 64, disk: 10MiB, inodes: 512, openFiles: 128,
-  timeout: 1m30s, pool: 0, maxSandboxes: 4, queue: 0}
+  timeout: 1m30s, pool: 0, maxSandboxes: 4, queue: 0,
+  containerd: {address: /run/c.sock, snapshotter: native, shim: bin/shim}}
 limits: {stdout: 1KiB, stderr: 2000, output: 1MB, calls: 7, sessionCalls: 70, concurrentCalls: 3, callTimeout: 5s,
   bytesIn: 1MiB, bytesOut: 2MiB, resultBytes: 3KiB, unreadBytes: 4KiB, repeats: 9, rate: 1/s, toolRate: 2/3s, catalogRate: 4/h}
 policies: [policies/default.cedar, /etc/airlock/team.cedar]
@@ -102,7 +103,8 @@ secrets: {ageFile: keys.age, ageIdentity: /etc/airlock/age.txt, keyring: team}
 					Tools: map[string]Tool{"move_file": {Risk: "destructive", Rate: Rate{5, time.Minute}}}}},
 		},
 		Sandbox: Sandbox{Driver: "containerd", Memory: 1 << 30, CPUs: 0.5, PIDs: 64, Disk: 10 << 20, Inodes: 512,
-			OpenFiles: 128, Timeout: 90 * time.Second, Pool: 0, MaxSandboxes: 4, Queue: 0, Asked: []string{"memory", "cpus", "pids"}},
+			OpenFiles: 128, Timeout: 90 * time.Second, Pool: 0, MaxSandboxes: 4, Queue: 0, Asked: []string{"memory", "cpus", "pids"},
+			Containerd: Containerd{Address: "/run/c.sock", Snapshotter: "native", Shim: filepath.Join(dir, "bin/shim")}},
 		Limits: Limits{Profile: "default", Stdout: 1024, Stderr: 2000, Output: 1_000_000, Calls: CallLimits{
 			Run: 7, Session: 70, Concurrent: 3, BytesIn: 1 << 20, BytesOut: 2 << 20, ResultBytes: 3 << 10, UnreadBytes: 4 << 10,
 			Timeout: 5 * time.Second, Repeats: 9,

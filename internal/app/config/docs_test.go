@@ -32,6 +32,7 @@ func documented() map[string]string {
 	}
 	add("", d.topFields(c, nil))
 	add("sandbox", d.sandboxFields(&c.Sandbox))
+	add("sandbox.containerd", d.containerdFields(&c.Sandbox.Containerd))
 	add("limits", d.limitFields(&c.Limits))
 	add("audit", d.auditFields(&c.Audit))
 	add("secrets", d.secretsFields(&c.Secrets))
@@ -41,7 +42,7 @@ func documented() map[string]string {
 	add("mcpServers.*", d.hostServer(&disabled)[:2])
 	add("servers.*", d.settingFields(&settings))
 	add("servers.*.tools.*", d.toolFields(&tool))
-	for _, section := range []string{"sandbox", "limits", "audit", "secrets", "replay", "redaction", "servers.*.tools"} {
+	for _, section := range []string{"sandbox", "sandbox.containerd", "limits", "audit", "secrets", "replay", "redaction", "servers.*.tools"} {
 		delete(out, section) // its keys are listed instead
 	}
 	return out

@@ -75,6 +75,17 @@ func (d *decoder) sandboxFields(s *Sandbox) []field {
 		{key: "pool", val: count[int]{&s.Pool, 0, 1024}},
 		{key: "maxSandboxes", val: count[int]{&s.MaxSandboxes, 1, 4096}},
 		{key: "queue", val: count[int]{&s.Queue, 0, 65536}},
+		{key: "containerd", read: func(n *yaml.Node, path string) error {
+			return d.object(n, path, d.containerdFields(&s.Containerd))
+		}},
+	}
+}
+
+func (d *decoder) containerdFields(c *Containerd) []field {
+	return []field{
+		{key: "address", read: d.path(&c.Address)},
+		{key: "snapshotter", val: free{&c.Snapshotter}},
+		{key: "shim", read: d.path(&c.Shim)},
 	}
 }
 
@@ -150,6 +161,10 @@ func (d *decoder) redactionFields(c *Config) []field {
 
 // consistent checks what no single value can say.
 func (d *decoder) consistent(root *yaml.Node, c *Config) error {
+	if sandbox := child(root, "sandbox"); sandbox != nil && child(sandbox, "containerd") != nil && c.Sandbox.Driver != "containerd" {
+		return d.fail(sandbox, "write `driver: containerd` beside it, or remove it",
+			"sandbox.containerd is set, but sandbox.driver is %s", c.Sandbox.Driver)
+	}
 	if c.Sandbox.Pool > c.Sandbox.MaxSandboxes {
 		return d.fail(root, "raise sandbox.maxSandboxes or lower sandbox.pool",
 			"sandbox.pool (%d) is larger than sandbox.maxSandboxes (%d)", c.Sandbox.Pool, c.Sandbox.MaxSandboxes)
