@@ -4,8 +4,10 @@
 # timeout: 8s
 
 import threading
+connections = []
 def ask_on():
     s = broker()
+    connections.append(s)
     for i in range(200):
         s.sendall(frame("tools/call", {"server_id": "demo", "name": "big", "arguments": {"n": i}}, id=i))
         s.sendall(frame("catalog/get", {"server_id": "demo", "name": "big"}, id=f"g{i}"))
