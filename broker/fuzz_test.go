@@ -1,0 +1,54 @@
+package broker_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/airlock-mcp/airlock/broker"
+)
+
+// FuzzAnswer has a server answer with anything. What the code is given is JSON,
+// and fits the tool's output schema however the code's language reads it.
+func FuzzAnswer(f *testing.F) {
+	for _, seed := range []string{
+		`{"content":[],"structuredContent":{"n":3}}`, `{"structuredContent":{"n":"x"},"StructuredContent":{"n":3}}`,
+		`{"structuredContent":{"n":3},"structuredContent":{"n":"x"}}`, `{"isError":true,"content":[{"type":"text","text":"no"}]}`,
+		`{"isError":true,"isError":false}`, `{"structuredContent":{"n":1e400}}`, `{"structuredContent":{"n":"\ud800"}}`, `[]`, ``, `{"content":{}}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	fixture := newFixture(f, func(o *broker.Options) {
+		o.Limits = broker.Limits{Calls: 1 << 40, Repeats: 1 << 40, BytesIn: 1 << 60, ServerRate: without, ToolRate: without}
+	})
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		fixture.upstream.answer = func(context.Context, string, json.RawMessage) (json.RawMessage, error) { return raw, nil }
+		s := fixture.Open(broker.Run{ID: "run_1"}, fixture.snapshot)
+		answer := s.Call(t.Context(), call("count", `{}`))
+		s.Close()
+		line, err := json.Marshal(answer)
+		if err != nil {
+			t.Fatalf("the answer to %q cannot be encoded: %v", raw, err)
+		}
+		if !answer.OK {
+			if answer.Error == nil || answer.Error.Type == "" {
+				t.Errorf("%q: got %s, want a result or an error", raw, line)
+			}
+			return
+		}
+		// A map has the exact names, and of a name that stands twice the last
+		// value, as in Python and JavaScript.
+		var result map[string]json.RawMessage
+		var structured map[string]json.RawMessage
+		if err := json.Unmarshal(answer.Raw, &result); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(result["structuredContent"], &structured); err != nil {
+			t.Fatalf("%q: %v", raw, err)
+		}
+		var n json.Number
+		if err := json.Unmarshal(structured["n"], &n); err != nil || structured["n"][0] == '"' {
+			t.Errorf("%q: got n = %s, want a number", raw, structured["n"])
+		}
+	})
+}
