@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/containerd/containerd/api/services/tasks/v1"
 	"github.com/containerd/containerd/api/types/runtimeoptions/v1"
@@ -25,19 +26,52 @@ import (
 // runtimeName is gVisor's shim in containerd's words.
 const runtimeName = "io.containerd.runsc.v1"
 
-// stateLabel is the label of a lease that says whose it is: the sandbox's StateDir.
-const stateLabel = "io.airlock/state"
+// Labels of a lease: which sandbox it is of, and during which run of the host it
+// was made (random(4), boot_id).
+const (
+	sandboxLabel = "io.airlock/sandbox"
+	bootLabel    = "io.airlock/boot"
+)
+
+func bootID() (string, error) {
+	data, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return strings.TrimSpace(string(data)), err
+}
 
 func leaseOf(id string) string { return "airlock-" + id }
 
 // lease makes the lease that a sandbox's snapshot belongs to. It does not expire:
 // a sandbox may wait for as long as its Airlock lives.
 func (d *daemon) lease(ctx context.Context, spec runner.Spec) error {
-	_, err := d.client.LeasesService().Create(ctx, leases.WithID(leaseOf(spec.ID)), leases.WithLabel(stateLabel, spec.StateDir))
+	boot, err := bootID()
 	if err != nil {
+		return err
+	}
+	labels := map[string]string{sandboxLabel: spec.ID, bootLabel: boot}
+	if _, err := d.client.LeasesService().Create(ctx, leases.WithID(leaseOf(spec.ID)), leases.WithLabels(labels)); err != nil {
 		return fmt.Errorf("making a lease: %w", err)
 	}
 	return nil
+}
+
+// removeFormer removes what sandboxes had in the daemon before the host was
+// started anew: the daemon remembers them, but their folders are gone.
+func (d *daemon) removeFormer(ctx context.Context) error {
+	boot, err := bootID()
+	if err != nil {
+		return err
+	}
+	former, err := d.client.LeasesService().List(ctx, fmt.Sprintf("labels.%q", sandboxLabel))
+	if err != nil {
+		return fmt.Errorf("looking for sandboxes of before: %w", err)
+	}
+	var errs []error
+	for _, lease := range former {
+		if id := lease.Labels[sandboxLabel]; id != "" && lease.Labels[bootLabel] != boot {
+			errs = append(errs, d.remove(ctx, id))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // container makes the container of a sandbox, which is only its description.

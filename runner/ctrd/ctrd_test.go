@@ -1,8 +1,15 @@
 package ctrd_test
 
 import (
+	"context"
+	"errors"
 	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/airlock-mcp/airlock/images"
 	"github.com/airlock-mcp/airlock/internal/testenv"
@@ -54,6 +61,210 @@ func newDriver(t *testing.T, d *ctrdtest.Daemon) *ctrd.Driver {
 
 func TestCheck(t *testing.T) {
 	if err := newDriver(t, ctrdtest.Run(t)).Check(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	sound := options(t, ctrdtest.Run(t))
+	tests := []struct {
+		name   string
+		change func(*ctrd.Options)
+		want   string
+	}{
+		{"no address", func(o *ctrd.Options) { o.Address = "" }, "needs a daemon's address"},
+		{"no daemon", func(o *ctrd.Options) { o.Address = "/no/such/socket" }, "connecting to containerd"},
+		{"a socket of something else", func(o *ctrd.Options) { o.Address = otherSocket(t) }, "looking at containerd"},
+		{"no shim there", func(o *ctrd.Options) { o.Shim = "/no/such/shim" }, "there is no shim"},
+		{"another program as shim", func(o *ctrd.Options) { o.Shim = "/bin/sh" }, "the shim at"},
+		{"another version", func(o *ctrd.Options) { o.Version = "v0.0.0-other" }, "is made for v0.0.0-other"},
+		{"the shim as runsc", func(o *ctrd.Options) { o.Runsc = o.Shim }, "not Airlock's own build"},
+		{"no such snapshotter", func(o *ctrd.Options) { o.Snapshotter = "nosuch" }, "its snapshotter nosuch does not work"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			opts := *sound
+			test.change(&opts)
+			_, err := ctrd.New(t.Context(), &opts)
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want an error with %q", err, test.want)
+			}
+		})
+	}
+}
+
+// otherSocket listens and hangs up on whoever comes.
+func otherSocket(t *testing.T) string {
+	path := filepath.Join(t.TempDir(), "sock")
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	t.Cleanup(func() { listener.Close(); <-ended })
+	go func() {
+		defer close(ended)
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			conn.Close()
+		}
+	}()
+	return path
+}
+
+// TestImages wants an image that is not what its digest says to be refused, one
+// that somebody took from the daemon to be imported anew, and nothing to stay in
+// the daemon of a sandbox that did not start.
+func TestImages(t *testing.T) {
+	env := testenv.Sandbox(t)
+	driver := newDriver(t, ctrdtest.Run(t))
+	sound := image(t, env.Home, "python")
+	tests := []struct {
+		name   string
+		change func(*runner.Image)
+		want   string // of the error; "" for none
+	}{
+		{"a changed layer", func(i *runner.Image) { i.Digest, i.Layout = changedLayout(t, *i) }, "importing image"},
+		{"as it is", func(*runner.Image) {}, ""},
+		{"another digest", func(i *runner.Image) { i.Digest = "sha256:" + strings.Repeat("0", 64) }, "importing image"},
+		{"a digest that is none", func(i *runner.Image) { i.Digest = "../../etc/passwd" }, "importing image"},
+		{"no layout", func(i *runner.Image) { i.Digest, i.Layout = "sha256:"+strings.Repeat("1", 64), "" }, "no OCI layout"},
+		{"gone from the daemon", func(*runner.Image) { ctrd.RemoveImages(t, driver) }, ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			r := newRunner(t, driver)
+			changed := sound
+			test.change(&changed)
+			s, err := r.Acquire(t.Context(), runner.Request{Image: changed, Limits: runner.DefaultLimits()})
+			if err == nil {
+				err = s.Close()
+			}
+			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want an error with %q", err, test.want)
+			}
+			if left := ctrd.Belongings(t, driver); len(left) > 0 {
+				t.Errorf("containerd still has %q", left)
+			}
+		})
+	}
+}
+
+// changedLayout copies the image's layout, with another byte in its last layer,
+// so that its manifest is still what the digest says.
+func changedLayout(t *testing.T, of runner.Image) (digest, layout string) {
+	t.Helper()
+	layout = t.TempDir()
+	if err := os.CopyFS(layout, os.DirFS(of.Layout)); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(filepath.Join(layout, "blobs", "sha256"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Size() < 64<<10 {
+			continue // the manifest and the configuration
+		}
+		path := filepath.Join(layout, "blobs", "sha256", entry.Name())
+		if err := os.Chmod(path, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		file, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = file.WriteAt([]byte("changed"), 600)
+		if err := errors.Join(err, file.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return of.Digest, layout
+}
+
+// shortDir is a folder with a short path, which sockets need.
+func shortDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "airlock-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+func newRunner(t *testing.T, driver runner.Driver) *runner.Runner {
+	t.Helper()
+	r, err := runner.New(driver, &runner.Options{Logger: logger(t), StateDir: filepath.Join(shortDir(t), "s"), Pool: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+// TestRestartedHost finds in the daemon what a sandbox had before the host was
+// started anew.
+func TestRestartedHost(t *testing.T) {
+	daemon := ctrdtest.Run(t)
+	driver := newDriver(t, daemon)
+	ctrd.LeaveFormer(t, driver, "sb-former")
+	if left := ctrd.Belongings(t, driver); len(left) != 2 {
+		t.Fatalf("got %q, want a snapshot and a lease", left)
+	}
+	newDriver(t, daemon)
+	if left := ctrd.Belongings(t, driver); len(left) > 0 {
+		t.Errorf("containerd still has %q", left)
+	}
+}
+
+// TestLostDaemon kills the daemon under a running sandbox: the sandbox can still
+// be killed, and closing it says that the daemon's part could not be removed.
+func TestLostDaemon(t *testing.T) {
+	env := testenv.Sandbox(t)
+	daemon, err := ctrdtest.Start(ctrdtest.Built(testenv.RepoRoot(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := daemon.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	r, err := runner.New(newDriver(t, daemon), &runner.Options{Logger: logger(t), StateDir: filepath.Join(shortDir(t), "s"), Pool: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := r.Acquire(t.Context(), runner.Request{Image: image(t, env.Home, "python"), Limits: runner.DefaultLimits()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := daemon.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Kill(); err != nil {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if exit, err := s.Wait(ctx); err != nil || exit.Signal != 9 {
+		t.Errorf("exit: got %+v, %v, want signal 9", exit, err)
+	}
+	if err := s.Close(); err == nil {
+		t.Error("closing: got nil, want an error, for the daemon still has a container")
+	}
+	if err := r.Close(context.WithoutCancel(t.Context())); err != nil {
 		t.Error(err)
 	}
 }

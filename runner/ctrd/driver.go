@@ -52,8 +52,9 @@ type Driver struct {
 var _ runner.Driver = (*Driver)(nil)
 
 // New returns a driver after it has looked at the programs, the daemon and the
-// host's control groups. It starts nothing, and refuses what is not as it must
-// be. A driver that is no longer needed must be closed.
+// host's control groups. It starts nothing, refuses what is not as it must be, and
+// removes what the daemon remembers of sandboxes from before the host was
+// started anew. A driver that is no longer needed must be closed.
 func New(ctx context.Context, opts *Options) (*Driver, error) {
 	if opts == nil || opts.Address == "" || opts.Shim == "" || opts.Runsc == "" || opts.Version == "" || opts.Logger == nil {
 		return nil, errors.New("the containerd driver needs a daemon's address, a shim, a runsc, a version and a logger")
@@ -73,6 +74,9 @@ func New(ctx context.Context, opts *Options) (*Driver, error) {
 		return nil, err
 	}
 	d.daemon = daemon
+	if err := daemon.removeFormer(ctx); err != nil {
+		return nil, errors.Join(err, daemon.client.Close())
+	}
 	return d, nil
 }
 

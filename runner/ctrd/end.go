@@ -21,8 +21,11 @@ import (
 const closePatience = 30 * time.Second
 
 // lostPatience is how long a daemon that was asked about a dead sandbox may be
-// away, as when it is restarted.
-const lostPatience = 10 * time.Second
+// away, as when it is restarted, and how often it is asked.
+const (
+	lostPatience = 10 * time.Second
+	lostPause    = 50 * time.Millisecond
+)
 
 // watchMemory ends the sandbox as soon as the host has killed a part of it:
 // what is left would hang or answer wrongly.
@@ -56,14 +59,17 @@ func (p *process) await() (uint32, error) {
 		if err = errgrpc.ToNative(err); errdefs.IsNotFound(err) {
 			return 0, err
 		}
-		if p.kernel.Signal(unix.Signal(0)) == nil {
+		switch {
+		case p.kernel.Signal(unix.Signal(0)) == nil:
 			lost = time.Time{}
-		} else if lost.IsZero() {
+		case p.killed.Load() || p.forksHit.Load():
+			return 0, err // no need to ask
+		case lost.IsZero():
 			lost = time.Now()
-		} else if time.Since(lost) > lostPatience {
+		case time.Since(lost) > lostPatience:
 			return 0, err
 		}
-		time.Sleep(50 * time.Millisecond)
+		time.Sleep(lostPause)
 	}
 }
 

@@ -1,0 +1,77 @@
+package ctrd
+
+import (
+	"context"
+	"testing"
+
+	"github.com/containerd/containerd/api/services/tasks/v1"
+	"github.com/containerd/containerd/v2/core/images"
+	"github.com/containerd/containerd/v2/core/leases"
+	"github.com/containerd/containerd/v2/core/snapshots"
+)
+
+// Belongings lists what sandboxes have in the daemon.
+func Belongings(t *testing.T, d *Driver) []string {
+	t.Helper()
+	ctx, client := t.Context(), d.daemon.client
+	var all []string
+	running, err := client.TaskService().List(ctx, &tasks.ListTasksRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, task := range running.GetTasks() {
+		all = append(all, "task "+task.GetID())
+	}
+	made, err := client.ContainerService().List(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, container := range made {
+		all = append(all, "container "+container.ID)
+	}
+	err = client.SnapshotService(d.daemon.snapshotter).Walk(ctx, func(_ context.Context, info snapshots.Info) error {
+		if info.Kind != snapshots.KindCommitted { // those are the images
+			all = append(all, "snapshot "+info.Name)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	held, err := client.LeasesService().List(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, lease := range held {
+		all = append(all, "lease "+lease.ID)
+	}
+	return all
+}
+
+// LeaveFormer leaves in the daemon what a sandbox had before the host was started
+// anew: a lease and a snapshot.
+func LeaveFormer(t *testing.T, d *Driver, id string) {
+	t.Helper()
+	labels := map[string]string{sandboxLabel: id, bootLabel: "00000000-0000-0000-0000-000000000000"}
+	_, err := d.daemon.client.LeasesService().Create(t.Context(), leases.WithID(leaseOf(id)), leases.WithLabels(labels))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.daemon.view(t.Context(), id, ""); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// RemoveImages removes all images, and their snapshots with them.
+func RemoveImages(t *testing.T, d *Driver) {
+	t.Helper()
+	all, err := d.daemon.client.ImageService().List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, image := range all {
+		if err := d.daemon.client.ImageService().Delete(t.Context(), image.Name, images.SynchronousDelete()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
