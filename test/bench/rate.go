@@ -48,8 +48,8 @@ func measureRate(ctx context.Context, b *bench) (err error) {
 			}
 		}
 	}
-	b.table.add(newRow("`runsc run` of `python3 -c pass` in four loops", "/s", besides),
-		newRow("fresh Python sandboxes through MCP, four asked for at a time", "/s", rates).aims("≥ 25").times(besides, "`runsc run`"),
+	b.table.add(newRates("`runsc run` of `python3 -c pass` in four loops", "/s", besides),
+		newRates("fresh Python sandboxes through MCP, four asked for at a time", "/s", rates).aims("≥ 25").times(besides, "`runsc run`"),
 		newRow("how long each of them took", "ms", waits))
 	return nil
 }

@@ -11,8 +11,8 @@ import (
 const seldom = 4
 
 // measureRuns takes a trivial run through the MCP face, with a sandbox kept
-// ready and without, in turn with a fresh isolate of workerd for the same
-// program, and with `runsc run` of the same image.
+// ready, without, and on containerd, in turn with a fresh isolate of workerd for
+// the same program, and with `runsc run` of the same image.
 func measureRuns(ctx context.Context, b *bench) (err error) {
 	var undo cleanup.Stack
 	defer func() { err = errors.Join(err, undo.Run()) }()
@@ -28,6 +28,10 @@ func measureRuns(ctx context.Context, b *bench) (err error) {
 	if err != nil {
 		return err
 	}
+	onContainerd, err := b.openContainerd(ctx, &undo)
+	if err != nil {
+		return err
+	}
 	ways := []way{{"workerd", workerd.trivialRun, 0}}
 	for _, language := range []string{"python", "node"} {
 		bundle, err := b.openBundle(language, &undo)
@@ -37,6 +41,7 @@ func measureRuns(ctx context.Context, b *bench) (err error) {
 		ways = append(ways,
 			way{"runsc " + language, bundle.run, seldom},
 			way{"cold " + language, cold.trivialRun(language), seldom},
+			way{"containerd " + language, onContainerd.trivialRun(language), seldom},
 			way{"ready " + language, ready.trivialRun(language), 0})
 	}
 	taken, err := inTurn(ctx, b.rounds, breath, ways...)
@@ -59,9 +64,10 @@ func tellRuns(t *table, taken map[string]sample, atOnce sample) {
 	for _, language := range []struct{ name, key, program string }{
 		{"Python", "python", "`runsc run` of `python3 -c pass`"}, {"Node", "node", "`runsc run` of `node -e 0`"},
 	} {
-		runsc, cold, ready := taken["runsc "+language.key], taken["cold "+language.key], taken["ready "+language.key]
+		runsc, cold, containerd, ready := taken["runsc "+language.key], taken["cold "+language.key], taken["containerd "+language.key], taken["ready "+language.key]
 		t.add(newRow(language.program+", the same image", "ms", runsc),
 			newRow("trivial "+language.name+" run through MCP, no sandbox ready", "ms", cold).aims("≤ 110").times(runsc, "`runsc run`"),
+			newRow("the same on containerd", "ms", containerd).times(runsc, "`runsc run`"),
 			newRow("trivial "+language.name+" run through MCP, from the pool", "ms", ready).aims("≤ 3.7").
 				times(workerd, "workerd").times(atOnce, "workerd one after another").times(runsc, "`runsc run`"))
 	}

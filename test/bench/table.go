@@ -28,9 +28,15 @@ type comparison struct {
 	Value float64 `json:"value"` // the quotient, or the difference in the row's unit
 }
 
-// newRow sums up what was measured.
+// newRow sums up what was measured, of which the lower is the better.
 func newRow(what, unit string, s sample) row {
 	return row{What: what, Unit: unit, Count: len(s), P50: s.quantile(.5), P95: s.quantile(.95), P99: s.quantile(.99)}
+}
+
+// newRates sums up rates, of which the higher are the better: p95 is what 95 of
+// 100 reach.
+func newRates(what, unit string, s sample) row {
+	return row{What: what, Unit: unit, Count: len(s), P50: s.quantile(.5), P95: s.quantile(.05), P99: s.quantile(.01)}
 }
 
 // aims names the row's target.
