@@ -29,6 +29,17 @@ type module struct {
 	wrappers []*wrapper
 }
 
+// sharedError is what a module offers beside its functions, so that code can
+// catch what they raise without another import.
+const sharedError = "ToolError"
+
+// offers reports whether a tool of the server has a name for itself.
+func (m *module) offers(name string) bool {
+	return slices.ContainsFunc(m.wrappers, func(w *wrapper) bool {
+		return w.alias == name || slices.Contains(w.defines(), name)
+	})
+}
+
 // wrapper is one tool as its language sees it.
 type wrapper struct {
 	tool    *catalog.Tool

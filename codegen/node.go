@@ -20,6 +20,9 @@ var nodeLanguage = language{
 // can be called $invoke: the protocol allows no dollar sign.
 const nodeImport = "import { invoke as $invoke } from \"../../client/mcp_client.js\";\n"
 
+// nodeShared lets code catch what the functions throw without another import.
+const nodeShared = "export { ToolError } from \"../../client/mcp_client.js\";\n"
+
 // node writes a folder for each server: index.js with every function and
 // index.d.ts with a line for each, and for each tool its declarations and a
 // module of its own.
@@ -41,7 +44,7 @@ func (g *generator) node(modules []*module) {
 // nodeMissing writes the module of a server that did not answer. The names of
 // its tools are not known, so only the default export can say what is wrong.
 func (g *generator) nodeMissing(m *module) {
-	b := "export const problem = " + nodeLiteral(unavailable(m)) + ";\n\n" +
+	b := nodeShared + "export const problem = " + nodeLiteral(unavailable(m)) + ";\n\n" +
 		"export default new Proxy({}, {\n" +
 		"  get(target, name) {\n" +
 		"    // Promises and inspection look for these on any object.\n" +
@@ -50,16 +53,22 @@ func (g *generator) nodeMissing(m *module) {
 		"  },\n" +
 		"});\n"
 	g.add(m.name+"/index.js", []byte(b))
-	g.add(m.name+"/index.d.ts", []byte("export declare const problem: string;\n\n"+
+	g.add(m.name+"/index.d.ts", []byte(nodeShared+"export declare const problem: string;\n\n"+
 		"declare const missing: { readonly [name: string]: never };\nexport default missing;\n"))
 }
 
 // nodeIndex writes a server's module and its list of declarations.
 func (g *generator) nodeIndex(m *module) {
 	code := []byte("// Calls go to the server's tools. The types and descriptions are in index.d.ts.\n" + nodeImport)
-	code = append(code, "\nconst $server = "+nodeLiteral(m.id)+";\n"...)
 	list := []byte("export {};\n\n")
 	list = jsDoc(list, "", describe(m)+".")
+	if !m.offers(sharedError) {
+		code = append(code, nodeShared...)
+		list = append(list, '\n')
+		list = jsDoc(list, "", "What the functions throw: a tool call that failed.")
+		list = append(list, nodeShared...)
+	}
+	code = append(code, "\nconst $server = "+nodeLiteral(m.id)+";\n"...)
 	for _, w := range m.wrappers {
 		parameter := "args"
 		if w.optional() {

@@ -73,7 +73,7 @@ func (g *generator) pythonRoot(modules []*module) {
 func (g *generator) pythonMissing(m *module) {
 	b := docstring(nil, "", unavailable(m))
 	b = append(b, "\nfrom servers import MissingServer as _MissingServer\n\n__all__ = []\n\n"...)
-	b = append(b, "_MissingServer.attach(__name__, "+pythonLiteral(unavailable(m))+")\n"...)
+	b = append(b, "_MissingServer.__attach__(__name__, "+pythonLiteral(unavailable(m))+")\n"...)
 	g.add(m.name+"/__init__.py", b)
 }
 
@@ -90,10 +90,13 @@ func (g *generator) pythonPackage(m *module) {
 	for _, w := range m.wrappers {
 		b = append(b, "    from ."+w.stem+" import "+pythonImports(w)+"\n"...)
 	}
-	if len(m.wrappers) == 0 {
+	if !m.offers(sharedError) {
+		b = append(b, "    from client.mcp_client import ToolError as ToolError\n"...)
+	}
+	if b[len(b)-2] == ':' {
 		b = append(b, "    pass\n"...)
 	}
-	b = append(b, "\n_Server.attach(\n    __name__,\n    {\n"...)
+	b = append(b, "\n_Server.__attach__(\n    __name__,\n    {\n"...)
 	for _, w := range m.wrappers {
 		b = append(b, "        \""+w.stem+"\": \""+strings.Join(w.defines(), " ")+"\",\n"...)
 	}
@@ -145,7 +148,7 @@ func (g *generator) pythonWrapper(w *wrapper) []byte {
 		slices.Sort(names)
 		b = append(b, "\nfrom typing import "+strings.Join(names, ", ")+"\n"...)
 	}
-	b = append(b, "\nfrom client.mcp_client import ToolResult, invoke as _invoke\n\n"...)
+	b = append(b, "\nfrom client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke\n\n"...)
 	b = append(b, "SERVER_ID = "+pythonLiteral(w.module.id)+"\n"...)
 	b = append(b, "TOOL_NAME = "+pythonLiteral(w.tool.Name)+"\n"...)
 	b = append(b, "DEFINITION_DIGEST = "+pythonLiteral(w.tool.Digest)+"\n\n\n"...)

@@ -109,7 +109,7 @@ func TestCheckersFindForeignCode(t *testing.T) {
 	additions := map[codegen.Language]map[string][]string{
 		codegen.Python: {
 			"files/read.py":     {"import os\n", "x = 1\n", "ReadInput.x = 2\n", "class A(TypedDict):\n    a: os.system('id')\n", "'''\u202e'''\n"},
-			"files/__init__.py": {"import os\n", "_Server.attach(__name__, {}, {})\n"},
+			"files/__init__.py": {"import os\n", "_Server.__attach__(__name__, {}, {})\n"},
 			"__init__.py":       {"import os\n"},
 		},
 		codegen.Node: {

@@ -12,6 +12,7 @@ const ts = createRequire(import.meta.url)(process.argv[2]);
 const K = ts.SyntaxKind;
 
 const IMPORT_TYPE = 'import type { ToolResult } from "../../client/mcp_client.js";';
+const SHARED = 'export { ToolError } from "../../client/mcp_client.js";';
 const IMPORT_INVOKE = 'import { invoke as $invoke } from "../../client/mcp_client.js";';
 
 const KEYWORD_TYPES = new Set([
@@ -61,8 +62,9 @@ function wrapperCode(file) {
 }
 
 function indexCode(file) {
-  const [first, second, ...rest] = file.statements;
-  if (first.kind === K.VariableStatement) return missingCode(file);
+  const statements = withoutShared(file);
+  if (statements[0].kind === K.VariableStatement) return missingCode(statements);
+  const [first, second, ...rest] = statements;
   expect(first.getText() === IMPORT_INVOKE, first, "another import");
   constant(second, "$server", "const ");
   for (const node of rest) {
@@ -89,14 +91,21 @@ function wrapperFunction(node) {
   expect(new RegExp(`^export function ${name}\\(args( = \\{\\})?\\) \\{`).test(node.getText()), node, "another function");
 }
 
-function missingCode(file) {
-  constant(file.statements[0], "problem", "export const ");
-  expect(file.statements.length === 2 && file.statements[1].getText().startsWith("export default new Proxy({}, {"), file, "other code");
+function missingCode(statements) {
+  const [first, second] = statements;
+  constant(first, "problem", "export const ");
+  expect(statements.length === 2 && second.getText().startsWith("export default new Proxy({}, {"), second, "other code");
+}
+
+/** Returns the statements but for the one that all modules have in common. */
+function withoutShared(file) {
+  return file.statements.filter((node) => node.getText() !== SHARED);
 }
 
 function indexTypes(file) {
-  if (file.statements[0].getText() === "export declare const problem: string;") return;
-  for (const node of file.statements) {
+  const statements = withoutShared(file);
+  if (statements[0].getText() === "export declare const problem: string;") return;
+  for (const node of statements) {
     expect(/^export \{( (type )?\w+( as \w+)?,?)* ?\}( from "\.\/\w+\.js")?;$/.test(node.getText()), node, "another export");
   }
 }

@@ -24,7 +24,13 @@ assert typing.get_type_hints(get_document)["arguments"] is GetDocumentInput
 from servers.google_drive import *
 
 assert list_documents is g.list_documents
-assert dir(g) == ["get_document", "list_documents"] == sorted(g.__all__)
+assert dir(g) == ["get_document", "list_documents"] and g.__all__ == [*dir(g), "ToolError"]
+
+import client.mcp_client
+from servers.google_drive import ToolError as from_package
+from servers.google_drive.get_document import ToolError as from_its_file
+
+assert ToolError is from_package is from_its_file is client.mcp_client.ToolError
 
 for missing in ("no_such_tool", "_private"):
     try:

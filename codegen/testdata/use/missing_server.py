@@ -21,6 +21,8 @@ fails("from servers.crm import get_account")
 fails("from servers.crm.get_account import get_account")
 fails("import servers.crm.get_account")
 fails("servers.crm.anything")
+fails("servers.crm.attach")
+fails("from servers.crm import ToolError")
 assert not hasattr(servers.crm, "__wrapped__"), "special names stay plain errors"
 assert servers.crm.__doc__.startswith(PROBLEM)
 assert read.__name__ == "read"

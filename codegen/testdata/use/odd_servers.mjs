@@ -6,5 +6,5 @@ import * as drive from "./servers/google_drive/index.js";
 import * as reserved from "./servers/import_/index.js";
 import * as empty from "./servers/_3d/index.js";
 
-assert.deepEqual([Object.keys(drive), Object.keys(reserved), Object.keys(empty)], [["get"], ["get"], []]);
+assert.deepEqual([Object.keys(drive), Object.keys(reserved), Object.keys(empty)], [["ToolError", "get"], ["ToolError", "get"], ["ToolError"]]);
 assert.equal(readdirSync("servers").filter((name) => name.startsWith("google_drive_")).length, 1);

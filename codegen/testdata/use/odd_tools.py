@@ -12,9 +12,9 @@ with contextlib.redirect_stdout(printed):
     for name in files.__all__:
         asyncio.run(getattr(files, name)({}))
 called = [ast.literal_eval(line)[1] for line in printed.getvalue().splitlines()]
-assert len(set(called)) == 22 == len(called), called
+assert len(set(called)) == 24 == len(called), called
 
-for alias, tool in (("SERVER_ID", "SERVER_ID"), ("_invoke", "_invoke"), ("TYPE_CHECKING", "TYPE_CHECKING"), ("_Server", "_Server"), ("GetInput", "GetInput")):
+for alias, tool in (("SERVER_ID", "SERVER_ID"), ("_invoke", "_invoke"), ("TYPE_CHECKING", "TYPE_CHECKING"), ("_Server", "_Server"), ("GetInput", "GetInput"), ("ToolError", "ToolError"), ("attach", "attach")):
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         asyncio.run(getattr(files, alias)({}))

@@ -13,7 +13,7 @@ const MAX_PRINTED = 64 << 10; // bytes of the traceback that goes to stderr
 const MOST_CAUSES = 5;
 
 const OURS =
-  /^\s+at .*(?:file:\/\/\/opt\/airlock\/guest\/|file:\/\/\/workspace\/client\/|node:(?:internal\/|diagnostics_channel))/;
+  /^\s+at .*(?:file:\/\/\/opt\/airlock\/guest\/|file:\/\/\/workspace\/(?:client|servers)\/|node:(?:internal\/|diagnostics_channel))/;
 const FILE_URL = /(?:file:\/\/)?\/workspace\/agent_code\.mjs/g;
 const BUILTIN = /^(?:Aggregate|Eval|Range|Reference|Syntax|Type|URI)?Error$/;
 
@@ -86,7 +86,7 @@ function show(value) {
   return attempt(() => JSON.stringify(value)) ?? "an object";
 }
 
-/** Returns the stack of an error and of its causes, without frames of the guest and the client. */
+/** Returns the stack of an error and of its causes, without frames of the guest, the client and the wrappers. */
 function tracebackOf(thrown) {
   const parts = [];
   for (let error = thrown; isError(error) && parts.length < MOST_CAUSES; error = attempt(() => error.cause)) {

@@ -52,12 +52,22 @@ function wrongExport(thrown, message) {
   return name ? nearestExport(name, specifier) : "";
 }
 
-/** `demo.ecko(…)` after `import * as demo from "./servers/demo/index.js"` */
+/**
+ * `demo.ecko(…)` after `import * as demo from "./servers/demo/index.js"`, or after
+ * `demo = await import(…)`; `ecko(…)` after `({ ecko } = await import(…))`
+ */
 function wrongFunction(thrown, message, code) {
-  const [, alias, name] = /^(?:\(intermediate value\)|(\w+))\.(\w+) is not a function/.exec(message) ?? [];
-  if (!alias) return "";
-  const [, specifier] = new RegExp(`import\\s*\\*\\s*as\\s+${alias}\\s+from\\s*["']([^"']+)["']`).exec(code) ?? [];
-  if (specifier) return nearestExport(name, specifier);
+  const [, alias, name] = /^(?:\(intermediate value\)|(\w+))\.(\w+) is not a function/.exec(message) ??
+    /^()(\w+) is not a function/.exec(message) ?? [];
+  if (!name) return "";
+  const imports = alias
+    ? [`import\\s*\\*\\s*as\\s+${alias}\\s+from\\s*`, `\\b${alias}\\s*=\\s*await\\s+import\\(\\s*`]
+    : [`\\{[^{}]*\\b${name}\\b[^{}]*\\}\\s*=\\s*await\\s+import\\(\\s*`];
+  for (const each of imports) {
+    const [, specifier] = new RegExp(`${each}["']([^"']+)["']`).exec(code) ?? [];
+    if (specifier) return nearestExport(name, specifier);
+  }
+  if (alias === "") return "";
   return /^(?:map|filter|forEach|reduce|find|slice|some|every|join|split|trim|includes|flatMap|sort)$/.test(name)
     ? "if it came from a wrapper, it is a ToolResult: its plain value is in `.data`"
     : "";

@@ -5,8 +5,8 @@ hostile: its `__str__` may raise, its chain may be endless, its text huge.
 """
 
 import sys
+import traceback
 from posix import write
-from traceback import TracebackException
 
 from airlock_guest.execute import NAME
 from airlock_guest.hints import hint
@@ -16,7 +16,9 @@ _MAX_MESSAGE = 4 << 10  # bytes
 _MAX_TRACEBACK = 8 << 10  # bytes
 _MAX_PRINTED = 64 << 10  # bytes of the traceback that goes to stderr
 _MOST_FRAMES = 5_000
-_OURS = tuple(path + "/" for path in (__file__.rpartition("/")[0], sys.modules["client"].__path__[0]))
+_WORKSPACE = sys.modules["client"].__path__[0].rpartition("/")[0]
+_OURS = (__file__.rpartition("/")[0] + "/", _WORKSPACE + "/client/", _WORKSPACE + "/servers/")
+_STANDARD = traceback.__file__.rpartition("/")[0] + "/"
 
 _name_of = type.__dict__["__name__"].__get__
 
@@ -96,9 +98,9 @@ def _leaves(group):
 
 
 def _traceback(failure):
-    """Return the traceback without frames of the guest and the client."""
+    """Return the traceback without frames of the guest, the client and the wrappers."""
     try:
-        trace = TracebackException(type(failure), failure, failure.__traceback__, limit=_limit(failure), compact=True)
+        trace = traceback.TracebackException(type(failure), failure, failure.__traceback__, limit=_limit(failure), compact=True)
         _drop_our_frames(trace)
         return "".join(trace.format())
     except BaseException as broken:
@@ -122,7 +124,9 @@ def _drop_our_frames(trace):
         if part is None or id(part) in seen:
             continue
         seen.add(id(part))
-        part.stack[:] = [frame for frame in part.stack if not frame.filename.startswith(_OURS)]
+        # What failed inside a tool, asyncio's frames say nothing about.
+        hidden = (*_OURS, _STANDARD) if part.exc_type is ToolError else _OURS
+        part.stack[:] = [frame for frame in part.stack if not frame.filename.startswith(hidden)]
         todo += [part.__cause__, part.__context__, *(part.exceptions or ())]
     _drop_lead(trace.stack)
 

@@ -40,10 +40,15 @@ class Server(ModuleType):
     """The package of one server. Each function loads from its own file on first use."""
 
     __files__: dict[str, str]
+    __where__: dict[str, str]
     __aliases__: dict[str, str]
 
+    # What every package offers, unless one of its tools has the name. Names that
+    # begin with two underscores cannot be a tool's.
+    __shared__ = ["ToolError"]
+
     @classmethod
-    def attach(cls, name: str, files: dict[str, str], aliases: dict[str, str]):
+    def __attach__(cls, name: str, files: dict[str, str], aliases: dict[str, str]):
         """Make the package `name` load what it offers when it is asked for.
 
         `files` maps each file to the names that it defines, its function first;
@@ -52,21 +57,26 @@ class Server(ModuleType):
         package = MODULES[name]
         content = vars(package)
         content["__files__"] = files
+        content["__where__"] = {each: file for file, names in files.items() for each in names.split()}
         content["__aliases__"] = aliases
-        content["__all__"] = [names.split()[0] for names in files.values()]
+        content["__all__"] = [names.split()[0] for names in files.values()] + [each for each in cls.__shared__ if each not in aliases]
         # A tool can bear the names that its package needed until now.
         del content["_Server"], content["TYPE_CHECKING"]
         package.__class__ = cls
 
     def __getattr__(self, name):
         wanted = self.__aliases__.get(name, name)
-        for file, names in self.__files__.items():
-            if wanted in names.split():
-                path = f"{self.__name__}.{file}"
-                __import__(path)
-                value = getattr(MODULES[path], wanted)
-                setattr(self, name, value)
-                return value
+        if wanted in self.__where__:
+            path = f"{self.__name__}.{self.__where__[wanted]}"
+        elif wanted in self.__shared__:
+            path = "client.mcp_client"
+        else:
+            path = None
+        if path:
+            __import__(path)
+            value = getattr(MODULES[path], wanted)
+            setattr(self, name, value)
+            return value
         raise AttributeError(f"{self.__name__} has no {name!r}; print(dir({self.__name__})) lists it all", name=name, obj=self)
 
     def __setattr__(self, name, value):
@@ -87,7 +97,7 @@ class MissingServer(ModuleType):
     __problem__: str
 
     @classmethod
-    def attach(cls, name: str, problem: str):
+    def __attach__(cls, name: str, problem: str):
         """Make every use of the package `name` raise ServerUnavailable."""
         package = MODULES[name]
         content = vars(package)

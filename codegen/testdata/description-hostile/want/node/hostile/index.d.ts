@@ -2,6 +2,9 @@ export {};
 
 /** 7 tools of server "hostile". */
 
+/** What the functions throw: a tool call that failed. */
+export { ToolError } from "../../client/mcp_client.js";
+
 /** Ends *\/ comments // \@ts-ignore * \@type {import("fs")} x {\@link x} me@example.com /*# sourceMappingURL=x *\/ */
 export { comment, type CommentInput } from "./comment.js";
 

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from .index import index as index, IndexInput as IndexInput
     from .invisible import invisible as invisible, InvisibleInput as InvisibleInput
     from .values import values as values, ValuesInput as ValuesInput
+    from client.mcp_client import ToolError as ToolError
 
-_Server.attach(
+_Server.__attach__(
     __name__,
     {
         "comment": "comment CommentInput",

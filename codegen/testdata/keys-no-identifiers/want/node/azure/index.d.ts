@@ -2,6 +2,9 @@ export {};
 
 /** 3 tools of server "azure". */
 
+/** What the functions throw: a tool call that failed. */
+export { ToolError } from "../../client/mcp_client.js";
+
 /** Keys that no language takes as a name */
 export { createGroup, type CreateGroupInput } from "./createGroup.js";
 

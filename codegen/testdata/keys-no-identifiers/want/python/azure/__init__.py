@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from .create_group import create_group as create_group, CreateGroupInput as CreateGroupInput
     from .move import move as move, MoveInput as MoveInput
     from .sort import sort as sort, SortInput as SortInput
+    from client.mcp_client import ToolError as ToolError
 
-_Server.attach(
+_Server.__attach__(
     __name__,
     {
         "create_group": "create_group CreateGroupInput",

@@ -2,6 +2,9 @@ export {};
 
 /** 3 tools of server "files". */
 
+/** What the functions throw: a tool call that failed. */
+export { ToolError } from "../../client/mcp_client.js";
+
 /** Camel case */
 export { exportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportEa, exportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportEa as ExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportEA, type ExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportEaInput } from "./exportExportExportExportExportExportExportExportExportExportExportExportExportExpo_403eac.js";
 

@@ -10,8 +10,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .good import good as good, GoodInput as GoodInput
     from .twice import twice as twice, TwiceInput as TwiceInput
+    from client.mcp_client import ToolError as ToolError
 
-_Server.attach(
+_Server.__attach__(
     __name__,
     {
         "good": "good GoodInput",

@@ -1,6 +1,6 @@
 export {};
 
-/** 22 tools of server "files". */
+/** 24 tools of server "files". */
 
 /** The tool _ */
 export { _, type _Input } from "./_.js";
@@ -16,6 +16,9 @@ export { __3973e0, type __3973e0Input } from "./__3973e0.js";
 
 /** The tool arguments */
 export { arguments_, type ArgumentsInput } from "./arguments_.js";
+
+/** The tool print */
+export { attach, type AttachInput } from "./attach.js";
 
 /** The tool class_ */
 export { class_, type ClassInput } from "./class_.js";
@@ -61,6 +64,9 @@ export { serverId, serverId as SERVER_ID, type ServerIdInput } from "./serverId.
 
 /** The tool then */
 export { then_, type ThenInput } from "./then_.js";
+
+/** The tool print */
+export { toolError, toolError as ToolError, type ToolErrorInput } from "./toolError.js";
 
 /** The tool TYPE_CHECKING */
 export { typeChecking, typeChecking as TYPE_CHECKING, type TypeCheckingInput } from "./typeChecking.js";

@@ -23,6 +23,10 @@ export function arguments_(args = {}) {
   return $invoke($server, "arguments", args, "arguments_");
 }
 
+export function attach(args = {}) {
+  return $invoke($server, "attach", args, "attach");
+}
+
 export function class_(args = {}) {
   return $invoke($server, "class_", args, "class_");
 }
@@ -89,6 +93,11 @@ export { serverId as SERVER_ID };
 export function then_(args = {}) {
   return $invoke($server, "then", args, "then_");
 }
+
+export function toolError(args = {}) {
+  return $invoke($server, "ToolError", args, "toolError");
+}
+export { toolError as ToolError };
 
 export function typeChecking(args = {}) {
   return $invoke($server, "TYPE_CHECKING", args, "typeChecking");

@@ -1,10 +1,11 @@
-"""22 tools of server "files", as async functions of one dict.
+"""24 tools of server "files", as async functions of one dict.
 
 _: The tool _
 _3d: The tool _3d
 _3d_da0568: The tool 3d
 __3973e0: The tool -
 arguments: The tool arguments
+attach: The tool print
 class_: The tool class_
 class__088911: The tool class
 delete: The tool delete
@@ -20,6 +21,7 @@ proto: The tool __proto__
 server: The tool _Server
 server_id: The tool SERVER_ID
 then: The tool then
+tool_error: The tool print
 type_checking: The tool TYPE_CHECKING
 undefined: The tool undefined
 """
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from ._3d_da0568 import _3d_da0568 as _3d_da0568, _3d_da0568Input as _3d_da0568Input
     from .__3973e0 import __3973e0 as __3973e0, __3973e0Input as __3973e0Input
     from .arguments import arguments as arguments, ArgumentsInput as ArgumentsInput
+    from .attach import attach as attach, AttachInput as AttachInput
     from .class_ import class_ as class_, ClassInput as ClassInput
     from .class__088911 import class__088911 as class__088911, Class_088911Input as Class_088911Input
     from .delete import delete as delete, DeleteInput as DeleteInput
@@ -48,10 +51,11 @@ if TYPE_CHECKING:
     from .server import server as server, ServerInput as ServerInput
     from .server_id import server_id as server_id, ServerIdInput as ServerIdInput, server_id as SERVER_ID
     from .then import then as then, ThenInput as ThenInput
+    from .tool_error import tool_error as tool_error, ToolErrorInput as ToolErrorInput, tool_error as ToolError
     from .type_checking import type_checking as type_checking, TypeCheckingInput as TypeCheckingInput
     from .undefined import undefined as undefined, UndefinedInput as UndefinedInput
 
-_Server.attach(
+_Server.__attach__(
     __name__,
     {
         "_": "_ _Input",
@@ -59,6 +63,7 @@ _Server.attach(
         "_3d_da0568": "_3d_da0568 _3d_da0568Input",
         "__3973e0": "__3973e0 __3973e0Input",
         "arguments": "arguments ArgumentsInput",
+        "attach": "attach AttachInput",
         "class_": "class_ ClassInput",
         "class__088911": "class__088911 Class_088911Input",
         "delete": "delete DeleteInput",
@@ -74,6 +79,7 @@ _Server.attach(
         "server": "server ServerInput",
         "server_id": "server_id ServerIdInput",
         "then": "then ThenInput",
+        "tool_error": "tool_error ToolErrorInput",
         "type_checking": "type_checking TypeCheckingInput",
         "undefined": "undefined UndefinedInput",
     },
@@ -82,6 +88,7 @@ _Server.attach(
         "_invoke": "invoke_c8dc93",
         "_Server": "server",
         "SERVER_ID": "server_id",
+        "ToolError": "tool_error",
         "TYPE_CHECKING": "type_checking",
     },
 )

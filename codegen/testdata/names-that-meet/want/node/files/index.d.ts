@@ -2,6 +2,9 @@ export {};
 
 /** 11 tools of server "files". */
 
+/** What the functions throw: a tool call that failed. */
+export { ToolError } from "../../client/mcp_client.js";
+
 /** The tool whose own name is aB */
 export { aB, type ABInput } from "./aB.js";
 

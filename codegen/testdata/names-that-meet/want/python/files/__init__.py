@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from .get_url_list import get_url_list as get_url_list, GetUrlListInput as GetUrlListInput, get_url_list as getURLList
     from .http_server import http_server as http_server, HttpServerInput as HttpServerInput
     from .http_server_7e64db import http_server_7e64db as http_server_7e64db, HttpServer_7e64dbInput as HttpServer_7e64dbInput, http_server_7e64db as HTTPServer
+    from client.mcp_client import ToolError as ToolError
 
-_Server.attach(
+_Server.__attach__(
     __name__,
     {
         "a_b": "a_b ABInput",

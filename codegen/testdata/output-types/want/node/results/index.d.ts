@@ -2,6 +2,9 @@ export {};
 
 /** 5 tools of server "results". */
 
+/** What the functions throw: a tool call that failed. */
+export { ToolError } from "../../client/mcp_client.js";
+
 /** An empty schema */
 export { anything, type AnythingInput, type AnythingOutput } from "./anything.js";
 

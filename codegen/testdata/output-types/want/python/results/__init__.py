@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from .list import list as list, ListInput as ListInput, ListOutput as ListOutput
     from .rows import rows as rows, RowsInput as RowsInput, RowsOutput as RowsOutput
     from .untyped import untyped as untyped, UntypedInput as UntypedInput
+    from client.mcp_client import ToolError as ToolError
 
-_Server.attach(
+_Server.__attach__(
     __name__,
     {
         "anything": "anything AnythingInput AnythingOutput",

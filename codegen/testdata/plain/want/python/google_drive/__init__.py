@@ -10,8 +10,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .get_document import get_document as get_document, GetDocumentInput as GetDocumentInput, GetDocumentOutput as GetDocumentOutput
     from .list_documents import list_documents as list_documents, ListDocumentsInput as ListDocumentsInput
+    from client.mcp_client import ToolError as ToolError
 
-_Server.attach(
+_Server.__attach__(
     __name__,
     {
         "get_document": "get_document GetDocumentInput GetDocumentOutput",

@@ -2,6 +2,9 @@ export {};
 
 /** 3 tools of server "objects". */
 
+/** What the functions throw: a tool call that failed. */
+export { ToolError } from "../../client/mcp_client.js";
+
 /** Arguments that may be anything */
 export { filter, type FilterInput } from "./filter.js";
 

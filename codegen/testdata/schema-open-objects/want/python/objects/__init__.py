@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from .filter import filter as filter, FilterInput as FilterInput
     from .label import label as label, LabelInput as LabelInput, LabelOutput as LabelOutput
     from .query import query as query, QueryInput as QueryInput
+    from client.mcp_client import ToolError as ToolError
 
-_Server.attach(
+_Server.__attach__(
     __name__,
     {
         "filter": "filter FilterInput",

@@ -2,6 +2,9 @@ export {};
 
 /** 5 tools of server "tree". */
 
+/** What the functions throw: a tool call that failed. */
+export { ToolError } from "../../client/mcp_client.js";
+
 /** References that never arrive, and alternatives in a circle */
 export { circle, type CircleInput } from "./circle.js";
 

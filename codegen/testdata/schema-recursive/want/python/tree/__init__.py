@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from .keys_by_name import keys_by_name as keys_by_name, KeysByNameInput as KeysByNameInput
     from .self import self as self, SelfInput as SelfInput
     from .store import store as store, StoreInput as StoreInput
+    from client.mcp_client import ToolError as ToolError
 
-_Server.attach(
+_Server.__attach__(
     __name__,
     {
         "circle": "circle CircleInput",

@@ -2,6 +2,9 @@ export {};
 
 /** 6 tools of server "refs". */
 
+/** What the functions throw: a tool call that failed. */
+export { ToolError } from "../../client/mcp_client.js";
+
 /** Anchors, identifiers and dynamic references */
 export { anchors, type AnchorsInput } from "./anchors.js";
 

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from .outside import outside as outside, OutsideInput as OutsideInput
     from .siblings import siblings as siblings, SiblingsInput as SiblingsInput
     from .siblings_now import siblings_now as siblings_now, SiblingsNowInput as SiblingsNowInput
+    from client.mcp_client import ToolError as ToolError
 
-_Server.attach(
+_Server.__attach__(
     __name__,
     {
         "anchors": "anchors AnchorsInput",

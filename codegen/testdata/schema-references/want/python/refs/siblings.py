@@ -2,7 +2,7 @@
 
 from typing import NotRequired, TypedDict
 
-from client.mcp_client import ToolResult, invoke as _invoke
+from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
 SERVER_ID = "refs"
 TOOL_NAME = "siblings"

@@ -2,6 +2,9 @@ export {};
 
 /** 4 tools of server "unions". */
 
+/** What the functions throw: a tool call that failed. */
+export { ToolError } from "../../client/mcp_client.js";
+
 /** Alternatives that only demand keys */
 export { atLeastOne, atLeastOne as at_least_one, type AtLeastOneInput } from "./atLeastOne.js";
 

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from .by_action import by_action as by_action, ByActionInput as ByActionInput
     from .choose import choose as choose, ChooseInput as ChooseInput
     from .depends import depends as depends, DependsInput as DependsInput
+    from client.mcp_client import ToolError as ToolError
 
-_Server.attach(
+_Server.__attach__(
     __name__,
     {
         "at_least_one": "at_least_one AtLeastOneInput",

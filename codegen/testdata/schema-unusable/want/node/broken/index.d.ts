@@ -2,6 +2,9 @@ export {};
 
 /** 5 tools of server "broken". */
 
+/** What the functions throw: a tool call that failed. */
+export { ToolError } from "../../client/mcp_client.js";
+
 /** Nested too deep */
 export { deep, type DeepInput } from "./deep.js";
 

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from .number import number as number, NumberInput as NumberInput
     from .odd import odd as odd, OddInput as OddInput
     from .unknown_type import unknown_type as unknown_type, UnknownTypeInput as UnknownTypeInput
+    from client.mcp_client import ToolError as ToolError
 
-_Server.attach(
+_Server.__attach__(
     __name__,
     {
         "deep": "deep DeepInput",

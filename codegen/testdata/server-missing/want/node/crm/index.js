@@ -1,3 +1,4 @@
+export { ToolError } from "../../client/mcp_client.js";
 export const problem = "Server \"crm\" is not available: connect to \"https://crm.example.com\": refused \"\"\"; import os */ \u202e";
 
 export default new Proxy({}, {

@@ -4,4 +4,4 @@ from servers import MissingServer as _MissingServer
 
 __all__ = []
 
-_MissingServer.attach(__name__, "Server \"crm\" is not available: connect to \"https://crm.example.com\": refused \"\"\"; import os */ \u202e")
+_MissingServer.__attach__(__name__, "Server \"crm\" is not available: connect to \"https://crm.example.com\": refused \"\"\"; import os */ \u202e")

@@ -6,9 +6,9 @@ from servers import Server as _Server
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    pass
+    from client.mcp_client import ToolError as ToolError
 
-_Server.attach(
+_Server.__attach__(
     __name__,
     {
     },

@@ -8,8 +8,9 @@ from servers import Server as _Server
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .attach import attach as attach, AttachInput as AttachInput
+    from client.mcp_client import ToolError as ToolError
 
-_Server.attach(
+_Server.__attach__(
     __name__,
     {
         "attach": "attach AttachInput",

@@ -1,0 +1,1 @@
+export { toolError } from "./index.js";
