@@ -2,6 +2,9 @@ package redact
 
 import (
 	"bytes"
+	"encoding/base32"
+	"encoding/base64"
+	"encoding/binary"
 	"math"
 	"math/big"
 	"slices"
@@ -52,12 +55,21 @@ func random(b []byte) bool {
 // identifier is a name in code, or a path: words joined by _ - . / or case.
 var identifier = compile(`^_*(?:[a-z]+|[A-Z]+|[A-Z]?[a-z]+(?:[A-Z][a-z]+)*)(?:[_\-./:][A-Za-z][a-z]*|[_\-./:][A-Z]+|[_\-./:]v?\d{1,4})*$`)
 
+// joined is words with a digit here and there: as2-client-secret.
+var joined = compile(`^[a-z]+\d?(?:[_\-.][a-z]+\d?)+$`)
+
+// version is a version or a range of versions, and hexadecimal a small number.
+var (
+	version     = compile(`^[~^=v]*\d+\.\d+`)
+	hexadecimal = compile(`^0[xX][0-9a-fA-F]{1,8}$`)
+)
+
 // address is a value that begins like an address, a path, a digest or a template.
 var address = compile(`^(?:[a-z][a-z0-9+]{1,10}://|/|\./|\.\./|~/|arn:|sha(?:1|256|512)[:\-]|md5:|urn:|data:|[A-Z]:\\\\)`)
 
 // secretText says whether a quoted value that is given to a secret's name is one.
 func secretText(b []byte) bool {
-	if !notPlaceholder(b) || !notDummy(b) || address.Match(b) || identifier.Match(b) || pattern.Match(b) {
+	if !notPlaceholder(b) || !notDummy(b) || address.Match(b) || identifier.Match(b) || joined.Match(b) || pattern.Match(b) || version.Match(b) || hexadecimal.Match(b) {
 		return false
 	}
 	return (bytes.ContainsAny(b, "0123456789!@#$%^&*+=/?") || mixedCase(b)) && entropy(b) >= 2
@@ -69,7 +81,7 @@ var pattern = compile(`[aA0]-[zZ9]\]?|\\[dwsb"]|\(\?`)
 // passwordText says whether a quoted value that is given to a password's name is
 // one. People's passwords are words, so little is asked of them.
 func passwordText(b []byte) bool {
-	if len(b) < 4 || !notPlaceholder(b) || address.Match(b) || bytes.IndexByte([]byte("$<%@.&#-,{[(:;"), b[0]) >= 0 {
+	if len(b) < 4 || !notPlaceholder(b) || address.Match(b) || version.Match(b) || hexadecimal.Match(b) || bytes.IndexByte([]byte("$<%@.&#-,{[(:;"), b[0]) >= 0 {
 		return false
 	}
 	return !bytes.ContainsAny(b, "<>{}()") && !bytes.HasSuffix(b, []byte(":")) && !label.Match(b)
@@ -87,7 +99,7 @@ func connectionPassword(b []byte) bool {
 func dense(b []byte) bool { return !bytes.ContainsAny(b, " {}<") && entropy(b) >= 4 }
 
 // reference is a member of something in code: os.Environ, ed25519.PrivateKey.
-var reference = compile(`^[A-Za-z_]\w*(?:(?:\.|::|->)[A-Za-z_]\w*)+$`)
+var reference = compile(`^[A-Za-z_]\w*(?:(?:\.|::|->)[A-Za-z_]\w*)+$|^[A-Za-z_]\w*\$\d*$`)
 
 // secretWord is secretText for a value without quotes, which may as well be code.
 func secretWord(b []byte) bool {
@@ -267,3 +279,31 @@ func isSlackToken(b []byte) bool {
 }
 
 var slackNumber = compile(`-\d{6,}-.*[A-Za-z0-9]{8}|-\d+-\d+-\d+-[0-9a-f]{16,}|-\d-[A-Za-z0-9]{24,}|^xox[ar]-(?:\d-)?[a-z]*\d[A-Za-z0-9]{7,}$`)
+
+// isDiscordToken asks for the user's number in the first part, in base64.
+func isDiscordToken(b []byte) bool {
+	first, _, _ := bytes.Cut(b, []byte("."))
+	number, err := base64.RawStdEncoding.DecodeString(string(first))
+	return err == nil && len(onlyDigits(number)) == len(number)
+}
+
+// isNATSSeed checks the CRC-16 (polynomial 0x1021, XMODEM) that ends an nkey.
+func isNATSSeed(b []byte) bool {
+	raw, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(string(b))
+	if err != nil || len(raw) < 3 {
+		return false
+	}
+	body, sum := raw[:len(raw)-2], binary.LittleEndian.Uint16(raw[len(raw)-2:])
+	crc := uint16(0)
+	for _, c := range body {
+		crc ^= uint16(c) << 8
+		for range 8 {
+			if crc&0x8000 != 0 {
+				crc = crc<<1 ^ 0x1021
+				continue
+			}
+			crc <<= 1
+		}
+	}
+	return crc == sum
+}

@@ -10,9 +10,14 @@ var dummyWords = compile(`(?i)example|placeholder|your[_\-]|[_\-]here\b|insert[_
 // them by chance.
 func notDummy(value []byte) bool { return len(value) > 400 || !dummyWords.Match(value) }
 
-// isKeyBlock says whether an armoured private key has more in it than a few words.
+// isKeyBlock says whether an armoured private key (RFC 7468, RFC 4880) has more
+// in it than a few words, and is not code that looks for one.
 func isKeyBlock(block []byte) bool {
 	_, body, _ := bytes.Cut(block[len("-----BEGIN"):], []byte("-----"))
 	body, _, _ = bytes.Cut(body, []byte("-----END"))
-	return len(bytes.Join(bytes.Fields(body), nil)) >= 16 && entropy(body) >= 2
+	return armoured.Match(body) && entropy(body) >= 2
 }
+
+// armoured is how a key goes on behind its first line, as it is or as a text
+// in code: line breaks, headers, base64.
+var armoured = compile(`\A(?:\s|\\[nr]|["'+,])*(?:[A-Za-z\-]+: |[A-Za-z0-9+/=\s\\]{16})`)

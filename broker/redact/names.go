@@ -13,12 +13,12 @@ func secretWords() []string {
 		"secret", "token", "api_key", "apikey", "api-key", "api.key", "access_key", "access-key", "accesskey", "auth_key", "authkey", "auth-key",
 		"private_key", "privatekey", "private-key", "encryption_key", "encryptionkey", "signing_key", "signingkey", "signing-key", "master_key", "masterkey",
 		"credential", "creds", "client_key", "clientkey", "app_key", "appkey", "account_key", "license_key", "session_key", "webhook_key", "service_key", "servicekey",
-		"rest_key", "server_key", "user_key", "hmac", "authorization", "_auth", "user_auth", "authtoken", "sessionid", "session_id", "jsessionid", "session=", "_key", "-key", "signature_key",
+		"rest_key", "server_key", "user_key", "hmac", "authorization", "_auth", "user_auth", "authtoken", "sessionid", "session_id", "jsessionid", "session=", "_key", "-key", "signature_key", "vapid", "sessid", "connect.sid", "csrf", "xsrf",
 	}
 }
 
 // harmlessName is in names that have a token, key or secret in them and promise none.
-var harmlessName = compile(`(?i)(?:page|next|prev|sync|cursor|continuation|(?:^|[^a-z])(?:max|min|num)|count|total|usage|input|output|prompt|completion)[a-z]{0,2}[_\-. ]?tokens?|(?:pub(?:lic)?|primary|foreign|sort|partition|cache|row|idempotency|translation|map|storage|registry|hot|short|query|i18n|locale|label|event|object|data|composite|unique|group|property|config|react|lookup|site|recaptcha_site)[_\-. ]?key|(?:passw(?:or)?d|secret|token|key|credential)s?[_\-. ]?(?:type|kind|name|path|file|url|uri|field|hint|label|header|length|len|size|count|ttl|expir|policy|manager|id\b|ref\b|arn|hash_?algo|algorithm|selector|placeholder|prompt|prefix|suffix|format|usage|endpoint|description|title|regex|pattern|message|error|index|version|class|style|map|store|code)|(?:csrf|xsrf|authenticity)`)
+var harmlessName = compile(`(?i)(?:page|next|prev|sync|cursor|continuation|(?:^|[^a-z])(?:max|min|num)|count|total|usage|input|output|prompt|completion)[a-z]{0,2}[_\-. ]?tokens?|(?:pub(?:lic)?|primary|foreign|sort|partition|cache|row|idempotency|translation|map|storage|registry|hot|short|query|i18n|locale|label|event|object|data|composite|unique|group|recv|send|property|config|react|lookup|site|recaptcha_site)[_\-. ]?key|(?:passw(?:or)?d|secret|token|key|credential)s?[_\-. ]?(?:type|kind|name|path|file|url|uri|field|hint|label|header|length|len|size|count|ttl|expir|policy|manager|id\b|ref\b|arn|hash_?algo|algorithm|selector|placeholder|prompt|prefix|suffix|format|usage|endpoint|description|title|regex|pattern|message|error|index|version|class|style|map|store|code|realm)|authenticity`)
 
 // harmlessVendor is in names that promise an identifier or a digest.
 var harmlessVendor = compile(`(?i)(?:sha\d*|digest|hash|checksum|integrity|commit|revision|rev|version|uuid|guid|url|uri|link|href|path|file|image|img|icon|host|domain|region|bucket|channel|repo|repository|branch|tag|etag|class|package|module|import|require|endpoint|name|title|description|model|id|ids|ref)$|(?:sha256|checksum|integrity)`)
@@ -57,12 +57,14 @@ func isUpperName(name []byte) bool { return bytes.Equal(name, bytes.ToUpper(name
 
 func isSecret(a assignment) bool {
 	switch {
+	case isUUID(a.value) && secretID.Match(a.name):
+		return true
 	case harmlessName.Match(a.name) || bytes.IndexByte(a.value, ' ') >= 0 || len(a.value) > 300:
 		return false
-	case endsInKey(a.name): // a word that promises little
-		return isDrawn(a.value)
 	case isUUID(bytes.Trim(a.value, "{}")):
 		return lastSecret.Match(a.name)
+	case onlyKey(a.name): // a word that promises little
+		return lastWeak.Match(a.name) && isDrawn(a.value)
 	case onlyNumber.Match(a.value):
 		return lastSecret.Match(a.name)
 	case a.quoted:
@@ -74,18 +76,29 @@ func isSecret(a assignment) bool {
 // lastSecret is a name whose last word is the one that promises.
 var lastSecret = compile(`(?i)(?:token|secret|key|auth|authorization|credentials?|password)$`)
 
+// lastWeak is lastSecret for names with a weak word.
+var lastWeak = compile(`(?i)(?:key|csrf|xsrf|vapid)$`)
+
+// secretID is half of HashiCorp Vault's AppRole, and a secret in spite of its name.
+var secretID = compile(`(?i)secret[_-]?id$`)
+
 // onlyNumber is a number that is longer than what is counted or measured.
 var onlyNumber = compile(`^\d{15,64}$`)
 
-// endsInKey says whether the only promise in a name is its last word, key.
-func endsInKey(name []byte) bool {
+// onlyKey says whether the only promise in a name is the word key.
+func onlyKey(name []byte) bool {
 	lower := bytes.ToLower(name)
 	for _, word := range secretWords() {
-		if word != "_key" && word != "-key" && bytes.Contains(lower, []byte(word)) {
+		if !weakWord(word) && bytes.Contains(lower, []byte(word)) {
 			return false
 		}
 	}
 	return true
+}
+
+// weakWord says whether a word of names promises little.
+func weakWord(word string) bool {
+	return word == "_key" || word == "-key" || word == "csrf" || word == "xsrf" || word == "vapid"
 }
 
 // isVendorSecret asks for more than a secret's name does: there, much else has a
