@@ -55,12 +55,12 @@ func soon(wait time.Duration) time.Duration {
 }
 
 // slot waits for one of the run's places for calls under way, and until the code
-// has read enough of its former answers. The place stays taken until letGo.
+// has read enough of its former answers.
 func (a *attempt) slot(ctx context.Context) *failure {
 	if err := a.session.place(ctx); err != nil {
 		return a.cut(ctx)
 	}
-	a.placed = true
+	a.taken.place = true
 	return nil
 }
 
@@ -89,12 +89,12 @@ func (a *attempt) hold(ctx context.Context) *failure {
 	err := a.session.unread.add(ctx, size, most)
 	switch {
 	case ctx.Err() != nil:
-		return a.cut(ctx)
+		return failf(typeKilled, "the run ended before it had room for the result").because(context.Cause(ctx))
 	case err != nil:
 		return exceeded(limitUnreadBytes, typeBudget,
 			"the call was made, but %d bytes of answers wait to be read already, so its result is withheld; read the answers of calls before making more", most)
 	}
-	a.held = size
+	a.taken.bytes = size
 	return nil
 }
 
@@ -108,11 +108,18 @@ func (a *attempt) receive(context.Context) *failure {
 	return nil
 }
 
-// letGo gives back what an answer took until it was read.
-func (a *attempt) letGo() {
-	a.session.unread.remove(a.held)
-	if a.placed {
-		<-a.session.slots
+// taken is what a call takes of its run's limits until its answer was read. It
+// holds on to nothing else, so that a result that is withheld can go at once.
+type taken struct {
+	session *Session
+	place   bool
+	bytes   int64 // unread
+}
+
+func (t *taken) giveBack() {
+	t.session.unread.remove(t.bytes)
+	if t.place {
+		<-t.session.slots
 	}
 }
 

@@ -3,12 +3,14 @@ package broker_test
 import (
 	"context"
 	"encoding/json"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 	"unicode/utf8"
+	"weak"
 
 	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/broker/audit"
@@ -228,6 +230,48 @@ func TestUnreadAnswersAreBounded(t *testing.T) {
 		if answer := s.Call(t.Context(), distinct(9)); !answer.OK {
 			t.Errorf("got %+v, want ok", answer.Error)
 		}
+		s.Close()
+	})
+}
+
+// An answer that says that its result is withheld may wait long to be read,
+// too; the result itself is gone by then.
+func TestWithheldResultsTakeNoMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, func(o *broker.Options) { o.Limits = broker.Limits{ResultBytes: 64 << 10, UnreadBytes: 64 << 10} })
+		var mu sync.Mutex
+		var results []weak.Pointer[byte]
+		f.upstream.answer = func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+			raw := json.RawMessage(`{"content":[{"type":"text","text":"` + strings.Repeat("x", 40<<10) + `"}]}`)
+			mu.Lock()
+			defer mu.Unlock()
+			results = append(results, weak.Make(&raw[0]))
+			return raw, nil
+		}
+		s := f.open()
+		answers, reads := make([]broker.Answer, 2), make([]func(), 2)
+		var calls sync.WaitGroup
+		for i := range 2 {
+			calls.Go(func() { answers[i], reads[i] = s.CallUnread(t.Context(), distinct(i)) })
+		}
+		calls.Wait()
+		if answers[0].OK == answers[1].OK {
+			t.Fatalf("got %v and %v, want one result and one that is withheld", answers[0].OK, answers[1].OK)
+		}
+		runtime.GC()
+		alive := 0
+		for _, result := range results {
+			if result.Value() != nil {
+				alive++
+			}
+		}
+		if len(results) != 2 || alive != 1 {
+			t.Errorf("got %d of %d results in memory, want 1 of 2", alive, len(results))
+		}
+		for i := range 2 {
+			reads[i]()
+		}
+		runtime.KeepAlive(answers)
 		s.Close()
 	})
 }

@@ -21,6 +21,7 @@ type attempt struct {
 	id      string // call_…
 	number  int    // of the run's calls, from 1
 	began   time.Time
+	taken   *taken // slot, hold: what it takes of the run's limits
 
 	tool      catalog.Tool      // find
 	settings  policies.Settings // find
@@ -32,11 +33,9 @@ type attempt struct {
 	ruling    policies.Decision // decide
 	approval  approval.State    // approve
 	verdict   approval.Verdict  // approve
-	placed    bool              // slot: it takes one of the run's places
 	result    json.RawMessage   // act, then validated and redacted
 	isError   bool              // validateOutput: the tool says that it failed
 	removed   []redact.Finding  // redact
-	held      int64             // hold: bytes that count as unread
 }
 
 // stage is one step of a call; a failure ends it.

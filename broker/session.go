@@ -86,8 +86,9 @@ func (s *Session) Call(ctx context.Context, call Call) Answer {
 // the caller says that it was read, it takes one of the run's places for calls
 // and counts as unread. Calling read twice is fine.
 func (s *Session) CallUnread(ctx context.Context, call Call) (answer Answer, read func()) {
-	a := &attempt{session: s, broker: s.broker, call: call, id: telemetry.NewID("call"), began: s.broker.opts.Now()}
-	read = sync.OnceFunc(a.letGo)
+	t := &taken{session: s}
+	read = sync.OnceFunc(t.giveBack)
+	a := &attempt{session: s, broker: s.broker, call: call, id: telemetry.NewID("call"), began: s.broker.opts.Now(), taken: t}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if !s.enter(a, cancel) {

@@ -61,6 +61,9 @@ func (u *unread) room(ctx context.Context, most int64) error {
 
 // remove says that n bytes were read.
 func (u *unread) remove(n int64) {
+	if n == 0 {
+		return // an answer without a result is no sign that results are read
+	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.bytes -= n
