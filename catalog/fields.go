@@ -13,22 +13,22 @@ const maxSchemaText = 6
 // shownText is what a tool says about itself, as a model may see it.
 type shownText struct{ title, description string }
 
-// searchedFields cuts what a tool says about itself into words. Text that is
-// withheld from the model cannot be found either.
-func searchedFields(tool *Tool, shown shownText) fields {
+// searched cuts what a tool says about itself into words. Text that is withheld
+// from the model cannot be found either.
+func searched(tool *Tool, shown shownText) document {
 	var names, text wordList
 	var schema any
 	if json.Unmarshal(tool.InputSchema, &schema) == nil {
 		collectParameters(schema, 0, &names, &text)
 	}
-	return fields{
+	return document{deprecated: isDeprecated(shown.title, shown.description), fields: fields{
 		fieldServer:        contentWords(tool.ServerID, maxFieldWords),
 		fieldName:          contentWords(tool.Name, maxFieldWords),
 		fieldTitle:         contentWords(shown.title, maxFieldWords),
 		fieldDescription:   contentWords(shown.description, maxFieldWords),
 		fieldParameters:    names.words,
 		fieldParameterText: text.words,
-	}
+	}}
 }
 
 // wordList gathers words up to the limit of a field.

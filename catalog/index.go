@@ -17,6 +17,9 @@ const (
 	lengthPenalty = 0.4 // b: how much a long field dilutes its words
 	gramShare     = 0.4 // weight of the letter sequences against the words
 	gramLength    = 4   // letters in a sequence
+	// deprecatedShare is what is left of the score of a tool that says of itself
+	// that it is deprecated, unless the question asks for such tools.
+	deprecatedShare = 0.5
 )
 
 // field is one part of a tool's definition that is searched.
@@ -50,6 +53,7 @@ type index struct {
 	size  int
 	words postings // by stem
 	grams postings // by letter sequence
+	faded []bool   // by document: it is deprecated
 }
 
 // postings lists for each key the documents that contain it.
@@ -64,17 +68,24 @@ type posting struct {
 // fields are the searched texts of one tool, cut into words.
 type fields [fieldCount][]string
 
-func newIndex(docs []fields) *index {
+// document is one tool as it is searched.
+type document struct {
+	fields
+	deprecated bool
+}
+
+func newIndex(docs []document) *index {
 	var mean [fieldCount]float64 // words per field
 	for i := range docs {
-		for f, words := range docs[i] {
+		for f, words := range docs[i].fields {
 			mean[f] += float64(len(words)) / float64(len(docs))
 		}
 	}
-	x := &index{size: len(docs), words: postings{}, grams: postings{}}
+	x := &index{size: len(docs), words: postings{}, grams: postings{}, faded: make([]bool, len(docs))}
 	for i := range docs {
-		x.addWords(int32(i), &docs[i], &mean)
-		x.addGrams(int32(i), &docs[i])
+		x.addWords(int32(i), &docs[i].fields, &mean)
+		x.addGrams(int32(i), &docs[i].fields)
+		x.faded[i] = docs[i].deprecated
 	}
 	x.finishWords()
 	x.finishGrams()
@@ -168,8 +179,12 @@ func (x *index) search(question string, limit int, keep func(doc int) bool) []hi
 	scores := make([]float32, x.size)
 	possible := x.scoreWords(words, scores)
 	x.scoreGrams(words, gramShare*max(possible, 1), scores)
+	asked := slices.ContainsFunc(words, func(word string) bool { return stem(word) == stem("deprecated") })
 	var hits []hit
 	for doc, score := range scores {
+		if x.faded[doc] && !asked {
+			score *= deprecatedShare
+		}
 		if score > 0 && keep(doc) {
 			hits = append(hits, hit{doc, score})
 		}

@@ -116,10 +116,10 @@ func readLines[T any](r io.Reader) ([]T, error) {
 // MeasureSearch asks every query of a retrieval set and says how good the
 // answers were. It ranks as Search does, without a limit on the answers.
 func MeasureSearch(tools []RetrievalTool, queries []RetrievalQuery) Quality {
-	docs := make([]fields, len(tools))
+	docs := make([]document, len(tools))
 	for i, t := range tools {
 		tool := &Tool{ServerID: t.Server, Name: t.Name, Description: t.Description, InputSchema: t.InputSchema}
-		docs[i] = searchedFields(tool, shownText{description: Clean(t.Description)})
+		docs[i] = searched(tool, shownText{description: Clean(t.Description)})
 	}
 	x := newIndex(docs)
 	sum := Quality{Queries: len(queries)}

@@ -88,11 +88,11 @@ func (s *Snapshot) Search(q Query) []Entry {
 
 // prepareSearch builds what every search needs, once for a snapshot.
 func (s *Snapshot) prepareSearch() {
-	docs := make([]fields, len(s.tools))
+	docs := make([]document, len(s.tools))
 	s.entries = make([]Entry, len(s.tools))
 	for i, tool := range s.tools {
 		shown := shownText{title: Clean(tool.displayTitle()), description: s.cleanDescription(tool, tool.Description)}
-		docs[i] = searchedFields(tool, shown)
+		docs[i] = searched(tool, shown)
 		s.entries[i] = Entry{
 			ServerID:    tool.ServerID,
 			ToolName:    tool.Name,

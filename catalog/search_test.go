@@ -3,6 +3,7 @@ package catalog_test
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -115,6 +116,55 @@ func TestStuffedDescriptionsDoNotWin(t *testing.T) {
 	got := s.Search(catalog.Query{Text: "send an email", Limit: 1})
 	if len(got) != 1 || got[0].ServerID != "mail" {
 		t.Errorf("got %+v, want mail's send_email first", got)
+	}
+}
+
+// A tool that says it is deprecated comes after the one that replaces it, and is
+// still found by who asks for it.
+func TestDeprecatedToolsComeLater(t *testing.T) {
+	s := snapshot(t, catalog.Server{ID: "files", Tools: []catalog.Tool{
+		tool(t, "files", "read_file", "Read the complete contents of a file as text. DEPRECATED: Use read_text_file instead."),
+		tool(t, "files", "read_text_file", "Read the complete contents of a file from the file system as text, in many encodings, with detailed errors."),
+	}})
+	for query, want := range map[string]string{
+		"read a file": "read_text_file", "read complete file contents as text": "read_text_file", "deprecated read": "read_file",
+	} {
+		found := s.Search(catalog.Query{Text: query})
+		if len(found) != 2 || found[0].ToolName != want {
+			t.Errorf("%q: got %+v, want both and %s first", query, found, want)
+		}
+	}
+}
+
+func TestWhatCountsAsDeprecated(t *testing.T) {
+	tests := []struct {
+		description string
+		deprecated  bool
+	}{
+		{"[Deprecated] Reads.", true},
+		{"Reads (deprecated).", true},
+		{"DEPRECATED: use read_text.", true},
+		{"Deprecated. Use read_text.", true},
+		{"Reads. This tool is deprecated and will be removed.", true},
+		{"Reads. Deprecated in favor of read_text.", true},
+		{"Reads. Is now deprecated.", true},
+		{"Obsolete: use read_text.", true},
+		{"Lists deprecated APIs of a cluster.", false},
+		{"Finds packages that are deprecated on the registry.", false},
+		{"Deprecated packages are left out of the list.", false},
+		{"Marks a package as deprecated.", false},
+		{"Reads.", false},
+	}
+	for _, test := range tests {
+		t.Run(test.description, func(t *testing.T) {
+			other := regexp.MustCompile(`(?i)deprecated|obsolete`).ReplaceAllString(test.description, "ordinary")
+			s := snapshot(t, catalog.Server{ID: "s", Tools: []catalog.Tool{
+				tool(t, "s", "fetch_a", test.description), tool(t, "s", "fetch_b", other), // alike but for that
+			}})
+			if got := s.Search(catalog.Query{Text: "fetch"})[0].ToolName == "fetch_b"; got != test.deprecated {
+				t.Errorf("got it behind the other %v, want %v", got, test.deprecated)
+			}
+		})
 	}
 }
 

@@ -1,0 +1,19 @@
+package catalog
+
+import "regexp"
+
+// deprecation finds where a tool says of itself that it should not be used any
+// more: as a label ("[Deprecated]", "DEPRECATED:"), or in a sentence whose
+// subject is the tool. A tool that is about deprecated things says it otherwise.
+var deprecation = regexp.MustCompile(`DEPRECATED\b|(?i)` +
+	`^\s*\W?(deprecated|obsolete)\b\W?\s*([:.,;)\]-]|$|use\b|in favou?r)|` +
+	`[(\[](deprecated|obsolete)\b[^)\]]*[)\]]|` +
+	`\b(this|the) (tool|function|method|command|endpoint|operation|action|api) (is|was|has been) (now )?(deprecated|obsolete|superseded)\b|` +
+	`(^|[.!\n]\s*)(it )?(is|was|has been) (now )?(deprecated|obsolete)\b|` +
+	`\bdeprecated (in favou?r of|and will be removed|since (v|version)?\d)|\bdeprecated[:;,.] (please )?use\b`)
+
+// isDeprecated reports whether a tool's title or description says that it
+// should not be used any more.
+func isDeprecated(title, description string) bool {
+	return deprecation.MatchString(title) || deprecation.MatchString(description)
+}
