@@ -29,9 +29,17 @@ type rule struct {
 }
 
 // token is a rule for values that begin with a fixed word: what follows it is
-// an expression.
+// an expression. Where the word ends in a separator, it says enough by itself:
+// what is longer than the format is taken whole, for it may be two tokens in a
+// row, or one with something stuck to it.
 func token(kind, prefix, rest string) rule {
-	return rule{kind: kind, anchors: []string{strings.ToLower(prefix)}, re: regexp.MustCompile(`\A(` + regexp.QuoteMeta(prefix) + rest + `)` + end),
+	expression := `\A(` + regexp.QuoteMeta(prefix) + rest
+	if len(prefix) > 3 && strings.ContainsAny(prefix[len(prefix)-1:], "_-.") {
+		expression += `[A-Za-z0-9_\-]*)`
+	} else {
+		expression += `)` + end
+	}
+	return rule{kind: kind, anchors: []string{strings.ToLower(prefix)}, re: regexp.MustCompile(expression),
 		check: func(value []byte) bool { return notDummy(value[len(prefix):]) }}
 }
 

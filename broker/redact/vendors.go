@@ -54,7 +54,7 @@ func cloudRules() []rule {
 		token("vault-token", "hvb.", `[A-Za-z0-9_\-]{24,}`),
 		within("terraform-token", ".atlasv1.", 14, `[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=\-]{60,70}`),
 		token("pulumi-token", "pul-", `[a-fA-F0-9]{40}`),
-		{kind: "doppler-token", anchors: []string{"dp."}, re: compile(`\A(dp\.(?:pt|st|ct|sa|scim|audit)\.(?:[a-z0-9_\-]+\.)?[A-Za-z0-9]{40,44})` + end)},
+		{kind: "doppler-token", anchors: []string{"dp."}, re: compile(`\A(dp\.(?:pt|st|ct|sa|scim|audit)\.(?:[a-z0-9_\-]+\.)?[A-Za-z0-9]{40,44}[A-Za-z0-9_\-]*)`)},
 		token("openshift-token", "sha256~", `[A-Za-z0-9_\-]{43}`),
 		token("scaleway-key", "SCW", `[A-Z0-9]{17}`),
 		token("amazon-oauth-secret", "amzn1.oa2-cs.v1.", `[a-f0-9]{64}`),
@@ -76,7 +76,7 @@ func codeRules() []rule {
 		token("github-token", "ghs_", `[A-Za-z0-9]{36,}`),
 		token("github-token", "ghr_", `[A-Za-z0-9]{36,}`),
 		token("github-token", "github_pat_", `[A-Za-z0-9]{22}_[A-Za-z0-9]{59}`),
-		{kind: "gitlab-token", anchors: []string{"gl"}, re: compile(`\A(gl(?:pat|dt|rtr?|cbt|ptt|soat|ft|imt|agent|ffct|oas|wt)-[A-Za-z0-9_\-=]{20,64}(?:\.[0-9a-z]{2}\.[0-9a-z]{9})?)` + end)},
+		{kind: "gitlab-token", anchors: []string{"gl"}, re: compile(`\A(gl(?:pat|dt|rtr?|cbt|ptt|soat|ft|imt|agent|ffct|oas|wt)-[A-Za-z0-9_\-=]{20,64}(?:\.[0-9a-z]{2}\.[0-9a-z]{9})?[A-Za-z0-9_\-]*)`)},
 		token("gitlab-token", "GR1348941", `[A-Za-z0-9_\-]{20}`),
 		token("bitbucket-password", "ATBB", `[A-Za-z0-9]{32}`),
 		token("bitbucket-token", "BBDC-", `[A-Za-z0-9+/]{40,48}`),
@@ -85,8 +85,8 @@ func codeRules() []rule {
 		token("npm-token", "npm_", `[A-Za-z0-9]{36}`),
 		token("pypi-token", "pypi-AgE", `[A-Za-z0-9_\-]{50,}`),
 		token("pypi-token", "pypi-AgN", `[A-Za-z0-9_\-]{50,}`),
-		{kind: "pyx-key", anchors: []string{"pyx-key-v"}, re: compile(`\A(pyx-key-v\d-[A-Za-z0-9_\-]{20,})` + end)},
-		{kind: "packagist-token", anchors: []string{"packagist_"}, re: compile(`\A(packagist_[a-z]{3}_[a-fA-F0-9]{60,76})` + end)},
+		{kind: "pyx-key", anchors: []string{"pyx-key-v"}, re: compile(`\A(pyx-key-v\d-[A-Za-z0-9_\-]{20,}[A-Za-z0-9_\-]*)`)},
+		{kind: "packagist-token", anchors: []string{"packagist_"}, re: compile(`\A(packagist_[a-z]{3}_[a-fA-F0-9]{60,76}[A-Za-z0-9_\-]*)`)},
 		token("rubygems-key", "rubygems_", `[a-fA-F0-9]{48}`),
 		token("crates-token", "cio", `[A-Za-z0-9]{32}`),
 		token("nuget-key", "oy2", `[a-z0-9]{43}`),
@@ -119,7 +119,7 @@ func codeRules() []rule {
 		token("newrelic-key", "NRII-", `[A-Za-z0-9_\-]{32}`),
 		token("newrelic-key", "NRRA-", `[a-f0-9]{42}`),
 		token("newrelic-key", "NRIQ-", `[A-Za-z0-9_\-]{32}`),
-		{kind: "dynatrace-token", anchors: []string{"dt0"}, re: compile(`\A(dt0[a-zA-Z]\d{2}\.[A-Za-z0-9]{24}\.[A-Za-z0-9]{64})` + end)},
+		{kind: "dynatrace-token", anchors: []string{"dt0"}, re: compile(`\A(dt0[a-zA-Z]\d{2}\.[A-Za-z0-9]{24}\.[A-Za-z0-9]{64}[A-Za-z0-9_\-]*)`)},
 		token("snyk-token", "snyk_", `[A-Za-z0-9_.\-]{36,}`),
 	}
 }
@@ -127,7 +127,7 @@ func codeRules() []rule {
 func messageRules() []rule {
 	return []rule{
 		{kind: "slack-token", anchors: []string{"xox"}, re: compile(`\A(xox[abceoprs](?:\.xox[bp])?-(?:\d-)?[A-Za-z0-9\-]{10,})`), check: isSlackToken},
-		{kind: "slack-token", anchors: []string{"xapp-"}, re: compile(`\A(xapp-\d-[A-Z0-9]+-\d+-[a-z0-9]+)` + end)},
+		{kind: "slack-token", anchors: []string{"xapp-"}, re: compile(`\A(xapp-\d-[A-Z0-9]+-\d+-[a-z0-9]+[A-Za-z0-9_\-]*)`)},
 		{kind: "slack-webhook", anchors: []string{"hooks.slack.com/"}, glued: true, re: compile(`\Ahooks\.slack\.com/(?:services|workflows|triggers)/([A-Za-z0-9+/]{30,90})`)},
 		{kind: "discord-token", anchors: []string{"mt", "mj", "mz", "nd", "nt", "nj", "nz", "od", "ot"}, after: 90,
 			re: compile(`\A([MNO][A-Za-z0-9]{22,27}\.[A-Za-z0-9_\-]{6}\.[A-Za-z0-9_\-]{27,40})` + end), check: isDiscordToken},
@@ -146,27 +146,27 @@ func messageRules() []rule {
 
 func moneyRules() []rule {
 	return []rule{
-		{kind: "stripe-key", anchors: []string{"sk_live_", "sk_test_", "rk_live_", "rk_test_", "sk_prod_", "rk_prod_"}, re: compile(`\A([sr]k_(?:live|test|prod)_[0-9A-Za-z]{10,})` + end)},
+		{kind: "stripe-key", anchors: []string{"sk_live_", "sk_test_", "rk_live_", "rk_test_", "sk_prod_", "rk_prod_"}, re: compile(`\A([sr]k_(?:live|test|prod)_[0-9A-Za-z]{10,}[A-Za-z0-9_\-]*)`)},
 		token("stripe-secret", "whsec_", `[0-9A-Za-z+/]{24,64}={0,2}`),
 		token("square-token", "sq0atp-", `[A-Za-z0-9_\-]{22}`),
 		token("square-secret", "sq0csp-", `[A-Za-z0-9_\-]{43}`),
 		token("square-token", "EAAA", `[A-Za-z0-9_\-]{60}`),
 		token("paypal-token", "access_token$production$", `[a-z0-9]{16}\$[a-fA-F0-9]{32}`),
 		token("paypal-token", "access_token$sandbox$", `[a-z0-9]{16}\$[a-fA-F0-9]{32}`),
-		{kind: "shopify-token", anchors: []string{"shpat_", "shpca_", "shppa_", "shpss_"}, re: compile(`\A(shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32})` + end)},
-		{kind: "plaid-token", anchors: []string{"access-sandbox-", "access-development-", "access-production-"}, re: compile(`\A(access-(?:sandbox|development|production)-[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12})` + end)},
+		{kind: "shopify-token", anchors: []string{"shpat_", "shpca_", "shppa_", "shpss_"}, re: compile(`\A(shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}[A-Za-z0-9_\-]*)`)},
+		{kind: "plaid-token", anchors: []string{"access-sandbox-", "access-development-", "access-production-"}, re: compile(`\A(access-(?:sandbox|development|production)-[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}[A-Za-z0-9_\-]*)`)},
 		{kind: "flutterwave-key", anchors: []string{"flwseck", "flwpubk"}, re: compile(`\A(FLW(?:SEC|PUB)K(?:_TEST)?-[a-hA-H0-9]{12,32}(?:-X)?)` + end)},
-		{kind: "razorpay-key", anchors: []string{"rzp_live_", "rzp_test_"}, re: compile(`\A(rzp_(?:live|test)_[A-Za-z0-9]{14})` + end)},
-		{kind: "shippo-token", anchors: []string{"shippo_live_", "shippo_test_"}, re: compile(`\A(shippo_(?:live|test)_[a-fA-F0-9]{40})` + end)},
-		{kind: "duffel-token", anchors: []string{"duffel_live_", "duffel_test_"}, re: compile(`\A(duffel_(?:live|test)_[A-Za-z0-9_=\-]{43})` + end)},
+		{kind: "razorpay-key", anchors: []string{"rzp_live_", "rzp_test_"}, re: compile(`\A(rzp_(?:live|test)_[A-Za-z0-9]{14}[A-Za-z0-9_\-]*)`)},
+		{kind: "shippo-token", anchors: []string{"shippo_live_", "shippo_test_"}, re: compile(`\A(shippo_(?:live|test)_[a-fA-F0-9]{40}[A-Za-z0-9_\-]*)`)},
+		{kind: "duffel-token", anchors: []string{"duffel_live_", "duffel_test_"}, re: compile(`\A(duffel_(?:live|test)_[A-Za-z0-9_=\-]{43}[A-Za-z0-9_\-]*)`)},
 		{kind: "easypost-key", anchors: []string{"ezak", "eztk"}, re: compile(`\A(EZ[AT]K[A-Za-z0-9]{54})` + end)},
 	}
 }
 
 func modelRules() []rule {
 	return []rule{
-		{kind: "anthropic-key", anchors: []string{"sk-ant-"}, re: compile(`\A(sk-ant-[a-z0-9]{3,10}-[A-Za-z0-9_\-]{24,})` + end)},
-		{kind: "openai-key", anchors: []string{"sk-"}, re: compile(`\A(sk-(?:(?:proj|svcacct|admin|None|service)-[A-Za-z0-9_\-]{20,}|[A-Za-z0-9]{20}T3BlbkFJ[A-Za-z0-9]{20}|[A-Za-z0-9]{48}))` + end)},
+		{kind: "anthropic-key", anchors: []string{"sk-ant-"}, re: compile(`\A(sk-ant-[a-z0-9]{3,10}-[A-Za-z0-9_\-]{24,}[A-Za-z0-9_\-]*)`)},
+		{kind: "openai-key", anchors: []string{"sk-"}, re: compile(`\A(sk-(?:(?:proj|svcacct|admin|None|service)-[A-Za-z0-9_\-]{20,}|[A-Za-z0-9]{20}T3BlbkFJ[A-Za-z0-9]{20}|[A-Za-z0-9]{48})[A-Za-z0-9_\-]*)`)},
 		{kind: "model-key", anchors: []string{"sk-"}, re: compile(`\A(sk-(?:or-v1-[a-fA-F0-9]{64}|[a-fA-F0-9]{32,48}|lf-[0-9a-fA-F\-]{36}))` + end)},
 		token("huggingface-token", "hf_", `[A-Za-z0-9]{34,40}`),
 		token("huggingface-token", "api_org_", `[A-Za-z]{34}`),
@@ -197,7 +197,7 @@ func serviceRules() []rule {
 		token("okta-token", "00", `[A-Z][A-Za-z0-9_\-]{39}`),
 		token("linear-key", "lin_api_", `[A-Za-z0-9]{40}`),
 		token("linear-key", "lin_oauth_", `[a-f0-9]{64}`),
-		{kind: "hubspot-token", anchors: []string{"pat-na", "pat-eu"}, re: compile(`\A(pat-(?:na|eu)\d-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})` + end)},
+		{kind: "hubspot-token", anchors: []string{"pat-na", "pat-eu"}, re: compile(`\A(pat-(?:na|eu)\d-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}[A-Za-z0-9_\-]*)`)},
 		token("posthog-key", "phx_", `[A-Za-z0-9]{43,48}`),
 		token("twitch-token", "oauth:", `[a-z0-9]{30}`),
 		token("salesforce-key", "3MVG9", `[A-Za-z0-9._]{75,95}`),
@@ -221,10 +221,10 @@ func serviceRules() []rule {
 		token("adobe-secret", "p8e-", `[A-Za-z0-9_\-]{32}`),
 		token("1password-token", "ops_eyJ", `[A-Za-z0-9+/]{200,}={0,3}`),
 		token("1password-key", "A3-", `[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})-[A-Z0-9]{5}-[A-Z0-9]{5}-[A-Z0-9]{5}`),
-		{kind: "tailscale-key", anchors: []string{"tskey-"}, re: compile(`\A(tskey-(?:api|auth|client|scim|webhook)-[A-Za-z0-9]+-[A-Za-z0-9]{16,64})` + end)},
+		{kind: "tailscale-key", anchors: []string{"tskey-"}, re: compile(`\A(tskey-(?:api|auth|client|scim|webhook)-[A-Za-z0-9]+-[A-Za-z0-9]{16,64}[A-Za-z0-9_\-]*)`)},
 		{kind: "age-key", anchors: []string{"age-secret-key-"}, re: compile(`(?i)\A(AGE-SECRET-KEY-(?:PQ-)?1[0-9A-Z]{58,})` + end)},
-		{kind: "42-secret", anchors: []string{"s-s4t2"}, re: compile(`\A(s-s4t2(?:ud|af)-[a-f0-9]{64})` + end)},
-		{kind: "settlemint-token", anchors: []string{"sm_aat_", "sm_pat_", "sm_sat_"}, re: compile(`\A(sm_[aps]at_[A-Za-z0-9]{16})` + end)},
+		{kind: "42-secret", anchors: []string{"s-s4t2"}, re: compile(`\A(s-s4t2(?:ud|af)-[a-f0-9]{64}[A-Za-z0-9_\-]*)`)},
+		{kind: "settlemint-token", anchors: []string{"sm_aat_", "sm_pat_", "sm_sat_"}, re: compile(`\A(sm_[aps]at_[A-Za-z0-9]{16}[A-Za-z0-9_\-]*)`)},
 		{kind: "facebook-token", anchors: []string{"|"}, before: 17, after: 40, re: compile(`(?:^|[^0-9A-Za-z])(\d{15,16}\|[A-Za-z0-9_\-]{27,40})` + end)},
 		token("frameio-token", "fio-u-", `[A-Za-z0-9_=\-]{64}`),
 	}
