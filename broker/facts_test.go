@@ -1,0 +1,52 @@
+package broker_test
+
+import (
+	"testing"
+
+	"github.com/airlock-mcp/airlock/broker"
+	"github.com/airlock-mcp/airlock/policies"
+)
+
+// Rules see what really happened in the session before the call: calls, over all
+// runs and of this one, and the servers that have answered.
+func TestRulesSeeWhatTheSessionDid(t *testing.T) {
+	engine, err := policies.Load(policies.File{Name: "facts.cedar", Source: []byte(`
+		@id("all") permit (principal, action, resource);
+		@id("leak") forbid (principal, action == Action::"files/write_file", resource) when { context.session.servers.contains("files") };
+		@id("third") forbid (principal, action == Action::"files/count", resource) when { context.session.runCalls >= 2 };
+		@id("fifth") forbid (principal, action == Action::"files/delete_file", resource) when { context.session.calls >= 4 };`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := newFixture(t, func(o *broker.Options) { o.Policies = engine })
+	first, second := f.open(), f.open() // two runs of one session
+	read := call("read_file", `{"path":"a"}`)
+	steps := []struct {
+		name     string
+		run      *broker.Session
+		call     broker.Call
+		wantType string
+	}{
+		{"nothing was read yet", first, call("write_file", `{}`), ""},
+		{"a server that answered a write was heard, too", first, call("write_file", `{}`), "PolicyDenied"},
+		{"the third call of this run", first, call("count", `{}`), "PolicyDenied"},
+		{"the first of another run, the fourth of the session", second, call("delete_file", `{}`), ""},
+		{"the fifth of the session", second, call("delete_file", `{}`), "PolicyDenied"},
+		{"what no rule forbids", second, read, ""},
+	}
+	for _, step := range steps {
+		answer := step.run.Call(t.Context(), step.call)
+		got := ""
+		if answer.Error != nil {
+			got = answer.Error.Type
+		}
+		if got != step.wantType {
+			t.Errorf("%s: got %q (%+v), want %q", step.name, got, answer.Error, step.wantType)
+		}
+	}
+	// Another session knows nothing of it.
+	other := f.Open(broker.Run{ID: "run_9", SessionID: "s9", Principal: "ann"}, f.snapshot)
+	if answer := other.Call(t.Context(), call("write_file", `{}`)); answer.Error != nil {
+		t.Errorf("another session: got %+v, want a call that happens", answer.Error)
+	}
+}
