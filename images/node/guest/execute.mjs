@@ -2,12 +2,20 @@
 // which it can end.
 
 import { unlinkSync, writeFileSync } from "node:fs";
+import { registerHooks } from "node:module";
 import { pathToFileURL } from "node:url";
 import { types } from "node:util";
 import { FILE } from "./file.mjs";
 import { deliver, params } from "./outcome.mjs";
 
-const { exit } = process;
+const { exit, listenerCount } = process;
+
+// The global `result`. It is there from the start, so that `result = …` works in a
+// module, where assigning to an undeclared name is an error.
+const result = { set: false, value: undefined };
+const offered = () => result.value;
+const set = (value) => Object.assign(result, { set: true, value });
+Object.defineProperty(globalThis, "result", { configurable: true, enumerable: true, get: offered, set });
 
 /**
  * Runs `code`; when it has ended, tells the host over `link` and exits. The
@@ -33,34 +41,35 @@ export function run(code, link) {
 export async function rehearse() {
   const file = `${FILE}.rehearsal.mjs`;
   const ending = begin("globalThis.result = { rehearsed: [1, null] };");
+  const { emit } = process;
+  watch(ending, null);
   await load(file, ending.code);
-  unlinkSync(file);
   process.emit("rehearsal");
+  process.emit = emit;
   params(ending);
-  delete globalThis.result;
+  unlinkSync(file);
+  Object.assign(result, { set: false, value: undefined });
 }
 
-/** Returns the ending of a program that has not begun, and offers it the global `result`. */
+/** Returns the ending of a program that has not begun. */
 function begin(code) {
-  return { code, settled: false, drained: false, failure: null, ...offerResult() };
+  return { code, settled: false, drained: false, failure: null, result, offered };
 }
 
 /** Loads `code` as the ES module `file`; the promise settles with it. */
 function load(file, code) {
   writeFileSync(file, code);
-  return import(pathToFileURL(file).href);
-}
-
-/**
- * Makes `result` a global from the start, so that `result = …` works in a module,
- * where assigning to an undeclared name is an error.
- */
-function offerResult() {
-  const result = { set: false, value: undefined };
-  const offered = () => result.value;
-  const set = (value) => Object.assign(result, { set: true, value });
-  Object.defineProperty(globalThis, "result", { configurable: true, enumerable: true, get: offered, set });
-  return { result, offered };
+  const { href } = pathToFileURL(file);
+  // Node need not look for, and read, what was just written.
+  const hooks = registerHooks({
+    resolve: (url, context, next) => (url === href ? { url, format: "module", shortCircuit: true } : next(url, context)),
+    load(url, context, next) {
+      if (url !== href) return next(url, context);
+      hooks.deregister();
+      return { format: "module", source: code, shortCircuit: true };
+    },
+  });
+  return import(href);
 }
 
 /**
@@ -85,7 +94,11 @@ function watch(ending, link) {
     if (event === "exit") deliver(link, ending);
     if (event === "beforeExit") {
       ending.drained = true;
-      awaited = awaitResult(awaited);
+      const before = awaited;
+      awaited = awaitResult(before);
+      // Nothing is left, and nobody of the code's waits for the end.
+      const over = awaited === before && !listenerCount.call(process, event) && !listenerCount.call(process, "exit");
+      if (over) deliver(link, ending);
     }
     return heard;
   };
