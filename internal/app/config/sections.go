@@ -75,10 +75,22 @@ func (d *decoder) sandboxFields(s *Sandbox) []field {
 		{key: "pool", val: count[int]{&s.Pool, 0, 1024}},
 		{key: "maxSandboxes", val: count[int]{&s.MaxSandboxes, 1, 4096}},
 		{key: "queue", val: count[int]{&s.Queue, 0, 65536}},
+		{key: "network", read: d.network},
 		{key: "containerd", read: func(n *yaml.Node, path string) error {
 			return d.object(n, path, d.containerdFields(&s.Containerd))
 		}},
 	}
+}
+
+// network reads how code reaches the outside. There is one way, and it can be
+// written down; whoever wants another is told that it is none.
+func (d *decoder) network(n *yaml.Node, path string) error {
+	text, err := d.text(n, path)
+	if err == nil && text != "none" {
+		err = d.fail(n, "give the code a tool that fetches what it needs: policies, credentials and the audit log are where tools are called",
+			"%s can only be none, not %q: code in a sandbox has no network of its own", path, text)
+	}
+	return err
 }
 
 func (d *decoder) containerdFields(c *Containerd) []field {
