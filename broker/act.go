@@ -10,8 +10,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/schema"
 )
 
-// act calls the server, at last.
-func (a *attempt) act(ctx context.Context) *failure {
+// callServer calls the server, at last.
+func (a *attempt) callServer(ctx context.Context) *failure {
 	limits := a.broker.opts.Limits
 	timeout, limit := limits.callTimeout(a.tool.ServerID)
 	deadline, cancel := context.WithTimeout(ctx, timeout)

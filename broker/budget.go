@@ -9,6 +9,23 @@ import (
 	"github.com/airlock-mcp/airlock/policies"
 )
 
+// maxWork is how many bytes of arguments of one run are worked on at a time.
+// Decoded they can take forty times that; the other calls wait, as bytes.
+const maxWork = 4 << 20
+
+// takeUp waits until the run's other calls leave room for the arguments of this one.
+func (a *attempt) takeUp(ctx context.Context) *failure {
+	n := int64(len(a.call.Arguments))
+	if err := a.session.work.add(ctx, n, maxWork, 0); err != nil {
+		return a.cut(ctx)
+	}
+	a.work = n
+	return nil
+}
+
+// putDown is called when the call is over.
+func (a *attempt) putDown() { a.session.work.remove(a.work) }
+
 // limit holds the call to its run's and its session's budgets and to the rates
 // of its server and its tool. A refused call has used up its place.
 func (a *attempt) limit(context.Context) *failure {
@@ -82,11 +99,15 @@ func (s *Session) place(ctx context.Context) error {
 	return err
 }
 
+// readPatience is how long a result waits for code that reads nothing at all,
+// before it is withheld.
+const readPatience = 5 * time.Second
+
 // hold makes the result one of the answers that wait to be read, as soon as
 // there is room for it.
 func (a *attempt) hold(ctx context.Context) *failure {
 	most, size := a.broker.opts.Limits.UnreadBytes, int64(len(a.result))
-	err := a.session.unread.add(ctx, size, most)
+	err := a.session.unread.add(ctx, size, most, readPatience)
 	switch {
 	case ctx.Err() != nil:
 		return failf(typeKilled, "the run ended before it had room for the result").because(context.Cause(ctx))

@@ -276,6 +276,73 @@ func TestWithheldResultsTakeNoMemory(t *testing.T) {
 	})
 }
 
+// Decoded arguments take many times their bytes, so only so many are decoded at
+// a time; what is larger than that is alone.
+func TestArgumentsAreWorkedOnABitAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, nil)
+		release := make(chan struct{})
+		f.upstream.answer = func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+			<-release
+			return json.RawMessage(`{"content":[]}`), nil
+		}
+		s := f.open()
+		var calls sync.WaitGroup
+		begin := func(bytes, index int) {
+			calls.Go(func() {
+				path := strings.Repeat(string(rune('a'+index)), bytes)
+				if answer := s.Call(t.Context(), call("read_file", `{"path":"`+path+`"}`)); !answer.OK {
+					t.Errorf("got %+v, want ok", answer.Error)
+				}
+			})
+		}
+		for i := range 6 {
+			begin(1<<20, i)
+		}
+		synctest.Wait()
+		if got := len(f.upstream.calls); got != 3 { // four and their quotes are more than 4 MiB
+			t.Errorf("calls at a time: got %d, want 3", got)
+		}
+		release <- struct{}{}
+		synctest.Wait()
+		if got := len(f.upstream.calls); got != 4 {
+			t.Errorf("calls after one has ended: got %d, want 4", got)
+		}
+		begin(8<<20, 6)
+		close(release)
+		calls.Wait()
+		if got := len(f.upstream.calls); got != 7 {
+			t.Errorf("calls in the end: got %d, want all 7", got)
+		}
+		s.Close()
+	})
+}
+
+func TestRunsThatEndLetGoOfWaitingArguments(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, nil)
+		f.upstream.answer = func(ctx context.Context, _ string, _ json.RawMessage) (json.RawMessage, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		s := f.open()
+		ended := make(chan broker.Answer, 2)
+		for i := range 2 {
+			go func() {
+				ended <- s.Call(t.Context(), call("read_file", `{"path":"`+strings.Repeat(string(rune('a'+i)), 5<<20)+`"}`))
+			}()
+		}
+		synctest.Wait()
+		s.Close()
+		for range 2 {
+			checkAnswer(t, <-ended, "Killed", "")
+		}
+		if got := len(f.upstream.calls); got != 1 {
+			t.Errorf("calls made: got %d, want 1", got)
+		}
+	})
+}
+
 func TestNoCallIsMadeWhileAnswersWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, func(o *broker.Options) { o.Limits = broker.Limits{ResultBytes: 1000, UnreadBytes: 1000} })

@@ -25,6 +25,7 @@ type attempt struct {
 
 	tool      catalog.Tool      // find
 	settings  policies.Settings // find
+	work      int64             // takeUp: bytes of arguments
 	arguments json.RawMessage   // validate: the bytes that are sent
 	input     map[string]any    // validate: the same, decoded
 	hash      string            // validate: keyed, over arguments
@@ -33,7 +34,7 @@ type attempt struct {
 	ruling    policies.Decision // decide
 	approval  approval.State    // approve
 	verdict   approval.Verdict  // approve
-	result    json.RawMessage   // act, then validated and redacted
+	result    json.RawMessage   // callServer, then validated and redacted
 	isError   bool              // validateOutput: the tool says that it failed
 	removed   []redact.Finding  // redact
 }
@@ -44,26 +45,23 @@ type stage func(*attempt, context.Context) *failure
 // Identification came first: the session a call arrives on is its run. Then
 // these stages may refuse it, in this order; none of them acts.
 func deciding() []stage {
-	return []stage{(*attempt).find, (*attempt).validate, (*attempt).limit, (*attempt).decide, (*attempt).approve}
+	return []stage{(*attempt).find, (*attempt).takeUp, (*attempt).validate, (*attempt).limit, (*attempt).decide, (*attempt).approve}
 }
 
 // The last stages act, and check what came back.
 func acting() []stage {
-	return []stage{(*attempt).act, (*attempt).validateOutput, (*attempt).redact, (*attempt).hold, (*attempt).receive, (*attempt).toolFailure}
+	return []stage{(*attempt).callServer, (*attempt).validateOutput, (*attempt).redact, (*attempt).hold, (*attempt).receive, (*attempt).toolFailure}
 }
 
 // carry takes a call through all stages. Between deciding and acting stands the
 // durable intent: without it nothing happens.
 func (a *attempt) carry(ctx context.Context) Answer {
-	fail := a.through(ctx, deciding())
-	if fail == nil && ctx.Err() != nil {
-		fail = a.cut(ctx)
-	}
+	fail := a.admit(ctx)
 	if fail != nil {
 		fail.refused = true
 	} else if fail = a.slot(ctx); fail == nil {
 		if fail = a.intend(ctx); fail == nil {
-			fail = a.through(ctx, acting())
+			fail = a.act(ctx)
 		}
 	}
 	if fail != nil { // servers have a part in what some messages say
@@ -76,8 +74,22 @@ func (a *attempt) carry(ctx context.Context) Answer {
 	return a.answer(ctx, fail)
 }
 
-func (a *attempt) through(ctx context.Context, stages []stage) *failure {
-	for _, next := range stages {
+// admit takes the call through the deciding stages, as long as the run goes on.
+func (a *attempt) admit(ctx context.Context) *failure {
+	for _, next := range deciding() {
+		if fail := next(a, ctx); fail != nil {
+			return fail
+		}
+		if ctx.Err() != nil {
+			return a.cut(ctx)
+		}
+	}
+	return nil
+}
+
+// act takes the call through the acting stages, also when the run ends meanwhile.
+func (a *attempt) act(ctx context.Context) *failure {
+	for _, next := range acting() {
 		if fail := next(a, ctx); fail != nil {
 			return fail
 		}

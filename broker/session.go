@@ -24,7 +24,8 @@ type Session struct {
 	player   *replay.Player // answers instead of servers; nil in a run that is no replay
 	redactor *redact.Redactor
 	wait     waits
-	unread   unread
+	unread   backlog // answers that wait for the code to read them
+	work     backlog // arguments of calls under way
 
 	mu         sync.Mutex // guards all below
 	closed     bool
@@ -95,6 +96,7 @@ func (s *Session) CallUnread(ctx context.Context, call Call) (answer Answer, rea
 		return a.answerError(failf(typeKilled, "the run is over")), read
 	}
 	defer s.leave(a)
+	defer a.putDown()
 	if s.player != nil {
 		answer = a.replayed(ctx)
 	} else {
