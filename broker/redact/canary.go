@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 )
@@ -28,13 +29,9 @@ func newCanary(value string) (canary, bool) {
 		value,
 		hex.EncodeToString([]byte(value)),
 		strings.ToUpper(hex.EncodeToString([]byte(value))),
-		url.QueryEscape(value),
-		url.PathEscape(value),
 		reverse(value),
 	}
-	if quoted, err := json.Marshal(value); err == nil {
-		forms = append(forms, string(quoted[1:len(quoted)-1]))
-	}
+	forms = append(forms, escapedForms(value)...)
 	forms = append(forms, base64Forms(value)...)
 	slices.SortFunc(forms, func(a, b string) int { return len(b) - len(a) })
 	var c canary
@@ -42,6 +39,33 @@ func newCanary(value string) (canary, bool) {
 		c.forms = append(c.forms, []byte(form))
 	}
 	return c, true
+}
+
+// escapedForms returns how a value stands in addresses and in JSON.
+func escapedForms(value string) []string {
+	query := url.QueryEscape(value)
+	component := strings.NewReplacer("+", "%20", "%21", "!", "%27", "'", "%28", "(", "%29", ")", "%2A", "*").Replace(query) // as JavaScript writes it
+	forms := []string{query, component, strings.ReplaceAll(component, "%2F", "/"), url.PathEscape(value)}
+	for _, form := range forms {
+		forms = append(forms, lowerEscapes(form))
+	}
+	if quoted, err := json.Marshal(value); err == nil {
+		text := string(quoted[1 : len(quoted)-1])
+		forms = append(forms, text, strings.ReplaceAll(text, "/", `\/`))
+	}
+	ascii := strconv.QuoteToASCII(value)
+	return append(forms, ascii[1:len(ascii)-1])
+}
+
+// lowerEscapes writes %2F as %2f.
+func lowerEscapes(s string) string {
+	b := []byte(s)
+	for i := 0; i+2 < len(b); i++ {
+		if b[i] == '%' {
+			copy(b[i+1:], bytes.ToLower(b[i+1:i+3]))
+		}
+	}
+	return string(b)
 }
 
 // base64Forms returns what base64 of any text that has the value in it has in
@@ -89,10 +113,18 @@ func (h *held) add(value string) bool {
 	return true
 }
 
-// find returns the places of every form of every canary.
+// find returns the places of every form of every canary, and of what has one
+// inside when it is decoded.
 func (h *held) find(text []byte) []span {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
+	if len(h.canaries) == 0 {
+		return nil
+	}
+	return append(h.findPlainLocked(text), findEncoded(text, maxEncodings, h.findPlainLocked)...)
+}
+
+func (h *held) findPlainLocked(text []byte) []span {
 	var spans []span
 	for _, c := range h.canaries {
 		for _, form := range c.forms {

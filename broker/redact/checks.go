@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"math"
-	"math/big"
 	"slices"
 	"strings"
 )
@@ -144,41 +143,6 @@ var notTopLevel = []string{
 	"service", "slice", "scope", "socket", "target", "mount", "timer", "conf",
 }
 
-// cardGroups are the layouts in which cards are printed; without separators the
-// digits stand as one group.
-var cardGroups = [][]int{{4, 4, 4, 4}, {4, 6, 5}, {4, 6, 4}, {4, 4, 4, 4, 3}, {13}, {14}, {15}, {16}, {19}}
-
-// isCard checks layout, length and number range of the large issuers (ISO/IEC
-// 7812) and the Luhn digit.
-func isCard(b []byte) bool {
-	var groups []int
-	for group := range bytes.FieldsFuncSeq(b, func(r rune) bool { return r == ' ' || r == '-' }) {
-		groups = append(groups, len(group))
-	}
-	if !slices.ContainsFunc(cardGroups, func(layout []int) bool { return slices.Equal(layout, groups) }) {
-		return false
-	}
-	digits := onlyDigits(b)
-	n, prefix := len(digits), int(digits[0]-'0')*10+int(digits[1]-'0')
-	switch {
-	case prefix/10 == 4:
-		if n != 13 && n != 16 && n != 19 {
-			return false
-		}
-	case prefix == 34 || prefix == 37:
-		if n != 15 {
-			return false
-		}
-	case prefix == 30 || prefix == 36 || prefix == 38:
-		if n != 14 {
-			return false
-		}
-	case n != 16:
-		return false
-	}
-	return luhn(digits) && len(bytes.Trim(digits, string(digits[:1]))) > 0
-}
-
 func onlyDigits(b []byte) []byte {
 	digits := make([]byte, 0, len(b))
 	for _, c := range b {
@@ -187,58 +151,6 @@ func onlyDigits(b []byte) []byte {
 		}
 	}
 	return digits
-}
-
-// luhn checks the last digit (ISO/IEC 7812-1, annex B).
-func luhn(digits []byte) bool {
-	sum := 0
-	for i := range digits {
-		d := int(digits[len(digits)-1-i] - '0')
-		if i%2 == 1 {
-			if d *= 2; d > 9 {
-				d -= 9
-			}
-		}
-		sum += d
-	}
-	return sum%10 == 0
-}
-
-// ibanLengths are the lengths by country of the IBAN registry (ISO 13616).
-var ibanLengths = map[string]int{
-	"AD": 24, "AE": 23, "AL": 28, "AT": 20, "AZ": 28, "BA": 20, "BE": 16, "BG": 22, "BH": 22, "BI": 27, "BR": 29, "BY": 28, "CH": 21, "CR": 22,
-	"CY": 28, "CZ": 24, "DE": 22, "DJ": 27, "DK": 18, "DO": 28, "EE": 20, "EG": 29, "ES": 24, "FI": 18, "FK": 18, "FO": 18, "FR": 27, "GB": 22,
-	"GE": 22, "GI": 23, "GL": 18, "GR": 27, "GT": 28, "HN": 28, "HR": 21, "HU": 28, "IE": 22, "IL": 23, "IQ": 23, "IS": 26, "IT": 27, "JO": 30,
-	"KW": 30, "KZ": 20, "LB": 28, "LC": 32, "LI": 21, "LT": 20, "LU": 20, "LV": 21, "LY": 25, "MC": 27, "MD": 24, "ME": 22, "MK": 19, "MN": 20,
-	"MR": 27, "MT": 31, "MU": 30, "NI": 28, "NL": 18, "NO": 15, "OM": 23, "PK": 24, "PL": 28, "PS": 29, "PT": 25, "QA": 29, "RO": 24, "RS": 22,
-	"RU": 33, "SA": 24, "SC": 31, "SD": 18, "SE": 24, "SI": 19, "SK": 24, "SM": 27, "SO": 23, "ST": 25, "SV": 28, "TL": 23, "TN": 24, "TR": 26,
-	"UA": 29, "VA": 22, "VG": 24, "XK": 20, "YE": 30,
-}
-
-// isIBAN checks length by country and the remainder of ISO 13616: letters as numbers from 10, the
-// first four characters last, modulo 97 is 1.
-func isIBAN(b []byte) bool {
-	iban := strings.ReplaceAll(string(b), " ", "")
-	if len(iban) < 15 || len(iban) != ibanLengths[iban[:2]] {
-		return false
-	}
-	var digits strings.Builder
-	for _, c := range iban[4:] + iban[:4] {
-		if c >= 'A' {
-			digits.WriteString([]string{"1", "2", "3"}[(c-'A')/10])
-			digits.WriteByte(byte('0' + (c-'A')%10))
-			continue
-		}
-		digits.WriteRune(c)
-	}
-	n, ok := new(big.Int).SetString(digits.String(), 10)
-	return ok && n.Mod(n, big.NewInt(97)).Int64() == 1
-}
-
-// isSSN leaves out numbers that the Social Security Administration never gives.
-func isSSN(b []byte) bool {
-	area, group, serial := string(b[:3]), string(b[4:6]), string(b[7:])
-	return area != "000" && area != "666" && area[0] != '9' && group != "00" && serial != "0000"
 }
 
 // isDrawn says whether a value of some length was drawn by chance: letters and

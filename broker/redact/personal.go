@@ -3,6 +3,8 @@ package redact
 import (
 	"bytes"
 	"net/netip"
+	"regexp"
+	"slices"
 	"sync"
 )
 
@@ -114,8 +116,22 @@ func ends(text []byte, stop int) bool {
 	return !(text[stop] == '-' || text[stop] == '.') || stop+1 >= len(text) || !isAlnum(text[stop+1])
 }
 
+// announced says whether one of a few words stands shortly before a place.
+func announced(text []byte, i int, words *regexp.Regexp) bool {
+	return words.Match(text[max(0, i-32):i])
+}
+
+var (
+	cardWords  = compile(`(?i)(?:card|visa|pan\b|credit|debit)[^\n]{0,20}$`)
+	ssnWords   = compile(`(?i)(?:\bssn|social.?security)[^\n]{0,20}$`)
+	phoneWords = compile(`(?i)(?:\bphone|\bmobile|\btel(?:ephone|efon|e?fono|\.|:|\b)|\bfax|\bcall|\bdial|whatsapp|\bsms|\bcell|\bmob)[^\n0-9]{0,16}$`)
+)
+
 func ssnAt(text []byte, i int) (span, bool) {
 	const size = len("123-45-6789")
+	if s, ok := announcedSSN(text, i); ok {
+		return s, true
+	}
 	if i+size > len(text) || text[i+3] != '-' || text[i+6] != '-' || !ends(text, i+size) {
 		return span{}, false
 	}
@@ -126,18 +142,32 @@ func ssnAt(text []byte, i int) (span, bool) {
 	return span{i, i + size, "us-ssn"}, true
 }
 
-// cardAt takes 13 to 19 digits, alone or in groups with one space or hyphen
-// between them.
-func cardAt(text []byte, i int) (span, bool) {
-	if c := text[i]; c < '2' || c > '6' {
+// announcedSSN takes nine digits without hyphens, which only a word before them
+// makes a social security number.
+func announcedSSN(text []byte, i int) (span, bool) {
+	m := bareSSN.FindIndex(text[i:min(len(text), i+12)])
+	if m == nil || !ends(text, i+m[1]) || !announced(text, i, ssnWords) {
 		return span{}, false
 	}
+	digits := onlyDigits(text[i : i+m[1]])
+	if !isSSN(slices.Concat(digits[:3], []byte("-"), digits[3:5], []byte("-"), digits[5:])) {
+		return span{}, false
+	}
+	return span{i, i + m[1], "us-ssn"}, true
+}
+
+var bareSSN = compile(`\A\d{3} ?\d\d ?\d{4}`)
+
+// cardAt takes 13 to 19 digits, alone or in groups with one space or hyphen
+// between them. Ungrouped, 13 digits are an article's number (EAN) and 19 an
+// identifier far more often than a card's, so they have to be announced.
+func cardAt(text []byte, i int) (span, bool) {
 	digits, best := 0, 0
 	for at := i; at < len(text) && digits <= 19; at++ {
 		switch c := text[at]; {
 		case isDigit(c):
 			digits++
-			if digits >= 13 && ends(text, at+1) && isCard(text[i:at+1]) {
+			if digits >= 13 && ends(text, at+1) && isCard(text[i:at+1]) && (digits != 13 && digits != 19 || at+1-i > digits || announced(text, i, cardWords)) {
 				best = at + 1
 			}
 		case (c == ' ' || c == '-') && at+1 < len(text) && isDigit(text[at+1]) && isDigit(text[at-1]):
@@ -182,8 +212,28 @@ func phoneAt(text []byte, i int) (span, bool) {
 	if i > 0 && (isWord(text[i-1]) || text[i-1] == '.' || text[i-1] == '-' || text[i-1] == '+') {
 		return span{}, false
 	}
-	m := northAmerican.FindIndex(text[i:min(len(text), i+20)])
-	if m == nil || !ends(text, i+m[1]) {
+	if m := northAmerican.FindIndex(text[i:min(len(text), i+20)]); m != nil && ends(text, i+m[1]) {
+		start := i
+		if i > 0 && text[i-1] == '(' {
+			start--
+		}
+		return span{start, i + m[1], "phone"}, true
+	}
+	return nationalAt(text, i)
+}
+
+// nationalAt takes numbers with a trunk prefix as they are written in France
+// and in Britain, and, where a word announces it, any number of 7 to 12 digits.
+func nationalAt(text []byte, i int) (span, bool) {
+	end := min(len(text), i+24)
+	if m := national.FindIndex(text[i:end]); m != nil && ends(text, i+m[1]) && !isTable(text, i, i+m[1]) {
+		return span{i, i + m[1], "phone"}, true
+	}
+	m := anyNumber.FindIndex(text[i:end])
+	if m == nil || !ends(text, i+m[1]) || !announced(text, i, phoneWords) {
+		return span{}, false
+	}
+	if n := len(onlyDigits(text[i : i+m[1]])); n < 7 || n > 12 {
 		return span{}, false
 	}
 	start := i
@@ -191,6 +241,16 @@ func phoneAt(text []byte, i int) (span, bool) {
 		start--
 	}
 	return span{start, i + m[1], "phone"}, true
+}
+
+var (
+	national  = compile(`\A0[1-9](?:(?: \d\d){4}|(?:\.\d\d){4}|\d{1,3} \d{3,4} \d{3,4}|\d{3} \d{6})`)
+	anyNumber = compile(`\A\d[\d \-./()]{5,20}\d`)
+)
+
+// isTable says whether numbers go on before or behind, as in a dump.
+func isTable(text []byte, start, stop int) bool {
+	return start > 1 && isDigit(text[start-2]) || stop+1 < len(text) && isDigit(text[stop+1])
 }
 
 // northAmerican is 555-234-5678, 555.234.5678 or 555) 234-5678, each also after 1 and a separator.
@@ -216,10 +276,24 @@ func internationalAt(text []byte, i int) (span, bool) {
 		}
 		groups++
 	}
-	if digits < 8 || digits > 15 || groups > 8 || !ends(text, stop) || decimal.Match(text[i:stop]) {
+	if digits < 8 || digits > 15 || groups > 8 || !ends(text, stop) || decimal.Match(text[i:stop]) || !isDialled(onlyDigits(text[i:stop])) {
 		return span{}, false
 	}
 	return span{i - 1, stop, "phone"}, true
+}
+
+// isDialled checks country code and, of North America's plan, area and exchange
+// codes (ITU-T E.164; NANPA).
+func isDialled(digits []byte) bool {
+	switch digits[0] {
+	case '0':
+		return false
+	case '1':
+		return len(digits) == 11 && digits[1] >= '2' && digits[4] >= '2'
+	case '7':
+		return len(digits) == 11
+	}
+	return true
 }
 
 func ipv4At(text []byte, i int) (span, bool) {
@@ -234,7 +308,7 @@ func ipv4At(text []byte, i int) (span, bool) {
 		stop--
 		dots--
 	}
-	if dots != 3 || !ends(text, stop) || bytes.HasSuffix(bytes.ToLower(text[max(0, i-9):i]), []byte("version ")) {
+	if dots != 3 || !ends(text, stop) || isNetwork(text, stop) || i > 1 && text[i-1] == '/' && isLetter(text[i-2]) || bytes.HasSuffix(bytes.ToLower(text[max(0, i-9):i]), []byte("version ")) {
 		return span{}, false
 	}
 	address, err := netip.ParseAddr(string(text[i:stop]))
@@ -242,6 +316,11 @@ func ipv4At(text []byte, i int) (span, bool) {
 		return span{}, false
 	}
 	return span{i, stop, "ip-address"}, true
+}
+
+// isNetwork says whether an address ends in the length of a prefix (CIDR).
+func isNetwork(text []byte, stop int) bool {
+	return stop+1 < len(text) && text[stop] == '/' && isDigit(text[stop+1])
 }
 
 // ipv6At looks at what surrounds a colon.
@@ -260,7 +339,7 @@ func ipv6At(text []byte, i int) (span, bool) {
 		}
 		stop++
 	}
-	if colons < 3 || stop-start < 9 || !ends(text, stop) {
+	if colons < 3 || stop-start < 9 || !ends(text, stop) || isNetwork(text, stop) {
 		return span{}, false
 	}
 	address, err := netip.ParseAddr(string(text[start:stop]))
@@ -289,6 +368,9 @@ func isPersonal(a netip.Addr) bool {
 	// 1.2.3.4 and 2.5.29.31 are versions, sections and object identifiers far
 	// more often than addresses.
 	b := a.As4()
+	if b[3] == 0 { // a network, or a version
+		return false
+	}
 	return b[0] > 12 || b[1] > 40 || b[2] > 40 || b[3] > 40
 }
 

@@ -86,7 +86,7 @@ func (r *rule) reach() int {
 // findRules looks for all that rules know, in the text as it is and in what is
 // encoded in it.
 func findRules(text []byte) []span {
-	return append(findPlain(text), findEncoded(text, maxEncodings)...)
+	return append(findPlain(text), findEncoded(text, maxEncodings, findPlain)...)
 }
 
 func findPlain(text []byte) []span {

@@ -9,6 +9,9 @@ const (
 	// streamMost is the most that is held back for one value that is still going
 	// on, such as a long private key.
 	streamMost = 256 << 10
+	// streamContext is how much of what was written is remembered: the name
+	// before a value, the word before a number.
+	streamContext = 1 << 10
 )
 
 // Stream cleans text that comes in pieces, as if it came at once, as long as no
@@ -17,6 +20,7 @@ type Stream struct {
 	redactor *Redactor
 	to       io.Writer
 	held     []byte
+	done     int // held[:done] was written, and is kept as context
 	enough   int // how much has to be held before it is looked at again
 	found    [][]Finding
 }
@@ -39,7 +43,7 @@ func (s *Stream) Write(p []byte) (int, error) {
 	if err := s.release(len(s.held) - streamOverlap); err != nil {
 		return 0, err
 	}
-	s.enough = len(s.held) + streamOverlap
+	s.enough = len(s.held) + max(streamOverlap, (len(s.held)-s.done)/2)
 	return len(p), nil
 }
 
@@ -52,21 +56,27 @@ func (s *Stream) Findings() []Finding { return findings(Counts(s.found...)) }
 // release writes the held text up to about end: not within a value, and not
 // between characters that could belong together.
 func (s *Stream) release(end int) error {
-	spans := s.redactor.find(s.held)
+	var spans []span
+	for _, found := range s.redactor.find(s.held) {
+		if found.end > s.done {
+			spans = append(spans, span{max(found.start, s.done), found.end, found.kind})
+		}
+	}
 	if end < len(s.held) {
 		end = s.boundary(spans, end)
 	}
-	if end == 0 {
+	if end <= s.done {
 		return nil
 	}
 	ready := make([]span, 0, len(spans))
 	for _, found := range spans {
 		if found.start < end {
-			ready = append(ready, found)
+			ready = append(ready, span{found.start - s.done, found.end - s.done, found.kind})
 		}
 	}
-	cleaned, found := s.redactor.replace(s.held[:end], ready)
-	s.held = append(s.held[:0], s.held[end:]...)
+	cleaned, found := s.redactor.replace(s.held[s.done:end], ready)
+	from := max(0, end-streamContext)
+	s.held, s.done = append(s.held[:0], s.held[from:]...), end-from
 	if len(found) > 0 {
 		s.found = append(s.found, found)
 	}
@@ -76,7 +86,7 @@ func (s *Stream) release(end int) error {
 
 // boundary moves end back to where the text may be cut.
 func (s *Stream) boundary(spans []span, end int) int {
-	if len(s.held) > streamMost {
+	if len(s.held)-s.done > streamMost {
 		for _, found := range spans { // cut behind what is too long to wait for
 			if found.start < end && found.end > end {
 				end = found.end
@@ -84,11 +94,14 @@ func (s *Stream) boundary(spans []span, end int) int {
 		}
 		return end
 	}
-	for back := end; back > end-streamOverlap/2 && back > 0; back-- {
+	for back := end; back > s.done && back > end-streamOverlap/2; back-- {
 		if c := s.held[back-1]; c == '\n' || c == ' ' {
 			end = back
 			break
 		}
+	}
+	for end > s.done && isEncodedByte(s.held, end) && isEncodedByte(s.held, end-1) {
+		end--
 	}
 	for moved := true; moved; {
 		moved = false
