@@ -74,7 +74,7 @@ type CallLimits struct {
 	BytesOut    int64 // bytes of all arguments out of one run
 	ResultBytes int64 // bytes of one result
 	UnreadBytes int64 // bytes of answers that wait for one run's code to read them
-	Timeout     time.Duration
+	Timeout     time.Duration // until a server must have answered one call
 	Repeats     int  // times that one call may bring the same result in one run
 	ServerRate  Rate // of the calls to one server, over all runs
 	ToolRate    Rate // of the calls to one tool, over all runs
