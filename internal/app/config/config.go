@@ -67,18 +67,18 @@ type Limits struct {
 
 // CallLimits bound the tool calls of runs.
 type CallLimits struct {
-	Run         int   // calls of one run
-	Session     int   // calls of one session of the host, over all its runs
-	Concurrent  int   // calls of one run at a time, those with unread answers included
-	BytesIn     int64 // bytes of all results into one run
-	BytesOut    int64 // bytes of all arguments out of one run
-	ResultBytes int64 // bytes of one result
-	UnreadBytes int64 // bytes of answers that wait for one run's code to read them
+	Run         int           // calls of one run
+	Session     int           // calls of one session of the host, over all its runs
+	Concurrent  int           // calls of one run at a time, those with unread answers included
+	BytesIn     int64         // bytes of all results into one run
+	BytesOut    int64         // bytes of all arguments out of one run
+	ResultBytes int64         // bytes of one result
+	UnreadBytes int64         // bytes of answers that wait for one run's code to read them
 	Timeout     time.Duration // until a server must have answered one call
-	Repeats     int  // times that one call may bring the same result in one run
-	ServerRate  Rate // of the calls to one server, over all runs
-	ToolRate    Rate // of the calls to one tool, over all runs
-	CatalogRate Rate // of one run's looks into the catalog
+	Repeats     int           // times that one call may bring the same result in one run
+	ServerRate  Rate          // of the calls to one server, over all runs
+	ToolRate    Rate          // of the calls to one tool, over all runs
+	CatalogRate Rate          // of one run's looks into the catalog
 }
 
 // Rate allows Calls in each Per, evenly refilled, and as many at once after a
