@@ -112,6 +112,15 @@ type Process interface {
 	Close() error
 }
 
+// Flusher is a process whose output passes through others on its way here.
+type Flusher interface {
+	Process
+	// Flush returns when everything that the guest has written to its outputs
+	// before the call can be read from Stdout and Stderr without waiting. An error
+	// says that this is not known: the sandbox has ended, or ctx is done.
+	Flush(ctx context.Context) error
+}
+
 // Exit says how a guest program ended.
 type Exit struct {
 	Code   int    // exit status, when it exited by itself

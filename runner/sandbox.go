@@ -118,9 +118,19 @@ func (s *Sandbox) Stderr() Output { return s.stderr.output() }
 // stdout and stderr together. The sandbox is killed then.
 func (s *Sandbox) Flooded() <-chan struct{} { return s.flooded }
 
+// flushPatience bounds a flush through others.
+const flushPatience = 2 * time.Second
+
 // Flush makes Stdout and Stderr hold everything that was written before the
 // call, without waiting for the guest to end.
 func (s *Sandbox) Flush() {
+	if through, ok := s.process.(Flusher); ok {
+		ctx, cancel := context.WithTimeout(context.Background(), flushPatience)
+		defer cancel()
+		// An error means that the sandbox is over, or does not get on: what can be
+		// had is read below.
+		_ = through.Flush(ctx)
+	}
 	s.stdout.flush()
 	s.stderr.flush()
 }

@@ -100,10 +100,7 @@ func (d *daemon) remove(ctx context.Context, id string) error {
 		what string
 		do   func() error
 	}{
-		{"task", func() error {
-			_, err := d.client.TaskService().Delete(ctx, &tasks.DeleteTaskRequest{ContainerID: id})
-			return errgrpc.ToNative(err)
-		}},
+		{"task", func() error { return d.deleteTask(ctx, id) }},
 		{"container", func() error { return d.client.ContainerService().Delete(ctx, id) }},
 		{"snapshot", func() error { return d.client.SnapshotService(d.snapshotter).Remove(ctx, id) }},
 		{"lease", func() error { return d.client.LeasesService().Delete(ctx, leases.Lease{ID: leaseOf(id)}) }},
@@ -115,6 +112,27 @@ func (d *daemon) remove(ctx context.Context, id string) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+func (d *daemon) deleteTask(ctx context.Context, id string) error {
+	_, err := d.client.TaskService().Delete(ctx, &tasks.DeleteTaskRequest{ContainerID: id})
+	return errgrpc.ToNative(err)
+}
+
+// removeTask deletes the task of a sandbox that somebody else has started, and is
+// an error for as long as the daemon still has it.
+func (d *daemon) removeTask(ctx context.Context, id string) error {
+	deleted := d.deleteTask(ctx, id)
+	all, err := d.client.TaskService().List(ctx, &tasks.ListTasksRequest{})
+	if err != nil {
+		return errgrpc.ToNative(err)
+	}
+	for _, task := range all.GetTasks() {
+		if task.GetID() == id {
+			return errors.Join(fmt.Errorf("containerd still has the task %q", id), deleted)
+		}
+	}
+	return nil
 }
 
 // record is what a StateDir keeps for whoever finds it after Airlock has died.

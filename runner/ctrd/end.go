@@ -161,7 +161,7 @@ func (p *process) Close() error {
 
 // abandon closes a sandbox that was never handed out, so nobody reads what it writes.
 func (p *process) abandon() error {
-	p.streams.discard()
+	p.streams.abandon()
 	return p.Close()
 }
 
@@ -183,6 +183,9 @@ func (p *process) close() error {
 	errs = append(errs, p.daemon.remove(ctx, p.spec.ID))
 	if p.kernel != nil {
 		errs = append(errs, p.kernel.Release())
+	}
+	if p.descriptors != nil {
+		errs = append(errs, p.descriptors.Close())
 	}
 	p.streams.close()
 	if p.forks != nil {

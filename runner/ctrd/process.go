@@ -34,21 +34,22 @@ type process struct {
 	streams streams
 	forks   *forkWatch
 
-	kernel   *os.Process // nil until the task is created
-	files    int         // process that serves the sandbox's files
-	started  bool        // something waits for the task's end
-	killed   atomic.Bool
-	forksHit atomic.Bool
-	watching sync.WaitGroup // of the memory
-	done     chan struct{}  // closed when the task has ended; exit and err are set then
-	exit     runner.Exit
-	err      error
+	kernel      *os.Process // nil until the task is created
+	descriptors *os.File    // the kernel's, as a folder
+	files       int         // process that serves the sandbox's files
+	started     bool        // something waits for the task's end
+	killed      atomic.Bool
+	forksHit    atomic.Bool
+	watching    sync.WaitGroup // of the memory
+	done        chan struct{}  // closed when the task has ended; exit and err are set then
+	exit        runner.Exit
+	err         error
 
 	closeOnce sync.Once
 	closeErr  error
 }
 
-var _ runner.Process = (*process)(nil)
+var _ runner.Flusher = (*process)(nil)
 
 // bootPatience bounds the daemon's work on one step of a start. On an idle
 // machine a start takes a quarter of a second.
@@ -58,10 +59,25 @@ const bootPatience = 30 * time.Second
 func (p *process) Stdin() io.WriteCloser { return p.streams.stdin }
 
 // Stdout is the guest's standard output.
-func (p *process) Stdout() io.Reader { return p.streams.stdout }
+func (p *process) Stdout() io.Reader { return p.streams.stdout.out }
 
 // Stderr is the guest's standard error.
-func (p *process) Stderr() io.Reader { return p.streams.stderr }
+func (p *process) Stderr() io.Reader { return p.streams.stderr.out }
+
+// stdoutFD is the number under which gVisor's kernel holds the guest's standard
+// output; the next one is standard error (gVisor, runsc/boot, startingStdioFD).
+const stdoutFD = 254
+
+// Flush waits until what the guest has written can be read here.
+func (p *process) Flush(ctx context.Context) error {
+	for i, r := range []*relay{p.streams.stdout, p.streams.stderr} {
+		err := r.flush(ctx, func() (*os.File, error) { return openStream(p.descriptors, stdoutFD+i) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // prepare makes everything on this side that the sandbox needs.
 func (p *process) prepare(d *Driver) error {
@@ -102,7 +118,11 @@ func (p *process) boot(ctx context.Context, shim string, root []*types.Mount) er
 	if err != nil {
 		return p.explain(ctx, "creating the task", err)
 	}
+	p.streams.carry()
 	if p.kernel, err = os.FindProcess(int(created.GetPid())); err != nil {
+		return err
+	}
+	if p.descriptors, err = os.Open(fmt.Sprintf("/proc/%d/fd", p.kernel.Pid)); err != nil {
 		return err
 	}
 	if err := p.enterGroup(); err != nil {

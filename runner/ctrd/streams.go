@@ -3,7 +3,6 @@ package ctrd
 import (
 	"context"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"sync"
@@ -15,11 +14,12 @@ import (
 )
 
 // streams are named pipes between Airlock and the shim, which copies between them
-// and the guest's own pipes. The shim's end of each is open from when the task is
-// created until its last process has closed its own.
+// and the guest's own pipes, and what carries the outputs on. The shim's end of an
+// output is open from when the task is created until the last process inside has
+// closed its own.
 type streams struct {
 	stdin          *stdin
-	stdout, stderr *os.File
+	stdout, stderr *relay
 }
 
 // stdin is the guest's standard input. The shim keeps it open until it is told.
@@ -40,27 +40,46 @@ func stream(state, name string) string { return filepath.Join(state, name) }
 
 // open makes the pipes of a sandbox.
 func (s *streams) open(state string, closeTask func() error) error {
-	for _, pipe := range []struct {
-		name string
-		flag int
-		to   func(*os.File)
-	}{
-		// Linux opens a pipe for both without waiting for the other end (fifo(7)).
-		{"stdin", os.O_RDWR, func(f *os.File) { s.stdin = &stdin{File: f, closeTask: closeTask} }},
-		{"stdout", os.O_RDONLY, func(f *os.File) { s.stdout = f }},
-		{"stderr", os.O_RDONLY, func(f *os.File) { s.stderr = f }},
-	} {
-		path := stream(state, pipe.name)
-		if err := unix.Mkfifo(path, 0o600); err != nil {
-			return err
-		}
-		file, err := os.OpenFile(path, pipe.flag|unix.O_NONBLOCK, 0)
+	// Linux opens a pipe for both without waiting for the other end (fifo(7)).
+	in, err := openPipe(stream(state, "stdin"), os.O_RDWR)
+	if err != nil {
+		return err
+	}
+	s.stdin = &stdin{File: in, closeTask: closeTask}
+	for name, to := range map[string]**relay{"stdout": &s.stdout, "stderr": &s.stderr} {
+		from, err := openPipe(stream(state, name), os.O_RDONLY)
 		if err != nil {
 			return err
 		}
-		pipe.to(file)
+		if *to, err = newRelay(from); err != nil {
+			from.Close()
+			return err
+		}
 	}
 	return nil
+}
+
+func openPipe(path string, flag int) (*os.File, error) {
+	if err := unix.Mkfifo(path, 0o600); err != nil {
+		return nil, err
+	}
+	return os.OpenFile(path, flag|unix.O_NONBLOCK, 0)
+}
+
+// carry begins to pass outputs on, once the shim has opened its ends: before, a
+// pipe looks as if it had ended.
+func (s *streams) carry() {
+	s.stdout.begin()
+	s.stderr.begin()
+}
+
+// abandon makes outputs go nowhere, so that the shim can end though nobody reads.
+func (s *streams) abandon() {
+	for _, r := range []*relay{s.stdout, s.stderr} {
+		if r != nil {
+			_ = r.out.Close()
+		}
+	}
 }
 
 // close closes this side's ends. What is closed already is as closed as wanted.
@@ -68,18 +87,9 @@ func (s *streams) close() {
 	if s.stdin != nil {
 		_ = s.stdin.File.Close()
 	}
-	for _, f := range []*os.File{s.stdout, s.stderr} {
-		if f != nil {
-			_ = f.Close()
-		}
-	}
-}
-
-// discard reads what nobody else will, so that the shim can end.
-func (s *streams) discard() {
-	for _, f := range []*os.File{s.stdout, s.stderr} {
-		if f != nil {
-			go func() { _, _ = io.Copy(io.Discard, f) }() // ends with the pipe
+	for _, r := range []*relay{s.stdout, s.stderr} {
+		if r != nil {
+			r.close()
 		}
 	}
 }

@@ -33,50 +33,85 @@ func (d *Driver) Sweep(ctx context.Context, stateDir string) error {
 	ctx, cancel := context.WithTimeout(ctx, sweepPatience)
 	defer cancel()
 	for {
-		alive, err := kill(stateDir)
+		alive, err := kill(stateDir, left.ID)
 		if err != nil {
 			return err
 		}
 		if err := bounds.Sweep(ctx, stateDir); err != nil {
 			return err
 		}
-		var removed error
 		if ok {
-			removed = d.daemon.remove(ctx, left.ID)
+			err = d.daemon.removeTask(ctx, left.ID)
 		}
-		if !alive && removed == nil {
-			return nil
+		if !alive && err == nil {
+			break
 		}
 		select {
 		case <-ctx.Done():
-			return errors.Join(fmt.Errorf("removing sandbox %q: %w", left.ID, ctx.Err()), removed)
-		case <-time.After(5 * time.Millisecond):
+			return errors.Join(fmt.Errorf("removing sandbox %q: %w", left.ID, ctx.Err()), err)
+		case <-time.After(10 * time.Millisecond):
 		}
 	}
+	if !ok {
+		return nil
+	}
+	return d.daemon.remove(ctx, left.ID)
 }
 
-// kill kills the processes of runsc that were started for stateDir, which carry
-// that in their arguments, and reports whether there were any.
-func kill(stateDir string) (alive bool, err error) {
+// kill kills the processes that were started for a sandbox and reports whether
+// there were any: those of runsc, which carry the StateDir in their arguments, and
+// the shim, which carries the sandbox's name. When a shim is gone, the daemon
+// removes what it had.
+func kill(stateDir, id string) (alive bool, err error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return false, err
 	}
-	mark := "--root=" + filepath.Join(runscRoot(stateDir), namespace)
 	for _, entry := range entries {
 		pid, err := strconv.Atoi(entry.Name())
 		if err != nil || pid == os.Getpid() {
 			continue
 		}
 		line, err := os.ReadFile(filepath.Join("/proc", entry.Name(), "cmdline"))
-		// A zombie has no arguments; a process may be gone meanwhile.
-		if err != nil || !slices.Contains(strings.Split(string(line), "\x00"), mark) {
-			continue
+		if err != nil {
+			continue // gone meanwhile
 		}
-		alive = true
-		if err := unix.Kill(pid, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
-			return true, fmt.Errorf("killing process %d: %w", pid, err)
+		// A zombie has no arguments, so it is not counted.
+		args := strings.Split(strings.TrimSuffix(string(line), "\x00"), "\x00")
+		switch role(args, stateDir, id) {
+		case none:
+		case helper:
+			alive = true
+		case member:
+			alive = true
+			if err := unix.Kill(pid, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
+				return true, fmt.Errorf("killing process %d: %w", pid, err)
+			}
 		}
 	}
 	return alive, nil
+}
+
+// What a process is to a sandbox.
+type part int
+
+const (
+	none   part = iota // nothing
+	helper             // the daemon started it, to make or remove the sandbox, and waits for it
+	member             // it is the sandbox's own
+)
+
+// role tells from a process's arguments what it is to a sandbox.
+func role(args []string, stateDir, id string) part {
+	if slices.Contains(args, "--root="+filepath.Join(runscRoot(stateDir), namespace)) {
+		return member
+	}
+	at := slices.Index(args, "-id")
+	if id == "" || at < 0 || at+1 >= len(args) || args[at+1] != id || !strings.HasPrefix(filepath.Base(args[0]), "containerd-shim-") {
+		return none
+	}
+	if last := args[len(args)-1]; last == "start" || last == "delete" {
+		return helper
+	}
+	return member
 }

@@ -184,6 +184,37 @@ while True: s.sendall(s.recv(1))
 	}
 }
 
+// testFlush wants what was written before the guest said so, at once.
+func testFlush(t *testing.T, b *bench) {
+	s := b.acquire(t, b.request(`
+import socket
+s = socket.socket(socket.AF_UNIX); s.connect("/run/airlock/broker.sock")
+for round in range(20):
+    os.write(1, b"o" * 20000); os.write(2, b"\xff" * 300)
+    s.sendall(b"x"); s.recv(1)
+`))
+	if err := s.Go(); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := s.Listener().Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	for round := range int64(20) {
+		if _, err := io.ReadFull(conn, make([]byte, 1)); err != nil {
+			t.Fatal(err)
+		}
+		s.Flush()
+		if out, errs := s.Stdout().Total, s.Stderr().Total; out != 20000*(round+1) || errs != 300*(round+1) {
+			t.Fatalf("round %d: got %d and %d bytes, want %d and %d", round, out, errs, 20000*(round+1), 300*(round+1))
+		}
+		if _, err := conn.Write([]byte("x")); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func testMemory(t *testing.T, b *bench) {
 	got := b.run(t, b.request(`
 hog = []

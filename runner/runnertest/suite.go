@@ -36,6 +36,7 @@ func (s *Suite) Run(t *testing.T) {
 		"network":    testNetwork,
 		"socket":     testSocket,
 		"pause":      testPause,
+		"flush":      testFlush,
 		"memory":     testMemory,
 		"forks":      testForks,
 		"threads":    testThreads,
