@@ -116,15 +116,12 @@ func (h *held) add(value string) bool {
 // find returns the places of every form of every canary, and of what has one
 // inside when it is decoded.
 func (h *held) find(text []byte) []span {
-	h.mu.RLock()
-	defer h.mu.RUnlock()
-	if len(h.canaries) == 0 {
-		return nil
-	}
-	return append(h.findPlainLocked(text), findEncoded(text, maxEncodings, h.findPlainLocked)...)
+	return findDeep(text, maxEncodings, h.findPlain)
 }
 
-func (h *held) findPlainLocked(text []byte) []span {
+func (h *held) findPlain(text []byte) []span {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
 	var spans []span
 	for _, c := range h.canaries {
 		for _, form := range c.forms {

@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"net/url"
-	"strconv"
 	"unicode/utf8"
 )
 
@@ -21,16 +20,22 @@ const (
 	minLine = 60
 )
 
-// findEncoded undoes base64, hex, URL encoding and the escapes of JSON and
-// JavaScript, and looks into what comes out. What is found there marks the
-// whole run that it came from.
-func findEncoded(text []byte, depth int, find func([]byte) []span) []span {
+// findDeep finds in a text, and in what is encoded in it, as deep as depth.
+func findDeep(text []byte, depth int, find func([]byte) []span) []span {
+	spans := find(text)
 	if depth == 0 {
-		return nil
+		return spans
 	}
+	spans = append(spans, findEncoded(text, depth, find)...)
+	return append(spans, findEscaped(text, depth, find)...)
+}
+
+// findEncoded undoes base64, hex and URL encoding, and looks into what comes
+// out. What is found there marks the whole run that it came from.
+func findEncoded(text []byte, depth int, find func([]byte) []span) []span {
 	var spans []span
 	for start := 0; start < len(text); start++ {
-		if !isEncodedByte(text, start) {
+		if !encodedBytes[text[start]] {
 			continue
 		}
 		stop := endOfRun(text, start)
@@ -52,7 +57,7 @@ func findEncoded(text []byte, depth int, find func([]byte) []span) []span {
 
 func endOfRun(text []byte, start int) int {
 	stop := start
-	for stop < len(text) && isEncodedByte(text, stop) {
+	for stop < len(text) && encodedBytes[text[stop]] {
 		stop++
 	}
 	return stop
@@ -81,16 +86,7 @@ func endOfLines(text []byte, start, stop int) int {
 	return stop
 }
 
-// isEncodedByte is true for the characters of base64, base64url, hex and URL
-// encoding, and for a backslash that begins an escape of one character.
-func isEncodedByte(text []byte, at int) bool {
-	c := text[at]
-	if encodedBytes[c] {
-		return true
-	}
-	return c == '\\' && at+1 < len(text) && (text[at+1] == 'u' || text[at+1] == 'x' || text[at+1] == '/')
-}
-
+// encodedBytes are the characters of base64, base64url, hex and URL encoding.
 var encodedBytes = func() (set [256]bool) {
 	for _, c := range []byte(letters + "0123456789+/-_=%.~") {
 		set[c] = true
@@ -104,11 +100,7 @@ func insideOf(run []byte, depth int, find func([]byte) []span) (kind string, ok 
 		if len(plain) == 0 || bytes.Equal(plain, run) {
 			continue
 		}
-		found := find(plain)
-		if len(found) == 0 {
-			found = findEncoded(plain, depth-1, find)
-		}
-		if len(found) > 0 {
+		if found := findDeep(plain, depth-1, find); len(found) > 0 {
 			return found[0].kind, true
 		}
 	}
@@ -117,37 +109,33 @@ func insideOf(run []byte, depth int, find func([]byte) []span) (kind string, ok 
 
 // decodings returns the readable texts that a run may stand for.
 func decodings(run []byte) [][]byte {
-	if bytes.IndexByte(run, '\\') >= 0 {
-		return readable(unescaped(run))
-	}
 	if bytes.IndexByte(run, '%') >= 0 {
-		plain, err := url.PathUnescape(string(run))
+		plain, err := url.QueryUnescape(string(run))
 		if err != nil {
 			return nil
 		}
-		return readable([]byte(plain))
-	}
-	digits := bytes.TrimPrefix(bytes.TrimPrefix(run, []byte("0x")), []byte("0X"))
-	if isAllHex(digits) {
-		plain := make([]byte, len(digits)/2)
-		if _, err := hex.Decode(plain, digits[:len(digits)&^1]); err == nil {
-			if found := readable(plain); found != nil {
-				return found
-			}
+		list := readable([]byte(plain))
+		if plain, err := url.PathUnescape(string(run)); err == nil && bytes.IndexByte(run, '+') >= 0 {
+			list = append(list, readable([]byte(plain))...) // in a path + is itself
 		}
+		return list
 	}
-	if plain := readable(fromBase64(run)); plain != nil {
-		return plain
+	if list := readable(fromHex(run)); list != nil {
+		return list
+	}
+	if list := readable(fromBase64(run)); list != nil && bytes.IndexByte(bytes.TrimRight(run, "="), '=') < 0 {
+		return list
 	}
 	return partsOf(run)
 }
 
-// partsOf decodes base64 behind what stands before it in one run: name=value,
+// partsOf decodes hex and base64 behind what stands before it in one run: name=value,
 // a path, a word with a hyphen.
 func partsOf(run []byte) [][]byte {
 	var list [][]byte
 	for i := 1; i+minEncoded <= len(run) && i <= maxName; i++ {
-		if c := run[i-1]; c == '=' || c == '/' || c == '-' || c == '_' || c == '.' || c == '~' {
+		if c := run[i-1]; c == '=' || c == '/' || c == '-' || c == '_' || c == '.' || c == '~' || c == '+' {
+			list = append(list, readable(fromHex(run[i:]))...)
 			list = append(list, readable(fromBase64(run[i:]))...)
 		}
 	}
@@ -175,28 +163,16 @@ func fromBase64(run []byte) []byte {
 	return plain[:n]
 }
 
-// unescaped undoes \u0041, \x41 and \/.
-func unescaped(run []byte) []byte {
-	plain := make([]byte, 0, len(run))
-	for i := 0; i < len(run); i++ {
-		size := 0
-		if run[i] == '\\' && i+1 < len(run) {
-			size = map[byte]int{'u': 4, 'x': 2}[run[i+1]]
-			if run[i+1] == '/' {
-				continue
-			}
-		}
-		if size == 0 || i+2+size > len(run) {
-			plain = append(plain, run[i])
-			continue
-		}
-		code, err := strconv.ParseUint(string(run[i+2:i+2+size]), 16, 32)
-		if err != nil {
-			plain = append(plain, run[i])
-			continue
-		}
-		plain = utf8.AppendRune(plain, rune(code))
-		i += 1 + size
+// fromHex decodes a run of hexadecimal digits, with or without 0x. It returns
+// nothing for anything else.
+func fromHex(run []byte) []byte {
+	run = bytes.TrimPrefix(bytes.TrimPrefix(run, []byte("0x")), []byte("0X"))
+	if !isAllHex(run) {
+		return nil
+	}
+	plain := make([]byte, len(run)/2)
+	if _, err := hex.Decode(plain, run[:len(run)&^1]); err != nil {
+		return nil
 	}
 	return plain
 }
@@ -211,13 +187,14 @@ func isAllHex(run []byte) bool {
 }
 
 // readable returns b if it is text: what decoding something else gives is not.
+// Its last character may be cut.
 func readable(b []byte) [][]byte {
 	if len(b) == 0 {
 		return nil
 	}
 	for rest := b; len(rest) > 0; {
 		r, size := utf8.DecodeRune(rest)
-		if r == utf8.RuneError && len(rest) >= utf8.UTFMax || (r < ' ' && r != '\n' && r != '\r' && r != '\t') || r == 0x7f {
+		if r == utf8.RuneError && (len(rest) >= utf8.UTFMax || len(b) < 4*utf8.UTFMax) || (r < ' ' && r != '\n' && r != '\r' && r != '\t') || r == 0x7f {
 			return nil
 		}
 		rest = rest[size:]

@@ -212,6 +212,9 @@ func phoneAt(text []byte, i int) (span, bool) {
 	if i > 0 && (isWord(text[i-1]) || text[i-1] == '.' || text[i-1] == '-' || text[i-1] == '+') {
 		return span{}, false
 	}
+	if c := text[i]; c == '0' {
+		return nationalAt(text, i)
+	}
 	if m := northAmerican.FindIndex(text[i:min(len(text), i+20)]); m != nil && ends(text, i+m[1]) {
 		start := i
 		if i > 0 && text[i-1] == '(' {
@@ -226,27 +229,30 @@ func phoneAt(text []byte, i int) (span, bool) {
 // and in Britain, and, where a word announces it, any number of 7 to 12 digits.
 func nationalAt(text []byte, i int) (span, bool) {
 	end := min(len(text), i+24)
-	if m := national.FindIndex(text[i:end]); m != nil && ends(text, i+m[1]) && !isTable(text, i, i+m[1]) {
-		return span{i, i + m[1], "phone"}, true
+	if text[i] == '0' {
+		if m := national.FindIndex(text[i:end]); m != nil && ends(text, i+m[1]) && !isTable(text, i, i+m[1]) {
+			return span{i, i + m[1], "phone"}, true
+		}
 	}
-	m := anyNumber.FindIndex(text[i:end])
-	if m == nil || !ends(text, i+m[1]) || !announced(text, i, phoneWords) {
-		return span{}, false
+	stop, digits := i, 0
+	for at := i; at < end && (isDigit(text[at]) || bytes.IndexByte([]byte(" -./()"), text[at]) >= 0); at++ {
+		if isDigit(text[at]) {
+			digits++
+			stop = at + 1
+		}
 	}
-	if n := len(onlyDigits(text[i : i+m[1]])); n < 7 || n > 12 {
+	if digits < 7 || digits > 12 || !ends(text, stop) || !announced(text, i, phoneWords) {
 		return span{}, false
 	}
 	start := i
 	if i > 0 && text[i-1] == '(' {
 		start--
 	}
-	return span{start, i + m[1], "phone"}, true
+	return span{start, stop, "phone"}, true
 }
 
-var (
-	national  = compile(`\A0[1-9](?:(?: \d\d){4}|(?:\.\d\d){4}|\d{1,3} \d{3,4} \d{3,4}|\d{3} \d{6})`)
-	anyNumber = compile(`\A\d[\d \-./()]{5,20}\d`)
-)
+// national is 01 23 45 67 89, 020 7946 0958, 07700 900123.
+var national = compile(`\A0[1-9](?:(?: \d\d){4}|(?:\.\d\d){4}|\d{1,3} \d{3,4} \d{3,4}|\d{3} \d{6})`)
 
 // isTable says whether numbers go on before or behind, as in a dump.
 func isTable(text []byte, start, stop int) bool {

@@ -42,7 +42,10 @@ func (r *Redactor) Held(text []byte) ([]byte, []Finding) {
 	return r.replace(text, r.held.find(text))
 }
 
-func (r *Redactor) find(text []byte) []span { return append(findRules(text), r.held.find(text)...) }
+func (r *Redactor) find(text []byte) []span {
+	find := func(text []byte) []span { return append(findPlain(text), r.held.findPlain(text)...) }
+	return findDeep(text, maxEncodings, find)
+}
 
 // span is one place to be replaced.
 type span struct {

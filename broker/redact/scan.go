@@ -83,12 +83,7 @@ func (r *rule) reach() int {
 	return r.after
 }
 
-// findRules looks for all that rules know, in the text as it is and in what is
-// encoded in it.
-func findRules(text []byte) []span {
-	return append(findPlain(text), findEncoded(text, maxEncodings, findPlain)...)
-}
-
+// findPlain looks for all that rules know in a text as it is.
 func findPlain(text []byte) []span {
 	spans := standard().find(text)
 	spans = append(spans, findEmails(text)...)

@@ -75,12 +75,12 @@ func (s *Stream) release(end int) error {
 		}
 	}
 	cleaned, found := s.redactor.replace(s.held[s.done:end], ready)
-	from := max(0, end-streamContext)
-	s.held, s.done = append(s.held[:0], s.held[from:]...), end-from
 	if len(found) > 0 {
 		s.found = append(s.found, found)
 	}
-	_, err := s.to.Write(cleaned)
+	_, err := s.to.Write(cleaned) // before the text moves: it may be the same memory
+	from := max(0, end-streamContext)
+	s.held, s.done = append(s.held[:0], s.held[from:]...), end-from
 	return err
 }
 
@@ -100,7 +100,7 @@ func (s *Stream) boundary(spans []span, end int) int {
 			break
 		}
 	}
-	for end > s.done && isEncodedByte(s.held, end) && isEncodedByte(s.held, end-1) {
+	for end > s.done && inRun(s.held[end]) && inRun(s.held[end-1]) {
 		end--
 	}
 	for moved := true; moved; {
@@ -113,3 +113,6 @@ func (s *Stream) boundary(spans []span, end int) int {
 	}
 	return end
 }
+
+// inRun says whether a character can be within something encoded or escaped.
+func inRun(c byte) bool { return encodedBytes[c] || c == '\\' }
