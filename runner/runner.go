@@ -29,6 +29,11 @@ type Options struct {
 
 	Pool       int   // sandboxes to keep ready for each kind of request; 0 means 2, -1 none. Under load it keeps more
 	PoolMemory int64 // bytes that all sandboxes that are kept ready may take together; 0 means 512 MiB
+
+	// SelfTest is an image with a shell in which the runner proves, beside its
+	// first work, that code is answered by gVisor's kernel and has no network. No
+	// sandbox is handed out before that. Nil is for callers that have the proof.
+	SelfTest *Image
 }
 
 const (
@@ -73,6 +78,7 @@ type Runner struct {
 	instance *instance
 	queue    *queue
 	pool     *pool // nil where none is kept
+	selfTest selfTest
 
 	mu       sync.Mutex
 	closed   bool
@@ -114,6 +120,9 @@ func New(driver Driver, opts *Options) (*Runner, error) {
 	if complete.Pool > 0 {
 		r.pool = newPool(r, complete.Pool, complete.PoolMemory)
 	}
+	if complete.SelfTest != nil {
+		r.selfTest.begin(r, *complete.SelfTest)
+	}
 	return r, nil
 }
 
@@ -134,6 +143,11 @@ func (r *Runner) Acquire(ctx context.Context, req Request) (*Sandbox, error) {
 		return nil, fmt.Errorf("waiting for a sandbox: %w", err)
 	}
 	s, err := r.obtain(ctx, req)
+	if err == nil {
+		if err = r.selfTest.passed(ctx); err != nil {
+			r.release(s)
+		}
+	}
 	if err != nil {
 		r.queue.leave()
 		return nil, err

@@ -378,3 +378,47 @@ func TestCloseAfterTheListenerWasClosed(t *testing.T) {
 		t.Errorf("got %v, want nil", err)
 	}
 }
+
+func TestSelfTest(t *testing.T) {
+	const passing = "Linux version 4.19.0-gvisor #1 SMP\nlo:\n"
+	tests := map[string]struct{ probe, want string }{
+		"passes":                {passing, ""},
+		"meets another kernel":  {"Linux version 6.18.0\nlo:\n", "not answered by gVisor"},
+		"meets another network": {passing + "eth0:\n", "network devices"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			released := make(chan struct{})
+			fake := &runnertest.Fake{Guest: func(ctx context.Context, g *runnertest.GuestIO) runner.Exit {
+				if g.Spec.Image.Name != "shell" {
+					return patient(ctx, g)
+				}
+				<-released
+				g.Ready()
+				_, _ = io.WriteString(g.Stdout, test.probe)
+				return runner.Exit{}
+			}}
+			r := newRunner(t, fake, runner.Options{SelfTest: &runner.Image{Name: "shell"}})
+			acquired := make(chan error, 1)
+			go func() {
+				s, err := r.Acquire(t.Context(), request())
+				if err == nil {
+					err = s.Close()
+				}
+				acquired <- err
+			}()
+			eventually(t, "both sandboxes", func() bool { now, _ := fake.Alive(); return now == 2 })
+			select {
+			case err := <-acquired:
+				t.Fatalf("got %v before the self-test was over", err)
+			default:
+			}
+			close(released)
+			err := <-acquired
+			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+			eventually(t, "no sandbox", func() bool { now, _ := fake.Alive(); return now == 0 })
+		})
+	}
+}

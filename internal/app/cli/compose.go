@@ -104,7 +104,7 @@ func (s *system) prepare(ctx context.Context, pooled bool) error {
 			return err
 		}
 	}
-	if s.sandboxes, err = openRunner(ctx, s.config, s.places.home, pooled, s.logger); err != nil {
+	if s.sandboxes, err = openRunner(ctx, s.config, s.places.home, s.images, pooled, s.logger); err != nil {
 		return err
 	}
 	s.undo.Add(func() error { return closeRunner(ctx, s.sandboxes) })

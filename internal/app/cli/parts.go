@@ -44,11 +44,12 @@ func openImages(home string, undo *cleanup.Stack) (map[string]runner.Image, erro
 	return opened, nil
 }
 
-func openRunner(ctx context.Context, c *config.Config, home string, pooled bool, logger *slog.Logger) (*runner.Runner, error) {
+func openRunner(ctx context.Context, c *config.Config, home string, opened map[string]runner.Image, pooled bool, logger *slog.Logger) (*runner.Runner, error) {
 	driver, err := newDriver(ctx, c, logger)
 	if err != nil {
 		return nil, err
 	}
+	selfTest := opened[images.List()[0].Name]
 	const none = -1 // the runner's word for a count of zero
 	waiting, pool := c.Sandbox.Queue, c.Sandbox.Pool
 	if waiting == 0 {
@@ -59,6 +60,7 @@ func openRunner(ctx context.Context, c *config.Config, home string, pooled bool,
 	}
 	return runner.New(driver, &runner.Options{
 		Logger: logger, StateDir: store.Run(home, os.Getenv), MaxSandboxes: c.Sandbox.MaxSandboxes, MaxWaiting: waiting, Pool: pool,
+		SelfTest: &selfTest,
 	})
 }
 
