@@ -68,10 +68,10 @@ func measureCalls(ctx context.Context, b *bench) (err error) {
 		}
 		undo.Add(session.Close)
 		ways = append(ways, way{name: "direct" + target.name, take: direct(session)})
-		for _, language := range []string{"python", "node"} {
-			ways = append(ways, way{name: language + target.name, take: func(ctx context.Context) (sample, error) {
+		for _, lang := range languages() {
+			ways = append(ways, way{name: lang.id + target.name, take: func(ctx context.Context) (sample, error) {
 				var took sample
-				return took, airlock.run(ctx, language, caller(language, serverID(i)), &took)
+				return took, airlock.run(ctx, lang, caller(lang, serverID(i)), &took)
 			}})
 		}
 	}
@@ -81,9 +81,10 @@ func measureCalls(ctx context.Context, b *bench) (err error) {
 	}
 	for _, target := range targets {
 		plain := taken["direct"+target.name]
-		b.table.add(newRow("one tool call by go-sdk, "+target.name, "ms", plain),
-			newRow("the same from inside, Python", "ms", taken["python"+target.name]).aims("≤ 1.3 ×").times(plain, "go-sdk"),
-			newRow("the same from inside, Node", "ms", taken["node"+target.name]).aims("≤ 1.3 ×").times(plain, "go-sdk"))
+		b.table.add(newRow("one tool call by go-sdk, "+target.name, "ms", plain))
+		for _, lang := range languages() {
+			b.table.add(newRow("the same from inside, "+lang.name, "ms", taken[lang.id+target.name]).aims("≤ 1.3 ×").times(plain, "go-sdk"))
+		}
 	}
 	return nil
 }
@@ -125,8 +126,8 @@ func direct(session *mcp.ClientSession) func(context.Context) (sample, error) {
 }
 
 // caller is a program that makes a batch of calls and returns how long each took.
-func caller(language, server string) string {
-	if language == "node" {
+func caller(lang language, server string) string {
+	if lang.id == "node" {
 		return fmt.Sprintf(`import { callTool } from "./client/mcp_client.js";
 const took = [];
 for (let n = 0; n < %d; n++) {

@@ -58,18 +58,24 @@ func pooled(ready int) map[string]any {
 	return map[string]any{"sandbox": map[string]int{"pool": ready, "maxSandboxes": 8}}
 }
 
-// trivial programs do nothing but return.
-func trivial(language string) string {
-	if language == "node" {
-		return "globalThis.result = 1"
+// language is one that Airlock runs.
+type language struct {
+	id, name string   // as callers and as people write it
+	trivial  string   // a program that does nothing but return
+	nothing  []string // a command that does nothing at all
+}
+
+func languages() []language {
+	return []language{
+		{"python", "Python", "result = 1", []string{"python3", "-c", "pass"}},
+		{"node", "Node", "globalThis.result = 1", []string{"node", "-e", "0"}},
 	}
-	return "result = 1"
 }
 
 // run runs a program and decodes its result into data, which may be nil.
-func (f *face) run(ctx context.Context, language, program string, data any) error {
+func (f *face) run(ctx context.Context, lang language, program string, data any) error {
 	answer, err := f.session.CallTool(ctx, &mcp.CallToolParams{
-		Name: "run_code", Arguments: map[string]any{"language": language, "code": program},
+		Name: "run_code", Arguments: map[string]any{"language": lang.id, "code": program},
 	})
 	if err != nil {
 		return err
@@ -79,7 +85,7 @@ func (f *face) run(ctx context.Context, language, program string, data any) erro
 		return err
 	}
 	if answer.IsError {
-		return fmt.Errorf("a %s program failed: %s", language, text)
+		return fmt.Errorf("a %s program failed: %s", lang.name, text)
 	}
 	if data == nil {
 		return nil
@@ -97,8 +103,8 @@ type result struct {
 }
 
 // trivialRun is how long a host waits for a trivial run.
-func (f *face) trivialRun(language string) func(context.Context) (sample, error) {
+func (f *face) trivialRun(lang language) func(context.Context) (sample, error) {
 	return func(ctx context.Context) (sample, error) {
-		return timed(func() error { return f.run(ctx, language, trivial(language), nil) })
+		return timed(func() error { return f.run(ctx, lang, lang.trivial, nil) })
 	}
 }

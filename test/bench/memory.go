@@ -32,9 +32,9 @@ func measureMemory(ctx context.Context, b *bench) (err error) {
 	if err := settle(ctx, airlock.process.Pid); err != nil {
 		return err
 	}
-	for _, language := range []struct{ name, key string }{{"Python", "python"}, {"Node", "node"}} {
+	for _, lang := range languages() {
 		var proportional, private sample
-		for _, pids := range sandboxesOf(airlock.process.Pid, language.key) {
+		for _, pids := range sandboxesOf(airlock.process.Pid, lang) {
 			use, err := memoryOf(pids)
 			if err != nil {
 				return err
@@ -43,9 +43,9 @@ func measureMemory(ctx context.Context, b *bench) (err error) {
 			private = append(private, use.private)
 		}
 		if len(proportional) == 0 {
-			return fmt.Errorf("no %s sandbox waits", language.name)
+			return fmt.Errorf("no %s sandbox waits", lang.name)
 		}
-		name := "idle warm sandbox, " + language.name
+		name := "idle warm sandbox, " + lang.name
 		b.table.add(newRow(name+", PSS", "MB", proportional).aims("≤ 20"),
 			newRow(name+", of this shared with nobody", "MB", private))
 	}
@@ -59,7 +59,10 @@ func settle(ctx context.Context, airlock int) error {
 		if err := rest(ctx, settling/20); err != nil {
 			return err
 		}
-		now := len(sandboxesOf(airlock, "python")) + len(sandboxesOf(airlock, "node"))
+		now := 0
+		for _, lang := range languages() {
+			now += len(sandboxesOf(airlock, lang))
+		}
 		if now != seen || now == 0 {
 			seen, since = now, time.Now()
 		}
@@ -69,11 +72,11 @@ func settle(ctx context.Context, airlock int) error {
 
 // sandboxesOf returns the processes of each sandbox of a language: Airlock's
 // children that have the language's image open, with all below them.
-func sandboxesOf(airlock int, language string) [][]int {
+func sandboxesOf(airlock int, lang language) [][]int {
 	children := family()
 	var found [][]int
 	for _, child := range children[airlock] {
-		if hasOpen(child, "/images/"+language+"/") {
+		if hasOpen(child, "/images/"+lang.id+"/") {
 			found = append(found, withAllBelow(children, child))
 		}
 	}

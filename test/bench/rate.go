@@ -27,7 +27,8 @@ func measureRate(ctx context.Context, b *bench) (err error) {
 	if err != nil {
 		return err
 	}
-	bundle, err := b.openBundle("python", &undo)
+	python := languages()[0]
+	bundle, err := b.openBundle(python, &undo)
 	if err != nil {
 		return err
 	}
@@ -36,7 +37,7 @@ func measureRate(ctx context.Context, b *bench) (err error) {
 		for _, side := range []struct {
 			take         func(context.Context) (sample, error)
 			rates, waits *sample
-		}{{airlock.trivialRun("python"), &rates, &waits}, {bundle.run, &besides, new(sample)}} {
+		}{{airlock.trivialRun(python), &rates, &waits}, {bundle.run, &besides, new(sample)}} {
 			got, err := loops(ctx, side.take)
 			if err != nil {
 				return err
@@ -48,7 +49,7 @@ func measureRate(ctx context.Context, b *bench) (err error) {
 			}
 		}
 	}
-	b.table.add(newRates("`runsc run` of `python3 -c pass` in four loops", "/s", besides),
+	b.table.add(newRates(ofRunsc(python)+" in four loops", "/s", besides),
 		newRates("fresh Python sandboxes through MCP, four asked for at a time", "/s", rates).aims("≥ 25").times(besides, "`runsc run`"),
 		newRow("how long each of them took", "ms", waits))
 	return nil

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/airlock-mcp/airlock/internal/cleanup"
 )
@@ -20,55 +21,66 @@ func measureRuns(ctx context.Context, b *bench) (err error) {
 	if err != nil {
 		return err
 	}
-	ready, err := b.openFace(ctx, pooled(2), &undo)
+	isolate := way{name: "workerd", take: workerd.trivialRun(languages()[1])}
+	ways, err := b.waysToRun(ctx, &undo)
 	if err != nil {
 		return err
 	}
-	cold, err := b.openFace(ctx, pooled(0), &undo)
+	taken, err := inTurn(ctx, b.rounds, breath, append(ways, isolate)...)
 	if err != nil {
 		return err
 	}
-	onContainerd, err := b.openContainerd(ctx, &undo)
+	// workerd at its best: without the pause in which processors and caches cool.
+	atOnce, err := inTurn(ctx, b.rounds, 0, isolate)
 	if err != nil {
 		return err
 	}
-	ways := []way{{"workerd", workerd.trivialRun, 0}}
-	for _, language := range []string{"python", "node"} {
-		bundle, err := b.openBundle(language, &undo)
+	tellRuns(b.table, taken, atOnce[isolate.name])
+	return nil
+}
+
+// waysToRun are the ways of Airlock and of runsc.
+func (b *bench) waysToRun(ctx context.Context, undo *cleanup.Stack) ([]way, error) {
+	ready, err := b.openFace(ctx, pooled(2), undo)
+	if err != nil {
+		return nil, err
+	}
+	cold, err := b.openFace(ctx, pooled(0), undo)
+	if err != nil {
+		return nil, err
+	}
+	containerd, err := b.openContainerd(ctx, undo)
+	if err != nil {
+		return nil, err
+	}
+	var ways []way
+	for _, lang := range languages() {
+		bundle, err := b.openBundle(lang, undo)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		ways = append(ways,
-			way{"runsc " + language, bundle.run, seldom},
-			way{"cold " + language, cold.trivialRun(language), seldom},
-			way{"containerd " + language, onContainerd.trivialRun(language), seldom},
-			way{"ready " + language, ready.trivialRun(language), 0})
+			way{"runsc " + lang.id, bundle.run, seldom},
+			way{"cold " + lang.id, cold.trivialRun(lang), seldom},
+			way{"containerd " + lang.id, containerd.trivialRun(lang), seldom},
+			way{"ready " + lang.id, ready.trivialRun(lang), 0})
 	}
-	taken, err := inTurn(ctx, b.rounds, breath, ways...)
-	if err != nil {
-		return err
-	}
-	// workerd at its best: without the pause that lets processors and caches cool.
-	atOnce, err := inTurn(ctx, b.rounds, 0, ways[0])
-	if err != nil {
-		return err
-	}
-	tellRuns(b.table, taken, atOnce["workerd"])
-	return nil
+	return ways, nil
 }
 
 func tellRuns(t *table, taken map[string]sample, atOnce sample) {
 	workerd := taken["workerd"]
 	t.add(newRow("trivial program in a fresh isolate of workerd", "ms", workerd),
 		newRow("the same, one after another", "ms", atOnce))
-	for _, language := range []struct{ name, key, program string }{
-		{"Python", "python", "`runsc run` of `python3 -c pass`"}, {"Node", "node", "`runsc run` of `node -e 0`"},
-	} {
-		runsc, cold, containerd, ready := taken["runsc "+language.key], taken["cold "+language.key], taken["containerd "+language.key], taken["ready "+language.key]
-		t.add(newRow(language.program+", the same image", "ms", runsc),
-			newRow("trivial "+language.name+" run through MCP, no sandbox ready", "ms", cold).aims("≤ 110").times(runsc, "`runsc run`"),
-			newRow("the same on containerd", "ms", containerd).times(runsc, "`runsc run`"),
-			newRow("trivial "+language.name+" run through MCP, from the pool", "ms", ready).aims("≤ 3.7").
+	for _, lang := range languages() {
+		runsc, what := taken["runsc "+lang.id], "trivial "+lang.name+" run through MCP, "
+		t.add(newRow(ofRunsc(lang)+", the same image", "ms", runsc),
+			newRow(what+"no sandbox ready", "ms", taken["cold "+lang.id]).aims("≤ 110").times(runsc, "`runsc run`"),
+			newRow(what+"on containerd", "ms", taken["containerd "+lang.id]).times(runsc, "`runsc run`"),
+			newRow(what+"from the pool", "ms", taken["ready "+lang.id]).aims("≤ 3.7").
 				times(workerd, "workerd").times(atOnce, "workerd one after another").times(runsc, "`runsc run`"))
 	}
 }
+
+// ofRunsc names what is measured beside runs.
+func ofRunsc(lang language) string { return "`runsc run` of `" + strings.Join(lang.nothing, " ") + "`" }

@@ -16,24 +16,16 @@ import (
 	"github.com/airlock-mcp/airlock/internal/cleanup"
 )
 
-// bundle is an OCI bundle for `runsc run`: an image of ours and a program in it
-// that ends at once.
+// bundle is an OCI bundle for `runsc run`: an image of ours and a command in it
+// that does nothing.
 type bundle struct {
 	runsc, dir string
 	started    atomic.Int64
 }
 
-// does are programs that do nothing, by language.
-func does(language string) []string {
-	if language == "node" {
-		return []string{"node", "-e", "0"}
-	}
-	return []string{"python3", "-c", "pass"}
-}
-
 // openBundle writes a bundle that asks for as little as can be asked for.
-func (b *bench) openBundle(language string, undo *cleanup.Stack) (*bundle, error) {
-	image, err := images.Open(b.home, language)
+func (b *bench) openBundle(lang language, undo *cleanup.Stack) (*bundle, error) {
+	image, err := images.Open(b.home, lang.id)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +38,7 @@ func (b *bench) openBundle(language string, undo *cleanup.Stack) (*bundle, error
 	undo.Add(made.remove)
 	config, err := json.Marshal(map[string]any{
 		"ociVersion": "1.0.0",
-		"process":    map[string]any{"user": map[string]int{"uid": 0, "gid": 0}, "args": does(language), "env": image.Env, "cwd": "/"},
+		"process":    map[string]any{"user": map[string]int{"uid": 0, "gid": 0}, "args": lang.nothing, "env": image.Env, "cwd": "/"},
 		"root":       map[string]any{"path": image.RootFS, "readonly": true},
 		"mounts":     []map[string]string{{"destination": "/proc", "type": "proc", "source": "proc"}},
 		"linux":      map[string]any{"namespaces": []map[string]string{{"type": "pid"}, {"type": "mount"}, {"type": "network"}, {"type": "ipc"}, {"type": "uts"}}},

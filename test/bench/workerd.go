@@ -81,7 +81,9 @@ func (i *isolates) run(ctx context.Context, program string) error {
 	return nil
 }
 
-// trivialRun is how long a client waits for a trivial program.
-func (i *isolates) trivialRun(ctx context.Context) (sample, error) {
-	return timed(func() error { return i.run(ctx, trivial("node")) })
+// trivialRun is how long a client waits for a trivial program in JavaScript.
+func (i *isolates) trivialRun(javascript language) func(context.Context) (sample, error) {
+	return func(ctx context.Context) (sample, error) {
+		return timed(func() error { return i.run(ctx, javascript.trivial) })
+	}
 }
