@@ -214,6 +214,38 @@ func newRunner(t *testing.T, driver runner.Driver) *runner.Runner {
 	return r
 }
 
+// TestGivenUpStart gives up starting at several moments and wants nothing to be left.
+func TestGivenUpStart(t *testing.T) {
+	env := testenv.Sandbox(t)
+	driver := newDriver(t, ctrdtest.Run(t))
+	r := newRunner(t, driver)
+	req := runner.Request{Image: image(t, env.Home, "python"), Limits: runner.DefaultLimits()}
+	first, err := r.Acquire(t.Context(), req) // imports the image
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	givenUp := 0
+	for patience := time.Millisecond; patience < 400*time.Millisecond; patience *= 2 {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		s, err := r.Acquire(ctx, req)
+		cancel()
+		if err != nil {
+			givenUp++
+		} else if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		if left := ctrd.Belongings(t, driver); len(left) > 0 {
+			t.Errorf("after %v: containerd still has %q", patience, left)
+		}
+	}
+	if givenUp == 0 {
+		t.Error("no start was given up")
+	}
+}
+
 // TestRestartedHost finds in the daemon what a sandbox had before the host was
 // started anew.
 func TestRestartedHost(t *testing.T) {

@@ -6,12 +6,13 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/airlock-mcp/airlock/runner/posture"
 )
 
 // relay carries one output of the guest on from the shim to Airlock. What the
@@ -90,33 +91,39 @@ func (r *relay) pass(data []byte, last bool) (held int) {
 }
 
 // flush waits until everything has been passed on that was written before to the
-// guest's own pipe, to which guest opens another end.
+// guest's own pipe, to which guest opens another end. Where that is over, it
+// waits for the stream to end, which it then soon does.
 func (r *relay) flush(ctx context.Context, guest func() (*os.File, error)) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	pipe, err := guest()
-	if err != nil {
-		return err
-	}
 	select {
 	case <-r.arrived: // of a flush that was given up
 	default:
 	}
-	stop := context.AfterFunc(ctx, func() { _ = pipe.SetWriteDeadline(time.Unix(1, 0)) })
-	defer stop()
-	// Short enough to be written as a whole (pipe(7), PIPE_BUF).
-	_, err = pipe.Write(r.mark)
-	if err := errors.Join(err, pipe.Close()); err != nil {
+	if err := r.send(ctx, guest); err != nil && !posture.Gone(err) && !errors.Is(err, unix.EPIPE) {
 		return err
 	}
 	select {
 	case <-r.arrived:
 		return nil
 	case <-r.done:
-		return io.EOF
+		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// send writes the mark to the guest's own pipe.
+func (r *relay) send(ctx context.Context, guest func() (*os.File, error)) error {
+	pipe, err := guest()
+	if err != nil {
+		return err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = pipe.SetWriteDeadline(time.Unix(1, 0)) })
+	defer stop()
+	// Short enough to be written as a whole (pipe(7), PIPE_BUF).
+	_, err = pipe.Write(r.mark)
+	return errors.Join(err, pipe.Close())
 }
 
 // close ends the relay, whoever reads.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -17,11 +18,17 @@ type attack struct {
 	tries     string // what it attempts, one sentence
 	stoppedBy string // what makes it fail, one sentence
 	want      []string
-	foundBy   string   // the error's source; empty for any
-	known     []string // holes that are known and open: what the oracle says of them
-	onHost    bool     // the same program succeeds outside of a sandbox
+	foundBy   string // the error's source; empty for any
+	known     []hole
+	onHost    bool // the same program succeeds outside of a sandbox
 	timeout   time.Duration
 	source    string
+}
+
+// hole is known and open.
+type hole struct {
+	gain   string // what the oracle says of it; N stands for any number
+	driver string // the only driver that has it; "" for all
 }
 
 // wantNothing says that the program runs to its end and has reached nothing.
@@ -130,11 +137,39 @@ func (a *attack) set(key, value string) (err error) {
 	case "found by":
 		a.foundBy = value
 	case "known hole":
-		a.known = strings.Split(value, " and ")
+		a.know(value, "")
 	case "timeout":
 		a.timeout, err = time.ParseDuration(value)
 	default:
-		err = fmt.Errorf("the header has an unknown line %q", key)
+		driver, ok := strings.CutPrefix(key, "known hole on ")
+		if _, exists := drivers()[driver]; !ok || !exists {
+			return fmt.Errorf("the header has an unknown line %q", key)
+		}
+		a.know(value, driver)
 	}
 	return err
+}
+
+func (a *attack) know(value, driver string) {
+	for gain := range strings.SplitSeq(value, " and ") {
+		a.known = append(a.known, hole{gain, driver})
+	}
+}
+
+// knownOn returns what the oracle is known to say of the holes on a driver.
+func (a attack) knownOn(driver string) []string {
+	var gains []string
+	for _, h := range a.known {
+		if h.driver == "" || h.driver == driver {
+			gains = append(gains, h.gain)
+		}
+	}
+	return gains
+}
+
+var numbers = regexp.MustCompile(`[0-9]+`)
+
+// isKnown reports whether a gain is the known one, whatever its numbers are.
+func isKnown(gain, known string) bool {
+	return gain == known || numbers.ReplaceAllString(gain, "N") == known
 }

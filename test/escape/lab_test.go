@@ -23,6 +23,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/testenv"
 	"github.com/airlock-mcp/airlock/policies"
 	"github.com/airlock-mcp/airlock/runner"
+	"github.com/airlock-mcp/airlock/runner/ctrd"
+	"github.com/airlock-mcp/airlock/runner/ctrd/ctrdtest"
 	"github.com/airlock-mcp/airlock/runner/runsc"
 )
 
@@ -55,6 +57,22 @@ func drivers() map[string]func(*testing.T, testenv.Env) runner.Driver {
 			if err != nil {
 				t.Fatal(err)
 			}
+			return driver
+		},
+		ctrd.Name: func(t *testing.T, env testenv.Env) runner.Driver {
+			daemon := ctrdtest.Run(t)
+			driver, err := ctrd.New(t.Context(), &ctrd.Options{
+				Address: daemon.Address, Shim: ctrdtest.Built(testenv.RepoRoot(t)).Shim,
+				Runsc: env.Runsc, Version: gvisorVersion, Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				if err := driver.Close(); err != nil {
+					t.Error(err)
+				}
+			})
 			return driver
 		},
 	}

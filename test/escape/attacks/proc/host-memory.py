@@ -1,6 +1,7 @@
 # tries: to learn how much memory and which disks the host has, and how full they are
 # stopped by: the numbers that gVisor gives out are those of the sandbox's own limits
 # want: nothing
+# known hole on containerd: /: 'N MB, N files'
 
 def megabytes():
     total = int(open("/proc/meminfo").read().split()[1]) // 1024
