@@ -62,6 +62,9 @@ type Question struct {
 	Flags   []string `json:"flags,omitempty"` // what is suspicious about its definition
 	Rules   []string `json:"rules"`           // the policies that ask, each with file and line
 	Approve []string `json:"approve"`         // who must agree
+	// HostPID is the process of the agent's host, 0 for none: nothing that it has
+	// started may approve.
+	HostPID int `json:"host_pid,omitempty"`
 }
 
 // Answer is what a person said. The zero value is no.

@@ -32,9 +32,12 @@ const grantLifetime = time.Hour
 type Options struct {
 	// Wait keeps questions open for `airlock approvals` also when nobody can be
 	// seen to listen: no asker for the session, and no `approvals watch`.
-	Wait   bool
-	Logger *slog.Logger     // nil discards
-	Now    func() time.Time // nil means time.Now
+	Wait bool
+	// HostPID is the process of the agent's host, from within which nobody can
+	// approve; 0: there is no host.
+	HostPID int
+	Logger  *slog.Logger     // nil discards
+	Now     func() time.Time // nil means time.Now
 }
 
 // Desk holds the open questions of one Airlock process. Several processes may
@@ -145,6 +148,7 @@ func (d *Desk) Ask(ctx context.Context, q Question) (Verdict, error) {
 		return Verdict{Answer: Nobody}, nil
 	}
 	defer d.leave()
+	q.HostPID = d.opts.HostPID
 	data, err := json.Marshal(q)
 	if err != nil {
 		return Verdict{}, fmt.Errorf("asking question %q: %w", q.ID, err)
@@ -227,6 +231,9 @@ func (d *Desk) await(ctx context.Context, q Question, digest string, asker Asker
 		case <-tick.C:
 			if v, ok := d.look(ctx, q.ID, digest); ok {
 				return v, nil
+			}
+			if by, ok := d.granted(q); ok { // given to a call that was asked for at the same time
+				return Verdict{Answer: Yes, By: by}, nil
 			}
 		}
 	}

@@ -176,12 +176,16 @@ func Find(dir, id string) (Posted, error) {
 
 // Reply answers an open question, once. It holds for the question exactly as
 // q has it; forRun extends an approval to the same tool's further calls in the run.
+// An approval from within the agent's host is refused with ErrOfHost.
 func Reply(dir string, q Posted, approve bool, by string, forRun bool) error {
 	if !questionID.MatchString(q.ID) {
 		return fmt.Errorf("answering question %q: %w", q.ID, ErrClosed)
 	}
 	if !isHeld(filepath.Join(dir, q.ID+questionSuffix)) {
 		return fmt.Errorf("answering question %q: %w", q.ID, ErrClosed)
+	}
+	if approve && isWithin(q.HostPID) {
+		return fmt.Errorf("answering question %q: %w", q.ID, ErrOfHost)
 	}
 	r := reply{Answer: replyDeny, Question: q.Digest, By: by}
 	if approve {

@@ -76,8 +76,11 @@ func (d decision) reply(s *streams, approve, forRun bool) error {
 		return err
 	}
 	err = approval.Reply(dir, q, approve, principal()+", command line", forRun)
-	if errors.Is(err, approval.ErrClosed) {
+	switch {
+	case errors.Is(err, approval.ErrClosed):
 		return &hinted{err, "airlock approvals list", ExitFailed}
+	case errors.Is(err, approval.ErrOfHost):
+		return &hinted{err, "answer in the host's own dialogue, or in a terminal that the host did not start", ExitRefused}
 	}
 	if err != nil {
 		return err

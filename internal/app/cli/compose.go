@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"os"
 	"sync"
 	"sync/atomic"
 
@@ -84,7 +85,7 @@ func open(ctx context.Context, flag configFlag, stderr io.Writer, p purpose) (_ 
 }
 
 // prepare opens what belongs to this machine: images, audit log, sandboxes.
-// pooled keeps sandboxes ready.
+// pooled keeps sandboxes ready for an agent's host, which has started us.
 func (s *system) prepare(ctx context.Context, pooled bool) error {
 	var err error
 	if s.images, err = openImages(s.places.home, s.undo); err != nil {
@@ -96,7 +97,11 @@ func (s *system) prepare(ctx context.Context, pooled bool) error {
 		return err
 	}
 	s.undo.Add(s.log.Close)
-	if s.desk, err = approval.OpenDesk(s.places.approvals, &approval.Options{Logger: s.logger}); err != nil {
+	host := 0
+	if pooled {
+		host = os.Getppid()
+	}
+	if s.desk, err = approval.OpenDesk(s.places.approvals, &approval.Options{HostPID: host, Logger: s.logger}); err != nil {
 		return err
 	}
 	if keep := s.config.Replay.Keep; keep > 0 {
