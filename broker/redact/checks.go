@@ -6,8 +6,6 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"math"
-	"slices"
-	"strings"
 )
 
 // mixed says whether a value has lower and upper case and a digit, as random
@@ -115,42 +113,6 @@ const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 func mixedCase(b []byte) bool {
 	return bytes.ContainsAny(b, letters[:26]) && bytes.ContainsAny(b, letters[26:]) && entropy(b) >= 3.5
-}
-
-// isEmail leaves out what only looks like an address: the example domains of
-// RFC 2606, and files such as icon@2x.png.
-func isEmail(b []byte) bool {
-	address := strings.ToLower(string(b))
-	_, domain, _ := strings.Cut(address, "@")
-	dot := strings.LastIndexByte(domain, '.')
-	if dot < 1 || len(domain)-dot < 3 || strings.Contains(domain, "..") || strings.Contains(domain[dot:], "-") {
-		return false
-	}
-	for _, reserved := range []string{"example.com", "example.org", "example.net"} {
-		if domain == reserved || strings.HasSuffix(domain, "."+reserved) {
-			return false
-		}
-	}
-	return !slices.Contains(notTopLevel, domain[dot+1:])
-}
-
-// notTopLevel are last parts of names that are no top-level domains: reserved
-// ones (RFC 2606), of files, and of systemd's units.
-var notTopLevel = []string{
-	"example", "invalid", "test", "localhost",
-	"png", "jpg", "jpeg", "gif", "svg", "webp", "ico", "js", "mjs", "cjs", "ts", "tsx", "jsx", "css", "scss", "html", "json", "yml", "yaml", "xml",
-	"txt", "log", "lock", "tar", "gz", "tgz", "exe", "dll", "jar", "whl", "rb", "go", "rs", "java", "php",
-	"service", "slice", "scope", "socket", "target", "mount", "timer", "conf",
-}
-
-func onlyDigits(b []byte) []byte {
-	digits := make([]byte, 0, len(b))
-	for _, c := range b {
-		if c >= '0' && c <= '9' {
-			digits = append(digits, c)
-		}
-	}
-	return digits
 }
 
 // isDrawn says whether a value of some length was drawn by chance: letters and

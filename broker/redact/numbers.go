@@ -107,3 +107,14 @@ func isSSN(b []byte) bool {
 	}
 	return area != "000" && area != "666" && area[0] != '9' && group != "00" && serial != "0000"
 }
+
+// onlyDigits leaves everything else out.
+func onlyDigits(b []byte) []byte {
+	digits := make([]byte, 0, len(b))
+	for _, c := range b {
+		if c >= '0' && c <= '9' {
+			digits = append(digits, c)
+		}
+	}
+	return digits
+}

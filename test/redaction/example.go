@@ -16,7 +16,7 @@ type example struct {
 // set is the examples of one source.
 type set struct {
 	name     string
-	own      string // the scanner whose own examples these are
+	personal bool // its examples are of personal data, and not of secrets
 	examples []example
 }
 
@@ -35,10 +35,10 @@ func (e example) longest() string {
 	return slices.MaxFunc(e.Secrets, func(a, b string) int { return cmp.Compare(len(a), len(b)) })
 }
 
-// scanner finds secrets. Personal data does not count.
+// scanner finds what the examples of a set are of.
 type scanner interface {
-	// finds says whether the example's secret is found.
+	// finds says whether what is in the example is found.
 	finds(e example) bool
-	// flags returns how many secrets are found in a text.
+	// flags returns how many findings there are in a text.
 	flags(text string) int
 }

@@ -13,6 +13,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+
+	"github.com/airlock-mcp/airlock/broker/redact"
 )
 
 func main() { os.Exit(run()) }
@@ -45,13 +47,13 @@ func measure(ctx context.Context, out io.Writer, o options) error {
 		return err
 	}
 	defer os.RemoveAll(scratch)
-	ours := newAirlock()
+	ours := airlock{redactor: redact.New()}
 	others, err := newGitleaks()
 	if err != nil {
 		return err
 	}
 	var sets []set
-	for _, fetch := range []func(context.Context, string) (set, error){gitleaksExamples, kicsExamples, velesExamples} {
+	for _, fetch := range []func(context.Context, string) (set, error){gitleaksExamples, kicsExamples, velesSecrets, velesPersonal} {
 		s, err := fetch(ctx, scratch)
 		if err != nil {
 			return err

@@ -70,7 +70,7 @@ func gitleaksExamples(ctx context.Context, scratch string) (set, error) {
 		return set{}, err
 	}
 	examples, err := recorded(ctx, generator, "run", ".", os.DevNull)
-	return set{"gitleaks", "gitleaks", unique(examples)}, err
+	return set{name: "gitleaks", examples: unique(examples)}, err
 }
 
 // velesRecorder wraps the engine of the detectors: each text that their tests
@@ -80,6 +80,7 @@ const velesRecorder = `package veles
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"io"
 	"os"
@@ -100,6 +101,9 @@ func (e *DetectionEngine) Detect(ctx context.Context, r io.Reader) ([]Secret, er
 	walk = func(v any) {
 		switch v := v.(type) {
 		case string:
+			if raw, err := base64.StdEncoding.DecodeString(v); err == nil && strings.Contains(string(text), string(raw)) {
+				v = string(raw) // it was []byte
+			}
 			if len(v) > 4 && strings.Contains(string(text), v) {
 				secrets = append(secrets, v)
 			}
@@ -153,25 +157,37 @@ func AcceptDetector(t *testing.T, d veles.Detector, example string, _ veles.Secr
 }
 `
 
-// velesExamples are what the tests of Veles, the detectors of OSV-SCALIBR, put into it.
-func velesExamples(ctx context.Context, scratch string) (set, error) {
+// velesSecrets are what the tests of Veles, the detectors of OSV-SCALIBR, put
+// into those for secrets.
+func velesSecrets(ctx context.Context, scratch string) (set, error) {
+	examples, err := velesExamples(ctx, filepath.Join(scratch, "secrets"), "./veles/secrets/...")
+	return set{name: "veles", examples: examples}, err
+}
+
+// velesPersonal are the same for personal data.
+func velesPersonal(ctx context.Context, scratch string) (set, error) {
+	examples, err := velesExamples(ctx, filepath.Join(scratch, "personal"), "./veles/sensitiveinformation/ssn", "./veles/sensitiveinformation/iban")
+	return set{name: "veles, personal data", personal: true, examples: examples}, err
+}
+
+func velesExamples(ctx context.Context, scratch string, packages ...string) ([]example, error) {
 	m := module{"github.com/google/osv-scalibr", "v0.5.3", "h1:LcXnN8MLhrQF9O4jrFP2mv3Ae1afO516t+3QdPpbhqM="}
 	folder, err := m.copied(ctx, scratch, "veles")
 	if err != nil {
-		return set{}, err
+		return nil, err
 	}
 	engine, err := os.ReadFile(filepath.Join(folder, "veles", "detect.go"))
 	if err != nil {
-		return set{}, err
+		return nil, err
 	}
 	renamed := strings.Replace(string(engine), "DetectionEngine) Detect(", "DetectionEngine) detect(", 1)
 	for name, text := range map[string]string{"veles/detect.go": renamed, "veles/record.go": velesRecorder, "veles/velestest/accept.go": velesAccept} {
 		if err := patch(folder, name, text); err != nil {
-			return set{}, err
+			return nil, err
 		}
 	}
-	examples, err := recorded(ctx, folder, "test", "-vet=off", "-run", "[dD]etector", "./veles/secrets/...")
-	return set{"veles", "", unique(examples)}, err
+	examples, err := recorded(ctx, folder, append([]string{"test", "-vet=off", "-run", "[dD]etect"}, packages...)...)
+	return unique(examples), err
 }
 
 // patch replaces one file of a copied module.
@@ -230,5 +246,5 @@ func kicsExamples(ctx context.Context, _ string) (set, error) {
 		}
 		examples = append(examples, example{Name: filepath.Base(path), Text: string(text)})
 	}
-	return set{"kics", "", examples}, nil
+	return set{name: "kics", examples: examples}, nil
 }

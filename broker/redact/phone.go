@@ -1,0 +1,112 @@
+package redact
+
+import (
+	"bytes"
+)
+
+// phoneAt takes a number with + and country code (ITU-T E.164: at most 15
+// digits), or one of North America's plan written with its usual separators.
+func phoneAt(text []byte, i int) (span, bool) {
+	if i > 0 && text[i-1] == '+' && (i < 2 || !isWord(text[i-2]) && bytes.IndexByte([]byte("])=+-.*/"), text[i-2]) < 0) {
+		return internationalAt(text, i)
+	}
+	if i > 0 && (isWord(text[i-1]) || text[i-1] == '.' || text[i-1] == '-' || text[i-1] == '+') {
+		return span{}, false
+	}
+	if c := text[i]; c == '0' {
+		return nationalAt(text, i)
+	}
+	if m := northAmericanAt(text[i:min(len(text), i+20)]); m != nil && ends(text, i+m[1]) {
+		start := i
+		if i > 0 && text[i-1] == '(' {
+			start--
+		}
+		return span{start, i + m[1], "phone"}, true
+	}
+	return nationalAt(text, i)
+}
+
+// nationalAt takes numbers with a trunk prefix as they are written in France
+// and in Britain, and, where a word announces it, any number of 7 to 12 digits.
+func nationalAt(text []byte, i int) (span, bool) {
+	end := min(len(text), i+24)
+	if text[i] == '0' {
+		if m := national.FindIndex(text[i:end]); m != nil && ends(text, i+m[1]) && !isTable(text, i, i+m[1]) {
+			return span{i, i + m[1], "phone"}, true
+		}
+	}
+	stop, digits := i, 0
+	for at := i; at < end && (isDigit(text[at]) || bytes.IndexByte([]byte(" -./()"), text[at]) >= 0); at++ {
+		if isDigit(text[at]) {
+			digits++
+			stop = at + 1
+		}
+	}
+	if digits < 7 || digits > 12 || !ends(text, stop) || !announced(text, i, phoneWords) {
+		return span{}, false
+	}
+	start := i
+	if i > 0 && text[i-1] == '(' {
+		start--
+	}
+	return span{start, stop, "phone"}, true
+}
+
+// national is 01 23 45 67 89, 020 7946 0958, 07700 900123.
+var national = compile(`\A0[1-9](?:(?: \d\d){4}|(?:\.\d\d){4}|\d{1,3} \d{3,4} \d{3,4}|\d{3} \d{6})`)
+
+// isTable says whether numbers go on before or behind, as in a dump.
+func isTable(text []byte, start, stop int) bool {
+	return start > 1 && isDigit(text[start-2]) || stop+1 < len(text) && isDigit(text[stop+1])
+}
+
+// northAmerican is 555-234-5678, 555.234.5678 or 555) 234-5678, each also after 1 and a separator.
+var northAmerican = compile(`\A(?:1[ .\-]\(?)?[2-9]\d\d(?:(?:\) ?|-|\)-)[2-9]\d\d-|\.[2-9]\d\d\.)\d{4}`)
+
+// northAmericanAt tries the expression where a separator stands in its place.
+func northAmericanAt(text []byte) []int {
+	if len(text) < 12 || bytes.IndexByte([]byte(")-."), text[3]) < 0 && bytes.IndexByte([]byte(" .-"), text[1]) < 0 {
+		return nil
+	}
+	return northAmerican.FindIndex(text)
+}
+
+// decimal is a number with a fraction, such as seconds in a log.
+var decimal = compile(`^\d+\.\d+$`)
+
+func internationalAt(text []byte, i int) (span, bool) {
+	if text[i] == '0' {
+		return span{}, false
+	}
+	digits, groups, stop := 0, 1, i
+	for at := i; at < len(text) && digits < 16; at++ {
+		c := text[at]
+		if isDigit(c) {
+			digits++
+			stop = at + 1
+			continue
+		}
+		if bytes.IndexByte([]byte(" -.()/"), c) < 0 || at+1 >= len(text) || at-stop > 1 {
+			break
+		}
+		groups++
+	}
+	if digits < 8 || digits > 15 || groups > 8 || !ends(text, stop) || decimal.Match(text[i:stop]) || !isDialled(onlyDigits(text[i:stop])) {
+		return span{}, false
+	}
+	return span{i - 1, stop, "phone"}, true
+}
+
+// isDialled checks country code and, of North America's plan, area and exchange
+// codes (ITU-T E.164; NANPA).
+func isDialled(digits []byte) bool {
+	switch digits[0] {
+	case '0':
+		return false
+	case '1':
+		return len(digits) == 11 && digits[1] >= '2' && digits[4] >= '2'
+	case '7':
+		return len(digits) == 11
+	}
+	return true
+}
