@@ -93,14 +93,13 @@ func (d *daemon) container(ctx context.Context, p *process) error {
 	return err
 }
 
-// remove removes everything that a sandbox has in the daemon, whose processes
-// have ended. What is not there is as removed as wanted.
+// remove removes everything that a sandbox has in the daemon, whose task has
+// ended. What is not there is as removed as wanted.
 func (d *daemon) remove(ctx context.Context, id string) error {
 	steps := []struct {
 		what string
 		do   func() error
 	}{
-		{"task", func() error { return d.deleteTask(ctx, id) }},
 		{"container", func() error { return d.client.ContainerService().Delete(ctx, id) }},
 		{"snapshot", func() error { return d.client.SnapshotService(d.snapshotter).Remove(ctx, id) }},
 		{"lease", func() error { return d.client.LeasesService().Delete(ctx, leases.Lease{ID: leaseOf(id)}) }},
@@ -114,22 +113,20 @@ func (d *daemon) remove(ctx context.Context, id string) error {
 	return errors.Join(errs...)
 }
 
+// deleteTask deletes a task, and is an error for as long as the daemon still has
+// it. The list knows of tasks whose container is gone; deleting does not.
 func (d *daemon) deleteTask(ctx context.Context, id string) error {
-	_, err := d.client.TaskService().Delete(ctx, &tasks.DeleteTaskRequest{ContainerID: id})
-	return errgrpc.ToNative(err)
-}
-
-// removeTask deletes the task of a sandbox that somebody else has started, and is
-// an error for as long as the daemon still has it.
-func (d *daemon) removeTask(ctx context.Context, id string) error {
-	deleted := d.deleteTask(ctx, id)
+	_, deleteErr := d.client.TaskService().Delete(ctx, &tasks.DeleteTaskRequest{ContainerID: id})
+	if deleteErr == nil {
+		return nil
+	}
 	all, err := d.client.TaskService().List(ctx, &tasks.ListTasksRequest{})
 	if err != nil {
 		return errgrpc.ToNative(err)
 	}
 	for _, task := range all.GetTasks() {
 		if task.GetID() == id {
-			return errors.Join(fmt.Errorf("containerd still has the task %q", id), deleted)
+			return errgrpc.ToNative(deleteErr)
 		}
 	}
 	return nil

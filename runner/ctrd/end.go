@@ -180,6 +180,10 @@ func (p *process) close() error {
 			errs = append(errs, errors.New("containerd does not say that it has ended"))
 		}
 	}
+	if err := p.daemon.deleteTask(ctx, p.spec.ID); err != nil {
+		// As when it was paused: then the shim takes it for alive.
+		errs = append(errs, p.daemon.endTask(ctx, p.spec.StateDir, p.spec.ID))
+	}
 	errs = append(errs, p.daemon.remove(ctx, p.spec.ID))
 	if p.kernel != nil {
 		errs = append(errs, p.kernel.Release())

@@ -162,7 +162,16 @@ func (d *daemon) sendBlob(ctx context.Context, layout string, blob ocispec.Descr
 	}
 	defer file.Close()
 	ref := "airlock-" + strings.ReplaceAll(blob.Digest.String(), ":", "-")
-	return content.WriteBlob(ctx, d.client.ContentStore(), ref, file, blob, content.WithLabels(labels))
+	store := d.client.ContentStore()
+	if err := content.WriteBlob(ctx, store, ref, file, blob, content.WithLabels(labels)); err != nil {
+		// The daemon keeps what came in, for whoever sends the rest.
+		aborted := store.Abort(context.WithoutCancel(ctx), ref)
+		if errdefs.IsNotFound(aborted) {
+			aborted = nil
+		}
+		return errors.Join(err, aborted)
+	}
+	return nil
 }
 
 func blobFile(layout string, d digest.Digest) string {

@@ -11,17 +11,18 @@ import (
 	"strings"
 	"time"
 
+	"github.com/containerd/errdefs"
 	"golang.org/x/sys/unix"
 
 	"github.com/airlock-mcp/airlock/runner/bounds"
 )
 
-// sweepPatience bounds the removal of one sandbox that somebody else has started.
+// sweepPatience bounds the end of one sandbox that resists.
 const sweepPatience = 10 * time.Second
 
 // Sweep removes what is left of a sandbox whose Airlock has died: its processes
-// and control group, and what it has in the daemon. The daemon may be about to
-// finish what it was asked for, so this goes on until nothing is left.
+// and control group, and what it has in the daemon, which may be about to finish
+// what it was asked for.
 func (d *Driver) Sweep(ctx context.Context, stateDir string) error {
 	left, ok, err := readRecord(stateDir)
 	if err != nil {
@@ -30,32 +31,38 @@ func (d *Driver) Sweep(ctx context.Context, stateDir string) error {
 	if ok && left.Address != d.opts.Address {
 		return fmt.Errorf("it is with another containerd, at %q", left.Address)
 	}
+	if err := d.daemon.endTask(ctx, stateDir, left.ID); err != nil {
+		return err
+	}
+	if err := bounds.Sweep(ctx, stateDir); err != nil || !ok {
+		return err
+	}
+	return d.daemon.remove(ctx, left.ID)
+}
+
+// endTask ends a sandbox that does not end as usual: it kills what there is of it,
+// the shim included, until nothing is left and the daemon has noticed. Without an
+// id the daemon is not asked.
+func (d *daemon) endTask(ctx context.Context, stateDir, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, sweepPatience)
 	defer cancel()
 	for {
-		alive, err := kill(stateDir, left.ID)
+		alive, err := kill(stateDir, id)
 		if err != nil {
 			return err
 		}
-		if err := bounds.Sweep(ctx, stateDir); err != nil {
-			return err
+		if id != "" {
+			err = d.deleteTask(ctx, id)
 		}
-		if ok {
-			err = d.daemon.removeTask(ctx, left.ID)
-		}
-		if !alive && err == nil {
-			break
+		if !alive && (err == nil || errdefs.IsUnavailable(err)) {
+			return err // without a daemon there is nothing to wait for
 		}
 		select {
 		case <-ctx.Done():
-			return errors.Join(fmt.Errorf("removing sandbox %q: %w", left.ID, ctx.Err()), err)
+			return errors.Join(fmt.Errorf("ending sandbox %q: %w", id, ctx.Err()), err)
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
-	if !ok {
-		return nil
-	}
-	return d.daemon.remove(ctx, left.ID)
 }
 
 // kill kills the processes that were started for a sandbox and reports whether
