@@ -3,11 +3,8 @@ package ctrd
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
-	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -45,19 +42,15 @@ func configure(spec runner.Spec, host posture.User) (*specs.Spec, error) {
 	return config, nil
 }
 
-// annotations tell the kernel what to show to the code, and how many files each
-// writable file system may have: gVisor takes half the number of pages of the
-// host's memory, so the host's memory is said to be twice as many pages.
+// annotations say what the shim needs to know, and what gVisor's kernel shows.
 func annotations(spec runner.Spec) map[string]string {
-	const page, writable = 4096, 3 // writable file systems
-	inodes := max(spec.Limits.Inodes/writable, 1)
-	cpus := min(max(int(math.Ceil(spec.Limits.CPUs)), 2), runtime.NumCPU())
+	shown := gvisor.Show(spec.Limits)
 	return map[string]string{
 		containerType:                  "sandbox",
 		logFolder:                      spec.StateDir,
-		"io.airlock.total-memory":      strconv.FormatInt(spec.Limits.Memory, 10),
-		"io.airlock.total-host-memory": strconv.FormatInt(2*page*inodes, 10),
-		"io.airlock.cpu-num":           strconv.Itoa(cpus),
+		"io.airlock.total-memory":      strconv.FormatInt(shown.Memory, 10),
+		"io.airlock.total-host-memory": strconv.FormatInt(shown.HostMemory, 10),
+		"io.airlock.cpu-num":           strconv.Itoa(shown.CPUs),
 	}
 }
 
@@ -103,21 +96,4 @@ func writeFiles(state, runsc string) error {
 		}
 	}
 	return nil
-}
-
-// resolve replaces the spec's paths by their real ones, as the kernel names them.
-func resolve(spec runner.Spec) (runner.Spec, error) {
-	spec.Mounts = slices.Clone(spec.Mounts)
-	paths := []*string{&spec.Image.RootFS, &spec.SocketDir, &spec.StateDir}
-	for i := range spec.Mounts {
-		paths = append(paths, &spec.Mounts[i].Source)
-	}
-	for _, path := range paths {
-		real, err := filepath.EvalSymlinks(*path)
-		if err != nil {
-			return spec, fmt.Errorf("looking for what sandbox %q is made of: %w", spec.ID, err)
-		}
-		*path = real
-	}
-	return spec, nil
 }

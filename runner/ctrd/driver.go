@@ -142,7 +142,7 @@ func (d *Driver) start(ctx context.Context, spec runner.Spec, root rootSource) (
 // create has the daemon make a sandbox, with everything around it, whose guest
 // does not run yet.
 func (d *Driver) create(ctx context.Context, spec runner.Spec, root rootSource, undo *cleanup.Stack) (*process, error) {
-	spec, err := resolve(spec)
+	spec, err := spec.Resolve()
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package ctrd
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/containerd/containerd/api/services/tasks/v1"
@@ -38,7 +39,8 @@ func Belongings(t *testing.T, d *Driver) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	held, err := client.LeasesService().List(ctx)
+	// That of an import has no such label, and expires.
+	held, err := client.LeasesService().List(ctx, fmt.Sprintf("labels.%q", sandboxLabel))
 	if err != nil {
 		t.Fatal(err)
 	}

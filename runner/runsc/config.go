@@ -57,20 +57,3 @@ func writeConfig(spec runner.Spec, config *specs.Spec) error {
 	}
 	return os.WriteFile(configFile(spec.StateDir), data, 0o600)
 }
-
-// resolve replaces the spec's paths by their real ones, as the kernel names them.
-func resolve(spec runner.Spec) (runner.Spec, error) {
-	spec.Mounts = slices.Clone(spec.Mounts)
-	paths := []*string{&spec.Image.RootFS, &spec.SocketDir, &spec.StateDir}
-	for i := range spec.Mounts {
-		paths = append(paths, &spec.Mounts[i].Source)
-	}
-	for _, path := range paths {
-		real, err := filepath.EvalSymlinks(*path)
-		if err != nil {
-			return spec, fmt.Errorf("looking for what sandbox %q is made of: %w", spec.ID, err)
-		}
-		*path = real
-	}
-	return spec, nil
-}

@@ -105,7 +105,7 @@ func (d *Driver) create(ctx context.Context, spec runner.Spec, undo *cleanup.Sta
 	if lack := d.host.Lack(); lack != nil && !d.opts.Unenforced {
 		return nil, lack
 	}
-	spec, err := resolve(spec)
+	spec, err := spec.Resolve()
 	if err != nil {
 		return nil, err
 	}

@@ -2,10 +2,8 @@ package runsc
 
 import (
 	"fmt"
-	"math"
 	"os"
 	"os/exec"
-	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -13,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/airlock-mcp/airlock/runner"
+	"github.com/airlock-mcp/airlock/runner/gvisor"
 	"github.com/airlock-mcp/airlock/runner/posture"
 )
 
@@ -122,17 +121,13 @@ func environment(l runner.Limits) []string {
 	return []string{"GOGC=400", "GOMEMLIMIT=" + strconv.FormatInt(l.Memory/4, 10)}
 }
 
-// resources tells the kernel what to show to the code, and how many files each
-// writable file system may have: gVisor takes half the number of pages of the
-// host's memory, so the host's memory is said to be twice as many pages.
+// resources tells the kernel what to show to the code.
 func resources(l runner.Limits) []string {
-	const page, writable = 4096, 3 // writable file systems
-	inodes := max(l.Inodes/writable, 1)
-	cpus := min(max(int(math.Ceil(l.CPUs)), 2), runtime.NumCPU())
+	shown := gvisor.Show(l)
 	return []string{
-		"--total-memory=" + strconv.FormatInt(l.Memory, 10),
-		"--total-host-memory=" + strconv.FormatInt(2*page*inodes, 10),
-		"--cpu-num=" + strconv.Itoa(cpus),
+		"--total-memory=" + strconv.FormatInt(shown.Memory, 10),
+		"--total-host-memory=" + strconv.FormatInt(shown.HostMemory, 10),
+		"--cpu-num=" + strconv.Itoa(shown.CPUs),
 	}
 }
 

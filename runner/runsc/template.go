@@ -123,7 +123,7 @@ func (d *Driver) StartFrom(ctx context.Context, spec runner.Spec, saved runner.T
 // fits refuses a request that the template would not answer: what was saved
 // would silently win.
 func (t *template) fits(spec runner.Spec) error {
-	spec, err := resolve(spec)
+	spec, err := spec.Resolve()
 	if err != nil {
 		return err
 	}
