@@ -13,7 +13,7 @@ type Kind string
 const (
 	KindLogStart  Kind = "log_start" // the first record of a log
 	KindRotate    Kind = "rotate"    // the last record of a full segment
-	KindRecovered Kind = "recovered" // a half-written line was cut off
+	KindRecovered Kind = "recovered" // the log was not as a process leaves it that ends: see the detail
 	KindRunStart  Kind = "run_start" // code is about to run
 	KindRunEnd    Kind = "run_end"   // a run is over
 	KindIntent    Kind = "intent"    // a call is about to happen

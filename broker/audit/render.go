@@ -201,7 +201,7 @@ func WriteReport(w io.Writer, r Report) error {
 		fmt.Fprintf(&b, ", %d without an end", r.Open)
 	}
 	if r.Unsigned > 0 {
-		fmt.Fprintf(&b, ", the last %d not signed", r.Unsigned)
+		fmt.Fprintf(&b, ", the last %d not signed (left by an Airlock that was killed, or added)", r.Unsigned)
 	}
 	fmt.Fprintf(&b, "\nhead %s\n", r.Head)
 	_, err := io.WriteString(w, b.String())

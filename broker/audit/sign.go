@@ -51,8 +51,8 @@ func parseCheckpoint(text string) (checkpoint, error) {
 }
 
 // loadSigner reads the signing key in the folder, or makes it at first use, and
-// puts its public half beside it.
-func loadSigner(folder string) (note.Signer, error) {
+// puts its public half beside it. It returns that too.
+func loadSigner(folder string) (_ note.Signer, public string, err error) {
 	var generating error
 	pair, err := secretFile(folder, signKeyFile, func() []byte {
 		secret, public, err := note.GenerateKey(rand.Reader, signerName)
@@ -60,21 +60,21 @@ func loadSigner(folder string) (note.Signer, error) {
 		return []byte(secret + "\n" + public + "\n")
 	})
 	if err := errors.Join(generating, err); err != nil {
-		return nil, fmt.Errorf("the signing key of the audit log: %w", err)
+		return nil, "", fmt.Errorf("the signing key of the audit log: %w", err)
 	}
 	secret, rest, _ := strings.Cut(string(pair), "\n")
-	public, _, _ := strings.Cut(rest, "\n")
+	public, _, _ = strings.Cut(rest, "\n")
 	signer, err := note.NewSigner(secret)
 	if err != nil {
-		return nil, fmt.Errorf("the signing key of the audit log: %q is damaged", filepath.Join(folder, signKeyFile))
+		return nil, "", fmt.Errorf("the signing key of the audit log: %q is damaged", filepath.Join(folder, signKeyFile))
 	}
 	path := filepath.Join(folder, verifierFile)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		if err := os.WriteFile(path, []byte(public+"\n"), 0o644); err != nil {
-			return nil, fmt.Errorf("the signing key of the audit log: %w", err)
+			return nil, "", fmt.Errorf("the signing key of the audit log: %w", err)
 		}
 	}
-	return signer, nil
+	return signer, public, nil
 }
 
 // sign writes the newest checkpoint over the last one, in one small write of
@@ -114,11 +114,23 @@ func (s *store) keepCheckpoint() error {
 	} else if last > 0 && s.next-1 < last+keepEvery {
 		return nil
 	}
-	if _, err := f.Write(append(signed, '\n')); err != nil {
+	if err := appendWhole(f, append(signed, '\n')); err != nil {
 		return fmt.Errorf("keeping a checkpoint: %w", err)
 	}
 	if err := f.Sync(); err != nil {
 		return fmt.Errorf("keeping a checkpoint: %w", err)
+	}
+	return nil
+}
+
+// appendWhole appends all of text or, where the disk is full, nothing of it.
+func appendWhole(f *os.File, text []byte) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if _, err := f.Write(text); err != nil {
+		return errors.Join(err, f.Truncate(info.Size()))
 	}
 	return nil
 }

@@ -26,11 +26,11 @@ func openStore(dir string, opts Options) (*store, error) {
 	if err != nil {
 		return nil, err
 	}
-	signer, err := loadSigner(keys)
+	signer, public, err := loadSigner(keys)
 	if err != nil {
 		return nil, err
 	}
-	s := &store{dir: dir, opts: opts, hasher: h, signer: signer}
+	s := &store{dir: dir, opts: opts, hasher: h, signer: signer, public: public}
 	undo.Add(s.release)
 	if s.lock, err = os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600); err != nil {
 		return nil, err
@@ -57,6 +57,10 @@ func (s *store) start() error {
 			return err
 		}
 	}
+	remark, err := s.holdToSignatures(list)
+	if err != nil {
+		return err
+	}
 	if s.writer, err = newWriter(s.dir, first); err != nil {
 		return err
 	}
@@ -69,6 +73,11 @@ func (s *store) start() error {
 	}
 	if s.next == 1 {
 		if err := s.put([]Record{{Kind: KindLogStart, Time: s.now()}}); err != nil {
+			return err
+		}
+	}
+	if remark != "" {
+		if err := s.put([]Record{{Kind: KindRecovered, Time: s.now(), Detail: remark}}); err != nil {
 			return err
 		}
 	}

@@ -17,6 +17,7 @@ type store struct {
 	opts   Options
 	hasher hasher
 	signer note.Signer
+	public string // the signer's public half
 	writer *writer
 	lock   *os.File
 	head   *os.File

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/airlock-mcp/airlock/internal/visible"
 )
 
 // maxFindings is how many problems Verify lists.
@@ -43,14 +45,18 @@ type VerifyOptions struct {
 	Keys string
 	// Partial accepts that the oldest files have been moved away.
 	Partial bool
+	// Head is the Head of an earlier report, kept elsewhere; empty means none. The
+	// log must still have that record, so one that was put back to an earlier state
+	// as a whole, its signatures included, is found.
+	Head string
 }
 
 // Verify reads a whole log and reports every record that was changed, removed,
 // added or moved, and every signature that does not fit. It never writes. The
 // error is for a log that cannot be read at all.
 //
-// What it cannot see: a log that was put back to an earlier state as a whole,
-// its signatures included. Against that, keep a report's Head elsewhere.
+// Without VerifyOptions.Head it cannot see that a log was put back to an earlier
+// state as a whole, its signatures included.
 func Verify(dir string, opts *VerifyOptions) (Report, error) {
 	o := VerifyOptions{}
 	if opts != nil {
@@ -63,7 +69,7 @@ func Verify(dir string, opts *VerifyOptions) (Report, error) {
 	if len(list) == 0 {
 		return Report{}, fmt.Errorf("there is no audit log in %q", dir)
 	}
-	v := verifier{prev: genesis, next: 1, signed: map[uint64]string{}}
+	v := verifier{prev: genesis, next: 1, signed: map[uint64]string{}, wanted: o.Head}
 	v.signatures(dir, o)
 	if list[0].first > 1 && !o.Partial {
 		v.find(Finding{filepath.Base(list[0].path), 0, 1, fmt.Sprintf("records 1 to %d are missing: older files were moved away", list[0].first-1)})
@@ -83,6 +89,7 @@ type verifier struct {
 	prev   string
 	sealed bool
 	open   unfinished
+	wanted string // the hash of a record that is still to come; empty when it has come
 }
 
 // signatures reads what was signed.
@@ -119,6 +126,9 @@ func (v *verifier) end() {
 	}
 	if last > v.report.Last {
 		v.find(Finding{headFile, 0, v.next, fmt.Sprintf("records %d to %d are missing: they were signed", v.next, last)})
+	}
+	if v.wanted != "" {
+		v.find(Finding{headFile, 0, 0, fmt.Sprintf("no record has the hash %s that was kept: the log was put back to an earlier state, or is another", visible.Clip(v.wanted, maxShown))})
 	}
 	if v.report.Last > v.head.seq {
 		v.report.Unsigned = v.report.Last - v.head.seq
@@ -189,6 +199,9 @@ func (v *verifier) line(file string, n int, line []byte) {
 	}
 	if hash, ok := v.signed[r.Seq]; ok && hash != r.Hash {
 		v.find(Finding{file, n, r.Seq, "it is not the record that was signed"})
+	}
+	if r.Hash == v.wanted {
+		v.wanted = ""
 	}
 	v.next, v.prev, v.sealed = r.Seq+1, r.Hash, r.Kind == KindRotate
 	v.open.see(r)

@@ -78,6 +78,7 @@ func (v *auditShowVerb) Run(s *streams) error {
 type auditVerifyVerb struct {
 	auditFlags
 	Key     string `placeholder:"FILE" type:"existingfile" help:"The public key, from a copy that was kept elsewhere."`
+	Head    string `placeholder:"HASH" help:"The head that an earlier verify printed and you kept elsewhere: its record must still be there."`
 	Partial bool   `help:"Accept that the oldest files have been moved away."`
 	JSON    bool   `name:"json" help:"Print JSON."`
 }
@@ -88,7 +89,7 @@ func (v *auditVerifyVerb) Run(s *streams) error {
 	if err != nil {
 		return err
 	}
-	opts := &audit.VerifyOptions{Keys: places.keys, Partial: v.Partial}
+	opts := &audit.VerifyOptions{Keys: places.keys, Partial: v.Partial, Head: strings.TrimSpace(v.Head)}
 	if v.Key != "" {
 		key, err := os.ReadFile(v.Key)
 		if err != nil {
