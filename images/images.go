@@ -19,6 +19,7 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+	"golang.org/x/sys/cpu"
 )
 
 //go:embed all:python all:node skeleton images.lock
@@ -50,7 +51,22 @@ type Definition struct {
 	Bytecode []string          `yaml:"bytecode"` // folders whose Python files are compiled ahead
 	Args     []string          `yaml:"args"`     // the guest program and its arguments
 	Env      []string          `yaml:"env"`      // the whole environment, NAME=value
+
+	// RestoreNeeds is the processor's feature without which a sandbox of the image
+	// must not be restored from a saved one; "" for none. See Restorable.
+	RestoreNeeds string `yaml:"restoreNeeds"`
 }
+
+// Restorable reports whether sandboxes of the image may be restored from a saved
+// one on this machine. Where they may not, two of them would draw the same random
+// numbers: what a program's generator knows is part of what was saved.
+func (d Definition) Restorable() bool {
+	return d.RestoreNeeds == "" || d.RestoreNeeds == rdrand && cpu.X86.HasRDRAND
+}
+
+// rdrand is the x86 instruction that draws random numbers: what uses it has no
+// state to share.
+const rdrand = "rdrand"
 
 // Debian is the part of an image that comes from Debian packages.
 type Debian struct {

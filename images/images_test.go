@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/cpu"
 )
 
 func TestDefinitionsAreWhole(t *testing.T) {
@@ -34,6 +36,19 @@ func TestDefinitionsAreWhole(t *testing.T) {
 		}
 		if program := strings.TrimPrefix(def.Args[len(def.Args)-1], "/"); from.files[program] == nil {
 			t.Errorf("image %q: its guest program %q is not among its files", def.Name, program)
+		}
+	}
+}
+
+func TestRestorable(t *testing.T) {
+	for needs, want := range map[string]bool{"": true, "rdrand": cpu.X86.HasRDRAND, "rdrnd": false} {
+		if got := (Definition{RestoreNeeds: needs}).Restorable(); got != want {
+			t.Errorf("an image that needs %q: got %v, want %v", needs, got, want)
+		}
+	}
+	for _, def := range List() {
+		if def.RestoreNeeds != "" && def.RestoreNeeds != rdrand {
+			t.Errorf("image %q: nobody knows the feature %q", def.Name, def.RestoreNeeds)
 		}
 	}
 }

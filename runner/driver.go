@@ -17,6 +17,8 @@ type Image struct {
 	Layout string   // folder on the host with the image as an OCI layout; for drivers that import it
 	Args   []string // the guest program and its arguments
 	Env    []string // the whole environment; nothing is inherited
+	// Unsaved forbids saving a sandbox and starting others from it.
+	Unsaved bool
 }
 
 // Limits bound one sandbox. The zero value is not usable: see DefaultLimits.

@@ -130,7 +130,7 @@ func (p *pool) shelfLocked(req Request) *shelf {
 		}
 	}
 	made := &shelf{req: req, target: p.base}
-	if _, ok := p.runner.driver.(Saver); !ok {
+	if _, ok := p.runner.driver.(Saver); !ok || req.Image.Unsaved {
 		made.saving = unsaving
 	}
 	p.shelves[key] = made

@@ -62,6 +62,18 @@ func TestPoolIsFilledFromATemplate(t *testing.T) {
 	}
 }
 
+func TestPoolSavesNothingOfAnImageThatForbidsIt(t *testing.T) {
+	fake := &runnertest.Fake{Guest: patient, Restored: restored}
+	r := newRunner(t, fake, runner.Options{Pool: 2})
+	req := request()
+	req.Image.Unsaved = true
+	r.Warm(req)
+	eventually(t, "two sandboxes wait", func() bool { return alive(fake) == 2 })
+	if made, _, starts := fake.Templates(); made != 0 || starts != 0 {
+		t.Errorf("got %d templates and %d sandboxes from them, want none", made, starts)
+	}
+}
+
 func TestPoolNeverGivesOneTwice(t *testing.T) {
 	fake := &runnertest.Fake{Guest: patient, Restored: restored}
 	r := newRunner(t, fake, runner.Options{Pool: 3, MaxSandboxes: 4})

@@ -39,6 +39,7 @@ func openImages(home string, undo *cleanup.Stack) (map[string]runner.Image, erro
 		undo.Add(image.Close)
 		opened[definition.Name] = runner.Image{
 			Name: image.Name, Digest: image.Digest, RootFS: image.RootFS, Layout: image.Layout, Args: image.Args, Env: image.Env,
+			Unsaved: !definition.Restorable(),
 		}
 	}
 	return opened, nil
