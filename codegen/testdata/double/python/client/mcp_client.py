@@ -3,19 +3,7 @@
 import json
 import sys
 
-
-class ToolResult:
-    """What a wrapper returns."""
-
-    def __init__(self, data):
-        self.data = data
-
-    def __class_getitem__(cls, item):
-        return cls
-
-
-class ToolError(Exception):
-    """What a wrapper raises."""
+from client.result import ToolError as ToolError, ToolResult
 
 
 async def invoke(server_id, name, arguments, wrapper=None):

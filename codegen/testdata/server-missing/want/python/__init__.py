@@ -24,6 +24,54 @@ class ServerUnavailable(Exception):
     """A server was used that did not answer when Airlock asked for its tools."""
 
 
+def Load(path: str, name: str):
+    """Return what the module `path` defines as `name`."""
+    __import__(path)
+    return getattr(MODULES[path], name)
+
+
+class Function:
+    # Stands for a function whose file is not loaded yet, and behaves like it in all
+    # but its type. `from servers.a import *` of many tools would read every file.
+
+    __slots__ = ("__where__",)
+
+    def __init__(self, path, name):
+        object.__setattr__(self, "__where__", (path, name))
+
+    def __load__(self):
+        return Load(*self.__where__)
+
+    def __call__(self, *args, **kwargs):
+        return self.__load__()(*args, **kwargs)
+
+    def __getattr__(self, name):
+        return self.__where__[1] if name in ("__name__", "__qualname__") else getattr(self.__load__(), name)
+
+    def __setattr__(self, name, value):
+        setattr(self.__load__(), name, value)
+
+    def __get__(self, instance, owner=None):
+        return self.__load__().__get__(instance, owner)
+
+    def __eq__(self, other):
+        return self is other or self.__load__() == (other.__load__() if type(other) is Function else other)
+
+    def __hash__(self):
+        return hash(self.__load__())
+
+    def __repr__(self):
+        return repr(self.__load__())
+
+    def __reduce__(self):
+        return Load, self.__where__
+
+    # What a class has itself, its instances do not ask __getattr__ for.
+    __class__ = property(lambda self: type(self.__load__()))  # type: ignore
+    __doc__ = property(lambda self: self.__load__().__doc__)  # type: ignore
+    __module__ = property(lambda self: self.__where__[0])  # type: ignore
+
+
 class Server(ModuleType):
     """The package of one server. Each function loads from its own file on first use."""
 
@@ -47,22 +95,30 @@ class Server(ModuleType):
         content["__files__"] = files
         content["__where__"] = {each: file for file, names in files.items() for each in names.split()}
         content["__aliases__"] = aliases
-        content["__all__"] = [names.split()[0] for names in files.values()] + [each for each in cls.__shared__ if each not in aliases]
         # A tool can bear the names that its package needed until now.
         del content["_Server"], content["TYPE_CHECKING"]
         package.__class__ = cls
+
+    @property
+    def __all__(self):
+        # Who asks for this asks for every function next.
+        content = vars(self)
+        for file, names in self.__files__.items():
+            name = names.split()[0]
+            if name not in content:
+                content[name] = Function(f"{self.__name__}.{file}", name)
+        return dir(self) + [each for each in self.__shared__ if each not in self.__aliases__]
 
     def __getattr__(self, name):
         wanted = self.__aliases__.get(name, name)
         if wanted in self.__where__:
             path = f"{self.__name__}.{self.__where__[wanted]}"
         elif wanted in self.__shared__:
-            path = "client.mcp_client"
+            path = "client.result"  # which mcp_client takes it from, and which needs no event loop
         else:
             path = None
         if path:
-            __import__(path)
-            value = getattr(MODULES[path], wanted)
+            value = Load(path, wanted)
             setattr(self, name, value)
             return value
         raise AttributeError(f"{self.__name__} has no {name!r}; print(dir({self.__name__})) lists it all", name=name, obj=self)
@@ -73,6 +129,8 @@ class Server(ModuleType):
         # an earlier `import servers.a.b`.
         if isinstance(value, ModuleType) and name in self.__files__:
             value = getattr(value, self.__files__[name].split()[0])
+            if type(vars(self).get(name)) is Function:
+                return
         super().__setattr__(name, value)
 
     def __dir__(self):
