@@ -11,7 +11,7 @@ BENCH_INSTALLED := test/bench/node_modules/.package-lock.json
 
 .PHONY: help
 help: ## show this list
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
 
 .PHONY: build
 build: bin/airlock bin/runsc ## build bin/airlock and bin/runsc
@@ -37,6 +37,10 @@ lint: bin/staticcheck ## check format and code
 .PHONY: bench
 bench: setup $(BENCH_INSTALLED) ## measure, beside what others need on this machine
 	go run ./test/bench
+
+.PHONY: measure-redaction
+measure-redaction: test/servers/node_modules/.package-lock.json test/conformance/node_modules/.package-lock.json ## measure what redaction finds of other scanners' examples
+	go run -C test/redaction .
 
 .PHONY: clean
 clean: ## remove everything that this file makes

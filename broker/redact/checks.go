@@ -41,7 +41,7 @@ func notPlaceholder(b []byte) bool { return !placeholder.Match(b) }
 // credential says whether what stands in a header is a value, and not code that
 // makes one.
 func credential(b []byte) bool {
-	return notPlaceholder(b) && !identifier.Match(b) && (bytes.ContainsAny(b, "0123456789=") || mixedCase(b))
+	return notPlaceholder(b) && notDummy(b) && !identifier.Match(b) && entropy(b) >= 2 && (bytes.ContainsAny(b, "0123456789=") || mixedCase(b))
 }
 
 // random says whether a value looks drawn by chance, and not written by a person.

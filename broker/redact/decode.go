@@ -18,6 +18,8 @@ const (
 	// minLine is the shortest line of encoded text that goes on in the next one
 	// (RFC 2045 has 76, RFC 7468 has 64).
 	minLine = 60
+	// maxParts is at how many places of one run encoded text may begin.
+	maxParts = 12
 )
 
 // findDeep finds in a text, and in what is encoded in it, as deep as depth.
@@ -133,8 +135,10 @@ func decodings(run []byte) [][]byte {
 // a path, a word with a hyphen.
 func partsOf(run []byte) [][]byte {
 	var list [][]byte
-	for i := 1; i+minEncoded <= len(run) && i <= maxName; i++ {
+	left := maxParts
+	for i := 1; i+minEncoded <= len(run) && i <= maxName && left > 0; i++ {
 		if c := run[i-1]; c == '=' || c == '/' || c == '-' || c == '_' || c == '.' || c == '~' || c == '+' {
+			left--
 			list = append(list, readable(fromHex(run[i:]))...)
 			list = append(list, readable(fromBase64(run[i:]))...)
 		}

@@ -3,7 +3,7 @@ package redact
 import "bytes"
 
 // dummyWords stand in what documentation shows in the place of a token.
-var dummyWords = compile(`(?i)example|placeholder|your[_\-]|[_\-]here\b|insert[_\-]|replace[_\-]?me|redacted|changeme|xxxx|\*\*\*\*|\.\.\.\.|dummy`)
+var dummyWords = compile(`(?i)example|placeholder|your[_\-]|[_\-]here\b|insert[_\-]|replace[_\-]?me|redacted|changeme|access_?token|xxxx|\*\*\*\*|\.\.\.\.|dummy`)
 
 // notDummy says whether a value that has a token's form may be one, and is not
 // what documentation puts in its place. Long values have any short word in

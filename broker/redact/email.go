@@ -61,7 +61,10 @@ func isAlnum(c byte) bool      { return isDigit(c) || isLetter(c) }
 // RFC 2606, and files such as icon@2x.png.
 func isEmail(b []byte) bool {
 	address := strings.ToLower(string(b))
-	_, domain, _ := strings.Cut(address, "@")
+	local, domain, _ := strings.Cut(address, "@")
+	if local == "git" || local == "hg" { // of repositories: git@host:owner/name
+		return false
+	}
 	dot := strings.LastIndexByte(domain, '.')
 	if dot < 1 || len(domain)-dot < 3 || strings.Contains(domain, "..") || strings.Contains(domain[dot:], "-") {
 		return false

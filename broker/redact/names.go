@@ -10,18 +10,32 @@ func passwordWords() []string {
 
 func secretWords() []string {
 	return []string{
-		"secret", "token", "api_key", "apikey", "api-key", "api.key", "access_key", "access-key", "accesskey", "auth_key", "authkey", "auth-key",
-		"private_key", "privatekey", "private-key", "encryption_key", "encryptionkey", "signing_key", "signingkey", "signing-key", "master_key", "masterkey",
-		"credential", "creds", "client_key", "clientkey", "app_key", "appkey", "account_key", "license_key", "session_key", "webhook_key", "service_key", "servicekey",
-		"rest_key", "server_key", "user_key", "hmac", "authorization", "_auth", "user_auth", "authtoken", "sessionid", "session_id", "jsessionid", "session=", "_key", "-key", "signature_key", "vapid", "sessid", "connect.sid", "csrf", "xsrf",
+		"secret", "token", "credential", "creds", "hmac", "authorization", "_auth", "authtoken", "vapid", "csrf", "xsrf",
+		"api_key", "apikey", "api-key", "api.key", "access_key", "access-key", "accesskey", "auth_key", "auth-key", "authkey",
+		"private_key", "private-key", "privatekey", "encryption_key", "encryptionkey", "signing_key", "signing-key", "signingkey",
+		"master_key", "masterkey", "client_key", "clientkey", "app_key", "appkey", "account_key", "license_key", "session_key",
+		"webhook_key", "service_key", "servicekey", "signature_key", "rest_key", "server_key", "user_key", "_key", "-key",
+		"sessionid", "session_id", "sessid", "session=", "connect.sid",
 	}
 }
 
-// harmlessName is in names that have a token, key or secret in them and promise none.
-var harmlessName = compile(`(?i)(?:page|next|prev|sync|cursor|continuation|(?:^|[^a-z])(?:max|min|num)|count|total|usage|input|output|prompt|completion)[a-z]{0,2}[_\-. ]?tokens?|(?:pub(?:lic)?|primary|foreign|sort|partition|cache|row|idempotency|translation|map|storage|registry|hot|short|query|i18n|locale|label|event|object|data|composite|unique|group|recv|send|property|config|react|lookup|site|recaptcha_site)[_\-. ]?key|(?:passw(?:or)?d|secret|token|key|credential)s?[_\-. ]?(?:type|kind|name|path|file|url|uri|field|hint|label|header|length|len|size|count|ttl|expir|policy|manager|id\b|ref\b|arn|hash_?algo|algorithm|selector|placeholder|prompt|prefix|suffix|format|usage|endpoint|description|title|regex|pattern|message|error|index|version|class|style|map|store|code|realm)|authenticity`)
+// harmlessName is in names that have a token, key or secret in them and promise none:
+// tokens that are counted or page through a list, keys of tables, and what is
+// said about a secret.
+var harmlessName = compile(`(?i)` +
+	`(?:page|next|prev|sync|cursor|continuation|(?:^|[^a-z])(?:max|min|num)|count|total|usage|input|output|prompt|completion)[a-z]{0,2}[_\-. ]?tokens?` +
+	`|(?:pub(?:lic)?|primary|foreign|sort|partition|cache|row|idempotency|translation|map|storage|registry|hot|short|query|i18n|locale|label|event|` +
+	`object|data|composite|unique|group|recv|send|property|config|react|lookup|site)[_\-. ]?key` +
+	`|(?:passw(?:or)?d|secret|token|key|credential)s?[_\-. ]?(?:type|kind|name|path|file|url|uri|field|hint|label|header|length|len|size|count|ttl|` +
+	`expir|policy|manager|id\b|ref\b|arn|hash_?algo|algorithm|selector|placeholder|prompt|prefix|suffix|format|usage|endpoint|description|title|` +
+	`regex|pattern|message|error|index|version|class|style|map|store|code|realm)` +
+	`|authenticity`)
 
 // harmlessVendor is in names that promise an identifier or a digest.
-var harmlessVendor = compile(`(?i)(?:sha\d*|digest|hash|checksum|integrity|commit|revision|rev|version|uuid|guid|url|uri|link|href|path|file|image|img|icon|host|domain|region|bucket|channel|repo|repository|branch|tag|etag|class|package|module|import|require|endpoint|name|title|description|model|id|ids|ref)$|(?:sha256|checksum|integrity)`)
+var harmlessVendor = compile(`(?i)` +
+	`(?:sha\d*|digest|hash|checksum|integrity|commit|revision|rev|version|uuid|guid|url|uri|link|href|path|file|image|img|icon|host|domain|region|` +
+	`bucket|channel|repo|repository|branch|tag|etag|class|package|module|import|require|endpoint|name|title|description|model|ids?|ref)$` +
+	`|(?:sha256|checksum|integrity)`)
 
 // assignmentRules find values that are given to names which promise a secret.
 func assignmentRules() []rule {
@@ -66,7 +80,7 @@ func isSecret(a assignment) bool {
 	case onlyKey(a.name): // a word that promises little
 		return lastWeak.Match(a.name) && isDrawn(a.value)
 	case onlyNumber.Match(a.value):
-		return lastSecret.Match(a.name)
+		return lastSecret.Match(a.name) && entropy(a.value) >= 2
 	case a.quoted:
 		return len(a.value) >= 8 && secretText(a.value)
 	}

@@ -52,6 +52,7 @@ func TestWhatLooksLikePersonalDataStays(t *testing.T) {
 	tests := []struct{ name, text string }{
 		{"addresses of documentation", "ann@example.com bob@mail.example.org x@host.invalid"},
 		{"a package with a version", "left-pad@1.3.0 @scope/name@2.0.0"},
+		{"a repository", "git@github.com:owner/repo.git"},
 		{"a picture for dense screens", "logo@2x.png"},
 		{"a unit of systemd", "getty@tty1.service"},
 		{"a loopback address", "127.0.0.1 ::1"},
