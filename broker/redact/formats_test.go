@@ -304,6 +304,16 @@ func TestHostileTextIsBounded(t *testing.T) {
 		"colons":                strings.Repeat("a:", 1<<18),
 		"base64 of base64":      base64.StdEncoding.EncodeToString([]byte(strings.Repeat("QUFB", 1<<18))),
 		"percent signs":         strings.Repeat("%41", 1<<17),
+		"escapes":               strings.Repeat(`\u0041`, 1<<16),
+		"backslashes":           strings.Repeat(`\\`, 1<<18),
+		"cookies":               strings.Repeat("cookie: ", 1<<16),
+		"arguments of curl":     strings.Repeat("curl -u ", 1<<16),
+		"names and operators":   strings.Repeat("token: ", 1<<16),
+		"vendors' names":        strings.Repeat("stripe=", 1<<16),
+		"parts of a run":        strings.Repeat("a=b-", 1<<17),
+		"lines of base64":       strings.Repeat(strings.Repeat("QUFB", 19)+"\n", 1<<13),
+		"pipes":                 strings.Repeat("|", 1<<19),
+		"keys of NATS":          strings.Repeat("SUA ", 1<<17),
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, _ := redact.New().Bytes([]byte(text))
