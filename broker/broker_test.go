@@ -286,6 +286,9 @@ func TestApproval(t *testing.T) {
 			if acted := len(f.upstream.calls) > 0; acted != test.acted {
 				t.Errorf("the server was called: got %v, want %v", acted, test.acted)
 			}
+			if all := f.records(t); !slices.ContainsFunc(all, func(r audit.Record) bool { return r.Kind != audit.KindApproval && string(r.Arguments) != "" }) {
+				t.Errorf("no record has the shape of the arguments: %+v", all)
+			}
 			if paused != 1 || resumed != 1 {
 				t.Errorf("the clock: got %d pauses, %d resumes, want one each", paused, resumed)
 			}

@@ -50,6 +50,9 @@ func (a *attempt) conclude(ctx context.Context, fail *failure) *failure {
 		if fail.refused {
 			r.Outcome = audit.OutcomeRefused
 		}
+		if fail.refused && r.Decision != "" { // it has no intent that says what was refused
+			r.Arguments = a.broker.recorder.Arguments(a.input)
+		}
 	}
 	err := a.broker.recorder.Note(ctx, r)
 	if err == nil {

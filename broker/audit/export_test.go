@@ -36,7 +36,7 @@ func TestExport(t *testing.T) {
 	})
 	t.Run("from a number on", func(t *testing.T) {
 		var out bytes.Buffer
-		if err := audit.Export(&out, dir, audit.FormatJSONL, &audit.ExportOptions{From: 10}); err != nil {
+		if err := audit.Export(&out, dir, audit.FormatJSONL, &audit.ExportOptions{From: 11}); err != nil {
 			t.Fatal(err)
 		}
 		if lines := strings.Count(out.String(), "\n"); lines != 2 {

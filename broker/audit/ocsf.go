@@ -26,6 +26,7 @@ const (
 // is under unmapped.
 type ocsfEvent struct {
 	ActivityID   int            `json:"activity_id"`
+	ActivityName string         `json:"activity_name,omitempty"` // where the number says "other"
 	CategoryUID  int            `json:"category_uid"`
 	ClassUID     int            `json:"class_uid"`
 	TypeUID      int            `json:"type_uid"`
@@ -95,7 +96,7 @@ type ocsfResponse struct {
 }
 
 type ocsfEndpoint struct {
-	UID  string `json:"uid"` // the run: the sandbox the call came from
+	UID  string `json:"uid,omitempty"` // the run: the sandbox the call came from
 	Name string `json:"name"`
 }
 
@@ -125,6 +126,9 @@ func toOCSF(r Record, o ExportOptions) (any, error) {
 		API:         ocsfAPI{Operation: operation(r)},
 		SrcEndpoint: ocsfEndpoint{UID: r.RunID, Name: "sandbox"},
 	}
+	if activity == ocsfOther {
+		e.ActivityName = string(r.Kind)
+	}
 	if r.Principal != "" {
 		e.Actor.User = &ocsfUser{r.Principal}
 	}
@@ -149,8 +153,9 @@ func toOCSF(r Record, o ExportOptions) (any, error) {
 	return e, nil
 }
 
+// ocsfActivity is what a call does. A question about a call is no such call.
 func ocsfActivity(r Record) int {
-	if r.ToolName == "" {
+	if r.ToolName == "" || r.Kind == KindApproval {
 		return ocsfOther
 	}
 	switch r.Risk {
@@ -187,8 +192,12 @@ func ocsfStatus(r Record) int {
 	return ocsfUnknown
 }
 
+// ocsfAction is what Airlock did about a call: while a person is being asked,
+// nothing yet, though the rules would allow it.
 func ocsfAction(r Record) int {
 	switch {
+	case r.Kind == KindApproval:
+		return ocsfUnknown
 	case r.Outcome == OutcomeRefused:
 		return ocsfDenied
 	case r.Decision == "allow":

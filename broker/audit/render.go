@@ -120,8 +120,8 @@ func writeCall(b *strings.Builder, c CallTree) {
 	for _, asked := range c.Approvals {
 		fmt.Fprintf(b, "│    approval   %s  %s\n", shortTime(asked.Time), visible.Text(asked.Detail))
 	}
-	if c.Intent != nil && len(c.Intent.Arguments) > 0 {
-		fmt.Fprintf(b, "│    arguments  %s\n", visible.Clip(string(c.Intent.Arguments), 4*maxShown))
+	if text := arguments(c); text != "" {
+		fmt.Fprintf(b, "│    arguments  %s\n", visible.Clip(text, 4*maxShown))
 	}
 	if text := redactions(last); text != "" {
 		fmt.Fprintf(b, "│    %s\n", text)
@@ -132,6 +132,16 @@ func writeCall(b *strings.Builder, c CallTree) {
 	if last.Detail != "" {
 		fmt.Fprintf(b, "│    why        %s\n", visible.Text(last.Detail))
 	}
+}
+
+// arguments are those of the call's intent or, where it was refused, its outcome.
+func arguments(c CallTree) string {
+	for _, r := range slices.Concat(deref(c.Intent), deref(c.Outcome)) {
+		if len(r.Arguments) > 0 {
+			return string(r.Arguments)
+		}
+	}
+	return ""
 }
 
 func lastOf(c CallTree) Record {
@@ -151,7 +161,11 @@ func ending(b *strings.Builder, r Record) {
 			fmt.Fprintf(b, "  %s", visible.Clip(extra, maxShown))
 		}
 	}
-	fmt.Fprintf(b, "  %d calls", r.Calls)
+	if r.Calls == 1 {
+		b.WriteString("  1 call")
+	} else {
+		fmt.Fprintf(b, "  %d calls", r.Calls)
+	}
 	if r.ApprovalState != "" {
 		fmt.Fprintf(b, "  approval %s", visible.Text(r.ApprovalState))
 	}
@@ -220,13 +234,16 @@ func ruling(r Record) string {
 		return ""
 	}
 	text := r.Decision
+	if asked(r) && text == "allow" {
+		text = "ask" // the word of the rules for what they allow a person to allow
+	}
 	if len(r.Policies) > 0 {
 		text += " by " + strings.Join(r.Policies, ", ")
 	}
 	if r.Risk != "" {
 		text += "; risk " + r.Risk
 	}
-	if r.Approval != "" && r.Approval != "NOT_REQUIRED" {
+	if asked(r) {
 		text += "; approval " + r.Approval
 	}
 	if r.Approver != "" {
@@ -234,6 +251,8 @@ func ruling(r Record) string {
 	}
 	return text
 }
+
+func asked(r Record) bool { return r.Approval != "" && r.Approval != "NOT_REQUIRED" }
 
 func cost(r Record) string {
 	text := fmt.Sprintf("%d ms", r.DurationMS)

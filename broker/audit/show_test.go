@@ -27,6 +27,9 @@ func run(t *testing.T, dir string) {
 	erase := audit.Act{CallID: "call_2", ParentID: "run_7f00", ServerID: "files", ToolName: "delete\x1b[2J_file"}
 	lookup := audit.Act{CallID: "call_3", ParentID: "run_7f00", ServerID: "files", ToolName: "nope"}
 	often := audit.Act{CallID: "call_4", ParentID: "run_7f00", ServerID: "files", ToolName: "read_file"}
+	barred := audit.Act{CallID: "call_5", ParentID: "run_7f00", ServerID: "files", ToolName: "move_file", Arguments: json.RawMessage(`{"to":"/etc"}`)}
+	pending := audit.Ruling{Decision: "allow", Policies: []string{"default.destructive"}, Risk: "destructive", Approval: "PENDING"}
+	denied := audit.Ruling{Decision: "allow", Policies: []string{"default.destructive"}, Risk: "destructive", Approval: "DENIED", Approver: "ann, command line"}
 	allowed := audit.Ruling{Decision: "allow", Policies: []string{"default.read"}, Risk: "read", Approval: "NOT_REQUIRED"}
 	asked := audit.Ruling{Decision: "allow", Policies: []string{"default.destructive"}, Risk: "destructive", Approval: "APPROVED", Approver: "ann, command line"}
 	for _, r := range []audit.Record{
@@ -35,12 +38,13 @@ func run(t *testing.T, dir string) {
 			"sandbox.memory": "536870912", "servers.files.tools.delete\x1b[2J_file.rate": "1/1h0m0s",
 		}}},
 		{Kind: audit.KindIntent, Identity: who, Act: read, Ruling: allowed},
-		{Kind: audit.KindApproval, Identity: who, Act: erase, Detail: "apr_1 asked"},
+		{Kind: audit.KindApproval, Identity: who, Act: erase, Ruling: pending, Detail: "apr_1 asked"},
 		{Kind: audit.KindOutcome, Identity: who, Act: read, Ruling: allowed, Effect: audit.Effect{Outcome: audit.OutcomeOK, ResultSize: 123456, DurationMS: 7, Redactions: map[string]int{"held-credential": 2}}},
 		{Kind: audit.KindIntent, Identity: who, Act: erase, Ruling: asked},
 		{Kind: audit.KindOutcome, Identity: who, Act: erase, Ruling: asked, Effect: audit.Effect{Outcome: audit.OutcomeError, ErrorType: "ToolError", DurationMS: 20, ResultSize: 80}},
 		{Kind: audit.KindOutcome, Identity: who, Act: lookup, Effect: audit.Effect{Outcome: audit.OutcomeRefused, ErrorType: "UnknownTool"}, Detail: "no such tool"},
 		{Kind: audit.KindOutcome, Identity: who, Act: often, Effect: audit.Effect{Outcome: audit.OutcomeRefused, ErrorType: "RateLimit", Limit: "servers.files.rate"}, Detail: "too often"},
+		{Kind: audit.KindOutcome, Identity: who, Act: barred, Ruling: denied, Effect: audit.Effect{Outcome: audit.OutcomeRefused, ErrorType: "ApprovalDenied"}},
 		{Kind: audit.KindViolation, Identity: who, Detail: "a frame was malformed"},
 		{Kind: audit.KindRunEnd, Identity: who, Effect: audit.Effect{Outcome: audit.OutcomeError, ErrorType: "Timeout", ErrorSource: "code", Limit: "sandbox.timeout", DurationMS: 90, ResultSize: 300}, RunFacts: audit.RunFacts{OutputDigest: "sha256:0ut", ApprovalState: "APPROVED", Calls: 3}},
 	} {

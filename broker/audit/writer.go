@@ -74,7 +74,7 @@ func (u unfinished) closing(why, now string) []Record {
 	})
 	ends := make([]Record, 0, len(begun))
 	for _, r := range begun {
-		end := Record{Kind: KindOutcome, Time: now, Identity: r.Identity, Act: r.Act, Detail: why}
+		end := Record{Kind: KindOutcome, Time: now, Identity: r.Identity, Act: r.Act, Ruling: r.Ruling, Detail: why}
 		end.Arguments = nil
 		end.Outcome = OutcomeUnknown
 		switch r.Kind {
