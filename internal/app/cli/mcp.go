@@ -28,9 +28,11 @@ func (v *mcpVerb) Run(ctx context.Context, s *streams) error {
 	watching, stop := context.WithCancel(ctx)
 	var watch sync.WaitGroup
 	watch.Go(func() { system.Snapshot().Search(catalog.Query{}) }) // builds the index before a model waits for it
-	ticker := time.NewTicker(policyInterval)
-	defer ticker.Stop()
-	watch.Go(func() { system.watchPolicies(watching, ticker.C) })
+	policies, accepted := time.NewTicker(operatorInterval), time.NewTicker(operatorInterval)
+	defer policies.Stop()
+	defer accepted.Stop()
+	watch.Go(func() { system.watchPolicies(watching, policies.C) })
+	watch.Go(func() { system.watchAccepted(watching, accepted.C) })
 	err = face.Serve(ctx, s.in, s.out)
 	face.Close()
 	stop()

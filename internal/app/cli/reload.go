@@ -10,8 +10,9 @@ import (
 	"github.com/airlock-mcp/airlock/policies"
 )
 
-// policyInterval is how often the policy files are read again while Airlock serves.
-const policyInterval = 2 * time.Second
+// operatorInterval is how often Airlock looks, while it serves, for what the
+// operator has changed: policy files, and accepted tools.
+const operatorInterval = 2 * time.Second
 
 // watchPolicies puts changed policy files in force until ctx ends: all of them
 // or none. While they have a mistake, the rules that were in force stay so. It
@@ -33,6 +34,19 @@ func (s *system) watchPolicies(ctx context.Context, ticks <-chan time.Time) {
 		}
 		if err != nil {
 			s.logger.ErrorContext(ctx, "the changed policies are not in force; those before them still are", slog.Any(telemetry.KeyError, err))
+		}
+	}
+}
+
+// watchAccepted puts tools into use as soon as an operator has accepted their
+// changed definitions, until ctx ends. It looks at each tick.
+func (s *system) watchAccepted(ctx context.Context, ticks <-chan time.Time) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticks:
+			s.takeAccepted(ctx)
 		}
 	}
 }

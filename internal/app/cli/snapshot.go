@@ -108,14 +108,40 @@ func (s *system) listAgain(ctx context.Context) {
 		s.logger.ErrorContext(ctx, "the tools of the servers make no snapshot", slog.Any(telemetry.KeyError, err))
 		return
 	}
-	if s.orchestrator != nil {
-		if err := s.orchestrator.Warm(ctx); err != nil {
-			s.logger.WarnContext(ctx, "no sandboxes are kept ready for the changed tools", slog.Any(telemetry.KeyError, err))
-		}
-	}
+	s.warmAgain(ctx)
 	for _, c := range s.changed {
 		s.logger.WarnContext(ctx, "a tool changed its definition and is withheld",
 			slog.String(telemetry.KeyServer, c.ServerID), slog.String(telemetry.KeyTool, c.ToolName))
+	}
+}
+
+// takeAccepted puts tools into use that were withheld and that an operator has
+// accepted since.
+func (s *system) takeAccepted(ctx context.Context) {
+	s.listing.Lock()
+	defer s.listing.Unlock()
+	if len(s.changed) == 0 {
+		return
+	}
+	before := s.Snapshot()
+	if err := s.refresh(ctx); err != nil {
+		s.logger.ErrorContext(ctx, "the tools that were accepted cannot be put into use", slog.Any(telemetry.KeyError, err))
+		return
+	}
+	if s.Snapshot().Digest() == before.Digest() {
+		s.snapshot.Store(before) // it has its index already
+		return
+	}
+	s.warmAgain(ctx)
+}
+
+// warmAgain keeps sandboxes ready for the tools of now.
+func (s *system) warmAgain(ctx context.Context) {
+	if s.orchestrator == nil {
+		return
+	}
+	if err := s.orchestrator.Warm(ctx); err != nil {
+		s.logger.WarnContext(ctx, "no sandboxes are kept ready for the changed tools", slog.Any(telemetry.KeyError, err))
 	}
 }
 
