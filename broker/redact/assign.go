@@ -97,10 +97,7 @@ func (p *reader) closers() byte {
 }
 
 // operators give a value to a name. Longer ones come first.
-var operators = [][]byte{
-	[]byte(":::="), []byte("::="), []byte("===="), []byte("==="), []byte("!=="), []byte("||="), []byte("??="), []byte(":="), []byte("?="), []byte(".="), []byte("+="),
-	[]byte("=>"), []byte("->"), []byte("<-"), []byte("=="), []byte("!="), []byte("||"), []byte("??"), []byte("="), []byte(":"), []byte(","),
-}
+var operators = []string{":::=", "::=", "===", "!==", "||=", "??=", ":=", "?=", ".=", "+=", "=>", "->", "<-", "==", "!=", "||", "??", "=", ":", ","}
 
 // operator skips the operator after a name that ended with closed.
 func (p *reader) operator(closed byte) bool {
@@ -111,18 +108,27 @@ func (p *reader) operator(closed byte) bool {
 	}
 	p.blanks(false)
 	rest := p.rest()
-	i := slices.IndexFunc(operators, func(op []byte) bool { return bytes.HasPrefix(rest, op) })
-	if i < 0 {
+	i := slices.IndexFunc(operators, func(op string) bool { return bytes.HasPrefix(rest, []byte(op)) })
+	if i < 0 || !follows(operators[i], closed) {
 		p.at = from
 		return false
 	}
-	p.comma = operators[i][0] == ','
-	if p.comma && closed != '"' && closed != '\'' || closed == ')' && operators[i][0] != '|' && operators[i][0] != '?' && !p.comma {
-		p.at = from
-		return false
-	}
+	p.comma = operators[i] == ","
 	p.at += len(operators[i])
 	return true
+}
+
+// follows says whether an operator can stand behind what closed a name: a comma
+// behind a quoted name only, and behind a call only what gives its fallback.
+func follows(op string, closed byte) bool {
+	isQuote := closed == '"' || closed == '\''
+	switch op {
+	case ",":
+		return isQuote
+	case "||", "??", "||=", "??=":
+		return true
+	}
+	return closed != ')'
 }
 
 // typed is a declaration's type between name and operator: var x string =, x: &str =.

@@ -1,6 +1,10 @@
 package redact
 
-import "bytes"
+import (
+	"bytes"
+	"regexp"
+	"strings"
+)
 
 // Words in names that promise something: a password, another secret, or, in a
 // vendor's name, perhaps one. They are the anchors of assignments.
@@ -10,13 +14,26 @@ func passwordWords() []string {
 
 func secretWords() []string {
 	return []string{
-		"secret", "token", "credential", "creds", "hmac", "authorization", "_auth", "authtoken", "vapid", "csrf", "xsrf",
+		"secret", "token", "credential", "creds", "hmac", "authorization", "_auth", "authtoken",
 		"api_key", "apikey", "api-key", "api.key", "access_key", "access-key", "accesskey", "auth_key", "auth-key", "authkey",
 		"private_key", "private-key", "privatekey", "encryption_key", "encryptionkey", "signing_key", "signing-key", "signingkey",
 		"master_key", "masterkey", "client_key", "clientkey", "app_key", "appkey", "account_key", "license_key", "session_key",
-		"webhook_key", "service_key", "servicekey", "signature_key", "rest_key", "server_key", "user_key", "_key", "-key",
+		"webhook_key", "service_key", "servicekey", "signature_key", "rest_key", "server_key", "user_key",
 		"sessionid", "session_id", "sessid", "session=", "connect.sid",
 	}
+}
+
+// weakWords promise little: what has such a name has to look drawn as well.
+func weakWords() []string { return []string{"_key", "-key", "csrf", "xsrf", "vapid"} }
+
+// strongName is a name with one of the words that promise a secret.
+var strongName = compile(`(?i)` + strings.Join(quotedWords(secretWords()), "|"))
+
+func quotedWords(words []string) []string {
+	for i, word := range words {
+		words[i] = regexp.QuoteMeta(word)
+	}
+	return words
 }
 
 // harmlessName is in names that have a token, key or secret in them and promise none:
@@ -41,7 +58,7 @@ var harmlessVendor = compile(`(?i)` +
 func assignmentRules() []rule {
 	return []rule{
 		{kind: "password", anchors: passwordWords(), glued: true, after: 300, locate: given(isPassword)},
-		{kind: "secret", anchors: secretWords(), glued: true, after: 300, locate: given(isSecret)},
+		{kind: "secret", anchors: append(secretWords(), weakWords()...), glued: true, after: 300, locate: given(isSecret)},
 		{kind: "secret", anchors: vendorNames(), glued: true, after: 300, locate: given(isVendorSecret)},
 	}
 }
@@ -77,7 +94,7 @@ func isSecret(a assignment) bool {
 		return false
 	case isUUID(bytes.Trim(a.value, "{}")):
 		return lastSecret.Match(a.name)
-	case onlyKey(a.name): // a word that promises little
+	case !strongName.Match(a.name):
 		return lastWeak.Match(a.name) && isDrawn(a.value)
 	case onlyNumber.Match(a.value):
 		return lastSecret.Match(a.name) && entropy(a.value) >= 2
@@ -98,22 +115,6 @@ var secretID = compile(`(?i)secret[_-]?id$`)
 
 // onlyNumber is a number that is longer than what is counted or measured.
 var onlyNumber = compile(`^\d{15,64}$`)
-
-// onlyKey says whether the only promise in a name is the word key.
-func onlyKey(name []byte) bool {
-	lower := bytes.ToLower(name)
-	for _, word := range secretWords() {
-		if !weakWord(word) && bytes.Contains(lower, []byte(word)) {
-			return false
-		}
-	}
-	return true
-}
-
-// weakWord says whether a word of names promises little.
-func weakWord(word string) bool {
-	return word == "_key" || word == "-key" || word == "csrf" || word == "xsrf" || word == "vapid"
-}
 
 // isVendorSecret asks for more than a secret's name does: there, much else has a
 // vendor's name.
