@@ -153,6 +153,29 @@ func TestImages(t *testing.T) {
 	}
 }
 
+// TestFormerImages wants the former build of an image to go when it is imported.
+func TestFormerImages(t *testing.T) {
+	env := testenv.Sandbox(t)
+	daemon := ctrdtest.Run(t)
+	built := image(t, env.Home, "python")
+	for _, round := range []string{"first", "second"} {
+		driver := newDriver(t, daemon)
+		if round == "second" {
+			ctrd.AddFormer(t, driver, "airlock/python@sha256:"+strings.Repeat("0", 64))
+		}
+		s, err := newRunner(t, driver).Acquire(t.Context(), runner.Request{Image: built, Limits: runner.DefaultLimits()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		if got := ctrd.Images(t, driver); len(got) != 1 || got[0] != "airlock/python@"+built.Digest {
+			t.Errorf("%s: got %q, want the one that is in use", round, got)
+		}
+	}
+}
+
 // changedLayout copies the image's layout, with another byte in its last layer,
 // so that its manifest is still what the digest says.
 func changedLayout(t *testing.T, of runner.Image) (digest, layout string) {

@@ -23,8 +23,13 @@ const askPatience = 10 * time.Second
 
 // daemon is a containerd that may start sandboxes.
 type daemon struct {
-	client      *containerd.Client
-	address     string
+	client  *containerd.Client
+	address string
+	facts
+}
+
+// facts are what was found out about a daemon.
+type facts struct {
 	snapshotter string
 	users       posture.Users // of the daemon's user namespace
 }
@@ -41,24 +46,28 @@ func connect(ctx context.Context, address, snapshotter string) (*daemon, error) 
 	if err != nil {
 		return nil, fmt.Errorf("connecting to containerd at %q: %w", address, err)
 	}
-	d := &daemon{client: client, address: address, snapshotter: snapshotter}
-	if err := d.check(ctx); err != nil {
+	d := &daemon{client: client, address: address}
+	if d.facts, err = d.look(ctx, snapshotter); err != nil {
 		return nil, errors.Join(err, client.Close())
 	}
 	return d, nil
 }
 
-// check refuses a daemon of another generation, one whose processes this one
+// look refuses a daemon of another generation, one whose processes this one
 // cannot see, and one without the snapshotter.
-func (d *daemon) check(ctx context.Context) error {
+func (d *daemon) look(ctx context.Context, snapshotter string) (found facts, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
-	for _, step := range []func(context.Context) error{d.checkVersion, d.checkPlace, d.checkSnapshotter} {
-		if err := step(ctx); err != nil {
-			return fmt.Errorf("looking at containerd at %q: %w", d.address, errgrpc.ToNative(err))
-		}
+	if err = d.checkVersion(ctx); err == nil {
+		found.users, err = d.checkPlace(ctx)
 	}
-	return nil
+	if err == nil {
+		found.snapshotter, err = d.chooseSnapshotter(ctx, snapshotter)
+	}
+	if err != nil {
+		return found, fmt.Errorf("looking at containerd at %q: %w", d.address, errgrpc.ToNative(err))
+	}
+	return found, nil
 }
 
 func (d *daemon) checkVersion(ctx context.Context) error {
@@ -73,45 +82,46 @@ func (d *daemon) checkVersion(ctx context.Context) error {
 }
 
 // checkPlace proves that the daemon counts processes as this process does:
-// otherwise nothing that it starts could be verified or limited.
-func (d *daemon) checkPlace(ctx context.Context) error {
+// otherwise nothing that it starts could be verified or limited. It returns the
+// users that the daemon can give to sandboxes.
+func (d *daemon) checkPlace(ctx context.Context) (posture.Users, error) {
 	server, err := d.client.IntrospectionService().Server(ctx)
 	if err != nil {
-		return err
+		return posture.Users{}, err
 	}
 	ours, err := os.Readlink("/proc/self/ns/pid")
 	if err != nil {
-		return err
+		return posture.Users{}, err
 	}
 	if theirs := fmt.Sprintf("pid:[%d]", server.GetPidns()); theirs != ours {
-		return errors.New("it runs in another PID namespace, so what it starts cannot be verified")
+		return posture.Users{}, errors.New("it runs in another PID namespace, so what it starts cannot be verified")
 	}
-	if d.users, err = posture.UsersOf(int(server.GetPid())); err != nil {
-		return err
+	users, err := posture.UsersOf(int(server.GetPid()))
+	if err != nil {
+		return posture.Users{}, err
 	}
-	_, err = d.users.Pick("")
-	return err
+	_, err = users.Pick("")
+	return users, err
 }
 
-// checkSnapshotter finds the snapshotter, and chooses one where none was named.
-func (d *daemon) checkSnapshotter(ctx context.Context) error {
+// chooseSnapshotter finds the snapshotter that was asked for, or else the best one.
+func (d *daemon) chooseSnapshotter(ctx context.Context, asked string) (string, error) {
 	plugins, err := d.client.IntrospectionService().Plugins(ctx, "type==io.containerd.snapshotter.v1")
 	if err != nil {
-		return err
+		return "", err
 	}
 	works := map[string]bool{}
 	for _, plugin := range plugins.GetPlugins() {
 		works[plugin.GetID()] = plugin.GetInitErr() == nil
 	}
 	wanted := []string{"overlayfs", "native"}
-	if d.snapshotter != "" {
-		wanted = []string{d.snapshotter}
+	if asked != "" {
+		wanted = []string{asked}
 	}
 	for _, name := range wanted {
 		if works[name] {
-			d.snapshotter = name
-			return nil
+			return name, nil
 		}
 	}
-	return fmt.Errorf("its snapshotter %s does not work", strings.Join(wanted, " or "))
+	return "", fmt.Errorf("its snapshotter %s does not work", strings.Join(wanted, " or "))
 }

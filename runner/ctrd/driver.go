@@ -108,7 +108,7 @@ func (d *Driver) Close() error { return d.daemon.client.Close() }
 // Check proves that the daemon is what it must be and that a sandbox starts, or
 // says why not.
 func (d *Driver) Check(ctx context.Context) error {
-	if err := d.daemon.check(ctx); err != nil {
+	if _, err := d.daemon.look(ctx, d.opts.Snapshotter); err != nil {
 		return err
 	}
 	return gvisor.SelfTest(ctx, d.opts.Runsc, func(ctx context.Context, spec runner.Spec) (runner.Process, error) {

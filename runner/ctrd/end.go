@@ -180,8 +180,9 @@ func (p *process) close() error {
 			errs = append(errs, errors.New("containerd does not say that it has ended"))
 		}
 	}
-	if err := p.daemon.deleteTask(ctx, p.spec.ID); err != nil {
-		// As when it was paused: then the shim takes it for alive.
+	// What never ran does not end as usual, nor what was paused: the shim takes it
+	// for alive.
+	if !p.started || p.daemon.deleteTask(ctx, p.spec.ID) != nil {
 		errs = append(errs, p.daemon.endTask(ctx, p.spec.StateDir, p.spec.ID))
 	}
 	errs = append(errs, p.daemon.remove(ctx, p.spec.ID))

@@ -64,6 +64,33 @@ func LeaveFormer(t *testing.T, d *Driver, id string) {
 	}
 }
 
+// Images lists the names of all images.
+func Images(t *testing.T, d *Driver) []string {
+	t.Helper()
+	all, err := d.daemon.client.ImageService().List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, image := range all {
+		names = append(names, image.Name)
+	}
+	return names
+}
+
+// AddFormer names the first image as if it were a former build of it, too.
+func AddFormer(t *testing.T, d *Driver, name string) {
+	t.Helper()
+	all, err := d.daemon.client.ImageService().List(t.Context())
+	if err != nil || len(all) == 0 {
+		t.Fatal("there is no image", err)
+	}
+	former := images.Image{Name: name, Target: all[0].Target}
+	if _, err := d.daemon.client.ImageService().Create(t.Context(), former); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // RemoveImages removes all images, and their snapshots with them.
 func RemoveImages(t *testing.T, d *Driver) {
 	t.Helper()

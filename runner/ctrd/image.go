@@ -124,7 +124,27 @@ func (d *daemon) importImage(ctx context.Context, image runner.Image) (snapshot 
 	if err != nil {
 		return "", err
 	}
-	return identity.ChainID(layers).String(), nil
+	return identity.ChainID(layers).String(), d.prune(ctx, image.Name, record.Name)
+}
+
+// prune removes the former builds of an image. Sandboxes that are made of one keep
+// their snapshots; an Airlock that still wants one imports it again.
+func (d *daemon) prune(ctx context.Context, name, current string) error {
+	service := d.client.ImageService()
+	all, err := service.List(ctx, fmt.Sprintf("name~=%q", "^airlock/"+name+"@"))
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, image := range all {
+		if image.Name == current {
+			continue
+		}
+		if err := service.Delete(ctx, image.Name); err != nil && !errdefs.IsNotFound(err) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // sendImage sends a manifest and everything that it names.
