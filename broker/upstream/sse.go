@@ -2,7 +2,7 @@ package upstream
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -61,7 +61,7 @@ func (l *sseLink) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	if !isEventStream(response) {
 		response.Body.Close()
-		return nil, fmt.Errorf("the answer is no stream of events")
+		return nil, errors.New("the answer is no stream of events")
 	}
 	events := newEventFilter(response.Body, call, l.tap, &l.skipped)
 	events.old = true

@@ -49,9 +49,8 @@ func (v *toolsDiffVerb) Run(ctx context.Context, s *streams) error {
 // difference is a change as a person judges it, with the digest that names it.
 func difference(c pins.Change) []byte {
 	name := fmt.Sprintf("%s %s", c.ServerID, catalog.Quote(c.ToolName))
-	unified := diff.Diff(name+" seen "+c.Pinned.Since.Format(time.RFC3339), printable(c.Pinned.Definition),
+	return diff.Diff(name+" seen "+c.Pinned.Since.Format(time.RFC3339), printable(c.Pinned.Definition),
 		name+" now, digest "+short(c.Found), printable(c.Found.Definition))
-	return unified
 }
 
 func short(p pins.Pin) string { return strings.TrimPrefix(p.Digest, "sha256:")[:shortDigest] }
