@@ -8,17 +8,20 @@ import (
 )
 
 // findEscaped undoes the escapes that texts have in JSON and in code, and finds
-// in what comes out. The places are those of the text as it was.
+// in what comes out, line by line. The places are those of the text as it was.
 func findEscaped(text []byte, depth int, find func([]byte) []span) []span {
-	if !isEscaped(text) {
-		return nil
+	var found []span
+	start := 0
+	for line := range bytes.Lines(text) {
+		if isEscaped(line) {
+			plain, places := unescape(line)
+			for _, s := range findDeep(plain, depth-1, find) {
+				found = append(found, span{start + places[s.start], start + places[s.end], s.kind})
+			}
+		}
+		start += len(line)
 	}
-	plain, places := unescape(text)
-	spans := findDeep(plain, depth-1, find)
-	for i, s := range spans {
-		spans[i] = span{places[s.start], places[s.end], s.kind}
-	}
-	return spans
+	return found
 }
 
 // isEscaped says whether a text has an escape in it that hides a character.
