@@ -1,149 +1,29 @@
 package runsc_test
 
 import (
-	"context"
-	"math/rand/v2"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strconv"
-	"strings"
+	"log/slog"
 	"testing"
 	"time"
 
 	"github.com/airlock-mcp/airlock/internal/testenv"
 	"github.com/airlock-mcp/airlock/runner"
+	"github.com/airlock-mcp/airlock/runner/runnertest"
 )
-
-// envVictim names, in a copy of this test that is to be killed, the folder of
-// its sandboxes.
-const envVictim = "AIRLOCK_TEST_VICTIM"
-
-// envKills overrides how often TestKilledAirlock kills.
-const envKills = "AIRLOCK_TEST_KILLS"
 
 // TestVictim starts and closes sandboxes until it is killed.
 func TestVictim(t *testing.T) {
-	dir := os.Getenv(envVictim)
-	if dir == "" {
-		t.Skip("is for TestKilledAirlock, which runs it and kills it")
-	}
-	env := testenv.Sandbox(t)
-	r, err := runner.New(newDriver(t, env), &runner.Options{Logger: logger(t), StateDir: dir, Pool: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	req := runner.Request{Image: image(t, env.Home, "python"), Limits: runner.DefaultLimits()}
-	for {
-		s, err := r.Acquire(context.Background(), req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Go(); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
+	runnertest.Victim(t, func(t *testing.T) (runner.Driver, *slog.Logger, runner.Request) {
+		env := testenv.Sandbox(t)
+		return newDriver(t, env), logger(t), runner.Request{Image: image(t, env.Home, "python"), Limits: runner.DefaultLimits()}
+	})
 }
 
-// TestKilledAirlock kills an Airlock with SIGKILL at random moments. The next
-// one must find and remove every process, control group, mount and folder.
+// TestKilledAirlock kills an Airlock with SIGKILL at random moments.
 func TestKilledAirlock(t *testing.T) {
 	env := testenv.Sandbox(t)
-	kills := 100
-	if text := os.Getenv(envKills); text != "" {
-		var err error
-		if kills, err = strconv.Atoi(text); err != nil {
-			t.Fatal(err)
-		}
+	orphans := runnertest.Orphans{
+		Driver: newDriver(t, env), Logger: logger(t), Kills: 100, Within: 700 * time.Millisecond,
+		Env: []string{"AIRLOCK_HOME=" + env.Home},
 	}
-	parent, err := os.MkdirTemp("/tmp", "airlock-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(parent) })
-	dir := filepath.Join(parent, "s")
-	removed := 0
-	for i := range kills {
-		life := time.Duration(rand.IntN(700)) * time.Millisecond
-		cmd := exec.Command(os.Args[0], "-test.run=^TestVictim$", "-test.timeout=60s")
-		cmd.Dir = filepath.Join(testenv.RepoRoot(t), "runner", "runsc")
-		cmd.Env = append(os.Environ(), envVictim+"="+dir, "AIRLOCK_HOME="+env.Home)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(life) // the moment is what the test varies
-		if err := cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		_ = cmd.Wait() // killed, as intended
-		removed += checkSwept(t, env, dir)
-		if t.Failed() {
-			t.Fatalf("kill %d of %d, after %v", i+1, kills, life)
-		}
-	}
-	if removed == 0 {
-		t.Errorf("after %d kills: nothing was ever left to remove", kills)
-	}
-}
-
-// checkSwept starts the next Airlock and returns how many sandboxes it removed.
-func checkSwept(t *testing.T, env testenv.Env, dir string) int {
-	t.Helper()
-	orphans, err := filepath.Glob(filepath.Join(dir, "*", "sb-*"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	began := time.Now()
-	r, err := runner.New(newDriver(t, env), &runner.Options{Logger: logger(t), StateDir: dir, Pool: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("removing %d orphans took %v, want at most 5 s", len(orphans), took)
-	}
-	for _, orphan := range orphans {
-		for _, left := range traces(t, orphan) {
-			t.Errorf("%s is left of %s", left, orphan)
-		}
-	}
-	if err := r.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
-	return len(orphans)
-}
-
-// traces lists what exists of a sandbox: its folder, processes, control groups and mounts.
-func traces(t *testing.T, home string) []string {
-	t.Helper()
-	var found []string
-	if _, err := os.Stat(home); err == nil {
-		found = append(found, home)
-	}
-	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, line := range lines {
-		if args, err := os.ReadFile(line); err == nil && strings.Contains(string(args), home) {
-			found = append(found, line)
-		}
-	}
-	for _, pattern := range []string{"/sys/fs/cgroup/", "/sys/fs/cgroup/*/", "/sys/fs/cgroup/*/*/", "/sys/fs/cgroup/*/*/*/"} {
-		groups, err := filepath.Glob(pattern + "airlock-" + filepath.Base(home))
-		if err != nil {
-			t.Fatal(err)
-		}
-		found = append(found, groups...)
-	}
-	mounts, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if strings.Contains(string(mounts), home) {
-		found = append(found, "a mount")
-	}
-	return found
+	orphans.Run(t)
 }
