@@ -40,7 +40,7 @@ bench: setup $(BENCH_INSTALLED) ## measure, beside what others need on this mach
 
 .PHONY: measure-redaction
 measure-redaction: test/servers/node_modules/.package-lock.json test/conformance/node_modules/.package-lock.json ## measure what redaction finds of other scanners' examples
-	go run -C test/redaction .
+	go run -C test/redaction -mod=mod .
 
 .PHONY: clean
 clean: ## remove everything that this file makes
