@@ -132,6 +132,9 @@ func TestFlagsAndCleanAgree(t *testing.T) {
 		if flagged, changed := len(s.Flags("s", "a")) > 0, catalog.Clean(text) != text; flagged != changed {
 			r.Fatalf("got %q flagged %v, shown otherwise %v, want the same", text, flagged, changed)
 		}
+		if got, changed := s.Shown()[0].Tools[0].Description != text, catalog.Clean(text) != text; got != changed {
+			r.Fatalf("got %q shown otherwise %v to those who make wrappers, want %v", text, got, changed)
+		}
 	})
 }
 

@@ -23,18 +23,17 @@ func (s *Snapshot) Shown() []Server {
 
 func (s *Snapshot) shownServer(server Server) Server {
 	tools := make([]Tool, len(server.Tools))
+	harmless := map[string]bool{}
 	for i := range server.Tools {
-		tools[i] = s.shownTool(&server.Tools[i])
+		tools[i] = s.shownTool(&server.Tools[i], harmless)
 	}
 	server.Tools, server.Problem = tools, Clean(server.Problem)
 	return server
 }
 
-func (s *Snapshot) shownTool(tool *Tool) Tool {
-	if tool.Withheld {
-		return *tool
-	}
-	if len(s.Flags(tool.ServerID, tool.Name)) == 0 {
+// shownTool uses and fills harmless: see allHarmless.
+func (s *Snapshot) shownTool(tool *Tool, harmless map[string]bool) Tool {
+	if tool.Withheld || allHarmless(tool.Raw, harmless) && len(s.imitations(tool)) == 0 {
 		return *tool
 	}
 	var shown Tool
@@ -46,4 +45,32 @@ func (s *Snapshot) shownTool(tool *Tool) Tool {
 		return Tool{ServerID: tool.ServerID, Name: tool.Name, Description: withheld, InputSchema: json.RawMessage(`{"type":"object"}`)}
 	}
 	return shown
+}
+
+// allHarmless reports whether nothing is wrong with any text of a JSON value,
+// keys included. known holds the texts, as JSON has them, that were found
+// harmless before: the tools of one server say the same about many parameters.
+func allHarmless(raw []byte, known map[string]bool) bool {
+	for begin := 0; begin < len(raw); begin++ {
+		if raw[begin] != '"' {
+			continue
+		}
+		end := begin + 1
+		for ; end < len(raw) && raw[end] != '"'; end++ {
+			if raw[end] == '\\' {
+				end++
+			}
+		}
+		literal := raw[begin:min(end+1, len(raw))]
+		begin = end
+		if known[string(literal)] {
+			continue
+		}
+		var text string
+		if json.Unmarshal(literal, &text) != nil || len(inspect("", text)) > 0 {
+			return false
+		}
+		known[string(literal)] = true
+	}
+	return true
 }
