@@ -21,15 +21,12 @@ func shimFile(state string) string    { return filepath.Join(state, "shim.toml")
 func watchFile(state string) string   { return filepath.Join(state, "watch.json") }
 func watchSocket(state string) string { return filepath.Join(state, "watch") }
 func logFile(state string) string     { return filepath.Join(state, "log") }
-func panicFile(state string) string   { return filepath.Join(state, "gvisor_panic.log") }
-func userLogFile(state string) string { return filepath.Join(state, "gvisor.log") }
+func panicFile(state string) string   { return filepath.Join(state, "panic") }
 func runscRoot(state string) string   { return filepath.Join(state, "r") }
 
-// Annotations that the shim reads.
-const (
-	containerType = "io.kubernetes.cri.container-type"        // "sandbox", or the shim connects no standard streams and create hangs
-	logFolder     = "io.kubernetes.cri.sandbox-log-directory" // for panics of gVisor's kernel
-)
+// containerType is an annotation that the shim reads. Where it is not "sandbox",
+// the shim connects no standard streams, and create hangs.
+const containerType = "io.kubernetes.cri.container-type"
 
 // configure returns the sandbox's configuration as the shim wants it.
 func configure(spec runner.Spec, host posture.User) (*specs.Spec, error) {
@@ -38,16 +35,15 @@ func configure(spec runner.Spec, host posture.User) (*specs.Spec, error) {
 		return nil, err
 	}
 	config.Root.Path = "rootfs" // where the shim mounts it, in the bundle
-	config.Annotations = annotations(spec)
+	config.Annotations = annotations(spec.Limits)
 	return config, nil
 }
 
 // annotations say what the shim needs to know, and what gVisor's kernel shows.
-func annotations(spec runner.Spec) map[string]string {
-	shown := gvisor.Show(spec.Limits)
+func annotations(l runner.Limits) map[string]string {
+	shown := gvisor.Show(l)
 	return map[string]string{
 		containerType:                  "sandbox",
-		logFolder:                      spec.StateDir,
 		"io.airlock.total-memory":      strconv.FormatInt(shown.Memory, 10),
 		"io.airlock.total-host-memory": strconv.FormatInt(shown.HostMemory, 10),
 		"io.airlock.cpu-num":           strconv.Itoa(shown.CPUs),
@@ -58,7 +54,8 @@ func annotations(spec runner.Spec) map[string]string {
 // state, and its flags. Each flag that differs from runsc's default says why.
 func shimConfig(state, runsc string) string {
 	flags := [][2]string{
-		{"log", logFile(state)}, // and not the daemon's folder
+		{"log", logFile(state)}, // not in the daemon's folder
+		{"panic-log", panicFile(state)},
 		{"platform", "systrap"},
 		{"network", "none"},
 		{"host-uds", "open"},                  // the broker's socket, and nothing else, lies where the code can open it

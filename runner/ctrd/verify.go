@@ -29,7 +29,7 @@ func (p *process) Verify() error {
 	kernel := posture.Want{
 		Role: "kernel", Host: p.daemon.users.Outside(posture.User{UID: posture.Nobody, GID: posture.Nobody}),
 		Caps: posture.KernelCaps, Ours: ours, Mounts: []string{"/"},
-		Writable: []string{logFile(state), panicFile(state), userLogFile(state)},
+		Writable: []string{logFile(state), panicFile(state)},
 	}
 	if p.group != nil {
 		kernel.Group = p.group.Name()

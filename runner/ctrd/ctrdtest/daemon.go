@@ -219,7 +219,15 @@ func (d *Daemon) Close() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), endPatience)
 	defer cancel()
-	return errors.Join(append(errs, d.killRest(ctx), os.RemoveAll(d.dir))...)
+	errs = append(errs, d.killRest(ctx), os.RemoveAll(d.dir))
+	// Shims of all daemons keep their sockets in one folder, which they make. It
+	// goes when it is empty.
+	for _, dir := range []string{"/run/containerd/s", "/run/containerd"} {
+		if err := os.Remove(dir); err != nil {
+			break
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // killRest ends the processes that name the daemon's folder: shims do.
