@@ -29,6 +29,9 @@ const (
 	endPatience   = 10 * time.Second
 )
 
+// shimSockets is where the shims of all daemons of a host keep their sockets.
+const shimSockets = "/run/containerd"
+
 // Programs are what a daemon and its sandboxes are made of: absolute paths.
 type Programs struct {
 	Containerd string
@@ -118,7 +121,12 @@ func (d *Daemon) start(p Programs) error {
 	if err := os.WriteFile(config, []byte(d.config()), 0o600); err != nil {
 		return err
 	}
-	d.cmd = exec.Command(p.Containerd, "--config", config, "--log-level", "warn")
+	if err := os.MkdirAll(shimSockets, 0o711); err != nil {
+		return err
+	}
+	// Among its own mounts, the daemon has a folder of its own for them.
+	d.cmd = exec.Command("/bin/sh", "-c", "mount -t tmpfs sockets "+shimSockets+` && exec "$0" "$@"`,
+		p.Containerd, "--config", config, "--log-level", "warn")
 	log, err := os.Create(d.logFile())
 	if err != nil {
 		return err
@@ -149,7 +157,8 @@ func (d *Daemon) start(p Programs) error {
 // and where root lacks the right to set the shim's OOM score, as in some virtual
 // machines, in a user namespace in which it has every right.
 func place() (*syscall.SysProcAttr, error) {
-	attr := &syscall.SysProcAttr{Setsid: true, Pdeathsig: unix.SIGKILL, Cloneflags: unix.CLONE_NEWNS}
+	// Unshared, not cloned: then Go makes the mounts private, and the host sees none.
+	attr := &syscall.SysProcAttr{Setsid: true, Pdeathsig: unix.SIGKILL, Unshareflags: unix.CLONE_NEWNS}
 	var header = unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var caps [2]unix.CapUserData
 	if err := unix.Capget(&header, &caps[0]); err != nil {
@@ -157,7 +166,7 @@ func place() (*syscall.SysProcAttr, error) {
 	}
 	if caps[0].Effective&(1<<unix.CAP_SYS_RESOURCE) == 0 {
 		everyone := []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: 1 << 16}}
-		attr.Cloneflags |= unix.CLONE_NEWUSER
+		attr.Cloneflags = unix.CLONE_NEWUSER
 		attr.UidMappings, attr.GidMappings = everyone, everyone
 		attr.GidMappingsEnableSetgroups = true
 	}
@@ -220,13 +229,8 @@ func (d *Daemon) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), endPatience)
 	defer cancel()
 	errs = append(errs, d.killRest(ctx), os.RemoveAll(d.dir))
-	// Shims of all daemons keep their sockets in one folder, which they make. It
-	// goes when it is empty.
-	for _, dir := range []string{"/run/containerd/s", "/run/containerd"} {
-		if err := os.Remove(dir); err != nil {
-			break
-		}
-	}
+	// The folder goes when nobody else uses it.
+	_ = os.Remove(shimSockets)
 	return errors.Join(errs...)
 }
 
