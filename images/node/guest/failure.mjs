@@ -14,6 +14,8 @@ const MOST_CAUSES = 5;
 
 const OURS =
   /^\s+at .*(?:file:\/\/\/opt\/airlock\/guest\/|file:\/\/\/workspace\/(?:client|servers)\/|node:(?:internal\/|diagnostics_channel))/;
+// What failed inside a tool, the language's own functions say nothing about.
+const OURS_OR_NATIVE = new RegExp(`${OURS.source}|^\\s+at [^/]*\\(<anonymous>\\)$`);
 const FILE_URL = /(?:file:\/\/)?\/workspace\/agent_code\.mjs/g;
 const BUILTIN = /^(?:Aggregate|Eval|Range|Reference|Syntax|Type|URI)?Error$/;
 
@@ -92,7 +94,8 @@ function tracebackOf(thrown) {
   for (let error = thrown; isError(error) && parts.length < MOST_CAUSES; error = attempt(() => error.cause)) {
     const stack = attempt(() => error.stack);
     const text = typeof stack === "string" ? stack : `${typeOf(error)}: ${messageOf(error)}`;
-    const lines = text.split("\n").filter((line) => !OURS.test(line));
+    const hidden = error instanceof ToolError ? OURS_OR_NATIVE : OURS;
+    const lines = text.split("\n").filter((line) => !hidden.test(line));
     parts.push(lines.join("\n"));
   }
   return parts.length ? parts.join("\nCaused by: ") : `Uncaught ${attempt(() => show(thrown)) ?? "value"}`;
