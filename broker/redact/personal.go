@@ -68,9 +68,12 @@ func announced(text []byte, i int, words *regexp.Regexp) bool {
 }
 
 var (
-	cardWords  = compile(`(?i)(?:card|visa|pan\b|credit|debit)[^\n]{0,20}$`)
-	ssnWords   = compile(`(?i)(?:\bssn|social.?security)[^\n]{0,20}$`)
-	phoneWords = compile(`(?i)(?:\bphone|\bmobile|\btel(?:ephone|efon|e?fono|\.|:|\b)|\bfax|\bcall|\bdial|whatsapp|\bsms|\bcell|\bmob)[^\n0-9]{0,16}$`)
+	cardWords = compile(`(?i)(?:card|visa|pan\b|credit|debit)[^\n]{0,20}$`)
+	ssnWords  = compile(`(?i)(?:\bssn|social.?security)[^\n]{0,20}$`)
+	// Words that stand before other numbers as well (a call, a cell) count only
+	// right before theirs.
+	phoneWords = compile(`(?i)(?:(?:\bphone|\bmobile|\btel(?:ephone|efon|e?fono|\.|:|\b)|\bfax|whatsapp|\bsms|\bmob\b)[^\n0-9]{0,16}|` +
+		`\b(?:call|dial)(?: (?:me|us|him|her|them))?(?: (?:at|on))?:? |\bcell(?:phone)?(?: (?:no|nr|number))?\.?:? )[+(]?$`)
 )
 
 func ssnAt(text []byte, i int) (span, bool) {
