@@ -8,11 +8,12 @@ import (
 	"github.com/airlock-mcp/airlock/internal/schema"
 )
 
-// Divergence is the first call of a replay that the recorded run did not make.
+// Divergence is the first call of a replay that the recorded run did not make,
+// or the first of the recorded run that the replay did not make.
 type Divergence struct {
 	Number int // which call of the replay it was, from 1
-	// Got is what was called, Want the recorded call that was due; empty when
-	// the recorded run made no more calls.
+	// Got is what was called, empty when the replay made no more calls; Want is the
+	// recorded call that was due, empty when the recorded run made no more.
 	Got, Want string
 	// Arguments says that the tool was right and the arguments were not.
 	Arguments bool
@@ -21,6 +22,8 @@ type Divergence struct {
 // Error is one sentence.
 func (d *Divergence) Error() string {
 	switch {
+	case d.Got == "":
+		return fmt.Sprintf("call %d was not made: the recorded run called %s", d.Number, d.Want)
 	case d.Want == "":
 		return fmt.Sprintf("call %d is %s, and the recorded run made no more calls", d.Number, d.Got)
 	case d.Arguments:
@@ -85,25 +88,20 @@ func (p *Player) divergence(serverID, name string) *Divergence {
 	return d
 }
 
-// Diverged returns the first divergence, or nil. A replay that ended before it
-// had made all the recorded calls diverged too.
+// Diverged returns how a replay that has ended diverged, or nil. One that ended
+// before it had made all the recorded calls diverged too, whatever its result.
 func (p *Player) Diverged() *Divergence {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.diverged
-}
-
-// Left is how many recorded calls have not been made.
-func (p *Player) Left() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	left := 0
-	for _, played := range p.played {
+	if p.diverged != nil {
+		return p.diverged
+	}
+	for i, played := range p.played {
 		if !played {
-			left++
+			return &Divergence{Number: p.calls + 1, Want: p.tape.Exchanges[i].ServerID + "/" + p.tape.Exchanges[i].Name}
 		}
 	}
-	return left
+	return nil
 }
 
 // keyOf is equal for calls whose arguments are equal, whatever the order of
