@@ -2,7 +2,7 @@
 // which it can end.
 
 import { unlinkSync, writeFileSync } from "node:fs";
-import { registerHooks } from "node:module";
+import module from "node:module";
 import { pathToFileURL } from "node:url";
 import { types } from "node:util";
 import { FILE } from "./file.mjs";
@@ -60,8 +60,8 @@ function begin(code) {
 function load(file, code) {
   writeFileSync(file, code);
   const { href } = pathToFileURL(file);
-  // Node need not look for, and read, what was just written.
-  const hooks = registerHooks({
+  // Node need not look for, and read, what was just written. Before version 22 it does.
+  const hooks = module.registerHooks?.({
     resolve: (url, context, next) => (url === href ? { url, format: "module", shortCircuit: true } : next(url, context)),
     load(url, context, next) {
       if (url !== href) return next(url, context);
