@@ -55,7 +55,8 @@ type Spec struct {
 type Driver interface {
 	// Name is the word used in configuration: "runsc" or "containerd".
 	Name() string
-	// Check proves that a sandbox can start here, or says in one sentence why not.
+	// Check looks whether this host has what sandboxes need, or says in one
+	// sentence what is missing. It starts none: that is Runner.Prove's.
 	Check(ctx context.Context) error
 	// Start starts the image's program in a fresh sandbox. When it returns an
 	// error nothing is left behind. Cancelling ctx aborts the start only: a

@@ -56,6 +56,10 @@ func (t *selfTest) passed(ctx context.Context) error {
 	}
 }
 
+// Prove waits for the self-test and returns why sandboxes must not be used, if
+// that is so. Without Options.SelfTest there is nothing to wait for.
+func (r *Runner) Prove(ctx context.Context) error { return r.selfTest.passed(ctx) }
+
 // prove runs the probe: code must be answered by gVisor's kernel, and find no
 // network device but loopback.
 func (r *Runner) prove(ctx context.Context, image Image) (err error) {

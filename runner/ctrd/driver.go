@@ -105,30 +105,21 @@ func (d *Driver) Unenforced() error { return d.host.Lack() }
 // Close ends the connection to the daemon. No sandbox may be left.
 func (d *Driver) Close() error { return d.daemon.client.Close() }
 
-// Check proves that the daemon is what it must be and that a sandbox starts, or
-// says why not.
+// Check looks whether the daemon is what it must be.
 func (d *Driver) Check(ctx context.Context) error {
-	if _, err := d.daemon.look(ctx, d.opts.Snapshotter); err != nil {
-		return err
-	}
-	return gvisor.SelfTest(ctx, d.opts.Runsc, func(ctx context.Context, spec runner.Spec) (runner.Process, error) {
-		return d.start(ctx, spec, d.folderRoot)
-	})
+	_, err := d.daemon.look(ctx, d.opts.Snapshotter)
+	return err
 }
 
 // Start starts a sandbox on a view of its image, which is imported first where
 // the daemon does not have it.
-func (d *Driver) Start(ctx context.Context, spec runner.Spec) (runner.Process, error) {
-	return d.start(ctx, spec, d.imageRoot)
-}
-
-func (d *Driver) start(ctx context.Context, spec runner.Spec, root rootSource) (_ runner.Process, err error) {
+func (d *Driver) Start(ctx context.Context, spec runner.Spec) (_ runner.Process, err error) {
 	if lack := d.host.Lack(); lack != nil && !d.opts.Unenforced {
 		return nil, lack
 	}
 	var undo cleanup.Stack
 	defer func() { err = errors.Join(err, undo.Run()) }()
-	p, err := d.create(ctx, spec, root, &undo)
+	p, err := d.create(ctx, spec, &undo)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +132,7 @@ func (d *Driver) start(ctx context.Context, spec runner.Spec, root rootSource) (
 
 // create has the daemon make a sandbox, with everything around it, whose guest
 // does not run yet.
-func (d *Driver) create(ctx context.Context, spec runner.Spec, root rootSource, undo *cleanup.Stack) (*process, error) {
+func (d *Driver) create(ctx context.Context, spec runner.Spec, undo *cleanup.Stack) (*process, error) {
 	spec, err := spec.Resolve()
 	if err != nil {
 		return nil, err
@@ -160,7 +151,7 @@ func (d *Driver) create(ctx context.Context, spec runner.Spec, root rootSource, 
 	if err := d.daemon.lease(ctx, spec); err != nil {
 		return nil, err
 	}
-	mounts, err := root(ctx, spec)
+	mounts, err := d.imageRoot(ctx, spec)
 	if err != nil {
 		return nil, err
 	}

@@ -31,16 +31,8 @@ const importPatience = time.Hour
 // maxManifest bounds a manifest, in bytes.
 const maxManifest = 4 << 20
 
-// rootSource says what the daemon mounts as a sandbox's root file system. What is
-// made for it belongs to the sandbox's lease.
-type rootSource func(ctx context.Context, spec runner.Spec) ([]*types.Mount, error)
-
-// folderRoot is a folder of the host.
-func (d *Driver) folderRoot(_ context.Context, spec runner.Spec) ([]*types.Mount, error) {
-	return []*types.Mount{{Type: "bind", Source: spec.Image.RootFS, Options: []string{"rbind", "ro"}}}, nil
-}
-
-// imageRoot is a view of the image in the daemon's snapshotter.
+// imageRoot is what the daemon mounts as a sandbox's root file system: a view of
+// the image in its snapshotter, which belongs to the sandbox's lease.
 func (d *Driver) imageRoot(ctx context.Context, spec runner.Spec) ([]*types.Mount, error) {
 	parent, err := d.imported(ctx, spec.Image)
 	if err != nil {

@@ -10,6 +10,8 @@ import (
 	"os/exec"
 
 	"github.com/airlock-mcp/airlock/images"
+	"github.com/airlock-mcp/airlock/internal/app/config"
+	"github.com/airlock-mcp/airlock/internal/cleanup"
 	"github.com/airlock-mcp/airlock/internal/store"
 	"github.com/airlock-mcp/airlock/runner/ctrd"
 )
@@ -132,22 +134,46 @@ func imageIntact(ctx context.Context, name string) (string, error) {
 }
 
 // sandbox starts one, which proves all that is needed for it.
-func (v *doctorVerb) sandbox(ctx context.Context) (string, error) {
+func (v *doctorVerb) sandbox(ctx context.Context) (_ string, err error) {
 	c, err := v.load(io.Discard)
 	if err != nil {
 		return "", err
 	}
-	driver, err := newDriver(ctx, c, slog.New(slog.DiscardHandler))
+	quiet := slog.New(slog.DiscardHandler)
+	driver, err := newDriver(ctx, c, quiet)
 	if err != nil {
 		return "", err
 	}
 	if err := driver.Check(ctx); err != nil {
 		return "", err
 	}
+	if err := prove(ctx, c, quiet); err != nil {
+		return "", err
+	}
 	if lack := driver.Unenforced(); lack != nil {
 		return fmt.Sprintf("starts in gVisor, but %v", lack), nil
 	}
 	return "starts in gVisor with every limit in force", nil
+}
+
+// prove makes the self-test that comes before every sandbox that is used.
+func prove(ctx context.Context, c *config.Config, logger *slog.Logger) (err error) {
+	home, err := store.Home(os.Getenv)
+	if err != nil {
+		return err
+	}
+	var undo cleanup.Stack
+	defer func() { err = errors.Join(err, undo.Run()) }()
+	opened, err := openImages(home, &undo)
+	if err != nil {
+		return err
+	}
+	sandboxes, err := openRunner(ctx, c, home, opened, false, logger)
+	if err != nil {
+		return err
+	}
+	undo.Add(func() error { return closeRunner(ctx, sandboxes) })
+	return sandboxes.Prove(ctx)
 }
 
 // commands looks for the programs of the configured servers without starting
