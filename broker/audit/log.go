@@ -162,9 +162,12 @@ const settleAfter = 50 * time.Millisecond
 // share one write and one sync.
 func (l *Log) commit() {
 	defer close(l.done)
+	var settle <-chan time.Time // runs from the first record that waits: those after it must not put it off
 	for {
-		var settle <-chan time.Time
-		if l.store.unsynced {
+		switch {
+		case !l.store.unsynced:
+			settle = nil
+		case settle == nil:
 			settle = time.After(settleAfter)
 		}
 		select {
@@ -177,6 +180,7 @@ func (l *Log) commit() {
 			// An error here concerns nobody who waits. A failed sync is remembered,
 			// and any other cause meets the next write.
 			_ = l.store.flush()
+			settle = nil
 		}
 	}
 }

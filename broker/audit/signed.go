@@ -53,7 +53,7 @@ func (s *store) holdToSignatures(list []segment) (remark string, err error) {
 	if newest.seq == last.Seq || s.othersLive() {
 		return "", nil // a living process is about to sign what it wrote
 	}
-	return fmt.Sprintf("records %d to %d are not signed: an Airlock that was killed leaves such, and so does whoever adds records", newest.seq+1, last.Seq), nil
+	return fmt.Sprintf("records %d to %d are not signed: left by an Airlock that was killed, or added", newest.seq+1, last.Seq), nil
 }
 
 // lastRecord returns the newest whole record; its number is 0 when there is none.

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/airlock-mcp/airlock/broker/audit"
 )
@@ -80,6 +81,23 @@ func TestAStartDoesNotCoverUpAChange(t *testing.T) {
 				t.Errorf("got %d remarks after one more start, want 1", again)
 			}
 		})
+	}
+}
+
+// Code that has one call refused after the other leaves records that nobody
+// waits for; they must not keep each other from being signed.
+func TestRefusalsDoNotPutOffTheSignature(t *testing.T) {
+	dir := t.TempDir()
+	l := open(t, dir, nil)
+	head := filepath.Join(dir, "head")
+	before := string(readFile(t, head))
+	for deadline := time.Now().Add(10 * time.Second); string(readFile(t, head)) == before; {
+		if err := l.Note(t.Context(), outcome("call_1")); err != nil {
+			t.Fatal(err)
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("nothing was signed while records kept coming")
+		}
 	}
 }
 
