@@ -383,6 +383,30 @@ func TestNothingHappensUnrecorded(t *testing.T) {
 	})
 }
 
+// What rules are called may be where they are, which stays outside.
+func TestRefusalsDoNotTellWhereRulesAre(t *testing.T) {
+	tests := []struct{ name, rules, want string }{
+		{"a rule with a name", `@id("team.f") @reason("not here") forbid (principal, action, resource);`, "policy team.f (team.cedar:1) forbids it: not here"},
+		{"a rule without one", `forbid (principal, action, resource);`, "policy team.cedar:1 (team.cedar:1) forbids it"},
+		{"a question that nobody answers", `@approve("owner") permit (principal, action, resource);`, "approval (team.cedar:1)"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			f := newFixture(t, func(o *broker.Options) {
+				engine, err := policies.Load(policies.File{Name: "/srv/airlock/rules/team.cedar", Source: []byte(test.rules)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				o.Policies, o.Approver = engine, approver{approval.Verdict{Answer: approval.Nobody}, func(approval.Question) {}}
+			})
+			answer := f.open().Call(t.Context(), call("read_file", `{"path":"x"}`))
+			if answer.OK || !strings.Contains(answer.Error.Message, test.want) || strings.Contains(answer.Error.Message, "/srv") {
+				t.Errorf("got %+v, want %q and no path", answer.Error, test.want)
+			}
+		})
+	}
+}
+
 func TestNoPolicyDenies(t *testing.T) {
 	f := newFixture(t, func(o *broker.Options) { o.Policies = nil })
 	checkAnswer(t, f.open().Call(t.Context(), call("read_file", `{"path":"x"}`)), "PolicyDenied", "no policy is loaded")

@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/airlock-mcp/airlock/broker/approval"
@@ -23,9 +24,20 @@ func (a *attempt) decide(context.Context) *failure {
 	if a.ruling.Allow {
 		return nil
 	}
-	f := failf(typePolicyDenied, "policy does not allow this call: %s. Do not retry it; ask the user", strings.Join(a.ruling.Reasons, "; "))
+	f := failf(typePolicyDenied, "policy does not allow this call: %s. Do not retry it; ask the user", a.withoutPaths(strings.Join(a.ruling.Reasons, "; ")))
 	f.detail = strings.Join(append(a.ruling.Reasons, a.ruling.Errors...), "; ")
 	return f
+}
+
+// withoutPaths names the files of rules by their last part: where they are on
+// the host is nothing that code in a sandbox needs to know. The record has it.
+func (a *attempt) withoutPaths(text string) string {
+	for _, r := range a.ruling.Rules {
+		if folder, base := filepath.Split(r.File); folder != "" {
+			text = strings.ReplaceAll(text, r.File, base)
+		}
+	}
+	return text
 }
 
 // approve asks a person, where the rules say so. The sandbox waits meanwhile,
@@ -79,7 +91,7 @@ func (a *attempt) heed(question approval.Question) *failure {
 	case approval.Nobody:
 		a.session.met(approval.Denied)
 		return failf(typeApprovalDenied, "the call needs a person's approval (%s), and there is nobody to ask here. %s",
-			strings.Join(a.ruling.Policies(), ", "), a.howToAllow())
+			a.withoutPaths(strings.Join(a.ruling.Policies(), ", ")), a.howToAllow())
 	default:
 		a.session.met(approval.Denied)
 		return failf(typeApprovalDenied, "a person refused the call. Do not repeat it; ask the user what to do instead")
