@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -57,7 +58,7 @@ func WriteTree(w io.Writer, t *RunTree) error {
 	if t.End == nil {
 		b.WriteString("└─ not ended\n")
 	} else {
-		ending(&b, *t.End)
+		ending(&b, *t.End, cmp.Or(t.End.Calls, len(t.Calls)))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -154,17 +155,19 @@ func lastOf(c CallTree) Record {
 	return c.Approvals[len(c.Approvals)-1]
 }
 
-func ending(b *strings.Builder, r Record) {
+// ending shows how a run ended; of one that was killed nobody counted the calls
+// but the log.
+func ending(b *strings.Builder, r Record, calls int) {
 	fmt.Fprintf(b, "└─ %s", r.Outcome)
 	for _, extra := range []string{errorOf(r), cost(r), limitOf(r), redactions(r), r.Detail} {
 		if extra != "" {
 			fmt.Fprintf(b, "  %s", visible.Clip(extra, maxShown))
 		}
 	}
-	if r.Calls == 1 {
+	if calls == 1 {
 		b.WriteString("  1 call")
 	} else {
-		fmt.Fprintf(b, "  %d calls", r.Calls)
+		fmt.Fprintf(b, "  %d calls", calls)
 	}
 	if r.ApprovalState != "" {
 		fmt.Fprintf(b, "  approval %s", visible.Text(r.ApprovalState))
