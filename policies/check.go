@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/cedar-policy/cedar-go"
@@ -119,6 +120,9 @@ func (c *checker) check() []Problem {
 	for _, path := range refs.paths {
 		c.path(path, tools)
 	}
+	for _, compared := range refs.equals {
+		c.comparison(compared)
+	}
 	if len(c.found) == 0 {
 		if text := typeProblem(c.policy, refs, tools); text != "" {
 			c.problem("", "%s", text)
@@ -182,6 +186,26 @@ func (c *checker) path(path []string, tools []*toolShape) {
 	if known, ok := knownAttribute(path); !ok {
 		c.problem(last, "there is no %s%s", strings.Join(path, "."), nearest.Hint(last, known))
 	}
+}
+
+// comparison finds texts that a member never is: a forbid that looks for one
+// would never match. A server may yet come, unless its name looks misspelt.
+func (c *checker) comparison(compared comparison) {
+	name := strings.Join(compared.path, ".")
+	var known []string
+	switch name {
+	case "resource.risk":
+		known = []string{RiskRead.String(), RiskWrite.String(), RiskDestructive.String(), RiskUnknown.String()}
+	case "resource.server", "context.session.servers":
+		known = c.world.servers
+	default:
+		return
+	}
+	hint := nearest.Hint(compared.text, known)
+	if slices.Contains(known, compared.text) || name != "resource.risk" && hint == "" {
+		return
+	}
+	c.problem(strconv.Quote(compared.text), "%s is never %q%s", name, compared.text, hint)
 }
 
 // problem notes a mistake at the first place in the policy that has the word.

@@ -10,7 +10,14 @@ type references struct {
 	entities []cedar.EntityUID  // in order of appearance
 	types    []cedar.EntityType // after `is`
 	paths    [][]string         // such as context, input, path
+	equals   []comparison       // with a literal text
 	scope    scope
+}
+
+// comparison is a member that a policy compares with a text.
+type comparison struct {
+	path []string
+	text string
 }
 
 // scope is which tools a policy's head can match; nil lists match all.
@@ -69,6 +76,12 @@ func (r *references) node(n ast.IsNode) bool {
 		if uid, ok := n.Value.(cedar.EntityUID); ok {
 			r.entities = append(r.entities, uid)
 		}
+	case ast.NodeTypeEquals:
+		r.comparison(n.BinaryNode)
+	case ast.NodeTypeNotEquals:
+		r.comparison(n.BinaryNode)
+	case ast.NodeTypeContains:
+		r.comparison(n.BinaryNode)
 	case ast.NodeTypeIs:
 		r.types = append(r.types, n.EntityType)
 	case ast.NodeTypeIsIn:
@@ -79,6 +92,16 @@ func (r *references) node(n ast.IsNode) bool {
 		}
 	}
 	return true
+}
+
+func (r *references) comparison(n ast.BinaryNode) {
+	for _, sides := range [][2]ast.IsNode{{n.Left, n.Right}, {n.Right, n.Left}} {
+		value, isValue := sides[1].(ast.NodeValue)
+		path := pathOf(sides[0])
+		if text, isText := value.Value.(cedar.String); isValue && isText && path != nil {
+			r.equals = append(r.equals, comparison{path, string(text)})
+		}
+	}
 }
 
 // pathOf returns the names from a variable to a member; nil when the member is

@@ -8,6 +8,7 @@ import (
 	"github.com/cedar-policy/cedar-go"
 
 	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/nearest"
 	"github.com/airlock-mcp/airlock/internal/schema"
 )
 
@@ -97,12 +98,18 @@ func knownAttribute(path []string) (known []string, ok bool) {
 
 // knownArgument says whether any of the tools may take the argument at path,
 // and which names they do take in its place. Without a tool nothing can be said.
+// A tool that lists no arguments at all may take any, or none, as most such tools
+// do: beside others it does not excuse a name that looks misspelt.
 func knownArgument(path []string, tools []*toolShape) (known []string, ok bool) {
 	if len(path) == 0 || len(tools) == 0 {
 		return nil, true
 	}
-	names := map[string]bool{}
+	names, silent := map[string]bool{}, false
 	for _, tool := range tools {
+		if listsNothing(tool.input) {
+			silent = true
+			continue
+		}
 		here, ok := descend(tool.input, path)
 		if ok {
 			return nil, true
@@ -111,7 +118,23 @@ func knownArgument(path []string, tools []*toolShape) (known []string, ok bool) 
 			names[name] = true
 		}
 	}
-	return slices.Sorted(maps.Keys(names)), false
+	known = slices.Sorted(maps.Keys(names))
+	return known, silent && nearest.Hint(path[len(path)-1], known) == ""
+}
+
+// listsNothing says whether a schema says nothing about an object's members.
+func listsNothing(input any) bool {
+	object, isObject := input.(map[string]any)
+	if !isObject {
+		return true
+	}
+	for name := range object {
+		if !slices.Contains([]string{"type", "properties", "required", "$schema", "title", "description"}, name) && object[name] != false {
+			return false
+		}
+	}
+	members, _ := object["properties"].(map[string]any)
+	return len(members) == 0
 }
 
 // descend follows a path through a JSON Schema. It is generous: where the
