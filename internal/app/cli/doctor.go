@@ -76,6 +76,7 @@ func (v *doctorVerb) checks() []check {
 	return append(checks,
 		check{"sandbox", v.sandbox},
 		check{"servers", v.commands},
+		check{"credentials", v.credentials},
 	)
 }
 
@@ -192,6 +193,19 @@ func (v *doctorVerb) commands(context.Context) (string, error) {
 		}
 	}
 	return fmt.Sprintf("the programs of all %d are there", len(c.Servers)), nil
+}
+
+// credentials looks up each one that the configuration names by reference; none
+// is shown.
+func (v *doctorVerb) credentials(ctx context.Context) (string, error) {
+	c, err := v.load(io.Discard)
+	if err != nil {
+		return "", err
+	}
+	if err := resolveSecrets(ctx, c); err != nil {
+		return "", err
+	}
+	return "all that the configuration names are there", nil
 }
 
 // installHint says where a missing program comes from.
