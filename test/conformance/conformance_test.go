@@ -41,6 +41,8 @@ func (noRuns) Get(string, string) (orchestrator.Status, bool) { return orchestra
 
 func (noRuns) Cancel(string, string) bool { return false }
 
+func (noRuns) EndSession(string) {}
+
 // serve returns the address of an MCP face on the loopback interface.
 func serve(t *testing.T) string {
 	t.Helper()

@@ -28,17 +28,17 @@ type runVerb struct {
 func (v *runVerb) Run(ctx context.Context, s *streams) error {
 	code, err := v.read(s.in)
 	if err != nil {
-		return refuse(s, orchestrator.Request{Language: v.language()}, "InvalidRequest", err)
+		return refuse(s, orchestrator.Request{Language: v.language()}, orchestrator.TypeInvalid, err)
 	}
 	request := orchestrator.Request{
 		Language: v.language(), Code: code, Timeout: v.Timeout, SessionID: newSessionID(), Principal: principal(),
 	}
 	if err := request.Check(); err != nil {
-		return refuse(s, request, "InvalidRequest", err)
+		return refuse(s, request, orchestrator.TypeInvalid, err)
 	}
 	system, err := open(ctx, v.configFlag, s.err, purpose{jsonLogs: v.JSONLogs})
 	if err != nil {
-		return refuse(s, request, "SandboxError", err)
+		return refuse(s, request, orchestrator.TypeSandbox, err)
 	}
 	outcome, err := system.orchestrator.Run(ctx, request)
 	if err != nil {
@@ -137,11 +137,11 @@ func refusalType(err error) string {
 	var wrong *orchestrator.InputError
 	switch {
 	case errors.As(err, &wrong):
-		return "InvalidRequest"
+		return orchestrator.TypeInvalid
 	case errors.Is(err, runner.ErrBusy):
-		return "RateLimit"
+		return orchestrator.TypeBusy
 	}
-	return "SandboxError"
+	return orchestrator.TypeSandbox
 }
 
 func printEnvelope(out io.Writer, envelope runner.Envelope) error {

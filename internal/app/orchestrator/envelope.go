@@ -45,10 +45,17 @@ func (r *run) assemble(ended ending, calls broker.Summary, logs logs) *Outcome {
 	return &Outcome{Envelope: envelope, Stdout: stdout, Stderr: stderr, redactions: redact.Counts(r.removed), open: calls.Open}
 }
 
+// The error types of requests that could not become runs.
+const (
+	TypeInvalid = "InvalidRequest"
+	TypeBusy    = "RateLimit" // the only one that may succeed later
+	TypeSandbox = typeSandbox
+)
+
 // Refused returns the envelope of a request that could not become a run, for
-// callers that print an envelope whatever happens.
+// callers that answer with an envelope whatever happens.
 func Refused(req Request, version, kind, message string) runner.Envelope {
-	result := failed(kind, kind == "RateLimit", cut(strings.ToValidUTF8(message, "\uFFFD"), maxMessage))
+	result := failed(kind, kind == TypeBusy, cut(strings.ToValidUTF8(message, "\uFFFD"), maxMessage))
 	result.Error.Source = sourceSandbox
 	envelope := runner.Envelope{
 		RunID: telemetry.NewID("run"), TraceID: telemetry.NewTraceID(),

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -53,7 +54,7 @@ func (s *Server) runCode(ctx context.Context, c call) (*mcp.CallToolResult, erro
 	}
 	defer s.reportProgress(ctx, c.request)()
 	outcome, err := s.runs.Run(ctx, req)
-	return s.finish(c.session, outcome, err)
+	return s.finish(c.session, req, outcome, err)
 }
 
 func (s *Server) startRun(ctx context.Context, req orchestrator.Request) (*mcp.CallToolResult, error) {
@@ -80,11 +81,17 @@ func (s *Server) runBetweenRequests(ctx context.Context, c call, req orchestrato
 	if asked, state := s.parking.await(ctx, parked); asked != nil {
 		return &mcp.CallToolResult{InputRequests: asked, RequestState: state}, nil
 	}
-	return s.finish(c.session, parked.outcome, parked.err)
+	return s.finish(c.session, req, parked.outcome, parked.err)
 }
 
 // finish answers with the outcome of a run of a session and keeps it for get_run.
-func (s *Server) finish(session string, outcome *orchestrator.Outcome, err error) (*mcp.CallToolResult, error) {
+// Where there was no room for the run, the answer is an envelope, too: it says
+// that the same request may succeed later.
+func (s *Server) finish(session string, req orchestrator.Request, outcome *orchestrator.Outcome, err error) (*mcp.CallToolResult, error) {
+	if errors.Is(err, runner.ErrBusy) {
+		const sentence = "all sandboxes are in use and the queue is full: run it again when another run has ended"
+		return enveloped(orchestrator.Refused(req, s.version, orchestrator.TypeBusy, sentence))
+	}
 	if err != nil {
 		return nil, err
 	}

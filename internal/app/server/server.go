@@ -63,6 +63,7 @@ type Options struct {
 type Server struct {
 	tools     Tools
 	runs      Runs
+	version   string // Airlock's own
 	principal string
 	logger    *slog.Logger
 	mcp       *mcp.Server
@@ -92,7 +93,7 @@ func New(tools Tools, runs Runs, opts Options) (*Server, error) {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{
-		tools: tools, runs: runs, principal: opts.Principal, logger: opts.Logger, session: telemetry.NewID("ses"),
+		tools: tools, runs: runs, version: opts.Version, principal: opts.Principal, logger: opts.Logger, session: telemetry.NewID("ses"),
 		approvals: opts.Approvals, attended: map[*mcp.ServerSession]bool{}, followed: map[*mcp.ServerSession]bool{},
 	}
 	if opts.Approvals != nil {
