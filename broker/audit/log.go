@@ -46,6 +46,7 @@ type Log struct {
 	closed bool
 	queue  chan request
 	done   chan struct{} // closed when the committer has ended
+	batch  []request     // the committer's, empty between two writes
 }
 
 // request is one record on its way to the committer.
@@ -76,7 +77,7 @@ func Open(dir string, opts *Options) (*Log, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening audit log %q: %w", dir, err)
 	}
-	l := &Log{opts: o, hasher: s.hasher, store: s, queue: make(chan request, maxBatch), done: make(chan struct{})}
+	l := &Log{opts: o, hasher: s.hasher, store: s, queue: make(chan request, maxBatch), done: make(chan struct{}), batch: make([]request, 0, maxBatch)}
 	go l.commit()
 	return l, nil
 }
@@ -186,7 +187,8 @@ func (l *Log) commit() {
 }
 
 func (l *Log) writeBatch(first request) {
-	batch := append(make([]request, 0, maxBatch), first)
+	batch := append(l.batch[:0], first)
+	defer clear(batch[:cap(batch)]) // it is used again, and must not hold on to records
 	for len(batch) < maxBatch {
 		next, ok := tryReceive(l.queue)
 		if !ok {

@@ -72,13 +72,31 @@ func policyFiles(c *config.Config) ([]policies.File, error) {
 	}
 	var files []policies.File
 	for _, path := range c.Policies {
-		source, err := os.ReadFile(path)
+		source, err := readPolicy(path)
 		if err != nil {
 			return nil, fmt.Errorf("reading the policies: %w", err)
 		}
 		files = append(files, policies.File{Name: path, Source: source})
 	}
 	return files, nil
+}
+
+// maxPolicy bounds a policy file, in bytes: thousands of rules fit.
+const maxPolicy = 4 << 20
+
+// readPolicy reads an ordinary file: another kind could keep whoever waits for
+// its policies, or reloads them, waiting for ever.
+func readPolicy(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%q is no ordinary file", path)
+	case info.Size() > maxPolicy:
+		return nil, fmt.Errorf("%q has %d bytes, more than the %d of a policy file", path, info.Size(), maxPolicy)
+	}
+	return os.ReadFile(path)
 }
 
 // operatorSettings hands what the configuration says about servers and tools to
