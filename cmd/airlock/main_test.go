@@ -51,7 +51,7 @@ func TestSandboxScript(t *testing.T) {
 	sandbox := testenv.Sandbox(t)
 	root := testenv.RepoRoot(t)
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata/sandbox",
+		Dir:  "testdata/sandbox",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"containerd": startContainerd},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("AIRLOCK_HOME", sandbox.Home)
