@@ -144,7 +144,7 @@ func (r *run) first(ctx context.Context, clock *clock, socket <-chan error, exit
 		return ending{delivered: &delivered}
 	case end := <-exited:
 		stop() // nobody is left to be served
-		return r.afterExit(ctx, end, <-socket)
+		return r.afterExit(ctx, end, servedWithin(undoTimeout, socket))
 	case err := <-socket:
 		return r.afterSocket(ctx, err)
 	case <-r.sandbox.Flooded():
@@ -153,6 +153,17 @@ func (r *run) first(ctx context.Context, clock *clock, socket <-chan error, exit
 		return ending{timeout: true}
 	case <-ctx.Done():
 		return ending{cancelled: true}
+	}
+}
+
+// servedWithin returns how serving the socket ended. Whoever still handles a
+// request after that time is named when the run settles.
+func servedWithin(patience time.Duration, socket <-chan error) error {
+	select {
+	case err := <-socket:
+		return err
+	case <-time.After(patience):
+		return nil
 	}
 }
 
