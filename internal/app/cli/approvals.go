@@ -13,6 +13,7 @@ import (
 
 type approvalsVerbs struct {
 	List    approvalsListVerb    `cmd:"" help:"List the calls that wait for a decision."`
+	Show    approvalsShowVerb    `cmd:"" help:"Show a waiting call in full, and decide nothing."`
 	Approve approvalsApproveVerb `cmd:"" help:"Let a waiting call happen, once."`
 	Deny    approvalsDenyVerb    `cmd:"" help:"Refuse a waiting call."`
 	Watch   approvalsWatchVerb   `cmd:"" help:"Show each call that waits, and keep runs waiting meanwhile."`
@@ -58,19 +59,40 @@ func left(expires time.Time) string {
 	return fmt.Sprintf("%v left", time.Until(expires).Round(time.Second))
 }
 
-// decision is what approve and deny share.
-type decision struct {
+// question names one that is open.
+type question struct {
 	ID string `arg:"" help:"The question, as approvals list names it."`
 }
 
-func (d decision) reply(s *streams, approve, forRun bool) error {
-	dir, err := approvalsDir()
+// find returns it, and the folder that it lies in.
+func (q question) find() (posted approval.Posted, dir string, err error) {
+	if dir, err = approvalsDir(); err != nil {
+		return posted, "", err
+	}
+	if posted, err = approval.Find(dir, q.ID); err != nil {
+		return posted, "", &hinted{err, "airlock approvals list", ExitFailed}
+	}
+	return posted, dir, nil
+}
+
+type approvalsShowVerb struct{ question }
+
+// Run prints what approve and deny would print, and leaves the question open.
+func (v *approvalsShowVerb) Run(s *streams) error {
+	q, _, err := v.find()
 	if err != nil {
 		return err
 	}
-	q, err := approval.Find(dir, d.ID)
+	return approval.Write(s.out, q.Question)
+}
+
+// decision is what approve and deny share.
+type decision struct{ question }
+
+func (d decision) reply(s *streams, approve, forRun bool) error {
+	q, dir, err := d.find()
 	if err != nil {
-		return &hinted{err, "airlock approvals list", ExitFailed}
+		return err
 	}
 	if err := approval.Write(s.err, q.Question); err != nil {
 		return err
