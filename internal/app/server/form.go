@@ -35,8 +35,6 @@ func paramsOf(method string) any {
 		return &mcp.ReadResourceParams{}
 	case "completion/complete":
 		return &mcp.CompleteParams{}
-	case "logging/setLevel":
-		return &mcp.SetLoggingLevelParams{}
 	}
 	return nil
 }
