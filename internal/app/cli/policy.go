@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -114,7 +115,7 @@ type policyExplainVerb struct {
 	configFlag
 	Server    string `arg:"" help:"The server's ID."`
 	Tool      string `arg:"" help:"The tool's name."`
-	Arguments string `arg:"" optional:"" default:"{}" help:"The call's arguments, as JSON."`
+	Arguments string `arg:"" optional:"" help:"The call's arguments, as JSON. Left out, none are given and none are missed."`
 }
 
 // Run decides one call as if it were the first of its session.
@@ -127,7 +128,7 @@ func (v *policyExplainVerb) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return noTool(err)
 	}
-	decoded, err := schema.Decode([]byte(v.Arguments))
+	decoded, err := schema.Decode([]byte(cmp.Or(v.Arguments, "{}")))
 	input, ok := decoded.(map[string]any)
 	if err != nil || !ok {
 		return &usageError{"the arguments are no JSON object", `airlock policy explain SERVER TOOL '{"path": "/tmp"}'`}
@@ -143,10 +144,25 @@ func (v *policyExplainVerb) Run(ctx context.Context, s *streams) error {
 	if err := policies.Explain(s.out, request, decided); err != nil {
 		return err
 	}
+	if v.Arguments != "" {
+		if err := fits(tool, decoded); err != nil {
+			fmt.Fprintf(s.out, "policies are not asked about these arguments: the call ends in ValidationError, because %v\n", err)
+			return exitError(ExitFailed)
+		}
+	}
 	if !decided.Allow {
 		return exitError(ExitRefused)
 	}
 	return nil
+}
+
+// fits checks arguments as the broker does before it asks the policies.
+func fits(tool catalog.Tool, arguments any) error {
+	input, err := schema.Compile(tool.InputSchema)
+	if err != nil {
+		return err
+	}
+	return input.Check(arguments)
 }
 
 type policySchemaVerb struct{ configFlag }
