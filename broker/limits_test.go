@@ -241,7 +241,11 @@ func TestWithheldResultsTakeNoMemory(t *testing.T) {
 		f := newFixture(t, func(o *broker.Options) { o.Limits = broker.Limits{ResultBytes: 64 << 10, UnreadBytes: 64 << 10} })
 		var mu sync.Mutex
 		var results []weak.Pointer[byte]
+		var both sync.WaitGroup // a call that begins after an answer waits until that is read
+		both.Add(2)
 		f.upstream.answer = func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+			both.Done()
+			both.Wait()
 			raw := json.RawMessage(`{"content":[{"type":"text","text":"` + strings.Repeat("x", 40<<10) + `"}]}`)
 			mu.Lock()
 			defer mu.Unlock()
