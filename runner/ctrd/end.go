@@ -12,8 +12,8 @@ import (
 	"github.com/containerd/errdefs/pkg/errgrpc"
 	"golang.org/x/sys/unix"
 
-	"github.com/airlock-mcp/airlock/internal/cgroup"
 	"github.com/airlock-mcp/airlock/runner"
+	"github.com/airlock-mcp/airlock/runner/bounds"
 	"github.com/airlock-mcp/airlock/runner/gvisor"
 )
 
@@ -73,20 +73,12 @@ func (p *process) await() (uint32, error) {
 	}
 }
 
-// finish decides how the sandbox ended. The order matters: a limit explains a
-// kill, and a kill explains whatever the shim says about it.
+// finish decides how the sandbox ended.
 func (p *process) finish(status uint32, err error) {
-	var stat cgroup.Stat
-	if p.group != nil {
-		stat = p.group.Stat()
-	}
+	exit, known := bounds.Cause(p.group, p.forksHit.Load(), p.killed.Load())
 	switch {
-	case stat.OOMKills > 0:
-		p.exit = runner.Exit{Signal: int(unix.SIGKILL), Reason: runner.ReasonMemory}
-	case stat.TasksHit > 0, p.forksHit.Load():
-		p.exit = runner.Exit{Signal: int(unix.SIGKILL), Reason: runner.ReasonProcesses}
-	case p.killed.Load():
-		p.exit = runner.Exit{Signal: int(unix.SIGKILL)}
+	case known:
+		p.exit = exit
 	case err != nil:
 		p.err = fmt.Errorf("asking containerd how it ended: %w", err)
 	default:
@@ -97,21 +89,15 @@ func (p *process) finish(status uint32, err error) {
 // shimFailed is the status that the shim gives a task whose kernel it cannot ask.
 const shimFailed = 128
 
-// exitOf reads the status of the task, which is the guest's: a guest that died of
-// a signal shows as 128 and the signal, as in a shell, so one that exits with such
-// a status looks the same.
+// exitOf reads the status of the task, which is the guest's.
 func exitOf(status uint32, stateDir string) (runner.Exit, error) {
-	switch code := int(status); {
-	case code == shimFailed:
-		if reason := gvisor.Failure(logFile(stateDir), panicFile(stateDir)); reason != "" {
-			return runner.Exit{}, fmt.Errorf("gVisor's kernel: %s", reason)
-		}
-		return runner.Exit{}, errors.New("gVisor's kernel ended without saying how the guest did")
-	case code > 128 && code < 128+65:
-		return runner.Exit{Code: code, Signal: code - 128}, nil
-	default:
-		return runner.Exit{Code: code}, nil
+	if status != shimFailed {
+		return gvisor.Exit(int(status)), nil
 	}
+	if reason := gvisor.Failure(logFile(stateDir), panicFile(stateDir)); reason != "" {
+		return runner.Exit{}, fmt.Errorf("gVisor's kernel: %s", reason)
+	}
+	return runner.Exit{}, errors.New("gVisor's kernel ended without saying how the guest did")
 }
 
 // Wait blocks until the guest has ended.
@@ -145,11 +131,7 @@ func (p *process) signal() error {
 
 // Usage reads the counters of the control group.
 func (p *process) Usage() runner.Usage {
-	if p.group == nil {
-		return runner.Usage{}
-	}
-	stat := p.group.Stat()
-	return runner.Usage{PeakMemory: stat.PeakMemory, CPU: stat.CPU}
+	return bounds.Usage(p.group)
 }
 
 // Close kills the sandbox and removes everything Start made, but the files in

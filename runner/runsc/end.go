@@ -7,10 +7,8 @@ import (
 	"os"
 	"syscall"
 
-	"golang.org/x/sys/unix"
-
-	"github.com/airlock-mcp/airlock/internal/cgroup"
 	"github.com/airlock-mcp/airlock/runner"
+	"github.com/airlock-mcp/airlock/runner/bounds"
 	"github.com/airlock-mcp/airlock/runner/gvisor"
 )
 
@@ -34,20 +32,12 @@ func (p *process) meetProcessLimit() {
 	_ = p.signal() // Close reports what cannot be killed
 }
 
-// finish decides how the sandbox ended. The order matters: a limit explains a
-// kill, and a kill explains whatever the kernel says about it.
+// finish decides how the sandbox ended.
 func (p *process) finish(waitErr error, state *os.ProcessState) {
-	var stat cgroup.Stat
-	if p.group != nil {
-		stat = p.group.Stat()
-	}
+	exit, known := bounds.Cause(p.group, p.forksHit.Load(), p.killed.Load())
 	switch {
-	case stat.OOMKills > 0:
-		p.exit = runner.Exit{Signal: int(unix.SIGKILL), Reason: runner.ReasonMemory}
-	case stat.TasksHit > 0, p.forksHit.Load():
-		p.exit = runner.Exit{Signal: int(unix.SIGKILL), Reason: runner.ReasonProcesses}
-	case p.killed.Load():
-		p.exit = runner.Exit{Signal: int(unix.SIGKILL)}
+	case known:
+		p.exit = exit
 	case state == nil:
 		p.err = waitErr
 	default:
@@ -55,22 +45,15 @@ func (p *process) finish(waitErr error, state *os.ProcessState) {
 	}
 }
 
-// exitOf reads the status of gVisor's kernel, which is the guest's: a guest that
-// died of a signal shows as 128 and the signal, as in a shell, so one that exits
-// with such a status looks the same.
+// exitOf reads the status of gVisor's kernel, which is the guest's.
 func exitOf(state *os.ProcessState, stateDir string) (runner.Exit, error) {
 	if reason := gvisor.Failure(logFile(stateDir), panicFile(stateDir)); reason != "" {
 		return runner.Exit{}, fmt.Errorf("gVisor's kernel: %s", reason)
 	}
-	status, _ := state.Sys().(syscall.WaitStatus)
-	switch code := status.ExitStatus(); {
-	case status.Signaled():
+	if status, _ := state.Sys().(syscall.WaitStatus); status.Signaled() {
 		return runner.Exit{}, fmt.Errorf("gVisor's kernel was ended by signal %d", status.Signal())
-	case code > 128 && code < 128+65:
-		return runner.Exit{Code: code, Signal: code - 128}, nil
-	default:
-		return runner.Exit{Code: code}, nil
 	}
+	return gvisor.Exit(state.ExitCode()), nil
 }
 
 // Wait blocks until the guest has ended.
@@ -103,11 +86,7 @@ func (p *process) signal() error {
 
 // Usage reads the counters of the control group.
 func (p *process) Usage() runner.Usage {
-	if p.group == nil {
-		return runner.Usage{}
-	}
-	stat := p.group.Stat()
-	return runner.Usage{PeakMemory: stat.PeakMemory, CPU: stat.CPU}
+	return bounds.Usage(p.group)
 }
 
 // Close kills the sandbox and removes everything Start made, but the files in

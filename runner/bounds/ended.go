@@ -1,0 +1,38 @@
+package bounds
+
+import (
+	"golang.org/x/sys/unix"
+
+	"github.com/airlock-mcp/airlock/internal/cgroup"
+	"github.com/airlock-mcp/airlock/runner"
+)
+
+// Cause says how a sandbox ended, as far as its control group and its driver know
+// without asking anybody; ok is false where they do not. The order matters: a
+// limit explains a kill, and a kill explains whatever else is said of the end.
+// The group may be nil. forks says that the code wanted more processes than it may have.
+func Cause(group *cgroup.Group, forks, killed bool) (exit runner.Exit, ok bool) {
+	var stat cgroup.Stat
+	if group != nil {
+		stat = group.Stat()
+	}
+	exit = runner.Exit{Signal: int(unix.SIGKILL)}
+	switch {
+	case stat.OOMKills > 0:
+		exit.Reason = runner.ReasonMemory
+	case stat.TasksHit > 0, forks:
+		exit.Reason = runner.ReasonProcesses
+	case !killed:
+		return runner.Exit{}, false
+	}
+	return exit, true
+}
+
+// Usage reads the counters of a sandbox's control group, which may be nil.
+func Usage(group *cgroup.Group) runner.Usage {
+	if group == nil {
+		return runner.Usage{}
+	}
+	stat := group.Stat()
+	return runner.Usage{PeakMemory: stat.PeakMemory, CPU: stat.CPU}
+}
