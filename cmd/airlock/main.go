@@ -7,7 +7,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/airlock-mcp/airlock/internal/app/cli"
+	"github.com/airlock-mcp/airlock/app/cli"
 )
 
 func main() { os.Exit(run()) }

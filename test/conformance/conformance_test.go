@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/airlock-mcp/airlock/app/orchestrator"
+	"github.com/airlock-mcp/airlock/app/server"
 	"github.com/airlock-mcp/airlock/catalog"
-	"github.com/airlock-mcp/airlock/internal/app/orchestrator"
-	"github.com/airlock-mcp/airlock/internal/app/server"
 	"github.com/airlock-mcp/airlock/internal/testenv"
 	"github.com/airlock-mcp/airlock/runner"
 )

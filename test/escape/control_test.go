@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/airlock-mcp/airlock/internal/app/orchestrator"
+	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/internal/cgroup"
 	"github.com/airlock-mcp/airlock/internal/testenv"
 	"github.com/airlock-mcp/airlock/runner"

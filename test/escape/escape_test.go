@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/airlock-mcp/airlock/internal/app/orchestrator"
+	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 

@@ -13,12 +13,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/broker/audit"
 	"github.com/airlock-mcp/airlock/broker/redact"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/images"
-	"github.com/airlock-mcp/airlock/internal/app/orchestrator"
 	"github.com/airlock-mcp/airlock/internal/cleanup"
 	"github.com/airlock-mcp/airlock/internal/testenv"
 	"github.com/airlock-mcp/airlock/policies"

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/airlock-mcp/airlock/internal/app/orchestrator"
+	"github.com/airlock-mcp/airlock/app/orchestrator"
 )
 
 // beatPatience bounds one piece of the neighbour's work while bombs go off

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/airlock-mcp/airlock/internal/app/orchestrator"
+	"github.com/airlock-mcp/airlock/app/orchestrator"
 )
 
 // output is everything that comes out of a sandbox.

@@ -75,7 +75,7 @@ func rowOf(table map[string][]string, folder string) (string, []string, bool) {
 }
 
 func isLeaf(folder string) bool {
-	return strings.HasPrefix(folder, "internal/") && !strings.HasPrefix(folder, "internal/app")
+	return strings.HasPrefix(folder, "internal/") && !strings.HasPrefix(folder, "app")
 }
 
 func TestImportsOnlyGoDown(t *testing.T) {

@@ -3,7 +3,7 @@ package server
 import (
 	"sync"
 
-	"github.com/airlock-mcp/airlock/internal/app/orchestrator"
+	"github.com/airlock-mcp/airlock/app/orchestrator"
 )
 
 // How much the recent outcomes of all sessions may keep.

@@ -8,8 +8,8 @@ import (
 	"io"
 	"text/tabwriter"
 
+	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/catalog"
-	"github.com/airlock-mcp/airlock/internal/app/orchestrator"
 )
 
 type toolsVerbs struct {

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/airlock-mcp/airlock/internal/app/orchestrator"
+	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/internal/visible"
 	"github.com/airlock-mcp/airlock/runner"
 )

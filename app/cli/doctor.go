@@ -9,8 +9,8 @@ import (
 	"os"
 	"os/exec"
 
+	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/images"
-	"github.com/airlock-mcp/airlock/internal/app/config"
 	"github.com/airlock-mcp/airlock/internal/cleanup"
 	"github.com/airlock-mcp/airlock/internal/store"
 	"github.com/airlock-mcp/airlock/runner/ctrd"

@@ -4,8 +4,8 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/broker/redact"
-	"github.com/airlock-mcp/airlock/internal/app/config"
 )
 
 // hold makes the redactor know every credential of the configuration: what env

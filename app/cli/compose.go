@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/broker/approval"
 	"github.com/airlock-mcp/airlock/broker/audit"
@@ -18,8 +20,6 @@ import (
 	"github.com/airlock-mcp/airlock/broker/upstream"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/catalog/pins"
-	"github.com/airlock-mcp/airlock/internal/app/config"
-	"github.com/airlock-mcp/airlock/internal/app/orchestrator"
 	"github.com/airlock-mcp/airlock/internal/cleanup"
 	"github.com/airlock-mcp/airlock/runner"
 )

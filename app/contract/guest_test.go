@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/airlock-mcp/airlock/internal/app/contract"
+	"github.com/airlock-mcp/airlock/app/contract"
 	"github.com/airlock-mcp/airlock/internal/testenv"
 	"github.com/airlock-mcp/airlock/internal/wire"
 )

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/airlock-mcp/airlock/internal/app/contract"
+	"github.com/airlock-mcp/airlock/app/contract"
 )
 
 // fragments are lines that each leave something behind for the guest to cope

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/broker/redact"
-	"github.com/airlock-mcp/airlock/internal/app/config"
 	"github.com/airlock-mcp/airlock/policies"
 )
 

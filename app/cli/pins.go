@@ -11,9 +11,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/catalog/pins"
-	"github.com/airlock-mcp/airlock/internal/app/config"
 	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/cleanup"
 	"github.com/airlock-mcp/airlock/internal/store"

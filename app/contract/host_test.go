@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/airlock-mcp/airlock/internal/app/contract"
+	"github.com/airlock-mcp/airlock/app/contract"
 	"github.com/airlock-mcp/airlock/internal/wire"
 )
 

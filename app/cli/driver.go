@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/airlock-mcp/airlock/internal/app/config"
+	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/runner"
 	"github.com/airlock-mcp/airlock/runner/ctrd"
 	"github.com/airlock-mcp/airlock/runner/runsc"

@@ -11,10 +11,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/contract"
+	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/catalog"
-	"github.com/airlock-mcp/airlock/internal/app/config"
-	"github.com/airlock-mcp/airlock/internal/app/contract"
-	"github.com/airlock-mcp/airlock/internal/app/orchestrator"
 	"github.com/airlock-mcp/airlock/internal/cleanup"
 )
 

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/images"
-	"github.com/airlock-mcp/airlock/internal/app/config"
-	"github.com/airlock-mcp/airlock/internal/app/orchestrator"
 	"github.com/airlock-mcp/airlock/runner"
 )
 

@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/airlock-mcp/airlock/app/contract"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/codegen"
-	"github.com/airlock-mcp/airlock/internal/app/contract"
 )
 
 // servers returns what a catalog knows about the servers of the cases.

@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/contract"
 	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/broker/audit"
 	"github.com/airlock-mcp/airlock/broker/redact"
-	"github.com/airlock-mcp/airlock/internal/app/config"
-	"github.com/airlock-mcp/airlock/internal/app/contract"
 )
 
 func TestChangedPoliciesComeIntoForceAllOrNone(t *testing.T) {

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/broker"
-	"github.com/airlock-mcp/airlock/internal/app/config"
-	"github.com/airlock-mcp/airlock/internal/app/orchestrator"
 	"github.com/airlock-mcp/airlock/policies"
 	"github.com/airlock-mcp/airlock/runner"
 )

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/broker/approval"
 	"github.com/airlock-mcp/airlock/catalog"
-	"github.com/airlock-mcp/airlock/internal/app/orchestrator"
 	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/runner"
 )

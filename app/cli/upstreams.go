@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/broker/secrets"
 	"github.com/airlock-mcp/airlock/broker/upstream"
-	"github.com/airlock-mcp/airlock/internal/app/config"
 )
 
 // resolveSecrets puts the credentials that the configuration names by reference

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/airlock-mcp/airlock/app/server"
 	"github.com/airlock-mcp/airlock/catalog"
-	"github.com/airlock-mcp/airlock/internal/app/server"
 )
 
 type mcpVerb struct{ configFlag }

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/broker/redact"
-	"github.com/airlock-mcp/airlock/internal/app/config"
 )
 
 func TestEveryCredentialOfTheConfigurationIsHeld(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"io"
 	"os"
 
-	"github.com/airlock-mcp/airlock/internal/app/config"
+	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/internal/store"
 )
 
