@@ -5,8 +5,8 @@ export AIRLOCK_HOME := $(CURDIR)/.airlock
 export CGO_ENABLED := 0
 
 GVISOR_VERSION = $(shell go list -C build/gvisor -m -f '{{.Version}}' gvisor.dev/gvisor)
-NPM_FOLDERS := test/servers test/conformance codegen/testdata/typecheck
-NPM_INSTALLED := $(NPM_FOLDERS:%=%/node_modules/.package-lock.json)
+NPM_DIRECTORIES := test/servers test/conformance codegen/testdata/typecheck
+NPM_INSTALLED := $(NPM_DIRECTORIES:%=%/node_modules/.package-lock.json)
 BENCH_INSTALLED := test/bench/node_modules/.package-lock.json
 
 .PHONY: help
@@ -44,7 +44,7 @@ measure-redaction: test/servers/node_modules/.package-lock.json test/conformance
 
 .PHONY: clean
 clean: ## remove everything that this file makes
-	rm -rf bin .airlock $(NPM_FOLDERS:%=%/node_modules) test/bench/node_modules
+	rm -rf bin .airlock $(NPM_DIRECTORIES:%=%/node_modules) test/bench/node_modules
 
 .PHONY: prerequisites
 prerequisites:

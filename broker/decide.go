@@ -33,7 +33,7 @@ func (a *attempt) decide(context.Context) *failure {
 // the host is nothing that code in a sandbox needs to know. The record has it.
 func (a *attempt) withoutPaths(text string) string {
 	for _, r := range a.ruling.Rules {
-		if folder, base := filepath.Split(r.File); folder != "" {
+		if directory, base := filepath.Split(r.File); directory != "" {
 			text = strings.ReplaceAll(text, r.File, base)
 		}
 	}

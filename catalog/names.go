@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// maxModuleName is the longest module name in bytes: a module is a folder, and
+// maxModuleName is the longest module name in bytes: a module is a directory, and
 // no file name of a wrapper tree exceeds 100 bytes.
 const maxModuleName = 100
 

@@ -13,7 +13,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/golden"
 )
 
-// cases returns the folders of testdata that hold a case: in/ has a file of
+// cases returns the directories of testdata that hold a case: in/ has a file of
 // tools, shaped like a tools/list answer, for each server, or ID.problem.txt for
 // a missing one; want/ has the trees and the warnings.
 func cases(t testing.TB) []string {
@@ -72,7 +72,7 @@ func readTools(t testing.TB, serverID string, data []byte) []catalog.Tool {
 }
 
 // aboutServers reports whether a case is about the files that stand beside the
-// servers' folders; in the other cases they would only repeat themselves.
+// servers' directories; in the other cases they would only repeat themselves.
 func aboutServers(dir string) bool {
 	name := filepath.Base(dir)
 	return name == "plain" || name == "description-hostile" || strings.HasPrefix(name, "server")

@@ -14,20 +14,20 @@ import (
 )
 
 const (
-	// writerLock is the file that whoever changes the folder of trees has locked.
+	// writerLock is the file that whoever changes the directory of trees has locked.
 	writerLock = ".lock"
-	// stagingPrefix begins the names of folders that hold no published tree: not
+	// stagingPrefix begins the names of directories that hold no published tree: not
 	// yet, or not any more.
 	stagingPrefix = ".staging-"
-	// oldTree is what a tree is called in the staging folder it was moved to.
+	// oldTree is what a tree is called in the staging directory it was moved to.
 	oldTree = "old"
 )
 
 // Lease keeps a published tree from being pruned. It is a shared lock on the
-// tree's folder itself, so it ends with Close or with the process, however
+// tree's directory itself, so it ends with Close or with the process, however
 // that ends. Close it when no sandbox has the tree mounted any more.
 type Lease struct {
-	Path string // the folder to mount at /workspace/servers
+	Path string // the directory to mount at /workspace/servers
 
 	tree *Tree
 
@@ -39,7 +39,7 @@ type Lease struct {
 // Intact reports whether the tree is still as it was published. It costs one
 // system call, so it can be asked before every run; false means: Publish
 // again. It sees what anyone writes, adds, removes or renames in the tree's
-// folders, but not a write through a memory mapping or a hard link elsewhere;
+// directories, but not a write through a memory mapping or a hard link elsewhere;
 // Publish sees those too. Where the kernel grants no watch it reads all files.
 // It may be called concurrently, and is false after Close.
 func (l *Lease) Intact() bool {
@@ -70,7 +70,7 @@ func (l *Lease) Close() error {
 	return errors.Join(err, lock.Release())
 }
 
-// hold locks the folder at path. It returns nil where no folder stands, or
+// hold locks the directory at path. It returns nil where no directory stands, or
 // where someone else's lock or move was quicker.
 func hold(path string, mode store.Mode) (*store.Lock, error) {
 	before, err := os.Lstat(path)
@@ -150,7 +150,7 @@ func removeTree(dir, path string) (gone bool, err error) {
 	return true, os.RemoveAll(aside)
 }
 
-// removeLeftover removes a staging folder, unless the tree that was moved into
+// removeLeftover removes a staging directory, unless the tree that was moved into
 // it is still in use.
 func removeLeftover(path string) (err error) {
 	old := filepath.Join(path, oldTree)

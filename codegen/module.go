@@ -24,7 +24,7 @@ type language struct {
 // module is one server as its language sees it.
 type module struct {
 	id       string
-	name     string // the folder below /workspace/servers
+	name     string // the directory below /workspace/servers
 	problem  string // why the server is missing
 	wrappers []*wrapper
 }

@@ -23,7 +23,7 @@ const nodeImport = "import { invoke as $invoke } from \"../../client/mcp_client.
 // nodeShared lets code catch what the functions throw without another import.
 const nodeShared = "export { ToolError } from \"../../client/mcp_client.js\";\n"
 
-// node writes a folder for each server: index.js with every function and
+// node writes a directory for each server: index.js with every function and
 // index.d.ts with a line for each, and for each tool its declarations and a
 // module of its own.
 func (g *generator) node(modules []*module) {

@@ -22,8 +22,8 @@ const (
 	fileMode fs.FileMode = 0o444
 )
 
-// Publish makes sure that a tree stands in folder dir, complete and unchanged,
-// and returns a lease on it. The folder is created if needed. A tree that is
+// Publish makes sure that a tree stands in directory dir, complete and unchanged,
+// and returns a lease on it. The directory is created if needed. A tree that is
 // there already is shared; one that was edited or damaged is replaced by a
 // fresh one, and what still uses the old one keeps it until Prune.
 //
@@ -102,7 +102,7 @@ func (t *Tree) place(dir, final string) (err error) {
 }
 
 // moveAside gives what stands at path, if anything does, a name below a new
-// folder that Prune clears, and returns that folder.
+// directory that Prune clears, and returns that directory.
 func moveAside(dir, path string) (aside string, err error) {
 	if aside, err = os.MkdirTemp(dir, stagingPrefix); err != nil {
 		return "", err
@@ -119,11 +119,11 @@ func (t *Tree) write(dir string) error {
 	made := map[string]bool{}
 	for _, f := range t.Files {
 		name := filepath.Join(dir, filepath.FromSlash(f.Path))
-		if folder := filepath.Dir(name); !made[folder] {
-			if err := errors.Join(os.MkdirAll(folder, dirMode), os.Chmod(folder, dirMode)); err != nil {
+		if directory := filepath.Dir(name); !made[directory] {
+			if err := errors.Join(os.MkdirAll(directory, dirMode), os.Chmod(directory, dirMode)); err != nil {
 				return err
 			}
-			made[folder] = true
+			made[directory] = true
 		}
 		if err := errors.Join(os.WriteFile(name, f.Data, fileMode), os.Chmod(name, fileMode)); err != nil {
 			return err
@@ -136,10 +136,10 @@ func (t *Tree) write(dir string) error {
 // these bytes and modes, no links, nothing else.
 func (t *Tree) verify(dir string) error {
 	wanted := make(map[string][]byte, len(t.Files))
-	folders := map[string]bool{".": true}
+	directories := map[string]bool{".": true}
 	for _, f := range t.Files {
 		wanted[f.Path] = f.Data
-		folders[path.Dir(f.Path)] = true
+		directories[path.Dir(f.Path)] = true
 	}
 	err := filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -155,8 +155,8 @@ func (t *Tree) verify(dir string) error {
 		}
 		rel = filepath.ToSlash(rel)
 		if entry.IsDir() {
-			if !folders[rel] || info.Mode().Perm() != dirMode {
-				return fmt.Errorf("folder %q with mode %v does not belong there", name, info.Mode())
+			if !directories[rel] || info.Mode().Perm() != dirMode {
+				return fmt.Errorf("directory %q with mode %v does not belong there", name, info.Mode())
 			}
 			return nil
 		}

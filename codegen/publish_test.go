@@ -34,7 +34,7 @@ func publish(t testing.TB, dir string, tree *codegen.Tree) *codegen.Lease {
 	return lease
 }
 
-// checkPublished fails the test unless the folder holds the tree's files.
+// checkPublished fails the test unless the directory holds the tree's files.
 func checkPublished(t testing.TB, dir string, tree *codegen.Tree) {
 	t.Helper()
 	found := 0
@@ -75,9 +75,9 @@ func TestDamageIsNoticedAndMadeAgain(t *testing.T) {
 		"an edited wrapper": func(tree string) error {
 			return os.WriteFile(filepath.Join(tree, "files/read.py"), []byte("import os\n"), 0o444)
 		},
-		"a missing file": func(tree string) error { return os.Remove(filepath.Join(tree, "files/read.py")) },
-		"a file more":    func(tree string) error { return os.WriteFile(filepath.Join(tree, "files/x.py"), nil, 0o444) },
-		"a folder more":  func(tree string) error { return os.Mkdir(filepath.Join(tree, "asyncio"), 0o755) },
+		"a missing file":   func(tree string) error { return os.Remove(filepath.Join(tree, "files/read.py")) },
+		"a file more":      func(tree string) error { return os.WriteFile(filepath.Join(tree, "files/x.py"), nil, 0o444) },
+		"a directory more": func(tree string) error { return os.Mkdir(filepath.Join(tree, "asyncio"), 0o755) },
 		"a link in place of a file": func(tree string) error {
 			path := filepath.Join(tree, "files/read.py")
 			if err := os.Rename(path, tree+"/../elsewhere.py"); err != nil {
@@ -214,7 +214,7 @@ func TestPruneLeavesWhatIsUsedOrWanted(t *testing.T) {
 	}
 }
 
-func TestPruneWithoutFolder(t *testing.T) {
+func TestPruneWithoutDirectory(t *testing.T) {
 	prune(t, filepath.Join(t.TempDir(), "missing"), 0)
 }
 

@@ -13,14 +13,14 @@ import (
 const changes = unix.IN_MODIFY | unix.IN_CREATE | unix.IN_DELETE | unix.IN_MOVED_FROM | unix.IN_MOVED_TO |
 	unix.IN_DELETE_SELF | unix.IN_MOVE_SELF
 
-// watch tells at the price of one system call whether anything below a folder
+// watch tells at the price of one system call whether anything below a directory
 // changed since it began (inotify). It is not for concurrent use.
 type watch struct {
 	fd      int
 	changed bool
 }
 
-// startWatch begins to watch all folders below dir. What is watched from the
+// startWatch begins to watch all directories below dir. What is watched from the
 // start and verified afterwards cannot change unseen.
 func startWatch(dir string) (*watch, error) {
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)

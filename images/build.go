@@ -17,7 +17,7 @@ import (
 
 // BuildOptions say what to build and where.
 type BuildOptions struct {
-	Home     string    // the state folder
+	Home     string    // the state directory
 	Name     string    // the image
 	Progress io.Writer // gets a line for each step; nil: nobody
 	Mirror   string    // where Debian's packages come from; empty: Debian's own place
@@ -33,7 +33,7 @@ type Built struct {
 // builder is one build of one image.
 type builder struct {
 	inputs
-	dir    string // the folder of all images
+	dir    string // the directory of all images
 	work   string // scratch of this build, on the same file system
 	mirror string
 	fresh  bool
@@ -90,10 +90,10 @@ func (b *builder) buildAlone(ctx context.Context) (built Built, err error) {
 	return Built{Record: record}, err
 }
 
-// lock makes the folders and waits until no other process builds this image.
+// lock makes the directories and waits until no other process builds this image.
 func (b *builder) lock(ctx context.Context) (*store.Lock, error) {
-	for _, folder := range []string{b.def.Name, "bases", "work"} {
-		if err := os.MkdirAll(filepath.Join(b.dir, folder), 0o755); err != nil {
+	for _, directory := range []string{b.def.Name, "bases", "work"} {
+		if err := os.MkdirAll(filepath.Join(b.dir, directory), 0o755); err != nil {
 			return nil, err
 		}
 	}
@@ -148,7 +148,7 @@ func (b *builder) build(ctx context.Context) (Record, error) {
 // stageRootFS unpacks the base layer to rootFS and, over it, Airlock's own
 // layer, which it makes and returns.
 func (b *builder) stageRootFS(ctx context.Context, rootFS string, lower blob) (blob, error) {
-	// The umask must not close the root folder to the code's user.
+	// The umask must not close the root directory to the code's user.
 	if err := errors.Join(os.MkdirAll(rootFS, 0o755), os.Chmod(rootFS, 0o755)); err != nil {
 		return blob{}, err
 	}
@@ -241,7 +241,7 @@ func (b *builder) publish(ctx context.Context, staged string, record Record) err
 // setDamagedAside moves away an image that is no longer what its digest says,
 // so that building again heals it.
 func (b *builder) setDamagedAside(ctx context.Context, final string) error {
-	image, err := openFolder(final, b.def)
+	image, err := openDirectory(final, b.def)
 	if errors.Is(err, os.ErrNotExist) && !exists(final) {
 		return nil
 	}

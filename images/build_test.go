@@ -79,7 +79,7 @@ func TestBuild(t *testing.T) {
 		}
 	}
 	if _, err := os.Stat(filepath.Join(home, "images", "work", "fake")); err == nil {
-		t.Error("the build left its scratch folder")
+		t.Error("the build left its scratch directory")
 	}
 }
 
@@ -144,8 +144,8 @@ func TestPruneLeavesWhatIsInUse(t *testing.T) {
 	mustClose(t, held)
 	from.files = map[string][]byte{"c": nil}
 	mustBuild(t, from, opts)
-	if folders := subfolders(filepath.Join(store.Images(opts.Home), "fake")); len(folders) != 1 {
-		t.Errorf("got the folders %q, want only the current image", folders)
+	if directories := subdirectories(filepath.Join(store.Images(opts.Home), "fake")); len(directories) != 1 {
+		t.Errorf("got the directories %q, want only the current image", directories)
 	}
 }
 

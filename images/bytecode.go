@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// compilePython writes Python bytecode for the files below the given folders of
+// compilePython writes Python bytecode for the files below the given directories of
 // dir, with the interpreter of the root file system rootFS. The bytecode is of the
 // kind "unchecked hash" (PEP 552): it depends on nothing but the source, and no
 // start compares it with the source.
 //
 // The interpreter runs with its own loader and libraries instead of in a chroot,
 // which would need root.
-func compilePython(ctx context.Context, rootFS, dir string, folders []string) error {
+func compilePython(ctx context.Context, rootFS, dir string, directories []string) error {
 	loaders, err := filepath.Glob(filepath.Join(rootFS, "usr/lib/*-linux-gnu/ld-linux-*.so.*"))
 	if err != nil || len(loaders) != 1 {
 		return fmt.Errorf("compiling Python files: want one program loader in %q, got %q", rootFS, loaders)
@@ -24,7 +24,7 @@ func compilePython(ctx context.Context, rootFS, dir string, folders []string) er
 		"--library-path", filepath.Dir(loaders[0]), filepath.Join(rootFS, "usr/bin/python3"),
 		"-P", "-S", "-s", "-m", "compileall", "-q", "-f", "-p", "/", "--invalidation-mode", "unchecked-hash",
 	}
-	cmd := exec.CommandContext(ctx, loaders[0], append(args, folders...)...)
+	cmd := exec.CommandContext(ctx, loaders[0], append(args, directories...)...)
 	cmd.Dir = dir
 	cmd.Env = []string{"PYTHONHOME=" + filepath.Join(rootFS, "usr"), "PYTHONHASHSEED=0", "LC_ALL=C.UTF-8"}
 	if out, err := cmd.CombinedOutput(); err != nil {

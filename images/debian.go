@@ -49,7 +49,7 @@ func (f debianFetch) extract(ctx context.Context, dir string) ([]Package, error)
 	return f.fetch(ctx, dir, debianKeep(f.Drop))
 }
 
-// list returns what the packages are now. dir is an empty folder for its use.
+// list returns what the packages are now. dir is an empty directory for its use.
 func (f debianFetch) list(ctx context.Context, dir string) ([]Package, error) {
 	return f.fetch(ctx, dir, func(string) bool { return false })
 }
@@ -96,7 +96,7 @@ func (f debianFetch) mmdebstrap(ctx context.Context, consume func(io.Reader) err
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...)
-	// It removes its temporary folder when asked to end, but not when killed.
+	// It removes its temporary directory when asked to end, but not when killed.
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = endDelay
 	cmd.Env = append(os.Environ(), fmt.Sprintf("SOURCE_DATE_EPOCH=%d", layer.Epoch), "LC_ALL=C")

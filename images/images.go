@@ -31,7 +31,7 @@ const (
 	GID = 65532
 )
 
-// Workspace is the working folder inside of a sandbox.
+// Workspace is the working directory inside of a sandbox.
 const Workspace = "/workspace"
 
 // guestRoot is where Airlock's own files are, inside of a sandbox.
@@ -41,14 +41,14 @@ const guestRoot = "opt/airlock"
 var ErrUnknown = errors.New("no such image")
 
 // Definition says what an image is made of. It is read from image.yaml in the
-// image's folder.
+// image's directory.
 type Definition struct {
-	Name     string            `yaml:"-"`        // the folder's name: "python" or "node"
+	Name     string            `yaml:"-"`        // the directory's name: "python" or "node"
 	Summary  string            `yaml:"summary"`  // one line for people
 	Debian   Debian            `yaml:"debian"`   // the packages that the base layer is made of
 	NPM      *NPM              `yaml:"npm"`      // nil: nothing from npm
 	Links    map[string]string `yaml:"links"`    // path of a symbolic link → where it leads
-	Bytecode []string          `yaml:"bytecode"` // folders whose Python files are compiled ahead
+	Bytecode []string          `yaml:"bytecode"` // directories whose Python files are compiled ahead
 	Args     []string          `yaml:"args"`     // the guest program and its arguments
 	Env      []string          `yaml:"env"`      // the whole environment, NAME=value
 
@@ -82,7 +82,7 @@ type NPM struct {
 	Files   map[string]string `yaml:"files"`   // path in the package → path in the image
 }
 
-// names are the folders of this package that hold an image, in the order of List.
+// names are the directories of this package that hold an image, in the order of List.
 var names = [...]string{"node", "python"}
 
 // List returns the definitions of all images, ordered by name.

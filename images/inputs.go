@@ -17,7 +17,7 @@ import (
 // recipe is raised when the code of this package changes what an image becomes.
 const recipe = 1
 
-// mountPoints are the folders over which the sandbox mounts something.
+// mountPoints are the directories over which the sandbox mounts something.
 var mountPoints = [...]string{
 	"dev", "proc", "run/airlock", "sys", "tmp", "var/tmp", "workspace", "workspace/client", "workspace/servers",
 }
@@ -46,7 +46,7 @@ func ownFiles(name string) (map[string][]byte, error) {
 	return files, nil
 }
 
-// isLeftover says whether a file is in the embedded folders only because tests
+// isLeftover says whether a file is in the embedded directories only because tests
 // ran there before the program was built.
 func isLeftover(file string) bool {
 	return strings.Contains(file, "__pycache__/") || strings.HasSuffix(file, ".pyc")
@@ -54,8 +54,8 @@ func isLeftover(file string) bool {
 
 // writeOwnFiles makes the tree of Airlock's layer below dir.
 func writeOwnFiles(dir string, files map[string][]byte) error {
-	for _, folder := range mountPoints {
-		if err := os.MkdirAll(filepath.Join(dir, folder), 0o755); err != nil {
+	for _, directory := range mountPoints {
+		if err := os.MkdirAll(filepath.Join(dir, directory), 0o755); err != nil {
 			return fmt.Errorf("writing Airlock's files: %w", err)
 		}
 	}

@@ -18,11 +18,11 @@ import (
 	"github.com/airlock-mcp/airlock/internal/cleanup"
 )
 
-// npmRoot is the folder that every npm package's archive consists of.
+// npmRoot is the directory that every npm package's archive consists of.
 const npmRoot = "package"
 
 // extractNPM puts the files that def names from its npm package below dir and
-// returns which package it was. scratch is an empty folder for its use. No script of
+// returns which package it was. scratch is an empty directory for its use. No script of
 // the package runs.
 func extractNPM(ctx context.Context, def NPM, pkg, dir, scratch string, say *progress) (Package, error) {
 	say.step(fmt.Sprintf("downloading %s %s from npm", pkg, def.Version))

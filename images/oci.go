@@ -54,7 +54,7 @@ func (p part) MediaType() (types.MediaType, error) { return types.OCIUncompresse
 var _ v1.Layer = part{}
 
 // writeLayout writes an OCI layout with one image of the given parts to the new
-// folder dir and returns the digest of the image's manifest.
+// directory dir and returns the digest of the image's manifest.
 func writeLayout(dir string, def Definition, labels map[string]string, parts ...part) (string, error) {
 	image, err := assemble(def, labels, parts)
 	if err != nil {

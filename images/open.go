@@ -20,16 +20,16 @@ var (
 	ErrStale    = errors.New("the image was built by another version of Airlock")
 )
 
-// currentFile names the folder of the image that is in use.
+// currentFile names the directory of the image that is in use.
 const currentFile = "current"
 
 // Image is a built image. While it is open, a newer build leaves it in place.
 type Image struct {
 	Name      string
 	Digest    string   // "sha256:…" of the OCI manifest
-	RootFS    string   // folder on the host with the unpacked root file system
-	ClientDir string   // folder on the host with the client that wrappers call
-	Layout    string   // folder on the host with the image as an OCI layout
+	RootFS    string   // directory on the host with the unpacked root file system
+	ClientDir string   // directory on the host with the client that wrappers call
+	Layout    string   // directory on the host with the image as an OCI layout
 	Args      []string // the guest program and its arguments
 	Env       []string // the whole environment; nothing is inherited
 	Record    Record   // what went in
@@ -47,7 +47,7 @@ type Record struct {
 	Warnings []string  `json:"warnings,omitempty"` // how it differs from images.lock
 }
 
-// Open returns the built image of that name in the state folder home. It reads
+// Open returns the built image of that name in the state directory home. It reads
 // the record only; Verify reads everything. Errors: ErrUnknown, ErrNotBuilt,
 // ErrStale. The caller calls Close when no sandbox uses the image any more.
 func Open(home, name string) (Image, error) {
@@ -82,35 +82,35 @@ func open(dir string, def Definition) (Image, error) {
 		if err != nil {
 			return Image{}, fmt.Errorf("opening image %q: %w", def.Name, err)
 		}
-		image, err := openFolder(filepath.Join(dir, def.Name, string(current)), def)
+		image, err := openDirectory(filepath.Join(dir, def.Name, string(current)), def)
 		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, store.ErrLocked) {
 			return image, err
 		}
 	}
-	return Image{}, fmt.Errorf("opening image %q: %w: its folder is gone", def.Name, ErrNotBuilt)
+	return Image{}, fmt.Errorf("opening image %q: %w: its directory is gone", def.Name, ErrNotBuilt)
 }
 
-// openFolder holds the folder, so that prune leaves it, and reads its record. A
-// folder that prune took meanwhile is an fs.ErrNotExist.
-func openFolder(folder string, def Definition) (Image, error) {
-	hold, err := store.TryHold(folder, store.Shared)
+// openDirectory holds the directory, so that prune leaves it, and reads its record. A
+// directory that prune took meanwhile is an fs.ErrNotExist.
+func openDirectory(directory string, def Definition) (Image, error) {
+	hold, err := store.TryHold(directory, store.Shared)
 	if err != nil {
 		return Image{}, fmt.Errorf("opening image %q: %w", def.Name, err)
 	}
-	record, err := readRecord(folder)
-	if err == nil && record.Digest != digestOf(folder) {
-		err = fmt.Errorf("folder %q says to be image %s", folder, record.Digest)
+	record, err := readRecord(directory)
+	if err == nil && record.Digest != digestOf(directory) {
+		err = fmt.Errorf("directory %q says to be image %s", directory, record.Digest)
 	}
 	if err != nil {
 		return Image{}, errors.Join(fmt.Errorf("opening image %q: %w", def.Name, err), hold.Release())
 	}
-	rootFS := filepath.Join(folder, "rootfs")
+	rootFS := filepath.Join(directory, "rootfs")
 	return Image{
 		Name:      def.Name,
 		Digest:    record.Digest,
 		RootFS:    rootFS,
 		ClientDir: filepath.Join(rootFS, guestRoot, "client"),
-		Layout:    filepath.Join(folder, "oci"),
+		Layout:    filepath.Join(directory, "oci"),
 		Args:      def.Args,
 		Env:       def.Env,
 		Record:    record,
@@ -118,17 +118,17 @@ func openFolder(folder string, def Definition) (Image, error) {
 	}, nil
 }
 
-// digestOf is the digest that an image's folder is named for.
-func digestOf(folder string) string { return "sha256:" + filepath.Base(folder) }
+// digestOf is the digest that an image's directory is named for.
+func digestOf(directory string) string { return "sha256:" + filepath.Base(directory) }
 
-func readRecord(folder string) (Record, error) {
-	text, err := os.ReadFile(filepath.Join(folder, recordFile))
+func readRecord(directory string) (Record, error) {
+	text, err := os.ReadFile(filepath.Join(directory, recordFile))
 	if err != nil {
 		return Record{}, err
 	}
 	var record Record
 	if err := json.Unmarshal(text, &record); err != nil {
-		return Record{}, fmt.Errorf("reading %q: %w", filepath.Join(folder, recordFile), err)
+		return Record{}, fmt.Errorf("reading %q: %w", filepath.Join(directory, recordFile), err)
 	}
 	return record, nil
 }

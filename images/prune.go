@@ -14,30 +14,30 @@ import (
 // later build: that is told but is no reason to fail.
 func (b *builder) prune(current Record, currentBase string) {
 	keep := strings.TrimPrefix(current.Digest, "sha256:")
-	for _, folder := range subfolders(filepath.Join(b.dir, b.def.Name)) {
-		if filepath.Base(folder) != keep {
-			b.pruneFolder(folder)
+	for _, directory := range subdirectories(filepath.Join(b.dir, b.def.Name)) {
+		if filepath.Base(directory) != keep {
+			b.pruneDirectory(directory)
 		}
 	}
-	for _, folder := range subfolders(filepath.Join(b.dir, "bases")) {
-		if folder != currentBase && strings.HasPrefix(filepath.Base(folder), b.def.Name+"-") {
-			b.pruneFolder(folder)
+	for _, directory := range subdirectories(filepath.Join(b.dir, "bases")) {
+		if directory != currentBase && strings.HasPrefix(filepath.Base(directory), b.def.Name+"-") {
+			b.pruneDirectory(directory)
 		}
 	}
 }
 
-// pruneFolder moves the folder out of sight, so that nobody opens a half-removed
+// pruneDirectory moves the directory out of sight, so that nobody opens a half-removed
 // one, and removes it.
-func (b *builder) pruneFolder(folder string) {
-	lock, err := store.TryHold(folder, store.Exclusive)
+func (b *builder) pruneDirectory(directory string) {
+	lock, err := store.TryHold(directory, store.Exclusive)
 	if err != nil {
-		b.say.step(fmt.Sprintf("keeping %s, which is in use", filepath.Base(folder)))
+		b.say.step(fmt.Sprintf("keeping %s, which is in use", filepath.Base(directory)))
 		return
 	}
 	defer lock.Release()
-	doomed := filepath.Join(b.work, filepath.Base(folder))
-	if err := os.Rename(folder, doomed); err != nil {
-		b.say.step(fmt.Sprintf("could not remove %q: %v", folder, err))
+	doomed := filepath.Join(b.work, filepath.Base(directory))
+	if err := os.Rename(directory, doomed); err != nil {
+		b.say.step(fmt.Sprintf("could not remove %q: %v", directory, err))
 		return
 	}
 	if err := os.RemoveAll(doomed); err != nil {
@@ -45,16 +45,16 @@ func (b *builder) pruneFolder(folder string) {
 	}
 }
 
-func subfolders(dir string) []string {
+func subdirectories(dir string) []string {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil
 	}
-	var folders []string
+	var directories []string
 	for _, entry := range entries {
 		if entry.IsDir() {
-			folders = append(folders, filepath.Join(dir, entry.Name()))
+			directories = append(directories, filepath.Join(dir, entry.Name()))
 		}
 	}
-	return folders
+	return directories
 }

@@ -46,7 +46,7 @@ func debianKeep(drop []string) func(name string) bool {
 	}
 }
 
-// pathMatches says whether name or a folder above it matches one of the patterns.
+// pathMatches says whether name or a directory above it matches one of the patterns.
 func pathMatches(name string, patterns []string) bool {
 	for ; name != "."; name = path.Dir(name) {
 		if slices.ContainsFunc(patterns, func(pattern string) bool { return matches(pattern, name) }) {

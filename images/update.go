@@ -61,7 +61,7 @@ func resolve(ctx context.Context, def Definition, arch, mirror string, say *prog
 	return append(packages, Package{Source: FromNPM, Name: name, Version: def.NPM.Version, Digest: digest}), nil
 }
 
-// npmIntegrity asks npm's registry for a package's digest. dir is the working folder.
+// npmIntegrity asks npm's registry for a package's digest. dir is the working directory.
 func npmIntegrity(ctx context.Context, spec, dir string) (string, error) {
 	program, err := findTool("npm", "npm")
 	if err != nil {

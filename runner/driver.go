@@ -13,8 +13,8 @@ import (
 type Image struct {
 	Name   string   // "python" or "node"
 	Digest string   // "sha256:…" of the OCI manifest
-	RootFS string   // folder on the host with the unpacked root file system
-	Layout string   // folder on the host with the image as an OCI layout; for drivers that import it
+	RootFS string   // directory on the host with the unpacked root file system
+	Layout string   // directory on the host with the image as an OCI layout; for drivers that import it
 	Args   []string // the guest program and its arguments
 	Env    []string // the whole environment; nothing is inherited
 	// Unsaved forbids saving a sandbox and starting others from it.
@@ -27,7 +27,7 @@ type Limits struct {
 	CPUs      float64       // cores
 	PIDs      int           // processes and threads of the code
 	Disk      int64         // bytes in all writable places together
-	Inodes    int64         // files and folders in all writable places together
+	Inodes    int64         // files and directories in all writable places together
 	OpenFiles uint64        // descriptors per process
 	Timeout   time.Duration // wall time of one run
 	Stdout    int64         // bytes of the code's stdout that are kept
@@ -35,7 +35,7 @@ type Limits struct {
 	Output    int64         // bytes the code may write to stdout and stderr before it is stopped
 }
 
-// Mount is a folder of the host that appears inside the sandbox, read-only.
+// Mount is a directory of the host that appears inside the sandbox, read-only.
 type Mount struct {
 	Source string // absolute path on the host
 	Target string // absolute path inside
@@ -47,8 +47,8 @@ type Spec struct {
 	Image     Image
 	Limits    Limits
 	Mounts    []Mount // beside what the driver always provides
-	SocketDir string  // folder on the host that appears at /run/airlock, with broker.sock in it
-	StateDir  string  // folder on the host for the driver's own files; removed by the caller
+	SocketDir string  // directory on the host that appears at /run/airlock, with broker.sock in it
+	StateDir  string  // directory on the host for the driver's own files; removed by the caller
 }
 
 // Driver makes sandboxes. All methods may be called concurrently.
@@ -64,7 +64,7 @@ type Driver interface {
 	Start(ctx context.Context, spec Spec) (Process, error)
 	// Sweep removes what is left of a sandbox whose Airlock has died: its
 	// processes, mounts and control groups, found by the StateDir it had. The
-	// caller has proved that nobody owns the folder and removes it afterwards.
+	// caller has proved that nobody owns the directory and removes it afterwards.
 	Sweep(ctx context.Context, stateDir string) error
 }
 

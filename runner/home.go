@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 )
 
-// socketName is the broker's socket in the folder that the sandbox sees.
+// socketName is the broker's socket in the directory that the sandbox sees.
 const socketName = "broker.sock"
 
-// home is the folder of one sandbox:
+// home is the directory of one sandbox:
 //
 //	DIR/open/run/broker.sock   "open" is closed to everyone but the sandbox's
 //	                           own host user; "run" is what the sandbox sees
@@ -23,7 +23,7 @@ func (h home) socketDir() string { return filepath.Join(h.dir, "open", "run") }
 func (h home) state() string     { return filepath.Join(h.dir, "state") }
 func (h home) remove() error     { return os.RemoveAll(h.dir) }
 
-// newHome makes the folders. On error the result can still be removed.
+// newHome makes the directories. On error the result can still be removed.
 func newHome(dir string) (home, error) {
 	h := home{dir: dir}
 	for _, step := range []struct {
@@ -47,7 +47,7 @@ func newHome(dir string) (home, error) {
 }
 
 // listen opens the sandbox's socket. Everyone who reaches it may connect; who
-// reaches it is decided by the folder above.
+// reaches it is decided by the directory above.
 func (h home) listen() (*net.UnixListener, error) {
 	path := filepath.Join(h.socketDir(), socketName)
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})

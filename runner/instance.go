@@ -15,13 +15,13 @@ import (
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
-// instance is the folder in which one living Airlock keeps its sandboxes:
+// instance is the directory in which one living Airlock keeps its sandboxes:
 //
-//	DIR/.lock        taken while a folder is made or swept
+//	DIR/.lock        taken while a directory is made or swept
 //	DIR/ID/.lock     held for as long as the Airlock lives
 //	DIR/ID/SANDBOX/  see newHome
 //
-// A folder whose lock nobody holds belonged to an Airlock that died. The lock
+// A directory whose lock nobody holds belonged to an Airlock that died. The lock
 // names its holder, because it can outlive that by a moment: what was being
 // started when Airlock was killed has the lock's descriptor until it is a program
 // of its own.
@@ -45,7 +45,7 @@ const (
 
 func openInstance(ctx context.Context, dir string) (_ *instance, err error) {
 	if !filepath.IsAbs(dir) || len(dir) > maxStateDir {
-		return nil, fmt.Errorf("the folder for sandboxes %q must be an absolute path of at most %d bytes", dir, maxStateDir)
+		return nil, fmt.Errorf("the directory for sandboxes %q must be an absolute path of at most %d bytes", dir, maxStateDir)
 	}
 	// Others may pass through, as the sandboxes' own users must, but not look.
 	if err := os.MkdirAll(dir, 0o711); err != nil {
@@ -108,7 +108,7 @@ func holderLives(lock string) bool {
 	return whoIs(pid) == string(name)
 }
 
-// close removes the folder, which must have no sandboxes left in it.
+// close removes the directory, which must have no sandboxes left in it.
 func (i *instance) close() error {
 	return errors.Join(os.RemoveAll(i.dir), i.held.Release())
 }

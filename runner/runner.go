@@ -21,7 +21,7 @@ var ErrClosed = errors.New("the runner is closed")
 // no default.
 type Options struct {
 	Logger   *slog.Logger
-	StateDir string // folder for the state of living sandboxes; short, see New
+	StateDir string // directory for the state of living sandboxes; short, see New
 
 	MaxSandboxes int           // in use at once; 0 means 8
 	MaxWaiting   int           // callers in the queue for one; 0 means 256, -1 none
@@ -46,7 +46,7 @@ const (
 
 func (o *Options) complete() (Options, error) {
 	if o == nil || o.Logger == nil || o.StateDir == "" {
-		return Options{}, errors.New("a runner needs a logger and a state folder")
+		return Options{}, errors.New("a runner needs a logger and a state directory")
 	}
 	c := *o
 	if c.MaxSandboxes < 0 || c.MaxWaiting < -1 || c.StartTimeout < 0 || c.Pool < -1 || c.PoolMemory < 0 {
@@ -96,7 +96,7 @@ type Request struct {
 }
 
 // New returns a runner after it has removed what dead Airlocks left in the same
-// state folder. The folder's path may have at most 40 bytes, because sockets
+// state directory. The directory's path may have at most 40 bytes, because sockets
 // are made below it. A runner that is no longer needed must be closed.
 func New(driver Driver, opts *Options) (*Runner, error) {
 	complete, err := opts.complete()
@@ -106,10 +106,10 @@ func New(driver Driver, opts *Options) (*Runner, error) {
 	ctx := context.Background()
 	own, err := openInstance(ctx, complete.StateDir)
 	if err != nil {
-		return nil, fmt.Errorf("preparing the folder for sandboxes: %w", err)
+		return nil, fmt.Errorf("preparing the directory for sandboxes: %w", err)
 	}
 	if err := sweep(ctx, complete.StateDir, driver, complete.Logger); err != nil {
-		return nil, errors.Join(fmt.Errorf("sweeping the folder for sandboxes: %w", err), own.close())
+		return nil, errors.Join(fmt.Errorf("sweeping the directory for sandboxes: %w", err), own.close())
 	}
 	r := &Runner{
 		driver: driver, opts: complete, instance: own,

@@ -67,14 +67,14 @@ func newRunner(t *testing.T, fake *runnertest.Fake, opts runner.Options) *runner
 		}
 		for _, entry := range entries {
 			if entry.IsDir() {
-				t.Errorf("folder after Close: %s", entry.Name())
+				t.Errorf("directory after Close: %s", entry.Name())
 			}
 		}
 	})
 	return r
 }
 
-// shortDir is a temporary folder whose path leaves room for sockets below it.
+// shortDir is a temporary directory whose path leaves room for sockets below it.
 func shortDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "airlock-")
@@ -326,7 +326,7 @@ func TestSweepOnlyTheDead(t *testing.T) {
 		t.Errorf("swept: got %v, want only %s", got, dead)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "dead")); err == nil {
-		t.Error("the dead one's folder is still there")
+		t.Error("the dead one's directory is still there")
 	}
 	if conn, err := net.Dial("unix", s.Listener().Addr().String()); err != nil {
 		t.Errorf("the living one's socket: %v", err)

@@ -64,7 +64,7 @@ type question struct {
 	ID string `arg:"" help:"The question, as approvals list names it."`
 }
 
-// find returns it, and the folder that it lies in.
+// find returns it, and the directory that it lies in.
 func (q question) find() (posted approval.Posted, dir string, err error) {
 	if dir, err = approvalsDir(); err != nil {
 		return posted, "", err

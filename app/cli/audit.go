@@ -20,7 +20,7 @@ type auditVerbs struct {
 // auditFlags find the log.
 type auditFlags struct{ configFlag }
 
-// find returns the folders of the log and of its keys.
+// find returns the directories of the log and of its keys.
 func (f auditFlags) find() (places, error) {
 	c, err := f.loadPlaces()
 	if err != nil {

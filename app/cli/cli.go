@@ -25,7 +25,7 @@ type grammar struct {
 	Run       runVerb        `cmd:"" help:"Run a program in a sandbox; print one line of JSON."`
 	MCP       mcpVerb        `cmd:"" name:"mcp" help:"Serve an agent host: MCP over stdin and stdout."`
 	Tools     toolsVerbs     `cmd:"" help:"Look at the tools of the configured servers."`
-	Generate  generateVerb   `cmd:"" help:"Write the typed wrappers of all tools to a folder."`
+	Generate  generateVerb   `cmd:"" help:"Write the typed wrappers of all tools to a directory."`
 	Policy    policyVerbs    `cmd:"" help:"Check, test and explain the policies."`
 	Approvals approvalsVerbs `cmd:"" help:"Answer calls that wait for a person."`
 	Audit     auditVerbs     `cmd:"" help:"Read the audit log."`

@@ -23,7 +23,7 @@ const contractRuns = 2
 
 // proveContract runs every case of the runtime contract on the installed system
 // and prints a table. The cases' own servers take the place of the configured
-// ones, and what is recorded and generated goes to a folder that is removed.
+// ones, and what is recorded and generated goes to a directory that is removed.
 func (v *doctorVerb) proveContract(ctx context.Context, s *streams) (err error) {
 	c, err := v.load(s.err)
 	if err != nil {
@@ -99,7 +99,7 @@ func (s *system) runCase(ctx context.Context, c contract.Case) error {
 	return c.Check(line, outcome.Stdout, outcome.Stderr)
 }
 
-// openContract is open with the contract's servers in a folder of its own.
+// openContract is open with the contract's servers in a directory of its own.
 func openContract(ctx context.Context, c *config.Config, streams *streams) (_ *system, err error) {
 	places, err := findPlaces(c)
 	if err != nil {

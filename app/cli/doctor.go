@@ -65,7 +65,7 @@ func printFinding(out io.Writer, word, name string, err error) {
 func (v *doctorVerb) checks() []check {
 	checks := []check{
 		{"configuration", v.configuration},
-		{"state folder", stateFolder},
+		{"state directory", stateDirectory},
 		{"programs", v.programs},
 	}
 	for _, definition := range images.List() {
@@ -91,13 +91,13 @@ func (v *doctorVerb) configuration(context.Context) (string, error) {
 	return fmt.Sprintf("%s, %d servers", c.File, len(c.Servers)), nil
 }
 
-func stateFolder(context.Context) (string, error) {
+func stateDirectory(context.Context) (string, error) {
 	home, err := store.Home(os.Getenv)
 	if err != nil {
 		return "", err
 	}
 	if err := os.MkdirAll(home, 0o755); err != nil {
-		return "", fmt.Errorf("the state folder cannot be made: %w", err)
+		return "", fmt.Errorf("the state directory cannot be made: %w", err)
 	}
 	return home, nil
 }

@@ -98,11 +98,11 @@ func describe(w codegen.Warning) string {
 	return fmt.Sprintf("tool %q of server %q: %s", w.Tool, w.ServerID, w.Text)
 }
 
-// writeTree writes a tree to a folder that must be new or empty: files of an
+// writeTree writes a tree to a directory that must be new or empty: files of an
 // earlier tree would stay importable.
 func writeTree(dir string, tree *codegen.Tree) error {
 	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
-		return &usageError{fmt.Sprintf("the folder %q is not empty", dir), "name a new folder, or remove this one first"}
+		return &usageError{fmt.Sprintf("the directory %q is not empty", dir), "name a new directory, or remove this one first"}
 	}
 	for _, file := range tree.Files {
 		path := filepath.Join(dir, filepath.FromSlash(file.Path))
@@ -120,7 +120,7 @@ func writeTree(dir string, tree *codegen.Tree) error {
 func readLists(dir string) ([]catalog.Server, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	if err != nil || len(paths) == 0 {
-		return nil, &usageError{fmt.Sprintf("the folder %q has no *.json files", dir), "each file is one tools/list answer: {\"tools\": [...]}"}
+		return nil, &usageError{fmt.Sprintf("the directory %q has no *.json files", dir), "each file is one tools/list answer: {\"tools\": [...]}"}
 	}
 	var servers []catalog.Server
 	for _, path := range paths {

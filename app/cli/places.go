@@ -11,7 +11,7 @@ import (
 
 // configFlag is the flag that all verbs with a configuration share.
 type configFlag struct {
-	Config string `placeholder:"FILE" help:"The configuration; by default what $$AIRLOCK_CONFIG names, ./airlock.yaml, or the one in the user's configuration folder."`
+	Config string `placeholder:"FILE" help:"The configuration; by default what $$AIRLOCK_CONFIG names, ./airlock.yaml, or the one in the user's configuration directory."`
 }
 
 // load reads the configuration and prints what is odd about it.
@@ -53,7 +53,7 @@ func (f configFlag) loadWith(stderr io.Writer, env func(string) (string, bool)) 
 	return c, nil
 }
 
-// places are the folders that a system works in.
+// places are the directories that a system works in.
 type places struct {
 	home, audit, keys, wrappers, approvals, recordings string
 }

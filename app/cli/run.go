@@ -63,7 +63,7 @@ func (v *runVerb) read(stdin io.Reader) ([]byte, error) {
 		}
 		defer f.Close()
 		if info, err := f.Stat(); err == nil && info.IsDir() {
-			return nil, &usageError{fmt.Sprintf("the program %q is a folder", v.File), "airlock run FILE"}
+			return nil, &usageError{fmt.Sprintf("the program %q is a directory", v.File), "airlock run FILE"}
 		}
 		in = f
 	}

@@ -37,7 +37,7 @@ type Sandbox struct {
 	CPUs         float64       // cores
 	PIDs         int           // processes and threads of the code
 	Disk         int64         // bytes in all writable places together
-	Inodes       int64         // files and folders in all writable places together
+	Inodes       int64         // files and directories in all writable places together
 	OpenFiles    uint64        // descriptors per process
 	Timeout      time.Duration // wall time of one run; also the most a caller may ask for
 	Pool         int           // sandboxes kept ready per language; 0 keeps none
@@ -90,7 +90,7 @@ type Rate struct {
 
 // Audit says where records of calls go.
 type Audit struct {
-	Path string // absolute path of the log's folder; empty means the place under $AIRLOCK_HOME
+	Path string // absolute path of the log's directory; empty means the place under $AIRLOCK_HOME
 	// ClearArguments records the values of arguments as they are, not as keyed hashes.
 	ClearArguments bool
 }

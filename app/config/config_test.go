@@ -178,7 +178,7 @@ func TestFind(t *testing.T) {
 		want string
 	}{
 		"the variable wins":             {at("here"), map[string]string{"AIRLOCK_CONFIG": "/no/such.yaml", "XDG_CONFIG_HOME": at("xdg")}, "/no/such.yaml"},
-		"then the folder":               {at("here"), map[string]string{"XDG_CONFIG_HOME": at("xdg")}, here},
+		"then the directory":            {at("here"), map[string]string{"XDG_CONFIG_HOME": at("xdg")}, here},
 		"then the user's":               {at("empty"), map[string]string{"XDG_CONFIG_HOME": at("xdg"), "HOME": at("home")}, xdg},
 		"then its default":              {at("empty"), map[string]string{"HOME": at("home")}, home},
 		"a relative place is ignored":   {at("empty"), map[string]string{"XDG_CONFIG_HOME": "xdg", "HOME": at("home")}, home},
@@ -198,9 +198,9 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct{ path, want string }{
-		"missing":   {"/no/such.yaml", "/no/such.yaml: cannot read the configuration: no such file or directory"},
-		"too large": {large, large + ": the file is larger than 4MiB"},
-		"a folder":  {"/", "/: cannot read the configuration: is a directory"},
+		"missing":     {"/no/such.yaml", "/no/such.yaml: cannot read the configuration: no such file or directory"},
+		"too large":   {large, large + ": the file is larger than 4MiB"},
+		"a directory": {"/", "/: cannot read the configuration: is a directory"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Load(c.path, noEnv)

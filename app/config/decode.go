@@ -184,7 +184,7 @@ func (d *decoder) paths(to *[]string) func(n *yaml.Node, path string) error {
 	}
 }
 
-// path reads a path into to. A relative one starts at the file's folder.
+// path reads a path into to. A relative one starts at the file's directory.
 func (d *decoder) path(to *string) func(n *yaml.Node, path string) error {
 	return func(n *yaml.Node, path string) error {
 		if err := d.scalar(n, path, free{to}); err != nil {

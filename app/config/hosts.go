@@ -123,8 +123,8 @@ func (d *decoder) vscodeFields(c *Config) []field {
 	}
 }
 
-// workspace returns the folder that ${workspaceFolder} means: the one that holds
-// the file, or that holds the host's folder with the file in it.
+// workspace returns the directory that ${workspaceFolder} means: the one that holds
+// the file, or that holds the host's directory with the file in it.
 func (d *decoder) workspace() string {
 	switch filepath.Base(d.dir) {
 	case ".vscode", ".cursor", ".gemini", ".roo":

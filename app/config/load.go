@@ -51,7 +51,7 @@ func Load(path string, env func(string) (string, bool)) (*Config, error) {
 	}
 	abs, err := filepath.Abs(path)
 	if err != nil {
-		return nil, fmt.Errorf("finding the folder of %q: %w", path, err)
+		return nil, fmt.Errorf("finding the directory of %q: %w", path, err)
 	}
 	d := &decoder{file: path, dir: filepath.Dir(abs), env: env, left: map[string]bool{}}
 	c, err := d.config(data)

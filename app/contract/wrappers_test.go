@@ -33,7 +33,7 @@ func servers(t *testing.T) []catalog.Server {
 	return list
 }
 
-// wrappers writes the wrapper tree of the cases' servers and returns its folder.
+// wrappers writes the wrapper tree of the cases' servers and returns its directory.
 func wrappers(t *testing.T, language string) string {
 	t.Helper()
 	tree, err := codegen.Generate(servers(t), codegen.Language(language))

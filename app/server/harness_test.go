@@ -98,7 +98,7 @@ func send(t testing.TB, w io.Writer, line string) {
 	}
 }
 
-// testdataFiles returns the files of a folder under testdata, at least one.
+// testdataFiles returns the files of a directory under testdata, at least one.
 func testdataFiles(t testing.TB, pattern string) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("testdata", pattern))

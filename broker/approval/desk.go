@@ -18,7 +18,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
-// lookInterval is how often the folder is looked at for an answer.
+// lookInterval is how often the directory is looked at for an answer.
 const lookInterval = 150 * time.Millisecond
 
 // maxOpen is how many questions one Airlock has open at a time: a person who is
@@ -41,7 +41,7 @@ type Options struct {
 }
 
 // Desk holds the open questions of one Airlock process. Several processes may
-// share a folder. All methods may be called concurrently.
+// share a directory. All methods may be called concurrently.
 type Desk struct {
 	dir  string
 	opts Options
@@ -63,7 +63,7 @@ func grantOf(q Question) grant {
 	return grant{q.Principal, q.RunID, q.ServerID, q.ToolName, q.DefinitionDigest, q.CodeHash, q.PolicyVersion}
 }
 
-// OpenDesk opens the folder of questions, creating it at first use, and removes
+// OpenDesk opens the directory of questions, creating it at first use, and removes
 // those of processes that have died.
 func OpenDesk(dir string, opts *Options) (*Desk, error) {
 	d := &Desk{dir: dir, askers: map[string]Asker{}, grants: map[grant]time.Time{}}
@@ -198,7 +198,7 @@ func (d *Desk) close(id string, held *os.File) {
 }
 
 // await waits for the first of: an answer through the asker, an answer in the
-// folder, the end of the question's time, the end of ctx.
+// directory, the end of the question's time, the end of ctx.
 func (d *Desk) await(ctx context.Context, q Question, digest string, asker Asker) (Verdict, error) {
 	asking, stop := context.WithDeadline(ctx, q.Expires)
 	spoken := make(chan Verdict, 1)

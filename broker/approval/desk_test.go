@@ -388,7 +388,7 @@ func TestQuestionsOfTheDeadAreClosed(t *testing.T) {
 	}
 }
 
-func TestRefusesAFolderThatOthersCanWrite(t *testing.T) {
+func TestRefusesADirectoryThatOthersCanWrite(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Chmod(dir, 0o777); err != nil {
 		t.Fatal(err)
@@ -398,7 +398,7 @@ func TestRefusesAFolderThatOthersCanWrite(t *testing.T) {
 	}
 }
 
-func TestNamesNeverLeaveTheFolder(t *testing.T) {
+func TestNamesNeverLeaveTheDirectory(t *testing.T) {
 	for _, id := range []string{"../../etc/passwd", "", "apr_", "apr_../x", "apr_" + strings.Repeat("A", 32)} {
 		if _, err := approval.Find(t.TempDir(), id); !errors.Is(err, approval.ErrClosed) {
 			t.Errorf("%q: got %v, want ErrClosed", id, err)

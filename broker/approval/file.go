@@ -17,7 +17,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/canon"
 )
 
-// Questions and answers are files in one folder that only its owner can use:
+// Questions and answers are files in one directory that only its owner can use:
 // whoever can write there is the person whose Airlock it is. Sandboxes see
 // nothing of it.
 const (

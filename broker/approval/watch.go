@@ -13,7 +13,7 @@ import (
 )
 
 // Watch calls visit for each question that is open or becomes open, once, until
-// ctx ends, which is no error. While it runs, every Airlock of the folder knows
+// ctx ends, which is no error. While it runs, every Airlock of the directory knows
 // that somebody listens and keeps its questions open.
 func Watch(ctx context.Context, dir string, visit func(Posted) error) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -23,9 +23,9 @@ const maxArgumentValues = 200
 // short value by trying all of them, and somebody with the key can look for one.
 type hasher struct{ key []byte }
 
-// loadHasher reads the key in the folder, or makes it at first use.
-func loadHasher(folder string) (hasher, error) {
-	key, err := secretFile(folder, hashKeyFile, func() []byte {
+// loadHasher reads the key in the directory, or makes it at first use.
+func loadHasher(directory string) (hasher, error) {
+	key, err := secretFile(directory, hashKeyFile, func() []byte {
 		fresh := make([]byte, 32)
 		rand.Read(fresh) // never fails: crypto/rand aborts the program instead
 		return fresh
@@ -34,25 +34,25 @@ func loadHasher(folder string) (hasher, error) {
 		return hasher{}, fmt.Errorf("the key of the audit log: %w", err)
 	}
 	if len(key) != 32 {
-		return hasher{}, fmt.Errorf("the key of the audit log: %q has %d bytes, not 32", filepath.Join(folder, hashKeyFile), len(key))
+		return hasher{}, fmt.Errorf("the key of the audit log: %q has %d bytes, not 32", filepath.Join(directory, hashKeyFile), len(key))
 	}
 	return hasher{key}, nil
 }
 
 // secretFile returns a file's bytes, creating it with mode 0600 when it is
 // missing. Two processes that start at once agree on one of the two contents.
-func secretFile(folder, name string, fresh func() []byte) ([]byte, error) {
-	if err := os.MkdirAll(folder, 0o700); err != nil {
+func secretFile(directory, name string, fresh func() []byte) ([]byte, error) {
+	if err := os.MkdirAll(directory, 0o700); err != nil {
 		return nil, err
 	}
-	path := filepath.Join(folder, name)
+	path := filepath.Join(directory, name)
 	if info, err := os.Stat(path); err == nil {
 		if info.Mode().Perm()&0o077 != 0 {
 			return nil, fmt.Errorf("%q may be read by others (mode %04o): chmod 600 it", path, info.Mode().Perm())
 		}
 		return os.ReadFile(path)
 	}
-	draft, err := os.CreateTemp(folder, name+".")
+	draft, err := os.CreateTemp(directory, name+".")
 	if err != nil {
 		return nil, err
 	}

@@ -20,8 +20,8 @@ const (
 
 // Options of a log. The zero value is usable.
 type Options struct {
-	// Keys is the folder of the key files; empty means "keys" in the log's own folder.
-	// A separate folder lets a reader have the log without the keys.
+	// Keys is the directory of the key files; empty means "keys" in the log's own directory.
+	// A separate directory lets a reader have the log without the keys.
 	Keys string
 	// SegmentBytes is the size at which a new file is begun; 0 means 64 MiB.
 	SegmentBytes int64
@@ -34,7 +34,7 @@ type Options struct {
 // ErrClosed is returned by appends after Close.
 var ErrClosed = errors.New("the audit log is closed")
 
-// Log is an open audit log. Several processes may have one folder open at a
+// Log is an open audit log. Several processes may have one directory open at a
 // time: they take turns, batch by batch, and write one chain. All methods may
 // be called concurrently.
 type Log struct {

@@ -159,7 +159,7 @@ func TestRefusesToStart(t *testing.T) {
 		prepare func(t *testing.T, dir string)
 		want    string
 	}{
-		{"where a file stands in place of the folder", func(t *testing.T, dir string) { write(t, dir, "") }, "not a directory"},
+		{"where a file stands in place of the directory", func(t *testing.T, dir string) { write(t, dir, "") }, "not a directory"},
 		{"with a key that others may read", func(t *testing.T, dir string) {
 			write(t, filepath.Join(dir, "keys", "audit-hash.key"), strings.Repeat("k", 32))
 			if err := os.Chmod(filepath.Join(dir, "keys", "audit-hash.key"), 0o644); err != nil {

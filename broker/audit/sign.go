@@ -50,11 +50,11 @@ func parseCheckpoint(text string) (checkpoint, error) {
 	return c, nil
 }
 
-// loadSigner reads the signing key in the folder, or makes it at first use, and
+// loadSigner reads the signing key in the directory, or makes it at first use, and
 // puts its public half beside it. It returns that too.
-func loadSigner(folder string) (_ note.Signer, public string, err error) {
+func loadSigner(directory string) (_ note.Signer, public string, err error) {
 	var generating error
-	pair, err := secretFile(folder, signKeyFile, func() []byte {
+	pair, err := secretFile(directory, signKeyFile, func() []byte {
 		secret, public, err := note.GenerateKey(rand.Reader, signerName)
 		generating = err
 		return []byte(secret + "\n" + public + "\n")
@@ -66,9 +66,9 @@ func loadSigner(folder string) (_ note.Signer, public string, err error) {
 	public, _, _ = strings.Cut(rest, "\n")
 	signer, err := note.NewSigner(secret)
 	if err != nil {
-		return nil, "", fmt.Errorf("the signing key of the audit log: %q is damaged", filepath.Join(folder, signKeyFile))
+		return nil, "", fmt.Errorf("the signing key of the audit log: %q is damaged", filepath.Join(directory, signKeyFile))
 	}
-	path := filepath.Join(folder, verifierFile)
+	path := filepath.Join(directory, verifierFile)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		if err := os.WriteFile(path, []byte(public+"\n"), 0o644); err != nil {
 			return nil, "", fmt.Errorf("the signing key of the audit log: %w", err)

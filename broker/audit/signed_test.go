@@ -110,7 +110,7 @@ func readLog(t *testing.T, path string) []byte {
 	return readFile(t, path)
 }
 
-// The whole folder, signatures included, is put back to what it was yesterday.
+// The whole directory, signatures included, is put back to what it was yesterday.
 func TestAnEarlierStateIsFoundByAKeptHead(t *testing.T) {
 	dir := sound(t, 2, nil)
 	yesterday := t.TempDir()

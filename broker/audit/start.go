@@ -139,7 +139,7 @@ func (s *store) openSegment(first uint64, create bool) error {
 	}
 	s.active, s.end, s.sealed = f, 0, false
 	if create {
-		return s.syncFolder()
+		return s.syncDirectory()
 	}
 	return s.catchUp()
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // store writes the files of a log. It belongs to one goroutine at a time; other
-// processes are kept out by a lock on the file "lock" in the folder.
+// processes are kept out by a lock on the file "lock" in the directory.
 type store struct {
 	dir    string
 	opts   Options
@@ -173,7 +173,7 @@ func (s *store) sync() error {
 	return nil
 }
 
-func (s *store) syncFolder() error {
+func (s *store) syncDirectory() error {
 	d, err := os.Open(s.dir)
 	if err != nil {
 		return err

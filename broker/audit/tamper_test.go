@@ -13,7 +13,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/canon"
 )
 
-// sound writes a closed log of n calls over several files and returns its folder.
+// sound writes a closed log of n calls over several files and returns its directory.
 func sound(t *testing.T, n int, opts *audit.Options) string {
 	t.Helper()
 	dir := t.TempDir()

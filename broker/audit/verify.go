@@ -41,7 +41,7 @@ type VerifyOptions struct {
 	// Verifier is the public key; empty means the one in Keys. A copy that was
 	// kept elsewhere proves more: who can change the log may change the key beside it.
 	Verifier string
-	// Keys is the folder of the key files; empty means "keys" in the log's own folder.
+	// Keys is the directory of the key files; empty means "keys" in the log's own directory.
 	Keys string
 	// Partial accepts that the oldest files have been moved away.
 	Partial bool

@@ -24,12 +24,12 @@ type writer struct {
 // newWriter announces this process, whose records will begin no earlier than
 // at the number from. Called with the log's lock held.
 func newWriter(dir string, from uint64) (*writer, error) {
-	folder := filepath.Join(dir, "writers")
-	if err := os.MkdirAll(folder, 0o700); err != nil {
+	directory := filepath.Join(dir, "writers")
+	if err := os.MkdirAll(directory, 0o700); err != nil {
 		return nil, err
 	}
 	id := newWriterID()
-	f, err := os.OpenFile(filepath.Join(folder, id), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	f, err := os.OpenFile(filepath.Join(directory, id), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -91,8 +91,8 @@ func (u unfinished) closing(why, now string) []Record {
 // closeUnfinished ends, as unknown, what dead processes began. Called with the
 // log's lock held.
 func (s *store) closeUnfinished() error {
-	folder := filepath.Join(s.dir, "writers")
-	entries, err := os.ReadDir(folder)
+	directory := filepath.Join(s.dir, "writers")
+	entries, err := os.ReadDir(directory)
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (s *store) closeUnfinished() error {
 		if entry.Name() == s.writer.id {
 			continue
 		}
-		if err := s.closeWriter(filepath.Join(folder, entry.Name()), entry.Name()); err != nil {
+		if err := s.closeWriter(filepath.Join(directory, entry.Name()), entry.Name()); err != nil {
 			return fmt.Errorf("closing what process %q left open: %w", entry.Name(), err)
 		}
 	}

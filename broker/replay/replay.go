@@ -30,14 +30,14 @@ var ErrNotFound = errors.New("there is no recording of the run")
 
 // Options of a store. The zero value is usable.
 type Options struct {
-	// Keys is the folder of the key file; empty means "keys" in the store's own folder.
+	// Keys is the directory of the key file; empty means "keys" in the store's own directory.
 	Keys string
 	// Keep is how long recordings are kept; 0 means seven days.
 	Keep time.Duration
 	Now  func() time.Time // nil means time.Now
 }
 
-// Store is a folder of recordings. Methods may be called concurrently, also by
+// Store is a directory of recordings. Methods may be called concurrently, also by
 // several processes.
 type Store struct {
 	dir      string
@@ -75,14 +75,14 @@ func Open(dir string, opts *Options) (*Store, error) {
 }
 
 // loadIdentity reads the key, or makes it at first use.
-func loadIdentity(folder string) (*age.X25519Identity, error) {
-	if err := os.MkdirAll(folder, 0o700); err != nil {
+func loadIdentity(directory string) (*age.X25519Identity, error) {
+	if err := os.MkdirAll(directory, 0o700); err != nil {
 		return nil, err
 	}
-	path := filepath.Join(folder, keyFile)
+	path := filepath.Join(directory, keyFile)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err := createIdentity(folder, path); err != nil {
+		if err := createIdentity(directory, path); err != nil {
 			return nil, err
 		}
 		text, err = os.ReadFile(path)
@@ -101,12 +101,12 @@ func loadIdentity(folder string) (*age.X25519Identity, error) {
 }
 
 // createIdentity makes a key. Of two processes that do so at once one wins.
-func createIdentity(folder, path string) error {
+func createIdentity(directory, path string) error {
 	identity, err := age.GenerateX25519Identity()
 	if err != nil {
 		return err
 	}
-	draft, err := os.CreateTemp(folder, keyFile+".")
+	draft, err := os.CreateTemp(directory, keyFile+".")
 	if err != nil {
 		return err
 	}

@@ -56,11 +56,11 @@ func findCommand(command, dir string, env []string) (string, error) {
 		if !ok {
 			continue
 		}
-		for _, folder := range filepath.SplitList(list) {
-			if !filepath.IsAbs(folder) {
-				continue // a relative folder would let the working directory decide what runs
+		for _, directory := range filepath.SplitList(list) {
+			if !filepath.IsAbs(directory) {
+				continue // a relative directory would let the working directory decide what runs
 			}
-			path := filepath.Join(folder, command)
+			path := filepath.Join(directory, command)
 			err := checkExecutable(path)
 			if err == nil {
 				return path, nil

@@ -47,10 +47,10 @@ func TestFindCommand(t *testing.T) {
 		{"in PATH", "server", server, nil},
 		{"absolute", server, server, nil},
 		{"relative to the working directory", "./run", local, nil},
-		{"a relative folder in PATH is not looked into", "run", "", os.ErrNotExist},
+		{"a relative directory in PATH is not looked into", "run", "", os.ErrNotExist},
 		{"nowhere", "nothing", "", os.ErrNotExist},
 		{"not executable", "plain", "", os.ErrPermission},
-		{"a folder", work, work, os.ErrPermission},
+		{"a directory", work, work, os.ErrPermission},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -131,13 +131,13 @@ func TestServerMemory(t *testing.T) {
 }
 
 func TestServerFilesystem(t *testing.T) {
-	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, "a.txt"), []byte("hello"), 0o600); err != nil {
+	directory := t.TempDir()
+	if err := os.WriteFile(filepath.Join(directory, "a.txt"), []byte("hello"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	set := connect(t, nil, upstream.Config{ID: "files", Command: "node", Args: []string{realServer(t, "server-filesystem"), folder}})
+	set := connect(t, nil, upstream.Config{ID: "files", Command: "node", Args: []string{realServer(t, "server-filesystem"), directory}})
 	path := func(p string) json.RawMessage { return json.RawMessage(`{"path":` + strconv.Quote(p) + `}`) }
-	got, err := set.Call(t.Context(), "files", "read_text_file", path(filepath.Join(folder, "a.txt")))
+	got, err := set.Call(t.Context(), "files", "read_text_file", path(filepath.Join(directory, "a.txt")))
 	if err != nil || text(t, got) != "hello" {
 		t.Errorf("got %s, %v, want hello", got, err)
 	}
@@ -150,8 +150,8 @@ func TestServerFilesystem(t *testing.T) {
 // npx starts a shell that starts the server: three processes, all ended by Close.
 func TestServerThroughNpx(t *testing.T) {
 	script := realServer(t, "server-memory")
-	folder := filepath.Join(testenv.RepoRoot(t), "test", "servers")
-	set := connect(t, nil, upstream.Config{ID: "memory", Command: "npx", Args: []string{"--no-install", "mcp-server-memory"}, Dir: folder,
+	directory := filepath.Join(testenv.RepoRoot(t), "test", "servers")
+	set := connect(t, nil, upstream.Config{ID: "memory", Command: "npx", Args: []string{"--no-install", "mcp-server-memory"}, Dir: directory,
 		Env: map[string]string{"MEMORY_FILE_PATH": filepath.Join(t.TempDir(), "memory.jsonl")}})
 	if _, err := set.Call(t.Context(), "memory", "read_graph", nil); err != nil {
 		t.Fatalf("%v (%v)", err, set.Problem("memory"))
@@ -167,7 +167,7 @@ func TestServerThroughNpx(t *testing.T) {
 	}
 }
 
-// processesOf returns the processes whose environment names this test's folder.
+// processesOf returns the processes whose environment names this test's directory.
 func processesOf(t testing.TB, test string) []int {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/environ")

@@ -44,7 +44,7 @@ func TestProblemsOfMissingServers(t *testing.T) {
 			upstream.ErrCommandNotFound, `the command "sh" was not found`},
 		{"not executable", upstream.Config{ID: "x", Command: plain}, upstream.ErrNotStarted, "could not be started: not allowed"},
 		{"no program", upstream.Config{ID: "x", Command: nonsense}, upstream.ErrNotStarted, "could not be started: exec format error"},
-		{"no such folder", config("good", func(c *upstream.Config) { c.Dir = "/nowhere/at/all" }), upstream.ErrNotStarted,
+		{"no such directory", config("good", func(c *upstream.Config) { c.Dir = "/nowhere/at/all" }), upstream.ErrNotStarted,
 			`its working directory "/nowhere/at/all" does not exist`},
 		{"exits at once", config("exit", nil), upstream.ErrExited,
 			`it exited with status 3 before it was ready; its last words were "fatal: no such \x1b[31mdatabase\x1b[0m"`},

@@ -24,7 +24,7 @@ var ErrChangedMeanwhile = errors.New("the pin has changed meanwhile")
 // concurrently.
 type File struct{ path string }
 
-// NewFile names the file; it need not exist, but its folder will be made.
+// NewFile names the file; it need not exist, but its directory will be made.
 func NewFile(path string) *File { return &File{path: path} }
 
 // Check is Book.Check on the file. It waits for other processes until ctx ends.

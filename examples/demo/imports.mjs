@@ -5,10 +5,10 @@ import * as files from "./servers/files/index.js";
 
 const skip = ["node_modules", ".git", ".airlock", "bin", "testdata"];
 
-/** Yields the path of every Go file below a folder of a directory tree. */
-function* goFiles(entries, folder) {
+/** Yields the path of every Go file below a directory of a directory tree. */
+function* goFiles(entries, directory) {
   for (const entry of entries) {
-    const path = `${folder}/${entry.name}`;
+    const path = `${directory}/${entry.name}`;
     if (entry.type === "directory") yield* goFiles(entry.children, path);
     else if (path.endsWith(".go")) yield path;
   }

@@ -1,4 +1,4 @@
-# Which folders of this repository hold how much Go code? The sources pass
+# Which directories of this repository hold how much Go code? The sources pass
 # through the sandbox and stay there; what leaves is a table of a few lines.
 import asyncio
 import json
@@ -9,10 +9,10 @@ from servers import files, memory
 SKIP = ["node_modules", ".git", ".airlock", "bin", "testdata"]
 
 
-def go_files(entries, folder):
-    """Yields the path of every Go file below a folder of a directory tree."""
+def go_files(entries, directory):
+    """Yields the path of every Go file below a directory of a directory tree."""
     for entry in entries:
-        path = f"{folder}/{entry['name']}"
+        path = f"{directory}/{entry['name']}"
         if entry["type"] == "directory":
             yield from go_files(entry["children"], path)
         elif path.endswith(".go"):
@@ -20,7 +20,7 @@ def go_files(entries, folder):
 
 
 async def count_lines(path):
-    """Returns a file's folder, its lines and its bytes."""
+    """Returns a file's directory, its lines and its bytes."""
     text = (await files.read_text_file({"path": path})).data["content"]
     return os.path.dirname(path), text.count("\n"), len(text)
 
@@ -31,14 +31,14 @@ tree = (await files.directory_tree({"path": root, "excludePatterns": SKIP})).dat
 paths = list(go_files(json.loads(tree), root))
 print(f"reading {len(paths)} files")
 
-folders = {}
+directories = {}
 read = 0
-for folder, lines, size in await asyncio.gather(*map(count_lines, paths)):
-    name = os.path.relpath(folder, root)
-    folders[name] = folders.get(name, 0) + lines
+for directory, lines, size in await asyncio.gather(*map(count_lines, paths)):
+    name = os.path.relpath(directory, root)
+    directories[name] = directories.get(name, 0) + lines
     read += size
 
-largest = sorted(folders.items(), key=lambda item: -item[1])[:5]
+largest = sorted(directories.items(), key=lambda item: -item[1])[:5]
 await memory.create_entities({
     "entities": [
         {"name": name, "entityType": "package", "observations": [f"{lines} lines of Go"]}
@@ -50,6 +50,6 @@ graph = (await memory.read_graph({})).data
 result = {
     "files": len(paths),
     "bytes_read": read,
-    "largest": [{"folder": name, "lines": lines} for name, lines in largest],
+    "largest": [{"directory": name, "lines": lines} for name, lines in largest],
     "remembered": len(graph["entities"]),
 }

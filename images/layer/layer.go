@@ -1,8 +1,8 @@
-// Package layer turns a folder into a reproducible tar archive and such an
-// archive, even a hostile one, back into a folder.
+// Package layer turns a directory into a reproducible tar archive and such an
+// archive, even a hostile one, back into a directory.
 //
 // A layer follows the OCI Image Format Specification, "Image Layer Filesystem
-// Changeset", and holds only folders, regular files and symbolic links. Every
+// Changeset", and holds only directories, regular files and symbolic links. Every
 // owner is root, every time is Epoch, and modes are reduced to what a read-only
 // root file system needs, so that equal trees give equal bytes on any machine.
 package layer
@@ -31,7 +31,7 @@ func Time() time.Time { return time.Unix(Epoch, 0).UTC() }
 const whiteout = ".wh."
 
 // Write writes the tree below dir, without dir itself, as a layer to w. Names are
-// in lexical order within each folder. Anything that is no folder, regular file
+// in lexical order within each directory. Anything that is no directory, regular file
 // or symbolic link is an error.
 func Write(ctx context.Context, w io.Writer, dir string) error {
 	root, err := os.OpenRoot(dir)
@@ -78,7 +78,7 @@ func writeEntry(archive *tar.Writer, root *os.Root, name string, entry fs.DirEnt
 		header.Typeflag, header.Size = tar.TypeReg, info.Size()
 		return writeContent(archive, root, name, header)
 	}
-	return fmt.Errorf("%q is neither folder, file nor symbolic link", name)
+	return fmt.Errorf("%q is neither directory, file nor symbolic link", name)
 }
 
 func writeContent(archive *tar.Writer, root *os.Root, name string, header *tar.Header) error {

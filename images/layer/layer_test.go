@@ -17,8 +17,8 @@ import (
 func plant(t *testing.T, fileMode fs.FileMode) string {
 	t.Helper()
 	dir := t.TempDir()
-	for _, folder := range []string{"usr/bin", "usr/lib", "empty"} {
-		must(t, os.MkdirAll(filepath.Join(dir, folder), 0o777))
+	for _, directory := range []string{"usr/bin", "usr/lib", "empty"} {
+		must(t, os.MkdirAll(filepath.Join(dir, directory), 0o777))
 	}
 	must(t, os.WriteFile(filepath.Join(dir, "usr/bin/tool"), []byte("#!"), fileMode|0o100))
 	must(t, os.WriteFile(filepath.Join(dir, "usr/lib/data"), []byte("data"), fileMode))
@@ -97,15 +97,15 @@ func TestUnpackRefusesHostileArchives(t *testing.T) {
 		{"a name that climbs in the middle", []tar.Header{file("a/../../victim")}},
 		{"a file through an absolute link", []tar.Header{link("a", outside), file("a/victim")}},
 		{"a file through a climbing link", []tar.Header{link("a", "../../../../../../.."+outside), file("a/victim")}},
-		{"a folder through a link", []tar.Header{link("a", outside), {Typeflag: tar.TypeDir, Name: "a/victim/"}}},
+		{"a directory through a link", []tar.Header{link("a", outside), {Typeflag: tar.TypeDir, Name: "a/victim/"}}},
 		{"a hard link to the outside", []tar.Header{{Typeflag: tar.TypeLink, Name: "a", Linkname: victim}}},
 		{"a hard link through a link", []tar.Header{link("a", outside), {Typeflag: tar.TypeLink, Name: "b", Linkname: "a/victim"}}},
 		{"a hard link to a link", []tar.Header{link("a", victim), {Typeflag: tar.TypeLink, Name: "b", Linkname: "a"}}},
 		{"a device", []tar.Header{{Typeflag: tar.TypeChar, Name: "a", Devmajor: 1, Devminor: 3}}},
 		{"a pipe", []tar.Header{{Typeflag: tar.TypeFifo, Name: "a"}}},
 		{"a whiteout", []tar.Header{file("usr/.wh.bin")}},
-		{"a folder in the place of a file", []tar.Header{file("a"), {Typeflag: tar.TypeDir, Name: "a/"}}},
-		{"a file in the place of a full folder", []tar.Header{file("a/b"), file("a")}},
+		{"a directory in the place of a file", []tar.Header{file("a"), {Typeflag: tar.TypeDir, Name: "a/"}}},
+		{"a file in the place of a full directory", []tar.Header{file("a/b"), file("a")}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -162,7 +162,7 @@ func TestCheckFindsEveryChange(t *testing.T) {
 		{"content", func(d string) error { return os.WriteFile(d+"/usr/lib/data", []byte("DATA"), 0o644) }, `content of "usr/lib/data"`},
 		{"size", func(d string) error { return os.Truncate(d+"/usr/lib/data", 1) }, `"usr/lib/data" has 1 bytes`},
 		{"mode", func(d string) error { return os.Chmod(d+"/usr/bin/tool", 0o755|fs.ModeSetuid) }, `"usr/bin/tool" has mode`},
-		{"an open folder", func(d string) error { return os.Chmod(d+"/empty", 0o777) }, `"empty" has mode`},
+		{"an open directory", func(d string) error { return os.Chmod(d+"/empty", 0o777) }, `"empty" has mode`},
 		{"a closed root", func(d string) error { return os.Chmod(d, 0o700) }, `"." has mode`},
 		{"a missing file", func(d string) error { return os.Remove(d + "/usr/bin/tool") }, `"usr/bin/tool" is missing`},
 		{"a new file", func(d string) error { return os.WriteFile(d+"/usr/new", nil, 0o644) }, `"usr/new" should not be there`},

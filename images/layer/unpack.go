@@ -21,7 +21,7 @@ const (
 )
 
 // Unpack writes the entries of the tar archive r for which keep says yes below
-// the existing folder dir; a nil keep takes all. Later entries replace earlier
+// the existing directory dir; a nil keep takes all. Later entries replace earlier
 // ones. No entry is written outside of dir, whatever names and links the archive
 // holds; device nodes, sockets and pipes are refused; modes become those of
 // Write, so nothing is setuid or writable by others. On an error dir holds a part.
@@ -37,7 +37,7 @@ func Unpack(ctx context.Context, r io.Reader, dir string, keep func(name string)
 	for entries := 0; ; entries++ {
 		header, err := u.archive.Next()
 		if errors.Is(err, io.EOF) {
-			return u.setFolderTimes()
+			return u.setDirectoryTimes()
 		}
 		if err == nil {
 			err = ctx.Err()
@@ -55,10 +55,10 @@ func Unpack(ctx context.Context, r io.Reader, dir string, keep func(name string)
 }
 
 type unpacker struct {
-	root    *os.Root
-	archive *tar.Reader
-	room    int64    // bytes that may still be written
-	folders []string // whose times are set last, because content changes them
+	root        *os.Root
+	archive     *tar.Reader
+	room        int64    // bytes that may still be written
+	directories []string // whose times are set last, because content changes them
 }
 
 func (u *unpacker) entry(header *tar.Header, keep func(string) bool) error {
@@ -80,7 +80,7 @@ func (u *unpacker) entry(header *tar.Header, keep func(string) bool) error {
 
 func (u *unpacker) write(name string, header *tar.Header) error {
 	if header.Typeflag == tar.TypeDir {
-		return u.folder(name)
+		return u.directory(name)
 	}
 	if err := u.makeRoom(name); err != nil {
 		return err
@@ -97,10 +97,10 @@ func (u *unpacker) write(name string, header *tar.Header) error {
 		}
 		return u.hardLink(target, name)
 	}
-	return fmt.Errorf("type %q is neither folder, file nor link", header.Typeflag)
+	return fmt.Errorf("type %q is neither directory, file nor link", header.Typeflag)
 }
 
-// parents makes the folders above name that the archive does not mention.
+// parents makes the directories above name that the archive does not mention.
 func (u *unpacker) parents(name string) error {
 	parent := path.Dir(name)
 	if parent == "." {
@@ -112,16 +112,16 @@ func (u *unpacker) parents(name string) error {
 	if err := u.parents(parent); err != nil {
 		return err
 	}
-	return u.folder(parent)
+	return u.directory(parent)
 }
 
-func (u *unpacker) folder(name string) error {
+func (u *unpacker) directory(name string) error {
 	info, err := u.root.Lstat(name)
 	if err == nil && !info.IsDir() {
-		// A folder in the place of a link, as in Debian's merged /usr, means
-		// the folder that the link leads to.
+		// A directory in the place of a link, as in Debian's merged /usr, means
+		// the directory that the link leads to.
 		if info, err = u.root.Stat(name); err == nil && !info.IsDir() {
-			return errors.New("a folder is to replace a file")
+			return errors.New("a directory is to replace a file")
 		}
 		return err
 	}
@@ -131,7 +131,7 @@ func (u *unpacker) folder(name string) error {
 	if err != nil {
 		return err
 	}
-	u.folders = append(u.folders, name)
+	u.directories = append(u.directories, name)
 	return u.root.Chmod(name, 0o755) // whatever the umask
 }
 
@@ -173,10 +173,10 @@ func (u *unpacker) hardLink(target, name string) error {
 	return u.root.Link(target, name)
 }
 
-func (u *unpacker) setFolderTimes() error {
-	for _, name := range u.folders {
+func (u *unpacker) setDirectoryTimes() error {
+	for _, name := range u.directories {
 		if err := u.root.Chtimes(name, Time(), Time()); err != nil {
-			return fmt.Errorf("setting the time of folder %q: %w", name, err)
+			return fmt.Errorf("setting the time of directory %q: %w", name, err)
 		}
 	}
 	return nil

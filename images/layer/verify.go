@@ -56,7 +56,7 @@ func (t *Tree) Add(ctx context.Context, r io.Reader) error {
 	}
 }
 
-// addParents adds the folders that Unpack makes though no entry mentions them.
+// addParents adds the directories that Unpack makes though no entry mentions them.
 func (t *Tree) addParents(name string) {
 	for parent := path.Dir(name); parent != "."; parent = path.Dir(parent) {
 		if _, ok := t.entries[parent]; !ok {

@@ -52,7 +52,7 @@ var ErrUnavailable = errors.New("control groups are unavailable")
 // and may be used concurrently.
 type Tree struct {
 	version int
-	dirs    map[Controller]string // version 1: the folder of each controller; version 2: one folder for all
+	dirs    map[Controller]string // version 1: the directory of each controller; version 2: one directory for all
 }
 
 // Has reports whether groups of this tree can bound the resource.
@@ -76,7 +76,7 @@ func (t *Tree) New(name string, limits Limits) (*Group, error) {
 	return g, nil
 }
 
-// Paths lists the folders that a group of this name has or would have.
+// Paths lists the directories that a group of this name has or would have.
 func (t *Tree) Paths(name string) []string {
 	return (&Group{dirs: t.groupDirs(name)}).Dirs()
 }
@@ -101,7 +101,7 @@ type Group struct {
 // Name is the last element of the group's path in every hierarchy.
 func (g *Group) Name() string { return g.name }
 
-// Dirs lists the group's folders, each once, so that a later process can hand
+// Dirs lists the group's directories, each once, so that a later process can hand
 // them to Remove.
 func (g *Group) Dirs() []string {
 	var dirs []string

@@ -61,8 +61,8 @@ func (g *Group) Remove(ctx context.Context) error {
 	return remove(ctx, g.Dirs())
 }
 
-// Remove kills whatever is in the given folders of a group that an earlier
-// process made, and deletes them. Folders that no longer exist are fine.
+// Remove kills whatever is in the given directories of a group that an earlier
+// process made, and deletes them. Directories that no longer exist are fine.
 func Remove(ctx context.Context, dirs []string) error {
 	for _, dir := range dirs {
 		if !isGroup(dir) {

@@ -176,10 +176,10 @@ func TestCPUQuotaHolds(t *testing.T) {
 	}
 }
 
-func TestRemoveRefusesOtherFolders(t *testing.T) {
+func TestRemoveRefusesOtherDirectories(t *testing.T) {
 	dir := t.TempDir()
 	if err := Remove(t.Context(), []string{dir}); err == nil {
-		t.Error("removing a folder that is no control group: got nil, want an error")
+		t.Error("removing a directory that is no control group: got nil, want an error")
 	}
 	if _, err := os.Stat(dir); err != nil {
 		t.Error(err)

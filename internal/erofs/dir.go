@@ -14,7 +14,7 @@ const (
 	typeSymlink = 7
 )
 
-// entries lists what the folder contains, itself and its parent included, in
+// entries lists what the directory contains, itself and its parent included, in
 // the order that readers search in.
 func (n *node) entries() []child {
 	all := append([]child{{".", n}, {"..", n.parent}}, n.children...)
@@ -46,13 +46,13 @@ func runSize(run []child) int {
 	return size
 }
 
-// dirSize is the length of a folder's data: whole blocks but for the last.
+// dirSize is the length of a directory's data: whole blocks but for the last.
 func dirSize(entries []child) int64 {
 	runs := split(entries)
 	return int64(len(runs)-1)*blockSize + int64(runSize(runs[len(runs)-1]))
 }
 
-// dirData encodes a folder.
+// dirData encodes a directory.
 func dirData(entries []child) []byte {
 	var data []byte
 	for _, run := range split(entries) {

@@ -1,6 +1,6 @@
-// Package erofs writes folders as read-only file system images in the EROFS
+// Package erofs writes directories as read-only file system images in the EROFS
 // format (Linux kernel documentation, filesystems/erofs), uncompressed: the
-// subset that gVisor reads. Equal folders give equal bytes.
+// subset that gVisor reads. Equal directories give equal bytes.
 package erofs
 
 import (
@@ -22,9 +22,9 @@ const (
 	firstSlot  = 2 // slot 0 stays free: nothing has the number 0
 )
 
-// node is one file, folder or symbolic link of the image.
+// node is one file, directory or symbolic link of the image.
 type node struct {
-	path     string // on the host; "" only in tests of folders
+	path     string // on the host; "" only in tests of directories
 	mode     fs.FileMode
 	size     int64
 	mtime    int64 // seconds
@@ -46,9 +46,9 @@ type child struct {
 // key identifies a file that has more than one name.
 type key struct{ dev, ino uint64 }
 
-// scanner collects the tree of a folder in a fixed order.
+// scanner collects the tree of a directory in a fixed order.
 type scanner struct {
-	nodes []*node // folders before what is in them
+	nodes []*node // directories before what is in them
 	links map[key]*node
 }
 
@@ -58,7 +58,7 @@ func scan(dir string) (*scanner, error) {
 		return nil, err
 	}
 	if !info.IsDir() {
-		return nil, fmt.Errorf("%q is not a folder", dir)
+		return nil, fmt.Errorf("%q is not a directory", dir)
 	}
 	s := &scanner{links: map[key]*node{}}
 	root, err := s.add(dir, info, nil)
@@ -100,7 +100,7 @@ func (s *scanner) add(path string, info fs.FileInfo, parent *node) (*node, error
 		s.links[id] = n
 		return n, nil
 	}
-	return nil, fmt.Errorf("%q is neither a file, a folder nor a symbolic link", path)
+	return nil, fmt.Errorf("%q is neither a file, a directory nor a symbolic link", path)
 }
 
 func (s *scanner) addChildren(n *node) error {

@@ -91,7 +91,7 @@ func read(t interface{ Fatal(...any) }, image []byte) map[string]string {
 	return lines
 }
 
-// want describes a folder of the host in the same way.
+// want describes a directory of the host in the same way.
 func want(t interface{ Fatal(...any) }, dir string) map[string]string {
 	lines := map[string]string{}
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
@@ -117,7 +117,7 @@ func want(t interface{ Fatal(...any) }, dir string) map[string]string {
 			if err != nil {
 				return err
 			}
-		case stat.Nlink < 2: // some file systems do not count the links of folders
+		case stat.Nlink < 2: // some file systems do not count the links of directories
 			return fmt.Errorf("%s: cannot tell the links", path)
 		}
 		lines[strings.TrimPrefix(path, dir)] = line
@@ -129,18 +129,18 @@ func want(t interface{ Fatal(...any) }, dir string) map[string]string {
 	return lines
 }
 
-func TestImageEqualsFolder(t *testing.T) {
+func TestImageEqualsDirectory(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		dir := t.TempDir()
-		folders := []string{dir}
+		directories := []string{dir}
 		for i := range rapid.IntRange(0, 40).Draw(rt, "files") {
-			in := rapid.SampledFrom(folders).Draw(rt, "folder")
+			in := rapid.SampledFrom(directories).Draw(rt, "directory")
 			path := filepath.Join(in, rapid.StringMatching(`[a-zA-Z.é_-]{1,60}`).Draw(rt, "name")+fmt.Sprint(i))
 			var err error
-			switch rapid.SampledFrom([]string{"file", "folder", "link", "hard"}).Draw(rt, "kind") {
-			case "folder":
+			switch rapid.SampledFrom([]string{"file", "directory", "link", "hard"}).Draw(rt, "kind") {
+			case "directory":
 				err = os.Mkdir(path, 0o755)
-				folders = append(folders, path)
+				directories = append(directories, path)
 			case "link":
 				err = os.Symlink(rapid.StringMatching(`[a-z/.]{1,80}`).Draw(rt, "target"), path)
 			case "hard":
@@ -161,18 +161,18 @@ func TestImageEqualsFolder(t *testing.T) {
 			rt.Fatal(err)
 		}
 		if diff := cmp.Diff(want(rt, dir), read(rt, image.Bytes())); diff != "" {
-			rt.Fatalf("the image differs from its folder (-folder +image):\n%s", diff)
+			rt.Fatalf("the image differs from its directory (-directory +image):\n%s", diff)
 		}
 		if err := erofs.Write(&again, dir); err != nil {
 			rt.Fatal(err)
 		}
 		if !bytes.Equal(image.Bytes(), again.Bytes()) {
-			rt.Error("the same folder gave two images")
+			rt.Error("the same directory gave two images")
 		}
 	})
 }
 
-func TestAFolderOfManyNames(t *testing.T) {
+func TestADirectoryOfManyNames(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 2000 {
 		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("a_tool_with_a_rather_long_name_%04d.py", i)), nil, 0o644); err != nil {
@@ -184,7 +184,7 @@ func TestAFolderOfManyNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want(t, dir), read(t, image.Bytes())); diff != "" {
-		t.Errorf("(-folder +image):\n%s", diff)
+		t.Errorf("(-directory +image):\n%s", diff)
 	}
 }
 
@@ -215,7 +215,7 @@ func TestWriteRefuses(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(pipe, "pipe"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for name, dir := range map[string]string{"nothing": "/no/such/folder", "a file": file, "a pipe": pipe} {
+	for name, dir := range map[string]string{"nothing": "/no/such/directory", "a file": file, "a pipe": pipe} {
 		if err := erofs.Write(&bytes.Buffer{}, dir); err == nil {
 			t.Errorf("%s: got nil, want an error", name)
 		}

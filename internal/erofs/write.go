@@ -26,10 +26,10 @@ const (
 	modeSymlink = 0o120000
 )
 
-// Write writes the folder dir as an image to w. Everything in the image belongs
+// Write writes the directory dir as an image to w. Everything in the image belongs
 // to root and has no set-ID bits; names, permissions, contents, symbolic links,
 // hard links and times are kept, extended attributes are not. A device, pipe or
-// socket in the folder is an error, and so is a file that changes meanwhile.
+// socket in the directory is an error, and so is a file that changes meanwhile.
 func Write(w io.Writer, dir string) error {
 	tree, err := scan(dir)
 	if err != nil {

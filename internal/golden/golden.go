@@ -32,7 +32,7 @@ func Check(t testing.TB, got []byte, file string) {
 }
 
 // CheckDir fails the test unless got, a map from slash-separated relative path
-// to contents, equals the folder's files: none missing, none left over.
+// to contents, equals the directory's files: none missing, none left over.
 func CheckDir(t testing.TB, got map[string][]byte, dir string) {
 	t.Helper()
 	if *update {
@@ -57,7 +57,7 @@ func CheckDir(t testing.TB, got map[string][]byte, dir string) {
 		return nil
 	})
 	if err != nil {
-		t.Fatalf("golden folder: %v", err)
+		t.Fatalf("golden directory: %v", err)
 	}
 }
 

@@ -1,5 +1,5 @@
 // Package store knows where Airlock keeps its state and how to change it
-// safely: whole files and whole folders appear at once or not at all, and
+// safely: whole files and whole directories appear at once or not at all, and
 // processes that share the state take turns.
 package store
 
@@ -19,9 +19,9 @@ const (
 	envUserHome   = "HOME"
 )
 
-// Home returns the state folder as an absolute path: $AIRLOCK_HOME if set,
-// /var/lib/airlock for root, else airlock in the user's data folder of the XDG
-// Base Directory Specification. The folder need not exist.
+// Home returns the state directory as an absolute path: $AIRLOCK_HOME if set,
+// /var/lib/airlock for root, else airlock in the user's data directory of the XDG
+// Base Directory Specification. The directory need not exist.
 func Home(getenv func(string) string) (string, error) {
 	return home(getenv, os.Geteuid())
 }
@@ -47,31 +47,31 @@ func home(getenv func(string) string, uid int) (string, error) {
 	return "", fmt.Errorf("no place for Airlock's state: set %s or %s to an absolute path", EnvHome, envUserHome)
 }
 
-// Images is the folder of built sandbox images. Package images owns it.
+// Images is the directory of built sandbox images. Package images owns it.
 func Images(home string) string { return filepath.Join(home, "images") }
 
-// Wrappers is the folder of generated wrapper trees, one per snapshot digest.
+// Wrappers is the directory of generated wrapper trees, one per snapshot digest.
 func Wrappers(home string) string { return filepath.Join(home, "wrappers") }
 
-// Audit is the folder of audit records.
+// Audit is the directory of audit records.
 func Audit(home string) string { return filepath.Join(home, "audit") }
 
-// Approvals is the folder of questions that wait for a person's answer.
+// Approvals is the directory of questions that wait for a person's answer.
 func Approvals(home string) string { return filepath.Join(home, "approvals") }
 
-// Pins is the folder of tool definitions that were seen before.
+// Pins is the directory of tool definitions that were seen before.
 func Pins(home string) string { return filepath.Join(home, "pins") }
 
-// Recordings is the folder of what replays need.
+// Recordings is the directory of what replays need.
 func Recordings(home string) string { return filepath.Join(home, "recordings") }
 
-// Keys is the folder of secret keys; it is created with mode 0700.
+// Keys is the directory of secret keys; it is created with mode 0700.
 func Keys(home string) string { return filepath.Join(home, "keys") }
 
-// Run is the folder for the state of living sandboxes. It lies in memory where
+// Run is the directory for the state of living sandboxes. It lies in memory where
 // the system offers such a place, vanishes with a reboot as sandboxes do, and
 // its path is short because a unix socket's path is limited to 107 bytes. Each
-// home has a folder of its own.
+// home has a directory of its own.
 func Run(home string, getenv func(string) string) string {
 	return run(home, getenv, os.Geteuid())
 }

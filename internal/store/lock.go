@@ -16,7 +16,7 @@ var ErrLocked = errors.New("locked by another process")
 // retryInterval is how often Acquire looks whether a lock is free again.
 const retryInterval = 50 * time.Millisecond
 
-// Lock is a held advisory lock on a file or folder (flock). It ends with Release or with
+// Lock is a held advisory lock on a file or directory (flock). It ends with Release or with
 // the process, however that ends.
 type Lock struct {
 	file *os.File
@@ -41,12 +41,12 @@ func TryAcquire(path string, mode Mode) (*Lock, error) {
 	return tryLock(file, mode)
 }
 
-// TryHold locks the existing folder at path, which may belong to someone else,
+// TryHold locks the existing directory at path, which may belong to someone else,
 // or returns ErrLocked at once when that is not possible now.
 func TryHold(path string, mode Mode) (*Lock, error) {
 	dir, err := os.OpenFile(path, unix.O_DIRECTORY|os.O_RDONLY, 0)
 	if err != nil {
-		return nil, fmt.Errorf("locking folder %q: %w", path, err)
+		return nil, fmt.Errorf("locking directory %q: %w", path, err)
 	}
 	return tryLock(dir, mode)
 }

@@ -12,7 +12,7 @@ import (
 
 // WriteFile replaces the file at path by one with the given content and mode.
 // After a crash either the old or the new content is there, never a part. The
-// folder must exist.
+// directory must exist.
 func WriteFile(path string, content []byte, mode fs.FileMode) error {
 	temp, err := writeTemp(path, content, mode)
 	if err != nil {
@@ -38,7 +38,7 @@ func writeTemp(path string, content []byte, mode fs.FileMode) (string, error) {
 	return temp.Name(), nil
 }
 
-// PublishDir moves the finished folder staged to final, on the same file
+// PublishDir moves the finished directory staged to final, on the same file
 // system, after everything in it is on disk. Where final exists already, it is
 // kept and staged is removed: final's name is expected to tell its content.
 func PublishDir(staged, final string) error {
@@ -50,7 +50,7 @@ func PublishDir(staged, final string) error {
 		return syncDir(filepath.Dir(final))
 	}
 	if _, statErr := os.Stat(final); statErr != nil {
-		return fmt.Errorf("publishing folder %q: %w", final, err)
+		return fmt.Errorf("publishing directory %q: %w", final, err)
 	}
 	return os.RemoveAll(staged)
 }
@@ -58,15 +58,15 @@ func PublishDir(staged, final string) error {
 func syncDir(path string) error {
 	dir, err := os.Open(path)
 	if err != nil {
-		return fmt.Errorf("syncing folder %q: %w", path, err)
+		return fmt.Errorf("syncing directory %q: %w", path, err)
 	}
 	if err := errors.Join(dir.Sync(), dir.Close()); err != nil {
-		return fmt.Errorf("syncing folder %q: %w", path, err)
+		return fmt.Errorf("syncing directory %q: %w", path, err)
 	}
 	return nil
 }
 
-// syncFileSystem writes everything of path's file system to disk: for a folder
+// syncFileSystem writes everything of path's file system to disk: for a directory
 // of thousands of files that is far quicker than one fsync for each.
 func syncFileSystem(path string) error {
 	dir, err := os.Open(path)

@@ -21,8 +21,8 @@ func TestHome(t *testing.T) {
 	}{
 		{"the variable decides", map[string]string{"AIRLOCK_HOME": "/srv/a/"}, 0, "/srv/a"},
 		{"root has the system's place", map[string]string{"HOME": "/root"}, 0, "/var/lib/airlock"},
-		{"a user has the XDG data folder", map[string]string{"XDG_DATA_HOME": "/d", "HOME": "/h"}, 7, "/d/airlock"},
-		{"a relative XDG folder is ignored", map[string]string{"XDG_DATA_HOME": "d", "HOME": "/h"}, 7, "/h/.local/share/airlock"},
+		{"a user has the XDG data directory", map[string]string{"XDG_DATA_HOME": "/d", "HOME": "/h"}, 7, "/d/airlock"},
+		{"a relative XDG directory is ignored", map[string]string{"XDG_DATA_HOME": "d", "HOME": "/h"}, 7, "/h/.local/share/airlock"},
 		{"no place at all is an error", nil, 7, ""},
 	}
 	for _, test := range tests {
@@ -51,14 +51,14 @@ func TestRunIsShortAndPerHome(t *testing.T) {
 	user := env(map[string]string{"XDG_RUNTIME_DIR": "/run/user/1000"})
 	a, b := run("/home/a/.local/share/airlock", user, 1000), run("/home/b/.local/share/airlock", user, 1000)
 	if a == b {
-		t.Errorf("two homes share the run folder %q", a)
+		t.Errorf("two homes share the run directory %q", a)
 	}
 	const longestID = 63
 	if got, limit := len(a)+1+longestID+len("/broker.sock"), 107; got > limit {
 		t.Errorf("a socket's path has %d bytes, want at most %d", got, limit)
 	}
 	if got, want := run("/h", env(nil), 1000), "/h/run"; got != want {
-		t.Errorf("without a runtime folder: got %q, want %q", got, want)
+		t.Errorf("without a runtime directory: got %q, want %q", got, want)
 	}
 }
 
@@ -79,11 +79,11 @@ func TestWriteFileReplacesWhole(t *testing.T) {
 func TestWriteFileLeavesNothingWhenItCannot(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "taken")
-	if err := os.MkdirAll(filepath.Join(path, "by a folder"), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(path, "by a directory"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if err := WriteFile(path, []byte("x"), 0o600); err == nil {
-		t.Error("writing over a folder: got no error")
+		t.Error("writing over a directory: got no error")
 	}
 	assertNames(t, dir, "taken")
 }
@@ -111,7 +111,7 @@ func TestPublishDirWithoutSource(t *testing.T) {
 	dir := t.TempDir()
 	err := PublishDir(filepath.Join(dir, "none"), filepath.Join(dir, "final"))
 	if !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("got %v, want an error that the folder is missing", err)
+		t.Errorf("got %v, want an error that the directory is missing", err)
 	}
 }
 
@@ -155,11 +155,11 @@ func TestTryHold(t *testing.T) {
 	}
 	defer lock.Release()
 	if _, err := TryHold(dir, Exclusive); !errors.Is(err, ErrLocked) {
-		t.Errorf("a held folder: got %v, want %v", err, ErrLocked)
+		t.Errorf("a held directory: got %v, want %v", err, ErrLocked)
 	}
 	missing := filepath.Join(dir, "missing")
 	if _, err := TryHold(missing, Shared); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a missing folder: got %v, want %v", err, os.ErrNotExist)
+		t.Errorf("a missing directory: got %v, want %v", err, os.ErrNotExist)
 	}
 	assertNames(t, dir)
 }

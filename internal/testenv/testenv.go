@@ -35,7 +35,7 @@ func Sandbox(t testing.TB) Env {
 	return env
 }
 
-// Corpus returns the folder with the corpus of real tool lists, which lies
+// Corpus returns the directory with the corpus of real tool lists, which lies
 // beside the repository and is never copied into it. A test that needs it is
 // skipped where it is not there, unless AIRLOCK_CORPUS says where it must be.
 func Corpus(t testing.TB) string {
@@ -48,12 +48,12 @@ func Corpus(t testing.TB) string {
 	}
 	dir := filepath.Join(RepoRoot(t), "..", "shared", "corpus")
 	if _, err := os.Stat(dir); err != nil {
-		t.Skip("needs the corpus of tool lists beside the repository: set AIRLOCK_CORPUS to its folder")
+		t.Skip("needs the corpus of tool lists beside the repository: set AIRLOCK_CORPUS to its directory")
 	}
 	return dir
 }
 
-// RepoRoot returns the folder that holds go.mod, looking upwards from the test.
+// RepoRoot returns the directory that holds go.mod, looking upwards from the test.
 func RepoRoot(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()
@@ -66,7 +66,7 @@ func RepoRoot(t testing.TB) string {
 		}
 		parent := filepath.Dir(dir)
 		if parent == dir {
-			t.Fatal("no go.mod above the test's folder")
+			t.Fatal("no go.mod above the test's directory")
 		}
 		dir = parent
 	}

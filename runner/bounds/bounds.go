@@ -75,5 +75,5 @@ func Sweep(ctx context.Context, stateDir string) error {
 	return cgroup.Remove(ctx, strings.Fields(string(data)))
 }
 
-// record is the file that says which folders the control group consists of.
+// record is the file that says which directories the control group consists of.
 func record(stateDir string) string { return filepath.Join(stateDir, "cgroups") }

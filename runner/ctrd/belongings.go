@@ -55,7 +55,7 @@ func (d *daemon) lease(ctx context.Context, spec runner.Spec) error {
 }
 
 // removeFormer removes what sandboxes had in the daemon before the host was
-// started anew: the daemon remembers them, but their folders are gone.
+// started anew: the daemon remembers them, but their directories are gone.
 func (d *daemon) removeFormer(ctx context.Context) error {
 	boot, err := bootID()
 	if err != nil {

@@ -54,7 +54,7 @@ func annotations(l runner.Limits) map[string]string {
 // state, and its flags. Each flag that differs from runsc's default says why.
 func shimConfig(state, runsc string) string {
 	flags := [][2]string{
-		{"log", logFile(state)}, // not in the daemon's folder
+		{"log", logFile(state)}, // not in the daemon's directory
 		{"panic-log", panicFile(state)},
 		{"platform", "systrap"},
 		{"network", "none"},

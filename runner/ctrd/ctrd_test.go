@@ -212,7 +212,7 @@ func changedLayout(t *testing.T, of runner.Image) (digest, layout string) {
 	return of.Digest, layout
 }
 
-// shortDir is a folder with a short path, which sockets need.
+// shortDir is a directory with a short path, which sockets need.
 func shortDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "airlock-")

@@ -35,7 +35,7 @@ type process struct {
 	forks   *forkWatch
 
 	kernel      *os.Process // nil until the task is created
-	descriptors *os.File    // the kernel's, as a folder
+	descriptors *os.File    // the kernel's, as a directory
 	files       int         // process that serves the sandbox's files
 	started     bool        // something waits for the task's end
 	killed      atomic.Bool

@@ -137,11 +137,11 @@ func (r *relay) close() {
 	}
 }
 
-// openStream opens another end of a pipe that the process of the folder holds
-// under the number fd, to write to it. The folder is its /proc/PID/fd, which leads
+// openStream opens another end of a pipe that the process of the directory holds
+// under the number fd, to write to it. The directory is its /proc/PID/fd, which leads
 // to no other process when this one has ended.
-func openStream(folder *os.File, fd int) (*os.File, error) {
-	opened, err := unix.Openat(int(folder.Fd()), fmt.Sprint(fd), unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+func openStream(directory *os.File, fd int) (*os.File, error) {
+	opened, err := unix.Openat(int(directory.Fd()), fmt.Sprint(fd), unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
 	}

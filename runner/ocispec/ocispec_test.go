@@ -102,7 +102,7 @@ func checkNothingGranted(t *rapid.T, config *specs.Spec) {
 			t.Errorf("mount at %s: got options %s", m.Destination, options)
 		}
 		if inside, ok := strings.CutPrefix(m.Destination, ocispec.Workspace); m.Type == "bind" && !ok && m.Destination != ocispec.SocketDir {
-			t.Errorf("a folder of the host at %s (%s)", m.Destination, inside)
+			t.Errorf("a directory of the host at %s (%s)", m.Destination, inside)
 		}
 	}
 }

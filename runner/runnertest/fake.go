@@ -82,7 +82,7 @@ func (f *Fake) Sweep(_ context.Context, stateDir string) error {
 	return nil
 }
 
-// Swept lists the folders that Sweep was called with.
+// Swept lists the directories that Sweep was called with.
 func (f *Fake) Swept() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

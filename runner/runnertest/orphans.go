@@ -15,7 +15,7 @@ import (
 	"github.com/airlock-mcp/airlock/runner"
 )
 
-// envVictim names, in a copy of the test that is to be killed, the folder of its
+// envVictim names, in a copy of the test that is to be killed, the directory of its
 // sandboxes.
 const envVictim = "AIRLOCK_TEST_VICTIM"
 
@@ -26,7 +26,7 @@ const envKills = "AIRLOCK_TEST_KILLS"
 const sweepLimit = 5 * time.Second
 
 // Orphans kills Airlocks with SIGKILL at random moments. The next one must find
-// and remove every process, control group, mount and folder.
+// and remove every process, control group, mount and directory.
 type Orphans struct {
 	Driver runner.Driver // of the next Airlock
 	Logger *slog.Logger
@@ -141,7 +141,7 @@ func (o *Orphans) checkSwept(t *testing.T, dir string) int {
 	return len(orphans)
 }
 
-// traces lists what exists of a sandbox: its folder, processes, control groups and mounts.
+// traces lists what exists of a sandbox: its directory, processes, control groups and mounts.
 func traces(t *testing.T, home string) []string {
 	t.Helper()
 	var found []string

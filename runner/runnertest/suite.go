@@ -58,7 +58,7 @@ func (s *Suite) Run(t *testing.T) {
 	}
 }
 
-// bench is a runner for one test, and the folders its sandboxes see.
+// bench is a runner for one test, and the directories its sandboxes see.
 type bench struct {
 	*Suite
 	runner  *runner.Runner

@@ -21,7 +21,7 @@ func panicFile(state string) string     { return filepath.Join(state, "panic") }
 func controlSocket(state string) string { return filepath.Join(state, "control") }
 
 // configure returns the sandbox's configuration as gVisor's kernel wants it, and
-// the folders to give it as images, in the order of the configuration. Equal
+// the directories to give it as images, in the order of the configuration. Equal
 // requests give equal configurations, as a template needs.
 func configure(spec runner.Spec) (*specs.Spec, []string, error) {
 	config, err := ocispec.Build(spec, ocispec.Identity{UID: posture.Nobody, GID: posture.Nobody})
@@ -31,14 +31,14 @@ func configure(spec runner.Spec) (*specs.Spec, []string, error) {
 	// The kernel mounts what it has descriptors for; there is nothing at these paths.
 	config.Root.Path = "/"
 	var rest, images, broker []specs.Mount
-	var folders []string
+	var directories []string
 	for _, m := range config.Mounts {
 		switch {
 		case m.Destination == ocispec.SocketDir:
 			m.Source = ocispec.SocketDir
 			broker = append(broker, m)
 		case m.Type == "bind":
-			folders = append(folders, m.Source)
+			directories = append(directories, m.Source)
 			m.Type = "erofs"
 			m.Options = slices.DeleteFunc(slices.Clone(m.Options), func(o string) bool { return o == "bind" })
 			images = append(images, m)
@@ -47,7 +47,7 @@ func configure(spec runner.Spec) (*specs.Spec, []string, error) {
 		}
 	}
 	config.Mounts = slices.Concat(rest, images, broker)
-	return config, folders, nil
+	return config, directories, nil
 }
 
 func writeConfig(spec runner.Spec, config *specs.Spec) error {

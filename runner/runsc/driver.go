@@ -109,7 +109,7 @@ func (d *Driver) create(ctx context.Context, spec runner.Spec, undo *cleanup.Sta
 	if err != nil {
 		return nil, err
 	}
-	config, folders, err := configure(spec)
+	config, directories, err := configure(spec)
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ func (d *Driver) create(ctx context.Context, spec runner.Spec, undo *cleanup.Sta
 	if p.group, err = d.host.New(spec); err != nil {
 		return nil, err
 	}
-	given, err := p.gather(d.files, folders)
+	given, err := p.gather(d.files, directories)
 	if err != nil {
 		return nil, err
 	}

@@ -16,33 +16,33 @@ import (
 	"github.com/airlock-mcp/airlock/runner"
 )
 
-// fileSystems turns folders into images that gVisor's kernel reads by itself,
+// fileSystems turns directories into images that gVisor's kernel reads by itself,
 // so that no process of a sandbox ever opens a file of the host. An image is
 // made once and shared by all sandboxes; nobody can write to it.
 type fileSystems struct {
-	mu      sync.Mutex
-	folders []folder // most recently used last
+	mu          sync.Mutex
+	directories []directory // most recently used last
 }
 
-// folder is a folder that was made an image of.
-type folder struct {
-	id    folderID
+// directory is a directory that was made an image of.
+type directory struct {
+	id    directoryID
 	image *os.File
 }
 
-// folderID tells whether a path still leads to the same folder.
-type folderID struct {
+// directoryID tells whether a path still leads to the same directory.
+type directoryID struct {
 	path     string
 	dev, ino uint64
 	changed  time.Time
 }
 
-// maxFolders bounds how many images of folders are kept in memory. What is
+// maxDirectories bounds how many images of directories are kept in memory. What is
 // forgotten is made again when it is needed.
-const maxFolders = 8
+const maxDirectories = 8
 
 // root returns the image of an unpacked root file system. It is kept in a file
-// beside the folder, and lives as long as that. The caller closes what it gets.
+// beside the directory, and lives as long as that. The caller closes what it gets.
 func (s *fileSystems) root(image runner.Image) (*os.File, error) {
 	path := image.RootFS + ".erofs"
 	file, err := os.Open(path)
@@ -50,7 +50,7 @@ func (s *fileSystems) root(image runner.Image) (*os.File, error) {
 		err = s.makeFile(image.RootFS, path)
 		if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS) {
 			// Someone else's image, without its file yet.
-			return s.folder(image.RootFS)
+			return s.directory(image.RootFS)
 		}
 		if err == nil {
 			file, err = os.Open(path)
@@ -62,7 +62,7 @@ func (s *fileSystems) root(image runner.Image) (*os.File, error) {
 	return file, nil
 }
 
-// makeFile writes the image of a folder to path, which appears complete or not at all.
+// makeFile writes the image of a directory to path, which appears complete or not at all.
 func (s *fileSystems) makeFile(dir, path string) (err error) {
 	temp, err := os.CreateTemp(filepath.Dir(path), ".erofs-")
 	if err != nil {
@@ -85,59 +85,59 @@ func removed(path string) error {
 	return nil
 }
 
-// folder returns the image of any folder, which is kept in memory. The folder's
-// contents must not change; another folder may take its place. The caller
+// directory returns the image of any directory, which is kept in memory. The directory's
+// contents must not change; another directory may take its place. The caller
 // closes what it gets.
-func (s *fileSystems) folder(dir string) (*os.File, error) {
+func (s *fileSystems) directory(dir string) (*os.File, error) {
 	id, err := identify(dir)
 	if err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	at := slices.IndexFunc(s.folders, func(f folder) bool { return f.id == id })
+	at := slices.IndexFunc(s.directories, func(f directory) bool { return f.id == id })
 	if at < 0 {
 		image, err := makeMemory(dir)
 		if err != nil {
 			return nil, err
 		}
-		s.folders = append(s.folders, folder{id, image})
+		s.directories = append(s.directories, directory{id, image})
 	} else {
-		used := s.folders[at]
-		s.folders = append(slices.Delete(s.folders, at, at+1), used)
+		used := s.directories[at]
+		s.directories = append(slices.Delete(s.directories, at, at+1), used)
 	}
-	if len(s.folders) > maxFolders {
-		s.folders[0].image.Close() // sandboxes have descriptors of their own
-		s.folders = slices.Delete(s.folders, 0, 1)
+	if len(s.directories) > maxDirectories {
+		s.directories[0].image.Close() // sandboxes have descriptors of their own
+		s.directories = slices.Delete(s.directories, 0, 1)
 	}
-	return reopen(s.folders[len(s.folders)-1].image)
+	return reopen(s.directories[len(s.directories)-1].image)
 }
 
 // close forgets all images.
 func (s *fileSystems) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, f := range s.folders {
+	for _, f := range s.directories {
 		f.image.Close()
 	}
-	s.folders = nil
+	s.directories = nil
 }
 
-func identify(dir string) (folderID, error) {
+func identify(dir string) (directoryID, error) {
 	info, err := os.Stat(dir)
 	if err != nil {
-		return folderID{}, err
+		return directoryID{}, err
 	}
 	var stat unix.Stat_t
 	if err := unix.Stat(dir, &stat); err != nil {
-		return folderID{}, err
+		return directoryID{}, err
 	}
-	return folderID{dir, stat.Dev, stat.Ino, info.ModTime()}, nil
+	return directoryID{dir, stat.Dev, stat.Ino, info.ModTime()}, nil
 }
 
-// makeMemory writes the image of a folder to memory that nobody can change any more.
+// makeMemory writes the image of a directory to memory that nobody can change any more.
 func makeMemory(dir string) (*os.File, error) {
-	fd, err := unix.MemfdCreate("airlock-folder", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	fd, err := unix.MemfdCreate("airlock-directory", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ var bootCaps = [...]uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SYS_CHROOT, unix.CAP_SE
 // have of the host.
 type parts struct {
 	spec    *os.File   // the configuration
-	images  []*os.File // the root and the mounted folders, in the order of the configuration
+	images  []*os.File // the root and the mounted directories, in the order of the configuration
 	broker  *os.File   // the broker's file system
 	stdio   [3]*os.File
 	control *os.File // where it listens for its caller

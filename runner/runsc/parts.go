@@ -14,7 +14,7 @@ import (
 // gather opens everything that gVisor's kernel is given, and this side's ends
 // of it. What p holds is closed with p; the parts are closed once the kernel
 // has them.
-func (p *process) gather(files *fileSystems, folders []string) (k parts, err error) {
+func (p *process) gather(files *fileSystems, directories []string) (k parts, err error) {
 	p.theirs = nil
 	keep := func(f *os.File, err error) (*os.File, error) {
 		if err == nil {
@@ -27,8 +27,8 @@ func (p *process) gather(files *fileSystems, folders []string) (k parts, err err
 		return k, err
 	}
 	k.images = []*os.File{image}
-	for _, dir := range folders {
-		if image, err = keep(files.folder(dir)); err != nil {
+	for _, dir := range directories {
+		if image, err = keep(files.directory(dir)); err != nil {
 			return k, fmt.Errorf("opening what sandbox %q mounts: %w", p.spec.ID, err)
 		}
 		k.images = append(k.images, image)

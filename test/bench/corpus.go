@@ -13,7 +13,7 @@ import (
 // largest is how many tools the largest server of the corpus has.
 const largest = 235
 
-// corpus is lists of tools: real ones, from the folder that AIRLOCK_CORPUS names
+// corpus is lists of tools: real ones, from the directory that AIRLOCK_CORPUS names
 // or that lies beside the repository, or else one that was made up.
 type corpus struct {
 	kind  string // "real" or "made-up"

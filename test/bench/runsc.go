@@ -61,7 +61,7 @@ func (b *bundle) run(ctx context.Context) (sample, error) {
 	})
 }
 
-// remove also ends the mounts that runsc leaves in its folder: one on top of the
+// remove also ends the mounts that runsc leaves in its directory: one on top of the
 // other, where several began at once.
 func (b *bundle) remove() error {
 	var err error

@@ -72,7 +72,7 @@ func serve(t *testing.T) string {
 	return "http://" + l.Addr().String() + "/mcp"
 }
 
-// suites returns the folder with the suites and the Node to run them with,
+// suites returns the directory with the suites and the Node to run them with,
 // which need a newer one than the machine may have. They are installed once,
 // as package-lock.json says.
 func suites(t *testing.T) (dir, node string) {

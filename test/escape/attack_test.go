@@ -68,7 +68,7 @@ func attacks(t *testing.T) []attack {
 	return all
 }
 
-// category is the folder that an attack lies in.
+// category is the directory that an attack lies in.
 func (a attack) category() string {
 	category, _, _ := strings.Cut(a.name, "/")
 	return category

@@ -104,7 +104,7 @@ func TestOracleSeesEveryWayOut(t *testing.T) {
 	}
 }
 
-// TestLeftoversAreSeen leaves a process, a folder, a mount and a control group
+// TestLeftoversAreSeen leaves a process, a directory, a mount and a control group
 // behind.
 func TestLeftoversAreSeen(t *testing.T) {
 	testenv.Sandbox(t)
@@ -126,7 +126,7 @@ func TestLeftoversAreSeen(t *testing.T) {
 		stdin.Close()
 		_ = cmd.Wait() // it ends with status 1, because it reads the end of its input
 	})
-	wants := []string{fmt.Sprintf("process %d of %s", cmd.Process.Pid, spec.ID), "the folder " + home}
+	wants := []string{fmt.Sprintf("process %d of %s", cmd.Process.Pid, spec.ID), "the directory " + home}
 	if os.Geteuid() == 0 {
 		wants = append(wants, "a mount of "+spec.ID, "the control group ")
 		mountAndGroup(t, spec)

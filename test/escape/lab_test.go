@@ -120,7 +120,7 @@ func limits() runner.Limits {
 }
 
 // openSandboxes returns a runner that keeps as many sandboxes ready as pool
-// says, -1 for none, in a folder of its own.
+// says, -1 for none, in a directory of its own.
 func (l *lab) openSandboxes(pool int) (_ *sandboxes, err error) {
 	dir, err := os.MkdirTemp("/tmp", "airlock-") // short: a socket's path lies below
 	if err != nil {
@@ -137,7 +137,7 @@ func (l *lab) openSandboxes(pool int) (_ *sandboxes, err error) {
 	return s, nil
 }
 
-// state is the folder that the sandboxes live in.
+// state is the directory that the sandboxes live in.
 func (s *sandboxes) state() string { return filepath.Join(s.dir, "s") }
 
 // close ends all sandboxes and returns what is left of them.

@@ -12,7 +12,7 @@ import (
 )
 
 // leftovers lists what exists of sandboxes that should be gone: processes,
-// mounts, control groups and folders.
+// mounts, control groups and directories.
 func leftovers(sandboxes []runner.Spec, state string) ([]string, error) {
 	var left []string
 	processes, err := leftProcesses(sandboxes)
@@ -25,11 +25,11 @@ func leftovers(sandboxes []runner.Spec, state string) ([]string, error) {
 			left = append(left, fmt.Sprintf("a mount of %s", s.ID))
 		}
 	}
-	folders, folderErr := filepath.Glob(filepath.Join(state, "*", "sb-*"))
-	for _, folder := range folders {
-		left = append(left, "the folder "+folder)
+	directories, directoryErr := filepath.Glob(filepath.Join(state, "*", "sb-*"))
+	for _, directory := range directories {
+		left = append(left, "the directory "+directory)
 	}
-	return left, errors.Join(err, mountErr, groupErr, folderErr)
+	return left, errors.Join(err, mountErr, groupErr, directoryErr)
 }
 
 // leftProcesses finds processes by their arguments and by their control group.

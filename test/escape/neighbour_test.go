@@ -33,8 +33,8 @@ const neighbourProgram = `
 import asyncio, os, socket, subprocess, threading
 from client.mcp_client import call_tool
 flag = "{{flag}}"
-for folder in ("/workspace", "/tmp", "/dev/shm"):
-    open(folder + "/neighbour", "w").write(flag)
+for directory in ("/workspace", "/tmp", "/dev/shm"):
+    open(directory + "/neighbour", "w").write(flag)
 os.environ["NEIGHBOUR"] = flag
 def serve(family, address):
     listener = socket.socket(family)

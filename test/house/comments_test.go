@@ -19,14 +19,14 @@ func TestEveryPackageAndExportedNameIsExplained(t *testing.T) {
 		if name == "main" {
 			start = "Command "
 		}
-		packages[f.folder] = packages[f.folder] || f.syntax.Doc != nil && strings.HasPrefix(f.syntax.Doc.Text(), start)
+		packages[f.directory] = packages[f.directory] || f.syntax.Doc != nil && strings.HasPrefix(f.syntax.Doc.Text(), start)
 		for _, decl := range f.syntax.Decls {
 			exported += checkDecl(t, f, decl)
 		}
 	}
-	for folder, explained := range packages {
+	for directory, explained := range packages {
 		if !explained {
-			t.Errorf("%s: no file has a package comment that starts with what the package is for", folder)
+			t.Errorf("%s: no file has a package comment that starts with what the package is for", directory)
 		}
 	}
 	if exported < 100 {

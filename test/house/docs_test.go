@@ -26,7 +26,7 @@ func TestLinksInDocumentsLeadSomewhere(t *testing.T) {
 			return err
 		}
 		if entry.IsDir() {
-			return skipFolder(path, rel, entry.Name())
+			return skipDirectory(path, rel, entry.Name())
 		}
 		if filepath.Ext(path) != ".md" {
 			return nil

@@ -21,7 +21,7 @@ func TestFilesStayShort(t *testing.T) {
 
 func TestPackagesAreNamedForWhatTheyHold(t *testing.T) {
 	for _, f := range project(t) {
-		if slices.Contains([]string{"util", "utils", "common", "helpers", "types", "manager", "misc", "base"}, path.Base(f.folder)) {
+		if slices.Contains([]string{"util", "utils", "common", "helpers", "types", "manager", "misc", "base"}, path.Base(f.directory)) {
 			t.Errorf("%s: the package's name says nothing", f.path)
 		}
 	}

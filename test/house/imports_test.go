@@ -52,21 +52,21 @@ func names(cell string) []string {
 	return found
 }
 
-// covers reports whether a pattern of the table names the folder: exactly,
+// covers reports whether a pattern of the table names the directory: exactly,
 // below a trailing /*, or any at all for *.
-func covers(pattern, folder string) bool {
+func covers(pattern, directory string) bool {
 	if pattern == "*" {
 		return true
 	}
 	if parent, ok := strings.CutSuffix(pattern, "/*"); ok {
-		return folder == parent || strings.HasPrefix(folder, parent+"/")
+		return directory == parent || strings.HasPrefix(directory, parent+"/")
 	}
-	return pattern == folder
+	return pattern == directory
 }
 
-// rowOf returns the row of a folder, or of the nearest folder above it.
-func rowOf(table map[string][]string, folder string) (string, []string, bool) {
-	for at := folder; at != "."; at = filepath.ToSlash(filepath.Dir(at)) {
+// rowOf returns the row of a directory, or of the nearest directory above it.
+func rowOf(table map[string][]string, directory string) (string, []string, bool) {
+	for at := directory; at != "."; at = filepath.ToSlash(filepath.Dir(at)) {
 		if allowed, ok := table[at]; ok {
 			return at, allowed, true
 		}
@@ -74,8 +74,8 @@ func rowOf(table map[string][]string, folder string) (string, []string, bool) {
 	return "", nil, false
 }
 
-func isLeaf(folder string) bool {
-	return strings.HasPrefix(folder, "internal/") && !strings.HasPrefix(folder, "app")
+func isLeaf(directory string) bool {
+	return strings.HasPrefix(directory, "internal/") && !strings.HasPrefix(directory, "app")
 }
 
 func TestImportsOnlyGoDown(t *testing.T) {
@@ -85,36 +85,36 @@ func TestImportsOnlyGoDown(t *testing.T) {
 	}
 	checked, used := 0, map[string]bool{}
 	for _, f := range project(t) {
-		at, allowed, ok := rowOf(table, f.folder)
+		at, allowed, ok := rowOf(table, f.directory)
 		if !ok {
-			t.Errorf("%s: docs/layout.md has no row for the folder", f.path)
+			t.Errorf("%s: docs/layout.md has no row for the directory", f.path)
 			continue
 		}
 		used[at] = true
 		for _, path := range f.imports() {
-			folder, ours := strings.CutPrefix(path, module)
-			if !ours || folder == f.folder || f.isTest && isTestHelp(folder) {
+			directory, ours := strings.CutPrefix(path, module)
+			if !ours || directory == f.directory || f.isTest && isTestHelp(directory) {
 				continue
 			}
 			checked++
-			if !mayImport(f.folder, folder, allowed) {
-				t.Errorf("%s imports %s: its row in docs/layout.md allows %q and leaves", f.path, folder, allowed)
+			if !mayImport(f.directory, directory, allowed) {
+				t.Errorf("%s imports %s: its row in docs/layout.md allows %q and leaves", f.path, directory, allowed)
 			}
 		}
 	}
 	if checked < 50 {
 		t.Errorf("checked %d imports: the rule found next to nothing", checked)
 	}
-	for folder := range table {
-		if !used[folder] {
-			t.Errorf("docs/layout.md has a row for %s, where no Go file lives", folder)
+	for directory := range table {
+		if !used[directory] {
+			t.Errorf("docs/layout.md has a row for %s, where no Go file lives", directory)
 		}
 	}
 }
 
 // isTestHelp reports packages that exist for tests of any package.
-func isTestHelp(folder string) bool {
-	return folder == "internal/testenv" || folder == "internal/golden" || strings.HasSuffix(folder, "test")
+func isTestHelp(directory string) bool {
+	return directory == "internal/testenv" || directory == "internal/golden" || strings.HasSuffix(directory, "test")
 }
 
 func mayImport(from, to string, allowed []string) bool {
@@ -140,7 +140,7 @@ func TestLibrariesStopAtTheirPackage(t *testing.T) {
 					continue
 				}
 				seen[library] = true
-				if !f.isTest && !within(f.folder, names(row[1])) && !strings.HasPrefix(f.folder, "test/") {
+				if !f.isTest && !within(f.directory, names(row[1])) && !strings.HasPrefix(f.directory, "test/") {
 					t.Errorf("%s imports %s, which stops at %s", f.path, path, row[1])
 				}
 			}
@@ -153,9 +153,9 @@ func TestLibrariesStopAtTheirPackage(t *testing.T) {
 	}
 }
 
-func within(folder string, packages []string) bool {
+func within(directory string, packages []string) bool {
 	for _, p := range packages {
-		if covers(p+"/*", folder) {
+		if covers(p+"/*", directory) {
 			return true
 		}
 	}

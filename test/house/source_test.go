@@ -18,12 +18,12 @@ const module = "github.com/airlock-mcp/airlock/"
 
 // file is one Go file of the project.
 type file struct {
-	path   string // relative to the root, with slashes
-	folder string // its package's folder
-	isTest bool
-	lines  int
-	syntax *ast.File
-	set    *token.FileSet
+	path      string // relative to the root, with slashes
+	directory string // its package's directory
+	isTest    bool
+	lines     int
+	syntax    *ast.File
+	set       *token.FileSet
 }
 
 // at names the place of a node as path:line.
@@ -41,7 +41,7 @@ func (f file) imports() []string {
 }
 
 // project parses every Go file of this module. Nested modules, test data and
-// hidden folders are not part of it.
+// hidden directories are not part of it.
 func project(t *testing.T) []file {
 	t.Helper()
 	root := testenv.RepoRoot(t)
@@ -55,7 +55,7 @@ func project(t *testing.T) []file {
 			return err
 		}
 		if entry.IsDir() {
-			return skipFolder(path, rel, entry.Name())
+			return skipDirectory(path, rel, entry.Name())
 		}
 		if filepath.Ext(path) == ".go" {
 			files = append(files, parse(t, path, filepath.ToSlash(rel)))
@@ -71,7 +71,7 @@ func project(t *testing.T) []file {
 	return files
 }
 
-func skipFolder(path, rel, name string) error {
+func skipDirectory(path, rel, name string) error {
 	if rel == "." {
 		return nil
 	}
@@ -94,7 +94,7 @@ func parse(t *testing.T, path, rel string) file {
 		t.Fatal(err)
 	}
 	return file{
-		path: rel, folder: filepath.ToSlash(filepath.Dir(rel)),
+		path: rel, directory: filepath.ToSlash(filepath.Dir(rel)),
 		isTest: strings.HasSuffix(rel, "_test.go"), lines: strings.Count(string(source), "\n"),
 		syntax: syntax, set: set,
 	}

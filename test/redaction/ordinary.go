@@ -32,7 +32,7 @@ const (
 // ordinary gathers the materials: what the project's own build has fetched, in
 // the versions that go.sum and package-lock.json pin, and lists made here.
 func ordinary(ctx context.Context) ([]material, error) {
-	root, err := filepath.Abs("../..") // the program runs in its own folder
+	root, err := filepath.Abs("../..") // the program runs in its own directory
 	if err != nil {
 		return nil, err
 	}
@@ -68,19 +68,19 @@ func ordinary(ctx context.Context) ([]material, error) {
 	return append(list, material{"UUIDs", []string{uuids()}}, material{"digests", []string{digests()}}), nil
 }
 
-// read returns the texts under folders whose names end like one of the endings.
+// read returns the texts under directories whose names end like one of the endings.
 // Test data is left out: it may well hold secrets.
-func read(folders []string, endings ...string) ([]string, error) {
+func read(directories []string, endings ...string) ([]string, error) {
 	var texts []string
 	left := maxMaterial
-	for _, folder := range folders {
-		err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+	for _, directory := range directories {
+		err := filepath.WalkDir(directory, func(path string, entry fs.DirEntry, err error) error {
 			if err != nil {
 				return err
 			}
 			name := entry.Name()
 			if entry.IsDir() {
-				if path != folder && (strings.HasPrefix(name, "test") || strings.HasPrefix(name, ".") || name == "bin") {
+				if path != directory && (strings.HasPrefix(name, "test") || strings.HasPrefix(name, ".") || name == "bin") {
 					return filepath.SkipDir
 				}
 				return nil

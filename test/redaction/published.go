@@ -61,11 +61,11 @@ func record(name, text string, secrets []string) {
 // gitleaksExamples are what Gitleaks generates or quotes to check each of its rules.
 func gitleaksExamples(ctx context.Context, scratch string) (set, error) {
 	m := module{"github.com/zricethezav/gitleaks/v8", "v8.30.1", "h1:PmEvCfVI7ti9dV3s5aMZUY7sS2GxRvG3yzih7E+cS3w="}
-	folder, err := m.copied(ctx, scratch, "cmd", "config", "detect", "logging", "regexp", "report", "sources", "version")
+	directory, err := m.copied(ctx, scratch, "cmd", "config", "detect", "logging", "regexp", "report", "sources", "version")
 	if err != nil {
 		return set{}, err
 	}
-	generator := filepath.Join(folder, "cmd", "generate", "config")
+	generator := filepath.Join(directory, "cmd", "generate", "config")
 	if err := patch(generator, "utils/validate.go", gitleaksRecorder); err != nil {
 		return set{}, err
 	}
@@ -172,27 +172,27 @@ func velesPersonal(ctx context.Context, scratch string) (set, error) {
 
 func velesExamples(ctx context.Context, scratch string, packages ...string) ([]example, error) {
 	m := module{"github.com/google/osv-scalibr", "v0.5.3", "h1:LcXnN8MLhrQF9O4jrFP2mv3Ae1afO516t+3QdPpbhqM="}
-	folder, err := m.copied(ctx, scratch, "veles")
+	directory, err := m.copied(ctx, scratch, "veles")
 	if err != nil {
 		return nil, err
 	}
-	engine, err := os.ReadFile(filepath.Join(folder, "veles", "detect.go"))
+	engine, err := os.ReadFile(filepath.Join(directory, "veles", "detect.go"))
 	if err != nil {
 		return nil, err
 	}
 	renamed := strings.Replace(string(engine), "DetectionEngine) Detect(", "DetectionEngine) detect(", 1)
 	for name, text := range map[string]string{"veles/detect.go": renamed, "veles/record.go": velesRecorder, "veles/velestest/accept.go": velesAccept} {
-		if err := patch(folder, name, text); err != nil {
+		if err := patch(directory, name, text); err != nil {
 			return nil, err
 		}
 	}
-	examples, err := recorded(ctx, folder, append([]string{"test", "-vet=off", "-run", "[dD]etect"}, packages...)...)
+	examples, err := recorded(ctx, directory, append([]string{"test", "-vet=off", "-run", "[dD]etect"}, packages...)...)
 	return unique(examples), err
 }
 
 // patch replaces one file of a copied module.
-func patch(folder, name, text string) error {
-	path := filepath.Join(folder, filepath.FromSlash(name))
+func patch(directory, name, text string) error {
+	path := filepath.Join(directory, filepath.FromSlash(name))
 	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
 		return err
 	}
@@ -211,8 +211,8 @@ func kicsExamples(ctx context.Context, _ string) (set, error) {
 	if err != nil {
 		return set{}, err
 	}
-	folder := filepath.Join(root, "assets", "queries", "common", "passwords_and_secrets", "test")
-	raw, err := os.ReadFile(filepath.Join(folder, "positive_expected_result.json"))
+	directory := filepath.Join(root, "assets", "queries", "common", "passwords_and_secrets", "test")
+	raw, err := os.ReadFile(filepath.Join(directory, "positive_expected_result.json"))
 	if err != nil {
 		return set{}, err
 	}
@@ -225,7 +225,7 @@ func kicsExamples(ctx context.Context, _ string) (set, error) {
 	}
 	var examples []example
 	for _, e := range expected {
-		text, err := os.ReadFile(filepath.Join(folder, e.FileName))
+		text, err := os.ReadFile(filepath.Join(directory, e.FileName))
 		if err != nil {
 			return set{}, err
 		}
@@ -235,7 +235,7 @@ func kicsExamples(ctx context.Context, _ string) (set, error) {
 		}
 		examples = append(examples, example{e.FileName, string(text), []string{strings.TrimSpace(lines[e.Line-1])}})
 	}
-	negatives, err := filepath.Glob(filepath.Join(folder, "negative*"))
+	negatives, err := filepath.Glob(filepath.Join(directory, "negative*"))
 	if err != nil {
 		return set{}, err
 	}

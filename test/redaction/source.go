@@ -17,7 +17,7 @@ type module struct {
 	sum           string // of its content, as go.sum writes it
 }
 
-// fetch returns the folder of the module, which is fetched if it has to be.
+// fetch returns the directory of the module, which is fetched if it has to be.
 func (m module) fetch(ctx context.Context) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-json", m.path+"@"+m.version)
 	cmd.Dir = os.TempDir() // outside of any module
@@ -35,16 +35,16 @@ func (m module) fetch(ctx context.Context) (string, error) {
 	return got.Dir, nil
 }
 
-// copied puts a writable copy of some folders of the module under scratch, with
+// copied puts a writable copy of some directories of the module under scratch, with
 // its go.mod and go.sum.
-func (m module) copied(ctx context.Context, scratch string, folders ...string) (string, error) {
+func (m module) copied(ctx context.Context, scratch string, directories ...string) (string, error) {
 	from, err := m.fetch(ctx)
 	if err != nil {
 		return "", err
 	}
 	to := filepath.Join(scratch, filepath.Base(from))
-	for _, folder := range folders {
-		if err := os.CopyFS(filepath.Join(to, folder), os.DirFS(filepath.Join(from, folder))); err != nil {
+	for _, directory := range directories {
+		if err := os.CopyFS(filepath.Join(to, directory), os.DirFS(filepath.Join(from, directory))); err != nil {
 			return "", fmt.Errorf("copying module %s: %w", m.path, err)
 		}
 	}
@@ -60,10 +60,10 @@ func (m module) copied(ctx context.Context, scratch string, folders ...string) (
 	return to, nil
 }
 
-// recorded runs a Go command in a folder, in which patched code writes examples
+// recorded runs a Go command in a directory, in which patched code writes examples
 // to the file that EXAMPLES names, and returns them. The command may fail, as
 // tests do that are no longer themselves, as long as examples come.
-func recorded(ctx context.Context, folder string, args ...string) ([]example, error) {
+func recorded(ctx context.Context, directory string, args ...string) ([]example, error) {
 	file, err := os.CreateTemp("", "examples-*.jsonl")
 	if err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func recorded(ctx context.Context, folder string, args ...string) ([]example, er
 	defer os.Remove(file.Name())
 	defer file.Close()
 	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir = folder
+	cmd.Dir = directory
 	cmd.Env = append(os.Environ(), "EXAMPLES="+file.Name(), "GOFLAGS=-mod=mod", "GOWORK=off")
 	output, runErr := cmd.CombinedOutput()
 	var list []example
@@ -80,15 +80,15 @@ func recorded(ctx context.Context, folder string, args ...string) ([]example, er
 	for lines.Scan() {
 		var e example
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			return nil, fmt.Errorf("reading examples of %s: %w", folder, err)
+			return nil, fmt.Errorf("reading examples of %s: %w", directory, err)
 		}
 		list = append(list, e)
 	}
 	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("reading examples of %s: %w", folder, err)
+		return nil, fmt.Errorf("reading examples of %s: %w", directory, err)
 	}
 	if len(list) == 0 {
-		return nil, fmt.Errorf("running go %v in %s gave no example: %w: %s", args, folder, runErr, bytes.TrimSpace(output[max(0, len(output)-2000):]))
+		return nil, fmt.Errorf("running go %v in %s gave no example: %w: %s", args, directory, runErr, bytes.TrimSpace(output[max(0, len(output)-2000):]))
 	}
 	return list, nil
 }

@@ -34,18 +34,18 @@ func Program(t testing.TB) string {
 }
 
 // build makes the program once for a test binary. It lies in the user's cache
-// folder under a name that contains its digest, so that test binaries which run
+// directory under a name that contains its digest, so that test binaries which run
 // at the same time share it.
 var build = sync.OnceValues(func() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return "", err
 	}
-	folder := filepath.Join(cache, "airlock-test")
-	if err := os.MkdirAll(folder, 0o700); err != nil {
+	directory := filepath.Join(cache, "airlock-test")
+	if err := os.MkdirAll(directory, 0o700); err != nil {
 		return "", err
 	}
-	fresh, err := os.MkdirTemp(folder, "build-")
+	fresh, err := os.MkdirTemp(directory, "build-")
 	if err != nil {
 		return "", err
 	}
@@ -59,7 +59,7 @@ var build = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	sum := sha256.Sum256(code)
-	kept := filepath.Join(folder, "fakeserver-"+hex.EncodeToString(sum[:8]))
+	kept := filepath.Join(directory, "fakeserver-"+hex.EncodeToString(sum[:8]))
 	return kept, os.Rename(program, kept)
 })
 

@@ -1,4 +1,4 @@
-// The folder is there, and says that there is nothing.
+// The directory is there, and says that there is nothing.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";

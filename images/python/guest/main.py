@@ -10,7 +10,7 @@ the bytecode of the file it is started with.
 
 import sys
 
-# The code's folder comes first, as for a script: the client and the wrappers are
+# The code's directory comes first, as for a script: the client and the wrappers are
 # in it. The guest is no module that code can import by accident.
 sys.path[:0] = ["/opt/airlock/guest", "/workspace"]
 

@@ -1,4 +1,4 @@
-// Package ctrdtest starts private containerd daemons for tests: each in a folder
+// Package ctrdtest starts private containerd daemons for tests: each in a directory
 // of its own, beside whatever containerd the host has, and ended with everything
 // that it started. It is for tests and measurements only.
 package ctrdtest
@@ -39,7 +39,7 @@ type Programs struct {
 	Runsc      string
 }
 
-// Built are the programs that `make` builds in the repository's folder root.
+// Built are the programs that `make` builds in the repository's directory root.
 func Built(root string) Programs {
 	bin := filepath.Join(root, "bin")
 	return Programs{
@@ -95,7 +95,7 @@ func Start(p Programs) (*Daemon, error) {
 	return d, nil
 }
 
-// config is the daemon's configuration: nothing of it lies outside of its folder,
+// config is the daemon's configuration: nothing of it lies outside of its directory,
 // and what only Kubernetes and networks need is left out.
 func (d *Daemon) config() string {
 	return fmt.Sprintf(`version = 3
@@ -124,7 +124,7 @@ func (d *Daemon) start(p Programs) error {
 	if err := os.MkdirAll(shimSockets, 0o711); err != nil {
 		return err
 	}
-	// Among its own mounts, the daemon has a folder of its own for them.
+	// Among its own mounts, the daemon has a directory of its own for them.
 	d.cmd = exec.Command("/bin/sh", "-c", "mount -t tmpfs sockets "+shimSockets+` && exec "$0" "$@"`,
 		p.Containerd, "--config", config, "--log-level", "warn")
 	log, err := os.Create(d.logFile())
@@ -213,7 +213,7 @@ func (d *Daemon) Kill() error {
 	return err
 }
 
-// Close ends the daemon and whatever still belongs to it, and removes its folder.
+// Close ends the daemon and whatever still belongs to it, and removes its directory.
 func (d *Daemon) Close() error {
 	var errs []error
 	select {
@@ -229,12 +229,12 @@ func (d *Daemon) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), endPatience)
 	defer cancel()
 	errs = append(errs, d.killRest(ctx), os.RemoveAll(d.dir))
-	// The folder goes when nobody else uses it.
+	// The directory goes when nobody else uses it.
 	_ = os.Remove(shimSockets)
 	return errors.Join(errs...)
 }
 
-// killRest ends the processes that name the daemon's folder: shims do.
+// killRest ends the processes that name the daemon's directory: shims do.
 func (d *Daemon) killRest(ctx context.Context) error {
 	for {
 		pids, err := d.processes()

@@ -1,5 +1,5 @@
 // Package brokerfs is the only file system of the host that a sandbox reaches:
-// a folder with one unix socket in it, the broker's. It speaks lisafs, the
+// a directory with one unix socket in it, the broker's. It speaks lisafs, the
 // protocol of gVisor's kernel to its file servers, from within Airlock, so that
 // a sandbox needs no file server process and nobody but Airlock opens files.
 //

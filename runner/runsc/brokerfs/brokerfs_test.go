@@ -166,10 +166,10 @@ func TestRefusals(t *testing.T) {
 		payload []byte
 		want    unix.Errno
 	}{
-		{"opening the folder to write", kindOpenAt, open(rootFD, unix.O_RDWR), unix.EROFS},
+		{"opening the directory to write", kindOpenAt, open(rootFD, unix.O_RDWR), unix.EROFS},
 		{"opening the socket", kindOpenAt, open(socketFD, unix.O_RDONLY), unix.ENXIO},
 		{"opening nothing", kindOpenAt, open(7, unix.O_RDONLY), unix.EBADF},
-		{"making a folder", 13, request(rootFD, "x"), unix.EOPNOTSUPP},
+		{"making a directory", 13, request(rootFD, "x"), unix.EOPNOTSUPP},
 		{"making a link", 15, request(rootFD, "x"), unix.EOPNOTSUPP},
 		{"removing", 22, request(rootFD, SocketName), unix.EOPNOTSUPP},
 		{"renaming", 23, request(rootFD, SocketName), unix.EOPNOTSUPP},
@@ -179,7 +179,7 @@ func TestRefusals(t *testing.T) {
 		{"half a stat", kindFStat, []byte{1}, unix.EIO},
 		{"listing what is not open", kindGetdents64, encode(uint64(rootFD), int32(-100), int32(0)), unix.EBADF},
 		{"a datagram socket", kindConnect, connect(socketFD, unix.SOCK_DGRAM), unix.EPROTOTYPE},
-		{"connecting to the folder", kindConnect, connect(rootFD, unix.SOCK_STREAM), unix.ECONNREFUSED},
+		{"connecting to the directory", kindConnect, connect(rootFD, unix.SOCK_STREAM), unix.ECONNREFUSED},
 		{"half a walk", kindWalk, []byte{1, 0, 0}, unix.EIO},
 		{"a walk of more names than there are", kindWalk, append(encode(uint64(rootFD)), 0xff, 0xff), unix.EIO},
 	}

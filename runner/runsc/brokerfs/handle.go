@@ -11,7 +11,7 @@ import (
 const (
 	rootFD   = 1
 	socketFD = 2
-	listFD   = 3 // the folder, opened for reading
+	listFD   = 3 // the directory, opened for reading
 )
 
 // statx is struct statx of statx(2), as the protocol carries it.
@@ -118,7 +118,7 @@ const (
 	missing = 1
 )
 
-// walk follows names from a folder as far as they exist.
+// walk follows names from a directory as far as they exist.
 func walk(payload []byte) (message, error) {
 	from, list, err := names(payload)
 	if err != nil {
@@ -165,7 +165,7 @@ func walkStat(payload []byte) (message, error) {
 	return message{payload: encode(uint16(len(stats)), stats)}, nil
 }
 
-// openAt opens the folder for listing, and nothing else.
+// openAt opens the directory for listing, and nothing else.
 func openAt(payload []byte) (message, error) {
 	var req struct {
 		FD       uint64
@@ -185,7 +185,7 @@ func openAt(payload []byte) (message, error) {
 	return message{payload: encode(uint64(listFD))}, nil
 }
 
-// getdents lists the folder in one go. A negative count says "from the
+// getdents lists the directory in one go. A negative count says "from the
 // beginning", any other "what remains", which is nothing.
 func getdents(payload []byte) (message, error) {
 	var req struct {

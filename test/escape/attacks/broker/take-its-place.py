@@ -1,5 +1,5 @@
 # tries: to take the place of the host's socket
-# stopped by: the socket's folder is mounted read-only
+# stopped by: the socket's directory is mounted read-only
 # want: nothing
 
 path = "/run/airlock/broker.sock"

@@ -1,5 +1,5 @@
 # tries: to find credentials where programs keep them
-# stopped by: the image has no home folders, and the host's are not there
+# stopped by: the image has no home directories, and the host's are not there
 # want: nothing
 
 paths = [".ssh/id_rsa", ".ssh/id_ed25519", ".aws/credentials", ".config/gcloud/credentials.db", ".azure/accessTokens.json", ".kube/config", ".docker/config.json", ".netrc", ".npmrc", ".pypirc", ".git-credentials", ".config/gh/hosts.yml", ".vault-token", ".bash_history", ".config/airlock/airlock.yaml"]

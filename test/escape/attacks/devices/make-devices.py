@@ -3,13 +3,13 @@
 # want: nothing
 
 import stat
-def make(folder, kind, major, minor, inside):
+def make(directory, kind, major, minor, inside):
     if inside:
         syscall("unshare", 0x10000000 | 0x00020000)
-    path = f"{folder}/device-{kind}-{major}-{minor}"
+    path = f"{directory}/device-{kind}-{major}-{minor}"
     os.mknod(path, kind | 0o666, os.makedev(major, minor))
     return os.read(os.open(path, os.O_RDONLY), 16)
-for folder in ("/tmp", "/workspace", "/dev/shm"):
+for directory in ("/tmp", "/workspace", "/dev/shm"):
     for kind, major, minor in ((stat.S_IFBLK, 8, 0), (stat.S_IFBLK, 254, 0), (stat.S_IFCHR, 1, 1), (stat.S_IFCHR, 10, 232)):
         for inside in (False, True):
-            attempt(f"{folder} {major}:{minor} {inside}", lambda: in_child(lambda: make(folder, kind, major, minor, inside)))
+            attempt(f"{directory} {major}:{minor} {inside}", lambda: in_child(lambda: make(directory, kind, major, minor, inside)))

@@ -2,10 +2,10 @@
 # stopped by: each writable place counts all its files together
 # want: nothing
 
-def fill(folder):
+def fill(directory):
     for i in range(64):
-        with open(f"{folder}/{i}", "wb") as file:
+        with open(f"{directory}/{i}", "wb") as file:
             file.write(bytes(1 << 20))
-    return f"64 MB in {folder}"
-for folder in ("/tmp", "/workspace", "/dev/shm"):
-    attempt(folder, lambda: fill(folder))
+    return f"64 MB in {directory}"
+for directory in ("/tmp", "/workspace", "/dev/shm"):
+    attempt(directory, lambda: fill(directory))

@@ -12,5 +12,5 @@ for fd in range(0, 256):
             return None
         return target
     attempt(f"descriptor {fd} is {target}", use)
-    attempt(f"descriptor {fd} as a folder", lambda: os.listdir(fd))
+    attempt(f"descriptor {fd} as a directory", lambda: os.listdir(fd))
     attempt(f"descriptor {fd} upwards", lambda: os.open("..", os.O_RDONLY, dir_fd=fd))

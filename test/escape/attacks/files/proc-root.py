@@ -1,4 +1,4 @@
-# tries: to read the host's files through the root and working folders of other processes
+# tries: to read the host's files through the root and working directories of other processes
 # stopped by: the processes in /proc are those of the sandbox; their root is the sandbox's
 # want: nothing
 # on the host: succeeds

@@ -1,13 +1,13 @@
 # tries: to find the flag in any file that can be read, from the root downwards
-# stopped by: of the host's folders only the image, the wrappers and the run's own socket folder are there
+# stopped by: of the host's directories only the image, the wrappers and the run's own socket directory are there
 # want: nothing
 
 seen = 0
-for folder, folders, names in os.walk("/"):
-    if folder == "/":
-        folders[:] = [name for name in folders if name not in ("proc", "sys", "dev")]
+for directory, directories, names in os.walk("/"):
+    if directory == "/":
+        directories[:] = [name for name in directories if name not in ("proc", "sys", "dev")]
     for name in names:
-        path = os.path.join(folder, name)
+        path = os.path.join(directory, name)
         try:
             if not os.path.isfile(path) or os.path.getsize(path) > 200_000:
                 continue

@@ -3,10 +3,10 @@
 # want: nothing
 # on the host: succeeds
 
-for folder in ("/workspace", "/tmp", "/dev/shm"):
-    if not os.path.isdir(folder):
+for directory in ("/workspace", "/tmp", "/dev/shm"):
+    if not os.path.isdir(directory):
         continue
-    link = f"{folder}/link-{os.getpid()}"
+    link = f"{directory}/link-{os.getpid()}"
     os.symlink("{{world_file}}", link)
     attempt(link, lambda: open(link).read())
     os.remove(link)

@@ -1,5 +1,5 @@
 # tries: to find the neighbour's socket and speak in its name
-# stopped by: each sandbox sees the folder of its own socket only
+# stopped by: each sandbox sees the directory of its own socket only
 # want: nothing
 
 import glob

@@ -3,8 +3,8 @@
 # want: nothing
 
 import shutil, stat
-for folder in ("/tmp", "/workspace"):
-    copy = folder + "/sh"
+for directory in ("/tmp", "/workspace"):
+    copy = directory + "/sh"
     shutil.copy("/bin/sh", copy)
     os.chmod(copy, 0o6755)
     def run():
@@ -12,9 +12,9 @@ for folder in ("/tmp", "/workspace"):
         line = [l for l in ids.splitlines() if l.startswith("Uid:")][0].split()[1:]
         return None if set(line) == {str(os.getuid())} else line
     attempt(copy, run)
-for folder, _, names in os.walk("/usr"):
+for directory, _, names in os.walk("/usr"):
     for name in names:
-        path = os.path.join(folder, name)
+        path = os.path.join(directory, name)
         mode = os.lstat(path).st_mode
         if stat.S_ISREG(mode) and mode & 0o6000:
             result.append(path)

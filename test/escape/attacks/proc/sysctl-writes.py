@@ -3,8 +3,8 @@
 # want: nothing
 
 paths = ["/proc/sysrq-trigger", "/proc/sys/kernel/modprobe", "/proc/sys/kernel/hotplug", "/proc/sys/vm/drop_caches", "/proc/sys/fs/binfmt_misc/register", "/proc/mtrr", "/proc/bus/pci"]
-for folder, _, names in os.walk("/proc/sys"):
-    paths += [os.path.join(folder, name) for name in names]
+for directory, _, names in os.walk("/proc/sys"):
+    paths += [os.path.join(directory, name) for name in names]
 for path in paths:
     def write():
         fd = os.open(path, os.O_WRONLY)

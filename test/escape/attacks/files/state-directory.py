@@ -1,5 +1,5 @@
-# tries: to look at Airlock's own folders on the host: state, audit log, keys, other sandboxes
-# stopped by: of the host's folders only the image, the wrappers and the run's own socket folder are there
+# tries: to look at Airlock's own directories on the host: state, audit log, keys, other sandboxes
+# stopped by: of the host's directories only the image, the wrappers and the run's own socket directory are there
 # want: nothing
 # on the host: succeeds
 
@@ -8,4 +8,4 @@ for path in ("{{state_dir}}", "{{state_dir}}/s", "{{state_dir}}/audit", "{{state
         names = os.listdir(path)
         return None if names in ([], ["airlock"], ["broker.sock"]) else names
     attempt(path, look)
-attempt("state folder", lambda: os.stat("{{state_dir}}"))
+attempt("state directory", lambda: os.stat("{{state_dir}}"))

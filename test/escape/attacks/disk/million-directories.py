@@ -1,5 +1,5 @@
-# tries: to make folders without end, each inside the one before
-# stopped by: the number of folders is limited in each writable place
+# tries: to make directories without end, each inside the one before
+# stopped by: the number of directories is limited in each writable place
 # want: nothing or MemoryLimit
 
 def deep():
