@@ -127,7 +127,7 @@ func (b *Broker) SetPolicies(ctx context.Context, engine *policies.Engine, by st
 func (b *Broker) Open(run Run, snapshot *catalog.Snapshot) *Session {
 	return &Session{
 		broker: b, run: run, snapshot: snapshot,
-		facts:    b.factsOf(run.SessionID),
+		facts:    b.factsOf(run.Caller.Session),
 		slots:    make(chan struct{}, b.opts.Limits.Concurrent),
 		redactor: b.opts.Redactor,
 		cancels:  map[string]context.CancelFunc{},

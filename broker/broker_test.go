@@ -17,6 +17,7 @@ import (
 	"github.com/airlock-mcp/airlock/broker/redact"
 	mcp "github.com/airlock-mcp/airlock/broker/upstream"
 	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/policies"
 )
@@ -114,7 +115,7 @@ func newFixture(t testing.TB, change func(*broker.Options)) *fixture {
 }
 
 func (f *fixture) open() *broker.Session {
-	return f.Open(broker.Run{ID: "run_1", SessionID: "s1", Principal: "ann", TraceID: "t", CodeHash: "sha256:c"}, f.snapshot)
+	return f.Open(broker.Run{ID: "run_1", Caller: caller.Caller{Principal: "ann", Kind: caller.Local, Session: "s1"}, TraceID: "t", CodeHash: "sha256:c"}, f.snapshot)
 }
 
 func (f *fixture) records(t testing.TB) []audit.Record {

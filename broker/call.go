@@ -3,17 +3,20 @@
 // record, answer. Every call, direct or from inside code, takes this one path.
 package broker
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/airlock-mcp/airlock/internal/caller"
+)
 
 // Run is the identity of a call. It comes from the socket a call arrived on,
 // never from anything the code says.
 type Run struct {
-	ID        string // run_…
-	SessionID string
-	Principal string // who the session belongs to
-	TraceID   string // 32 hex digits
-	CodeHash  string // sha256:… of the code's bytes
-	Code      string // the code itself, to be shown to a person who is asked; may be empty
+	ID       string        // run_…
+	Caller   caller.Caller // who asked for the run
+	TraceID  string        // 32 hex digits
+	CodeHash string        // sha256:… of the code's bytes
+	Code     string        // the code itself, to be shown to a person who is asked; may be empty
 }
 
 // Call is one tool call as the code asked for it.

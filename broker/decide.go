@@ -15,7 +15,7 @@ import (
 func (a *attempt) decide(context.Context) *failure {
 	a.engine = a.broker.policies.Load()
 	a.ruling = a.engine.Decide(policies.Request{
-		Principal: a.session.run.Principal,
+		Principal: a.session.run.Caller.Name(),
 		Tool:      a.tool,
 		Settings:  a.settings,
 		Input:     a.input,
@@ -120,7 +120,8 @@ func (a *attempt) question() approval.Question {
 	}
 	return approval.Question{
 		ID: telemetry.NewID("apr"), Asked: now, Expires: now.Add(a.broker.opts.ApprovalTimeout),
-		Principal: a.session.run.Principal, SessionID: a.session.run.SessionID, RunID: a.session.run.ID, CallID: a.id,
+		Principal: a.session.run.Caller.Principal, Issuer: a.session.run.Caller.Issuer, CallerKind: string(a.session.run.Caller.Kind), SessionID: a.session.run.Caller.Session,
+		RunID: a.session.run.ID, CallID: a.id,
 		ServerID: a.tool.ServerID, ToolName: a.tool.Name, DefinitionDigest: a.tool.Digest,
 		Arguments: a.arguments, CodeHash: a.session.run.CodeHash, Code: a.session.run.Code, PolicyVersion: a.engine.Version(),
 		Risk: a.ruling.Risk.String(), Flags: flags, Rules: rules, Approve: a.ruling.Approve,

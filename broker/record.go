@@ -98,7 +98,8 @@ func (a *attempt) record(kind audit.Kind) audit.Record {
 	r := audit.Record{
 		Kind: kind,
 		Identity: audit.Identity{
-			RunID: run.ID, SessionID: run.SessionID, Principal: run.Principal, TraceID: run.TraceID, CodeHash: run.CodeHash,
+			RunID: run.ID, SessionID: run.Caller.Session, Principal: run.Caller.Principal, Issuer: run.Caller.Issuer,
+			CallerKind: string(run.Caller.Kind), Profile: run.Caller.Profile, TraceID: run.TraceID, CodeHash: run.CodeHash,
 		},
 		Act: audit.Act{
 			CallID: a.id, ParentID: run.ID, ServerID: clip(a.call.ServerID), ToolName: clip(a.call.Name),

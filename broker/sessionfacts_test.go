@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/airlock-mcp/airlock/broker"
+	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/policies"
 )
 
@@ -45,7 +46,7 @@ func TestRulesSeeWhatTheSessionDid(t *testing.T) {
 		}
 	}
 	// Another session knows nothing of it.
-	other := f.Open(broker.Run{ID: "run_9", SessionID: "s9", Principal: "ann"}, f.snapshot)
+	other := f.Open(broker.Run{ID: "run_9", Caller: caller.Caller{Principal: "ann", Kind: caller.Local, Session: "s9"}}, f.snapshot)
 	if answer := other.Call(t.Context(), call("write_file", `{}`)); answer.Error != nil {
 		t.Errorf("another session: got %+v, want a call that happens", answer.Error)
 	}

@@ -86,7 +86,7 @@ func (s *system) runCases(ctx context.Context, cases []contract.Case) []caseEnd 
 func (s *system) runCase(ctx context.Context, c contract.Case) error {
 	request := orchestrator.Request{
 		Language: c.Language, Code: c.Code, Timeout: time.Duration(c.Want.Timeout),
-		SessionID: newSessionID(), Principal: principal(),
+		Caller: localCaller(),
 	}
 	outcome, err := s.orchestrator.Run(ctx, request)
 	if err != nil {

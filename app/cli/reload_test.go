@@ -14,6 +14,7 @@ import (
 	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/broker/audit"
 	"github.com/airlock-mcp/airlock/broker/redact"
+	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
 func TestChangedPoliciesComeIntoForceAllOrNone(t *testing.T) {
@@ -40,7 +41,7 @@ func TestChangedPoliciesComeIntoForceAllOrNone(t *testing.T) {
 		t.Fatal(err)
 	}
 	outcome := func() string {
-		calls := s.broker.Open(broker.Run{ID: "run_1", SessionID: "ses_1", Principal: "ann"}, snapshot)
+		calls := s.broker.Open(broker.Run{ID: "run_1", Caller: caller.Caller{Principal: "ann", Kind: caller.Local, Session: "ses_1"}}, snapshot)
 		defer calls.Close()
 		answer := calls.Call(t.Context(), broker.Call{ServerID: contract.DemoServer, Name: "echo", Arguments: json.RawMessage(`{"a":1}`)})
 		if answer.Error != nil {

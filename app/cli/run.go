@@ -31,7 +31,7 @@ func (v *runVerb) Run(ctx context.Context, s *streams) error {
 		return refuse(s, orchestrator.Request{Language: v.language()}, orchestrator.TypeInvalid, err)
 	}
 	request := orchestrator.Request{
-		Language: v.language(), Code: code, Timeout: v.Timeout, SessionID: newSessionID(), Principal: principal(),
+		Language: v.language(), Code: code, Timeout: v.Timeout, Caller: localCaller(),
 	}
 	if err := request.Check(); err != nil {
 		return refuse(s, request, orchestrator.TypeInvalid, err)

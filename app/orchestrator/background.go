@@ -60,7 +60,7 @@ func (o *Orchestrator) Start(ctx context.Context, req Request) (string, error) {
 	}
 	id := telemetry.NewID("run")
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	j := &job{sessionID: req.SessionID, cancel: cancel, status: Status{RunID: id, State: StateRunning}}
+	j := &job{sessionID: req.Caller.Session, cancel: cancel, status: Status{RunID: id, State: StateRunning}}
 	if !o.background.add(id, j) {
 		cancel()
 		return "", context.Canceled

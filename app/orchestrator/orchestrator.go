@@ -127,7 +127,7 @@ func (o *Orchestrator) run(ctx context.Context, id string, req Request, player *
 		return nil, err
 	}
 	identity := broker.Run{
-		ID: id, SessionID: req.SessionID, Principal: req.Principal,
+		ID: id, Caller: req.Caller,
 		TraceID: telemetry.NewTraceID(), CodeHash: canon.Digest(req.Code), Code: string(req.Code),
 	}
 	r := &run{

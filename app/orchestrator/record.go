@@ -13,7 +13,8 @@ func (r *run) record(kind audit.Kind) audit.Record {
 	return audit.Record{
 		Kind: kind,
 		Identity: audit.Identity{
-			RunID: r.identity.ID, SessionID: r.identity.SessionID, Principal: r.identity.Principal,
+			RunID: r.identity.ID, SessionID: r.identity.Caller.Session, Principal: r.identity.Caller.Principal,
+			Issuer: r.identity.Caller.Issuer, CallerKind: string(r.identity.Caller.Kind), Profile: r.identity.Caller.Profile,
 			TraceID: r.identity.TraceID, CodeHash: r.identity.CodeHash,
 		},
 		RunFacts: audit.RunFacts{

@@ -7,6 +7,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/broker/replay"
+	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
@@ -42,7 +43,10 @@ func (o *Orchestrator) Replay(ctx context.Context, runID string) (*Replayed, err
 	}
 	player := tape.Player()
 	outcome, err := o.run(ctx, telemetry.NewID("run"), Request{
-		Language: tape.Language, Code: []byte(tape.Code), SessionID: tape.SessionID, Principal: tape.Principal,
+		Language: tape.Language, Code: []byte(tape.Code),
+		Caller: caller.Caller{
+			Principal: tape.Principal, Kind: caller.Kind(tape.CallerKind), Issuer: tape.Issuer, Session: tape.SessionID,
+		},
 	}, player)
 	if err != nil {
 		return nil, err
@@ -74,7 +78,8 @@ func (r *run) openSession(ctx context.Context, clock *clock) {
 
 func head(r *run) replay.Head {
 	return replay.Head{
-		RunID: r.identity.ID, Principal: r.identity.Principal, SessionID: r.identity.SessionID,
+		RunID: r.identity.ID, Principal: r.identity.Caller.Principal, Issuer: r.identity.Caller.Issuer,
+		CallerKind: string(r.identity.Caller.Kind), SessionID: r.identity.Caller.Session,
 		Language: r.request.Language, Code: string(r.request.Code), CodeHash: r.identity.CodeHash,
 		Image: r.image.Name + "@" + r.image.Digest, Snapshot: r.snapshot.Digest(),
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/runner"
 )
 
@@ -18,11 +19,10 @@ const MaxCode = 2 << 20
 
 // Request asks for one run.
 type Request struct {
-	Language  string        // "python" or "node"
-	Code      []byte        // UTF-8; digested as it is
-	Timeout   time.Duration // 0 means the configured limit, which is also the most
-	SessionID string
-	Principal string
+	Language string        // "python" or "node"
+	Code     []byte        // UTF-8; digested as it is
+	Timeout  time.Duration // 0 means the configured limit, which is also the most
+	Caller   caller.Caller // who asks
 }
 
 // Outcome is a finished run.

@@ -13,6 +13,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/broker/approval"
 	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/runner"
 )
@@ -106,7 +107,7 @@ func (f *fakeRuns) Run(ctx context.Context, req orchestrator.Request) (*orchestr
 func (f *fakeRuns) EndSession(sessionID string) { f.left <- sessionID }
 
 func requestOf(session, code string) orchestrator.Request {
-	return orchestrator.Request{Language: "python", Code: []byte(code), SessionID: session}
+	return orchestrator.Request{Language: "python", Code: []byte(code), Caller: caller.Caller{Principal: "ann", Kind: caller.Local, Session: session}}
 }
 
 func (f *fakeRuns) ask(ctx context.Context, req orchestrator.Request) (*orchestrator.Outcome, error) {
@@ -118,7 +119,7 @@ func (f *fakeRuns) ask(ctx context.Context, req orchestrator.Request) (*orchestr
 	var asking sync.WaitGroup
 	for i := range n {
 		asking.Go(func() {
-			asker := f.approvals.asker(req.SessionID)
+			asker := f.approvals.asker(req.Caller.Session)
 			if asker == nil {
 				said[i] = "nobody"
 				return
@@ -188,7 +189,7 @@ func (f *fakeRuns) Get(sessionID, runID string) (orchestrator.Status, bool) {
 	defer f.mu.Unlock()
 	req, ok := f.started[runID]
 	switch {
-	case !ok || req.SessionID != sessionID:
+	case !ok || req.Caller.Session != sessionID:
 		return orchestrator.Status{}, false
 	case f.done[runID]:
 		return orchestrator.Status{RunID: runID, State: orchestrator.StateDone, Outcome: outcomeOf(runID, runner.Result{OK: true, Data: json.RawMessage("1")})}, true
@@ -200,7 +201,7 @@ func (f *fakeRuns) Cancel(sessionID, runID string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	req, ok := f.started[runID]
-	if !ok || req.SessionID != sessionID || f.done[runID] {
+	if !ok || req.Caller.Session != sessionID || f.done[runID] {
 		return false
 	}
 	f.done[runID] = true

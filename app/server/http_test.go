@@ -46,7 +46,7 @@ func TestHTTPServesEveryVersion(t *testing.T) {
 			if res := callTool(t, session, "run_code", map[string]any{"language": "python", "code": "x"}); res.IsError {
 				t.Errorf("run_code: got %s", textOf(res))
 			}
-			if id := runs.lastRequest().SessionID; !strings.HasPrefix(id, "ses_") || len(id) != len("ses_")+32 {
+			if id := runs.lastRequest().Caller.Session; !strings.HasPrefix(id, "ses_") || len(id) != len("ses_")+32 {
 				t.Errorf("got session %q, want ses_ and 32 digits", id)
 			}
 		})
@@ -75,7 +75,7 @@ func TestHTTPSessionsEnd(t *testing.T) {
 	for range 2 {
 		callTool(t, one, "run_code", map[string]any{"language": "python", "code": "x"})
 	}
-	ended := runs.lastRequest().SessionID
+	ended := runs.lastRequest().Caller.Session
 	callTool(t, other, "run_code", map[string]any{"language": "python", "code": "x"})
 	if err := one.Close(); err != nil {
 		t.Fatal(err)
@@ -96,7 +96,7 @@ func TestSessionsWithoutAnIDEndWithTheServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Close()
-	if got, want := <-runs.left, runs.lastRequest().SessionID; got != want {
+	if got, want := <-runs.left, runs.lastRequest().Caller.Session; got != want {
 		t.Errorf("ended: got %q, want %q", got, want)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/airlock-mcp/airlock/app/orchestrator"
+	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/runner"
 )
 
@@ -28,11 +29,10 @@ type started struct {
 
 func (s *Server) runCode(ctx context.Context, c call) (*mcp.CallToolResult, error) {
 	req := orchestrator.Request{
-		Language:  c.args.text("language", true),
-		Code:      []byte(c.args.text("code", true)),
-		Timeout:   seconds(c.args.positive("timeout_seconds")),
-		SessionID: c.session,
-		Principal: s.principal,
+		Language: c.args.text("language", true),
+		Code:     []byte(c.args.text("code", true)),
+		Timeout:  seconds(c.args.positive("timeout_seconds")),
+		Caller:   caller.Caller{Principal: s.principal, Kind: caller.Local, Session: c.session},
 	}
 	background := c.args.flag("background")
 	if c.args.err != nil {

@@ -44,7 +44,7 @@ func TestSearchReadRun(t *testing.T) {
 			t.Errorf("run_code: got %s", textOf(ran))
 		}
 		req := runs.lastRequest()
-		if req.Language != "python" || req.Timeout != 1500*time.Millisecond || req.Principal != "user:ann" || !strings.HasPrefix(req.SessionID, "ses_") {
+		if req.Language != "python" || req.Timeout != 1500*time.Millisecond || req.Caller.Principal != "user:ann" || !strings.HasPrefix(req.Caller.Session, "ses_") {
 			t.Errorf("got request %+v, want it to say who asks for what", req)
 		}
 	})

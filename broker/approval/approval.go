@@ -44,9 +44,12 @@ type Question struct {
 	Asked     time.Time `json:"asked"`
 	Expires   time.Time `json:"expires"`
 	Principal string    `json:"principal"`
-	SessionID string    `json:"session_id"`
-	RunID     string    `json:"run_id"`
-	CallID    string    `json:"call_id"`
+	// Issuer vouches for the principal; empty for a user of the operating system.
+	Issuer     string `json:"issuer,omitempty"`
+	CallerKind string `json:"caller_kind,omitempty"` // a word of internal/caller
+	SessionID  string `json:"session_id"`
+	RunID      string `json:"run_id"`
+	CallID     string `json:"call_id"`
 
 	ServerID         string          `json:"server_id"`
 	ToolName         string          `json:"tool_name"`

@@ -43,6 +43,7 @@ func Text(q Question) string {
 		field("flagged", flag)
 	}
 	field("for", q.Principal)
+	field("vouched by", q.Issuer)
 	field("asked by", strings.Join(q.Rules, "; "))
 	field("expires", q.Expires.UTC().Format(time.RFC3339))
 	field("run", q.RunID)

@@ -53,8 +53,13 @@ type Identity struct {
 	RunID     string `json:"run_id,omitempty"`
 	SessionID string `json:"session_id,omitempty"`
 	Principal string `json:"principal,omitempty"`
-	TraceID   string `json:"trace_id,omitempty"`
-	CodeHash  string `json:"code_hash,omitempty"`
+	// Issuer vouches for the principal; empty for a user of the operating system.
+	Issuer string `json:"issuer,omitempty"`
+	// CallerKind is a word of internal/caller: "local", "user" or "agent".
+	CallerKind string `json:"caller_kind,omitempty"`
+	Profile    string `json:"profile,omitempty"` // of the caller
+	TraceID    string `json:"trace_id,omitempty"`
+	CodeHash   string `json:"code_hash,omitempty"`
 }
 
 // Act is what was to be done.

@@ -72,6 +72,7 @@ func header(b *strings.Builder, r Record) {
 	}
 	field("began", r.Time)
 	field("for", r.Principal)
+	field("issuer", r.Issuer)
 	field("session", r.SessionID)
 	field("language", r.Language)
 	field("code", r.CodeHash)

@@ -160,12 +160,15 @@ func (s *Store) expired(info fs.FileInfo) bool {
 type Head struct {
 	RunID     string `json:"run_id"`
 	Principal string `json:"principal,omitempty"`
-	SessionID string `json:"session_id,omitempty"`
-	Language  string `json:"language"`
-	Code      string `json:"code"`
-	CodeHash  string `json:"code_hash"`
-	Image     string `json:"image"`    // name@sha256:…
-	Snapshot  string `json:"snapshot"` // digest of the tools
+	// Issuer and CallerKind complete the principal: see internal/caller.
+	Issuer     string `json:"issuer,omitempty"`
+	CallerKind string `json:"caller_kind,omitempty"`
+	SessionID  string `json:"session_id,omitempty"`
+	Language   string `json:"language"`
+	Code       string `json:"code"`
+	CodeHash   string `json:"code_hash"`
+	Image      string `json:"image"`    // name@sha256:…
+	Snapshot   string `json:"snapshot"` // digest of the tools
 }
 
 // Exchange is one call with its answer, exactly as the code saw it.

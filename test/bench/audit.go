@@ -12,6 +12,7 @@ import (
 	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/broker/audit"
 	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/cleanup"
 	"github.com/airlock-mcp/airlock/policies"
 )
@@ -93,7 +94,7 @@ func openSession(recorder broker.Recorder) (*broker.Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return made.Open(broker.Run{ID: "run_bench", SessionID: "ses_bench", Principal: "bench"}, snapshot), nil
+	return made.Open(broker.Run{ID: "run_bench", Caller: caller.Caller{Principal: "bench", Kind: caller.Local, Session: "ses_bench"}}, snapshot), nil
 }
 
 // callAtOnce makes a batch of calls by each of so many callers.

@@ -71,7 +71,7 @@ func measureCalls(ctx context.Context, b *bench) (err error) {
 		for _, lang := range languages() {
 			ways = append(ways, way{name: lang.id + target.name, take: func(ctx context.Context) (sample, error) {
 				var took sample
-				return took, airlock.run(ctx, lang, caller(lang, serverID(i)), &took)
+				return took, airlock.run(ctx, lang, callingProgram(lang, serverID(i)), &took)
 			}})
 		}
 	}
@@ -125,8 +125,8 @@ func direct(session *mcp.ClientSession) func(context.Context) (sample, error) {
 	}
 }
 
-// caller is a program that makes a batch of calls and returns how long each took.
-func caller(lang language, server string) string {
+// callingProgram is a program that makes a batch of calls and returns how long each took.
+func callingProgram(lang language, server string) string {
 	if lang.id == "node" {
 		return fmt.Sprintf(`import { callTool } from "./client/mcp_client.js";
 const took = [];

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/airlock-mcp/airlock/app/orchestrator"
+	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
@@ -79,7 +80,8 @@ func (r *arena) run(t *testing.T, a attack) {
 	disturbed := make(chan error, 1)
 	go func() { disturbed <- r.disturb() }()
 	outcome, err := s.orders.Run(t.Context(), orchestrator.Request{
-		Language: p.language, Code: []byte(p.code), Timeout: a.timeout, SessionID: "attack", Principal: "attacker",
+		Language: p.language, Code: []byte(p.code), Timeout: a.timeout,
+		Caller: caller.Caller{Principal: "attacker", Kind: caller.Local, Session: "attack"},
 	})
 	left, closeErr := s.close(r.lab)
 	if closeErr != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/airlock-mcp/airlock/app/orchestrator"
+	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
 // beatPatience bounds one piece of the neighbour's work while bombs go off
@@ -67,7 +68,8 @@ func settle(t *testing.T, l *lab) *neighbour {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	go func() {
 		outcome, err := n.system.orders.Run(ctx, orchestrator.Request{
-			Language: "python", Code: []byte(strings.ReplaceAll(neighbourProgram, "{{flag}}", n.flag)), SessionID: "neighbour", Principal: "neighbour",
+			Language: "python", Code: []byte(strings.ReplaceAll(neighbourProgram, "{{flag}}", n.flag)),
+			Caller: caller.Caller{Principal: "neighbour", Kind: caller.Local, Session: "neighbour"},
 		})
 		if err != nil {
 			n.ended <- err.Error()
