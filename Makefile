@@ -42,9 +42,13 @@ bench: setup $(BENCH_INSTALLED) ## measure, beside what others need on this mach
 measure-redaction: test/servers/node_modules/.package-lock.json test/conformance/node_modules/.package-lock.json ## measure what redaction finds of other scanners' examples
 	go run -C test/redaction -mod=mod .
 
+.PHONY: recording
+recording: build images test/servers/node_modules/.package-lock.json build/recording/node_modules/.package-lock.json ## record the terminal session that the README shows
+	@build/recording/record docs/pictures/session.svg
+
 .PHONY: clean
 clean: ## remove everything that this file makes
-	rm -rf bin .airlock $(NPM_DIRECTORIES:%=%/node_modules) test/bench/node_modules
+	rm -rf bin .airlock $(NPM_DIRECTORIES:%=%/node_modules) test/bench/node_modules build/recording/node_modules
 
 .PHONY: prerequisites
 prerequisites:
