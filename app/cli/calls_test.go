@@ -11,7 +11,6 @@ import (
 	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/policies"
-	"github.com/airlock-mcp/airlock/runner"
 )
 
 // What docs/configuration.md promises is what the broker does by itself.
@@ -71,7 +70,7 @@ func TestExitCodeOfARun(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			outcome := &orchestrator.Outcome{}
 			if test.kind != "" {
-				outcome.Envelope.Result.Error = &runner.Failure{Type: test.kind, Source: test.source}
+				outcome.Envelope.Result.Error = &orchestrator.Failure{Type: test.kind, Source: test.source}
 			}
 			var out, stderr bytes.Buffer
 			got := ExitDone

@@ -107,7 +107,7 @@ func printOutcome(s *streams, outcome *orchestrator.Outcome) error {
 
 // wasRefused says whether a run failed because policy, or a person, refused a
 // call. The type alone is the code's own word; that the broker is the source is not.
-func wasRefused(failure runner.Failure) bool {
+func wasRefused(failure orchestrator.Failure) bool {
 	switch failure.Type {
 	case "PolicyDenied", "ApprovalDenied", "ApprovalTimeout":
 		return failure.Source == "broker"
@@ -144,7 +144,7 @@ func refusalType(err error) string {
 	return orchestrator.TypeSandbox
 }
 
-func printEnvelope(out io.Writer, envelope runner.Envelope) error {
+func printEnvelope(out io.Writer, envelope orchestrator.Envelope) error {
 	line, err := envelope.Line()
 	if err != nil {
 		return err

@@ -1,155 +1,71 @@
 package orchestrator
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
-	"strings"
-	"time"
-	"unicode/utf8"
-
-	"github.com/airlock-mcp/airlock/broker"
-	"github.com/airlock-mcp/airlock/broker/redact"
-	"github.com/airlock-mcp/airlock/internal/canon"
-	"github.com/airlock-mcp/airlock/internal/telemetry"
-	"github.com/airlock-mcp/airlock/runner"
 )
 
-// The most that the texts of a failure may take, in bytes. The guest keeps to
-// the same; the host does not rely on it.
-const (
-	maxType      = 128
-	maxMessage   = 4 << 10
-	maxTraceback = 8 << 10
-)
+// MaxEnvelope is the largest line, in bytes with its newline, that a run prints.
+const MaxEnvelope = 64 << 10
 
-// assemble builds the outcome from what the host itself knows and from the one
-// part that came from inside, which is redacted, bounded and checked here.
-func (r *run) assemble(ended ending, calls broker.Summary, logs logs) *Outcome {
-	result := r.judge(ended, logs)
-	r.clean(&result) // before the logs: placeholders are numbered in this order, also in a replay
-	stdout, stderr := r.print(logs)
-	duration := time.Since(r.started).Milliseconds()
-	usage := r.sandbox.Usage()
-	result.Metrics = runner.Metrics{
-		DurationMS: duration, Calls: calls.Calls, BytesInSandbox: calls.BytesIn, BytesReturned: int64(len(result.Data)),
-		PeakMemoryBytes: usage.PeakMemory, CPUMS: usage.CPU.Milliseconds(),
-	}
-	envelope := runner.Envelope{
-		RunID: r.identity.ID, TraceID: r.identity.TraceID,
-		ToolName: r.request.Language + "-runner", ToolVersion: r.version,
-		InputDigest:  r.identity.CodeHash,
-		SandboxImage: r.image.Name + "@" + r.image.Digest,
-		DurationMS:   duration, ApprovalState: calls.ApprovalState, Result: result,
-	}
-	seal(&envelope)
-	return &Outcome{Envelope: envelope, Stdout: stdout, Stderr: stderr, redactions: redact.Counts(r.removed), open: calls.Open}
+// Envelope is the one JSON line that a run prints. The host side assembles it;
+// nothing inside the sandbox can write any of its fields but Result's data.
+type Envelope struct {
+	RunID         string `json:"run_id"`
+	TraceID       string `json:"trace_id"`
+	ToolName      string `json:"tool_name"`      // "python-runner" or "node-runner"
+	ToolVersion   string `json:"tool_version"`   // Airlock's version
+	InputDigest   string `json:"input_digest"`   // over the code's bytes
+	OutputDigest  string `json:"output_digest"`  // over RFC 8785 of Result without metrics
+	SandboxImage  string `json:"sandbox_image"`  // name@sha256:…
+	DurationMS    int64  `json:"duration_ms"`    // from code received to result known, whole milliseconds
+	ApprovalState string `json:"approval_state"` // a state of broker/approval: the most restrictive that any call met
+	Result        Result `json:"result"`
 }
 
-// The error types of requests that could not become runs.
-const (
-	TypeInvalid = "InvalidRequest"
-	TypeBusy    = "RateLimit" // the only one that may succeed later
-	TypeSandbox = typeSandbox
-)
-
-// Refused returns the envelope of a request that could not become a run, for
-// callers that answer with an envelope whatever happens.
-func Refused(req Request, version, kind, message string) runner.Envelope {
-	result := failed(kind, kind == TypeBusy, cut(strings.ToValidUTF8(message, "\uFFFD"), maxMessage))
-	result.Error.Source = sourceSandbox
-	envelope := runner.Envelope{
-		RunID: telemetry.NewID("run"), TraceID: telemetry.NewTraceID(),
-		ToolName: req.Language + "-runner", ToolVersion: version,
-		InputDigest: canon.Digest(req.Code), ApprovalState: runner.ApprovalNotRequired, Result: result,
+// Line returns the envelope as one line of JSON with its newline. Whatever a
+// reader takes for the end of a line, it finds only that one: the characters
+// that Unicode counts as line ends are escaped too (Unicode Standard, section 5.8).
+func (e Envelope) Line() ([]byte, error) {
+	var line bytes.Buffer
+	encoder := json.NewEncoder(&line)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(e); err != nil {
+		return nil, fmt.Errorf("encoding the envelope of %q: %w", e.RunID, err)
 	}
-	seal(&envelope)
-	return envelope
+	text := line.Bytes()
+	for _, end := range []rune{'\u0085', '\u2028', '\u2029'} {
+		// Outside of texts JSON has no such character.
+		text = bytes.ReplaceAll(text, []byte(string(end)), fmt.Appendf(nil, `\u%04x`, end))
+	}
+	return text, nil
 }
 
-// clean redacts and bounds what came from inside.
-func (r *run) clean(result *runner.Result) {
-	if result.OK {
-		data, found, err := r.redactor.JSON(result.Data)
-		if err != nil {
-			*result = failed(typeNotSerializable, false, "the result is no valid JSON")
-			return
-		}
-		result.Data = data
-		r.removed = append(r.removed, found...)
-		return
-	}
-	e := result.Error
-	e.Type = cut(r.redact(e.Type), maxType)
-	e.Message = cut(r.redact(e.Message), maxMessage)
-	e.Traceback = cut(r.redact(e.Traceback), maxTraceback)
-	if e.Type == "" {
-		e.Type = typeSandbox
-	}
+// Result is what became of the code: Data when OK, Error when not.
+type Result struct {
+	OK      bool            `json:"ok"`
+	Data    json.RawMessage `json:"data,omitempty"` // set, possibly to null, exactly when OK
+	Error   *Failure        `json:"error,omitempty"`
+	Metrics Metrics         `json:"metrics"`
 }
 
-// redact removes secrets and personal data, and remembers what kinds it found.
-func (r *run) redact(text string) string {
-	cleaned, found := r.redactor.Bytes([]byte(text))
-	r.removed = append(r.removed, found...)
-	return strings.ToValidUTF8(string(cleaned), "\uFFFD")
+// Failure says why a run has no result, so that a model can repair its code.
+type Failure struct {
+	Type      string `json:"type"`
+	Message   string `json:"message"`
+	Retryable bool   `json:"retryable"`
+	Source    string `json:"source,omitempty"` // "code", "tool", "broker" or "sandbox"
+	Traceback string `json:"traceback,omitempty"`
+	CallID    string `json:"call_id,omitempty"`
 }
 
-// seal digests the result and makes sure that the whole line keeps its limit.
-func seal(envelope *runner.Envelope) {
-	digest, err := outputDigest(envelope.Result)
-	if err != nil {
-		replace(envelope, failed(typeNotSerializable, false,
-			"the result has no canonical JSON form (RFC 8785): object keys must be unique, numbers finite, and text without lone surrogates"))
-		return
-	}
-	envelope.OutputDigest = digest
-	line, err := envelope.Line()
-	if err == nil && len(line) <= runner.MaxEnvelope {
-		return
-	}
-	if envelope.Result.OK {
-		size := len(envelope.Result.Data)
-		replace(envelope, failed(typeOutput, false, fmt.Sprintf(
-			"the result has %d bytes, more than fits the %d of a run's line; return a summary, or write the rest to another tool", size, runner.MaxEnvelope)))
-		return
-	}
-	// Texts can grow sixfold when JSON escapes their control characters.
-	shorter := *envelope.Result.Error
-	shorter.Message, shorter.Traceback = cut(shorter.Message, maxMessage/2), cut(shorter.Traceback, maxTraceback/8)
-	replace(envelope, runner.Result{Error: &shorter})
-}
-
-// replace puts another failure in the place of a result that cannot be
-// printed; what the run cost stays.
-func replace(envelope *runner.Envelope, result runner.Result) {
-	result.Metrics = envelope.Result.Metrics
-	result.Metrics.BytesReturned = 0
-	envelope.Result = result
-	envelope.OutputDigest, _ = outputDigest(result) // texts that UTF-8 was enforced on always have one
-}
-
-// outputDigest is over the RFC 8785 form of the result without its metrics,
-// which differ from run to run.
-func outputDigest(result runner.Result) (string, error) {
-	canonical, err := canon.Marshal(struct {
-		OK    bool            `json:"ok"`
-		Data  json.RawMessage `json:"data,omitempty"`
-		Error *runner.Failure `json:"error,omitempty"`
-	}{result.OK, result.Data, result.Error})
-	if err != nil {
-		return "", err
-	}
-	return canon.Digest(canonical), nil
-}
-
-// cut shortens text to at most limit bytes on a character boundary and says so.
-func cut(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	end := limit
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return fmt.Sprintf("%s… [%d bytes cut]", text[:end], len(text)-end)
+// Metrics are what a run cost. Only DurationMS is always known.
+type Metrics struct {
+	DurationMS      int64 `json:"duration_ms"`
+	Calls           int   `json:"calls,omitempty"`             // tool calls the broker received
+	BytesInSandbox  int64 `json:"bytes_in_sandbox,omitempty"`  // tool results that went into the sandbox
+	BytesReturned   int64 `json:"bytes_returned,omitempty"`    // JSON bytes of Data
+	PeakMemoryBytes int64 `json:"peak_memory_bytes,omitempty"` // whole sandbox
+	CPUMS           int64 `json:"cpu_ms,omitempty"`            // user and system, milliseconds
 }

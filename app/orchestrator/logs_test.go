@@ -51,7 +51,7 @@ func FuzzLastJSON(f *testing.F) {
 	f.Add([]byte("{\"a\":1}\nnot json\n\n"))
 	f.Fuzz(func(t *testing.T, tail []byte) {
 		result := succeeded(logs{lastLines: tail}.lastJSON())
-		if _, line := sealed(t, result); len(line) > runner.MaxEnvelope {
+		if _, line := sealed(t, result); len(line) > MaxEnvelope {
 			t.Errorf("the line has %d bytes", len(line))
 		}
 	})

@@ -10,7 +10,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/airlock-mcp/airlock/internal/caller"
-	"github.com/airlock-mcp/airlock/runner"
 )
 
 // MaxCode is the largest program in bytes. With JSON escapes it still fits one
@@ -27,7 +26,7 @@ type Request struct {
 
 // Outcome is a finished run.
 type Outcome struct {
-	Envelope runner.Envelope
+	Envelope Envelope
 	Stdout   string // what the code wrote to descriptor 1, redacted and cut to its limit
 	Stderr   string // likewise for descriptor 2
 

@@ -196,18 +196,18 @@ func TestErrorsClaimedByCode(t *testing.T) {
 	tests := []struct {
 		name, tool, claims, source string // tool is called first, and the error bears its ID
 		forged                     string // this ID instead
-		want                       runner.Failure
+		want                       Failure
 	}{
-		{"a class of its own", "", "KeyError", "code", "", runner.Failure{Type: "KeyError", Source: "code"}},
-		{"a limit of the host", "", "MemoryLimit", "sandbox", "", runner.Failure{Type: "MemoryLimit", Source: "code"}},
-		{"a timeout, to be tried again", "", "Timeout", "sandbox", "", runner.Failure{Type: "Timeout", Source: "code"}},
-		{"a refusal without a call", "", "PolicyDenied", "broker", "", runner.Failure{Type: "PolicyDenied", Source: "code"}},
-		{"a refusal of a call that never was", "", "PolicyDenied", "broker", "call_1", runner.Failure{Type: "PolicyDenied", Source: "code"}},
-		{"a refusal of a call that failed otherwise", "echo", "PolicyDenied", "broker", "", runner.Failure{Type: "PolicyDenied", Source: "code"}},
-		{"a source that does not exist", "", "E", "operator", "", runner.Failure{Type: "E", Source: "code"}},
-		{"what policy did refuse", "forbidden", "PolicyDenied", "broker", "", runner.Failure{Type: "PolicyDenied", Source: "broker", CallID: "call"}},
-		{"what policy did refuse, said by the code to be the sandbox's", "forbidden", "PolicyDenied", "sandbox", "", runner.Failure{Type: "PolicyDenied", Source: "broker", CallID: "call"}},
-		{"what a tool did say", "echo", "ToolError", "code", "", runner.Failure{Type: "ToolError", Source: "tool", CallID: "call"}},
+		{"a class of its own", "", "KeyError", "code", "", Failure{Type: "KeyError", Source: "code"}},
+		{"a limit of the host", "", "MemoryLimit", "sandbox", "", Failure{Type: "MemoryLimit", Source: "code"}},
+		{"a timeout, to be tried again", "", "Timeout", "sandbox", "", Failure{Type: "Timeout", Source: "code"}},
+		{"a refusal without a call", "", "PolicyDenied", "broker", "", Failure{Type: "PolicyDenied", Source: "code"}},
+		{"a refusal of a call that never was", "", "PolicyDenied", "broker", "call_1", Failure{Type: "PolicyDenied", Source: "code"}},
+		{"a refusal of a call that failed otherwise", "echo", "PolicyDenied", "broker", "", Failure{Type: "PolicyDenied", Source: "code"}},
+		{"a source that does not exist", "", "E", "operator", "", Failure{Type: "E", Source: "code"}},
+		{"what policy did refuse", "forbidden", "PolicyDenied", "broker", "", Failure{Type: "PolicyDenied", Source: "broker", CallID: "call"}},
+		{"what policy did refuse, said by the code to be the sandbox's", "forbidden", "PolicyDenied", "sandbox", "", Failure{Type: "PolicyDenied", Source: "broker", CallID: "call"}},
+		{"what a tool did say", "echo", "ToolError", "code", "", Failure{Type: "ToolError", Source: "tool", CallID: "call"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

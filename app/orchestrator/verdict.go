@@ -29,7 +29,7 @@ const (
 )
 
 // judge turns why a run ended into its result, without metrics.
-func (r *run) judge(ended ending, logs logs) runner.Result {
+func (r *run) judge(ended ending, logs logs) Result {
 	switch {
 	case ended.delivered != nil:
 		return r.judgeDelivery(*ended.delivered, logs)
@@ -50,9 +50,9 @@ func (r *run) judge(ended ending, logs logs) runner.Result {
 }
 
 // judgeDelivery takes what the guest delivered.
-func (r *run) judgeDelivery(delivered finish, logs logs) runner.Result {
+func (r *run) judgeDelivery(delivered finish, logs logs) Result {
 	if !delivered.OK {
-		return runner.Result{Error: r.believe(*delivered.Error)}
+		return Result{Error: r.believe(*delivered.Error)}
 	}
 	if delivered.HasResult {
 		return succeeded(delivered.Data)
@@ -65,8 +65,8 @@ func (r *run) judgeDelivery(delivered finish, logs logs) runner.Result {
 // or PolicyDenied. Who found the failure, and whether to try again, is not: that
 // the broker refused or a tool failed is believed of a call of this run that was
 // answered so.
-func (r *run) believe(e guestError) *runner.Failure {
-	failure := &runner.Failure{Type: e.Type, Message: e.Message, Traceback: e.Traceback, Source: sourceCode}
+func (r *run) believe(e guestError) *Failure {
+	failure := &Failure{Type: e.Type, Message: e.Message, Traceback: e.Traceback, Source: sourceCode}
 	if e.CallID == "" {
 		return failure
 	}
@@ -100,7 +100,7 @@ func (e ending) limitHit() string {
 
 // judgeExit is for a program that ended without delivering anything: it was
 // killed, or it left through a door that runs no code of ours.
-func (r *run) judgeExit(exit runner.Exit, logs logs) runner.Result {
+func (r *run) judgeExit(exit runner.Exit, logs logs) Result {
 	switch exit.Reason {
 	case runner.ReasonMemory:
 		return failed(typeMemory, false, fmt.Sprintf(
@@ -123,19 +123,19 @@ func (r *run) judgeExit(exit runner.Exit, logs logs) runner.Result {
 	return succeeded(logs.lastJSON())
 }
 
-func succeeded(data json.RawMessage) runner.Result {
+func succeeded(data json.RawMessage) Result {
 	if len(data) == 0 {
 		data = json.RawMessage("null")
 	}
-	return runner.Result{OK: true, Data: data}
+	return Result{OK: true, Data: data}
 }
 
-func failed(kind string, retryable bool, message string) runner.Result {
+func failed(kind string, retryable bool, message string) Result {
 	source := sourceCode
 	if kind == typeSandbox {
 		source = sourceSandbox
 	}
-	return runner.Result{Error: &runner.Failure{Type: kind, Message: message, Retryable: retryable, Source: source}}
+	return Result{Error: &Failure{Type: kind, Message: message, Retryable: retryable, Source: source}}
 }
 
 // lastJSON returns the last line of stdout that is one JSON value, for code

@@ -15,7 +15,6 @@ import (
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/canon"
-	"github.com/airlock-mcp/airlock/runner"
 )
 
 // fakeTools is a snapshot with two servers that answered and one that did not.
@@ -93,15 +92,15 @@ func (f *fakeRuns) Run(ctx context.Context, req orchestrator.Request) (*orchestr
 		f.ended <- code
 		return nil, ctx.Err()
 	case code == "fail":
-		return outcomeOf("run_failed", runner.Result{Error: &runner.Failure{Type: "ValueError", Message: "no", Source: "code"}}), nil
+		return outcomeOf("run_failed", orchestrator.Result{Error: &orchestrator.Failure{Type: "ValueError", Message: "no", Source: "code"}}), nil
 	case strings.HasPrefix(code, "ask"):
 		return f.ask(ctx, req)
 	case strings.HasPrefix(code, "large"):
 		data, err := json.Marshal(strings.Repeat("ä", 25_000))
-		return outcomeOf("run_large", runner.Result{OK: true, Data: data}), err
+		return outcomeOf("run_large", orchestrator.Result{OK: true, Data: data}), err
 	}
 	data, err := encode(code)
-	return outcomeOf("run_done", runner.Result{OK: true, Data: data}), err
+	return outcomeOf("run_done", orchestrator.Result{OK: true, Data: data}), err
 }
 
 func (f *fakeRuns) EndSession(sessionID string) { f.left <- sessionID }
@@ -137,7 +136,7 @@ func (f *fakeRuns) ask(ctx context.Context, req orchestrator.Request) (*orchestr
 		f.ended <- string(req.Code)
 	}
 	data, err := encode(said)
-	return outcomeOf("run_asked", runner.Result{OK: true, Data: data}), err
+	return outcomeOf("run_asked", orchestrator.Result{OK: true, Data: data}), err
 }
 
 // fakeApprovals is a desk that only knows its channels.
@@ -163,12 +162,12 @@ func (f *fakeApprovals) asker(sessionID string) approval.Asker {
 	return f.askers[sessionID]
 }
 
-func outcomeOf(id string, result runner.Result) *orchestrator.Outcome {
+func outcomeOf(id string, result orchestrator.Result) *orchestrator.Outcome {
 	return &orchestrator.Outcome{
-		Envelope: runner.Envelope{
+		Envelope: orchestrator.Envelope{
 			RunID: id, TraceID: "0123456789abcdef0123456789abcdef", ToolName: "python-runner", ToolVersion: "test",
 			InputDigest: "sha256:in", OutputDigest: "sha256:out", SandboxImage: "python@sha256:image",
-			ApprovalState: runner.ApprovalNotRequired, Result: result,
+			ApprovalState: string(approval.NotRequired), Result: result,
 		},
 		Stdout: "printed <>&\n", Stderr: strings.Repeat("x", maxLog+100),
 	}
@@ -192,7 +191,7 @@ func (f *fakeRuns) Get(sessionID, runID string) (orchestrator.Status, bool) {
 	case !ok || req.Caller.Session != sessionID:
 		return orchestrator.Status{}, false
 	case f.done[runID]:
-		return orchestrator.Status{RunID: runID, State: orchestrator.StateDone, Outcome: outcomeOf(runID, runner.Result{OK: true, Data: json.RawMessage("1")})}, true
+		return orchestrator.Status{RunID: runID, State: orchestrator.StateDone, Outcome: outcomeOf(runID, orchestrator.Result{OK: true, Data: json.RawMessage("1")})}, true
 	}
 	return orchestrator.Status{RunID: runID, State: orchestrator.StateRunning}, true
 }

@@ -113,7 +113,7 @@ func seconds(n float64) time.Duration {
 
 // enveloped answers with an envelope. A program that failed is a failed call:
 // hosts show those to the model as errors to repair.
-func enveloped(envelope runner.Envelope) (*mcp.CallToolResult, error) {
+func enveloped(envelope orchestrator.Envelope) (*mcp.CallToolResult, error) {
 	res, err := structured(envelope)
 	if err != nil {
 		return nil, err
@@ -124,11 +124,11 @@ func enveloped(envelope runner.Envelope) (*mcp.CallToolResult, error) {
 
 // shown is what get_run answers.
 type shown struct {
-	RunID    string             `json:"run_id"`
-	State    orchestrator.State `json:"state"`
-	Envelope *runner.Envelope   `json:"envelope,omitempty"`
-	Stdout   string             `json:"stdout,omitempty"`
-	Stderr   string             `json:"stderr,omitempty"`
+	RunID    string                 `json:"run_id"`
+	State    orchestrator.State     `json:"state"`
+	Envelope *orchestrator.Envelope `json:"envelope,omitempty"`
+	Stdout   string                 `json:"stdout,omitempty"`
+	Stderr   string                 `json:"stderr,omitempty"`
 }
 
 // stateUnknown is the state of a run that is not there, or not any more.

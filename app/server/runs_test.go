@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/airlock-mcp/airlock/runner"
+	"github.com/airlock-mcp/airlock/app/orchestrator"
 )
 
 func TestFailedRunIsAnError(t *testing.T) {
@@ -158,13 +158,13 @@ func TestOurOwnEndEndsRuns(t *testing.T) {
 func TestRecentForgetsTheOldest(t *testing.T) {
 	var r recent
 	for i := range maxRecent + 1 {
-		o := outcomeOf(fmt.Sprintf("run_%d", i), runner.Result{OK: true})
+		o := outcomeOf(fmt.Sprintf("run_%d", i), orchestrator.Result{OK: true})
 		r.add("ses_a", o)
 	}
 	if r.get("ses_a", "run_0") != nil || r.get("ses_a", "run_1") == nil || r.get("ses_b", "run_1") != nil {
 		t.Error("want the oldest forgotten, the others kept, and each only for its session")
 	}
-	large := outcomeOf("run_large", runner.Result{OK: true})
+	large := outcomeOf("run_large", orchestrator.Result{OK: true})
 	large.Stdout = strings.Repeat("x", maxRecentBytes)
 	r.add("ses_a", large)
 	if len(r.kept) != 1 || r.bytes != r.kept[0].size() {

@@ -19,7 +19,6 @@ import (
 	"github.com/airlock-mcp/airlock/app/server"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/testenv"
-	"github.com/airlock-mcp/airlock/runner"
 )
 
 // noTools and noRuns stand behind a face whose protocol alone is tested.
@@ -30,7 +29,7 @@ func (n noTools) Snapshot() *catalog.Snapshot { return n.snapshot }
 type noRuns struct{}
 
 func (noRuns) Run(context.Context, orchestrator.Request) (*orchestrator.Outcome, error) {
-	return &orchestrator.Outcome{Envelope: runner.Envelope{RunID: "run_1", Result: runner.Result{OK: true, Data: json.RawMessage("1")}}}, nil
+	return &orchestrator.Outcome{Envelope: orchestrator.Envelope{RunID: "run_1", Result: orchestrator.Result{OK: true, Data: json.RawMessage("1")}}}, nil
 }
 
 func (noRuns) Start(context.Context, orchestrator.Request) (string, error) {

@@ -10,15 +10,14 @@ import (
 
 	"github.com/airlock-mcp/airlock/broker/redact"
 	"github.com/airlock-mcp/airlock/internal/canon"
-	"github.com/airlock-mcp/airlock/runner"
 )
 
 // sealed runs a result through everything that stands between a sandbox and
 // the line that is printed.
-func sealed(t interface{ Fatalf(string, ...any) }, result runner.Result) (runner.Envelope, []byte) {
+func sealed(t interface{ Fatalf(string, ...any) }, result Result) (Envelope, []byte) {
 	r := &run{redactor: redact.New()}
 	r.clean(&result)
-	envelope := runner.Envelope{RunID: "run_1", Result: result}
+	envelope := Envelope{RunID: "run_1", Result: result}
 	seal(&envelope)
 	line, err := envelope.Line()
 	if err != nil {
@@ -30,7 +29,7 @@ func sealed(t interface{ Fatalf(string, ...any) }, result runner.Result) (runner
 func TestTheLineHoldsWhateverComes(t *testing.T) {
 	tests := []struct {
 		name string
-		in   runner.Result
+		in   Result
 		want string // the data, or the error's type
 	}{
 		{"a small result", succeeded(json.RawMessage(`{"a":1}`)), `{"a":1}`},
@@ -65,7 +64,7 @@ func TestTheLineHoldsWhateverComes(t *testing.T) {
 			if got != test.want {
 				t.Errorf("got %.100s, want %s", got, test.want)
 			}
-			if len(line) > runner.MaxEnvelope || bytes.Count(line, []byte("\n")) != 1 {
+			if len(line) > MaxEnvelope || bytes.Count(line, []byte("\n")) != 1 {
 				t.Errorf("%d bytes, %d lines", len(line), bytes.Count(line, []byte("\n")))
 			}
 			if !strings.HasPrefix(envelope.OutputDigest, "sha256:") {
@@ -77,7 +76,7 @@ func TestTheLineHoldsWhateverComes(t *testing.T) {
 
 func TestNoResultBreaksTheLine(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		result := runner.Result{Error: &runner.Failure{
+		result := Result{Error: &Failure{
 			Type:      string(rapid.SliceOf(rapid.Byte()).Draw(t, "type")),
 			Message:   string(rapid.SliceOfN(rapid.Byte(), 0, 20_000).Draw(t, "message")),
 			Traceback: string(rapid.SliceOfN(rapid.Byte(), 0, 20_000).Draw(t, "traceback")),
@@ -86,7 +85,7 @@ func TestNoResultBreaksTheLine(t *testing.T) {
 			result = succeeded(rapid.SliceOf(rapid.Byte()).Draw(t, "data"))
 		}
 		_, line := sealed(t, result)
-		if !json.Valid(line) || len(line) > runner.MaxEnvelope || bytes.IndexByte(line, '\n') != len(line)-1 {
+		if !json.Valid(line) || len(line) > MaxEnvelope || bytes.IndexByte(line, '\n') != len(line)-1 {
 			t.Fatalf("%d bytes: %q", len(line), line)
 		}
 	})
