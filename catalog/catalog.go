@@ -40,8 +40,15 @@ type Annotations struct {
 type Server struct {
 	ID    string
 	Tools []Tool
-	// Problem says in one sentence why the server is missing; empty when it answered.
+	// Problem says in one sentence why the server is missing; empty when its tools
+	// are known.
 	Problem string
+	// Unreachable says in one sentence why the server cannot be reached now, where
+	// Tools are those of an earlier connection; empty when it can, as far as is known.
+	Unreachable string
+	// Retrying says that a server with a Problem, or an unreachable one, is tried
+	// again in the background: what fails now may work in a moment.
+	Retrying bool
 	// Warnings name what was left out of Tools and why, a sentence each.
 	Warnings []string
 }

@@ -160,7 +160,7 @@ func (s *server) failure(name string, kind ErrorType, message string, retryable 
 // harmless reports whether sending a call twice does nothing twice, as far as
 // the tool itself says. The hint only decides about the word retryable.
 func (s *server) harmless(name string) bool {
-	for _, tool := range s.listed().Tools {
+	for _, tool := range s.describe().Tools {
 		if tool.Name == name {
 			a := tool.Annotations
 			return a.ReadOnlyHint != nil && *a.ReadOnlyHint || a.IdempotentHint != nil && *a.IdempotentHint

@@ -84,11 +84,19 @@ func (s *server) try(ctx context.Context) {
 	ctx, stop := context.WithTimeout(ctx, s.config.StartTimeout)
 	defer stop()
 	session, list, err := s.establish(ctx)
+	if s.settle(session, list, err) {
+		s.cache.save(s.config, list)
+	}
+}
+
+// settle keeps what came of an attempt, and reports whether it was good.
+func (s *server) settle(session *session, list listing, err error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	attempt := s.attempt
 	s.attempt = nil
 	defer close(attempt.over)
+	defer s.decide()
 	switch {
 	case err != nil:
 		attempt.err = s.failLocked(err)
@@ -102,8 +110,10 @@ func (s *server) try(ctx context.Context) {
 			s.protocol = p
 		}
 		s.storeLocked(list)
-		s.running.Go(func() { s.mourn(session) })
+		s.running.Go(func() { s.logUnexpectedEnd(session) })
+		return true
 	}
+	return false
 }
 
 // failLocked keeps the reason. Tools that were known before stay known: a call
@@ -117,15 +127,21 @@ func (s *server) failLocked(err error) error {
 	s.failed = start
 	s.protocol = newestProtocol // the server may be another one by then
 	s.retryAt = time.Now().Add(backoff(s.failures + 1))
-	if len(s.known.Tools) == 0 && s.known.Problem != start.Problem {
-		s.known = catalog.Server{ID: s.config.ID, Problem: start.Problem}
+	next := catalog.Server{ID: s.config.ID, Problem: start.Problem}
+	if s.listed && len(s.known.Tools) > 0 {
+		next = s.known
+		next.Unreachable = start.Problem
+	}
+	if next.Problem != s.known.Problem || next.Unreachable != s.known.Unreachable {
 		s.tellLocked()
 	}
+	s.known = next
+	signal(s.failing)
 	return start
 }
 
-// mourn logs the end of a session that nobody asked to end.
-func (s *server) mourn(session *session) {
+// logUnexpectedEnd logs the end of a session that Airlock did not end.
+func (s *server) logUnexpectedEnd(session *session) {
 	<-session.ended
 	if !s.closing() {
 		s.opts.Logger.WarnContext(context.Background(), "upstream connection ended", slog.String(telemetry.KeyServer, s.config.ID))

@@ -3,6 +3,7 @@ package upstream
 import (
 	"context"
 	"log/slog"
+	"math/rand/v2"
 	"time"
 
 	"github.com/airlock-mcp/airlock/internal/telemetry"
@@ -17,29 +18,64 @@ const (
 )
 
 // keep refreshes the list when the server announces a change and when the list
-// is old, and calls OnChange, until the server is closed.
+// is old, connects again while the last attempt failed, and calls OnChange, until
+// the server is closed.
 func (s *server) keep() {
 	ctx, cancel := s.lifetime(context.Background())
 	defer cancel()
 	for {
-		due := time.NewTimer(s.refreshAfter())
+		due, missing := s.nextUpdate()
+		timer := time.NewTimer(due)
 		select {
 		case <-s.done:
-			due.Stop()
+			timer.Stop()
 			return
 		case <-s.changed:
 			s.opts.OnChange(s.config.ID)
+		case <-s.failing: // nextUpdate has another answer now
 		case <-s.announced:
 			first := time.Now()
 			if !s.settled(first) {
 				return
 			}
 			s.update(ctx, "announced", first)
-		case <-due.C:
-			s.update(ctx, "due", time.Now())
+		case <-timer.C:
+			if missing {
+				s.retry(ctx)
+			} else {
+				s.update(ctx, "due", time.Now())
+			}
 		}
-		due.Stop()
+		timer.Stop()
 	}
+}
+
+// jitter spreads what many servers, and many Airlocks, would do at one time: up
+// to a fifth of the wait is added to it.
+const jitter = 0.2
+
+// nextUpdate says in how long the keeper acts by itself: to connect again where
+// the last attempt failed, or to read the list again.
+func (s *server) nextUpdate() (due time.Duration, missing bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failed != nil {
+		wait := backoff(s.failures + 1)
+		return max(0, time.Until(s.retryAt)) + time.Duration(rand.Float64()*jitter*float64(wait)), true
+	}
+	return s.refreshAfterLocked(), false
+}
+
+// retry connects again to a server that is missing. Connecting lists its tools.
+func (s *server) retry(ctx context.Context) {
+	if _, err := s.connected(ctx); err != nil {
+		if !s.closing() {
+			s.opts.Logger.DebugContext(ctx, "upstream server is still missing",
+				slog.String(telemetry.KeyServer, s.config.ID), slog.String(telemetry.KeyError, err.Error()))
+		}
+		return
+	}
+	s.opts.Logger.InfoContext(ctx, "upstream server is connected", slog.String(telemetry.KeyServer, s.config.ID))
 }
 
 // settled waits until a burst of announcements is over; false when the server
@@ -71,10 +107,8 @@ func (s *server) update(ctx context.Context, why string, since time.Time) {
 		slog.String("reason", why), slog.Int64(telemetry.KeyDuration, time.Since(since).Milliseconds()))
 }
 
-// refreshAfter is how long the list is good for.
-func (s *server) refreshAfter() time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// refreshAfterLocked is how long the list is good for.
+func (s *server) refreshAfterLocked() time.Duration {
 	if s.ttl > 0 && s.ttl < s.opts.Refresh {
 		return s.ttl
 	}

@@ -18,9 +18,9 @@ func TestRefreshAfter(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			s := newServer(Config{ID: "x"}, Options{Refresh: test.configured}, nil)
+			s := newServer(Config{ID: "x"}, Options{Refresh: test.configured}, nil, nil)
 			s.ttl = test.ttl
-			if got := s.refreshAfter(); got != test.want {
+			if got := s.refreshAfterLocked(); got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
 		})
@@ -41,7 +41,7 @@ func TestSettled(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newServer(Config{ID: "x"}, Options{}, nil)
+				s := newServer(Config{ID: "x"}, Options{}, nil, nil)
 				start := time.Now()
 				go func() {
 					tick := time.NewTicker(50 * time.Millisecond)
@@ -65,7 +65,7 @@ func TestSettled(t *testing.T) {
 		})
 	}
 	t.Run("closed meanwhile", func(t *testing.T) {
-		s := newServer(Config{ID: "x"}, Options{}, nil)
+		s := newServer(Config{ID: "x"}, Options{}, nil, nil)
 		close(s.done)
 		if s.settled(time.Now()) {
 			t.Error("got settled, want closed")

@@ -17,42 +17,115 @@ type server struct {
 	config Config
 	opts   Options
 	spawn  *spawner
+	cache  *listCache
 
 	done    chan struct{}  // closed by close
 	running sync.WaitGroup // everything that close waits for
 
+	signals
+	listing chan struct{} // held while a list is read and stored, so that an old one never follows a newer
+
+	mu      sync.Mutex
+	closed  bool
+	watched bool     // the keeper runs: changes are told from now on
+	attempt *attempt // to connect, while one is under way
+	session *session // nil before the first and after a lost one is noticed
+	knowledge
+	backoffState
+	protocol string // the revision to begin with
+}
+
+// signals wake the goroutines that wait for something to happen to a server.
+type signals struct {
 	announced chan struct{} // the server said that its list changed
 	changed   chan struct{} // known changed: OnChange is due
-	listing   chan struct{} // held while a list is read and stored, so that an old one never follows a newer
+	failing   chan struct{} // an attempt failed: another one is due
+	decided   chan struct{} // closed when the tools are known, or the first attempt to connect is over
+	decide    func()        // closes decided; may be called again
+}
 
-	mu       sync.Mutex
-	closed   bool
-	watched  bool     // the keeper runs: changes are told from now on
-	attempt  *attempt // to connect, while one is under way
-	session  *session // nil before the first and after a lost one is noticed
-	known    catalog.Server
-	ttl      time.Duration
+// knowledge is what is known about a server's tools.
+type knowledge struct {
+	known  catalog.Server
+	ttl    time.Duration // what the server says that the list is good for; 0 when it does not say
+	listed bool          // known is a list, be it a cached one
+}
+
+// backoffState says how the attempts to connect have gone.
+type backoffState struct {
 	failed   *StartError // why the last attempt failed; nil after a good one
 	failures int         // attempts and sessions without a single good call
 	retryAt  time.Time   // before that, no new attempt
-	protocol string      // the revision to begin with
 }
 
-func newServer(c Config, o Options, spawn *spawner) *server {
+func newServer(c Config, o Options, spawn *spawner, cache *listCache) *server {
+	decided := make(chan struct{})
 	return &server{
-		config: c, opts: o, spawn: spawn,
-		done: make(chan struct{}), announced: make(chan struct{}, 1), changed: make(chan struct{}, 1), listing: make(chan struct{}, 1),
-		known: catalog.Server{ID: c.ID, Problem: "it was not started yet"}, protocol: newestProtocol,
+		config: c, opts: o, spawn: spawn, cache: cache,
+		done: make(chan struct{}), listing: make(chan struct{}, 1),
+		signals: signals{
+			announced: make(chan struct{}, 1), changed: make(chan struct{}, 1), failing: make(chan struct{}, 1),
+			decided: decided, decide: sync.OnceFunc(func() { close(decided) }),
+		},
+		knowledge: knowledge{known: catalog.Server{ID: c.ID, Problem: notStarted}}, protocol: newestProtocol,
+	}
+}
+
+// What is said about a server of which nothing is known yet.
+const (
+	notStarted    = "it was not started yet"
+	stillStarting = "it is still starting"
+)
+
+// restore takes the cached list, if there is one.
+func (s *server) restore() {
+	list, ok := s.cache.load(s.config)
+	if !ok {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.listed || s.closed {
+		return
+	}
+	s.known = catalog.Server{ID: s.config.ID, Tools: list.tools, Warnings: list.warnings}
+	s.ttl, s.listed = list.ttl, true
+	s.decide()
+}
+
+// startInBackground makes the first attempt and keeps the list fresh, without
+// waiting for either.
+func (s *server) startInBackground(ctx context.Context) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
+	if !s.listed {
+		s.known.Problem = stillStarting
+	}
+	s.watched = true
+	background := context.WithoutCancel(ctx)
+	s.running.Go(func() {
+		s.firstAttempt(background)
+		s.keep()
+	})
+}
+
+// firstAttempt connects, and logs why it cannot.
+func (s *server) firstAttempt(ctx context.Context) {
+	ctx, cancel := s.lifetime(ctx)
+	defer cancel()
+	if _, err := s.connected(ctx); err != nil && !s.closing() {
+		s.opts.Logger.WarnContext(ctx, "upstream server is missing",
+			slog.String(telemetry.KeyServer, s.config.ID), slog.String(telemetry.KeyError, err.Error()))
 	}
 }
 
 // start makes the first attempt, waits for it, and keeps the list fresh from
 // then on.
 func (s *server) start(ctx context.Context) {
-	if _, err := s.connected(ctx); err != nil {
-		s.opts.Logger.WarnContext(ctx, "upstream server is missing",
-			slog.String(telemetry.KeyServer, s.config.ID), slog.String(telemetry.KeyError, err.Error()))
-	}
+	s.firstAttempt(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -65,8 +138,9 @@ func (s *server) start(ctx context.Context) {
 // storeLocked keeps a new list and tells if it differs.
 func (s *server) storeLocked(list listing) {
 	next := catalog.Server{ID: s.config.ID, Tools: list.tools, Warnings: list.warnings}
-	same := s.known.Problem == "" && sameTools(s.known.Tools, next.Tools)
-	s.known, s.ttl = next, list.ttl
+	same := s.listed && s.known.Problem == "" && s.known.Unreachable == "" && sameTools(s.known.Tools, next.Tools)
+	s.known, s.ttl, s.listed = next, list.ttl, true
+	s.decide()
 	if !same {
 		s.tellLocked()
 	}
@@ -133,16 +207,19 @@ func (s *server) succeeded() {
 	s.failures = 0
 }
 
-func (s *server) listed() catalog.Server {
+// describe returns what is known about the server's tools.
+func (s *server) describe() catalog.Server {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.known
+	known := s.known
+	known.Retrying = s.watched && !s.closed && (known.Problem != "" || known.Unreachable != "")
+	return known
 }
 
 func (s *server) problem() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.failed == nil || len(s.known.Tools) > 0 {
+	if s.failed == nil || s.known.Problem == "" {
 		return nil
 	}
 	return s.failed
@@ -187,7 +264,8 @@ func (s *server) refresh(ctx context.Context) error {
 		return fmt.Errorf("refreshing server %q: %w", s.config.ID, err)
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.storeLocked(list)
+	s.mu.Unlock()
+	s.cache.save(s.config, list)
 	return nil
 }

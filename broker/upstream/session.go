@@ -21,6 +21,12 @@ const (
 	modernProtocol = "2026-07-28"
 )
 
+// declaredCapabilities is what Airlock declares to every server, for ever: no
+// capability. Lists depend on it, and a server that may ask for roots, for the
+// model or for a person's answer would be asking past the broker. Cached lists
+// name it: change it together with the Capabilities in dial.
+const declaredCapabilities = "none"
+
 // closePatience bounds the polite end of a session over HTTP.
 const closePatience = 2 * time.Second
 
@@ -56,10 +62,7 @@ type link interface {
 func dial(ctx context.Context, link link, tap *tap, version, protocol string, listChanged func()) (*session, error) {
 	client := mcp.NewClient(&mcp.Implementation{Name: "airlock", Version: version}, &mcp.ClientOptions{
 		Logger: slog.New(slog.DiscardHandler), // it logs what servers say, unbounded
-		// One set of capabilities for every server, for ever: none. Lists
-		// depend on it, and a server that may ask for roots, for the model or
-		// for a person's answer would be asking past the broker.
-		Capabilities:           &mcp.ClientCapabilities{},
+		Capabilities:           &mcp.ClientCapabilities{}, // declaredCapabilities
 		MultiRoundTrip:         &mcp.MultiRoundTripOptions{Disabled: true},
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { listChanged() },
 	})

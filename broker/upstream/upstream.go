@@ -69,10 +69,14 @@ func (c Config) MarshalJSON() ([]byte, error) { return fmt.Appendf(nil, "{\"id\"
 type Options struct {
 	Logger  *slog.Logger // nil means no log
 	Version string       // Airlock's, as told to the servers
-	// OnChange is called after a server's tools changed: it announced so, a
-	// refresh found it, or it came back. Calls come one at a time for a server,
-	// but concurrently for several. It must not call Close.
+	// OnChange is called after what Servers returns has changed: a server
+	// announced new tools, a refresh found them, it came back, or it is missing
+	// for another reason. Calls come one at a time for a server, but concurrently
+	// for several. It must not call Close.
 	OnChange func(serverID string)
+	// CacheDir keeps each server's tool list for the next start; it is made where
+	// it is missing. Empty keeps nothing.
+	CacheDir string
 	// Refresh is how often lists are read again, for servers that announce
 	// nothing; 0 means DefaultRefresh. A server that names a time to live for
 	// its list (MCP 2026-07-28, ttlMs) is asked when that is over.
@@ -83,6 +87,8 @@ type Options struct {
 type Set struct {
 	log     *slog.Logger
 	servers map[string]*server
+	cache   *listCache // nil keeps nothing
+	restore sync.Once
 
 	spawn *spawner
 
@@ -111,6 +117,9 @@ func New(configs []Config, opts *Options) (*Set, error) {
 		o.Refresh = DefaultRefresh
 	}
 	s := &Set{log: o.Logger, servers: map[string]*server{}, spawn: newSpawner(o.Logger)}
+	if o.CacheDir != "" {
+		s.cache = &listCache{dir: o.CacheDir, log: o.Logger, now: time.Now}
+	}
 	for _, c := range configs {
 		if err := c.check(); err != nil {
 			return nil, err
@@ -119,7 +128,7 @@ func New(configs []Config, opts *Options) (*Set, error) {
 			return nil, fmt.Errorf("two upstream servers have the ID %q", c.ID)
 		}
 		if !c.Disabled {
-			s.servers[c.ID] = newServer(c.withDefaults(), o, s.spawn)
+			s.servers[c.ID] = newServer(c.withDefaults(), o, s.spawn, s.cache)
 		}
 	}
 	return s, nil
@@ -164,9 +173,32 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// Restore reads the lists that earlier Airlocks have cached, and starts nothing:
+// Servers then returns them. Further calls do nothing.
+func (s *Set) Restore() {
+	s.restore.Do(func() {
+		var wg sync.WaitGroup
+		for _, server := range s.servers {
+			wg.Go(server.restore)
+		}
+		wg.Wait()
+	})
+}
+
+// Start is Restore, and begins to connect to all servers at once in the
+// background. It returns before any of them has answered. A server that cannot be
+// connected is tried again after 1, 2, 4 seconds and so on, up to a minute. Call
+// either it or Connect, once.
+func (s *Set) Start(ctx context.Context) {
+	s.Restore()
+	for _, server := range s.servers {
+		server.startInBackground(ctx)
+	}
+}
+
 // Connect starts all servers at once and returns when each has listed its tools
 // or failed. A failure is kept for Servers and Problem and stops no other
-// server. Call it once.
+// server; the server is tried again as after Start. Call it once.
 func (s *Set) Connect(ctx context.Context) {
 	var wg sync.WaitGroup
 	for _, server := range s.servers {
@@ -175,12 +207,29 @@ func (s *Set) Connect(ctx context.Context) {
 	wg.Wait()
 }
 
+// Await waits until the tools of the named servers, of all where none is named,
+// are known, be it from the cache, or until the first attempt to connect to those
+// that have none is over. It returns when ctx ends, with its error.
+func (s *Set) Await(ctx context.Context, serverIDs ...string) error {
+	for id, server := range s.servers {
+		if len(serverIDs) > 0 && !slices.Contains(serverIDs, id) {
+			continue
+		}
+		select {
+		case <-server.decided:
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for the tools of server %q: %w", id, ctx.Err())
+		}
+	}
+	return nil
+}
+
 // Servers returns what is known about every server that is not disabled, by ID:
 // its tools, or the problem because of which it has none.
 func (s *Set) Servers() []catalog.Server {
 	list := make([]catalog.Server, 0, len(s.servers))
 	for _, id := range slices.Sorted(maps.Keys(s.servers)) {
-		list = append(list, s.servers[id].listed())
+		list = append(list, s.servers[id].describe())
 	}
 	return list
 }
@@ -201,6 +250,26 @@ func (s *Set) Refresh(ctx context.Context, serverID string) error {
 		return fmt.Errorf("refreshing server %q: there is no such server", serverID)
 	}
 	return server.refresh(ctx)
+}
+
+// RefreshAll is Refresh for every server, at once. The error joins those of the
+// servers that could not be read.
+func (s *Set) RefreshAll(ctx context.Context) error {
+	var (
+		wg     sync.WaitGroup
+		mu     sync.Mutex
+		failed error
+	)
+	for _, server := range s.servers {
+		wg.Go(func() {
+			err := server.refresh(ctx)
+			mu.Lock()
+			defer mu.Unlock()
+			failed = errors.Join(failed, err)
+		})
+	}
+	wg.Wait()
+	return failed
 }
 
 // Close ends all sessions. When it returns, every process that was started is

@@ -62,6 +62,9 @@ func Approvals(home string) string { return filepath.Join(home, "approvals") }
 // Pins is the directory of tool definitions that were seen before.
 func Pins(home string) string { return filepath.Join(home, "pins") }
 
+// Lists is the directory of cached tool lists.
+func Lists(home string) string { return filepath.Join(home, "lists") }
+
 // Recordings is the directory of what replays need.
 func Recordings(home string) string { return filepath.Join(home, "recordings") }
 

@@ -1,0 +1,251 @@
+package upstream
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/canon"
+	"github.com/airlock-mcp/airlock/internal/store"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
+)
+
+// Limits of the list cache.
+const (
+	cacheFormat    = 1
+	cacheSuffix    = ".list"
+	maxCacheHeader = 2 << 20            // bytes
+	maxCacheAge    = 90 * 24 * time.Hour // older entries are not used, and removed
+	maxCacheFiles  = 256                // beyond it the oldest entries are removed
+	maxCacheTotal  = 512 << 20          // bytes, likewise
+)
+
+// listCache keeps the newest tool list of each server on disk, so that the next
+// Airlock knows the tools before any server has answered. An entry is a line of
+// JSON (cacheHeader) and the definitions as they arrived, one behind the other.
+// A nil *listCache keeps nothing. Its methods may be called concurrently, and by
+// several processes: entries are replaced whole.
+type listCache struct {
+	dir string
+	log *slog.Logger
+	now func() time.Time
+
+	pruning sync.Mutex
+}
+
+// cacheHeader describes one entry.
+type cacheHeader struct {
+	Format   int           `json:"format"`
+	Identity string        `json:"identity"` // of the server: see identityOf
+	Saved    time.Time     `json:"saved"`
+	TTL      time.Duration `json:"ttl,omitempty"` // what the server said
+	Warnings []string      `json:"warnings,omitempty"`
+	Digest   string        `json:"digest"` // of everything behind the header
+	Sizes    []int         `json:"sizes"`  // of the definitions, in bytes
+}
+
+// identityOf says which server a list belongs to: how it is reached, and what
+// Airlock declares to it, since lists depend on both. Variables, headers and the
+// query of a URL count by their names: their values may be credentials.
+func identityOf(c Config) string {
+	var query []string
+	if u, err := url.Parse(c.URL); err == nil {
+		query = slices.Sorted(maps.Keys(u.Query()))
+	}
+	raw, err := json.Marshal(struct {
+		ID, Command, Dir, URL string
+		Args                  []string
+		SSE                   bool
+		Env, Headers, Query   []string
+		Capabilities          string
+	}{
+		ID: c.ID, Command: c.Command, Args: c.Args, Dir: c.Dir, URL: plainURL(c.URL), SSE: c.SSE,
+		Env: slices.Sorted(maps.Keys(c.Env)), Headers: slices.Sorted(maps.Keys(c.Headers)), Query: query,
+		Capabilities: declaredCapabilities,
+	})
+	if err != nil {
+		panic("upstream: texts and flags always have a JSON form")
+	}
+	return canon.Digest(raw)
+}
+
+func (c *listCache) path(identity string) string {
+	return filepath.Join(c.dir, strings.TrimPrefix(identity, "sha256:")[:32]+cacheSuffix)
+}
+
+// cached is a list that was read from the cache.
+type cached struct {
+	listing
+	saved time.Time
+}
+
+// load returns a server's list as it was saved last. An entry that is damaged,
+// too old or too large counts as missing, and the log says so; definitions are
+// checked as if the server had just sent them.
+func (c *listCache) load(config Config) (cached, bool) {
+	if c == nil {
+		return cached{}, false
+	}
+	identity := identityOf(config)
+	list, err := c.read(c.path(identity), identity, config.ID)
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			c.log.WarnContext(context.Background(), "a cached tool list is not used",
+				slog.String(telemetry.KeyServer, config.ID), slog.Any(telemetry.KeyError, err))
+		}
+		return cached{}, false
+	}
+	return list, true
+}
+
+func (c *listCache) read(path, identity, serverID string) (cached, error) {
+	raw, err := readRegular(path, maxListBytes+maxCacheHeader)
+	if err != nil {
+		return cached{}, err
+	}
+	line, body, ok := bytes.Cut(raw, []byte("\n"))
+	var header cacheHeader
+	if !ok || json.Unmarshal(line, &header) != nil {
+		return cached{}, errors.New("the entry has no header")
+	}
+	switch {
+	case header.Format != cacheFormat:
+		return cached{}, fmt.Errorf("the entry has the format %d", header.Format)
+	case header.Identity != identity:
+		return cached{}, errors.New("the entry belongs to another server")
+	case c.now().Sub(header.Saved) > maxCacheAge:
+		return cached{}, errors.New("the entry is too old")
+	case header.Digest != canon.Digest(body):
+		return cached{}, errors.New("the entry does not have its digest")
+	}
+	items, err := splitSizes(body, header.Sizes)
+	if err != nil {
+		return cached{}, err
+	}
+	tools, warnings := catalog.ParseTools(serverID, items)
+	return cached{listing{tools: tools, warnings: append(header.Warnings, warnings...), ttl: header.TTL}, header.Saved}, nil
+}
+
+// splitSizes cuts a body into pieces of the given sizes.
+func splitSizes(body []byte, sizes []int) ([]json.RawMessage, error) {
+	items := make([]json.RawMessage, 0, len(sizes))
+	for _, size := range sizes {
+		if size < 0 || size > len(body) {
+			return nil, errors.New("the entry does not have its length")
+		}
+		items = append(items, json.RawMessage(body[:size:size]))
+		body = body[size:]
+	}
+	if len(body) > 0 {
+		return nil, errors.New("the entry does not have its length")
+	}
+	return items, nil
+}
+
+// readRegular reads an ordinary file of at most limit bytes. It follows no
+// symbolic link and does not wait at a named pipe.
+func readRegular(path string, limit int64) ([]byte, error) {
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, errors.New("the entry is no ordinary file")
+	case info.Size() > limit:
+		return nil, fmt.Errorf("the entry has %d bytes, more than %d", info.Size(), limit)
+	}
+	raw, err := io.ReadAll(io.LimitReader(file, limit+1))
+	if err == nil && int64(len(raw)) > limit {
+		err = fmt.Errorf("the entry has more than %d bytes", limit)
+	}
+	return raw, err
+}
+
+// save keeps a server's list. What fails costs time at the next start only, so
+// it is logged.
+func (c *listCache) save(config Config, list listing) {
+	if c == nil {
+		return
+	}
+	if err := c.write(config, list); err != nil {
+		c.log.WarnContext(context.Background(), "a tool list is not cached",
+			slog.String(telemetry.KeyServer, config.ID), slog.Any(telemetry.KeyError, err))
+	}
+}
+
+func (c *listCache) write(config Config, list listing) error {
+	header := cacheHeader{
+		Format: cacheFormat, Identity: identityOf(config), Saved: c.now().UTC(), TTL: list.ttl,
+		Warnings: list.warnings, Sizes: make([]int, 0, len(list.tools)),
+	}
+	var body []byte
+	for _, tool := range list.tools {
+		header.Sizes = append(header.Sizes, len(tool.Raw))
+		body = append(body, tool.Raw...)
+	}
+	header.Digest = canon.Digest(body)
+	line, err := json.Marshal(header)
+	if err != nil {
+		return err
+	}
+	if len(line) > maxCacheHeader {
+		return fmt.Errorf("the header has %d bytes, more than %d", len(line), maxCacheHeader)
+	}
+	if err := os.MkdirAll(c.dir, 0o700); err != nil {
+		return err
+	}
+	if err := store.WriteFile(c.path(header.Identity), slices.Concat(line, []byte("\n"), body), 0o600); err != nil {
+		return err
+	}
+	return c.prune()
+}
+
+// prune removes entries that nobody has saved for long, and the oldest ones
+// beyond the limits of the whole cache.
+func (c *listCache) prune() error {
+	c.pruning.Lock()
+	defer c.pruning.Unlock()
+	entries, err := os.ReadDir(c.dir)
+	if err != nil {
+		return err
+	}
+	var files []fs.FileInfo
+	for _, entry := range entries {
+		if info, err := entry.Info(); err == nil && strings.HasSuffix(entry.Name(), cacheSuffix) {
+			files = append(files, info)
+		}
+	}
+	slices.SortFunc(files, func(a, b fs.FileInfo) int { return cmp.Compare(b.ModTime().UnixNano(), a.ModTime().UnixNano()) })
+	var total int64
+	for i, file := range files {
+		total += file.Size()
+		if i < maxCacheFiles && total <= maxCacheTotal && c.now().Sub(file.ModTime()) <= maxCacheAge {
+			continue
+		}
+		if err := os.Remove(filepath.Join(c.dir, file.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
