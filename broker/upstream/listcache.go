@@ -30,10 +30,10 @@ import (
 const (
 	cacheFormat    = 1
 	cacheSuffix    = ".list"
-	maxCacheHeader = 2 << 20            // bytes
+	maxCacheHeader = 2 << 20             // bytes
 	maxCacheAge    = 90 * 24 * time.Hour // older entries are not used, and removed
-	maxCacheFiles  = 256                // beyond it the oldest entries are removed
-	maxCacheTotal  = 512 << 20          // bytes, likewise
+	maxCacheFiles  = 256                 // beyond it the oldest entries are removed
+	maxCacheTotal  = 512 << 20           // bytes, likewise
 )
 
 // listCache keeps the newest tool list of each server on disk, so that the next

@@ -61,8 +61,8 @@ type link interface {
 // quickly, for each announcement of new tools.
 func dial(ctx context.Context, link link, tap *tap, version, protocol string, listChanged func()) (*session, error) {
 	client := mcp.NewClient(&mcp.Implementation{Name: "airlock", Version: version}, &mcp.ClientOptions{
-		Logger: slog.New(slog.DiscardHandler), // it logs what servers say, unbounded
-		Capabilities:           &mcp.ClientCapabilities{}, // declaredCapabilities
+		Logger:                 slog.New(slog.DiscardHandler), // it logs what servers say, unbounded
+		Capabilities:           &mcp.ClientCapabilities{},     // declaredCapabilities
 		MultiRoundTrip:         &mcp.MultiRoundTripOptions{Disabled: true},
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { listChanged() },
 	})
