@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/broker/approval"
 	"github.com/airlock-mcp/airlock/internal/store"
 )
@@ -97,7 +98,7 @@ func (d decision) reply(s *streams, approve, forRun bool) error {
 	if err := approval.Write(s.err, q.Question); err != nil {
 		return err
 	}
-	err = approval.Reply(dir, q, approve, principal()+", command line", forRun)
+	err = approval.Reply(dir, q, approve, system.Principal()+", command line", forRun)
 	switch {
 	case errors.Is(err, approval.ErrClosed):
 		return &hinted{err, "airlock approvals list", ExitFailed}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/broker/audit"
 )
 
@@ -21,12 +22,12 @@ type auditVerbs struct {
 type auditFlags struct{ configFlag }
 
 // find returns the directories of the log and of its keys.
-func (f auditFlags) find() (places, error) {
+func (f auditFlags) find() (system.Directories, error) {
 	c, err := f.loadPlaces()
 	if err != nil {
-		return places{}, err
+		return system.Directories{}, err
 	}
-	return findPlaces(c)
+	return system.FindDirectories(c)
 }
 
 type auditTailVerb struct {
@@ -38,11 +39,11 @@ type auditTailVerb struct {
 
 // Run prints the newest records, oldest first.
 func (v *auditTailVerb) Run(ctx context.Context, s *streams) error {
-	places, err := v.find()
+	directories, err := v.find()
 	if err != nil {
 		return err
 	}
-	return audit.Tail(ctx, places.audit, v.Lines, v.Follow, func(r audit.Record) error {
+	return audit.Tail(ctx, directories.Audit, v.Lines, v.Follow, func(r audit.Record) error {
 		if v.JSON {
 			return printLine(s.out, r)
 		}
@@ -58,11 +59,11 @@ type auditShowVerb struct {
 
 // Run prints what the log says about one run.
 func (v *auditShowVerb) Run(s *streams) error {
-	places, err := v.find()
+	directories, err := v.find()
 	if err != nil {
 		return err
 	}
-	tree, err := audit.Show(places.audit, v.RunID)
+	tree, err := audit.Show(directories.Audit, v.RunID)
 	if errors.Is(err, audit.ErrNoRun) {
 		return &hinted{err, "airlock audit tail lists the newest runs", ExitFailed}
 	}
@@ -85,11 +86,11 @@ type auditVerifyVerb struct {
 
 // Run checks the chain of the whole log and fails where it is broken.
 func (v *auditVerifyVerb) Run(s *streams) error {
-	places, err := v.find()
+	directories, err := v.find()
 	if err != nil {
 		return err
 	}
-	opts := &audit.VerifyOptions{Keys: places.keys, Partial: v.Partial, Head: strings.TrimSpace(v.Head)}
+	opts := &audit.VerifyOptions{Keys: directories.Keys, Partial: v.Partial, Head: strings.TrimSpace(v.Head)}
 	if v.Key != "" {
 		key, err := os.ReadFile(v.Key)
 		if err != nil {
@@ -97,7 +98,7 @@ func (v *auditVerifyVerb) Run(s *streams) error {
 		}
 		opts.Verifier = strings.TrimSpace(string(key))
 	}
-	report, err := audit.Verify(places.audit, opts)
+	report, err := audit.Verify(directories.Audit, opts)
 	if err != nil {
 		return err
 	}
@@ -122,9 +123,9 @@ type auditExportVerb struct {
 // Run writes one JSON object a line, and ends at the first record that is not
 // as it was written.
 func (v *auditExportVerb) Run(s *streams) error {
-	places, err := v.find()
+	directories, err := v.find()
 	if err != nil {
 		return err
 	}
-	return audit.Export(s.out, places.audit, v.Format, &audit.ExportOptions{From: v.From, RunID: v.RunID, Version: version})
+	return audit.Export(s.out, directories.Audit, v.Format, &audit.ExportOptions{From: v.From, RunID: v.RunID, Version: version})
 }

@@ -1,8 +1,12 @@
 package cli
 
-import "github.com/airlock-mcp/airlock/internal/caller"
+import (
+	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
+)
 
 // localCaller is the user of the operating system, in a session of its own.
 func localCaller() caller.Caller {
-	return caller.Caller{Principal: principal(), Kind: caller.Local, Session: newSessionID()}
+	return caller.Caller{Principal: system.Principal(), Kind: caller.Local, Session: telemetry.NewID("ses")}
 }

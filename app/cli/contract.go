@@ -14,8 +14,8 @@ import (
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/contract"
 	"github.com/airlock-mcp/airlock/app/orchestrator"
+	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/catalog"
-	"github.com/airlock-mcp/airlock/internal/cleanup"
 )
 
 // contractRuns is how many cases run at one time.
@@ -24,23 +24,19 @@ const contractRuns = 2
 // proveContract runs every case of the runtime contract on the installed system
 // and prints a table. The cases' own servers take the place of the configured
 // ones, and what is recorded and generated goes to a directory that is removed.
-func (v *doctorVerb) proveContract(ctx context.Context, s *streams) (err error) {
-	c, err := v.load(s.err)
-	if err != nil {
-		return err
-	}
+func (v *doctorVerb) proveContract(ctx context.Context, c *config.Config, s *streams) (err error) {
 	cases, err := contract.Cases()
 	if err != nil {
 		return err
 	}
-	system, err := openContract(ctx, c, s)
+	opened, remove, err := openContract(ctx, c, s)
 	if err != nil {
-		return advise(err)
+		return err
 	}
-	defer func() { err = errors.Join(err, system.Close()) }()
+	defer func() { err = errors.Join(err, opened.Close(), remove()) }()
 	fmt.Fprintln(s.out)
 	failed := 0
-	for i, end := range system.runCases(ctx, cases) {
+	for i, end := range runCases(ctx, opened.Orchestrator(), cases) {
 		word := "ok"
 		if end.err != nil {
 			failed++
@@ -64,7 +60,7 @@ type caseEnd struct {
 	err  error
 }
 
-func (s *system) runCases(ctx context.Context, cases []contract.Case) []caseEnd {
+func runCases(ctx context.Context, runs *orchestrator.Orchestrator, cases []contract.Case) []caseEnd {
 	ends := make([]caseEnd, len(cases))
 	slots := make(chan struct{}, contractRuns)
 	var running sync.WaitGroup
@@ -73,7 +69,7 @@ func (s *system) runCases(ctx context.Context, cases []contract.Case) []caseEnd 
 		running.Go(func() {
 			defer func() { <-slots }()
 			started := time.Now()
-			ends[i].err = s.runCase(ctx, one)
+			ends[i].err = runCase(ctx, runs, one)
 			ends[i].took = time.Since(started)
 		})
 	}
@@ -83,12 +79,12 @@ func (s *system) runCases(ctx context.Context, cases []contract.Case) []caseEnd 
 
 // runCase runs one program and holds what came of it against the case. What
 // could not become a run is reported as `airlock run` reports it.
-func (s *system) runCase(ctx context.Context, c contract.Case) error {
+func runCase(ctx context.Context, runs *orchestrator.Orchestrator, c contract.Case) error {
 	request := orchestrator.Request{
 		Language: c.Language, Code: c.Code, Timeout: time.Duration(c.Want.Timeout),
 		Caller: localCaller(),
 	}
-	outcome, err := s.orchestrator.Run(ctx, request)
+	outcome, err := runs.Run(ctx, request)
 	if err != nil {
 		outcome = &orchestrator.Outcome{Envelope: orchestrator.Refused(request, version, refusalType(err), err.Error())}
 	}
@@ -99,39 +95,38 @@ func (s *system) runCase(ctx context.Context, c contract.Case) error {
 	return c.Check(line, outcome.Stdout, outcome.Stderr)
 }
 
-// openContract is open with the contract's servers in a directory of its own.
-func openContract(ctx context.Context, c *config.Config, streams *streams) (_ *system, err error) {
-	places, err := findPlaces(c)
+// openContract opens a system with the contract's servers in a directory of its
+// own, which remove removes once the system is closed.
+func openContract(ctx context.Context, c *config.Config, s *streams) (_ *system.System, remove func() error, err error) {
+	directories, err := system.FindDirectories(c)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	dir, err := os.MkdirTemp(places.home, "contract-")
+	dir, err := os.MkdirTemp(directories.Home, "contract-")
 	if err != nil {
-		return nil, fmt.Errorf("preparing the contract's cases: %w", err)
+		return nil, nil, fmt.Errorf("preparing the contract's cases: %w", err)
 	}
-	undo := &cleanup.Stack{}
-	undo.Add(func() error { return os.RemoveAll(dir) })
-	places.audit, places.keys = filepath.Join(dir, "audit"), filepath.Join(dir, "keys")
-	places.wrappers, places.approvals = filepath.Join(dir, "wrappers"), filepath.Join(dir, "approvals")
-	places.recordings = filepath.Join(dir, "recordings")
+	remove = func() error { return os.RemoveAll(dir) }
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, undo.Run())
+			err = errors.Join(err, remove())
 		}
 	}()
 	if err := os.Chmod(dir, 0o755); err != nil { // sandboxes read the wrappers
-		return nil, err
+		return nil, nil, err
 	}
-	c, snapshot, err := contractServers(c)
+	directories.Audit, directories.Keys = filepath.Join(dir, "audit"), filepath.Join(dir, "keys")
+	directories.Wrappers, directories.Approvals = filepath.Join(dir, "wrappers"), filepath.Join(dir, "approvals")
+	directories.Recordings = filepath.Join(dir, "recordings")
+	changed, snapshot, err := contractServers(c)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	s := &system{config: c, places: places, logger: newLogger(streams.err, false, slog.LevelError), undo: undo}
-	s.snapshot.Store(snapshot)
-	if err := s.prepare(ctx, false); err != nil {
-		return nil, err
-	}
-	return s, s.finish(contractUpstream{})
+	opened, err := system.Open(ctx, changed, system.Options{
+		Version: version, Logger: newLogger(s.err, false, slog.LevelError), Directories: &directories,
+		Fixed: &system.Fixed{Snapshot: snapshot, Upstream: contractUpstream{}},
+	})
+	return opened, remove, err
 }
 
 // contractServers returns the configuration with the contract's servers in

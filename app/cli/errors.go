@@ -7,8 +7,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/orchestrator"
-	"github.com/airlock-mcp/airlock/images"
-	"github.com/airlock-mcp/airlock/runner"
+	"github.com/airlock-mcp/airlock/app/system"
 )
 
 // usageError is wrong usage: exit code 2.
@@ -55,28 +54,15 @@ func report(stderr io.Writer, err error) int {
 	return exitCode(err)
 }
 
-// advise adds a hint to errors of parts that know nothing of the command line.
-func advise(err error) error {
-	var advised interface{ Hint() string }
-	switch {
-	case errors.As(err, &advised):
-		return err
-	case errors.Is(err, images.ErrNotBuilt), errors.Is(err, images.ErrStale):
-		return &hinted{err, "run `airlock images build`", ExitUsage}
-	case errors.Is(err, runner.ErrBusy):
-		return &hinted{err, "try again later, or raise sandbox.maxSandboxes", ExitFailed}
-	}
-	return err
-}
-
 // exitCode tells wrong usage and configuration from what failed later.
 func exitCode(err error) int {
 	var wrong *usageError
 	var withCode *hinted
 	var inFile *config.Error
 	var input *orchestrator.InputError
+	var setup *system.SetupError
 	switch {
-	case errors.As(err, &wrong), errors.As(err, &inFile), errors.As(err, &input):
+	case errors.As(err, &wrong), errors.As(err, &inFile), errors.As(err, &input), errors.As(err, &setup):
 		return ExitUsage
 	case errors.As(err, &withCode):
 		return withCode.code

@@ -6,6 +6,7 @@ import (
 	"os"
 	"text/tabwriter"
 
+	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/images"
 	"github.com/airlock-mcp/airlock/internal/store"
 )
@@ -40,7 +41,7 @@ func (v *imagesBuildVerb) Run(ctx context.Context, s *streams) error {
 	for _, name := range names {
 		built, err := images.Build(ctx, images.BuildOptions{Home: home, Name: name, Progress: s.err, Mirror: v.Mirror, Fresh: v.Fresh})
 		if err != nil {
-			return advise(err)
+			return system.Advise(err)
 		}
 		for _, warning := range built.Warnings {
 			fmt.Fprintf(s.err, "airlock: %s\n", warning)
@@ -53,7 +54,7 @@ func (v *imagesBuildVerb) Run(ctx context.Context, s *streams) error {
 func (v *imagesBuildVerb) updateLock(ctx context.Context, s *streams) error {
 	lock, err := images.UpdateLock(ctx, v.Mirror, s.err)
 	if err != nil {
-		return advise(err)
+		return system.Advise(err)
 	}
 	if err := os.WriteFile(v.UpdateLock, lock, 0o644); err != nil {
 		return fmt.Errorf("writing the lock: %w", err)

@@ -3,11 +3,11 @@ package cli
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
-	"time"
 
 	"github.com/airlock-mcp/airlock/app/server"
-	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/app/system"
 )
 
 type mcpVerb struct{ configFlag }
@@ -15,27 +15,23 @@ type mcpVerb struct{ configFlag }
 // Run serves one agent host over stdin and stdout until the host hangs up or
 // ctx ends. stdout carries the protocol and nothing else.
 func (v *mcpVerb) Run(ctx context.Context, s *streams) error {
-	system, err := open(ctx, v.configFlag, s.err, purpose{serving: true})
+	logger := newLogger(s.err, false, slog.LevelWarn)
+	opened, err := v.open(ctx, s.err, system.Options{Serving: true, Logger: logger})
 	if err != nil {
 		return err
 	}
-	face, err := server.New(system, system.orchestrator, server.Options{
-		Version: version, Principal: principal(), ServerIDs: system.serverIDs(), Approvals: system.desk, Logger: system.logger,
+	face, err := server.New(opened, opened.Orchestrator(), server.Options{
+		Version: version, Principal: system.Principal(), ServerIDs: opened.ServerIDs(), Approvals: opened.Approvals(), Logger: logger,
 	})
 	if err != nil {
-		return errors.Join(err, system.Close())
+		return errors.Join(err, opened.Close())
 	}
 	watching, stop := context.WithCancel(ctx)
 	var watch sync.WaitGroup
-	watch.Go(func() { system.Snapshot().Search(catalog.Query{}) }) // builds the index before a model waits for it
-	policies, accepted := time.NewTicker(operatorInterval), time.NewTicker(operatorInterval)
-	defer policies.Stop()
-	defer accepted.Stop()
-	watch.Go(func() { system.watchPolicies(watching, policies.C) })
-	watch.Go(func() { system.watchAccepted(watching, accepted.C) })
+	watch.Go(func() { opened.Watch(watching) })
 	err = face.Serve(ctx, s.in, s.out)
 	face.Close()
 	stop()
 	watch.Wait()
-	return errors.Join(err, system.Close())
+	return errors.Join(err, opened.Close())
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/schema"
 	"github.com/airlock-mcp/airlock/policies"
@@ -28,18 +29,15 @@ type rules struct {
 
 // readRules connects the servers, because rules are about what they offer.
 func readRules(ctx context.Context, flag configFlag, s *streams) (rules, error) {
-	c, err := flag.load(s.err)
+	c, snapshot, err := flag.openTools(ctx, s.err)
 	if err != nil {
 		return rules{}, err
 	}
-	r := rules{}
-	if r.files, err = policyFiles(c); err != nil {
+	r := rules{snapshot: snapshot}
+	if r.files, err = system.PolicyFiles(c); err != nil {
 		return rules{}, err
 	}
-	if r.operator, err = operatorSettings(c); err != nil {
-		return rules{}, err
-	}
-	r.snapshot, err = listTools(ctx, flag, s.err)
+	r.operator, err = system.OperatorSettings(c)
 	return r, err
 }
 
@@ -82,7 +80,11 @@ func (v *policyTestVerb) Run(s *streams) error {
 	if err != nil {
 		return err
 	}
-	engine, err := loadPolicies(c)
+	files, err := system.PolicyFiles(c)
+	if err != nil {
+		return err
+	}
+	engine, err := policies.Load(files...)
 	if err != nil {
 		return err
 	}
@@ -138,7 +140,7 @@ func (v *policyExplainVerb) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	request := policies.Request{
-		Principal: principal(), Tool: tool, Settings: r.operator.Settings(v.Server, v.Tool, r.snapshot.Flags(v.Server, v.Tool)), Input: input,
+		Principal: system.Principal(), Tool: tool, Settings: r.operator.Settings(v.Server, v.Tool, r.snapshot.Flags(v.Server, v.Tool)), Input: input,
 	}
 	decided := engine.Decide(request)
 	if err := policies.Explain(s.out, request, decided); err != nil {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 
+	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/broker/replay"
 )
 
@@ -17,18 +19,18 @@ type replayVerb struct {
 // gave the same result, or at which call it went another way. Exit code 0 means
 // the same result.
 func (v *replayVerb) Run(ctx context.Context, s *streams) error {
-	system, err := open(ctx, v.configFlag, s.err, purpose{})
+	opened, err := v.open(ctx, s.err, system.Options{Logger: newLogger(s.err, false, slog.LevelWarn)})
 	if err != nil {
 		return err
 	}
-	replayed, err := system.orchestrator.Replay(ctx, v.RunID)
+	replayed, err := opened.Orchestrator().Replay(ctx, v.RunID)
 	if errors.Is(err, replay.ErrNotFound) {
 		err = &hinted{err, "airlock audit tail lists the newest runs; recordings expire", ExitFailed}
 	}
 	if err != nil {
-		return errors.Join(advise(err), system.Close())
+		return errors.Join(system.Advise(err), opened.Close())
 	}
-	if err := errors.Join(printEnvelope(s.out, replayed.Outcome.Envelope), system.Close()); err != nil {
+	if err := errors.Join(printEnvelope(s.out, replayed.Outcome.Envelope), opened.Close()); err != nil {
 		return err
 	}
 	switch {

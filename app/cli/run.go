@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/airlock-mcp/airlock/app/orchestrator"
+	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/internal/visible"
 	"github.com/airlock-mcp/airlock/runner"
 )
@@ -36,17 +38,17 @@ func (v *runVerb) Run(ctx context.Context, s *streams) error {
 	if err := request.Check(); err != nil {
 		return refuse(s, request, orchestrator.TypeInvalid, err)
 	}
-	system, err := open(ctx, v.configFlag, s.err, purpose{jsonLogs: v.JSONLogs})
+	opened, err := v.open(ctx, s.err, system.Options{Logger: newLogger(s.err, v.JSONLogs, slog.LevelWarn)})
 	if err != nil {
 		return refuse(s, request, orchestrator.TypeSandbox, err)
 	}
-	outcome, err := system.orchestrator.Run(ctx, request)
+	outcome, err := opened.Orchestrator().Run(ctx, request)
 	if err != nil {
-		err = advise(err)
-		return errors.Join(refuse(s, request, refusalType(err), err), system.Close())
+		err = system.Advise(err)
+		return errors.Join(refuse(s, request, refusalType(err), err), opened.Close())
 	}
 	printed := printOutcome(s, outcome)
-	if err := system.Close(); err != nil {
+	if err := opened.Close(); err != nil {
 		fmt.Fprintf(s.err, "airlock: %v\n", err)
 	}
 	return printed

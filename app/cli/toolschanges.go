@@ -5,7 +5,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"log/slog"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,6 +15,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/diff"
 
+	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/catalog/pins"
 )
@@ -39,11 +43,32 @@ func (v *toolsDiffVerb) Run(ctx context.Context, s *streams) error {
 		_, err := fmt.Fprintln(s.out, "no tool has changed since it was first seen")
 		return err
 	}
-	book, err := openPins(c)
+	book, err := system.OpenPins(c)
 	if err != nil {
 		return err
 	}
 	return book.Show(ctx, changed)
+}
+
+// changes connects the servers and returns which tools are withheld. It fails
+// where a server is missing: of its tools nobody can say whether they changed.
+func changes(ctx context.Context, flag configFlag, s *streams) (*config.Config, []pins.Change, error) {
+	c, err := flag.load(s.err)
+	if err != nil {
+		return nil, nil, err
+	}
+	servers, err := system.OpenCatalog(ctx, c, system.Options{Version: version, Logger: newLogger(s.err, false, slog.LevelError)})
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, server := range servers.Snapshot().Servers() {
+		if server.Problem != "" {
+			err = &hinted{fmt.Errorf("the server %q is missing, so its tools cannot be compared: %s", server.ID, server.Problem),
+				"airlock tools list", ExitFailed}
+			break
+		}
+	}
+	return c, servers.Changed(), errors.Join(err, servers.Close())
 }
 
 // difference is a change as a person judges it, with the digest that names it.
@@ -80,7 +105,7 @@ func (v *toolsAcceptVerb) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	book, err := openPins(c)
+	book, err := system.OpenPins(c)
 	if err != nil {
 		return err
 	}

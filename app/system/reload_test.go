@@ -1,4 +1,4 @@
-package cli
+package system
 
 import (
 	"context"
@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/airlock-mcp/airlock/app/config"
-	"github.com/airlock-mcp/airlock/app/contract"
 	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/broker/audit"
 	"github.com/airlock-mcp/airlock/broker/redact"
+	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
@@ -27,23 +27,25 @@ func TestChangedPoliciesComeIntoForceAllOrNone(t *testing.T) {
 		}
 	}
 	write(file, permit)
-	c, snapshot, err := contractServers(&config.Config{Policies: []string{file}})
+	tools, _ := catalog.ParseTools("demo", []json.RawMessage{json.RawMessage(`{"name":"echo","inputSchema":{"type":"object"}}`)})
+	snapshot, err := catalog.NewSnapshot([]catalog.Server{{ID: "demo", Tools: tools}})
 	if err != nil {
 		t.Fatal(err)
 	}
+	c := &config.Config{Policies: []string{file}, Servers: []config.Server{{ID: "demo"}}}
 	log, err := audit.Open(filepath.Join(dir, "audit"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { log.Close() })
-	s := &system{config: c, logger: slog.New(slog.NewTextHandler(t.Output(), nil)), log: log}
-	if err := s.openBroker(contractUpstream{}, redact.New()); err != nil {
+	s := &System{config: c, opts: Options{Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}, machine: machine{log: log}}
+	if err := s.openBroker(echo{}, redact.New()); err != nil {
 		t.Fatal(err)
 	}
 	outcome := func() string {
 		calls := s.broker.Open(broker.Run{ID: "run_1", Caller: caller.Caller{Principal: "ann", Kind: caller.Local, Session: "ses_1"}}, snapshot)
 		defer calls.Close()
-		answer := calls.Call(t.Context(), broker.Call{ServerID: contract.DemoServer, Name: "echo", Arguments: json.RawMessage(`{"a":1}`)})
+		answer := calls.Call(t.Context(), broker.Call{ServerID: "demo", Name: "echo", Arguments: json.RawMessage(`{"a":1}`)})
 		if answer.Error != nil {
 			return answer.Error.Type
 		}
@@ -71,4 +73,11 @@ func TestChangedPoliciesComeIntoForceAllOrNone(t *testing.T) {
 	}
 	stop()
 	<-done
+}
+
+// echo answers each call with its arguments.
+type echo struct{}
+
+func (echo) Call(_ context.Context, _, _ string, arguments json.RawMessage) (json.RawMessage, error) {
+	return json.RawMessage(`{"content":[],"structuredContent":` + string(arguments) + `}`), nil
 }

@@ -1,14 +1,11 @@
-package cli
+package system
 
 import (
-	"bytes"
-	"errors"
 	"reflect"
 	"testing"
 	"time"
 
 	"github.com/airlock-mcp/airlock/app/config"
-	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/policies"
 )
@@ -42,47 +39,12 @@ func TestLimitsOfSingleServers(t *testing.T) {
 	if own := got.Servers["mail"]; own.CallTimeout != 0 || own.Rate.Calls != 0 || len(own.Tools) != 0 {
 		t.Errorf("a server like all others: got %+v, want nothing of its own", own)
 	}
-	operator, err := operatorSettings(c)
+	operator, err := OperatorSettings(c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	// A tool that only has a rate is known to the policies, whose check finds misspelt names.
 	if want := map[string]policies.Risk{"find": policies.RiskUnknown, "drop": policies.RiskDestructive}; !reflect.DeepEqual(operator["crm"].Risks, want) {
 		t.Errorf("risks: got %v, want %v", operator["crm"].Risks, want)
-	}
-}
-
-func TestExitCodeOfARun(t *testing.T) {
-	tests := []struct {
-		name         string
-		kind, source string // of the error; empty: none
-		want         int
-	}{
-		{"a result", "", "", ExitDone},
-		{"an exception", "KeyError", "code", ExitFailed},
-		{"policy denied a call", "PolicyDenied", "broker", ExitRefused},
-		{"a person denied a call", "ApprovalDenied", "broker", ExitRefused},
-		{"nobody answered", "ApprovalTimeout", "broker", ExitRefused},
-		{"an exception of that name", "PolicyDenied", "code", ExitFailed},
-		{"another error of the broker", "RateLimit", "broker", ExitFailed},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			outcome := &orchestrator.Outcome{}
-			if test.kind != "" {
-				outcome.Envelope.Result.Error = &orchestrator.Failure{Type: test.kind, Source: test.source}
-			}
-			var out, stderr bytes.Buffer
-			got := ExitDone
-			var exit exitError
-			if err := printOutcome(&streams{out: &out, err: &stderr}, outcome); errors.As(err, &exit) {
-				got = int(exit)
-			} else if err != nil {
-				t.Fatal(err)
-			}
-			if got != test.want {
-				t.Errorf("got exit code %d, want %d", got, test.want)
-			}
-		})
 	}
 }

@@ -1,4 +1,4 @@
-package cli
+package system
 
 import (
 	"net/url"
@@ -8,10 +8,10 @@ import (
 	"github.com/airlock-mcp/airlock/broker/redact"
 )
 
-// hold makes the redactor know every credential of the configuration: what env
+// holdCredentials makes the redactor know every credential of the configuration: what env
 // and headers hold, what variables with such names held, and what stands behind
 // such a flag or in a server's address.
-func hold(redactor *redact.Redactor, c *config.Config) {
+func holdCredentials(redactor *redact.Redactor, c *config.Config) {
 	for _, secret := range c.Credentials {
 		redactor.Hold(secret.Reveal())
 	}

@@ -1,4 +1,4 @@
-package cli
+package system
 
 import (
 	"context"
@@ -9,9 +9,9 @@ import (
 	"github.com/airlock-mcp/airlock/broker/upstream"
 )
 
-// resolveSecrets puts the credentials that the configuration names by reference
+// ResolveSecrets puts the credentials that the configuration names by reference
 // into their places.
-func resolveSecrets(ctx context.Context, c *config.Config) error {
+func ResolveSecrets(ctx context.Context, c *config.Config) error {
 	places := secrets.New(&secrets.Options{
 		AgeFile: c.Secrets.AgeFile, AgeIdentity: c.Secrets.AgeIdentity, KeyringService: c.Secrets.Keyring,
 	})
@@ -23,8 +23,8 @@ func resolveSecrets(ctx context.Context, c *config.Config) error {
 				}
 				found, err := places.Lookup(ctx, value.Reveal())
 				if err != nil {
-					return &hinted{fmt.Errorf("the credential %q of the server %q: %w", name, server.ID, err),
-						"docs/configuration.md says where credentials can be kept", ExitUsage}
+					return &SetupError{fmt.Errorf("the credential %q of the server %q: %w", name, server.ID, err),
+						"docs/configuration.md says where credentials can be kept"}
 				}
 				values[name] = config.NewSecret(found.Reveal())
 			}

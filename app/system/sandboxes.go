@@ -1,32 +1,21 @@
-package cli
+package system
 
 import (
 	"context"
-	"fmt"
-	"io"
+	"errors"
 	"log/slog"
 	"os"
-	"os/user"
 	"time"
 
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/images"
 	"github.com/airlock-mcp/airlock/internal/cleanup"
 	"github.com/airlock-mcp/airlock/internal/store"
-	"github.com/airlock-mcp/airlock/internal/telemetry"
 	"github.com/airlock-mcp/airlock/runner"
 )
 
 // closeTimeout bounds the removal of everything at the end.
 const closeTimeout = 30 * time.Second
-
-func newLogger(stderr io.Writer, asJSON bool, least slog.Level) *slog.Logger {
-	opts := &slog.HandlerOptions{Level: least}
-	if asJSON {
-		return slog.New(slog.NewJSONHandler(stderr, opts))
-	}
-	return slog.New(slog.NewTextHandler(stderr, opts))
-}
 
 // openImages opens every image; undo closes them.
 func openImages(home string, undo *cleanup.Stack) (map[string]runner.Image, error) {
@@ -71,8 +60,8 @@ func closeRunner(ctx context.Context, sandboxes *runner.Runner) error {
 	return sandboxes.Close(ctx)
 }
 
-// limits are the configured limits of one sandbox.
-func limits(c *config.Config) runner.Limits {
+// sandboxLimits are the configured limits of one sandbox.
+func sandboxLimits(c *config.Config) runner.Limits {
 	return runner.Limits{
 		Memory: c.Sandbox.Memory, CPUs: c.Sandbox.CPUs, PIDs: c.Sandbox.PIDs,
 		Disk: c.Sandbox.Disk, Inodes: c.Sandbox.Inodes, OpenFiles: c.Sandbox.OpenFiles,
@@ -81,12 +70,32 @@ func limits(c *config.Config) runner.Limits {
 	}
 }
 
-func newSessionID() string { return telemetry.NewID("ses") }
-
-// principal is the user of the operating system that Airlock runs for.
-func principal() string {
-	if u, err := user.Current(); err == nil {
-		return u.Username
+// ProveSandbox starts a sandbox and makes the self-test that comes before every
+// sandbox that is used. It returns why this host cannot enforce every limit, or
+// nil where it can.
+func ProveSandbox(ctx context.Context, c *config.Config) (unenforced, err error) {
+	quiet := slog.New(slog.DiscardHandler)
+	driver, err := newDriver(ctx, c, quiet)
+	if err != nil {
+		return nil, err
 	}
-	return fmt.Sprintf("uid:%d", os.Getuid())
+	if err := driver.Check(ctx); err != nil {
+		return nil, err
+	}
+	home, err := store.Home(os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	var undo cleanup.Stack
+	defer func() { err = errors.Join(err, undo.Run()) }()
+	opened, err := openImages(home, &undo)
+	if err != nil {
+		return nil, err
+	}
+	sandboxes, err := openRunner(ctx, c, home, opened, false, quiet)
+	if err != nil {
+		return nil, err
+	}
+	undo.Add(func() error { return closeRunner(ctx, sandboxes) })
+	return driver.Unenforced(), sandboxes.Prove(ctx)
 }

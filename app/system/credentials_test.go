@@ -1,4 +1,4 @@
-package cli
+package system
 
 import (
 	"strings"
@@ -10,7 +10,7 @@ import (
 
 func TestEveryCredentialOfTheConfigurationIsHeld(t *testing.T) {
 	redactor := redact.New()
-	hold(redactor, &config.Config{
+	holdCredentials(redactor, &config.Config{
 		Credentials: []config.Secret{config.NewSecret("from-a-variable-1")},
 		Servers: []config.Server{{
 			Env:     map[string]config.Secret{"X": config.NewSecret("from-the-environment-2")},

@@ -1,4 +1,4 @@
-package cli
+package system
 
 import (
 	"context"
@@ -47,14 +47,14 @@ func newDriver(ctx context.Context, c *config.Config, logger *slog.Logger) (driv
 	case ctrd.Name:
 		made, err = newContainerd(ctx, c, path, logger)
 	default:
-		err = &usageError{fmt.Sprintf("the driver %q is unknown", c.Sandbox.Driver), "write `driver: runsc` under sandbox"}
+		err = &SetupError{fmt.Errorf("the driver %q is unknown", c.Sandbox.Driver), "write `driver: runsc` under sandbox"}
 	}
 	if err != nil {
 		return nil, err
 	}
 	if lack := made.Unenforced(); lack != nil && len(c.Sandbox.Asked) > 0 {
-		return nil, &hinted{fmt.Errorf("the configuration asks for sandbox.%s, but %w", strings.Join(c.Sandbox.Asked, " and sandbox."), lack),
-			"run Airlock as root or in a delegated control group (systemd-run --user --scope -p Delegate=yes airlock …), or leave these keys out", ExitUsage}
+		return nil, &SetupError{fmt.Errorf("the configuration asks for sandbox.%s, but %w", strings.Join(c.Sandbox.Asked, " and sandbox."), lack),
+			"run Airlock as root or in a delegated control group (systemd-run --user --scope -p Delegate=yes airlock …), or leave these keys out"}
 	}
 	return made, nil
 }
@@ -64,7 +64,7 @@ func newRunsc(c *config.Config, path string, logger *slog.Logger) (driver, error
 		Path: path, Version: gvisorVersion, Logger: logger, Unenforced: len(c.Sandbox.Asked) == 0,
 	})
 	if err != nil {
-		return nil, &hinted{err, "run `make build`, which builds the right one beside airlock", ExitUsage}
+		return nil, &SetupError{err, "run `make build`, which builds the right one beside airlock"}
 	}
 	return made, nil
 }
@@ -79,9 +79,18 @@ func newContainerd(ctx context.Context, c *config.Config, path string, logger *s
 		Shim: shim, Runsc: path, Version: gvisorVersion, Logger: logger, Unenforced: len(c.Sandbox.Asked) == 0,
 	})
 	if err != nil {
-		return nil, &hinted{err, "docs/sandbox.md says what the driver needs; `driver: runsc` under sandbox needs no daemon", ExitUsage}
+		return nil, &SetupError{err, "docs/sandbox.md says what the driver needs; `driver: runsc` under sandbox needs no daemon"}
 	}
 	return made, nil
+}
+
+// FindPrograms returns the path of the runsc program, after it has looked at
+// everything that the configured driver needs.
+func FindPrograms(ctx context.Context, c *config.Config) (string, error) {
+	if _, err := newDriver(ctx, c, slog.New(slog.DiscardHandler)); err != nil {
+		return "", err
+	}
+	return findRunsc()
 }
 
 // findRunsc looks for the program where $AIRLOCK_RUNSC says, beside airlock
@@ -92,8 +101,8 @@ func findRunsc() (string, error) {
 	}
 	path, ok := find("runsc")
 	if !ok {
-		return "", &hinted{fmt.Errorf("the program runsc is missing: it lies neither beside airlock nor in PATH, and %s is not set", envRunsc),
-			"run `make build`, which builds it beside airlock", ExitUsage}
+		return "", &SetupError{fmt.Errorf("the program runsc is missing: it lies neither beside airlock nor in PATH, and %s is not set", envRunsc),
+			"run `make build`, which builds it beside airlock"}
 	}
 	return path, nil
 }
@@ -106,8 +115,8 @@ func findShim(c *config.Config) (string, error) {
 	}
 	path, ok := find(shimName)
 	if !ok {
-		return "", &hinted{fmt.Errorf("the program %s is missing: it lies neither beside airlock nor in PATH, and sandbox.containerd.shim is not set", shimName),
-			"run `make containerd`, which builds it beside airlock", ExitUsage}
+		return "", &SetupError{fmt.Errorf("the program %s is missing: it lies neither beside airlock nor in PATH, and sandbox.containerd.shim is not set", shimName),
+			"run `make containerd`, which builds it beside airlock"}
 	}
 	return path, nil
 }

@@ -6,7 +6,7 @@ import (
 	"os"
 
 	"github.com/airlock-mcp/airlock/app/config"
-	"github.com/airlock-mcp/airlock/internal/store"
+	"github.com/airlock-mcp/airlock/app/system"
 )
 
 // configFlag is the flag that all verbs with a configuration share.
@@ -42,7 +42,7 @@ func (f configFlag) loadWith(stderr io.Writer, env func(string) (string, bool)) 
 	}
 	c, err := config.Load(path, env)
 	if err != nil {
-		return nil, advise(err)
+		return nil, system.Advise(err)
 	}
 	for _, finding := range config.Lint(c) {
 		fmt.Fprintf(stderr, "airlock: %v\n", finding)
@@ -51,28 +51,4 @@ func (f configFlag) loadWith(stderr io.Writer, env func(string) (string, bool)) 
 		}
 	}
 	return c, nil
-}
-
-// places are the directories that a system works in.
-type places struct {
-	home, audit, keys, wrappers, approvals, recordings string
-}
-
-func findPlaces(c *config.Config) (places, error) {
-	home, err := store.Home(os.Getenv)
-	if err != nil {
-		return places{}, err
-	}
-	return places{
-		home: home, audit: auditDir(c, home), keys: store.Keys(home),
-		wrappers: store.Wrappers(home), approvals: store.Approvals(home), recordings: store.Recordings(home),
-	}, nil
-}
-
-// auditDir is where the audit log lies.
-func auditDir(c *config.Config, home string) string {
-	if c.Audit.Path != "" {
-		return c.Audit.Path
-	}
-	return store.Audit(home)
 }

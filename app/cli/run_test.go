@@ -1,0 +1,44 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"github.com/airlock-mcp/airlock/app/orchestrator"
+)
+
+func TestExitCodeOfARun(t *testing.T) {
+	tests := []struct {
+		name         string
+		kind, source string // of the error; empty: none
+		want         int
+	}{
+		{"a result", "", "", ExitDone},
+		{"an exception", "KeyError", "code", ExitFailed},
+		{"policy denied a call", "PolicyDenied", "broker", ExitRefused},
+		{"a person denied a call", "ApprovalDenied", "broker", ExitRefused},
+		{"nobody answered", "ApprovalTimeout", "broker", ExitRefused},
+		{"an exception of that name", "PolicyDenied", "code", ExitFailed},
+		{"another error of the broker", "RateLimit", "broker", ExitFailed},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			outcome := &orchestrator.Outcome{}
+			if test.kind != "" {
+				outcome.Envelope.Result.Error = &orchestrator.Failure{Type: test.kind, Source: test.source}
+			}
+			var out, stderr bytes.Buffer
+			got := ExitDone
+			var exit exitError
+			if err := printOutcome(&streams{out: &out, err: &stderr}, outcome); errors.As(err, &exit) {
+				got = int(exit)
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			if got != test.want {
+				t.Errorf("got exit code %d, want %d", got, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,55 @@
+package system
+
+import (
+	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/broker"
+	"github.com/airlock-mcp/airlock/broker/redact"
+	"github.com/airlock-mcp/airlock/policies"
+)
+
+// openBroker makes the broker with the operator's policies.
+func (s *System) openBroker(servers broker.Upstream, redactor *redact.Redactor) error {
+	c := s.config
+	files, err := PolicyFiles(c)
+	if err != nil {
+		return err
+	}
+	engine, err := policies.Load(files...)
+	if err != nil {
+		return err
+	}
+	operator, err := OperatorSettings(c)
+	if err != nil {
+		return err
+	}
+	s.rules = &rules{sources: sources(files)}
+	s.broker, err = broker.New(servers, s.log, &broker.Options{
+		Policies: engine, Operator: operator, Approver: s.desk, Redactor: redactor, Limits: callLimits(c), Logger: s.opts.Logger,
+	})
+	return err
+}
+
+// callLimits are the configured limits of tool calls.
+func callLimits(c *config.Config) broker.Limits {
+	l := c.Limits.Calls
+	limits := broker.Limits{
+		Calls: l.Run, SessionCalls: l.Session, Concurrent: l.Concurrent,
+		BytesIn: l.BytesIn, BytesOut: l.BytesOut, ResultBytes: l.ResultBytes, UnreadBytes: l.UnreadBytes,
+		CallTimeout: l.Timeout, Repeats: l.Repeats,
+		ServerRate: broker.Rate(l.ServerRate), ToolRate: broker.Rate(l.ToolRate), CatalogRate: broker.Rate(l.CatalogRate),
+		Servers: map[string]broker.ServerLimits{},
+	}
+	for _, server := range c.Servers {
+		own := broker.ServerLimits{Rate: broker.Rate(server.Settings.Rate), Tools: map[string]broker.Rate{}}
+		if server.CallTimeout != l.Timeout {
+			own.CallTimeout = server.CallTimeout
+		}
+		for name, tool := range server.Settings.Tools {
+			if tool.Rate.Calls > 0 {
+				own.Tools[name] = broker.Rate(tool.Rate)
+			}
+		}
+		limits.Servers[server.ID] = own
+	}
+	return limits
+}

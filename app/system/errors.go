@@ -1,0 +1,48 @@
+package system
+
+import (
+	"errors"
+
+	"github.com/airlock-mcp/airlock/images"
+	"github.com/airlock-mcp/airlock/runner"
+)
+
+// SetupError says what the machine or the configuration lacks, and what to do
+// about it.
+type SetupError struct {
+	Err    error
+	Advice string // what to type or to read
+}
+
+// Error says what is missing.
+func (e *SetupError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *SetupError) Unwrap() error { return e.Err }
+
+// Hint says what to type.
+func (e *SetupError) Hint() string { return e.Advice }
+
+// Advise adds a hint to the errors of parts that do not know which command
+// mends them. Other errors, and nil, come back as they are.
+func Advise(err error) error {
+	var advised interface{ Hint() string }
+	switch {
+	case errors.As(err, &advised):
+		return err
+	case errors.Is(err, images.ErrNotBuilt), errors.Is(err, images.ErrStale):
+		return &SetupError{err, "run `airlock images build`"}
+	case errors.Is(err, runner.ErrBusy):
+		return &busyError{err}
+	}
+	return err
+}
+
+// busyError is runner.ErrBusy with a hint.
+type busyError struct{ error }
+
+// Unwrap returns the cause.
+func (e *busyError) Unwrap() error { return e.error }
+
+// Hint says what to change.
+func (e *busyError) Hint() string { return "try again later, or raise sandbox.maxSandboxes" }

@@ -1,0 +1,44 @@
+package system
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/catalog/pins"
+	"github.com/airlock-mcp/airlock/internal/canon"
+	"github.com/airlock-mcp/airlock/internal/store"
+)
+
+// OpenPins returns the file with the definitions that were seen before. Each
+// configuration file has its own: two may use one name for different servers.
+func OpenPins(c *config.Config) (*pins.File, error) {
+	home, err := store.Home(os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	name := strings.TrimPrefix(canon.Digest([]byte(c.File)), "sha256:")
+	return pins.NewFile(filepath.Join(store.Pins(home), name[:16]+".json")), nil
+}
+
+// withhold puts a stand-in in the place of each tool whose definition changed
+// since it was first seen: nobody has looked at what it does now.
+func withhold(servers []catalog.Server, changed []pins.Change) []catalog.Server {
+	isChanged := map[pins.Ref]bool{}
+	for _, c := range changed {
+		isChanged[pins.Ref{ServerID: c.ServerID, ToolName: c.ToolName}] = true
+	}
+	kept := slices.Clone(servers)
+	for i := range kept {
+		kept[i].Tools = slices.Clone(kept[i].Tools)
+		for j, tool := range kept[i].Tools {
+			if isChanged[pins.Ref{ServerID: tool.ServerID, ToolName: tool.Name}] {
+				kept[i].Tools[j] = catalog.Withhold(tool)
+			}
+		}
+	}
+	return kept
+}

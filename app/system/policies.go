@@ -1,0 +1,68 @@
+package system
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/policies"
+)
+
+// PolicyFiles reads the configured policy files, or returns the shipped one.
+func PolicyFiles(c *config.Config) ([]policies.File, error) {
+	if len(c.Policies) == 0 {
+		return []policies.File{policies.Default()}, nil
+	}
+	var files []policies.File
+	for _, path := range c.Policies {
+		source, err := readPolicy(path)
+		if err != nil {
+			return nil, fmt.Errorf("reading the policies: %w", err)
+		}
+		files = append(files, policies.File{Name: path, Source: source})
+	}
+	return files, nil
+}
+
+// maxPolicy bounds a policy file, in bytes: thousands of rules fit.
+const maxPolicy = 4 << 20
+
+// readPolicy reads an ordinary file: another kind could keep whoever waits for
+// its policies, or reloads them, waiting for ever.
+func readPolicy(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%q is no ordinary file", path)
+	case info.Size() > maxPolicy:
+		return nil, fmt.Errorf("%q has %d bytes, more than the %d of a policy file", path, info.Size(), maxPolicy)
+	}
+	return os.ReadFile(path)
+}
+
+// OperatorSettings hands what the configuration says about servers and tools to
+// the policies.
+func OperatorSettings(c *config.Config) (policies.Operator, error) {
+	operator := policies.Operator{}
+	for _, server := range c.Servers {
+		settings := policies.Server{
+			TrustAnnotations: server.Settings.TrustAnnotations,
+			Allow:            server.Settings.Allow, Deny: server.Settings.Deny, Risks: map[string]policies.Risk{},
+		}
+		for name, tool := range server.Settings.Tools {
+			settings.Risks[name] = policies.RiskUnknown // so that its name is checked
+			if tool.Risk == "" {
+				continue
+			}
+			risk, err := policies.ParseRisk(tool.Risk)
+			if err != nil {
+				return nil, fmt.Errorf("servers.%s.tools.%s: %w", server.ID, name, err)
+			}
+			settings.Risks[name] = risk
+		}
+		operator[server.ID] = settings
+	}
+	return operator, nil
+}

@@ -1,0 +1,212 @@
+// Package system opens all parts of Airlock in their order and closes them
+// again: images, audit log, approvals, recordings, sandboxes, upstream servers,
+// policies, broker and orchestrator. Command line, servers and jobs share it.
+package system
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/user"
+
+	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/orchestrator"
+	"github.com/airlock-mcp/airlock/broker"
+	"github.com/airlock-mcp/airlock/broker/approval"
+	"github.com/airlock-mcp/airlock/broker/audit"
+	"github.com/airlock-mcp/airlock/broker/redact"
+	"github.com/airlock-mcp/airlock/broker/replay"
+	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/cleanup"
+	"github.com/airlock-mcp/airlock/runner"
+)
+
+// Options say what a system is opened for. Version is needed.
+type Options struct {
+	Version string       // Airlock's own, as records and servers see it
+	Logger  *slog.Logger // nil logs nothing
+	// Notify is told what a person should know about the servers and can act on.
+	// It may be called concurrently; nil tells nobody.
+	Notify func(Notice)
+	// Serving keeps sandboxes ready for many runs, and takes the process that
+	// started this one for an agent host, which must not answer approvals.
+	Serving bool
+	// Directories take the place of the configured ones; nil keeps those.
+	Directories *Directories
+	// Fixed takes the place of the configured servers; nil connects them.
+	Fixed *Fixed
+}
+
+// Notice is one sentence for a person, with what to do about it.
+type Notice struct{ Text, Hint string }
+
+// Fixed are tools that are answered within this process.
+type Fixed struct {
+	Snapshot *catalog.Snapshot
+	Upstream broker.Upstream
+}
+
+// withDefaults fills in what was left out.
+func (o Options) withDefaults() Options {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Notify == nil {
+		o.Notify = func(Notice) {}
+	}
+	return o
+}
+
+// System is all parts of Airlock, put together. Its methods may be called
+// concurrently, but for Close.
+type System struct {
+	config      *config.Config
+	opts        Options
+	directories Directories
+	undo        *cleanup.Stack
+
+	machine
+	catalog      *Catalog
+	rules        *rules
+	broker       *broker.Broker
+	orchestrator *orchestrator.Orchestrator
+}
+
+// machine is what belongs to this machine, whatever servers are configured.
+type machine struct {
+	images     map[string]runner.Image // by language
+	log        *audit.Log
+	desk       *approval.Desk
+	recordings *replay.Store // nil where nothing is recorded
+	sandboxes  *runner.Runner
+}
+
+// Open puts everything together that runs need. The caller closes the system.
+// Errors that a user can mend have a method Hint() string.
+func Open(ctx context.Context, c *config.Config, opts Options) (_ *System, err error) {
+	s := &System{config: c, opts: opts.withDefaults(), undo: &cleanup.Stack{}}
+	if opts.Directories != nil {
+		s.directories = *opts.Directories
+	} else if s.directories, err = FindDirectories(c); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}()
+	// What a machine lacks is known at once; servers may take their time.
+	if err := s.prepare(ctx); err != nil {
+		return nil, Advise(err)
+	}
+	servers, err := s.openCatalog(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.assemble(servers); err != nil {
+		return nil, Advise(err)
+	}
+	if s.opts.Serving {
+		return s, s.orchestrator.Warm(ctx)
+	}
+	return s, nil
+}
+
+// Close ends all runs and removes everything. It returns when nothing is left.
+// Calling it twice is fine.
+func (s *System) Close() error { return s.undo.Run() }
+
+// prepare opens what belongs to this machine: images, audit log, sandboxes.
+func (s *System) prepare(ctx context.Context) error {
+	var err error
+	if s.images, err = openImages(s.directories.Home, s.undo); err != nil {
+		return err
+	}
+	if s.log, err = audit.Open(s.directories.Audit, &audit.Options{
+		Keys: s.directories.Keys, ClearArguments: s.config.Audit.ClearArguments,
+	}); err != nil {
+		return err
+	}
+	s.undo.Add(s.log.Close)
+	host := 0
+	if s.opts.Serving {
+		host = os.Getppid()
+	}
+	if s.desk, err = approval.OpenDesk(s.directories.Approvals, &approval.Options{HostPID: host, Logger: s.opts.Logger}); err != nil {
+		return err
+	}
+	if keep := s.config.Replay.Keep; keep > 0 {
+		if s.recordings, err = replay.Open(s.directories.Recordings, &replay.Options{Keys: s.directories.Keys, Keep: keep}); err != nil {
+			return err
+		}
+	}
+	if s.sandboxes, err = openRunner(ctx, s.config, s.directories.Home, s.images, s.opts.Serving, s.opts.Logger); err != nil {
+		return err
+	}
+	s.undo.Add(func() error { return closeRunner(ctx, s.sandboxes) })
+	return nil
+}
+
+// openCatalog learns which tools there are and returns who answers their calls.
+func (s *System) openCatalog(ctx context.Context) (broker.Upstream, error) {
+	if fixed := s.opts.Fixed; fixed != nil {
+		s.catalog = &Catalog{config: s.config, opts: s.opts}
+		s.catalog.snapshot.Store(fixed.Snapshot)
+		return fixed.Upstream, nil
+	}
+	var err error
+	if s.catalog, err = OpenCatalog(ctx, s.config, s.opts); err != nil {
+		return nil, err
+	}
+	s.undo.Add(s.catalog.Close)
+	return s.catalog.upstreams, nil
+}
+
+// assemble puts the parts together that need a snapshot and somebody to call.
+func (s *System) assemble(servers broker.Upstream) error {
+	redactor := redact.New()
+	holdCredentials(redactor, s.config)
+	if err := s.openBroker(servers, redactor); err != nil {
+		return err
+	}
+	var err error
+	s.orchestrator, err = orchestrator.New(orchestrator.Parts{
+		Runner: s.sandboxes, Broker: s.broker, Audit: s.log, Redactor: redactor, Images: s.images,
+		Wrappers: orchestrator.NewWrappers(s.directories.Wrappers, s.opts.Logger), Snapshots: s, Logger: s.opts.Logger,
+		Recordings: s.recordings,
+	}, orchestrator.Options{Limits: sandboxLimits(s.config), Version: s.opts.Version, Placeholders: s.config.Placeholders})
+	if err != nil {
+		return err
+	}
+	s.undo.Add(func() error { s.orchestrator.Close(); return nil })
+	s.catalog.onChange(s.orchestrator.Warm)
+	return nil
+}
+
+// Snapshot returns the newest tool definitions.
+func (s *System) Snapshot() *catalog.Snapshot { return s.catalog.Snapshot() }
+
+// Orchestrator makes runs until the system is closed.
+func (s *System) Orchestrator() *orchestrator.Orchestrator { return s.orchestrator }
+
+// Approvals is where calls wait for a person.
+func (s *System) Approvals() *approval.Desk { return s.desk }
+
+// ServerIDs are the IDs of the configured servers, in order.
+func (s *System) ServerIDs() []string {
+	var ids []string
+	for _, server := range s.config.Servers {
+		ids = append(ids, server.ID)
+	}
+	return ids
+}
+
+// Principal is the user of the operating system that Airlock runs for.
+func Principal() string {
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return fmt.Sprintf("uid:%d", os.Getuid())
+}
