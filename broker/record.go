@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"unicode/utf8"
 
 	"github.com/airlock-mcp/airlock/broker/approval"
 	"github.com/airlock-mcp/airlock/broker/audit"
 	"github.com/airlock-mcp/airlock/broker/redact"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
+	"github.com/airlock-mcp/airlock/internal/truncate"
 )
 
 // maxRecordedName is the most bytes of a name that the code chose which a record keeps.
@@ -102,7 +102,7 @@ func (a *attempt) record(kind audit.Kind) audit.Record {
 			CallerKind: string(run.Caller.Kind), Profile: run.Caller.Profile, TraceID: run.TraceID, CodeHash: run.CodeHash,
 		},
 		Act: audit.Act{
-			CallID: a.id, ParentID: run.ID, ServerID: clip(a.call.ServerID), ToolName: clip(a.call.Name),
+			CallID: a.id, ParentID: run.ID, ServerID: truncate.Bytes(a.call.ServerID, maxRecordedName), ToolName: truncate.Bytes(a.call.Name, maxRecordedName),
 			DefinitionDigest: a.tool.Digest, ArgumentsHash: a.hash,
 		},
 	}
@@ -117,16 +117,4 @@ func (a *attempt) record(kind audit.Kind) audit.Record {
 		r.Decision = "allow"
 	}
 	return r
-}
-
-// clip bounds a name that the code chose freely, on the boundary of a character.
-func clip(name string) string {
-	if len(name) <= maxRecordedName {
-		return name
-	}
-	end := maxRecordedName
-	for end > 0 && !utf8.RuneStart(name[end]) {
-		end--
-	}
-	return name[:end] + "…"
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/airlock-mcp/airlock/internal/schema"
+	"github.com/airlock-mcp/airlock/internal/truncate"
 )
 
 // callServer calls the server, at last.
@@ -137,13 +138,10 @@ func failureText(result json.RawMessage) string {
 		}
 	}
 	text := strings.Join(parts, "\n")
-	switch {
-	case text == "":
+	if text == "" {
 		return noText
-	case len(text) > most:
-		return strings.ToValidUTF8(text[:most], "") + "…"
 	}
-	return text
+	return truncate.Bytes(text, most)
 }
 
 const noText = "the tool failed and did not say why"

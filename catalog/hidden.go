@@ -5,6 +5,9 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/airlock-mcp/airlock/internal/truncate"
+	"github.com/airlock-mcp/airlock/internal/visible"
 )
 
 // maxQuoted is how many characters of a stranger's text a message shows.
@@ -13,8 +16,8 @@ const maxQuoted = 80
 // Quote writes a stranger's text into a message: in quotes, cut to 80
 // characters, and with everything but printable ASCII escaped.
 func Quote(text string) string {
-	if utf8.RuneCountInString(text) > maxQuoted {
-		text = string([]rune(text)[:maxQuoted]) + "..."
+	if shown := truncate.Characters(text, maxQuoted+1); shown != text {
+		text = strings.TrimSuffix(shown, "…") + "..."
 	}
 	return strconv.QuoteToASCII(text)
 }
@@ -23,8 +26,8 @@ func Quote(text string) string {
 // reorder what is seen, as Clean does, but without a note and without judging
 // what the text says.
 func Visible(text string) string {
-	visible, _ := stripHidden(text)
-	return visible
+	shown, _ := stripHidden(text)
+	return shown
 }
 
 // stripHidden removes the characters that a person does not see but a model
@@ -48,6 +51,9 @@ func stripHidden(text string) (string, int) {
 			}
 			continue
 		}
+		if visible.IsBlank(c) {
+			c = ' '
+		}
 		b.WriteRune(c)
 		last = c
 	}
@@ -57,25 +63,9 @@ func stripHidden(text string) (string, int) {
 func isLayout(c rune) bool { return c == '\n' || c == '\t' || c == '\r' }
 
 // isHidden reports whether c leaves no mark on a screen or changes the order of
-// what is shown: control and format characters, tags, variation selectors,
-// fillers, private use and noncharacters (Unicode 16, Default_Ignorable_Code_Point
-// and General_Category Cc, Cf, Co, Zl, Zp).
+// what is shown. Blanks are no hiding place: stripHidden makes plain spaces of them.
 func isHidden(c rune) bool {
-	switch {
-	case c < ' ':
-		return !isLayout(c)
-	case c < 0x7F:
-		return false
-	case unicode.IsControl(c), unicode.Is(unicode.Co, c), unicode.Is(unicode.Zl, c), unicode.Is(unicode.Zp, c):
-		return true
-	case c >= 0x0600 && c <= 0x08FF:
-		return c == 0x061C // the other format characters of Arabic and Syriac are visible signs
-	case unicode.Is(unicode.Cf, c):
-		return c != 0x110BD && c != 0x110CD // number signs, visible too
-	case unicode.Is(unicode.Noncharacter_Code_Point, c), unicode.Is(unicode.Other_Default_Ignorable_Code_Point, c):
-		return true
-	}
-	return unicode.Is(unicode.Variation_Selector, c)
+	return !isLayout(c) && !visible.Is(c) && !visible.IsBlank(c)
 }
 
 // isJoined reports whether c is one of the three invisible characters that

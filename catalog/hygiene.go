@@ -41,7 +41,7 @@ func Clean(text string) string {
 	if hidden > 0 {
 		return visible + fmt.Sprintf(" [Airlock removed %d hidden characters]", hidden)
 	}
-	return text
+	return visible
 }
 
 // inspect returns what is wrong with one text.

@@ -1,10 +1,10 @@
 package catalog
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strings"
+
+	"github.com/airlock-mcp/airlock/internal/nearest"
 )
 
 // maxSuggestions is how many names an error suggests.
@@ -60,7 +60,7 @@ func (s *Snapshot) Lookup(serverID, name string) (Tool, error) {
 func (s *Snapshot) unknown(serverID, name string) error {
 	server, ok := s.Server(serverID)
 	if !ok {
-		return &UnknownError{ServerID: serverID, Suggestions: nearest(serverID, s.serverIDs())}
+		return &UnknownError{ServerID: serverID, Suggestions: nearest.Words(serverID, s.serverIDs(), maxSuggestions)}
 	}
 	return &UnknownError{ServerID: serverID, ToolName: name, Problem: server.Problem, Suggestions: s.Nearest(serverID, name)}
 }
@@ -84,57 +84,5 @@ func (s *Snapshot) Nearest(serverID, name string) []string {
 	for i, tool := range server.Tools {
 		names[i] = tool.Name
 	}
-	return nearest(name, names)
-}
-
-// nearest ranks names by edit distance, spelling variants (case, camelCase,
-// separators) counting as equal, and keeps those within a third of the length.
-func nearest(name string, names []string) []string {
-	if len(name) > maxNameLength {
-		return nil
-	}
-	type candidate struct {
-		name     string
-		distance int
-	}
-	wanted := spelling(name)
-	var near []candidate
-	for _, other := range names {
-		if d := editDistance(wanted, spelling(other)); d <= max(2, len(wanted)/3) {
-			near = append(near, candidate{other, d})
-		}
-	}
-	slices.SortFunc(near, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(a.distance, b.distance), strings.Compare(a.name, b.name))
-	})
-	found := make([]string, 0, maxSuggestions)
-	for _, c := range near[:min(len(near), maxSuggestions)] {
-		found = append(found, c.name)
-	}
-	return found
-}
-
-// editDistance counts the bytes to insert, delete, replace or swap with their
-// neighbour (optimal string alignment).
-func editDistance(a, b string) int {
-	before, last := make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range last {
-		last[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row := make([]int, len(b)+1)
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			change := 1
-			if a[i-1] == b[j-1] {
-				change = 0
-			}
-			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+change)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-		}
-		before, last = last, row
-	}
-	return last[len(b)]
+	return nearest.Words(name, names, maxSuggestions)
 }

@@ -61,15 +61,3 @@ func TestWordsOfAnyTextAreWords(t *testing.T) {
 		}
 	})
 }
-
-func TestEditDistance(t *testing.T) {
-	tests := []struct {
-		a, b string
-		want int
-	}{{"", "", 0}, {"a", "", 1}, {"read", "read", 0}, {"read", "raed", 1}, {"read", "reads", 1}, {"kitten", "sitting", 3}}
-	for _, test := range tests {
-		if got := editDistance(test.a, test.b); got != test.want {
-			t.Errorf("editDistance(%q, %q): got %d, want %d", test.a, test.b, got, test.want)
-		}
-	}
-}

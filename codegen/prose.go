@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/airlock-mcp/airlock/internal/visible"
 )
 
 // Limits of text that is repeated in a generated file, in bytes as printed.
@@ -134,7 +136,7 @@ func cut(text string, room int) string {
 // printedSize is how many bytes a character takes in a generated file.
 func printedSize(r rune, size int) int {
 	switch {
-	case visible(r):
+	case visible.Is(r):
 		return size
 	case r < 0x10000:
 		return len(`\u0000`)
@@ -171,7 +173,7 @@ func printable(text string) string {
 	clean := true
 	for i := 0; i < len(text) && clean; {
 		r, size := nextRune(text[i:])
-		clean = visible(r) && r != utf8.RuneError
+		clean = visible.Is(r) && r != utf8.RuneError
 		i += size
 	}
 	if clean {
@@ -180,7 +182,7 @@ func printable(text string) string {
 	var b []byte
 	for i := 0; i < len(text); {
 		r, size := nextRune(text[i:])
-		if visible(r) {
+		if visible.Is(r) {
 			b = utf8.AppendRune(b, r)
 		} else {
 			b = appendHidden(b, r, nodeAstral)

@@ -3,8 +3,9 @@ package codegen
 import (
 	"fmt"
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/airlock-mcp/airlock/internal/visible"
 )
 
 // This file is the only way for text of a stranger into a generated file: as a
@@ -31,16 +32,6 @@ func appendWTF8(b []byte, r rune) []byte {
 		return append(b, 0xED, 0x80|byte(r>>6&0x3F), 0x80|byte(r&0x3F))
 	}
 	return utf8.AppendRune(b, r)
-}
-
-// visible reports whether a character may stand for itself: it prints, and
-// readers see it. Controls, bidi marks, line separators, zero-width characters,
-// variation selectors and surrogates do not.
-func visible(r rune) bool {
-	if r < utf8.RuneSelf {
-		return ' ' <= r && r <= '~'
-	}
-	return unicode.IsPrint(r) && !unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
 // appendHidden appends the escape of an invisible character, valid in both
@@ -84,7 +75,7 @@ func literal(b []byte, text, astral string) []byte {
 			b = append(b, '\\', byte(r))
 		case r == '\n':
 			b = append(b, '\\', 'n')
-		case visible(r):
+		case visible.Is(r):
 			b = utf8.AppendRune(b, r)
 		default:
 			b = appendHidden(b, r, astral)
@@ -121,7 +112,7 @@ func docstring(b []byte, indent, text string) []byte {
 			b = append(b, `\\`...)
 		case r == '"' && (previous == '"' || i+1 == len(text) || text[i+1] == '"'):
 			b = append(b, `\"`...)
-		case visible(r):
+		case visible.Is(r):
 			b = utf8.AppendRune(b, r)
 		default:
 			b = appendHidden(b, r, pythonAstral)
@@ -163,7 +154,7 @@ func jsDoc(b []byte, indent, text string) []byte {
 			}
 		case r == '/' && previous == '*', r == '@' && strings.ContainsRune("\n *{", previous):
 			b = append(b, '\\', byte(r))
-		case visible(r):
+		case visible.Is(r):
 			b = utf8.AppendRune(b, r)
 		default:
 			b = appendHidden(b, r, nodeAstral)

@@ -2,16 +2,13 @@ package cli
 
 import (
 	"strings"
-	"unicode/utf8"
+
+	"github.com/airlock-mcp/airlock/internal/truncate"
 )
 
 // oneLine folds white space and control characters and cuts text to at most
 // limit characters, for a table's cell.
 func oneLine(text string, limit int) string {
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '\u0085' || r == '\u2028' || r == '\u2029' }), " ")
-	if utf8.RuneCountInString(text) <= limit {
-		return text
-	}
-	runes := []rune(text)
-	return strings.TrimSpace(string(runes[:limit-1])) + "…"
+	return truncate.Characters(text, limit)
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/airlock-mcp/airlock/internal/nearest"
 )
 
 // maxNodes bounds how many values one file may expand to when aliases repeat
@@ -64,7 +66,7 @@ func (d *decoder) unknownKey(key *yaml.Node, path string, fields []field) error 
 		known[i] = f.key
 	}
 	advice := "the keys known here are " + strings.Join(known, ", ")
-	if best := nearest(key.Value, known); best != "" {
+	if best := nearest.Word(key.Value, known); best != "" {
 		advice = fmt.Sprintf("did you mean %q?", best)
 	}
 	if path == "" {

@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/nearest"
 )
 
 // servers reads mcpServers. Switched-off servers and Airlock itself are left out.
@@ -213,7 +214,7 @@ func (d *decoder) unite(c *Config, settings map[string]*decided) error {
 			continue
 		}
 		advice := "add it to mcpServers, or remove it here"
-		if best := nearest(id, ids); best != "" {
+		if best := nearest.Word(id, ids); best != "" {
 			advice = fmt.Sprintf("did you mean %q?", best)
 		}
 		return d.fail(settings[id].key, advice, "servers.%s decides about a server that mcpServers does not have", id)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/broker/approval"
@@ -147,9 +146,6 @@ func cut(text string, limit int) string {
 	if len(text) <= limit {
 		return text
 	}
-	end := limit
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return fmt.Sprintf("%s… [%d bytes cut]", text[:end], len(text)-end)
+	kept := truncate.Head(text, limit)
+	return fmt.Sprintf("%s… [%d bytes cut]", kept, len(text)-len(kept))
 }

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/airlock-mcp/airlock/internal/telemetry"
+	"github.com/airlock-mcp/airlock/internal/truncate"
 	"github.com/airlock-mcp/airlock/runner"
 )
 
@@ -49,12 +49,8 @@ func (r *run) printable(output runner.Output, limit int64) string {
 	// The marker's length depends on a number that depends on the cut: leave
 	// room for the longest.
 	const room = int64(len("\n<TRUNCATED 9223372036854775807 bytes>\n"))
-	end := min(max(limit-room, 0), int64(len(text)))
-	for end > 0 && end < int64(len(text)) && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	kept := text[:end]
-	marker := fmt.Sprintf("<TRUNCATED %d bytes>\n", int64(len(text))-end+missing)
+	kept := truncate.Head(text, int(min(max(limit-room, 0), int64(len(text)))))
+	marker := fmt.Sprintf("<TRUNCATED %d bytes>\n", int64(len(text)-len(kept))+missing)
 	if kept != "" && !strings.HasSuffix(kept, "\n") {
 		marker = "\n" + marker
 	}

@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/airlock-mcp/airlock/internal/truncate"
 )
 
 // refusal says in one sentence why a call was not done, and what to do instead.
@@ -103,8 +105,5 @@ func (a *arguments) fail(format string, args ...any) {
 // quote shows a text from outside in a sentence: quoted, escaped and short.
 func quote(text string) string {
 	const most = 80
-	if runes := []rune(text); len(runes) > most {
-		text = string(runes[:most]) + "…"
-	}
-	return fmt.Sprintf("%q", text)
+	return fmt.Sprintf("%q", truncate.Characters(text, most))
 }

@@ -5,9 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/airlock-mcp/airlock/internal/truncate"
 )
 
 // maxText is how many bytes of text one answer has. Hosts cut longer ones, or
@@ -59,19 +60,7 @@ func cut(text string) string {
 		return text
 	}
 	note := fmt.Sprintf("\n[cut here: the answer has %d bytes; structuredContent holds all of it. Return less: filter and summarise inside the program.]", len(text))
-	return head(text, maxText-len(note)) + note
-}
-
-// head returns the longest beginning of text of at most n bytes that ends
-// between characters.
-func head(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n]
+	return truncate.Head(text, maxText-len(note)) + note
 }
 
 // tail returns the end of a log: at most most bytes, with a line before it that
@@ -80,9 +69,6 @@ func tail(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}
-	start := len(text) - most
-	for start < len(text) && !utf8.RuneStart(text[start]) {
-		start++
-	}
-	return fmt.Sprintf("[%d bytes before this are left out]\n%s", start, text[start:])
+	end := truncate.Tail(text, most)
+	return fmt.Sprintf("[%d bytes before this are left out]\n%s", len(text)-len(end), end)
 }

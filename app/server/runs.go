@@ -11,6 +11,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/truncate"
 	"github.com/airlock-mcp/airlock/runner"
 )
 
@@ -147,7 +148,7 @@ func (s *Server) getRun(_ context.Context, c call) (*mcp.CallToolResult, error) 
 	}
 	switch {
 	case !ok:
-		return structured(shown{RunID: head(id, maxID), State: stateUnknown}, "There is no such run in this session, or it is no longer kept.")
+		return structured(shown{RunID: truncate.Head(id, maxID), State: stateUnknown}, "There is no such run in this session, or it is no longer kept.")
 	case status.Err != nil:
 		return nil, fmt.Errorf("the run %s could not be started: %w", quote(id), status.Err)
 	case status.Outcome == nil:
@@ -170,7 +171,7 @@ func (s *Server) cancelRun(_ context.Context, c call) (*mcp.CallToolResult, erro
 	if c.args.err != nil {
 		return nil, c.args.err
 	}
-	answer := stopped{head(id, maxID), s.runs.Cancel(c.session, id)}
+	answer := stopped{truncate.Head(id, maxID), s.runs.Cancel(c.session, id)}
 	if !answer.Cancelled {
 		return structured(answer, "There is no run of that ID that is still going.")
 	}

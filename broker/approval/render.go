@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"github.com/airlock-mcp/airlock/internal/canon"
+	"github.com/airlock-mcp/airlock/internal/truncate"
 	"github.com/airlock-mcp/airlock/internal/visible"
 )
 
@@ -104,7 +105,7 @@ func code(q Question) string {
 			b.WriteString("       …\n")
 			skipped = false
 		}
-		fmt.Fprintf(&b, "  %4d %s\n", i+1, clip(visible.Lines(line)))
+		fmt.Fprintf(&b, "  %4d %s\n", i+1, truncate.Characters(visible.Lines(line), maxLineWidth))
 		shown++
 	}
 	if skipped {
@@ -121,11 +122,4 @@ func squash(s string) string {
 		}
 		return -1
 	}, s)
-}
-
-func clip(line string) string {
-	if runes := []rune(line); len(runes) > maxLineWidth {
-		return string(runes[:maxLineWidth-1]) + "…"
-	}
-	return line
 }

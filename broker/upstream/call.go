@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/truncate"
 )
 
 // maxErrorMessage cuts what a server says about an error, in characters.
@@ -171,10 +172,7 @@ func (s *server) harmless(name string) bool {
 
 // foreignText makes a server's message fit for ours.
 func foreignText(text string) string {
-	if utf8.RuneCountInString(text) > maxErrorMessage {
-		text = string([]rune(text)[:maxErrorMessage]) + " …"
-	}
-	return strings.TrimSpace(catalog.Visible(text))
+	return strings.TrimSpace(catalog.Visible(truncate.Characters(text, maxErrorMessage)))
 }
 
 // rounded makes a duration readable: 60s, 250ms.

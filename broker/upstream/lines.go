@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/airlock-mcp/airlock/internal/truncate"
 )
 
 // maxMessage is the largest message that a server may send, in bytes. It leaves
@@ -124,9 +126,6 @@ func parseBatch(text []byte) line {
 
 // trimLine makes a line of foreign output fit for a log.
 func trimLine(text []byte) string {
-	text = bytes.TrimRight(text[:min(len(text), maxLogLine)], " \t\r\n")
-	if !utf8.Valid(text) {
-		return strings.ToValidUTF8(string(text), "\uFFFD")
-	}
-	return string(text)
+	shown := truncate.Head(string(text[:min(len(text), maxLogLine+utf8.UTFMax)]), maxLogLine)
+	return strings.ToValidUTF8(strings.TrimRight(shown, " \t\r\n"), "\uFFFD")
 }

@@ -2,6 +2,7 @@
 package nearest
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -9,23 +10,43 @@ import (
 // maxWord is the longest word that is looked at, in bytes.
 const maxWord = 256
 
-// Word returns the known word nearest to word, or "" when none is near: at most
-// a third of the characters, and one more, may differ. Case and the separators
-// - and _ cost nothing. Of equally near words the first in order is returned.
+// Word returns the known word nearest to word, or "" when none is near: see Words.
 func Word(word string, known []string) string {
-	if len(word) > maxWord {
-		return ""
+	if near := Words(word, known, 1); len(near) > 0 {
+		return near[0]
 	}
-	best, least := "", len(word)/3+2
-	for _, k := range slices.Sorted(slices.Values(known)) {
+	return ""
+}
+
+// Words returns up to n known words near to word, nearest first: at most a third
+// of the characters, and one more, may differ. Case and separators (- _ . / and
+// spaces) cost nothing. Equally near words come in order.
+func Words(word string, known []string, n int) []string {
+	if len(word) > maxWord || n <= 0 {
+		return nil
+	}
+	type candidate struct {
+		word     string
+		distance int
+	}
+	wanted := fold(word)
+	var near []candidate
+	for _, k := range known {
 		if len(k) > maxWord {
 			continue
 		}
-		if d := distance(fold(word), fold(k)); d < least {
-			best, least = k, d
+		if d := distance(wanted, fold(k)); d <= len(wanted)/3+1 && d < len(wanted) {
+			near = append(near, candidate{k, d})
 		}
 	}
-	return best
+	slices.SortFunc(near, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(a.distance, b.distance), strings.Compare(a.word, b.word))
+	})
+	words := make([]string, 0, min(n, len(near)))
+	for _, c := range near[:min(n, len(near))] {
+		words = append(words, c.word)
+	}
+	return words
 }
 
 // Hint returns `; did you mean "…"?` for the nearest word, or "".
@@ -37,8 +58,10 @@ func Hint(word string, known []string) string {
 }
 
 func fold(s string) []rune {
-	return []rune(strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(s)))
+	return []rune(separators.Replace(strings.ToLower(s)))
 }
+
+var separators = strings.NewReplacer("_", "", "-", "", ".", "", "/", "", " ", "")
 
 // distance counts the characters to insert, delete, replace or swap with their
 // neighbour (optimal string alignment).

@@ -9,6 +9,9 @@ import (
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
+
+	"github.com/airlock-mcp/airlock/internal/truncate"
+	"github.com/airlock-mcp/airlock/internal/visible"
 )
 
 // MaxProblems is how many problems one error lists.
@@ -158,29 +161,9 @@ func unescapePath(path string) string {
 
 // clip bounds how much of a stranger's text a message carries.
 func clip(s string) string {
-	const most = 4 * maxQuoted
-	if len(s) <= most {
-		return printable(s)
-	}
-	return printable(strings.ToValidUTF8(s[:most], "")) + "…"
+	return visible.Line(truncate.Bytes(s, 4*maxQuoted))
 }
 
 func quote(s string) string {
-	if len(s) > maxQuoted {
-		s = strings.ToValidUTF8(s[:maxQuoted], "") + "…"
-	}
-	return strconv.QuoteToGraphic(s)
-}
-
-// printable makes control and invisible characters visible.
-func printable(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		if strconv.IsGraphic(r) {
-			b.WriteRune(r)
-			continue
-		}
-		b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
-	}
-	return b.String()
+	return `"` + strings.ReplaceAll(visible.Text(truncate.Bytes(s, maxQuoted)), `"`, `\"`) + `"`
 }

@@ -6,8 +6,9 @@ package visible
 import (
 	"fmt"
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/airlock-mcp/airlock/internal/truncate"
 )
 
 // Text returns s on one line, with every character that leaves no mark of its
@@ -15,23 +16,31 @@ import (
 // overrides, zero-width ones, tags), variation selectors, fillers, line separators,
 // spaces other than the plain one, private use, unassigned ones, and bytes that
 // are no UTF-8 as \x…. A backslash is doubled, so that no text can imitate an escape.
-func Text(s string) string { return escape(s, true) }
+func Text(s string) string { return escape(s, lineBreaks|backslashes) }
+
+// Line is Text with single backslashes: for messages that quote patterns or code,
+// where an imitated escape deceives nobody into a decision.
+func Line(s string) string { return escape(s, lineBreaks) }
 
 // Lines is Text for text of several lines, such as code: line breaks and tabs
 // stay, and so do single backslashes.
-func Lines(s string) string { return escape(s, false) }
+func Lines(s string) string { return escape(s, 0) }
 
 // Clip is Text cut to at most n characters, with a mark where it was cut.
 func Clip(s string, n int) string {
-	text := Text(s)
-	if utf8.RuneCountInString(text) <= n {
-		return text
-	}
-	return string([]rune(text)[:max(0, n-1)]) + "…"
+	return truncate.Characters(Text(s), n)
 }
 
-func escape(s string, oneLine bool) string {
-	if plain(s, oneLine) {
+// escaped says what is escaped beside invisible characters.
+type escaped int
+
+const (
+	lineBreaks  escaped = 1 << iota // and tabs
+	backslashes                     // doubled
+)
+
+func escape(s string, also escaped) string {
+	if plain(s, also) {
 		return s
 	}
 	var b strings.Builder
@@ -40,9 +49,9 @@ func escape(s string, oneLine bool) string {
 		switch {
 		case r == utf8.RuneError && size == 1:
 			fmt.Fprintf(&b, `\x%02x`, s[i])
-		case r == '\\' && oneLine:
+		case r == '\\' && also&backslashes != 0:
 			b.WriteString(`\\`)
-		case (r == '\n' || r == '\t') && !oneLine, isVisible(r):
+		case (r == '\n' || r == '\t') && also&lineBreaks == 0, Is(r):
 			b.WriteRune(r)
 		default:
 			b.WriteString(name(r))
@@ -52,9 +61,9 @@ func escape(s string, oneLine bool) string {
 	return b.String()
 }
 
-func plain(s string, oneLine bool) bool {
+func plain(s string, also escaped) bool {
 	for i := 0; i < len(s); i++ {
-		if s[i] < ' ' || s[i] >= 0x7F || (oneLine && s[i] == '\\') {
+		if s[i] < ' ' || s[i] >= 0x7F || (also&backslashes != 0 && s[i] == '\\') {
 			return false
 		}
 	}
@@ -71,16 +80,4 @@ func name(r rune) string {
 		return `\r`
 	}
 	return fmt.Sprintf(`\u{%x}`, r)
-}
-
-// isVisible says whether a character shows as itself (Unicode general
-// categories L, M, N, P, S), leaving out those of them that are ignorable by default.
-func isVisible(r rune) bool {
-	if r == ' ' {
-		return true
-	}
-	if !unicode.In(r, unicode.L, unicode.M, unicode.N, unicode.P, unicode.S) {
-		return false
-	}
-	return !unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }

@@ -32,8 +32,52 @@ func TestText(t *testing.T) {
 	if got := visible.Lines("a\n\tb\\n\x1b"); got != "a\n\tb\\n\\u{1b}" {
 		t.Errorf("lines: got %q", got)
 	}
+	if got := visible.Line("\\d+\n\x1b"); got != `\d+\n\u{1b}` {
+		t.Errorf("line: got %q", got)
+	}
 	if got := visible.Clip("äöüß\x00", 5); got != "äöüß…" {
 		t.Errorf("clip: got %q", got)
+	}
+}
+
+// TestIs lists one character of each class that another judgement of
+// visibility got wrong.
+func TestIs(t *testing.T) {
+	tests := []struct {
+		name      string
+		r         rune
+		is, blank bool
+	}{
+		{"the plain space", ' ', true, false},
+		{"a letter", 'é', true, false},
+		{"a combining mark", '\u0301', true, false},
+		{"an emoji", '😀', true, false},
+		{"an emoji of a later Unicode version", '\U0001FAFF', true, false},
+		{"an Arabic number sign, a visible format character", '\u0600', true, false},
+		{"the replacement character", '\uFFFD', true, false},
+		{"a line break", '\n', false, false},
+		{"delete", '\u007F', false, false},
+		{"a soft hyphen", '\u00AD', false, false},
+		{"the Arabic letter mark", '\u061C', false, false},
+		{"a Hangul filler", '\u3164', false, false},
+		{"the grapheme joiner, which is a mark", '\u034F', false, false},
+		{"a zero-width space", '\u200B', false, false},
+		{"a variation selector", '\uFE0F', false, false},
+		{"a tag", '\U000E0041', false, false},
+		{"private use", '\uE000', false, false},
+		{"a surrogate", 0xD800, false, false},
+		{"a noncharacter", '\uFFFE', false, false},
+		{"an unassigned character", '\u0378', false, false},
+		{"a note without a head", '\U0001D159', false, false},
+		{"a no-break space", '\u00A0', false, true},
+		{"an ideographic space", '\u3000', false, true},
+		{"a blank of braille", '\u2800', false, true},
+		{"a line separator", '\u2028', false, false},
+	}
+	for _, test := range tests {
+		if is, blank := visible.Is(test.r), visible.IsBlank(test.r); is != test.is || blank != test.blank {
+			t.Errorf("%s: got visible %t and blank %t, want %t and %t", test.name, is, blank, test.is, test.blank)
+		}
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"io"
 	"os"
 	"strings"
+
+	"github.com/airlock-mcp/airlock/internal/truncate"
 )
 
 // maxLog bounds what is read of runsc's log: the sandbox can write there too.
@@ -55,10 +57,6 @@ func loggedError(log string) string {
 
 // OneLine makes one line of at most 500 bytes of a text that a sandbox may have written.
 func OneLine(s string) string {
-	s = strings.Join(strings.Fields(s), " ")
 	const longest = 500
-	if len(s) > longest {
-		s = strings.ToValidUTF8(s[:longest], "") + "…"
-	}
-	return s
+	return truncate.Bytes(strings.ToValidUTF8(strings.Join(strings.Fields(s), " "), "\uFFFD"), longest)
 }
