@@ -11,6 +11,7 @@ import (
 	"github.com/airlock-mcp/airlock/broker/redact"
 	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
+	"github.com/airlock-mcp/airlock/internal/truncate"
 )
 
 // The most that the texts of a failure may take, in bytes. The guest keeps to
