@@ -10,10 +10,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/airlock-mcp/airlock/broker/approval"
 	"github.com/airlock-mcp/airlock/broker/audit"
 	"github.com/airlock-mcp/airlock/broker/redact"
-	"github.com/airlock-mcp/airlock/broker/replay"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/schema"
 	"github.com/airlock-mcp/airlock/policies"
@@ -69,7 +70,7 @@ type Broker struct {
 	rates    rates
 
 	mu       sync.Mutex // guards sessions
-	sessions map[string]*facts
+	sessions map[string]*sessionFacts
 }
 
 // New returns a broker that calls upstream and records in recorder. Without
@@ -78,7 +79,7 @@ func New(upstream Upstream, recorder Recorder, opts *Options) (*Broker, error) {
 	if upstream == nil || recorder == nil {
 		return nil, errors.New("a broker needs upstream servers and an audit log")
 	}
-	b := &Broker{upstream: upstream, recorder: recorder, sessions: map[string]*facts{}}
+	b := &Broker{upstream: upstream, recorder: recorder, sessions: map[string]*sessionFacts{}}
 	if opts != nil {
 		b.opts = *opts
 	}
@@ -123,23 +124,25 @@ func (b *Broker) SetPolicies(ctx context.Context, engine *policies.Engine, by st
 }
 
 // Open begins the calls of one run, against the tools of one snapshot. The
-// caller closes the session.
-func (b *Broker) Open(run Run, snapshot *catalog.Snapshot) *Session {
-	return &Session{
-		broker: b, run: run, snapshot: snapshot,
-		facts:    b.factsOf(run.Caller.Session),
-		slots:    make(chan struct{}, b.opts.Limits.Concurrent),
-		redactor: b.opts.Redactor,
-		cancels:  map[string]context.CancelFunc{},
-		state:    approval.NotRequired,
+// caller closes them. nil options are usable; the error is ErrSessions.
+func (b *Broker) Open(run Run, snapshot *catalog.Snapshot, opts *RunOptions) (*RunCalls, error) {
+	s := &RunCalls{
+		broker: b, identity: run, snapshot: snapshot,
+		slots:    semaphore.NewWeighted(int64(b.opts.Limits.Concurrent)),
+		searches: newLimiter(b.opts.Limits.CatalogRate),
+		counts:   runCounts{state: approval.NotRequired},
+		active:   activeCalls{cancels: map[string]context.CancelFunc{}},
 	}
-}
-
-// OpenReplay begins the calls of a run that is answered from a recording. No
-// server is called and nobody is asked; each call is recorded in the audit log
-// as one that was answered so.
-func (b *Broker) OpenReplay(run Run, snapshot *catalog.Snapshot, player *replay.Player) *Session {
-	s := b.Open(run, snapshot)
-	s.player = player
-	return s
+	if opts != nil {
+		s.opts = *opts
+	}
+	if s.opts.Redactor == nil {
+		s.opts.Redactor = b.opts.Redactor
+	}
+	s.waiting.changed = s.opts.OnWait
+	var err error
+	if s.facts, err = b.openFacts(s); err != nil {
+		return nil, fmt.Errorf("beginning run %q: %w", run.ID, err)
+	}
+	return s, nil
 }

@@ -114,8 +114,24 @@ func newFixture(t testing.TB, change func(*broker.Options)) *fixture {
 	return f
 }
 
-func (f *fixture) open() *broker.Session {
-	return f.Open(broker.Run{ID: "run_1", Caller: caller.Caller{Principal: "ann", Kind: caller.Local, Session: "s1"}, TraceID: "t", CodeHash: "sha256:c"}, f.snapshot)
+func (f *fixture) open() *broker.RunCalls { return f.openWith(nil) }
+
+func (f *fixture) openWith(opts *broker.RunOptions) *broker.RunCalls {
+	calls, err := f.Open(broker.Run{ID: "run_1", Caller: caller.Caller{Principal: "ann", Kind: caller.Local, Session: "s1"}, TraceID: "t", CodeHash: "sha256:c"}, f.snapshot, opts)
+	if err != nil {
+		panic(err) // there are not that many sessions in a test
+	}
+	return calls
+}
+
+// open begins the calls of a run.
+func open(t testing.TB, b *broker.Broker, run broker.Run, snapshot *catalog.Snapshot, opts *broker.RunOptions) *broker.RunCalls {
+	t.Helper()
+	calls, err := b.Open(run, snapshot, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return calls
 }
 
 func (f *fixture) records(t testing.TB) []audit.Record {
@@ -270,15 +286,14 @@ func TestApproval(t *testing.T) {
 			f := newFixture(t, func(o *broker.Options) {
 				o.Approver = approver{test.verdict, func(q approval.Question) { asked = q }}
 			})
-			s := f.open()
 			var paused, resumed int
-			s.OnWait(func(waiting bool) {
+			s := f.openWith(&broker.RunOptions{OnWait: func(waiting bool) {
 				if waiting {
 					paused++
 				} else {
 					resumed++
 				}
-			})
+			}})
 			answer := s.Call(t.Context(), call("delete_file", `{"path":"/srv/a"}`))
 			checkAnswer(t, answer, test.wantType, "")
 			if state := s.Close().ApprovalState; state != string(test.wantState) {
@@ -346,7 +361,7 @@ func TestPoliciesDoNotChangeUnrecorded(t *testing.T) {
 	if err := b.SetPolicies(t.Context(), engine, "ann"); err == nil {
 		t.Error("got nil, want an error")
 	}
-	s := b.Open(broker.Run{ID: "run_1"}, f.snapshot)
+	s := open(t, b, broker.Run{ID: "run_1"}, f.snapshot, nil)
 	checkAnswer(t, s.Call(t.Context(), call("delete_file", `{}`)), "PolicyDenied", "no policy is loaded")
 }
 

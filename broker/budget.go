@@ -13,27 +13,28 @@ import (
 // Decoded they can take forty times that; the other calls wait, as bytes.
 const maxWork = 4 << 20
 
-// takeUp waits until the run's other calls leave room for the arguments of this one.
-func (a *attempt) takeUp(ctx context.Context) *failure {
+// reserveWork waits until the run's other calls leave room for the arguments of
+// this one.
+func (a *attempt) reserveWork(ctx context.Context) *failure {
 	n := int64(len(a.call.Arguments))
-	if err := a.session.work.add(ctx, n, maxWork, 0); err != nil {
+	if err := a.run.work.add(ctx, n, maxWork, 0); err != nil {
 		return a.cut(ctx)
 	}
 	a.work = n
 	return nil
 }
 
-// putDown is called when the call is over.
-func (a *attempt) putDown() { a.session.work.remove(a.work) }
+// releaseWork is called when the call is over.
+func (a *attempt) releaseWork() { a.run.work.remove(a.work) }
 
 // limit holds the call to its run's and its session's budgets and to the rates
 // of its server and its tool. A refused call has used up its place.
 func (a *attempt) limit(context.Context) *failure {
-	s, l := a.session, a.broker.opts.Limits
+	s, l := a.run, a.broker.opts.Limits
 	calls, servers := s.facts.begin()
 	s.mu.Lock()
-	s.bytesOut += int64(len(a.arguments))
-	bytesOut, bytesIn := s.bytesOut, s.bytesIn
+	s.counts.bytesOut += int64(len(a.arguments))
+	bytesOut, bytesIn := s.counts.bytesOut, s.counts.bytesIn
 	repeats := s.loops.times(a.callKey())
 	s.mu.Unlock()
 	a.before = policies.Session{Calls: calls, RunCalls: a.number - 1, Servers: servers}
@@ -56,45 +57,43 @@ func (a *attempt) limit(context.Context) *failure {
 func (a *attempt) rate(l Limits) *failure {
 	now, server, tool := a.broker.opts.Now(), a.tool.ServerID, a.tool.Name
 	rate, name := l.serverRate(server)
-	if wait := a.broker.rates.take("server\x00"+server, rate, now); wait > 0 {
+	if wait := a.broker.rates.takeToken("server\x00"+server, rate, now); wait > 0 {
 		return exceeded(name, typeRateLimit, "server %q is called too often; try again in %v", server, soon(wait)).retryable()
 	}
 	rate, name = l.toolRate(server, tool)
-	if wait := a.broker.rates.take("tool\x00"+server+"\x00"+tool, rate, now); wait > 0 {
+	if wait := a.broker.rates.takeToken("tool\x00"+server+"\x00"+tool, rate, now); wait > 0 {
 		return exceeded(name, typeRateLimit, "tool %q is called too often; try again in %v", tool, soon(wait)).retryable()
 	}
 	return nil
 }
 
-// soon rounds a wait up, so that nobody comes back too early.
+// soon rounds a wait up, so that a retry after it is not too early.
 func soon(wait time.Duration) time.Duration {
 	return (wait + time.Millisecond - 1).Truncate(time.Millisecond)
 }
 
-// slot waits for one of the run's places for calls under way, and until the code
+// slot waits for one of the run's slots for calls under way, and until the code
 // has read enough of its former answers.
 func (a *attempt) slot(ctx context.Context) *failure {
-	if err := a.session.place(ctx); err != nil {
+	if err := a.run.acquireSlot(ctx); err != nil {
 		return a.cut(ctx)
 	}
-	a.taken.place = true
+	a.reserved.slot = true
 	return nil
 }
 
-// place takes one of the run's places; its only error is that of ctx.
-func (s *Session) place(ctx context.Context) error {
-	select {
-	case s.slots <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
+// acquireSlot reserves one of the run's slots; its only error is that of ctx.
+func (s *RunCalls) acquireSlot(ctx context.Context) error {
+	if err := s.slots.Acquire(ctx, 1); err != nil {
+		return err
 	}
 	limits := s.broker.opts.Limits
 	err := s.unread.room(ctx, limits.UnreadBytes-limits.ResultBytes) // for the largest result
 	if err == nil {
-		err = ctx.Err() // a place that the end of the run has freed is none
+		err = ctx.Err() // a slot that the end of the run has freed is none
 	}
 	if err != nil {
-		<-s.slots
+		s.slots.Release(1)
 	}
 	return err
 }
@@ -103,11 +102,11 @@ func (s *Session) place(ctx context.Context) error {
 // before it is withheld.
 const readPatience = 5 * time.Second
 
-// hold makes the result one of the answers that wait to be read, as soon as
-// there is room for it.
-func (a *attempt) hold(ctx context.Context) *failure {
+// keepUnread makes the result one of the answers that wait to be read, as soon
+// as there is room for it.
+func (a *attempt) keepUnread(ctx context.Context) *failure {
 	most, size := a.broker.opts.Limits.UnreadBytes, int64(len(a.result))
-	err := a.session.unread.add(ctx, size, most, readPatience)
+	err := a.run.unread.add(ctx, size, most, readPatience)
 	switch {
 	case ctx.Err() != nil:
 		return failf(typeKilled, "the run ended before it had room for the result").because(context.Cause(ctx))
@@ -115,32 +114,32 @@ func (a *attempt) hold(ctx context.Context) *failure {
 		return exceeded(limitUnreadBytes, typeBudget,
 			"the call was made, but %d bytes of answers wait to be read already, so its result is withheld; read the answers of calls before making more", most)
 	}
-	a.taken.bytes = size
+	a.reserved.bytes = size
 	return nil
 }
 
 // receive counts the result against what may go into the run.
 func (a *attempt) receive(context.Context) *failure {
 	most := a.broker.opts.Limits.BytesIn
-	if !a.session.account(a.callKey(), a.result, redact.Counts(a.removed), most) {
+	if !a.run.account(a.callKey(), a.result, redact.Counts(a.removed), most) {
 		return exceeded(limitBytesIn, typeBudget,
 			"the call was made, but its result is withheld: with it the run would have received more than %d bytes of results; filter earlier", most)
 	}
 	return nil
 }
 
-// taken is what a call takes of its run's limits until its answer was read. It
-// holds on to nothing else, so that a result that is withheld can go at once.
-type taken struct {
-	session *Session
-	place   bool
-	bytes   int64 // unread
+// reserved is what a call uses of its run's limits until its answer was read. It
+// refers to nothing else, so that a result that is withheld can be freed at once.
+type reserved struct {
+	run   *RunCalls
+	slot  bool
+	bytes int64 // unread
 }
 
-func (t *taken) giveBack() {
-	t.session.unread.remove(t.bytes)
-	if t.place {
-		<-t.session.slots
+func (r *reserved) release() {
+	r.run.unread.remove(r.bytes)
+	if r.slot {
+		r.run.slots.Release(1)
 	}
 }
 
@@ -148,43 +147,40 @@ func (t *taken) giveBack() {
 func (a *attempt) callKey() string { return a.tool.Digest + "\x00" + a.hash }
 
 // received adds to the bytes that went into the sandbox.
-func (s *Session) received(n int) {
+func (s *RunCalls) received(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.bytesIn += int64(n)
+	s.counts.bytesIn += int64(n)
 }
 
 // account adds a result to what the run has received. It reports whether that
 // is within most bytes; otherwise the result must not go in.
-func (s *Session) account(key string, result json.RawMessage, redactions map[string]int, most int64) bool {
+func (s *RunCalls) account(key string, result json.RawMessage, redactions map[string]int, most int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.loops.see(key, result)
-	if s.bytesIn+int64(len(result)) > most {
+	if s.counts.bytesIn+int64(len(result)) > most {
 		return false
 	}
-	s.bytesIn += int64(len(result))
+	s.counts.bytesIn += int64(len(result))
 	for kind, n := range redactions {
-		if s.redactions == nil {
-			s.redactions = map[string]int{}
+		if s.counts.redactions == nil {
+			s.counts.redactions = map[string]int{}
 		}
-		s.redactions[kind] += n
+		s.counts.redactions[kind] += n
 	}
 	return true
 }
 
-// Look begins a look into the catalog, held to the run's rate for that and to
-// its places for calls. The caller calls done when the answer has left; an error
-// is what the code is to be told instead.
-func (s *Session) Look(ctx context.Context) (done func(), refused *Error) {
-	s.mu.Lock()
-	wait := s.looks.take(s.broker.opts.Limits.CatalogRate, s.broker.opts.Now())
-	s.mu.Unlock()
-	if wait > 0 {
+// Look begins a look into the catalog, within the run's rate for that and its
+// slots for calls. The caller calls done when the answer has left; an error is
+// what the code is to be told instead.
+func (s *RunCalls) Look(ctx context.Context) (done func(), refused *Error) {
+	if wait := takeToken(s.searches, s.broker.opts.Now()); wait > 0 {
 		return nil, &failf(typeRateLimit, "the catalog is searched too often; try again in %v", soon(wait)).retryable().Error
 	}
-	if err := s.place(ctx); err != nil {
+	if err := s.acquireSlot(ctx); err != nil {
 		return nil, &failf(typeKilled, "the run is over").Error
 	}
-	return func() { <-s.slots }, nil
+	return func() { s.slots.Release(1) }, nil
 }

@@ -15,7 +15,7 @@ import (
 func (a *attempt) decide(context.Context) *failure {
 	a.engine = a.broker.policies.Load()
 	a.ruling = a.engine.Decide(policies.Request{
-		Principal: a.session.run.Caller.Name(),
+		Principal: a.run.identity.Caller.Name(),
 		Tool:      a.tool,
 		Settings:  a.settings,
 		Input:     a.input,
@@ -53,15 +53,15 @@ func (a *attempt) approve(ctx context.Context) *failure {
 		return unrecorded(err)
 	}
 	var err error
-	a.session.parked(func() { a.verdict, err = a.broker.opts.Approver.Ask(ctx, question) })
+	a.run.parked(func() { a.verdict, err = a.broker.opts.Approver.Ask(ctx, question) })
 	a.recordVerdict(ctx, question, err)
 	switch {
 	case ctx.Err() != nil:
-		a.session.met(approval.Pending)
+		a.run.met(approval.Pending)
 		return a.cut(ctx)
 	case err != nil:
 		a.approval = approval.Denied
-		a.session.met(approval.Denied)
+		a.run.met(approval.Denied)
 		return failf(typeApprovalDenied, "the call needs a person's approval, and nobody could be asked").because(err)
 	}
 	return a.heed(question)
@@ -74,26 +74,26 @@ func (a *attempt) heed(question approval.Question) *failure {
 	switch a.verdict.Answer {
 	case approval.Yes:
 		if a.broker.policies.Load().Version() != question.PolicyVersion {
-			a.session.met(approval.Denied)
+			a.run.met(approval.Denied)
 			return failf(typeApprovalDenied, "the policy changed while the approval was awaited; make the call again")
 		}
 		if !a.broker.opts.Now().Before(question.Expires) {
-			a.session.met(approval.Denied)
+			a.run.met(approval.Denied)
 			return failf(typeApprovalTimeout, "the approval came too late")
 		}
 		a.approval = approval.Approved
-		a.session.met(approval.Approved)
+		a.run.met(approval.Approved)
 		return nil
 	case approval.Expired:
 		a.approval = approval.Pending
-		a.session.met(approval.Pending)
+		a.run.met(approval.Pending)
 		return failf(typeApprovalTimeout, "the call needs a person's approval, and nobody answered in time")
 	case approval.Nobody:
-		a.session.met(approval.Denied)
+		a.run.met(approval.Denied)
 		return failf(typeApprovalDenied, "the call needs a person's approval (%s), and there is nobody to ask here. %s",
 			a.withoutPaths(strings.Join(a.ruling.Policies(), ", ")), a.howToAllow())
 	default:
-		a.session.met(approval.Denied)
+		a.run.met(approval.Denied)
 		return failf(typeApprovalDenied, "a person refused the call. Do not repeat it; ask the user what to do instead")
 	}
 }
@@ -120,10 +120,10 @@ func (a *attempt) question() approval.Question {
 	}
 	return approval.Question{
 		ID: telemetry.NewID("apr"), Asked: now, Expires: now.Add(a.broker.opts.ApprovalTimeout),
-		Principal: a.session.run.Caller.Principal, Issuer: a.session.run.Caller.Issuer, CallerKind: string(a.session.run.Caller.Kind), SessionID: a.session.run.Caller.Session,
-		RunID: a.session.run.ID, CallID: a.id,
+		Principal: a.run.identity.Caller.Principal, Issuer: a.run.identity.Caller.Issuer, CallerKind: string(a.run.identity.Caller.Kind),
+		SessionID: a.run.identity.Caller.Session, RunID: a.run.identity.ID, CallID: a.id,
 		ServerID: a.tool.ServerID, ToolName: a.tool.Name, DefinitionDigest: a.tool.Digest,
-		Arguments: a.arguments, CodeHash: a.session.run.CodeHash, Code: a.session.run.Code, PolicyVersion: a.engine.Version(),
+		Arguments: a.arguments, CodeHash: a.run.identity.CodeHash, Code: a.run.identity.Code, PolicyVersion: a.engine.Version(),
 		Risk: a.ruling.Risk.String(), Flags: flags, Rules: rules, Approve: a.ruling.Approve,
 	}
 }

@@ -22,7 +22,7 @@ func (f *failures) add(e Error) {
 	f.told[e.CallID] = Error{Type: e.Type, Source: e.Source, Retryable: e.Retryable, CallID: e.CallID}
 }
 
-func (s *Session) failed(e Error) {
+func (s *RunCalls) failed(e Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.failures.add(e)
@@ -31,7 +31,7 @@ func (s *Session) failed(e Error) {
 // Failed returns type, source and flag, without the message, of the error that a
 // call of this run was answered with; false when there was none, or so many
 // newer ones that it is forgotten.
-func (s *Session) Failed(callID string) (Error, bool) {
+func (s *RunCalls) Failed(callID string) (Error, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e, ok := s.failures.told[callID]

@@ -14,7 +14,7 @@ import (
 // find looks the tool up in the run's snapshot. What the snapshot lacks does
 // not exist, whatever the server would say now.
 func (a *attempt) find(context.Context) *failure {
-	tool, err := a.session.snapshot.Lookup(a.call.ServerID, a.call.Name)
+	tool, err := a.run.snapshot.Lookup(a.call.ServerID, a.call.Name)
 	var unknown *catalog.UnknownError
 	var withheld *catalog.WithheldError
 	switch {
@@ -29,13 +29,13 @@ func (a *attempt) find(context.Context) *failure {
 		return failf(typeUnknownTool, "the tool is not known").because(err)
 	}
 	a.tool = tool
-	a.settings = a.broker.opts.Operator.Settings(tool.ServerID, tool.Name, a.session.flagsOf(tool))
+	a.settings = a.broker.opts.Operator.Settings(tool.ServerID, tool.Name, a.run.flagsOf(tool))
 	return nil
 }
 
 // flagsOf returns what is suspicious about a tool's definition. That is looked
 // into once for each tool of a run.
-func (s *Session) flagsOf(tool catalog.Tool) []catalog.Flag {
+func (s *RunCalls) flagsOf(tool catalog.Tool) []catalog.Flag {
 	key := policies.ToolID(tool.ServerID, tool.Name)
 	s.mu.Lock()
 	flags, known := s.flags[key]

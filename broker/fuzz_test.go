@@ -23,7 +23,7 @@ func FuzzAnswer(f *testing.F) {
 	})
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		fixture.upstream.answer = func(context.Context, string, json.RawMessage) (json.RawMessage, error) { return raw, nil }
-		s := fixture.Open(broker.Run{ID: "run_1"}, fixture.snapshot)
+		s := open(t, fixture.Broker, broker.Run{ID: "run_1"}, fixture.snapshot, nil)
 		answer := s.Call(t.Context(), call("count", `{}`))
 		s.Close()
 		line, err := json.Marshal(answer)

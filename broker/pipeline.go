@@ -13,30 +13,55 @@ import (
 	"github.com/airlock-mcp/airlock/policies"
 )
 
-// attempt is one call on its way. Each stage adds what it found out.
+// attempt is one call while it is carried out. Each stage adds what it found out.
 type attempt struct {
-	session *Session
-	broker  *Broker
-	call    Call
-	id      string // call_…
-	number  int    // of the run's calls, from 1
-	began   time.Time
-	taken   *taken // slot, hold: what it takes of the run's limits
+	run      *RunCalls
+	broker   *Broker
+	call     Call
+	id       string // call_…
+	number   int    // of the run's calls, from 1
+	began    time.Time
+	reserved *reserved // slot, keepUnread: what it uses of the run's limits
+	work     int64     // reserveWork: bytes of arguments
 
-	tool      catalog.Tool      // find
-	settings  policies.Settings // find
-	work      int64             // takeUp: bytes of arguments
-	arguments json.RawMessage   // validate: the bytes that are sent
-	input     map[string]any    // validate: the same, decoded
-	hash      string            // validate: keyed, over arguments
-	before    policies.Session  // limit: what happened before this call
-	engine    *policies.Engine  // decide
-	ruling    policies.Decision // decide
-	approval  approval.State    // approve
-	verdict   approval.Verdict  // approve
-	result    json.RawMessage   // callServer, then validated and redacted
-	isError   bool              // validateOutput: the tool says that it failed
-	removed   []redact.Finding  // redact
+	found
+	parsed
+	ruled
+	asked
+	answered
+}
+
+// found is what find finds out.
+type found struct {
+	tool     catalog.Tool
+	settings policies.Settings
+}
+
+// parsed is what validate finds out.
+type parsed struct {
+	arguments json.RawMessage // the bytes that are sent
+	input     map[string]any  // the same, decoded
+	hash      string          // keyed, over arguments
+}
+
+// ruled is what limit and decide find out.
+type ruled struct {
+	before policies.Session // what happened before this call
+	engine *policies.Engine
+	ruling policies.Decision
+}
+
+// asked is what approve finds out.
+type asked struct {
+	approval approval.State
+	verdict  approval.Verdict
+}
+
+// answered is what the acting stages find out.
+type answered struct {
+	result  json.RawMessage  // callServer, then validated and redacted
+	isError bool             // validateOutput: the tool says that it failed
+	removed []redact.Finding // redact
 }
 
 // stage is one step of a call; a failure ends it.
@@ -45,12 +70,12 @@ type stage func(*attempt, context.Context) *failure
 // Identification came first: the session a call arrives on is its run. Then
 // these stages may refuse it, in this order; none of them acts.
 func deciding() []stage {
-	return []stage{(*attempt).find, (*attempt).takeUp, (*attempt).validate, (*attempt).limit, (*attempt).decide, (*attempt).approve}
+	return []stage{(*attempt).find, (*attempt).reserveWork, (*attempt).validate, (*attempt).limit, (*attempt).decide, (*attempt).approve}
 }
 
 // The last stages act, and check what came back.
 func acting() []stage {
-	return []stage{(*attempt).callServer, (*attempt).validateOutput, (*attempt).redact, (*attempt).hold, (*attempt).receive, (*attempt).toolFailure}
+	return []stage{(*attempt).callServer, (*attempt).validateOutput, (*attempt).redact, (*attempt).keepUnread, (*attempt).receive, (*attempt).toolFailure}
 }
 
 // carry takes a call through all stages. Between deciding and acting stands the
@@ -65,7 +90,7 @@ func (a *attempt) carry(ctx context.Context) Answer {
 		}
 	}
 	if fail != nil { // servers have a part in what some messages say
-		message, found := a.session.redactor.Held([]byte(fail.Message))
+		message, found := a.run.opts.Redactor.Held([]byte(fail.Message))
 		fail.Message, a.removed = string(message), append(a.removed, found...)
 	}
 	if unrecorded := a.conclude(ctx, fail); unrecorded != nil {
@@ -111,7 +136,7 @@ func (a *attempt) answer(ctx context.Context, fail *failure) Answer {
 	}
 	if fail.cause != nil {
 		a.broker.opts.Logger.WarnContext(ctx, "a call failed",
-			slog.String(telemetry.KeyRun, a.session.run.ID), slog.String(telemetry.KeyCall, a.id),
+			slog.String(telemetry.KeyRun, a.run.identity.ID), slog.String(telemetry.KeyCall, a.id),
 			slog.String(telemetry.KeyServer, a.call.ServerID), slog.String(telemetry.KeyTool, a.call.Name),
 			slog.String("error_type", fail.Type), slog.Any(telemetry.KeyError, fail.cause))
 	}

@@ -3,45 +3,44 @@ package broker
 import (
 	"sync"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 // rates are token buckets, one for each key. The zero value is ready; methods
 // may be called concurrently.
 type rates struct {
-	mu      sync.Mutex // guards buckets
-	buckets map[string]bucket
+	mu       sync.Mutex // guards limiters
+	limiters map[string]*rate.Limiter
 }
 
-// bucket is one rate's account. The zero value is full.
-type bucket struct {
-	spent float64 // tokens that are missing
-	at    time.Time
+// newLimiter returns a full token bucket.
+func newLimiter(r Rate) *rate.Limiter {
+	return rate.NewLimiter(rate.Limit(float64(r.Calls)/r.Per.Seconds()), r.Calls)
 }
 
-// take uses one token of the key's bucket. It returns 0, or how long until
+// takeToken uses one token of the key's bucket. It returns 0, or how long until
 // there is a token.
-func (r *rates) take(key string, rate Rate, now time.Time) time.Duration {
+func (r *rates) takeToken(key string, of Rate, now time.Time) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.buckets == nil {
-		r.buckets = map[string]bucket{}
+	if r.limiters == nil {
+		r.limiters = map[string]*rate.Limiter{}
 	}
-	b := r.buckets[key]
-	wait := b.take(rate, now)
-	r.buckets[key] = b
-	return wait
+	limiter := r.limiters[key]
+	if limiter == nil {
+		limiter = newLimiter(of)
+		r.limiters[key] = limiter
+	}
+	return takeToken(limiter, now)
 }
 
-// take uses one token, or returns how long until there is one.
-func (b *bucket) take(rate Rate, now time.Time) time.Duration {
-	perToken := float64(rate.Per) / float64(rate.Calls)
-	if passed := now.Sub(b.at); passed > 0 {
-		b.spent = max(0, b.spent-float64(passed)/perToken)
-		b.at = now
+// takeToken uses one token, or returns how long until there is one.
+func takeToken(limiter *rate.Limiter, now time.Time) time.Duration {
+	reservation := limiter.ReserveN(now, 1)
+	wait := reservation.DelayFrom(now)
+	if wait > 0 {
+		reservation.CancelAt(now)
 	}
-	if missing := b.spent + 1 - float64(rate.Calls); missing > 0 {
-		return time.Duration(missing * perToken)
-	}
-	b.spent++
-	return 0
+	return wait
 }

@@ -59,7 +59,7 @@ func (a *attempt) conclude(ctx context.Context, fail *failure) *failure {
 		return nil
 	}
 	a.broker.opts.Logger.ErrorContext(ctx, "the outcome of a call could not be recorded",
-		slog.String(telemetry.KeyRun, a.session.run.ID), slog.String(telemetry.KeyCall, a.id), slog.Any(telemetry.KeyError, err))
+		slog.String(telemetry.KeyRun, a.run.identity.ID), slog.String(telemetry.KeyCall, a.id), slog.Any(telemetry.KeyError, err))
 	if fail != nil {
 		return nil
 	}
@@ -94,7 +94,7 @@ func (a *attempt) recordVerdict(ctx context.Context, q approval.Question, asking
 
 // record begins a record with all that is known about the call so far.
 func (a *attempt) record(kind audit.Kind) audit.Record {
-	run := a.session.run
+	run := a.run.identity
 	r := audit.Record{
 		Kind: kind,
 		Identity: audit.Identity{

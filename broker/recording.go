@@ -10,20 +10,20 @@ import (
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
-// keep puts a call and its answer on the run's tape, where it has one.
-func (s *Session) keep(ctx context.Context, number int, call Call, answer Answer) {
-	if s.tape == nil {
+// keep adds a call and its answer to the run's recording, where it has one.
+func (s *RunCalls) keep(ctx context.Context, number int, call Call, answer Answer) {
+	if s.opts.Recording == nil {
 		return
 	}
 	text, err := json.Marshal(answer)
 	if err == nil {
-		err = s.tape.Answered(replay.Exchange{
+		err = s.opts.Recording.Answered(replay.Exchange{
 			Number: number, ServerID: call.ServerID, Name: call.Name, Arguments: call.Arguments, Answer: text,
 		})
 	}
 	if err != nil {
 		s.broker.opts.Logger.WarnContext(ctx, "a run cannot be replayed",
-			slog.String(telemetry.KeyRun, s.run.ID), slog.Any(telemetry.KeyError, err))
+			slog.String(telemetry.KeyRun, s.identity.ID), slog.Any(telemetry.KeyError, err))
 	}
 }
 
@@ -34,7 +34,7 @@ func (a *attempt) replayed(ctx context.Context) Answer {
 		return a.answerError(fail)
 	}
 	var answer Answer
-	recorded, diverged := a.session.player.Call(a.call.ServerID, a.call.Name, a.call.Arguments)
+	recorded, diverged := a.run.opts.Player.Call(a.call.ServerID, a.call.Name, a.call.Arguments)
 	r := a.record(audit.KindOutcome)
 	r.Outcome, r.Detail = audit.OutcomeOK, "answered from a recording"
 	switch {
@@ -49,9 +49,9 @@ func (a *attempt) replayed(ctx context.Context) Answer {
 	if err := a.broker.recorder.Note(ctx, r); err != nil {
 		return a.answerError(unrecorded(err))
 	}
-	a.session.received(len(answer.Raw))
+	a.run.received(len(answer.Raw))
 	a.result = answer.Raw
-	if fail := a.hold(ctx); fail != nil {
+	if fail := a.keepUnread(ctx); fail != nil {
 		return a.answerError(fail)
 	}
 	return answer

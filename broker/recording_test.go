@@ -33,8 +33,7 @@ func TestRecordAndReplay(t *testing.T) {
 		call("read_file", `{"path":"a"}`), call("read_file", `{"path":"b"}`),
 		call("read_file", `{"path":"a"}`), call("delete_file", `{}`), call("nope", `{}`),
 	}
-	s := f.open()
-	s.Record(recording)
+	s := f.openWith(&broker.RunOptions{Recording: recording})
 	var recorded []broker.Answer
 	for _, c := range calls {
 		recorded = append(recorded, s.Call(t.Context(), c))
@@ -49,7 +48,7 @@ func TestRecordAndReplay(t *testing.T) {
 	}
 
 	player, before := tape.Player(), len(f.upstream.calls)
-	again := f.OpenReplay(broker.Run{ID: "run_2"}, f.snapshot, player)
+	again := open(t, f.Broker, broker.Run{ID: "run_2"}, f.snapshot, &broker.RunOptions{Player: player})
 	for i, c := range calls {
 		if got := again.Call(t.Context(), c); !reflect.DeepEqual(got, recorded[i]) {
 			t.Errorf("call %d: got %+v, want %+v", i, got, recorded[i])
@@ -73,14 +72,13 @@ func TestRecordAndReplay(t *testing.T) {
 	}
 }
 
-// fullTape is a tape that cannot be written.
-type fullTape struct{}
+// fullRecording is a recording that cannot be written.
+type fullRecording struct{}
 
-func (fullTape) Answered(replay.Exchange) error { return errors.New("no space left on device") }
+func (fullRecording) Answered(replay.Exchange) error { return errors.New("no space left on device") }
 
-func TestTapeThatFailsDoesNotStopTheRun(t *testing.T) {
-	s := newFixture(t, nil).open()
-	s.Record(fullTape{})
+func TestRecordingThatFailsDoesNotStopTheRun(t *testing.T) {
+	s := newFixture(t, nil).openWith(&broker.RunOptions{Recording: fullRecording{}})
 	if answer := s.Call(t.Context(), call("read_file", `{"path":"a"}`)); !answer.OK {
 		t.Errorf("got %+v, want ok", answer.Error)
 	}

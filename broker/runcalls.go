@@ -6,6 +6,9 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+	"golang.org/x/time/rate"
+
 	"github.com/airlock-mcp/airlock/broker/approval"
 	"github.com/airlock-mcp/airlock/broker/redact"
 	"github.com/airlock-mcp/airlock/broker/replay"
@@ -13,33 +16,65 @@ import (
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
-// Session is the calls of one run. Its methods may be called concurrently.
-type Session struct {
+// RunOptions say how the calls of one run go. The zero value is usable.
+type RunOptions struct {
+	// Redactor cleans results instead of the broker's; nil: the broker's does.
+	Redactor *redact.Redactor
+	// OnWait hears true when the first call of the run begins to wait for a person,
+	// and false when the last one has stopped, so that the run's clock can stand
+	// still meanwhile. It must not call the RunCalls. nil: nobody needs to know.
+	OnWait func(waiting bool)
+	// Recording keeps every call with its answer; nil keeps nothing. One that fails
+	// costs the run its replay, and nothing else.
+	Recording Recording
+	// Player answers the calls from a recording: no server is called and nobody is
+	// asked, and each call is recorded in the audit log as one that was answered so.
+	// nil in a run that is no replay.
+	Player *replay.Player
+}
+
+// Recording keeps what a run's calls were answered. *replay.Recording is one.
+// Answered may be called concurrently.
+type Recording interface {
+	Answered(e replay.Exchange) error
+}
+
+// RunCalls is the calls of one run. Its methods may be called concurrently.
+type RunCalls struct {
 	broker   *Broker
-	run      Run
+	identity Run
+	opts     RunOptions
 	snapshot *catalog.Snapshot
-	facts    *facts
-	slots    chan struct{}  // one per call under way or unread
-	tape     Tape           // see Record; nil records nothing
-	player   *replay.Player // answers instead of servers; nil in a run that is no replay
-	redactor *redact.Redactor
-	wait     waits
+	facts    *sessionFacts
+	slots    *semaphore.Weighted // one per call under way or unread
+	waiting  waiting
 	unread   backlog // answers that wait for the code to read them
 	work     backlog // arguments of calls under way
 
-	mu         sync.Mutex // guards all below
-	closed     bool
-	cancels    map[string]context.CancelFunc // of the calls under way, by ID
-	idle       chan struct{}                 // closed when the last of them is over, once the session is closed
-	failures   failures
+	mu     sync.Mutex // guards all below
+	counts runCounts
+	active activeCalls
+
+	failures failures
+	searches *rate.Limiter // of the catalog
+	loops    loopDetector
+	flags    map[string][]catalog.Flag // by policies.ToolID, once it was asked
+}
+
+// runCounts are what a run's calls came to so far.
+type runCounts struct {
 	calls      int
-	looks      bucket // into the catalog
 	bytesIn    int64
 	bytesOut   int64
-	loops      loopDetector
-	flags      map[string][]catalog.Flag // by policies.ToolID, once it was asked
 	state      approval.State
 	redactions map[string]int
+}
+
+// activeCalls are the calls under way.
+type activeCalls struct {
+	closed  bool
+	cancels map[string]context.CancelFunc // by ID
+	idle    chan struct{}                 // closed when the last of them is over, once the run is closed
 }
 
 // Summary is what a run's calls came to.
@@ -51,33 +86,9 @@ type Summary struct {
 	Redactions    map[string]int // kind → count, over all results; nil for none
 }
 
-// OnWait registers a function that hears true when the first call of the run
-// begins to wait for a person, and false when the last one has stopped, so that
-// the run's clock can stand still meanwhile. It must not call the session.
-// Register before the first call.
-func (s *Session) OnWait(changed func(waiting bool)) {
-	s.wait.mu.Lock()
-	defer s.wait.mu.Unlock()
-	s.wait.changed = changed
-}
-
-// RedactWith has results cleaned by a redactor of the run's own, instead of the
-// broker's. Call it before the first call.
-func (s *Session) RedactWith(redactor *redact.Redactor) { s.redactor = redactor }
-
-// Tape keeps what a run's calls were answered. *replay.Recording is one.
-// Answered may be called concurrently.
-type Tape interface {
-	Answered(e replay.Exchange) error
-}
-
-// Record keeps every call of the run, with its answer, on a tape. A tape that
-// fails costs the run its replay, and nothing else. Call it before the first call.
-func (s *Session) Record(tape Tape) { s.tape = tape }
-
 // Call carries one call from validation to answer. It returns when the call is
 // over, or soon after ctx ends; what became of it is recorded either way.
-func (s *Session) Call(ctx context.Context, call Call) Answer {
+func (s *RunCalls) Call(ctx context.Context, call Call) Answer {
 	answer, read := s.CallUnread(ctx, call)
 	read()
 	return answer
@@ -86,18 +97,18 @@ func (s *Session) Call(ctx context.Context, call Call) Answer {
 // CallUnread is Call for an answer that takes its time to reach the code: until
 // the caller says that it was read, it takes one of the run's places for calls
 // and counts as unread. Calling read twice is fine.
-func (s *Session) CallUnread(ctx context.Context, call Call) (answer Answer, read func()) {
-	t := &taken{session: s}
-	read = sync.OnceFunc(t.giveBack)
-	a := &attempt{session: s, broker: s.broker, call: call, id: telemetry.NewID("call"), began: s.broker.opts.Now(), taken: t}
+func (s *RunCalls) CallUnread(ctx context.Context, call Call) (answer Answer, read func()) {
+	r := &reserved{run: s}
+	read = sync.OnceFunc(r.release)
+	a := &attempt{run: s, broker: s.broker, call: call, id: telemetry.NewID("call"), began: s.broker.opts.Now(), reserved: r}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if !s.enter(a, cancel) {
 		return a.answerError(failf(typeKilled, "the run is over")), read
 	}
 	defer s.leave(a)
-	defer a.putDown()
-	if s.player != nil {
+	defer a.releaseWork()
+	if s.opts.Player != nil {
 		answer = a.replayed(ctx)
 	} else {
 		answer = a.carry(ctx)
@@ -110,25 +121,25 @@ func (s *Session) CallUnread(ctx context.Context, call Call) (answer Answer, rea
 }
 
 // enter counts a call and gives it its number.
-func (s *Session) enter(a *attempt, cancel context.CancelFunc) bool {
+func (s *RunCalls) enter(a *attempt, cancel context.CancelFunc) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.calls++
-	a.number = s.calls
-	if s.closed {
+	s.counts.calls++
+	a.number = s.counts.calls
+	if s.active.closed {
 		return false
 	}
-	s.cancels[a.id] = cancel
+	s.active.cancels[a.id] = cancel
 	return true
 }
 
-func (s *Session) leave(a *attempt) {
+func (s *RunCalls) leave(a *attempt) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.cancels, a.id)
-	if s.idle != nil && len(s.cancels) == 0 {
-		close(s.idle)
-		s.idle = nil
+	delete(s.active.cancels, a.id)
+	if s.active.idle != nil && len(s.active.cancels) == 0 {
+		close(s.active.idle)
+		s.active.idle = nil
 	}
 }
 
@@ -138,59 +149,60 @@ const closePatience = 10 * time.Second
 // Close ends the calls that are still under way, waits until what became of
 // them is recorded, and says what all calls came to. Calling it twice is fine,
 // one time after the other.
-func (s *Session) Close() Summary {
+func (s *RunCalls) Close() Summary {
 	s.mu.Lock()
-	s.closed = true
-	for _, cancel := range s.cancels {
+	s.active.closed = true
+	for _, cancel := range s.active.cancels {
 		cancel()
 	}
-	if len(s.cancels) > 0 {
+	if len(s.active.cancels) > 0 {
 		idle := make(chan struct{})
-		s.idle = idle
+		s.active.idle = idle
 		s.mu.Unlock()
 		timer := time.NewTimer(closePatience)
 		defer timer.Stop()
 		select {
 		case <-idle:
-		case <-timer.C: // somebody broke the promise to heed a cancelled context
+		case <-timer.C: // an Upstream or an Approver ignores that its context is cancelled
 		}
 		s.mu.Lock()
 	}
 	defer s.mu.Unlock()
+	s.broker.closeFacts(s)
 	return Summary{
-		Calls: s.calls, Open: len(s.cancels), BytesIn: s.bytesIn,
-		ApprovalState: string(s.state), Redactions: maps.Clone(s.redactions),
+		Calls: s.counts.calls, Open: len(s.active.cancels), BytesIn: s.counts.bytesIn,
+		ApprovalState: string(s.counts.state), Redactions: maps.Clone(s.counts.redactions),
 	}
 }
 
 // met notes how far a call got with asking.
-func (s *Session) met(state approval.State) {
+func (s *RunCalls) met(state approval.State) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.state = approval.Worse(s.state, state)
+	s.counts.state = approval.Worse(s.counts.state, state)
 }
 
-// waits counts the calls that wait for people. Its own lock is held while
+// waiting counts the calls that wait for people. Its own lock is held while
 // changed is called, so that calls come in order.
-type waits struct {
+type waiting struct {
 	mu      sync.Mutex // guards both
 	now     int
 	changed func(waiting bool)
 }
 
-func (w *waits) shift(by int) {
+func (w *waiting) add(n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	before := w.now
-	w.now += by
+	w.now += n
 	if w.changed != nil && (before == 0) != (w.now == 0) {
 		w.changed(w.now > 0)
 	}
 }
 
-// parked runs wait off the run's clock.
-func (s *Session) parked(wait func()) {
-	s.wait.shift(+1)
-	defer s.wait.shift(-1)
+// parked runs wait while the run's clock stands still.
+func (s *RunCalls) parked(wait func()) {
+	s.waiting.add(+1)
+	defer s.waiting.add(-1)
 	wait()
 }

@@ -24,7 +24,7 @@ func TestRulesSeeWhatTheSessionDid(t *testing.T) {
 	read := call("read_file", `{"path":"a"}`)
 	steps := []struct {
 		name     string
-		run      *broker.Session
+		run      *broker.RunCalls
 		call     broker.Call
 		wantType string
 	}{
@@ -46,7 +46,7 @@ func TestRulesSeeWhatTheSessionDid(t *testing.T) {
 		}
 	}
 	// Another session knows nothing of it.
-	other := f.Open(broker.Run{ID: "run_9", Caller: caller.Caller{Principal: "ann", Kind: caller.Local, Session: "s9"}}, f.snapshot)
+	other := open(t, f.Broker, broker.Run{ID: "run_9", Caller: caller.Caller{Principal: "ann", Kind: caller.Local, Session: "s9"}}, f.snapshot, nil)
 	if answer := other.Call(t.Context(), call("write_file", `{}`)); answer.Error != nil {
 		t.Errorf("another session: got %+v, want a call that happens", answer.Error)
 	}

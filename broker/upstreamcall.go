@@ -29,7 +29,7 @@ func (a *attempt) callServer(ctx context.Context) *failure {
 		return tooLarge(result, limits)
 	}
 	a.result = result
-	a.session.facts.answered(a.tool.ServerID)
+	a.run.facts.read(a.tool.ServerID)
 	return nil
 }
 
@@ -102,7 +102,7 @@ func (a *attempt) validateOutput(context.Context) *failure {
 // code is for, and they are removed where results leave the sandbox
 // (docs/design/0005-where-results-are-redacted.md).
 func (a *attempt) redact(context.Context) *failure {
-	cleaned, found, err := a.session.redactor.HeldJSON(a.result)
+	cleaned, found, err := a.run.opts.Redactor.HeldJSON(a.result)
 	if err != nil {
 		return failf(typeOutputValidation, "the server answered with something that is no JSON").because(err)
 	}

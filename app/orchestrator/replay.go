@@ -54,26 +54,21 @@ func (o *Orchestrator) Replay(ctx context.Context, runID string) (*Replayed, err
 	return &Replayed{Outcome: outcome, Want: tape.OutputDigest, Diverged: player.Diverged()}, nil
 }
 
-// openSession begins the run's calls: answered from a recording in a replay, and
+// openCalls begins the run's calls: answered from a recording in a replay, and
 // recorded for one otherwise.
-func (r *run) openSession(ctx context.Context, clock *clock) {
-	if r.player != nil {
-		r.session = r.parts.Broker.OpenReplay(r.identity, r.snapshot, r.player)
-		return
+func (r *run) openCalls(ctx context.Context, clock *clock) error {
+	opts := &broker.RunOptions{Redactor: r.redactor, OnWait: (&parking{run: r, clock: clock}).wait, Player: r.player}
+	if r.player == nil && r.parts.Recordings != nil {
+		recording, err := r.parts.Recordings.Create(head(r))
+		if err != nil {
+			r.unreplayable(ctx, err)
+		} else {
+			r.recording, opts.Recording = recording, recording
+		}
 	}
-	r.session = r.parts.Broker.Open(r.identity, r.snapshot)
-	r.session.RedactWith(r.redactor)
-	r.session.OnWait((&parking{run: r, clock: clock}).wait)
-	if r.parts.Recordings == nil {
-		return
-	}
-	recording, err := r.parts.Recordings.Create(head(r))
-	if err != nil {
-		r.unreplayable(ctx, err)
-		return
-	}
-	r.recording = recording
-	r.session.Record(recording)
+	var err error
+	r.calls, err = r.parts.Broker.Open(r.identity, r.snapshot, opts)
+	return err
 }
 
 func head(r *run) replay.Head {
@@ -103,4 +98,4 @@ func (r *run) unreplayable(ctx context.Context, err error) {
 		slog.String(telemetry.KeyRun, r.identity.ID), slog.Any(telemetry.KeyError, err))
 }
 
-var _ broker.Tape = (*replay.Recording)(nil)
+var _ broker.Recording = (*replay.Recording)(nil)

@@ -27,7 +27,7 @@ type run struct {
 	version  string
 	snapshot *catalog.Snapshot
 	sandbox  *runner.Sandbox
-	session  *broker.Session
+	calls    *broker.RunCalls
 	finished chan finish // holds the one delivery that counts
 	redactor *redact.Redactor
 	removed  []redact.Finding // secrets and personal data that were kept from leaving
@@ -61,7 +61,9 @@ func (r *run) execute(ctx context.Context) (*Outcome, error) {
 	go r.recordStart(ctx)
 	clock := startClock(r.limits.Timeout, func() time.Duration { return r.sandbox.Usage().CPU })
 	defer clock.stop()
-	r.openSession(ctx, clock)
+	if err := r.openCalls(ctx, clock); err != nil {
+		return nil, err
+	}
 
 	ended := r.await(ctx, clock)
 	if err := r.unrecorded(); err != nil {
@@ -76,7 +78,7 @@ func (r *run) execute(ctx context.Context) (*Outcome, error) {
 	}
 	logs := r.collect(undo, ended)
 	r.settle(undo)
-	outcome := r.assemble(ended, r.session.Close(), logs)
+	outcome := r.assemble(ended, r.calls.Close(), logs)
 	if err := r.recordEnd(undo, outcome, ended); err != nil {
 		// Calls were made: this is a run, and its result is withheld.
 		r.parts.Logger.ErrorContext(undo, "the end of a run could not be recorded",

@@ -92,7 +92,7 @@ func (r *run) handleCall(ctx context.Context, req wire.Request) (any, error) {
 	if err := decode(req, &params); err != nil {
 		return nil, err
 	}
-	answer, read := r.session.CallUnread(ctx, broker.Call{ServerID: params.ServerID, Name: params.Name, Arguments: params.Arguments})
+	answer, read := r.calls.CallUnread(ctx, broker.Call{ServerID: params.ServerID, Name: params.Name, Arguments: params.Arguments})
 	return struct {
 		broker.Answer
 		lasting
@@ -118,7 +118,7 @@ func (r *run) handleSearch(ctx context.Context, req wire.Request) (any, error) {
 	if err := decode(req, &params); err != nil {
 		return nil, err
 	}
-	done, refused := r.session.Look(ctx)
+	done, refused := r.calls.Look(ctx)
 	if refused != nil {
 		return SearchAnswer{Tools: []catalog.Entry{}, Error: catalogError(refused)}, nil
 	}
@@ -140,7 +140,7 @@ func (r *run) handleGet(ctx context.Context, req wire.Request) (any, error) {
 	if err := decode(req, &params); err != nil {
 		return nil, err
 	}
-	done, refused := r.session.Look(ctx)
+	done, refused := r.calls.Look(ctx)
 	if refused != nil {
 		return DefinitionAnswer{Error: catalogError(refused)}, nil
 	}

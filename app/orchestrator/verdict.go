@@ -70,7 +70,7 @@ func (r *run) believe(e guestError) *Failure {
 	if e.CallID == "" {
 		return failure
 	}
-	if told, ok := r.session.Failed(e.CallID); ok && told.Type == e.Type {
+	if told, ok := r.calls.Failed(e.CallID); ok && told.Type == e.Type {
 		failure.Source, failure.Retryable, failure.CallID = told.Source, told.Retryable, told.CallID
 	}
 	return failure

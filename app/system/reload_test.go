@@ -43,7 +43,10 @@ func TestChangedPoliciesComeIntoForceAllOrNone(t *testing.T) {
 		t.Fatal(err)
 	}
 	outcome := func() string {
-		calls := s.broker.Open(broker.Run{ID: "run_1", Caller: caller.Caller{Principal: "ann", Kind: caller.Local, Session: "ses_1"}}, snapshot)
+		calls, err := s.broker.Open(broker.Run{ID: "run_1", Caller: caller.Caller{Principal: "ann", Kind: caller.Local, Session: "ses_1"}}, snapshot, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
 		defer calls.Close()
 		answer := calls.Call(t.Context(), broker.Call{ServerID: "demo", Name: "echo", Arguments: json.RawMessage(`{"a":1}`)})
 		if answer.Error != nil {

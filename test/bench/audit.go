@@ -49,7 +49,7 @@ func measureAudit(ctx context.Context, b *bench) (err error) {
 	atOnce := []int{1, 16}
 	for _, callers := range atOnce {
 		for name, recorder := range map[string]broker.Recorder{"durable": log, "nowhere": nowhere{}} {
-			session, err := openSession(recorder)
+			session, err := openCalls(recorder)
 			if err != nil {
 				return err
 			}
@@ -71,8 +71,8 @@ func measureAudit(ctx context.Context, b *bench) (err error) {
 	return nil
 }
 
-// openSession returns a session of a broker whose limits do not matter here.
-func openSession(recorder broker.Recorder) (*broker.Session, error) {
+// openCalls returns the calls of a run at a broker whose limits do not matter here.
+func openCalls(recorder broker.Recorder) (*broker.RunCalls, error) {
 	engine, err := policies.Load(policies.Default())
 	if err != nil {
 		return nil, err
@@ -94,11 +94,11 @@ func openSession(recorder broker.Recorder) (*broker.Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return made.Open(broker.Run{ID: "run_bench", Caller: caller.Caller{Principal: "bench", Kind: caller.Local, Session: "ses_bench"}}, snapshot), nil
+	return made.Open(broker.Run{ID: "run_bench", Caller: caller.Caller{Principal: "bench", Kind: caller.Local, Session: "ses_bench"}}, snapshot, nil)
 }
 
 // callAtOnce makes a batch of calls by each of so many callers.
-func callAtOnce(ctx context.Context, session *broker.Session, callers int) (sample, error) {
+func callAtOnce(ctx context.Context, calls *broker.RunCalls, callers int) (sample, error) {
 	var all sync.WaitGroup
 	var mu sync.Mutex // guards both
 	var taken sample
@@ -107,7 +107,7 @@ func callAtOnce(ctx context.Context, session *broker.Session, callers int) (samp
 		all.Go(func() {
 			for n := range batch {
 				got, err := timed(func() error {
-					answer := session.Call(ctx, broker.Call{ServerID: "target", Name: "echo", Arguments: fmt.Appendf(nil, `{"message":"message %d"}`, n)})
+					answer := calls.Call(ctx, broker.Call{ServerID: "target", Name: "echo", Arguments: fmt.Appendf(nil, `{"message":"message %d"}`, n)})
 					if !answer.OK {
 						return errors.New(answer.Error.Message)
 					}
