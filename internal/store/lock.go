@@ -31,6 +31,13 @@ const (
 	Shared
 )
 
+func (m Mode) operation() int {
+	if m == Shared {
+		return unix.LOCK_SH
+	}
+	return unix.LOCK_EX
+}
+
 // TryAcquire locks the file at path, which it creates if needed, or returns
 // ErrLocked at once when that is not possible now.
 func TryAcquire(path string, mode Mode) (*Lock, error) {
@@ -52,11 +59,7 @@ func TryHold(path string, mode Mode) (*Lock, error) {
 }
 
 func tryLock(file *os.File, mode Mode) (*Lock, error) {
-	how := unix.LOCK_EX
-	if mode == Shared {
-		how = unix.LOCK_SH
-	}
-	if err := unix.Flock(int(file.Fd()), how|unix.LOCK_NB); err != nil {
+	if err := unix.Flock(int(file.Fd()), mode.operation()|unix.LOCK_NB); err != nil {
 		if errors.Is(err, unix.EWOULDBLOCK) {
 			err = ErrLocked
 		}
@@ -94,4 +97,31 @@ func (l *Lock) Release() error {
 		return fmt.Errorf("releasing the lock %q: %w", file.Name(), err)
 	}
 	return nil
+}
+
+// While runs do while the open file is locked, after waiting for as long as
+// others hold the lock.
+func While(file *os.File, mode Mode, do func() error) error {
+	for {
+		err := unix.Flock(int(file.Fd()), mode.operation())
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, unix.EINTR) {
+			return fmt.Errorf("locking %q: %w", file.Name(), err)
+		}
+	}
+	defer unix.Flock(int(file.Fd()), unix.LOCK_UN)
+	return do()
+}
+
+// IsHeld reports whether a process holds an exclusive lock on the file at path.
+// It follows no link, and a file that is not there is not held.
+func IsHeld(path string) bool {
+	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return false
+	}
+	defer file.Close() // releases the lock
+	return errors.Is(unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB), unix.EWOULDBLOCK)
 }

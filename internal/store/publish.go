@@ -14,28 +14,104 @@ import (
 // After a crash either the old or the new content is there, never a part. The
 // directory must exist.
 func WriteFile(path string, content []byte, mode fs.FileMode) error {
-	temp, err := writeTemp(path, content, mode)
+	return Write(path, mode, func(file *os.File) error {
+		_, err := file.Write(content)
+		return err
+	})
+}
+
+// Write is WriteFile for content that is written piece by piece.
+func Write(path string, mode fs.FileMode, write func(*os.File) error) error {
+	draft, err := newDraft(path, mode, write)
 	if err != nil {
 		return fmt.Errorf("writing %q: %w", path, err)
 	}
-	if err := os.Rename(temp, path); err != nil {
-		return errors.Join(fmt.Errorf("writing %q: %w", path, err), os.Remove(temp))
+	if err := errors.Join(draft.Close(), os.Rename(draft.Name(), path)); err != nil {
+		return errors.Join(fmt.Errorf("writing %q: %w", path, err), os.Remove(draft.Name()))
 	}
 	return syncDir(filepath.Dir(path))
 }
 
-// writeTemp writes a file beside path, durably, and returns its name. On an
-// error nothing is left.
-func writeTemp(path string, content []byte, mode fs.FileMode) (string, error) {
-	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+// CreateFile makes a file that appears whole or not at all, and never replaces
+// one: where one exists the error is fs.ErrExist. The directory must exist.
+func CreateFile(path string, content []byte, mode fs.FileMode) error {
+	draft, err := create(path, content, mode, func(*os.File) error { return nil })
 	if err != nil {
-		return "", err
+		return err
 	}
-	_, err = temp.Write(content)
-	if err = errors.Join(err, temp.Chmod(mode), temp.Sync(), temp.Close()); err != nil {
-		return "", errors.Join(err, os.Remove(temp.Name()))
+	return errors.Join(draft.Close(), syncDir(filepath.Dir(path)))
+}
+
+// CreateHeld is CreateFile for a file that shows by its exclusive lock that the
+// process which made it lives: see IsHeld. The lock is there when the file appears.
+func CreateHeld(path string, content []byte, mode fs.FileMode) (*Lock, error) {
+	draft, err := create(path, content, mode, func(file *os.File) error {
+		return unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	})
+	if err != nil {
+		return nil, err
 	}
-	return temp.Name(), nil
+	return &Lock{file: draft}, nil
+}
+
+// create links a finished file to path and returns it, open.
+func create(path string, content []byte, mode fs.FileMode, prepare func(*os.File) error) (*os.File, error) {
+	draft, err := newDraft(path, mode, func(file *os.File) error {
+		_, err := file.Write(content)
+		return errors.Join(err, prepare(file))
+	})
+	if err != nil {
+		return nil, fmt.Errorf("creating %q: %w", path, err)
+	}
+	// A link, unlike a rename, never replaces a file that another process made meanwhile.
+	if err := errors.Join(os.Link(draft.Name(), path), os.Remove(draft.Name())); err != nil {
+		return nil, errors.Join(fmt.Errorf("creating %q: %w", path, err), draft.Close())
+	}
+	return draft, nil
+}
+
+// Secret returns the content of the file at path that only its owner may read.
+// Where it is missing it is created with what fresh returns, in a directory of
+// mode 0700; processes that do so at once agree on one content.
+func Secret(path string, fresh func() ([]byte, error)) ([]byte, error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := createSecret(path, fresh); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, err
+		}
+		info, err = os.Stat(path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if mode := info.Mode().Perm(); mode&0o077 != 0 {
+		return nil, fmt.Errorf("%q may be read by others (mode %04o): chmod 600 it", path, mode)
+	}
+	return os.ReadFile(path)
+}
+
+func createSecret(path string, fresh func() ([]byte, error)) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	content, err := fresh()
+	if err != nil {
+		return err
+	}
+	return CreateFile(path, content, 0o600)
+}
+
+// newDraft writes a file beside path, durably, and returns it open. On an error
+// nothing is left.
+func newDraft(path string, mode fs.FileMode, write func(*os.File) error) (*os.File, error) {
+	draft, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(write(draft), draft.Chmod(mode), draft.Sync()); err != nil {
+		return nil, errors.Join(err, draft.Close(), os.Remove(draft.Name()))
+	}
+	return draft, nil
 }
 
 // PublishDir moves the finished directory staged to final, on the same file

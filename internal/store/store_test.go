@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -112,6 +113,85 @@ func TestPublishDirWithoutSource(t *testing.T) {
 	err := PublishDir(filepath.Join(dir, "none"), filepath.Join(dir, "final"))
 	if !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v, want an error that the directory is missing", err)
+	}
+}
+
+func TestCreateFileNeverReplaces(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	if err := CreateFile(path, []byte("first"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := CreateFile(path, []byte("second"), 0o600); !errors.Is(err, os.ErrExist) {
+		t.Errorf("a second time: got %v, want %v", err, os.ErrExist)
+	}
+	if got, err := os.ReadFile(path); err != nil || string(got) != "first" {
+		t.Errorf("got %q, %v, want what was first", got, err)
+	}
+	assertNames(t, filepath.Dir(path), "f")
+}
+
+func TestCreateHeldShowsThatItsMakerLives(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	lock, err := CreateHeld(path, []byte("x"), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !IsHeld(path) {
+		t.Error("while the lock is held: got not held")
+	}
+	if err := lock.Release(); err != nil {
+		t.Fatal(err)
+	}
+	if IsHeld(path) || IsHeld(path+"-missing") {
+		t.Error("after the release, or without a file: got held")
+	}
+	assertNames(t, filepath.Dir(path), "f")
+}
+
+func TestSecret(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys", "k")
+	made := 0
+	fresh := func() ([]byte, error) { made++; return []byte("secret"), nil }
+	for range 2 {
+		if got, err := Secret(path, fresh); err != nil || string(got) != "secret" {
+			t.Fatalf("got %q, %v, want the secret", got, err)
+		}
+	}
+	if made != 1 {
+		t.Errorf("made %d times, want once", made)
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("got mode %v, %v, want 0600", info.Mode(), err)
+	}
+	if err := os.Chmod(path, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Secret(path, fresh); err == nil || !strings.Contains(err.Error(), "read by others") {
+		t.Errorf("with a mode for others: got %v, want a refusal", err)
+	}
+}
+
+func TestWhileExcludesOthers(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	err = While(file, Exclusive, func() error {
+		_, err := TryAcquire(path, Shared)
+		return err
+	})
+	if !errors.Is(err, ErrLocked) {
+		t.Errorf("meanwhile: got %v, want %v", err, ErrLocked)
+	}
+	lock, err := TryAcquire(path, Exclusive)
+	if err != nil {
+		t.Fatalf("afterwards: %v", err)
+	}
+	if err := lock.Release(); err != nil {
+		t.Error(err)
 	}
 }
 
