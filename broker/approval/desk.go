@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/airlock-mcp/airlock/internal/canon"
+	"github.com/airlock-mcp/airlock/internal/store"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
@@ -104,11 +105,11 @@ func (d *Desk) sweep() error {
 		path := filepath.Join(d.dir, entry.Name())
 		switch name := entry.Name(); {
 		case strings.HasSuffix(name, questionSuffix), strings.HasPrefix(name, watcherPrefix):
-			if !isHeld(path) {
+			if !store.IsHeld(path) {
 				errs = append(errs, removeIfThere(path))
 			}
 		case strings.HasSuffix(name, answerSuffix):
-			if !isHeld(strings.TrimSuffix(path, answerSuffix) + questionSuffix) {
+			if !store.IsHeld(strings.TrimSuffix(path, answerSuffix) + questionSuffix) {
 				errs = append(errs, removeIfThere(path))
 			}
 		}
@@ -154,7 +155,7 @@ func (d *Desk) Ask(ctx context.Context, q Question) (Verdict, error) {
 		return Verdict{}, fmt.Errorf("asking question %q: %w", q.ID, err)
 	}
 	path := filepath.Join(d.dir, q.ID+questionSuffix)
-	held, err := hold(path, data)
+	held, err := store.CreateHeld(path, data, 0o600)
 	if err != nil {
 		return Verdict{}, fmt.Errorf("asking question %q: %w", q.ID, err)
 	}
@@ -186,11 +187,11 @@ func (d *Desk) leave() {
 }
 
 // close takes the question back: an answer that comes later finds nothing.
-func (d *Desk) close(id string, held *os.File) {
+func (d *Desk) close(id string, held *store.Lock) {
 	err := errors.Join(
 		removeIfThere(filepath.Join(d.dir, id+questionSuffix)),
 		removeIfThere(filepath.Join(d.dir, id+answerSuffix)),
-		held.Close(),
+		held.Release(),
 	)
 	if err != nil {
 		d.opts.Logger.WarnContext(context.Background(), "a question could not be removed", slog.Any(telemetry.KeyError, err))

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/airlock-mcp/airlock/internal/canon"
+	"github.com/airlock-mcp/airlock/internal/store"
 )
 
 // Questions and answers are files in one directory that only its owner can use:
@@ -46,20 +47,6 @@ const (
 	replyApprove = "approve"
 	replyDeny    = "deny"
 )
-
-// publish writes a file that appears whole or not at all. It never replaces one.
-func publish(path string, data []byte) error {
-	draft, err := os.CreateTemp(filepath.Dir(path), "draft-")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(draft.Name())
-	_, err = draft.Write(data)
-	if err := errors.Join(err, draft.Close()); err != nil {
-		return err
-	}
-	return os.Link(draft.Name(), path)
-}
 
 // readOwn reads a file that nobody but this user, or root, can have written. It
 // follows no link.
@@ -155,7 +142,7 @@ func Find(dir, id string) (Posted, error) {
 		return Posted{}, fmt.Errorf("%q is not the ID of a question: %w", id, ErrClosed)
 	}
 	path := filepath.Join(dir, id+questionSuffix)
-	if !isHeld(path) {
+	if !store.IsHeld(path) {
 		return Posted{}, fmt.Errorf("finding question %q: %w", id, ErrClosed)
 	}
 	data, err := readOwn(path)
@@ -181,7 +168,7 @@ func Reply(dir string, q Posted, approve bool, by string, forRun bool) error {
 	if !questionID.MatchString(q.ID) {
 		return fmt.Errorf("answering question %q: %w", q.ID, ErrClosed)
 	}
-	if !isHeld(filepath.Join(dir, q.ID+questionSuffix)) {
+	if !store.IsHeld(filepath.Join(dir, q.ID+questionSuffix)) {
 		return fmt.Errorf("answering question %q: %w", q.ID, ErrClosed)
 	}
 	if approve && isWithin(q.HostPID) {
@@ -195,7 +182,7 @@ func Reply(dir string, q Posted, approve bool, by string, forRun bool) error {
 	if err != nil {
 		return fmt.Errorf("answering question %q: %w", q.ID, err)
 	}
-	err = publish(filepath.Join(dir, q.ID+answerSuffix), data)
+	err = store.CreateFile(filepath.Join(dir, q.ID+answerSuffix), data, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("answering question %q: somebody already has: %w", q.ID, ErrClosed)
 	}
@@ -203,36 +190,4 @@ func Reply(dir string, q Posted, approve bool, by string, forRun bool) error {
 		return fmt.Errorf("answering question %q: %w", q.ID, err)
 	}
 	return nil
-}
-
-// hold creates a file, whole from the first moment, and locks it for as long as
-// this process has it open, so that others can tell whether it is alive.
-func hold(path string, data []byte) (*os.File, error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "draft-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(data)
-	if err == nil {
-		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	}
-	if err == nil {
-		err = os.Link(f.Name(), path)
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
-}
-
-// isHeld says whether the process that made a file lives. A reader's shared
-// lock is released at once.
-func isHeld(path string) bool {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	return errors.Is(unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB), unix.EWOULDBLOCK)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/airlock-mcp/airlock/internal/store"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
@@ -20,11 +21,11 @@ func Watch(ctx context.Context, dir string, visit func(Posted) error) error {
 		return fmt.Errorf("watching approvals: %w", err)
 	}
 	path := filepath.Join(dir, telemetry.NewID(watcherPrefix))
-	mark, err := hold(path, nil)
+	mark, err := store.CreateHeld(path, nil, 0o600)
 	if err != nil {
 		return fmt.Errorf("watching approvals: %w", err)
 	}
-	defer func() { os.Remove(path); mark.Close() }() // a mark that stays is swept
+	defer func() { os.Remove(path); mark.Release() }() // a mark that stays is swept
 	seen := map[string]bool{}
 	tick := time.NewTicker(lookInterval)
 	defer tick.Stop()
@@ -57,7 +58,7 @@ func (d *Desk) isWatched() bool {
 		return false
 	}
 	for _, entry := range entries {
-		if strings.HasPrefix(entry.Name(), watcherPrefix) && isHeld(filepath.Join(d.dir, entry.Name())) {
+		if strings.HasPrefix(entry.Name(), watcherPrefix) && store.IsHeld(filepath.Join(d.dir, entry.Name())) {
 			return true
 		}
 	}

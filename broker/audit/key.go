@@ -6,12 +6,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
+
+	files "github.com/airlock-mcp/airlock/internal/store"
 )
 
 const hashKeyFile = "audit-hash.key"
@@ -25,10 +24,10 @@ type hasher struct{ key []byte }
 
 // loadHasher reads the key in the directory, or makes it at first use.
 func loadHasher(directory string) (hasher, error) {
-	key, err := secretFile(directory, hashKeyFile, func() []byte {
+	key, err := files.Secret(filepath.Join(directory, hashKeyFile), func() ([]byte, error) {
 		fresh := make([]byte, 32)
 		rand.Read(fresh) // never fails: crypto/rand aborts the program instead
-		return fresh
+		return fresh, nil
 	})
 	if err != nil {
 		return hasher{}, fmt.Errorf("the key of the audit log: %w", err)
@@ -37,35 +36,6 @@ func loadHasher(directory string) (hasher, error) {
 		return hasher{}, fmt.Errorf("the key of the audit log: %q has %d bytes, not 32", filepath.Join(directory, hashKeyFile), len(key))
 	}
 	return hasher{key}, nil
-}
-
-// secretFile returns a file's bytes, creating it with mode 0600 when it is
-// missing. Two processes that start at once agree on one of the two contents.
-func secretFile(directory, name string, fresh func() []byte) ([]byte, error) {
-	if err := os.MkdirAll(directory, 0o700); err != nil {
-		return nil, err
-	}
-	path := filepath.Join(directory, name)
-	if info, err := os.Stat(path); err == nil {
-		if info.Mode().Perm()&0o077 != 0 {
-			return nil, fmt.Errorf("%q may be read by others (mode %04o): chmod 600 it", path, info.Mode().Perm())
-		}
-		return os.ReadFile(path)
-	}
-	draft, err := os.CreateTemp(directory, name+".")
-	if err != nil {
-		return nil, err
-	}
-	defer os.Remove(draft.Name())
-	_, err = draft.Write(fresh())
-	if err := errors.Join(err, draft.Sync(), draft.Close()); err != nil {
-		return nil, err
-	}
-	// A link never replaces a file that another process made meanwhile.
-	if err := os.Link(draft.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, err
-	}
-	return os.ReadFile(path)
 }
 
 func (h hasher) sum(b []byte) string {

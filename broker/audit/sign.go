@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"golang.org/x/mod/sumdb/note"
+
+	files "github.com/airlock-mcp/airlock/internal/store"
 )
 
 const (
@@ -53,13 +55,11 @@ func parseCheckpoint(text string) (checkpoint, error) {
 // loadSigner reads the signing key in the directory, or makes it at first use, and
 // puts its public half beside it. It returns that too.
 func loadSigner(directory string) (_ note.Signer, public string, err error) {
-	var generating error
-	pair, err := secretFile(directory, signKeyFile, func() []byte {
+	pair, err := files.Secret(filepath.Join(directory, signKeyFile), func() ([]byte, error) {
 		secret, public, err := note.GenerateKey(rand.Reader, signerName)
-		generating = err
-		return []byte(secret + "\n" + public + "\n")
+		return []byte(secret + "\n" + public + "\n"), err
 	})
-	if err := errors.Join(generating, err); err != nil {
+	if err != nil {
 		return nil, "", fmt.Errorf("the signing key of the audit log: %w", err)
 	}
 	secret, rest, _ := strings.Cut(string(pair), "\n")

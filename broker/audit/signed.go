@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"golang.org/x/sys/unix"
+	files "github.com/airlock-mcp/airlock/internal/store"
 )
 
 // tamperedError says that a log no longer has what was signed.
@@ -98,13 +98,7 @@ func (s *store) othersLive() bool {
 		return false
 	}
 	for _, entry := range entries {
-		f, err := os.OpenFile(filepath.Join(s.dir, "writers", entry.Name()), os.O_RDWR, 0)
-		if err != nil {
-			continue
-		}
-		free := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil
-		f.Close() // releases the lock
-		if !free {
+		if files.IsHeld(filepath.Join(s.dir, "writers", entry.Name())) {
 			return true
 		}
 	}

@@ -4,10 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"syscall"
 
 	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/sys/unix"
+
+	files "github.com/airlock-mcp/airlock/internal/store"
 )
 
 // store writes the files of a log. It belongs to one goroutine at a time; other
@@ -37,17 +38,7 @@ type store struct {
 
 // locked runs do while no other process can write.
 func (s *store) locked(do func() error) error {
-	for {
-		err := unix.Flock(int(s.lock.Fd()), unix.LOCK_EX)
-		if err == nil {
-			break
-		}
-		if err != syscall.EINTR {
-			return fmt.Errorf("locking it: %w", err)
-		}
-	}
-	defer unix.Flock(int(s.lock.Fd()), unix.LOCK_UN)
-	return do()
+	return files.While(s.lock, files.Exclusive, do)
 }
 
 // write appends a batch, all of it or none, and what could not be written before.

@@ -5,8 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"golang.org/x/sys/unix"
-
+	files "github.com/airlock-mcp/airlock/internal/store"
 	"github.com/airlock-mcp/airlock/internal/visible"
 )
 
@@ -172,10 +171,13 @@ func (v *verifier) segment(s segment, first, last bool) {
 // torn measures a file's unfinished end while no living process writes.
 func (v *verifier) torn(path string) (int64, error) {
 	if lock, err := os.Open(filepath.Join(filepath.Dir(path), "lock")); err == nil {
-		defer lock.Close() // releases the lock
-		if err := unix.Flock(int(lock.Fd()), unix.LOCK_SH); err != nil {
-			return 0, err
-		}
+		defer lock.Close()
+		var bytes int64
+		err := files.While(lock, files.Shared, func() error {
+			bytes, err = tornBytes(path)
+			return err
+		})
+		return bytes, err
 	}
 	return tornBytes(path)
 }

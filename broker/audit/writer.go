@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strconv"
 
-	"golang.org/x/sys/unix"
+	files "github.com/airlock-mcp/airlock/internal/store"
 )
 
 // writer is one Airlock process as the log knows it. It holds a lock on a file
@@ -18,7 +18,8 @@ import (
 // open calls of a dead process from those of a living one.
 type writer struct {
 	id   string
-	file *os.File
+	path string
+	lock *files.Lock
 }
 
 // newWriter announces this process, whose records will begin no earlier than
@@ -29,23 +30,18 @@ func newWriter(dir string, from uint64) (*writer, error) {
 		return nil, err
 	}
 	id := newWriterID()
-	f, err := os.OpenFile(filepath.Join(directory, id), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	path := filepath.Join(directory, id)
+	lock, err := files.CreateHeld(path, []byte(strconv.FormatUint(from, 10)), 0o600)
 	if err != nil {
 		return nil, err
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return nil, errors.Join(fmt.Errorf("locking %q: %w", f.Name(), err), f.Close(), os.Remove(f.Name()))
-	}
-	if _, err := f.WriteString(strconv.FormatUint(from, 10)); err != nil {
-		return nil, errors.Join(err, f.Close(), os.Remove(f.Name()))
-	}
-	return &writer{id, f}, nil
+	return &writer{id, path, lock}, nil
 }
 
 // finished says that this process has left nothing open.
-func (w *writer) finished() { os.Remove(w.file.Name()) } // one that stays is only looked at again
+func (w *writer) finished() { os.Remove(w.path) } // one that stays is only looked at again
 
-func (w *writer) close() error { return w.file.Close() }
+func (w *writer) close() error { return w.lock.Release() }
 
 // unfinished is what was begun and not ended, by call or run ID.
 type unfinished map[string]Record
@@ -108,18 +104,13 @@ func (s *store) closeUnfinished() error {
 }
 
 func (s *store) closeWriter(path, id string) error {
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
+	if files.IsHeld(path) {
 		return nil // it lives
 	}
 	text, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"filippo.io/age"
+
+	"github.com/airlock-mcp/airlock/internal/store"
 )
 
 const (
@@ -76,49 +78,22 @@ func Open(dir string, opts *Options) (*Store, error) {
 
 // loadIdentity reads the key, or makes it at first use.
 func loadIdentity(directory string) (*age.X25519Identity, error) {
-	if err := os.MkdirAll(directory, 0o700); err != nil {
-		return nil, err
-	}
 	path := filepath.Join(directory, keyFile)
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err := createIdentity(directory, path); err != nil {
+	text, err := store.Secret(path, func() ([]byte, error) {
+		identity, err := age.GenerateX25519Identity()
+		if err != nil {
 			return nil, err
 		}
-		text, err = os.ReadFile(path)
-	}
+		return []byte(identity.String() + "\n"), nil
+	})
 	if err != nil {
 		return nil, err
-	}
-	if info, err := os.Stat(path); err != nil || info.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("%q may be read by others: chmod 600 it", path)
 	}
 	identity, err := age.ParseX25519Identity(strings.TrimSpace(string(text)))
 	if err != nil {
 		return nil, fmt.Errorf("%q holds no age identity", path)
 	}
 	return identity, nil
-}
-
-// createIdentity makes a key. Of two processes that do so at once one wins.
-func createIdentity(directory, path string) error {
-	identity, err := age.GenerateX25519Identity()
-	if err != nil {
-		return err
-	}
-	draft, err := os.CreateTemp(directory, keyFile+".")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(draft.Name())
-	_, err = draft.WriteString(identity.String() + "\n")
-	if err := errors.Join(err, draft.Sync(), draft.Close()); err != nil {
-		return err
-	}
-	if err := os.Link(draft.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return nil
 }
 
 // runID is the form of a run's ID; another never becomes part of a path.

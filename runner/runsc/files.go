@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/airlock-mcp/airlock/internal/erofs"
+	"github.com/airlock-mcp/airlock/internal/store"
 	"github.com/airlock-mcp/airlock/runner"
 )
 
@@ -47,7 +47,7 @@ func (s *fileSystems) root(image runner.Image) (*os.File, error) {
 	path := image.RootFS + ".erofs"
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = s.makeFile(image.RootFS, path)
+		err = makeFile(image.RootFS, path)
 		if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS) {
 			// Someone else's image, without its file yet.
 			return s.directory(image.RootFS)
@@ -63,26 +63,8 @@ func (s *fileSystems) root(image runner.Image) (*os.File, error) {
 }
 
 // makeFile writes the image of a directory to path, which appears complete or not at all.
-func (s *fileSystems) makeFile(dir, path string) (err error) {
-	temp, err := os.CreateTemp(filepath.Dir(path), ".erofs-")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, temp.Close(), removed(temp.Name())) }()
-	if err := erofs.Write(temp, dir); err != nil {
-		return err
-	}
-	if err := temp.Chmod(0o444); err != nil {
-		return err
-	}
-	return os.Rename(temp.Name(), path)
-}
-
-func removed(path string) error {
-	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
+func makeFile(dir, path string) error {
+	return store.Write(path, 0o444, func(file *os.File) error { return erofs.Write(file, dir) })
 }
 
 // directory returns the image of any directory, which is kept in memory. The directory's
