@@ -64,7 +64,7 @@ type Broker struct {
 	upstream Upstream
 	recorder Recorder
 	opts     Options
-	policies atomic.Pointer[policies.Engine]
+	rules    atomic.Pointer[Rules]
 	inputs   schema.Cache // by definition digest
 	outputs  schema.Cache
 	rates    rates
@@ -83,11 +83,11 @@ func New(upstream Upstream, recorder Recorder, opts *Options) (*Broker, error) {
 	if opts != nil {
 		b.opts = *opts
 	}
-	limits, err := b.opts.Limits.withDefaults()
+	rules, err := Rules{b.opts.Policies, b.opts.Operator, b.opts.Limits}.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	b.opts.Limits = limits
+	b.rules.Store(rules)
 	if b.opts.Approver == nil {
 		b.opts.Approver = approval.None{}
 	}
@@ -103,33 +103,20 @@ func New(upstream Upstream, recorder Recorder, opts *Options) (*Broker, error) {
 	if b.opts.Now == nil {
 		b.opts.Now = time.Now
 	}
-	b.policies.Store(b.opts.Policies)
 	return b, nil
 }
 
 // Limits returns the limits in force. Its map is not to be changed.
-func (b *Broker) Limits() Limits { return b.opts.Limits }
-
-// SetPolicies replaces all rules at once, after it has recorded that it will. A
-// call that is being decided keeps the rules it began with; an approval given
-// under other rules does not hold.
-func (b *Broker) SetPolicies(ctx context.Context, engine *policies.Engine, by string) error {
-	r := audit.Record{Kind: audit.KindOperator, Identity: audit.Identity{Principal: by}, Detail: "other policies are in force"}
-	r.PolicyVersion = engine.Version()
-	if err := b.recorder.Append(ctx, r); err != nil {
-		return fmt.Errorf("changing the policies: %w", err)
-	}
-	b.policies.Store(engine)
-	return nil
-}
+func (b *Broker) Limits() Limits { return b.rules.Load().Limits }
 
 // Open begins the calls of one run, against the tools of one snapshot. The
 // caller closes them. nil options are usable; the error is ErrSessions.
 func (b *Broker) Open(run Run, snapshot *catalog.Snapshot, opts *RunOptions) (*RunCalls, error) {
+	limits := b.Limits()
 	s := &RunCalls{
-		broker: b, identity: run, snapshot: snapshot,
-		slots:    semaphore.NewWeighted(int64(b.opts.Limits.Concurrent)),
-		searches: newLimiter(b.opts.Limits.CatalogRate),
+		broker: b, identity: run, snapshot: snapshot, limits: limits,
+		slots:    semaphore.NewWeighted(int64(limits.Concurrent)),
+		searches: newLimiter(limits.CatalogRate),
 		counts:   runCounts{state: approval.NotRequired},
 		active:   activeCalls{cancels: map[string]context.CancelFunc{}},
 	}

@@ -323,12 +323,12 @@ func TestApprovalDoesNotOutliveItsPolicy(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-			if err := f.SetPolicies(context.Background(), stricter, "ann"); err != nil {
+			if err := f.SetRules(context.Background(), broker.Rules{Policies: stricter}, "ann", "other policies are in force"); err != nil {
 				t.Error(err)
 			}
 		}}
 	})
-	checkAnswer(t, f.open().Call(t.Context(), call("delete_file", `{}`)), "ApprovalDenied", "policy changed")
+	checkAnswer(t, f.open().Call(t.Context(), call("delete_file", `{}`)), "ApprovalDenied", "rules changed")
 	if len(f.upstream.calls) != 0 {
 		t.Error("the server was called")
 	}
@@ -358,7 +358,7 @@ func TestPoliciesDoNotChangeUnrecorded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := b.SetPolicies(t.Context(), engine, "ann"); err == nil {
+	if err := b.SetRules(t.Context(), broker.Rules{Policies: engine}, "ann", "other policies are in force"); err == nil {
 		t.Error("got nil, want an error")
 	}
 	s := open(t, b, broker.Run{ID: "run_1"}, f.snapshot, nil)

@@ -30,7 +30,7 @@ func (a *attempt) releaseWork() { a.run.work.remove(a.work) }
 // limit holds the call to its run's and its session's budgets and to the rates
 // of its server and its tool. A refused call has used up its place.
 func (a *attempt) limit(context.Context) *failure {
-	s, l := a.run, a.broker.opts.Limits
+	s, l := a.run, a.run.limits
 	calls, servers := s.facts.begin()
 	s.mu.Lock()
 	s.counts.bytesOut += int64(len(a.arguments))
@@ -50,7 +50,7 @@ func (a *attempt) limit(context.Context) *failure {
 	case repeats >= l.Repeats:
 		return exceeded(limitRepeats, typeLoop, "this very call has returned the same result %d times in this run; change something, or stop", repeats)
 	}
-	return a.rate(l)
+	return a.rate(a.broker.Limits())
 }
 
 // rate holds the call to the rates of its server and its tool.
@@ -87,7 +87,7 @@ func (s *RunCalls) acquireSlot(ctx context.Context) error {
 	if err := s.slots.Acquire(ctx, 1); err != nil {
 		return err
 	}
-	limits := s.broker.opts.Limits
+	limits := s.limits
 	err := s.unread.room(ctx, limits.UnreadBytes-limits.ResultBytes) // for the largest result
 	if err == nil {
 		err = ctx.Err() // a slot that the end of the run has freed is none
@@ -105,7 +105,7 @@ const readPatience = 5 * time.Second
 // keepUnread makes the result one of the answers that wait to be read, as soon
 // as there is room for it.
 func (a *attempt) keepUnread(ctx context.Context) *failure {
-	most, size := a.broker.opts.Limits.UnreadBytes, int64(len(a.result))
+	most, size := a.run.limits.UnreadBytes, int64(len(a.result))
 	err := a.run.unread.add(ctx, size, most, readPatience)
 	switch {
 	case ctx.Err() != nil:
@@ -120,7 +120,7 @@ func (a *attempt) keepUnread(ctx context.Context) *failure {
 
 // receive counts the result against what may go into the run.
 func (a *attempt) receive(context.Context) *failure {
-	most := a.broker.opts.Limits.BytesIn
+	most := a.run.limits.BytesIn
 	if !a.run.account(a.callKey(), a.result, redact.Counts(a.removed), most) {
 		return exceeded(limitBytesIn, typeBudget,
 			"the call was made, but its result is withheld: with it the run would have received more than %d bytes of results; filter earlier", most)

@@ -13,7 +13,7 @@ import (
 
 // decide asks the rules.
 func (a *attempt) decide(context.Context) *failure {
-	a.engine = a.broker.policies.Load()
+	a.engine = a.rules.Policies
 	a.ruling = a.engine.Decide(policies.Request{
 		Principal: a.run.identity.Caller.Name(),
 		Tool:      a.tool,
@@ -73,9 +73,9 @@ func (a *attempt) heed(question approval.Question) *failure {
 	a.approval = approval.Denied
 	switch a.verdict.Answer {
 	case approval.Yes:
-		if a.broker.policies.Load().Version() != question.PolicyVersion {
+		if a.broker.rules.Load() != a.rules {
 			a.run.met(approval.Denied)
-			return failf(typeApprovalDenied, "the policy changed while the approval was awaited; make the call again")
+			return failf(typeApprovalDenied, "the rules changed while the approval was awaited; make the call again")
 		}
 		if !a.broker.opts.Now().Before(question.Expires) {
 			a.run.met(approval.Denied)

@@ -29,7 +29,8 @@ func (a *attempt) find(context.Context) *failure {
 		return failf(typeUnknownTool, "the tool is not known").because(err)
 	}
 	a.tool = tool
-	a.settings = a.broker.opts.Operator.Settings(tool.ServerID, tool.Name, a.run.flagsOf(tool))
+	a.rules = a.broker.rules.Load()
+	a.settings = a.rules.Operator.Settings(tool.ServerID, tool.Name, a.run.flagsOf(tool))
 	return nil
 }
 

@@ -34,6 +34,7 @@ type attempt struct {
 // found is what find finds out.
 type found struct {
 	tool     catalog.Tool
+	rules    *Rules // in force when the call arrived
 	settings policies.Settings
 }
 

@@ -16,8 +16,10 @@ type rates struct {
 
 // newLimiter returns a full token bucket.
 func newLimiter(r Rate) *rate.Limiter {
-	return rate.NewLimiter(rate.Limit(float64(r.Calls)/r.Per.Seconds()), r.Calls)
+	return rate.NewLimiter(tokensPerSecond(r), r.Calls)
 }
+
+func tokensPerSecond(r Rate) rate.Limit { return rate.Limit(float64(r.Calls) / r.Per.Seconds()) }
 
 // takeToken uses one token of the key's bucket. It returns 0, or how long until
 // there is a token.
@@ -28,7 +30,7 @@ func (r *rates) takeToken(key string, of Rate, now time.Time) time.Duration {
 		r.limiters = map[string]*rate.Limiter{}
 	}
 	limiter := r.limiters[key]
-	if limiter == nil {
+	if limiter == nil || limiter.Limit() != tokensPerSecond(of) || limiter.Burst() != of.Calls { // a changed rate begins anew
 		limiter = newLimiter(of)
 		r.limiters[key] = limiter
 	}

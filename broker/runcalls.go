@@ -46,6 +46,7 @@ type RunCalls struct {
 	opts     RunOptions
 	snapshot *catalog.Snapshot
 	facts    *sessionFacts
+	limits   Limits              // in force when the run began; of the rates only that of the catalog
 	slots    *semaphore.Weighted // one per call under way or unread
 	waiting  waiting
 	unread   backlog // answers that wait for the code to read them

@@ -13,7 +13,7 @@ import (
 
 // callServer calls the server, at last.
 func (a *attempt) callServer(ctx context.Context) *failure {
-	limits := a.broker.opts.Limits
+	limits := a.run.limits
 	timeout, limit := limits.callTimeout(a.tool.ServerID)
 	deadline, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -106,7 +106,7 @@ func (a *attempt) redact(context.Context) *failure {
 	if err != nil {
 		return failf(typeOutputValidation, "the server answered with something that is no JSON").because(err)
 	}
-	if limits := a.broker.opts.Limits; int64(len(cleaned)) > limits.ResultBytes { // what takes a credential's place can be longer
+	if limits := a.run.limits; int64(len(cleaned)) > limits.ResultBytes { // what takes a credential's place can be longer
 		return tooLarge(cleaned, limits)
 	}
 	a.result, a.removed = cleaned, found

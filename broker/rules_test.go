@@ -1,0 +1,52 @@
+package broker_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/airlock-mcp/airlock/broker"
+	"github.com/airlock-mcp/airlock/broker/audit"
+	"github.com/airlock-mcp/airlock/policies"
+)
+
+// What an operator changes holds for the next call of a run that goes on, but
+// for the budgets that the run began with.
+func TestRulesChangeWhileARunGoesOn(t *testing.T) {
+	var began *policies.Engine
+	var operator policies.Operator
+	f := newFixture(t, func(o *broker.Options) { began, operator = o.Policies, o.Operator })
+	run := f.open()
+	checkAnswer(t, run.Call(t.Context(), distinct(0)), "", "")
+	change := func(what string, rules broker.Rules) {
+		t.Helper()
+		rules.Policies = began
+		if err := f.SetRules(t.Context(), rules, "ann", what); err != nil {
+			t.Fatal(err)
+		}
+		records := f.records(t)
+		if last := records[len(records)-1]; last.Kind != audit.KindOperator || last.Detail != what || last.Principal != "ann" {
+			t.Errorf("got record %+v, want one of the operator that says %q", last, what)
+		}
+	}
+	change("a tool is denied", broker.Rules{Operator: policies.Operator{"files": {TrustAnnotations: true, Deny: []string{"read_file"}}}})
+	checkAnswer(t, run.Call(t.Context(), distinct(1)), "PolicyDenied", "")
+	change("a rate is set", broker.Rules{Operator: operator, Limits: broker.Limits{
+		Servers: map[string]broker.ServerLimits{"files": {Rate: broker.Rate{Calls: 2, Per: time.Hour}}},
+	}})
+	checkAnswer(t, run.Call(t.Context(), distinct(2)), "", "")
+	checkAnswer(t, run.Call(t.Context(), distinct(3)), "", "")
+	checkAnswer(t, run.Call(t.Context(), distinct(4)), "RateLimit", "")
+	change("a budget is smaller than what the run has used", broker.Rules{Operator: operator, Limits: broker.Limits{Calls: 1}})
+	checkAnswer(t, run.Call(t.Context(), distinct(5)), "", "")
+	later := f.open()
+	checkAnswer(t, later.Call(t.Context(), distinct(6)), "", "")
+	checkAnswer(t, later.Call(t.Context(), distinct(7)), "BudgetExceeded", "")
+}
+
+func TestRulesThatMakeNoSenseAreRefused(t *testing.T) {
+	f := newFixture(t, nil)
+	if err := f.SetRules(t.Context(), broker.Rules{Limits: broker.Limits{Calls: -1}}, "ann", "nonsense"); err == nil {
+		t.Error("got nil, want an error")
+	}
+	checkAnswer(t, f.open().Call(t.Context(), distinct(0)), "", "")
+}
