@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 	"github.com/airlock-mcp/airlock/policies"
@@ -71,7 +72,12 @@ func (s *System) putInForce(ctx context.Context, files []policies.File) error {
 	if err != nil {
 		return err
 	}
-	if err := s.broker.SetPolicies(ctx, engine, Principal()); err != nil {
+	operator, err := OperatorSettings(s.config)
+	if err != nil {
+		return err
+	}
+	rules := broker.Rules{Policies: engine, Operator: operator, Limits: callLimits(s.config)}
+	if err := s.broker.SetRules(ctx, rules, Principal(), "other policies are in force"); err != nil {
 		return err
 	}
 	s.opts.Logger.WarnContext(ctx, "changed policies are in force", slog.String("version", engine.Version()))
