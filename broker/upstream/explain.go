@@ -33,15 +33,15 @@ func (c *stdio) explain(config Config, err error, late bool) *StartError {
 	return failure
 }
 
-// evidence is what the server printed: a line on stdout that is no MCP, and its
-// last words on stderr.
+// evidence is what the server printed: a line on stdout that is no MCP, and the
+// line on stderr that says why.
 func (c *stdio) evidence(config Config) string {
 	text := ""
 	if rubbish := c.skipped.firstText(); rubbish != "" {
 		text += "; it printed " + config.conceal(rubbish) + " on stdout, which is not MCP"
 	}
-	if words := c.process.lastWords(); words != "" {
-		text += "; its last words were " + config.conceal(words)
+	if cause := causeOf(config.hideAll(c.process.stderrLines())); cause != "" {
+		text += "; it said " + catalog.Quote(cause)
 	}
 	return text
 }
@@ -91,9 +91,15 @@ func said(err error) string {
 	return err.Error()
 }
 
-// conceal makes a server's text fit for a problem: quoted, short, and without
-// the credentials that the server was given.
+// conceal makes a server's text fit for a problem: quoted, short, without the
+// credentials that the server was given and without paths of this machine.
 func (c Config) conceal(text string) string {
+	return catalog.Quote(cutRunes(withoutPaths(c.hide(text)), maxCause))
+}
+
+// hide removes the credentials that the server was given. It comes before any
+// cut: part of a credential would not be found.
+func (c Config) hide(text string) string {
 	if c.URL != "" {
 		text = strings.ReplaceAll(text, c.URL, plainURL(c.URL))
 	}
@@ -102,7 +108,15 @@ func (c Config) conceal(text string) string {
 			text = replaceSecret(text, value)
 		}
 	}
-	return catalog.Quote(text)
+	return text
+}
+
+func (c Config) hideAll(lines []string) []string {
+	hidden := make([]string, len(lines))
+	for i, line := range lines {
+		hidden[i] = c.hide(line)
+	}
+	return hidden
 }
 
 // plainURL shows where a URL leads, without what may be a credential.

@@ -29,8 +29,6 @@ const (
 	groupPatience = 500 * time.Millisecond
 	// maxLogLine cuts a line of a server's stderr, in bytes.
 	maxLogLine = 8 << 10
-	// keptLogLines is how many last lines of stderr are kept for problems.
-	keptLogLines = 5
 )
 
 // process is a server's process and its group.
@@ -48,7 +46,7 @@ type process struct {
 	stopOnce sync.Once
 
 	mu    sync.Mutex
-	words []string // the last lines of stderr
+	lines firstAndLast // of stderr, to find the cause of an end
 	state *os.ProcessState
 }
 
@@ -113,10 +111,10 @@ func (p *process) makePipes(undo *cleanup.Stack) ([]*os.File, error) {
 // startFailure tells a missing command from one that cannot run.
 func startFailure(c Config, err error) error {
 	if errors.Is(err, os.ErrNotExist) {
-		problem := fmt.Sprintf("the command %s was not found", catalog.Quote(c.Command))
+		problem := fmt.Sprintf("the command %s was not found", catalog.Quote(withoutPaths(c.Command)))
 		if c.Dir != "" {
 			if _, statErr := os.Stat(c.Dir); statErr != nil {
-				problem = fmt.Sprintf("its working directory %s does not exist", catalog.Quote(c.Dir))
+				problem = fmt.Sprintf("its working directory %s does not exist", catalog.Quote(withoutPaths(c.Dir)))
 				return &StartError{ServerID: c.ID, Reason: ErrNotStarted, Problem: problem, cause: err}
 			}
 		}
@@ -130,11 +128,12 @@ func startFailure(c Config, err error) error {
 	if errors.As(err, &errno) {
 		reason = errno.Error()
 	}
-	problem := fmt.Sprintf("the command %s could not be started: %s", catalog.Quote(c.Command), reason)
+	problem := fmt.Sprintf("the command %s could not be started: %s", catalog.Quote(withoutPaths(c.Command)), reason)
 	return &StartError{ServerID: c.ID, Reason: ErrNotStarted, Problem: problem, cause: err}
 }
 
-// readStderr logs what the server says to people and keeps its last words.
+// readStderr logs what the server says to people and keeps what may say why it
+// ended.
 func (p *process) readStderr() {
 	reader := bufio.NewReaderSize(p.stderr, maxLogLine)
 	for {
@@ -157,20 +156,14 @@ func (p *process) readStderr() {
 func (p *process) keep(line string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.words) == keptLogLines {
-		p.words = append(p.words[:0], p.words[1:]...)
-	}
-	p.words = append(p.words, line)
+	p.lines.add(line)
 }
 
-// lastWords returns the last line of stderr that says something.
-func (p *process) lastWords() string {
+// stderrLines returns what is kept of stderr so far.
+func (p *process) stderrLines() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.words) == 0 {
-		return ""
-	}
-	return p.words[len(p.words)-1]
+	return p.lines.all()
 }
 
 // wait reaps the process, ends what it left behind in its group, and lets
@@ -226,7 +219,7 @@ func (p *process) how() string {
 	return fmt.Sprintf("exited with status %d", p.state.ExitCode())
 }
 
-// exitsWithin waits for the process to end and its last words to be read.
+// exitsWithin waits for the process to end and its stderr to be read.
 func (p *process) exitsWithin(d time.Duration) bool {
 	patience := time.NewTimer(d)
 	defer patience.Stop()

@@ -39,8 +39,8 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 var modes = []string{
 	"good",         // as the specification demands, for 2025-11-25
 	"modern",       // only 2026-07-28: refuses initialize
-	"exit",         // exits at once with status 3 and last words
-	"exit-secret",  // the same; the last words hold the variable SECRET
+	"exit",         // exits at once with status 3, and says why
+	"exit-secret",  // the same; what it says holds the variable SECRET
 	"silent",       // reads everything and never answers
 	"deaf",         // neither reads nor answers
 	"stubborn",     // good, but ignores SIGTERM and the end of stdin
