@@ -24,7 +24,7 @@ type Options struct {
 	StateDir string // directory for the state of living sandboxes; short, see New
 
 	MaxSandboxes int           // in use at once; 0 means 8
-	MaxWaiting   int           // callers in the queue for one; 0 means 256, -1 none
+	MaxWaiting   int           // callers in the queue for one; 0 means 32, -1 none
 	StartTimeout time.Duration // from Acquire's turn until the guest is ready; 0 means 30 s
 
 	Pool       int   // sandboxes to keep ready for each kind of request; 0 means 2, -1 none. Under load it keeps more
@@ -36,12 +36,13 @@ type Options struct {
 	SelfTest *Image
 }
 
+// What Options mean by 0. The exported ones are also the configuration's defaults.
 const (
-	defaultSandboxes    = 8
-	defaultWaiting      = 256
-	defaultStartTimeout = 30 * time.Second
-	defaultPool         = 2
+	DefaultSandboxes    = 8
+	DefaultWaiting      = 32
+	DefaultPool         = 2
 	defaultPoolMemory   = 512 << 20
+	defaultStartTimeout = 30 * time.Second
 )
 
 func (o *Options) complete() (Options, error) {
@@ -52,10 +53,10 @@ func (o *Options) complete() (Options, error) {
 	if c.MaxSandboxes < 0 || c.MaxWaiting < -1 || c.StartTimeout < 0 || c.Pool < -1 || c.PoolMemory < 0 {
 		return Options{}, errors.New("a runner's counts, sizes and times must not be negative")
 	}
-	setDefault(&c.MaxSandboxes, defaultSandboxes)
-	setDefault(&c.MaxWaiting, defaultWaiting)
+	setDefault(&c.MaxSandboxes, DefaultSandboxes)
+	setDefault(&c.MaxWaiting, DefaultWaiting)
 	setDefault(&c.StartTimeout, defaultStartTimeout)
-	setDefault(&c.Pool, defaultPool)
+	setDefault(&c.Pool, DefaultPool)
 	setDefault(&c.PoolMemory, defaultPoolMemory)
 	return c, nil
 }

@@ -7,7 +7,11 @@
 // which passes each part the few that it uses.
 package config
 
-import "time"
+import (
+	"time"
+
+	"github.com/airlock-mcp/airlock/runner"
+)
 
 // Config is a whole configuration, checked and with every default filled in.
 type Config struct {
@@ -117,20 +121,21 @@ type Secrets struct {
 // Default returns the configuration of a machine without a configuration file:
 // no servers, and the defaults that docs/configuration.md lists.
 func Default() *Config {
+	limits := runner.DefaultLimits()
 	return &Config{
 		Sandbox: Sandbox{
 			Driver:       "runsc",
 			Containerd:   Containerd{Address: "/run/containerd/containerd.sock"},
-			Memory:       512 << 20,
-			CPUs:         1,
-			PIDs:         128,
-			Disk:         256 << 20,
-			Inodes:       16384,
-			OpenFiles:    1024,
-			Timeout:      30 * time.Second,
-			Pool:         2,
-			MaxSandboxes: 8,
-			Queue:        32,
+			Memory:       limits.Memory,
+			CPUs:         limits.CPUs,
+			PIDs:         limits.PIDs,
+			Disk:         limits.Disk,
+			Inodes:       limits.Inodes,
+			OpenFiles:    limits.OpenFiles,
+			Timeout:      limits.Timeout,
+			Pool:         runner.DefaultPool,
+			MaxSandboxes: runner.DefaultSandboxes,
+			Queue:        runner.DefaultWaiting,
 		},
 		Limits:  profiles[0].limits,
 		Secrets: Secrets{Keyring: "airlock"},
@@ -144,8 +149,14 @@ var profiles = []struct {
 	name   string
 	limits Limits
 }{
-	{"default", Limits{Profile: "default", Stdout: 64 << 10, Stderr: 256 << 10, Output: 16 << 20, Calls: defaultCalls}},
-	{"wide", Limits{Profile: "wide", Stdout: 1 << 20, Stderr: 1 << 20, Output: 16 << 20, Calls: defaultCalls}},
+	{"default", defaultOutput("default")},
+	{"wide", Limits{Profile: "wide", Stdout: 1 << 20, Stderr: 1 << 20, Output: runner.DefaultLimits().Output, Calls: defaultCalls}},
+}
+
+// defaultOutput is what may leave a run unless the configuration says otherwise.
+func defaultOutput(profile string) Limits {
+	limits := runner.DefaultLimits()
+	return Limits{Profile: profile, Stdout: limits.Stdout, Stderr: limits.Stderr, Output: limits.Output, Calls: defaultCalls}
 }
 
 // defaultCalls are generous to honest code.

@@ -15,10 +15,6 @@ import (
 	"github.com/airlock-mcp/airlock/runner/runsc"
 )
 
-// gvisorVersion is the version of gVisor that Airlock is tested with, and the
-// only one it runs. A test holds it against build/gvisor/go.mod.
-const gvisorVersion = "v0.0.0-20260905035102-160fafc42237"
-
 // envRunsc names the runsc program where it lies neither beside airlock nor in PATH.
 const envRunsc = "AIRLOCK_RUNSC"
 
@@ -61,7 +57,7 @@ func newDriver(ctx context.Context, c *config.Config, logger *slog.Logger) (driv
 
 func newRunsc(c *config.Config, path string, logger *slog.Logger) (driver, error) {
 	made, err := runsc.New(&runsc.Options{
-		Path: path, Version: gvisorVersion, Logger: logger, Unenforced: len(c.Sandbox.Asked) == 0,
+		Path: path, Logger: logger, Unenforced: len(c.Sandbox.Asked) == 0,
 	})
 	if err != nil {
 		return nil, &SetupError{err, "run `make build`, which builds the right one beside airlock"}
@@ -76,7 +72,7 @@ func newContainerd(ctx context.Context, c *config.Config, path string, logger *s
 	}
 	made, err := ctrd.New(ctx, &ctrd.Options{
 		Address: c.Sandbox.Containerd.Address, Snapshotter: c.Sandbox.Containerd.Snapshotter,
-		Shim: shim, Runsc: path, Version: gvisorVersion, Logger: logger, Unenforced: len(c.Sandbox.Asked) == 0,
+		Shim: shim, Runsc: path, Logger: logger, Unenforced: len(c.Sandbox.Asked) == 0,
 	})
 	if err != nil {
 		return nil, &SetupError{err, "docs/sandbox.md says what the driver needs; `driver: runsc` under sandbox needs no daemon"}

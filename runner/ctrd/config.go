@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/opencontainers/runtime-spec/specs-go"
@@ -41,34 +40,25 @@ func configure(spec runner.Spec, host posture.User) (*specs.Spec, error) {
 
 // annotations say what the shim needs to know, and what gVisor's kernel shows.
 func annotations(l runner.Limits) map[string]string {
-	shown := gvisor.Show(l)
-	return map[string]string{
-		containerType:                  "sandbox",
-		"io.airlock.total-memory":      strconv.FormatInt(shown.Memory, 10),
-		"io.airlock.total-host-memory": strconv.FormatInt(shown.HostMemory, 10),
-		"io.airlock.cpu-num":           strconv.Itoa(shown.CPUs),
+	all := map[string]string{containerType: "sandbox"}
+	for _, flag := range gvisor.Resources(l) {
+		all[gvisor.Annotation(flag)] = flag.Value
 	}
+	return all
 }
 
 // shimConfig is the shim's configuration, as TOML: which runsc, where it keeps its
-// state, and its flags. Each flag that differs from runsc's default says why.
+// state, and its flags.
 func shimConfig(state, runsc string) string {
-	flags := [][2]string{
-		{"log", logFile(state)}, // not in the daemon's directory
-		{"panic-log", panicFile(state)},
-		{"platform", "systrap"},
-		{"network", "none"},
-		{"host-uds", "open"},                  // the broker's socket, and nothing else, lies where the code can open it
-		{"directfs", "false"},                 // the kernel process opens no file of the host
-		{"overlay2", "none"},                  // what is not a tmpfs of ours is read-only, so nothing is written under it
-		{"ignore-cgroups", "true"},            // Airlock places the processes itself
-		{"file-access-mounts", "exclusive"},   // nobody else changes what is mounted
-		{"pod-init-config", watchFile(state)}, // what the kernel reports
-	}
+	flags := append(gvisor.Flags(),
+		gvisor.Flag{Name: "log", Value: logFile(state)}, // not in the daemon's directory
+		gvisor.Flag{Name: "panic-log", Value: panicFile(state)},
+		gvisor.Flag{Name: "pod-init-config", Value: watchFile(state)}, // what the kernel reports
+	)
 	var text strings.Builder
 	fmt.Fprintf(&text, "binary_name = %s\nroot = %s\n[runsc_config]\n", tomlString(runsc), tomlString(runscRoot(state)))
 	for _, flag := range flags {
-		fmt.Fprintf(&text, "%s = %s\n", flag[0], tomlString(flag[1]))
+		fmt.Fprintf(&text, "%s = %s\n", flag.Name, tomlString(flag.Value))
 	}
 	return text.String()
 }

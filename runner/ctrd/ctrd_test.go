@@ -19,9 +19,6 @@ import (
 	"github.com/airlock-mcp/airlock/runner/runnertest"
 )
 
-// version is the module version of gVisor that this Airlock is made for.
-const version = "v0.0.0-20260905035102-160fafc42237"
-
 func logger(t *testing.T) *slog.Logger {
 	return slog.New(slog.NewTextHandler(t.Output(), nil))
 }
@@ -42,7 +39,7 @@ func image(t *testing.T, home, name string) runner.Image {
 // options are those of a driver on the daemon.
 func options(t *testing.T, d *ctrdtest.Daemon) *ctrd.Options {
 	p := ctrdtest.Built(testenv.RepoRoot(t))
-	return &ctrd.Options{Address: d.Address, Shim: p.Shim, Runsc: p.Runsc, Version: version, Logger: logger(t)}
+	return &ctrd.Options{Address: d.Address, Shim: p.Shim, Runsc: p.Runsc, Logger: logger(t)}
 }
 
 func newDriver(t *testing.T, d *ctrdtest.Daemon) *ctrd.Driver {

@@ -4,6 +4,7 @@
 package ctrd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,17 +24,19 @@ import (
 const Name = "containerd"
 
 // Options say which daemon and which programs to use. All are needed but the
-// last two. Paths are the daemon's too: it must run on this very host.
+// last three. Paths are the daemon's too: it must run on this very host.
 type Options struct {
 	Address string       // of the daemon's socket, a path
 	Shim    string       // of the program containerd-shim-runsc-v1
 	Runsc   string       // of Airlock's own build of runsc
-	Version string       // module version of gVisor that both must be built from, as `go version -m` prints it
 	Logger  *slog.Logger // for what is weaker than it could be
 
 	// Snapshotter holds the images; "" means overlayfs where the daemon has it
 	// and native elsewhere.
 	Snapshotter string
+	// Version is the module version of gVisor that the programs must be built
+	// from, as `go version -m` prints it; "" means gvisor.Version.
+	Version string
 	// Unenforced allows sandboxes without the limits that this host cannot
 	// enforce. Without it, Check and Start refuse where a limit is missing.
 	Unenforced bool
@@ -56,10 +59,11 @@ var _ runner.Driver = (*Driver)(nil)
 // removes what the daemon remembers of sandboxes from before the host was
 // started anew. A driver that is no longer needed must be closed.
 func New(ctx context.Context, opts *Options) (*Driver, error) {
-	if opts == nil || opts.Address == "" || opts.Shim == "" || opts.Runsc == "" || opts.Version == "" || opts.Logger == nil {
-		return nil, errors.New("the containerd driver needs a daemon's address, a shim, a runsc, a version and a logger")
+	if opts == nil || opts.Address == "" || opts.Shim == "" || opts.Runsc == "" || opts.Logger == nil {
+		return nil, errors.New("the containerd driver needs a daemon's address, a shim, a runsc and a logger")
 	}
 	d := &Driver{opts: *opts, host: bounds.Find(), images: map[string]string{}}
+	d.opts.Version = cmp.Or(opts.Version, gvisor.Version)
 	if os.Geteuid() != 0 {
 		return nil, errors.New("the containerd driver needs root, to prove and to limit what the daemon starts")
 	}

@@ -10,6 +10,10 @@ import (
 	"runtime/debug"
 )
 
+// Version is the version of gVisor's module that Airlock is tested with, and the
+// only one it runs.
+const Version = "v0.0.0-20260905035102-160fafc42237"
+
 // module is where gVisor's programs come from.
 const module = "gvisor.dev/gvisor"
 

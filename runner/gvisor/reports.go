@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"golang.org/x/sys/unix"
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // tracePoint names a system call whose end is reported.
@@ -38,20 +39,20 @@ func TraceSession(socket string) []byte {
 // side says in a protocol buffer, field 1, which version it speaks (gVisor,
 // pkg/sentry/seccheck/sinks/remote).
 func Greet(conn io.ReadWriter) error {
-	const field, version = 1<<3 | wireVarint, 1
+	const field, version = 1, 1
 	buffer := make([]byte, 10<<10)
 	n, err := conn.Read(buffer)
 	if err != nil {
 		return err
 	}
-	theirs, err := varintField(buffer[:n], 1)
+	theirs, err := varintField(buffer[:n], field)
 	if err != nil {
 		return err
 	}
 	if theirs != version {
 		return fmt.Errorf("the sandbox's kernel reports in version %d, not %d", theirs, version)
 	}
-	_, err = conn.Write([]byte{field, version})
+	_, err = conn.Write(protowire.AppendVarint(protowire.AppendTag(nil, field, protowire.VarintType), version))
 	return err
 }
 

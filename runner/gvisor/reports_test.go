@@ -1,8 +1,9 @@
 package gvisor
 
 import (
-	"encoding/binary"
 	"testing"
+
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // message builds a report as gVisor's kernel writes it.
@@ -14,12 +15,12 @@ func message(header []byte, fields ...[]byte) []byte {
 	return report
 }
 
-func bytesOf(id byte, content ...byte) []byte {
-	return append([]byte{id<<3 | wireBytes, byte(len(content))}, content...)
+func bytesOf(id protowire.Number, content ...byte) []byte {
+	return protowire.AppendBytes(protowire.AppendTag(nil, id, protowire.BytesType), content)
 }
 
-func numberOf(id byte, n uint64) []byte {
-	return binary.AppendUvarint([]byte{id<<3 | wireVarint}, n)
+func numberOf(id protowire.Number, n uint64) []byte {
+	return protowire.AppendVarint(protowire.AppendTag(nil, id, protowire.VarintType), n)
 }
 
 func TestRefused(t *testing.T) {
@@ -39,7 +40,7 @@ func TestRefused(t *testing.T) {
 		{"EAGAIN as another field", message(header, numberOf(2, 11)), false},
 		{"no report", nil, false},
 		{"a header longer than the report", []byte{200, 0, 1}, false},
-		{"a length longer than the report", message(header, []byte{2<<3 | wireBytes, 200, 1}), false},
+		{"a length longer than the report", message(header, []byte{2<<3 | byte(protowire.BytesType), 200, 1}), false},
 		{"a field of no kind", message(header, exit(11), []byte{7}), false},
 	}
 	for _, test := range tests {

@@ -3,6 +3,7 @@
 package runsc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,12 +22,14 @@ import (
 // Name is the driver's word in configuration.
 const Name = "runsc"
 
-// Options say which runsc to use. All are needed but Unenforced.
+// Options say which runsc to use. Path and Logger are needed.
 type Options struct {
-	Path    string       // of the runsc program
-	Version string       // module version of gVisor it must be built from, as `go version -m` prints it
-	Logger  *slog.Logger // for what is weaker than it could be
+	Path   string       // of the runsc program
+	Logger *slog.Logger // for what is weaker than it could be
 
+	// Version is the module version of gVisor that the programs must be built
+	// from, as `go version -m` prints it; "" means gvisor.Version.
+	Version string
 	// Unenforced allows sandboxes without the limits that this host cannot
 	// enforce. Without it, Check and Start refuse where a limit is missing.
 	Unenforced bool
@@ -44,8 +47,8 @@ var _ runner.Driver = (*Driver)(nil)
 // New returns a driver after it has looked at the program and at the host's
 // control groups. It starts nothing.
 func New(opts *Options) (*Driver, error) {
-	if opts == nil || opts.Path == "" || opts.Version == "" || opts.Logger == nil {
-		return nil, errors.New("the runsc driver needs a program, a version and a logger")
+	if opts == nil || opts.Path == "" || opts.Logger == nil {
+		return nil, errors.New("the runsc driver needs a program and a logger")
 	}
 	d := &Driver{opts: *opts, host: bounds.Find(), files: &fileSystems{}}
 	path, err := filepath.Abs(opts.Path)
@@ -53,6 +56,7 @@ func New(opts *Options) (*Driver, error) {
 		return nil, err
 	}
 	d.opts.Path = path
+	d.opts.Version = cmp.Or(opts.Version, gvisor.Version)
 	if err := gvisor.CheckVersion(Name, d.opts.Path, d.opts.Version); err != nil {
 		return nil, err
 	}

@@ -73,7 +73,7 @@ func (d *Driver) command(sandbox *process, p parts) *exec.Cmd {
 	args := append(flags(spec.StateDir), global.args...)
 	args = append(args, "boot", "--setup-root", "--apply-caps", "--attached",
 		"--bundle="+spec.StateDir, "--gofer-mount-confs="+mountKinds(len(p.images)), "--product-name=sandbox")
-	args = append(args, resources(spec.Limits)...)
+	args = append(args, arguments(gvisor.Resources(spec.Limits))...)
 	args = append(args, own.args...)
 	cmd := exec.Command(d.opts.Path, append(args, spec.ID)...)
 	cmd.Args[0] = kernelName
@@ -89,25 +89,9 @@ func mountKinds(images int) string {
 	return strings.Repeat("erofs:none,", images) + "lisafs:none"
 }
 
-// flags are runsc's global flags. Each one that differs from runsc's default
-// says why.
+// flags are runsc's global flags.
 func flags(state string) []string {
-	return []string{
-		rootFlag(state),
-		"--log-format=json",
-		"--platform=systrap",
-		"--network=none",
-		// The broker's socket, and nothing else, lies where the code can open it.
-		"--host-uds=open",
-		// The kernel process opens no file of the host.
-		"--directfs=false",
-		// What is not a tmpfs of ours is read-only, so nothing is written under it.
-		"--overlay2=none",
-		// We place the processes ourselves.
-		"--ignore-cgroups",
-		// Nobody else changes what is mounted.
-		"--file-access-mounts=exclusive",
-	}
+	return append([]string{rootFlag(state), "--log-format=json"}, arguments(gvisor.Flags())...)
 }
 
 // rootFlag is how Sweep recognises the processes of a dead sandbox.
@@ -121,14 +105,12 @@ func environment(l runner.Limits) []string {
 	return []string{"GOGC=400", "GOMEMLIMIT=" + strconv.FormatInt(l.Memory/4, 10)}
 }
 
-// resources tells the kernel what to show to the code.
-func resources(l runner.Limits) []string {
-	shown := gvisor.Show(l)
-	return []string{
-		"--total-memory=" + strconv.FormatInt(shown.Memory, 10),
-		"--total-host-memory=" + strconv.FormatInt(shown.HostMemory, 10),
-		"--cpu-num=" + strconv.Itoa(shown.CPUs),
+func arguments(flags []gvisor.Flag) []string {
+	args := make([]string, len(flags))
+	for i, flag := range flags {
+		args[i] = flag.String()
 	}
+	return args
 }
 
 // isolation puts the kernel process into namespaces of its own from its first

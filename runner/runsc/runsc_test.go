@@ -16,9 +16,6 @@ import (
 	"github.com/airlock-mcp/airlock/runner/runsc"
 )
 
-// version is the module version of gVisor that this Airlock is made for.
-const version = "v0.0.0-20260905035102-160fafc42237"
-
 // envPlace names, in a copy of this test, the place that it runs in.
 const envPlace = "AIRLOCK_TEST_PLACE"
 
@@ -48,7 +45,7 @@ func image(t *testing.T, home, name string) runner.Image {
 func newDriver(t *testing.T, env testenv.Env) *runsc.Driver {
 	t.Helper()
 	d, err := runsc.New(&runsc.Options{
-		Path: env.Runsc, Version: version, Logger: logger(t),
+		Path: env.Runsc, Logger: logger(t),
 		Unenforced: os.Getenv(envPlace) == placeRootless,
 	})
 	if err != nil {
@@ -129,7 +126,7 @@ func TestPlace(t *testing.T) {
 	if !ok {
 		t.Skip("is for other places: TestElsewhere runs it there")
 	}
-	d, err := runsc.New(&runsc.Options{Path: testenv.Sandbox(t).Runsc, Version: version, Logger: logger(t)})
+	d, err := runsc.New(&runsc.Options{Path: testenv.Sandbox(t).Runsc, Logger: logger(t)})
 	if err == nil {
 		err = d.Check(t.Context())
 	}
@@ -168,10 +165,10 @@ func TestNewRefuses(t *testing.T) {
 		want string
 	}{
 		{"no options", nil, "needs a program"},
-		{"no program there", &runsc.Options{Path: "/no/such/runsc", Version: version, Logger: logger(t)}, "there is no runsc"},
-		{"not a Go program", &runsc.Options{Path: "/bin/sh", Version: version, Logger: logger(t)}, "cannot be identified"},
+		{"no program there", &runsc.Options{Path: "/no/such/runsc", Logger: logger(t)}, "there is no runsc"},
+		{"not a Go program", &runsc.Options{Path: "/bin/sh", Logger: logger(t)}, "cannot be identified"},
 		{"another version", &runsc.Options{Path: env.Runsc, Version: "v0.0.0-other", Logger: logger(t)}, "is made for v0.0.0-other"},
-		{"another Go program", &runsc.Options{Path: os.Args[0], Version: version, Logger: logger(t)}, "(none)"},
+		{"another Go program", &runsc.Options{Path: os.Args[0], Logger: logger(t)}, "(none)"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

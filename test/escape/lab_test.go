@@ -28,9 +28,6 @@ import (
 	"github.com/airlock-mcp/airlock/runner/runsc"
 )
 
-// gvisorVersion is the module version of gVisor that this Airlock is made for.
-const gvisorVersion = "v0.0.0-20260905035102-160fafc42237"
-
 // closePatience bounds the removal of everything at the end of an attack.
 const closePatience = 30 * time.Second
 
@@ -53,7 +50,7 @@ type sandboxes struct {
 func drivers() map[string]func(*testing.T, testenv.Env) runner.Driver {
 	return map[string]func(*testing.T, testenv.Env) runner.Driver{
 		runsc.Name: func(t *testing.T, env testenv.Env) runner.Driver {
-			driver, err := runsc.New(&runsc.Options{Path: env.Runsc, Version: gvisorVersion, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
+			driver, err := runsc.New(&runsc.Options{Path: env.Runsc, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -63,7 +60,7 @@ func drivers() map[string]func(*testing.T, testenv.Env) runner.Driver {
 			daemon := ctrdtest.Run(t)
 			driver, err := ctrd.New(t.Context(), &ctrd.Options{
 				Address: daemon.Address, Shim: ctrdtest.Built(testenv.RepoRoot(t)).Shim,
-				Runsc: env.Runsc, Version: gvisorVersion, Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
+				Runsc: env.Runsc, Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
 			})
 			if err != nil {
 				t.Fatal(err)

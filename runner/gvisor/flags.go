@@ -1,0 +1,49 @@
+package gvisor
+
+import (
+	"math"
+	"runtime"
+	"strconv"
+
+	"github.com/airlock-mcp/airlock/runner"
+)
+
+// Flag is a flag of runsc, without its dashes.
+type Flag struct{ Name, Value string }
+
+// String is the flag as an argument of a command.
+func (f Flag) String() string { return "--" + f.Name + "=" + f.Value }
+
+// Flags are the global flags of runsc that every sandbox has, whoever starts it.
+// Each one that differs from runsc's default says why.
+func Flags() []Flag {
+	return []Flag{
+		{"platform", "systrap"},
+		{"network", "none"},
+		{"host-uds", "open"},                // the broker's socket, and nothing else, lies where the code can open it
+		{"directfs", "false"},               // the kernel process opens no file of the host
+		{"overlay2", "none"},                // everything writable is a tmpfs, so nothing is written under a file system
+		{"ignore-cgroups", "true"},          // Airlock places the processes itself
+		{"file-access-mounts", "exclusive"}, // nobody else changes what is mounted
+	}
+}
+
+// Resources are flags of `runsc boot` that tell gVisor's kernel about the host.
+// What it is told, the code sees. They also bound the files of each writable file
+// system: gVisor allows half as many as the host's memory has pages, so the
+// host's memory is said to be twice as many pages.
+func Resources(l runner.Limits) []Flag {
+	const page, writable = 4096, 3 // writable file systems
+	inodes := max(l.Inodes/writable, 1)
+	cpus := min(max(int(math.Ceil(l.CPUs)), 2), runtime.NumCPU())
+	return []Flag{
+		{"total-memory", strconv.FormatInt(l.Memory, 10)},
+		{"total-host-memory", strconv.FormatInt(2*page*inodes, 10)},
+		{"cpu-num", strconv.Itoa(cpus)},
+	}
+}
+
+// Annotation is the annotation of an OCI configuration that has Airlock's own
+// build of runsc set a flag of Resources, for those who start it through
+// `runsc create`, which passes none on.
+func Annotation(f Flag) string { return "io.airlock." + f.Name }
