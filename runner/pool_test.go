@@ -76,7 +76,7 @@ func TestPoolSavesNothingOfAnImageThatForbidsIt(t *testing.T) {
 
 func TestPoolNeverGivesOneTwice(t *testing.T) {
 	fake := &runnertest.Fake{Guest: patient, Restored: restored}
-	r := newRunner(t, fake, runner.Options{Pool: 3, MaxSandboxes: 4})
+	r := newRunner(t, fake, runner.Options{Pool: 3, MaxSandboxes: 4, MaxWaiting: 100})
 	var mu sync.Mutex
 	seen := map[string]bool{}
 	var wait sync.WaitGroup

@@ -140,7 +140,7 @@ func (r *Runner) Acquire(ctx context.Context, req Request) (*Sandbox, error) {
 		return nil, err
 	}
 	defer done()
-	if err := r.queue.enter(ctx); err != nil {
+	if err := r.queue.reserve(ctx); err != nil {
 		return nil, fmt.Errorf("waiting for a sandbox: %w", err)
 	}
 	s, err := r.obtain(ctx, req)
@@ -150,10 +150,10 @@ func (r *Runner) Acquire(ctx context.Context, req Request) (*Sandbox, error) {
 		}
 	}
 	if err != nil {
-		r.queue.leave()
+		r.queue.release()
 		return nil, err
 	}
-	s.onClose.Add(func() error { r.queue.leave(); return nil })
+	s.onClose.Add(func() error { r.queue.release(); return nil })
 	return s, nil
 }
 
