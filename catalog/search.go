@@ -86,6 +86,20 @@ func (s *Snapshot) Search(q Query) []Entry {
 	return entries
 }
 
+// Prepare builds what searches need, so that none of them waits for it. What
+// before, the snapshot that this one follows, already knows is taken over; nil
+// when there is none.
+func (s *Snapshot) Prepare(before *Snapshot) {
+	s.searchOnce.Do(func() {
+		if before != nil && before.digest == s.digest {
+			before.Prepare(nil)
+			s.index, s.entries = before.index, before.entries
+			return
+		}
+		s.prepareSearch()
+	})
+}
+
 // prepareSearch builds what every search needs, once for a snapshot.
 func (s *Snapshot) prepareSearch() {
 	docs := make([]document, len(s.tools))

@@ -16,7 +16,7 @@ type mcpVerb struct{ configFlag }
 // ctx ends. stdout carries the protocol and nothing else.
 func (v *mcpVerb) Run(ctx context.Context, s *streams) error {
 	logger := newLogger(s.err, false, slog.LevelWarn)
-	opened, err := v.open(ctx, s.err, system.Options{Serving: true, Logger: logger})
+	opened, err := v.open(ctx, s.err, system.Options{Serving: true, Tools: system.CachedThenServers, Logger: logger})
 	if err != nil {
 		return err
 	}

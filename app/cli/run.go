@@ -38,7 +38,7 @@ func (v *runVerb) Run(ctx context.Context, s *streams) error {
 	if err := request.Check(); err != nil {
 		return refuse(s, request, orchestrator.TypeInvalid, err)
 	}
-	opened, err := v.open(ctx, s.err, system.Options{Logger: newLogger(s.err, v.JSONLogs, slog.LevelWarn)})
+	opened, err := v.open(ctx, s.err, system.Options{Tools: system.CachedThenServers, Logger: newLogger(s.err, v.JSONLogs, slog.LevelWarn)})
 	if err != nil {
 		return refuse(s, request, orchestrator.TypeSandbox, err)
 	}

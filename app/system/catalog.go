@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"os/exec"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"github.com/airlock-mcp/airlock/broker/upstream"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/catalog/pins"
+	"github.com/airlock-mcp/airlock/internal/store"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
@@ -26,49 +29,171 @@ type Catalog struct {
 	upstreams *upstream.Set // nil where the tools are fixed
 	snapshot  atomic.Pointer[catalog.Snapshot]
 
+	due  chan struct{} // a server's tools changed: a new snapshot is due
+	done context.CancelFunc
+	work sync.WaitGroup
+
 	mu      sync.Mutex // one refresh at a time
 	changed []pins.Change
+	told    map[string]string           // by server: the reason that a person was told
 	refresh func(context.Context) error // called after each change of the snapshot; nil is not
 }
 
-// OpenCatalog connects the configured servers and keeps the snapshot of their
-// tools new. Servers that do not answer are missing from it, with the reason.
-// Of the options it uses Version, Logger and Notify. The caller closes it.
+// ToolSource says where the tools of a catalog come from when it is opened.
+type ToolSource int
+
+const (
+	// AskServers connects all servers and waits until each has listed its tools
+	// or failed.
+	AskServers ToolSource = iota
+	// CachedTools takes the lists that were cached earlier, and connects only the
+	// servers that have none.
+	CachedTools
+	// CachedThenServers takes the cached lists and connects all servers in the
+	// background, waiting for none.
+	CachedThenServers
+)
+
+// OpenCatalog learns the tools of the configured servers and keeps the snapshot
+// of them new. Servers that do not answer are missing from it, with the reason.
+// Of the options it uses Version, Logger, Notify and Tools. The caller closes it.
 func OpenCatalog(ctx context.Context, c *config.Config, opts Options) (*Catalog, error) {
-	if err := ResolveSecrets(ctx, c); err != nil {
+	made := &Catalog{config: c, opts: opts.withDefaults(), due: make(chan struct{}, 1), told: map[string]string{}}
+	if err := made.connect(ctx); err != nil {
 		return nil, err
 	}
-	made := &Catalog{config: c, opts: opts.withDefaults()}
-	set, err := upstream.New(upstreamConfigs(c), &upstream.Options{
-		// What goes wrong while they start is told below, once and in words.
-		Logger: slog.New(errorsOnly{made.opts.Logger.Handler()}), Version: opts.Version,
-		OnChange: func(string) { made.listAgain(ctx) },
-	})
-	if err != nil {
-		return nil, fmt.Errorf("preparing the servers: %w", err)
-	}
-	made.upstreams = set
-	set.Connect(ctx)
 	made.mu.Lock()
-	defer made.mu.Unlock()
-	err = made.refreshLocked(ctx)
+	err := made.refreshLocked(ctx)
 	if err == nil {
 		err = ctx.Err()
 	}
-	if err != nil {
-		return nil, errors.Join(err, set.Close())
+	if err == nil {
+		made.tellMissingLocked()
+		made.tellChanged()
 	}
-	made.tellMissing()
-	made.tellChanged()
+	made.mu.Unlock()
+	if err != nil {
+		return nil, errors.Join(err, made.Close())
+	}
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	made.done = stop
+	made.work.Go(func() { made.publishChanges(running) })
 	return made, nil
+}
+
+// connect reads the cached lists and connects the servers as opts.Tools says.
+func (c *Catalog) connect(ctx context.Context) error {
+	directory, err := listsDirectory()
+	if err != nil {
+		return err
+	}
+	if err := ResolveSecrets(ctx, c.config); err != nil {
+		return err
+	}
+	c.upstreams, err = upstream.New(upstreamConfigs(c.config), &upstream.Options{
+		// What goes wrong while they start is told in words.
+		Logger: slog.New(errorsOnly{c.opts.Logger.Handler()}), Version: c.opts.Version, CacheDir: directory,
+		OnChange: func(string) { c.publishSoon() },
+	})
+	if err != nil {
+		return fmt.Errorf("preparing the servers: %w", err)
+	}
+	switch c.opts.Tools {
+	case CachedThenServers:
+		c.upstreams.Start(ctx)
+	case CachedTools:
+		c.upstreams.Restore()
+		c.upstreams.ConnectUnlisted(ctx)
+	default:
+		c.upstreams.Connect(ctx)
+	}
+	return nil
+}
+
+// listsDirectory is where tool lists are cached.
+func listsDirectory() (string, error) {
+	home, err := store.Home(os.Getenv)
+	if err != nil {
+		return "", err
+	}
+	return store.Lists(home), nil
 }
 
 // Close disconnects the servers. Calling it twice is fine.
 func (c *Catalog) Close() error {
+	if c.done != nil {
+		c.done()
+	}
+	c.work.Wait()
 	if c.upstreams == nil {
 		return nil
 	}
 	return c.upstreams.Close()
+}
+
+// Await waits until the tools of the named servers, of all where none is named,
+// are known, or the first attempt to connect to them has failed, and are in the
+// snapshot. It returns an error when ctx ends before.
+func (c *Catalog) Await(ctx context.Context, serverIDs ...string) error {
+	if c.upstreams == nil {
+		return nil
+	}
+	if err := c.upstreams.Await(ctx, serverIDs...); err != nil {
+		return err
+	}
+	c.listAgain(ctx)
+	return nil
+}
+
+// Refresh asks every server for its tools and puts them into use. The error says
+// which of them could not be asked.
+func (c *Catalog) Refresh(ctx context.Context) error {
+	if c.upstreams == nil {
+		return nil
+	}
+	err := c.upstreams.RefreshAll(ctx)
+	c.listAgain(ctx)
+	return err
+}
+
+// Changes of several servers come close together, above all after the start:
+// one snapshot is made of those within settle, and none waits longer than
+// maxSettle.
+const (
+	settle    = 50 * time.Millisecond
+	maxSettle = 200 * time.Millisecond
+)
+
+func (c *Catalog) publishSoon() {
+	select {
+	case c.due <- struct{}{}:
+	default:
+	}
+}
+
+// publishChanges makes a new snapshot when servers have changed their tools,
+// until ctx ends.
+func (c *Catalog) publishChanges(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.due:
+		}
+		latest := time.After(maxSettle)
+		for quiet := false; !quiet; {
+			select {
+			case <-ctx.Done():
+				return
+			case <-c.due:
+			case <-time.After(settle):
+				quiet = true
+			case <-latest:
+				quiet = true
+			}
+		}
+		c.listAgain(ctx)
+	}
 }
 
 // Snapshot returns the newest tool definitions.
@@ -105,22 +230,33 @@ func (c *Catalog) refreshLocked(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	snapshot.Prepare(c.snapshot.Load()) // so that no search pays for it
 	c.changed = report.Changed
 	c.snapshot.Store(snapshot)
 	return nil
 }
 
-// listAgain is refreshLocked for a server that changed its list later. Where
+// listAgain is refreshLocked for servers that changed their lists later. Where
 // that fails the last good snapshot stays.
 func (c *Catalog) listAgain(ctx context.Context) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	before, withheld := c.Snapshot(), c.changed
 	if err := c.refreshLocked(ctx); err != nil {
-		c.opts.Logger.ErrorContext(ctx, "the tools of the servers make no snapshot", slog.Any(telemetry.KeyError, err))
+		if ctx.Err() == nil {
+			c.opts.Logger.ErrorContext(ctx, "the tools of the servers make no snapshot", slog.Any(telemetry.KeyError, err))
+		}
+		return
+	}
+	c.tellMissingLocked()
+	if c.Snapshot().Digest() == before.Digest() {
 		return
 	}
 	c.announceLocked(ctx)
 	for _, change := range c.changed {
+		if slices.ContainsFunc(withheld, change.Same) {
+			continue
+		}
 		c.opts.Logger.WarnContext(ctx, "a tool changed its definition and is withheld",
 			slog.String(telemetry.KeyServer, change.ServerID), slog.String(telemetry.KeyTool, change.ToolName))
 	}
@@ -129,21 +265,9 @@ func (c *Catalog) listAgain(ctx context.Context) {
 // takeAccepted puts tools into use that were withheld and that an operator has
 // accepted since.
 func (c *Catalog) takeAccepted(ctx context.Context) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.changed) == 0 {
-		return
+	if len(c.Changed()) > 0 {
+		c.listAgain(ctx)
 	}
-	before := c.Snapshot()
-	if err := c.refreshLocked(ctx); err != nil {
-		c.opts.Logger.ErrorContext(ctx, "the tools that were accepted cannot be put into use", slog.Any(telemetry.KeyError, err))
-		return
-	}
-	if c.Snapshot().Digest() == before.Digest() {
-		c.snapshot.Store(before) // it has its index already
-		return
-	}
-	c.announceLocked(ctx)
 }
 
 // announceLocked keeps sandboxes ready for the tools of now.
@@ -156,16 +280,19 @@ func (c *Catalog) announceLocked(ctx context.Context) {
 	}
 }
 
-// tellMissing says which servers are missing and what can be done about it.
-func (c *Catalog) tellMissing() {
+// tellMissingLocked says, once for each reason, which servers are missing and
+// what can be done about it.
+func (c *Catalog) tellMissingLocked() {
 	commands := map[string]string{}
 	for _, server := range c.config.Servers {
 		commands[server.ID] = server.Command
 	}
-	for _, server := range c.Snapshot().Servers() {
-		if server.Problem != "" {
-			c.opts.Notify(Notice{fmt.Sprintf("the server %q is missing: %s", server.ID, server.Problem), missingHint(server.ID, commands[server.ID])})
+	for _, missing := range c.Snapshot().Missing("") {
+		if missing.Starting || c.told[missing.ServerID] == missing.Problem {
+			continue
 		}
+		c.told[missing.ServerID] = missing.Problem
+		c.opts.Notify(Notice{fmt.Sprintf("the server %q is missing: %s", missing.ServerID, missing.Problem), missingHint(missing.ServerID, commands[missing.ServerID])})
 	}
 }
 

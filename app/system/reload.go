@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/airlock-mcp/airlock/broker"
-	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 	"github.com/airlock-mcp/airlock/policies"
 )
@@ -18,15 +17,18 @@ import (
 const operatorInterval = 2 * time.Second
 
 // Watch puts into force what the operator changes while the system serves:
-// policy files, and tools that were accepted. It returns when ctx ends.
+// policy files, tools that were accepted, and lists that it wants read again. It
+// makes sandboxes ready first, in the background. It returns when ctx ends.
 func (s *System) Watch(ctx context.Context) {
 	var watch sync.WaitGroup
-	watch.Go(func() { s.Snapshot().Search(catalog.Query{}) }) // builds the index before a model waits for it
-	policies, accepted := time.NewTicker(operatorInterval), time.NewTicker(operatorInterval)
+	watch.Go(func() { s.catalog.warm(ctx) })
+	policies, accepted, refreshes := time.NewTicker(operatorInterval), time.NewTicker(operatorInterval), time.NewTicker(operatorInterval)
 	defer policies.Stop()
 	defer accepted.Stop()
+	defer refreshes.Stop()
 	watch.Go(func() { s.watchPolicies(ctx, policies.C) })
 	watch.Go(func() { s.watchAccepted(ctx, accepted.C) })
+	watch.Go(func() { s.catalog.watchRefreshes(ctx, refreshes.C) })
 	watch.Wait()
 }
 

@@ -35,6 +35,8 @@ type Options struct {
 	Serving bool
 	// Directories take the place of the configured ones; nil keeps those.
 	Directories *Directories
+	// Tools says where the tools come from at first.
+	Tools ToolSource
 	// Fixed takes the place of the configured servers; nil connects them.
 	Fixed *Fixed
 }
@@ -108,9 +110,6 @@ func Open(ctx context.Context, c *config.Config, opts Options) (_ *System, err e
 	if err := s.assemble(servers); err != nil {
 		return nil, Advise(err)
 	}
-	if s.opts.Serving {
-		return s, s.orchestrator.Warm(ctx)
-	}
 	return s, nil
 }
 
@@ -161,6 +160,11 @@ func (s *System) openCatalog(ctx context.Context) (broker.Upstream, error) {
 		return nil, err
 	}
 	s.undo.Add(s.catalog.Close)
+	if !s.opts.Serving { // its one run imports the wrappers of all
+		if err := s.catalog.Await(ctx); err != nil {
+			return nil, err
+		}
+	}
 	return s.catalog.upstreams, nil
 }
 

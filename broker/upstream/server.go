@@ -71,11 +71,8 @@ func newServer(c Config, o Options, spawn *spawner, cache *listCache) *server {
 	}
 }
 
-// What is said about a server of which nothing is known yet.
-const (
-	notStarted    = "it was not started yet"
-	stillStarting = "it is still starting"
-)
+// notStarted is said about a server before Start or Connect.
+const notStarted = "it was not started yet"
 
 // restore takes the cached list, if there is one.
 func (s *server) restore() {
@@ -102,7 +99,7 @@ func (s *server) startInBackground(ctx context.Context) {
 		return
 	}
 	if !s.listed {
-		s.known.Problem = stillStarting
+		s.known.Problem = catalog.StillStarting
 	}
 	s.watched = true
 	background := context.WithoutCancel(ctx)
@@ -214,6 +211,13 @@ func (s *server) describe() catalog.Server {
 	known := s.known
 	known.Retrying = s.watched && !s.closed && (known.Problem != "" || known.Unreachable != "")
 	return known
+}
+
+// isListed reports whether the server's tools are known, be it from the cache.
+func (s *server) isListed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.listed
 }
 
 func (s *server) problem() error {

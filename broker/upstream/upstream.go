@@ -207,6 +207,18 @@ func (s *Set) Connect(ctx context.Context) {
 	wg.Wait()
 }
 
+// ConnectUnlisted is Connect for the servers whose tools are not known, after
+// Restore; the others are not started. Call it in the place of Connect.
+func (s *Set) ConnectUnlisted(ctx context.Context) {
+	var wg sync.WaitGroup
+	for _, server := range s.servers {
+		if !server.isListed() {
+			wg.Go(func() { server.start(ctx) })
+		}
+	}
+	wg.Wait()
+}
+
 // Await waits until the tools of the named servers, of all where none is named,
 // are known, be it from the cache, or until the first attempt to connect to those
 // that have none is over. It returns when ctx ends, with its error.

@@ -41,6 +41,11 @@ type Change struct {
 	Found    Pin
 }
 
+// Same reports whether other is the same change of the same tool.
+func (c Change) Same(other Change) bool {
+	return c.ServerID == other.ServerID && c.ToolName == other.ToolName && c.Pinned.Digest == other.Pinned.Digest && c.Found.Digest == other.Found.Digest
+}
+
 // Ref names a tool.
 type Ref struct {
 	ServerID string

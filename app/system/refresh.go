@@ -1,0 +1,71 @@
+package system
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/airlock-mcp/airlock/internal/store"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
+)
+
+// RequestRefresh has every Airlock of this user that serves read the lists of
+// its servers again, within seconds.
+func RequestRefresh() error {
+	path, err := refreshFile()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("asking for a refresh: %w", err)
+	}
+	return store.WriteFile(path, []byte(time.Now().UTC().Format(time.RFC3339Nano)+"\n"), 0o600)
+}
+
+// refreshFile is written by RequestRefresh; its time counts.
+func refreshFile() (string, error) {
+	directory, err := listsDirectory()
+	return filepath.Join(directory, "refresh"), err
+}
+
+// watchRefreshes reads all lists again when an operator asks for it, until ctx
+// ends. It looks at each tick.
+func (c *Catalog) watchRefreshes(ctx context.Context, ticks <-chan time.Time) {
+	last := refreshRequested()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticks:
+		}
+		if asked := refreshRequested(); !asked.Equal(last) {
+			last = asked
+			if err := c.Refresh(ctx); err != nil && ctx.Err() == nil {
+				c.opts.Logger.WarnContext(ctx, "not every server could be asked for its tools", slog.Any(telemetry.KeyError, err))
+			}
+		}
+	}
+}
+
+// refreshRequested is when a refresh was asked for last; zero for never.
+func refreshRequested() time.Time {
+	path, err := refreshFile()
+	if err != nil {
+		return time.Time{}
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
+}
+
+// warm has sandboxes made ready for the tools of now.
+func (c *Catalog) warm(ctx context.Context) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.announceLocked(ctx)
+}
