@@ -18,9 +18,12 @@ type pool struct {
 	base   int   // sandboxes to keep for each kind of request
 	budget int64 // bytes that all waiting sandboxes and templates may take
 
+	idle time.Duration // without use, after which the pool goes back to base
+
 	mu      sync.Mutex
 	shelves map[string]*shelf
-	filling int // starts under way, over all shelves
+	filling int         // starts under way, over all shelves
+	shrink  *time.Timer // set while there may be something to close
 }
 
 // shelf holds the sandboxes for one kind of request.
@@ -48,18 +51,16 @@ const (
 
 // How a pool adapts.
 const (
-	maxFills  = 2                // starts at once: more would only take turns on the processors
-	calm      = 30 * time.Second // without a miss, after which a shelf shrinks by one
-	forgotten = time.Minute      // without use, after which a shelf makes room for another of its image
-	unknown   = 64 << 20         // bytes a waiting sandbox takes, where that cannot be read
+	maxFills    = 2        // starts at once: more would only take turns on the processors
+	assumedSize = 64 << 20 // bytes a waiting sandbox takes, where that cannot be read
 
-	// giveWay is how long a sandbox that was taken has the processors before the
+	// refillDelay is how long a sandbox that was taken has the processors before the
 	// next one is started: most runs are over by then.
-	giveWay = 15 * time.Millisecond
+	refillDelay = 15 * time.Millisecond
 )
 
-func newPool(r *Runner, base int, budget int64) *pool {
-	return &pool{runner: r, base: base, budget: budget, shelves: map[string]*shelf{}}
+func newPool(r *Runner) *pool {
+	return &pool{runner: r, base: r.opts.Pool, budget: r.opts.PoolMemory, idle: r.opts.PoolIdle, shelves: map[string]*shelf{}}
 }
 
 // key is equal for requests that one sandbox can serve.
@@ -78,8 +79,9 @@ func (p *pool) take(req Request) (*Sandbox, *sharedTemplate) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	shelf := p.shelfLocked(req)
-	defer time.AfterFunc(giveWay, func() { p.refill(shelf) })
+	defer time.AfterFunc(refillDelay, func() { p.refill(shelf) })
 	shelf.used = time.Now()
+	p.shrinkLaterLocked()
 	for len(shelf.ready) > 0 {
 		s := shelf.ready[0]
 		shelf.ready = shelf.ready[1:]
@@ -106,7 +108,7 @@ func (p *pool) warm(req Request) {
 	p.fillLocked(shelf)
 }
 
-// refill starts what is missing on a shelf, unless it was given up meanwhile.
+// refill starts what is missing on a shelf, unless it was dropped meanwhile.
 func (p *pool) refill(s *shelf) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -115,43 +117,57 @@ func (p *pool) refill(s *shelf) {
 	}
 }
 
-// shelfLocked finds the shelf for a request, or makes one, in place of those of
-// the same image that are out of use, as after a change of the wrappers.
+// shelfLocked finds the shelf for a request, or makes one.
 func (p *pool) shelfLocked(req Request) *shelf {
 	key := req.key()
 	if found := p.shelves[key]; found != nil {
 		return found
 	}
-	for other, s := range p.shelves {
-		if s.req.Image.Name == req.Image.Name && time.Since(s.used) > forgotten {
-			delete(p.shelves, other)
-			s.dropped = true
-			p.clearLocked(s)
-		}
-	}
-	made := &shelf{req: req, target: p.base}
+	made := &shelf{req: req, target: p.base, used: time.Now()}
 	if _, ok := p.runner.driver.(Saver); !ok || req.Image.Unsaved {
 		made.saving = unsaving
 	}
 	p.shelves[key] = made
+	p.dropOlderLocked(made)
 	return made
 }
 
-// clearLocked gives back all that a dropped shelf has.
+// dropOlderLocked removes the shelves of the same image that were used before
+// this one and not for the idle time, as after a change of the wrappers.
+func (p *pool) dropOlderLocked(newer *shelf) {
+	for key, s := range p.shelves {
+		if s.req.Image.Name == newer.req.Image.Name && s.used.Before(newer.used) && time.Since(s.used) >= p.idle {
+			delete(p.shelves, key)
+			s.dropped = true
+			p.clearLocked(s)
+		}
+	}
+}
+
+// hasOlderLocked reports whether dropOlderLocked will have something to remove.
+func (p *pool) hasOlderLocked(newer *shelf) bool {
+	for _, s := range p.shelves {
+		if s.req.Image.Name == newer.req.Image.Name && s.used.Before(newer.used) {
+			return true
+		}
+	}
+	return false
+}
+
+// clearLocked closes all that a dropped shelf has.
 func (p *pool) clearLocked(s *shelf) {
 	for _, sandbox := range s.ready {
 		p.runner.release(sandbox)
 	}
 	s.ready = nil
 	if s.template != nil {
-		p.report(s.template.giveUp())
+		p.report(s.template.retire())
 		s.template = nil
 	}
 }
 
 // fillLocked starts what is missing, as far as processors and memory allow.
 func (p *pool) fillLocked(s *shelf) {
-	p.adaptLocked(s)
 	for len(s.ready)+s.pending < s.target && p.filling < maxFills && p.usedLocked() < p.budget {
 		if s.saving == saving {
 			return // what comes next starts from the template
@@ -174,16 +190,45 @@ func (p *pool) fillLocked(s *shelf) {
 	}
 }
 
-// adaptLocked shrinks a shelf that has not been found empty for a while.
-func (p *pool) adaptLocked(s *shelf) {
-	if s.target <= p.base || time.Since(s.missed) < calm {
-		return
+// shrinkLaterLocked makes sure that shrinkIdle runs some time after the last use.
+func (p *pool) shrinkLaterLocked() {
+	if p.shrink == nil {
+		p.shrink = time.AfterFunc(p.idle, p.shrinkIdle)
 	}
-	s.target--
-	s.missed = time.Now()
-	if len(s.ready) > s.target {
-		p.runner.release(s.ready[0])
-		s.ready = s.ready[1:]
+}
+
+// shrinkIdle closes what is beyond the base on each shelf that was not used or
+// not found empty for the idle time: all of it on an unused one, one sandbox on a
+// used one. It runs again until there is nothing more to close.
+func (p *pool) shrinkIdle() {
+	_, done, err := p.runner.enter(context.Background())
+	if err != nil {
+		return // the runner closes
+	}
+	defer done()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.shrink = nil
+	more := false
+	for _, s := range p.shelves {
+		p.dropOlderLocked(s)
+	}
+	for _, s := range p.shelves {
+		switch {
+		case time.Since(s.used) >= p.idle:
+			s.target = p.base
+		case s.target > p.base && time.Since(s.missed) >= p.idle:
+			s.target--
+			s.missed = time.Now()
+		}
+		for len(s.ready) > s.target {
+			p.runner.release(s.ready[0])
+			s.ready = s.ready[1:]
+		}
+		more = more || s.target > p.base || len(s.ready)+s.pending > p.base || p.hasOlderLocked(s)
+	}
+	if more {
+		p.shrinkLaterLocked()
 	}
 }
 
@@ -194,7 +239,7 @@ func (p *pool) usedLocked() int64 {
 		for _, sandbox := range s.ready {
 			bytes += cost(sandbox)
 		}
-		bytes += int64(s.pending) * unknown
+		bytes += int64(s.pending) * assumedSize
 		if s.template != nil {
 			bytes += s.template.Size()
 		}
@@ -206,7 +251,7 @@ func cost(s *Sandbox) int64 {
 	if peak := s.Usage().PeakMemory; peak > 0 {
 		return peak
 	}
-	return unknown
+	return assumedSize
 }
 
 // fill starts one sandbox for a shelf.
@@ -264,7 +309,7 @@ func (p *pool) report(err error) {
 	p.runner.opts.Logger.WarnContext(context.Background(), "sandboxes could not be kept ready", slog.Any(telemetry.KeyError, err))
 }
 
-// close gives back the templates. Nothing is started any more, and the waiting
+// close closes the templates. Nothing is started any more, and the waiting
 // sandboxes are the runner's to close.
 func (p *pool) close() error {
 	p.mu.Lock()
@@ -272,9 +317,12 @@ func (p *pool) close() error {
 	var errs []error
 	for _, s := range p.shelves {
 		if s.template != nil {
-			errs = append(errs, s.template.giveUp())
+			errs = append(errs, s.template.retire())
 		}
 	}
 	p.shelves = map[string]*shelf{}
+	if p.shrink != nil {
+		p.shrink.Stop()
+	}
 	return errors.Join(errs...)
 }

@@ -177,6 +177,65 @@ func TestPoolKeepsToItsMemory(t *testing.T) {
 	}
 }
 
+func TestPoolShrinksWhenIdle(t *testing.T) {
+	fake := &runnertest.Fake{Guest: patient, Restored: restored}
+	r := newRunner(t, fake, runner.Options{Pool: 1, MaxSandboxes: 6, PoolIdle: time.Millisecond})
+	var used []*runner.Sandbox
+	for range 6 { // at once, so that the pool is found empty and grows
+		s, err := r.Acquire(t.Context(), request())
+		if err != nil {
+			t.Fatal(err)
+		}
+		used = append(used, s)
+	}
+	if _, most := fake.Alive(); most < 6 {
+		t.Fatalf("sandboxes under load: got %d, want at least 6", most)
+	}
+	for _, s := range used {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	eventually(t, "one waits, and the template is kept", func() bool {
+		made, closed, _ := fake.Templates()
+		return alive(fake) == 1 && made == 1 && closed == 0
+	})
+}
+
+func TestPoolDropsAnOlderKindWhenIdle(t *testing.T) {
+	fake := &runnertest.Fake{Guest: patient, Restored: restored}
+	r := newRunner(t, fake, runner.Options{Pool: 1, PoolIdle: time.Millisecond})
+	newer := request()
+	newer.Image.Digest = "sha256:newer"
+	for _, req := range []runner.Request{request(), newer} {
+		s, err := r.Acquire(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "one more waits", func() bool { return alive(fake) >= 2 })
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	eventually(t, "one kind is left", func() bool {
+		made, closed, _ := fake.Templates()
+		return alive(fake) == 1 && made == 2 && closed == 1
+	})
+}
+
+func TestPoolKeepsMoreUnderLoad(t *testing.T) {
+	fake := &runnertest.Fake{Guest: patient, Restored: restored}
+	r := newRunner(t, fake, runner.Options{Pool: 1, MaxSandboxes: 4, PoolIdle: time.Hour})
+	for range 4 {
+		s, err := r.Acquire(t.Context(), request())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+	}
+	eventually(t, "more than one wait beside the four in use", func() bool { return alive(fake) > 5 })
+}
+
 func TestCloseWhileThePoolFills(t *testing.T) {
 	for range 20 {
 		fake := &runnertest.Fake{Guest: patient, Restored: restored}

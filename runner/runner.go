@@ -27,8 +27,9 @@ type Options struct {
 	MaxWaiting   int           // callers in the queue for one; 0 means 32, -1 none
 	StartTimeout time.Duration // from Acquire's turn until the guest is ready; 0 means 30 s
 
-	Pool       int   // sandboxes to keep ready for each kind of request; 0 means 2, -1 none. Under load it keeps more
-	PoolMemory int64 // bytes that all sandboxes that are kept ready may take together; 0 means 512 MiB
+	Pool       int           // sandboxes to keep ready for each kind of request; 0 means 2, -1 none. Under load it keeps up to MaxSandboxes
+	PoolIdle   time.Duration // without use, after which it keeps no more than Pool; 0 means 30 s
+	PoolMemory int64         // bytes that all sandboxes that are kept ready may take together; 0 means 512 MiB
 
 	// SelfTest is an image with a shell in which the runner proves, beside its
 	// first work, that code is answered by gVisor's kernel and has no network. No
@@ -41,6 +42,7 @@ const (
 	DefaultSandboxes    = 8
 	DefaultWaiting      = 32
 	DefaultPool         = 2
+	defaultPoolIdle     = 30 * time.Second
 	defaultPoolMemory   = 512 << 20
 	defaultStartTimeout = 30 * time.Second
 )
@@ -50,13 +52,14 @@ func (o *Options) complete() (Options, error) {
 		return Options{}, errors.New("a runner needs a logger and a state directory")
 	}
 	c := *o
-	if c.MaxSandboxes < 0 || c.MaxWaiting < -1 || c.StartTimeout < 0 || c.Pool < -1 || c.PoolMemory < 0 {
+	if c.MaxSandboxes < 0 || c.MaxWaiting < -1 || c.StartTimeout < 0 || c.Pool < -1 || c.PoolIdle < 0 || c.PoolMemory < 0 {
 		return Options{}, errors.New("a runner's counts, sizes and times must not be negative")
 	}
 	setDefault(&c.MaxSandboxes, DefaultSandboxes)
 	setDefault(&c.MaxWaiting, DefaultWaiting)
 	setDefault(&c.StartTimeout, defaultStartTimeout)
 	setDefault(&c.Pool, DefaultPool)
+	setDefault(&c.PoolIdle, defaultPoolIdle)
 	setDefault(&c.PoolMemory, defaultPoolMemory)
 	return c, nil
 }
@@ -119,7 +122,7 @@ func New(driver Driver, opts *Options) (*Runner, error) {
 		living:   map[*Sandbox]struct{}{},
 	}
 	if complete.Pool > 0 {
-		r.pool = newPool(r, complete.Pool, complete.PoolMemory)
+		r.pool = newPool(r)
 	}
 	if complete.SelfTest != nil {
 		r.selfTest.begin(r, *complete.SelfTest)

@@ -3,20 +3,20 @@ package runner
 import "sync"
 
 // sharedTemplate is a template with its users: it is closed when it has been
-// given up and the last start from it is over.
+// retired and the last start from it is over.
 type sharedTemplate struct {
 	Template
 
 	mu      sync.Mutex
 	users   int
-	givenUp bool
+	retired bool
 }
 
 // use reports whether the template may be used; then done must follow.
 func (t *sharedTemplate) use() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.givenUp {
+	if t.retired {
 		return false
 	}
 	t.users++
@@ -24,16 +24,16 @@ func (t *sharedTemplate) use() bool {
 }
 
 // done ends one use.
-func (t *sharedTemplate) done() error { return t.leave(func() { t.users-- }) }
+func (t *sharedTemplate) done() error { return t.step(func() { t.users-- }) }
 
-// giveUp ends the template's life: nobody starts to use it any more.
-func (t *sharedTemplate) giveUp() error { return t.leave(func() { t.givenUp = true }) }
+// retire ends the template's life: no start may use it any more.
+func (t *sharedTemplate) retire() error { return t.step(func() { t.retired = true }) }
 
-func (t *sharedTemplate) leave(step func()) error {
+func (t *sharedTemplate) step(change func()) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	step()
-	if t.givenUp && t.users == 0 && t.Template != nil {
+	change()
+	if t.retired && t.users == 0 && t.Template != nil {
 		template := t.Template
 		t.Template = nil
 		return template.Close()
