@@ -34,10 +34,14 @@ type Parts struct {
 	Recordings *replay.Store
 }
 
-// Snapshots is where the newest tool definitions come from. Snapshot may be
-// called concurrently; what it returns never changes.
+// Snapshots is where the newest tool definitions come from. Both methods may be
+// called concurrently.
 type Snapshots interface {
+	// Snapshot returns what never changes.
 	Snapshot() *catalog.Snapshot
+	// Await waits until the snapshot has the tools of these servers, or says why
+	// it has not. It returns an error when ctx ends before.
+	Await(ctx context.Context, serverIDs ...string) error
 }
 
 // Options say how runs go. Limits has no default: see runner.DefaultLimits.
@@ -116,7 +120,7 @@ func (o *Orchestrator) run(ctx context.Context, id string, req Request, player *
 	if err != nil {
 		return nil, err
 	}
-	snapshot := o.parts.Snapshots.Snapshot()
+	snapshot := o.snapshotFor(ctx, req)
 	mount, giveBack, err := o.parts.Wrappers.borrow(context.WithoutCancel(ctx), snapshot, req.Language)
 	if err != nil {
 		return nil, err

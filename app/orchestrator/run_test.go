@@ -78,6 +78,9 @@ type fixed struct{ snapshot *catalog.Snapshot }
 // Snapshot returns the same definitions always.
 func (f fixed) Snapshot() *catalog.Snapshot { return f.snapshot }
 
+// Await has nothing to wait for.
+func (f fixed) Await(context.Context, ...string) error { return nil }
+
 // lab is an orchestrator whose sandboxes are goroutines.
 type lab struct {
 	*Orchestrator

@@ -192,6 +192,12 @@ func (s *System) assemble(servers broker.Upstream) error {
 // Snapshot returns the newest tool definitions.
 func (s *System) Snapshot() *catalog.Snapshot { return s.catalog.Snapshot() }
 
+// Await waits until the tools of the named servers are in the snapshot, or the
+// reason why they are not. It returns an error when ctx ends before.
+func (s *System) Await(ctx context.Context, serverIDs ...string) error {
+	return s.catalog.Await(ctx, serverIDs...)
+}
+
 // Orchestrator makes runs until the system is closed.
 func (s *System) Orchestrator() *orchestrator.Orchestrator { return s.orchestrator }
 

@@ -265,6 +265,9 @@ type fixed struct{ snapshot *catalog.Snapshot }
 // Snapshot returns the same definitions always.
 func (f fixed) Snapshot() *catalog.Snapshot { return f.snapshot }
 
+// Await has nothing to wait for.
+func (f fixed) Await(context.Context, ...string) error { return nil }
+
 // upstream answers calls and keeps what was sent: arguments leave the sandbox.
 type upstream struct {
 	mu    sync.Mutex
