@@ -164,7 +164,7 @@ func (e *examination) commands(context.Context) (string, error) {
 // credentials looks up each one that the configuration names by reference; none
 // is shown.
 func (e *examination) credentials(ctx context.Context) (string, error) {
-	if err := system.ResolveSecrets(ctx, e.config); err != nil {
+	if _, err := system.ResolveSecrets(ctx, e.config); err != nil {
 		return "", err
 	}
 	return "all that the configuration names are there", nil

@@ -16,7 +16,7 @@ import (
 )
 
 type generateVerb struct {
-	configFlag
+	toolsFlags
 	Out   string `required:"" type:"path" placeholder:"DIR" help:"Where to write; python/ and node/ appear below it."`
 	Tools string `type:"path" placeholder:"DIR" help:"Read tools/list answers from DIR/*.json instead of asking servers; a file's name is its server's ID."`
 	JSON  bool   `name:"json" help:"Report as JSON."`
@@ -64,7 +64,7 @@ func (v *generateVerb) servers(ctx context.Context, s *streams) ([]catalog.Serve
 	if v.Tools != "" {
 		return readLists(v.Tools)
 	}
-	snapshot, err := listTools(ctx, v.configFlag, s.err)
+	snapshot, err := v.snapshot(ctx, s.err)
 	if err != nil {
 		return nil, err
 	}

@@ -39,9 +39,14 @@ func (f configFlag) open(ctx context.Context, stderr io.Writer, opts system.Opti
 	return system.Open(ctx, c, opts)
 }
 
-// openTools reads the configuration, connects the servers only to see their
-// tools, and disconnects them again.
-func (f configFlag) openTools(ctx context.Context, stderr io.Writer) (*config.Config, *catalog.Snapshot, error) {
+// toolsFlags are the flags of verbs that are about the tools of servers.
+type toolsFlags struct {
+	configFlag
+	Fresh bool `help:"Ask every server now. Without it the tools that it offered last are taken, and only servers that never answered are asked."`
+}
+
+// openTools reads the configuration and learns which tools its servers have.
+func (f toolsFlags) openTools(ctx context.Context, stderr io.Writer) (*config.Config, *catalog.Snapshot, error) {
 	c, err := f.load(stderr)
 	if err != nil {
 		return nil, nil, err
@@ -49,17 +54,19 @@ func (f configFlag) openTools(ctx context.Context, stderr io.Writer) (*config.Co
 	if len(c.Servers) == 0 {
 		return nil, nil, &usageError{"no server is configured", "write airlock.yaml with a key mcpServers, or name a file with --config"}
 	}
-	servers, err := system.OpenCatalog(ctx, c, system.Options{
-		Version: version, Logger: newLogger(stderr, false, slog.LevelWarn), Notify: notices(stderr),
-	})
+	opts := system.Options{Version: version, Logger: newLogger(stderr, false, slog.LevelWarn), Notify: notices(stderr)}
+	if f.Fresh {
+		opts.Freshness = system.FreshTools
+	}
+	servers, err := system.OpenCatalog(ctx, c, opts)
 	if err != nil {
 		return nil, nil, err
 	}
 	return c, servers.Snapshot(), servers.Close()
 }
 
-// listTools is openTools for verbs that need nothing of the configuration.
-func listTools(ctx context.Context, flag configFlag, stderr io.Writer) (*catalog.Snapshot, error) {
-	_, snapshot, err := flag.openTools(ctx, stderr)
+// snapshot is openTools for verbs that need nothing of the configuration.
+func (f toolsFlags) snapshot(ctx context.Context, stderr io.Writer) (*catalog.Snapshot, error) {
+	_, snapshot, err := f.openTools(ctx, stderr)
 	return snapshot, err
 }

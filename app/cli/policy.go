@@ -27,8 +27,8 @@ type rules struct {
 	snapshot *catalog.Snapshot
 }
 
-// readRules connects the servers, because rules are about what they offer.
-func readRules(ctx context.Context, flag configFlag, s *streams) (rules, error) {
+// readRules learns which tools there are, because rules are about them.
+func readRules(ctx context.Context, flag toolsFlags, s *streams) (rules, error) {
 	c, snapshot, err := flag.openTools(ctx, s.err)
 	if err != nil {
 		return rules{}, err
@@ -42,13 +42,13 @@ func readRules(ctx context.Context, flag configFlag, s *streams) (rules, error) 
 }
 
 type policyCheckVerb struct {
-	configFlag
+	toolsFlags
 	JSON bool `name:"json" help:"Print JSON."`
 }
 
 // Run prints each mistake with its file and line, and fails where there is one.
 func (v *policyCheckVerb) Run(ctx context.Context, s *streams) error {
-	r, err := readRules(ctx, v.configFlag, s)
+	r, err := readRules(ctx, v.toolsFlags, s)
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (v *policyTestVerb) Run(s *streams) error {
 }
 
 type policyExplainVerb struct {
-	configFlag
+	toolsFlags
 	Server    string `arg:"" help:"The server's ID."`
 	Tool      string `arg:"" help:"The tool's name."`
 	Arguments string `arg:"" optional:"" help:"The call's arguments, as JSON. Left out, none are given and none are missed."`
@@ -122,7 +122,7 @@ type policyExplainVerb struct {
 
 // Run decides one call as if it were the first of its session.
 func (v *policyExplainVerb) Run(ctx context.Context, s *streams) error {
-	r, err := readRules(ctx, v.configFlag, s)
+	r, err := readRules(ctx, v.toolsFlags, s)
 	if err != nil {
 		return err
 	}
@@ -167,11 +167,11 @@ func fits(tool catalog.Tool, arguments any) error {
 	return input.Check(arguments)
 }
 
-type policySchemaVerb struct{ configFlag }
+type policySchemaVerb struct{ toolsFlags }
 
 // Run prints the schema of the tools that the servers offer now.
 func (v *policySchemaVerb) Run(ctx context.Context, s *streams) error {
-	snapshot, err := listTools(ctx, v.configFlag, s.err)
+	snapshot, err := v.snapshot(ctx, s.err)
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ type toolsVerbs struct {
 
 // selection are the flags that list and search share.
 type selection struct {
-	configFlag
+	toolsFlags
 	Server string `placeholder:"ID" help:"Only the tools of this server."`
 	Detail string `enum:"name,name+description" default:"name+description" help:"name or name+description."`
 	JSON   bool   `name:"json" help:"Print JSON."`
@@ -71,7 +71,7 @@ func (v *toolsSearchVerb) Run(ctx context.Context, s *streams) error {
 }
 
 func (v *selection) print(ctx context.Context, s *streams, find func(*catalog.Snapshot) orchestrator.SearchAnswer) error {
-	snapshot, err := listTools(ctx, v.configFlag, s.err)
+	snapshot, err := v.snapshot(ctx, s.err)
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func printEntries(out io.Writer, entries []catalog.Entry) error {
 }
 
 type toolsShowVerb struct {
-	configFlag
+	toolsFlags
 	Server string `arg:"" help:"The server's ID."`
 	Tool   string `arg:"" help:"The tool's name."`
 	JSON   bool   `name:"json" help:"Print one line instead of indented JSON."`
@@ -104,7 +104,7 @@ type toolsShowVerb struct {
 // Run prints one tool's definition: as it arrived, or as a model would see it
 // where something in it is flagged.
 func (v *toolsShowVerb) Run(ctx context.Context, s *streams) error {
-	snapshot, err := listTools(ctx, v.configFlag, s.err)
+	snapshot, err := v.snapshot(ctx, s.err)
 	if err != nil {
 		return err
 	}

@@ -57,7 +57,9 @@ func changes(ctx context.Context, flag configFlag, s *streams) (*config.Config, 
 	if err != nil {
 		return nil, nil, err
 	}
-	servers, err := system.OpenCatalog(ctx, c, system.Options{Version: version, Logger: newLogger(s.err, false, slog.LevelError)})
+	servers, err := system.OpenCatalog(ctx, c, system.Options{
+		Version: version, Logger: newLogger(s.err, false, slog.LevelError), Freshness: system.FreshTools,
+	})
 	if err != nil {
 		return nil, nil, err
 	}
