@@ -54,9 +54,11 @@ func (f toolsFlags) openTools(ctx context.Context, stderr io.Writer) (*config.Co
 	if len(c.Servers) == 0 {
 		return nil, nil, &usageError{"no server is configured", "write airlock.yaml with a key mcpServers, or name a file with --config"}
 	}
-	opts := system.Options{Version: version, Logger: newLogger(stderr, false, slog.LevelWarn), Notify: notices(stderr)}
+	opts := system.Options{
+		Version: version, Logger: newLogger(stderr, false, slog.LevelWarn), Notify: notices(stderr), Tools: system.CachedTools,
+	}
 	if f.Fresh {
-		opts.Freshness = system.FreshTools
+		opts.Tools = system.AskServers
 	}
 	servers, err := system.OpenCatalog(ctx, c, opts)
 	if err != nil {

@@ -57,9 +57,7 @@ func changes(ctx context.Context, flag configFlag, s *streams) (*config.Config, 
 	if err != nil {
 		return nil, nil, err
 	}
-	servers, err := system.OpenCatalog(ctx, c, system.Options{
-		Version: version, Logger: newLogger(s.err, false, slog.LevelError), Freshness: system.FreshTools,
-	})
+	servers, err := system.OpenCatalog(ctx, c, system.Options{Version: version, Logger: newLogger(s.err, false, slog.LevelError)})
 	if err != nil {
 		return nil, nil, err
 	}

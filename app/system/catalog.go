@@ -87,7 +87,7 @@ func (c *Catalog) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := ResolveSecrets(ctx, c.config); err != nil {
+	if c.config, err = ResolveSecrets(ctx, c.config); err != nil {
 		return err
 	}
 	c.upstreams, err = upstream.New(upstreamConfigs(c.config), &upstream.Options{

@@ -171,7 +171,7 @@ func (s *System) openCatalog(ctx context.Context) (broker.Upstream, error) {
 // assemble puts the parts together that need a snapshot and somebody to call.
 func (s *System) assemble(servers broker.Upstream) error {
 	redactor := redact.New()
-	holdCredentials(redactor, s.config)
+	holdCredentials(redactor, s.catalog.config)
 	if err := s.openBroker(servers, redactor); err != nil {
 		return err
 	}

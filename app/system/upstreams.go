@@ -3,32 +3,46 @@ package system
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/broker/secrets"
 	"github.com/airlock-mcp/airlock/broker/upstream"
 )
 
-// ResolveSecrets puts the credentials that the configuration names by reference
-// into their places.
-func ResolveSecrets(ctx context.Context, c *config.Config) error {
-	places := secrets.New(&secrets.Options{
+// ResolveSecrets returns the configuration with the credentials that it names by
+// reference in their places. What it is given stays as it is.
+func ResolveSecrets(ctx context.Context, c *config.Config) (*config.Config, error) {
+	store := secrets.New(&secrets.Options{
 		AgeFile: c.Secrets.AgeFile, AgeIdentity: c.Secrets.AgeIdentity, KeyringService: c.Secrets.Keyring,
 	})
-	for _, server := range c.Servers {
-		for _, values := range []map[string]config.Secret{server.Env, server.Headers} {
-			for name, value := range values {
-				if !secrets.IsReference(value.Reveal()) {
-					continue
-				}
-				found, err := places.Lookup(ctx, value.Reveal())
-				if err != nil {
-					return &SetupError{fmt.Errorf("the credential %q of the server %q: %w", name, server.ID, err),
-						"docs/configuration.md says where credentials can be kept"}
-				}
-				values[name] = config.NewSecret(found.Reveal())
+	resolved := *c
+	resolved.Servers = slices.Clone(c.Servers)
+	for i := range resolved.Servers {
+		server := &resolved.Servers[i]
+		for _, values := range []*map[string]config.Secret{&server.Env, &server.Headers} {
+			*values = maps.Clone(*values)
+			if err := lookUp(ctx, store, *values, server.ID); err != nil {
+				return nil, err
 			}
 		}
+	}
+	return &resolved, nil
+}
+
+// lookUp puts credentials in the places of the references in values.
+func lookUp(ctx context.Context, store *secrets.Store, values map[string]config.Secret, serverID string) error {
+	for name, value := range values {
+		if !secrets.IsReference(value.Reveal()) {
+			continue
+		}
+		found, err := store.Lookup(ctx, value.Reveal())
+		if err != nil {
+			return &SetupError{fmt.Errorf("the credential %q of the server %q: %w", name, serverID, err),
+				"docs/configuration.md says where credentials can be kept"}
+		}
+		values[name] = config.NewSecret(found.Reveal())
 	}
 	return nil
 }
