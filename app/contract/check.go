@@ -14,6 +14,7 @@ const maxEnvelope = 64 << 10
 
 // envelope is the part of a run's line that cases look at.
 type envelope struct {
+	Note   string `json:"note"`
 	Result struct {
 		OK    *bool           `json:"ok"`
 		Data  json.RawMessage `json:"data"`
@@ -45,6 +46,7 @@ func (c Case) Check(line []byte, stdout, stderr string) error {
 		c.Want.checkResult(got),
 		contains("stdout", stdout, c.Want.Stdout),
 		contains("stderr", stderr, c.Want.Stderr),
+		contains("note", got.Note, c.Want.Note),
 	}
 	if want := c.Want.Calls; want != nil && got.Result.Metrics.Calls != *want {
 		problems = append(problems, fmt.Errorf("calls: got %d, want %d", got.Result.Metrics.Calls, *want))

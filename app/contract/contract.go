@@ -47,6 +47,8 @@ type Want struct {
 	// Stdout and Stderr are texts that the code's output must contain.
 	Stdout Texts `yaml:"stdout"`
 	Stderr Texts `yaml:"stderr"`
+	// Note are texts that the envelope's note must contain.
+	Note Texts `yaml:"note"`
 	// Calls is how many tool calls the run must have made.
 	Calls *int `yaml:"calls"`
 	// Timeout is the run's time limit, when the case is about it.

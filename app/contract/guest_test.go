@@ -163,9 +163,21 @@ func exitOf(err error) (exit, error) {
 	return exit{code: status.ExitStatus()}, nil
 }
 
-// nodeProgram returns the node of the host, links resolved.
+// nodeProgram returns the node of the image where that is built, else that of the
+// host, links resolved.
 func nodeProgram(t *testing.T) string {
 	t.Helper()
+	home := os.Getenv("AIRLOCK_HOME")
+	if home == "" {
+		home = filepath.Join(testenv.RepoRoot(t), ".airlock")
+	}
+	images := filepath.Join(home, "images", "node")
+	if current, err := os.ReadFile(filepath.Join(images, "current")); err == nil {
+		path := filepath.Join(images, strings.TrimSpace(string(current)), "rootfs", "usr", "bin", "node")
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
 	path, err := exec.LookPath("node")
 	if err != nil {
 		t.Fatalf("the contract's cases need node: %v", err)

@@ -29,6 +29,7 @@ type delivery struct {
 	Data      json.RawMessage `json:"data"`
 	Error     *failure        `json:"error"`
 	ExitCode  int             `json:"exit_code"`
+	Note      string          `json:"note"`
 }
 
 type failure struct {
@@ -183,5 +184,9 @@ func report(h *host, d *delivery, exit exit, stdout string) ([]byte, error) {
 	} else {
 		result["error"] = failed
 	}
-	return json.Marshal(map[string]any{"result": result})
+	line := map[string]any{"result": result}
+	if d != nil && d.Note != "" {
+		line["note"] = d.Note
+	}
+	return json.Marshal(line)
 }

@@ -27,6 +27,7 @@ const (
 func (r *run) assemble(ended ending, calls broker.Summary, logs logs) *Outcome {
 	result := r.judge(ended, logs)
 	r.clean(&result) // before the logs: placeholders are numbered in this order, also in a replay
+	note, printed := r.remark(ended, result, logs)
 	stdout, stderr := r.print(logs)
 	duration := time.Since(r.started).Milliseconds()
 	usage := r.sandbox.Usage()
@@ -39,7 +40,7 @@ func (r *run) assemble(ended ending, calls broker.Summary, logs logs) *Outcome {
 		ToolName: r.request.Language + "-runner", ToolVersion: r.version,
 		InputDigest:  r.identity.CodeHash,
 		SandboxImage: r.image.Name + "@" + r.image.Digest,
-		DurationMS:   duration, ApprovalState: calls.ApprovalState, Result: result,
+		DurationMS:   duration, ApprovalState: calls.ApprovalState, Result: result, Note: note, Printed: printed,
 	}
 	seal(&envelope)
 	return &Outcome{Envelope: envelope, Stdout: stdout, Stderr: stderr, redactions: redact.Counts(r.removed), open: calls.Open}

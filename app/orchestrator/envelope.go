@@ -10,7 +10,8 @@ import (
 const MaxEnvelope = 64 << 10
 
 // Envelope is the one JSON line that a run prints. The host side assembles it;
-// nothing inside the sandbox can write any of its fields but Result's data.
+// nothing inside the sandbox can write any of its fields but Result's data, Note and
+// Printed.
 type Envelope struct {
 	RunID         string `json:"run_id"`
 	TraceID       string `json:"trace_id"`
@@ -22,6 +23,11 @@ type Envelope struct {
 	DurationMS    int64  `json:"duration_ms"`    // from code received to result known, whole milliseconds
 	ApprovalState string `json:"approval_state"` // a state of broker/approval: the most restrictive that any call met
 	Result        Result `json:"result"`
+	// Note says, where the data is null because the code has set no result, what
+	// probably went wrong; Printed is then the end of its stdout. Both are the
+	// code's own word, redacted.
+	Note    string `json:"note,omitempty"`
+	Printed string `json:"printed,omitempty"`
 }
 
 // Line returns the envelope as one line of JSON with its newline. Whatever a

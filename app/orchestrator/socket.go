@@ -25,6 +25,7 @@ type finish struct {
 	Data      json.RawMessage `json:"data"`
 	Error     *guestError     `json:"error"`
 	ExitCode  int             `json:"exit_code"`
+	Note      string          `json:"note"` // why there is no result
 }
 
 // guestError is a failure as the guest describes it. Nothing in it is trusted

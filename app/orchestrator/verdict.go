@@ -99,7 +99,7 @@ func (e ending) limitHit() string {
 }
 
 // judgeExit is for a program that ended without delivering anything: it was
-// killed, or it left through a door that runs no code of ours.
+// killed, or it exited without running the guest's exit hooks.
 func (r *run) judgeExit(exit runner.Exit, logs logs) Result {
 	switch exit.Reason {
 	case runner.ReasonMemory:

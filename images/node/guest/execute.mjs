@@ -3,12 +3,14 @@
 
 import { unlinkSync, writeFileSync } from "node:fs";
 import module from "node:module";
-import { pathToFileURL } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { types } from "node:util";
 import { FILE } from "./file.mjs";
-import { deliver, params } from "./outcome.mjs";
+import { deliver, params, resultOf } from "./outcome.mjs";
+import { asFunction, isTyped, resultVariable, withoutFence, withoutTypes, withResult } from "./source.mjs";
 
 const { exit, listenerCount } = process;
+const { toString: functionText } = Function.prototype;
 
 // The global `result`. It is there from the start, so that `result = …` works in a
 // module, where assigning to an undeclared name is an error.
@@ -24,13 +26,16 @@ Object.defineProperty(globalThis, "result", { configurable: true, enumerable: tr
  * - `settled`: the module has run to its end, top-level awaits included;
  * - `drained`: nothing was left to do, so the code ended by itself;
  * - `failure`: `{thrown}`, what reached the top, or null;
- * - `result`: `{set, value}`, the global `result`, read by the getter `offered`.
+ * - `result`: `{set, value}`, the global `result`, read by the getter `offered`;
+ * - `namespace`: what the module exports, once it is evaluated;
+ * - `exported`: `{value}`, what its default export gave, or null.
  */
 export function run(code, link) {
-  const ending = begin(code);
+  const ending = begin(withoutFence(code));
   const fail = watch(ending, link);
   process.argv[1] = FILE;
-  load(FILE, code).then(() => void (ending.settled = true), fail);
+  writeFileSync(FILE, ending.code);
+  evaluate(ending).then(() => void (ending.settled = true), fail);
 }
 
 /**
@@ -43,7 +48,8 @@ export async function rehearse() {
   const ending = begin("globalThis.result = { rehearsed: [1, null] };");
   const { emit } = process;
   watch(ending, null);
-  await load(file, ending.code);
+  writeFileSync(file, ending.code);
+  ending.namespace = await load(pathToFileURL(file).href, withResult(ending.code));
   process.emit("rehearsal");
   process.emit = emit;
   params(ending);
@@ -53,22 +59,74 @@ export async function rehearse() {
 
 /** Returns the ending of a program that has not begun. */
 function begin(code) {
-  return { code, settled: false, drained: false, failure: null, result, offered };
+  return { code, settled: false, drained: false, failure: null, result, offered, namespace: null, exported: null };
 }
 
-/** Loads `code` as the ES module `file`; the promise settles with it. */
-function load(file, code) {
-  writeFileSync(file, code);
-  const { href } = pathToFileURL(file);
-  // Node need not look for, and read, what was just written. Before version 22 it does.
+/**
+ * Evaluates the program of an ending: as it is, without its types where it does not
+ * parse with them, or as the body of a function where it returns. A text that does
+ * not parse has done nothing.
+ */
+async function evaluate(ending) {
+  const { href } = pathToFileURL(FILE);
+  const { code } = ending;
+  try {
+    ending.namespace = await load(href, withResult(isTyped(code) ? stripped(code) : code));
+  } catch (thrown) {
+    if (!isParseError(thrown)) throw thrown;
+    const plain = stripped(code);
+    if (plain !== code) ending.namespace = await load(`${href}?types`, withResult(plain));
+    else if (!code.includes("return")) throw thrown;
+    else {
+      ending.namespace = await load(`${href}?function`, stripped(asFunction(code))).catch((again) => {
+        throw isParseError(again) ? thrown : again;
+      });
+    }
+  }
+  await takeExport(ending);
+}
+
+/** Returns the code without TypeScript's types, or as it is where Node cannot read it as TypeScript. */
+function stripped(code) {
+  try {
+    return withoutTypes(code);
+  } catch (refused) {
+    if (refused.code === "ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX") throw refused;
+    return code;
+  }
+}
+
+/** Reports whether a module was not even begun. What fails later has frames of the code. */
+function isParseError(thrown) {
+  return thrown instanceof SyntaxError && !/^\s+at .*agent_code\.mjs/m.test(thrown.stack);
+}
+
+/** Takes the default export for the result, where nothing else is; calls it where it is a function of nothing. */
+async function takeExport(ending) {
+  const { namespace } = ending;
+  if (result.set || resultVariable(namespace) !== undefined || !("default" in namespace)) return;
+  let value = namespace.default;
+  if (typeof value === "function" && value.length === 0 && !isClass(value)) value = value();
+  value = await value;
+  if (value !== undefined) ending.exported = { value };
+}
+
+function isClass(value) {
+  return functionText.call(value).startsWith("class");
+}
+
+/** Loads `source` as the ES module `href`; the promise settles with its evaluation. */
+function load(href, source) {
+  // Node need not look for, and read, what is known already. Before version 22 it does.
   const hooks = module.registerHooks?.({
     resolve: (url, context, next) => (url === href ? { url, format: "module", shortCircuit: true } : next(url, context)),
     load(url, context, next) {
       if (url !== href) return next(url, context);
       hooks.deregister();
-      return { format: "module", source: code, shortCircuit: true };
+      return { format: "module", source, shortCircuit: true };
     },
   });
+  if (!hooks) writeFileSync(fileURLToPath(href), source);
   return import(href);
 }
 
@@ -95,7 +153,7 @@ function watch(ending, link) {
     if (event === "beforeExit") {
       ending.drained = true;
       const before = awaited;
-      awaited = awaitResult(before);
+      awaited = awaitResult(ending, before);
       // Nothing is left, and nobody of the code's waits for the end.
       const over = awaited === before && !listenerCount.call(process, event) && !listenerCount.call(process, "exit");
       if (over) deliver(link, ending);
@@ -106,8 +164,8 @@ function watch(ending, link) {
 }
 
 /** Waits for a result that is a promise: it counts as what it resolves to. Returns that promise. */
-function awaitResult(awaited) {
-  const promise = globalThis.result;
+function awaitResult(ending, awaited) {
+  const promise = resultOf(ending).value;
   if (!types.isPromise(promise) || promise === awaited) return awaited;
   promise.then((value) => (globalThis.result = value));
   return promise;

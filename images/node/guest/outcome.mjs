@@ -3,7 +3,8 @@
 
 import { encode, NotSerializable } from "/workspace/client/encode.js";
 import { describe } from "./failure.mjs";
-import { printError } from "./output.mjs";
+import { note } from "./notes.mjs";
+import { resultVariable } from "./source.mjs";
 
 const MAX_PARAMS = (16 << 20) - 1024; // bytes; what is left of a frame for its other members
 const TRIES = 2;
@@ -19,6 +20,7 @@ const LAST_WORDS =
   '{"ok":false,"error":{"type":"SandboxError","message":"the code has ended, but it broke its interpreter so far that nothing more can be said","source":"code"}}';
 
 const { byteLength } = Buffer;
+const { stringify } = JSON;
 const reallyExit = process.reallyExit.bind(process);
 const { getOwnPropertyDescriptor } = Object;
 
@@ -57,10 +59,7 @@ function exited(status, message) {
 
 function succeeded(ending) {
   const result = resultOf(ending);
-  if (!result.set) {
-    noteLocalResult(ending.code);
-    return '{"ok":true,"has_result":false}';
-  }
+  if (!result.set) return `{"ok":true,"has_result":false,"note":${stringify(note(ending.code))}}`;
   let data;
   try {
     data = encode(result.value, "result");
@@ -75,19 +74,18 @@ function succeeded(ending) {
   return failed({ type: "OutputLimit", message, source: "code" });
 }
 
-/** Returns the global result, also where the code has defined a property of its own for it. */
-function resultOf(ending) {
+/**
+ * Returns the result of the code as `{set, value}`: the global `result`, also where
+ * the code has defined a property of its own for it; else the module's variable of
+ * that name; else its default export.
+ */
+export function resultOf(ending) {
   const own = getOwnPropertyDescriptor(globalThis, "result");
-  if (!own) return { set: false };
-  if (own.get === ending.offered) return ending.result;
-  return { set: true, value: globalThis.result };
-}
-
-/** Warns of the mistake that leaves a run without a result: a variable of the module. */
-function noteLocalResult(code) {
-  if (/^\s*(?:export\s+)?(?:const|let|var)\s+result\b/m.test(code)) {
-    printError("airlock: `result` is a variable of the module, not the run's result: write `globalThis.result = …`\n");
-  }
+  if (own && own.get !== ending.offered) return { set: true, value: globalThis.result };
+  if (own && ending.result.set) return ending.result;
+  const value = resultVariable(ending.namespace);
+  if (value !== undefined) return { set: true, value };
+  return ending.exported ? { set: true, value: ending.exported.value } : { set: false };
 }
 
 function failed(error, exitCode) {

@@ -1,0 +1,63 @@
+// Says why a program that ended well has probably left no result. What is said here
+// is a guess from the text: it changes nothing.
+
+/** Returns one sentence on code that set no result. */
+export function note(code) {
+  try {
+    const text = withoutComments(code);
+    for (const guess of [uncalledProgram, uncalledFunction, localResult, droppedValue]) {
+      const sentence = guess(text);
+      if (sentence) return sentence;
+    }
+  } catch {
+    // Whatever the code has broken: the plain sentence is left.
+  }
+  return "the code has not set its result: write `globalThis.result = …` or `export default …` where you print it";
+}
+
+function withoutComments(code) {
+  return code.replace(/^[ \t]*\/\/.*$/gm, "").replace(/^[ \t]*\/\*[^]*?\*\//gm, "");
+}
+
+/** `async () => { … }` as the whole program */
+function uncalledProgram(code) {
+  const open = /^[\s;]*\(?\s*async\s*(?:function\b[^(]*)?\([^)]*\)\s*(?:=>)?\s*\{/.test(code);
+  return open && !/\}\s*\)?\s*\([^()]*\)\s*;?\s*$/.test(code)
+    ? "the code is a function that nobody calls: put `export default` before it, or write its statements at the top level"
+    : "";
+}
+
+/** `async function main() { … }` and no `main()` */
+function uncalledFunction(code) {
+  const made =
+    /(?:^|[\n;}])\s*(?:async\s+)?function\s*\*?\s*([\w$]+)|(?:const|let|var)\s+([\w$]+)\s*(?::[^=\n]+)?=\s*(?:async\b|\([^()\n]*\)\s*(?::[^=\n]+)?=>)/g;
+  const names = [...code.matchAll(made)].map((match) => match[1] ?? match[2]);
+  const uncalled = names.filter((name) => code.split(new RegExp(`(?<![\\w$])${escape(name)}(?![\\w$])`)).length === 2);
+  const name = uncalled.find((each) => /^(?:main|run|execute|start|handler|solve|program)$/i.test(each)) ?? uncalled.at(-1);
+  return name ? `${name}() is never called: end with \`globalThis.result = await ${name}()\`` : "";
+}
+
+/** `const result = …` inside a function */
+function localResult(code) {
+  const [, name] = /^[ \t]*(?:const|let|var)\s+(result)\b/m.exec(code) ?? [];
+  return name
+    ? "`result` is a variable inside a function or block, not the run's result: write `globalThis.result = …`, or return it and write `globalThis.result = await main()`"
+    : "";
+}
+
+/** `await main();` as the last line, or a value such as `rows;` */
+function droppedValue(code) {
+  const last = code.trim().split("\n").at(-1).trim();
+  if (/^(?:await\s+)?[\w$.]+\([^;]*\)(?:\.(?:then|catch|finally)\(.*\))?;?$/.test(last) && !/^console\.|^process\./.test(last)) {
+    const call = last.replace(/;$/, "").replace(/^await\s+/, "");
+    return `the value of the last line is dropped: write \`globalThis.result = await ${call.slice(0, 60)}\``;
+  }
+  const [, value] = /^\(?([\w$.[\]]+|\{.*\}|\[.*\])\)?;?$/.exec(last) ?? [];
+  return value && !/^[\])}]/.test(value)
+    ? `the value of the last line is not the result: write \`globalThis.result = ${value.slice(0, 60)}\``
+    : "";
+}
+
+function escape(name) {
+  return name.replaceAll("$", "\\$");
+}
