@@ -2,7 +2,10 @@ package codegen
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/airlock-mcp/airlock/catalog"
 )
 
 // index writes the two files to read first: README.md with a line for each
@@ -22,6 +25,12 @@ func (g *generator) index(modules []*module) {
 		for _, w := range m.wrappers {
 			fmt.Fprintf(&index, "- `%s` (%s/%s): %s\n", w.name, m.name, w.stem+g.extension, printable(w.summary))
 		}
+		if left := m.leftOutLines(); len(left) > 0 {
+			index.WriteString("\nLeft out of the list of this server:\n\n")
+			for _, line := range left {
+				fmt.Fprintf(&index, "- %s\n", printable(line))
+			}
+		}
 	}
 	if len(modules) == 0 {
 		readme.WriteString("No server is configured.\n")
@@ -40,6 +49,25 @@ func describe(m *module) string {
 		return "1 tool of server " + nodeLiteral(m.id)
 	}
 	return fmt.Sprintf("%d tools of server %s", len(m.wrappers), nodeLiteral(m.id))
+}
+
+// The most lines about what is left out of one server, and the most bytes of each.
+const (
+	maxLeftOut     = 20
+	maxLeftOutLine = 300
+)
+
+// leftOutLines says what of a server's list has no wrapper, a line each.
+func (m *module) leftOutLines() []string {
+	slices.Sort(m.leftOut)
+	var lines []string
+	for i, sentence := range m.leftOut {
+		if i == maxLeftOut {
+			return append(lines, fmt.Sprintf("and %d more", len(m.leftOut)-i))
+		}
+		lines = append(lines, oneLine(catalog.Clean(sentence), maxLeftOutLine))
+	}
+	return lines
 }
 
 // unavailable is the sentence about a missing server.

@@ -27,6 +27,7 @@ type module struct {
 	name     string // the directory below /workspace/servers
 	problem  string // why the server is missing
 	wrappers []*wrapper
+	leftOut  []string // what of the server's list has no wrapper and why, a sentence each
 }
 
 // sharedError is what a module offers beside its functions, so that code can
@@ -91,6 +92,7 @@ func (g *generator) modules(servers []catalog.Server) ([]*module, error) {
 	for i := range servers {
 		m := &module{id: servers[i].ID, name: names[servers[i].ID], problem: servers[i].Problem}
 		if m.problem == "" {
+			m.leftOut = slices.Clone(servers[i].Warnings)
 			g.wrappers(m, servers[i].Tools)
 		}
 		modules[i] = m
@@ -126,6 +128,11 @@ func (g *generator) wrappers(m *module, tools []catalog.Tool) {
 		if w.name != tool.Name && g.alias(tool.Name) {
 			w.alias = tool.Name
 		}
+		if len(words(tool.Name)) == 0 {
+			text := "has the function " + w.name + ": its name holds nothing but separators"
+			g.warn(tool, text)
+			m.leftOut = append(m.leftOut, "tool "+nodeLiteral(tool.Name)+" "+text)
+		}
 		g.read(w)
 		m.wrappers = append(m.wrappers, w)
 	}
@@ -141,6 +148,7 @@ func (g *generator) accept(m *module, tools []catalog.Tool) []*catalog.Tool {
 		tool.ServerID = m.id
 		if reason := refuseName(tool.Name); reason != "" {
 			g.warn(&tool, "has no wrapper: "+reason)
+			m.leftOut = append(m.leftOut, "tool "+nodeLiteral(tool.Name)+" has no wrapper: "+reason)
 			continue
 		}
 		accepted = append(accepted, &tool)

@@ -61,7 +61,11 @@ func (g *generator) nodeMissing(m *module) {
 func (g *generator) nodeIndex(m *module) {
 	code := []byte("// Calls go to the server's tools. The types and descriptions are in index.d.ts.\n" + nodeImport)
 	list := []byte("export {};\n\n")
-	list = jsDoc(list, "", describe(m)+".")
+	about := []string{describe(m) + "."}
+	for _, line := range m.leftOutLines() {
+		about = append(about, "Left out: "+line)
+	}
+	list = jsDoc(list, "", strings.Join(about, "\n"))
 	if !m.offers(sharedError) {
 		code = append(code, nodeShared...)
 		list = append(list, '\n')

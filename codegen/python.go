@@ -3,6 +3,7 @@ package codegen
 import (
 	_ "embed"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -44,7 +45,7 @@ func (g *generator) python(modules []*module) {
 
 func (g *generator) pythonRoot(modules []*module) {
 	var doc strings.Builder
-	doc.WriteString("The tools of all servers, as async functions of one dict.\n")
+	doc.WriteString("The tools of all servers, as async functions of one dict, or of keyword arguments.\n")
 	for _, m := range modules {
 		doc.WriteString("\nservers." + m.name + ": " + describe(m))
 	}
@@ -81,9 +82,12 @@ func (g *generator) pythonMissing(m *module) {
 // where they are. Type checkers read the imports, which never run.
 func (g *generator) pythonPackage(m *module) {
 	var doc strings.Builder
-	doc.WriteString(describe(m) + ", as async functions of one dict.\n")
+	doc.WriteString(describe(m) + ", as async functions of one dict, or of keyword arguments.\n")
 	for _, w := range m.wrappers {
 		doc.WriteString("\n" + w.name + ": " + w.summary)
+	}
+	for _, line := range m.leftOutLines() {
+		doc.WriteString("\nLeft out: " + line)
 	}
 	b := docstring(nil, "", doc.String())
 	b = append(b, "\nfrom servers import Server as _Server\n\nTYPE_CHECKING = False\nif TYPE_CHECKING:\n"...)
@@ -128,34 +132,29 @@ func pythonImports(w *wrapper) string {
 func (g *generator) pythonWrapper(w *wrapper) []byte {
 	uses := map[string]bool{}
 	types := g.pythonSignature(w, uses)
+	uses["Any"] = true
 	arguments, result := "arguments: "+w.inputType(), "ToolResult"
 	if s := w.input.follow(); s.form == record && isOpen(s) {
 		arguments += " | dict[str, Any]"
-		uses["Any"] = true
 	}
 	if w.optional() {
 		arguments += " = {}"
+	} else {
+		arguments += " | None = None" // the keywords hold what is required
 	}
 	if w.output != nil {
 		result = `"ToolResult[` + w.outputType() + `]"`
 	}
 	b := docstring(nil, "", fmt.Sprintf("Tool %s of server %s, wrapped by Airlock.", nodeLiteral(w.tool.Name), nodeLiteral(w.module.id)))
-	if len(uses) > 0 {
-		names := make([]string, 0, len(uses))
-		for name := range uses {
-			names = append(names, name)
-		}
-		slices.Sort(names)
-		b = append(b, "\nfrom typing import "+strings.Join(names, ", ")+"\n"...)
-	}
+	b = append(b, "\nfrom typing import "+strings.Join(slices.Sorted(maps.Keys(uses)), ", ")+"\n"...)
 	b = append(b, "\nfrom client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke\n\n"...)
 	b = append(b, "SERVER_ID = "+pythonLiteral(w.module.id)+"\n"...)
 	b = append(b, "TOOL_NAME = "+pythonLiteral(w.tool.Name)+"\n"...)
 	b = append(b, "DEFINITION_DIGEST = "+pythonLiteral(w.tool.Digest)+"\n\n\n"...)
 	b = append(b, types...)
-	b = append(b, "async def "+w.name+"("+arguments+") -> "+result+":\n"...)
+	b = append(b, "async def "+w.name+"("+arguments+", /, **named: Any) -> "+result+":\n"...)
 	b = docstring(b, "    ", w.documentation(`await client.catalog.get_tool_definition(%s, %s)`))
-	return append(b, "    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper=\""+w.name+"\")\n"...)
+	return append(b, "    return await _invoke(SERVER_ID, TOOL_NAME, arguments, \""+w.name+"\", named, "+w.inputType()+")\n"...)
 }
 
 // pythonSignature writes the types of a tool in as much detail as there is room for.

@@ -70,6 +70,10 @@ func (w *Wrappers) borrow(ctx context.Context, snapshot *catalog.Snapshot, langu
 		if err != nil {
 			return runner.Mount{}, nil, fmt.Errorf("generating %s wrappers: %w", language, err)
 		}
+		for _, warning := range published.Warnings {
+			w.logger.InfoContext(ctx, "a wrapper leaves something out", slog.String(telemetry.KeyServer, warning.ServerID),
+				slog.String(telemetry.KeyTool, warning.Tool), slog.String(telemetry.KeyError, warning.Text))
+		}
 		lease, err := codegen.Publish(ctx, w.dir, published)
 		if err != nil {
 			return runner.Mount{}, nil, fmt.Errorf("publishing %s wrappers: %w", language, err)

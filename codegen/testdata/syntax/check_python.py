@@ -60,13 +60,16 @@ class Wrapper:
     def function(self, node):
         expect(isinstance(node, ast.AsyncFunctionDef) and not node.decorator_list, node, "no function")
         name = node.name
-        call = f'return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper={name!r})'
-        expect(len(node.body) == 2 and is_docstring(node.body[0]) and ast.unparse(node.body[1]) == call, node, "another body")
         parameters = node.args
-        expect([a.arg for a in parameters.args] == ["arguments"], node, "other parameters")
-        expect(not (parameters.posonlyargs or parameters.kwonlyargs or parameters.vararg or parameters.kwarg), node, "other parameters")
-        expect([ast.unparse(d) for d in parameters.defaults] in ([], ["{}"]), node, "another default")
-        self.type(parameters.args[0].annotation)
+        expect([a.arg for a in parameters.posonlyargs] == ["arguments"], node, "other parameters")
+        annotation = parameters.posonlyargs[0].annotation
+        inputs = ast.unparse(annotation).partition(" | ")[0]
+        call = f"return await _invoke(SERVER_ID, TOOL_NAME, arguments, {name!r}, named, {inputs})"
+        expect(len(node.body) == 2 and is_docstring(node.body[0]) and ast.unparse(node.body[1]) == call, node, "another body")
+        expect(not (parameters.args or parameters.kwonlyargs or parameters.vararg), node, "other parameters")
+        expect(parameters.kwarg and ast.unparse(parameters.kwarg) == "named: Any", node, "other keywords")
+        expect([ast.unparse(d) for d in parameters.defaults] in (["None"], ["{}"]), node, "another default")
+        self.type(annotation)
         if not is_text(node.returns):
             expect(ast.unparse(node.returns) == "ToolResult", node, "another result")
         else:

@@ -20,7 +20,7 @@ assert "servers.google_drive.list_documents" not in sys.modules, "a file was loa
 
 assert g.GetDocumentInput is GetDocumentInput and typing.is_typeddict(GetDocumentInput)
 assert GetDocumentInput.__required_keys__ == {"documentId"} and "page" in GetDocumentInput.__optional_keys__
-assert typing.get_type_hints(get_document)["arguments"] is GetDocumentInput
+assert GetDocumentInput in typing.get_args(typing.get_type_hints(get_document)["arguments"])
 
 from servers.google_drive import *
 

@@ -4,20 +4,23 @@ Generated wrappers use `invoke`; code that wants the tool's original name, or
 no exceptions, uses `call_tool`.
 """
 
+from client.arguments import call_of, merge, plain_dict
 from client.codec import NotSerializable, encode
 from client.result import ToolError, ToolResult, result_of
 from client.transport import request
 
-__all__ = ["ToolError", "ToolResult", "call_tool", "invoke"]
+__all__ = ["ToolError", "ToolResult", "callTool", "call_tool", "invoke"]
 
 
-async def call_tool(*, server_id, name, arguments=None):
+async def call_tool(server_id=None, name=None, arguments=None, **named):
     """Call a tool and return what happened, as a dict.
 
     `{"ok": True, "data": …, "raw": …}` or `{"ok": False, "error": {"type",
     "message", "retryable", …}, "raw"?: …}`; no failure of the tool raises. `data`
-    is described at ToolResult, `raw` is the CallToolResult.
+    is described at ToolResult, `raw` is the CallToolResult. One dict in the shape of
+    the JavaScript function and of Airlock's MCP tools works too.
     """
+    server_id, name, arguments = call_of("call_tool", server_id, name, arguments, named)
     try:
         result = await invoke(server_id, name, arguments)
     except ToolError as failure:
@@ -31,20 +34,21 @@ async def call_tool(*, server_id, name, arguments=None):
     return {"ok": True, "data": result.data, "raw": result.raw}
 
 
-async def invoke(server_id, name, arguments, wrapper=None):
+callTool = call_tool
+
+
+async def invoke(server_id, name, arguments, wrapper=None, named=None, inputs=None):
     """Call a tool; return its ToolResult, or raise ToolError.
 
-    `wrapper` is the name that messages use for the call; `name` by default.
+    `wrapper` is the name that messages use for the call; `name` by default. `named`
+    holds keyword arguments, and `inputs` is the TypedDict of the tool's arguments.
     """
-    if arguments is None:
+    if named:
+        arguments = merge(arguments, named, inputs, wrapper or name)
+    elif arguments is None:
         arguments = {}
     elif not isinstance(arguments, dict):
-        called = wrapper or name
-        raise ToolError(
-            "ValidationError",
-            f"{called} takes one dict of arguments, as in {called}({{...}}); it got a {type(arguments).__name__}",
-            source="code",
-        )
+        arguments = plain_dict(arguments, inputs, wrapper or name)
     try:
         params = (
             f'{{"server_id":{encode(server_id, "server_id")},"name":{encode(name, "name")},'

@@ -3,7 +3,9 @@
 - `session`: the order of things, from start to exit;
 - `link`: the guest's own connection to the host;
 - `execute`: runs the code as `__main__`;
+- `source`: reads a program as what it means where Python would refuse it;
 - `outcome`: turns how the code ended into what the host is told;
+- `notes`: says why there is probably no result;
 - `repair`: makes the interpreter usable again after the code;
 - `failure`: describes an exception; `hints` says how to repair the code;
 - `on_import`: changes modules of the standard library without loading them.

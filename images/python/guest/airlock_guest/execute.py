@@ -18,12 +18,13 @@ class Ending:
     """How the code ended.
 
     `failure` is the exception that reached the top, or None. `namespace` holds the
-    globals. `unawaited` lists the coroutines that were dropped without `await`, as
+    globals, `code` the program's text. `unawaited` lists the coroutines that were dropped without `await`, as
     pairs of function name and file.
     """
 
-    def __init__(self, namespace):
+    def __init__(self, namespace, code):
         self.namespace = namespace
+        self.code = code
         self.failure = None
         self.unawaited = []
 
@@ -36,7 +37,7 @@ def prepare():
 
 def rehearse(code):
     """Run `code`, which is ours and harmless, beside everything that a run changes; return its Ending."""
-    ending = Ending({"__builtins__": sys.modules["builtins"]})
+    ending = Ending({"__builtins__": sys.modules["builtins"]}, code)
     _execute(code, ending.namespace)
     repair()
     return ending
@@ -49,11 +50,12 @@ def run(code):
     main.__file__ = NAME
     sys.modules["__main__"] = main
     sys.argv = [NAME]
-    ending = Ending(main.__dict__)
+    code = _unwrapped(code)
+    ending = Ending(main.__dict__, code)
     when_imported("linecache", lambda linecache: _publish(code, linecache))
     when_imported("multiprocessing.spawn", lambda _: _write(code))
     when_imported("warnings", lambda warnings: _watch_coroutines(warnings, ending.unawaited))
-    for step in (lambda: _execute(code.removeprefix("\ufeff"), ending.namespace), _wind_down):
+    for step in (lambda: _execute(code, ending.namespace), _wind_down):
         try:
             step()
         except BaseException as failure:
@@ -66,8 +68,32 @@ def run(code):
     return ending
 
 
+def _unwrapped(code):
+    """Return the program without what only wraps it: a byte order mark, a Markdown fence."""
+    code = code.removeprefix("\ufeff")
+    if code.lstrip()[:3] not in ("```", "~~~"):
+        return code
+    from airlock_guest.source import without_fence
+
+    return without_fence(code)
+
+
+def _compile(code):
+    try:
+        return compile(code, NAME, "exec", PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+    except SyntaxError as refused:
+        if refused.msg != "'return' outside function":
+            raise
+        from airlock_guest.source import with_returns
+
+        tree = with_returns(code, NAME, PyCF_ALLOW_TOP_LEVEL_AWAIT)
+        if tree is None:  # one in the body of a class
+            raise
+        return compile(tree, NAME, "exec", PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+
+
 def _execute(code, namespace):
-    compiled = compile(code, NAME, "exec", PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+    compiled = _compile(code)
     if compiled.co_flags & _CO_COROUTINE:
         _run_in_loop(eval(compiled, namespace))
     else:

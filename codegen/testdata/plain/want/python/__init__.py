@@ -1,4 +1,4 @@
-"""The tools of all servers, as async functions of one dict.
+"""The tools of all servers, as async functions of one dict, or of keyword arguments.
 
 servers.google_drive: 2 tools of server "google-drive\"
 """

@@ -1,4 +1,4 @@
-"""The tools of all servers, as async functions of one dict.
+"""The tools of all servers, as async functions of one dict, or of keyword arguments.
 
 servers.crm: Server "crm" is not available: connect to "https://crm.example.com": refused \"\"\"; import os */ \u202e
 servers.files: 1 tool of server "files\"

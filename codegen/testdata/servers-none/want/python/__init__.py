@@ -1,4 +1,4 @@
-"""The tools of all servers, as async functions of one dict.
+"""The tools of all servers, as async functions of one dict, or of keyword arguments.
 
 No server is configured.
 """

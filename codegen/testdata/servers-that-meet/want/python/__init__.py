@@ -1,4 +1,4 @@
-"""The tools of all servers, as async functions of one dict.
+"""The tools of all servers, as async functions of one dict, or of keyword arguments.
 
 servers._3d: 0 tools of server "3d"
 servers.attach: 1 tool of server "attach"

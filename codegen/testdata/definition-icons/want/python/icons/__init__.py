@@ -1,4 +1,4 @@
-"""1 tool of server "icons", as async functions of one dict.
+"""1 tool of server "icons", as async functions of one dict, or of keyword arguments.
 
 draw: Draw
 """

@@ -1,6 +1,6 @@
 """Tool "draw" of server "icons", wrapped by Airlock."""
 
-from typing import NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -13,11 +13,11 @@ class DrawInput(TypedDict):
     x: NotRequired[float]
 
 
-async def draw(arguments: DrawInput = {}) -> ToolResult:
+async def draw(arguments: DrawInput = {}, /, **named: Any) -> ToolResult:
     """Draw it.
 
     Draw
 
     The server says: only adds, repeating changes nothing more.
     """
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="draw")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "draw", named, DrawInput)

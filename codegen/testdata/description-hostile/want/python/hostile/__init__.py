@@ -1,4 +1,4 @@
-"""7 tools of server "hostile", as async functions of one dict.
+"""7 tools of server "hostile", as async functions of one dict, or of keyword arguments.
 
 comment: Ends */ comments // @ts-ignore * @type {import("fs")} x {@link x} me@example.com /*# sourceMappingURL=x */
 comments: # -*- coding: latin-1 -*- # type: ignore # pyright: basic // @ts-nocheck /// <reference path="/etc/passwd"…

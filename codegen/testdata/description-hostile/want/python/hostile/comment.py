@@ -1,6 +1,6 @@
 """Tool "comment" of server "hostile", wrapped by Airlock."""
 
-from typing import NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -16,11 +16,11 @@ class CommentInput(TypedDict):
     """@ts-ignore."""
 
 
-async def comment(arguments: CommentInput = {}) -> ToolResult:
+async def comment(arguments: CommentInput = {}, /, **named: Any) -> ToolResult:
     """Ends */ comments //
     @ts-ignore
      * @type {import("fs")} x
     {@link x} me@example.com
     /*# sourceMappingURL=x */
     """
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="comment")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "comment", named, CommentInput)

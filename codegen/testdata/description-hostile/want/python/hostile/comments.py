@@ -1,6 +1,6 @@
 """Tool "comments" of server "hostile", wrapped by Airlock."""
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -13,7 +13,7 @@ class CommentsInput(TypedDict):
     pass
 
 
-async def comments(arguments: CommentsInput = {}) -> ToolResult:
+async def comments(arguments: CommentsInput = {}, /, **named: Any) -> ToolResult:
     """# -*- coding: latin-1 -*-
     # type: ignore
     # pyright: basic
@@ -21,4 +21,4 @@ async def comments(arguments: CommentsInput = {}) -> ToolResult:
     /// <reference path="/etc/passwd" />
     #!/bin/sh
     """
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="comments")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "comments", named, CommentsInput)

@@ -1,6 +1,6 @@
 """Tool "docstring" of server "hostile", wrapped by Airlock."""
 
-from typing import Annotated, NotRequired, TypedDict
+from typing import Annotated, Any, NotRequired, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -16,6 +16,6 @@ DocstringInput = TypedDict("DocstringInput", {
 })
 
 
-async def docstring(arguments: DocstringInput = {}) -> ToolResult:
+async def docstring(arguments: DocstringInput = {}, /, **named: Any) -> ToolResult:
     """Ends \"\"\" docstrings ''' with \\\"\"\" and \""""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="docstring")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "docstring", named, DocstringInput)

@@ -1,6 +1,6 @@
 """Tool "escapes" of server "hostile", wrapped by Airlock."""
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -13,6 +13,6 @@ class EscapesInput(TypedDict):
     pass
 
 
-async def escapes(arguments: EscapesInput = {}) -> ToolResult:
+async def escapes(arguments: EscapesInput = {}, /, **named: Any) -> ToolResult:
     """Looks like escapes: \\u0022 \\x22 \\N{QUOTATION MARK} ${x} {x} %s \\"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="escapes")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "escapes", named, EscapesInput)

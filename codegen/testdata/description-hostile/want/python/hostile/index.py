@@ -1,6 +1,6 @@
 """Tool "index" of server "hostile", wrapped by Airlock."""
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -13,11 +13,11 @@ class IndexInput(TypedDict):
     pass
 
 
-async def index(arguments: IndexInput = {}) -> ToolResult:
+async def index(arguments: IndexInput = {}, /, **named: Any) -> ToolResult:
     """Title ## with \"\"\" heading */.
 
     ] ( ) `code` <b>
     - `forged` (x/y.py): a line of its own
     ## heading
     """
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="index")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "index", named, IndexInput)

@@ -1,6 +1,6 @@
 """Tool "values" of server "hostile", wrapped by Airlock."""
 
-from typing import Annotated, Literal, NotRequired, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -16,6 +16,6 @@ ValuesInput = TypedDict("ValuesInput", {
 })
 
 
-async def values(arguments: ValuesInput = {}) -> ToolResult:
+async def values(arguments: ValuesInput = {}, /, **named: Any) -> ToolResult:
     """Values of schemas"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="values")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "values", named, ValuesInput)

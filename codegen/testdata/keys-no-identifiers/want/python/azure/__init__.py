@@ -1,4 +1,4 @@
-"""3 tools of server "azure", as async functions of one dict.
+"""3 tools of server "azure", as async functions of one dict, or of keyword arguments.
 
 create_group: Keys that no language takes as a name
 move: Only one of the records has such keys

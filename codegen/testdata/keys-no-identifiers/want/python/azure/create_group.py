@@ -27,6 +27,6 @@ CreateGroupInput = TypedDict("CreateGroupInput", {
 """Other keys are allowed."""
 
 
-async def create_group(arguments: CreateGroupInput | dict[str, Any]) -> ToolResult:
+async def create_group(arguments: CreateGroupInput | dict[str, Any] | None = None, /, **named: Any) -> ToolResult:
     """Keys that no language takes as a name"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="create_group")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "create_group", named, CreateGroupInput)

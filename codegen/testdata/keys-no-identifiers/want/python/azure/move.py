@@ -1,6 +1,6 @@
 """Tool "move" of server "azure", wrapped by Airlock."""
 
-from typing import NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -20,6 +20,6 @@ MoveInput = TypedDict("MoveInput", {
 })
 
 
-async def move(arguments: MoveInput = {}) -> ToolResult:
+async def move(arguments: MoveInput = {}, /, **named: Any) -> ToolResult:
     """Only one of the records has such keys"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="move")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "move", named, MoveInput)

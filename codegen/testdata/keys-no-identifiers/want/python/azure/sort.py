@@ -1,6 +1,6 @@
 """Tool "sort" of server "azure", wrapped by Airlock."""
 
-from typing import NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -18,6 +18,6 @@ SortInput = TypedDict("SortInput", {
 })
 
 
-async def sort(arguments: SortInput = {}) -> ToolResult:
+async def sort(arguments: SortInput = {}, /, **named: Any) -> ToolResult:
     """Keys that differ in a letter, and keys that are types"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="sort")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "sort", named, SortInput)

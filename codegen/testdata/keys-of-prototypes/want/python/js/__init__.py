@@ -1,4 +1,4 @@
-"""1 tool of server "js", as async functions of one dict.
+"""1 tool of server "js", as async functions of one dict, or of keyword arguments.
 
 poison: Keys that JavaScript objects have already
 """

@@ -1,6 +1,6 @@
 """Tool "poison" of server "js", wrapped by Airlock."""
 
-from typing import NotRequired, Required, TypedDict
+from typing import Any, NotRequired, Required, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -21,6 +21,6 @@ PoisonInput = TypedDict("PoisonInput", {
 })
 
 
-async def poison(arguments: PoisonInput) -> ToolResult:
+async def poison(arguments: PoisonInput | None = None, /, **named: Any) -> ToolResult:
     """Keys that JavaScript objects have already"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="poison")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "poison", named, PoisonInput)

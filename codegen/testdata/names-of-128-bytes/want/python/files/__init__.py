@@ -1,4 +1,4 @@
-"""3 tools of server "files", as async functions of one dict.
+"""3 tools of server "files", as async functions of one dict, or of keyword arguments.
 
 export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_ea: Camel case
 export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_eb: The same but for its end

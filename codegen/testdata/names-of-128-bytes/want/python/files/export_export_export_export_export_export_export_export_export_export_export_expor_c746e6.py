@@ -1,6 +1,6 @@
 """Tool "ExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportEA" of server "files", wrapped by Airlock."""
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -13,6 +13,6 @@ class ExportExportExportExportExportExportExportExportExportExportExportExportEx
     pass
 
 
-async def export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_ea(arguments: ExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportEaInput = {}) -> ToolResult:
+async def export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_ea(arguments: ExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportEaInput = {}, /, **named: Any) -> ToolResult:
     """Camel case"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_ea")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_ea", named, ExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportEaInput)

@@ -1,6 +1,6 @@
 """Tool "ExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportEB" of server "files", wrapped by Airlock."""
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -13,6 +13,6 @@ class ExportExportExportExportExportExportExportExportExportExportExportExportEx
     pass
 
 
-async def export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_eb(arguments: ExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportEbInput = {}) -> ToolResult:
+async def export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_eb(arguments: ExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportEbInput = {}, /, **named: Any) -> ToolResult:
     """The same but for its end"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_eb")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_export_eb", named, ExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportExportEbInput)

@@ -1,6 +1,6 @@
 """Tool "list-very-very-very-very-very-very-very-very-very-very-very-very-very-very-very-very-very-very-very-very-very-very-very-very-end" of server "files", wrapped by Airlock."""
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -13,6 +13,6 @@ class ListVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVe
     pass
 
 
-async def list_very_very_very_very_very_very_very_very_very_very_very_very_very_very_very_very_very_very_very_very_very_very_very_very_end(arguments: ListVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryEndInput = {}) -> ToolResult:
+async def list_very_very_very_very_very_very_very_very_very_very_very_very_very_very_very_very_very_very_very_very_very_very_very_very_end(arguments: ListVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryEndInput = {}, /, **named: Any) -> ToolResult:
     """As long as a name can be"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="list_very_very_very_very_very_very_very_very_very_very_very_very_very_very_very_very_very_very_very_very_very_very_very_very_end")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "list_very_very_very_very_very_very_very_very_very_very_very_very_very_very_very_very_very_very_very_very_very_very_very_very_end", named, ListVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryVeryEndInput)

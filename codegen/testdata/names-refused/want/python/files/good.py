@@ -1,6 +1,6 @@
 """Tool "good" of server "files", wrapped by Airlock."""
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -13,6 +13,6 @@ class GoodInput(TypedDict):
     pass
 
 
-async def good(arguments: GoodInput = {}) -> ToolResult:
+async def good(arguments: GoodInput = {}, /, **named: Any) -> ToolResult:
     """The only one that is good"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="good")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "good", named, GoodInput)

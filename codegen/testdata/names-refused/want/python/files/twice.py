@@ -1,6 +1,6 @@
 """Tool "twice" of server "files", wrapped by Airlock."""
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -13,6 +13,6 @@ class TwiceInput(TypedDict):
     pass
 
 
-async def twice(arguments: TwiceInput = {}) -> ToolResult:
+async def twice(arguments: TwiceInput = {}, /, **named: Any) -> ToolResult:
     """Two"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="twice")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "twice", named, TwiceInput)

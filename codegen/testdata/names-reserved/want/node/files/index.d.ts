@@ -1,6 +1,10 @@
 export {};
 
-/** 24 tools of server "files". */
+/**
+ * 24 tools of server "files".
+ * Left out: tool "-" has the function __3973e0: its name holds nothing but separators
+ * Left out: tool "_" has the function _: its name holds nothing but separators
+ */
 
 /** The tool _ */
 export { _, type _Input } from "./_.js";

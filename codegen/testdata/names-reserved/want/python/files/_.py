@@ -1,6 +1,6 @@
 """Tool "_" of server "files", wrapped by Airlock."""
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -13,6 +13,6 @@ class _Input(TypedDict):
     pass
 
 
-async def _(arguments: _Input = {}) -> ToolResult:
+async def _(arguments: _Input = {}, /, **named: Any) -> ToolResult:
     """The tool _"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="_")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "_", named, _Input)

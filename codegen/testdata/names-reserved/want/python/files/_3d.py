@@ -1,6 +1,6 @@
 """Tool "_3d" of server "files", wrapped by Airlock."""
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -13,6 +13,6 @@ class _3dInput(TypedDict):
     pass
 
 
-async def _3d(arguments: _3dInput = {}) -> ToolResult:
+async def _3d(arguments: _3dInput = {}, /, **named: Any) -> ToolResult:
     """The tool _3d"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="_3d")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "_3d", named, _3dInput)

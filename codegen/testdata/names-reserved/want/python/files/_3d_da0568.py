@@ -1,6 +1,6 @@
 """Tool "3d" of server "files", wrapped by Airlock."""
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -13,6 +13,6 @@ class _3d_da0568Input(TypedDict):
     pass
 
 
-async def _3d_da0568(arguments: _3d_da0568Input = {}) -> ToolResult:
+async def _3d_da0568(arguments: _3d_da0568Input = {}, /, **named: Any) -> ToolResult:
     """The tool 3d"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="_3d_da0568")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "_3d_da0568", named, _3d_da0568Input)

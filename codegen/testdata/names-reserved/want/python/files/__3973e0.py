@@ -1,6 +1,6 @@
 """Tool "-" of server "files", wrapped by Airlock."""
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -13,6 +13,6 @@ class __3973e0Input(TypedDict):
     pass
 
 
-async def __3973e0(arguments: __3973e0Input = {}) -> ToolResult:
+async def __3973e0(arguments: __3973e0Input = {}, /, **named: Any) -> ToolResult:
     """The tool -"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="__3973e0")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "__3973e0", named, __3973e0Input)

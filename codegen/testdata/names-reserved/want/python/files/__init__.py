@@ -1,4 +1,4 @@
-"""24 tools of server "files", as async functions of one dict.
+"""24 tools of server "files", as async functions of one dict, or of keyword arguments.
 
 _: The tool _
 _3d: The tool _3d
@@ -24,6 +24,8 @@ then: The tool then
 tool_error: The tool print
 type_checking: The tool TYPE_CHECKING
 undefined: The tool undefined
+Left out: tool "-" has the function __3973e0: its name holds nothing but separators
+Left out: tool "_" has the function _: its name holds nothing but separators
 """
 
 from servers import Server as _Server

@@ -1,6 +1,6 @@
 """Tool "arguments" of server "files", wrapped by Airlock."""
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -13,6 +13,6 @@ class ArgumentsInput(TypedDict):
     pass
 
 
-async def arguments(arguments: ArgumentsInput = {}) -> ToolResult:
+async def arguments(arguments: ArgumentsInput = {}, /, **named: Any) -> ToolResult:
     """The tool arguments"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="arguments")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "arguments", named, ArgumentsInput)

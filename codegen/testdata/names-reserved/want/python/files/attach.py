@@ -1,6 +1,6 @@
 """Tool "attach" of server "files", wrapped by Airlock."""
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -13,6 +13,6 @@ class AttachInput(TypedDict):
     pass
 
 
-async def attach(arguments: AttachInput = {}) -> ToolResult:
+async def attach(arguments: AttachInput = {}, /, **named: Any) -> ToolResult:
     """The tool print"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="attach")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "attach", named, AttachInput)

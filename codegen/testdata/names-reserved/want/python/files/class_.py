@@ -1,6 +1,6 @@
 """Tool "class_" of server "files", wrapped by Airlock."""
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -13,6 +13,6 @@ class ClassInput(TypedDict):
     pass
 
 
-async def class_(arguments: ClassInput = {}) -> ToolResult:
+async def class_(arguments: ClassInput = {}, /, **named: Any) -> ToolResult:
     """The tool class_"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="class_")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "class_", named, ClassInput)

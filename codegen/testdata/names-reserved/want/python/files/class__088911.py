@@ -1,6 +1,6 @@
 """Tool "class" of server "files", wrapped by Airlock."""
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -13,6 +13,6 @@ class Class_088911Input(TypedDict):
     pass
 
 
-async def class__088911(arguments: Class_088911Input = {}) -> ToolResult:
+async def class__088911(arguments: Class_088911Input = {}, /, **named: Any) -> ToolResult:
     """The tool class"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="class__088911")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "class__088911", named, Class_088911Input)

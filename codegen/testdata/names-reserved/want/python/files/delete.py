@@ -1,6 +1,6 @@
 """Tool "delete" of server "files", wrapped by Airlock."""
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -13,6 +13,6 @@ class DeleteInput(TypedDict):
     pass
 
 
-async def delete(arguments: DeleteInput = {}) -> ToolResult:
+async def delete(arguments: DeleteInput = {}, /, **named: Any) -> ToolResult:
     """The tool delete"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="delete")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "delete", named, DeleteInput)

@@ -1,6 +1,6 @@
 """Tool "get" of server "files", wrapped by Airlock."""
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -13,6 +13,6 @@ class Get_2998b3Input(TypedDict):
     pass
 
 
-async def get(arguments: Get_2998b3Input = {}) -> ToolResult:
+async def get(arguments: Get_2998b3Input = {}, /, **named: Any) -> ToolResult:
     """The tool get"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="get")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "get", named, Get_2998b3Input)

@@ -1,6 +1,6 @@
 """Tool "GetInput" of server "files", wrapped by Airlock."""
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -13,6 +13,6 @@ class GetInputInput(TypedDict):
     pass
 
 
-async def get_input(arguments: GetInputInput = {}) -> ToolResult:
+async def get_input(arguments: GetInputInput = {}, /, **named: Any) -> ToolResult:
     """The tool GetInput"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="get_input")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "get_input", named, GetInputInput)

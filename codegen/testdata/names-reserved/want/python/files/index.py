@@ -1,6 +1,6 @@
 """Tool "index" of server "files", wrapped by Airlock."""
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -13,6 +13,6 @@ class IndexInput(TypedDict):
     pass
 
 
-async def index(arguments: IndexInput = {}) -> ToolResult:
+async def index(arguments: IndexInput = {}, /, **named: Any) -> ToolResult:
     """The tool index"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="index")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "index", named, IndexInput)

@@ -1,6 +1,6 @@
 """Tool "__init__" of server "files", wrapped by Airlock."""
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -13,6 +13,6 @@ class InitInput(TypedDict):
     pass
 
 
-async def init(arguments: InitInput = {}) -> ToolResult:
+async def init(arguments: InitInput = {}, /, **named: Any) -> ToolResult:
     """The tool __init__"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="init")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "init", named, InitInput)

@@ -1,6 +1,6 @@
 """Tool "invoke" of server "files", wrapped by Airlock."""
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -13,6 +13,6 @@ class InvokeInput(TypedDict):
     pass
 
 
-async def invoke(arguments: InvokeInput = {}) -> ToolResult:
+async def invoke(arguments: InvokeInput = {}, /, **named: Any) -> ToolResult:
     """The tool invoke"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="invoke")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "invoke", named, InvokeInput)

@@ -1,6 +1,6 @@
 """Tool "_invoke" of server "files", wrapped by Airlock."""
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -13,6 +13,6 @@ class Invoke_c8dc93Input(TypedDict):
     pass
 
 
-async def invoke_c8dc93(arguments: Invoke_c8dc93Input = {}) -> ToolResult:
+async def invoke_c8dc93(arguments: Invoke_c8dc93Input = {}, /, **named: Any) -> ToolResult:
     """The tool _invoke"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="invoke_c8dc93")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "invoke_c8dc93", named, Invoke_c8dc93Input)

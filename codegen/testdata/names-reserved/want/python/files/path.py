@@ -1,6 +1,6 @@
 """Tool "__path__" of server "files", wrapped by Airlock."""
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -13,6 +13,6 @@ class PathInput(TypedDict):
     pass
 
 
-async def path(arguments: PathInput = {}) -> ToolResult:
+async def path(arguments: PathInput = {}, /, **named: Any) -> ToolResult:
     """The tool __path__"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="path")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "path", named, PathInput)

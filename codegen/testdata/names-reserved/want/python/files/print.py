@@ -1,6 +1,6 @@
 """Tool "print" of server "files", wrapped by Airlock."""
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -13,6 +13,6 @@ class PrintInput(TypedDict):
     pass
 
 
-async def print(arguments: PrintInput = {}) -> ToolResult:
+async def print(arguments: PrintInput = {}, /, **named: Any) -> ToolResult:
     """The tool print"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="print")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "print", named, PrintInput)

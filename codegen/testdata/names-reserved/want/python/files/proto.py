@@ -1,6 +1,6 @@
 """Tool "__proto__" of server "files", wrapped by Airlock."""
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -13,6 +13,6 @@ class ProtoInput(TypedDict):
     pass
 
 
-async def proto(arguments: ProtoInput = {}) -> ToolResult:
+async def proto(arguments: ProtoInput = {}, /, **named: Any) -> ToolResult:
     """The tool __proto__"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="proto")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "proto", named, ProtoInput)

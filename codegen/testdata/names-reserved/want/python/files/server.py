@@ -1,6 +1,6 @@
 """Tool "_Server" of server "files", wrapped by Airlock."""
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -13,6 +13,6 @@ class ServerInput(TypedDict):
     pass
 
 
-async def server(arguments: ServerInput = {}) -> ToolResult:
+async def server(arguments: ServerInput = {}, /, **named: Any) -> ToolResult:
     """The tool _Server"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="server")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "server", named, ServerInput)

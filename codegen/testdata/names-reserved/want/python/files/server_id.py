@@ -1,6 +1,6 @@
 """Tool "SERVER_ID" of server "files", wrapped by Airlock."""
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -13,6 +13,6 @@ class ServerIdInput(TypedDict):
     pass
 
 
-async def server_id(arguments: ServerIdInput = {}) -> ToolResult:
+async def server_id(arguments: ServerIdInput = {}, /, **named: Any) -> ToolResult:
     """The tool SERVER_ID"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="server_id")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "server_id", named, ServerIdInput)

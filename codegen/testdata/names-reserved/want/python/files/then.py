@@ -1,6 +1,6 @@
 """Tool "then" of server "files", wrapped by Airlock."""
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -13,6 +13,6 @@ class ThenInput(TypedDict):
     pass
 
 
-async def then(arguments: ThenInput = {}) -> ToolResult:
+async def then(arguments: ThenInput = {}, /, **named: Any) -> ToolResult:
     """The tool then"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="then")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "then", named, ThenInput)

@@ -1,6 +1,6 @@
 """Tool "ToolError" of server "files", wrapped by Airlock."""
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -13,6 +13,6 @@ class ToolErrorInput(TypedDict):
     pass
 
 
-async def tool_error(arguments: ToolErrorInput = {}) -> ToolResult:
+async def tool_error(arguments: ToolErrorInput = {}, /, **named: Any) -> ToolResult:
     """The tool print"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="tool_error")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "tool_error", named, ToolErrorInput)

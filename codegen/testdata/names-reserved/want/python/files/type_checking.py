@@ -1,6 +1,6 @@
 """Tool "TYPE_CHECKING" of server "files", wrapped by Airlock."""
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -13,6 +13,6 @@ class TypeCheckingInput(TypedDict):
     pass
 
 
-async def type_checking(arguments: TypeCheckingInput = {}) -> ToolResult:
+async def type_checking(arguments: TypeCheckingInput = {}, /, **named: Any) -> ToolResult:
     """The tool TYPE_CHECKING"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="type_checking")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "type_checking", named, TypeCheckingInput)

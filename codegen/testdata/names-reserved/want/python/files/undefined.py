@@ -1,6 +1,6 @@
 """Tool "undefined" of server "files", wrapped by Airlock."""
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -13,6 +13,6 @@ class UndefinedInput(TypedDict):
     pass
 
 
-async def undefined(arguments: UndefinedInput = {}) -> ToolResult:
+async def undefined(arguments: UndefinedInput = {}, /, **named: Any) -> ToolResult:
     """The tool undefined"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="undefined")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "undefined", named, UndefinedInput)

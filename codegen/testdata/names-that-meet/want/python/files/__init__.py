@@ -1,4 +1,4 @@
-"""11 tools of server "files", as async functions of one dict.
+"""11 tools of server "files", as async functions of one dict, or of keyword arguments.
 
 a_b: The tool whose own name is a_b
 a_b_042ac5: The tool whose own name is aB

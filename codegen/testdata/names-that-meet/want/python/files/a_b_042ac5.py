@@ -1,6 +1,6 @@
 """Tool "aB" of server "files", wrapped by Airlock."""
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -13,6 +13,6 @@ class AB_042ac5Input(TypedDict):
     pass
 
 
-async def a_b_042ac5(arguments: AB_042ac5Input = {}) -> ToolResult:
+async def a_b_042ac5(arguments: AB_042ac5Input = {}, /, **named: Any) -> ToolResult:
     """The tool whose own name is aB"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="a_b_042ac5")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "a_b_042ac5", named, AB_042ac5Input)

@@ -1,6 +1,6 @@
 """Tool "a.b" of server "files", wrapped by Airlock."""
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -13,6 +13,6 @@ class AB_2e7336Input(TypedDict):
     pass
 
 
-async def a_b_2e7336(arguments: AB_2e7336Input = {}) -> ToolResult:
+async def a_b_2e7336(arguments: AB_2e7336Input = {}, /, **named: Any) -> ToolResult:
     """The tool whose own name is a.b"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="a_b_2e7336")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "a_b_2e7336", named, AB_2e7336Input)

@@ -1,6 +1,6 @@
 """Tool "a_b_c" of server "files", wrapped by Airlock."""
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -13,6 +13,6 @@ class ABCInput(TypedDict):
     pass
 
 
-async def a_b_c(arguments: ABCInput = {}) -> ToolResult:
+async def a_b_c(arguments: ABCInput = {}, /, **named: Any) -> ToolResult:
     """The tool whose own name is a_b_c"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="a_b_c")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "a_b_c", named, ABCInput)

@@ -1,6 +1,6 @@
 """Tool "aBC" of server "files", wrapped by Airlock."""
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -13,6 +13,6 @@ class ABcInput(TypedDict):
     pass
 
 
-async def a_bc(arguments: ABcInput = {}) -> ToolResult:
+async def a_bc(arguments: ABcInput = {}, /, **named: Any) -> ToolResult:
     """The tool whose own name is aBC"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="a_bc")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "a_bc", named, ABcInput)

@@ -1,6 +1,6 @@
 """Tool "Get" of server "files", wrapped by Airlock."""
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -13,6 +13,6 @@ class Get_5fb9c3Input(TypedDict):
     pass
 
 
-async def get_5fb9c3(arguments: Get_5fb9c3Input = {}) -> ToolResult:
+async def get_5fb9c3(arguments: Get_5fb9c3Input = {}, /, **named: Any) -> ToolResult:
     """The tool whose own name is Get"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="get_5fb9c3")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "get_5fb9c3", named, Get_5fb9c3Input)

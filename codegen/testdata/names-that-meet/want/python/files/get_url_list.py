@@ -1,6 +1,6 @@
 """Tool "getURLList" of server "files", wrapped by Airlock."""
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -13,6 +13,6 @@ class GetUrlListInput(TypedDict):
     pass
 
 
-async def get_url_list(arguments: GetUrlListInput = {}) -> ToolResult:
+async def get_url_list(arguments: GetUrlListInput = {}, /, **named: Any) -> ToolResult:
     """The tool whose own name is getURLList"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="get_url_list")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "get_url_list", named, GetUrlListInput)

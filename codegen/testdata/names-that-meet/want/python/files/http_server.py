@@ -1,6 +1,6 @@
 """Tool "http_server" of server "files", wrapped by Airlock."""
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -13,6 +13,6 @@ class HttpServerInput(TypedDict):
     pass
 
 
-async def http_server(arguments: HttpServerInput = {}) -> ToolResult:
+async def http_server(arguments: HttpServerInput = {}, /, **named: Any) -> ToolResult:
     """The tool whose own name is http_server"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="http_server")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "http_server", named, HttpServerInput)

@@ -1,6 +1,6 @@
 """Tool "HTTPServer" of server "files", wrapped by Airlock."""
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -13,6 +13,6 @@ class HttpServer_7e64dbInput(TypedDict):
     pass
 
 
-async def http_server_7e64db(arguments: HttpServer_7e64dbInput = {}) -> ToolResult:
+async def http_server_7e64db(arguments: HttpServer_7e64dbInput = {}, /, **named: Any) -> ToolResult:
     """The tool whose own name is HTTPServer"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="http_server_7e64db")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "http_server_7e64db", named, HttpServer_7e64dbInput)

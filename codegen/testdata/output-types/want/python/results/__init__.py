@@ -1,4 +1,4 @@
-"""5 tools of server "results", as async functions of one dict.
+"""5 tools of server "results", as async functions of one dict, or of keyword arguments.
 
 anything: An empty schema
 count: A number

@@ -16,6 +16,6 @@ class AnythingInput(TypedDict):
 AnythingOutput: TypeAlias = Any
 
 
-async def anything(arguments: AnythingInput = {}) -> "ToolResult[AnythingOutput]":
+async def anything(arguments: AnythingInput = {}, /, **named: Any) -> "ToolResult[AnythingOutput]":
     """An empty schema"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="anything")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "anything", named, AnythingInput)

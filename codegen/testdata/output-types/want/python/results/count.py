@@ -1,6 +1,6 @@
 """Tool "count" of server "results", wrapped by Airlock."""
 
-from typing import TypeAlias, TypedDict
+from typing import Any, TypeAlias, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -16,6 +16,6 @@ class CountInput(TypedDict):
 CountOutput: TypeAlias = int
 
 
-async def count(arguments: CountInput = {}) -> "ToolResult[CountOutput]":
+async def count(arguments: CountInput = {}, /, **named: Any) -> "ToolResult[CountOutput]":
     """A number"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="count")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "count", named, CountInput)

@@ -1,6 +1,6 @@
 """Tool "list" of server "results", wrapped by Airlock."""
 
-from typing import TypeAlias, TypedDict
+from typing import Any, TypeAlias, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -16,6 +16,6 @@ class ListInput(TypedDict):
 ListOutput: TypeAlias = list[str]
 
 
-async def list(arguments: ListInput = {}) -> "ToolResult[ListOutput]":
+async def list(arguments: ListInput = {}, /, **named: Any) -> "ToolResult[ListOutput]":
     """No object: the newest revision allows it"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="list")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "list", named, ListInput)

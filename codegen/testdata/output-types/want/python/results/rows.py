@@ -1,6 +1,6 @@
 """Tool "rows" of server "results", wrapped by Airlock."""
 
-from typing import NotRequired, Required, TypedDict
+from typing import Any, NotRequired, Required, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -23,6 +23,6 @@ class RowsOutput(TypedDict):
     next: NotRequired[str]
 
 
-async def rows(arguments: RowsInput = {}) -> "ToolResult[RowsOutput]":
+async def rows(arguments: RowsInput = {}, /, **named: Any) -> "ToolResult[RowsOutput]":
     """A table"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="rows")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "rows", named, RowsInput)

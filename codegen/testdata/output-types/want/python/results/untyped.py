@@ -1,6 +1,6 @@
 """Tool "untyped" of server "results", wrapped by Airlock."""
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -13,6 +13,6 @@ class UntypedInput(TypedDict):
     pass
 
 
-async def untyped(arguments: UntypedInput = {}) -> ToolResult:
+async def untyped(arguments: UntypedInput = {}, /, **named: Any) -> ToolResult:
     """No promise"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="untyped")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "untyped", named, UntypedInput)

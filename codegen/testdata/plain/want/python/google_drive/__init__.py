@@ -1,4 +1,4 @@
-"""2 tools of server "google-drive", as async functions of one dict.
+"""2 tools of server "google-drive", as async functions of one dict, or of keyword arguments.
 
 get_document: Get one document.
 list_documents: List all documents.

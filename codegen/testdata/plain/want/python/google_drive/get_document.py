@@ -1,6 +1,6 @@
 """Tool "get.document" of server "google-drive", wrapped by Airlock."""
 
-from typing import Literal, NotRequired, Required, TypedDict
+from typing import Any, Literal, NotRequired, Required, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -35,7 +35,7 @@ class GetDocumentOutput(TypedDict):
     bytes: NotRequired[int]
 
 
-async def get_document(arguments: GetDocumentInput) -> "ToolResult[GetDocumentOutput]":
+async def get_document(arguments: GetDocumentInput | None = None, /, **named: Any) -> "ToolResult[GetDocumentOutput]":
     """Get document.
 
     Get one document. Its text comes as Markdown.
@@ -44,4 +44,4 @@ async def get_document(arguments: GetDocumentInput) -> "ToolResult[GetDocumentOu
 
     The server says: only reads.
     """
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="get_document")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "get_document", named, GetDocumentInput)

@@ -1,6 +1,6 @@
 """Tool "list_documents" of server "google-drive", wrapped by Airlock."""
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -13,6 +13,6 @@ class ListDocumentsInput(TypedDict):
     pass
 
 
-async def list_documents(arguments: ListDocumentsInput = {}) -> ToolResult:
+async def list_documents(arguments: ListDocumentsInput = {}, /, **named: Any) -> ToolResult:
     """List all documents."""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="list_documents")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "list_documents", named, ListDocumentsInput)

@@ -1,4 +1,4 @@
-"""1 tool of server "arrays", as async functions of one dict.
+"""1 tool of server "arrays", as async functions of one dict, or of keyword arguments.
 
 plot: Arrays, and tuples as both drafts write them
 """

@@ -31,6 +31,6 @@ class PlotOutput(TypedDict):
     """At least 2 items."""
 
 
-async def plot(arguments: PlotInput = {}) -> "ToolResult[PlotOutput]":
+async def plot(arguments: PlotInput = {}, /, **named: Any) -> "ToolResult[PlotOutput]":
     """Arrays, and tuples as both drafts write them"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="plot")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "plot", named, PlotInput)

@@ -1,4 +1,4 @@
-"""1 tool of server "merged", as async functions of one dict.
+"""1 tool of server "merged", as async functions of one dict, or of keyword arguments.
 
 extend: Parts that must all fit
 """

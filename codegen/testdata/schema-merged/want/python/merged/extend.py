@@ -1,6 +1,6 @@
 """Tool "extend" of server "merged", wrapped by Airlock."""
 
-from typing import Literal, Never, NotRequired, Required, TypedDict
+from typing import Any, Literal, Never, NotRequired, Required, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -23,6 +23,6 @@ class ExtendInput(TypedDict):
     both: NotRequired[int]
 
 
-async def extend(arguments: ExtendInput = {}) -> ToolResult:
+async def extend(arguments: ExtendInput = {}, /, **named: Any) -> ToolResult:
     """Parts that must all fit"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="extend")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "extend", named, ExtendInput)

@@ -1,4 +1,4 @@
-"""3 tools of server "objects", as async functions of one dict.
+"""3 tools of server "objects", as async functions of one dict, or of keyword arguments.
 
 filter: Arguments that may be anything
 label: Objects with and without known keys

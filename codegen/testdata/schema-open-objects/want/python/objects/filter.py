@@ -12,6 +12,6 @@ DEFINITION_DIGEST = "sha256:8d5a222901c5404b84a41b24b4b2e3fea8246c3d0954254f7880
 FilterInput: TypeAlias = dict[str, Any]
 
 
-async def filter(arguments: FilterInput = {}) -> ToolResult:
+async def filter(arguments: FilterInput = {}, /, **named: Any) -> ToolResult:
     """Arguments that may be anything"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="filter")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "filter", named, FilterInput)

@@ -53,6 +53,6 @@ class LabelOutput(TypedDict):
     id: Required[str]
 
 
-async def label(arguments: LabelInput = {}) -> "ToolResult[LabelOutput]":
+async def label(arguments: LabelInput = {}, /, **named: Any) -> "ToolResult[LabelOutput]":
     """Objects with and without known keys"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="label")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "label", named, LabelInput)

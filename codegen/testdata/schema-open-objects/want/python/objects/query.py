@@ -15,6 +15,6 @@ class QueryInput(TypedDict):
     undescribed: Required[Any]
 
 
-async def query(arguments: QueryInput | dict[str, Any]) -> ToolResult:
+async def query(arguments: QueryInput | dict[str, Any] | None = None, /, **named: Any) -> ToolResult:
     """Arguments with more keys than are known"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="query")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "query", named, QueryInput)

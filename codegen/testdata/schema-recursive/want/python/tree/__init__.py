@@ -1,4 +1,4 @@
-"""5 tools of server "tree", as async functions of one dict.
+"""5 tools of server "tree", as async functions of one dict, or of keyword arguments.
 
 circle: References that never arrive, and alternatives in a circle
 grow: A recursive definition

@@ -17,6 +17,6 @@ class CircleInput(TypedDict):
     b: NotRequired[CircleInputB]
 
 
-async def circle(arguments: CircleInput = {}) -> ToolResult:
+async def circle(arguments: CircleInput = {}, /, **named: Any) -> ToolResult:
     """References that never arrive, and alternatives in a circle"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="circle")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "circle", named, CircleInput)

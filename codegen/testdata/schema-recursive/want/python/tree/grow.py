@@ -1,6 +1,6 @@
 """Tool "grow" of server "tree", wrapped by Airlock."""
 
-from typing import NotRequired, Required, TypedDict, Union
+from typing import Any, NotRequired, Required, TypedDict, Union
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -20,6 +20,6 @@ class GrowInput(TypedDict):
     root: Required[GrowInputNode]
 
 
-async def grow(arguments: GrowInput) -> ToolResult:
+async def grow(arguments: GrowInput | None = None, /, **named: Any) -> ToolResult:
     """A recursive definition"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="grow")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "grow", named, GrowInput)

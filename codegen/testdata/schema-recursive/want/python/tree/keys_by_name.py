@@ -1,6 +1,6 @@
 """Tool "keys.by-name" of server "tree", wrapped by Airlock."""
 
-from typing import NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -15,6 +15,6 @@ KeysByNameInput = TypedDict("KeysByNameInput", {
 })
 
 
-async def keys_by_name(arguments: KeysByNameInput = {}) -> ToolResult:
+async def keys_by_name(arguments: KeysByNameInput = {}, /, **named: Any) -> ToolResult:
     """Recursion in the functional form"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="keys_by_name")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "keys_by_name", named, KeysByNameInput)

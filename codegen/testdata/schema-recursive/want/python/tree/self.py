@@ -1,6 +1,6 @@
 """Tool "self" of server "tree", wrapped by Airlock."""
 
-from typing import NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -16,6 +16,6 @@ SelfInput = TypedDict("SelfInput", {
 })
 
 
-async def self(arguments: SelfInput = {}) -> ToolResult:
+async def self(arguments: SelfInput = {}, /, **named: Any) -> ToolResult:
     """The whole schema again"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="self")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "self", named, SelfInput)

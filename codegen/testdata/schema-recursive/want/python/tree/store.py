@@ -1,6 +1,6 @@
 """Tool "store" of server "tree", wrapped by Airlock."""
 
-from typing import NotRequired, TypeAlias, TypedDict
+from typing import Any, NotRequired, TypeAlias, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -16,6 +16,6 @@ class StoreInput(TypedDict):
     json: NotRequired[StoreInputJson]
 
 
-async def store(arguments: StoreInput = {}) -> ToolResult:
+async def store(arguments: StoreInput = {}, /, **named: Any) -> ToolResult:
     """Any JSON"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="store")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "store", named, StoreInput)

@@ -1,4 +1,4 @@
-"""6 tools of server "refs", as async functions of one dict.
+"""6 tools of server "refs", as async functions of one dict, or of keyword arguments.
 
 anchors: Anchors, identifiers and dynamic references
 escaped: A pointer with escapes

@@ -1,6 +1,6 @@
 """Tool "anchors" of server "refs", wrapped by Airlock."""
 
-from typing import Literal, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -24,6 +24,6 @@ class AnchorsInput(TypedDict):
     d: NotRequired[AnchorsInputHere]
 
 
-async def anchors(arguments: AnchorsInput = {}) -> ToolResult:
+async def anchors(arguments: AnchorsInput = {}, /, **named: Any) -> ToolResult:
     """Anchors, identifiers and dynamic references"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="anchors")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "anchors", named, AnchorsInput)

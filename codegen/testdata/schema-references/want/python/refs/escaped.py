@@ -1,6 +1,6 @@
 """Tool "escaped" of server "refs", wrapped by Airlock."""
 
-from typing import Literal, NotRequired, TypeAlias, TypedDict
+from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -16,6 +16,6 @@ class EscapedInput(TypedDict):
     a: NotRequired[EscapedInputABCD]
 
 
-async def escaped(arguments: EscapedInput = {}) -> ToolResult:
+async def escaped(arguments: EscapedInput = {}, /, **named: Any) -> ToolResult:
     """A pointer with escapes"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="escaped")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "escaped", named, EscapedInput)

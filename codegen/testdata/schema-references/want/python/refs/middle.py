@@ -1,6 +1,6 @@
 """Tool "middle" of server "refs", wrapped by Airlock."""
 
-from typing import NotRequired, Required, TypedDict
+from typing import Any, NotRequired, Required, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -20,6 +20,6 @@ class MiddleInput(TypedDict):
     lines: NotRequired[list[int]]
 
 
-async def middle(arguments: MiddleInput = {}) -> ToolResult:
+async def middle(arguments: MiddleInput = {}, /, **named: Any) -> ToolResult:
     """A pointer into the middle of the schema"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="middle")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "middle", named, MiddleInput)

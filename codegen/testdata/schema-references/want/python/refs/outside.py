@@ -15,6 +15,6 @@ class OutsideInput(TypedDict):
     c: NotRequired[Any]
 
 
-async def outside(arguments: OutsideInput = {}) -> ToolResult:
+async def outside(arguments: OutsideInput = {}, /, **named: Any) -> ToolResult:
     """What lies outside is never fetched"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="outside")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "outside", named, OutsideInput)

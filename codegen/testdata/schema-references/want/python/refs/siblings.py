@@ -1,6 +1,6 @@
 """Tool "siblings" of server "refs", wrapped by Airlock."""
 
-from typing import NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -13,6 +13,6 @@ class SiblingsInput(TypedDict):
     a: NotRequired[str]
 
 
-async def siblings(arguments: SiblingsInput = {}) -> ToolResult:
+async def siblings(arguments: SiblingsInput = {}, /, **named: Any) -> ToolResult:
     """Before 2019-09 nothing beside $ref counts"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="siblings")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "siblings", named, SiblingsInput)

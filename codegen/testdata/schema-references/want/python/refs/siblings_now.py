@@ -1,6 +1,6 @@
 """Tool "siblings_now" of server "refs", wrapped by Airlock."""
 
-from typing import Literal, NotRequired, Required, TypedDict
+from typing import Any, Literal, NotRequired, Required, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -19,6 +19,6 @@ class SiblingsNowInput(TypedDict):
     b: NotRequired[SiblingsNowInputB]
 
 
-async def siblings_now(arguments: SiblingsNowInput = {}) -> ToolResult:
+async def siblings_now(arguments: SiblingsNowInput = {}, /, **named: Any) -> ToolResult:
     """Since 2019-09 it does"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="siblings_now")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "siblings_now", named, SiblingsNowInput)

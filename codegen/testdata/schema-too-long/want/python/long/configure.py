@@ -1,6 +1,6 @@
 """Tool "configure" of server "long", wrapped by Airlock."""
 
-from typing import NotRequired, Required, TypedDict
+from typing import Any, NotRequired, Required, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -124,10 +124,10 @@ class ConfigureInput(TypedDict):
     section3: NotRequired[ConfigureInputSection3]
 
 
-async def configure(arguments: ConfigureInput) -> ToolResult:
+async def configure(arguments: ConfigureInput | None = None, /, **named: Any) -> ToolResult:
     """Configure everything
 
     Shortened here. The whole definition:
     await client.catalog.get_tool_definition("long", "configure")
     """
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="configure")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "configure", named, ConfigureInput)

@@ -1,4 +1,4 @@
-"""4 tools of server "unions", as async functions of one dict.
+"""4 tools of server "unions", as async functions of one dict, or of keyword arguments.
 
 at_least_one: Alternatives that only demand keys
 by_action: Alternatives of the arguments themselves

@@ -1,6 +1,6 @@
 """Tool "at_least_one" of server "unions", wrapped by Airlock."""
 
-from typing import NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -15,6 +15,6 @@ class AtLeastOneInput(TypedDict):
     name: NotRequired[str]
 
 
-async def at_least_one(arguments: AtLeastOneInput) -> ToolResult:
+async def at_least_one(arguments: AtLeastOneInput | None = None, /, **named: Any) -> ToolResult:
     """Alternatives that only demand keys"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="at_least_one")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "at_least_one", named, AtLeastOneInput)

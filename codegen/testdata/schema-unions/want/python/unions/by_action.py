@@ -1,6 +1,6 @@
 """Tool "by_action" of server "unions", wrapped by Airlock."""
 
-from typing import Literal, Required, TypeAlias, TypedDict
+from typing import Any, Literal, Required, TypeAlias, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -23,6 +23,6 @@ class ByActionInputItem_2(TypedDict):
 ByActionInput: TypeAlias = ByActionInputItem | ByActionInputItem_2
 
 
-async def by_action(arguments: ByActionInput) -> ToolResult:
+async def by_action(arguments: ByActionInput | None = None, /, **named: Any) -> ToolResult:
     """Alternatives of the arguments themselves"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="by_action")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "by_action", named, ByActionInput)

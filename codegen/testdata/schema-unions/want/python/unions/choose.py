@@ -37,6 +37,6 @@ class ChooseInput(TypedDict):
     typo: NotRequired[Literal["1", "2"]]
 
 
-async def choose(arguments: ChooseInput) -> ToolResult:
+async def choose(arguments: ChooseInput | None = None, /, **named: Any) -> ToolResult:
     """Alternatives of all kinds"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="choose")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "choose", named, ChooseInput)

@@ -1,6 +1,6 @@
 """Tool "depends" of server "unions", wrapped by Airlock."""
 
-from typing import NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -16,6 +16,6 @@ class DependsInput(TypedDict):
     kind: NotRequired[str]
 
 
-async def depends(arguments: DependsInput = {}) -> ToolResult:
+async def depends(arguments: DependsInput = {}, /, **named: Any) -> ToolResult:
     """A key that demands others"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="depends")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "depends", named, DependsInput)

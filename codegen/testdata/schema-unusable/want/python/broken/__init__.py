@@ -1,4 +1,4 @@
-"""5 tools of server "broken", as async functions of one dict.
+"""5 tools of server "broken", as async functions of one dict, or of keyword arguments.
 
 deep: Nested too deep
 not_a_schema: Its properties are no schemas

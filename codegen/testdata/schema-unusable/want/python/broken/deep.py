@@ -12,6 +12,6 @@ DEFINITION_DIGEST = "sha256:b8593fa0381b66d735ec2cc85589635eaf5e53de1a2d2a6f5102
 DeepInput: TypeAlias = dict[str, Any]
 
 
-async def deep(arguments: DeepInput = {}) -> ToolResult:
+async def deep(arguments: DeepInput = {}, /, **named: Any) -> ToolResult:
     """Nested too deep"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="deep")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "deep", named, DeepInput)

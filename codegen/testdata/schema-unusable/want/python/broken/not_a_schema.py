@@ -16,6 +16,6 @@ class NotASchemaInput(TypedDict):
     d: NotRequired[str]
 
 
-async def not_a_schema(arguments: NotASchemaInput = {}) -> ToolResult:
+async def not_a_schema(arguments: NotASchemaInput = {}, /, **named: Any) -> ToolResult:
     """Its properties are no schemas"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="not_a_schema")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "not_a_schema", named, NotASchemaInput)

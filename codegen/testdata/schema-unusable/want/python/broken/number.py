@@ -12,6 +12,6 @@ DEFINITION_DIGEST = "sha256:149cbdd9a10b138784f5a0cc845adf67c2bb95d6ebbbacef1f5c
 NumberInput: TypeAlias = dict[str, Any]
 
 
-async def number(arguments: NumberInput = {}) -> ToolResult:
+async def number(arguments: NumberInput = {}, /, **named: Any) -> ToolResult:
     """No schema at all"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="number")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "number", named, NumberInput)

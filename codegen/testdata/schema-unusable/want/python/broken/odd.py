@@ -1,6 +1,6 @@
 """Tool "odd" of server "broken", wrapped by Airlock."""
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -13,6 +13,6 @@ class OddInput(TypedDict):
     pass
 
 
-async def odd(arguments: OddInput = {}) -> ToolResult:
+async def odd(arguments: OddInput = {}, /, **named: Any) -> ToolResult:
     """Keywords of the wrong kind"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="odd")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "odd", named, OddInput)

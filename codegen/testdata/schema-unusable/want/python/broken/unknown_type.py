@@ -14,6 +14,6 @@ class UnknownTypeInput(TypedDict):
     what: NotRequired[str]
 
 
-async def unknown_type(arguments: UnknownTypeInput = {}) -> ToolResult:
+async def unknown_type(arguments: UnknownTypeInput = {}, /, **named: Any) -> ToolResult:
     """A type that does not exist"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="unknown_type")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "unknown_type", named, UnknownTypeInput)

@@ -1,6 +1,6 @@
 """Tool "read" of server "files", wrapped by Airlock."""
 
-from typing import Required, TypedDict
+from typing import Any, Required, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -13,6 +13,6 @@ class ReadInput(TypedDict):
     path: Required[str]
 
 
-async def read(arguments: ReadInput) -> ToolResult:
+async def read(arguments: ReadInput | None = None, /, **named: Any) -> ToolResult:
     """Read a file"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="read")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "read", named, ReadInput)

@@ -1,4 +1,4 @@
-"""0 tools of server "3d", as async functions of one dict.
+"""0 tools of server "3d", as async functions of one dict, or of keyword arguments.
 
 """
 

@@ -1,4 +1,4 @@
-"""1 tool of server "attach", as async functions of one dict.
+"""1 tool of server "attach", as async functions of one dict, or of keyword arguments.
 
 attach: A server named like our own code
 """

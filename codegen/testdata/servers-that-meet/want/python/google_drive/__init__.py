@@ -1,4 +1,4 @@
-"""1 tool of server "google_drive", as async functions of one dict.
+"""1 tool of server "google_drive", as async functions of one dict, or of keyword arguments.
 
 get: From the underscore
 """

@@ -1,4 +1,4 @@
-"""1 tool of server "import", as async functions of one dict.
+"""1 tool of server "import", as async functions of one dict, or of keyword arguments.
 
 get: From a reserved word
 """

@@ -1,6 +1,6 @@
 """Tool "get" of server "import", wrapped by Airlock."""
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -13,6 +13,6 @@ class GetInput(TypedDict):
     pass
 
 
-async def get(arguments: GetInput = {}) -> ToolResult:
+async def get(arguments: GetInput = {}, /, **named: Any) -> ToolResult:
     """From a reserved word"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="get")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "get", named, GetInput)

@@ -1,4 +1,4 @@
-"""1 tool of server "sys", as async functions of one dict.
+"""1 tool of server "sys", as async functions of one dict, or of keyword arguments.
 
 modules: A server named like a module
 """

@@ -1,6 +1,6 @@
 """Tool "modules" of server "sys", wrapped by Airlock."""
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from client.mcp_client import ToolError as ToolError, ToolResult, invoke as _invoke
 
@@ -13,6 +13,6 @@ class ModulesInput(TypedDict):
     pass
 
 
-async def modules(arguments: ModulesInput = {}) -> ToolResult:
+async def modules(arguments: ModulesInput = {}, /, **named: Any) -> ToolResult:
     """A server named like a module"""
-    return await _invoke(SERVER_ID, TOOL_NAME, arguments, wrapper="modules")
+    return await _invoke(SERVER_ID, TOOL_NAME, arguments, "modules", named, ModulesInput)

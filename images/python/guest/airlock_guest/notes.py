@@ -1,0 +1,87 @@
+"""Says why a program that ended well has probably left no result.
+
+Loaded only then. What is said here is a guess from the program's syntax tree: it
+changes nothing.
+"""
+
+import _ast
+
+_PLAIN = "the code has not set `result`: write `result = …` where you print it"
+_MAIN = ("main", "run", "execute", "start", "handler", "solve", "program")
+_FUNCTIONS = (_ast.FunctionDef, _ast.AsyncFunctionDef)
+_MOST_NODES = 100_000
+
+
+def note(code):
+    """Return one sentence on code that set no result."""
+    try:
+        tree = compile(code, "<agent_code>", "exec", _ast.PyCF_ONLY_AST, dont_inherit=True)
+        for guess in (_uncalled_function, _local_result, _dropped_value):
+            sentence = guess(tree)
+            if sentence:
+                return sentence
+    except Exception:  # whatever the code has broken: the plain sentence is left
+        return _PLAIN
+    return _PLAIN
+
+
+def _walk(tree):
+    todo = [tree]
+    for _ in range(_MOST_NODES):
+        if not todo:
+            return
+        node = todo.pop()
+        yield node
+        for field in node._fields:
+            value = getattr(node, field, None)
+            todo += [each for each in value if isinstance(each, _ast.AST)] if isinstance(value, list) else []
+            if isinstance(value, _ast.AST):
+                todo.append(value)
+
+
+def _uncalled_function(tree):
+    """`async def main(): …` and no `await main()`"""
+    used = {node.id for node in _walk(tree) if isinstance(node, _ast.Name)}
+    defined = [node for node in tree.body if isinstance(node, _FUNCTIONS) and not node.decorator_list]
+    uncalled = [node for node in defined if node.name not in used]
+    if not uncalled:
+        return ""
+    function = next((node for node in uncalled if node.name in _MAIN), uncalled[-1])
+    call = f"await {function.name}()" if isinstance(function, _ast.AsyncFunctionDef) else f"{function.name}()"
+    return f"{function.name}() is never called: end with `result = {call}`"
+
+
+def _local_result(tree):
+    """`result = …` inside a function"""
+    for function in _walk(tree):
+        if isinstance(function, _FUNCTIONS):
+            for node in _walk(function):
+                if isinstance(node, _ast.Name) and node.id == "result" and isinstance(node.ctx, _ast.Store):
+                    call = f"await {function.name}()" if isinstance(function, _ast.AsyncFunctionDef) else f"{function.name}()"
+                    return (
+                        f"`result` is a local variable of {function.name}(): return it and write "
+                        f"`result = {call}`, or write `global result` in the function"
+                    )
+    return ""
+
+
+def _dropped_value(tree):
+    """A value as the last line, as in a notebook."""
+    last = tree.body[-1] if tree.body else None
+    if not isinstance(last, _ast.Expr):
+        return ""
+    value = last.value
+    called = value.value if isinstance(value, _ast.Await) else value
+    if isinstance(called, _ast.Call):
+        name = getattr(called.func, "id", "")
+        if name in ("print", "pprint", "exit", "quit"):
+            return ""
+        if getattr(getattr(called.func, "value", None), "id", "") == "asyncio":
+            return "the value of the last line is dropped: write `result = asyncio.run(main())`"
+        what = f"{name or getattr(called.func, 'attr', '…')}(…)"
+        await_ = "await " if isinstance(value, _ast.Await) else ""
+        return f"the value of the last line is dropped: write `result = {await_}{what}`"
+    if isinstance(called, _ast.Constant):
+        return ""
+    what = called.id if isinstance(called, _ast.Name) else "…"
+    return f"the value of the last line is not the result: write `result = {what}`"
