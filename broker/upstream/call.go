@@ -47,9 +47,10 @@ func (s *Set) Call(ctx context.Context, serverID, name string, arguments json.Ra
 	}
 }
 
-// errNothingSent means that the session was over before the call was written:
-// a new session may try it.
-var errNothingSent = errors.New("the connection was over before the call was sent")
+// errNothingSent means that the session was over before the call was written, or
+// that the server refused the call because it did not know the session: a new
+// session may try it.
+var errNothingSent = errors.New("the session was over before the call was taken")
 
 // call makes one attempt. mayRepeat lets it fail with errNothingSent.
 func (s *server) call(ctx context.Context, name string, arguments json.RawMessage, mayRepeat bool) (json.RawMessage, error) {
@@ -64,11 +65,14 @@ func (s *server) call(ctx context.Context, name string, arguments json.RawMessag
 	if err == nil {
 		return s.accept(name, e.soFar().result)
 	}
-	lost := session.lost(err)
-	if mayRepeat && lost && !e.soFar().sent && ctx.Err() == nil {
+	lost, got := session.lost(err), e.soFar()
+	if got.expired {
+		session.broken.Store(true)
+	}
+	if mayRepeat && ctx.Err() == nil && (got.expired || lost && !got.sent) {
 		return nil, errNothingSent
 	}
-	return nil, s.classify(ctx, name, e.soFar(), err, time.Since(start))
+	return nil, s.classify(ctx, name, got, err, time.Since(start))
 }
 
 // accept checks that an answer is a result of a tool at all.

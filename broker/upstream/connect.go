@@ -34,7 +34,7 @@ func (s *server) connected(ctx context.Context) (*session, error) {
 	case s.session != nil:
 		defer s.mu.Unlock()
 		return s.session, nil
-	case s.attempt == nil && time.Now().Before(s.retryAt):
+	case s.attempt == nil && s.config.URL == "" && time.Now().Before(s.retryAt): // starting a process costs something
 		defer s.mu.Unlock()
 		return nil, s.lastFailureLocked()
 	case s.attempt == nil:
@@ -57,6 +57,9 @@ func (s *server) connected(ctx context.Context) (*session, error) {
 func (s *server) dropLocked() {
 	s.running.Go(s.session.close)
 	s.session = nil
+	if s.config.URL != "" {
+		return // the end of a session is no failure of its server
+	}
 	s.failures++
 	s.retryAt = time.Now().Add(backoff(s.failures))
 }

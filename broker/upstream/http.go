@@ -2,7 +2,6 @@ package upstream
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"io"
 	"log/slog"
@@ -53,7 +52,7 @@ func (w *httpWire) client(via http.RoundTripper) *http.Client {
 func newTransport() *http.Transport {
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
-		DialContext:            (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		DialContext:            dialChecked,
 		ForceAttemptHTTP2:      true,
 		TLSHandshakeTimeout:    10 * time.Second,
 		IdleConnTimeout:        90 * time.Second,
@@ -100,7 +99,7 @@ func (w *httpWire) send(request *http.Request) (*http.Response, jsonrpc.ID, erro
 		exchangeOf(ctx).note(func(a *answer) { a.sent = true })
 	}
 	if err == nil && response.StatusCode >= 400 {
-		response, err = w.failed(ctx, call, response)
+		response, err = w.failed(request, call, response)
 	}
 	return response, call, err
 }
@@ -136,7 +135,7 @@ func callID(m jsonrpc.Message) jsonrpc.ID {
 
 // failed notes an answer that is no success, with the JSON-RPC error that may
 // be in it, and cuts its body.
-func (w *httpWire) failed(ctx context.Context, call jsonrpc.ID, response *http.Response) (*http.Response, error) {
+func (w *httpWire) failed(request *http.Request, call jsonrpc.ID, response *http.Response) (*http.Response, error) {
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxErrorBody))
 	response.Body.Close()
 	if err != nil {
@@ -145,7 +144,8 @@ func (w *httpWire) failed(ctx context.Context, call jsonrpc.ID, response *http.R
 	w.mu.Lock()
 	w.status = response.StatusCode
 	w.mu.Unlock()
-	exchangeOf(ctx).note(func(a *answer) { a.status = response.StatusCode })
+	expired := isExpired(request, response.StatusCode, body)
+	exchangeOf(request.Context()).note(func(a *answer) { a.status, a.expired = response.StatusCode, expired })
 	if message, err := decodeMessage(body); err == nil {
 		if answer, ok := message.(*jsonrpc.Response); ok && answer.ID == call {
 			w.tap.incoming(message)
@@ -153,6 +153,19 @@ func (w *httpWire) failed(ctx context.Context, call jsonrpc.ID, response *http.R
 	}
 	setBody(response, body)
 	return response, nil
+}
+
+// sessionHeader names the session of a request (MCP 2025-11-25, Streamable HTTP).
+const sessionHeader = "Mcp-Session-Id"
+
+// isExpired reports whether a server refused a request because it does not know
+// its session, as after a restart. The protocol demands 404; older servers made
+// with the SDKs for TypeScript and Python say 400 and why.
+func isExpired(request *http.Request, status int, body []byte) bool {
+	if request.Header.Get(sessionHeader) == "" {
+		return false
+	}
+	return status == http.StatusNotFound || status == http.StatusBadRequest && bytes.Contains(bytes.ToLower(body), []byte("session"))
 }
 
 func setBody(response *http.Response, body []byte) {

@@ -104,33 +104,6 @@ func TestHTTPListChanges(t *testing.T) {
 	}
 }
 
-// A server that was started anew knows no session: the next call makes one.
-func TestHTTPServerThatForgotTheSession(t *testing.T) {
-	server := sdkServer()
-	handlers := []http.Handler{
-		mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil),
-		mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil),
-	}
-	var mu sync.Mutex
-	current := handlers[0]
-	set := remote(t, nil, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		mu.Lock()
-		handler := current
-		mu.Unlock()
-		handler.ServeHTTP(w, r)
-	}), nil)
-	mu.Lock()
-	current = handlers[1]
-	mu.Unlock()
-	var failed *upstream.CallError
-	if _, err := set.Call(t.Context(), "remote", "echo", nil); err != nil && (!errors.As(err, &failed) || !failed.Retryable) {
-		t.Errorf("the first call: got %v, want none or a retryable one", err)
-	}
-	if _, err := set.Call(t.Context(), "remote", "echo", nil); err != nil {
-		t.Errorf("the second call: got %v, want none", err)
-	}
-}
-
 func TestHTTPProblems(t *testing.T) {
 	status := func(code int) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "secret internals", code) }

@@ -37,6 +37,7 @@ type answer struct {
 	status  int             // of an HTTP answer that is no success; else 0
 	large   bool            // the answer was larger than maxMessage
 	garbled bool            // the answer was no JSON-RPC
+	expired bool            // an HTTP server does not know the session any more: nothing was done
 }
 
 // soFar returns what is known by now.
