@@ -1,0 +1,281 @@
+package hosts
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/airlock-mcp/airlock/internal/canon"
+	"github.com/airlock-mcp/airlock/internal/store"
+)
+
+// done is what one init did, so that it can be undone.
+type done struct {
+	Time  time.Time  `json:"time"`
+	Files []doneFile `json:"files"`
+}
+
+// doneFile is a changed host's file.
+type doneFile struct {
+	Host    string            `json:"host"`
+	Path    string            `json:"path"` // the file itself, behind symbolic links
+	Created bool              `json:"created,omitempty"`
+	Added   bool              `json:"added,omitempty"` // Airlock's entry, which was not there before
+	Backup  string            `json:"backup,omitempty"`
+	Before  string            `json:"before"` // digest
+	After   string            `json:"after"`  // digest
+	Removed map[string]string `json:"removed,omitempty"`
+}
+
+// Apply carries the plan out: the configuration first, which validate must
+// accept before it is put in place, then the hosts' files, each with a backup
+// beside it. What is done is noted in the file at record before it is done. When
+// something fails, files that were changed get their old content back.
+func (p *Plan) Apply(record string, validate func(path string) error) (err error) {
+	edits, entry, err := p.edits()
+	if err != nil {
+		return err
+	}
+	if err := p.install(validate); err != nil {
+		return err
+	}
+	history, err := readHistory(record)
+	if err != nil {
+		return err
+	}
+	if err := writeHistory(record, append(history, entry)); err != nil {
+		return err
+	}
+	for i, change := range p.Changes {
+		if err := replace(change.File, edits[i], entry.Files[i].Backup); err != nil {
+			var failed []error
+			for j := range i {
+				failed = append(failed, restore(p.Changes[j].File))
+			}
+			return errors.Join(append([]error{fmt.Errorf("changing %s: %w", change.File.Path, err), writeHistory(record, history)}, failed...)...)
+		}
+	}
+	return nil
+}
+
+// edits makes the new content of every host's file, and the note about it.
+func (p *Plan) edits() ([][]byte, done, error) {
+	note := done{Time: time.Now().UTC()}
+	var edits [][]byte
+	for _, change := range p.Changes {
+		host, file := change.File.Host, change.File
+		entry, err := host.format.encode(host.key, Name, host.registration(p.command))
+		if err != nil {
+			return nil, done{}, fmt.Errorf("writing Airlock's entry for %s: %w", host.Title, err)
+		}
+		removed, err := host.format.raw(file.data, host.key, change.Remove)
+		if err != nil {
+			return nil, done{}, fmt.Errorf("reading %s: %w", file.Path, err)
+		}
+		add := map[string]string{Name: entry}
+		if file.Registered {
+			add = nil
+		}
+		edited, err := host.format.checkedEdit(file.data, host.key, change.Remove, add)
+		if err != nil {
+			return nil, done{}, fmt.Errorf("editing %s: %w", file.Path, err)
+		}
+		edits = append(edits, edited)
+		note.Files = append(note.Files, doneFile{
+			Host: host.ID, Path: file.target, Created: file.Missing, Added: !file.Registered, Backup: backupName(file),
+			Before: canon.Digest(file.data), After: canon.Digest(edited), Removed: removed,
+		})
+	}
+	return edits, note, nil
+}
+
+// install puts the configuration in place once it is known to be good.
+func (p *Plan) install(validate func(path string) error) error {
+	if bytes.Equal(p.config, p.before) {
+		return nil
+	}
+	dir := filepath.Dir(p.Config)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	draft, err := os.CreateTemp(dir, ".airlock-*.yaml")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(draft.Name())
+	_, err = draft.Write(p.config)
+	if err := errors.Join(err, draft.Close()); err != nil {
+		return err
+	}
+	if err := validate(draft.Name()); err != nil {
+		return err
+	}
+	return store.WriteFile(p.Config, p.config, 0o600)
+}
+
+// backupName returns a free name beside the file.
+func backupName(file File) string {
+	if file.Missing {
+		return ""
+	}
+	name := file.target + ".before-airlock"
+	for n := 2; ; n++ {
+		if _, err := os.Lstat(name); errors.Is(err, fs.ErrNotExist) {
+			return name
+		}
+		name = fmt.Sprintf("%s.before-airlock-%d", file.target, n)
+	}
+}
+
+// replace writes the backup and then the file, unless the host changed it meanwhile.
+func replace(file File, content []byte, backup string) error {
+	if file.Missing {
+		if err := os.MkdirAll(filepath.Dir(file.target), 0o700); err != nil {
+			return err
+		}
+		return store.WriteFile(file.target, content, file.mode)
+	}
+	now, _, err := readRegular(file.target)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(now, file.data) {
+		return errors.New("the host changed it just now; try again")
+	}
+	if unwritable := writable(file.target); unwritable != nil {
+		return reason(unwritable)
+	}
+	if err := store.WriteFile(backup, file.data, file.mode); err != nil {
+		return err
+	}
+	return store.WriteFile(file.target, content, file.mode)
+}
+
+// writable tells why the file may not be written; a rename would not ask.
+func writable(path string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// restore gives a file the content back that it had when it was read.
+func restore(file File) error {
+	if file.Missing {
+		return os.Remove(file.target)
+	}
+	return store.WriteFile(file.target, file.data, file.mode)
+}
+
+// Undone is a file that Undo dealt with.
+type Undone struct {
+	Path string
+	// How says what was done: "restored" from the backup, "edited" because it had
+	// changed since, "removed" because init had made it, or "unchanged".
+	How string
+}
+
+// Undo takes back what every noted init did to hosts' files, the newest first.
+// A file that changed since keeps its changes: only Airlock's entry is taken out
+// and the servers are put back. Airlock's own configuration stays.
+func Undo(record string) ([]Undone, error) {
+	history, err := readHistory(record)
+	if err != nil {
+		return nil, err
+	}
+	var all []Undone
+	for _, entry := range slices.Backward(history) {
+		for _, file := range slices.Backward(entry.Files) {
+			how, err := file.undo()
+			if err != nil {
+				return all, fmt.Errorf("restoring %s: %w", file.Path, reason(err))
+			}
+			all = append(all, Undone{file.Path, how})
+		}
+		history = history[:len(history)-1]
+		if err := writeHistory(record, history); err != nil {
+			return all, err
+		}
+	}
+	return all, nil
+}
+
+func (f doneFile) undo() (string, error) {
+	now, mode, err := readRegular(f.Path)
+	if errors.Is(err, fs.ErrNotExist) && f.Created {
+		return "unchanged", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	if unwritable := writable(f.Path); unwritable != nil {
+		return "", unwritable
+	}
+	switch digest := canon.Digest(now); {
+	case digest == f.Before && !f.Created:
+		return "unchanged", nil
+	case digest == f.After && f.Created:
+		return "removed", os.Remove(f.Path)
+	case digest == f.After:
+		backup, _, err := readRegular(f.Backup)
+		if err == nil && canon.Digest(backup) == f.Before {
+			return "restored", errors.Join(store.WriteFile(f.Path, backup, mode), os.Remove(f.Backup))
+		}
+	}
+	host, known := Find(f.Host)
+	if !known {
+		return "", fmt.Errorf("there is no host %q", f.Host)
+	}
+	servers, err := host.format.servers(now, host.key)
+	if err != nil {
+		return "", err
+	}
+	add := map[string]string{}
+	for name, text := range f.Removed {
+		if servers[name] == nil {
+			add[name] = text
+		}
+	}
+	var remove []string
+	if f.Added {
+		remove = []string{Name}
+	}
+	edited, err := host.format.checkedEdit(now, host.key, remove, add)
+	if err != nil {
+		return "", err
+	}
+	return "edited", store.WriteFile(f.Path, edited, mode)
+}
+
+func readHistory(path string) ([]done, error) {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var history []done
+	if err := json.Unmarshal(data, &history); err != nil {
+		return nil, fmt.Errorf("reading what was done to hosts' files, %q: %w", path, err)
+	}
+	return history, nil
+}
+
+func writeHistory(path string, history []done) error {
+	data, err := json.MarshalIndent(history, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return store.WriteFile(path, append(data, '\n'), 0o600)
+}

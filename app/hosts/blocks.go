@@ -1,0 +1,72 @@
+package hosts
+
+import (
+	"slices"
+	"strings"
+)
+
+// block is a range of lines that belongs to one server.
+type block struct {
+	name       string
+	start, end int // lines, from 0; end is the first line behind it
+}
+
+// blockLines splits text into lines that keep their ends.
+func blockLines(data []byte) []string {
+	if len(data) == 0 {
+		return nil
+	}
+	return strings.SplitAfter(strings.TrimSuffix(string(data), "\n")+"\n", "\n")[:strings.Count(strings.TrimSuffix(string(data), "\n"), "\n")+1]
+}
+
+// ownLines gives a block the comment directly above it, and gives back what
+// stands at its end and belongs to what follows.
+func ownLines(lines []string, b block) block {
+	for b.start > 0 && strings.HasPrefix(strings.TrimSpace(lines[b.start-1]), "#") {
+		b.start--
+	}
+	return trimEnd(lines, b)
+}
+
+// trimEnd leaves the comments and empty lines at the end of a block out.
+func trimEnd(lines []string, b block) block {
+	for b.end > b.start+1 {
+		line := strings.TrimSpace(lines[b.end-1])
+		if line != "" && !strings.HasPrefix(line, "#") {
+			break
+		}
+		b.end--
+	}
+	return b
+}
+
+// withoutBlocks returns the text without the blocks that have one of the names,
+// and the line where the first of them stood, or -1.
+func withoutBlocks(lines []string, blocks []block, names []string) (kept []string, first int) {
+	first = -1
+	for i, line := range lines {
+		at := slices.IndexFunc(blocks, func(b block) bool { return b.start <= i && i < b.end && slices.Contains(names, b.name) })
+		if at < 0 {
+			kept = append(kept, line)
+			continue
+		}
+		if first < 0 {
+			first = len(kept)
+		}
+		for i == blocks[at].end-1 && len(kept) > 0 && strings.TrimSpace(kept[len(kept)-1]) == "" && len(kept) > first {
+			kept = kept[:len(kept)-1] // no growing gaps
+		}
+	}
+	return kept, first
+}
+
+// blockTexts returns the text of each named block; the parts of one name are joined.
+func blockTexts(lines []string, blocks []block, names []string) map[string]string {
+	out := map[string]string{}
+	for _, b := range blocks {
+		if slices.Contains(names, b.name) {
+			out[b.name] += strings.Join(lines[b.start:b.end], "")
+		}
+	}
+	return out
+}

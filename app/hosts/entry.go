@@ -1,0 +1,213 @@
+package hosts
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Entry is one MCP server as a host's file names it, in Airlock's terms: its
+// texts are written for Airlock's configuration, variables included.
+type Entry struct {
+	Name    string
+	Type    string // "stdio", "http", "sse", or empty where command or url say it
+	Command string
+	Args    []string
+	Env     map[string]string
+	Cwd     string
+	URL     string
+	Headers map[string]string
+
+	// Stays says why the entry must stay with its host, in words that continue
+	// a sentence; empty when Airlock can take it over.
+	Stays string
+}
+
+// equal tells whether two entries start or reach the same server in the same way.
+func (e Entry) equal(other Entry) bool {
+	return e.Type == other.Type && e.Command == other.Command && e.Cwd == other.Cwd && e.URL == other.URL &&
+		slices.Equal(e.Args, other.Args) && maps.Equal(e.Env, other.Env) && maps.Equal(e.Headers, other.Headers)
+}
+
+// isAirlock tells whether the entry starts Airlock itself.
+func (e Entry) isAirlock() bool {
+	return strings.TrimSuffix(filepath.Base(e.Command), ".exe") == "airlock" && slices.Contains(e.Args, "mcp")
+}
+
+// fields is an entry as it was decoded from a file, whatever the format.
+type fields map[string]any
+
+func (f fields) text(keys ...string) string {
+	for _, key := range keys {
+		if s, ok := f[key].(string); ok && s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// texts returns a list of texts; numbers and booleans are taken as written.
+func (f fields) texts(key string) []string {
+	list, _ := f[key].([]any)
+	var out []string
+	for _, item := range list {
+		out = append(out, fmt.Sprint(item))
+	}
+	return out
+}
+
+// mapping returns a mapping of texts to texts.
+func (f fields) mapping(keys ...string) map[string]string {
+	out := map[string]string{}
+	for _, key := range keys {
+		values, _ := f[key].(map[string]any)
+		for name, value := range values {
+			if value != nil {
+				out[name] = fmt.Sprint(value)
+			}
+		}
+	}
+	return out
+}
+
+// flag returns a boolean, or otherwise where there is none.
+func (f fields) flag(key string, otherwise bool) bool {
+	if b, ok := f[key].(bool); ok {
+		return b
+	}
+	return otherwise
+}
+
+// entry translates what the host's file says about a server. It returns false
+// for what is no MCP server of the user's: one that is switched off, or one that
+// is built into the host.
+func (h Host) entry(name string, f fields, e Environment) (Entry, bool) {
+	if f.flag("disabled", false) || !f.flag("enabled", true) {
+		return Entry{}, false
+	}
+	kind := f.text("type")
+	if h.ID == "goose" && !slices.Contains([]string{"stdio", "sse", "streamable_http"}, kind) {
+		return Entry{}, false
+	}
+	entry := Entry{
+		Name: name, Type: transport(h, kind, f), Command: f.text("command", "cmd"), Args: f.texts("args"), Cwd: f.text("cwd"),
+		URL: f.text("httpUrl", "url", "serverUrl", "uri"), Env: f.mapping("env", "envs"), Headers: f.mapping("headers", "http_headers"),
+		Stays: stays(f),
+	}
+	entry.translate(func(text string) string { return h.expand.translate(text) })
+	h.references(f, &entry)
+	entry.project(e)
+	if reason := unresolved(entry, e); entry.Stays == "" {
+		entry.Stays = reason
+	}
+	return entry, true
+}
+
+// transport returns the entry's type in Airlock's spelling.
+func transport(h Host, kind string, f fields) string {
+	switch kind {
+	case "sse":
+		return "sse"
+	case "http", "streamable-http", "streamableHttp", "streamable_http":
+		return "http"
+	}
+	if h.ID == "gemini" && f.text("url") != "" && f.text("httpUrl") == "" {
+		return "sse" // what url means to Gemini CLI; its httpUrl is streamable HTTP
+	}
+	return ""
+}
+
+// stays names what only the host can do for a server.
+func stays(f fields) string {
+	switch {
+	case f.text("envFile") != "":
+		return "it reads its variables from a file (envFile); write ${NAME} under env first"
+	case f.text("headersHelper") != "":
+		return "the host runs a program for its headers (headersHelper)"
+	case f["oauth"] != nil || f["auth"] != nil || f["authProviderType"] != nil:
+		return "the host signs in to it (OAuth)"
+	case len(f.texts("env_keys")) > 0:
+		return "its credentials are in the host's keyring (env_keys); write them to airlock.yaml as keyring:NAME"
+	case f.text("command", "cmd") == "" && f.text("httpUrl", "url", "serverUrl", "uri") == "":
+		return "it has neither a command nor a url"
+	}
+	return ""
+}
+
+// references adds the variables that Codex names apart from the values.
+func (h Host) references(f fields, entry *Entry) {
+	if h.ID != "codex" {
+		return
+	}
+	for _, name := range f.texts("env_vars") {
+		entry.Env[name] = "${" + name + "}"
+	}
+	for header, name := range f.mapping("env_http_headers") {
+		entry.Headers[header] = "${" + name + "}"
+	}
+	if name := f.text("bearer_token_env_var"); name != "" {
+		entry.Headers["Authorization"] = "Bearer ${" + name + "}"
+	}
+}
+
+// translate applies f to every text of the entry that a host may expand.
+func (e *Entry) translate(f func(string) string) {
+	e.Command, e.URL, e.Cwd = f(e.Command), f(e.URL), f(e.Cwd)
+	for i := range e.Args {
+		e.Args[i] = f(e.Args[i])
+	}
+	for _, values := range []map[string]string{e.Env, e.Headers} {
+		for name, value := range values {
+			values[name] = f(value)
+		}
+	}
+}
+
+// project replaces what means a place to the host by that place: Airlock's file
+// lies elsewhere.
+func (e *Entry) project(env Environment) {
+	e.translate(func(text string) string {
+		text = strings.ReplaceAll(text, "${workspaceFolder}", env.Directory)
+		return strings.ReplaceAll(text, "${userHome}", env.Home)
+	})
+}
+
+// dollar finds a variable without braces.
+var dollar = regexp.MustCompile(`\$([A-Za-z_][A-Za-z0-9_]*)`)
+
+// translate writes a text of the host's file for Airlock's, where ${X} is a
+// variable, $${ a literal, and any other $ a plain character.
+func (x expansion) translate(text string) string {
+	switch x {
+	case expandNothing:
+		return strings.ReplaceAll(text, "${", "$${")
+	case expandDollar:
+		return dollar.ReplaceAllString(text, "${$1}")
+	}
+	return text
+}
+
+// variable finds what Airlock would expand, but not the literal $${.
+var variable = regexp.MustCompile(`(\$?)\$\{([^}]*)\}`)
+
+// unresolved says which variable of the entry Airlock would not find.
+func unresolved(entry Entry, e Environment) string {
+	reason := ""
+	entry.translate(func(text string) string {
+		for _, found := range variable.FindAllStringSubmatch(text, -1) {
+			name, _, hasDefault := strings.Cut(strings.TrimPrefix(found[2], "env:"), ":-")
+			switch _, set := e.Lookup(name); {
+			case found[1] != "":
+			case strings.HasPrefix(found[2], "input:"):
+				reason = fmt.Sprintf("the host asks for ${%s} when it starts", found[2])
+			case !set && !hasDefault && reason == "":
+				reason = fmt.Sprintf("the variable %s is not set here", name)
+			}
+		}
+		return text
+	})
+	return reason
+}

@@ -1,0 +1,125 @@
+package hosts
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// maxFile is the largest configuration file in bytes that is read. Claude Code
+// keeps the history of projects in its file.
+const maxFile = 64 << 20
+
+// File is one configuration file of a host.
+type File struct {
+	Host       Host
+	Path       string // as the host names it
+	Project    bool   // it belongs to a project, not to the user
+	Missing    bool   // there is no such file yet
+	Registered bool   // it names Airlock already
+	Entries    []Entry
+	Err        error // why the file cannot be used; the other fields below Path are empty then
+
+	target string // the file behind symbolic links
+	data   []byte
+	mode   fs.FileMode
+}
+
+// Look reads the files of the hosts with the given IDs, or of all hosts when
+// there are none; with project also those of the project in e.Directory. Files
+// that are not there are left out, except those of hosts that were named.
+func Look(e Environment, ids []string, project bool) ([]File, error) {
+	for _, id := range ids {
+		if _, known := Find(id); !known {
+			return nil, fmt.Errorf("there is no host %q", id)
+		}
+	}
+	var files []File
+	for _, host := range All() {
+		if len(ids) > 0 && !slices.Contains(ids, host.ID) {
+			continue
+		}
+		if file := read(host, host.user(e), false, e); !file.Missing || len(ids) > 0 {
+			files = append(files, file)
+		}
+		if project && host.project != "" {
+			if file := read(host, filepath.Join(e.Directory, host.project), true, e); !file.Missing {
+				files = append(files, file)
+			}
+		}
+	}
+	return files, nil
+}
+
+func read(host Host, path string, project bool, e Environment) File {
+	file := File{Host: host, Path: path, Project: project, target: path, mode: 0o600}
+	target, err := filepath.EvalSymlinks(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Lstat(path); err == nil {
+			file.Err = errors.New("it is a symbolic link that leads nowhere")
+			return file
+		}
+		file.Missing = true
+		return file
+	}
+	if err == nil {
+		file.target = target
+		file.data, file.mode, err = readRegular(target)
+	}
+	if err != nil {
+		file.Err = reason(err)
+		return file
+	}
+	servers, err := host.format.servers(file.data, host.key)
+	if err != nil {
+		file.Err = err
+		return file
+	}
+	for name, f := range servers {
+		entry, counts := host.entry(name, f, e)
+		switch {
+		case !counts:
+		case entry.isAirlock():
+			file.Registered = true
+		default:
+			file.Entries = append(file.Entries, entry)
+		}
+	}
+	slices.SortFunc(file.Entries, func(a, b Entry) int { return cmp.Compare(a.Name, b.Name) })
+	return file
+}
+
+// readRegular reads a file that is no pipe and no device, and of bounded size.
+func readRegular(path string) ([]byte, fs.FileMode, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, 0, errors.New("it is no ordinary file")
+	}
+	if info.Size() > maxFile {
+		return nil, 0, fmt.Errorf("it has more than %d MiB", maxFile>>20)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	return data, info.Mode().Perm(), err
+}
+
+// reason is an error without the path, which the caller names.
+func reason(err error) error {
+	var cause *fs.PathError
+	if errors.As(err, &cause) {
+		return cause.Err
+	}
+	return err
+}

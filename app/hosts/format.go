@@ -1,0 +1,106 @@
+package hosts
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+)
+
+// format is a syntax of configuration files. Both functions leave data alone.
+type format struct {
+	name string
+	// decode returns the file's content; an empty file is an empty mapping.
+	decode func(data []byte) (map[string]any, error)
+	// edit removes members of the mapping under key and adds others, and changes
+	// nothing else. The texts of added are in the format's own syntax.
+	edit func(data []byte, key string, remove []string, add map[string]string) ([]byte, error)
+	// raw returns the members' own texts, for edit to add them again.
+	raw func(data []byte, key string, names []string) (map[string]string, error)
+	// encode returns the text of a member.
+	encode func(key, name string, value written) (string, error)
+}
+
+// servers returns the entries under key, as decoded.
+func (f format) servers(data []byte, key string) (map[string]fields, error) {
+	content, err := f.decode(data)
+	if err != nil {
+		return nil, err
+	}
+	if content[key] == nil {
+		return nil, nil
+	}
+	members, ok := content[key].(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("%s is not a mapping of names to servers", key)
+	}
+	servers := map[string]fields{}
+	for name, member := range members {
+		if entry, ok := member.(map[string]any); ok {
+			servers[name] = entry
+		}
+	}
+	return servers, nil
+}
+
+// checkedEdit is edit, held to its promise: what it was not asked to change must
+// decode to the same values as before.
+func (f format) checkedEdit(data []byte, key string, remove []string, add map[string]string) ([]byte, error) {
+	edited, err := f.edit(data, key, remove, add)
+	if err != nil {
+		return nil, err
+	}
+	before, err := f.decode(data)
+	if err != nil {
+		return nil, err
+	}
+	after, err := f.decode(edited)
+	if err != nil {
+		return nil, fmt.Errorf("the edited %s would not be readable: %w", f.name, err)
+	}
+	members := func(content map[string]any) map[string]any {
+		m, _ := content[key].(map[string]any)
+		m = maps.Clone(m)
+		for _, name := range remove {
+			delete(m, name)
+		}
+		for name := range add {
+			delete(m, name)
+		}
+		return m
+	}
+	kept, stayed := members(before), members(after)
+	afterMembers, _ := after[key].(map[string]any)
+	for name := range add {
+		if afterMembers[name] == nil {
+			return nil, fmt.Errorf("the entry %q could not be added to %s", name, key)
+		}
+	}
+	for _, name := range remove {
+		if _, added := add[name]; !added && afterMembers[name] != nil {
+			return nil, fmt.Errorf("the entry %q could not be removed from %s", name, key)
+		}
+	}
+	delete(before, key)
+	delete(after, key)
+	if len(kept) != len(stayed) || len(kept) > 0 && !reflect.DeepEqual(kept, stayed) || !reflect.DeepEqual(before, after) {
+		return nil, fmt.Errorf("%s is written in a form that cannot be edited without changing other keys", key)
+	}
+	return edited, nil
+}
+
+// decodeJSON reads standard JSON and keeps numbers as they are written.
+func decodeJSON(data []byte) (map[string]any, error) {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	content := map[string]any{}
+	if err := decoder.Decode(&content); err != nil {
+		return nil, err
+	}
+	return content, nil
+}
+
+// sortedKeys returns the keys of a mapping in order.
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

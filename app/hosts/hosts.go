@@ -1,0 +1,97 @@
+// Package hosts knows the configuration files of agent hosts: where they lie,
+// which MCP servers they name, and how to put Airlock in the place of those
+// servers and take it out again. It changes nothing but the entries it was
+// asked to change: comments, order and all other keys of a file stay.
+package hosts
+
+import (
+	"path/filepath"
+)
+
+// Host is a program that connects its model to MCP servers.
+type Host struct {
+	ID    string // as on the command line
+	Title string // as people know it
+
+	format  format
+	key     string // of the mapping from names to servers
+	user    func(Environment) string
+	project string // in a project's directory; empty where the host has no such file
+	expand  expansion
+}
+
+// expansion says which variables a host replaces in its file.
+type expansion int
+
+const (
+	expandNothing expansion = iota // ${X} is plain text
+	expandBraces                   // ${X}, ${X:-default}, ${env:X} and the like, as Airlock does
+	expandDollar                   // $X as well
+)
+
+// Environment is what the places of files depend on.
+type Environment struct {
+	Home      string                      // the user's home directory
+	Directory string                      // of the project, absolute
+	Lookup    func(string) (string, bool) // os.LookupEnv outside tests
+}
+
+// config returns the directory for configuration files (XDG Base Directory 0.8).
+func (e Environment) config() string {
+	if dir, _ := e.Lookup("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
+		return dir
+	}
+	return filepath.Join(e.Home, ".config")
+}
+
+// All returns the hosts that Airlock knows, in alphabetical order of their IDs.
+func All() []Host {
+	return []Host{
+		{
+			ID: "claude-code", Title: "Claude Code", format: jsonFormat, key: "mcpServers", expand: expandBraces, project: ".mcp.json",
+			user: func(e Environment) string { return filepath.Join(e.Home, ".claude.json") },
+		},
+		{
+			ID: "claude-desktop", Title: "Claude Desktop", format: jsonFormat, key: "mcpServers",
+			user: func(e Environment) string { return filepath.Join(e.config(), "Claude", "claude_desktop_config.json") },
+		},
+		{
+			ID: "codex", Title: "Codex", format: tomlFormat, key: "mcp_servers",
+			user: func(e Environment) string {
+				if dir, _ := e.Lookup("CODEX_HOME"); filepath.IsAbs(dir) {
+					return filepath.Join(dir, "config.toml")
+				}
+				return filepath.Join(e.Home, ".codex", "config.toml")
+			},
+		},
+		{
+			ID: "cursor", Title: "Cursor", format: jsonFormat, key: "mcpServers", expand: expandBraces, project: ".cursor/mcp.json",
+			user: func(e Environment) string { return filepath.Join(e.Home, ".cursor", "mcp.json") },
+		},
+		{
+			ID: "gemini", Title: "Gemini CLI", format: jsonFormat, key: "mcpServers", expand: expandDollar, project: ".gemini/settings.json",
+			user: func(e Environment) string { return filepath.Join(e.Home, ".gemini", "settings.json") },
+		},
+		{
+			ID: "goose", Title: "Goose", format: yamlFormat, key: "extensions",
+			user: func(e Environment) string { return filepath.Join(e.config(), "goose", "config.yaml") },
+		},
+		{
+			ID: "vscode", Title: "VS Code", format: jsonFormat, key: "servers", expand: expandBraces, project: ".vscode/mcp.json",
+			user: func(e Environment) string { return filepath.Join(e.config(), "Code", "User", "mcp.json") },
+		},
+	}
+}
+
+// Find returns the host with the ID, and whether Airlock knows it.
+func Find(id string) (Host, bool) {
+	for _, h := range All() {
+		if h.ID == id {
+			return h, true
+		}
+	}
+	return Host{}, false
+}
+
+// UserFile returns the path of the host's configuration for all projects.
+func (h Host) UserFile(e Environment) string { return h.user(e) }

@@ -1,0 +1,183 @@
+package hosts
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/airlock-mcp/airlock/catalog"
+)
+
+// Name is what Airlock is called in a host's file.
+const Name = "airlock"
+
+// Command is how a host starts Airlock.
+type Command struct {
+	Path string   // of the program, absolute
+	Args []string // "mcp" and its flags
+	Env  map[string]string
+}
+
+// Import is a server that Airlock's configuration gains.
+type Import struct {
+	Entry Entry    // under its name in Airlock's configuration
+	From  []string // the paths of the files that name it
+	Was   string   // its name there, where that was taken by another server
+}
+
+// Change is what happens to one host's file.
+type Change struct {
+	File   File
+	Remove []string // names of servers that Airlock takes over
+	Stay   []Entry  // servers that stay with the host, each with the reason
+}
+
+// Plan is what `airlock init` would do. Making one changes nothing.
+type Plan struct {
+	Config  string // the path of Airlock's configuration
+	Imports []Import
+	Changes []Change
+	Skipped []File // files that cannot be used, with Err, or that are registered already
+
+	command Command
+	config  []byte // the new content of Config
+	before  []byte // the old one; nil when there is none
+}
+
+// NewPlan plans to move the servers of the files to the configuration at path
+// config, whose content is before (nil when there is no such file), and to
+// register command in their place.
+func NewPlan(files []File, config string, before []byte, command Command) (*Plan, error) {
+	p := &Plan{Config: config, before: before, command: command}
+	taken, err := p.existing()
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		if file.Err != nil || file.Registered && len(file.movable()) == 0 {
+			p.Skipped = append(p.Skipped, file)
+			continue
+		}
+		change := Change{File: file}
+		for _, entry := range file.Entries {
+			if entry.Stays != "" {
+				change.Stay = append(change.Stay, entry)
+				continue
+			}
+			change.Remove = append(change.Remove, entry.Name)
+			p.take(entry, file, taken)
+		}
+		p.Changes = append(p.Changes, change)
+	}
+	slices.SortFunc(p.Imports, func(a, b Import) int { return cmp.Compare(a.Entry.Name, b.Entry.Name) })
+	return p, p.write()
+}
+
+// movable returns the entries that Airlock can take over.
+func (f File) movable() []Entry {
+	return slices.DeleteFunc(slices.Clone(f.Entries), func(e Entry) bool { return e.Stays != "" })
+}
+
+// existing returns the modules of servers that the configuration has, by name.
+func (p *Plan) existing() (map[string]*Entry, error) {
+	servers, err := yamlFormat.servers(p.before, "mcpServers")
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", p.Config, err)
+	}
+	taken := map[string]*Entry{}
+	for name, f := range servers {
+		entry := Entry{
+			Name: name, Type: f.text("type"), Command: f.text("command"), Args: f.texts("args"), Cwd: f.text("cwd"),
+			URL: f.text("url"), Env: f.mapping("env"), Headers: f.mapping("headers"),
+		}
+		taken[catalog.ModuleName(name)] = &entry
+	}
+	return taken, nil
+}
+
+// take plans to import an entry. One that is there already, under whatever name
+// it was taken before, is not imported twice; another server of an equal name
+// gets a name of its own.
+func (p *Plan) take(entry Entry, file File, taken map[string]*Entry) {
+	for _, known := range taken {
+		if known.equal(entry) && catalog.ModuleName(strings.TrimSuffix(known.Name, "-"+file.Host.ID)) == catalog.ModuleName(entry.Name) {
+			for i := range p.Imports {
+				if p.Imports[i].Entry.Name == known.Name {
+					p.Imports[i].From = append(p.Imports[i].From, file.Path)
+				}
+			}
+			return
+		}
+	}
+	was := entry.Name
+	for n := 1; taken[catalog.ModuleName(entry.Name)] != nil; n++ {
+		entry.Name = was + "-" + file.Host.ID
+		if n > 1 {
+			entry.Name = fmt.Sprintf("%s-%s-%d", was, file.Host.ID, n)
+		}
+	}
+	taken[catalog.ModuleName(entry.Name)] = &entry
+	added := Import{Entry: entry, From: []string{file.Path}}
+	if entry.Name != was {
+		added.Was = was
+	}
+	p.Imports = append(p.Imports, added)
+}
+
+// write makes the configuration's new content.
+func (p *Plan) write() error {
+	add := map[string]string{}
+	for _, imported := range p.Imports {
+		text, err := encodeYAML("", imported.Entry.Name, imported.Entry.settings())
+		if err != nil {
+			return fmt.Errorf("writing the server %q: %w", imported.Entry.Name, err)
+		}
+		add[imported.Entry.Name] = text
+	}
+	content := p.before
+	if content == nil {
+		content = []byte("# Airlock's configuration. docs/configuration.md explains every key. This file may\n" +
+			"# hold credentials: keep it private, or write env:NAME, keyring:NAME or age:NAME.\n")
+	}
+	var err error
+	p.config = content
+	if len(add) > 0 || p.before == nil {
+		p.config, err = yamlFormat.checkedEdit(content, "mcpServers", nil, add)
+	}
+	if err != nil {
+		return fmt.Errorf("adding servers to %s: %w", p.Config, err)
+	}
+	return nil
+}
+
+// settings returns the entry as Airlock's configuration writes it.
+func (e Entry) settings() written {
+	return written{Type: e.Type, Command: e.Command, Args: e.Args, Cwd: e.Cwd, Env: e.Env, URL: e.URL, Headers: e.Headers}
+}
+
+// registration returns the entry of Airlock in the host's own terms.
+func (h Host) registration(c Command) written {
+	out := written{Command: c.Path, Args: c.Args, Env: c.Env}
+	const patience = 300 // seconds: a call may wait for a person
+	switch h.ID {
+	case "claude-code", "vscode":
+		out.Type = "stdio"
+	case "codex":
+		out.ToolTimeout = patience
+	case "goose":
+		out = written{Name: Name, Type: "stdio", Enabled: true, Cmd: c.Path, Args: c.Args, Envs: c.Env, Timeout: patience}
+	}
+	return out
+}
+
+// Snippet returns what a user adds to the host's file by hand: a file of its own
+// with nothing but Airlock in it.
+func (h Host) Snippet(c Command) (string, error) {
+	entry, err := h.format.encode(h.key, Name, h.registration(c))
+	if err != nil {
+		return "", fmt.Errorf("writing Airlock's entry for %s: %w", h.Title, err)
+	}
+	out, err := h.format.checkedEdit(nil, h.key, nil, map[string]string{Name: entry})
+	return string(out), err
+}
