@@ -23,6 +23,7 @@ const (
 // grammar is the whole command line.
 type grammar struct {
 	Run       runVerb        `cmd:"" help:"Run a program in a sandbox; print one line of JSON."`
+	Init      initVerb       `cmd:"" help:"Move the MCP servers of your agent hosts behind Airlock, with a backup; --undo takes it back."`
 	MCP       mcpVerb        `cmd:"" name:"mcp" help:"Serve an agent host: MCP over stdin and stdout."`
 	Tools     toolsVerbs     `cmd:"" help:"Look at the tools of the configured servers."`
 	Generate  generateVerb   `cmd:"" help:"Write the typed wrappers of all tools to a directory."`

@@ -70,7 +70,7 @@ func (p *Plan) edits() ([][]byte, done, error) {
 	var edits [][]byte
 	for _, change := range p.Changes {
 		host, file := change.File.Host, change.File
-		entry, err := host.format.encode(host.key, Name, host.registration(p.command))
+		entry, err := host.format.encode(host.key, Name, host.registration(p.command, p.variables))
 		if err != nil {
 			return nil, done{}, fmt.Errorf("writing Airlock's entry for %s: %w", host.Title, err)
 		}

@@ -193,6 +193,20 @@ func (x expansion) translate(text string) string {
 // variable finds what Airlock would expand, but not the literal $${.
 var variable = regexp.MustCompile(`(\$?)\$\{([^}]*)\}`)
 
+// variables returns the names of the variables that Airlock expands in the entry.
+func (e Entry) variables() []string {
+	var names []string
+	e.translate(func(text string) string {
+		for _, found := range variable.FindAllStringSubmatch(text, -1) {
+			if name, _, _ := strings.Cut(strings.TrimPrefix(found[2], "env:"), ":-"); found[1] == "" {
+				names = append(names, name)
+			}
+		}
+		return text
+	})
+	return names
+}
+
 // unresolved says which variable of the entry Airlock would not find.
 func unresolved(entry Entry, e Environment) string {
 	reason := ""

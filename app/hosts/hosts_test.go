@@ -130,6 +130,9 @@ func describe(p *hosts.Plan) string {
 		fmt.Fprintf(&out, "import %s\n", imported.Entry.Name)
 	}
 	for _, change := range p.Changes {
+		if len(change.Unset) > 0 {
+			fmt.Fprintf(&out, "cannot pass on %v\n", change.Unset)
+		}
 		for _, stays := range change.Stay {
 			fmt.Fprintf(&out, "%s stays: %s\n", stays.Name, stays.Stays)
 		}

@@ -3,6 +3,7 @@ package hosts
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -31,6 +32,10 @@ type Change struct {
 	File   File
 	Remove []string // names of servers that Airlock takes over
 	Stay   []Entry  // servers that stay with the host, each with the reason
+
+	// Unset names variables that the servers need and that this host, which
+	// expands none, cannot pass on to Airlock.
+	Unset []string
 }
 
 // Plan is what `airlock init` would do. Making one changes nothing.
@@ -40,9 +45,10 @@ type Plan struct {
 	Changes []Change
 	Skipped []File // files that cannot be used, with Err, or that are registered already
 
-	command Command
-	config  []byte // the new content of Config
-	before  []byte // the old one; nil when there is none
+	command   Command
+	variables []string // that servers of the configuration need
+	config    []byte   // the new content of Config
+	before    []byte   // the old one; nil when there is none
 }
 
 // NewPlan plans to move the servers of the files to the configuration at path
@@ -71,7 +77,30 @@ func NewPlan(files []File, config string, before []byte, command Command) (*Plan
 		p.Changes = append(p.Changes, change)
 	}
 	slices.SortFunc(p.Imports, func(a, b Import) int { return cmp.Compare(a.Entry.Name, b.Entry.Name) })
+	p.need(taken)
 	return p, p.write()
+}
+
+// inherited are the variables that hosts hand every server they start, after the
+// official SDKs' clients for stdio.
+var inherited = []string{"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER"}
+
+// need notes the variables that the servers need, and the hosts that cannot pass
+// them on.
+func (p *Plan) need(servers map[string]*Entry) {
+	for _, entry := range servers {
+		for _, name := range entry.variables() {
+			if !slices.Contains(p.variables, name) && !slices.Contains(inherited, name) {
+				p.variables = append(p.variables, name)
+			}
+		}
+	}
+	slices.Sort(p.variables)
+	for i := range p.Changes {
+		if p.Changes[i].File.Host.reference("") == "" {
+			p.Changes[i].Unset = p.variables
+		}
+	}
 }
 
 // movable returns the entries that Airlock can take over.
@@ -156,9 +185,36 @@ func (e Entry) settings() written {
 	return written{Type: e.Type, Command: e.Command, Args: e.Args, Cwd: e.Cwd, Env: e.Env, URL: e.URL, Headers: e.Headers}
 }
 
-// registration returns the entry of Airlock in the host's own terms.
-func (h Host) registration(c Command) written {
-	out := written{Command: c.Path, Args: c.Args, Env: c.Env}
+// reference returns how the host's file refers to a variable, or "" where it cannot.
+func (h Host) reference(variable string) string {
+	switch h.ID {
+	case "claude-code":
+		return "${" + variable + ":-}"
+	case "codex":
+		return variable // in a list of names
+	case "cursor", "vscode":
+		return "${env:" + variable + "}"
+	case "gemini":
+		return "$" + variable
+	}
+	return ""
+}
+
+// registration returns the entry of Airlock in the host's own terms. Hosts start
+// servers with few variables, so those that Airlock needs are named.
+func (h Host) registration(c Command, variables []string) written {
+	out := written{Command: c.Path, Args: c.Args, Env: maps.Clone(c.Env)}
+	for _, name := range variables {
+		switch reference := h.reference(name); {
+		case h.ID == "codex":
+			out.EnvVars = append(out.EnvVars, name)
+		case reference != "":
+			if out.Env == nil {
+				out.Env = map[string]string{}
+			}
+			out.Env[name] = reference
+		}
+	}
 	const patience = 300 // seconds: a call may wait for a person
 	switch h.ID {
 	case "claude-code", "vscode":
@@ -174,7 +230,7 @@ func (h Host) registration(c Command) written {
 // Snippet returns what a user adds to the host's file by hand: a file of its own
 // with nothing but Airlock in it.
 func (h Host) Snippet(c Command) (string, error) {
-	entry, err := h.format.encode(h.key, Name, h.registration(c))
+	entry, err := h.format.encode(h.key, Name, h.registration(c, nil))
 	if err != nil {
 		return "", fmt.Errorf("writing Airlock's entry for %s: %w", h.Title, err)
 	}

@@ -11,7 +11,8 @@ type written struct {
 	Args        []string          `json:"args,omitempty" toml:"args,omitempty" yaml:"args,omitempty"`
 	Cwd         string            `json:"cwd,omitempty" toml:"cwd,omitempty" yaml:"cwd,omitempty"`
 	Env         map[string]string `json:"env,omitempty" toml:"env,omitempty" yaml:"env,omitempty"`
-	Envs        map[string]string `json:"-" toml:"-" yaml:"envs,omitempty"` // Goose
+	EnvVars     []string          `json:"-" toml:"env_vars,omitempty" yaml:"-"` // Codex: names of variables to pass on
+	Envs        map[string]string `json:"-" toml:"-" yaml:"envs,omitempty"`     // Goose
 	URL         string            `json:"url,omitempty" toml:"url,omitempty" yaml:"url,omitempty"`
 	Headers     map[string]string `json:"headers,omitempty" toml:"headers,omitempty" yaml:"headers,omitempty"`
 	Timeout     int               `json:"-" toml:"-" yaml:"timeout,omitempty"`          // Goose, seconds

@@ -1,0 +1,283 @@
+package cli
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/hosts"
+	"github.com/airlock-mcp/airlock/internal/store"
+)
+
+type initVerb struct {
+	Host    []string `placeholder:"HOST" help:"Only this host: claude-code, claude-desktop, codex, cursor, gemini, goose or vscode. May be given several times."`
+	Project bool     `help:"Also the hosts' files of the project in this directory, which others may share."`
+	Config  string   `type:"path" placeholder:"FILE" help:"The configuration that servers are moved to; by default airlock/airlock.yaml in the user's configuration directory."`
+	Yes     bool     `short:"y" help:"Do it without asking."`
+	Undo    bool     `xor:"what" help:"Take back what init did to the hosts' files."`
+	Print   string   `xor:"what" placeholder:"HOST" help:"Only print what to add to the host's file by hand."`
+	JSON    bool     `name:"json" help:"Print JSON; nothing is asked, and without --yes nothing is changed."`
+}
+
+// Run moves the hosts' servers behind Airlock, or takes that back.
+func (v *initVerb) Run(s *streams) error {
+	home, err := store.Home(os.Getenv)
+	if err != nil {
+		return err
+	}
+	record := filepath.Join(home, "hosts.json")
+	switch {
+	case v.Undo:
+		return v.undo(s, record)
+	case v.Print != "":
+		return v.print(s)
+	}
+	plan, err := v.plan()
+	if err != nil {
+		return err
+	}
+	if v.JSON {
+		if v.Yes {
+			err = plan.Apply(record, validateConfig)
+		}
+		return errors.Join(err, printLine(s.out, planJSON(plan, v.Yes && err == nil)))
+	}
+	printPlan(s, plan)
+	if len(plan.Changes) == 0 {
+		return nil
+	}
+	if agreed, err := v.agreed(s); !agreed {
+		return err
+	}
+	if err := plan.Apply(record, validateConfig); err != nil {
+		return &hinted{err, "nothing was changed; airlock init --host HOST tries one host alone", ExitFailed}
+	}
+	fmt.Fprintf(s.out, "Done. Restart the hosts; airlock init --undo takes it back.\n")
+	return nil
+}
+
+// plan reads the hosts' files and says what there is to do.
+func (v *initVerb) plan() (*hosts.Plan, error) {
+	environment, err := hostEnvironment()
+	if err != nil {
+		return nil, err
+	}
+	files, err := hosts.Look(environment, v.Host, v.Project)
+	if err != nil {
+		return nil, &usageError{err.Error(), "the hosts are " + hostIDs()}
+	}
+	path, err := v.configPath()
+	if err != nil {
+		return nil, err
+	}
+	before, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, &usageError{fmt.Sprintf("reading %q: %v", path, err), "name another file with --config"}
+	}
+	command, err := ownCommand(path)
+	if err != nil {
+		return nil, err
+	}
+	return hosts.NewPlan(files, path, before, command)
+}
+
+// configPath returns the file that --config names, or the user's.
+func (v *initVerb) configPath() (string, error) {
+	if v.Config != "" {
+		return v.Config, nil
+	}
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return "", &usageError{err.Error(), "name a file with --config"}
+	}
+	return filepath.Join(dir, "airlock", "airlock.yaml"), nil
+}
+
+// hostEnvironment is where this user's hosts keep their files.
+func hostEnvironment() (hosts.Environment, error) {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return hosts.Environment{}, &usageError{err.Error(), "set HOME"}
+	}
+	directory, err := os.Getwd()
+	return hosts.Environment{Home: home, Directory: directory, Lookup: os.LookupEnv}, err
+}
+
+// ownCommand is how a host starts this very program with the configuration.
+func ownCommand(config string) (hosts.Command, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return hosts.Command{}, fmt.Errorf("finding this program: %w", err)
+	}
+	command := hosts.Command{Path: program, Args: []string{"mcp", "--config", config}}
+	if home := os.Getenv("AIRLOCK_HOME"); home != "" {
+		if home, err = filepath.Abs(home); err != nil {
+			return command, err
+		}
+		command.Env = map[string]string{"AIRLOCK_HOME": home}
+	}
+	return command, nil
+}
+
+// validateConfig tells whether Airlock would start with the file.
+func validateConfig(path string) error {
+	_, err := config.Load(path, os.LookupEnv)
+	return err
+}
+
+func hostIDs() string {
+	var ids []string
+	for _, host := range hosts.All() {
+		ids = append(ids, host.ID)
+	}
+	return strings.Join(ids, ", ")
+}
+
+// agreed asks whether to go on. Where nobody can be asked it says how to consent.
+func (v *initVerb) agreed(s *streams) (bool, error) {
+	if v.Yes {
+		return true, nil
+	}
+	if in, ok := s.in.(*os.File); !ok || !isTerminal(in) {
+		fmt.Fprintf(s.err, "airlock: nothing was changed\nhint: airlock init --yes does what is listed above\n")
+		return false, nil
+	}
+	fmt.Fprint(s.out, "Do this? A backup of each file is kept beside it. [y/N] ")
+	answer, _ := bufio.NewReader(s.in).ReadString('\n')
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "y", "yes":
+		return true, nil
+	}
+	fmt.Fprintln(s.out, "Nothing was changed.")
+	return false, nil
+}
+
+// isTerminal tells whether the file is a terminal.
+func isTerminal(f *os.File) bool {
+	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	return err == nil
+}
+
+// printPlan says what would be done to each file, and why others are left alone.
+func printPlan(s *streams, plan *hosts.Plan) {
+	for _, file := range plan.Skipped {
+		if file.Err != nil {
+			fmt.Fprintf(s.err, "airlock: %s (%s) is left alone: %v\n", file.Path, file.Host.Title, file.Err)
+			continue
+		}
+		fmt.Fprintf(s.out, "%s (%s): Airlock is registered already\n", file.Path, file.Host.Title)
+	}
+	if len(plan.Changes) == 0 {
+		if len(plan.Skipped) == 0 {
+			fmt.Fprintf(s.err, "airlock: no configuration of a host was found\nhint: airlock init --print HOST shows what to add by hand; hosts are %s\n", hostIDs())
+		}
+		return
+	}
+	if len(plan.Imports) > 0 {
+		fmt.Fprintf(s.out, "%s gains\n", plan.Config)
+		for _, imported := range plan.Imports {
+			fmt.Fprintf(s.out, "  + %s\n", oneLine(imported.Entry.Name, 60))
+			if imported.Was != "" {
+				fmt.Fprintf(s.out, "      %q is another server there already\n", oneLine(imported.Was, 60))
+			}
+		}
+	}
+	for _, change := range plan.Changes {
+		fmt.Fprintf(s.out, "%s (%s)\n", change.File.Path, change.File.Host.Title)
+		if !change.File.Registered {
+			fmt.Fprintf(s.out, "  + %s\n", hosts.Name)
+		}
+		for _, name := range change.Remove {
+			fmt.Fprintf(s.out, "  - %s, which moves behind Airlock\n", oneLine(name, 60))
+		}
+		if len(change.Unset) > 0 {
+			fmt.Fprintf(s.out, "    note: %s passes no variables on, and Airlock needs %s: write them as keyring:NAME or age:NAME\n",
+				change.File.Host.Title, strings.Join(change.Unset, ", "))
+		}
+		for _, entry := range change.Stay {
+			fmt.Fprintf(s.out, "    %s stays there: %s\n", oneLine(entry.Name, 60), oneLine(entry.Stays, 160))
+		}
+	}
+}
+
+// planJSON is what --json prints. It names servers, never their values.
+func planJSON(plan *hosts.Plan, applied bool) map[string]any {
+	imports, files := []any{}, []any{}
+	for _, imported := range plan.Imports {
+		imports = append(imports, map[string]any{"name": imported.Entry.Name, "from": imported.From})
+	}
+	for _, change := range plan.Changes {
+		stay := []any{}
+		for _, entry := range change.Stay {
+			stay = append(stay, map[string]any{"name": entry.Name, "reason": entry.Stays})
+		}
+		remove := append([]string{}, change.Remove...)
+		files = append(files, map[string]any{"host": change.File.Host.ID, "path": change.File.Path, "moved": remove, "stay": stay})
+	}
+	for _, file := range plan.Skipped {
+		skipped := map[string]any{"host": file.Host.ID, "path": file.Path, "registered": file.Registered}
+		if file.Err != nil {
+			skipped["error"] = file.Err.Error()
+		}
+		files = append(files, skipped)
+	}
+	return map[string]any{"config": plan.Config, "imports": imports, "files": files, "applied": applied}
+}
+
+func (v *initVerb) undo(s *streams, record string) error {
+	undone, err := hosts.Undo(record)
+	if v.JSON {
+		files := []any{}
+		for _, file := range undone {
+			files = append(files, map[string]any{"path": file.Path, "done": file.How})
+		}
+		return errors.Join(err, printLine(s.out, map[string]any{"files": files}))
+	}
+	for _, file := range undone {
+		fmt.Fprintf(s.out, "%s: %s\n", file.Path, file.How)
+	}
+	if err != nil {
+		return err
+	}
+	if len(undone) == 0 {
+		fmt.Fprintln(s.out, "There is nothing to undo.")
+		return nil
+	}
+	fmt.Fprintln(s.out, "Airlock's own configuration stays where it is.")
+	return nil
+}
+
+// print shows what to add to a host's file: the file's path on stderr, the text
+// on stdout.
+func (v *initVerb) print(s *streams) error {
+	host, known := hosts.Find(v.Print)
+	if !known {
+		return &usageError{fmt.Sprintf("there is no host %q", v.Print), "the hosts are " + hostIDs()}
+	}
+	environment, err := hostEnvironment()
+	if err != nil {
+		return err
+	}
+	path, err := v.configPath()
+	if err != nil {
+		return err
+	}
+	command, err := ownCommand(path)
+	if err != nil {
+		return err
+	}
+	snippet, err := host.Snippet(command)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(s.err, "airlock: add this to %s\n", host.UserFile(environment))
+	_, err = fmt.Fprint(s.out, snippet)
+	return err
+}
