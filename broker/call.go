@@ -24,6 +24,9 @@ type Call struct {
 	ServerID  string
 	Name      string
 	Arguments json.RawMessage // a JSON object
+	// Line is the line of the code, from 1, that makes the call, as the client
+	// inside the sandbox says; 0 where it does not. Nothing is decided by it.
+	Line int
 }
 
 // Answer is what crosses back into the sandbox: the upstream's result, or a

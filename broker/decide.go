@@ -118,12 +118,17 @@ func (a *attempt) question() approval.Question {
 	for _, flag := range a.settings.Flags {
 		flags = append(flags, flag.String())
 	}
+	who := a.run.identity
 	return approval.Question{
 		ID: telemetry.NewID("apr"), Asked: now, Expires: now.Add(a.broker.opts.ApprovalTimeout),
-		Principal: a.run.identity.Caller.Principal, Issuer: a.run.identity.Caller.Issuer, CallerKind: string(a.run.identity.Caller.Kind),
-		SessionID: a.run.identity.Caller.Session, RunID: a.run.identity.ID, CallID: a.id,
-		ServerID: a.tool.ServerID, ToolName: a.tool.Name, DefinitionDigest: a.tool.Digest,
-		Arguments: a.arguments, CodeHash: a.run.identity.CodeHash, Code: a.run.identity.Code, PolicyVersion: a.engine.Version(),
-		Risk: a.ruling.Risk.String(), Flags: flags, Rules: rules, Approve: a.ruling.Approve,
+		Asking: approval.Asking{
+			Principal: who.Caller.Principal, Issuer: who.Caller.Issuer, CallerKind: string(who.Caller.Kind),
+			SessionID: who.Caller.Session, RunID: who.ID, CallID: a.id,
+		},
+		Subject: approval.Subject{
+			ServerID: a.tool.ServerID, ToolName: a.tool.Name, DefinitionDigest: a.tool.Digest,
+			Arguments: a.arguments, CodeHash: who.CodeHash, PolicyVersion: a.engine.Version(), Code: who.Code, ClaimedLine: a.call.Line,
+		},
+		Grounds: approval.Grounds{Risk: a.ruling.Risk.String(), Flags: flags, Rules: rules, Approve: a.ruling.Approve},
 	}
 }

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
-	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/broker/approval"
 	"github.com/airlock-mcp/airlock/internal/store"
 )
@@ -15,9 +15,9 @@ import (
 type approvalsVerbs struct {
 	List    approvalsListVerb    `cmd:"" help:"List the calls that wait for a decision."`
 	Show    approvalsShowVerb    `cmd:"" help:"Show a waiting call in full, and decide nothing."`
-	Approve approvalsApproveVerb `cmd:"" help:"Let a waiting call happen, once."`
+	Approve approvalsApproveVerb `cmd:"" help:"Let a waiting call happen, once: shows it and asks."`
 	Deny    approvalsDenyVerb    `cmd:"" help:"Refuse a waiting call."`
-	Watch   approvalsWatchVerb   `cmd:"" help:"Show each call that waits, and keep runs waiting meanwhile."`
+	Watch   approvalsWatchVerb   `cmd:"" help:"Show each call that waits, and answer it with y or n."`
 }
 
 // approvalsDir is where open questions lie.
@@ -44,6 +44,9 @@ func (v *approvalsListVerb) Run(s *streams) error {
 		return err
 	}
 	if v.JSON {
+		if open == nil {
+			open = []approval.Posted{}
+		}
 		return printLine(s.out, map[string]any{"approvals": open})
 	}
 	for _, q := range open {
@@ -78,7 +81,7 @@ func (q question) find() (posted approval.Posted, dir string, err error) {
 
 type approvalsShowVerb struct{ question }
 
-// Run prints what approve and deny would print, and leaves the question open.
+// Run prints the whole question, and leaves it open.
 func (v *approvalsShowVerb) Run(s *streams) error {
 	q, _, err := v.find()
 	if err != nil {
@@ -87,61 +90,102 @@ func (v *approvalsShowVerb) Run(s *streams) error {
 	return approval.Write(s.out, q.Question)
 }
 
-// decision is what approve and deny share.
-type decision struct{ question }
+type approvalsApproveVerb struct {
+	question
+	ForRun bool `help:"Also every further call of the same tool by the same run."`
+	Yes    bool `short:"y" help:"Do not ask after showing the call. It still needs a person's terminal."`
+}
 
-func (d decision) reply(s *streams, approve, forRun bool) error {
-	q, dir, err := d.find()
+// Run shows the call and approves exactly what it has shown.
+func (v *approvalsApproveVerb) Run(ctx context.Context, s *streams) error {
+	q, dir, err := v.find()
 	if err != nil {
 		return err
 	}
-	if err := approval.Write(s.err, q.Question); err != nil {
+	if _, err := io.WriteString(s.err, approval.Excerpt(q.Question, maxShown)); err != nil {
 		return err
 	}
-	err = approval.Reply(dir, q, approve, system.Principal()+", command line", forRun)
-	switch {
-	case errors.Is(err, approval.ErrClosed):
-		return &hinted{err, "airlock approvals list", ExitFailed}
-	case errors.Is(err, approval.ErrOfHost):
-		return &hinted{err, "answer in the host's own dialogue, or in a terminal that the host did not start", ExitRefused}
+	if !v.Yes {
+		sure, err := confirm(ctx, v.ForRun)
+		if err != nil {
+			return err
+		}
+		if !sure {
+			fmt.Fprintln(s.err, "airlock: nothing was decided; the question stays open")
+			return exitError(ExitFailed)
+		}
 	}
+	return reply(s, dir, q, true, v.ForRun)
+}
+
+// maxShown is how many bytes of a question are shown where a person is to answer
+// it: what scrolls away is not read.
+const maxShown = 16 << 10
+
+// confirm asks at the terminal whether the call that was shown may happen.
+func confirm(ctx context.Context, forRun bool) (bool, error) {
+	at, err := openTerminal()
 	if err != nil {
-		return err
+		return false, needsTerminal(fmt.Errorf("approving asks at a terminal, and %w", err))
+	}
+	defer at.close()
+	if err := at.begin(); err != nil {
+		return false, err
+	}
+	what := "this call, once"
+	if forRun {
+		what = "this call and every further call of the tool by the run"
+	}
+	fmt.Fprintf(at, "\nApprove %s? [y/n] ", what)
+	key, err := at.key(ctx, "yn")
+	if err != nil {
+		return false, fmt.Errorf("asking at the terminal: %w", err)
+	}
+	fmt.Fprintf(at, "%c\n", key)
+	return key == 'y', nil
+}
+
+// needsTerminal says where an approval can be given.
+func needsTerminal(err error) error {
+	return &hinted{err, "approve in a terminal of your own, with `airlock approvals watch` or `airlock approvals approve ID`, or in the host's dialogue", ExitRefused}
+}
+
+// reply gives the answer and says whether it counts.
+func reply(s *streams, dir string, q approval.Posted, approve, forRun bool) error {
+	if err := approval.Reply(dir, q, approve, forRun); err != nil {
+		return replyError(err)
 	}
 	word := "denied"
 	if approve {
 		word = "approved"
 	}
-	_, err = fmt.Fprintf(s.out, "%s %s\n", word, q.ID)
+	_, err := fmt.Fprintf(s.out, "%s %s\n", word, q.ID)
 	return err
 }
 
-type approvalsApproveVerb struct {
-	decision
-	ForRun bool `help:"Also every further call of the same tool by the same run."`
+// replyError says what can be done about an answer that does not count.
+func replyError(err error) error {
+	switch {
+	case errors.Is(err, approval.ErrClosed):
+		return &hinted{err, "airlock approvals list", ExitFailed}
+	case errors.Is(err, approval.ErrOfHost):
+		return &hinted{err, "answer in the host's own dialogue, or in a terminal that neither the host nor what started it has opened: another terminal program, a console, ssh", ExitRefused}
+	case errors.Is(err, approval.ErrNoTerminal):
+		return needsTerminal(err)
+	}
+	return err
 }
 
-// Run approves exactly what it prints.
-func (v *approvalsApproveVerb) Run(s *streams) error { return v.reply(s, true, v.ForRun) }
+type approvalsDenyVerb struct{ question }
 
-type approvalsDenyVerb struct{ decision }
-
-// Run denies one call.
-func (v *approvalsDenyVerb) Run(s *streams) error { return v.reply(s, false, false) }
-
-type approvalsWatchVerb struct{}
-
-// Run prints each question as it opens, until interrupted.
-func (v *approvalsWatchVerb) Run(ctx context.Context, s *streams) error {
-	dir, err := approvalsDir()
+// Run shows the call and refuses it.
+func (v *approvalsDenyVerb) Run(s *streams) error {
+	q, dir, err := v.find()
 	if err != nil {
 		return err
 	}
-	return approval.Watch(ctx, dir, func(q approval.Posted) error {
-		if err := approval.Write(s.out, q.Question); err != nil {
-			return err
-		}
-		_, err := fmt.Fprintf(s.out, "airlock approvals approve %s   or   airlock approvals deny %s\n\n", q.ID, q.ID)
+	if _, err := io.WriteString(s.err, approval.Excerpt(q.Question, maxShown)); err != nil {
 		return err
-	})
+	}
+	return reply(s, dir, q, false, false)
 }

@@ -42,7 +42,9 @@ func (v *runVerb) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return refuse(s, request, orchestrator.TypeSandbox, err)
 	}
+	stopAsking := askHere(opened.Approvals(), request.Caller.Session, s.err)
 	outcome, err := opened.Orchestrator().Run(ctx, request)
+	stopAsking()
 	if err != nil {
 		err = system.Advise(err)
 		return errors.Join(refuse(s, request, refusalType(err), err), opened.Close())

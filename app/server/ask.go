@@ -21,7 +21,7 @@ type Approvals interface {
 }
 
 // maxQuestion is how many bytes of a question a host is given to show. A longer
-// one could be cut there, and what is not shown cannot be agreed to.
+// one could be cut there, so it is shortened here, and says so.
 const maxQuestion = 16 << 10
 
 // What a person can choose.
@@ -36,17 +36,17 @@ const choices = `{"type": "object", "required": ["decision"], "properties": {"de
 	"title": "Decision", "enum": ["` + choiceOnce + `", "` + choiceRun + `", "` + choiceDeny + `"], "default": "` + choiceDeny + `"}}}`
 
 // question turns a question into what a host shows (MCP 2025-11-25, Elicitation, Form Mode).
-func question(q approval.Question) (*mcp.ElicitParams, error) {
-	text := approval.Text(q)
-	if len(text) > maxQuestion {
-		return nil, fmt.Errorf("the question %s has %d bytes, too many for a host to show", q.ID, len(text))
-	}
-	return &mcp.ElicitParams{Mode: "form", Message: text, RequestedSchema: json.RawMessage(choices)}, nil
+func question(q approval.Question) *mcp.ElicitParams {
+	return &mcp.ElicitParams{Mode: "form", Message: approval.Excerpt(q, maxQuestion), RequestedSchema: json.RawMessage(choices)}
 }
 
-// verdict reads what a person chose. Everything but a clear yes is a no.
+// verdict reads what a person chose. Everything but a clear yes is none; who
+// closes the form without a choice has refused nothing.
 func verdict(res *mcp.ElicitResult, by string) approval.Verdict {
 	v := approval.Verdict{By: by}
+	if res.Action == "cancel" {
+		v.Answer = approval.Dismissed
+	}
 	if res.Action != "accept" {
 		return v
 	}
@@ -86,16 +86,22 @@ var _ approval.Asker = elicitor{}
 
 // Ask shows the question in the host and waits for the person.
 func (e elicitor) Ask(ctx context.Context, q approval.Question) (approval.Verdict, error) {
-	params, err := question(q)
-	if err != nil {
-		return approval.Verdict{}, err
-	}
-	res, err := e.session.Elicit(ctx, params)
+	res, err := e.session.Elicit(ctx, question(q))
 	if err != nil {
 		return approval.Verdict{}, fmt.Errorf("asking through the host: %w", err)
 	}
 	return verdict(res, e.by), nil
 }
+
+// TooLate tells the host that its person's answer does not count.
+func (e elicitor) TooLate(ctx context.Context, q approval.Question, won approval.Verdict) {
+	// A host that cannot be told has the outcome of the call to go by.
+	_ = e.session.Log(ctx, &mcp.LoggingMessageParams{
+		Level: "warning", Logger: "airlock", Data: fmt.Sprintf("the answer to %s came too late: the question was answered already: %v", q.ID, won),
+	})
+}
+
+var _ approval.Informer = elicitor{}
 
 // attend makes the host of an older revision the channel of its session, once
 // per session and until the session ends.

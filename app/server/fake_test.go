@@ -124,8 +124,10 @@ func (f *fakeRuns) ask(ctx context.Context, req orchestrator.Request) (*orchestr
 				return
 			}
 			q := approval.Question{
-				ID: fmt.Sprintf("apr_%d", i), Expires: time.Now().Add(time.Hour), CodeHash: canon.Digest(req.Code),
-				ServerID: "crm", ToolName: "delete_contact", Arguments: json.RawMessage(`{"id": 7}`),
+				ID: fmt.Sprintf("apr_%d", i), Expires: time.Now().Add(time.Hour),
+				Subject: approval.Subject{
+					CodeHash: canon.Digest(req.Code), ServerID: "crm", ToolName: "delete_contact", Arguments: json.RawMessage(`{"id": 7}`),
+				},
 			}
 			v, err := asker.Ask(ctx, q)
 			said[i] = fmt.Sprintf("%v, for run %v, by %s, error %v", v.Answer, v.ForRun, v.By, err)

@@ -200,11 +200,7 @@ var _ approval.Asker = (*parking)(nil)
 // Ask gives the question to the run that asks it, for its host to show, and
 // waits for the answer. Of two runs of the same code either may show it.
 func (p *parking) Ask(ctx context.Context, q approval.Question) (approval.Verdict, error) {
-	params, err := question(q)
-	if err != nil {
-		return approval.Verdict{}, err
-	}
-	asked := &openQuestion{params: params, expires: q.Expires, answer: make(chan approval.Verdict, 1)}
+	asked := &openQuestion{params: question(q), expires: q.Expires, answer: make(chan approval.Verdict, 1)}
 	r := p.ask(q, asked)
 	if r == nil {
 		return approval.Verdict{}, errNobodyWaits

@@ -136,6 +136,7 @@ func (s *System) prepare(ctx context.Context) error {
 	if s.desk, err = approval.OpenDesk(s.directories.Approvals, &approval.Options{HostPID: host, Logger: s.opts.Logger}); err != nil {
 		return err
 	}
+	s.undo.Add(s.desk.Close)
 	if keep := s.config.Replay.Keep; keep > 0 {
 		if s.recordings, err = replay.Open(s.directories.Recordings, &replay.Options{Keys: s.directories.Keys, Keep: keep}); err != nil {
 			return err

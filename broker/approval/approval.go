@@ -5,9 +5,7 @@ package approval
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
-	"time"
 )
 
 // State is how far a call, or a run, got with asking. The words are those of
@@ -38,77 +36,18 @@ func (s State) rank() int {
 	return len(order) - 1
 }
 
-// Question is everything that a person is asked about, and all that the answer holds for.
-type Question struct {
-	ID        string    `json:"id"` // apr_…
-	Asked     time.Time `json:"asked"`
-	Expires   time.Time `json:"expires"`
-	Principal string    `json:"principal"`
-	// Issuer vouches for the principal; empty for a user of the operating system.
-	Issuer     string `json:"issuer,omitempty"`
-	CallerKind string `json:"caller_kind,omitempty"` // a word of internal/caller
-	SessionID  string `json:"session_id"`
-	RunID      string `json:"run_id"`
-	CallID     string `json:"call_id"`
-
-	ServerID         string          `json:"server_id"`
-	ToolName         string          `json:"tool_name"`
-	DefinitionDigest string          `json:"definition_digest"`
-	Arguments        json.RawMessage `json:"arguments"` // the very bytes that would be sent
-	CodeHash         string          `json:"code_hash"`
-	PolicyVersion    string          `json:"policy_version"`
-	// Code is what is running, to be shown around the call; empty for a call
-	// that no code makes. It holds only as far as it has CodeHash.
-	Code string `json:"code,omitempty"`
-
-	Risk    string   `json:"risk"`            // what policy holds the tool for
-	Flags   []string `json:"flags,omitempty"` // what is suspicious about its definition
-	Rules   []string `json:"rules"`           // the policies that ask, each with file and line
-	Approve []string `json:"approve"`         // who must agree
-	// HostPID is the process of the agent's host, 0 for none: nothing that it has
-	// started may approve.
-	HostPID int `json:"host_pid,omitempty"`
-}
-
-// Answer is what a person said. The zero value is no.
-type Answer int
-
-// The answers.
-const (
-	No      Answer = iota // a person refused, or closed the question
-	Yes                   // a person agreed to exactly this call, once
-	Expired               // nobody answered in time
-	Nobody                // there is nobody to ask
-)
-
-// String returns the answer as records have it.
-func (a Answer) String() string {
-	switch a {
-	case Yes:
-		return "approved"
-	case Expired:
-		return "expired"
-	case Nobody:
-		return "unanswered: there is nobody to ask"
-	default:
-		return "denied"
-	}
-}
-
-// Verdict is an answer with where it came from.
-type Verdict struct {
-	Answer Answer
-	By     string // who answered, and through what: "ann, command line"
-	// ForRun extends a Yes to every call of the same tool, with the same
-	// definition, by the same run, under the same policy.
-	ForRun bool
-}
-
 // Asker reaches people through one channel, such as a host's elicitation. Ask
 // may be called concurrently. It returns when a person has answered or ctx has
-// ended; an error means that this channel reached nobody.
+// ended, which it has when another channel was faster; an error means that this
+// channel reached nobody.
 type Asker interface {
 	Ask(ctx context.Context, q Question) (Verdict, error)
+}
+
+// Informer is an Asker that can tell its person that an answer came too late.
+type Informer interface {
+	// TooLate says that q had been answered with won before the person answered.
+	TooLate(ctx context.Context, q Question, won Verdict)
 }
 
 // None is for an Airlock that has nobody to ask: every question is answered

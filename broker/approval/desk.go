@@ -10,64 +10,88 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/store"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
-// lookInterval is how often the directory is looked at for an answer.
-const lookInterval = 150 * time.Millisecond
-
 // maxOpen is how many questions one Airlock has open at a time: a person who is
-// asked more than that no longer reads.
+// asked more than that no longer reads. More wait.
 const maxOpen = 64
+
+// maxClosed is how many questions a desk remembers the outcome of, so that an
+// answer that comes too late is told what it was late for.
+const maxClosed = 1024
 
 // grantLifetime is how long at most a grant for a run holds.
 const grantLifetime = time.Hour
 
 // Options of a desk. The zero value is usable.
 type Options struct {
-	// Wait keeps questions open for `airlock approvals` also when nobody can be
-	// seen to listen: no asker for the session, and no `approvals watch`.
-	Wait bool
 	// HostPID is the process of the agent's host, from within which nobody can
 	// approve; 0: there is no host.
 	HostPID int
 	Logger  *slog.Logger     // nil discards
 	Now     func() time.Time // nil means time.Now
+
+	// mayApprove decides whether a process may approve; nil means the guard.
+	mayApprove func(pid int) error
 }
 
 // Desk holds the open questions of one Airlock process. Several processes may
-// share a directory. All methods may be called concurrently.
+// share a directory. All methods may be called concurrently, but for Close.
 type Desk struct {
-	dir  string
-	opts Options
+	dir      string
+	opts     Options
+	listener *listener
+	room     *semaphore.Weighted // for open questions
 
-	mu     sync.Mutex // guards all below
-	askers map[string]Asker
-	grants map[grant]time.Time // until when
-	open   int
+	mu          sync.Mutex // guards all below
+	askers      map[string]*registration
+	grants      map[grant]time.Time // until when
+	open        map[string]*openQuestion
+	closed      map[string]string // what became of a question, by ID
+	closedOrder []string
+	subscribers map[*subscriber]bool
+
+	telling sync.Mutex // held while subscribers are told, so that events come in order
 }
 
 var _ Asker = (*Desk)(nil)
 
+// registration is the channel of one session; later ones take its place.
+type registration struct{ asker Asker }
+
+// openQuestion is one that waits for its first answer.
+type openQuestion struct {
+	question Question
+	digest   string // of its file
+	decided  bool
+	verdict  Verdict       // once decided
+	done     chan struct{} // closed when decided
+}
+
 // grant is what a Yes for a run extends to.
 type grant struct {
-	principal, run, server, tool, definition, code, policy string
+	principal, issuer, session, run, server, tool, definition, code, policy string
 }
 
 func grantOf(q Question) grant {
-	return grant{q.Principal, q.RunID, q.ServerID, q.ToolName, q.DefinitionDigest, q.CodeHash, q.PolicyVersion}
+	return grant{q.Principal, q.Issuer, q.SessionID, q.RunID, q.ServerID, q.ToolName, q.DefinitionDigest, q.CodeHash, q.PolicyVersion}
 }
 
-// OpenDesk opens the directory of questions, creating it at first use, and removes
-// those of processes that have died.
+// OpenDesk opens the directory of questions, creating it at first use, removes
+// those of processes that have died, and takes answers until it is closed.
 func OpenDesk(dir string, opts *Options) (*Desk, error) {
-	d := &Desk{dir: dir, askers: map[string]Asker{}, grants: map[grant]time.Time{}}
+	d := &Desk{
+		dir: dir, room: semaphore.NewWeighted(maxOpen), askers: map[string]*registration{}, grants: map[grant]time.Time{},
+		open: map[string]*openQuestion{}, closed: map[string]string{}, subscribers: map[*subscriber]bool{},
+	}
 	if opts != nil {
 		d.opts = *opts
 	}
@@ -77,196 +101,208 @@ func OpenDesk(dir string, opts *Options) (*Desk, error) {
 	if d.opts.Now == nil {
 		d.opts.Now = time.Now
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("opening the approvals in %q: %w", dir, err)
+	if d.opts.mayApprove == nil {
+		d.opts.mayApprove = guard{host: d.opts.HostPID}.check
 	}
-	info, err := os.Stat(dir)
-	if err != nil {
-		return nil, fmt.Errorf("opening the approvals in %q: %w", dir, err)
-	}
-	if info.Mode().Perm()&0o022 != 0 {
-		return nil, fmt.Errorf("opening the approvals in %q: others can write there (mode %04o): chmod 700 it", dir, info.Mode().Perm())
-	}
-	if err := d.sweep(); err != nil {
+	if err := d.openDirectory(); err != nil {
 		return nil, fmt.Errorf("opening the approvals in %q: %w", dir, err)
 	}
 	return d, nil
 }
 
-// sweep removes the questions, answers and marks of dead processes. That they
-// were asked is in the audit log.
-func (d *Desk) sweep() error {
-	entries, err := os.ReadDir(d.dir)
+func (d *Desk) openDirectory() error {
+	if err := os.MkdirAll(d.dir, 0o700); err != nil {
+		return err
+	}
+	info, err := os.Stat(d.dir)
 	if err != nil {
 		return err
 	}
-	var errs []error
-	for _, entry := range entries {
-		path := filepath.Join(d.dir, entry.Name())
-		switch name := entry.Name(); {
-		case strings.HasSuffix(name, questionSuffix), strings.HasPrefix(name, watcherPrefix):
-			if !store.IsHeld(path) {
-				errs = append(errs, removeIfThere(path))
-			}
-		case strings.HasSuffix(name, answerSuffix):
-			if !store.IsHeld(strings.TrimSuffix(path, answerSuffix) + questionSuffix) {
-				errs = append(errs, removeIfThere(path))
-			}
-		}
+	if info.Mode().Perm()&0o022 != 0 {
+		return fmt.Errorf("others can write there (mode %04o): chmod 700 it", info.Mode().Perm())
 	}
-	return errors.Join(errs...)
-}
-
-func removeIfThere(path string) error {
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := sweep(d.dir); err != nil {
 		return err
 	}
-	return nil
+	d.listener, err = listen(d)
+	return err
 }
 
+// Close stops taking answers. Questions that are open stay so until their
+// contexts end.
+func (d *Desk) Close() error { return d.listener.close() }
+
 // Register names the channel through which the people of one session of the
-// host are asked, until the returned function is called.
+// host are asked, until the returned function is called. A later one for the same
+// session takes its place.
 func (d *Desk) Register(sessionID string, a Asker) (unregister func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.askers[sessionID] = a
+	mine := &registration{a}
+	d.askers[sessionID] = mine
 	return func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		delete(d.askers, sessionID)
+		if d.askers[sessionID] == mine {
+			delete(d.askers, sessionID)
+		}
 	}
 }
 
-// Ask puts the question to whoever can answer it, and returns the first answer.
-// Every call is asked for anew; only a grant that a person gave for the run
-// answers by itself, and says so.
+// Ask puts the question to the person who can answer it, through the channel of
+// its session and through the command line, and returns the first answer. With
+// no channel it waits for the command line alone. Every call is asked for anew;
+// only a grant that a person gave for the run answers by itself, and says so.
 func (d *Desk) Ask(ctx context.Context, q Question) (Verdict, error) {
-	if by, ok := d.granted(q); ok {
-		return Verdict{Answer: Yes, By: by}, nil
+	if v, ok := d.granted(q); ok {
+		return v, nil
 	}
-	asker, ok := d.admit(q)
-	if !ok {
-		return Verdict{Answer: Nobody}, nil
+	asking, stop := context.WithDeadline(ctx, q.Expires)
+	defer stop()
+	if err := d.room.Acquire(asking, 1); err != nil {
+		return expired(ctx)
 	}
-	defer d.leave()
-	q.HostPID = d.opts.HostPID
+	defer d.room.Release(1)
+	q.Desk = d.listener.name
 	data, err := json.Marshal(q)
 	if err != nil {
 		return Verdict{}, fmt.Errorf("asking question %q: %w", q.ID, err)
 	}
-	path := filepath.Join(d.dir, q.ID+questionSuffix)
-	held, err := store.CreateHeld(path, data, 0o600)
+	held, err := store.CreateHeld(filepath.Join(d.dir, q.ID+questionSuffix), data, 0o600)
 	if err != nil {
 		return Verdict{}, fmt.Errorf("asking question %q: %w", q.ID, err)
 	}
-	defer d.close(q.ID, held)
-	verdict, err := d.await(ctx, q, canon.Digest(data), asker)
-	if err == nil && verdict.Answer == Yes && verdict.ForRun {
-		d.remember(q)
+	o := &openQuestion{question: q, digest: canon.Digest(data), done: make(chan struct{})}
+	asker := d.post(o)
+	defer d.remove(q.ID, held)
+	return d.await(ctx, asking, o, asker)
+}
+
+// expired is the verdict on a question whose time is over; the error is that of ctx.
+func expired(ctx context.Context) (Verdict, error) {
+	if err := ctx.Err(); err != nil {
+		return Verdict{}, err
 	}
-	return verdict, err
+	return Verdict{Answer: Expired}, nil
 }
 
-// admit finds who can be asked, and counts the question as open.
-func (d *Desk) admit(q Question) (Asker, bool) {
-	watched := d.opts.Wait || d.isWatched()
+// post makes the question one that can be answered, and returns the channel of
+// its session, nil for none.
+func (d *Desk) post(o *openQuestion) Asker {
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	asker := d.askers[q.SessionID]
-	if d.open >= maxOpen || (asker == nil && !watched) {
-		return nil, false
+	d.open[o.question.ID] = o
+	var asker Asker
+	if r := d.askers[o.question.SessionID]; r != nil {
+		asker = r.asker
 	}
-	d.open++
-	return asker, true
+	d.mu.Unlock()
+	if v, ok := d.granted(o.question); ok { // given to a call that was asked for at the same time
+		d.decide(o, v)
+	}
+	d.tell(Event{Question: o.question, Open: true, HasChannel: asker != nil})
+	return asker
 }
 
-func (d *Desk) leave() {
+// remove takes the question back: an answer that comes later finds nothing.
+func (d *Desk) remove(id string, held *store.Lock) {
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.open--
-}
-
-// close takes the question back: an answer that comes later finds nothing.
-func (d *Desk) close(id string, held *store.Lock) {
-	err := errors.Join(
-		removeIfThere(filepath.Join(d.dir, id+questionSuffix)),
-		removeIfThere(filepath.Join(d.dir, id+answerSuffix)),
-		held.Release(),
-	)
-	if err != nil {
+	o := d.open[id]
+	delete(d.open, id)
+	outcome := "the question was withdrawn, because its run ended"
+	if o.decided {
+		outcome = "the question was answered already: " + o.verdict.String()
+	}
+	if len(d.closedOrder) >= maxClosed {
+		delete(d.closed, d.closedOrder[0])
+		d.closedOrder = d.closedOrder[1:]
+	}
+	d.closed[id] = outcome
+	d.closedOrder = append(d.closedOrder, id)
+	d.mu.Unlock()
+	if err := errors.Join(removeIfThere(filepath.Join(d.dir, id+questionSuffix)), held.Release()); err != nil {
 		d.opts.Logger.WarnContext(context.Background(), "a question could not be removed", slog.Any(telemetry.KeyError, err))
 	}
+	d.tell(Event{Question: o.question, Outcome: outcome})
 }
 
-// await waits for the first of: an answer through the asker, an answer in the
-// directory, the end of the question's time, the end of ctx.
-func (d *Desk) await(ctx context.Context, q Question, digest string, asker Asker) (Verdict, error) {
-	asking, stop := context.WithDeadline(ctx, q.Expires)
-	spoken := make(chan Verdict, 1)
-	var speaking sync.WaitGroup
-	defer speaking.Wait()
+// await waits for the first of: an answer, the end of the question's time, the
+// end of ctx. asking ends with either of the last two.
+func (d *Desk) await(ctx, asking context.Context, o *openQuestion, asker Asker) (Verdict, error) {
+	asking, stop := context.WithCancel(asking)
+	var channel sync.WaitGroup
+	defer channel.Wait()
 	defer stop()
 	if asker != nil {
-		speaking.Go(func() {
-			v, err := asker.Ask(asking, q)
-			if err != nil {
-				if asking.Err() == nil {
-					d.opts.Logger.WarnContext(ctx, "a person could not be asked through the host", slog.Any(telemetry.KeyError, err))
-				}
-				return
-			}
-			spoken <- v
-		})
+		channel.Go(func() { d.askThrough(ctx, asking, o, asker) })
 	}
-	tick := time.NewTicker(lookInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case v := <-spoken:
-			return v, nil
-		case <-asking.Done():
-			if err := ctx.Err(); err != nil {
-				return Verdict{}, err
-			}
-			return Verdict{Answer: Expired}, nil
-		case <-tick.C:
-			if v, ok := d.look(ctx, q.ID, digest); ok {
-				return v, nil
-			}
-			if by, ok := d.granted(q); ok { // given to a call that was asked for at the same time
-				return Verdict{Answer: Yes, By: by}, nil
-			}
+	select {
+	case <-o.done:
+	case <-asking.Done():
+		if ctx.Err() == nil {
+			d.decide(o, Verdict{Answer: Expired})
 		}
 	}
-}
-
-// look reads the answer's file, if there is one. A bad one is thrown away: it
-// is not an answer to this question.
-func (d *Desk) look(ctx context.Context, id, digest string) (Verdict, bool) {
-	path := filepath.Join(d.dir, id+answerSuffix)
-	data, err := readOwn(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return Verdict{}, false
-	}
-	var v Verdict
-	if err == nil {
-		v, err = parseReply(data, digest)
-	}
-	if err != nil {
-		d.opts.Logger.WarnContext(ctx, "an answer was thrown away", slog.String("question_id", id), slog.Any(telemetry.KeyError, errors.Join(err, removeIfThere(path))))
-		return Verdict{}, false
-	}
-	return v, true
-}
-
-func (d *Desk) remember(q Question) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.grants[grantOf(q)] = d.opts.Now().Add(grantLifetime)
+	if !o.decided {
+		return Verdict{}, ctx.Err()
+	}
+	return o.verdict, nil
 }
 
+// askThrough asks through the channel of the question's session. Where another
+// answer was faster, the person there is told.
+func (d *Desk) askThrough(ctx, asking context.Context, o *openQuestion, asker Asker) {
+	v, err := asker.Ask(asking, o.question)
+	if err != nil {
+		if asking.Err() == nil {
+			d.opts.Logger.WarnContext(ctx, "a person could not be asked through the host", slog.Any(telemetry.KeyError, err))
+		}
+		return
+	}
+	if d.decide(o, v) {
+		return
+	}
+	d.mu.Lock()
+	won := o.verdict
+	d.mu.Unlock()
+	d.opts.Logger.WarnContext(ctx, "an answer through the host came too late", slog.String("question_id", o.question.ID), slog.String("won", won.String()))
+	if informer, ok := asker.(Informer); ok {
+		informer.TooLate(ctx, o.question, won)
+	}
+}
+
+// decide gives a question its answer, once; it reports whether it was the first.
+func (d *Desk) decide(o *openQuestion, v Verdict) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.decideLocked(o, v)
+}
+
+func (d *Desk) decideLocked(o *openQuestion, v Verdict) bool {
+	if o.decided {
+		return false
+	}
+	o.decided, o.verdict = true, v
+	close(o.done)
+	if v.Answer != Yes || !v.ForRun {
+		return true
+	}
+	extends := grantOf(o.question)
+	d.grants[extends] = d.opts.Now().Add(grantLifetime)
+	for _, other := range d.open {
+		if grantOf(other.question) == extends {
+			d.decideLocked(other, byGrant)
+		}
+	}
+	return true
+}
+
+// byGrant is the answer to a call that an earlier Yes was extended to.
+var byGrant = Verdict{Answer: Yes, By: "grant for this run"}
+
 // granted says whether a person has extended an earlier Yes to this call.
-func (d *Desk) granted(q Question) (by string, ok bool) {
+func (d *Desk) granted(q Question) (Verdict, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := d.opts.Now()
@@ -275,12 +311,117 @@ func (d *Desk) granted(q Question) (by string, ok bool) {
 			delete(d.grants, g)
 		}
 	}
-	_, ok = d.grants[grantOf(q)]
-	return "grant for this run", ok
+	_, ok := d.grants[grantOf(q)]
+	return byGrant, ok
 }
 
-func sortByTime(open []Posted) {
-	slices.SortFunc(open, func(a, b Posted) int {
-		return cmp.Or(a.Question.Asked.Compare(b.Question.Asked), cmp.Compare(a.ID, b.ID))
-	})
+// take takes an answer that another process gives, or says why not.
+func (d *Desk) take(r request, from peer) response {
+	if from.user != os.Geteuid() && from.user != 0 {
+		return response{Refused: refusedOther, Detail: "the answer comes from another user"}
+	}
+	d.mu.Lock()
+	o, outcome := d.open[r.ID], d.closed[r.ID]
+	if o != nil && o.decided {
+		outcome = "the question was answered already: " + o.verdict.String()
+	}
+	d.mu.Unlock()
+	switch {
+	case o == nil || outcome != "":
+		return response{Refused: refusedClosed, Detail: cmp.Or(outcome, "the question is not open")}
+	case r.Answer == "":
+		return response{Detail: "the question is open"}
+	case r.Question != o.digest:
+		return response{Refused: refusedOther, Detail: "the answer is to another question, or to one that was changed after it was asked"}
+	}
+	v := Verdict{By: from.name()}
+	switch r.Answer {
+	case replyDeny:
+	case replyApprove:
+		if refused, ok := d.refuse(from); ok {
+			return refused
+		}
+		v.Answer, v.ForRun = Yes, r.ForRun
+	default:
+		return response{Refused: refusedOther, Detail: fmt.Sprintf("the answer says neither %s nor %s", replyApprove, replyDeny)}
+	}
+	if d.decide(o, v) {
+		return response{Taken: true}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return response{Refused: refusedClosed, Detail: "the question was answered already: " + o.verdict.String()}
+}
+
+// refuse says why a process may not approve; false when it may.
+func (d *Desk) refuse(from peer) (response, bool) {
+	err := d.opts.mayApprove(from.pid)
+	if err == nil && !from.lives() {
+		err = fmt.Errorf("%w: the process has ended", ErrNoTerminal)
+	}
+	if err == nil {
+		return response{}, false
+	}
+	d.opts.Logger.WarnContext(context.Background(), "an approval was refused", slog.Int("pid", from.pid), slog.Any(telemetry.KeyError, err))
+	why := refusedTerminal
+	if errors.Is(err, ErrOfHost) {
+		why = refusedHost
+	}
+	return response{Refused: why, Detail: err.Error()}, true
+}
+
+// Waiting returns the questions of a run that are open, oldest first.
+func (d *Desk) Waiting(runID string) []Question {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var waiting []Question
+	for _, o := range d.open {
+		if o.question.RunID == runID && !o.decided {
+			waiting = append(waiting, o.question)
+		}
+	}
+	slices.SortFunc(waiting, func(a, b Question) int { return cmp.Or(a.Asked.Compare(b.Asked), cmp.Compare(a.ID, b.ID)) })
+	return waiting
+}
+
+// Event says that a question of a desk was asked, or is over.
+type Event struct {
+	Question Question
+	Open     bool
+	// HasChannel says of an open question that its session has a channel, such as
+	// its host; without one the command line alone can answer.
+	HasChannel bool
+	Outcome    string // in a sentence, of a question that is over
+}
+
+// subscriber hears of events.
+type subscriber struct{ tell func(Event) }
+
+// Subscribe has f told of each question that is asked from now on and of its
+// end, one after the other, until the returned function is called. f must
+// not wait for the desk.
+func (d *Desk) Subscribe(f func(Event)) (unsubscribe func()) {
+	s := &subscriber{f}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.subscribers[s] = true
+	return func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		delete(d.subscribers, s)
+	}
+}
+
+func (d *Desk) tell(e Event) {
+	d.telling.Lock()
+	defer d.telling.Unlock()
+	d.mu.Lock()
+	var told []*subscriber
+	for s := range d.subscribers {
+		told = append(told, s)
+	}
+	d.mu.Unlock()
+	for _, s := range told {
+		s.tell(e)
+	}
 }

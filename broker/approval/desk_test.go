@@ -4,9 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -21,8 +24,11 @@ const childDir = "AIRLOCK_APPROVAL_TEST_DIR"
 
 // TestMain makes the test binary act as another Airlock that asks and waits.
 func TestMain(m *testing.M) {
+	if act(os.Args) {
+		os.Exit(0)
+	}
 	if dir := os.Getenv(childDir); dir != "" {
-		desk, err := approval.OpenDesk(dir, &approval.Options{Wait: true})
+		desk, err := approval.OpenDesk(dir, nil)
 		if err != nil {
 			os.Exit(1)
 		}
@@ -38,19 +44,26 @@ func question() approval.Question {
 	now := time.Now()
 	return approval.Question{
 		ID: telemetry.NewID("apr"), Asked: now, Expires: now.Add(time.Minute),
-		Principal: "ann", SessionID: "ses_1", RunID: "run_1", CallID: "call_1",
-		ServerID: "files", ToolName: "delete_file", DefinitionDigest: "sha256:d",
-		Arguments: json.RawMessage(`{"path":"/srv/a"}`), CodeHash: canon.Digest([]byte(code)), Code: code, PolicyVersion: "sha256:p",
-		Risk: "destructive", Rules: []string{"default.destructive (default.cedar:28)"}, Approve: []string{"owner"},
+		Asking: approval.Asking{Principal: "ann", SessionID: "ses_1", RunID: "run_1", CallID: "call_1"},
+		Subject: approval.Subject{
+			ServerID: "files", ToolName: "delete_file", DefinitionDigest: "sha256:d",
+			Arguments: json.RawMessage(`{"path":"/srv/a"}`), CodeHash: canon.Digest([]byte(code)), Code: code, PolicyVersion: "sha256:p",
+		},
+		Grounds: approval.Grounds{Risk: "destructive", Rules: []string{"default.destructive (default.cedar:28)"}, Approve: []string{"owner"}},
 	}
 }
 
 func openDesk(t *testing.T, dir string, opts *approval.Options) *approval.Desk {
 	t.Helper()
-	d, err := approval.OpenDesk(dir, opts)
+	d, err := approval.OpenDesk(dir, approval.Trusting(opts))
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	return d
 }
 
@@ -92,67 +105,121 @@ func TestAnswersFromAnotherProcess(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()
 			q := question()
-			verdict := ask(t, openDesk(t, dir, &approval.Options{Wait: true}), q)
+			verdict := ask(t, openDesk(t, dir, nil), q)
 			p := posted(t, dir, q.ID)
-			if err := approval.Reply(dir, p, test.approve, "ann, command line", false); err != nil {
+			if err := approval.Reply(dir, p, test.approve, false); err != nil {
 				t.Fatal(err)
 			}
-			if v := <-verdict; v.Answer != test.want || v.By != "ann, command line" {
-				t.Errorf("got %+v, want %s by ann", v, test.want)
+			if v := <-verdict; v.Answer != test.want || !strings.HasSuffix(v.By, ", command line") {
+				t.Errorf("got %+v, want %s by this user", v, test.want)
 			}
 			if open, err := approval.List(dir); err != nil || len(open) != 0 {
 				t.Errorf("open afterwards: got %v, %v, want none", open, err)
 			}
-			if err := approval.Reply(dir, p, true, "ann", false); !errors.Is(err, approval.ErrClosed) {
+			if err := approval.Reply(dir, p, true, false); !errors.Is(err, approval.ErrClosed) {
 				t.Errorf("a second answer: got %v, want ErrClosed", err)
 			}
-			if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) != 0 {
-				t.Errorf("files left: %q", left)
+			if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) != 1 || !strings.HasSuffix(left[0], ".sock") {
+				t.Errorf("files left: %q, want the desk's socket", left)
 			}
 		})
 	}
 }
 
-func TestNobodyListens(t *testing.T) {
-	v, err := openDesk(t, t.TempDir(), nil).Ask(t.Context(), question())
-	if err != nil || v.Answer != approval.Nobody {
-		t.Errorf("got %+v, %v, want Nobody at once", v, err)
-	}
+// noted is a watcher that passes on what it hears.
+type noted struct {
+	opened chan approval.Posted
+	closed chan string
 }
 
-func TestWatcherIsSomebody(t *testing.T) {
-	dir := t.TempDir()
-	ctx, stop := context.WithCancel(t.Context())
-	seen, watched := make(chan approval.Posted, 1), make(chan error, 1)
-	go func() {
-		watched <- approval.Watch(ctx, dir, func(p approval.Posted) error { seen <- p; return nil })
-	}()
-	for {
-		if marks, _ := filepath.Glob(filepath.Join(dir, "watcher-*")); len(marks) > 0 {
-			break
+func (n noted) Opened(q approval.Posted) error {
+	n.opened <- q
+	return nil
+}
+
+func (n noted) Closed(_ approval.Posted, outcome string) error {
+	n.closed <- outcome
+	return nil
+}
+
+// watch watches a directory until the test ends.
+func watch(t *testing.T, dir string) noted {
+	t.Helper()
+	n := noted{make(chan approval.Posted, 100), make(chan string, 100)}
+	ctx, stop := context.WithCancel(context.Background())
+	watched := make(chan error, 1)
+	go func() { watched <- approval.Watch(ctx, dir, n) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-watched; err != nil {
+			t.Errorf("watch: got %v, want nil", err)
 		}
-	}
+	})
+	return n
+}
+
+// With no channel a question waits for the command line, and whoever watches
+// hears of it and of its end.
+func TestWatchersHearOfQuestionsAndTheirEnds(t *testing.T) {
+	dir := t.TempDir()
+	one, two := watch(t, dir), watch(t, dir)
 	d := openDesk(t, dir, nil)
 	verdict := ask(t, d, question())
-	if err := approval.Reply(dir, <-seen, true, "ann", false); err != nil {
+	p := <-one.opened
+	<-two.opened
+	if err := approval.Reply(dir, p, true, false); err != nil {
 		t.Fatal(err)
 	}
 	if v := <-verdict; v.Answer != approval.Yes {
 		t.Errorf("got %+v, want yes", v)
 	}
-	stop()
-	if err := <-watched; err != nil {
-		t.Errorf("watch: got %v, want nil", err)
+	for _, heard := range []string{<-one.closed, <-two.closed} {
+		if !strings.Contains(heard, "answered already: approved by ") || !strings.Contains(heard, ", command line") {
+			t.Errorf("got %q, want who approved", heard)
+		}
 	}
-	if v, _ := d.Ask(t.Context(), question()); v.Answer != approval.Nobody {
-		t.Errorf("after the watcher has gone: got %+v, want Nobody", v)
+}
+
+// Who subscribes hears of a question when it is asked and when it is over, and can
+// list those of a run.
+func TestSubscribersHearOfQuestionsAndTheirEnds(t *testing.T) {
+	dir := t.TempDir()
+	d := openDesk(t, dir, nil)
+	events := make(chan approval.Event, 10)
+	unsubscribe := d.Subscribe(func(e approval.Event) { events <- e })
+	q := question()
+	verdict := ask(t, d, q)
+	if e := <-events; !e.Open || e.HasChannel || e.Question.ID != q.ID {
+		t.Errorf("got %+v, want the question, without a channel", e)
+	}
+	if got := d.Waiting("run_1"); len(got) != 1 || got[0].ID != q.ID || len(d.Waiting("run_2")) != 0 {
+		t.Errorf("got %+v waiting, want the one question of its run", got)
+	}
+	if err := approval.Reply(dir, posted(t, dir, q.ID), false, false); err != nil {
+		t.Fatal(err)
+	}
+	<-verdict
+	if e := <-events; e.Open || !strings.Contains(e.Outcome, "denied by ") {
+		t.Errorf("got %+v, want the end", e)
+	}
+	unsubscribe()
+	late := question()
+	last := ask(t, d, late)
+	if err := approval.Reply(dir, posted(t, dir, late.ID), false, false); err != nil {
+		t.Fatal(err)
+	}
+	<-last
+	select {
+	case e := <-events:
+		t.Errorf("got %+v after the end of the subscription", e)
+	default:
 	}
 }
 
 func TestExpiry(t *testing.T) {
 	q := question()
 	q.Expires = time.Now().Add(20 * time.Millisecond)
-	if v := <-ask(t, openDesk(t, t.TempDir(), &approval.Options{Wait: true}), q); v.Answer != approval.Expired {
+	if v := <-ask(t, openDesk(t, t.TempDir(), nil), q); v.Answer != approval.Expired {
 		t.Errorf("got %+v, want Expired", v)
 	}
 }
@@ -160,7 +227,7 @@ func TestExpiry(t *testing.T) {
 func TestCancelledQuestionsCloseThemselves(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
-	d, q := openDesk(t, dir, &approval.Options{Wait: true}), question()
+	d, q := openDesk(t, dir, nil), question()
 	done := make(chan error, 1)
 	go func() {
 		_, err := d.Ask(ctx, q)
@@ -171,7 +238,7 @@ func TestCancelledQuestionsCloseThemselves(t *testing.T) {
 	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want Canceled", err)
 	}
-	if err := approval.Reply(dir, p, true, "ann", false); !errors.Is(err, approval.ErrClosed) {
+	if err := approval.Reply(dir, p, true, false); !errors.Is(err, approval.ErrClosed) {
 		t.Errorf("answering it: got %v, want ErrClosed", err)
 	}
 }
@@ -199,14 +266,21 @@ func TestHostAsks(t *testing.T) {
 	if v := <-ask(t, d, question()); v.Answer != approval.Yes || v.By != "ann, host" {
 		t.Errorf("got %+v, want yes through the host", v)
 	}
-	other := question()
-	other.SessionID = "ses_2"
-	if v := <-ask(t, d, other); v.Answer != approval.Nobody {
-		t.Errorf("a question of another session: got %+v, want Nobody", v)
+	soon := func(session string) approval.Question {
+		q := question()
+		q.SessionID, q.Expires = session, time.Now().Add(10*time.Millisecond)
+		return q
 	}
-	unregister()
-	if v := <-ask(t, d, question()); v.Answer != approval.Nobody {
-		t.Errorf("after the host has gone: got %+v, want Nobody", v)
+	host.verdicts <- approval.Verdict{Answer: approval.Yes, By: "ann, host"}
+	if v := <-ask(t, d, soon("ses_2")); v.Answer != approval.Expired {
+		t.Errorf("a question of another session: got %+v, want it to expire", v)
+	}
+	later := asker{make(chan approval.Verdict, 1)}
+	later.verdicts <- approval.Verdict{Answer: approval.No, By: "ann, a later channel"}
+	d.Register("ses_1", later)
+	unregister() // it is not the channel any more
+	if v := <-ask(t, d, question()); v.By != "ann, a later channel" {
+		t.Errorf("after another channel took its place: got %+v, want that one's answer", v)
 	}
 }
 
@@ -217,7 +291,7 @@ func TestCommandLineAnswersWhenTheHostCannot(t *testing.T) {
 	close(host.verdicts)
 	d.Register("ses_1", host)
 	verdict := ask(t, d, q)
-	if err := approval.Reply(dir, posted(t, dir, q.ID), true, "ann", false); err != nil {
+	if err := approval.Reply(dir, posted(t, dir, q.ID), true, false); err != nil {
 		t.Fatal(err)
 	}
 	if v := <-verdict; v.Answer != approval.Yes {
@@ -227,15 +301,22 @@ func TestCommandLineAnswersWhenTheHostCannot(t *testing.T) {
 
 // Each attack tries to get a yes that no person gave to this very question.
 func TestAttacks(t *testing.T) {
-	valid := func(digest string) string {
-		return `{"answer":"approve","question":"` + digest + `","by":"mallory"}`
+	valid := func(p approval.Posted) string {
+		return `{"answer":"approve","question":"` + p.Digest + `","by":"mallory","id":"` + p.ID + `"}`
 	}
+	answerFile := func(dir string, p approval.Posted) string { return filepath.Join(dir, p.ID+".answer.json") }
 	tests := []struct {
 		name   string
 		attack func(t *testing.T, dir string, p approval.Posted)
 	}{
-		{"an answer to another question", func(t *testing.T, dir string, p approval.Posted) {
-			write(t, filepath.Join(dir, p.ID+".answer.json"), valid("sha256:other"), 0o600)
+		{"an answer as a file", func(t *testing.T, dir string, p approval.Posted) { write(t, answerFile(dir, p), valid(p), 0o600) }},
+		{"an answer as a file of root's form", func(t *testing.T, dir string, p approval.Posted) { write(t, answerFile(dir, p), valid(p), 0o400) }},
+		{"an answer through a link", func(t *testing.T, dir string, p approval.Posted) {
+			elsewhere := filepath.Join(t.TempDir(), "answer.json")
+			write(t, elsewhere, valid(p), 0o600)
+			if err := os.Symlink(elsewhere, answerFile(dir, p)); err != nil {
+				t.Fatal(err)
+			}
 		}},
 		{"the question is changed after it was shown", func(t *testing.T, dir string, p approval.Posted) {
 			path := filepath.Join(dir, p.ID+".question.json")
@@ -257,56 +338,62 @@ func TestAttacks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := approval.Reply(dir, changed, true, "ann", false); err != nil {
-				t.Fatal(err)
+			if err := approval.Reply(dir, changed, true, false); err == nil || !strings.Contains(err.Error(), "changed after it was asked") {
+				t.Errorf("got %v, want a refusal", err)
 			}
 		}},
-		{"an answer that others can write", func(t *testing.T, dir string, p approval.Posted) {
-			write(t, filepath.Join(dir, p.ID+".answer.json"), valid(p.Digest), 0o666)
-		}},
-		{"an answer through a link", func(t *testing.T, dir string, p approval.Posted) {
-			elsewhere := filepath.Join(t.TempDir(), "answer.json")
-			write(t, elsewhere, valid(p.Digest), 0o600)
-			if err := os.Symlink(elsewhere, filepath.Join(dir, p.ID+".answer.json")); err != nil {
-				t.Fatal(err)
-			}
-		}},
-		{"an answer with more than an answer has", func(t *testing.T, dir string, p approval.Posted) {
-			write(t, filepath.Join(dir, p.ID+".answer.json"), `{"answer":"approve","question":"`+p.Digest+`","by":"m","for_session":true}`, 0o600)
-		}},
-		{"a word that is no answer", func(t *testing.T, dir string, p approval.Posted) {
-			write(t, filepath.Join(dir, p.ID+".answer.json"), `{"answer":"ok","question":"`+p.Digest+`","by":"m"}`, 0o600)
-		}},
-		{"two answers in one", func(t *testing.T, dir string, p approval.Posted) {
-			write(t, filepath.Join(dir, p.ID+".answer.json"), valid(p.Digest)+valid(p.Digest), 0o600)
-		}},
-		{"half an answer", func(t *testing.T, dir string, p approval.Posted) {
-			write(t, filepath.Join(dir, p.ID+".answer.json"), `{"answer":"approve"`, 0o600)
-		}},
+		{"an answer to another question", send(func(p approval.Posted) string {
+			return `{"id":"` + p.ID + `","answer":"approve","question":"sha256:other"}`
+		})},
+		{"an answer without the digest", send(func(p approval.Posted) string { return `{"id":"` + p.ID + `","answer":"approve"}` })},
+		{"an answer with more than an answer has", send(func(p approval.Posted) string { return strings.Replace(valid(p), `"by"`, `"for_session"`, 1) })},
+		{"a word that is no answer", send(func(p approval.Posted) string {
+			return `{"id":"` + p.ID + `","answer":"ok","question":"` + p.Digest + `"}`
+		})},
+		{"a word in another case", send(func(p approval.Posted) string {
+			return `{"id":"` + p.ID + `","answer":"Approve","question":"` + p.Digest + `"}`
+		})},
+		{"half an answer", send(func(approval.Posted) string { return `{"answer":"approve"` })},
+		{"an answer without end", send(func(approval.Posted) string { return `{"answer":"` + strings.Repeat("approve", 10_000) })},
+		{"no JSON", send(func(approval.Posted) string { return "approve" })},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()
-			d, q := openDesk(t, dir, &approval.Options{Wait: true}), question()
+			d, q := openDesk(t, dir, nil), question()
 			verdict := ask(t, d, q)
-			test.attack(t, dir, posted(t, dir, q.ID))
-			path := filepath.Join(dir, q.ID+".answer.json")
-			for {
-				if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
-					break // it was thrown away, or taken
-				}
+			p := posted(t, dir, q.ID)
+			test.attack(t, dir, p)
+			if err := approval.Reply(dir, p, false, false); err != nil {
+				t.Errorf("the question is not open any more: %v", err)
 			}
-			select {
-			case v := <-verdict:
+			if v := <-verdict; v.Answer != approval.No {
 				t.Errorf("got %+v: the attack was taken for an answer", v)
-			default:
-			}
-			if p, err := approval.Find(dir, q.ID); err == nil {
-				if err := approval.Reply(dir, p, false, "ann", false); err != nil {
-					t.Fatal(err)
-				}
 			}
 		})
+	}
+}
+
+// send writes a line to the desk's socket and waits for what comes back.
+func send(line func(approval.Posted) string) func(t *testing.T, dir string, p approval.Posted) {
+	return func(t *testing.T, dir string, p approval.Posted) {
+		d, err := os.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		conn, err := net.Dial("unix", filepath.Join("/proc/self/fd", strconv.Itoa(int(d.Fd())), p.Desk))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if _, err := conn.Write([]byte(line(p) + "\n")); err != nil {
+			t.Fatal(err)
+		}
+		conn.(*net.UnixConn).CloseWrite()
+		if got, _ := io.ReadAll(conn); strings.Contains(string(got), `"taken":true`) { // it may hang up
+			t.Errorf("got %s", got)
+		}
 	}
 }
 
@@ -323,10 +410,10 @@ func write(t *testing.T, path, text string, mode os.FileMode) {
 func TestGrants(t *testing.T) {
 	dir := t.TempDir()
 	now := time.Now()
-	d := openDesk(t, dir, &approval.Options{Wait: true, Now: func() time.Time { return now }})
+	d := openDesk(t, dir, &approval.Options{Now: func() time.Time { return now }})
 	first := question()
 	verdict := ask(t, d, first)
-	if err := approval.Reply(dir, posted(t, dir, first.ID), true, "ann", true); err != nil {
+	if err := approval.Reply(dir, posted(t, dir, first.ID), true, true); err != nil {
 		t.Fatal(err)
 	}
 	if v := <-verdict; v.Answer != approval.Yes || !v.ForRun {
@@ -379,12 +466,12 @@ func TestQuestionsOfTheDeadAreClosed(t *testing.T) {
 	}
 	cmd.Process.Kill()
 	cmd.Wait()
-	if err := approval.Reply(dir, open[0], true, "ann", false); !errors.Is(err, approval.ErrClosed) {
+	if err := approval.Reply(dir, open[0], true, false); !errors.Is(err, approval.ErrClosed) {
 		t.Errorf("answering the dead: got %v, want ErrClosed", err)
 	}
 	openDesk(t, dir, nil)
-	if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) != 0 {
-		t.Errorf("files left: %q", left)
+	if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) != 1 {
+		t.Errorf("files left: %q, want one socket", left)
 	}
 }
 

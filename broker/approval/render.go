@@ -1,46 +1,82 @@
 package approval
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/truncate"
 	"github.com/airlock-mcp/airlock/internal/visible"
 )
 
-// How much of the code is shown around what looks like the call.
-const (
-	linesAround  = 3
-	maxCodeLines = 40
-	maxLineWidth = 160
-)
-
 // Write shows a question as a person must see it before they answer: everything
-// the answer is bound to, with control and invisible characters made visible.
+// the answer is bound to, with control, invisible and imitating characters made
+// visible.
 func Write(w io.Writer, q Question) error {
 	_, err := io.WriteString(w, Text(q))
 	return err
 }
 
 // Text is what Write writes.
-func Text(q Question) string {
+func Text(q Question) string { return render(q, whole) }
+
+// Excerpt is Text in at most n bytes: where the whole does not fit, long
+// arguments are shortened, with their sizes, the digest of all of them, and the
+// command that shows the whole. Less than 4 KiB is taken for that.
+func Excerpt(q Question, n int) string {
+	text := Text(q)
+	if len(text) <= n {
+		return text
+	}
+	for _, c := range []cut{
+		{text: 2000, items: 40, lines: 200, code: 20, field: 400}, {text: 500, items: 12, lines: 80, code: 12, field: 300},
+		{text: 160, items: 5, lines: 40, code: 8, field: 200}, {text: 60, items: 3, lines: 24, code: 4, field: 120},
+		{text: 24, items: 2, lines: 12, code: 1, field: 60},
+	} {
+		if text = render(q, c); len(text) <= n {
+			return text
+		}
+	}
+	return render(q, cut{text: 12, items: 1, lines: 4, field: 40})
+}
+
+// cut says how much of a question is shown; 0 is all of it.
+type cut struct {
+	text  int // characters of one text among the arguments
+	items int // of one list or object
+	lines int // of the arguments
+	code  int // lines of the code; 0 is none, unless all is shown
+	field int // characters of a field
+}
+
+// whole shows everything.
+var whole = cut{}
+
+func (c cut) isWhole() bool { return c == whole }
+
+func render(q Question, c cut) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "May this call happen?  %s\n\n", visible.Text(q.ID))
 	field := func(name, value string) {
-		if value != "" {
-			fmt.Fprintf(&b, "  %-11s %s\n", name, visible.Text(value))
+		if value == "" {
+			return
 		}
+		shown := showName(value)
+		if c.field > 0 {
+			shown = truncate.Characters(shown, c.field)
+		}
+		fmt.Fprintf(&b, "  %-11s %s\n", name, shown)
 	}
 	field("server", q.ServerID)
 	field("tool", q.ToolName)
 	field("risk", q.Risk)
-	for _, flag := range q.Flags {
+	for i, flag := range q.Flags {
+		if c.items > 0 && i == c.items {
+			field("flagged", fmt.Sprintf("and %d more times", len(q.Flags)-i))
+			break
+		}
 		field("flagged", flag)
 	}
 	field("for", q.Principal)
@@ -50,76 +86,41 @@ func Text(q Question) string {
 	field("run", q.RunID)
 	field("definition", q.DefinitionDigest)
 	field("code", q.CodeHash)
-	b.WriteString("\narguments, complete:\n")
-	indent(&b, visible.Lines(pretty(q.Arguments)))
-	if text := code(q); text != "" {
-		b.WriteString("\nthe code around it:\n")
-		b.WriteString(text)
-	}
+	renderArguments(&b, q, c)
+	renderCode(&b, q, c)
 	return b.String()
 }
 
-// pretty lays the arguments out without changing a character of their values.
-func pretty(arguments json.RawMessage) string {
-	var out bytes.Buffer
-	if err := json.Indent(&out, arguments, "", "  "); err != nil {
-		return string(arguments)
-	}
-	return out.String()
-}
+// manyLines is from how many lines on the arguments are introduced by their size.
+const manyLines = 40
 
-func indent(b *strings.Builder, text string) {
-	for line := range strings.Lines(text) {
-		b.WriteString("  " + strings.TrimSuffix(line, "\n") + "\n")
+func renderArguments(b *strings.Builder, q Question, c cut) {
+	shown := showArguments(q.Arguments, c)
+	lines := strings.Split(strings.TrimSuffix(shown, "\n"), "\n")
+	size := fmt.Sprintf("%s bytes, %s", count(len(q.Arguments)), canon.Digest(q.Arguments))
+	switch {
+	case c.isWhole() && len(lines) <= manyLines:
+		b.WriteString("\narguments, complete:\n")
+	case c.isWhole():
+		fmt.Fprintf(b, "\narguments, complete: %s lines, %s\n", count(len(lines)), size)
+	default:
+		fmt.Fprintf(b, "\narguments, SHORTENED: %s\n", size)
+		fmt.Fprintf(b, "  to see all of them: airlock approvals show %s\n", visible.Text(q.ID))
 	}
-}
-
-// code shows the lines that seem to name the tool. It is help, not proof: the
-// code could have built the name. What is proven are tool and arguments.
-func code(q Question) string {
-	if q.Code == "" {
-		return ""
-	}
-	if canon.Digest([]byte(q.Code)) != q.CodeHash {
-		return "  (not shown: it is not the code that runs)\n"
-	}
-	lines := strings.Split(strings.TrimSuffix(q.Code, "\n"), "\n")
-	show := make([]bool, len(lines))
-	found := false
 	for i, line := range lines {
-		if strings.Contains(squash(line), squash(q.ToolName)) {
-			found = true
-			for j := max(0, i-linesAround); j <= min(len(lines)-1, i+linesAround); j++ {
-				show[j] = true
-			}
+		if c.lines > 0 && i == c.lines {
+			fmt.Fprintf(b, "  … %s more lines …\n", count(len(lines)-i))
+			return
 		}
+		b.WriteString("  " + line + "\n")
 	}
-	var b strings.Builder
-	shown, skipped := 0, false
-	for i, line := range lines {
-		if (found && !show[i]) || shown == maxCodeLines {
-			skipped = true
-			continue
-		}
-		if skipped {
-			b.WriteString("       …\n")
-			skipped = false
-		}
-		fmt.Fprintf(&b, "  %4d %s\n", i+1, truncate.Characters(visible.Lines(line), maxLineWidth))
-		shown++
-	}
-	if skipped {
-		b.WriteString("       …\n")
-	}
-	return b.String()
 }
 
-// squash makes delete_file, deleteFile and "delete-file" equal.
-func squash(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsLetter(r) || unicode.IsDigit(r) {
-			return unicode.ToLower(r)
-		}
-		return -1
-	}, s)
+// count writes a number with its thousands apart.
+func count(n int) string {
+	digits := fmt.Sprint(n)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
 }

@@ -2,6 +2,7 @@ package approval
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -18,34 +20,25 @@ import (
 	"github.com/airlock-mcp/airlock/internal/store"
 )
 
-// Questions and answers are files in one directory that only its owner can use:
-// whoever can write there is the person whose Airlock it is. Sandboxes see
-// nothing of it.
+// Open questions are files in one directory that only its owner can use, so that
+// other processes of the owner can show them. Answers are no files: they are
+// given to the process that asks, through its socket in the same directory.
+// Sandboxes see nothing of it.
 const (
 	questionSuffix = ".question.json"
-	answerSuffix   = ".answer.json"
-	watcherPrefix  = "watcher-"
+	socketPrefix   = "desk-"
+	socketSuffix   = ".sock"
+	draftPrefix    = "draft-"
 )
 
-// maxFile is the most bytes of a question or an answer.
+// maxFile is the most bytes of a question.
 const maxFile = 20 << 20
 
-// questionID is the form of a question's ID; a name that is not of it never
-// becomes part of a path.
-var questionID = regexp.MustCompile(`^apr_[0-9a-f]{32}$`)
-
-// reply is what an answer's file holds.
-type reply struct {
-	Answer string `json:"answer"` // "approve" or "deny"
-	// Question is the digest of the question's file as the person saw it.
-	Question string `json:"question"`
-	By       string `json:"by"`
-	ForRun   bool   `json:"for_run,omitempty"`
-}
-
-const (
-	replyApprove = "approve"
-	replyDeny    = "deny"
+// The forms of names in the directory; one that has another never becomes part
+// of a path.
+var (
+	questionID = regexp.MustCompile(`^apr_[0-9a-f]{32}$`)
+	socketName = regexp.MustCompile(`^desk-[0-9a-f]{32}\.sock$`)
 )
 
 // readOwn reads a file that nobody but this user, or root, can have written. It
@@ -71,30 +64,6 @@ func readOwn(path string) ([]byte, error) {
 		return nil, fmt.Errorf("%q has %d bytes, more than %d", path, stat.Size, int64(maxFile))
 	}
 	return io.ReadAll(io.LimitReader(f, maxFile))
-}
-
-// parseReply reads an answer and checks that it was given to the question with
-// that digest.
-func parseReply(data []byte, digest string) (Verdict, error) {
-	var r reply
-	in := json.NewDecoder(bytes.NewReader(data))
-	in.DisallowUnknownFields()
-	if err := in.Decode(&r); err != nil {
-		return Verdict{}, errors.New("it is no answer")
-	}
-	if _, err := in.Token(); !errors.Is(err, io.EOF) {
-		return Verdict{}, errors.New("there is more after the answer")
-	}
-	if r.Question != digest {
-		return Verdict{}, errors.New("it answers another question, or one that was changed after it was asked")
-	}
-	switch r.Answer {
-	case replyApprove:
-		return Verdict{Answer: Yes, By: r.By, ForRun: r.ForRun}, nil
-	case replyDeny:
-		return Verdict{Answer: No, By: r.By}, nil
-	}
-	return Verdict{}, fmt.Errorf("it says neither %s nor %s", replyApprove, replyDeny)
 }
 
 // Posted is an open question as another process finds it.
@@ -128,7 +97,9 @@ func List(dir string) ([]Posted, error) {
 		}
 		open = append(open, q)
 	}
-	sortByTime(open)
+	slices.SortFunc(open, func(a, b Posted) int {
+		return cmp.Or(a.Asked.Compare(b.Asked), cmp.Compare(a.ID, b.ID))
+	})
 	return open, nil
 }
 
@@ -161,33 +132,31 @@ func Find(dir, id string) (Posted, error) {
 	return Posted{q, canon.Digest(data)}, nil
 }
 
-// Reply answers an open question, once. It holds for the question exactly as
-// q has it; forRun extends an approval to the same tool's further calls in the run.
-// An approval from within the agent's host is refused with ErrOfHost.
-func Reply(dir string, q Posted, approve bool, by string, forRun bool) error {
-	if !questionID.MatchString(q.ID) {
-		return fmt.Errorf("answering question %q: %w", q.ID, ErrClosed)
-	}
-	if !store.IsHeld(filepath.Join(dir, q.ID+questionSuffix)) {
-		return fmt.Errorf("answering question %q: %w", q.ID, ErrClosed)
-	}
-	if approve && isWithin(q.HostPID) {
-		return fmt.Errorf("answering question %q: %w", q.ID, ErrOfHost)
-	}
-	r := reply{Answer: replyDeny, Question: q.Digest, By: by}
-	if approve {
-		r.Answer, r.ForRun = replyApprove, forRun
-	}
-	data, err := json.Marshal(r)
+// sweep removes the questions and sockets of dead processes, and what older
+// versions have left. That the questions were asked is in the audit log.
+func sweep(dir string) error {
+	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return fmt.Errorf("answering question %q: %w", q.ID, err)
+		return err
 	}
-	err = store.CreateFile(filepath.Join(dir, q.ID+answerSuffix), data, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("answering question %q: somebody already has: %w", q.ID, ErrClosed)
+	var errs []error
+	for _, entry := range entries {
+		name := entry.Name()
+		path := filepath.Join(dir, name)
+		switch {
+		case strings.HasSuffix(name, questionSuffix) && !store.IsHeld(path),
+			strings.HasPrefix(name, socketPrefix) && !isServed(dir, name),
+			strings.HasSuffix(name, ".answer.json"),
+			strings.HasPrefix(name, "watcher-") && !store.IsHeld(path):
+			errs = append(errs, removeIfThere(path))
+		}
 	}
-	if err != nil {
-		return fmt.Errorf("answering question %q: %w", q.ID, err)
+	return errors.Join(errs...)
+}
+
+func removeIfThere(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
 	}
 	return nil
 }

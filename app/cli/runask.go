@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/airlock-mcp/airlock/broker/approval"
+)
+
+// askHere makes the terminal of `airlock run`, where it has one, the channel
+// through which the calls of its session are approved. Without one it says on
+// stderr where they are. stop ends it.
+func askHere(desk *approval.Desk, session string, stderr io.Writer) (stop func()) {
+	unsubscribe := desk.Subscribe(func(e approval.Event) {
+		if e.Open && !e.HasChannel {
+			fmt.Fprintf(stderr, "airlock: the call of %s on %s waits for your decision until %s (%s)\nhint: airlock approvals watch, in another terminal\n",
+				oneLine(e.Question.ToolName, 60), oneLine(e.Question.ServerID, 60), e.Question.Expires.Local().Format("15:04:05"), e.Question.ID)
+		}
+	})
+	at, err := openTerminal()
+	if err != nil {
+		return unsubscribe
+	}
+	unregister := desk.Register(session, &person{at: at})
+	return func() {
+		unregister()
+		unsubscribe()
+		at.close()
+	}
+}
+
+// person is whoever sits at the terminal of `airlock run`.
+type person struct {
+	at *terminal
+	mu sync.Mutex // one question at a time
+}
+
+var _ approval.Asker = (*person)(nil)
+
+// Ask shows a question and waits for a key. A person who wants to decide later
+// can do so elsewhere as long as the question is open.
+func (p *person) Ask(ctx context.Context, q approval.Question) (approval.Verdict, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	chosen, err := askAt(ctx, p.at, q)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		fmt.Fprintf(p.at, "\nairlock: the question is not open any more\n")
+		return approval.Verdict{}, ctx.Err()
+	case err != nil:
+		return approval.Verdict{}, err
+	case chosen.skip:
+		fmt.Fprintf(p.at, "airlock: waiting: airlock approvals approve %s, or deny, in another terminal\n", q.ID)
+		<-ctx.Done()
+		return approval.Verdict{}, ctx.Err()
+	}
+	v := approval.Verdict{By: q.Principal + ", terminal of the run", ForRun: chosen.forRun}
+	if chosen.approve {
+		v.Answer = approval.Yes
+	}
+	return v, nil
+}

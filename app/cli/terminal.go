@@ -1,0 +1,178 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// terminal is the controlling terminal of this process: where a person is, if
+// one is, wherever the standard streams lead.
+type terminal struct {
+	file *os.File
+	keys chan byte // what is typed while it is asked for; closed with the terminal
+
+	mu     sync.Mutex    // guards what follows
+	before *unix.Termios // how the terminal was; nil while nothing is asked
+}
+
+// maxTyped is how many keys wait to be looked at; more are dropped.
+const maxTyped = 64
+
+// errNoTerminal says that this process has no terminal that listens to it.
+var errNoTerminal = errors.New("there is no terminal here")
+
+// openTerminal opens the controlling terminal, when this process is in its
+// foreground. The caller closes it.
+func openTerminal() (*terminal, error) {
+	file, err := os.OpenFile("/dev/tty", os.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, errNoTerminal
+	}
+	group, err := ioctl(file, func(fd int) (int, error) { return unix.IoctlGetInt(fd, unix.TIOCGPGRP) })
+	if err != nil || group != unix.Getpgrp() {
+		return nil, errors.Join(errNoTerminal, file.Close())
+	}
+	t := &terminal{file: file, keys: make(chan byte, maxTyped)}
+	go t.read()
+	return t, nil
+}
+
+// ioctl calls f with the descriptor of a file, which stays one that can be closed
+// while it is read from.
+func ioctl[T any](file *os.File, f func(fd int) (T, error)) (T, error) {
+	var result T
+	raw, err := file.SyscallConn()
+	if err != nil {
+		return result, err
+	}
+	var asked error
+	err = raw.Control(func(fd uintptr) { result, asked = f(int(fd)) })
+	return result, errors.Join(err, asked)
+}
+
+// read passes on what is typed until the terminal is closed or hangs up.
+func (t *terminal) read() {
+	defer close(t.keys)
+	buffer := make([]byte, 1)
+	for {
+		n, err := t.file.Read(buffer)
+		if n == 1 {
+			t.typed(buffer[0])
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// typed takes a key, where one is asked for.
+func (t *terminal) typed(key byte) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.before == nil {
+		return
+	}
+	select {
+	case t.keys <- key:
+	default:
+	}
+}
+
+// Write prints.
+func (t *terminal) Write(text []byte) (int, error) { return t.file.Write(text) }
+
+var _ io.Writer = (*terminal)(nil)
+
+// begin makes the terminal give single keys, and forgets what was typed before:
+// a person answers what they have seen.
+func (t *terminal) begin() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.before == nil {
+		before, err := ioctl(t.file, func(fd int) (*unix.Termios, error) { return unix.IoctlGetTermios(fd, unix.TCGETS) })
+		if err != nil {
+			return fmt.Errorf("asking at the terminal: %w", err)
+		}
+		single := *before
+		single.Lflag &^= unix.ICANON | unix.ECHO
+		single.Cc[unix.VMIN], single.Cc[unix.VTIME] = 1, 0
+		if err := t.set(&single); err != nil {
+			return err
+		}
+		t.before = before
+	}
+	_, err := ioctl(t.file, func(fd int) (struct{}, error) {
+		return struct{}{}, unix.IoctlSetInt(fd, unix.TCFLSH, unix.TCIFLUSH)
+	})
+	if err != nil {
+		return fmt.Errorf("asking at the terminal: %w", err)
+	}
+	for {
+		select {
+		case _, ok := <-t.keys:
+			if !ok {
+				return io.EOF
+			}
+		default:
+			return nil
+		}
+	}
+}
+
+func (t *terminal) set(to *unix.Termios) error {
+	_, err := ioctl(t.file, func(fd int) (struct{}, error) {
+		return struct{}{}, unix.IoctlSetTermios(fd, unix.TCSETS, to)
+	})
+	if err != nil {
+		return fmt.Errorf("asking at the terminal: %w", err)
+	}
+	return nil
+}
+
+// end gives the terminal back as it was.
+func (t *terminal) end() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.before != nil {
+		t.set(t.before) // a terminal that has hung up needs nothing
+		t.before = nil
+	}
+}
+
+// close ends the terminal. It is safe to call while a key is awaited.
+func (t *terminal) close() {
+	t.end()
+	t.file.Close()
+	for range t.keys { // until the reader has ended
+	}
+}
+
+// key waits for one of the wanted keys, in either case; line breaks are not
+// heeded. It returns the error of ctx when that ends first, and io.EOF when the
+// terminal hangs up.
+func (t *terminal) key(ctx context.Context, wanted string) (byte, error) {
+	for {
+		select {
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		case typed, ok := <-t.keys:
+			if !ok {
+				return 0, io.EOF
+			}
+			if 'A' <= typed && typed <= 'Z' {
+				typed += 'a' - 'A'
+			}
+			for i := range len(wanted) {
+				if wanted[i] == typed {
+					return typed, nil
+				}
+			}
+		}
+	}
+}

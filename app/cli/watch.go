@@ -1,0 +1,193 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+
+	"github.com/airlock-mcp/airlock/broker/approval"
+)
+
+type approvalsWatchVerb struct{}
+
+// Run shows each question as it opens, until interrupted, and takes the answers
+// at a terminal.
+func (v *approvalsWatchVerb) Run(ctx context.Context, s *streams) error {
+	dir, err := approvalsDir()
+	if err != nil {
+		return err
+	}
+	at, err := openTerminal()
+	if err != nil { // it can show, and another terminal answer
+		return approval.Watch(ctx, dir, printer{s})
+	}
+	defer at.close()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	queue := &questionQueue{changed: make(chan struct{}, 1)}
+	var answering sync.WaitGroup
+	answering.Go(func() {
+		defer stop()
+		err = answerAll(ctx, s, at, dir, queue)
+	})
+	watched := approval.Watch(ctx, dir, queue)
+	stop()
+	answering.Wait()
+	if errors.Is(err, context.Canceled) || errors.Is(err, io.EOF) {
+		err = nil // interrupted, or the terminal is gone
+	}
+	return errors.Join(watched, err)
+}
+
+// printer shows questions where no terminal takes answers.
+type printer struct{ s *streams }
+
+var _ approval.Watcher = printer{}
+
+// Opened prints a question and how to answer it.
+func (p printer) Opened(q approval.Posted) error {
+	_, err := fmt.Fprintf(p.s.out, "%sairlock approvals approve %s   or   airlock approvals deny %s\n\n", approval.Excerpt(q.Question, maxShown), q.ID, q.ID)
+	return err
+}
+
+// Closed prints what became of a question.
+func (p printer) Closed(q approval.Posted, outcome string) error {
+	_, err := fmt.Fprintf(p.s.out, "%s: %s\n\n", q.ID, outcome)
+	return err
+}
+
+// questionQueue is the open questions, oldest first, for one person.
+type questionQueue struct {
+	changed chan struct{} // holds a value when something has changed
+
+	mu    sync.Mutex // guards all below
+	open  []approval.Posted
+	ended map[string]string // what became of the one that is being shown
+}
+
+var _ approval.Watcher = (*questionQueue)(nil)
+
+// Opened puts a question at the end.
+func (u *questionQueue) Opened(q approval.Posted) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.open = append(u.open, q)
+	u.signal()
+	return nil
+}
+
+// Closed takes a question out.
+func (u *questionQueue) Closed(q approval.Posted, outcome string) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.open = slices.DeleteFunc(u.open, func(other approval.Posted) bool { return other.ID == q.ID })
+	u.ended = map[string]string{q.ID: outcome}
+	u.signal()
+	return nil
+}
+
+func (u *questionQueue) signal() {
+	select {
+	case u.changed <- struct{}{}:
+	default:
+	}
+}
+
+// next waits for a question that is open and not among those that were skipped.
+func (u *questionQueue) next(ctx context.Context, skipped map[string]bool) (approval.Posted, error) {
+	for {
+		u.mu.Lock()
+		i := slices.IndexFunc(u.open, func(q approval.Posted) bool { return !skipped[q.ID] })
+		var q approval.Posted
+		if i >= 0 {
+			q = u.open[i]
+		}
+		u.mu.Unlock()
+		if i >= 0 {
+			return q, nil
+		}
+		select {
+		case <-ctx.Done():
+			return approval.Posted{}, ctx.Err()
+		case <-u.changed:
+		}
+	}
+}
+
+// untilClosed returns a context that ends when the question does, and what became
+// of it.
+func (u *questionQueue) untilClosed(ctx context.Context, id string) (while context.Context, outcome func() string, stop func()) {
+	while, stop = context.WithCancel(ctx)
+	closed := func() (string, bool) {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		text, is := u.ended[id]
+		return text, is || !slices.ContainsFunc(u.open, func(q approval.Posted) bool { return q.ID == id })
+	}
+	go func() {
+		for {
+			if _, is := closed(); is {
+				stop()
+				return
+			}
+			select {
+			case <-while.Done():
+				u.signal() // for whoever waits next
+				return
+			case <-u.changed:
+			}
+		}
+	}()
+	return while, func() string { text, _ := closed(); return text }, stop
+}
+
+// answerAll shows one question after the other and takes its answer.
+func answerAll(ctx context.Context, s *streams, at *terminal, dir string, queue *questionQueue) error {
+	fmt.Fprintln(at, "airlock: waiting for calls that need you; ctrl-c ends this")
+	done := map[string]bool{}
+	for {
+		q, err := queue.next(ctx, done)
+		if err != nil {
+			return err
+		}
+		done[q.ID] = true
+		while, outcome, stop := queue.untilClosed(ctx, q.ID)
+		choice, err := askAt(while, at, q.Question)
+		stop()
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, context.Canceled):
+			fmt.Fprintf(at, "\nairlock: %s: %s\n\n", q.ID, outcome())
+		case err != nil:
+			return err
+		case choice.skip:
+			fmt.Fprintf(at, "airlock: %s stays open: airlock approvals approve %s, or deny\n\n", q.ID, q.ID)
+		default:
+			if err := reply(s, dir, q, choice.approve, choice.forRun); err != nil {
+				report(s.err, replyError(err))
+			}
+		}
+	}
+}
+
+// choice is what a person chose at a terminal.
+type choice struct{ approve, forRun, skip bool }
+
+// askAt shows a question at a terminal and waits for the person's key.
+func askAt(ctx context.Context, at *terminal, q approval.Question) (choice, error) {
+	if err := at.begin(); err != nil {
+		return choice{}, err
+	}
+	defer at.end()
+	fmt.Fprintf(at, "\n%s\ny approve this call   r approve this tool for the whole run   n deny   s decide later: ", approval.Excerpt(q, maxShown))
+	key, err := at.key(ctx, "yrns")
+	if err != nil {
+		return choice{}, err
+	}
+	fmt.Fprintf(at, "%c\n", key)
+	return choice{approve: key == 'y' || key == 'r', forRun: key == 'r', skip: key == 's'}, nil
+}

@@ -1,0 +1,131 @@
+package approval
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/airlock-mcp/airlock/internal/visible"
+)
+
+// showArguments lays arguments out over lines. Texts are shown as the server
+// will read them, not as they were escaped, and what a reader could overlook is
+// written out: see showText. Names and their order stay.
+func showArguments(arguments json.RawMessage, c cut) string {
+	in := json.NewDecoder(bytes.NewReader(arguments))
+	in.UseNumber()
+	l := &layout{cut: c, in: in, source: arguments}
+	if err := l.value(0); err != nil || in.More() {
+		return visible.Lines(string(arguments))
+	}
+	return l.out.String()
+}
+
+// layout writes one JSON text, token by token.
+type layout struct {
+	cut    cut
+	in     *json.Decoder
+	source []byte
+	out    strings.Builder
+	muted  int // above 0 while what is read is left out
+}
+
+// maxIndent bounds the indentation of deep arguments, in levels.
+const maxIndent = 30
+
+func (l *layout) write(text string) {
+	if l.muted == 0 {
+		l.out.WriteString(text)
+	}
+}
+
+func (l *layout) line(depth int) { l.write("\n" + strings.Repeat("  ", min(depth, maxIndent))) }
+
+// value writes the next value.
+func (l *layout) value(depth int) error {
+	token, raw, err := l.next()
+	if err != nil {
+		return err
+	}
+	switch token := token.(type) {
+	case json.Delim:
+		return l.nested(token, depth)
+	case string:
+		l.write(l.text(raw))
+	default:
+		l.write(string(raw))
+	}
+	return nil
+}
+
+// next reads a token, with the very bytes that it has in the source.
+func (l *layout) next() (json.Token, []byte, error) {
+	before := l.in.InputOffset()
+	token, err := l.in.Token()
+	if err != nil {
+		return nil, nil, err
+	}
+	return token, bytes.TrimLeft(l.source[before:l.in.InputOffset()], " \t\r\n,:"), nil
+}
+
+// nested writes the members of an object or the items of a list.
+func (l *layout) nested(open json.Delim, depth int) error {
+	end := map[json.Delim]string{'{': "}", '[': "]"}[open]
+	l.write(open.String())
+	n := 0
+	for ; l.in.More(); n++ {
+		hidden := l.cut.items > 0 && n >= l.cut.items
+		if hidden && n == l.cut.items {
+			l.line(depth + 1)
+			l.write("…")
+		}
+		if hidden {
+			l.muted++
+		}
+		l.line(depth + 1)
+		if open == '{' {
+			_, raw, err := l.next()
+			if err != nil {
+				return err
+			}
+			l.write(l.text(raw) + ": ")
+		}
+		if err := l.value(depth + 1); err != nil {
+			return err
+		}
+		if l.in.More() && !hidden {
+			l.write(",")
+		}
+		if hidden {
+			l.muted--
+		}
+	}
+	if _, err := l.in.Token(); err != nil {
+		return err
+	}
+	if hidden := n - l.cut.items; l.cut.items > 0 && hidden > 0 {
+		l.write(fmt.Sprintf(" %s more of %s …", count(hidden), count(n)))
+	}
+	if n > 0 {
+		l.line(depth)
+	}
+	l.write(end)
+	if what := map[json.Delim]string{'{': "members", '[': "items"}[open]; n >= manyItems {
+		l.write(fmt.Sprintf("  (%s %s)", count(n), what))
+	}
+	return nil
+}
+
+// manyItems is from how many items on a list says how many it has.
+const manyItems = 20
+
+// text shows a JSON string from its source.
+func (l *layout) text(raw []byte) string {
+	shown := []rune(showString(raw))
+	if most := l.cut.text; most > 0 && len(shown) > most {
+		head := most * 2 / 3
+		return string(shown[:head]) + fmt.Sprintf("…[%s characters in all]…", count(len(shown)-2)) + string(shown[len(shown)-(most-head):])
+	}
+	return string(shown)
+}

@@ -1,0 +1,43 @@
+package approval
+
+// Trusting returns options with which every process may approve, so that tests
+// of a desk need no terminal.
+func Trusting(opts *Options) *Options {
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	o.mayApprove = func(int) error { return nil }
+	return &o
+}
+
+// Guard is what decides who may approve.
+func Guard(host int) func(pid int) error { return guard{host: host}.check }
+
+// Holders returns who holds the other end of a terminal, by its device number.
+func Holders(terminal int) ([]int, error) {
+	index, ok := isPTY(terminal)
+	if !ok {
+		return nil, nil
+	}
+	return holders(index)
+}
+
+// Process is a process of an invented /proc.
+type Process struct {
+	PID, Parent, Session, Terminal int
+	Started                        uint64
+	Name, Cgroup                   string
+}
+
+// Apart says whether a line of ancestors has nothing to do with a host's.
+func Apart(host, line []Process) error {
+	convert := func(line []Process) []process {
+		var out []process
+		for _, p := range line {
+			out = append(out, process{pid: p.PID, parent: p.Parent, session: p.Session, terminal: p.Terminal, started: p.Started, name: p.Name, cgroup: p.Cgroup})
+		}
+		return out
+	}
+	return hostLine(convert(host)).apart(convert(line))
+}

@@ -1,0 +1,200 @@
+package approval
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// ErrOfHost says that an approval was given from within the agent's host, such
+// as in a shell that the model drives. From there a call may be refused, not
+// approved.
+var ErrOfHost = errors.New("the answer comes from the agent's own host")
+
+// ErrNoTerminal says that an approval was not given at a terminal, so that no
+// person is seen to have given it.
+var ErrNoTerminal = errors.New("the answer does not come from a person's terminal")
+
+// guard decides whether a process may approve. It rests on what the kernel says
+// about that process and its ancestors, never on what it says of itself.
+type guard struct {
+	host int // the process of the agent's host; 0 for none
+}
+
+// check returns nil when the process pid may approve: it runs this program, at a
+// terminal that listens to it, and neither it nor what holds the terminal's other
+// end was started by the agent's host, or beside it by something that starts
+// programs for it.
+func (g guard) check(pid int) error {
+	line, err := ancestry(pid)
+	if err != nil || len(line) == 0 {
+		return fmt.Errorf("%w: process %d cannot be looked at", ErrNoTerminal, pid)
+	}
+	p := line[0]
+	switch {
+	case !runsThisProgram(pid):
+		return fmt.Errorf("%w: it was not sent by this airlock program", ErrNoTerminal)
+	case p.tracer != 0:
+		return fmt.Errorf("%w: process %d debugs it", ErrNoTerminal, p.tracer)
+	case p.terminal == 0:
+		return fmt.Errorf("%w: it was sent without a terminal", ErrNoTerminal)
+	case p.foreground != p.group:
+		return fmt.Errorf("%w: it was sent from the background of a terminal", ErrNoTerminal)
+	}
+	host, err := g.line()
+	if err != nil {
+		return err
+	}
+	if err := host.apart(line); err != nil {
+		return err
+	}
+	return host.terminalApart(p, line)
+}
+
+// line returns the host with its ancestors; empty where there is no host.
+func (g guard) line() (hostLine, error) {
+	if g.host <= 1 {
+		return nil, nil
+	}
+	line, err := ancestry(g.host)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("%w: the host has ended", ErrOfHost)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: the host cannot be looked at: %w", ErrOfHost, err)
+	}
+	return line, nil
+}
+
+// hostLine is the agent's host and its ancestors, the host first.
+type hostLine []process
+
+// apart returns nil when a process, the first of a line of ancestors, has no
+// more to do with the host than that both were started by what starts people's
+// sessions. Any other ancestor in common may start programs for the host: an
+// editor its terminals, a multiplexer its windows, a wrapper its children.
+func (h hostLine) apart(line []process) error {
+	if len(h) == 0 {
+		return nil
+	}
+	for i, p := range line {
+		if p.session != 0 && p.session == h[0].session {
+			return fmt.Errorf("%w: process %d (%q) is in the host's session", ErrOfHost, p.pid, p.name)
+		}
+		if !slices.ContainsFunc(h, func(ancestor process) bool { return ancestor.pid == p.pid }) {
+			continue
+		}
+		if p.pid == h[0].pid || !startsSessions(p) {
+			return fmt.Errorf("%w: process %d (%q) has started both", ErrOfHost, p.pid, p.name)
+		}
+		return h.unrelated(line[:i])
+	}
+	return h.unrelated(line)
+}
+
+// unrelated looks at a line of ancestors that has nobody in common with the host
+// but what adopts orphans. Its last process was started by that, or is an orphan,
+// and then nothing says by whom, but when it was and in which control group.
+func (h hostLine) unrelated(line []process) error {
+	if len(line) == 0 {
+		return fmt.Errorf("%w: it is an ancestor of the host", ErrOfHost)
+	}
+	for _, p := range line {
+		if schedulesJobs(p) {
+			return fmt.Errorf("%w: process %d (%q) starts jobs for programs", ErrOfHost, p.pid, p.name)
+		}
+		if isTransient(p) {
+			return fmt.Errorf("%w: process %d (%q) was started as a service for a program", ErrOfHost, p.pid, p.name)
+		}
+	}
+	last := line[len(line)-1]
+	switch {
+	case last.parent == 0: // it entered this container, or machine, from outside
+	case last.started < h[0].started: // the host has not started it
+	case last.cgroup != h[0].cgroup: // control groups are inherited
+	case last.parent > 1 && isLoginService(last.parent): // which adopts nobody
+	default:
+		return fmt.Errorf("%w: process %d (%q) is detached and younger than the host", ErrOfHost, last.pid, last.name)
+	}
+	return nil
+}
+
+// terminalApart returns nil when the terminal of a process is not the host's,
+// and what holds its other end is apart from the host, too: a program that types
+// into a pseudo-terminal of its own is no person.
+func (h hostLine) terminalApart(p process, line []process) error {
+	if len(h) > 0 && h[0].terminal == p.terminal {
+		return fmt.Errorf("%w: the terminal is the host's own", ErrOfHost)
+	}
+	index, pty := isPTY(p.terminal)
+	if !pty {
+		return nil // a console
+	}
+	pids, err := holders(index)
+	if err != nil {
+		return fmt.Errorf("%w: its terminal cannot be looked at: %w", ErrNoTerminal, err)
+	}
+	for _, pid := range pids {
+		if pid == p.pid {
+			return fmt.Errorf("%w: the program holds both ends of its terminal", ErrNoTerminal)
+		}
+		holder, err := ancestry(pid)
+		if errors.Is(err, os.ErrNotExist) {
+			continue // it has ended, and holds nothing
+		}
+		if err != nil {
+			return fmt.Errorf("%w: what holds its terminal cannot be looked at: %w", ErrNoTerminal, err)
+		}
+		if err := h.apart(holder); err != nil {
+			return fmt.Errorf("what holds the terminal: %w", err)
+		}
+	}
+	if len(pids) > 0 || len(h) == 0 || h.entered(line) {
+		return nil
+	}
+	return fmt.Errorf("%w: what holds its terminal cannot be seen", ErrNoTerminal)
+}
+
+// entered reports whether a line of ancestors came from where this process
+// cannot look: from outside its container, or through another user's program,
+// such as the one that logs people in.
+func (h hostLine) entered(line []process) bool {
+	if os.Geteuid() == 0 || line[len(line)-1].parent == 0 {
+		return true // root can look into everything here
+	}
+	return slices.ContainsFunc(line, func(p process) bool { return p.user != os.Geteuid() && !schedulesJobs(p) })
+}
+
+// The programs that start people's sessions and applications, by the names that
+// the kernel has for them, cut to 15 characters: init systems, logins, desktops.
+// The name of an ancestor of the host is not for the host to choose.
+var sessionStarters = regexp.MustCompile(`^(` + strings.Join([]string{
+	`systemd`, `init`, `tini`, `dumb-init`, `docker-init`, `catatonit`, `conmon`, `s6-.*`, `runsv.*`, `supervisord`, `containerd-shim.*`,
+	`sshd.*`, `dropbear`, `login`, `a?getty`, `gdm.*`, `lightdm`, `sddm.*`, `xdm`, `greetd`, `ly-dm`,
+	`dbus-(daemon|broker).*`, `gnome-s(ession|hell).*`, `plasma.*`, `startplasma.*`, `ksmserver`, `kwin_.*`, `xfce4-(session|panel)`, `xfwm4`, `xfdesktop`,
+	`cinnamon.*`, `mate-(session|panel)`, `lx(qt-)?session`, `lxqt-panel`, `sway`, `Hyprland`, `i3`, `openbox`, `fluxbox`, `labwc`, `river`, `niri`, `wayfire`, `weston`,
+	`Xorg`, `Xwayland`, `xinit`, `startx`,
+}, "|") + `)$`)
+
+func startsSessions(p process) bool { return sessionStarters.MatchString(p.name) }
+
+// loginServices start sessions and adopt no orphans.
+var loginServices = regexp.MustCompile(`^(sshd.*|dropbear|login|a?getty)$`)
+
+func isLoginService(pid int) bool {
+	p, err := readProcess(pid)
+	return err == nil && loginServices.MatchString(p.name)
+}
+
+// jobSchedulers start what anybody has asked them to start.
+var jobSchedulers = regexp.MustCompile(`^(cron|crond|anacron|fcron|atd|at|batch|incrond|systemd-run|run-parts)$`)
+
+func schedulesJobs(p process) bool { return jobSchedulers.MatchString(p.name) }
+
+// transientUnit is the form of the names that systemd-run gives.
+var transientUnit = regexp.MustCompile(`/run-[a-z]?[0-9a-f-]+\.(service|scope)\b`)
+
+func isTransient(p process) bool { return transientUnit.MatchString(p.cgroup) }

@@ -1,0 +1,216 @@
+package approval
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// process is what /proc says about a process (proc(5)).
+type process struct {
+	pid, parent int
+	group       int // its process group
+	session     int // its session in the sense of setsid(2)
+	terminal    int // the device number of its controlling terminal; 0 for none
+	foreground  int // the process group that its terminal listens to
+	started     uint64
+	name        string
+	user        int    // real user ID
+	tracer      int    // the process that debugs it; 0 for none
+	cgroup      string // the control groups that it is in
+}
+
+// maxAncestors bounds the walk to the first process.
+const maxAncestors = 1000
+
+// readProcess reads the state of a process.
+func readProcess(pid int) (process, error) {
+	at := filepath.Join("/proc", strconv.Itoa(pid))
+	stat, err := os.ReadFile(filepath.Join(at, "stat"))
+	if err != nil {
+		return process{}, err
+	}
+	p, err := parseStat(pid, stat)
+	if err != nil {
+		return process{}, err
+	}
+	status, err := os.ReadFile(filepath.Join(at, "status"))
+	if err != nil {
+		return process{}, err
+	}
+	p.user, p.tracer = -1, 0
+	for line := range strings.Lines(string(status)) {
+		fields := strings.Fields(line)
+		if len(fields) < 2 {
+			continue
+		}
+		switch fields[0] {
+		case "Uid:":
+			p.user, err = strconv.Atoi(fields[1])
+		case "TracerPid:":
+			p.tracer, err = strconv.Atoi(fields[1])
+		}
+		if err != nil {
+			return process{}, fmt.Errorf("the status of process %d cannot be read: %w", pid, err)
+		}
+	}
+	cgroup, err := os.ReadFile(filepath.Join(at, "cgroup"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) { // a kernel without control groups has none
+		return process{}, err
+	}
+	p.cgroup = string(cgroup)
+	return p, nil
+}
+
+// parseStat reads /proc/PID/stat. The program's name may hold anything, closing
+// parentheses too, so the fields are counted from the last one.
+func parseStat(pid int, stat []byte) (process, error) {
+	open, end := bytes.IndexByte(stat, '('), bytes.LastIndexByte(stat, ')')
+	fields := []string{}
+	if open >= 0 && end > open {
+		fields = strings.Fields(string(stat[end+1:]))
+	}
+	if len(fields) < 20 {
+		return process{}, fmt.Errorf("the state of process %d cannot be read", pid)
+	}
+	p := process{pid: pid, name: string(stat[open+1 : end])}
+	for field, to := range map[int]*int{1: &p.parent, 2: &p.group, 3: &p.session, 4: &p.terminal, 5: &p.foreground} {
+		n, err := strconv.Atoi(fields[field])
+		if err != nil {
+			return process{}, fmt.Errorf("the state of process %d cannot be read: %w", pid, err)
+		}
+		*to = n
+	}
+	started, err := strconv.ParseUint(fields[19], 10, 64)
+	if err != nil {
+		return process{}, fmt.Errorf("the state of process %d cannot be read: %w", pid, err)
+	}
+	p.started = started
+	return p, nil
+}
+
+// ancestry returns a process and all its ancestors that can be seen from here,
+// the process itself first. The first process of the machine or container is not
+// among them: it is the ancestor of all and says nothing.
+func ancestry(pid int) ([]process, error) {
+	var line []process
+	for range maxAncestors {
+		if pid <= 1 {
+			return line, nil
+		}
+		p, err := readProcess(pid)
+		if err != nil {
+			return nil, err
+		}
+		line = append(line, p)
+		pid = p.parent
+	}
+	return nil, errors.New("a process has more ancestors than can be")
+}
+
+// isPTY reports whether a terminal is a pseudo-terminal, and its index: the
+// other end is held by a program. The others are consoles and serial lines.
+func isPTY(terminal int) (index int, ok bool) {
+	// As in new_encode_dev of the kernel: 12 bits of major, 20 of minor.
+	device := uint64(uint32(terminal))
+	major := (device >> 8) & 0xfff
+	minor := (device & 0xff) | ((device >> 12) & 0xfff00)
+	const first, last = 136, 143 // UNIX98_PTY_SLAVE_MAJOR and those after it
+	if major < first || major > last {
+		return 0, false
+	}
+	return int((major-first)<<20 | minor), true
+}
+
+// holders returns the processes that hold the other end of a pseudo-terminal,
+// as far as they can be seen from here.
+func holders(index int) ([]int, error) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil, err
+	}
+	var pids []int
+	for _, entry := range entries {
+		pid, err := strconv.Atoi(entry.Name())
+		if err == nil && holdsPTY(pid, index) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids, nil
+}
+
+// holdsPTY reports whether a process has the controlling end of a pseudo-terminal
+// open. What cannot be looked into does not, as far as one can see.
+func holdsPTY(pid, index int) bool {
+	at := filepath.Join("/proc", strconv.Itoa(pid))
+	descriptors, err := os.ReadDir(filepath.Join(at, "fd"))
+	if err != nil {
+		return false
+	}
+	want := []byte("tty-index:\t" + strconv.Itoa(index))
+	return slices.ContainsFunc(descriptors, func(d os.DirEntry) bool {
+		target, err := os.Readlink(filepath.Join(at, "fd", d.Name()))
+		if err != nil || !strings.HasSuffix(target, "/ptmx") {
+			return false
+		}
+		info, err := os.ReadFile(filepath.Join(at, "fdinfo", d.Name()))
+		return err == nil && slices.ContainsFunc(bytes.Split(info, []byte("\n")), func(line []byte) bool {
+			return bytes.Equal(bytes.TrimSpace(line), want)
+		})
+	})
+}
+
+// runsThisProgram reports whether a process runs the very file that this one
+// does.
+func runsThisProgram(pid int) bool {
+	ours, err := os.Stat("/proc/self/exe")
+	if err != nil {
+		return false
+	}
+	theirs, err := os.Stat(filepath.Join("/proc", strconv.Itoa(pid), "exe"))
+	return err == nil && os.SameFile(ours, theirs)
+}
+
+// soPeerPIDFD is SO_PEERPIDFD of Linux 6.5 (include/uapi/asm-generic/socket.h).
+const soPeerPIDFD = 77
+
+// peer is the process at the other end of a unix socket.
+type peer struct {
+	pid, user int
+	handle    int // a descriptor of the process; -1 where the kernel gives none
+}
+
+// peerOf asks the kernel who connected. The caller closes the peer.
+func peerOf(socket int) (peer, error) {
+	credentials, err := unix.GetsockoptUcred(socket, unix.SOL_SOCKET, unix.SO_PEERCRED)
+	if err != nil {
+		return peer{}, err
+	}
+	p := peer{pid: int(credentials.Pid), user: int(credentials.Uid), handle: -1}
+	if handle, err := unix.GetsockoptInt(socket, unix.SOL_SOCKET, soPeerPIDFD); err == nil {
+		p.handle = handle
+	}
+	return p, nil
+}
+
+// lives reports whether the process that connected is still there, so that its
+// number is its own.
+func (p peer) lives() bool {
+	if p.handle < 0 {
+		return true // the kernel cannot tell
+	}
+	return unix.PidfdSendSignal(p.handle, 0, nil, 0) == nil
+}
+
+func (p peer) close() {
+	if p.handle >= 0 {
+		unix.Close(p.handle)
+	}
+}

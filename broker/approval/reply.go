@@ -1,0 +1,166 @@
+package approval
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// request is one line that another process of the owner writes to a desk's
+// socket.
+type request struct {
+	ID string `json:"id"`
+	// Answer is "approve" or "deny"; empty asks what became of the question.
+	Answer string `json:"answer,omitempty"`
+	// Question is the digest of the question's file as the person saw it.
+	Question string `json:"question,omitempty"`
+	ForRun   bool   `json:"for_run,omitempty"`
+}
+
+const (
+	replyApprove = "approve"
+	replyDeny    = "deny"
+)
+
+// response is the desk's line.
+type response struct {
+	Taken bool `json:"taken"` // the answer counts
+	// Refused is why it does not: a word below.
+	Refused string `json:"refused,omitempty"`
+	// Detail is a sentence for a person.
+	Detail string `json:"detail,omitempty"`
+}
+
+// The values of response.Refused.
+const (
+	refusedClosed   = "closed"
+	refusedHost     = "host"
+	refusedTerminal = "terminal"
+	refusedOther    = "other"
+)
+
+// maxLine bounds a request and a response in bytes; socketPatience is how long
+// either side waits for the other's.
+const (
+	maxLine        = 16 << 10
+	socketPatience = 10 * time.Second
+)
+
+// Reply answers an open question, once. It holds for the question exactly as
+// q has it; forRun extends an approval to the same tool's further calls in the run.
+// The process that asked decides whether the answer counts: of several the first
+// does, and the others get ErrClosed with who was faster. An approval counts from
+// a person's terminal only (ErrNoTerminal), and not from within the agent's host
+// (ErrOfHost); a refusal from anywhere.
+func Reply(dir string, q Posted, approve, forRun bool) error {
+	r := request{ID: q.ID, Answer: replyDeny, Question: q.Digest}
+	if approve {
+		r.Answer, r.ForRun = replyApprove, forRun
+	}
+	answered, err := send(dir, q.Desk, r)
+	if err != nil {
+		return fmt.Errorf("answering question %q: %w", q.ID, err)
+	}
+	if answered.Taken {
+		return nil
+	}
+	why := errors.New("it was not taken")
+	switch answered.Refused {
+	case refusedClosed:
+		why = ErrClosed
+	case refusedHost:
+		why = ErrOfHost
+	case refusedTerminal:
+		why = ErrNoTerminal
+	}
+	if answered.Detail != "" {
+		why = detailed{why, answered.Detail}
+	}
+	return fmt.Errorf("answering question %q: %w", q.ID, why)
+}
+
+// detailed is a kind of error with the desk's own sentence.
+type detailed struct {
+	kind   error
+	detail string
+}
+
+func (d detailed) Error() string { return d.detail }
+
+func (d detailed) Unwrap() error { return d.kind }
+
+// Outcome says in a sentence what became of a question that was open once.
+func Outcome(dir string, q Posted) string {
+	answered, err := send(dir, q.Desk, request{ID: q.ID})
+	if err != nil || answered.Detail == "" {
+		return "the Airlock that asked it has ended"
+	}
+	return answered.Detail
+}
+
+// send writes a request to a desk and returns its response.
+func send(dir, desk string, r request) (response, error) {
+	conn, err := dial(dir, desk)
+	if err != nil {
+		return response{}, err
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(socketPatience)); err != nil {
+		return response{}, err
+	}
+	if err := json.NewEncoder(conn).Encode(r); err != nil {
+		return response{}, err
+	}
+	var answered response
+	if err := json.NewDecoder(io.LimitReader(conn, maxLine)).Decode(&answered); err != nil {
+		return response{}, fmt.Errorf("the Airlock that asks does not respond: %w", err)
+	}
+	return answered, nil
+}
+
+// dial connects to a desk's socket; ErrClosed where nothing listens.
+func dial(dir, desk string) (net.Conn, error) {
+	if !socketName.MatchString(desk) {
+		return nil, fmt.Errorf("%q is no socket of an Airlock: %w", desk, ErrClosed)
+	}
+	path, done, err := shortPath(dir, desk)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	conn, err := net.Dial("unix", path)
+	switch {
+	case errors.Is(err, os.ErrNotExist), errors.Is(err, unix.ECONNREFUSED):
+		return nil, fmt.Errorf("the Airlock that asked has ended: %w", ErrClosed)
+	case err != nil:
+		return nil, err
+	}
+	return conn, nil
+}
+
+// isServed says whether a process listens at a desk's socket.
+func isServed(dir, desk string) bool {
+	conn, err := dial(dir, desk)
+	if err != nil {
+		return false
+	}
+	conn.Close()
+	return true
+}
+
+// shortPath returns a path of a socket that fits the 108 bytes of a socket's
+// address, however deep the directory is. done is called when it was used.
+func shortPath(dir, name string) (path string, done func(), err error) {
+	d, err := os.Open(dir)
+	if err != nil {
+		return "", nil, err
+	}
+	return filepath.Join("/proc/self/fd", fmt.Sprint(d.Fd()), name), func() { d.Close() }, nil
+}

@@ -1,0 +1,132 @@
+package approval
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/airlock-mcp/airlock/internal/telemetry"
+)
+
+// maxClients is how many processes may have something to say to one desk at a
+// time; more wait.
+const maxClients = 16
+
+// listener takes the answers that other processes give to the questions of one
+// desk.
+type listener struct {
+	desk    *Desk
+	name    string // of the socket in the desk's directory
+	socket  *net.UnixListener
+	serving sync.WaitGroup
+}
+
+// listen makes the desk's socket and serves it until close.
+func listen(d *Desk) (*listener, error) {
+	l := &listener{desk: d, name: socketPrefix + telemetry.NewTraceID() + socketSuffix}
+	draft := draftPrefix + l.name // under its own name it would be swept until it listens
+	path, done, err := shortPath(d.dir, draft)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	if l.socket, err = net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"}); err != nil {
+		return nil, err
+	}
+	l.socket.SetUnlinkOnClose(false) // by then the short path is another's
+	err = os.Chmod(filepath.Join(d.dir, draft), 0o600)
+	if err == nil {
+		err = os.Rename(filepath.Join(d.dir, draft), filepath.Join(d.dir, l.name))
+	}
+	if err != nil {
+		return nil, errors.Join(err, l.close())
+	}
+	l.serving.Go(l.serve)
+	return l, nil
+}
+
+// close ends the socket and waits for who is being served.
+func (l *listener) close() error {
+	err := l.socket.Close()
+	l.serving.Wait()
+	return errors.Join(err, removeIfThere(filepath.Join(l.desk.dir, l.name)))
+}
+
+func (l *listener) serve() {
+	clients := make(chan struct{}, maxClients)
+	for {
+		conn, err := l.socket.AcceptUnix()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			l.desk.opts.Logger.WarnContext(context.Background(), "an answer could not be taken", slog.Any(telemetry.KeyError, err))
+			time.Sleep(acceptPause)
+			continue
+		}
+		clients <- struct{}{}
+		l.serving.Go(func() {
+			defer func() { <-clients }()
+			defer conn.Close()
+			if err := l.answer(conn); err != nil {
+				l.desk.opts.Logger.WarnContext(context.Background(), "an answer was not taken", slog.Any(telemetry.KeyError, err))
+			}
+		})
+	}
+}
+
+// acceptPause is how long a desk that cannot accept connections, for example for
+// want of descriptors, waits before it tries again.
+const acceptPause = 100 * time.Millisecond
+
+// answer reads one request and responds to it.
+func (l *listener) answer(conn *net.UnixConn) error {
+	if err := conn.SetDeadline(time.Now().Add(socketPatience)); err != nil {
+		return err
+	}
+	var r request
+	in := json.NewDecoder(io.LimitReader(conn, maxLine))
+	in.DisallowUnknownFields()
+	if err := in.Decode(&r); errors.Is(err, io.EOF) {
+		return nil // it only looked whether anybody is here
+	} else if err != nil {
+		return fmt.Errorf("a process sent no answer: %w", err)
+	}
+	from, err := peerOfConn(conn)
+	if err != nil {
+		return err
+	}
+	defer from.close()
+	return json.NewEncoder(conn).Encode(l.desk.take(r, from))
+}
+
+func peerOfConn(conn *net.UnixConn) (peer, error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return peer{}, err
+	}
+	var from peer
+	var asked error
+	if err := raw.Control(func(fd uintptr) { from, asked = peerOf(int(fd)) }); err != nil {
+		return peer{}, err
+	}
+	return from, asked
+}
+
+// name says who is at the other end, from what the kernel knows.
+func (p peer) name() string {
+	if u, err := user.LookupId(strconv.Itoa(p.user)); err == nil {
+		return u.Username + ", command line"
+	}
+	return fmt.Sprintf("uid:%d, command line", p.user)
+}
