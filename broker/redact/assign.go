@@ -8,7 +8,7 @@ import (
 // The longest names and values that are read around an operator.
 const (
 	maxName  = 60
-	maxValue = 400
+	maxValue = 16 << 10
 )
 
 // assignment is a value that is given to a name, in whatever language: NAME =
@@ -19,6 +19,7 @@ type assignment struct {
 	start, end int // of the value
 	quoted     bool
 	plain      bool // it stands where no code can: NAME=value, --name value
+	cost       int  // bytes that were read to find it
 }
 
 // assignmentAt reads the assignment whose name has the word text[at:at+size] in it.
@@ -42,13 +43,21 @@ func assignmentAt(text []byte, at, size int) (assignment, bool) {
 	case p.pair(start), p.argument(start):
 		a.plain = true
 	default:
-		return assignment{}, false
+		return a, p.pairBefore(&a, start)
 	}
 	if p.comma && !bytes.HasPrefix(text[max(0, start-2):start], []byte("(")) {
 		return assignment{}, false
 	}
-	return a, p.value(&a)
+	ok := p.value(&a)
+	a.cost = p.at - at
+	return a, ok && !(a.quoted && p.isName())
 }
+
+// isName says whether the quoted text before is a name itself, as in a schema
+// whose objects are written with line breaks.
+func (p *reader) isName() bool { return nameFollows.Match(p.text[p.at:min(len(p.text), p.at+6)]) }
+
+var nameFollows = compile("^\\\\?[\"'`]\\s{0,3}:(?:[ \t\n\"'\\[{]|$)")
 
 func isNameByte(c byte) bool { return isWord(c) || c == '-' || c == '.' }
 
@@ -59,7 +68,7 @@ type reader struct {
 	comma bool // the operator is a comma: only a quoted value may follow
 }
 
-func (p *reader) rest() []byte { return p.text[p.at:min(len(p.text), p.at+maxValue)] }
+func (p *reader) rest() []byte { return p.text[p.at:min(len(p.text), p.at+100)] }
 
 // blanks skips spaces and tabs, and line breaks where they may be.
 func (p *reader) blanks(lines bool) {
@@ -137,11 +146,10 @@ var typed = compile(`\A[ \t]{0,4}(?::[ \t]{0,4})?&?[A-Za-z][A-Za-z0-9_.<>\[\]?*]
 // pair is the form in which name and value are members of one object: name:
 // DB_PASSWORD, value: secret.
 func (p *reader) pair(nameStart int) bool {
-	before := bytes.ToLower(p.text[max(0, nameStart-12):nameStart])
-	if !bytes.Contains(before, []byte("name")) && !bytes.Contains(before, []byte("key")) {
+	if !labelled.Match(p.text[max(0, nameStart-24):nameStart]) {
 		return false
 	}
-	m := pairValue.FindIndex(p.text[p.at:min(len(p.text), p.at+80)])
+	m := pairValue.FindIndex(p.text[p.at:min(len(p.text), p.at+200)])
 	if m == nil {
 		return false
 	}
@@ -149,7 +157,41 @@ func (p *reader) pair(nameStart int) bool {
 	return true
 }
 
-var pairValue = compile(`(?i)\A\s{0,3},?\s{0,40}["']?value["']?\s{0,3}[:=]`)
+// labelled is what stands before a name that is given as a value itself: name:
+// "DB_PASSWORD"; and pairValue what leads from there to the member with the value.
+var (
+	labelled  = compile(`(?i)(?:name|key|label|var(?:iable)?|header|field|setting|<key>)\\{0,3}["'>]?\s{0,3}[:=]?\s{0,3}\\{0,3}["'` + "`" + `]?[A-Za-z]{0,2}$`)
+	pairValue = compile(`(?i)\A\s{0,3}(?:,?\s{0,40}\\{0,3}["']?[a-z_]{1,20}\\{0,3}["']?\s{0,3}[:=]\s{0,3}[^,{}\n]{0,40}){0,2}?,?\s{0,40}\\{0,3}["']?(?:value|val|secretvalue|content)\\{0,3}["']?\s{0,3}[:=]`)
+)
+
+// maxPair is how far before its name a value may begin.
+const maxPair = 1200
+
+// pairBefore is the same pair with the value first.
+func (p *reader) pairBefore(a *assignment, nameStart int) bool {
+	from := max(0, nameStart-maxPair)
+	if !labelled.Match(p.text[max(0, nameStart-24):nameStart]) {
+		return false
+	}
+	if i := bytes.LastIndexAny(p.text[from:nameStart], "{["); i >= 0 {
+		from += i
+	}
+	before := p.text[from:nameStart]
+	a.cost += len(before)
+	m := valueBefore.FindSubmatchIndex(before)
+	if m == nil {
+		return false
+	}
+	for group := 2; group < len(m); group += 2 {
+		if m[group] >= 0 {
+			a.start, a.end, a.quoted, a.plain = from+m[group], from+m[group+1], group < 6, true
+			return p.finish(a)
+		}
+	}
+	return false
+}
+
+var valueBefore = compile(`(?i)(?:^|[\s{,("'\\-])(?:value|val|content)\\{0,3}["']?\s{0,3}[:=]\s{0,3}(?:\\{0,3}"([^"\n\\]{4,})\\{0,3}"|'([^'\n]{4,})'|([^\s"',{}]{4,}))\s{0,3},?\s{0,40}\\{0,3}["']?(?:name|key|label|var(?:iable)?|header|field|setting)\\{0,3}["']?\s{0,3}[:=]\s{0,3}\\{0,3}["']?[A-Za-z]{0,2}$`)
 
 // argument is the form in which a blank alone stands between: --name value, ENV NAME value.
 func (p *reader) argument(nameStart int) bool {
@@ -184,8 +226,15 @@ func (p *reader) value(a *assignment) bool {
 		}
 		p.at++
 	}
-	return false
+	if p.at < len(p.text) || p.at-a.start < minTruncated {
+		return false
+	}
+	a.end = len(p.text) // the text was cut within the value
+	return p.finish(a)
 }
+
+// minTruncated is the shortest value that the end of a text may stand in for its quote.
+const minTruncated = 8
 
 // quote skips an opening quote, with the letters that some languages put
 // before it, and returns what will close it.

@@ -116,7 +116,7 @@ func (h *held) add(value string) bool {
 // find returns the places of every form of every canary, and of what has one
 // inside when it is decoded.
 func (h *held) find(text []byte) []span {
-	return findDeep(text, maxEncodings, h.findPlain)
+	return findDeep(text, fullDepth, h.findPlain)
 }
 
 func (h *held) findPlain(text []byte) []span {
@@ -130,7 +130,7 @@ func (h *held) findPlain(text []byte) []span {
 				if i < 0 {
 					break
 				}
-				spans = append(spans, span{at + i, at + i + len(form), kindHeld})
+				spans = append(spans, span{start: at + i, end: at + i + len(form), kind: kindHeld})
 				at += i + len(form)
 			}
 		}

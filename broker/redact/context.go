@@ -14,7 +14,7 @@ func contextRules() []rule {
 		{kind: "private-key", anchors: []string{"private-lines:"}, after: 20_000, re: compile(`(?i)\APrivate-Lines: \d+\r?\n((?:[A-Za-z0-9+/=]{20,80}\r?\n)+)`)},
 		{kind: "jwt", anchors: []string{"eyj"}, after: 12_000, re: compile(`\A(eyJ[A-Za-z0-9_\-]{10,}\.eyJ[A-Za-z0-9_\-]{6,}\.[A-Za-z0-9_\-]{10,})`)},
 		{kind: "jwt", anchors: []string{"eyj"}, after: 12_000, re: compile(`\A(eyJ[A-Za-z0-9_\-]{20,}\.[A-Za-z0-9_\-]*\.[A-Za-z0-9_\-]{10,}\.[A-Za-z0-9_\-]{10,}\.[A-Za-z0-9_\-]{10,})`)}, // JWE
-		{kind: "url-password", anchors: []string{"://"}, glued: true, re: compile(`\A://[^/\s:@"'<>]{0,}:([^/\s@"'<>]{3,})@[A-Za-z0-9\[]`), check: notPlaceholder},
+		{kind: "url-password", anchors: []string{"://"}, glued: true, after: 1000, locate: urlPassword},
 		{kind: "authorization", anchors: []string{"authorization"}, glued: true,
 			re: compile(`(?i)\Aauthorization["']?\s{0,3}(?:[:=,]|=>)\s{0,3}["']?(?:bearer|basic|token|apikey|bot|digest)\s+["']?([A-Za-z0-9][A-Za-z0-9._~+/\-]{7,}={0,2})`), check: credential},
 		{kind: "authorization", anchors: []string{"bearer "}, re: compile(`(?i)\Abearer\s+([A-Za-z0-9._~+/\-]{20,}={0,2})`), check: random},
@@ -33,17 +33,20 @@ func contextRules() []rule {
 		{kind: "password", anchors: []string{"identified by", "with password", "securestring", "sshpass"}, glued: true, after: 120,
 			re: compile(`(?i)\A(?:identified by|with password|securestring(?: -string)?|sshpass -p)\s*["']([^"'\s]{4,80})["']`), check: passwordText},
 		{kind: "password-hash", anchors: []string{"$1$", "$5$", "$6$", "$8$", "$y$", "$argon2"}, glued: true, re: compile(`\A(\$(?:1|5|6|8|y|argon2(?:i|d|id))\$[./A-Za-z0-9,=$+]{28,})`)},
-		{kind: "password", anchors: []string{"machine "}, re: compile(`(?i)\Amachine\s+\S{1,}\s+login\s+\S{1,}\s+password\s+(\S{3,})`), check: notPlaceholder},
+		{kind: "password", anchors: []string{"machine "}, re: compile(`(?i)\Amachine\s+\S{1,}\s+login\s+\S{1,}\s+password\s+(\S{3,})`), line: true, check: notPlaceholder},
 		{kind: "password", anchors: []string{"-u", "--user", "--proxy-user"}, glued: true, locate: curlUser},
 		{kind: "facebook-token", anchors: []string{"facebook", "fb_", "appsecret"}, glued: true, re: compile(`(?i)\A[a-z_.\- ]{0,30}["']?\s{0,3}[:=]\s{0,3}["']?([a-f0-9]{32})(?:[^A-Za-z0-9]|\z)`)},
 		{kind: "docker-auth", anchors: []string{`"auth"`}, glued: true, re: compile(`\A"auth"\s{0,5}:\s{0,5}"([A-Za-z0-9+/]{12,}={0,2})"`)},
 		{kind: "secret", anchors: []string{"secret_key"}, glued: true, after: 300, re: compile(`(?i)\Asecret_key['"\]]{0,2}\s{0,5}[:=]\s{0,5}['"]([^'"\n]{40,80})['"]`), check: dense},
 		{kind: "secret", anchors: []string{"privatekey", "presharedkey"}, glued: true, re: compile(`(?i)\A(?:private|preshared)key\s*=\s*([A-Za-z0-9+/]{43}=)`)}, // WireGuard
 		{kind: "password", anchors: []string{"password", "pwd"}, glued: true, before: 100, after: 150,
-			re: compile(`(?i)\b(?:user(?: ?id|name)?|uid)\s*=\s*[^;\s"']{2,100}\s*;?[^\n]{0,30}?(?:password|pwd)\s*=\s*([^\s;"'&,]{3,100})(?:[;"'\s]|\z)`), check: connectionPassword},
+			re: compile(`(?i)\b(?:user(?: ?id|name)?|uid)\s*=\s*[^;\s"']{2,100}\s*;?[^\n]{0,30}?(?:password|pwd)\s*=\s*([^\s;"'&,]{3,500})(?:[;"'\s]|\z)`), line: true, check: connectionPassword},
 		{kind: "password", anchors: []string{"password is ", "password for "}, re: compile(`(?i)\Apassword (?:for [^\n]{3,60} )?is ["'` + "`" + `]([^"'` + "`" + `\n]{4,60})["'` + "`" + `]`), check: passwordText},
 		{kind: "password", anchors: []string{"networkcredential"}, re: compile(`(?i)\Anetworkcredential\s*\(\s*"[^"\n]{1,80}"\s*,\s*"([^"\n]{3,80})"`), check: notPlaceholder},
 		{kind: "password", anchors: []string{"directoryentry"}, re: compile(`(?i)\Adirectoryentry\s*\(\s*"[^"\n]{1,100}"\s*,\s*"[^"\n]{1,80}"\s*,\s*"([^"\n]{3,80})"`), check: notPlaceholder},
+		{kind: "private-key", anchors: []string{"mii", "mhcc", "mc4c", "mig", "mihc", "b3blbnnza"}, after: 100, re: derKey, check: notDummy},
+		{kind: "secret", anchors: nearWords(), glued: true, after: 100, locate: nearby},
+		{kind: "secret", anchors: headWords(), glued: true, column: columnsBelow},
 		{kind: "password", anchors: []string{"password>", "passwd>", "secret>", "token>", "apikey>"}, glued: true, re: compile(`(?i)\A(?:password|passwd|secret|token|apikey)>\s*([^<\s]{5,200})\s*</`), check: passwordText},
 	}
 }

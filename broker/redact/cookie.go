@@ -5,23 +5,23 @@ import "bytes"
 // cookieHeader finds what a header Cookie or Set-Cookie carries (RFC 6265,
 // section 4), if any of its cookies has a value that looks drawn: the whole list
 // goes, because each may be what a session hangs on.
-func cookieHeader(text []byte, at, size int) (start, end int, ok bool) {
+func cookieHeader(text []byte, at, size int) (place, bool) {
 	m := cookieStart.FindIndex(text[at+size : min(len(text), at+size+12)])
 	if m == nil {
-		return 0, 0, false
+		return place{}, false
 	}
-	start = at + size + m[1]
-	end = start
+	start := at + size + m[1]
+	end := start
 	for end < len(text) && end-start < 4096 && bytes.IndexByte([]byte("\r\n\"'`\\<>"), text[end]) < 0 {
 		end++
 	}
 	for part := range bytes.SplitSeq(text[start:end], []byte(";")) {
 		name, value, isPair := bytes.Cut(bytes.TrimSpace(part), []byte("="))
 		if isPair && cookieName.Match(name) && isDrawn(value) {
-			return start, end, true
+			return place{start, end, end - start}, true
 		}
 	}
-	return 0, 0, false
+	return place{}, false
 }
 
 var (

@@ -4,21 +4,22 @@ import "bytes"
 
 // curlUser finds the password in curl's argument -u USER:PASSWORD, however the
 // shell's quotes stand, or a token in the place of either (curl(1), --user).
-func curlUser(text []byte, at, size int) (start, end int, ok bool) {
+func curlUser(text []byte, at, size int) (place, bool) {
 	if at == 0 || !bytes.Contains(text[max(0, at-600):at], []byte("curl ")) || bytes.IndexByte([]byte(" \t\n'\""), text[at-1]) < 0 {
-		return 0, 0, false
+		return place{}, false
 	}
 	m := userArgument.FindSubmatchIndex(text[at+size : min(len(text), at+size+300)])
 	if m == nil {
-		return 0, 0, false
+		return place{}, false
 	}
 	for group := 2; group < len(m); group += 2 {
 		if m[group] >= 0 && m[group] < m[group+1] {
-			start, end = at+size+m[group], at+size+m[group+1]
-			return start, end, isCurlPassword(text[start:end])
+			start, end := at+size+m[group], at+size+m[group+1]
+			end = start + endOfText(text[start:end])
+			return place{start, end, 0}, end > start && isCurlPassword(text[start:end])
 		}
 	}
-	return 0, 0, false
+	return place{}, false
 }
 
 // userArgument has a password alone, in quotes or not, or a user that stands

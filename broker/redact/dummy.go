@@ -8,16 +8,35 @@ var dummyWords = compile(`(?i)example|placeholder|your[_\-]|[_\-]here\b|insert[_
 // notDummy says whether a value that has a token's form may be one, and is not
 // what documentation puts in its place. Long values have any short word in
 // them by chance.
-func notDummy(value []byte) bool { return len(value) > 400 || !dummyWords.Match(value) }
+func notDummy(value []byte) bool {
+	return !monotonous(value) && (len(value) > 400 || !dummyWords.Match(value))
+}
+
+// monotonous says whether a value is hardly more than one character again and
+// again: zeros, a row of x, AAAA.
+func monotonous(value []byte) bool {
+	if len(value) < 8 {
+		return false
+	}
+	var counts [256]int
+	most, distinct := 0, 0
+	for _, c := range value {
+		if counts[c]++; counts[c] == 1 {
+			distinct++
+		}
+		most = max(most, counts[c])
+	}
+	return distinct <= 2 || most*10 >= len(value)*7
+}
 
 // isKeyBlock says whether an armoured private key (RFC 7468, RFC 4880) has more
 // in it than a few words, and is not code that looks for one.
 func isKeyBlock(block []byte) bool {
 	_, body, _ := bytes.Cut(block[len("-----BEGIN"):], []byte("-----"))
 	body, _, _ = bytes.Cut(body, []byte("-----END"))
-	return armoured.Match(body) && entropy(body) >= 2
+	return armoured.Match(body) && !monotonous(body) && entropy(body) >= 2
 }
 
 // armoured is how a key goes on behind its first line, as it is or as a text
 // in code: line breaks, headers, base64.
-var armoured = compile(`\A(?:\s|\\[nr]|["'+,])*(?:[A-Za-z\-]+: |[A-Za-z0-9+/=\s\\]{16})`)
+var armoured = compile(`\A(?:\s|\\[nr]|["'+,])*(?:[A-Za-z\-]+: |[A-Za-z0-9+/=\s\\]{16}|[^\n]{1,40}?[A-Za-z0-9+/=]{48})`)

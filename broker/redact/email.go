@@ -25,6 +25,7 @@ func findEmails(text []byte) []span {
 		for start > 0 && at-start < maxLocalPart && isLocalByte(text[start-1]) {
 			start--
 		}
+		start = afterEscapes(text, start, at)
 		for start < at && !isAlnum(text[start]) {
 			start++
 		}
@@ -35,9 +36,20 @@ func findEmails(text []byte) []span {
 			stop--
 		}
 		if start < at && stop > at && !inAddress(text, start) && isEmail(text[start:stop]) {
-			spans = append(spans, span{start, stop, "email"})
+			spans = append(spans, span{start: start, end: stop, kind: "email"})
 		}
 	}
+}
+
+// afterEscapes returns where what begins at start goes on behind the letters of
+// an escape sequence.
+func afterEscapes(text []byte, start, at int) int {
+	for i := at; i > start; i-- {
+		if isAlnum(text[i-1]) && escapeBefore(text, i) > 0 {
+			return i
+		}
+	}
+	return start
 }
 
 // inAddress says whether what begins at start stands in a URL's user part,

@@ -9,14 +9,32 @@ import (
 
 // findEscaped undoes the escapes that texts have in JSON and in code, and finds
 // in what comes out, line by line. The places are those of the text as it was.
-func findEscaped(text []byte, depth int, find func([]byte) []span) []span {
+func findEscaped(text []byte, d depth, find finder) []span {
+	return findMapped(text, d, find, isEscaped, escapeAt)
+}
+
+// findPercent does the same for the escapes of addresses (RFC 3986, section
+// 2.1), with and without + for a blank.
+func findPercent(text []byte, d depth, find finder) []span {
+	found := findMapped(text, d, find, isPercent, percentAt)
+	return append(found, findMapped(text, d, find, func(line []byte) bool { return isPercent(line) && bytes.IndexByte(line, '+') >= 0 }, formAt)...)
+}
+
+// findMapped undoes, in each line that has some, the escapes that at reads, and
+// finds in what comes out.
+func findMapped(text []byte, d depth, find finder, has func([]byte) bool, at func([]byte) ([]byte, int)) []span {
 	var found []span
 	start := 0
 	for line := range bytes.Lines(text) {
-		if isEscaped(line) {
-			plain, places := unescape(line)
-			for _, s := range findDeep(plain, depth-1, find) {
-				found = append(found, span{start + places[s.start], start + places[s.end], s.kind})
+		if has(line) {
+			plain, places := unescape(line, at)
+			for _, s := range findDeep(plain, d, find) {
+				from, to := places[s.start], places[s.end]
+				if to-from != s.end-s.start {
+					s.rewrite = nil // what has escapes in it is replaced as a whole
+				}
+				s.start, s.end = start+from, start+to
+				found = append(found, s)
 			}
 		}
 		start += len(line)
@@ -33,29 +51,63 @@ func isEscaped(text []byte) bool {
 		}
 		at += i
 		switch text[at+1] {
-		case 'u', 'x', '/', '\\':
+		case 'u', 'x', '/', '\\', 'n', 'r', 't', '"', '0', '1':
 			return true
 		}
 	}
 }
 
-// unescape undoes \u0041 (RFC 8259, section 7), \x41, \/, \" and \\. With the
-// text comes, for each of its bytes and for its end, the place where it was.
-func unescape(text []byte) (plain []byte, places []int) {
+func isPercent(text []byte) bool {
+	for at := 0; ; at++ {
+		i := bytes.IndexByte(text[at:], '%')
+		if i < 0 || at+i+2 >= len(text) {
+			return false
+		}
+		at += i
+		if isHex(text[at+1]) && isHex(text[at+2]) {
+			return true
+		}
+	}
+}
+
+// unescape undoes what at reads. With the text comes, for each of its bytes and
+// for its end, the place where it was.
+func unescape(text []byte, at func([]byte) ([]byte, int)) (plain []byte, places []int) {
 	plain, places = make([]byte, 0, len(text)), make([]int, 0, len(text)+1)
-	for at := 0; at < len(text); {
-		char, size := escapeAt(text[at:])
+	for i := 0; i < len(text); {
+		char, size := at(text[i:])
 		if size == 0 {
-			char, size = text[at:at+1], 1
+			char, size = text[i:i+1], 1
 		}
 		for range char {
-			places = append(places, at)
+			places = append(places, i)
 		}
 		plain = append(plain, char...)
-		at += size
+		i += size
 	}
 	return plain, append(places, len(text))
 }
+
+func percentAt(text []byte) (char []byte, size int) {
+	if text[0] != '%' {
+		return nil, 0
+	}
+	code, ok := hexNumber(text, 1, 2)
+	if !ok {
+		return nil, 0
+	}
+	return []byte{byte(code)}, 3
+}
+
+func formAt(text []byte) (char []byte, size int) {
+	if text[0] == '+' {
+		return []byte(" "), 1
+	}
+	return percentAt(text)
+}
+
+// control are the characters that a letter stands for behind a backslash.
+var control = map[byte]byte{'n': '\n', 'r': '\r', 't': '\t', 'b': '\b', 'f': '\f', 'v': '\v', 'a': '\a', 'e': 0x1b}
 
 // escapeAt returns what the escape stands for that a text begins with, and its
 // size; 0 when it begins with none.
@@ -63,12 +115,20 @@ func escapeAt(text []byte) (char []byte, size int) {
 	if len(text) < 2 || text[0] != '\\' {
 		return nil, 0
 	}
-	switch text[1] {
+	switch c := text[1]; c {
 	case '/', '"', '\\', '\'':
 		return text[1:2], 2
+	case 'n', 'r', 't', 'b', 'f', 'v', 'a', 'e':
+		return []byte{control[c]}, 2
 	case 'x':
 		if code, ok := hexNumber(text, 2, 2); ok {
 			return []byte{byte(code)}, 4
+		}
+	case '0', '1', '2', '3':
+		if len(text) >= 4 {
+			if code, err := strconv.ParseUint(string(text[1:4]), 8, 8); err == nil {
+				return []byte{byte(code)}, 4
+			}
 		}
 	case 'u':
 		code, ok := hexNumber(text, 2, 4)
@@ -88,6 +148,16 @@ func hexNumber(text []byte, at, digits int) (rune, bool) {
 	if len(text) < at+digits {
 		return 0, false
 	}
-	n, err := strconv.ParseUint(string(text[at:at+digits]), 16, 32)
-	return rune(n), err == nil
+	n := rune(0)
+	for _, c := range text[at : at+digits] {
+		switch {
+		case isDigit(c):
+			n = n<<4 | rune(c-'0')
+		case isHex(c):
+			n = n<<4 | rune(c|0x20-'a'+10)
+		default:
+			return 0, false
+		}
+	}
+	return n, true
 }

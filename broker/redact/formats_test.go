@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/hex"
-	"fmt"
 	"math/rand/v2"
 	"net/url"
 	"strings"
@@ -250,46 +249,9 @@ func TestNumberedMarkers(t *testing.T) {
 
 func TestJSONByName(t *testing.T) {
 	got, found, err := redact.New().JSON([]byte(`{"user":"ann","password":"correcthorse","api_key":"k3y-1234-x","token_count":"12345678","nextPageToken":"CAUQAA12"}`))
-	want := `{"user":"ann","password":"[redacted:secret]","api_key":"[redacted:secret]","token_count":"12345678","nextPageToken":"CAUQAA12"}`
-	if err != nil || string(got) != want || redact.Counts(found)["secret"] != 2 {
+	want := `{"user":"ann","password":"[redacted:password]","api_key":"[redacted:secret]","token_count":"12345678","nextPageToken":"CAUQAA12"}`
+	if err != nil || string(got) != want || redact.Counts(found)["secret"] != 1 {
 		t.Errorf("got %s, %v, %v, want %s", got, found, err, want)
-	}
-}
-
-// A stream gives what the whole text gives, wherever it is cut.
-func TestStream(t *testing.T) {
-	rng := rand.New(rand.NewPCG(7, 7))
-	var text strings.Builder
-	for text.Len() < 60_000 {
-		text.WriteString(strings.Repeat("some harmless words, 12345; ", rng.IntN(40)))
-		text.WriteString(sample(rng, formats[rng.IntN(len(formats))].parts))
-		text.WriteString(" ann@corp.io\n")
-	}
-	text.WriteString(token("-----BEGIN RSA PRIV", "ATE KEY-----\n") + strings.Repeat(sample(rng, []any{draw{mixed, 64}})+"\n", 200) + token("-----END RSA PRIV", "ATE KEY-----\nafter\n"))
-	want, wantFound := redact.New().Bytes([]byte(text.String()))
-	for _, piece := range []int{1, 7, 1000, 5000, 1 << 20} {
-		t.Run(fmt.Sprintf("in pieces of %d", piece), func(t *testing.T) {
-			var out bytes.Buffer
-			s := redact.New().Stream(&out)
-			for rest := []byte(text.String()); len(rest) > 0; rest = rest[min(piece, len(rest)):] {
-				if _, err := s.Write(rest[:min(piece, len(rest))]); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if err := s.Close(); err != nil {
-				t.Fatal(err)
-			}
-			if !bytes.Equal(out.Bytes(), want) {
-				at := 0
-				for out.Bytes()[at] == want[at] {
-					at++
-				}
-				t.Errorf("from byte %d on: got %q, want %q", at, out.Bytes()[at:min(out.Len(), at+80)], want[at:min(len(want), at+80)])
-			}
-			if got := redact.Counts(s.Findings()); fmt.Sprint(got) != fmt.Sprint(redact.Counts(wantFound)) {
-				t.Errorf("found %v, want %v", got, wantFound)
-			}
-		})
 	}
 }
 
@@ -331,13 +293,6 @@ func FuzzBytes(f *testing.F) {
 		got, found := r.Bytes(text)
 		if len(found) == 0 && !bytes.Equal(got, text) {
 			t.Errorf("%q became %q without a finding", text, got)
-		}
-		var out bytes.Buffer
-		s := r.Stream(&out)
-		s.Write(text)
-		s.Close()
-		if !bytes.Equal(out.Bytes(), got) {
-			t.Errorf("as a stream %q became %q, as a whole %q", text, out.Bytes(), got)
 		}
 	})
 }

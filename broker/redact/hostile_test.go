@@ -12,8 +12,6 @@ import (
 	"testing"
 	"unicode/utf16"
 
-	"pgregory.net/rapid"
-
 	"github.com/airlock-mcp/airlock/broker/redact"
 )
 
@@ -112,90 +110,19 @@ func TestHeldCredentialsInEncodings(t *testing.T) {
 	}
 }
 
-// pieces are texts in which something is found because of what stands before
-// it, or at some distance.
-var pieces = []string{
-	`password = "correct-horse-9"`, "API_KEY: 7f3a9c2e81b04d56a1c7", "Tel. 030 1234567", "ssn 536 22 1234", "credit card 4000 0566 5566 5556",
-	"curl -s -u admin:hunter22x https://x", "Cookie: sid=8f14e45fceea167a5a36dedd4bea2543; theme=dark", `"name": "DB_PASSWORD", "value": "tr0ub4dor"`,
-	"Authorization: Bearer 8f14e45fceea167a5a36dedd4bea2543", "Server=h;User Id=sa;Password=goodspec1;Database=d;", "ann.lee@corp.io", "from 81.2.69.142 port 22",
-	"postgres://bob:hunter22@db/x", "IBAN DE89 3704 0044 0532 0130 00", `{"token":"\u0067hp_wWPw5k4aXcaT4fNP0UcnZwJUVFk6LO0pINUx"}`,
-}
-
-// However a text is cut into two, a stream makes of it what the whole gives.
-func TestStreamCutAtEveryByte(t *testing.T) {
-	filler := strings.Repeat("nothing to see in this line of a log\n", 300)
-	for _, piece := range pieces {
-		for shift := range len(piece) + 2 {
-			text := filler[:4096-shift] + piece + "\n" + filler
-			want, _ := redact.New().Bytes([]byte(text))
-			var out bytes.Buffer
-			s := redact.New().Stream(&out)
-			for _, part := range []string{text[:8192], text[8192:]} {
-				if _, err := s.Write([]byte(part)); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if err := s.Close(); err != nil {
-				t.Fatal(err)
-			}
-			if !bytes.Equal(out.Bytes(), want) {
-				t.Errorf("%q, cut %d bytes in: got something else than from the whole", piece, shift)
-			}
-		}
-	}
-}
-
-// The same for many things after each other, and many cuts.
-func TestStreamEqualsWhole(t *testing.T) {
-	rng := rand.New(rand.NewPCG(11, 4))
-	var tokens []string
-	for _, format := range formats {
-		tokens = append(tokens, sample(rng, format.parts))
-	}
-	rapid.Check(t, func(t *rapid.T) {
-		var text strings.Builder
-		for text.Len() < 20_000 {
-			text.WriteString(rapid.SampledFrom(pieces).Draw(t, "piece"))
-			text.WriteString(rapid.SampledFrom([]string{"\n", " ", ", ", "\n\n\t"}).Draw(t, "separator"))
-			text.WriteString(rapid.SampledFrom(tokens).Draw(t, "token"))
-			text.WriteString(strings.Repeat(" words,\n", rapid.IntRange(1, 60).Draw(t, "words")))
-		}
-		want, _ := redact.New().Bytes([]byte(text.String()))
-		var out bytes.Buffer
-		s := redact.New().Stream(&out)
-		for rest := text.String(); rest != ""; {
-			n := min(len(rest), rapid.IntRange(1, 6000).Draw(t, "size"))
-			s.Write([]byte(rest[:n]))
-			rest = rest[n:]
-		}
-		s.Close()
-		if !bytes.Equal(out.Bytes(), want) {
-			t.Fatalf("got %d bytes, want %d, or others than from the whole", out.Len(), len(want))
-		}
-	})
-}
-
 // Whatever stands around a credential that Airlock holds, it does not leave.
 func FuzzHeldNeverLeaves(f *testing.F) {
 	const secret = "h3ld-Credential/of+ours"
-	f.Add([]byte("before "), []byte(" after"), uint16(3))
-	f.Add([]byte("password=\""), []byte("\" -----BEGIN PRIVATE KEY-----"), uint16(1))
-	f.Add([]byte("%41%"), []byte("%zz\\u00"), uint16(5000))
-	f.Fuzz(func(t *testing.T, before, after []byte, size uint16) {
+	f.Add([]byte("before "), []byte(" after"))
+	f.Add([]byte("password=\""), []byte("\" -----BEGIN PRIVATE KEY-----"))
+	f.Add([]byte("%41%"), []byte("%zz\\u00"))
+	f.Fuzz(func(t *testing.T, before, after []byte) {
 		r := redact.New()
 		r.Hold(secret)
 		text := bytes.Join([][]byte{before, []byte(secret), after, []byte(base64.StdEncoding.EncodeToString([]byte(secret))), before}, nil)
-		var streamed bytes.Buffer
-		s := r.Stream(&streamed)
-		for rest := text; len(rest) > 0; {
-			n := min(len(rest), int(size)+1)
-			s.Write(rest[:n])
-			rest = rest[n:]
-		}
-		s.Close()
 		whole, _ := r.Bytes(text)
 		held, _ := r.Held(text)
-		for how, got := range map[string][]byte{"Bytes": whole, "Held": held, "Stream": streamed.Bytes()} {
+		for how, got := range map[string][]byte{"Bytes": whole, "Held": held} {
 			if bytes.Contains(got, []byte(secret)) || bytes.Contains(got, []byte(base64.RawStdEncoding.EncodeToString([]byte(secret))[:28])) {
 				t.Errorf("%s let the credential out of %q", how, text)
 			}

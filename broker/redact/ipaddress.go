@@ -25,7 +25,7 @@ func ipv4At(text []byte, i int) (span, bool) {
 	if err != nil || !isPersonal(address) {
 		return span{}, false
 	}
-	return span{i, stop, "ip-address"}, true
+	return span{start: i, end: stop, kind: "ip-address"}, true
 }
 
 // isNetwork says whether an address ends in the length of a prefix (CIDR).
@@ -40,7 +40,7 @@ func ipv6At(text []byte, i int) (span, bool) {
 	for start > 0 && i-start < 4 && isHex(text[start-1]) {
 		start--
 	}
-	if start > 0 && (isWord(text[start-1]) || text[start-1] == ':') {
+	if start > 0 && (continues(text, start) || text[start-1] == ':') {
 		return span{}, false
 	}
 	for stop < len(text) && stop-start < most && (isHex(text[stop]) || text[stop] == ':') {
@@ -56,7 +56,7 @@ func ipv6At(text []byte, i int) (span, bool) {
 	if err != nil || !isPersonal(address) {
 		return span{}, false
 	}
-	return span{start, stop, "ip-address"}, true
+	return span{start: start, end: stop, kind: "ip-address"}, true
 }
 
 // isPersonal says whether an address can be a person's: not one of private,

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 )
 
 // JSON is Bytes for one JSON value: texts and member names are cleaned one by
 // one, decoded, and everything else stays byte for byte, so that the result is
 // always JSON of the same shape. A number that is found becomes a text. A text
-// that is the value of a member called password, secret and the like is removed as well.
+// is removed as well where what stands around it says that it is a secret: the
+// name of its member, a name beside it, the head of its column.
 func (r *Redactor) JSON(raw json.RawMessage) (json.RawMessage, []Finding, error) {
 	return r.cleanJSON(raw, r.find, true)
 }
@@ -19,16 +21,29 @@ func (r *Redactor) HeldJSON(raw json.RawMessage) (json.RawMessage, []Finding, er
 	return r.cleanJSON(raw, r.held.find, false)
 }
 
-var errNotJSON = errors.New("redacting: it is not JSON")
+// MaxDepth is how deep arrays and objects may be inside each other.
+const MaxDepth = 10_000
 
-func (r *Redactor) cleanJSON(raw json.RawMessage, find func([]byte) []span, byName bool) (json.RawMessage, []Finding, error) {
+var (
+	errNotJSON = errors.New("redacting: it is not JSON")
+	// ErrDeep says that a JSON value has more than MaxDepth levels.
+	ErrDeep = fmt.Errorf("redacting: it is nested more than %d levels deep", MaxDepth)
+)
+
+func (r *Redactor) cleanJSON(raw json.RawMessage, find finder, around bool) (json.RawMessage, []Finding, error) {
+	if isDeep(raw) {
+		return nil, nil, ErrDeep
+	}
 	if !json.Valid(raw) {
 		return nil, nil, errNotJSON
 	}
+	var marked map[int]span
+	if around && secretHint.Match(raw) {
+		marked = markSecrets(raw)
+	}
 	var out bytes.Buffer
 	var found [][]Finding
-	var name []byte // of the member whose value comes next
-	copied := 0     // raw[:copied] is in out
+	copied := 0 // raw[:copied] is in out
 	for at := 0; at < len(raw); {
 		end := tokenEnd(raw, at)
 		if end == at {
@@ -40,11 +55,8 @@ func (r *Redactor) cleanJSON(raw json.RawMessage, find func([]byte) []span, byNa
 			return nil, nil, err
 		}
 		spans := find(text)
-		if byName && raw[at] == '"' && isSecretValue(name, text) {
-			spans = append(spans, span{0, len(text), "secret"})
-		}
-		if name = nil; isName(raw, end) {
-			name = text
+		if s, ok := marked[at]; ok {
+			spans = append(spans, s)
 		}
 		if cleaned, findings := r.replace(text, spans); len(findings) > 0 {
 			quoted, err := json.Marshal(string(cleaned))
@@ -63,6 +75,28 @@ func (r *Redactor) cleanJSON(raw json.RawMessage, find func([]byte) []span, byNa
 	}
 	out.Write(raw[copied:])
 	return out.Bytes(), findings(Counts(found...)), nil
+}
+
+// isDeep says whether brackets are nested deeper than MaxDepth.
+func isDeep(raw []byte) bool {
+	depth := 0
+	for at := 0; at < len(raw); at++ {
+		switch raw[at] {
+		case '"':
+			for at++; at < len(raw) && raw[at] != '"'; at++ {
+				if raw[at] == '\\' {
+					at++
+				}
+			}
+		case '[', '{':
+			if depth++; depth > MaxDepth {
+				return true
+			}
+		case ']', '}':
+			depth--
+		}
+	}
+	return false
 }
 
 // textOf returns the decoded text of a token; of a number, its digits.
@@ -101,23 +135,4 @@ func tokenEnd(raw []byte, at int) int {
 		return end
 	}
 	return at
-}
-
-// isName says whether the token that ends there is a member's name.
-func isName(raw []byte, end int) bool {
-	rest := bytes.TrimLeft(raw[end:min(len(raw), end+16)], " \t\r\n")
-	return len(rest) > 0 && rest[0] == ':'
-}
-
-// secretNames are names of members whose values are secrets, whatever they look like.
-var secretNames = compile(`(?i)^(?:[a-z0-9]+[_\-. ]?)*?(?:password|passwd|passphrase|pwd|secret|api[_\-]?key|apikey|(?:access|auth|private|secret|signing|encryption|client)[_\-]?key|(?:access|auth|refresh|id|bearer|session|api|oauth|personal)[_\-]?token|client[_\-]?secret|credentials?)$`)
-
-func isSecretValue(name, value []byte) bool {
-	if len(name) == 0 || len(name) > 100 || !secretNames.Match(name) || harmlessName.Match(name) {
-		return false
-	}
-	if bytes.Contains(bytes.ToLower(name), []byte("passw")) || bytes.HasSuffix(bytes.ToLower(name), []byte("pwd")) {
-		return passwordText(value)
-	}
-	return len(value) >= 8 && bytes.IndexByte(value, ' ') < 0 && secretText(value)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // Words in names that promise something: a password, another secret, or, in a
@@ -64,16 +65,16 @@ func assignmentRules() []rule {
 }
 
 // given makes a rule's locate of a judgement on assignments.
-func given(judge func(assignment) bool) func([]byte, int, int) (int, int, bool) {
-	return func(text []byte, at, size int) (int, int, bool) {
+func given(judge func(assignment) bool) locator {
+	return func(text []byte, at, size int) (place, bool) {
 		a, ok := assignmentAt(text, at, size)
-		return a.start, a.end, ok && judge(a)
+		return place{a.start, a.end, a.cost}, ok && judge(a)
 	}
 }
 
 func isPassword(a assignment) bool {
 	switch {
-	case harmlessName.Match(a.name) || len(a.value) > 120:
+	case harmlessName.Match(a.name):
 		return false
 	case a.quoted:
 		return bytes.IndexByte(a.value, ' ') < 0 && passwordText(a.value)
@@ -90,7 +91,7 @@ func isSecret(a assignment) bool {
 	switch {
 	case isUUID(a.value) && secretID.Match(a.name):
 		return true
-	case harmlessName.Match(a.name) || bytes.IndexByte(a.value, ' ') >= 0 || len(a.value) > 300:
+	case harmlessName.Match(a.name) || bytes.IndexByte(a.value, ' ') >= 0:
 		return false
 	case isUUID(bytes.Trim(a.value, "{}")):
 		return lastSecret.Match(a.name)
@@ -131,3 +132,51 @@ func isVendorSecret(a assignment) bool {
 var uuid = compile(`^[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}$`)
 
 func isUUID(b []byte) bool { return uuid.Match(b) }
+
+// namedSecret judges a text that stands under a name as data do: as a member, in
+// a column, beside its name.
+func namedSecret(name, value []byte, number bool) (span, bool) {
+	if len(name) == 0 || len(name) > 100 || len(value) > maxValue || harmlessName.Match(name) {
+		return span{}, false
+	}
+	kind, isPasswordName := "secret", passwordName.Match(name)
+	if isPasswordName {
+		kind = "password"
+	}
+	if number {
+		return span{start: 0, end: len(value), kind: kind}, isPasswordName && len(onlyDigits(value)) == len(value) && len(value) >= 6
+	}
+	a := assignment{name: name, value: value, end: len(value), quoted: true, plain: true}
+	if word, rest, ok := bytes.Cut(value, []byte(" ")); ok && isScheme(word) {
+		a.value = bytes.TrimLeft(rest, " ")
+		a.start = a.end - len(a.value)
+	}
+	ok := false
+	switch {
+	case len(a.value) < 4:
+	case isPasswordName:
+		ok = passwordText(a.value)
+	case secretNames.Match(name):
+		ok = len(a.value) >= 8 && bytes.IndexByte(a.value, ' ') < 0 && secretText(a.value)
+	case strongName.Match(name) || lastWeak.Match(name):
+		ok = len(a.value) >= 8 && isSecret(a)
+	case isVendorName(name):
+		ok = isVendorSecret(a)
+	}
+	return span{start: a.start, end: a.end, kind: kind}, ok
+}
+
+// secretNames are names of members whose values are secrets, whatever they look like.
+var secretNames = compile(`(?i)^(?:[a-z0-9]+[_\-. ]?)*?(?:passphrase|secret|api[_\- ]?key|apikey|(?:access|auth|private|secret|signing|encryption|client|master|session|service|app)[_\- ]?key|(?:access|auth|refresh|id|bearer|session|api|oauth|personal|bot|csrf)[_\- ]?token|token|client[_\- ]?secret|credentials?|x-auth|authorization)$`)
+
+// passwordName is a name whose value is a password.
+var passwordName = compile(`(?i)(?:passw(?:or)?d|passphrase|passcode|pwd|^pass|[_\-. ]pass|[a-z]Pass)s?\d?$`)
+
+// isVendorName says whether a name has a vendor's name in it.
+func isVendorName(name []byte) bool {
+	found := false
+	vendorWords().scan(name, func(int, int) { found = true })
+	return found
+}
+
+var vendorWords = sync.OnceValue(func() *automaton { return newAutomaton(vendorNames()) })

@@ -40,7 +40,7 @@ func numberAt(text []byte, i int) (span, bool) {
 	if s, ok := phoneAt(text, i); ok {
 		return s, true
 	}
-	if i > 0 && (isWord(text[i-1]) || text[i-1] == '.' || text[i-1] == '-') {
+	if i > 0 && (continues(text, i) || text[i-1] == '.' || text[i-1] == '-') {
 		return span{}, false
 	}
 	for _, recognise := range []func([]byte, int) (span, bool){ssnAt, cardAt, ipv4At} {
@@ -60,6 +60,11 @@ func ends(text []byte, stop int) bool {
 		return false
 	}
 	return !(text[stop] == '-' || text[stop] == '.') || stop+1 >= len(text) || !isAlnum(text[stop+1])
+}
+
+// continues says whether what begins at text[i] is the rest of a word.
+func continues(text []byte, i int) bool {
+	return i > 0 && isWord(text[i-1]) && escapeBefore(text, i) == 0
 }
 
 // announced says whether one of a few words stands shortly before a place.
@@ -88,7 +93,7 @@ func ssnAt(text []byte, i int) (span, bool) {
 	if len(onlyDigits(number)) != 9 || !isSSN(number) {
 		return span{}, false
 	}
-	return span{i, i + size, "us-ssn"}, true
+	return span{start: i, end: i + size, kind: "us-ssn"}, true
 }
 
 // announcedSSN takes nine digits without hyphens, which only a word before them
@@ -105,7 +110,7 @@ func announcedSSN(text []byte, i int) (span, bool) {
 	if !isSSN(slices.Concat(digits[:3], []byte("-"), digits[3:5], []byte("-"), digits[5:])) {
 		return span{}, false
 	}
-	return span{i, i + m[1], "us-ssn"}, true
+	return span{start: i, end: i + m[1], kind: "us-ssn"}, true
 }
 
 var bareSSN = compile(`\A\d{3} ?\d\d ?\d{4}`)
@@ -127,13 +132,13 @@ func cardAt(text []byte, i int) (span, bool) {
 			at = len(text)
 		}
 	}
-	return span{i, best, "card"}, best > 0
+	return span{start: i, end: best, kind: "card"}, best > 0
 }
 
 // ibanAt takes a country's two letters before the digit, two digits, and groups.
 func ibanAt(text []byte, i int) (span, bool) {
 	start := i - 2
-	if start < 0 || !isUpper(text[start]) || !isUpper(text[start+1]) || (start > 0 && isWord(text[start-1])) {
+	if start < 0 || !isUpper(text[start]) || !isUpper(text[start+1]) || (start > 0 && continues(text, start)) {
 		return span{}, false
 	}
 	best, count := 0, 0
@@ -150,7 +155,7 @@ func ibanAt(text []byte, i int) (span, bool) {
 			best = at + 1
 		}
 	}
-	return span{start, best, "iban"}, best > 0
+	return span{start: start, end: best, kind: "iban"}, best > 0
 }
 
 func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }

@@ -7,10 +7,10 @@ import (
 // phoneAt takes a number with + and country code (ITU-T E.164: at most 15
 // digits), or one of North America's plan written with its usual separators.
 func phoneAt(text []byte, i int) (span, bool) {
-	if i > 0 && text[i-1] == '+' && (i < 2 || !isWord(text[i-2]) && bytes.IndexByte([]byte("])=+-.*/"), text[i-2]) < 0) {
+	if i > 0 && text[i-1] == '+' && (i < 2 || !continues(text, i-1) && bytes.IndexByte([]byte("])=+-.*/"), text[i-2]) < 0) {
 		return internationalAt(text, i)
 	}
-	if i > 0 && (isWord(text[i-1]) || text[i-1] == '.' || text[i-1] == '-' || text[i-1] == '+') {
+	if i > 0 && (continues(text, i) || text[i-1] == '.' || text[i-1] == '-' || text[i-1] == '+') {
 		return span{}, false
 	}
 	if c := text[i]; c == '0' {
@@ -21,7 +21,7 @@ func phoneAt(text []byte, i int) (span, bool) {
 		if i > 0 && text[i-1] == '(' {
 			start--
 		}
-		return span{start, i + m[1], "phone"}, true
+		return span{start: start, end: i + m[1], kind: "phone"}, true
 	}
 	return nationalAt(text, i)
 }
@@ -32,7 +32,7 @@ func nationalAt(text []byte, i int) (span, bool) {
 	end := min(len(text), i+24)
 	if text[i] == '0' {
 		if m := national.FindIndex(text[i:end]); m != nil && ends(text, i+m[1]) && !isTable(text, i, i+m[1]) {
-			return span{i, i + m[1], "phone"}, true
+			return span{start: i, end: i + m[1], kind: "phone"}, true
 		}
 	}
 	stop, digits := i, 0
@@ -49,7 +49,7 @@ func nationalAt(text []byte, i int) (span, bool) {
 	if i > 0 && text[i-1] == '(' {
 		start--
 	}
-	return span{start, stop, "phone"}, true
+	return span{start: start, end: stop, kind: "phone"}, true
 }
 
 // national is 01 23 45 67 89, 020 7946 0958, 07700 900123.
@@ -94,7 +94,7 @@ func internationalAt(text []byte, i int) (span, bool) {
 	if digits < 8 || digits > 15 || groups > 8 || !ends(text, stop) || decimal.Match(text[i:stop]) || !isDialled(onlyDigits(text[i:stop])) {
 		return span{}, false
 	}
-	return span{i - 1, stop, "phone"}, true
+	return span{start: i - 1, end: stop, kind: "phone"}, true
 }
 
 // isDialled checks country code and, of North America's plan, area and exchange

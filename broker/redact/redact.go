@@ -44,44 +44,83 @@ func (r *Redactor) Held(text []byte) ([]byte, []Finding) {
 
 func (r *Redactor) find(text []byte) []span {
 	find := func(text []byte) []span { return append(findPlain(text), r.held.findPlain(text)...) }
-	return findDeep(text, maxEncodings, find)
+	return findDeep(text, fullDepth, find)
 }
 
 // span is one place to be replaced.
 type span struct {
 	start, end int
 	kind       string
+	// rewrite gives what stands in its place, with the counts by kind; nil means a
+	// marker of its kind.
+	rewrite func(*Redactor) ([]byte, map[string]int)
 }
 
 // replace puts a marker in the place of each span. Where spans overlap, one
 // marker covers them all and bears the kind of the widest.
 func (r *Redactor) replace(text []byte, spans []span) ([]byte, []Finding) {
+	out, counts := r.replaceAll(text, spans)
+	if len(counts) == 0 {
+		return text, nil
+	}
+	return out, findings(counts)
+}
+
+func (r *Redactor) replaceAll(text []byte, spans []span) ([]byte, map[string]int) {
 	if len(spans) == 0 {
 		return text, nil
 	}
-	slices.SortFunc(spans, func(a, b span) int {
-		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end), cmp.Compare(a.kind, b.kind))
-	})
-	merged := spans[:1]
-	for _, s := range spans[1:] {
-		last := &merged[len(merged)-1]
-		if s.start >= last.end {
-			merged = append(merged, s)
+	out, at, counts := make([]byte, 0, len(text)), 0, map[string]int{}
+	for _, s := range merged(spans) {
+		out = append(out, text[at:s.start]...)
+		at = s.end
+		if s.rewrite == nil {
+			out = append(out, r.places.marker(s.kind, text[s.start:s.end])...)
+			counts[s.kind]++
 			continue
 		}
-		if s.end-s.start > last.end-last.start {
-			last.kind = s.kind
+		rewritten, inside := s.rewrite(r)
+		out = append(out, rewritten...)
+		for kind, n := range inside {
+			counts[kind] += n
 		}
-		last.end = max(last.end, s.end)
 	}
-	out, at, counts := make([]byte, 0, len(text)), 0, map[string]int{}
-	for _, s := range merged {
-		out = append(out, text[at:s.start]...)
-		out = append(out, r.places.marker(s.kind, text[s.start:s.end])...)
-		at = s.end
-		counts[s.kind]++
+	return append(out, text[at:]...), counts
+}
+
+// merged orders spans and joins those that overlap. A joined one keeps the kind
+// of the widest, and its rewriting only where that one covers all.
+func merged(spans []span) []span {
+	slices.SortFunc(spans, func(a, b span) int {
+		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end), plainLast(a, b), cmp.Compare(a.kind, b.kind))
+	})
+	list := spans[:1]
+	for _, s := range spans[1:] {
+		last := &list[len(list)-1]
+		switch {
+		case s.start >= last.end:
+			list = append(list, s)
+		case s.end > last.end:
+			if s.end-s.start > last.end-last.start {
+				last.kind = s.kind
+			}
+			last.end, last.rewrite = s.end, nil
+		case s.rewrite == nil && s.kind != kindHeld: // the encoded text itself is what was looked for
+			last.rewrite = nil
+		}
 	}
-	return append(out, text[at:]...), findings(counts)
+	return list
+}
+
+// plainLast orders spans of one place: those that are rewritten come first.
+func plainLast(a, b span) int {
+	switch {
+	case a.rewrite != nil && b.rewrite == nil:
+		return -1
+	case a.rewrite == nil && b.rewrite != nil:
+		return 1
+	}
+	return 0
 }
 
 func findings(counts map[string]int) []Finding {

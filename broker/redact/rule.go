@@ -21,12 +21,21 @@ type rule struct {
 	// re has the value in group 1. With before it is searched around the anchor,
 	// without it must begin there.
 	re *regexp.Regexp
-	// locate finds the value in the place of re, from an anchor of some size.
-	locate func(text []byte, at, size int) (start, end int, ok bool)
-	// glued allows letters, digits and _ right before the anchor.
+	// locate finds the value in the place of re.
+	locate locator
+	// column finds any number of values, below a head.
+	column func(text []byte, at, size int) ([]span, int)
+	// glued allows letters and digits right before the anchor.
 	glued bool
+	line  bool                    // the value ends where an escaped line break stands
 	check func(value []byte) bool // nil: the form is proof enough
 }
+
+// place is where a value was found, and how many bytes it cost to look.
+type place struct{ start, end, cost int }
+
+// locator finds a value from an anchor, which is text[at:at+size].
+type locator func(text []byte, at, size int) (place, bool)
 
 // token is a rule for values that begin with a fixed word: what follows it is
 // an expression. Where the word ends in a separator, it says enough by itself:
@@ -45,18 +54,21 @@ func token(kind, prefix, rest string) rule {
 
 // within is a rule for values that have a fixed word somewhere inside.
 func within(kind, word string, before int, expression string) rule {
-	return rule{kind: kind, anchors: []string{strings.ToLower(word)}, before: before, re: regexp.MustCompile(`(?:^|[^A-Za-z0-9_.\-])(` + expression + `)` + end), check: notDummy}
+	return rule{kind: kind, anchors: []string{strings.ToLower(word)}, before: before, re: regexp.MustCompile(edge + `(` + expression + `)` + end), check: notDummy}
 }
 
+// edge is what may stand before a token: see begins.
+const edge = `(?:^|\\[abefnrtv0]|\\x[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|%[0-9A-Fa-f]{2}|\[[0-9;]{0,12}m|[^A-Za-z0-9])`
+
 // end is where a token ends: it is not part of something longer.
-const end = `(?:[^A-Za-z0-9_\-]|\z)`
+const end = `(?:[^A-Za-z0-9]|\z)`
 
 // find looks for a value at an anchor, which is text[at:at+size], and returns
-// its place.
-func (r *rule) find(text []byte, at, size int) (span, bool) {
+// its place and what it cost to look.
+func (r *rule) find(text []byte, at, size int) (s span, cost int, ok bool) {
 	if r.locate != nil {
-		start, end, ok := r.locate(text, at, size)
-		return span{start, end, r.kind}, ok
+		p, ok := r.locate(text, at, size)
+		return span{start: p.start, end: p.end, kind: r.kind}, max(p.cost, r.reach()), ok
 	}
 	after := r.after
 	if after == 0 {
@@ -64,24 +76,38 @@ func (r *rule) find(text []byte, at, size int) (span, bool) {
 	}
 	from, to := at, min(len(text), at+size+after)
 	if r.before > 0 {
-		from = max(0, at-r.before)
-	} else if !r.glued && at > 0 && isWord(text[at-1]) {
-		return span{}, false
+		from = max(0, at-r.before-longestLetters-1)
+	} else if !r.glued && !begins(text, at) {
+		return span{}, 0, false
 	}
 	m := r.re.FindSubmatchIndex(text[from:to])
 	if m == nil || m[2] == m[3] {
-		return span{}, false
+		return span{}, r.reach(), false
 	}
-	s := span{from + m[2], from + m[3], r.kind}
+	s = span{start: from + m[2], end: from + m[3], kind: r.kind}
+	if r.line {
+		s.end = s.start + endOfText(text[s.start:s.end])
+	}
 	check := r.check
 	if check == nil {
 		check = notDummy
 	}
-	if !check(text[s.start:s.end]) {
-		return span{}, false
+	if s.start == s.end || !check(text[s.start:s.end]) {
+		return span{}, r.reach(), false
 	}
-	return s, true
+	return s, r.reach(), true
 }
+
+// endOfText returns where a value without quotes ends that is followed by a line
+// break in its escaped form.
+func endOfText(value []byte) int {
+	if m := escapedBreak.FindIndex(value); m != nil {
+		return m[0]
+	}
+	return len(value)
+}
+
+var escapedBreak = compile(`\\+[nrt]`)
 
 func isWord(c byte) bool {
 	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'

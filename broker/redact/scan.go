@@ -57,13 +57,18 @@ func (s *ruleset) find(text []byte) []span {
 			return
 		}
 		for _, r := range s.rules[word] {
-			found, ok := r.find(text, at, s.sizes[word])
-			if ok {
-				spans = append(spans, found)
+			cost := 0
+			if r.column != nil {
+				below, read := r.column(text, at, s.sizes[word])
+				spans, cost = append(spans, below...), read
+			} else if found, read, ok := r.find(text, at, s.sizes[word]); ok {
+				spans, cost = append(spans, found), read
 				covered = max(covered, found.end)
+			} else {
+				cost = read
 			}
-			if left -= r.reach(); left < 0 {
-				spans = append(spans, span{at, len(text), kindUnscanned})
+			if left -= cost; left < 0 {
+				spans = append(spans, span{start: at, end: len(text), kind: kindUnscanned})
 				return
 			}
 		}
@@ -86,6 +91,7 @@ func (r *rule) reach() int {
 // findPlain looks for all that rules know in a text as it is.
 func findPlain(text []byte) []span {
 	spans := standard().find(text)
+	spans = append(spans, findKeyLines(text)...)
 	spans = append(spans, findEmails(text)...)
 	return append(spans, findNumbers(text)...)
 }

@@ -133,7 +133,7 @@ func messageRules() []rule {
 			re: compile(`\A([MNO][A-Za-z0-9]{22,27}\.[A-Za-z0-9_\-]{6}\.[A-Za-z0-9_\-]{27,40})` + end), check: isDiscordToken},
 		{kind: "discord-webhook", anchors: []string{"/api/webhooks/"}, glued: true, re: compile(`\A/api/webhooks/(\d{17,20}/[\w\-]{60,80})`)},
 		{kind: "teams-webhook", anchors: []string{".webhook.office.com/"}, glued: true, re: compile(`\A\.webhook\.office\.com/webhookb2/([A-Za-z0-9@\-]{36,80}/IncomingWebhook/[a-z0-9]{32}/[a-z0-9\-]{36})`)},
-		{kind: "telegram-token", anchors: []string{":aa"}, before: 14, re: compile(`(?:^|[^A-Za-z0-9_]|bot)(\d{8,10}:AA[A-Za-z0-9_\-]{32,33})` + end)},
+		{kind: "telegram-token", anchors: []string{":aa"}, before: 14, re: compile(edge + `(?:bot)?(\d{8,10}:AA[A-Za-z0-9_\-]{32,33})` + end)},
 		token("twilio-key", "SK", `[0-9a-fA-F]{32}`),
 		token("sendgrid-key", "SG.", `[A-Za-z0-9_\-]{16,32}\.[A-Za-z0-9_\-]{43}`),
 		token("mailgun-key", "key-", `[a-fA-F0-9]{32}`),
@@ -203,7 +203,7 @@ func serviceRules() []rule {
 		token("salesforce-key", "3MVG9", `[A-Za-z0-9._]{75,95}`),
 		token("salesforce-token", "5Aep861", `[A-Za-z0-9._]{60,100}`),
 		{kind: "bitwarden-token", anchors: []string{"0."}, after: 160, re: compile(`\A(0\.[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\.[A-Za-z0-9]{30}:[A-Za-z0-9+/]{22}==)`)},
-		{kind: "paseto", anchors: []string{".local."}, before: 2, re: compile(`(?:^|[^A-Za-z0-9])(v[1-4]\.local\.[A-Za-z0-9_\-]{40,}(?:\.[A-Za-z0-9_\-]+)?)` + end)},
+		{kind: "paseto", anchors: []string{".local."}, before: 2, re: compile(edge + `(v[1-4]\.local\.[A-Za-z0-9_\-]{40,}(?:\.[A-Za-z0-9_\-]+)?)` + end)},
 		{kind: "nats-seed", anchors: []string{"sua", "saa", "soa", "sna", "sca", "sxa"}, after: 60, re: compile(`\A(S[UAONCX]A[A-Z2-7]{55})` + end), check: isNATSSeed},
 		{kind: "bitcoin-key", anchors: []string{"xprv", "tprv", "zprv", "yprv"}, re: compile(`\A([xtyz]prv[1-9A-HJ-NP-Za-km-z]{107,108})` + end)},
 		token("notion-token", "ntn_", `[A-Za-z0-9]{43,50}`),
@@ -225,7 +225,7 @@ func serviceRules() []rule {
 		{kind: "age-key", anchors: []string{"age-secret-key-"}, re: compile(`(?i)\A(AGE-SECRET-KEY-(?:PQ-)?1[0-9A-Z]{58,})` + end)},
 		{kind: "42-secret", anchors: []string{"s-s4t2"}, re: compile(`\A(s-s4t2(?:ud|af)-[a-f0-9]{64}[A-Za-z0-9_\-]*)`)},
 		{kind: "settlemint-token", anchors: []string{"sm_aat_", "sm_pat_", "sm_sat_"}, re: compile(`\A(sm_[aps]at_[A-Za-z0-9]{16}[A-Za-z0-9_\-]*)`)},
-		{kind: "facebook-token", anchors: []string{"|"}, before: 17, after: 40, re: compile(`(?:^|[^0-9A-Za-z])(\d{15,16}\|[A-Za-z0-9_\-]{27,40})` + end)},
+		{kind: "facebook-token", anchors: []string{"|"}, before: 17, after: 40, re: compile(edge + `(\d{15,16}\|[A-Za-z0-9_\-]{27,40})` + end)},
 		token("frameio-token", "fio-u-", `[A-Za-z0-9_=\-]{64}`),
 	}
 }

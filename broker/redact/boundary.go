@@ -1,0 +1,64 @@
+package redact
+
+import "bytes"
+
+// begins says whether a token may begin at text[at]: it is not the rest of a
+// longer word. Letters that belong to an escape sequence before it are no word:
+// \n in a traceback, a colour code of a terminal, %0A in an address.
+func begins(text []byte, at int) bool {
+	return at == 0 || !isAlnum(text[at-1]) || escapeBefore(text, at) > 0
+}
+
+// longestEscape is the most bytes that escapeBefore looks back.
+const longestEscape = 24
+
+// escapeBefore returns the size of the escape sequence that ends at text[at] in
+// a letter or a digit; 0 where none does.
+func escapeBefore(text []byte, at int) int {
+	if at < 2 || !isAlnum(text[at-1]) {
+		return 0
+	}
+	i := at - 1
+	for i > 0 && at-i < longestLetters && isAlnum(text[i]) {
+		i--
+	}
+	switch text[i] {
+	case '\\', '%', '[', ';':
+	default:
+		return 0
+	}
+	if text[at-2] == '\\' && bytes.IndexByte([]byte("abefnrtv0"), text[at-1]) >= 0 {
+		return 2
+	}
+	if m := escapeEnd.FindIndex(text[max(0, at-longestEscape):at]); m != nil {
+		return m[1] - m[0]
+	}
+	return 0
+}
+
+// longestLetters is the most letters and digits that end an escape sequence, and
+// one more.
+const longestLetters = 7
+
+// escapeEnd is \x0a, \u000a, \012, %0A, and a terminal's control sequence
+// (ECMA-48, section 5.4) behind its escape character or what code writes for it.
+var escapeEnd = compile(`(?:\\x[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\\[0-3][0-7]{2}|%[0-9A-Fa-f]{2}|(?:\x1b|\\x1[bB]|\\u001[bB]|\\033|\\e|\^\[)\[[0-9;]{0,12}[A-Za-z])$`)
+
+// whole moves the borders of a place out of escape sequences, so that none is
+// cut in two.
+func whole(text []byte, s span) span {
+	for at := s.start + 1; at <= min(s.end, s.start+longestEscape); at++ { // one that began before the place
+		if size := escapeBefore(text, at); size > at-s.start {
+			s.start = at
+			break
+		}
+	}
+	backslashes := 0
+	for s.end-backslashes > s.start && text[s.end-backslashes-1] == '\\' {
+		backslashes++
+	}
+	if backslashes%2 == 1 && s.end < len(text) {
+		s.end--
+	}
+	return s
+}

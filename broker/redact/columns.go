@@ -1,0 +1,186 @@
+package redact
+
+import "bytes"
+
+const (
+	// maxHead is the longest line that is read as the head of a table, and maxRow
+	// the longest row.
+	maxHead = 2 << 10
+	maxRow  = 16 << 10
+)
+
+// headWords are in names of columns that hold secrets.
+func headWords() []string {
+	return append(passwordWords(), "secret", "token", "credential", "api_key", "apikey", "api-key", "api key", "access_key", "private_key", "auth_key", "pass")
+}
+
+// columnsBelow finds what stands in the column whose head has the word
+// text[at:at+size] in it: of CSV, of tables with tabs or bars, of columns that
+// are aligned with blanks.
+func columnsBelow(text []byte, at, size int) (spans []span, cost int) {
+	start := 1 + bytes.LastIndexByte(text[max(0, at-maxHead):at], '\n') + max(0, at-maxHead)
+	stop := lineEnd(text, at, maxHead)
+	if stop < 0 || stop >= len(text)-1 {
+		return nil, maxHead
+	}
+	head := text[start:stop]
+	if bytes.IndexAny(head, "={}<>[]@:\\+*&^%$!~") >= 0 {
+		return nil, len(head)
+	}
+	for _, split := range splitters {
+		cells := split(head)
+		if len(cells) < 2 {
+			continue
+		}
+		column := columnAt(cells, at-start)
+		if column < 0 {
+			continue
+		}
+		name := bytes.TrimSpace(head[cells[column].start:cells[column].end])
+		if !isHead(name) || !headOfNames(head, cells) {
+			return nil, len(head)
+		}
+		return below(text, stop+1, cells, column, name, split)
+	}
+	return nil, len(head)
+}
+
+// below reads rows as long as they have the head's number of cells.
+func below(text []byte, from int, heads []cell, column int, name []byte, split splitter) (spans []span, cost int) {
+	first := from
+	for from < len(text) {
+		stop := lineEnd(text, from, maxRow)
+		if stop < 0 {
+			break
+		}
+		row := text[from:stop]
+		cells := split(row)
+		if c, ok := cellUnder(heads, column, cells); ok {
+			value := row[c.start:c.end]
+			if s, ok := namedSecret(name, value, false); ok {
+				spans = append(spans, span{start: from + c.start + s.start, end: from + c.start + s.end, kind: s.kind})
+			}
+		} else if !isRule(row) {
+			break
+		}
+		from = stop + 1
+	}
+	return spans, from - first
+}
+
+// isRule says whether a row is a line of a table's frame.
+func isRule(row []byte) bool { return len(bytes.Trim(row, " \t\r|+-=:─━┼│")) == 0 }
+
+func lineEnd(text []byte, from, most int) int {
+	i := bytes.IndexByte(text[from:min(len(text), from+most)], '\n')
+	switch {
+	case i >= 0:
+		return from + i
+	case from+most >= len(text):
+		return len(text)
+	}
+	return -1
+}
+
+// cell is one cell of a row, without the blanks and quotes around its text.
+type cell struct {
+	start, end int
+	aligned    bool // its place in the line says which column it is in
+}
+
+// splitter takes a line apart; one without its separator has a single cell.
+type splitter func(line []byte) []cell
+
+var splitters = []splitter{
+	func(line []byte) []cell { return splitAt(line, '\t') },
+	func(line []byte) []cell { return splitAt(line, '|') },
+	func(line []byte) []cell { return splitAt(line, ',') },
+	func(line []byte) []cell { return splitAt(line, ';') },
+	splitAligned,
+}
+
+// splitAt takes a line apart at a separator outside of quotes (RFC 4180).
+func splitAt(line []byte, separator byte) []cell {
+	if bytes.IndexByte(line, separator) < 0 {
+		return nil
+	}
+	var cells []cell
+	start, quoted := 0, false
+	for i := 0; i <= len(line); i++ {
+		switch {
+		case i < len(line) && line[i] == '"' && separator != '|':
+			quoted = !quoted
+		case i == len(line) || line[i] == separator && !quoted:
+			cells = append(cells, trimmed(line, start, i))
+			start = i + 1
+		}
+	}
+	return cells
+}
+
+func trimmed(line []byte, start, end int) cell {
+	for start < end && bytes.IndexByte([]byte(" \t\r\"'`"), line[start]) >= 0 {
+		start++
+	}
+	for end > start && bytes.IndexByte([]byte(" \t\r\"'`"), line[end-1]) >= 0 {
+		end--
+	}
+	return cell{start: start, end: end}
+}
+
+// splitAligned takes a line apart where two blanks or more stand.
+func splitAligned(line []byte) []cell {
+	var cells []cell
+	for _, m := range alignedText.FindAllIndex(line, 64) {
+		cells = append(cells, cell{m[0], m[1], true})
+	}
+	return cells
+}
+
+var alignedText = compile(`\S+(?: \S+)*`)
+
+func columnAt(cells []cell, at int) int {
+	for i, c := range cells {
+		if c.start <= at && at < c.end {
+			return i
+		}
+	}
+	return -1
+}
+
+// cellUnder returns the cell of a row that stands in a column of the head.
+func cellUnder(heads []cell, column int, cells []cell) (cell, bool) {
+	if !heads[column].aligned {
+		if len(cells) != len(heads) {
+			return cell{}, false
+		}
+		return cells[column], true
+	}
+	if len(cells) < 2 {
+		return cell{}, false
+	}
+	for _, c := range cells {
+		if c.start == heads[column].start || c.end == heads[column].end {
+			return c, true
+		}
+	}
+	return cell{}, true // a row whose cell is empty
+}
+
+// isHead says whether a text is the name of a column that holds secrets.
+func isHead(name []byte) bool {
+	return len(name) <= 40 && !harmlessName.Match(name) && (passwordName.Match(name) || secretNames.Match(name))
+}
+
+// headOfNames says whether all cells of a line are short names, as a head's are
+// and a line of code is not.
+func headOfNames(line []byte, cells []cell) bool {
+	for _, c := range cells {
+		if c.end > c.start && !headName.Match(line[c.start:c.end]) {
+			return false
+		}
+	}
+	return true
+}
+
+var headName = compile(`^[A-Za-z#][A-Za-z0-9_.\- /()#?]{0,40}$`)

@@ -1,0 +1,213 @@
+package redact
+
+import (
+	"bytes"
+	"slices"
+)
+
+// secretHint is in every JSON in which something around a text can say that it
+// is a secret.
+var secretHint = compile(`(?i)pass|pwd|secret|token|key|cred|auth|cookie|session|csrf|hmac|salt|pin|-----BEGIN`)
+
+// node is one value of a JSON text.
+type node struct {
+	start   int    // of its token, in the text
+	text    []byte // decoded; of a number its digits; nil for all else
+	number  bool
+	names   [][]byte // of an object's members
+	items   []*node  // of an array, or of an object
+	isArray bool
+}
+
+// markSecrets returns the places within texts, by the start of their token, that are
+// secrets because of what stands around them.
+func markSecrets(raw []byte) map[int]span {
+	p := &treeReader{raw: raw}
+	marked := marks{}
+	marked.node(p.value())
+	return marked
+}
+
+// treeReader reads valid JSON of bounded depth.
+type treeReader struct {
+	raw []byte
+	at  int
+}
+
+func (p *treeReader) skip(more string) {
+	for p.at < len(p.raw) && bytes.IndexByte([]byte(" \t\r\n"+more), p.raw[p.at]) >= 0 {
+		p.at++
+	}
+}
+
+func (p *treeReader) value() *node {
+	p.skip("")
+	n := &node{start: p.at}
+	switch p.raw[p.at] {
+	case '{':
+		for p.at++; ; {
+			if p.skip(","); p.raw[p.at] == '}' {
+				break
+			}
+			n.names = append(n.names, p.token())
+			p.skip(":")
+			n.items = append(n.items, p.value())
+		}
+		p.at++
+	case '[':
+		n.isArray = true
+		for p.at++; ; {
+			if p.skip(","); p.raw[p.at] == ']' {
+				break
+			}
+			n.items = append(n.items, p.value())
+		}
+		p.at++
+	default:
+		n.number = p.raw[p.at] != '"'
+		if tokenEnd(p.raw, p.at) > p.at {
+			n.text = p.token()
+			break
+		}
+		for p.at < len(p.raw) && isLetter(p.raw[p.at]) { // true, false, null
+			p.at++
+		}
+	}
+	return n
+}
+
+func (p *treeReader) token() []byte {
+	end := tokenEnd(p.raw, p.at)
+	text, err := textOf(p.raw[p.at:end])
+	if err != nil || text == nil {
+		text = []byte{}
+	}
+	p.at = end
+	return text
+}
+
+// marks are places within texts, by the start of the text's token.
+type marks map[int]span
+
+func (m marks) node(n *node) {
+	if n.isArray {
+		m.entry(n)
+		m.table(n.items)
+		m.keyLines(n.items)
+	} else {
+		m.members(n)
+	}
+	for _, item := range n.items {
+		m.node(item)
+	}
+}
+
+// value marks a text, or each text of a list, that stands under a name.
+func (m marks) value(name []byte, n *node) {
+	if n.isArray {
+		for _, item := range n.items {
+			if !item.isArray && item.names == nil {
+				m.value(bytes.TrimSuffix(name, []byte("s")), item)
+			}
+		}
+		return
+	}
+	if n.text == nil {
+		return
+	}
+	if s, ok := namedSecret(name, n.text, n.number); ok {
+		m[n.start] = s
+	}
+}
+
+// members marks what the names in an object say: of the value's own member, of a
+// name in the member beside it, of columns.
+func (m marks) members(n *node) {
+	var label, columns []byte
+	var heads []*node
+	for i, name := range n.names {
+		m.value(name, n.items[i])
+		switch {
+		case n.items[i].text != nil && labelMember.Match(name) && label == nil:
+			label = n.items[i].text
+		case n.items[i].isArray && columnsMember.Match(name):
+			columns, heads = name, n.items[i].items
+		}
+	}
+	for i, name := range n.names {
+		switch {
+		case label != nil && valueMember.Match(name):
+			m.value(label, n.items[i])
+		case columns != nil && n.items[i].isArray && !bytes.Equal(name, columns):
+			m.columns(headTexts(heads), n.items[i].items)
+		}
+	}
+}
+
+var (
+	labelMember   = compile(`(?i)^(?:name|key|k|label|title|field|variable|var|env|header|param(?:eter)?|property|setting|option|id)$|(?:Name|Key|_name|_key)$`)
+	valueMember   = compile(`(?i)^(?:value|val|v|content|data|text|secret|default|current|string_?value)$|(?:Value|_value)$`)
+	columnsMember = compile(`(?i)^(?:columns?|fields|head(?:er)?s?|column_?names|keys)$`)
+)
+
+// entry marks the second of two texts whose first is a name.
+func (m marks) entry(n *node) {
+	if len(n.items) == 2 && n.items[0].text != nil && n.items[1].text != nil && !n.items[0].number {
+		m.value(n.items[0].text, n.items[1])
+	}
+}
+
+// table marks columns under a head, where the rows of a table are arrays.
+func (m marks) table(rows []*node) {
+	if len(rows) > 1 && rows[0].isArray {
+		m.columns(headTexts(rows[0].items), rows[1:])
+	}
+}
+
+// headTexts are the names of columns: texts, or objects with a name.
+func headTexts(heads []*node) [][]byte {
+	list := make([][]byte, len(heads))
+	for i, head := range heads {
+		list[i] = head.text
+		if at := slices.IndexFunc(head.names, func(name []byte) bool { return bytes.EqualFold(name, []byte("name")) }); at >= 0 {
+			list[i] = head.items[at].text
+		}
+	}
+	return list
+}
+
+func (m marks) columns(heads [][]byte, rows []*node) {
+	for _, row := range rows {
+		if !row.isArray || len(row.items) != len(heads) {
+			continue
+		}
+		for i, cell := range row.items {
+			if len(heads[i]) > 0 && cell.text != nil {
+				m.value(heads[i], cell)
+			}
+		}
+	}
+}
+
+// keyLines marks the lines of a private key that stand as texts of one list.
+func (m marks) keyLines(items []*node) {
+	inside := false
+	for _, item := range items {
+		switch {
+		case item.text == nil || item.number:
+			inside = false
+		case keyBegin.Match(item.text) && !keyEnd.Match(item.text):
+			inside = true
+		case keyEnd.Match(item.text):
+			inside = false
+		case inside && keyLine.Match(item.text):
+			m[item.start] = span{start: 0, end: len(item.text), kind: "private-key"}
+		}
+	}
+}
+
+var (
+	keyBegin = compile(`-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----`)
+	keyEnd   = compile(`-----END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----`)
+	keyLine  = compile(`^\s*[A-Za-z0-9+/]{4,90}={0,2}\s*$`)
+)
