@@ -22,6 +22,10 @@ const maxLine = 1 << 20
 // a map of numbers, so the last place with these bytes is the record's own.
 const emptyHash = `"hash":"",`
 
+// hashMember begins the member of a sealed line, in the last place of the line
+// for the same reason: within a string its quotes would be escaped.
+const hashMember = `"hash":"`
+
 // seal sets r.Hash and returns the record's line, newline included.
 func seal(r *Record) ([]byte, error) {
 	r.Hash = ""
@@ -60,4 +64,14 @@ func open(line []byte) (Record, error) {
 		return Record{}, errors.New("its hash does not fit its contents")
 	}
 	return r, nil
+}
+
+// claimedHash is the hash that a line says it has, without proof.
+func claimedHash(line []byte) string {
+	at := bytes.LastIndex(line, []byte(hashMember))
+	if at < 0 {
+		return ""
+	}
+	hash, _, _ := bytes.Cut(line[at+len(hashMember):], []byte(`"`))
+	return string(hash)
 }

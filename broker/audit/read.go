@@ -41,11 +41,17 @@ func each(dir string, from uint64, word string, visit func(Record) error) error 
 // eachLine calls visit with the number and the text of each whole line that
 // begins at or after the byte from; the first is number 1.
 func eachLine(path string, from int64, visit func(n int, line []byte) error) error {
-	f, err := os.Open(path)
+	f, err := openPlain(path, os.O_RDONLY)
 	if err != nil {
 		return fmt.Errorf("reading the audit log: %w", err)
 	}
 	defer f.Close()
+	return eachLineOf(f, from, visit)
+}
+
+// eachLineOf is eachLine of an open file.
+func eachLineOf(f *os.File, from int64, visit func(n int, line []byte) error) error {
+	path := f.Name()
 	if _, err := f.Seek(from, io.SeekStart); err != nil {
 		return fmt.Errorf("reading the audit log: %w", err)
 	}

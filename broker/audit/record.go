@@ -1,7 +1,3 @@
-// Package audit keeps the record of what was done through Airlock: one
-// canonical JSON object a line, each bound to the one before it by a hash. An
-// act is recorded before it happens, durably; what became of it is recorded
-// after. What cannot be recorded does not happen. See docs/audit.md.
 package audit
 
 import "encoding/json"
@@ -14,6 +10,7 @@ const (
 	KindLogStart  Kind = "log_start" // the first record of a log
 	KindRotate    Kind = "rotate"    // the last record of a full segment
 	KindRecovered Kind = "recovered" // the log was not as a process leaves it that ends: see the detail
+	KindUpgrade   Kind = "upgrade"   // the log was taken over from an earlier version: see the detail
 	KindRunStart  Kind = "run_start" // code is about to run
 	KindRunEnd    Kind = "run_end"   // a run is over
 	KindIntent    Kind = "intent"    // a call is about to happen

@@ -210,6 +210,9 @@ func WriteReport(w io.Writer, r Report) error {
 	if r.More > 0 {
 		fmt.Fprintf(&b, "and %d more\n", r.More)
 	}
+	for _, text := range r.Remarks {
+		fmt.Fprintf(&b, "note: %s\n", visible.Text(text))
+	}
 	verdict := "the audit log is sound"
 	if !r.OK() {
 		verdict = "THE AUDIT LOG WAS CHANGED"
@@ -219,7 +222,7 @@ func WriteReport(w io.Writer, r Report) error {
 		fmt.Fprintf(&b, ", %d without an end", r.Open)
 	}
 	if r.Unsigned > 0 {
-		fmt.Fprintf(&b, ", the last %d not signed (left by an Airlock that was killed, or added)", r.Unsigned)
+		fmt.Fprintf(&b, ", the last %d not signed yet", r.Unsigned)
 	}
 	fmt.Fprintf(&b, "\nhead %s\n", r.Head)
 	_, err := io.WriteString(w, b.String())

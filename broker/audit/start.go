@@ -1,41 +1,54 @@
 package audit
 
 import (
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-
-	"golang.org/x/sys/unix"
+	"strings"
 
 	"github.com/airlock-mcp/airlock/internal/cleanup"
 )
 
-// openStore opens and repairs the log.
-func openStore(dir string, opts Options) (*store, error) {
+// tamperedError says that a log is not as its Airlocks left it.
+type tamperedError struct {
+	places  places
+	finding Finding
+}
+
+// Error is one sentence.
+func (e *tamperedError) Error() string {
+	return fmt.Sprintf("%s: somebody changed the log, put it back or cut it short (%s)", e.finding.Text, e.finding.File)
+}
+
+// Hint says what to type.
+func (e *tamperedError) Hint() string {
+	return fmt.Sprintf("`airlock audit verify` says what is wrong; to begin a new log, move %q away as evidence, and with it %q", e.places.dir, e.places.position)
+}
+
+// openAppender opens and repairs the log.
+func openAppender(dir string, opts Options) (*appender, error) {
 	var undo cleanup.Stack
 	defer undo.Run()
+	at, err := findPlaces(dir, opts.Keys)
+	if err != nil {
+		return nil, err
+	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	keys := opts.Keys
-	if keys == "" {
-		keys = filepath.Join(dir, "keys")
-	}
-	h, err := loadHasher(keys)
+	h, err := loadHasher(at.keys)
 	if err != nil {
 		return nil, err
 	}
-	signer, public, err := loadSigner(keys)
+	key, err := loadSigningKey(at.keys)
 	if err != nil {
 		return nil, err
 	}
-	s := &store{dir: dir, opts: opts, hasher: h, signer: signer, public: public}
+	s := &appender{places: at, opts: opts, hasher: h, key: key}
 	undo.Add(s.release)
-	if s.lock, err = os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600); err != nil {
-		return nil, err
-	}
-	if s.head, err = os.OpenFile(filepath.Join(dir, headFile), os.O_CREATE|os.O_RDWR, 0o600); err != nil {
+	if err := s.files.open(at); err != nil {
 		return nil, err
 	}
 	if err := s.locked(s.start); err != nil {
@@ -46,160 +59,191 @@ func openStore(dir string, opts Options) (*store, error) {
 }
 
 // start brings the log into a state that can be appended to. Called with the lock held.
-func (s *store) start() error {
-	list, err := segments(s.dir)
+func (s *appender) start() error {
+	list, err := segments(s.places.dir)
 	if err != nil {
 		return err
 	}
-	first := uint64(1)
-	if len(list) > 0 {
-		if first, err = lastWritten(list); err != nil {
-			return err
-		}
+	e := readEvidence(s.places.dir, s.places.position, s.key.public)
+	if e.legacy() && legacyWriterLives(s.places.dir) {
+		return errors.New("an Airlock of an earlier version has it open: end that first")
 	}
-	remark, err := s.holdToSignatures(list)
+	known := readFingerprints(s.places.verified)
+	found, err := takeSurvey(list, &e, s.files.tree, known)
 	if err != nil {
 		return err
 	}
-	if s.writer, err = newWriter(s.dir, first); err != nil {
+	remarks, err := s.judge(&e, found)
+	if err != nil {
 		return err
 	}
-	s.next = first
-	if first == 1 {
-		s.prev = genesis // otherwise the segment's own records say what came before
-	}
-	if err := s.openSegment(first, len(list) == 0); err != nil {
+	if err := s.adopt(&e, found, list); err != nil {
 		return err
 	}
-	if s.next == 1 {
-		if err := s.put([]Record{{Kind: KindLogStart, Time: s.now()}}); err != nil {
-			return err
-		}
-	}
-	if remark != "" {
-		if err := s.put([]Record{{Kind: KindRecovered, Time: s.now(), Detail: remark}}); err != nil {
-			return err
-		}
+	if err := s.record(&e, found, remarks); err != nil {
+		return err
 	}
 	if err := s.closeUnfinished(); err != nil {
 		return err
 	}
-	return errors.Join(s.sync(), s.keepCheckpoint())
-}
-
-// lastWritten returns the number of the newest segment that has a whole record:
-// the very last may have none when its maker died before it had written one.
-func lastWritten(list []segment) (uint64, error) {
-	for i := len(list) - 1; i > 0; i-- {
-		any, err := hasRecord(list[i].path)
-		if err != nil {
-			return 0, err
-		}
-		if any {
-			return list[i].first, nil
-		}
-	}
-	oldest := list[0]
-	if oldest.first == 1 {
-		return 1, nil
-	}
-	any, err := hasRecord(oldest.path)
-	if err == nil && !any {
-		err = fmt.Errorf("its only file %q has no record, and what came before is missing", oldest.path)
-	}
-	return oldest.first, err
-}
-
-func hasRecord(path string) (bool, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return false, err
-	}
-	defer f.Close()
-	t, err := readTail(f, 0)
-	if err != nil {
-		return false, fmt.Errorf("reading %q: %w", path, err)
-	}
-	return t.any, nil
-}
-
-// openSegment makes the segment that begins with the numbered record the active one.
-func (s *store) openSegment(first uint64, create bool) error {
-	flags := os.O_RDWR
-	if create {
-		flags |= os.O_CREATE | os.O_EXCL
-	}
-	path := segmentPath(s.dir, first)
-	f, err := os.OpenFile(path, flags, 0o600)
-	if err != nil {
+	if err := errors.Join(s.sync(), s.keepCheckpoint()); err != nil {
 		return err
 	}
-	if s.active != nil {
-		s.active.Close() // nothing of it is unsynced: see rotate
+	if e.legacy() {
+		if err := os.RemoveAll(legacyWriters(s.places.dir)); err != nil {
+			return err
+		}
 	}
-	s.active, s.end, s.sealed = f, 0, false
-	if create {
-		return s.syncDirectory()
-	}
-	return s.catchUp()
+	return keepFingerprints(s.places.verified, list, known, found.read)
 }
 
-// catchUp reads what other processes, or this one before a crash, wrote since
-// s.end. Called with the lock held.
-func (s *store) catchUp() error {
-	var stat unix.Stat_t
-	if err := unix.Fstat(int(s.active.Fd()), &stat); err != nil {
+// judge holds the log that was found to what vouches for it, before this process
+// signs anything itself: otherwise a log that was changed while no Airlock ran
+// would be sound again after the next start. The remarks are for what a killed
+// Airlock may have left, or somebody may have made to look so.
+func (s *appender) judge(e *evidence, found *survey) (remarks []string, err error) {
+	if found.last.seq == 0 && e.blank {
+		return nil, found.damage // a new log
+	}
+	findings, remarks := e.compare(&found.facts)
+	remarks = append(remarks, e.remarks...)
+	if e.blank && found.damage == nil && found.last.seq <= maxUnsigned {
+		return []string{"nothing of it is signed; what was cut off or added before, if anything, cannot be told"}, nil
+	}
+	findings = append(e.findings, findings...)
+	if found.damage != nil {
+		findings = append(findings, Finding{File: segmentName(found.last.seq), Text: found.damage.Error()})
+	}
+	if len(findings) > 0 {
+		return nil, &tamperedError{s.places, findings[0]}
+	}
+	signed := uint64(0)
+	e.checkpoints(func(_ string, c *checkpoint) { signed = max(signed, c.size) })
+	p := e.position
+	if found.last.seq > signed && (p == nil || !p.sameBoot()) {
+		remarks = append(remarks, fmt.Sprintf("records %d to %d are not signed: left by an Airlock that was killed, or added", signed+1, found.last.seq))
+	}
+	if p == nil && !e.legacy() {
+		remarks = append(remarks, "its position is not beside the keys: whether it was put back to an earlier state cannot be told")
+	}
+	return remarks, nil
+}
+
+// adopt takes up the log where it ends, and opens what is needed to append.
+func (s *appender) adopt(e *evidence, found *survey, list []segment) error {
+	s.sign = signing{origin: originOf(e), kept: e.keptState()}
+	if e.head != nil {
+		s.sign.length = len(e.head.signed)
+	}
+	if e.rest > 0 {
+		if err := s.files.kept.Truncate(s.sign.kept.bytes); err != nil {
+			return err
+		}
+	}
+	s.tree = found.tree
+	if err := s.files.tree.write(found.from, found.stored); err != nil {
 		return err
 	}
+	last := found.lastRecord
+	s.end = cursorEnd{next: 1, prev: genesis}
+	if last.Seq > 0 {
+		s.end.advance(last)
+	}
+	if err := s.beginPosition(e); err != nil {
+		return err
+	}
+	var err error
+	if s.writer, err = newWriter(s.places.writers, s.end.next); err != nil {
+		return err
+	}
+	return s.openLast(list)
+}
+
+func originOf(e *evidence) string {
 	switch {
-	case stat.Nlink == 0:
-		return fmt.Errorf("its file %q was removed while it was open", s.active.Name())
-	case stat.Size < s.end:
-		return fmt.Errorf("its file %q was cut short while it was open", s.active.Name())
-	case stat.Size == s.end && s.sealed:
-		return s.follow()
-	case stat.Size == s.end:
+	case e.head != nil && e.head.legacy == "":
+		return e.head.origin
+	case e.position != nil:
+		return e.position.origin
+	}
+	random := make([]byte, 16)
+	rand.Read(random) // never fails: crypto/rand aborts the program instead
+	return originPrefix + hex.EncodeToString(random)
+}
+
+// beginPosition opens the position. A new one is durable, its name included,
+// before anything is written: from then on a log without records is a log that was emptied.
+func (s *appender) beginPosition(e *evidence) error {
+	var err error
+	if s.files.position, err = openPlain(s.places.position, os.O_CREATE|os.O_RDWR); err != nil {
+		return err
+	}
+	next := position{boot: bootID(), origin: s.sign.origin, base: s.end.mark()}
+	if e.position != nil {
+		next.durable = e.position.durable
+	}
+	if err := s.writePosition(next); err != nil {
+		return err
+	}
+	// What the head says was perhaps only written when it was read: it counts once it is synced.
+	if err := s.syncSignature(); err != nil {
+		return err
+	}
+	if e.head != nil {
+		s.sign.synced = e.head.size
+	}
+	if e.position != nil {
 		return nil
 	}
-	t, err := readTail(s.active, s.end)
-	if err != nil {
-		return fmt.Errorf("reading %q: %w", s.active.Name(), err)
-	}
-	s.unsynced = true // others' records may not be durable yet
-	if t.any {
-		s.end, s.next, s.prev, s.time = t.size, t.last.Seq+1, t.last.Hash, t.last.Time
-		s.sealed = t.last.Kind == KindRotate
-	}
-	if t.torn > 0 {
-		return s.cut(t)
-	}
-	if s.sealed {
-		return s.follow()
-	}
-	return nil
+	return errors.Join(syncDirectory(s.places.keys), syncDirectory(s.places.dir))
 }
 
-// follow moves on to the segment after a sealed one.
-func (s *store) follow() error {
-	err := s.openSegment(s.next, false)
-	if errors.Is(err, os.ErrNotExist) { // whoever sealed it died before the next step
-		return s.openSegment(s.next, true)
+// openLast opens the file that records are appended to. The newest may have no
+// whole record, when its maker died before it had written one.
+func (s *appender) openLast(list []segment) error {
+	if len(list) == 0 {
+		return s.openSegment(1, true)
 	}
+	if newest := list[len(list)-1]; newest.first == s.end.next && newest.first > 1 {
+		if err := s.openSegment(newest.first, false); err != nil {
+			return err
+		}
+		return s.cutTorn()
+	}
+	if err := s.openAtEnd(list[len(list)-1].first); err != nil {
+		return err
+	}
+	if err := s.cutTorn(); err != nil || !s.end.sealed {
+		return err
+	}
+	return s.follow()
+}
+
+// openAtEnd opens the file with the last record, behind it.
+func (s *appender) openAtEnd(first uint64) error {
+	sealed := s.end.sealed
+	if err := s.openSegment(first, false); err != nil {
+		return err
+	}
+	size, torn, err := wholeBytes(s.files.active)
+	s.end.bytes, s.end.sealed = size-torn, sealed
 	return err
 }
 
-// cut removes a half-written line. Its Append never returned, so nothing it
-// announces has happened; that there was one is recorded.
-func (s *store) cut(t tail) error {
-	if err := s.active.Truncate(s.end); err != nil {
-		return err
+// record writes what the start has to say for good.
+func (s *appender) record(e *evidence, found *survey, remarks []string) error {
+	var records []Record
+	if s.end.next == 1 {
+		records = append(records, Record{Kind: KindLogStart, Time: s.now()})
 	}
-	switch {
-	case s.sealed:
-		return s.follow()
-	case s.prev == genesis:
-		return nil // the very first record was torn: the log starts anew
+	if e.legacy() {
+		records = append(records, Record{Kind: KindUpgrade, Time: s.now(), Detail: fmt.Sprintf(
+			"records %d to %d were written by an earlier version; they fit its signatures, the last of which is of record %d with the hash %s; from here on checkpoints have the form of C2SP, with a Merkle tree over all records",
+			found.first, found.last.seq, e.head.size, e.head.legacy)})
+		records = append(records, found.open.closing(endedEarly, s.now())...)
 	}
-	detail := fmt.Sprintf("%d bytes of a record that was never finished were cut off", t.torn)
-	return s.put([]Record{{Kind: KindRecovered, Time: s.now(), Detail: detail}})
+	if len(remarks) > 0 {
+		records = append(records, Record{Kind: KindRecovered, Time: s.now(), Detail: strings.Join(remarks, "; ")})
+	}
+	return s.put(records)
 }

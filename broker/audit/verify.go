@@ -1,9 +1,12 @@
 package audit
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"golang.org/x/mod/sumdb/tlog"
 
 	files "github.com/airlock-mcp/airlock/internal/store"
 	"github.com/airlock-mcp/airlock/internal/visible"
@@ -26,10 +29,13 @@ type Report struct {
 	First    uint64    `json:"first"` // number of the first record; above 1 when older files were moved away
 	Last     uint64    `json:"last"`
 	Head     string    `json:"head"`               // hash of the last record: compare it with a copy kept elsewhere
-	Unsigned uint64    `json:"unsigned,omitempty"` // records after the last signature: what a crash leaves, until the next start
+	Origin   string    `json:"origin,omitempty"`   // names the log in its checkpoints
+	Signed   uint64    `json:"signed"`             // the newest record that the signed head covers
+	Unsigned uint64    `json:"unsigned,omitempty"` // records after it: what a crash leaves, until the next start
 	Open     int       `json:"open,omitempty"`     // what was begun and has no end: by living processes, or by one that died last
 	Findings []Finding `json:"findings,omitempty"`
-	More     int       `json:"more,omitempty"` // findings that were not listed
+	More     int       `json:"more,omitempty"`    // findings that were not listed
+	Remarks  []string  `json:"remarks,omitempty"` // what could not be proved, and why
 }
 
 // OK says whether the log is sound.
@@ -61,83 +67,166 @@ func Verify(dir string, opts *VerifyOptions) (Report, error) {
 	if opts != nil {
 		o = *opts
 	}
-	list, err := segments(dir)
+	shot, err := takeSnapshot(dir, o)
 	if err != nil {
 		return Report{}, err
 	}
-	if len(list) == 0 {
+	list := shot.list
+	if len(list) == 0 && shot.evidence.blank {
 		return Report{}, fmt.Errorf("there is no audit log in %q", dir)
 	}
-	v := verifier{prev: genesis, next: 1, signed: map[uint64]string{}, wanted: o.Head}
-	v.signatures(dir, o)
-	if list[0].first > 1 && !o.Partial {
+	v := &verifier{prev: genesis, next: 1, wanted: o.Head}
+	v.signatures(shot.evidence)
+	v.remark(shot.remarks...)
+	if len(list) > 0 && list[0].first > 1 && !o.Partial {
 		v.find(Finding{filepath.Base(list[0].path), 0, 1, fmt.Sprintf("records 1 to %d are missing: older files were moved away", list[0].first-1)})
 	}
+	if len(list) > 0 {
+		v.begin(dir, list[0].first)
+	}
 	for i, s := range list {
-		v.segment(s, i == 0, i == len(list)-1)
+		limit := int64(-1)
+		if i == len(list)-1 {
+			limit = shot.lastSize
+		}
+		v.segment(s, i == 0, limit)
 	}
 	v.end()
 	return v.report, nil
 }
 
 type verifier struct {
-	report Report
-	head   checkpoint
-	signed map[uint64]string // number → hash, as signed
-	next   uint64
-	prev   string
-	sealed bool
-	open   unfinished
-	wanted string // the hash of a record that is still to come; empty when it has come
+	report   Report
+	evidence evidence
+	facts    facts
+	wantHash map[uint64]bool
+	wantRoot map[uint64]bool
+	tree     tree
+	hashes   []tlog.Hash // all of the tree, where a witness needs a proof
+	next     uint64
+	prev     string
+	sealed   bool
+	open     unfinished
+	wanted   string // the hash of a record that is still to come; empty when it has come
 }
 
-// signatures reads what was signed.
-func (v *verifier) signatures(dir string, o VerifyOptions) {
-	key := o.Verifier
-	if key == "" {
-		keys := o.Keys
-		if keys == "" {
-			keys = filepath.Join(dir, "keys")
+// snapshot is a log and its evidence at one moment, while no process writes.
+type snapshot struct {
+	list     []segment
+	lastSize int64 // of the newest file; what is added later is not looked at
+	evidence evidence
+	remarks  []string
+}
+
+// takeSnapshot reads what must be of one moment.
+func takeSnapshot(dir string, o VerifyOptions) (snapshot, error) {
+	at, err := findPlaces(dir, o.Keys)
+	if err != nil {
+		return snapshot{}, err
+	}
+	var s snapshot
+	lock, err := openPlain(filepath.Join(dir, lockFile), os.O_RDONLY)
+	if err != nil { // nobody has ever written here, or somebody removed it
+		return s, s.take(dir, at, o)
+	}
+	defer lock.Close()
+	err = files.While(lock, files.Shared, func() error { return s.take(dir, at, o) })
+	return s, err
+}
+
+func (s *snapshot) take(dir string, at places, o VerifyOptions) (err error) {
+	if s.list, err = segments(dir); err != nil {
+		return err
+	}
+	if len(s.list) > 0 {
+		info, err := os.Lstat(s.list[len(s.list)-1].path)
+		if err != nil {
+			return fmt.Errorf("reading the audit log: %w", err)
 		}
-		text, err := os.ReadFile(filepath.Join(keys, verifierFile))
+		s.lastSize = info.Size()
+	}
+	text := o.Verifier
+	if text == "" {
+		public, err := os.ReadFile(filepath.Join(at.keys, verifierFile))
 		if err == nil {
-			key = string(text)
+			text = string(public)
 		}
 	}
-	s, findings := readSignatures(dir, key)
-	for _, f := range findings {
+	key, err := parseVerifyingKey(text)
+	if err != nil {
+		s.evidence.findings = []Finding{{File: verifierFile, Text: "the public key is missing or damaged, so no signature can be checked"}}
+		return nil
+	}
+	s.evidence = readEvidence(dir, at.position, key)
+	if s.evidence.position == nil && !s.evidence.legacy() {
+		text := "its position is not beside the keys, so whether the log was put back to an earlier state as a whole cannot be told"
+		if _, err := os.Stat(filepath.Join(at.keys, signKeyFile)); err == nil {
+			s.evidence.findings = append(s.evidence.findings, Finding{File: filepath.Base(at.position), Text: text})
+		} else {
+			s.remarks = append(s.remarks, text)
+		}
+	}
+	return nil
+}
+
+// signatures takes up what was signed.
+func (v *verifier) signatures(e evidence) {
+	v.evidence = e
+	v.wantHash, v.wantRoot = e.wanted()
+	v.facts = facts{hashes: map[uint64]string{}, roots: map[uint64]tlog.Hash{}}
+	for _, f := range e.findings {
 		v.find(f)
 	}
-	v.head = s.head
-	for _, c := range append(s.history, s.head) {
-		if c.seq > 0 {
-			v.signed[c.seq] = c.hash
+	v.remark(e.remarks...)
+	if e.head != nil {
+		v.report.Origin, v.report.Signed = e.head.origin, e.head.size
+	}
+}
+
+// begin takes up the tree before the first file, as surveyor.begin does.
+func (v *verifier) begin(dir string, first uint64) {
+	if first <= 1 {
+		return
+	}
+	if root, ok := v.evidence.signedAt(first - 1); ok {
+		if hashes, err := openHashes(filepath.Join(dir, treeFile), false); err == nil {
+			defer hashes.file.Close()
+			if t, ok := hashes.at(first-1, root); ok {
+				v.tree = t
+				return
+			}
 		}
 	}
+	v.tree = emptyLeaves(first - 1)
 }
 
 // end compares the end of the log with what was signed last.
 func (v *verifier) end() {
 	v.report.Last, v.report.Head, v.report.Open = v.next-1, v.prev, len(v.open)
-	last := v.head.seq
-	for seq := range v.signed {
-		last = max(last, seq)
+	v.facts.last = mark{v.next - 1, v.prev}
+	if v.facts.last.seq == 0 {
+		v.facts.last = mark{}
 	}
-	if last > v.report.Last {
-		v.find(Finding{headFile, 0, v.next, fmt.Sprintf("records %d to %d are missing: they were signed", v.next, last)})
+	findings, remarks := v.evidence.compare(&v.facts)
+	for _, f := range findings {
+		v.find(f)
 	}
+	v.remark(remarks...)
 	if v.wanted != "" {
 		v.find(Finding{headFile, 0, 0, fmt.Sprintf("no record has the hash %s that was kept: the log was put back to an earlier state, or is another", visible.Clip(v.wanted, maxShown))})
 	}
-	if v.report.Last > v.head.seq {
-		v.report.Unsigned = v.report.Last - v.head.seq
+	if v.report.Last > v.report.Signed {
+		v.report.Unsigned = v.report.Last - v.report.Signed
 	}
 }
 
-func (v *verifier) segment(s segment, first, last bool) {
-	file := fmt.Sprintf("%s%012d%s", segmentPrefix, s.first, segmentSuffix)
+func (v *verifier) remark(texts ...string) { v.report.Remarks = append(v.report.Remarks, texts...) }
+
+// segment proves the records of a file. Of the newest, limit bytes are looked at.
+func (v *verifier) segment(s segment, first bool, limit int64) {
+	file := segmentName(s.first)
 	if first {
-		v.report.First, v.next = s.first, s.first
+		v.report.First, v.facts.first, v.next = s.first, s.first, s.first
 		if s.first > 1 {
 			v.prev = "" // only the first record can say
 		}
@@ -150,40 +239,41 @@ func (v *verifier) segment(s segment, first, last bool) {
 		}
 	}
 	v.sealed = false
-	lines := 0
+	lines, bytes := 0, int64(0)
 	err := eachLine(s.path, 0, func(n int, line []byte) error {
+		if bytes += int64(len(line)) + 1; limit >= 0 && bytes > limit {
+			bytes -= int64(len(line)) + 1
+			return errLimit
+		}
 		lines = n
 		v.line(file, n, line)
 		return nil
 	})
-	if err != nil {
+	if err != nil && !errors.Is(err, errLimit) {
 		v.find(Finding{file, lines + 1, v.next, err.Error()})
+		return
 	}
-	if torn, err := v.torn(s.path); err != nil || torn > 0 {
-		text := fmt.Sprintf("it ends in %d bytes that are no whole record", torn)
-		if !last {
-			text += ", though it was full"
-		}
-		v.find(Finding{file, lines + 1, v.next, text})
+	if limit >= 0 {
+		v.facts.torn = limit - bytes
+		return
+	}
+	if torn, err := tornBytes(s.path); err != nil || torn > 0 {
+		v.find(Finding{file, lines + 1, v.next, fmt.Sprintf("it ends in %d bytes that are no whole record, though it was full", torn)})
 	}
 }
 
-// torn measures a file's unfinished end while no living process writes.
-func (v *verifier) torn(path string) (int64, error) {
-	if lock, err := os.Open(filepath.Join(filepath.Dir(path), "lock")); err == nil {
-		defer lock.Close()
-		var bytes int64
-		err := files.While(lock, files.Shared, func() error {
-			bytes, err = tornBytes(path)
-			return err
-		})
-		return bytes, err
-	}
-	return tornBytes(path)
-}
+// errLimit ends the reading of a file that grows.
+var errLimit = errors.New("the end that was looked at")
 
 func (v *verifier) line(file string, n int, line []byte) {
 	v.report.Records++
+	v.tree.add(tlog.RecordHash(line), nil)
+	if size := v.tree.size; v.wantRoot[size] {
+		v.facts.roots[size] = v.tree.root()
+	}
+	if v.wantHash[v.tree.size] {
+		v.facts.hashes[v.tree.size] = claimedHash(line)
+	}
 	r, err := open(line)
 	if err != nil {
 		v.find(Finding{file, n, v.next, err.Error()})
@@ -198,9 +288,6 @@ func (v *verifier) line(file string, n int, line []byte) {
 		v.find(Finding{file, n, r.Seq, "it does not follow the record before it"})
 	case v.sealed:
 		v.find(Finding{file, n, r.Seq, "it comes after the end of a full file"})
-	}
-	if hash, ok := v.signed[r.Seq]; ok && hash != r.Hash {
-		v.find(Finding{file, n, r.Seq, "it is not the record that was signed"})
 	}
 	if r.Hash == v.wanted {
 		v.wanted = ""

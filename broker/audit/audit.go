@@ -1,3 +1,8 @@
+// Package audit keeps the record of what was done through Airlock: one
+// canonical JSON object a line, each bound to the one before it by a hash, all of
+// them by a signed Merkle tree. An act is recorded before it happens, durably; what
+// became of it is recorded after. What cannot be recorded does not happen. See
+// docs/audit.md.
 package audit
 
 import (
@@ -15,7 +20,7 @@ const (
 	// defaultSegmentBytes is where a file of the log is full.
 	defaultSegmentBytes = 64 << 20
 	// maxBatch is how many records one write carries.
-	maxBatch = 256
+	maxBatch = 128
 )
 
 // Options of a log. The zero value is usable.
@@ -38,9 +43,9 @@ var ErrClosed = errors.New("the audit log is closed")
 // time: they take turns, batch by batch, and write one chain. All methods may
 // be called concurrently.
 type Log struct {
-	opts   Options
-	hasher hasher
-	store  *store // used by the committer alone
+	opts     Options
+	hasher   hasher
+	appender *appender // used by the committer alone
 
 	mu     sync.RWMutex // guards closed: no send on queue after it is set
 	closed bool
@@ -73,11 +78,11 @@ func Open(dir string, opts *Options) (*Log, error) {
 	if o.SegmentBytes < 0 {
 		return nil, fmt.Errorf("opening audit log %q: a segment of %d bytes is not possible", dir, o.SegmentBytes)
 	}
-	s, err := openStore(dir, o)
+	s, err := openAppender(dir, o)
 	if err != nil {
 		return nil, fmt.Errorf("opening audit log %q: %w", dir, err)
 	}
-	l := &Log{opts: o, hasher: s.hasher, store: s, queue: make(chan request, maxBatch), done: make(chan struct{}), batch: make([]request, 0, maxBatch)}
+	l := &Log{opts: o, hasher: s.hasher, appender: s, queue: make(chan request, maxBatch), done: make(chan struct{}), batch: make([]request, 0, maxBatch)}
 	go l.commit()
 	return l, nil
 }
@@ -99,7 +104,7 @@ func (l *Log) submit(ctx context.Context, r Record, durable bool) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("recording %s: %w", r.Kind, err)
 	}
-	r.Time = l.opts.Now().UTC().Format("2006-01-02T15:04:05.000000Z")
+	r.Time = formatTime(l.opts.Now())
 	answer := make(chan error, 1)
 	if err := l.send(request{r, durable, answer}); err != nil {
 		return fmt.Errorf("recording %s: %w", r.Kind, err)
@@ -152,25 +157,22 @@ func (l *Log) Close() error {
 	if already {
 		return nil
 	}
-	return l.store.close()
+	return l.appender.close()
 }
 
-// settleAfter is how long what was only noted waits for an append to make it
-// durable along.
+// settleAfter is how long records wait at most to be signed, and what was only
+// noted for an append that makes it durable along.
 const settleAfter = 50 * time.Millisecond
 
 // commit writes batches until the queue is closed. All who wait at one moment
 // share one write and one sync.
 func (l *Log) commit() {
 	defer close(l.done)
-	var settle <-chan time.Time // runs from the first record that waits: those after it must not put it off
+	// Each runs from the first record that waits: those after it must not put it off.
+	var settle, keep <-chan time.Time
 	for {
-		switch {
-		case !l.store.unsynced:
-			settle = nil
-		case settle == nil:
-			settle = time.After(settleAfter)
-		}
+		settle = waitFrom(settle, l.appender.unsigned(), settleAfter)
+		keep = waitFrom(keep, l.appender.unkept(), keepEvery)
 		select {
 		case first, ok := <-l.queue:
 			if !ok {
@@ -180,10 +182,24 @@ func (l *Log) commit() {
 		case <-settle:
 			// An error here concerns nobody who waits. A failed sync is remembered,
 			// and any other cause meets the next write.
-			_ = l.store.flush()
+			_ = l.appender.flush()
 			settle = nil
+		case <-keep:
+			_ = l.appender.flush() // likewise
+			keep = nil
 		}
 	}
+}
+
+// waitFrom keeps a timer that runs while there is something to wait for.
+func waitFrom(timer <-chan time.Time, needed bool, after time.Duration) <-chan time.Time {
+	switch {
+	case !needed:
+		return nil
+	case timer == nil:
+		return time.After(after)
+	}
+	return timer
 }
 
 func (l *Log) writeBatch(first request) {
@@ -196,7 +212,7 @@ func (l *Log) writeBatch(first request) {
 		}
 		batch = append(batch, next)
 	}
-	err := l.store.write(batch)
+	err := l.appender.write(batch)
 	for _, r := range batch {
 		r.answer <- err
 	}

@@ -1,0 +1,270 @@
+package audit
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"golang.org/x/mod/sumdb/tlog"
+	"golang.org/x/sys/unix"
+
+	files "github.com/airlock-mcp/airlock/internal/store"
+)
+
+// places are where a log's files lie.
+type places struct {
+	dir      string // the log's directory
+	keys     string // the directory of keys
+	position string // the log's position, beside the keys
+	verified string // the files that starts have read, beside the keys
+	writers  string // a file for each process that has the log open, beside the keys
+}
+
+func findPlaces(dir, keys string) (places, error) {
+	if keys == "" {
+		keys = filepath.Join(dir, "keys")
+	}
+	name, err := positionName(dir, keys)
+	if err != nil {
+		return places{}, err
+	}
+	return places{
+		dir: dir, keys: keys, position: filepath.Join(keys, name),
+		verified: filepath.Join(keys, fingerprintsName(name)), writers: filepath.Join(keys, writersName(name)),
+	}, nil
+}
+
+// appender writes the files of a log. It belongs to one goroutine at a time; other
+// processes are kept out by a lock on the file "lock" in the directory.
+type appender struct {
+	places places
+	opts   Options
+	hasher hasher
+	key    signingKey
+	writer *writer
+	files  openFiles
+
+	end  cursorEnd
+	tree tree     // over all records
+	sign signing  // what was signed
+	at   position // as it is in its file
+
+	unsynced bool
+	broken   error      // a sync failed: what is on disk is no longer known
+	backlog  []Record   // outcomes that could not be written yet
+	open     unfinished // what this process began and has not ended
+	text     []byte     // reused between writes
+}
+
+// cursorEnd is where the log ends.
+type cursorEnd struct {
+	bytes  int64  // of the active file that are whole records
+	next   uint64 // number of the next record
+	prev   string // hash of the last record
+	time   string // of the last record
+	sealed bool   // the last record was KindRotate
+}
+
+// mark is the last record.
+func (e cursorEnd) mark() mark {
+	if e.next <= 1 {
+		return mark{}
+	}
+	return mark{e.next - 1, e.prev}
+}
+
+// advance moves on to a record.
+func (e *cursorEnd) advance(r Record) {
+	e.next, e.prev, e.time, e.sealed = r.Seq+1, r.Hash, r.Time, r.Kind == KindRotate
+}
+
+// locked runs do while no other process can write, if the log is still the one
+// that was opened.
+func (s *appender) locked(do func() error) error {
+	return files.While(s.files.lock, files.Exclusive, func() error {
+		if err := s.files.inPlace(s.places); err != nil {
+			return err
+		}
+		return do()
+	})
+}
+
+// write appends a batch, all of it or none, and what could not be written before.
+func (s *appender) write(batch []request) error {
+	if s.broken != nil {
+		s.keep(batch)
+		return s.broken
+	}
+	records := s.backlog
+	durable := false
+	for _, r := range batch {
+		records = append(records, r.record)
+		durable = durable || r.durable
+	}
+	written := false
+	err := s.locked(func() error {
+		if err := s.catchUp(); err != nil {
+			return err
+		}
+		if err := s.put(records); err != nil {
+			return err
+		}
+		s.backlog, written = nil, true
+		if !durable {
+			return nil
+		}
+		return s.sync()
+	})
+	if err != nil && !written {
+		s.keep(batch)
+	}
+	return err
+}
+
+// keep holds on to the records of what has happened, for the next write.
+func (s *appender) keep(batch []request) {
+	for _, r := range batch {
+		if !r.durable {
+			s.backlog = append(s.backlog, r.record)
+		}
+	}
+}
+
+// put writes records at the end of the active segment. On an error the file is
+// as it was before, or ends in a line that the next writer cuts off.
+func (s *appender) put(records []Record) error {
+	for part := range slices.Chunk(records, maxBatch) {
+		if s.end.bytes >= s.opts.SegmentBytes {
+			if err := s.rotate(); err != nil {
+				return err
+			}
+		}
+		if err := s.append(part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// append writes at most maxBatch records: their position first, then them, then
+// their hashes in the tree.
+func (s *appender) append(records []Record) error {
+	if s.end.next-1+uint64(len(records)) > s.sign.synced+maxUnsigned {
+		if err := s.settle(); err != nil {
+			return err
+		}
+		if err := s.syncSignature(); err != nil {
+			return err
+		}
+	}
+	text, end, leaves := s.text[:0], s.end, s.tree.clone()
+	next := s.at
+	next.boot, next.base, next.pending = bootID(), s.end.mark(), nil
+	var stored []tlog.Hash
+	for i := range records {
+		r := records[i]
+		r.Seq, r.Prev, r.Writer = end.next, end.prev, s.writer.id
+		line, err := seal(&r)
+		if err != nil {
+			return err
+		}
+		end.advance(r)
+		next.pending = append(next.pending, end.mark())
+		stored = leaves.add(tlog.RecordHash(line[:len(line)-1]), stored)
+		text = append(text, line...)
+	}
+	s.text = text[:0]
+	if err := s.writePosition(next); err != nil {
+		return err
+	}
+	if _, err := s.files.active.WriteAt(text, s.end.bytes); err != nil {
+		return errors.Join(fmt.Errorf("writing it: %w", err), s.files.active.Truncate(s.end.bytes))
+	}
+	end.bytes += int64(len(text))
+	first := s.tree.size
+	s.end, s.tree, s.unsynced = end, leaves, true
+	for _, r := range records {
+		s.open.see(r)
+	}
+	// The tree's file is a cache: what cannot be written now is computed anew at the next start.
+	_ = s.files.tree.write(first, stored)
+	return nil
+}
+
+// writePosition overwrites the position in its file.
+func (s *appender) writePosition(p position) error {
+	if _, err := s.files.position.WriteAt(p.encode(nil), 0); err != nil {
+		return fmt.Errorf("writing its position: %w", err)
+	}
+	s.at = p
+	return nil
+}
+
+// rotate seals the active segment and begins the next.
+func (s *appender) rotate() error {
+	if err := s.append([]Record{{Kind: KindRotate, Time: s.now()}}); err != nil {
+		return err
+	}
+	if err := errors.Join(s.sync(), s.keepCheckpoint()); err != nil {
+		return err
+	}
+	return s.openSegment(s.end.next, true)
+}
+
+// sync makes everything that was written durable. After a failed sync the
+// kernel may have dropped the data and will not say so again, so the log is
+// broken until it is opened anew and read back.
+func (s *appender) sync() error {
+	if !s.unsynced {
+		return nil
+	}
+	if err := unix.Fdatasync(int(s.files.active.Fd())); err != nil {
+		s.broken = fmt.Errorf("making it durable: %w", err)
+		return s.broken
+	}
+	s.unsynced = false
+	return nil
+}
+
+func (s *appender) now() string { return formatTime(s.opts.Now()) }
+
+func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
+
+// close ends what this process left open, makes the log durable and leaves it.
+func (s *appender) close() error {
+	var err error
+	if rest := s.open.closing(endedEarly, s.now()); len(rest)+len(s.backlog) > 0 {
+		s.backlog = append(s.backlog, rest...)
+		err = s.write(nil)
+	}
+	if s.broken == nil {
+		err = errors.Join(err, s.locked(func() error {
+			return errors.Join(s.catchUp(), s.sync(), s.keepCheckpoint())
+		}))
+	}
+	if err == nil {
+		s.writer.finished()
+	}
+	return errors.Join(err, s.release())
+}
+
+// release closes the files.
+func (s *appender) release() error {
+	var errs []error
+	if s.writer != nil {
+		errs = append(errs, s.writer.close())
+	}
+	return errors.Join(append(errs, s.files.close())...)
+}
+
+// syncDirectory makes the names in a directory durable.
+func syncDirectory(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

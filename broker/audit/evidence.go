@@ -1,0 +1,261 @@
+package audit
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/mod/sumdb/tlog"
+)
+
+// evidence is all that vouches for a log: the signed head, the kept checkpoints,
+// and the position that is kept beside the keys.
+type evidence struct {
+	position *position    // nil when there is none
+	head     *checkpoint  // nil when it is missing or damaged
+	kept     []checkpoint // in the order of the file
+	rest     int64        // bytes of an unfinished checkpoint at the end of the kept ones
+	findings []Finding    // in the evidence itself
+	remarks  []string
+	// blank says that there is none of it at all.
+	blank bool
+}
+
+// keptState is what the next checkpoint says of those before it.
+func (e *evidence) keptState() keptState {
+	k := keptState{count: uint64(len(e.kept))}
+	for _, c := range e.kept {
+		k.bytes += int64(len(c.signed)) + 1
+	}
+	if len(e.kept) > 0 {
+		last := &e.kept[len(e.kept)-1]
+		k.digest, k.size = last.digest(), last.size
+	}
+	return k
+}
+
+// legacy says whether the log is of the format before C2SP's checkpoints: no
+// Airlock that knows positions has written it.
+func (e *evidence) legacy() bool {
+	return e.head != nil && e.head.legacy != "" && (e.position == nil || e.position.durable.seq == 0)
+}
+
+// checkpoints calls visit for all that were signed.
+func (e *evidence) checkpoints(visit func(file string, c *checkpoint)) {
+	for i := range e.kept {
+		visit(historyFile, &e.kept[i])
+	}
+	if e.head != nil {
+		visit(headFile, e.head)
+	}
+}
+
+// wanted lists the records that the evidence names: those whose hash and those
+// whose tree's root it knows.
+func (e *evidence) wanted() (hashes, roots map[uint64]bool) {
+	hashes, roots = map[uint64]bool{}, map[uint64]bool{}
+	e.checkpoints(func(_ string, c *checkpoint) {
+		if c.legacy != "" {
+			hashes[c.size] = true
+		} else {
+			roots[c.size] = true
+		}
+	})
+	if e.position != nil {
+		hashes[e.position.durable.seq] = true
+	}
+	return hashes, roots
+}
+
+// signedAt returns the root of the tree of a size, if it was signed.
+func (e *evidence) signedAt(size uint64) (root tlog.Hash, ok bool) {
+	e.checkpoints(func(_ string, c *checkpoint) {
+		if c.size == size && c.legacy == "" {
+			root, ok = c.root, true
+		}
+	})
+	return root, ok
+}
+
+// readEvidence reads and checks it. Called with the log's lock held, so that it
+// and the log are of one moment. positionFile may be empty.
+func readEvidence(dir, positionFile string, key verifyingKey) evidence {
+	e := evidence{}
+	find := func(file, text string) { e.findings = append(e.findings, Finding{File: file, Text: text}) }
+	head, headErr := os.ReadFile(filepath.Join(dir, headFile))
+	if c, err := openCheckpoint(head, key); len(head) > 0 && err == nil {
+		e.head = &c
+	} else if len(head) > 0 {
+		find(headFile, "the signed head is damaged or forged")
+	} else {
+		find(headFile, "the signed head is missing")
+	}
+	history, historyErr := os.ReadFile(filepath.Join(dir, historyFile))
+	if len(history) == 0 {
+		find(historyFile, "the kept checkpoints are missing")
+	}
+	e.readKept(history, key)
+	if positionFile != "" {
+		var err error
+		if e.position, err = readPosition(positionFile); err != nil {
+			find(filepath.Base(positionFile), "the position of the log cannot be read: "+err.Error())
+		}
+	}
+	e.checkHead()
+	e.blank = e.position == nil && len(history) == 0 && len(head) == 0 &&
+		(headErr == nil || errors.Is(headErr, fs.ErrNotExist)) && (historyErr == nil || errors.Is(historyErr, fs.ErrNotExist))
+	if p := e.position; p != nil && p.durable.seq == 0 && e.head == nil && len(head) == 0 && len(history) == 0 {
+		e.findings = nil // a log whose maker was killed before it had signed anything
+	}
+	return e
+}
+
+// readKept reads the kept checkpoints and checks that they are all there: each
+// names the one before it.
+func (e *evidence) readKept(history []byte, key verifyingKey) {
+	notes, rest := keptNotes(history)
+	find := func(at int, text string) {
+		line := 1 + bytes.Count(bytes.Join(notes[:at], nil), []byte("\n")) + at
+		e.findings = append(e.findings, Finding{File: historyFile, Line: line, Text: text})
+	}
+	var before *checkpoint
+	for i, signed := range notes {
+		c, err := openCheckpoint(signed, key)
+		if err != nil {
+			find(i, "a kept checkpoint is damaged or forged")
+			before = nil
+			continue
+		}
+		e.kept = append(e.kept, c)
+		switch follows := before == nil || c.size > before.size; {
+		case c.legacy != "" && follows && (before == nil || before.legacy != ""):
+		case c.legacy == "" && follows && c.kept == uint64(i) && (before == nil && i > 0 || c.keptHash == digestOf(before)):
+		default:
+			find(i, "a kept checkpoint does not follow the one before it: some were removed, doubled or moved")
+		}
+		before = &e.kept[len(e.kept)-1]
+	}
+	if len(rest) == 0 {
+		return
+	}
+	e.rest = int64(len(rest))
+	// A process that is killed while it keeps a checkpoint leaves the beginning of it,
+	// which is the head.
+	if e.head == nil || !bytes.HasPrefix(append(bytes.Clone(e.head.signed), '\n'), rest) {
+		find(len(notes), "the kept checkpoints end in something else")
+	}
+}
+
+func digestOf(c *checkpoint) tlog.Hash {
+	if c == nil {
+		return tlog.Hash{}
+	}
+	return c.digest()
+}
+
+// checkHead compares the head with the kept checkpoints and the position.
+func (e *evidence) checkHead() {
+	if e.head == nil {
+		return
+	}
+	find := func(file, text string) { e.findings = append(e.findings, Finding{File: file, Text: text}) }
+	state := e.keptState()
+	switch last := len(e.kept) - 1; {
+	case e.head.legacy != "" && (last < 0 || e.kept[last].legacy != ""):
+	case e.head.legacy != "":
+		find(headFile, "the signed head was put back to one of an earlier format")
+	case e.head.kept == state.count && e.head.keptHash == state.digest && e.head.size >= state.size:
+	case last >= 0 && bytes.Equal(e.head.signed, e.kept[last].signed): // killed before the head named it
+	case e.head.kept > state.count:
+		find(historyFile, fmt.Sprintf("the last of %d kept checkpoints are missing", e.head.kept))
+	default:
+		find(headFile, "the signed head was put back: a checkpoint that was kept later is not in it")
+	}
+	e.checkpoints(func(file string, c *checkpoint) {
+		if c.legacy == "" && c.origin != e.head.origin && e.head.legacy == "" {
+			find(file, fmt.Sprintf("the checkpoint of record %d is of another log", c.size))
+		}
+	})
+	p := e.position
+	switch {
+	case p == nil:
+	case e.head.legacy != "" && p.durable.seq > 0:
+		find(headFile, "the signed head was put back to one of an earlier format")
+	case e.head.legacy == "" && p.origin != e.head.origin:
+		find(headFile, "it is another log than the one that was here before")
+	case p.durable.seq > e.head.size && (p.sameBoot() || p.durable.seq-e.head.size > maxUnsigned):
+		find(headFile, fmt.Sprintf("the signed head was put back: it names record %d, and record %d was signed", e.head.size, p.durable.seq))
+	case p.durable.seq > e.head.size:
+		e.remarks = append(e.remarks, fmt.Sprintf("the signed head names record %d, though record %d was signed: the machine was started anew between, or it was put back", e.head.size, p.durable.seq))
+	}
+}
+
+// facts are what was found in the files of a log.
+type facts struct {
+	first  uint64 // number of the first record
+	last   mark
+	torn   int64 // bytes behind the last whole record
+	hashes map[uint64]string
+	roots  map[uint64]tlog.Hash
+}
+
+// compare holds the log to the evidence.
+func (e *evidence) compare(f *facts) (findings []Finding, remarks []string) {
+	find := func(seq uint64, text string, values ...any) {
+		findings = append(findings, Finding{headFile, 0, seq, fmt.Sprintf(text, values...)})
+	}
+	signed := uint64(0)
+	if e.position != nil {
+		signed = e.position.durable.seq
+		if text := e.position.mismatch(f); text != "" {
+			find(min(max(signed, 1), f.last.seq+1), "%s", text)
+		}
+	}
+	e.checkpoints(func(file string, c *checkpoint) {
+		signed = max(signed, c.size)
+		if len(findings) > 0 || c.size > f.last.seq {
+			return
+		}
+		hash, known := f.hashes[c.size]
+		root, computed := f.roots[c.size]
+		if c.legacy != "" && known && hash != c.legacy || c.legacy == "" && computed && root != c.root {
+			find(c.size, "the records up to this one are not those that were signed (%s)", file)
+		}
+	})
+	if signed > f.last.seq {
+		findings = append([]Finding{{headFile, 0, f.last.seq + 1, fmt.Sprintf("records %d to %d are missing: they were signed", f.last.seq+1, signed)}}, findings...)
+	}
+	if f.last.seq > signed+maxUnsigned {
+		find(signed+1, "records %d to %d are not signed: more than an Airlock that is killed leaves", signed+1, f.last.seq)
+	}
+	if f.torn > 0 {
+		text := fmt.Sprintf("it ends in %d bytes that are no whole record", f.torn)
+		if p := e.position; p != nil && p.sameBoot() && !p.interrupted(f.last) {
+			find(f.last.seq+1, "%s, and no Airlock was writing", text)
+		} else {
+			remarks = append(remarks, text+": left by an Airlock that was killed while it wrote, or added")
+		}
+	}
+	return findings, remarks
+}
+
+// mismatch says how a log differs from its position; empty when it does not.
+func (p *position) mismatch(f *facts) string {
+	if hash, known := f.hashes[p.durable.seq]; known && hash != p.durable.hash {
+		return "it is not the record that was signed"
+	}
+	if !p.sameBoot() || f.last.seq < p.durable.seq || p.endsAt(f.last) {
+		return ""
+	}
+	end := p.base.seq + uint64(len(p.pending))
+	switch {
+	case f.last.seq > end:
+		return fmt.Sprintf("records %d to %d are not signed, and no Airlock wrote them", end+1, f.last.seq)
+	case f.last.seq < p.base.seq:
+		return fmt.Sprintf("records %d to %d are missing: they were written", f.last.seq+1, p.base.seq)
+	}
+	return fmt.Sprintf("record %d is not signed, and not as an Airlock wrote it", f.last.seq)
+}

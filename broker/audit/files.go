@@ -1,0 +1,97 @@
+package audit
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// openFiles are the files of a log that its store holds open.
+type openFiles struct {
+	directory *os.File
+	lock      *os.File
+	head      *os.File
+	kept      *os.File
+	tree      hashFile
+	position  *os.File
+	active    *os.File // the segment that is written
+}
+
+// open opens all files but the active segment, creating those that are missing.
+func (f *openFiles) open(p places) error {
+	var err error
+	if f.directory, err = os.OpenFile(p.dir, unix.O_DIRECTORY|os.O_RDONLY, 0); err != nil {
+		return err
+	}
+	for _, file := range []struct {
+		to   **os.File
+		path string
+	}{
+		{&f.lock, filepath.Join(p.dir, lockFile)}, {&f.head, filepath.Join(p.dir, headFile)},
+		{&f.kept, filepath.Join(p.dir, historyFile)}, {&f.tree.file, filepath.Join(p.dir, treeFile)},
+	} {
+		if *file.to, err = openPlain(file.path, os.O_CREATE|os.O_RDWR); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const lockFile = "lock"
+
+// inPlace says whether what is open still stands where it was opened. A log that
+// was renamed, removed or replaced by another would take records that nobody reads.
+func (f *openFiles) inPlace(p places) error {
+	if !standsAt(f.directory, unix.AT_FDCWD, p.dir, 0) {
+		return &replacedError{p.dir}
+	}
+	directory := int(f.directory.Fd())
+	for _, file := range []*os.File{f.lock, f.head, f.kept, f.active} {
+		if file != nil && !standsAt(file, directory, filepath.Base(file.Name()), unix.AT_SYMLINK_NOFOLLOW) {
+			return &replacedError{file.Name()}
+		}
+	}
+	if f.position != nil && !standsAt(f.position, unix.AT_FDCWD, p.position, unix.AT_SYMLINK_NOFOLLOW) {
+		return &replacedError{p.position}
+	}
+	return nil
+}
+
+// standsAt says whether the open file is the one of that name.
+func standsAt(open *os.File, directory int, name string, flags int) bool {
+	var is, named unix.Stat_t
+	return unix.Fstat(int(open.Fd()), &is) == nil && unix.Fstatat(directory, name, &named, flags) == nil &&
+		is.Dev == named.Dev && is.Ino == named.Ino && is.Nlink > 0
+}
+
+// replacedError says that a file of a log is not the one that was opened.
+type replacedError struct{ path string }
+
+// Error is one sentence.
+func (e *replacedError) Error() string {
+	return fmt.Sprintf("%q was renamed, removed or replaced while Airlock had it open: nothing can be recorded", e.path)
+}
+
+// Hint says what to type.
+func (e *replacedError) Hint() string {
+	return "put it back as it was, or end this Airlock, and look at what `airlock audit verify` says"
+}
+
+func (f *openFiles) close() error {
+	var errs []error
+	for _, file := range []*os.File{f.directory, f.head, f.kept, f.tree.file, f.position, f.active, f.lock} {
+		if file != nil {
+			errs = append(errs, file.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// writersName is the directory beside the keys with a file for each process.
+func writersName(positionName string) string {
+	return strings.Replace(positionName, "position", "writers", 1)
+}

@@ -1,0 +1,133 @@
+package audit
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/bits"
+	"os"
+
+	"golang.org/x/mod/sumdb/tlog"
+)
+
+// treeFile keeps the hashes of the Merkle tree, in the order of tlog.StoredHashIndex. It
+// is a cache: what is read from it is compared with a signed root before it is used.
+const treeFile = "tree"
+
+// tree is the RFC 6962 Merkle tree over the lines of a log's records, as the
+// roots of its perfect subtrees, largest first. The zero value is the empty tree.
+type tree struct {
+	size  uint64
+	roots []tlog.Hash
+}
+
+// add appends a leaf to the tree, and to stored the hashes that tlog keeps for it.
+func (t *tree) add(leaf tlog.Hash, stored []tlog.Hash) []tlog.Hash {
+	stored = append(stored, leaf)
+	for n := t.size; n&1 == 1; n >>= 1 {
+		last := len(t.roots) - 1
+		leaf = tlog.NodeHash(t.roots[last], leaf)
+		t.roots = t.roots[:last]
+		stored = append(stored, leaf)
+	}
+	t.roots = append(t.roots, leaf)
+	t.size++
+	return stored
+}
+
+// root returns the tree's root hash. The tree must not be empty.
+func (t *tree) root() tlog.Hash {
+	last := len(t.roots) - 1
+	root := t.roots[last]
+	for i := last - 1; i >= 0; i-- {
+		root = tlog.NodeHash(t.roots[i], root)
+	}
+	return root
+}
+
+func (t *tree) clone() tree { return tree{t.size, append([]tlog.Hash(nil), t.roots...)} }
+
+// hashFile reads and writes the tree's file.
+type hashFile struct{ file *os.File }
+
+// openHashes opens the tree's file of a log, creating it if asked.
+func openHashes(path string, create bool) (hashFile, error) {
+	flags := os.O_RDONLY
+	if create {
+		flags = os.O_RDWR | os.O_CREATE
+	}
+	f, err := openPlain(path, flags)
+	return hashFile{f}, err
+}
+
+// write puts the stored hashes of the leaves from the numbered one on, from 0.
+func (f hashFile) write(leaf uint64, stored []tlog.Hash) error {
+	text := make([]byte, 0, len(stored)*tlog.HashSize)
+	for _, h := range stored {
+		text = append(text, h[:]...)
+	}
+	if _, err := f.file.WriteAt(text, hashOffset(leaf)); err != nil {
+		return fmt.Errorf("writing its tree: %w", err)
+	}
+	return nil
+}
+
+func hashOffset(leaf uint64) int64 { return tlog.StoredHashIndex(0, int64(leaf)) * tlog.HashSize }
+
+// ReadHashes reads stored hashes, for tlog's proofs.
+func (f hashFile) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
+	hashes := make([]tlog.Hash, len(indexes))
+	for i, index := range indexes {
+		if _, err := f.file.ReadAt(hashes[i][:], index*tlog.HashSize); err != nil {
+			return nil, fmt.Errorf("reading the tree of the audit log: %w", err)
+		}
+	}
+	return hashes, nil
+}
+
+var _ tlog.HashReader = hashFile{}
+
+// at returns the tree as it was at a size, if it has the given root.
+func (f hashFile) at(size uint64, root tlog.Hash) (tree, bool) {
+	t := tree{size: size}
+	var indexes []int64
+	for done := uint64(0); done < size; {
+		level := bits.Len64(size-done) - 1
+		indexes = append(indexes, tlog.StoredHashIndex(level, int64(done>>level)))
+		done += 1 << level
+	}
+	var err error
+	t.roots, err = f.ReadHashes(indexes)
+	return t, err == nil && size > 0 && t.root() == root
+}
+
+// memoryHashes are the hashes of a tree that was computed from the log itself.
+type memoryHashes []tlog.Hash
+
+// ReadHashes returns stored hashes, for tlog's proofs.
+func (m memoryHashes) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
+	hashes := make([]tlog.Hash, len(indexes))
+	for i, index := range indexes {
+		if index < 0 || index >= int64(len(m)) {
+			return nil, errors.New("the audit log has no such hash")
+		}
+		hashes[i] = m[index]
+	}
+	return hashes, nil
+}
+
+// openPlain opens a file of a log, never through a symbolic link.
+func openPlain(path string, flags int) (*os.File, error) {
+	f, err := os.OpenFile(path, flags|noFollow, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: path, Err: errors.New("it is not a regular file")}
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
