@@ -249,6 +249,7 @@ func TestTornFirstRecordOfALaterFile(t *testing.T) {
 		write(t, newest, torn)
 		remove(t, filepath.Join(dir, "head")) // nothing of what is lost was signed
 		remove(t, filepath.Join(dir, "checkpoints"))
+		remove(t, positions(t, filepath.Join(dir, "keys"))[0])
 		l = open(t, dir, small)
 		if err := l.Append(t.Context(), intent("call_2")); err != nil {
 			t.Fatalf("torn to %q: %v", torn, err)

@@ -35,6 +35,7 @@ type mark struct {
 type position struct {
 	boot    string // the run of the kernel in which it was written
 	origin  string // of the log's checkpoints
+	first   uint64 // the oldest record that was there at the newest start
 	durable mark   // the newest record that is signed, and so on stable storage
 	base    mark   // the last record before the newest write
 	pending []mark // the records of the newest write: the log ends in one of these, or at base
@@ -68,8 +69,8 @@ const maxPosition = 1024 + (maxBatch+1)*128
 // encode has what matters most in its first few hundred bytes, which the kernel
 // copies at once: one that is overwritten in part has the new base.
 func (p *position) encode(text []byte) []byte {
-	text = fmt.Appendf(text, "%s\nboot %36s\n%s\ndurable %020d %71s\nbase %020d %71s\npending %06d\n", positionTop, p.boot, p.origin,
-		p.durable.seq, p.durable.hash, p.base.seq, p.base.hash, len(p.pending))
+	text = fmt.Appendf(text, "%s\nboot %36s\n%s\nfirst %020d\ndurable %020d %71s\nbase %020d %71s\npending %06d\n", positionTop, p.boot, p.origin,
+		p.first, p.durable.seq, p.durable.hash, p.base.seq, p.base.hash, len(p.pending))
 	for _, m := range p.pending {
 		text = append(append(text, m.hash...), '\n')
 	}
@@ -79,19 +80,20 @@ func (p *position) encode(text []byte) []byte {
 func parsePosition(text []byte) (*position, error) {
 	bad := errors.New("it is damaged")
 	lines := strings.Split(string(text), "\n")
-	if len(lines) < 6 || lines[0] != positionTop {
+	if len(lines) < 7 || lines[0] != positionTop {
 		return nil, bad
 	}
 	p := &position{boot: strings.TrimSpace(strings.TrimPrefix(lines[1], "boot ")), origin: lines[2]}
-	var errs [3]error
+	var errs [4]error
 	var count uint64
-	p.durable, errs[0] = parseMark(lines[3], "durable ")
-	p.base, errs[1] = parseMark(lines[4], "base ")
-	count, errs[2] = strconv.ParseUint(strings.TrimPrefix(lines[5], "pending "), 10, 16)
+	p.first, errs[3] = strconv.ParseUint(strings.TrimPrefix(lines[3], "first "), 10, 53)
+	p.durable, errs[0] = parseMark(lines[4], "durable ")
+	p.base, errs[1] = parseMark(lines[5], "base ")
+	count, errs[2] = strconv.ParseUint(strings.TrimPrefix(lines[6], "pending "), 10, 16)
 	if errors.Join(errs[:]...) != nil || count > maxBatch {
 		return nil, bad
 	}
-	for i, hash := range lines[6:] {
+	for i, hash := range lines[7:] {
 		if uint64(i) == count {
 			break
 		}

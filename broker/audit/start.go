@@ -121,7 +121,10 @@ func (s *appender) judge(e *evidence, found *survey) (remarks []string, err erro
 	e.checkpoints(func(_ string, c *checkpoint) { signed = max(signed, c.size) })
 	p := e.position
 	if found.last.seq > signed && (p == nil || !p.sameBoot()) {
-		remarks = append(remarks, fmt.Sprintf("records %d to %d are not signed: left by an Airlock that was killed, or added", signed+1, found.last.seq))
+		remarks = append(remarks, fmt.Sprintf("records %d to %d are not signed: left by an Airlock that ended with its machine, or added", signed+1, found.last.seq))
+	}
+	if p != nil && found.first > p.first {
+		remarks = append(remarks, fmt.Sprintf("the files with records %d to %d were moved away or removed", p.first, found.first-1))
 	}
 	if p == nil && !e.legacy() {
 		remarks = append(remarks, "its position is not beside the keys: whether it was put back to an earlier state cannot be told")
@@ -149,7 +152,7 @@ func (s *appender) adopt(e *evidence, found *survey, list []segment) error {
 	if last.Seq > 0 {
 		s.end.advance(last)
 	}
-	if err := s.beginPosition(e); err != nil {
+	if err := s.beginPosition(e, found); err != nil {
 		return err
 	}
 	var err error
@@ -173,12 +176,12 @@ func originOf(e *evidence) string {
 
 // beginPosition opens the position. A new one is durable, its name included,
 // before anything is written: from then on a log without records is a log that was emptied.
-func (s *appender) beginPosition(e *evidence) error {
+func (s *appender) beginPosition(e *evidence, found *survey) error {
 	var err error
 	if s.files.position, err = openPlain(s.places.position, os.O_CREATE|os.O_RDWR); err != nil {
 		return err
 	}
-	next := position{boot: bootID(), origin: s.sign.origin, base: s.end.mark()}
+	next := position{boot: bootID(), origin: s.sign.origin, first: max(1, found.first), base: s.end.mark()}
 	if e.position != nil {
 		next.durable = e.position.durable
 	}

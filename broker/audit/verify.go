@@ -158,7 +158,9 @@ func (s *snapshot) take(dir string, at places, o VerifyOptions) (err error) {
 		return nil
 	}
 	s.evidence = readEvidence(dir, at.position, key)
-	if s.evidence.position == nil && !s.evidence.legacy() {
+	if s.evidence.legacy() {
+		s.remarks = append(s.remarks, "it was written by an earlier version, whose signatures prove less: the next start takes it over and records so")
+	} else if s.evidence.position == nil {
 		text := "its position is not beside the keys, so whether the log was put back to an earlier state as a whole cannot be told"
 		if _, err := os.Stat(filepath.Join(at.keys, signKeyFile)); err == nil {
 			s.evidence.findings = append(s.evidence.findings, Finding{File: filepath.Base(at.position), Text: text})
