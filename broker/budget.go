@@ -48,7 +48,7 @@ func (a *attempt) limit(context.Context) *failure {
 	case bytesIn >= l.BytesIn:
 		return exceeded(limitBytesIn, typeBudget, "the run has received its %d bytes of results; filter earlier", l.BytesIn)
 	case repeats >= l.Repeats:
-		return exceeded(limitRepeats, typeLoop, "this very call has returned the same result %d times in this run; change something, or stop", repeats)
+		return exceeded(limitRepeats, typeLoop, "this very call has returned the same result %d times in this run; to wait for a change, sleep longer between calls and ask less often, or return what there is and look again in a later run; else change the arguments, or stop", repeats)
 	}
 	return a.rate(a.broker.Limits())
 }

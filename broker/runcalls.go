@@ -176,6 +176,13 @@ func (s *RunCalls) Close() Summary {
 	}
 }
 
+// Active returns how many calls are under way.
+func (s *RunCalls) Active() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.active.cancels)
+}
+
 // met notes how far a call got with asking.
 func (s *RunCalls) met(state approval.State) {
 	s.mu.Lock()

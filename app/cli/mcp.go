@@ -20,7 +20,7 @@ func (v *mcpVerb) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	face, err := server.New(opened, opened.Orchestrator(), server.Options{
+	face, err := server.New(opened, opened.Runs(), server.Options{
 		Version: version, Principal: system.Principal(), ServerIDs: opened.ServerIDs(), Approvals: opened.Approvals(), Logger: logger,
 	})
 	if err != nil {

@@ -27,23 +27,24 @@ const (
 func (r *run) assemble(ended ending, calls broker.Summary, logs logs) *Outcome {
 	result := r.judge(ended, logs)
 	r.clean(&result) // before the logs: placeholders are numbered in this order, also in a replay
-	note, printed := r.remark(ended, result, logs)
-	stdout, stderr := r.print(logs)
+	note, end := r.remark(ended, result, logs)
+	printed := r.print(logs)
 	duration := time.Since(r.started).Milliseconds()
 	usage := r.sandbox.Usage()
 	result.Metrics = Metrics{
 		DurationMS: duration, Calls: calls.Calls, BytesInSandbox: calls.BytesIn, BytesReturned: int64(len(result.Data)),
 		PeakMemoryBytes: usage.PeakMemory, CPUMS: usage.CPU.Milliseconds(),
+		StdoutCut: printed.StdoutCut, StderrCut: printed.StderrCut,
 	}
 	envelope := Envelope{
 		RunID: r.identity.ID, TraceID: r.identity.TraceID,
 		ToolName: r.request.Language + "-runner", ToolVersion: r.version,
 		InputDigest:  r.identity.CodeHash,
 		SandboxImage: r.image.Name + "@" + r.image.Digest,
-		DurationMS:   duration, ApprovalState: calls.ApprovalState, Result: result, Note: note, Printed: printed,
+		DurationMS:   duration, ApprovalState: calls.ApprovalState, Result: result, Note: note, Printed: end,
 	}
 	seal(&envelope)
-	return &Outcome{Envelope: envelope, Stdout: stdout, Stderr: stderr, redactions: redact.Counts(r.removed), open: calls.Open}
+	return &Outcome{Envelope: envelope, Printed: printed, redactions: redact.Counts(r.removed), open: calls.Open}
 }
 
 // The error types of requests that could not become runs.

@@ -15,7 +15,7 @@ import (
 // sealed runs a result through everything that stands between a sandbox and
 // the line that is printed.
 func sealed(t interface{ Fatalf(string, ...any) }, result Result) (Envelope, []byte) {
-	r := &run{redactor: redact.New()}
+	r := &run{plan: plan{redactor: redact.New()}}
 	r.clean(&result)
 	envelope := Envelope{RunID: "run_1", Result: result}
 	seal(&envelope)

@@ -74,4 +74,6 @@ type Metrics struct {
 	BytesReturned   int64 `json:"bytes_returned,omitempty"`    // JSON bytes of Data
 	PeakMemoryBytes int64 `json:"peak_memory_bytes,omitempty"` // whole sandbox
 	CPUMS           int64 `json:"cpu_ms,omitempty"`            // user and system, milliseconds
+	StdoutCut       int64 `json:"stdout_cut_bytes,omitempty"`  // printed to stdout, but not kept
+	StderrCut       int64 `json:"stderr_cut_bytes,omitempty"`  // printed to stderr, but not kept
 }

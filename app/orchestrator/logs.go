@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -30,32 +31,61 @@ func (r *run) collect(ctx context.Context, ended ending) logs {
 	return logs{stdout: stdout, stderr: r.sandbox.Stderr(), lastLines: stdout.Tail}
 }
 
-// print returns the logs redacted, then cut. What both streams return together
-// stays within the limit of stderr, because that is where a run prints them.
-func (r *run) print(l logs) (stdout, stderr string) {
-	stdout = r.printable(l.stdout, r.limits.Stdout)
-	rest := r.limits.Stderr - int64(len(stdout))
-	return stdout, r.printable(l.stderr, max(rest, 0))
+// print returns the logs redacted, then cut.
+func (r *run) print(l logs) Printed {
+	var p Printed
+	p.Stdout, p.StdoutCut = printable(r.redact(string(l.stdout.Head)), l.stdout, r.limits.Stdout)
+	p.Stderr, p.StderrCut = printable(r.redact(string(l.stderr.Head)), l.stderr, r.stderrLimit(len(p.Stdout)))
+	return p
 }
 
-// printable redacts what was kept of a stream and cuts it to limit bytes, the
-// marker that says how much is missing included.
-func (r *run) printable(output runner.Output, limit int64) string {
-	text := r.redact(string(output.Head))
-	missing := output.Total - int64(len(output.Head))
+// stderrLimit returns how much of stderr is kept beside what was printed to
+// stdout. A run's logs are printed to one stream, which holds as much as the
+// limit of stderr says; where that leaves stdout no more than its own limit, as
+// in the profile `wide`, each stream has its own.
+func (r *run) stderrLimit(stdout int) int64 {
+	if r.limits.Stderr <= r.limits.Stdout {
+		return r.limits.Stderr
+	}
+	return r.limits.Stderr - int64(stdout)
+}
+
+// printedSoFar returns the whole lines that the code has printed so far. A line
+// that goes on is left out: what begins in it may be a secret that the rest
+// would show to be one. Placeholders have no numbers here, because those belong
+// to what the run returns in the end.
+func (r *run) printedSoFar() Printed {
+	var p Printed
+	shown := func(output runner.Output, limit int64) (string, int64) {
+		if end := bytes.LastIndexByte(output.Head, '\n') + 1; output.Total == int64(len(output.Head)) {
+			output = runner.Output{Head: output.Head[:end], Total: int64(end)}
+		}
+		cleaned, _ := r.parts.Redactor.Bytes(output.Head)
+		return printable(strings.ToValidUTF8(string(cleaned), "\uFFFD"), output, limit)
+	}
+	p.Stdout, p.StdoutCut = shown(r.sandbox.Stdout(), r.limits.Stdout)
+	p.Stderr, p.StderrCut = shown(r.sandbox.Stderr(), r.stderrLimit(len(p.Stdout)))
+	return p
+}
+
+// printable cuts text, the redacted head of a stream, to limit bytes, the marker
+// that says how much is missing included, and returns how much that is.
+func printable(text string, output runner.Output, limit int64) (kept string, missing int64) {
+	missing = output.Total - int64(len(output.Head))
 	if missing == 0 && int64(len(text)) <= limit {
-		return text
+		return text, 0
 	}
 	// The marker's length depends on a number that depends on the cut: leave
 	// room for the longest.
 	const room = int64(len("\n<TRUNCATED 9223372036854775807 bytes>\n"))
-	kept := truncate.Head(text, int(min(max(limit-room, 0), int64(len(text)))))
-	marker := fmt.Sprintf("<TRUNCATED %d bytes>\n", int64(len(text)-len(kept))+missing)
+	kept = truncate.Head(text, int(min(max(limit-room, 0), int64(len(text)))))
+	missing += int64(len(text) - len(kept))
+	marker := fmt.Sprintf("<TRUNCATED %d bytes>\n", missing)
 	if kept != "" && !strings.HasSuffix(kept, "\n") {
 		marker = "\n" + marker
 	}
 	if int64(len(kept)+len(marker)) > limit {
-		return ""
+		return "", missing
 	}
-	return kept + marker
+	return kept + marker, missing
 }

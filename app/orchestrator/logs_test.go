@@ -28,8 +28,9 @@ func TestLogsAreCutOnACharacterAfterRedaction(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			r := &run{redactor: redact.New()}
-			got := r.printable(runner.Output{Head: []byte(test.text), Total: max(test.total, int64(len(test.text)))}, limit)
+			r := &run{plan: plan{redactor: redact.New(), limits: runner.Limits{Stdout: limit}}}
+			output := runner.Output{Head: []byte(test.text), Total: max(test.total, int64(len(test.text)))}
+			got := r.print(logs{stdout: output}).Stdout
 			if !strings.Contains(got, test.want) || test.missing != "" && strings.Contains(got, test.missing) {
 				t.Errorf("got %q, want it to contain %q and not %q", got, test.want, test.missing)
 			}
@@ -41,9 +42,8 @@ func TestLogsAreCutOnACharacterAfterRedaction(t *testing.T) {
 }
 
 func TestNothingFitsALimitOfZero(t *testing.T) {
-	r := &run{redactor: redact.New()}
-	if got := r.printable(runner.Output{Head: []byte("x"), Total: 1}, 0); got != "" {
-		t.Errorf("got %q, want nothing", got)
+	if got, missing := printable("x", runner.Output{Head: []byte("x"), Total: 1}, 0); got != "" || missing != 1 {
+		t.Errorf("got %q and %d bytes missing, want nothing and 1", got, missing)
 	}
 }
 

@@ -46,8 +46,11 @@ type Snapshots interface {
 
 // Options say how runs go. Limits has no default: see runner.DefaultLimits.
 type Options struct {
-	Limits  runner.Limits // Timeout is the longest a run may take
-	Version string        // Airlock's own, for the envelope
+	Limits runner.Limits // Timeout is the longest that a run may take which a request waits for
+	// BackgroundTimeout is the longest that a run in the background may take; 0
+	// means Limits.Timeout.
+	BackgroundTimeout time.Duration
+	Version           string // Airlock's own, for the envelope
 	// Placeholders numbers what is redacted in a run: an equal value has an equal
 	// placeholder in its results, logs and errors. False shows the kind only.
 	Placeholders bool
@@ -55,10 +58,9 @@ type Options struct {
 
 // Orchestrator makes runs. Its methods may be called concurrently.
 type Orchestrator struct {
-	parts      Parts
-	opts       Options
-	background background
-	teardowns  sync.WaitGroup
+	parts     Parts
+	opts      Options
+	teardowns sync.WaitGroup
 }
 
 // New returns an orchestrator of the given parts.
@@ -73,13 +75,26 @@ func New(parts Parts, opts Options) (*Orchestrator, error) {
 	return &Orchestrator{parts: parts, opts: opts}, nil
 }
 
+// Check refuses a request that cannot become a run, with an *InputError.
+func (o *Orchestrator) Check(req Request) error {
+	if err := req.Check(); err != nil {
+		return err
+	}
+	_, err := o.image(req.Language)
+	return err
+}
+
 // Run makes one run and returns its outcome, which says truthfully what
 // happened, failures included. The error is for what could not become a run:
-// an *InputError, runner.ErrBusy, or a sandbox that does not start. Cancelling
-// ctx ends the run; its outcome then says so.
+// an *InputError, runner.ErrBusy, broker.ErrSessions, or a sandbox that does not
+// start. Cancelling ctx ends the run; its outcome then says so.
 func (o *Orchestrator) Run(ctx context.Context, req Request) (*Outcome, error) {
-	return o.run(ctx, telemetry.NewID("run"), req, nil)
+	return o.run(ctx, req, nil)
 }
+
+// EndSession says that a session of a host is over: what it has done counts
+// towards no limit and no rule any more, as soon as its last run has ended.
+func (o *Orchestrator) EndSession(session string) { o.parts.Broker.EndSession(session) }
 
 // Warm has sandboxes for the newest tools made ready in the background, so that
 // the first run in each language need not wait for one. Call it again when the
@@ -103,41 +118,31 @@ func (o *Orchestrator) sandboxFor(image runner.Image, wrappers runner.Mount) run
 	return runner.Request{Image: image, Limits: o.opts.Limits, Mounts: []runner.Mount{wrappers}}
 }
 
-// Close ends the runs in the background and waits until every sandbox is gone.
+// Close waits until every sandbox is gone. All runs must have ended.
 func (o *Orchestrator) Close() {
-	o.background.close()
 	o.teardowns.Wait()
 	o.parts.Wrappers.Close(context.Background())
 }
 
 // run makes one run; player answers its calls where it is a replay.
-func (o *Orchestrator) run(ctx context.Context, id string, req Request, player *replay.Player) (*Outcome, error) {
+func (o *Orchestrator) run(ctx context.Context, req Request, player *replay.Player) (*Outcome, error) {
 	started := time.Now()
-	if err := req.Check(); err != nil {
-		return nil, err
-	}
-	image, err := o.image(req.Language)
+	plan, err := o.plan(ctx, req, player)
 	if err != nil {
 		return nil, err
 	}
-	snapshot := o.snapshotFor(ctx, req)
-	mount, giveBack, err := o.parts.Wrappers.borrow(context.WithoutCancel(ctx), snapshot, req.Language)
+	mount, giveBack, err := o.parts.Wrappers.borrow(context.WithoutCancel(ctx), plan.snapshot, req.Language)
 	if err != nil {
 		return nil, err
 	}
-	sandbox, err := o.parts.Runner.Acquire(ctx, o.sandboxFor(image, mount))
+	sandbox, err := o.parts.Runner.Acquire(ctx, o.sandboxFor(plan.image, mount))
 	if err != nil {
 		giveBack()
 		return nil, err
 	}
-	identity := broker.Run{
-		ID: id, Caller: req.Caller,
-		TraceID: telemetry.NewTraceID(), CodeHash: canon.Digest(req.Code), Code: string(req.Code),
-	}
-	r := &run{
-		identity: identity, request: req, image: image, limits: o.limits(req), started: started,
-		parts: &o.parts, version: o.opts.Version, snapshot: snapshot, sandbox: sandbox, redactor: o.redactor(),
-		finished: make(chan finish, 1), startRecorded: make(chan struct{}), served: make(chan struct{}), player: player,
+	r := newRun(plan, &o.parts, sandbox, started)
+	if req.OnStart != nil {
+		req.OnStart(r.printedSoFar)
 	}
 	outcome, err := r.execute(ctx)
 	o.teardowns.Go(func() {
@@ -145,6 +150,28 @@ func (o *Orchestrator) run(ctx context.Context, id string, req Request, player *
 		r.tearDown(context.WithoutCancel(ctx), outcome)
 	})
 	return outcome, err
+}
+
+// plan says what a run is made of, from the newest tools.
+func (o *Orchestrator) plan(ctx context.Context, req Request, player *replay.Player) (plan, error) {
+	if err := req.Check(); err != nil {
+		return plan{}, err
+	}
+	image, err := o.image(req.Language)
+	if err != nil {
+		return plan{}, err
+	}
+	if req.ID == "" {
+		req.ID = telemetry.NewID("run")
+	}
+	return plan{
+		identity: broker.Run{
+			ID: req.ID, Caller: req.Caller,
+			TraceID: telemetry.NewTraceID(), CodeHash: canon.Digest(req.Code), Code: string(req.Code),
+		},
+		request: req, image: image, limits: o.limits(req), version: o.opts.Version,
+		snapshot: o.snapshotFor(ctx, req), redactor: o.redactor(), player: player,
+	}, nil
 }
 
 // redactor cleans what leaves one run.
@@ -172,6 +199,9 @@ func (o *Orchestrator) image(language string) (runner.Image, error) {
 // for: it may be shorter, never longer.
 func (o *Orchestrator) limits(req Request) runner.Limits {
 	limits := o.opts.Limits
+	if req.Background && o.opts.BackgroundTimeout > 0 {
+		limits.Timeout = o.opts.BackgroundTimeout
+	}
 	if req.Timeout > 0 {
 		limits.Timeout = min(limits.Timeout, req.Timeout)
 	}

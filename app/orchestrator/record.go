@@ -29,11 +29,11 @@ func (r *run) record(kind audit.Kind) audit.Record {
 // sandbox: each call's own intent is what has to be durable, and makes this
 // record durable with it.
 func (r *run) recordStart(ctx context.Context) {
-	defer close(r.startRecorded)
+	defer close(r.start.done)
 	start := r.record(audit.KindRunStart)
 	start.Limits = r.limitTable()
 	if err := r.parts.Audit.Note(ctx, start); err != nil {
-		r.startErr = fmt.Errorf("recording the start of %q: %w", r.identity.ID, err)
+		r.start.err = fmt.Errorf("recording the start of %q: %w", r.identity.ID, err)
 	}
 }
 
@@ -42,7 +42,7 @@ func (r *run) recordStart(ctx context.Context) {
 func (r *run) limitTable() map[string]string {
 	table, l := r.parts.Broker.Limits().Table(), r.limits
 	table["sandbox.cpus"] = strconv.FormatFloat(l.CPUs, 'g', -1, 64)
-	table["sandbox.timeout"] = l.Timeout.String()
+	table[r.timeoutKey()] = l.Timeout.String()
 	for key, value := range map[string]int64{
 		"sandbox.memory": l.Memory, "sandbox.pids": int64(l.PIDs), "sandbox.disk": l.Disk, "sandbox.inodes": l.Inodes,
 		"sandbox.openFiles": int64(l.OpenFiles), "limits.stdout": l.Stdout, "limits.stderr": l.Stderr, "limits.output": l.Output,
@@ -52,10 +52,18 @@ func (r *run) limitTable() map[string]string {
 	return table
 }
 
+// timeoutKey is the configuration's key of the run's time limit.
+func (p plan) timeoutKey() string {
+	if p.request.Background {
+		return "sandbox.backgroundTimeout"
+	}
+	return "sandbox.timeout"
+}
+
 // unrecorded waits until the start is recorded and says why it could not be.
 func (r *run) unrecorded() error {
-	<-r.startRecorded
-	return r.startErr
+	<-r.start.done
+	return r.start.err
 }
 
 // recordEnd notes what became of the run, and before that how the code broke
@@ -81,7 +89,7 @@ func (r *run) recordEnd(ctx context.Context, outcome *Outcome, ended ending) err
 	end.Outcome = audit.OutcomeOK
 	if failure := outcome.Envelope.Result.Error; failure != nil {
 		end.Outcome, end.ErrorType, end.ErrorSource = audit.OutcomeError, failure.Type, failure.Source
-		end.Limit = ended.limitHit()
+		end.Limit = r.limitHit(ended)
 	}
 	if err := r.parts.Audit.Note(ctx, end); err != nil {
 		return fmt.Errorf("recording the end of %q: %w", r.identity.ID, err)

@@ -42,7 +42,7 @@ func (o *Orchestrator) Replay(ctx context.Context, runID string) (*Replayed, err
 		return nil, err
 	}
 	player := tape.Player()
-	outcome, err := o.run(ctx, telemetry.NewID("run"), Request{
+	outcome, err := o.run(ctx, Request{
 		Language: tape.Language, Code: []byte(tape.Code),
 		Caller: caller.Caller{
 			Principal: tape.Principal, Kind: caller.Kind(tape.CallerKind), Issuer: tape.Issuer, Session: tape.SessionID,
@@ -67,7 +67,9 @@ func (r *run) openCalls(ctx context.Context, clock *clock) error {
 		}
 	}
 	var err error
-	r.calls, err = r.parts.Broker.Open(r.identity, r.snapshot, opts)
+	if r.calls, err = r.parts.Broker.Open(r.identity, r.snapshot, opts); err != nil && r.recording != nil {
+		err = errors.Join(err, r.recording.Close(""))
+	}
 	return err
 }
 

@@ -18,17 +18,32 @@ const MaxCode = 2 << 20
 
 // Request asks for one run.
 type Request struct {
+	ID       string        // run_…, made before the run; empty: one is made
 	Language string        // "python" or "node"
 	Code     []byte        // UTF-8; digested as it is
 	Timeout  time.Duration // 0 means the configured limit, which is also the most
-	Caller   caller.Caller // who asks
+	// Background says that no request waits for the run, so that the limit for
+	// such runs holds.
+	Background bool
+	Caller     caller.Caller // who asks
+	// OnStart is called once, when the run has its sandbox. What it is given
+	// returns what the code has printed so far, at any time, also after the run.
+	// nil: nobody needs to know.
+	OnStart func(printed func() Printed)
+}
+
+// Printed is what code wrote to its streams, redacted and cut to their limits.
+type Printed struct {
+	Stdout    string // written to descriptor 1
+	Stderr    string // written to descriptor 2
+	StdoutCut int64  // bytes of Stdout that were left out; 0: it is complete
+	StderrCut int64  // likewise of Stderr
 }
 
 // Outcome is a finished run.
 type Outcome struct {
 	Envelope Envelope
-	Stdout   string // what the code wrote to descriptor 1, redacted and cut to its limit
-	Stderr   string // likewise for descriptor 2
+	Printed
 
 	redactions map[string]int // kind → how many were kept from leaving
 	open       int            // calls that had not ended when the run did

@@ -16,37 +16,59 @@ import (
 	"github.com/airlock-mcp/airlock/runner"
 )
 
-// run is one execution of code in one sandbox.
-type run struct {
+// plan is what a run is made of. It does not change while the run goes on.
+type plan struct {
 	identity broker.Run
 	request  Request
 	image    runner.Image
 	limits   runner.Limits
-	started  time.Time
-	parts    *Parts
-	version  string
+	version  string // Airlock's own
 	snapshot *catalog.Snapshot
-	sandbox  *runner.Sandbox
-	calls    *broker.RunCalls
-	finished chan finish // holds the one delivery that counts
 	redactor *redact.Redactor
-	removed  []redact.Finding // secrets and personal data that were kept from leaving
-	// handedOut is set once the guest has fetched the code.
-	handedOut atomic.Bool
-	served    chan struct{} // closed when no request from inside is being handled any more
-	// startRecorded is closed when the audit log has the start, or startErr says why not.
-	startRecorded chan struct{}
-	startErr      error
-
-	player    *replay.Player    // answers the calls of a replay; nil otherwise
-	recording *replay.Recording // nil where the run is not recorded
+	player   *replay.Player // answers the calls of a replay; nil otherwise
 }
 
-// ending is why a run is over, as the host saw it. Exactly one field says it.
+// run is one execution of code in one sandbox.
+type run struct {
+	plan
+	parts     *Parts
+	sandbox   *runner.Sandbox
+	started   time.Time
+	calls     *broker.RunCalls
+	recording *replay.Recording // nil where the run is not recorded
+	removed   []redact.Finding  // secrets and personal data that were kept from leaving
+	guest     guestState
+	start     startRecord
+}
+
+// guestState is what the guest has done, as the socket's handlers saw it.
+type guestState struct {
+	handedOut atomic.Bool   // it has fetched the code
+	finished  chan finish   // holds the one delivery that counts
+	served    chan struct{} // closed when no request from inside is being handled any more
+}
+
+// startRecord is how recording the start of the run ended.
+type startRecord struct {
+	done chan struct{} // closed when it did
+	err  error         // why the audit log has no start; set before done is closed
+}
+
+func newRun(p plan, parts *Parts, sandbox *runner.Sandbox, started time.Time) *run {
+	return &run{
+		plan: p, parts: parts, sandbox: sandbox, started: started,
+		guest: guestState{finished: make(chan finish, 1), served: make(chan struct{})},
+		start: startRecord{done: make(chan struct{})},
+	}
+}
+
+// ending is why a run is over, as the host saw it. Exactly one field but
+// pending says it.
 type ending struct {
 	delivered *finish      // the guest delivered a result or an error
 	exit      *runner.Exit // the guest's process ended without delivering
 	timeout   bool
+	pending   int // with timeout: tool calls that had not been answered
 	cancelled bool
 	flood     bool  // more output than the sandbox may write
 	protocol  error // the socket's protocol was broken
@@ -58,13 +80,12 @@ const undoTimeout = 10 * time.Second
 
 // execute runs the code and assembles the outcome. The caller tears down afterwards.
 func (r *run) execute(ctx context.Context) (*Outcome, error) {
-	go r.recordStart(ctx)
 	clock := startClock(r.limits.Timeout, func() time.Duration { return r.sandbox.Usage().CPU })
 	defer clock.stop()
 	if err := r.openCalls(ctx, clock); err != nil {
 		return nil, err
 	}
-
+	go r.recordStart(ctx)
 	ended := r.await(ctx, clock)
 	if err := r.unrecorded(); err != nil {
 		return nil, err
@@ -103,7 +124,7 @@ func (r *run) tearDown(ctx context.Context, outcome *Outcome) {
 // await serves the sandbox's socket until the run is over and returns why.
 func (r *run) await(ctx context.Context, clock *clock) ending {
 	if err := r.sandbox.Go(); err != nil {
-		close(r.served)
+		close(r.guest.served)
 		return ending{internal: err}
 	}
 	serving, stop := context.WithCancel(ctx)
@@ -115,7 +136,7 @@ func (r *run) await(ctx context.Context, clock *clock) ending {
 	}()
 	socket := make(chan error, 1)
 	go func() {
-		defer close(r.served)
+		defer close(r.guest.served)
 		// Of several results the first one counts, so they are taken in turn.
 		socket <- wire.Serve(serving, r.sandbox.Listener(), r.handle, methodFinish)
 	}()
@@ -126,7 +147,7 @@ func (r *run) await(ctx context.Context, clock *clock) ending {
 // that the end of the run is the last that is recorded of it.
 func (r *run) settle(ctx context.Context) {
 	select {
-	case <-r.served:
+	case <-r.guest.served:
 	case <-ctx.Done():
 		r.parts.Logger.ErrorContext(ctx, "requests of a run that is over are still being handled",
 			slog.String(telemetry.KeyRun, r.identity.ID))
@@ -142,7 +163,7 @@ type exit struct {
 // first waits for whatever ends the run first.
 func (r *run) first(ctx context.Context, clock *clock, socket <-chan error, exited <-chan exit, stop func()) ending {
 	select {
-	case delivered := <-r.finished:
+	case delivered := <-r.guest.finished:
 		return ending{delivered: &delivered}
 	case end := <-exited:
 		stop() // nobody is left to be served
@@ -152,7 +173,7 @@ func (r *run) first(ctx context.Context, clock *clock, socket <-chan error, exit
 	case <-r.sandbox.Flooded():
 		return ending{flood: true}
 	case <-clock.expired:
-		return ending{timeout: true}
+		return ending{timeout: true, pending: r.calls.Active()}
 	case <-ctx.Done():
 		return ending{cancelled: true}
 	}
@@ -174,7 +195,7 @@ func servedWithin(patience time.Duration, socket <-chan error) error {
 // breaks it is hung up on and then ends.
 func (r *run) afterExit(ctx context.Context, end exit, served error) ending {
 	select {
-	case delivered := <-r.finished:
+	case delivered := <-r.guest.finished:
 		return ending{delivered: &delivered}
 	default:
 	}

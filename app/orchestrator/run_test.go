@@ -460,7 +460,7 @@ func TestRecordsNameTheLimits(t *testing.T) {
 		return ctx.Err()
 	})
 	outcome := l.run(t, Request{Timeout: 20 * time.Millisecond})
-	if got := outcome.Envelope.Result.Error; got.Type != "Timeout" || !got.Retryable {
+	if got := outcome.Envelope.Result.Error; got.Type != "Timeout" || got.Retryable {
 		t.Errorf("got %+v, want a timeout that the host saw", got)
 	}
 	var start, end audit.Record

@@ -60,7 +60,7 @@ func (r *run) handleStart(req wire.Request) (any, error) {
 	if err := decode(req, &struct{}{}); err != nil {
 		return nil, err
 	}
-	if r.handedOut.Swap(true) {
+	if r.guest.handedOut.Swap(true) {
 		return nil, wire.Violation("%s was sent twice", methodStart)
 	}
 	if err := r.unrecorded(); err != nil {
@@ -78,7 +78,7 @@ func (r *run) handleFinish(req wire.Request) (any, error) {
 		return nil, wire.Violation("%s says neither a result nor an error", methodFinish)
 	}
 	select {
-	case r.finished <- delivered:
+	case r.guest.finished <- delivered:
 	default: // the first one counts
 	}
 	return struct{}{}, nil

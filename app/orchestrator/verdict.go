@@ -36,8 +36,7 @@ func (r *run) judge(ended ending, logs logs) Result {
 	case ended.exit != nil:
 		return r.judgeExit(*ended.exit, logs)
 	case ended.timeout:
-		return failed(typeTimeout, true, fmt.Sprintf(
-			"the code ran longer than its limit of %v and was stopped; do less in one run, or filter earlier", r.limits.Timeout))
+		return r.judgeTimeout(ended.pending)
 	case ended.cancelled:
 		return failed(typeKilled, false, "the run was cancelled before the code had ended")
 	case ended.flood:
@@ -47,6 +46,19 @@ func (r *run) judge(ended ending, logs logs) Result {
 		return failed(typeSandbox, false, "the code broke the protocol of the broker's socket and was stopped; call tools through the wrappers only")
 	}
 	return failed(typeSandbox, false, "the sandbox failed; the run's ID leads to the cause in the log")
+}
+
+// judgeTimeout says whether trying again can help: it can where the code was
+// waiting for tools, which may answer sooner another time, and cannot where it
+// took the time itself.
+func (r *run) judgeTimeout(pending int) Result {
+	if pending > 0 {
+		return failed(typeTimeout, true, fmt.Sprintf(
+			"the code ran longer than its limit of %v and was stopped, with %d tool calls not answered yet; try again, or make fewer calls in one run",
+			r.limits.Timeout, pending))
+	}
+	return failed(typeTimeout, false, fmt.Sprintf(
+		"the code ran longer than its limit of %v and was stopped, though no tool call was awaited; do less in one run, or filter earlier", r.limits.Timeout))
 }
 
 // judgeDelivery takes what the guest delivered.
@@ -78,10 +90,10 @@ func (r *run) believe(e guestError) *Failure {
 
 // limitHit names, as the configuration does, the limit that ended a run; empty
 // for none. Only what the host itself saw counts.
-func (e ending) limitHit() string {
+func (r *run) limitHit(e ending) string {
 	switch {
 	case e.timeout:
-		return "sandbox.timeout"
+		return r.timeoutKey()
 	case e.flood:
 		return "limits.output"
 	case e.exit == nil:

@@ -31,7 +31,8 @@ func TestJudge(t *testing.T) {
 		{"out of memory", ending{exit: &runner.Exit{Signal: 9, Reason: runner.ReasonMemory}}, printed, "MemoryLimit", false},
 		{"out of processes", ending{exit: &runner.Exit{Signal: 9, Reason: runner.ReasonProcesses}}, printed, "ProcessLimit", false},
 		{"out of disk", ending{exit: &runner.Exit{Code: 1, Reason: runner.ReasonDisk}}, printed, "DiskLimit", false},
-		{"out of time", ending{timeout: true}, printed, "Timeout", true},
+		{"out of time", ending{timeout: true}, printed, "Timeout", false},
+		{"out of time while a tool was awaited", ending{timeout: true, pending: 1}, printed, "Timeout", true},
 		{"cancelled", ending{cancelled: true}, printed, "Killed", false},
 		{"too much output", ending{flood: true}, printed, "OutputLimit", false},
 		{"a broken protocol", ending{protocol: errors.New("x")}, printed, "SandboxError", false},
@@ -39,7 +40,7 @@ func TestJudge(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			r := &run{limits: runner.DefaultLimits()}
+			r := &run{plan: plan{limits: runner.DefaultLimits()}}
 			got := r.judge(test.ended, test.logs)
 			said := string(got.Data)
 			if got.Error != nil {

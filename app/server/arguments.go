@@ -35,12 +35,58 @@ func parseArguments(raw json.RawMessage, known []string) (*arguments, error) {
 			return nil, &refusal{"the arguments are not a JSON object", "pass an object with " + strings.Join(known, ", ")}
 		}
 	}
+	resolveAliases(values, known)
 	for name := range values {
 		if !slices.Contains(known, name) {
 			return nil, &refusal{fmt.Sprintf("there is no argument %s", quote(name)), "the arguments are " + strings.Join(known, ", ")}
 		}
 	}
 	return &arguments{values: values}, nil
+}
+
+// aliases are other names that models give arguments, each with the names that it
+// may stand for; the first that the tool knows counts.
+var aliases = map[string][]string{
+	"toolName": {"name", "query"}, "tool_name": {"name", "query"}, "tool": {"name", "query"}, "name": {"query"},
+	"server": {"serverId"}, "server_id": {"serverId"}, "serverID": {"serverId"}, "serverName": {"serverId"}, "server_name": {"serverId"},
+	"lang": {"language"}, "program": {"code"}, "script": {"code"}, "source": {"code"},
+	"runId": {"run_id"}, "runID": {"run_id"}, "id": {"run_id"}, "timeoutSeconds": {"timeout_seconds"},
+}
+
+// resolveAliases gives arguments the names that the tool knows. One that is given
+// under both names stays, and is refused as unknown, unless it says the same.
+func resolveAliases(values map[string]json.RawMessage, known []string) {
+	for alias, names := range aliases {
+		raw, given := values[alias]
+		if !given || slices.Contains(known, alias) {
+			continue
+		}
+		for _, name := range names {
+			if !slices.Contains(known, name) {
+				continue
+			}
+			if other, both := values[name]; !both || bytes.Equal(other, raw) {
+				values[name] = raw
+				delete(values, alias)
+			}
+			break
+		}
+	}
+}
+
+// languages are other names of the two languages. Node strips types by itself.
+var languages = map[string]string{
+	"py": "python", "python3": "python",
+	"javascript": "node", "js": "node", "mjs": "node", "nodejs": "node", "node.js": "node", "typescript": "node", "ts": "node",
+}
+
+// language returns what the sandbox calls a language.
+func language(word string) string {
+	word = strings.ToLower(strings.TrimSpace(word))
+	if name, ok := languages[word]; ok {
+		return name
+	}
+	return word
 }
 
 // text returns a string argument. An absent one is "", and a mistake when it is needed.

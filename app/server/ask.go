@@ -67,12 +67,12 @@ func canAsk(req *mcp.CallToolRequest) bool {
 }
 
 // answerer names who answers a question through the host.
-func (s *Server) answerer(req *mcp.CallToolRequest) string {
+func answerer(c call) string {
 	host := "an unnamed host"
-	if info := req.ClientInfo(); info != nil && info.Name != "" {
+	if info := c.request.ClientInfo(); info != nil && info.Name != "" {
 		host = visible.Clip(info.Name, 60)
 	}
-	return s.principal + ", through " + host
+	return c.caller.Name() + ", through " + host
 }
 
 // elicitor asks through a session of a revision in which a server may ask while
@@ -102,26 +102,6 @@ func (e elicitor) TooLate(ctx context.Context, q approval.Question, won approval
 }
 
 var _ approval.Informer = elicitor{}
-
-// attend makes the host of an older revision the channel of its session, once
-// per session and until the session ends.
-func (s *Server) attend(req *mcp.CallToolRequest, sessionID string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.attended[req.Session] {
-		return
-	}
-	s.attended[req.Session] = true
-	unregister := s.approvals.Register(sessionID, elicitor{req.Session, s.answerer(req)})
-	s.watching.Go(func() {
-		// Why the session ended does not matter here; Serve reports it.
-		_ = req.Session.Wait()
-		unregister()
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		delete(s.attended, req.Session)
-	})
-}
 
 // errNobodyWaits is the error of a question for which no request is open.
 var errNobodyWaits = errors.New("no request of the host waits for this run")

@@ -16,7 +16,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/broker/approval"
+	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
 // askingVersions are the revisions in which a host can be asked.
@@ -70,11 +72,10 @@ func TestAPersonIsAskedThroughTheHost(t *testing.T) {
 	}
 }
 
-// dataOf returns the data of an envelope.
+// dataOf returns the data of a run.
 func dataOf(res *mcp.CallToolResult) any {
-	envelope, _ := res.StructuredContent.(map[string]any)
-	result, _ := envelope["result"].(map[string]any)
-	return result["data"]
+	answer, _ := res.StructuredContent.(map[string]any)
+	return answer["data"]
 }
 
 // A run in the background asks too where a host can be asked at any time.
@@ -82,10 +83,9 @@ func TestARunInTheBackgroundCanAsk(t *testing.T) {
 	var asked atomic.Int32
 	s, runs := newAskingServer(t)
 	session := connect(t, s, "2025-11-25", person(&asked, "accept", choiceOnce))
-	callTool(t, session, "run_code", map[string]any{"language": "python", "code": "ask 1", "background": true})
-	outcome, err := runs.ask(t.Context(), runs.started["run_background"])
-	if err != nil || asked.Load() != 1 || !strings.Contains(string(outcome.Envelope.Result.Data), "approved") {
-		t.Errorf("got %v and %v, asked %d times, want one approval", outcome, err, asked.Load())
+	outcome := runs.outcome(t, runIDOf(callTool(t, session, "run_code", map[string]any{"language": "python", "code": "ask 1", "background": true})))
+	if asked.Load() != 1 || !strings.Contains(string(outcome.Envelope.Result.Data), "approved") {
+		t.Errorf("got %v, asked %d times, want one approval", outcome, asked.Load())
 	}
 }
 
@@ -104,10 +104,10 @@ func TestAPersonIsAskedOverHTTP(t *testing.T) {
 	for _, version := range askingVersions {
 		t.Run(version, func(t *testing.T) {
 			s, _ := newAskingServer(t)
-			h := httptest.NewServer(s.Handler())
+			h := httptest.NewServer(s.Handler(LocalUser("user:ann")))
 			t.Cleanup(func() {
 				h.Close()
-				s.endParked()
+				s.Close()
 			})
 			var asked atomic.Int32
 			client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, person(&asked, "accept", choiceOnce))
@@ -206,7 +206,11 @@ func TestAStateCountsOnceAndForItsOwnCall(t *testing.T) {
 func TestAnAbandonedRunEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, runs := newAskingServer(t)
-		parked := s.parking.start(t.Context(), runs, requestOf(s.session, "ask 2"), "ann")
+		ann := caller.Caller{Principal: "ann", Kind: caller.Local, Session: "ses_ann"}
+		parked, err := s.parking.start(t.Context(), orchestrator.Request{Language: "python", Code: []byte("ask 2"), Caller: ann}, "ann")
+		if err != nil {
+			t.Fatal(err)
+		}
 		began := time.Now()
 		if asked, state := s.parking.await(t.Context(), parked); asked == nil || state == "" {
 			t.Fatal("got no questions")
@@ -216,7 +220,7 @@ func TestAnAbandonedRunEnds(t *testing.T) {
 			t.Errorf("the run ended after %v, want an hour and some grace", waited)
 		}
 		synctest.Wait()
-		if len(s.parking.runs)+len(s.parking.waiting) != 0 || runs.approvals.asker(s.session) != nil {
+		if len(s.parking.runs)+len(s.parking.waiting)+len(s.parking.asking) != 0 || runs.approvals.asker(ann.Session) != nil {
 			t.Error("want nothing left of the run")
 		}
 	})

@@ -10,11 +10,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/airlock-mcp/airlock/app/orchestrator"
+	"github.com/airlock-mcp/airlock/app/runs"
 	"github.com/airlock-mcp/airlock/broker/approval"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/canon"
+	"github.com/airlock-mcp/airlock/runner"
 )
 
 // fakeTools is a snapshot with two servers that answered and one that did not.
@@ -45,16 +49,19 @@ func newFakeTools(t testing.TB) fakeTools {
 	return fakeTools{snapshot}
 }
 
-// fakeRuns answers runs by their code:
+// fakeRuns makes runs by their code, for a real registry:
 //
 //	fail          a result with ok:false
 //	wait          ends when it is cancelled
 //	refuse        no run, with a hint
 //	break         no run, without one
+//	busy          no run, because all sandboxes are in use
 //	ask N         asks N people at the same time; the data are their verdicts
 //	large N       a result of N bytes
+//	queue         gets no sandbox before it is cancelled
 //	anything else ok, and the code as data
 type fakeRuns struct {
+	*runs.Registry
 	// waiting gets a value whenever a run has begun to wait; ended when it was cancelled.
 	waiting, ended chan string
 	// left gets the ID of each session that has ended.
@@ -63,50 +70,57 @@ type fakeRuns struct {
 
 	mu       sync.Mutex
 	requests []orchestrator.Request
-	started  map[string]orchestrator.Request // runs in the background, by ID
-	done     map[string]bool
 }
 
 func newFakeRuns() *fakeRuns {
-	return &fakeRuns{
-		waiting: make(chan string, 16), ended: make(chan string, 16), left: make(chan string, 64),
-		started: map[string]orchestrator.Request{}, done: map[string]bool{},
-	}
+	f := &fakeRuns{waiting: make(chan string, 64), ended: make(chan string, 64), left: make(chan string, 64)}
+	f.Registry = runs.New(executor{f}, nil)
+	return f
 }
 
-func (f *fakeRuns) Run(ctx context.Context, req orchestrator.Request) (*orchestrator.Outcome, error) {
+// executor is fakeRuns as the registry sees it.
+type executor struct{ *fakeRuns }
+
+func (f executor) Check(req orchestrator.Request) error {
+	switch {
+	case len(req.Code) > orchestrator.MaxCode:
+		return &orchestrator.InputError{Problem: "the code is too long", Advice: "write less"}
+	case string(req.Code) == "refuse":
+		return &orchestrator.InputError{Problem: "the language is unknown", Advice: "use python"}
+	}
+	return nil
+}
+
+func (f executor) EndSession(sessionID string) { f.left <- sessionID }
+
+func (f executor) Run(ctx context.Context, req orchestrator.Request) (*orchestrator.Outcome, error) {
 	f.mu.Lock()
 	f.requests = append(f.requests, req)
 	f.mu.Unlock()
 	code := string(req.Code)
+	if code != "queue" {
+		req.OnStart(func() orchestrator.Printed { return printed })
+	}
 	switch {
-	case len(code) > orchestrator.MaxCode:
-		return nil, &orchestrator.InputError{Problem: "the code is too long", Advice: "write less"}
-	case code == "refuse":
-		return nil, &orchestrator.InputError{Problem: "the language is unknown", Advice: "use python"}
 	case code == "break":
 		return nil, errors.New("the sandbox did not start")
-	case code == "wait":
+	case code == "busy":
+		return nil, runner.ErrBusy
+	case code == "wait", code == "queue":
 		f.waiting <- code
 		<-ctx.Done()
 		f.ended <- code
 		return nil, ctx.Err()
 	case code == "fail":
-		return outcomeOf("run_failed", orchestrator.Result{Error: &orchestrator.Failure{Type: "ValueError", Message: "no", Source: "code"}}), nil
+		return outcomeOf(req.ID, orchestrator.Result{Error: &orchestrator.Failure{Type: "ValueError", Message: "no", Source: "code"}}), nil
 	case strings.HasPrefix(code, "ask"):
 		return f.ask(ctx, req)
 	case strings.HasPrefix(code, "large"):
 		data, err := json.Marshal(strings.Repeat("ä", 25_000))
-		return outcomeOf("run_large", orchestrator.Result{OK: true, Data: data}), err
+		return outcomeOf(req.ID, orchestrator.Result{OK: true, Data: data}), err
 	}
 	data, err := encode(code)
-	return outcomeOf("run_done", orchestrator.Result{OK: true, Data: data}), err
-}
-
-func (f *fakeRuns) EndSession(sessionID string) { f.left <- sessionID }
-
-func requestOf(session, code string) orchestrator.Request {
-	return orchestrator.Request{Language: "python", Code: []byte(code), Caller: caller.Caller{Principal: "ann", Kind: caller.Local, Session: session}}
+	return outcomeOf(req.ID, orchestrator.Result{OK: true, Data: data}), err
 }
 
 func (f *fakeRuns) ask(ctx context.Context, req orchestrator.Request) (*orchestrator.Outcome, error) {
@@ -124,7 +138,7 @@ func (f *fakeRuns) ask(ctx context.Context, req orchestrator.Request) (*orchestr
 				return
 			}
 			q := approval.Question{
-				ID: fmt.Sprintf("apr_%d", i), Expires: time.Now().Add(time.Hour),
+				ID: fmt.Sprintf("apr_%d", i), Expires: time.Now().Add(time.Hour), Asking: approval.Asking{RunID: req.ID, SessionID: req.Caller.Session},
 				Subject: approval.Subject{
 					CodeHash: canon.Digest(req.Code), ServerID: "crm", ToolName: "delete_contact", Arguments: json.RawMessage(`{"id": 7}`),
 				},
@@ -138,8 +152,42 @@ func (f *fakeRuns) ask(ctx context.Context, req orchestrator.Request) (*orchestr
 		f.ended <- string(req.Code)
 	}
 	data, err := encode(said)
-	return outcomeOf("run_asked", orchestrator.Result{OK: true, Data: data}), err
+	return outcomeOf(req.ID, orchestrator.Result{OK: true, Data: data}), err
 }
+
+// everyone is a caller who sees all runs.
+var everyone = caller.Caller{Principal: "test", Kind: caller.Local, Session: "test", Scopes: []string{caller.ScopeAllRuns}}
+
+// outcome waits for a run, whoever owns it, and returns what came of it.
+func (f *fakeRuns) outcome(t testing.TB, id string) *orchestrator.Outcome {
+	t.Helper()
+	run, ok := f.Get(everyone, id)
+	if !ok {
+		t.Fatalf("there is no run %q", id)
+	}
+	outcome, err := run.Wait(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return outcome
+}
+
+// runIDOf returns the ID of the run that an answer is about.
+func runIDOf(res *mcp.CallToolResult) string {
+	answer, _ := res.StructuredContent.(map[string]any)
+	id, _ := answer["run_id"].(string)
+	return id
+}
+
+// lastRequest returns the newest request that became a run.
+func (f *fakeRuns) lastRequest() orchestrator.Request {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.requests[len(f.requests)-1]
+}
+
+// printed is what every run prints.
+var printed = orchestrator.Printed{Stdout: "printed <>&\n", Stderr: strings.Repeat("x", maxLog+100)}
 
 // fakeApprovals is a desk that only knows its channels.
 type fakeApprovals struct {
@@ -171,53 +219,6 @@ func outcomeOf(id string, result orchestrator.Result) *orchestrator.Outcome {
 			InputDigest: "sha256:in", OutputDigest: "sha256:out", SandboxImage: "python@sha256:image",
 			ApprovalState: string(approval.NotRequired), Result: result,
 		},
-		Stdout: "printed <>&\n", Stderr: strings.Repeat("x", maxLog+100),
+		Printed: printed,
 	}
-}
-
-func (f *fakeRuns) Start(_ context.Context, req orchestrator.Request) (string, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if string(req.Code) == "refuse" {
-		return "", &orchestrator.InputError{Problem: "the language is unknown", Advice: "use python"}
-	}
-	f.started["run_background"] = req
-	return "run_background", nil
-}
-
-func (f *fakeRuns) Get(sessionID, runID string) (orchestrator.Status, bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	req, ok := f.started[runID]
-	switch {
-	case !ok || req.Caller.Session != sessionID:
-		return orchestrator.Status{}, false
-	case f.done[runID]:
-		return orchestrator.Status{RunID: runID, State: orchestrator.StateDone, Outcome: outcomeOf(runID, orchestrator.Result{OK: true, Data: json.RawMessage("1")})}, true
-	}
-	return orchestrator.Status{RunID: runID, State: orchestrator.StateRunning}, true
-}
-
-func (f *fakeRuns) Cancel(sessionID, runID string) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	req, ok := f.started[runID]
-	if !ok || req.Caller.Session != sessionID || f.done[runID] {
-		return false
-	}
-	f.done[runID] = true
-	return true
-}
-
-func (f *fakeRuns) finish(runID string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.done[runID] = true
-}
-
-// lastRequest returns the newest request that Run got.
-func (f *fakeRuns) lastRequest() orchestrator.Request {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.requests[len(f.requests)-1]
 }

@@ -41,7 +41,7 @@ func TestMisshapenParamsAreExplained(t *testing.T) {
 	s, _ := newServer(t)
 	out, in := serve(t, s)
 	lines := bufio.NewScanner(out)
-	web := httptest.NewServer(s.Handler())
+	web := httptest.NewServer(s.Handler(LocalUser("user:ann")))
 	t.Cleanup(web.Close)
 	for _, test := range misshapenRequests {
 		request := fmt.Sprintf(`{"jsonrpc":"2.0","id":5,"method":%q,"params":%s}`, test.method, test.params)

@@ -21,15 +21,14 @@ const sessionTimeout = 30 * time.Minute
 // stateless is the first revision whose requests stand alone, without a session.
 const stateless = "2026-07-28"
 
-// Listen opens a TCP address for Handler. Nobody who connects is asked who they
-// are, so the address must be of the loopback interface.
+// Listen opens a TCP address for Handler, which must be of the loopback interface.
 func Listen(ctx context.Context, address string) (net.Listener, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, fmt.Errorf("reading the address %q: %w", address, err)
 	}
 	if !isLoopback(host) {
-		return nil, &refusal{fmt.Sprintf("the address %q can be reached from other machines", address), "listen on 127.0.0.1: there is no authentication yet"}
+		return nil, &refusal{fmt.Sprintf("the address %q can be reached from other machines", address), "listen on 127.0.0.1"}
 	}
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", address)
@@ -40,12 +39,13 @@ func Listen(ctx context.Context, address string) (net.Listener, error) {
 }
 
 // Handler returns MCP over streamable HTTP, for one path such as /mcp. It
-// answers only requests that name the loopback interface as their host and come
-// from no foreign web page (MCP 2025-11-25, Transports, Security Warning).
-func (s *Server) Handler() http.Handler {
+// answers only requests that name the loopback interface as their host, come
+// from no foreign web page (MCP 2025-11-25, Transports, Security Warning), and
+// are of a caller whom identify knows.
+func (s *Server) Handler(identify Identify) http.Handler {
 	get := func(*http.Request) *mcp.Server { return s.mcp }
 	logger := slog.New(quiet{s.logger.Handler()})
-	return guard(&router{
+	return guard(authenticated(identify, &router{
 		sessions: mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{
 			Logger:              logger,
 			SessionTimeout:      sessionTimeout,
@@ -60,7 +60,7 @@ func (s *Server) Handler() http.Handler {
 			// Here the request is the whole of it: nobody could fetch the answer later.
 			PropagateRequestCancellation: true,
 		}),
-	})
+	}))
 }
 
 // guard refuses requests that a web page could have caused: by a name that was

@@ -14,7 +14,7 @@ import (
 func overHTTP(t *testing.T) (string, *fakeRuns) {
 	t.Helper()
 	s, runs := newServer(t)
-	h := httptest.NewServer(s.Handler())
+	h := httptest.NewServer(s.Handler(LocalUser("user:ann")))
 	t.Cleanup(h.Close)
 	return h.URL, runs
 }
@@ -56,9 +56,9 @@ func TestHTTPServesEveryVersion(t *testing.T) {
 func TestHTTPSessionsDoNotSeeEachOthersRuns(t *testing.T) {
 	url, _ := overHTTP(t)
 	one, other := connectHTTP(t, url, "2025-11-25"), connectHTTP(t, url, "2025-11-25")
-	callTool(t, one, "run_code", map[string]any{"language": "node", "code": "wait", "background": true})
-	callTool(t, one, "run_code", map[string]any{"language": "node", "code": "x"})
-	for _, run := range []string{"run_background", "run_done"} {
+	going := runIDOf(callTool(t, one, "run_code", map[string]any{"language": "node", "code": "wait", "background": true}))
+	done := runIDOf(callTool(t, one, "run_code", map[string]any{"language": "node", "code": "x"}))
+	for _, run := range []string{going, done} {
 		mine, theirs := callTool(t, one, "get_run", map[string]any{"run_id": run}), callTool(t, other, "get_run", map[string]any{"run_id": run})
 		if got := mine.StructuredContent.(map[string]any)["state"]; got == "unknown" {
 			t.Errorf("%s: got state %v in its own session", run, got)
@@ -151,7 +151,7 @@ func TestHTTPRefusesWhatAWebPageCouldSend(t *testing.T) {
 				r.Header.Set(key, value)
 			}
 			w := httptest.NewRecorder()
-			s.Handler().ServeHTTP(w, r)
+			s.Handler(LocalUser("user:ann")).ServeHTTP(w, r)
 			if w.Code != c.want {
 				t.Errorf("got status %d (%s), want %d", w.Code, strings.TrimSpace(w.Body.String()), c.want)
 			}

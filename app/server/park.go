@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"sync"
 	"time"
@@ -8,8 +9,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/airlock-mcp/airlock/app/orchestrator"
+	"github.com/airlock-mcp/airlock/app/runs"
 	"github.com/airlock-mcp/airlock/broker/approval"
-	"github.com/airlock-mcp/airlock/internal/canon"
+	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
@@ -20,32 +22,34 @@ const parkGrace = time.Minute
 // parking holds runs whose host is to ask a person between two requests: from
 // 2026-07-28 on a server answers input_required, and the host sends the call
 // again with the person's answer (MCP 2026-07-28, Multi Round-Trip Requests).
-// The run goes on meanwhile and waits for its answer.
+// The run goes on meanwhile and waits for its answer. A question belongs to the
+// run that asks it, and a run to its caller.
 type parking struct {
 	approvals Approvals
-	session   string // of all parked runs: this revision has no sessions
+	begin     func(ctx context.Context, req orchestrator.Request) (*runs.Run, error)
 
-	mu         sync.Mutex
-	runs       map[*parkedRun]bool // all that have not been answered for
-	waiting    map[string]*parkedRun
-	unregister func() // set while there are runs
-	going      sync.WaitGroup
+	mu      sync.Mutex
+	runs    map[string]*parkedRun // by run ID: all that their host has not got the outcome of
+	waiting map[string]*parkedRun // by request state: those whose host is to come back
+	asking  map[string]*channel   // by session
+}
+
+// channel is the registration of a session whose questions come here.
+type channel struct {
+	runs       int // those of the session in parking.runs
+	unregister func()
 }
 
 // parkedRun is a run that outlives the request which began it.
 type parkedRun struct {
+	*runs.Run
+	owner   caller.Owner
 	request orchestrator.Request
-	hash    string // of the code: a question names it
-	by      string // who answers
-	cancel  context.CancelFunc
+	by      string        // who answers
 	wake    chan struct{} // holds a value when there may be something to ask
 	expiry  *time.Timer   // set while it waits for the host; guarded by parking.mu
 
 	open map[string]*openQuestion // by ID; guarded by parking.mu
-
-	done    chan struct{} // closed when outcome and err are set
-	outcome *orchestrator.Outcome
-	err     error
 }
 
 type openQuestion struct {
@@ -54,29 +58,47 @@ type openQuestion struct {
 	answer  chan approval.Verdict // has room for the one answer
 }
 
-func newParking(approvals Approvals, session string) *parking {
-	return &parking{approvals: approvals, session: session, runs: map[*parkedRun]bool{}, waiting: map[string]*parkedRun{}}
+func newParking(approvals Approvals, begin func(context.Context, orchestrator.Request) (*runs.Run, error)) *parking {
+	return &parking{
+		approvals: approvals, begin: begin,
+		runs: map[string]*parkedRun{}, waiting: map[string]*parkedRun{}, asking: map[string]*channel{},
+	}
 }
 
-// start begins a run that outlives ctx.
-func (p *parking) start(ctx context.Context, runs Runs, req orchestrator.Request, by string) *parkedRun {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	r := &parkedRun{
-		request: req, hash: canon.Digest(req.Code), by: by, cancel: cancel,
-		wake: make(chan struct{}, 1), open: map[string]*openQuestion{}, done: make(chan struct{}),
+// start begins a run that outlives ctx. by names who answers its questions.
+func (p *parking) start(ctx context.Context, req orchestrator.Request, by string) (*parkedRun, error) {
+	p.mu.Lock() // until the run is known here: its first question waits for that
+	defer p.mu.Unlock()
+	p.listenLocked(req.Caller.Session)
+	run, err := p.begin(ctx, req)
+	if err != nil {
+		p.unlistenLocked(req.Caller.Session)
+		return nil, err
 	}
-	p.mu.Lock()
-	p.runs[r] = true
-	if p.unregister == nil {
-		p.unregister = p.approvals.Register(p.session, p)
+	parked := &parkedRun{
+		Run: run, owner: req.Caller.Owner(), request: req, by: by,
+		wake: make(chan struct{}, 1), open: map[string]*openQuestion{},
 	}
-	p.mu.Unlock()
-	p.going.Go(func() {
-		defer cancel()
-		r.outcome, r.err = runs.Run(ctx, req)
-		close(r.done)
-	})
-	return r
+	p.runs[run.ID()] = parked
+	return parked, nil
+}
+
+// listenLocked has the questions of a session come here, while it has runs.
+func (p *parking) listenLocked(session string) {
+	c := p.asking[session]
+	if c == nil {
+		c = &channel{unregister: p.approvals.Register(session, p)}
+		p.asking[session] = c
+	}
+	c.runs++
+}
+
+func (p *parking) unlistenLocked(session string) {
+	c := p.asking[session]
+	if c.runs--; c.runs == 0 {
+		c.unregister()
+		delete(p.asking, session)
+	}
 }
 
 // await waits until the run is over, or has something to ask: then it returns
@@ -84,7 +106,7 @@ func (p *parking) start(ctx context.Context, runs Runs, req orchestrator.Request
 // from the parking when it is over or when ctx ends, which ends the run.
 func (p *parking) await(ctx context.Context, r *parkedRun) (asked mcp.InputRequestMap, state string) {
 	for {
-		if ctx.Err() == nil { // else nobody would come back
+		if ctx.Err() == nil { // else the host does not come back
 			if asked, state = p.park(r); asked != nil {
 				return asked, state
 			}
@@ -93,9 +115,9 @@ func (p *parking) await(ctx context.Context, r *parkedRun) (asked mcp.InputReque
 		case <-r.wake:
 			continue
 		case <-ctx.Done():
-			r.cancel()
-			<-r.done
-		case <-r.done:
+			r.Cancel()
+			<-r.Done()
+		case <-r.Done():
 		}
 		p.leave(r)
 		return nil, ""
@@ -108,7 +130,7 @@ func (p *parking) park(r *parkedRun) (mcp.InputRequestMap, string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	select {
-	case <-r.done: // whatever it had asked no longer matters
+	case <-r.Done(): // whatever it had asked no longer matters
 		return nil, ""
 	default:
 	}
@@ -130,12 +152,12 @@ func (p *parking) park(r *parkedRun) (mcp.InputRequestMap, string) {
 }
 
 // resume finds the run that a host comes back for, and hands the answers on. A
-// state counts once, and only for the very same call.
+// state counts once, for the caller of the run, and only for the very same call.
 func (p *parking) resume(state string, req orchestrator.Request, answers mcp.InputResponseMap) (*parkedRun, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r := p.waiting[state]
-	if r == nil || r.request.Language != req.Language || string(r.request.Code) != string(req.Code) || r.request.Timeout != req.Timeout {
+	if r == nil || r.owner != req.Caller.Owner() || !sameCall(r.request, req) {
 		return nil, &refusal{"the requestState belongs to no call that waits for an answer", "send the call again without it"}
 	}
 	delete(p.waiting, state)
@@ -143,11 +165,16 @@ func (p *parking) resume(state string, req orchestrator.Request, answers mcp.Inp
 	for id, answer := range answers {
 		res, isForm := answer.(*mcp.ElicitResult)
 		if q := r.open[id]; q != nil && isForm {
-			delete(r.open, id)
+			delete(r.open, id) // also one that was closed: it is not shown again
 			q.answer <- verdict(res, r.by)
 		}
 	}
 	return r, nil
+}
+
+// sameCall reports whether two requests have the same arguments.
+func sameCall(a, b orchestrator.Request) bool {
+	return a.Language == b.Language && a.Timeout == b.Timeout && bytes.Equal(a.Code, b.Code)
 }
 
 // abandon ends a run that its host did not come back for.
@@ -159,8 +186,8 @@ func (p *parking) abandon(state string) {
 	if r == nil {
 		return
 	}
-	r.cancel()
-	<-r.done
+	r.Cancel()
+	<-r.Done()
 	p.leave(r)
 }
 
@@ -168,37 +195,39 @@ func (p *parking) abandon(state string) {
 func (p *parking) leave(r *parkedRun) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.runs, r)
-	if len(p.runs) == 0 && p.unregister != nil {
-		p.unregister()
-		p.unregister = nil
+	if p.runs[r.ID()] == r {
+		delete(p.runs, r.ID())
+		p.unlistenLocked(r.owner.Session)
 	}
 }
 
-// end ends all runs and waits for them.
-func (p *parking) end() {
+// end ends the runs of a session that is over, and waits for them.
+func (p *parking) end(session string) {
 	p.mu.Lock()
 	for state, r := range p.waiting {
-		r.expiry.Stop()
-		delete(p.waiting, state)
+		if r.owner.Session == session {
+			r.expiry.Stop()
+			delete(p.waiting, state)
+		}
 	}
 	var left []*parkedRun
-	for r := range p.runs {
-		r.cancel()
-		left = append(left, r)
+	for _, r := range p.runs {
+		if r.owner.Session == session {
+			r.Cancel()
+			left = append(left, r)
+		}
 	}
 	p.mu.Unlock()
 	for _, r := range left {
-		<-r.done
+		<-r.Done()
 		p.leave(r)
 	}
-	p.going.Wait()
 }
 
 var _ approval.Asker = (*parking)(nil)
 
 // Ask gives the question to the run that asks it, for its host to show, and
-// waits for the answer. Of two runs of the same code either may show it.
+// waits for the answer.
 func (p *parking) Ask(ctx context.Context, q approval.Question) (approval.Verdict, error) {
 	asked := &openQuestion{params: question(q), expires: q.Expires, answer: make(chan approval.Verdict, 1)}
 	r := p.ask(q, asked)
@@ -216,20 +245,18 @@ func (p *parking) Ask(ctx context.Context, q approval.Question) (approval.Verdic
 	}
 }
 
-// ask adds the question to a run of its code and wakes the request that waits.
+// ask adds the question to its run and wakes the request that waits.
 func (p *parking) ask(q approval.Question, asked *openQuestion) *parkedRun {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for r := range p.runs {
-		if r.hash != q.CodeHash {
-			continue
-		}
-		r.open[q.ID] = asked
-		select {
-		case r.wake <- struct{}{}:
-		default: // it is awake, or will be asked when the host comes back
-		}
-		return r
+	r := p.runs[q.RunID]
+	if r == nil {
+		return nil
 	}
-	return nil
+	r.open[q.ID] = asked
+	select {
+	case r.wake <- struct{}{}:
+	default: // it is awake, or will be asked when the host comes back
+	}
+	return r
 }

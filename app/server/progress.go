@@ -2,13 +2,13 @@ package server
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/airlock-mcp/airlock/app/runs"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
@@ -16,28 +16,38 @@ import (
 const progressEvery = time.Second
 
 // reportProgress tells the host, when it gave a progress token, every second
-// that the run still goes on; many hosts extend their own time limit at that.
-// The returned function ends it and must be called.
-func (s *Server) reportProgress(ctx context.Context, req *mcp.CallToolRequest) (stop func()) {
+// what the run does; many hosts extend their own time limit at that. That a
+// person is awaited it tells at once. The returned function ends it and must be
+// called.
+func (s *Server) reportProgress(ctx context.Context, req *mcp.CallToolRequest, run *runs.Run) (stop func()) {
 	token := req.Params.GetProgressToken()
 	if token == nil {
 		return func() {}
 	}
-	done := make(chan struct{})
+	ctx, cancel := context.WithCancel(ctx)
+	changed, unsubscribe := run.Subscribe()
 	var reporting sync.WaitGroup
 	reporting.Go(func() {
+		defer unsubscribe()
 		ticker := time.NewTicker(progressEvery)
 		defer ticker.Stop()
-		for elapsed := 1; ; elapsed++ {
-			select {
-			case <-done:
-				return
-			case <-ctx.Done():
-				return
-			case <-ticker.C:
+		asked := 0 // questions that were open when the host heard last
+		for told := 1; ; told++ {
+			status := run.Status()
+			for tick := false; !tick && len(status.Questions) <= asked; {
+				asked = min(asked, len(status.Questions))
+				select {
+				case <-ctx.Done():
+					return
+				case <-ticker.C:
+					tick = true
+				case <-changed:
+				}
+				status = run.Status()
 			}
+			asked = len(status.Questions)
 			err := req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
-				ProgressToken: token, Progress: float64(elapsed), Message: fmt.Sprintf("running for %d s", elapsed),
+				ProgressToken: token, Progress: float64(told), Message: standing(status, time.Now()),
 			})
 			if err != nil {
 				s.logger.DebugContext(ctx, "progress could not be sent", slog.Any(telemetry.KeyError, err))
@@ -46,7 +56,7 @@ func (s *Server) reportProgress(ctx context.Context, req *mcp.CallToolRequest) (
 		}
 	})
 	return func() {
-		close(done)
+		cancel()
 		reporting.Wait()
 	}
 }

@@ -3,25 +3,21 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"math"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/airlock-mcp/airlock/app/orchestrator"
 )
 
 func TestFailedRunIsAnError(t *testing.T) {
 	s, _ := newServer(t)
 	session := connect(t, s, "2025-11-25", nil)
 	res := callTool(t, session, "run_code", map[string]any{"language": "python", "code": "fail"})
-	if !res.IsError || !strings.Contains(textOf(res), `"type":"ValueError"`) || res.StructuredContent == nil {
-		t.Errorf("got %s (isError %v), want the envelope as an error", textOf(res), res.IsError)
+	if !res.IsError || !strings.Contains(textOf(res), "ValueError: no") || res.StructuredContent == nil {
+		t.Errorf("got %s (isError %v), want the failure as an error", textOf(res), res.IsError)
 	}
 }
 
@@ -38,12 +34,12 @@ func TestLongTextIsCutAndSaysSo(t *testing.T) {
 	s, _ := newServer(t)
 	session := connect(t, s, "2025-11-25", nil)
 	res := callTool(t, session, "run_code", map[string]any{"language": "python", "code": "large"})
-	text := textOf(res)
+	text := res.Content[0].(*mcp.TextContent).Text
 	if len(text) > maxText || !strings.ContainsRune(text, 'ä') || strings.ContainsRune(text, '\uFFFD') ||
 		!strings.Contains(text, "[cut here: the answer has 50") || !strings.HasSuffix(text, "inside the program.]") {
 		t.Errorf("got %d bytes ending in %q, want at most %d and a note about the cut", len(text), text[max(0, len(text)-200):], maxText)
 	}
-	data := res.StructuredContent.(map[string]any)["result"].(map[string]any)["data"].(string)
+	data := dataOf(res).(string)
 	if len(data) != 50_000 {
 		t.Errorf("got %d bytes of data, want all 50000", len(data))
 	}
@@ -51,60 +47,87 @@ func TestLongTextIsCutAndSaysSo(t *testing.T) {
 
 func TestBackgroundRun(t *testing.T) {
 	inEveryVersion(t, func(t *testing.T, session *mcp.ClientSession, runs *fakeRuns) {
+		var id string
 		state := func() any {
-			res := callTool(t, session, "get_run", map[string]any{"run_id": "run_background"})
-			return res.StructuredContent.(map[string]any)["state"]
+			return structuredOf(callTool(t, session, "get_run", map[string]any{"run_id": id}))["state"]
 		}
+		id = "run_none"
 		if got := state(); got != "unknown" {
-			t.Fatalf("got state %v before the start, want unknown", got)
+			t.Fatalf("got state %v of no run, want unknown", got)
 		}
 		res := callTool(t, session, "run_code", map[string]any{"language": "node", "code": "wait", "background": true})
-		if diff := cmp.Diff(map[string]any{"run_id": "run_background", "state": "running"}, res.StructuredContent); diff != "" {
-			t.Fatalf("run_code differs (-want +got):\n%s", diff)
+		id = runIDOf(res)
+		if got := structuredOf(res); len(got) != 2 || !strings.HasPrefix(id, "run_") || got["state"] != "queued" && got["state"] != "running" {
+			t.Fatalf("got %v, want the ID and the state of the run", got)
 		}
+		<-runs.waiting
 		if got := state(); got != "running" {
 			t.Errorf("got state %v, want running", got)
 		}
-		runs.finish("run_background")
-		if got := state(); got != "done" {
-			t.Errorf("got state %v, want done", got)
+		for _, want := range []bool{true, false} {
+			res := callTool(t, session, "cancel_run", map[string]any{"run_id": id})
+			if got := structuredOf(res)["cancelled"]; got != want {
+				t.Errorf("got cancelled %v, want %v", got, want)
+			}
+			waitFor(t, runs, id)
 		}
-		res = callTool(t, session, "cancel_run", map[string]any{"run_id": "run_background"})
-		if got := res.StructuredContent.(map[string]any)["cancelled"]; got != false {
-			t.Errorf("cancelling a finished run: got %v, want false", got)
+		if res := callTool(t, session, "get_run", map[string]any{"run_id": id}); !res.IsError || !strings.Contains(textOf(res), "could not be started: the run was cancelled") {
+			t.Errorf("got %q, want it to say what became of the run", textOf(res))
 		}
 	})
 }
 
-func TestCancelRun(t *testing.T) {
-	s, _ := newServer(t)
-	session := connect(t, s, "2025-11-25", nil)
-	callTool(t, session, "run_code", map[string]any{"language": "node", "code": "wait", "background": true})
-	for _, want := range []bool{true, false} {
-		res := callTool(t, session, "cancel_run", map[string]any{"run_id": "run_background"})
-		if got := res.StructuredContent.(map[string]any)["cancelled"]; got != want {
-			t.Errorf("got cancelled %v, want %v", got, want)
+// What a run prints can be seen while it goes on, and that it has no sandbox yet.
+func TestARunThatGoesOnShowsItsOutput(t *testing.T) {
+	inEveryVersion(t, func(t *testing.T, session *mcp.ClientSession, runs *fakeRuns) {
+		for code, want := range map[string]map[string]any{
+			"queue": {"state": "queued", "stdout": nil},
+			"wait":  {"state": "running", "stdout": "printed <>&\n"},
+		} {
+			id := runIDOf(callTool(t, session, "run_code", map[string]any{"language": "node", "code": code, "background": true}))
+			<-runs.waiting
+			res := callTool(t, session, "get_run", map[string]any{"run_id": id})
+			got := structuredOf(res)
+			if got["state"] != want["state"] || got["stdout"] != want["stdout"] {
+				t.Errorf("%s: got %v, want %v", code, got, want)
+			}
+			if text := textOf(res); !strings.Contains(text, "run_id: "+id) || !strings.Contains(text, want["state"].(string)) {
+				t.Errorf("%s: got %q, want the ID and the state", code, text)
+			}
 		}
-	}
+	})
 }
 
 func TestPrintedOutputOfAFinishedRun(t *testing.T) {
 	s, _ := newServer(t)
 	session := connect(t, s, "2025-11-25", nil)
-	callTool(t, session, "run_code", map[string]any{"language": "python", "code": "x"})
-	res := callTool(t, session, "get_run", map[string]any{"run_id": "run_done"})
-	got := res.StructuredContent.(map[string]any)
-	if got["stdout"] != "printed <>&\n" || got["state"] != "done" {
-		t.Errorf("got %v and state %v, want what was printed", got["stdout"], got["state"])
+	id := runIDOf(callTool(t, session, "run_code", map[string]any{"language": "python", "code": "x"}))
+	res := callTool(t, session, "get_run", map[string]any{"run_id": id})
+	got := structuredOf(res)
+	if got["stdout"] != "printed <>&\n" || got["state"] != "done" || got["data"] != "x" || got["ok"] != true {
+		t.Errorf("got %v, want what was printed and the result", got)
 	}
 	if want := "[100 bytes before this are left out]\nxxx"; !strings.HasPrefix(got["stderr"].(string), want) {
 		t.Errorf("got stderr %.60q, want it to start with %q", got["stderr"], want)
 	}
-
-	other := connect(t, s, "2025-11-25", nil)
-	if res := callTool(t, other, "get_run", map[string]any{"run_id": "run_none"}); !strings.Contains(textOf(res), "no such run") {
+	if res := callTool(t, session, "get_run", map[string]any{"run_id": "run_none"}); !strings.Contains(textOf(res), "no such run") {
 		t.Errorf("got %q, want it to say that there is no such run", textOf(res))
 	}
+}
+
+func structuredOf(res *mcp.CallToolResult) map[string]any {
+	answer, _ := res.StructuredContent.(map[string]any)
+	return answer
+}
+
+// waitFor waits until a run is done.
+func waitFor(t testing.TB, runs *fakeRuns, id string) {
+	t.Helper()
+	run, ok := runs.Get(everyone, id)
+	if !ok {
+		t.Fatalf("there is no run %q", id)
+	}
+	<-run.Done()
 }
 
 func TestCancellingACallEndsItsRun(t *testing.T) {
@@ -152,23 +175,6 @@ func TestOurOwnEndEndsRuns(t *testing.T) {
 	<-runs.ended
 	if err := <-served; !errors.Is(err, context.Canceled) {
 		t.Errorf("Serve: got %v, want %v", err, context.Canceled)
-	}
-}
-
-func TestRecentForgetsTheOldest(t *testing.T) {
-	var r recent
-	for i := range maxRecent + 1 {
-		o := outcomeOf(fmt.Sprintf("run_%d", i), orchestrator.Result{OK: true})
-		r.add("ses_a", o)
-	}
-	if r.get("ses_a", "run_0") != nil || r.get("ses_a", "run_1") == nil || r.get("ses_b", "run_1") != nil {
-		t.Error("want the oldest forgotten, the others kept, and each only for its session")
-	}
-	large := outcomeOf("run_large", orchestrator.Result{OK: true})
-	large.Stdout = strings.Repeat("x", maxRecentBytes)
-	r.add("ses_a", large)
-	if len(r.kept) != 1 || r.bytes != r.kept[0].size() {
-		t.Errorf("got %d kept with %d bytes, want only the newest", len(r.kept), r.bytes)
 	}
 }
 

@@ -15,12 +15,13 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/airlock-mcp/airlock/app/orchestrator"
+	"github.com/airlock-mcp/airlock/app/runs"
 	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
@@ -31,55 +32,46 @@ type Tools interface {
 	Snapshot() *catalog.Snapshot
 }
 
-// Runs is what run_code and its kin stand for. All methods may be called
-// concurrently.
+// Runs is the registry of runs behind run_code and its kin: *runs.Registry. Its
+// methods may be called concurrently; each answers for the given caller alone.
 type Runs interface {
-	// Run makes one run and waits for its outcome; cancelling ctx ends it. An
-	// error means that there was no run. One with a method Hint() string tells
-	// the caller what to do instead.
-	Run(ctx context.Context, req orchestrator.Request) (*orchestrator.Outcome, error)
-	// Start begins a run that outlives ctx and returns its ID. Errors are as of Run.
-	Start(ctx context.Context, req orchestrator.Request) (runID string, err error)
-	// Get returns a run that Start began in the same session.
-	Get(sessionID, runID string) (orchestrator.Status, bool)
-	// Cancel ends such a run. It reports whether it was still going; calling it
-	// twice is fine.
-	Cancel(sessionID, runID string) bool
-	// EndSession says that a session is over and makes no more runs. Calling it
-	// twice is fine.
+	// Start begins a run that outlives ctx. An error says why the request cannot
+	// become a run; one with a method Hint() string tells the caller what to do.
+	Start(ctx context.Context, req orchestrator.Request) (*runs.Run, error)
+	// Get returns a run of the caller.
+	Get(c caller.Caller, runID string) (*runs.Run, bool)
+	// Cancel ends a run of the caller. It reports whether the run was still going.
+	Cancel(c caller.Caller, runID string) bool
+	// EndSession ends the runs of a session that is over, and waits for them.
 	EndSession(sessionID string)
 }
 
 // Options say who is served and how.
 type Options struct {
 	Version   string       // Airlock's own
-	Principal string       // who the sessions belong to; needed
+	Principal string       // whom a host on stdio belongs to; needed
 	ServerIDs []string     // the upstream servers, named in the instructions
 	Approvals Approvals    // nil: people are not asked through the host
 	Logger    *slog.Logger // nil logs nothing
 }
 
-// Server serves any number of sessions at one time.
+// Server serves any number of hosts at one time. No host sees, answers, cancels
+// or outlasts what belongs to another.
 type Server struct {
-	tools     Tools
-	runs      Runs
-	version   string // Airlock's own
-	principal string
-	logger    *slog.Logger
-	mcp       *mcp.Server
-	order     []string // the tools' names as they are listed
-	// session is the ID of every session whose transport gives it none: a
-	// stdio session, and requests of the revision 2026-07-28, which has none.
-	session string
-	recent  recent
-	parking *parking // nil without approvals
-
-	approvals Approvals // nil: people are not asked through the host
-	watching  sync.WaitGroup
-	mu        sync.Mutex
-	attended  map[*mcp.ServerSession]bool // those whose host is asked
-	followed  map[*mcp.ServerSession]bool // those that have made runs, and have an ID of their own
+	tools    Tools
+	runs     Runs
+	version  string // Airlock's own
+	logger   *slog.Logger
+	mcp      *mcp.Server
+	order    []string // the tools' names as they are listed
+	callers  *callers
+	sessions *sessions
+	parking  *parking // nil without approvals
 }
+
+// errUnknownCaller is the error of a request whose transport proves nothing. The
+// transports of this package let none through.
+var errUnknownCaller = errors.New("the request does not say who makes it")
 
 //go:embed tools.json
 var toolsJSON []byte
@@ -93,11 +85,11 @@ func New(tools Tools, runs Runs, opts Options) (*Server, error) {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{
-		tools: tools, runs: runs, version: opts.Version, principal: opts.Principal, logger: opts.Logger, session: telemetry.NewID("ses"),
-		approvals: opts.Approvals, attended: map[*mcp.ServerSession]bool{}, followed: map[*mcp.ServerSession]bool{},
-	}
+		tools: tools, runs: runs, version: opts.Version, logger: opts.Logger,
+		callers: newCallers(opts.Principal)}
+	s.sessions = newSessions(s.endSession, opts.Approvals)
 	if opts.Approvals != nil {
-		s.parking = newParking(opts.Approvals, s.session)
+		s.parking = newParking(opts.Approvals, runs.Start)
 	}
 	s.mcp = mcp.NewServer(
 		&mcp.Implementation{Name: "airlock", Title: "Airlock", Version: opts.Version},
@@ -115,19 +107,16 @@ func New(tools Tools, runs Runs, opts Options) (*Server, error) {
 	return s, nil
 }
 
-// Close ends the runs that wait for their host to come back with a person's
-// answer, and waits until every session has been left. Call it when all of them
-// have ended; calling it twice is fine.
-func (s *Server) Close() {
-	s.endParked()
-	s.watching.Wait()
-	s.runs.EndSession(s.session)
-}
+// Close ends all sessions with their runs. Call it when no request is served any
+// more; calling it twice is fine.
+func (s *Server) Close() { s.sessions.close() }
 
-func (s *Server) endParked() {
+// endSession ends what belongs to a session that is over.
+func (s *Server) endSession(id string) {
 	if s.parking != nil {
-		s.parking.end()
+		s.parking.end(id)
 	}
+	s.runs.EndSession(id)
 }
 
 // handler answers one tool call. A *refusal among its errors becomes a result
@@ -137,7 +126,7 @@ type handler func(ctx context.Context, call call) (*mcp.CallToolResult, error)
 // call is one tools/call as handlers see it.
 type call struct {
 	args    *arguments
-	session string // the host's conversation
+	caller  caller.Caller
 	request *mcp.CallToolRequest
 }
 
@@ -186,7 +175,11 @@ func (s *Server) adapt(handle handler, known []string) mcp.ToolHandler {
 		if err != nil {
 			return refused(err), nil
 		}
-		res, err := handle(ctx, call{args: args, session: s.sessionID(req.Session), request: req})
+		who := s.callers.of(ctx, req)
+		if !who.Known() {
+			return nil, errUnknownCaller
+		}
+		res, err := handle(ctx, call{args: args, caller: who, request: req})
 		if err == nil {
 			return res, nil
 		}

@@ -40,7 +40,7 @@ func TestSearchReadRun(t *testing.T) {
 			t.Errorf("get_tool_definition: got x-extra %v, want every field kept", got)
 		}
 		ran := callTool(t, session, "run_code", map[string]any{"language": "python", "code": "1 < 2", "timeout_seconds": 1.5})
-		if ran.IsError || !strings.Contains(textOf(ran), `"result":{"ok":true,"data":"1 < 2"`) {
+		if ran.IsError || !strings.Contains(textOf(ran), "1 < 2\nstdout:\nprinted <>&\nstderr:") {
 			t.Errorf("run_code: got %s", textOf(ran))
 		}
 		req := runs.lastRequest()

@@ -1,65 +1,86 @@
 package server
 
 import (
-	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"log/slog"
+	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/airlock-mcp/airlock/broker/approval"
 )
 
-// sessionID names the host's conversation in runs and records. What a transport
-// calls the session is a credential there (whoever knows it may join), so only
-// its digest goes on.
-func (s *Server) sessionID(session *mcp.ServerSession) string {
-	id := session.ID()
-	if id == "" {
-		return s.session
-	}
-	sum := sha256.Sum256([]byte(id))
-	return "ses_" + hex.EncodeToString(sum[:16])
+// sessions ends what belongs to a host's conversation when the conversation is
+// over: its runs, what rules know of it, and the channel through which its
+// people are asked. A session of the protocol ends with its connection; that of
+// a credential, under the revision without sessions, with the server.
+type sessions struct {
+	end       func(sessionID string)
+	approvals Approvals // nil: people are not asked through the host
+	watching  sync.WaitGroup
+
+	mu       sync.Mutex                  // guards what follows
+	followed map[*mcp.ServerSession]bool // those whose end is awaited
+	attended map[*mcp.ServerSession]bool // those whose host is asked
+	lasting  map[string]bool             // IDs of sessions that end with the server
 }
 
-// follow tells the runs when a session that makes some is over. Those without
-// an ID of their own share one, which is over when the server is: see Close.
-func (s *Server) follow(session *mcp.ServerSession) {
-	if session.ID() == "" {
+func newSessions(end func(sessionID string), approvals Approvals) *sessions {
+	return &sessions{
+		end: end, approvals: approvals,
+		followed: map[*mcp.ServerSession]bool{}, attended: map[*mcp.ServerSession]bool{}, lasting: map[string]bool{},
+	}
+}
+
+// follow ends the session of a caller that makes runs when it is over. The
+// session of a connection that is no HTTP ends in Serve.
+func (s *sessions) follow(c call) {
+	if !isHTTP(c.request) {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.followed[session] {
+	if c.request.Session.ID() == "" {
+		s.lasting[c.caller.Session] = true
 		return
 	}
-	s.followed[session] = true
+	s.onceLocked(s.followed, c.request.Session, func() { s.end(c.caller.Session) })
+}
+
+// attend makes the host of a revision in which a server may ask while it works
+// on a request the channel of its session, until the session ends.
+func (s *sessions) attend(c call, asker approval.Asker) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.attended[c.request.Session] {
+		return
+	}
+	unregister := s.approvals.Register(c.caller.Session, asker)
+	s.onceLocked(s.attended, c.request.Session, unregister)
+}
+
+// onceLocked calls ended once, when the session is over.
+func (s *sessions) onceLocked(known map[*mcp.ServerSession]bool, session *mcp.ServerSession, ended func()) {
+	if known[session] {
+		return
+	}
+	known[session] = true
 	s.watching.Go(func() {
 		// Why the session ended does not matter here; Serve reports it.
 		_ = session.Wait()
-		s.runs.EndSession(s.sessionID(session))
+		ended()
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		delete(s.followed, session)
+		delete(known, session)
 	})
 }
 
-// quiet hands the SDK's log on as debug output: it reports every session and
-// every mistake of a client, which is nothing that a person must act on.
-type quiet struct{ slog.Handler }
-
-// Enabled tells whether debug output is wanted.
-func (q quiet) Enabled(ctx context.Context, _ slog.Level) bool {
-	return q.Handler.Enabled(ctx, slog.LevelDebug)
+// close waits until every session of the protocol is over, and ends the others.
+func (s *sessions) close() {
+	s.watching.Wait()
+	s.mu.Lock()
+	lasting := s.lasting
+	s.lasting = map[string]bool{}
+	s.mu.Unlock()
+	for id := range lasting {
+		s.end(id)
+	}
 }
-
-// Handle writes the record as debug output.
-func (q quiet) Handle(ctx context.Context, record slog.Record) error {
-	record.Level = slog.LevelDebug
-	return q.Handler.Handle(ctx, record)
-}
-
-// WithAttrs keeps the handler quiet.
-func (q quiet) WithAttrs(attrs []slog.Attr) slog.Handler { return quiet{q.Handler.WithAttrs(attrs)} }
-
-// WithGroup keeps the handler quiet.
-func (q quiet) WithGroup(name string) slog.Handler { return quiet{q.Handler.WithGroup(name)} }

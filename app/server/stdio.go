@@ -8,6 +8,8 @@ import (
 	"syscall"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
 // MaxMessage is the largest message, in bytes, that a host may send on stdio or
@@ -16,13 +18,15 @@ const MaxMessage = 16 << 20
 
 // Serve talks to one host over newline-delimited JSON until the host closes its
 // end, which is no error, or ctx ends. Only protocol messages are written to out.
-// When Serve returns, the runs that the host was waiting for have ended. When
+// The connection is a
+// session of its own. When Serve returns, all its runs have ended. When
 // ctx ended it, one read of in may still be waiting until in is closed.
 func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	messages, toSession := io.Pipe()
 	filter := newLineFilter(in, out)
 	transport := &mcp.IOTransport{Reader: messages, Writer: filter, MaxLineLength: -1}
-	session, err := s.mcp.Connect(ctx, transport, nil)
+	id := telemetry.NewID("ses")
+	session, err := s.mcp.Connect(context.WithValue(ctx, connectionKey{}, id), transport, nil)
 	if err != nil {
 		return fmt.Errorf("starting the session: %w", err)
 	}
@@ -30,7 +34,7 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	// The end of the input cancels what is going on; closing the session would
 	// wait for it instead.
 	defer context.AfterFunc(ctx, func() { toSession.Close() })()
-	defer s.endParked()
+	defer s.endSession(id)
 	if err := session.Wait(); err != nil && ctx.Err() == nil && !isGone(err) {
 		return fmt.Errorf("talking to the host: %w", err)
 	}

@@ -24,7 +24,7 @@ func (s *System) openBroker(servers broker.Upstream, redactor *redact.Redactor) 
 	}
 	s.rules = &rules{sources: sources(files)}
 	s.broker, err = broker.New(servers, s.log, &broker.Options{
-		Policies: engine, Operator: operator, Approver: s.desk, Redactor: redactor, Limits: callLimits(c), Logger: s.opts.Logger,
+		Policies: engine, Operator: operator, Approver: s.questions, Redactor: redactor, Limits: callLimits(c), Logger: s.opts.Logger,
 	})
 	return err
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/orchestrator"
+	"github.com/airlock-mcp/airlock/app/runs"
 	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/broker/approval"
 	"github.com/airlock-mcp/airlock/broker/audit"
@@ -74,6 +75,7 @@ type System struct {
 	rules        *rules
 	broker       *broker.Broker
 	orchestrator *orchestrator.Orchestrator
+	runs         *runs.Registry
 }
 
 // machine is what belongs to this machine, whatever servers are configured.
@@ -81,7 +83,8 @@ type machine struct {
 	images     map[string]runner.Image // by language
 	log        *audit.Log
 	desk       *approval.Desk
-	recordings *replay.Store // nil where nothing is recorded
+	questions  *runs.Questions // of all runs, on their way to desk
+	recordings *replay.Store   // nil where nothing is recorded
 	sandboxes  *runner.Runner
 }
 
@@ -137,6 +140,7 @@ func (s *System) prepare(ctx context.Context) error {
 		return err
 	}
 	s.undo.Add(s.desk.Close)
+	s.questions = runs.NewQuestions(s.desk)
 	if keep := s.config.Replay.Keep; keep > 0 {
 		if s.recordings, err = replay.Open(s.directories.Recordings, &replay.Options{Keys: s.directories.Keys, Keep: keep}); err != nil {
 			return err
@@ -186,6 +190,8 @@ func (s *System) assemble(servers broker.Upstream) error {
 		return err
 	}
 	s.undo.Add(func() error { s.orchestrator.Close(); return nil })
+	s.runs = runs.New(s.orchestrator, &runs.Options{Questions: s.questions})
+	s.undo.Add(func() error { s.runs.Close(); return nil })
 	s.catalog.onChange(s.orchestrator.Warm)
 	return nil
 }
@@ -198,6 +204,9 @@ func (s *System) Snapshot() *catalog.Snapshot { return s.catalog.Snapshot() }
 func (s *System) Await(ctx context.Context, serverIDs ...string) error {
 	return s.catalog.Await(ctx, serverIDs...)
 }
+
+// Runs is the registry of all runs, until the system is closed.
+func (s *System) Runs() *runs.Registry { return s.runs }
 
 // Orchestrator makes runs until the system is closed.
 func (s *System) Orchestrator() *orchestrator.Orchestrator { return s.orchestrator }

@@ -51,23 +51,24 @@ func submit(ctx context.Context, session *mcp.ClientSession, language, code stri
 	if err != nil {
 		return answer{}, err
 	}
-	text := result.Content[0].(*mcp.TextContent).Text
-	var envelope struct {
-		Result struct {
-			Data  json.Number
-			Error struct {
-				Type      string
-				Retryable bool
-			}
+	text, err := json.Marshal(result.StructuredContent)
+	if err != nil {
+		return answer{}, err
+	}
+	var run struct {
+		Data  json.Number
+		Error struct {
+			Type      string
+			Retryable bool
 		}
 	}
-	if err := json.Unmarshal([]byte(text), &envelope); err != nil {
+	if err := json.Unmarshal(text, &run); err != nil {
 		return answer{}, fmt.Errorf("%w in %s", err, text)
 	}
-	if e := envelope.Result.Error; e.Retryable {
-		return answer{refusal: e.Type}, nil
+	if run.Error.Retryable {
+		return answer{refusal: run.Error.Type}, nil
 	}
-	return answer{data: envelope.Result.Data}, nil
+	return answer{data: run.Data}, nil
 }
 
 // together submits all programs at once and returns their answers in order.

@@ -90,16 +90,9 @@ func (f *face) run(ctx context.Context, lang language, program string, data any)
 	if data == nil {
 		return nil
 	}
-	return json.Unmarshal(text, &envelope{Result: result{Data: data}})
-}
-
-// envelope is the part of a run's envelope that holds the program's result.
-type envelope struct {
-	Result result `json:"result"`
-}
-
-type result struct {
-	Data any `json:"data"`
+	return json.Unmarshal(text, &struct {
+		Data any `json:"data"`
+	}{data})
 }
 
 // trivialRun is how long a host waits for a trivial run.

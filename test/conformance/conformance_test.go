@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/airlock-mcp/airlock/app/orchestrator"
+	"github.com/airlock-mcp/airlock/app/runs"
 	"github.com/airlock-mcp/airlock/app/server"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/testenv"
@@ -28,17 +29,11 @@ func (n noTools) Snapshot() *catalog.Snapshot { return n.snapshot }
 
 type noRuns struct{}
 
-func (noRuns) Run(context.Context, orchestrator.Request) (*orchestrator.Outcome, error) {
-	return &orchestrator.Outcome{Envelope: orchestrator.Envelope{RunID: "run_1", Result: orchestrator.Result{OK: true, Data: json.RawMessage("1")}}}, nil
+func (noRuns) Check(orchestrator.Request) error { return nil }
+
+func (noRuns) Run(_ context.Context, req orchestrator.Request) (*orchestrator.Outcome, error) {
+	return &orchestrator.Outcome{Envelope: orchestrator.Envelope{RunID: req.ID, Result: orchestrator.Result{OK: true, Data: json.RawMessage("1")}}}, nil
 }
-
-func (noRuns) Start(context.Context, orchestrator.Request) (string, error) {
-	return "", errors.New("nothing runs here")
-}
-
-func (noRuns) Get(string, string) (orchestrator.Status, bool) { return orchestrator.Status{}, false }
-
-func (noRuns) Cancel(string, string) bool { return false }
 
 func (noRuns) EndSession(string) {}
 
@@ -49,7 +44,7 @@ func serve(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := server.New(noTools{snapshot}, noRuns{}, server.Options{Version: "test", Principal: "user:test"})
+	s, err := server.New(noTools{snapshot}, runs.New(noRuns{}, nil), server.Options{Version: "test", Principal: "user:test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +53,7 @@ func serve(t *testing.T) string {
 		t.Fatal(err)
 	}
 	mux := http.NewServeMux()
-	mux.Handle("/mcp", s.Handler())
+	mux.Handle("/mcp", s.Handler(server.LocalUser("user:test")))
 	h := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	served := make(chan error, 1)
 	go func() { served <- h.Serve(l) }()

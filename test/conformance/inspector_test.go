@@ -124,8 +124,7 @@ func (i inspector) testRun(t *testing.T) {
 		"node":   "import { echo } from './servers/everything/index.js';\nglobalThis.result = (await echo({ message: 'hi' })).data;",
 	} {
 		got := i.call(t, "run_code", map[string]any{"language": language, "code": code})
-		result, _ := got["result"].(map[string]any)
-		if result["ok"] != true || result["data"] != "Echo: hi" {
+		if got["ok"] != true || got["data"] != "Echo: hi" {
 			t.Errorf("%s: got %v, want the answer of the server", language, got)
 		}
 	}

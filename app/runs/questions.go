@@ -1,0 +1,58 @@
+package runs
+
+import (
+	"context"
+	"sync"
+
+	"github.com/airlock-mcp/airlock/broker"
+	"github.com/airlock-mcp/airlock/broker/approval"
+)
+
+// Questions passes the questions of all runs on and knows which of them are
+// open. It stands between the broker and who asks people. Its methods may be
+// called concurrently.
+type Questions struct {
+	next broker.Approver
+
+	mu   sync.Mutex // guards note
+	note func(q approval.Question, open bool)
+}
+
+var _ broker.Approver = (*Questions)(nil)
+
+// NewQuestions returns questions that next puts to people.
+func NewQuestions(next broker.Approver) *Questions { return &Questions{next: next} }
+
+// Ask puts the question to people and returns their answer.
+func (q *Questions) Ask(ctx context.Context, question approval.Question) (approval.Verdict, error) {
+	q.changed(question, true)
+	defer q.changed(question, false)
+	return q.next.Ask(ctx, question)
+}
+
+func (q *Questions) changed(question approval.Question, open bool) {
+	q.mu.Lock()
+	note := q.note
+	q.mu.Unlock()
+	if note != nil {
+		note(question, open)
+	}
+}
+
+// follow has note told of every question that is asked, and of its end.
+func (q *Questions) follow(note func(q approval.Question, open bool)) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.note = note
+}
+
+// noteQuestion tells the run of a question. The code is left out: the run has it.
+func (r *Registry) noteQuestion(q approval.Question, open bool) {
+	q.Code = ""
+	r.mu.Lock()
+	run, ok := r.runs[q.RunID]
+	r.mu.Unlock()
+	if ok {
+		run.ask(q, open, r.now())
+	}
+}

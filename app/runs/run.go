@@ -1,0 +1,214 @@
+package runs
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/airlock-mcp/airlock/app/orchestrator"
+	"github.com/airlock-mcp/airlock/broker/approval"
+	"github.com/airlock-mcp/airlock/internal/caller"
+)
+
+// State is where a run stands.
+type State string
+
+// The states of a run, in their order. A run that waits for a person is running.
+const (
+	Queued  State = "queued"  // no sandbox is free for it yet
+	Running State = "running" // its code is in a sandbox
+	Done    State = "done"    // its outcome, or its error, is known
+)
+
+// EventKind is what has happened to a run.
+type EventKind string
+
+// The kinds of events.
+const (
+	EventQueued   EventKind = "queued"
+	EventRunning  EventKind = "running"
+	EventAsked    EventKind = "asked"    // a call waits for a person
+	EventAnswered EventKind = "answered" // it waits no more, whatever the answer
+	EventDone     EventKind = "done"
+)
+
+// Event is one thing that has happened to a run.
+type Event struct {
+	Kind       EventKind
+	Time       time.Time
+	QuestionID string // of EventAsked and EventAnswered
+}
+
+// maxEvents is how many events of one run are kept, the newest ones.
+const maxEvents = 64
+
+// Status is a run at one moment.
+type Status struct {
+	ID         string
+	Owner      caller.Owner
+	Language   string
+	Background bool
+	State      State
+	Asked      time.Time // when it was asked for
+	Began      time.Time // when it got its sandbox; zero while it is queued
+	Ended      time.Time // zero while it is not done
+	Events     []Event   // the newest ones, oldest first
+	// Questions are those that wait for a person, the oldest first.
+	Questions []approval.Question
+	// Outcome and Err are nil until the run is done; then one of them is set.
+	// Err says why the request could not become a run.
+	Outcome *orchestrator.Outcome
+	Err     error
+}
+
+// Run is one run of the registry. Its methods may be called concurrently.
+type Run struct {
+	id         string
+	owner      caller.Owner
+	language   string
+	background bool
+	asked      time.Time
+	cancel     context.CancelFunc
+	done       chan struct{} // closed when the run is done
+
+	mu          sync.Mutex // guards what follows
+	state       State
+	start, end  time.Time
+	events      []Event
+	questions   []approval.Question
+	printed     func() orchestrator.Printed // nil before the run has begun and when it is done
+	outcome     *orchestrator.Outcome
+	err         error
+	subscribers map[chan struct{}]bool
+}
+
+func newRun(req orchestrator.Request, cancel context.CancelFunc, now time.Time) *Run {
+	return &Run{
+		id: req.ID, owner: req.Caller.Owner(), language: req.Language, background: req.Background,
+		asked: now, cancel: cancel, done: make(chan struct{}),
+		state: Queued, events: []Event{{Kind: EventQueued, Time: now}}, subscribers: map[chan struct{}]bool{},
+	}
+}
+
+// ID returns the run's ID.
+func (r *Run) ID() string { return r.id }
+
+// Done returns a channel that is closed when the run is done.
+func (r *Run) Done() <-chan struct{} { return r.done }
+
+// Wait waits until the run is done and returns what came of it. When ctx ends
+// first, the run is cancelled, and Wait returns what that came to.
+func (r *Run) Wait(ctx context.Context) (*orchestrator.Outcome, error) {
+	select {
+	case <-r.done:
+	case <-ctx.Done():
+		r.cancel()
+		<-r.done
+	}
+	return r.outcome, r.err
+}
+
+// Cancel ends the run. Calling it twice is fine.
+func (r *Run) Cancel() { r.cancel() }
+
+// Subscribe returns a channel that holds a value whenever the status may have
+// changed since the last receive, and a function that ends the subscription.
+func (r *Run) Subscribe() (changed <-chan struct{}, stop func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	signal := make(chan struct{}, 1)
+	r.subscribers[signal] = true
+	return signal, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.subscribers, signal)
+	}
+}
+
+// Status returns where the run stands now.
+func (r *Run) Status() Status {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return Status{
+		ID: r.id, Owner: r.owner, Language: r.language, Background: r.background,
+		State: r.state, Asked: r.asked, Began: r.start, Ended: r.end,
+		Events: append([]Event(nil), r.events...), Questions: append([]approval.Question(nil), r.questions...),
+		Outcome: r.outcome, Err: r.err,
+	}
+}
+
+// Printed returns what the code has printed: so far, or in all once it is done.
+func (r *Run) Printed() orchestrator.Printed {
+	r.mu.Lock()
+	printed, outcome := r.printed, r.outcome
+	r.mu.Unlock()
+	switch { // without the lock: cleaning what was printed takes its time
+	case outcome != nil:
+		return outcome.Printed
+	case printed != nil:
+		return printed()
+	}
+	return orchestrator.Printed{}
+}
+
+func (r *Run) over() bool {
+	select {
+	case <-r.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// began notes that the run has its sandbox.
+func (r *Run) began(printed func() orchestrator.Printed, now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.state, r.start, r.printed = Running, now, printed
+	r.noteLocked(Event{Kind: EventRunning, Time: now})
+}
+
+// finish notes what came of the run.
+func (r *Run) finish(outcome *orchestrator.Outcome, err error, now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.state, r.end, r.printed, r.questions = Done, now, nil, nil
+	r.outcome, r.err = outcome, err
+	r.noteLocked(Event{Kind: EventDone, Time: now})
+	close(r.done)
+}
+
+// ask notes that the run has begun to wait for an answer, or waits for it no more.
+func (r *Run) ask(q approval.Question, open bool, now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.state == Done {
+		return
+	}
+	if open {
+		r.questions = append(r.questions, q)
+		r.noteLocked(Event{EventAsked, now, q.ID})
+		return
+	}
+	for i := range r.questions {
+		if r.questions[i].ID == q.ID {
+			r.questions = append(r.questions[:i:i], r.questions[i+1:]...)
+			break
+		}
+	}
+	r.noteLocked(Event{EventAnswered, now, q.ID})
+}
+
+// noteLocked keeps the event and wakes the subscribers.
+func (r *Run) noteLocked(e Event) {
+	r.events = append(r.events, e)
+	if excess := len(r.events) - maxEvents; excess > 0 {
+		r.events = append([]Event(nil), r.events[excess:]...)
+	}
+	for signal := range r.subscribers {
+		select {
+		case signal <- struct{}{}:
+		default: // it has not been received since the last change
+		}
+	}
+}

@@ -1,0 +1,195 @@
+// Package runs is the registry of all runs of one Airlock: who owns each, where
+// it stands, what it waits for, and what came of it. A caller sees and cancels
+// its own runs only; another's is as if it did not exist.
+package runs
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/airlock-mcp/airlock/app/orchestrator"
+	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
+)
+
+// Executor makes runs; *orchestrator.Orchestrator is one. Its methods may be
+// called concurrently.
+type Executor interface {
+	// Check refuses a request that cannot become a run.
+	Check(req orchestrator.Request) error
+	// Run makes the run with the ID of the request and returns its outcome.
+	// Cancelling ctx ends it. An error means that there was no run.
+	Run(ctx context.Context, req orchestrator.Request) (*orchestrator.Outcome, error)
+	// EndSession says that a session makes no more runs.
+	EndSession(session string)
+}
+
+// Options of a registry. The zero value is usable.
+type Options struct {
+	Questions *Questions       // nil: what runs wait for is not known
+	Now       func() time.Time // nil means time.Now
+}
+
+// Registry holds the runs that are going on, and those that have finished for
+// as long as Retention says. Its methods may be called concurrently.
+type Registry struct {
+	executor Executor
+	now      func() time.Time
+	going    sync.WaitGroup
+
+	mu       sync.Mutex // guards what follows
+	closed   bool
+	runs     map[string]*Run // by ID
+	finished retained
+}
+
+var (
+	// ErrClosed refuses a run because Airlock is about to end.
+	ErrClosed = errors.New("no more runs are made: Airlock is ending")
+	// ErrCancelled is the error of a run that was cancelled before it had begun.
+	ErrCancelled = errors.New("the run was cancelled before it had begun")
+
+	errUnknownCaller = errors.New("a run needs a caller with a principal and a session")
+)
+
+// New returns a registry of the runs that executor makes.
+func New(executor Executor, opts *Options) *Registry {
+	r := &Registry{executor: executor, now: time.Now, runs: map[string]*Run{}}
+	if opts != nil && opts.Now != nil {
+		r.now = opts.Now
+	}
+	if opts != nil && opts.Questions != nil {
+		opts.Questions.follow(r.noteQuestion)
+	}
+	return r
+}
+
+// Start begins a run of req.Caller and returns it at once. The run outlives
+// ctx: Run.Wait, Cancel, EndSession and Close end it. An error says why the
+// request cannot become a run; one with a method Hint() string says what to do.
+func (r *Registry) Start(ctx context.Context, req orchestrator.Request) (*Run, error) {
+	if !req.Caller.Known() {
+		return nil, errUnknownCaller
+	}
+	if err := errors.Join(ctx.Err(), r.executor.Check(req)); err != nil {
+		return nil, err
+	}
+	req.ID = telemetry.NewID("run")
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	run := newRun(req, cancel, r.now())
+	req.OnStart = func(printed func() orchestrator.Printed) { run.began(printed, r.now()) }
+	if !r.add(run) {
+		cancel()
+		return nil, ErrClosed
+	}
+	go func() {
+		defer r.going.Done()
+		defer cancel()
+		outcome, err := r.executor.Run(ctx, req)
+		if err != nil && ctx.Err() != nil {
+			err = ErrCancelled
+		}
+		r.end(run, outcome, err)
+	}()
+	return run, nil
+}
+
+func (r *Registry) add(run *Run) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return false
+	}
+	r.forgetLocked(r.finished.expired(r.now()))
+	r.runs[run.id] = run
+	r.going.Add(1)
+	return true
+}
+
+// end notes what came of a run, and lets go of finished ones past the limits.
+func (r *Registry) end(run *Run, outcome *orchestrator.Outcome, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.now()
+	run.finish(outcome, err, now)
+	if _, ok := r.runs[run.id]; !ok {
+		return // its session is over: nobody could ask for it
+	}
+	r.finished.add(run, now)
+	r.forgetLocked(r.finished.excess())
+}
+
+func (r *Registry) forgetLocked(runs []*Run) {
+	for _, run := range runs {
+		delete(r.runs, run.id)
+	}
+}
+
+// Get returns a run that the caller may see. For another's run it answers as
+// for one that does not exist.
+func (r *Registry) Get(c caller.Caller, id string) (*Run, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.forgetLocked(r.finished.expired(r.now()))
+	run, ok := r.runs[id]
+	if !ok || !c.MayReach(run.owner) {
+		return nil, false
+	}
+	return run, true
+}
+
+// List returns the runs that the caller may see, the oldest first.
+func (r *Registry) List(c caller.Caller) []*Run {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.forgetLocked(r.finished.expired(r.now()))
+	var list []*Run
+	for _, run := range r.runs {
+		if c.MayReach(run.owner) {
+			list = append(list, run)
+		}
+	}
+	slices.SortFunc(list, func(a, b *Run) int { return a.asked.Compare(b.asked) })
+	return list
+}
+
+// Cancel ends a run that the caller may see. It reports whether the run was
+// still queued or running; calling it twice is fine.
+func (r *Registry) Cancel(c caller.Caller, id string) bool {
+	run, ok := r.Get(c, id)
+	if !ok || run.over() {
+		return false
+	}
+	run.cancel()
+	return true
+}
+
+// EndSession says that a session is over: its runs end, and what they came to
+// is forgotten, because nobody can ask for it any more. Calling it twice is fine.
+func (r *Registry) EndSession(session string) {
+	r.mu.Lock()
+	for id, run := range r.runs {
+		if run.owner.Session == session {
+			run.cancel()
+			delete(r.runs, id)
+			r.finished.remove(run)
+		}
+	}
+	r.mu.Unlock()
+	r.executor.EndSession(session)
+}
+
+// Close ends all runs and waits until they are over. Calling it twice is fine.
+func (r *Registry) Close() {
+	r.mu.Lock()
+	r.closed = true
+	for run := range maps.Values(r.runs) {
+		run.cancel()
+	}
+	r.mu.Unlock()
+	r.going.Wait()
+}

@@ -1,0 +1,108 @@
+package server
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/airlock-mcp/airlock/internal/caller"
+)
+
+// Identify says who makes an HTTP request, from what the request proves, or why
+// that is not known. The Session of the caller names the credential: hosts with
+// credentials of their own have sessions of their own. It is called once for
+// each request, maybe concurrently.
+type Identify func(r *http.Request) (caller.Caller, error)
+
+// LocalUser identifies everyone who reaches the address as the user whom Airlock
+// runs for. Nothing tells such callers apart but the sessions of the protocol:
+// the requests of revisions without sessions are all of one caller. It is for a
+// loopback address that only that user's programs can reach.
+func LocalUser(principal string) Identify {
+	return func(*http.Request) (caller.Caller, error) {
+		return caller.Caller{Principal: principal, Kind: caller.Local, Session: "loopback"}, nil
+	}
+}
+
+// callers derives the caller of each request. See docs/design/0008.
+type callers struct {
+	local string            // the principal of stdio
+	key   [sha256.Size]byte // of derived session IDs: they differ from server to server, and cannot be guessed
+}
+
+func newCallers(local string) *callers {
+	c := &callers{local: local}
+	rand.Read(c.key[:]) // never fails: crypto/rand aborts the program instead
+	return c
+}
+
+// connectionKey is the key of the context of a connection that is no HTTP: its
+// value is the ID of the session that the connection is.
+type connectionKey struct{}
+
+// of returns who makes a request. Only what the transport has proved counts:
+// the credential of an HTTP request, the connection of any other.
+func (c *callers) of(ctx context.Context, req *mcp.CallToolRequest) caller.Caller {
+	if !isHTTP(req) {
+		session, _ := ctx.Value(connectionKey{}).(string)
+		return caller.Caller{Principal: c.local, Kind: caller.Local, Session: session}
+	}
+	proved, _ := req.Extra.TokenInfo.Extra[provedKey].(caller.Caller)
+	if id := req.Session.ID(); id != "" {
+		proved.Session = c.derive(identityOf(proved), "session "+id)
+	} else {
+		proved.Session = c.derive(identityOf(proved), "credential "+proved.Session)
+	}
+	return proved
+}
+
+// isHTTP reports whether a request came over HTTP: then authenticated has
+// said who makes it.
+func isHTTP(req *mcp.CallToolRequest) bool { return req.Extra != nil && req.Extra.TokenInfo != nil }
+
+// derive returns the ID of the session that a conversation of an identity is.
+// What a transport calls a session, or a token, is a credential there (whoever
+// knows it may join), so only a keyed digest goes on.
+func (c *callers) derive(identity, conversation string) string {
+	mac := hmac.New(sha256.New, c.key[:])
+	fmt.Fprintf(mac, "%d:%s%s", len(identity), identity, conversation)
+	return "ses_" + hex.EncodeToString(mac.Sum(nil)[:16])
+}
+
+// identityOf names a principal with its kind and issuer, unambiguously.
+func identityOf(c caller.Caller) string {
+	return fmt.Sprintf("%d:%s%d:%s%s", len(c.Kind), c.Kind, len(c.Issuer), c.Issuer, c.Principal)
+}
+
+// provedKey is where a request's token information holds its caller.
+const provedKey = "io.github.airlock-mcp/caller"
+
+// authenticated lets only requests with a known caller pass. The caller goes on
+// as token information, which the SDK hands to every handler; a session of the
+// protocol belongs to the identity that began it, and no other can use its ID.
+// The credential itself goes no further.
+func authenticated(identify Identify, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		proved, err := identify(r)
+		if err != nil || !proved.Known() {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			http.Error(w, "the request does not say who makes it, or its credential is not valid", http.StatusUnauthorized)
+			return
+		}
+		verified := func(context.Context, string, *http.Request) (*auth.TokenInfo, error) {
+			return &auth.TokenInfo{
+				UserID: identityOf(proved), Scopes: proved.Scopes, Extra: map[string]any{provedKey: proved},
+			}, nil
+		}
+		r = r.Clone(r.Context())
+		r.Header.Set("Authorization", "Bearer verified") // what the SDK wants to see before it asks verified
+		auth.RequireBearerToken(verified, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(next).ServeHTTP(w, r)
+	})
+}
