@@ -28,11 +28,31 @@ test: setup ## run all tests, those with real sandboxes included
 	AIRLOCK_TEST_SANDBOX=1 go test -count=1 -timeout=10m ./...
 
 .PHONY: lint
-lint: bin/staticcheck ## check format and code
+lint: bin/staticcheck bin/python-lint/bin/ruff build/lint/node_modules/.package-lock.json ## check format and code of Go, Python and JavaScript
 	@unformatted=$$(git ls-files -z '*.go' | xargs -0 gofmt -l); \
 		if [ -n "$$unformatted" ]; then echo "run gofmt -w on:" $$unformatted >&2; exit 1; fi
 	go vet ./...
 	bin/staticcheck ./...
+	bin/python-lint/bin/ruff check --no-cache --quiet --config build/lint/ruff.toml .
+	@git ls-files -z '*.js' '*.mjs' '*.ts' ':!:*testdata*' ':!:test/escape/attacks' | \
+		xargs -0 build/lint/node_modules/@biomejs/cli-linux-*/biome lint --config-path=build/lint --error-on-warnings
+
+.PHONY: vulnerabilities
+vulnerabilities: bin/govulncheck ## look for known vulnerabilities in what is called
+	@build/vulnerabilities
+
+# Packages whose tests start no sandbox, or skip those that do.
+RACE_PACKAGES ?= ./app/... ./broker/... ./catalog/... ./internal/... ./policies/... ./runner/...
+
+.PHONY: race
+race: compiler ## run the tests that need no sandbox under Go's race detector
+	CGO_ENABLED=1 go test -race -count=1 -timeout=10m $(RACE_PACKAGES)
+
+FUZZTIME ?= 3s
+
+.PHONY: fuzz
+fuzz: ## run every fuzz target for FUZZTIME
+	@build/fuzz $(FUZZTIME)
 
 .PHONY: bench
 bench: setup $(BENCH_INSTALLED) ## measure, beside what others need on this machine
@@ -48,11 +68,14 @@ recording: build images test/servers/node_modules/.package-lock.json build/recor
 
 .PHONY: clean
 clean: ## remove everything that this file makes
-	rm -rf bin .airlock $(NPM_DIRECTORIES:%=%/node_modules) test/bench/node_modules build/recording/node_modules
+	rm -rf bin .airlock $(NPM_DIRECTORIES:%=%/node_modules) test/bench/node_modules build/lint/node_modules build/recording/node_modules
 
-.PHONY: prerequisites
+.PHONY: prerequisites compiler pip
 prerequisites:
 	@build/prerequisites
+
+compiler pip:
+	@build/prerequisites $@
 
 # Go knows better than make whether something changed, and is quick about it.
 .PHONY: bin/airlock
@@ -65,8 +88,14 @@ bin/runsc: build/gvisor/go.mod build/gvisor/go.sum $(wildcard build/gvisor/runsc
 		-o $(CURDIR)/$@ ./runsc
 	@touch $@
 
-bin/staticcheck: build/lint/go.mod build/lint/go.sum
-	@build/step 'building bin/staticcheck' go build -C build/lint -o $(CURDIR)/$@ honnef.co/go/tools/cmd/staticcheck
+bin/staticcheck bin/govulncheck: build/lint/go.mod build/lint/go.sum
+	@build/step 'building $@' go build -C build/lint -o $(CURDIR)/$@ \
+		$(if $(filter %/staticcheck,$@),honnef.co/go/tools/cmd/staticcheck,golang.org/x/vuln/cmd/govulncheck)
+	@touch $@
+
+bin/python-lint/bin/ruff: build/lint/requirements.txt | pip
+	@build/step 'installing ruff' python3 -m pip install --quiet --disable-pip-version-check --no-deps \
+		--only-binary :all: --require-hashes --upgrade --target bin/python-lint -r $<
 	@touch $@
 
 .PHONY: images

@@ -12,14 +12,14 @@ const hold = 4; // seconds that the last frame stays
 
 const terminal = new xterm.Terminal({ cols: +columns, rows: +rows, allowProposedApi: true, convertEol: false });
 const write = (bytes) => new Promise((done) => terminal.write(bytes, done));
-const escape = (text) => text.replace(/[&<>]/g, (c) => `&#${c.charCodeAt(0)};`);
+const escapeText = (text) => text.replace(/[&<>]/g, (c) => `&#${c.charCodeAt(0)};`);
 
 /** Returns the SVG text of one line of the screen: a tspan for each run of cells that look alike. */
 function drawLine(line) {
   let svg = "", text = "", start = 0, style = "";
   const flush = () => {
     const shown = text.replace(/\s+$/, "");
-    if (shown) svg += `<tspan x="${(start * width).toFixed(1)}"${style}>${escape(shown)}</tspan>`;
+    if (shown) svg += `<tspan x="${(start * width).toFixed(1)}"${style}>${escapeText(shown)}</tspan>`;
   };
   for (let x = 0; x < line.length; x++) {
     const cell = line.getCell(x);

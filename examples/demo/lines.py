@@ -1,5 +1,6 @@
 # How many lines of Go does the broker have? A hundred files are read, two numbers come back.
 import asyncio
+
 from servers import files
 
 root = (await files.list_allowed_directories({})).data["content"].splitlines()[1]

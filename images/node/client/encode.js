@@ -5,7 +5,7 @@
 import { types } from "node:util";
 
 const { stringify } = JSON;
-const { isFinite } = Number;
+const { isFinite: isFiniteNumber } = Number;
 const { isArray } = Array;
 
 const DEEPEST = 900; // levels
@@ -34,14 +34,14 @@ class Problem extends Error {}
 /** Returns the JSON text of a value, or undefined for what JSON.stringify leaves out. */
 function write(value, path, open) {
   if (typeof value === "object" && value !== null && typeof value.toJSON === "function") {
-    if (types.isDate(value) && !isFinite(value.getTime())) throw new Problem("is an invalid Date");
+    if (types.isDate(value) && !isFiniteNumber(value.getTime())) throw new Problem("is an invalid Date");
     value = value.toJSON(path.length ? String(path[path.length - 1]) : "");
   }
   switch (typeof value) {
     case "string":
       return stringify(value.toWellFormed());
     case "number":
-      if (isFinite(value)) return stringify(value);
+      if (isFiniteNumber(value)) return stringify(value);
       throw new Problem(`is ${value}, which JSON cannot hold: use null or a string`);
     case "boolean":
       return value ? "true" : "false";

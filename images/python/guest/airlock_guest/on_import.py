@@ -5,8 +5,8 @@ the guest has to change in them waits until somebody wants them.
 """
 
 import sys
-from _functools import partial
 from _frozen_importlib_external import PathFinder  # importlib.machinery's, without importing that
+from _functools import partial
 
 
 def when_imported(name, change):

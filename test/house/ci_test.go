@@ -1,0 +1,51 @@
+package house_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/airlock-mcp/airlock/internal/testenv"
+)
+
+// TestSummaryReportsFlakyPackages runs the program that writes the last lines of
+// continuous integration.
+func TestSummaryReportsFlakyPackages(t *testing.T) {
+	const allPass = "ok  \texample.org/a/x\t1.2s\n?   \texample.org/a/y\t[no test files]\n"
+	const oneFails = "ok  \texample.org/a/x\t1.2s\n--- FAIL: TestPool (0.01s)\n    --- FAIL: TestPool/part (0.01s)\nFAIL\nFAIL\texample.org/a/z\t0.4s\nFAIL\n"
+	tests := []struct {
+		name, first, second, want string
+		fails                     bool
+	}{
+		{"everything passes", allPass, "", "flaky packages: 0\npackages: 1 passed, 0 failed, 1 skipped\n", false},
+		{"one passes in its second try", oneFails, "ok  \texample.org/a/z\t0.2s\n",
+			"flaky packages: 1 (failed beside others, passed alone in a second try: example.org/a/z)\n" +
+				"tests that failed in the first try: TestPool\n" +
+				"packages: 2 passed, 0 failed, 0 skipped\n", false},
+		{"one fails twice", oneFails, "FAIL\texample.org/a/z\t0.2s\n",
+			"flaky packages: 0\ntests that failed in the first try: TestPool\n" +
+				"packages that failed twice, or could not be built: example.org/a/z\n" +
+				"packages: 1 passed, 1 failed, 0 skipped\n", true},
+		{"nothing ran", "", "", "flaky packages: 0\npackages: 0 passed, 0 failed, 0 skipped\n", true},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			args := []string{}
+			for name, text := range map[string]string{"1": test.first, "2": test.second} {
+				path := filepath.Join(dir, name)
+				if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if args = append(args, filepath.Join(dir, "1")); test.second != "" {
+				args = append(args, filepath.Join(dir, "2"))
+			}
+			got, err := exec.CommandContext(t.Context(), filepath.Join(testenv.RepoRoot(t), "build", "summary"), args...).Output()
+			if string(got) != test.want || (err != nil) != test.fails {
+				t.Errorf("got %q, %v, want %q, failure %t", got, err, test.want, test.fails)
+			}
+		})
+	}
+}
