@@ -40,6 +40,7 @@ type grammar struct {
 type streams struct {
 	in       io.Reader
 	out, err io.Writer
+	hangup   *hangup
 }
 
 // Main runs the command line and returns the process's exit code. stdout gets
@@ -67,8 +68,10 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 	if err != nil {
 		return report(stderr, usage(err, args))
 	}
+	ctx, hangup, stop := onHangup(ctx)
+	defer stop()
 	verb.BindTo(ctx, (*context.Context)(nil))
-	return report(stderr, verb.Run(&streams{in: stdin, out: stdout, err: stderr}))
+	return report(stderr, verb.Run(&streams{in: stdin, out: stdout, err: stderr, hangup: hangup}))
 }
 
 // usage turns a parser's error into one with a hint.

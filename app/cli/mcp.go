@@ -13,7 +13,8 @@ import (
 type mcpVerb struct{ configFlag }
 
 // Run serves one agent host over stdin and stdout until the host hangs up or
-// ctx ends. stdout carries the protocol and nothing else.
+// ctx ends. stdout carries the protocol and nothing else. SIGHUP has the
+// configuration and the policies read again.
 func (v *mcpVerb) Run(ctx context.Context, s *streams) error {
 	logger := newLogger(s.err, false, slog.LevelWarn)
 	opened, err := v.open(ctx, s.err, system.Options{Serving: true, Tools: system.CachedThenServers, Logger: logger})
@@ -29,8 +30,10 @@ func (v *mcpVerb) Run(ctx context.Context, s *streams) error {
 	watching, stop := context.WithCancel(ctx)
 	var watch sync.WaitGroup
 	watch.Go(func() { opened.Watch(watching) })
+	s.hangup.reloads(func() { opened.Reload(watching) })
 	err = face.Serve(ctx, s.in, s.out)
 	face.Close()
+	s.hangup.reloads(nil)
 	stop()
 	watch.Wait()
 	return errors.Join(err, opened.Close())

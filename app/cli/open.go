@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/system"
@@ -36,6 +37,7 @@ func (f configFlag) open(ctx context.Context, stderr io.Writer, opts system.Opti
 		return nil, err
 	}
 	opts.Version, opts.Notify = version, notices(stderr)
+	opts.Reread = func() (*config.Config, error) { return configFlag{Config: c.File}.loadWith(io.Discard, os.LookupEnv) }
 	return system.Open(ctx, c, opts)
 }
 

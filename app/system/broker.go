@@ -4,27 +4,17 @@ import (
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/broker/redact"
-	"github.com/airlock-mcp/airlock/policies"
 )
 
 // openBroker makes the broker with the operator's policies.
 func (s *System) openBroker(servers broker.Upstream, redactor *redact.Redactor) error {
-	c := s.config
-	files, err := PolicyFiles(c)
+	rule, sources, err := readRules(s.config)
 	if err != nil {
 		return err
 	}
-	engine, err := policies.Load(files...)
-	if err != nil {
-		return err
-	}
-	operator, err := OperatorSettings(c)
-	if err != nil {
-		return err
-	}
-	s.rules = &rules{sources: sources(files)}
+	s.rules = &rules{config: s.config, sources: sources}
 	s.broker, err = broker.New(servers, s.log, &broker.Options{
-		Policies: engine, Operator: operator, Approver: s.questions, Redactor: redactor, Limits: callLimits(c), Logger: s.opts.Logger,
+		Policies: rule.Policies, Operator: rule.Operator, Limits: rule.Limits, Approver: s.questions, Redactor: redactor, Logger: s.opts.Logger,
 	})
 	return err
 }

@@ -16,12 +16,21 @@ import (
 // OpenPins returns the file with the definitions that were seen before. Each
 // configuration file has its own: two may use one name for different servers.
 func OpenPins(c *config.Config) (*pins.File, error) {
-	home, err := store.Home(os.Getenv)
+	path, err := pinsFile(c)
 	if err != nil {
 		return nil, err
 	}
+	return pins.NewFile(path), nil
+}
+
+// pinsFile is the path of the file that OpenPins opens.
+func pinsFile(c *config.Config) (string, error) {
+	home, err := store.Home(os.Getenv)
+	if err != nil {
+		return "", err
+	}
 	name := strings.TrimPrefix(canon.Digest([]byte(c.File)), "sha256:")
-	return pins.NewFile(filepath.Join(store.Pins(home), name[:16]+".json")), nil
+	return filepath.Join(store.Pins(home), name[:16]+".json"), nil
 }
 
 // withhold puts a stand-in in the place of each tool whose definition changed

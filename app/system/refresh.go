@@ -31,15 +31,15 @@ func refreshFile() (string, error) {
 	return filepath.Join(directory, "refresh"), err
 }
 
-// watchRefreshes reads all lists again when an operator asks for it, until ctx
-// ends. It looks at each tick.
-func (c *Catalog) watchRefreshes(ctx context.Context, ticks <-chan time.Time) {
+// refreshOnRequest reads all lists again when an operator asks for it, until ctx
+// ends. It looks whenever looks receives.
+func (c *Catalog) refreshOnRequest(ctx context.Context, looks <-chan struct{}) {
 	last := refreshRequested()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-ticks:
+		case <-looks:
 		}
 		if asked := refreshRequested(); !asked.Equal(last) {
 			last = asked

@@ -3,93 +3,39 @@ package system
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
+	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
-	"time"
 
+	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/broker"
+	"github.com/airlock-mcp/airlock/broker/audit"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 	"github.com/airlock-mcp/airlock/policies"
 )
 
-// operatorInterval is how often Airlock looks, while it serves, for what the
-// operator has changed: policy files, and accepted tools.
-const operatorInterval = 2 * time.Second
-
-// Watch puts into force what the operator changes while the system serves:
-// policy files, tools that were accepted, and lists that it wants read again. It
-// makes sandboxes ready first, in the background. It returns when ctx ends.
-func (s *System) Watch(ctx context.Context) {
-	var watch sync.WaitGroup
-	watch.Go(func() { s.catalog.warm(ctx) })
-	policies, accepted, refreshes := time.NewTicker(operatorInterval), time.NewTicker(operatorInterval), time.NewTicker(operatorInterval)
-	defer policies.Stop()
-	defer accepted.Stop()
-	defer refreshes.Stop()
-	watch.Go(func() { s.watchPolicies(ctx, policies.C) })
-	watch.Go(func() { s.watchAccepted(ctx, accepted.C) })
-	watch.Go(func() { s.catalog.watchRefreshes(ctx, refreshes.C) })
-	watch.Wait()
+// rules is what is known about the operator's rules that are in force.
+type rules struct {
+	mu      sync.Mutex // one reload at a time
+	config  *config.Config
+	sources [sha256.Size]byte // of the policy files
+	refused string            // why the files as they are now are not in force; "" when they are
 }
 
-// watchPolicies puts changed policy files in force until ctx ends: all of them
-// or none. While they have a mistake, the rules that were in force stay so. It
-// looks at each tick.
-func (s *System) watchPolicies(ctx context.Context, ticks <-chan time.Time) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticks:
-		}
-		files, err := PolicyFiles(s.config)
-		if err == nil && sources(files) == s.rules.sources {
-			continue
-		}
-		s.rules.sources = sources(files)
-		if err == nil {
-			err = s.putInForce(ctx, files)
-		}
-		if err != nil {
-			s.opts.Logger.ErrorContext(ctx, "the changed policies are not in force; those before them still are", slog.Any(telemetry.KeyError, err))
-		}
+// readRules reads what the configuration c, its policy files included, decides.
+func readRules(c *config.Config) (broker.Rules, [sha256.Size]byte, error) {
+	files, err := PolicyFiles(c)
+	if err != nil {
+		return broker.Rules{}, [sha256.Size]byte{}, err
 	}
-}
-
-// watchAccepted puts tools into use as soon as an operator has accepted their
-// changed definitions, until ctx ends. It looks at each tick.
-func (s *System) watchAccepted(ctx context.Context, ticks <-chan time.Time) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticks:
-			s.catalog.takeAccepted(ctx)
-		}
-	}
-}
-
-func (s *System) putInForce(ctx context.Context, files []policies.File) error {
 	engine, err := policies.Load(files...)
 	if err != nil {
-		return err
+		return broker.Rules{}, [sha256.Size]byte{}, err
 	}
-	operator, err := OperatorSettings(s.config)
-	if err != nil {
-		return err
-	}
-	rules := broker.Rules{Policies: engine, Operator: operator, Limits: callLimits(s.config)}
-	if err := s.broker.SetRules(ctx, rules, Principal(), "other policies are in force"); err != nil {
-		return err
-	}
-	s.opts.Logger.WarnContext(ctx, "changed policies are in force", slog.String("version", engine.Version()))
-	return nil
-}
-
-// rules is what is known about the policies that are in force. Only the watcher
-// of the policy files writes it.
-type rules struct {
-	sources [sha256.Size]byte // of the policy files as they were read last
+	operator, err := OperatorSettings(c)
+	return broker.Rules{Policies: engine, Operator: operator, Limits: callLimits(c)}, sources(files), err
 }
 
 // sources digests policy files, to notice that one has changed.
@@ -101,4 +47,104 @@ func sources(files []policies.File) [sha256.Size]byte {
 		hash.Write(digest[:])
 	}
 	return [sha256.Size]byte(hash.Sum(nil))
+}
+
+// Reload reads the configuration and the policies again and puts them in force:
+// all that changed, or nothing where anything has a mistake or needs a restart.
+// What came of it is told through Options.Notify and recorded.
+func (s *System) Reload(ctx context.Context) {
+	if !s.reload(ctx, true) {
+		s.opts.Notify(Notice{Text: "the configuration and the policies are those in force: nothing has changed"})
+	}
+}
+
+// reload is Reload; it reports whether it told anything. Unless asked for, it
+// tells nothing twice.
+func (s *System) reload(ctx context.Context, asked bool) (told bool) {
+	s.rules.mu.Lock()
+	defer s.rules.mu.Unlock()
+	changed, err := s.putInForceLocked(ctx)
+	switch {
+	case err != nil:
+		if err.Error() == s.rules.refused && !asked {
+			return false
+		}
+		s.rules.refused = err.Error()
+		s.tellRefused(ctx, err)
+		return true
+	case len(changed) == 0:
+		told = s.rules.refused != ""
+		if told {
+			s.opts.Notify(Notice{Text: "the configuration and the policies are again those in force"})
+		}
+	default:
+		told = true
+		s.opts.Notify(Notice{Text: fmt.Sprintf("changed and in force: %s", strings.Join(changed, ", "))})
+	}
+	s.rules.refused = ""
+	return told
+}
+
+// putInForceLocked returns the keys of what it has put in force.
+func (s *System) putInForceLocked(ctx context.Context) ([]string, error) {
+	next := s.rules.config
+	if s.opts.Reread != nil {
+		var err error
+		if next, err = s.opts.Reread(); err != nil {
+			return nil, err
+		}
+	}
+	live, restart := config.Changes(s.rules.config, next)
+	if len(restart) > 0 {
+		return nil, &restartError{restart}
+	}
+	rules, sources, err := readRules(next)
+	if err != nil {
+		return nil, err
+	}
+	if sources != s.rules.sources && (len(live) == 0 || live[len(live)-1] != "policies") {
+		live = append(live, "policies")
+	}
+	if len(live) == 0 {
+		return nil, nil
+	}
+	if err := s.broker.SetRules(ctx, rules, Principal(), "changed and in force: "+strings.Join(live, ", ")); err != nil {
+		return nil, err
+	}
+	s.rules.config, s.rules.sources = next, sources
+	return live, nil
+}
+
+// restartError says what changed that cannot change while Airlock serves.
+type restartError struct{ keys []string }
+
+// Error names the keys.
+func (e *restartError) Error() string {
+	return strings.Join(e.keys, ", ") + " cannot change while Airlock serves"
+}
+
+// Hint says what to do.
+func (e *restartError) Hint() string {
+	return "restart it (in the host: connect again), or take these changes back"
+}
+
+// tellRefused says why a change is not in force, to people and in the log.
+func (s *System) tellRefused(ctx context.Context, err error) {
+	notice := Notice{Text: fmt.Sprintf("a change is refused, and all rules stay as they were: %v", err)}
+	var advised interface{ Hint() string }
+	if errors.As(err, &advised) {
+		notice.Hint = advised.Hint()
+	}
+	s.opts.Notify(notice)
+	r := audit.Record{
+		Kind: audit.KindOperator, Identity: audit.Identity{Principal: Principal()}, Effect: audit.Effect{Outcome: audit.OutcomeRefused},
+		Detail: "a changed configuration or policy has a mistake; the rules stay as they were",
+	}
+	var restart *restartError
+	if errors.As(err, &restart) {
+		r.Detail = "a change needs a restart, and the rules stay as they were: " + strings.Join(restart.keys, ", ")
+	}
+	if err := s.log.Append(ctx, r); err != nil {
+		s.opts.Logger.ErrorContext(ctx, "a refused change is not recorded", slog.Any(telemetry.KeyError, err))
+	}
 }

@@ -6,8 +6,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
-	"time"
 
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/broker"
@@ -17,65 +17,86 @@ import (
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
-func TestChangedPoliciesComeIntoForceAllOrNone(t *testing.T) {
-	dir := t.TempDir()
-	file := filepath.Join(dir, "rules.cedar")
-	const permit, forbid = `permit (principal, action, resource);`, `forbid (principal, action, resource);`
-	write := func(name, text string) {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write(file, permit)
+// reloading is a system with a broker, a log and files to change.
+type reloading struct {
+	*System
+	t        *testing.T
+	dir      string
+	snapshot *catalog.Snapshot
+	notices  chan Notice
+}
+
+// newReloading opens one whose configuration has the given keys beside a server
+// with one tool.
+func newReloading(t *testing.T, keys, policy string) *reloading {
+	t.Helper()
+	t.Setenv("AIRLOCK_HOME", t.TempDir())
+	r := &reloading{t: t, dir: t.TempDir(), notices: make(chan Notice, 10)}
+	r.write("rules.cedar", policy)
+	r.configure(keys)
 	tools, _ := catalog.ParseTools("demo", []json.RawMessage{json.RawMessage(`{"name":"echo","inputSchema":{"type":"object"}}`)})
-	snapshot, err := catalog.NewSnapshot([]catalog.Server{{ID: "demo", Tools: tools}})
+	var err error
+	if r.snapshot, err = catalog.NewSnapshot([]catalog.Server{{ID: "demo", Tools: tools}}); err != nil {
+		t.Fatal(err)
+	}
+	reread := func() (*config.Config, error) { return config.Load(filepath.Join(r.dir, "airlock.yaml"), os.LookupEnv) }
+	c, err := reread()
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &config.Config{Policies: []string{file}, Servers: []config.Server{{ID: "demo"}}}
-	log, err := audit.Open(filepath.Join(dir, "audit"), nil)
+	log, err := audit.Open(filepath.Join(r.dir, "audit"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { log.Close() })
-	s := &System{config: c, opts: Options{Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}, machine: machine{log: log}}
-	if err := s.openBroker(echo{}, redact.New()); err != nil {
+	opts := Options{Reread: reread, Notify: func(n Notice) { r.notices <- n }, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	r.System = &System{config: c, opts: opts, machine: machine{log: log}, catalog: &Catalog{config: c, opts: opts}}
+	if err := r.openBroker(echo{}, redact.New()); err != nil {
 		t.Fatal(err)
 	}
-	outcome := func() string {
-		calls, err := s.broker.Open(broker.Run{ID: "run_1", Caller: caller.Caller{Principal: "ann", Kind: caller.Local, Session: "ses_1"}}, snapshot, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer calls.Close()
-		answer := calls.Call(t.Context(), broker.Call{ServerID: "demo", Name: "echo", Arguments: json.RawMessage(`{"a":1}`)})
-		if answer.Error != nil {
-			return answer.Error.Type
-		}
-		return "called"
+	return r
+}
+
+func (r *reloading) write(name, text string) {
+	r.t.Helper()
+	if err := os.WriteFile(filepath.Join(r.dir, name), []byte(text), 0o600); err != nil {
+		r.t.Fatal(err)
 	}
-	ticks := make(chan time.Time)
-	watching, stop := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		s.watchPolicies(watching, ticks)
-	}()
-	for _, step := range []struct{ name, rules, want string }{
-		{"as it began", permit, "called"},
-		{"a rule that forbids", forbid, "PolicyDenied"},
-		{"a mistake changes nothing", "permit (", "PolicyDenied"},
-		{"mended", permit, "called"},
-	} {
-		write(file, step.rules)
-		ticks <- time.Time{}
-		ticks <- time.Time{} // taken only when the first has been seen to
-		if got := outcome(); got != step.want {
-			t.Errorf("%s: got %s, want %s", step.name, got, step.want)
-		}
+}
+
+// configure writes the configuration with other keys.
+func (r *reloading) configure(keys string) {
+	r.write("airlock.yaml", "mcpServers: {demo: {command: demo}}\npolicies: [rules.cedar]\n"+keys+"\n")
+}
+
+// call says what becomes of a call of the tool now.
+func (r *reloading) call() string {
+	r.t.Helper()
+	calls, err := r.broker.Open(broker.Run{ID: "run_1", Caller: caller.Caller{Principal: "ann", Kind: caller.Local, Session: "ses_1"}}, r.snapshot, nil)
+	if err != nil {
+		r.t.Fatal(err)
 	}
-	stop()
-	<-done
+	defer calls.Close()
+	answer := calls.Call(r.t.Context(), broker.Call{ServerID: "demo", Name: "echo", Arguments: json.RawMessage(`{"a":1}`)})
+	if answer.Error != nil {
+		return answer.Error.Type
+	}
+	return "called"
+}
+
+// lastOperatorRecord returns the newest record about the operator.
+func (r *reloading) lastOperatorRecord() audit.Record {
+	r.t.Helper()
+	var last audit.Record
+	if err := audit.Tail(r.t.Context(), filepath.Join(r.dir, "audit"), 100, false, func(record audit.Record) error {
+		if record.Kind == audit.KindOperator {
+			last = record
+		}
+		return nil
+	}); err != nil {
+		r.t.Fatal(err)
+	}
+	return last
 }
 
 // echo answers each call with its arguments.
@@ -83,4 +104,101 @@ type echo struct{}
 
 func (echo) Call(_ context.Context, _, _ string, arguments json.RawMessage) (json.RawMessage, error) {
 	return json.RawMessage(`{"content":[],"structuredContent":` + string(arguments) + `}`), nil
+}
+
+// permit is what an operator writes who wants servers.*.deny to count.
+const permit = `permit (principal, action, resource) unless { resource.denied };`
+
+const forbid = `forbid (principal, action, resource);`
+
+func TestReloadIsAllOrNothing(t *testing.T) {
+	r := newReloading(t, "", permit)
+	if got := r.call(); got != "called" {
+		t.Fatalf("at first: got %s, want a call", got)
+	}
+	steps := []struct {
+		name         string
+		keys, policy string
+		call         string // what becomes of a call
+		notice, hint string // what a person is told
+		record       string // what the log says
+	}{
+		{"nothing changed", "", permit, "called", "nothing has changed", "", ""},
+		{"a rule that forbids", "", forbid, "PolicyDenied", "changed and in force: policies", "", "changed and in force: policies"},
+		{"a policy with a mistake", "", "permit (", "PolicyDenied", "all rules stay as they were", "", "has a mistake"},
+		{"mended", "", permit, "called", "changed and in force: policies", "", "changed and in force: policies"},
+		{"a tool is denied", "servers: {demo: {deny: [echo]}}", permit, "PolicyDenied", "changed and in force: servers.demo", "", "changed and in force: servers.demo"},
+		{"a mistake in the file", "servers: {demo: {denny: [echo]}}", permit, "PolicyDenied", "denny", "", "has a mistake"},
+		{"a good and a bad change", "servers: {demo: {deny: []}}", "permit (", "PolicyDenied", "all rules stay as they were", "", "has a mistake"},
+		{"allowed again", "servers: {demo: {allow: [echo]}}", permit, "called", "changed and in force: servers.demo", "", "servers.demo"},
+		{"a rate, used up", "servers: {demo: {allow: [echo], rate: 1/h}}", permit, "called", "changed and in force: servers.demo", "", "servers.demo"},
+		{"used up", "servers: {demo: {allow: [echo], rate: 1/h}}", permit, "RateLimit", "nothing has changed", "", ""},
+		{"what needs a restart", "sandbox: {memory: 1GiB}\nservers: {demo: {deny: [echo]}}", permit, "RateLimit",
+			"sandbox.memory cannot change while Airlock serves", "restart it", "needs a restart, and the rules stay as they were: sandbox.memory"},
+		{"taken back", "servers: {demo: {allow: [echo], rate: 1/h}}", permit, "RateLimit", "again those in force", "", ""},
+		{"budgets and settings at once", "limits: {calls: 9}", permit, "called", "changed and in force: limits, servers.demo", "", "limits, servers.demo"},
+	}
+	for _, step := range steps {
+		before := r.lastOperatorRecord().Seq
+		r.configure(step.keys)
+		r.write("rules.cedar", step.policy)
+		r.Reload(t.Context())
+		select {
+		case notice := <-r.notices:
+			if !strings.Contains(notice.Text, step.notice) || !strings.Contains(notice.Hint, step.hint) {
+				t.Errorf("%s: got told %+v, want %q with the hint %q", step.name, notice, step.notice, step.hint)
+			}
+		default:
+			t.Errorf("%s: nobody was told", step.name)
+		}
+		record := r.lastOperatorRecord()
+		if isNew := record.Seq != before; isNew != (step.record != "") || !strings.Contains(record.Detail, step.record) {
+			t.Errorf("%s: got record %q (new: %v), want %q", step.name, record.Detail, isNew, step.record)
+		}
+		if got := r.call(); got != step.call {
+			t.Errorf("%s: got %s, want %s", step.name, got, step.call)
+		}
+	}
+}
+
+// Files are noticed as they change, and what is refused is told once.
+func TestChangedFilesComeIntoForce(t *testing.T) {
+	r := newReloading(t, "", permit)
+	watching, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r.Watch(watching)
+	}()
+	expect := func(what, call string) {
+		t.Helper()
+		if notice := <-r.notices; !strings.Contains(notice.Text, what) {
+			t.Errorf("got told %q, want %q", notice.Text, what)
+		}
+		if got := r.call(); got != call {
+			t.Errorf("after %q: got %s, want %s", what, got, call)
+		}
+	}
+	r.write("rules.cedar", forbid)
+	expect("changed and in force: policies", "PolicyDenied")
+	r.write("rules.cedar", "permit (")
+	expect("all rules stay as they were", "PolicyDenied")
+	r.write("another", "of no interest") // looked at, and told nothing again
+	r.write("rules.cedar", permit)
+	expect("changed and in force: policies", "called")
+	r.configure("servers: {demo: {deny: [echo]}}")
+	expect("changed and in force: servers.demo", "PolicyDenied")
+	if err := os.Mkdir(filepath.Join(r.dir, "other"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	r.write("other/rules.cedar", permit)
+	r.write("airlock.yaml", "mcpServers: {demo: {command: demo}}\npolicies: [other/rules.cedar]\n")
+	expect("changed and in force: policies, servers.demo", "called")
+	r.write("other/rules.cedar", forbid) // another directory is watched now
+	expect("changed and in force: policies", "PolicyDenied")
+	stop()
+	<-done
+	if len(r.notices) > 0 {
+		t.Errorf("told too: %+v", <-r.notices)
+	}
 }

@@ -31,6 +31,9 @@ type Options struct {
 	// Notify is told what a person should know about the servers and can act on.
 	// It may be called concurrently; nil tells nobody.
 	Notify func(Notice)
+	// Reread reads the configuration's file again, for Reload and Watch; nil: only
+	// policy files are read again.
+	Reread func() (*config.Config, error)
 	// Serving keeps sandboxes ready for many runs, and takes the process that
 	// started this one for an agent host, which must not answer approvals.
 	Serving bool

@@ -1,0 +1,112 @@
+package config
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Changes compares the configuration that is in force with another reading of
+// its file. live are the keys of what can be put in force while Airlock serves:
+// what is decided about servers, the limits of calls, and the policies. restart
+// are those of what cannot. Both are in order, and empty where nothing differs.
+func Changes(before, after *Config) (live, restart []string) {
+	live, restart = serverChanges(before, after)
+	if !slices.Equal(before.Policies, after.Policies) {
+		live = append(live, "policies")
+	}
+	was, is := before.Limits.Calls, after.Limits.Calls
+	was.Timeout, is.Timeout = 0, 0 // servers keep theirs
+	if was != is {
+		live = append(live, "limits")
+	}
+	restart = append(restart, fieldChanges("", withoutLive(before), withoutLive(after))...)
+	slices.Sort(live)
+	slices.Sort(restart)
+	return live, restart
+}
+
+// withoutLive returns c without what can change while Airlock serves, and
+// without the servers.
+func withoutLive(c *Config) reflect.Value {
+	rest := *c
+	rest.Servers, rest.Policies = nil, nil
+	rest.Limits.Calls = CallLimits{Timeout: c.Limits.Calls.Timeout}
+	rest.Sandbox.Asked = nil // follows from other keys
+	return reflect.ValueOf(rest)
+}
+
+// serverChanges compares servers: their settings are live, the rest is not.
+func serverChanges(before, after *Config) (live, restart []string) {
+	was := map[string]Server{}
+	for _, server := range before.Servers {
+		was[server.ID] = server
+	}
+	for _, server := range after.Servers {
+		old, ok := was[server.ID]
+		delete(was, server.ID)
+		switch {
+		case !ok || !reflect.DeepEqual(connection(old, before), connection(server, after)):
+			restart = append(restart, "mcpServers."+server.ID)
+		case !reflect.DeepEqual(old.Settings, server.Settings):
+			live = append(live, "servers."+server.ID)
+		}
+	}
+	for id := range was {
+		restart = append(restart, "mcpServers."+id)
+	}
+	return live, restart
+}
+
+// connection is what a server is reached with.
+func connection(server Server, c *Config) Server {
+	server.Settings, server.line, server.column = Settings{}, 0, 0
+	if server.CallTimeout == c.Limits.Calls.Timeout {
+		server.CallTimeout = 0 // that of all
+	}
+	return server
+}
+
+// keysOf are the keys of fields whose names are other words.
+var keysOf = map[string]string{
+	"File": "the file itself", "Placeholders": "redaction.placeholders", "Credentials": "a variable that holds a credential",
+	"Limits.Calls": "limits.callTimeout",
+}
+
+// fieldChanges returns the keys of the exported fields that differ, down to
+// those of structs within.
+func fieldChanges(prefix string, before, after reflect.Value) []string {
+	var keys []string
+	for i := range before.NumField() {
+		field := before.Type().Field(i)
+		if !field.IsExported() || reflect.DeepEqual(before.Field(i).Interface(), after.Field(i).Interface()) {
+			continue
+		}
+		name := prefix + field.Name
+		switch key, named := keysOf[name]; {
+		case named:
+			keys = append(keys, key)
+		case field.Type.Kind() == reflect.Struct:
+			keys = append(keys, fieldChanges(name+".", before.Field(i), after.Field(i))...)
+		default:
+			keys = append(keys, keyOf(name))
+		}
+	}
+	return keys
+}
+
+// keyOf writes the path of a field as the file does: Sandbox.CPUs is sandbox.cpus.
+func keyOf(path string) string {
+	words := strings.Split(path, ".")
+	for i, word := range words {
+		first, size := utf8.DecodeRuneInString(word)
+		if second, _ := utf8.DecodeRuneInString(word[size:]); unicode.IsUpper(second) {
+			words[i] = strings.ToLower(word)
+			continue
+		}
+		words[i] = string(unicode.ToLower(first)) + word[size:]
+	}
+	return strings.Join(words, ".")
+}
