@@ -36,18 +36,21 @@ type Config struct {
 
 // Sandbox says what a run gets.
 type Sandbox struct {
-	Driver       string        // "runsc" or "containerd"
-	Memory       int64         // bytes, everything one sandbox uses together
-	CPUs         float64       // cores
-	PIDs         int           // processes and threads of the code
-	Disk         int64         // bytes in all writable places together
-	Inodes       int64         // files and directories in all writable places together
-	OpenFiles    uint64        // descriptors per process
-	Timeout      time.Duration // wall time of one run; also the most a caller may ask for
-	Pool         int           // sandboxes kept ready per language; 0 keeps none
-	MaxSandboxes int           // runs at one time
-	Queue        int           // runs that may wait for a free place; more are refused
-	Containerd   Containerd    // for the driver of that name
+	Driver    string        // "runsc" or "containerd"
+	Memory    int64         // bytes, everything one sandbox uses together
+	CPUs      float64       // cores
+	PIDs      int           // processes and threads of the code
+	Disk      int64         // bytes in all writable places together
+	Inodes    int64         // files and directories in all writable places together
+	OpenFiles uint64        // descriptors per process
+	Timeout   time.Duration // wall time of one run; also the most a caller may ask for
+	// BackgroundTimeout is Timeout for a run in the background, which no request
+	// waits for. Where the file does not set it, it is no less than Timeout.
+	BackgroundTimeout time.Duration
+	Pool              int        // sandboxes kept ready per language; 0 keeps none
+	MaxSandboxes      int        // runs at one time
+	Queue             int        // runs that may wait for a free place; more are refused
+	Containerd        Containerd // for the driver of that name
 	// Asked names the limits among memory, cpus and pids that the file itself
 	// sets: a host that cannot enforce what was asked for must not run code.
 	Asked []string
@@ -101,8 +104,9 @@ type Audit struct {
 
 // The time limits of a server that sets none.
 const (
-	defaultStartTimeout = 30 * time.Second
-	defaultCallTimeout  = time.Minute
+	defaultStartTimeout      = 30 * time.Second
+	defaultCallTimeout       = time.Minute
+	defaultBackgroundTimeout = 10 * time.Minute
 )
 
 // Replay says how long what a replay needs is kept.
@@ -124,18 +128,19 @@ func Default() *Config {
 	limits := runner.DefaultLimits()
 	return &Config{
 		Sandbox: Sandbox{
-			Driver:       "runsc",
-			Containerd:   Containerd{Address: "/run/containerd/containerd.sock"},
-			Memory:       limits.Memory,
-			CPUs:         limits.CPUs,
-			PIDs:         limits.PIDs,
-			Disk:         limits.Disk,
-			Inodes:       limits.Inodes,
-			OpenFiles:    limits.OpenFiles,
-			Timeout:      limits.Timeout,
-			Pool:         runner.DefaultPool,
-			MaxSandboxes: runner.DefaultSandboxes,
-			Queue:        runner.DefaultWaiting,
+			Driver:            "runsc",
+			Containerd:        Containerd{Address: "/run/containerd/containerd.sock"},
+			Memory:            limits.Memory,
+			CPUs:              limits.CPUs,
+			PIDs:              limits.PIDs,
+			Disk:              limits.Disk,
+			Inodes:            limits.Inodes,
+			OpenFiles:         limits.OpenFiles,
+			Timeout:           limits.Timeout,
+			BackgroundTimeout: defaultBackgroundTimeout,
+			Pool:              runner.DefaultPool,
+			MaxSandboxes:      runner.DefaultSandboxes,
+			Queue:             runner.DefaultWaiting,
 		},
 		Limits:  profiles[0].limits,
 		Secrets: Secrets{Keyring: "airlock"},

@@ -103,7 +103,7 @@ secrets: {ageFile: keys.age, ageIdentity: /etc/airlock/age.txt, keyring: team}
 					Tools: map[string]Tool{"move_file": {Risk: "destructive", Rate: Rate{5, time.Minute}}}}},
 		},
 		Sandbox: Sandbox{Driver: "containerd", Memory: 1 << 30, CPUs: 0.5, PIDs: 64, Disk: 10 << 20, Inodes: 512,
-			OpenFiles: 128, Timeout: 90 * time.Second, Pool: 0, MaxSandboxes: 4, Queue: 0, Asked: []string{"memory", "cpus", "pids"},
+			OpenFiles: 128, Timeout: 90 * time.Second, BackgroundTimeout: 10 * time.Minute, Pool: 0, MaxSandboxes: 4, Queue: 0, Asked: []string{"memory", "cpus", "pids"},
 			Containerd: Containerd{Address: "/run/c.sock", Snapshotter: "native", Shim: filepath.Join(dir, "bin/shim")}},
 		Limits: Limits{Profile: "default", Stdout: 1024, Stderr: 2000, Output: 1_000_000, Calls: CallLimits{
 			Run: 7, Session: 70, Concurrent: 3, BytesIn: 1 << 20, BytesOut: 2 << 20, ResultBytes: 3 << 10, UnreadBytes: 4 << 10,
@@ -212,5 +212,21 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 				t.Errorf("got %q (hint %q), want %q with a hint", ce.Error(), ce.Hint(), c.want)
 			}
 		})
+	}
+}
+
+// A run in the background may take as long as one that is waited for, unless the
+// file says otherwise.
+func TestTheBackgroundTimeoutFollowsTheTimeout(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"sandbox: {timeout: 20s}":                        10 * time.Minute,
+		"sandbox: {timeout: 1h}":                         time.Hour,
+		"sandbox: {timeout: 1h, backgroundTimeout: 30s}": 30 * time.Second,
+		"sandbox: {backgroundTimeout: 2h}":               2 * time.Hour,
+		"audit: {path: audit.jsonl}":                     10 * time.Minute,
+	} {
+		if got := mustLoad(t, text, noEnv).Sandbox.BackgroundTimeout; got != want {
+			t.Errorf("%s: got %v, want %v", text, got, want)
+		}
 	}
 }

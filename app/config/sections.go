@@ -40,7 +40,11 @@ func (d *decoder) topFields(c *Config, settings map[string]*decided) []field {
 					c.Sandbox.Asked = append(c.Sandbox.Asked, key)
 				}
 			}
-			return d.object(n, path, d.sandboxFields(&c.Sandbox))
+			err := d.object(n, path, d.sandboxFields(&c.Sandbox))
+			if child(n, "backgroundTimeout") == nil {
+				c.Sandbox.BackgroundTimeout = max(c.Sandbox.BackgroundTimeout, c.Sandbox.Timeout)
+			}
+			return err
 		}},
 		{key: "limits", read: d.limits(&c.Limits)},
 		{key: "policies", read: d.paths(&c.Policies)},
@@ -72,6 +76,7 @@ func (d *decoder) sandboxFields(s *Sandbox) []field {
 		{key: "inodes", val: count[int64]{&s.Inodes, 256, 1 << 30}},
 		{key: "openFiles", val: count[uint64]{&s.OpenFiles, 64, 1 << 20}},
 		{key: "timeout", val: duration{&s.Timeout, 100 * time.Millisecond, 24 * time.Hour}},
+		{key: "backgroundTimeout", val: duration{&s.BackgroundTimeout, 100 * time.Millisecond, 24 * time.Hour}},
 		{key: "pool", val: count[int]{&s.Pool, 0, 1024}},
 		{key: "maxSandboxes", val: count[int]{&s.MaxSandboxes, 1, 4096}},
 		{key: "queue", val: count[int]{&s.Queue, 0, 65536}},

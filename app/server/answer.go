@@ -17,8 +17,9 @@ import (
 // How much of what a program printed an answer holds, in bytes of each stream:
 // its end, where the interesting part of a failure is.
 const (
-	maxLog     = 16 << 10 // in get_run, which is there to show it
-	maxLogTail = 1 << 10  // beside a result
+	maxLog      = 16 << 10 // in get_run, which is there to show it
+	maxLogTail  = 1 << 10  // beside a result
+	maxLogAlone = 4 << 10  // in the place of a result
 )
 
 // envelopeKey is where an answer's _meta has the whole envelope.
@@ -29,6 +30,10 @@ type result struct {
 	OK    bool                  `json:"ok"`
 	Data  json.RawMessage       `json:"data,omitempty"`  // set, possibly to null, exactly when OK
 	Error *orchestrator.Failure `json:"error,omitempty"` // set exactly when not OK
+	// Note says, where the program has set no result, what probably went wrong;
+	// Printed is then the end of its stdout.
+	Note    string `json:"note,omitempty"`
+	Printed string `json:"printed,omitempty"`
 }
 
 // outcome is what run_code answers for a finished run.
@@ -48,7 +53,12 @@ func finished(o *orchestrator.Outcome) (*mcp.CallToolResult, error) {
 		return nil, err
 	}
 	addText(res, resultText(envelope.Result))
-	addLogs(res, withoutResult(o), maxLogTail)
+	most := maxLogTail
+	if envelope.Note != "" { // what was printed is all there is
+		addText(res, envelope.Note)
+		most = maxLogAlone
+	}
+	addLogs(res, withoutResult(o), most)
 	addText(res, runLine(envelope))
 	res.IsError = !envelope.Result.OK
 	res.Meta = mcp.Meta{envelopeKey: envelope}
@@ -57,7 +67,7 @@ func finished(o *orchestrator.Outcome) (*mcp.CallToolResult, error) {
 
 func resultOf(envelope orchestrator.Envelope) result {
 	r := envelope.Result
-	return result{OK: r.OK, Data: r.Data, Error: r.Error}
+	return result{OK: r.OK, Data: r.Data, Error: r.Error, Note: envelope.Note, Printed: envelope.Printed}
 }
 
 // content answers with value as structured content and no text yet.
@@ -189,6 +199,7 @@ func show(status runs.Status, p orchestrator.Printed, now time.Time) (*mcp.CallT
 	}
 	if status.Outcome != nil {
 		r := resultOf(status.Outcome.Envelope)
+		r.Printed = "" // stdout has it
 		answer.result = &r
 	}
 	res, err := content(answer)
@@ -199,6 +210,7 @@ func show(status runs.Status, p orchestrator.Printed, now time.Time) (*mcp.CallT
 		addText(res, fmt.Sprintf("run_id: %s; %s", status.ID, standing(status, now)))
 	} else {
 		addText(res, resultText(status.Outcome.Envelope.Result))
+		addText(res, status.Outcome.Envelope.Note)
 		res.Meta = mcp.Meta{envelopeKey: status.Outcome.Envelope}
 	}
 	addLogs(res, p, maxLog)

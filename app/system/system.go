@@ -188,7 +188,10 @@ func (s *System) assemble(servers broker.Upstream) error {
 		Runner: s.sandboxes, Broker: s.broker, Audit: s.log, Redactor: redactor, Images: s.images,
 		Wrappers: orchestrator.NewWrappers(s.directories.Wrappers, s.opts.Logger), Snapshots: s, Logger: s.opts.Logger,
 		Recordings: s.recordings,
-	}, orchestrator.Options{Limits: sandboxLimits(s.config), Version: s.opts.Version, Placeholders: s.config.Placeholders})
+	}, orchestrator.Options{
+		Limits: sandboxLimits(s.config), BackgroundTimeout: s.config.Sandbox.BackgroundTimeout,
+		Version: s.opts.Version, Placeholders: s.config.Placeholders,
+	})
 	if err != nil {
 		return err
 	}
