@@ -51,6 +51,8 @@ type Options struct {
 	Approver Approver          // nil: nobody can be asked, so what asks is refused
 	Redactor *redact.Redactor  // nil: one that holds no credential
 	Limits   Limits            // zero members mean DefaultLimits
+	// Definitions says how tools are defined now; nil: as in the run's snapshot.
+	Definitions Definitions
 	// ApprovalTimeout is how long a question stays open; 0 means ten minutes.
 	ApprovalTimeout time.Duration
 	Logger          *slog.Logger // nil discards
@@ -118,6 +120,7 @@ func (b *Broker) Open(run Run, snapshot *catalog.Snapshot, opts *RunOptions) (*R
 		slots:    semaphore.NewWeighted(int64(limits.Concurrent)),
 		searches: newLimiter(limits.CatalogRate),
 		counts:   runCounts{state: approval.NotRequired},
+		flags:    map[*catalog.Snapshot]map[string][]catalog.Flag{},
 		active:   activeCalls{cancels: map[string]context.CancelFunc{}},
 	}
 	if opts != nil {

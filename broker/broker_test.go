@@ -542,3 +542,13 @@ func BenchmarkAuditedCall(b *testing.B) {
 		}
 	}
 }
+
+// mustLoad compiles one policy file.
+func mustLoad(t testing.TB, source string) *policies.Engine {
+	t.Helper()
+	engine, err := policies.Load(policies.File{Name: "test.cedar", Source: []byte(source)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return engine
+}

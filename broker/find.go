@@ -30,27 +30,32 @@ func (a *attempt) find(context.Context) *failure {
 	}
 	a.tool = tool
 	a.rules = a.broker.rules.Load()
-	a.settings = a.rules.Operator.Settings(tool.ServerID, tool.Name, a.run.flagsOf(tool))
+	a.settings = a.rules.Operator.Settings(tool.ServerID, tool.Name, a.run.flagsIn(a.run.snapshot, tool))
 	return nil
 }
 
-// flagsOf returns what is suspicious about a tool's definition. That is looked
-// into once for each tool of a run.
-func (s *RunCalls) flagsOf(tool catalog.Tool) []catalog.Flag {
+// flagsIn returns what is suspicious about a tool's definition among those of a
+// snapshot. That is looked into once for each tool, and anew for another snapshot.
+func (s *RunCalls) flagsIn(snapshot *catalog.Snapshot, tool catalog.Tool) []catalog.Flag {
 	key := policies.ToolID(tool.ServerID, tool.Name)
 	s.mu.Lock()
-	flags, known := s.flags[key]
+	flags, known := s.flags[snapshot][key]
 	s.mu.Unlock()
 	if known {
 		return flags
 	}
-	flags = s.snapshot.Flags(tool.ServerID, tool.Name)
+	flags = snapshot.Flags(tool.ServerID, tool.Name)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.flags == nil {
-		s.flags = map[string][]catalog.Flag{}
+	for other := range s.flags { // at most the run's own and the newest
+		if other != snapshot && other != s.snapshot {
+			delete(s.flags, other)
+		}
 	}
-	s.flags[key] = flags
+	if s.flags[snapshot] == nil {
+		s.flags[snapshot] = map[string][]catalog.Flag{}
+	}
+	s.flags[snapshot][key] = flags
 	return flags
 }
 

@@ -85,10 +85,8 @@ func (a *attempt) carry(ctx context.Context) Answer {
 	fail := a.admit(ctx)
 	if fail != nil {
 		fail.refused = true
-	} else if fail = a.slot(ctx); fail == nil {
-		if fail = a.intend(ctx); fail == nil {
-			fail = a.act(ctx)
-		}
+	} else if fail = a.ready(ctx); fail == nil {
+		fail = a.act(ctx)
 	}
 	if fail != nil { // servers have a part in what some messages say
 		message, found := a.run.opts.Redactor.Held([]byte(fail.Message))
@@ -108,6 +106,17 @@ func (a *attempt) admit(ctx context.Context) *failure {
 		}
 		if ctx.Err() != nil {
 			return a.cut(ctx)
+		}
+	}
+	return nil
+}
+
+// ready takes the call from its decision to its intent: a slot, the definition
+// that was decided about still in force, and the record.
+func (a *attempt) ready(ctx context.Context) *failure {
+	for _, next := range []stage{(*attempt).slot, (*attempt).compareDefinition, (*attempt).intend} {
+		if fail := next(a, ctx); fail != nil {
+			return fail
 		}
 	}
 	return nil

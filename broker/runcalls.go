@@ -49,8 +49,10 @@ type RunCalls struct {
 	limits   Limits              // in force when the run began; of the rates only that of the catalog
 	slots    *semaphore.Weighted // one per call under way or unread
 	waiting  waiting
-	unread   backlog // answers that wait for the code to read them
-	work     backlog // arguments of calls under way
+	// questions are those to people.
+	questions questions
+	unread    backlog // answers that wait for the code to read them
+	work      backlog // arguments of calls under way
 
 	mu     sync.Mutex // guards all below
 	counts runCounts
@@ -59,7 +61,7 @@ type RunCalls struct {
 	failures failures
 	searches *rate.Limiter // of the catalog
 	loops    loopDetector
-	flags    map[string][]catalog.Flag // by policies.ToolID, once it was asked
+	flags    map[*catalog.Snapshot]map[string][]catalog.Flag // by policies.ToolID, once it was asked
 }
 
 // runCounts are what a run's calls came to so far.

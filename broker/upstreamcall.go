@@ -18,6 +18,9 @@ func (a *attempt) callServer(ctx context.Context) *failure {
 	deadline, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	result, err := a.broker.upstream.Call(deadline, a.tool.ServerID, a.tool.Name, a.arguments)
+	if err == nil || ctx.Err() == nil && deadline.Err() == nil {
+		a.run.facts.read(a.tool.ServerID) // an error, too, is in the server's words
+	}
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return failf(typeKilled, "the run ended before the server answered").because(err)
@@ -29,7 +32,6 @@ func (a *attempt) callServer(ctx context.Context) *failure {
 		return tooLarge(result, limits)
 	}
 	a.result = result
-	a.run.facts.read(a.tool.ServerID)
 	return nil
 }
 

@@ -13,9 +13,13 @@ func (s *System) openBroker(servers broker.Upstream, redactor *redact.Redactor) 
 		return err
 	}
 	s.rules = &rules{config: s.config, sources: sources}
-	s.broker, err = broker.New(servers, s.log, &broker.Options{
+	opts := &broker.Options{
 		Policies: rule.Policies, Operator: rule.Operator, Limits: rule.Limits, Approver: s.questions, Redactor: redactor, Logger: s.opts.Logger,
-	})
+	}
+	if s.catalog != nil {
+		opts.Definitions = s.catalog
+	}
+	s.broker, err = broker.New(servers, s.log, opts)
 	return err
 }
 

@@ -299,7 +299,7 @@ func (d *Desk) decideLocked(o *openQuestion, v Verdict) bool {
 }
 
 // byGrant is the answer to a call that an earlier Yes was extended to.
-var byGrant = Verdict{Answer: Yes, By: "grant for this run"}
+var byGrant = Verdict{Answer: Yes, By: "grant for this run", ByGrant: true}
 
 // granted says whether a person has extended an earlier Yes to this call.
 func (d *Desk) granted(q Question) (Verdict, bool) {

@@ -88,6 +88,9 @@ type Verdict struct {
 	// ForRun extends a Yes to every call of the same tool, with the same
 	// definition, by the same run, under the same policy.
 	ForRun bool
+	// ByGrant says that no person answered this question: an earlier Yes was
+	// extended to it.
+	ByGrant bool
 }
 
 // String says who answered what.

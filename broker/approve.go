@@ -1,0 +1,187 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/airlock-mcp/airlock/broker/approval"
+	"github.com/airlock-mcp/airlock/internal/canon"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
+	"github.com/airlock-mcp/airlock/policies"
+)
+
+// approve asks a person, where the rules say so. The sandbox waits meanwhile,
+// while its run's clock stands still.
+func (a *attempt) approve(ctx context.Context) *failure {
+	a.approval = approval.NotRequired
+	if len(a.ruling.Approve) == 0 {
+		return nil
+	}
+	a.approval = approval.Pending
+	var fail *failure
+	a.run.parked(func() { fail = a.ask(ctx) })
+	a.run.met(a.approval)
+	return fail
+}
+
+// ask puts the question, unless a person has refused the same one in this run.
+// Identical calls are asked about one after the other, so that one refusal is
+// enough for all.
+func (a *attempt) ask(ctx context.Context) *failure {
+	same := a.run.questions.of(a.sameQuestion())
+	if err := same.lock(ctx); err != nil {
+		return a.cut(ctx)
+	}
+	defer same.unlock()
+	if same.refused != nil {
+		a.approval, a.verdict = approval.Denied, same.refused.verdict
+		f := failf(typeApprovalDenied, "%s, and it is not asked again in this run. Do not repeat it; ask the user what to do instead", same.refused.why)
+		f.detail = "refused as " + same.refused.id + " was"
+		return f
+	}
+	question := a.question()
+	if err := a.recordQuestion(ctx, question); err != nil {
+		return unrecorded(err)
+	}
+	var err error
+	a.verdict, err = a.broker.opts.Approver.Ask(ctx, question)
+	a.recordVerdict(ctx, question, err)
+	switch {
+	case ctx.Err() != nil:
+		return a.cut(ctx)
+	case err != nil:
+		a.approval = approval.Denied
+		return failf(typeApprovalDenied, "the call needs a person's approval, and nobody could be asked").because(err)
+	}
+	switch a.verdict.Answer {
+	case approval.Yes, approval.Expired, approval.Nobody:
+	case approval.Dismissed:
+		same.refused = &refusal{question.ID, a.verdict, "a person closed the question about this very call without deciding"}
+	default:
+		same.refused = &refusal{question.ID, a.verdict, "a person refused this very call"}
+	}
+	return a.heed(question)
+}
+
+// heed turns a verdict into a failure, or nil when a person agreed, in time, and
+// the rules are still those under which they did.
+func (a *attempt) heed(question approval.Question) *failure {
+	a.approval = approval.Denied
+	switch a.verdict.Answer {
+	case approval.Yes:
+		if a.broker.rules.Load() != a.rules {
+			return failf(typeApprovalDenied, "the rules changed while the approval was awaited; make the call again")
+		}
+		if !a.broker.opts.Now().Before(question.Expires) {
+			return failf(typeApprovalTimeout, "the approval came too late")
+		}
+		a.approval = approval.Approved
+		return nil
+	case approval.Expired:
+		a.approval = approval.Pending
+		return failf(typeApprovalTimeout,
+			"the call needs a person's approval, and nobody answered within %v. Tell the user to run `airlock approvals watch` in a terminal, then make the call again",
+			a.broker.opts.ApprovalTimeout)
+	case approval.Dismissed:
+		a.approval = approval.Pending
+		return failf(typeApprovalTimeout,
+			"the call needs a person's approval, and the question was closed without an answer. Ask the user whether to go on, then make the call in a new run; they can also answer with `airlock approvals watch`")
+	case approval.Nobody:
+		return failf(typeApprovalDenied, "the call needs a person's approval (%s), and there is nobody to ask here. %s",
+			a.withoutPaths(strings.Join(a.ruling.Policies(), ", ")), a.howToAllow())
+	default:
+		return failf(typeApprovalDenied, "a person refused the call. Do not repeat it; ask the user what to do instead")
+	}
+}
+
+// howToAllow is for the operator who reads the message.
+func (a *attempt) howToAllow() string {
+	if a.ruling.Risk == policies.RiskDestructive {
+		return fmt.Sprintf("The operator can lower its risk (servers.%s.tools.%s.risk: write) and allow it (servers.%s.allow), or write a policy",
+			a.tool.ServerID, a.tool.Name, a.tool.ServerID)
+	}
+	return fmt.Sprintf("The operator can allow it (servers.%s.allow: [%s]), trust the server's own claim to only read (servers.%s.trustAnnotations: true), or write a policy",
+		a.tool.ServerID, a.tool.Name, a.tool.ServerID)
+}
+
+func (a *attempt) question() approval.Question {
+	now := a.broker.opts.Now()
+	rules := make([]string, len(a.ruling.Rules))
+	for i, r := range a.ruling.Rules {
+		rules[i] = r.String()
+	}
+	var flags []string
+	for _, flag := range a.settings.Flags {
+		flags = append(flags, flag.String())
+	}
+	who := a.run.identity
+	return approval.Question{
+		ID: telemetry.NewID("apr"), Asked: now, Expires: now.Add(a.broker.opts.ApprovalTimeout),
+		Asking: approval.Asking{
+			Principal: who.Caller.Principal, Issuer: who.Caller.Issuer, CallerKind: string(who.Caller.Kind),
+			SessionID: who.Caller.Session, RunID: who.ID, CallID: a.id,
+		},
+		Subject: approval.Subject{
+			ServerID: a.tool.ServerID, ToolName: a.tool.Name, DefinitionDigest: a.tool.Digest,
+			Arguments: a.arguments, CodeHash: who.CodeHash, PolicyVersion: a.engine.Version(), Code: who.Code, ClaimedLine: a.call.Line,
+		},
+		Grounds: approval.Grounds{Risk: a.ruling.Risk.String(), Flags: flags, Rules: rules, Approve: a.ruling.Approve},
+	}
+}
+
+// sameQuestion is equal for calls that a person would be asked the same about:
+// one tool with one definition, and arguments that differ in their spelling only.
+func (a *attempt) sameQuestion() string {
+	arguments, err := canon.JSON(a.arguments)
+	if err != nil { // what has no canonical form is compared as it is
+		arguments = a.arguments
+	}
+	return strings.Join([]string{policies.ToolID(a.tool.ServerID, a.tool.Name), a.tool.Digest, canon.Digest(arguments)}, "\x00")
+}
+
+// questions are what a run has asked people so far. The zero value is ready;
+// methods may be called concurrently.
+type questions struct {
+	mu   sync.Mutex // guards same
+	same map[string]*sameQuestion
+}
+
+// of returns what is known about one question.
+func (q *questions) of(key string) *sameQuestion {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.same == nil {
+		q.same = map[string]*sameQuestion{}
+	}
+	if q.same[key] == nil {
+		q.same[key] = &sameQuestion{turn: make(chan struct{}, 1)}
+	}
+	return q.same[key]
+}
+
+// sameQuestion is one question of a run, however many calls ask it.
+type sameQuestion struct {
+	turn    chan struct{} // holds a value while a call asks
+	refused *refusal      // set once a person has refused; guarded by turn
+}
+
+// refusal is how a person refused.
+type refusal struct {
+	id      string // of the question
+	verdict approval.Verdict
+	why     string
+}
+
+// lock waits until no other call asks the same.
+func (q *sameQuestion) lock(ctx context.Context) error {
+	select {
+	case q.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (q *sameQuestion) unlock() { <-q.turn }

@@ -1,0 +1,59 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/airlock-mcp/airlock/catalog"
+)
+
+// Definitions says how tools are defined now; a run has a snapshot of how they
+// were when it began.
+type Definitions interface {
+	// Current returns the snapshot that is in force, with the tool as its server
+	// gives it. Where again is set the server is asked for it; otherwise what is
+	// known counts. It may be called concurrently and returns when ctx ends.
+	Current(ctx context.Context, serverID, name string, again bool) (*catalog.Snapshot, error)
+}
+
+// compareDefinition refuses a call whose tool is not defined any more as it was
+// when the call was decided about: nobody has agreed to what it does now. After a
+// person's answer, which takes its time, the server itself is asked.
+func (a *attempt) compareDefinition(ctx context.Context) *failure {
+	if a.broker.opts.Definitions == nil {
+		return nil
+	}
+	answered := len(a.ruling.Approve) > 0 && !a.verdict.ByGrant
+	now, err := a.broker.opts.Definitions.Current(ctx, a.tool.ServerID, a.tool.Name, answered)
+	switch {
+	case ctx.Err() != nil:
+		return a.cut(ctx)
+	case err != nil && answered:
+		f := failf(typeTransient, "the server cannot be asked whether the tool is still what was approved, so the call was not made").because(err).retryable()
+		f.refused = true
+		return f
+	case err != nil:
+		return nil // the call itself meets what keeps the server from answering
+	case now == a.run.snapshot:
+		return nil
+	}
+	tool, err := now.Lookup(a.tool.ServerID, a.tool.Name)
+	switch {
+	case err != nil:
+		return a.changed(err.Error())
+	case tool.Digest != a.tool.Digest:
+		return a.changed(fmt.Sprintf("its definition is %s, and was %s", tool.Digest, a.tool.Digest))
+	case !slices.Equal(a.run.flagsIn(now, tool), a.settings.Flags):
+		return a.changed("what is suspicious about it is not the same")
+	}
+	return nil
+}
+
+// changed is the failure of a call whose tool is not what it was.
+func (a *attempt) changed(how string) *failure {
+	f := failf(typePolicyDenied,
+		"the tool %q of the server %q changed since the run began, so the call was not made: run the code again to use it as it is now", a.tool.Name, a.tool.ServerID)
+	f.refused, f.detail = true, "the definition changed: "+how
+	return f
+}

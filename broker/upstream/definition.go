@@ -1,0 +1,37 @@
+package upstream
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/airlock-mcp/airlock/catalog"
+)
+
+// Digest returns the digest of a tool's definition as its server gives it, not as
+// a cache has it: a server that is not connected is connected first, and again
+// asks one that is for its list. It is empty when the server has no such tool.
+func (s *Set) Digest(ctx context.Context, serverID, name string, again bool) (string, error) {
+	server, ok := s.servers[serverID]
+	if !ok {
+		return "", fmt.Errorf("looking at tool %q: there is no server %q", name, serverID)
+	}
+	if again {
+		if err := server.refresh(ctx); err != nil {
+			return "", err
+		}
+	} else if _, err := server.connected(ctx); err != nil {
+		return "", fmt.Errorf("looking at tool %q of server %q: %w", name, serverID, err)
+	}
+	return server.digest(name), nil
+}
+
+func (s *server) digest(name string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.IndexFunc(s.known.Tools, func(t catalog.Tool) bool { return t.Name == name })
+	if i < 0 {
+		return ""
+	}
+	return s.known.Tools[i].Digest
+}
