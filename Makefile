@@ -41,8 +41,9 @@ lint: bin/staticcheck bin/python-lint/bin/ruff build/lint/node_modules/.package-
 vulnerabilities: bin/govulncheck ## look for known vulnerabilities in what is called
 	@build/vulnerabilities
 
-# Packages whose tests start no sandbox, or skip those that do.
-RACE_PACKAGES ?= ./app/... ./broker/... ./catalog/... ./internal/... ./policies/... ./runner/...
+# Packages whose tests start no sandbox, or skip those that do, without those that
+# only run other programs or only compute.
+RACE_PACKAGES ?= $(shell go list ./app/... ./broker/... ./catalog/... ./internal/... ./policies/... ./runner/... | grep -v /app/contract$$)
 
 .PHONY: race
 race: compiler ## run the tests that need no sandbox under Go's race detector

@@ -1,3 +1,6 @@
+// Package broker carries one tool call from the code to an upstream server:
+// identify, find, validate, limit, decide, ask, record, call, validate, redact,
+// record, answer. Every call, direct or from inside code, takes this one path.
 package broker
 
 import (

@@ -1,6 +1,3 @@
-// Package runner owns the life of sandboxes: it starts them through a driver,
-// keeps a pool of ready ones, enforces limits, proves what was started, and
-// removes everything afterwards.
 package runner
 
 import (
@@ -64,7 +61,7 @@ type Driver interface {
 	Start(ctx context.Context, spec Spec) (Process, error)
 	// Sweep removes what is left of a sandbox whose Airlock has died: its
 	// processes, mounts and control groups, found by the StateDir it had. The
-	// caller has proved that nobody owns the directory and removes it afterwards.
+	// caller has proved that the directory has no owner and removes it afterwards.
 	Sweep(ctx context.Context, stateDir string) error
 }
 
@@ -73,7 +70,7 @@ type Driver interface {
 type Saver interface {
 	Driver
 	// Save stops a sandbox whose guest waits for its start line and keeps its
-	// state. The sandbox is of no more use: the caller closes it, whatever Save returns.
+	// state. The sandbox cannot be used any more: the caller closes it, whatever Save returns.
 	Save(ctx context.Context, p Process) (Template, error)
 	// StartFrom is Start, but the guest goes on where the saved one waited: it
 	// does not say that it is ready again. The spec's image, limits and mounts
@@ -86,7 +83,7 @@ type Saver interface {
 type Template interface {
 	// Size is the memory it takes, in bytes.
 	Size() int64
-	// Close gives that memory back. It is called once, when no StartFrom runs.
+	// Close frees that memory. It is called once, when no StartFrom runs.
 	Close() error
 }
 

@@ -21,7 +21,7 @@ import (
 //	DIR/ID/.lock     held for as long as the Airlock lives
 //	DIR/ID/SANDBOX/  see newHome
 //
-// A directory whose lock nobody holds belonged to an Airlock that died. The lock
+// A directory whose lock is free belonged to an Airlock that died. The lock
 // names its holder, because it can outlive that by a moment: what was being
 // started when Airlock was killed has the lock's descriptor until it is a program
 // of its own.
@@ -37,10 +37,10 @@ const lockName = ".lock"
 const maxStateDir = 40
 
 const (
-	// sweepPatience bounds the removal of what dead Airlocks left.
-	sweepPatience = 30 * time.Second
-	// lastGasp is how long the lock of a dead Airlock may still be held.
-	lastGasp = 2 * time.Second
+	// sweepTimeout bounds the removal of what dead Airlocks left.
+	sweepTimeout = 30 * time.Second
+	// staleLockGrace is how long a lock may stay held after its Airlock was killed.
+	staleLockGrace = 2 * time.Second
 )
 
 func openInstance(ctx context.Context, dir string) (_ *instance, err error) {
@@ -72,16 +72,16 @@ func openInstance(ctx context.Context, dir string) (_ *instance, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(lock, []byte(whoIs(os.Getpid())), 0o644); err != nil {
+	if err := os.WriteFile(lock, []byte(processIdentity(os.Getpid())), 0o644); err != nil {
 		return nil, errors.Join(err, held.Release())
 	}
 	return &instance{dir: own, held: held}, nil
 }
 
-// whoIs names a living process so that no later one has the same name: its ID
+// processIdentity names a living process so that no later one has the same name: its ID
 // and when it was started, in ticks since boot (proc(5), /proc/pid/stat, field
 // 22). It is empty when there is no such process.
-func whoIs(pid int) string {
+func processIdentity(pid int) string {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return ""
@@ -105,7 +105,7 @@ func holderLives(lock string) bool {
 	if _, err := fmt.Sscan(string(name), &pid); err != nil {
 		return false
 	}
-	return whoIs(pid) == string(name)
+	return processIdentity(pid) == string(name)
 }
 
 // close removes the directory, which must have no sandboxes left in it.
@@ -116,7 +116,7 @@ func (i *instance) close() error {
 // sweep removes what Airlocks that died left behind under dir. One that cannot
 // be removed is logged and tried again at the next start.
 func sweep(ctx context.Context, dir string, driver Driver, log *slog.Logger) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, sweepPatience)
+	ctx, cancel := context.WithTimeout(ctx, sweepTimeout)
 	defer cancel()
 	gate, err := store.Acquire(ctx, filepath.Join(dir, lockName), store.Exclusive)
 	if err != nil {
@@ -144,7 +144,7 @@ func sweepInstance(ctx context.Context, former string, driver Driver) error {
 	lock := filepath.Join(former, lockName)
 	held, err := store.TryAcquire(lock, store.Exclusive)
 	if errors.Is(err, store.ErrLocked) && !holderLives(lock) {
-		gasp, cancel := context.WithTimeout(ctx, lastGasp)
+		gasp, cancel := context.WithTimeout(ctx, staleLockGrace)
 		defer cancel()
 		if held, err = store.Acquire(gasp, lock, store.Exclusive); err != nil && gasp.Err() != nil {
 			return nil // it lives elsewhere

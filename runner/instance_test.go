@@ -13,7 +13,7 @@ func TestHolderLives(t *testing.T) {
 	if err := dead.Run(); err != nil {
 		t.Fatal(err)
 	}
-	own := whoIs(os.Getpid())
+	own := processIdentity(os.Getpid())
 	for name, test := range map[string]struct {
 		lock string
 		want bool
@@ -21,7 +21,7 @@ func TestHolderLives(t *testing.T) {
 		"this process":                           {own, true},
 		"one that has ended":                     {fmt.Sprintf("%d 1", dead.Process.Pid), false},
 		"an earlier process of this one's ID":    {fmt.Sprintf("%d 1", os.Getpid()), false},
-		"nobody":                                 {"", false},
+		"no holder":                              {"", false},
 		"what no Airlock wrote":                  {"airlock", false},
 		"this process, cut off when it was told": {own[:len(own)-1], false},
 	} {

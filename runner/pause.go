@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// Pauser is a process whose code can be made to stand still.
+// Pauser is a process whose code can be suspended.
 type Pauser interface {
 	Process
 	// Pause stops everything inside, processes that compute included, until
@@ -16,7 +16,7 @@ type Pauser interface {
 	Resume(ctx context.Context) error
 }
 
-// Pause makes the code stand still: it takes no processor time until Resume.
+// Pause suspends the code: it takes no processor time until Resume.
 // errors.ErrUnsupported means that the driver cannot.
 func (s *Sandbox) Pause(ctx context.Context) error {
 	return s.shift(ctx, paused, "pause", Pauser.Pause)

@@ -43,8 +43,8 @@ type shelf struct {
 type savingState int
 
 const (
-	unsaved  savingState = iota // nobody has tried yet
-	saving                      // someone is at it
+	unsaved  savingState = iota // no template was tried yet
+	saving                      // a template is being made
 	saved                       // there is one
 	unsaving                    // the driver cannot, or it failed: start from the beginning
 )
@@ -91,7 +91,7 @@ func (p *pool) take(req Request) (*Sandbox, *sharedTemplate) {
 		p.runner.release(s)
 	}
 	shelf.missed = shelf.used
-	// More than can be in use at once would only lie about.
+	// More than can be in use at once would only wait.
 	shelf.target = min(shelf.target+1, max(p.base, p.runner.opts.MaxSandboxes))
 	if shelf.template != nil && shelf.template.use() {
 		return nil, shelf.template

@@ -1,3 +1,6 @@
+// Package runner owns the life of sandboxes: it starts them through a driver,
+// keeps a pool of ready ones, enforces limits, proves what was started, and
+// removes everything afterwards.
 package runner
 
 import (
@@ -227,7 +230,7 @@ func (r *Runner) Close(ctx context.Context) error {
 }
 
 // release closes a sandbox in the background. Close waits for it. The error
-// of one that cannot be closed goes to the log, for nobody else wants it.
+// of one that cannot be closed goes to the log.
 func (r *Runner) release(s *Sandbox) {
 	r.leaving.Go(func() {
 		if err := s.Close(); err != nil {

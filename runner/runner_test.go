@@ -363,7 +363,7 @@ func TestLimitsCheck(t *testing.T) {
 	}
 }
 
-// Whoever serves a sandbox's socket may close its listener; the sandbox is
+// The server of a sandbox's socket may close its listener; the sandbox is
 // removed without complaint all the same.
 func TestCloseAfterTheListenerWasClosed(t *testing.T) {
 	r := newRunner(t, &runnertest.Fake{Guest: echo}, runner.Options{})

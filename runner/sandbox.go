@@ -58,7 +58,7 @@ func newSandbox(id string, process Process, listener *net.UnixListener, limits L
 	}()
 	go func() {
 		defer close(s.gone)
-		// How it ended is told to whoever waits.
+		// Wait tells how it ended.
 		_, _ = process.Wait(context.Background())
 	}()
 	return s
@@ -77,17 +77,17 @@ func (s *Sandbox) ended() bool {
 // ID is the sandbox's name, unique on this host.
 func (s *Sandbox) ID() string { return s.machine.id }
 
-// Listener is the broker's end of the sandbox's socket. Whoever connects there
-// is this sandbox. Close closes it.
+// Listener is the broker's end of the sandbox's socket. Only this sandbox can
+// connect there. Close closes it.
 func (s *Sandbox) Listener() net.Listener { return s.listener }
 
-// Go declares that the sandbox is in use now: whoever serves its listener
+// Go declares that the sandbox is in use now: the server of its listener
 // answers the guest's question for code. It may be called once.
 func (s *Sandbox) Go() error {
 	if err := s.machine.to(running, "run"); err != nil {
 		return err
 	}
-	s.usageMu.Lock() // for whoever asks before the answer is there
+	s.usageMu.Lock() // so that Usage waits for the answer
 	go func() {
 		defer s.usageMu.Unlock()
 		s.before = s.process.Usage().CPU
@@ -118,16 +118,16 @@ func (s *Sandbox) Stderr() Output { return s.stderr.output() }
 // stdout and stderr together. The sandbox is killed then.
 func (s *Sandbox) Flooded() <-chan struct{} { return s.flooded }
 
-// flushPatience bounds a flush through others.
-const flushPatience = 2 * time.Second
+// flushTimeout bounds a flush through others.
+const flushTimeout = 2 * time.Second
 
 // Flush makes Stdout and Stderr hold everything that was written before the
 // call, without waiting for the guest to end.
 func (s *Sandbox) Flush() {
 	if through, ok := s.process.(Flusher); ok {
-		ctx, cancel := context.WithTimeout(context.Background(), flushPatience)
+		ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 		defer cancel()
-		// An error means that the sandbox is over, or does not get on: what can be
+		// An error means that the sandbox is over, or does not respond: what can be
 		// had is read below.
 		_ = through.Flush(ctx)
 	}

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// selfTestPatience bounds the self-test.
-const selfTestPatience = 20 * time.Second
+// selfTestTimeout bounds the self-test.
+const selfTestTimeout = 20 * time.Second
 
 // probe is what the self-test runs: a guest (docs/socket.md) in shell that tells
 // which kernel answers it and which network devices there are.
@@ -35,7 +35,7 @@ func (t *selfTest) begin(r *Runner, image Image) {
 	go func() {
 		defer leave()
 		defer close(t.done)
-		ctx, cancel := context.WithTimeout(ctx, selfTestPatience)
+		ctx, cancel := context.WithTimeout(ctx, selfTestTimeout)
 		defer cancel()
 		if err := r.prove(ctx, image); err != nil {
 			t.err = fmt.Errorf("the self-test of sandboxes failed, so none is used: %w", err)

@@ -27,7 +27,7 @@ type moment int
 const (
 	whenReady moment = iota // it may take the time to load ahead what code commonly needs
 	atOnce                  // a run waits for it
-	never                   // it is to be saved as it waits for the word
+	never                   // it is to be saved as it waits
 )
 
 // The lines that let a guest go on (docs/socket.md, step 2).
@@ -79,7 +79,7 @@ func (r *Runner) prepare(ctx context.Context, s *Sandbox, fresh bool, when momen
 
 // endedMeanwhile reports whether a sandbox that did not look as it must was
 // over by then. Nothing can run in it any more, and no code was handed in;
-// whoever waits for it learns how it ended.
+// Wait tells how it ended.
 func (s *Sandbox) endedMeanwhile() bool {
 	select {
 	case <-s.gone:
@@ -181,7 +181,7 @@ func (r *Runner) explain(ctx context.Context, s *Sandbox, err error) error {
 	return fmt.Errorf("%w, with status %d", err, exit.Code)
 }
 
-// logFailedGuest keeps what the guest said for whoever repairs the image. The
+// logFailedGuest logs what the guest said, to repair the image by. The
 // code that was to run does not see it.
 func (r *Runner) logFailedGuest(ctx context.Context, s *Sandbox) {
 	tail := strings.TrimSpace(string(s.Stderr().Tail))
@@ -195,7 +195,7 @@ func (r *Runner) logFailedGuest(ctx context.Context, s *Sandbox) {
 		slog.String(telemetry.KeySandbox, s.ID()), slog.String(telemetry.KeyError, tail))
 }
 
-// closeListener closes a listener that whoever served it may have closed before.
+// closeListener closes a listener that its server may have closed before.
 func closeListener(listener net.Listener) error {
 	if err := listener.Close(); !errors.Is(err, net.ErrClosed) {
 		return err

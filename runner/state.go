@@ -13,7 +13,7 @@ const (
 	starting state = "starting" // processes exist, the guest is not ready
 	ready    state = "ready"    // the guest waits for its start line
 	running  state = "running"  // the code may run
-	paused   state = "paused"   // the code stands still
+	paused   state = "paused"   // the code is suspended
 	stopped  state = "stopped"  // killed or ended by itself
 	closed   state = "closed"   // nothing is left
 )

@@ -1,3 +1,6 @@
+// Package orchestrator takes one run from code to envelope: it borrows a
+// sandbox, hands the code in, carries calls to the broker, stops what exceeds
+// its limits, and says truthfully what happened.
 package orchestrator
 
 import (

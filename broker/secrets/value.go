@@ -1,5 +1,3 @@
-// Package secrets finds credentials by reference, so that configuration files
-// hold names instead of values, and hands them to the one place that uses them.
 package secrets
 
 import (

@@ -114,7 +114,7 @@ func cleanName(name string) (string, error) {
 		return "", fmt.Errorf("entry %.200q leaves the root", name)
 	}
 	if strings.HasPrefix(path.Base(cleaned), whiteout) {
-		return "", fmt.Errorf("entry %.200q deletes from another layer, which no layer of ours does", name)
+		return "", fmt.Errorf("entry %.200q deletes from another layer, which no layer of Airlock does", name)
 	}
 	return cleaned, nil
 }

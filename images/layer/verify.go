@@ -80,7 +80,7 @@ func expected(header *tar.Header, content io.Reader) (entry, error) {
 		e.sum, err = digest(content)
 		return e, err
 	}
-	return entry{}, fmt.Errorf("type %q is in no layer of ours", header.Typeflag)
+	return entry{}, fmt.Errorf("type %q is in no layer of Airlock", header.Typeflag)
 }
 
 func digest(r io.Reader) (sum [sha256.Size]byte, err error) {

@@ -62,7 +62,7 @@ func (t *Tree) Has(c Controller) bool { return t.dirs[c] != "" }
 func (t *Tree) Version() int { return t.version }
 
 // New makes a group. The name must be one path element that no other group of
-// the tree has. A limit whose controller is missing is an error: whoever can
+// the tree has. A limit whose controller is missing is an error: a user that can
 // live without it asks Has first and leaves it out.
 func (t *Tree) New(name string, limits Limits) (*Group, error) {
 	if name == "" || name == "." || name == ".." || filepath.Base(name) != name {

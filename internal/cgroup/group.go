@@ -150,13 +150,13 @@ func remove(ctx context.Context, dirs []string) error {
 
 var errBusy = errors.New("control group is still in use")
 
-// patience is how long processes that were killed may take to go.
-const patience = 5 * time.Second
+// removalTimeout is how long processes that were killed may take to go.
+const removalTimeout = 5 * time.Second
 
 // poll repeats step until it returns something else than errBusy. The kernel
 // offers no event for "a thread has left the group" that version 1 has too.
 func poll(ctx context.Context, step func() error) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, removalTimeout)
 	defer cancel()
 	wait := 100 * time.Microsecond
 	for {

@@ -1,5 +1,5 @@
 // Package misfit says in words what is wrong with JSON that was decoded into a
-// type of ours. The errors of encoding/json name Go types, which mean nothing to
+// Go type. The errors of encoding/json name Go types, which mean nothing to
 // those who wrote the JSON.
 package misfit
 

@@ -28,7 +28,7 @@ type Problem struct {
 }
 
 // Problems is the error of a value that does not fit its schema. Its text is
-// meant for whoever wrote the value, a model most of the time, to repair it.
+// meant for the author of the value, a model most of the time.
 type Problems struct {
 	List []Problem // at most MaxProblems, by path
 	More int       // how many were left out
@@ -159,7 +159,7 @@ func unescapePath(path string) string {
 	return path
 }
 
-// clip bounds how much of a stranger's text a message carries.
+// clip bounds how much untrusted text a message carries.
 func clip(s string) string {
 	return visible.Line(truncate.Bytes(s, 4*maxQuoted))
 }

@@ -1,5 +1,5 @@
 // Package schema checks JSON values against the JSON Schemas that upstream
-// servers publish. A schema is a stranger's text: it can load nothing, and what
+// servers publish. A schema is untrusted text: it can load nothing, and what
 // it may cost to compile and to check is bounded.
 //
 // Without $schema a schema is of draft 2020-12, as MCP 2025-11-25 says; drafts
@@ -90,7 +90,7 @@ func (s *Schema) Check(v any) (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer func() {
-		// The checker panics on what its authors thought impossible; a stranger's
+		// The checker panics on what its authors thought impossible; an untrusted
 		// schema and value must not be able to end the program.
 		if r := recover(); r != nil {
 			err = fmt.Errorf("the value cannot be checked against its schema: %s", reason(r))

@@ -25,7 +25,7 @@ type Lock struct {
 // Mode says who may hold a lock beside this one.
 type Mode int
 
-// The modes. The zero value shares with nobody.
+// The modes. The zero value is exclusive.
 const (
 	Exclusive Mode = iota
 	Shared

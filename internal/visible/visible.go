@@ -1,4 +1,4 @@
-// Package visible makes a stranger's text safe to print on a terminal or to
+// Package visible makes untrusted text safe to print on a terminal or to
 // show to a person who decides by it: what could hide, move or imitate other
 // characters is written as an escape, and nothing else is changed.
 package visible
@@ -19,7 +19,7 @@ import (
 func Text(s string) string { return escape(s, lineBreaks|backslashes) }
 
 // Line is Text with single backslashes: for messages that quote patterns or code,
-// where an imitated escape deceives nobody into a decision.
+// where no decision depends on an imitated escape.
 func Line(s string) string { return escape(s, lineBreaks) }
 
 // Lines is Text for text of several lines, such as code: line breaks and tabs

@@ -253,7 +253,7 @@ func TestServeSaysWhenAnAnswerHasLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := <-left; got != "a" {
-		t.Errorf("left at the end: got %q, want the one that nobody read", got)
+		t.Errorf("left at the end: got %q, want the one that was not read", got)
 	}
 }
 

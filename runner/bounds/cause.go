@@ -8,7 +8,7 @@ import (
 )
 
 // Cause says how a sandbox ended, as far as its control group and its driver know
-// without asking anybody; ok is false where they do not. The order matters: a
+// without asking gVisor; ok is false where they do not. The order matters: a
 // limit explains a kill, and a kill explains whatever else is said of the end.
 // The group may be nil. forks says that the code wanted more processes than it may have.
 func Cause(group *cgroup.Group, forks, killed bool) (exit runner.Exit, ok bool) {

@@ -90,7 +90,7 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// otherSocket listens and hangs up on whoever comes.
+// otherSocket listens and closes each connection.
 func otherSocket(t *testing.T) string {
 	path := filepath.Join(t.TempDir(), "sock")
 	listener, err := net.Listen("unix", path)
@@ -113,7 +113,7 @@ func otherSocket(t *testing.T) string {
 }
 
 // TestImages wants an image that is not what its digest says to be refused, one
-// that somebody took from the daemon to be imported anew, and nothing to stay in
+// that was removed from the daemon to be imported anew, and nothing to stay in
 // the daemon of a sandbox that did not start.
 func TestImages(t *testing.T) {
 	env := testenv.Sandbox(t)
@@ -143,7 +143,7 @@ func TestImages(t *testing.T) {
 			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want an error with %q", err, test.want)
 			}
-			if left := ctrd.Belongings(t, driver); len(left) > 0 {
+			if left := ctrd.Resources(t, driver); len(left) > 0 {
 				t.Errorf("containerd still has %q", left)
 			}
 		})
@@ -248,8 +248,8 @@ func TestGivenUpStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	givenUp := 0
-	for patience := time.Millisecond; patience < 400*time.Millisecond; patience *= 2 {
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
+	for timeout := time.Millisecond; timeout < 400*time.Millisecond; timeout *= 2 {
+		ctx, cancel := context.WithTimeout(t.Context(), timeout)
 		s, err := r.Acquire(ctx, req)
 		cancel()
 		if err != nil {
@@ -257,8 +257,8 @@ func TestGivenUpStart(t *testing.T) {
 		} else if err := s.Close(); err != nil {
 			t.Error(err)
 		}
-		if left := ctrd.Belongings(t, driver); len(left) > 0 {
-			t.Errorf("after %v: containerd still has %q", patience, left)
+		if left := ctrd.Resources(t, driver); len(left) > 0 {
+			t.Errorf("after %v: containerd still has %q", timeout, left)
 		}
 	}
 	if givenUp == 0 {
@@ -272,11 +272,11 @@ func TestRestartedHost(t *testing.T) {
 	daemon := ctrdtest.Run(t)
 	driver := newDriver(t, daemon)
 	ctrd.LeaveFormer(t, driver, "sb-former")
-	if left := ctrd.Belongings(t, driver); len(left) != 2 {
+	if left := ctrd.Resources(t, driver); len(left) != 2 {
 		t.Fatalf("got %q, want a snapshot and a lease", left)
 	}
 	newDriver(t, daemon)
-	if left := ctrd.Belongings(t, driver); len(left) > 0 {
+	if left := ctrd.Resources(t, driver); len(left) > 0 {
 		t.Errorf("containerd still has %q", left)
 	}
 }

@@ -18,8 +18,8 @@ import (
 // namespace is containerd's namespace for everything that is Airlock's.
 const namespace = "airlock"
 
-// askPatience bounds questions that the daemon answers from memory.
-const askPatience = 10 * time.Second
+// requestTimeout bounds questions that the daemon answers from memory.
+const requestTimeout = 10 * time.Second
 
 // daemon is a containerd that may start sandboxes.
 type daemon struct {
@@ -37,12 +37,12 @@ type facts struct {
 // connect returns the daemon that listens at address after it has looked at it.
 func connect(ctx context.Context, address, snapshotter string) (*daemon, error) {
 	// The client connects when it is used, and then hides in its error what is wrong.
-	conn, err := (&net.Dialer{Timeout: askPatience}).DialContext(ctx, "unix", address)
+	conn, err := (&net.Dialer{Timeout: requestTimeout}).DialContext(ctx, "unix", address)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to containerd: %w", err)
 	}
 	conn.Close()
-	client, err := containerd.New(address, containerd.WithDefaultNamespace(namespace), containerd.WithTimeout(askPatience))
+	client, err := containerd.New(address, containerd.WithDefaultNamespace(namespace), containerd.WithTimeout(requestTimeout))
 	if err != nil {
 		return nil, fmt.Errorf("connecting to containerd at %q: %w", address, err)
 	}
@@ -56,7 +56,7 @@ func connect(ctx context.Context, address, snapshotter string) (*daemon, error) 
 // look refuses a daemon of another generation, one whose processes this one
 // cannot see, and one without the snapshotter.
 func (d *daemon) look(ctx context.Context, snapshotter string) (found facts, err error) {
-	ctx, cancel := context.WithTimeout(ctx, askPatience)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	if err = d.checkVersion(ctx); err == nil {
 		found.users, err = d.checkPlace(ctx)

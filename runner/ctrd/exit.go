@@ -17,14 +17,14 @@ import (
 	"github.com/airlock-mcp/airlock/runner/gvisor"
 )
 
-// closePatience bounds the removal of one sandbox, its daemon's part included.
-const closePatience = 30 * time.Second
+// closeTimeout bounds the removal of one sandbox, its daemon's part included.
+const closeTimeout = 30 * time.Second
 
-// lostPatience is how long a daemon that was asked about a dead sandbox may be
+// lostDaemonTimeout is how long a daemon that was asked about a dead sandbox may be
 // away, as when it is restarted, and how often it is asked.
 const (
-	lostPatience = 10 * time.Second
-	lostPause    = 50 * time.Millisecond
+	lostDaemonTimeout = 10 * time.Second
+	lostDaemonRetry   = 50 * time.Millisecond
 )
 
 // watchMemory ends the sandbox as soon as the host has killed a part of it:
@@ -66,10 +66,10 @@ func (p *process) await() (uint32, error) {
 			return 0, err // no need to ask
 		case lost.IsZero():
 			lost = time.Now()
-		case time.Since(lost) > lostPatience:
+		case time.Since(lost) > lostDaemonTimeout:
 			return 0, err
 		}
-		time.Sleep(lostPause)
+		time.Sleep(lostDaemonRetry)
 	}
 }
 
@@ -118,7 +118,7 @@ func (p *process) Kill() error {
 
 // signal kills gVisor's kernel directly, not by way of the daemon. The kernel is
 // the first process of its PID namespace, so whatever runs code dies with it
-// (pid_namespaces(7)); the server of its files ends when nobody asks any more.
+// (pid_namespaces(7)); the server of its files ends when its last client has.
 func (p *process) signal() error {
 	if p.kernel == nil {
 		return nil
@@ -141,14 +141,14 @@ func (p *process) Close() error {
 	return p.closeErr
 }
 
-// abandon closes a sandbox that was never handed out, so nobody reads what it writes.
+// abandon closes a sandbox that was never handed out, so nothing reads what it writes.
 func (p *process) abandon() error {
 	p.streams.abandon()
 	return p.Close()
 }
 
 func (p *process) close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), closePatience)
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	var errs []error
 	if p.kernel != nil {

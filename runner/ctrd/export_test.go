@@ -11,8 +11,8 @@ import (
 	"github.com/containerd/containerd/v2/core/snapshots"
 )
 
-// Belongings lists what sandboxes have in the daemon.
-func Belongings(t *testing.T, d *Driver) []string {
+// Resources lists what sandboxes have in the daemon.
+func Resources(t *testing.T, d *Driver) []string {
 	t.Helper()
 	ctx, client := t.Context(), d.daemon.client
 	var all []string

@@ -29,7 +29,7 @@ func watchForks(path string, hit func()) (*forkWatch, error) {
 	go func() {
 		defer close(w.done)
 		conn, err := listener.Accept()
-		listener.Close() // nobody else
+		listener.Close() // one connection is all
 		if err != nil || !w.keep(conn) {
 			return
 		}

@@ -24,9 +24,9 @@ import (
 	"github.com/airlock-mcp/airlock/runner"
 )
 
-// importPatience bounds an import whose Airlock has died: what came in is
+// importLeaseTime bounds an import whose Airlock has died: what came in is
 // collected after it.
-const importPatience = time.Hour
+const importLeaseTime = time.Hour
 
 // maxManifest bounds a manifest, in bytes.
 const maxManifest = 4 << 20
@@ -40,7 +40,7 @@ func (d *Driver) imageRoot(ctx context.Context, spec runner.Spec) ([]*types.Moun
 	}
 	mounts, err := d.daemon.view(ctx, spec.ID, parent)
 	if errdefs.IsNotFound(err) {
-		// Somebody removed the image from the daemon.
+		// The image was removed from the daemon.
 		d.forget(spec.Image.Digest)
 		if parent, err = d.imported(ctx, spec.Image); err == nil {
 			mounts, err = d.daemon.view(ctx, spec.ID, parent)
@@ -95,7 +95,7 @@ func (d *daemon) importImage(ctx context.Context, image runner.Image) (snapshot 
 	if err != nil {
 		return "", err
 	}
-	ctx, done, err := d.client.WithLease(ctx, leases.WithRandomID(), leases.WithExpiration(importPatience))
+	ctx, done, err := d.client.WithLease(ctx, leases.WithRandomID(), leases.WithExpiration(importLeaseTime))
 	if err != nil {
 		return "", err
 	}
@@ -153,7 +153,7 @@ func (d *daemon) sendImage(ctx context.Context, layout string, want digest.Diges
 	if err := json.Unmarshal(data, &manifest); err != nil {
 		return target, err
 	}
-	// Whoever refers to a blob keeps it from being collected.
+	// A reference to a blob keeps it from being collected.
 	references := map[string]string{"containerd.io/gc.ref.content.config": manifest.Config.Digest.String()}
 	for i, layer := range append([]ocispec.Descriptor{manifest.Config}, manifest.Layers...) {
 		if err := d.sendBlob(ctx, layout, layer, nil); err != nil {
@@ -176,7 +176,7 @@ func (d *daemon) sendBlob(ctx context.Context, layout string, blob ocispec.Descr
 	ref := "airlock-" + strings.ReplaceAll(blob.Digest.String(), ":", "-")
 	store := d.client.ContentStore()
 	if err := content.WriteBlob(ctx, store, ref, file, blob, content.WithLabels(labels)); err != nil {
-		// The daemon keeps what came in, for whoever sends the rest.
+		// The daemon keeps what came in, for another try.
 		aborted := store.Abort(context.WithoutCancel(ctx), ref)
 		if errdefs.IsNotFound(aborted) {
 			aborted = nil

@@ -42,7 +42,7 @@ func TestKilledAirlock(t *testing.T) {
 	orphans := runnertest.Orphans{
 		Driver: driver, Logger: logger(t), Kills: 8, Within: 1500 * time.Millisecond,
 		Env:  []string{"AIRLOCK_HOME=" + env.Home, envDaemon + "=" + daemon.Address},
-		Left: func(t *testing.T) []string { return ctrd.Belongings(t, driver) },
+		Left: func(t *testing.T) []string { return ctrd.Resources(t, driver) },
 	}
 	orphans.Run(t)
 }

@@ -11,7 +11,7 @@ import (
 
 var _ runner.Pauser = (*process)(nil)
 
-// Pause has gVisor's kernel stop all tasks, and waits until they stand still.
+// Pause has gVisor's kernel stop all tasks, and waits until they have stopped.
 func (p *process) Pause(ctx context.Context) error {
 	_, err := p.daemon.client.TaskService().Pause(ctx, &tasks.PauseTaskRequest{ContainerID: p.spec.ID})
 	return errgrpc.ToNative(err)

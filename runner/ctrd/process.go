@@ -28,7 +28,7 @@ type process struct {
 	daemon *daemon
 	spec   runner.Spec
 	config *specs.Spec
-	user   posture.User  // of the host, for whom files are served
+	user   posture.User  // of the host, as which files are served
 	group  *cgroup.Group // nil where control groups are unavailable
 
 	streams streams
@@ -51,9 +51,9 @@ type process struct {
 
 var _ runner.Flusher = (*process)(nil)
 
-// bootPatience bounds the daemon's work on one step of a start. On an idle
+// startTimeout bounds the daemon's work on one step of a start. On an idle
 // machine a start takes a quarter of a second.
-const bootPatience = 30 * time.Second
+const startTimeout = 30 * time.Second
 
 // Stdin is the guest's standard input.
 func (p *process) Stdin() io.WriteCloser { return p.streams.stdin }
@@ -93,7 +93,7 @@ func (p *process) prepare(d *Driver) error {
 	if err := writeFiles(state, d.opts.Runsc); err != nil {
 		return err
 	}
-	// Nobody but who serves the sandbox's files comes to its socket.
+	// Only the server of the sandbox's files connects to its socket.
 	if err := os.Chown(filepath.Dir(p.spec.SocketDir), int(p.user.UID), int(p.user.GID)); err != nil {
 		return err
 	}
@@ -106,10 +106,10 @@ func (p *process) prepare(d *Driver) error {
 
 // boot has the shim start gVisor's kernel, which does not run the guest yet, and
 // puts the sandbox's processes into the control group. A call that is under way
-// is not cancelled: the daemon would go on by itself, and nobody would know.
+// is not cancelled: the daemon would go on by itself, unseen.
 func (p *process) boot(ctx context.Context, shim string, root []*types.Mount) error {
 	state := p.spec.StateDir
-	detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), bootPatience)
+	detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), startTimeout)
 	defer cancel()
 	created, err := p.daemon.client.TaskService().Create(detached, &tasks.CreateTaskRequest{
 		ContainerID: p.spec.ID, RuntimePath: shim, Rootfs: root,
@@ -133,7 +133,7 @@ func (p *process) boot(ctx context.Context, shim string, root []*types.Mount) er
 
 // run lets the kernel start the guest program, and watches over it.
 func (p *process) run(ctx context.Context) error {
-	detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), bootPatience)
+	detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), startTimeout)
 	defer cancel()
 	if _, err := p.daemon.client.TaskService().Start(detached, &tasks.StartRequest{ContainerID: p.spec.ID}); err != nil {
 		return p.explain(ctx, "starting the task", err)

@@ -16,8 +16,8 @@ import (
 )
 
 // relay carries one output of the guest on from the shim to Airlock. What the
-// guest writes goes through its own pipe, the shim, and a named pipe, so nobody
-// can see from here whether something is still on its way. A flush finds out: it
+// guest writes goes through its own pipe, the shim, and a named pipe, so it
+// cannot be seen from here whether something is still on its way. A flush finds out: it
 // sends a random mark through all of that and waits for it to arrive. The guest
 // cannot read what is in its own output, so it cannot know the mark.
 type relay struct {
@@ -66,7 +66,7 @@ func (r *relay) carry() {
 
 // pass writes data on without marks. What may be the beginning of a mark is moved
 // to the front of data, unless this is the last, and its length returned. When
-// nobody reads any more, it goes nowhere, but the shim can still end.
+// the reader is gone, it is dropped, but the shim can still end.
 func (r *relay) pass(data []byte, last bool) (held int) {
 	rest := data
 	for {
@@ -78,7 +78,7 @@ func (r *relay) pass(data []byte, last bool) (held int) {
 		rest = after
 		select {
 		case r.arrived <- struct{}{}:
-		default: // nobody waits any more
+		default: // the flush has ended
 		}
 	}
 	keep := 0
@@ -126,7 +126,7 @@ func (r *relay) send(ctx context.Context, guest func() (*os.File, error)) error 
 	return errors.Join(err, pipe.Close())
 }
 
-// close ends the relay, whoever reads.
+// close ends the relay; readers see the end of the stream.
 func (r *relay) close() {
 	_ = r.from.Close()
 	_ = r.out.Close()

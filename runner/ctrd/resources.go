@@ -132,7 +132,7 @@ func (d *daemon) deleteTask(ctx context.Context, id string) error {
 	return nil
 }
 
-// record is what a StateDir keeps for whoever finds it after Airlock has died.
+// record is what a StateDir keeps for Sweep.
 type record struct {
 	Address string `json:"address"` // of the daemon
 	ID      string `json:"id"`

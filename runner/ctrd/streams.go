@@ -73,7 +73,7 @@ func (s *streams) carry() {
 	s.stderr.begin()
 }
 
-// abandon makes outputs go nowhere, so that the shim can end though nobody reads.
+// abandon makes outputs go nowhere, so that the shim can end though nothing reads them.
 func (s *streams) abandon() {
 	for _, r := range []*relay{s.stdout, s.stderr} {
 		if r != nil {
@@ -96,7 +96,7 @@ func (s *streams) close() {
 
 // closeStdin tells the shim to close its end of the guest's input.
 func (d *daemon) closeStdin(id string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), askPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 	defer cancel()
 	_, err := d.client.TaskService().CloseIO(ctx, &tasks.CloseIORequest{ContainerID: id, Stdin: true})
 	// What has ended has no input either.

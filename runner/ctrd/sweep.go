@@ -17,8 +17,8 @@ import (
 	"github.com/airlock-mcp/airlock/runner/bounds"
 )
 
-// sweepPatience bounds the end of one sandbox that resists.
-const sweepPatience = 10 * time.Second
+// sweepTimeout bounds the end of one sandbox that resists.
+const sweepTimeout = 10 * time.Second
 
 // Sweep removes what is left of a sandbox whose Airlock has died: its processes
 // and control group, and what it has in the daemon, which may be about to finish
@@ -44,7 +44,7 @@ func (d *Driver) Sweep(ctx context.Context, stateDir string) error {
 // the shim included, until nothing is left and the daemon has noticed. Without an
 // id the daemon is not asked.
 func (d *daemon) endTask(ctx context.Context, stateDir, id string) error {
-	ctx, cancel := context.WithTimeout(ctx, sweepPatience)
+	ctx, cancel := context.WithTimeout(ctx, sweepTimeout)
 	defer cancel()
 	for {
 		alive, err := kill(stateDir, id)

@@ -14,7 +14,7 @@ type Flag struct{ Name, Value string }
 // String is the flag as an argument of a command.
 func (f Flag) String() string { return "--" + f.Name + "=" + f.Value }
 
-// Flags are the global flags of runsc that every sandbox has, whoever starts it.
+// Flags are the global flags of runsc that every sandbox has, with either driver.
 // Each one that differs from runsc's default says why.
 func Flags() []Flag {
 	return []Flag{
@@ -24,7 +24,7 @@ func Flags() []Flag {
 		{"directfs", "false"},               // the kernel process opens no file of the host
 		{"overlay2", "none"},                // everything writable is a tmpfs, so nothing is written under a file system
 		{"ignore-cgroups", "true"},          // Airlock places the processes itself
-		{"file-access-mounts", "exclusive"}, // nobody else changes what is mounted
+		{"file-access-mounts", "exclusive"}, // what is mounted has no other writer
 	}
 }
 

@@ -1,4 +1,4 @@
-// Package gvisor is what the drivers know about gVisor, whoever starts it: which
+// Package gvisor is what both drivers know about gVisor: which
 // build they insist on, how it says why it failed, and how its kernel reports.
 package gvisor
 

@@ -29,7 +29,7 @@ func mounts(spec runner.Spec) []specs.Mount {
 		// gVisor's own /dev: null, zero, full, random, urandom, tty, ptmx and the
 		// links to them, whatever the source says.
 		{Destination: "/dev", Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "noexec", "mode=0755", "size=65536"}},
-		// gVisor puts a tunnel device there, which nobody asked for.
+		// gVisor puts a tunnel device there, which was not asked for.
 		{Destination: "/dev/net", Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "noexec", "nodev", "ro", "mode=0555", "size=4096"}},
 		tmpfs("/dev/shm", disk*shmShare/shares, "01777", "noexec"),
 		tmpfs("/tmp", disk*tmpShare/shares, "01777"),

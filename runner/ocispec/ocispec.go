@@ -15,7 +15,7 @@ import (
 	"github.com/airlock-mcp/airlock/runner"
 )
 
-// UID and GID are who the code is inside. Nobody on any host has these numbers
+// UID and GID are the user of the code inside. No user on any host has these numbers
 // by custom, and they are not those that the host side of the sandbox runs as.
 const (
 	UID = 65532
@@ -32,7 +32,7 @@ const (
 	clientInImage = "/opt/airlock/client"
 )
 
-// Identity is whom the sandbox's own host processes (not the code inside) run
+// Identity is the user that the sandbox's own host processes (not the code inside) run
 // as: root inside their user namespace is this user of the host.
 type Identity struct {
 	UID uint32

@@ -20,7 +20,7 @@ const KernelCaps = 1 << unix.CAP_SYS_PTRACE
 // field allows nothing.
 type Want struct {
 	Role     string            // what the process is, for errors
-	Host     User              // whom it runs as
+	Host     User              // the user it runs as
 	Groups   bool              // may be in more groups: an ordinary user cannot drop them
 	Caps     uint64            // no more than these, in any set
 	Ours     map[string]string // Airlock's namespaces, to differ from

@@ -42,8 +42,8 @@ func UsersOf(pid int) (Users, error) {
 	return Users{parseMap(string(uids)), parseMap(string(gids))}, nil
 }
 
-// Pick returns whom a sandbox's processes are in the namespace: a user of its
-// own where there are such users, and else nobody. It is an error when there is
+// Pick returns the user of a sandbox's processes in the namespace: one of its
+// own where there are such users, and else nobody (65534). It is an error when there is
 // no user but root.
 func (u Users) Pick(sandbox string) (User, error) {
 	if find(u.uids, firstUser+users-1) != nil && find(u.gids, firstUser+users-1) != nil {
@@ -67,7 +67,7 @@ func outside(spans []span, id uint32) uint32 {
 	if s := find(spans, uint64(id)); s != nil {
 		return uint32(s.outside + uint64(id) - s.first)
 	}
-	return Nobody // as the kernel shows whom a namespace does not have
+	return Nobody // as the kernel shows users that a namespace does not have
 }
 
 func find(spans []span, id uint64) *span {

@@ -140,8 +140,8 @@ while True: s.sendall(s.recv(1))
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	echo := func(patience time.Duration) error {
-		_ = conn.SetDeadline(time.Now().Add(patience))
+	echo := func(timeout time.Duration) error {
+		_ = conn.SetDeadline(time.Now().Add(timeout))
 		if _, err := conn.Write([]byte("x")); err != nil {
 			return err
 		}

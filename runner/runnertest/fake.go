@@ -1,6 +1,3 @@
-// Package runnertest tests drivers and what stands on them: the suite that
-// every driver must pass, and a driver without sandboxes for tests of the
-// runner itself. It is for tests only: the fake isolates nothing.
 package runnertest
 
 import (

@@ -33,7 +33,7 @@ func dialControl(path string) (*control, error) {
 func (c *control) close() error { return c.conn.Close() }
 
 // call calls a method and waits for it to end. The files are lent for the time
-// of the call. After an error the connection is of no more use.
+// of the call. After an error the connection cannot be used any more.
 func (c *control) call(ctx context.Context, method string, arg any, files ...*os.File) error {
 	request, err := json.Marshal(map[string]any{"method": method, "arg": arg})
 	if err != nil {

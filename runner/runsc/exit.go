@@ -114,7 +114,7 @@ func (p *process) close() error {
 		p.forks.close()
 	}
 	if p.group != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), killPatience)
+		ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
 		defer cancel()
 		errs = append(errs, p.group.Kill(ctx), p.group.Remove(ctx))
 	}

@@ -18,7 +18,7 @@ import (
 
 // fileSystems turns directories into images that gVisor's kernel reads by itself,
 // so that no process of a sandbox ever opens a file of the host. An image is
-// made once and shared by all sandboxes; nobody can write to it.
+// made once and shared by all sandboxes, read-only.
 type fileSystems struct {
 	mu          sync.Mutex
 	directories []directory // most recently used last
@@ -117,7 +117,7 @@ func identify(dir string) (directoryID, error) {
 	return directoryID{dir, stat.Dev, stat.Ino, info.ModTime()}, nil
 }
 
-// makeMemory writes the image of a directory to memory that nobody can change any more.
+// makeMemory writes the image of a directory to sealed memory.
 func makeMemory(dir string) (*os.File, error) {
 	fd, err := unix.MemfdCreate("airlock-directory", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {

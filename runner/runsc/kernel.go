@@ -114,7 +114,7 @@ func arguments(flags []gvisor.Flag) []string {
 }
 
 // isolation puts the kernel process into namespaces of its own from its first
-// instruction, as a user that nobody else is.
+// instruction, as a user of its own.
 func isolation(host posture.User) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{
 		Setsid: true,

@@ -8,7 +8,7 @@ import (
 
 var _ runner.Pauser = (*process)(nil)
 
-// Pause has gVisor's kernel stop all tasks, and waits until they stand still.
+// Pause has gVisor's kernel stop all tasks, and waits until they have stopped.
 func (p *process) Pause(ctx context.Context) error { return p.order(ctx, methodPause) }
 
 // Resume has gVisor's kernel let them go on.

@@ -48,8 +48,8 @@ type process struct {
 
 var _ runner.Process = (*process)(nil)
 
-// killPatience bounds waiting for processes that were sent SIGKILL.
-const killPatience = 10 * time.Second
+// killTimeout bounds waiting for processes that were sent SIGKILL.
+const killTimeout = 10 * time.Second
 
 // Stdin is the guest's standard input.
 func (p *process) Stdin() io.WriteCloser { return p.stdin }

@@ -69,9 +69,9 @@ func New(opts *Options) (*Driver, error) {
 	return d, nil
 }
 
-// hostUser is whom a sandbox's processes are on the host. An ordinary user can
-// only offer itself. Root gives each sandbox a user of its own, where its user
-// namespace has such users, and else nobody.
+// hostUser is the user of a sandbox's processes on the host. For an ordinary user
+// that is itself. Root gives each sandbox a user of its own, where its user
+// namespace has such users, and else nobody (65534).
 func hostUser(id string) (posture.User, error) {
 	if uid := os.Geteuid(); uid != 0 {
 		return posture.User{UID: uint32(uid), GID: uint32(os.Getegid())}, nil

@@ -29,10 +29,10 @@ func (d *Driver) Sweep(ctx context.Context, stateDir string) error {
 }
 
 // killTree kills the kernel process that was started for stateDir: it carries
-// that in its arguments, whoever its parent is by now. What else the sandbox had
+// that in its arguments, whatever its parent is by now. What else the sandbox had
 // ends with it.
 func killTree(ctx context.Context, stateDir string) error {
-	ctx, cancel := context.WithTimeout(ctx, killPatience)
+	ctx, cancel := context.WithTimeout(ctx, killTimeout)
 	defer cancel()
 	for {
 		pids, err := processesOf(stateDir)

@@ -17,7 +17,7 @@ var _ runner.Saver = (*Driver)(nil)
 
 // template is a saved sandbox: what gVisor's kernel wrote of its own state, of
 // which pages the memory consists, and the pages. All three lie in memory that
-// nobody can change.
+// is sealed against changes.
 type template struct {
 	image  runner.Image
 	limits runner.Limits
@@ -37,7 +37,7 @@ func (t *template) Size() int64 {
 	return size
 }
 
-// Close gives the template's memory back, once nobody starts from it any more.
+// Close frees the template's memory, once no start uses it any more.
 func (t *template) Close() error {
 	var errs []error
 	for _, f := range t.files() {

@@ -75,7 +75,7 @@ func measureCalls(ctx context.Context, b *bench) (err error) {
 			}})
 		}
 	}
-	taken, err := inTurn(ctx, max(1, b.rounds/perBatch), breath, ways...)
+	taken, err := inTurn(ctx, max(1, b.rounds/perBatch), roundPause, ways...)
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func measureCalls(ctx context.Context, b *bench) (err error) {
 func serverID(i int) string { return fmt.Sprintf("target-%d", i) }
 
 // inFrontOf is a configuration with the targets behind Airlock, in which
-// nobody is asked before a tool that only reads is called.
+// a tool that only reads needs no approval.
 func inFrontOf(targets []target) map[string]any {
 	config, servers, trust := pooled(2), map[string]any{}, map[string]any{}
 	for i, target := range targets {

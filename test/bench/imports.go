@@ -45,7 +45,7 @@ func measureImports(ctx context.Context, b *bench) (err error) {
 			return took, airlock.run(ctx, lang, programs[lang.id], &took[0])
 		}})
 	}
-	taken, err := inTurn(ctx, b.rounds, breath, ways...)
+	taken, err := inTurn(ctx, b.rounds, roundPause, ways...)
 	if err != nil {
 		return err
 	}

@@ -104,7 +104,7 @@ func measure(ctx context.Context, rounds int, only, asJSON string) (err error) {
 }
 
 // newBench prepares a state directory that only this run uses: its records and
-// its servers are nobody else's. It lies where the state of real runs does,
+// no other program uses its servers. It lies where the state of real runs does,
 // for a record is as fast as the disk that it goes to.
 func newBench(rounds int, undo *cleanup.Stack) (*bench, error) {
 	root, err := filepath.Abs(".")

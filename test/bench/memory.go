@@ -47,7 +47,7 @@ func measureMemory(ctx context.Context, b *bench) (err error) {
 		}
 		name := "idle warm sandbox, " + lang.name
 		b.table.add(newRow(name+", PSS", "MB", proportional).aims("≤ 20"),
-			newRow(name+", of this shared with nobody", "MB", private))
+			newRow(name+", of this unshared", "MB", private))
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ func measureRate(ctx context.Context, b *bench) (err error) {
 			}
 			*side.rates = append(*side.rates, float64(len(got))/counted.Seconds())
 			*side.waits = append(*side.waits, got...)
-			if err := rest(ctx, breath); err != nil {
+			if err := rest(ctx, roundPause); err != nil {
 				return err
 			}
 		}

@@ -26,7 +26,7 @@ func measureRuns(ctx context.Context, b *bench) (err error) {
 	if err != nil {
 		return err
 	}
-	taken, err := inTurn(ctx, b.rounds, breath, append(ways, isolate)...)
+	taken, err := inTurn(ctx, b.rounds, roundPause, append(ways, isolate)...)
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/cleanup"
 )
 
-// bundle is an OCI bundle for `runsc run`: an image of ours and a command in it
+// bundle is an OCI bundle for `runsc run`: one of the images and a command in it
 // that does nothing.
 type bundle struct {
 	runsc, dir string

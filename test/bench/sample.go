@@ -42,9 +42,9 @@ type way struct {
 // warmUps is how often each way is taken before it counts.
 const warmUps = 3
 
-// breath is the pause between two runs, in which a pool is filled again and
+// roundPause is the pause between two runs, in which a pool is filled again and
 // what the last run left is removed.
-const breath = 200 * time.Millisecond
+const roundPause = 200 * time.Millisecond
 
 // inTurn takes the ways in turn, so that all meet the same machine, in an order
 // that is drawn anew for each round, so that none always follows the same other.

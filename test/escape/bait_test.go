@@ -17,7 +17,7 @@ import (
 )
 
 // bait is what lies on the host, outside of every sandbox, for one attack to
-// find: each place holds the flag or gives it to whoever gets in touch. An
+// find: each place holds the flag or sends it on each connection. An
 // attack is told where everything is, as if it had a friend on the host.
 type bait struct {
 	flag   string
@@ -68,7 +68,7 @@ func (b *bait) fill(source string) string {
 	return source
 }
 
-// touched lists the bait that somebody got in touch with.
+// touched lists the bait that was contacted.
 func (b *bait) touched() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -90,7 +90,7 @@ func (b *bait) file(t *testing.T, word string, mode os.FileMode) {
 	b.places[word] = path
 }
 
-// stream listens and gives the flag to whoever connects.
+// stream listens and sends the flag on each connection.
 func (b *bait) stream(t *testing.T, word, network, address string) {
 	t.Helper()
 	listener, err := net.Listen(network, address)

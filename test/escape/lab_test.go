@@ -28,8 +28,8 @@ import (
 	"github.com/airlock-mcp/airlock/runner/runsc"
 )
 
-// closePatience bounds the removal of everything at the end of an attack.
-const closePatience = 30 * time.Second
+// closeTimeout bounds the removal of everything at the end of an attack.
+const closeTimeout = 30 * time.Second
 
 // lab is what all attacks on one driver share.
 type lab struct {
@@ -139,7 +139,7 @@ func (s *sandboxes) state() string { return filepath.Join(s.dir, "s") }
 
 // close ends all sandboxes and returns what is left of them.
 func (s *sandboxes) close() (left []string, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), closePatience)
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	err = s.runner.Close(ctx)
 	left, leftErr := leftovers(s.started.specs(), s.state())

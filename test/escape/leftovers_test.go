@@ -65,7 +65,7 @@ func leftGroups(sandboxes []runner.Spec) ([]string, error) {
 	err := filepath.WalkDir("/sys/fs/cgroup", func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return nil // a group of somebody else that is gone meanwhile
+			return nil // a group of another process that is gone meanwhile
 		case err != nil:
 			return err
 		case entry.IsDir() && names[entry.Name()]:

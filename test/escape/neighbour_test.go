@@ -13,9 +13,9 @@ import (
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
-// beatPatience bounds one piece of the neighbour's work while bombs go off
+// beatTimeout bounds one piece of the neighbour's work while bombs go off
 // around it. On an idle machine it takes some 30 ms.
-const beatPatience = 20 * time.Second
+const beatTimeout = 20 * time.Second
 
 // neighbour is a sandbox of another run that lives for as long as the attacks
 // go on. It has a secret of its own, in every place that code can keep one, and
@@ -103,8 +103,8 @@ func (n *neighbour) leave(t *testing.T) {
 		if !strings.Contains(line, `"ok":true`) {
 			t.Errorf("the neighbour ended with %s, want no error", line)
 		}
-	case <-time.After(beatPatience):
-		t.Errorf("the neighbour has not ended within %v", beatPatience)
+	case <-time.After(beatTimeout):
+		t.Errorf("the neighbour has not ended within %v", beatTimeout)
 	}
 }
 
@@ -130,14 +130,14 @@ func (n *neighbour) Call(ctx context.Context, _, _ string, arguments json.RawMes
 // work has the neighbour do one piece of work and returns an error when it does
 // not get done. One at a time: the caller takes turns.
 func (n *neighbour) work() error {
-	patience := time.NewTimer(beatPatience)
-	defer patience.Stop()
+	timer := time.NewTimer(beatTimeout)
+	defer timer.Stop()
 	select {
 	case n.asked <- struct{}{}:
 	case line := <-n.ended:
 		n.ended <- line
 		return fmt.Errorf("the neighbour has ended: %s", line)
-	case <-patience.C:
+	case <-timer.C:
 		return errors.New("the neighbour does not ask for work any more")
 	}
 	select {
@@ -146,7 +146,7 @@ func (n *neighbour) work() error {
 	case line := <-n.ended:
 		n.ended <- line
 		return fmt.Errorf("the neighbour has ended: %s", line)
-	case <-patience.C:
-		return fmt.Errorf("the neighbour has not done its work within %v", beatPatience)
+	case <-timer.C:
+		return fmt.Errorf("the neighbour has not done its work within %v", beatTimeout)
 	}
 }

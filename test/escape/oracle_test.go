@@ -40,7 +40,7 @@ func out(outcome *orchestrator.Outcome, calls []call) (output, error) {
 // oracle decides whether an attack has failed.
 type oracle struct {
 	secrets map[string]string // what must not come out, by what it is
-	touched []string          // bait that somebody got in touch with
+	touched []string          // bait that was contacted
 }
 
 // gains lists what an attack has reached, in words; nothing is what we want.

@@ -14,7 +14,7 @@ var tools = []string{
 	`{"name":"echo","title":"Echo","description":"Returns its arguments.","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true},"execution":{"taskSupport":"forbidden"},"x":1.0}`,
 	`{"name":"fail","description":"Reports an error of the tool itself.","inputSchema":{"type":"object"}}`,
 	`{"name":"refuse","description":"Is refused by the server.","inputSchema":{"type":"object"}}`,
-	`{"name":"odd","description":"Returns a result with fields and types that nobody expects.","inputSchema":{"type":"object"}}`,
+	`{"name":"odd","description":"Returns a result with fields and unexpected types.","inputSchema":{"type":"object"}}`,
 	`{"name":"no_result","description":"Returns something that is no result.","inputSchema":{"type":"object"}}`,
 	`{"name":"want_input","description":"Asks for input in its result.","inputSchema":{"type":"object"}}`,
 	`{"name":"slow","description":"Waits until it is cancelled.","inputSchema":{"type":"object"}}`,

@@ -22,7 +22,7 @@ type material struct {
 	texts []string
 }
 
-// Files over maxFile are data rather than what somebody wrote, and of one
+// Files over maxFile are data rather than written text, and of one
 // material no more than maxMaterial is read.
 const (
 	maxFile     = 1 << 20

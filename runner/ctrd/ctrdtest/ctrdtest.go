@@ -25,8 +25,8 @@ import (
 
 // How long a daemon may take to serve, and to end.
 const (
-	startPatience = 20 * time.Second
-	endPatience   = 10 * time.Second
+	startTimeout = 20 * time.Second
+	endTimeout   = 10 * time.Second
 )
 
 // shimSockets is where the shims of all daemons of a host keep their sockets.
@@ -175,7 +175,7 @@ func place() (*syscall.SysProcAttr, error) {
 
 // await waits until the daemon listens.
 func (d *Daemon) await() error {
-	deadline := time.After(startPatience)
+	deadline := time.After(startTimeout)
 	for {
 		if info, err := os.Stat(d.Address); err == nil && info.Mode().Type() == os.ModeSocket {
 			return nil
@@ -184,7 +184,7 @@ func (d *Daemon) await() error {
 		case <-d.ended:
 			return fmt.Errorf("it ended at once: %s", lastLine(d.Log()))
 		case <-deadline:
-			return fmt.Errorf("it did not listen within %v", startPatience)
+			return fmt.Errorf("it did not listen within %v", startTimeout)
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
@@ -222,14 +222,14 @@ func (d *Daemon) Close() error {
 		errs = append(errs, d.cmd.Process.Signal(unix.SIGTERM))
 		select {
 		case <-d.ended:
-		case <-time.After(endPatience):
+		case <-time.After(endTimeout):
 			errs = append(errs, errors.New("containerd did not end when it was asked to"), d.Kill())
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), endPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), endTimeout)
 	defer cancel()
 	errs = append(errs, d.killRest(ctx), os.RemoveAll(d.dir))
-	// The directory goes when nobody else uses it.
+	// The directory goes when nothing else uses it.
 	_ = os.Remove(shimSockets)
 	return errors.Join(errs...)
 }

@@ -1,7 +1,7 @@
 // Package brokerfs is the only file system of the host that a sandbox reaches:
 // a directory with one unix socket in it, the broker's. It speaks lisafs, the
 // protocol of gVisor's kernel to its file servers, from within Airlock, so that
-// a sandbox needs no file server process and nobody but Airlock opens files.
+// a sandbox needs no file server process and only Airlock opens files.
 //
 // The peer is untrusted. Whatever it sends can only make its own requests fail:
 // the server holds no paths, no state that grows, and copies every request
@@ -63,7 +63,7 @@ func (s *Server) Close() {
 		return
 	}
 	s.conn.Close()
-	if s.channel != nil { // nobody makes one any more
+	if s.channel != nil { // none is made after this
 		s.channel.shut()
 	}
 	s.wait.Wait()

@@ -36,7 +36,7 @@ const (
 const greeting = "{}\n"
 
 // channel answers requests through memory that it shares with the kernel: the
-// two take turns, and whoever waits sleeps on a futex.
+// two take turns, and the one that waits sleeps on a futex.
 type channel struct {
 	window []byte
 	rights int // a socket for descriptors
@@ -63,7 +63,7 @@ func newChannel() (*channel, []int, error) {
 	return &channel{window: window, rights: pair[0]}, []int{memory, pair[1]}, nil
 }
 
-// mapWindow fixes the size before anybody shares the memory: a peer that could
+// mapWindow fixes the size before the memory is shared: a peer that could
 // shrink it could crash us.
 func mapWindow(memory int) ([]byte, error) {
 	if err := unix.Ftruncate(memory, windowSize); err != nil {
@@ -120,7 +120,7 @@ func (c *channel) shut() {
 	c.futex(futexWake, math.MaxInt32)
 }
 
-// free gives the memory back, once nobody serves any more and shut has returned.
+// free frees the memory, once serving has ended and shut has returned.
 func (c *channel) free() {
 	unix.Close(c.rights)
 	_ = unix.Munmap(c.window) // the mapping is ours and whole

@@ -1,5 +1,5 @@
 # tries: to fill the host's table of descriptors by sending it open files
-# stopped by: the host reads bytes only; the kernel throws descriptors away that nobody takes
+# stopped by: the host reads bytes only; the kernel throws descriptors away that are not taken
 # want: nothing or SandboxError
 
 s = broker()

@@ -1,4 +1,4 @@
-# tries: to send a request without an id, for which nobody waits
+# tries: to send a request without an id, which has no answer
 # stopped by: every request has an id; what breaks the protocol ends the run
 # want: SandboxError
 

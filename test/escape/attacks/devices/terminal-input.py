@@ -1,4 +1,4 @@
-# tries: to type into the terminal of whoever started it (TIOCSTI)
+# tries: to type into the terminal of the user who started it (TIOCSTI)
 # stopped by: the guest has no terminal, only pipes
 # want: nothing
 

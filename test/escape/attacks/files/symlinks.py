@@ -1,4 +1,4 @@
-# tries: to lead whoever reads the sandbox's files, or the sandbox itself, to the host by symbolic links
+# tries: to lead the reader of the sandbox's files, or the sandbox itself, to the host by symbolic links
 # stopped by: links are resolved inside; nothing on the host ever reads the writable places
 # want: nothing
 # on the host: succeeds

@@ -1,4 +1,4 @@
-# tries: to become root or somebody else
+# tries: to become root or another user
 # stopped by: the capabilities to change users are missing, and no new privileges can be gained
 # want: nothing
 # on the host: succeeds
