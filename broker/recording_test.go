@@ -39,7 +39,7 @@ func TestRecordAndReplay(t *testing.T) {
 		recorded = append(recorded, s.Call(t.Context(), c))
 	}
 	s.Close()
-	if err := recording.Close("sha256:o"); err != nil {
+	if err := recording.Close(replay.Output{OutputDigest: "sha256:o"}); err != nil {
 		t.Fatal(err)
 	}
 	tape, err := store.Load("run_1")

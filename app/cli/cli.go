@@ -30,6 +30,7 @@ type grammar struct {
 	Policy    policyVerbs    `cmd:"" help:"Check, test and explain the policies."`
 	Approvals approvalsVerbs `cmd:"" help:"Answer calls that wait for a person."`
 	Audit     auditVerbs     `cmd:"" help:"Read the audit log."`
+	Runs      runsVerbs      `cmd:"" help:"List the runs, and show one with its code and its output."`
 	Replay    replayVerb     `cmd:"" help:"Run a recorded run's code again with the answers it was given then."`
 	Images    imagesVerbs    `cmd:"" help:"Build and list the sandbox images."`
 	Doctor    doctorVerb     `cmd:"" help:"Check whether this machine can run sandboxes; say what to install."`

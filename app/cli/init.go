@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/hosts"
 	"github.com/airlock-mcp/airlock/internal/store"
@@ -157,12 +155,6 @@ func (v *initVerb) agreed(s *streams) (bool, error) {
 	}
 	fmt.Fprintln(s.out, "Nothing was changed.")
 	return false, nil
-}
-
-// isTerminal tells whether the file is a terminal.
-func isTerminal(f *os.File) bool {
-	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
-	return err == nil
 }
 
 // printPlan says what would be done to each file, and why others are left alone.

@@ -122,11 +122,7 @@ func wasRefused(failure orchestrator.Failure) bool {
 // forReader returns what code printed as it is, or, for a terminal, with what
 // could steer the terminal written as escapes.
 func forReader(out io.Writer, text string) string {
-	f, ok := out.(*os.File)
-	if !ok {
-		return text
-	}
-	if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
+	if !isTerminal(out) {
 		return text
 	}
 	return visible.Lines(text)

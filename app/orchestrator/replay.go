@@ -68,7 +68,7 @@ func (r *run) openCalls(ctx context.Context, clock *clock) error {
 	}
 	var err error
 	if r.calls, err = r.parts.Broker.Open(r.identity, r.snapshot, opts); err != nil && r.recording != nil {
-		err = errors.Join(err, r.recording.Close(""))
+		err = errors.Join(err, r.recording.Close(replay.Output{}))
 	}
 	return err
 }
@@ -88,7 +88,13 @@ func (r *run) closeRecording(ctx context.Context, outcome *Outcome) {
 	if r.recording == nil {
 		return
 	}
-	if err := r.recording.Close(outcome.Envelope.OutputDigest); err != nil {
+	line, err := outcome.Envelope.Line()
+	if err == nil {
+		err = r.recording.Close(replay.Output{
+			OutputDigest: outcome.Envelope.OutputDigest, Envelope: line, Stdout: outcome.Stdout, Stderr: outcome.Stderr,
+		})
+	}
+	if err != nil {
 		r.unreplayable(ctx, err)
 	}
 }

@@ -90,12 +90,12 @@ func (r *Recording) put(l line) error {
 	return nil
 }
 
-// Close ends the recording with the digest of the run's result. Only then it
-// can be replayed; one that cannot be finished is removed.
-func (r *Recording) Close(outputDigest string) error {
+// Close ends the recording with what came of the run. Only then it can be
+// replayed; one that cannot be finished is removed.
+func (r *Recording) Close(output Output) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	err := r.write(line{End: &ending{outputDigest, r.count}})
+	err := r.write(line{End: &ending{output, r.count}})
 	if r.file == nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func read(plain io.Reader) (*Tape, error) {
 		case n > 0 && l.Exchange != nil:
 			tape.Exchanges = append(tape.Exchanges, *l.Exchange)
 		case n > 0 && l.End != nil && l.End.Exchanges == len(tape.Exchanges):
-			tape.OutputDigest = l.End.OutputDigest
+			tape.Output = l.End.Output
 			slices.SortFunc(tape.Exchanges, func(a, b Exchange) int { return a.Number - b.Number })
 			return tape, nil
 		default:

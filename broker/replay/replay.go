@@ -158,8 +158,8 @@ type Exchange struct {
 // Tape is a whole recording.
 type Tape struct {
 	Head
-	Exchanges    []Exchange // by number
-	OutputDigest string
+	Exchanges []Exchange // by number
+	Output
 }
 
 // line is one line of a recording; one member of it is set.
@@ -169,7 +169,15 @@ type line struct {
 	End      *ending   `json:"end,omitempty"`
 }
 
+// Output is what came of a run, as its caller got it.
+type Output struct {
+	OutputDigest string          `json:"output_digest"`
+	Envelope     json.RawMessage `json:"envelope,omitempty"` // missing in recordings of older versions
+	Stdout       string          `json:"stdout,omitempty"`
+	Stderr       string          `json:"stderr,omitempty"`
+}
+
 type ending struct {
-	OutputDigest string `json:"output_digest"`
-	Exchanges    int    `json:"exchanges"`
+	Output
+	Exchanges int `json:"exchanges"`
 }

@@ -47,7 +47,7 @@ func record(t *testing.T, s *replay.Store) {
 			t.Fatal(err)
 		}
 	}
-	if err := r.Close("sha256:out"); err != nil {
+	if err := r.Close(replay.Output{OutputDigest: "sha256:out", Envelope: json.RawMessage(`{"run_id":"run_1"}`), Stdout: "printed\n", Stderr: "warned\n"}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -59,7 +59,7 @@ func TestRecordAndLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if tape.Head != head() || tape.OutputDigest != "sha256:out" || len(tape.Exchanges) != 4 || tape.Exchanges[0].Number != 1 {
+	if tape.Head != head() || tape.OutputDigest != "sha256:out" || string(tape.Envelope) != `{"run_id":"run_1"}` || tape.Stdout != "printed\n" || tape.Stderr != "warned\n" || len(tape.Exchanges) != 4 || tape.Exchanges[0].Number != 1 {
 		t.Errorf("got %+v", tape)
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, "*.draft")); len(left) != 0 {
@@ -205,7 +205,7 @@ func TestOneThatCannotBeFinishedLeavesNothing(t *testing.T) {
 	if err := r.Answered(exchange(1, "read", `{"path":`)); err == nil {
 		t.Error("half a value was recorded")
 	}
-	if err := r.Close("sha256:out"); err == nil {
+	if err := r.Close(replay.Output{OutputDigest: "sha256:out", Envelope: json.RawMessage(`{"run_id":"run_1"}`), Stdout: "printed\n", Stderr: "warned\n"}); err == nil {
 		t.Error("a recording with a gap was finished")
 	}
 	if files, _ := filepath.Glob(filepath.Join(dir, "run_*")); len(files) != 0 {
@@ -219,7 +219,7 @@ func TestRunWithoutCalls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Close("sha256:out"); err != nil {
+	if err := r.Close(replay.Output{OutputDigest: "sha256:out", Envelope: json.RawMessage(`{"run_id":"run_1"}`), Stdout: "printed\n", Stderr: "warned\n"}); err != nil {
 		t.Fatal(err)
 	}
 	if tape, err := s.Load("run_1"); err != nil || tape.OutputDigest != "sha256:out" || len(tape.Exchanges) != 0 {
@@ -242,7 +242,7 @@ func TestManyAnswersAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if err := r.Close("sha256:o"); err != nil {
+	if err := r.Close(replay.Output{OutputDigest: "sha256:o"}); err != nil {
 		t.Fatal(err)
 	}
 	if tape, err := s.Load("run_1"); err != nil || len(tape.Exchanges) != 50 {
