@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strings"
 
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/system"
@@ -161,11 +162,17 @@ func (e *examination) commands(context.Context) (string, error) {
 	return fmt.Sprintf("the programs of all %d are there", len(e.config.Servers)), nil
 }
 
-// credentials looks up each one that the configuration names by reference; none
-// is shown.
+// credentials looks up each one that the configuration names by reference, and
+// lists what is held; no value is shown.
 func (e *examination) credentials(ctx context.Context) (string, error) {
-	if _, err := system.ResolveSecrets(ctx, e.config); err != nil {
+	resolved, err := system.ResolveSecrets(ctx, e.config)
+	if err != nil {
 		return "", err
 	}
-	return "all that the configuration names are there", nil
+	held := system.HeldCredentials(resolved)
+	if len(held) == 0 {
+		return "all that the configuration names are there; none is held", nil
+	}
+	indent := fmt.Sprintf("\n      %-14s ", "")
+	return fmt.Sprintf("all that the configuration names are there; held and removed wherever they turn up:%s%s", indent, strings.Join(held, indent)), nil
 }

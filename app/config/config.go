@@ -10,6 +10,7 @@ package config
 import (
 	"time"
 
+	"github.com/airlock-mcp/airlock/internal/secret"
 	"github.com/airlock-mcp/airlock/runner"
 )
 
@@ -26,12 +27,20 @@ type Config struct {
 	// Placeholders numbers what redaction removes, so that an equal value of one
 	// run has an equal placeholder; without it a placeholder names the kind only.
 	Placeholders bool
+	// Personal says what becomes of personal data that leaves a run.
+	Personal Personal
 	// Credentials are the values of variables that the file names and whose own
 	// names say that they are credentials, wherever in the file they stand.
-	Credentials []Secret
+	Credentials []Variable
 
 	named    string    // File as it was named, for findings
 	findings []Finding // what was noticed while reading
+}
+
+// Variable is a variable of the environment that the file names.
+type Variable struct {
+	Name  string
+	Value secret.Value
 }
 
 // Sandbox says what a run gets.

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
 // noEnv is an empty environment.
@@ -51,7 +53,7 @@ func mustLoad(t *testing.T, text string, env func(string) (string, bool)) *Confi
 
 var sameValues = cmp.Options{
 	cmpopts.IgnoreUnexported(Config{}, Server{}),
-	cmp.Comparer(func(a, b Secret) bool { return a == b }),
+	cmp.Comparer(func(a, b secret.Value) bool { return a.Reveal() == b.Reveal() }),
 }
 
 func TestEveryKeyReachesItsField(t *testing.T) {
@@ -91,12 +93,12 @@ secrets: {ageFile: keys.age, ageIdentity: /etc/airlock/age.txt, keyring: team}
 		File: c.File,
 		Servers: []Server{
 			{ID: "crm", Transport: TransportHTTP, URL: "https://crm.example.com/mcp",
-				Headers:      map[string]Secret{"Authorization": NewSecret("Bearer hunter2")},
+				Headers:      map[string]secret.Value{"Authorization": secret.New("Bearer hunter2")},
 				StartTimeout: 30 * time.Second, CallTimeout: 5 * time.Second}, // that of all servers
 			{ID: "files", Transport: TransportStdio, Command: "npx",
 				Args: []string{"-y", "@modelcontextprotocol/server-filesystem", "/srv/docs", "8080"},
-				Env: map[string]Secret{"TOKEN": NewSecret("hunter2"), "PORT": NewSecret("8080"),
-					"DEBUG": NewSecret("true"), "EMPTY": NewSecret("")},
+				Env: map[string]secret.Value{"TOKEN": secret.New("hunter2"), "PORT": secret.New("8080"),
+					"DEBUG": secret.New("true"), "EMPTY": secret.New("")},
 				Cwd: filepath.Join(dir, "data"), StartTimeout: 5 * time.Second, CallTimeout: 2 * time.Minute,
 				Settings: Settings{TrustAnnotations: true, Allow: []string{"read_file", "list_*"},
 					Deny: []string{"delete_file"}, Rate: Rate{20, time.Second},
@@ -115,7 +117,7 @@ secrets: {ageFile: keys.age, ageIdentity: /etc/airlock/age.txt, keyring: team}
 		Replay:   Replay{Keep: 48 * time.Hour}, Placeholders: true,
 		Secrets: Secrets{AgeFile: filepath.Join(dir, "keys.age"), AgeIdentity: "/etc/airlock/age.txt", Keyring: "team"},
 	}
-	want.Credentials = []Secret{NewSecret("hunter2"), NewSecret("hunter2")} // both places name CRM_TOKEN
+	want.Credentials = []Variable{{"TOKEN", secret.New("hunter2")}, {"TOKEN", secret.New("hunter2")}} // two places name it
 	if diff := cmp.Diff(want, c, sameValues); diff != "" {
 		t.Errorf("configuration differs (-want +got):\n%s", diff)
 	}

@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/airlock-mcp/airlock/internal/nearest"
+	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
 // maxNodes bounds how many values one file may expand to when aliases repeat
@@ -18,9 +19,9 @@ const maxNodes = 100_000
 
 // decoder walks the nodes of one file. Its errors carry the place.
 type decoder struct {
-	credentials []Secret // see Config.Credentials
-	file        string   // as errors show it
-	dir         string   // absolute; relative paths start here
+	credentials []Variable // see Config.Credentials
+	file        string     // as errors show it
+	dir         string     // absolute; relative paths start here
 	env         func(string) (string, bool)
 	nodes       int // values read so far
 
@@ -200,12 +201,12 @@ func (d *decoder) path(to *string) func(n *yaml.Node, path string) error {
 }
 
 // secrets reads a mapping of texts that may be credentials into to.
-func (d *decoder) secrets(to *map[string]Secret) func(n *yaml.Node, path string) error {
+func (d *decoder) secrets(to *map[string]secret.Value) func(n *yaml.Node, path string) error {
 	return func(n *yaml.Node, path string) error {
-		*to = map[string]Secret{}
+		*to = map[string]secret.Value{}
 		return d.entries(n, path, func(key, val *yaml.Node) error {
 			text, err := d.text(val, join(path, key.Value))
-			(*to)[key.Value] = NewSecret(text)
+			(*to)[key.Value] = secret.New(text)
 			return err
 		})
 	}

@@ -3,6 +3,8 @@ package config
 import (
 	"fmt"
 	"strings"
+
+	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
 // expand replaces ${NAME} by the variable's value and ${NAME:-default} by the
@@ -54,7 +56,7 @@ func (d *decoder) variable(expr string) (string, error) {
 	switch {
 	case value != "":
 		if NamesCredential(name) {
-			d.credentials = append(d.credentials, NewSecret(value))
+			d.credentials = append(d.credentials, Variable{name, secret.New(value)})
 		}
 		return value, nil
 	case hasDefault:
@@ -64,18 +66,6 @@ func (d *decoder) variable(expr string) (string, error) {
 			fmt.Sprintf("set %s, or give a default: ${%s:-value}", name, name)}
 	}
 	return "", nil
-}
-
-// NamesCredential tells whether what goes by this name, a variable or a flag, is
-// a credential by the habits of the field.
-func NamesCredential(name string) bool {
-	name = strings.ToLower(name)
-	for _, word := range []string{"token", "secret", "password", "passwd", "apikey", "api_key", "api-key", "access_key", "private_key", "credential", "_key", "_pat"} {
-		if strings.Contains(name, word) {
-			return true
-		}
-	}
-	return false
 }
 
 // hostVariable returns the value of a predefined variable of Cursor and VS Code.

@@ -173,7 +173,10 @@ func (d *decoder) replayFields(r *Replay) []field {
 }
 
 func (d *decoder) redactionFields(c *Config) []field {
-	return []field{{key: "placeholders", val: flag{&c.Placeholders}}}
+	return []field{
+		{key: "placeholders", val: flag{&c.Placeholders}},
+		{key: "personalData", read: d.personal(&c.Personal)},
+	}
 }
 
 // consistent checks what no single value can say.

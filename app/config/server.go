@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+
+	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
 // The values of Server.Transport.
@@ -20,16 +22,20 @@ type Server struct {
 	ID        string // the key under mcpServers
 	Transport string // one of the Transport constants
 
-	Command string            // the program, for stdio
-	Args    []string          // its arguments
-	Env     map[string]Secret // set for the program beside a minimal environment
-	Cwd     string            // absolute; empty means where Airlock itself runs
+	Command string                  // the program, for stdio
+	Args    []string                // its arguments
+	Env     map[string]secret.Value // set for the program beside a minimal environment
+	Cwd     string                  // absolute; empty means where Airlock itself runs
 
-	URL     string            // the endpoint, for http and sse
-	Headers map[string]Secret // sent with every request
+	URL     string                  // the endpoint, for http and sse
+	Headers map[string]secret.Value // sent with every request
 
 	StartTimeout time.Duration // from start to the end of the first tools/list
 	CallTimeout  time.Duration // one tool call; that of all servers where it has none of its own
+
+	// References are the references that env and headers had, by name, in a
+	// configuration in which they were looked up.
+	References map[string]string
 
 	Settings Settings
 
@@ -42,8 +48,13 @@ type Settings struct {
 	TrustAnnotations bool
 	Allow            []string // tools that may be called without asking; "*" means all
 	Deny             []string // tools that may never be called; stronger than Allow
-	Rate             Rate     // of its calls, over all runs; zero: that of all servers
-	Tools            map[string]Tool
+	// Secrets and Public name variables, headers and flags whose values are
+	// credentials, or are none, whatever they look like.
+	Secrets, Public []string
+	// Personal replaces, for what the server answers, what becomes of personal data.
+	Personal Personal
+	Rate     Rate // of its calls, over all runs; zero: that of all servers
+	Tools    map[string]Tool
 }
 
 // Tool is what the operator decides about one tool.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/nearest"
+	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
 // servers reads mcpServers. Switched-off servers and Airlock itself are left out.
@@ -175,6 +176,9 @@ func (d *decoder) settingFields(s *Settings) []field {
 		{key: "trustAnnotations", val: flag{&s.TrustAnnotations}},
 		{key: "allow", read: d.texts(&s.Allow)},
 		{key: "deny", read: d.texts(&s.Deny)},
+		{key: "secrets", read: d.texts(&s.Secrets)},
+		{key: "public", read: d.texts(&s.Public)},
+		{key: "personalData", read: d.personal(&s.Personal)},
 		{key: "rate", val: rate{&s.Rate}},
 		{key: "tools", read: func(n *yaml.Node, path string) error {
 			s.Tools = map[string]Tool{}
@@ -204,6 +208,9 @@ func (d *decoder) unite(c *Config, settings map[string]*decided) error {
 		ids[i] = c.Servers[i].ID
 		if s := settings[ids[i]]; s != nil {
 			c.Servers[i].Settings = s.Settings
+			if err := d.declared(c.Servers[i], s.key); err != nil {
+				return err
+			}
 		}
 		if c.Servers[i].CallTimeout == 0 {
 			c.Servers[i].CallTimeout = c.Limits.Calls.Timeout
@@ -218,6 +225,38 @@ func (d *decoder) unite(c *Config, settings map[string]*decided) error {
 			advice = fmt.Sprintf("did you mean %q?", best)
 		}
 		return d.fail(settings[id].key, advice, "servers.%s decides about a server that mcpServers does not have", id)
+	}
+	return nil
+}
+
+// declared checks that what is declared a secret, or none, is there: a name with
+// a mistake in it would protect nothing.
+func (d *decoder) declared(s Server, at *yaml.Node) error {
+	flags := flagValues(s.Args)
+	var known []string
+	for _, values := range []map[string]secret.Value{s.Env, s.Headers} {
+		known = append(known, slices.Sorted(maps.Keys(values))...)
+	}
+	for _, f := range flags {
+		known = append(known, f.name)
+	}
+	for _, c := range d.credentials {
+		known = append(known, c.Name)
+	}
+	for i, names := range [][]string{s.Settings.Secrets, s.Settings.Public} {
+		list := []string{"secrets", "public"}[i]
+		for _, name := range names {
+			switch {
+			case !slices.Contains(known, name):
+				advice := "name a key of its env or headers, or a flag of its args"
+				if best := nearest.Word(name, known); best != "" {
+					advice = fmt.Sprintf("did you mean %q?", best)
+				}
+				return d.fail(at, advice, "servers.%s.%s names %q, which mcpServers.%s does not have", s.ID, list, name, s.ID)
+			case i == 1 && slices.Contains(s.Settings.Secrets, name):
+				return d.fail(at, "keep one of the two", "servers.%s has %q under both secrets and public", s.ID, name)
+			}
+		}
 	}
 	return nil
 }

@@ -1,64 +1,46 @@
 package system
 
 import (
-	"net/url"
+	"fmt"
 	"strings"
 
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/broker/redact"
 )
 
-// holdCredentials makes the redactor know every credential of the configuration: what env
-// and headers hold, what variables with such names held, and what stands behind
-// such a flag or in a server's address.
+// holdCredentials makes the redactor know every credential of the configuration.
 func holdCredentials(redactor *redact.Redactor, c *config.Config) {
-	for _, secret := range c.Credentials {
-		redactor.Hold(secret.Reveal())
+	for _, h := range held(c) {
+		redactor.Hold(h.Value.Reveal())
 	}
+}
+
+// held returns what is held as a credential: what the configuration says, and
+// the parts of other values that have a credential's form, whatever their name.
+func held(c *config.Config) []config.Held {
+	list := c.Held()
+	scanner := redact.New()
 	for _, server := range c.Servers {
-		for _, secrets := range []map[string]config.Secret{server.Env, server.Headers} {
-			for _, secret := range secrets {
-				redactor.Hold(secret.Reveal())
+		for _, s := range server.Undeclared() {
+			for _, part := range scanner.Secrets([]byte(s.Value.Reveal())) {
+				s.Why, s.Value = "it has the form of a "+part.Kind, part.Value
+				list = append(list, s)
 			}
 		}
-		for _, value := range append(flagCredentials(server.Args), addressCredentials(server.URL)...) {
-			redactor.Hold(value)
-		}
 	}
+	return list
 }
 
-// flagCredentials returns the values of flags that name a credential, written
-// as --api-key=VALUE or as --api-key VALUE.
-func flagCredentials(args []string) []string {
-	var found []string
-	for i, arg := range args {
-		name, value, joined := strings.Cut(arg, "=")
-		if !strings.HasPrefix(name, "-") || !config.NamesCredential(name) {
-			continue
+// HeldCredentials describes what is held of a configuration whose references were
+// looked up: names and reasons, never values.
+func HeldCredentials(c *config.Config) []string {
+	var list []string
+	for _, h := range held(c) {
+		line := h.String()
+		if len(h.Value.Reveal()) < redact.MinHeld {
+			line = fmt.Sprintf("%s, but shorter than %d bytes, which cannot be looked for", strings.TrimSuffix(line, ")"), redact.MinHeld) + ")"
 		}
-		if !joined && i+1 < len(args) {
-			value = args[i+1]
-		}
-		found = append(found, value)
+		list = append(list, line)
 	}
-	return found
-}
-
-// addressCredentials returns the password of an address and the values of its
-// query that name a credential.
-func addressCredentials(address string) []string {
-	parsed, err := url.Parse(address)
-	if err != nil {
-		return nil
-	}
-	var found []string
-	if password, ok := parsed.User.Password(); ok {
-		found = append(found, password)
-	}
-	for name, values := range parsed.Query() {
-		if config.NamesCredential(name) {
-			found = append(found, values...)
-		}
-	}
-	return found
+	return list
 }

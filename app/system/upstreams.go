@@ -9,6 +9,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/broker/secrets"
 	"github.com/airlock-mcp/airlock/broker/upstream"
+	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
 // ResolveSecrets returns the configuration with the credentials that it names by
@@ -21,9 +22,10 @@ func ResolveSecrets(ctx context.Context, c *config.Config) (*config.Config, erro
 	resolved.Servers = slices.Clone(c.Servers)
 	for i := range resolved.Servers {
 		server := &resolved.Servers[i]
-		for _, values := range []*map[string]config.Secret{&server.Env, &server.Headers} {
+		server.References = map[string]string{}
+		for _, values := range []*map[string]secret.Value{&server.Env, &server.Headers} {
 			*values = maps.Clone(*values)
-			if err := lookUp(ctx, store, *values, server.ID); err != nil {
+			if err := lookUp(ctx, store, *values, server); err != nil {
 				return nil, err
 			}
 		}
@@ -31,18 +33,19 @@ func ResolveSecrets(ctx context.Context, c *config.Config) (*config.Config, erro
 	return &resolved, nil
 }
 
-// lookUp puts credentials in the places of the references in values.
-func lookUp(ctx context.Context, store *secrets.Store, values map[string]config.Secret, serverID string) error {
+// lookUp puts credentials in the places of the references in values, and keeps
+// the references with the server.
+func lookUp(ctx context.Context, store *secrets.Store, values map[string]secret.Value, server *config.Server) error {
 	for name, value := range values {
 		if !secrets.IsReference(value.Reveal()) {
 			continue
 		}
 		found, err := store.Lookup(ctx, value.Reveal())
 		if err != nil {
-			return &SetupError{fmt.Errorf("the credential %q of the server %q: %w", name, serverID, err),
+			return &SetupError{fmt.Errorf("the credential %q of the server %q: %w", name, server.ID, err),
 				"docs/configuration.md says where credentials can be kept"}
 		}
-		values[name] = config.NewSecret(found.Reveal())
+		values[name], server.References[name] = found, value.Reveal()
 	}
 	return nil
 }
@@ -60,7 +63,7 @@ func upstreamConfigs(c *config.Config) []upstream.Config {
 	return configs
 }
 
-func reveal(secrets map[string]config.Secret) map[string]string {
+func reveal(secrets map[string]secret.Value) map[string]string {
 	revealed := make(map[string]string, len(secrets))
 	for name, secret := range secrets {
 		revealed[name] = secret.Reveal()

@@ -10,10 +10,12 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
-// minCanary is the shortest credential that is looked for.
-const minCanary = 6
+// MinHeld is the shortest credential, in bytes, that is looked for.
+const MinHeld = 6
 
 // kindHeld is the kind of a credential that Airlock itself holds.
 const kindHeld = "held-credential"
@@ -22,7 +24,7 @@ const kindHeld = "held-credential"
 type canary struct{ forms [][]byte }
 
 func newCanary(value string) (canary, bool) {
-	if len(value) < minCanary {
+	if len(value) < MinHeld {
 		return canary{}, false
 	}
 	forms := []string{
@@ -82,7 +84,7 @@ func base64Forms(value string) []string {
 			if len(padded)%3 != 0 {
 				to--
 			}
-			if form := text[from:to]; len(form) >= minCanary {
+			if form := text[from:to]; len(form) >= MinHeld {
 				forms = append(forms, form)
 			}
 		}
@@ -94,6 +96,22 @@ func reverse(s string) string {
 	b := []byte(s)
 	slices.Reverse(b)
 	return string(b)
+}
+
+// Secret is one that was found.
+type Secret struct {
+	Kind  string
+	Value secret.Value
+}
+
+// Secrets returns the secrets that rules find in a text as it is, personal data
+// left out.
+func (r *Redactor) Secrets(text []byte) []Secret {
+	var list []Secret
+	for _, s := range merged(standard().find(text)) {
+		list = append(list, Secret{s.kind, secret.New(string(text[s.start:s.end]))})
+	}
+	return list
 }
 
 // held are the canaries. Redactors that were made from each other share them.

@@ -28,7 +28,7 @@ type Redactor struct {
 func New() *Redactor { return &Redactor{held: &held{}} }
 
 // Hold adds a credential that Airlock holds: it is removed everywhere from now
-// on, in all its encodings. Values under minCanary bytes are too common to be
+// on, in all its encodings. Values under MinHeld bytes are too common to be
 // looked for, and false is returned for them.
 func (r *Redactor) Hold(value string) bool { return r.held.add(value) }
 
@@ -94,6 +94,9 @@ func merged(spans []span) []span {
 	slices.SortFunc(spans, func(a, b span) int {
 		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end), plainLast(a, b), cmp.Compare(a.kind, b.kind))
 	})
+	if len(spans) == 0 {
+		return nil
+	}
 	list := spans[:1]
 	for _, s := range spans[1:] {
 		last := &list[len(list)-1]

@@ -8,13 +8,15 @@ import (
 
 	"filippo.io/age"
 	"go.yaml.in/yaml/v4"
+
+	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
 // maxSecretsFile is the most bytes that an encrypted file may hold.
 const maxSecretsFile = 1 << 20
 
 // readAge decrypts a file of credentials.
-func readAge(path, identityPath string) (map[string]Value, error) {
+func readAge(path, identityPath string) (map[string]secret.Value, error) {
 	if path == "" || identityPath == "" {
 		return nil, errors.New("there is no encrypted file of credentials here")
 	}
@@ -42,9 +44,9 @@ func readAge(path, identityPath string) (map[string]Value, error) {
 	if yaml.Unmarshal(text, &names) != nil { // its error would quote the text
 		return nil, fmt.Errorf("%q does not hold a YAML mapping of names to texts", path)
 	}
-	values := make(map[string]Value, len(names))
+	values := make(map[string]secret.Value, len(names))
 	for name, value := range names {
-		values[name] = NewValue(value)
+		values[name] = secret.New(value)
 	}
 	return values, nil
 }

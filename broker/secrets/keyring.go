@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
 // keyringTimeout is how long the keyring may take; it may ask the user to unlock it.
@@ -17,7 +19,7 @@ const keyringTimeout = time.Minute
 // fromKeyring asks the operating system's own program for its keyring: the
 // Secret Service through secret-tool (libsecret) on Linux, the Keychain through
 // security on macOS. The credential comes over a pipe, never over a command line.
-func fromKeyring(ctx context.Context, service, name string) (Value, error) {
+func fromKeyring(ctx context.Context, service, name string) (secret.Value, error) {
 	ctx, cancel := context.WithTimeout(ctx, keyringTimeout)
 	defer cancel()
 	command := []string{"secret-tool", "lookup", "service", service, "account", name}
@@ -31,13 +33,13 @@ func fromKeyring(ctx context.Context, service, name string) (Value, error) {
 	var exit *exec.ExitError
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
-		return Value{}, fmt.Errorf("the program %s, which opens the keyring, is not installed", command[0])
+		return secret.Value{}, fmt.Errorf("the program %s, which opens the keyring, is not installed", command[0])
 	case ctx.Err() != nil:
-		return Value{}, fmt.Errorf("the keyring did not answer within %v", keyringTimeout)
+		return secret.Value{}, fmt.Errorf("the keyring did not answer within %v", keyringTimeout)
 	case errors.As(err, &exit):
-		return Value{}, ErrNotFound
+		return secret.Value{}, ErrNotFound
 	case err != nil:
-		return Value{}, fmt.Errorf("asking the keyring: %w", err)
+		return secret.Value{}, fmt.Errorf("asking the keyring: %w", err)
 	}
-	return NewValue(strings.TrimSuffix(out.String(), "\n")), nil
+	return secret.New(strings.TrimSuffix(out.String(), "\n")), nil
 }

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
 // ErrNotFound says that a place is there, but has no credential of that name.
@@ -29,7 +31,7 @@ type Options struct {
 // Store finds credentials. Methods may be called concurrently.
 type Store struct {
 	opts Options
-	age  func() (map[string]Value, error) // decrypts once
+	age  func() (map[string]secret.Value, error) // decrypts once
 }
 
 // New returns a store of the given places. Nothing is read before it is asked for.
@@ -41,7 +43,7 @@ func New(opts *Options) *Store {
 	if s.opts.KeyringService == "" {
 		s.opts.KeyringService = "airlock"
 	}
-	s.age = sync.OnceValues(func() (map[string]Value, error) { return readAge(s.opts.AgeFile, s.opts.AgeIdentity) })
+	s.age = sync.OnceValues(func() (map[string]secret.Value, error) { return readAge(s.opts.AgeFile, s.opts.AgeIdentity) })
 	return s
 }
 
@@ -57,37 +59,37 @@ func IsReference(text string) bool {
 
 // Lookup returns what a reference stands for: env:NAME, age:NAME or
 // keyring:NAME. The error never holds a value.
-func (s *Store) Lookup(ctx context.Context, reference string) (Value, error) {
+func (s *Store) Lookup(ctx context.Context, reference string) (secret.Value, error) {
 	if !IsReference(reference) {
-		return Value{}, fmt.Errorf("%q is no reference to a credential: write env:NAME, age:NAME or keyring:NAME", reference)
+		return secret.Value{}, fmt.Errorf("%q is no reference to a credential: write env:NAME, age:NAME or keyring:NAME", reference)
 	}
 	scheme, name, _ := strings.Cut(reference, ":")
 	v, err := s.lookup(ctx, scheme, name)
 	switch {
 	case err != nil:
-		return Value{}, fmt.Errorf("looking up credential %q: %w", reference, err)
-	case v.text == "":
-		return Value{}, fmt.Errorf("looking up credential %q: it is empty", reference)
+		return secret.Value{}, fmt.Errorf("looking up credential %q: %w", reference, err)
+	case v.Reveal() == "":
+		return secret.Value{}, fmt.Errorf("looking up credential %q: it is empty", reference)
 	}
 	return v, nil
 }
 
-func (s *Store) lookup(ctx context.Context, scheme, name string) (Value, error) {
+func (s *Store) lookup(ctx context.Context, scheme, name string) (secret.Value, error) {
 	switch scheme {
 	case "env":
 		text, ok := os.LookupEnv(name)
 		if !ok {
-			return Value{}, ErrNotFound
+			return secret.Value{}, ErrNotFound
 		}
-		return NewValue(text), nil
+		return secret.New(text), nil
 	case "age":
 		values, err := s.age()
 		if err != nil {
-			return Value{}, err
+			return secret.Value{}, err
 		}
 		v, ok := values[name]
 		if !ok {
-			return Value{}, ErrNotFound
+			return secret.Value{}, ErrNotFound
 		}
 		return v, nil
 	default:

@@ -1,4 +1,5 @@
-package secrets
+// Package secret is a text that may be a credential and never prints.
+package secret
 
 import (
 	"encoding/json"
@@ -8,7 +9,7 @@ import (
 
 const redacted = "[redacted]"
 
-// Value is a credential. However it is printed, logged, formatted or encoded, it
+// Value is a text that may be a credential. However it is printed, logged, formatted or encoded, it
 // reads "[redacted]". It is not comparable by ==, so that no map or set of values
 // comes about by accident.
 type Value struct {
@@ -16,10 +17,10 @@ type Value struct {
 	_    [0]func()
 }
 
-// NewValue returns a Value that holds text.
-func NewValue(text string) Value { return Value{text: text} }
+// New returns a Value that holds text.
+func New(text string) Value { return Value{text: text} }
 
-// Reveal returns the credential itself.
+// Reveal returns the text itself, for the one place that uses it.
 func (v Value) Reveal() string { return v.text }
 
 // String returns "[redacted]".

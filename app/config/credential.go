@@ -1,0 +1,101 @@
+package config
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// NamesCredential tells whether what goes by this name, a variable, a header or
+// a flag, is a credential by the habits of the field: its words say so, and its
+// last does not say that it is something about one.
+func NamesCredential(name string) bool {
+	words := nameWords(name)
+	if len(words) == 0 {
+		return false
+	}
+	last := words[len(words)-1]
+	switch {
+	case endsIn(words, "access", "key", "id"), endsIn(words, "secret", "id"), endsIn(words, "role", "id") && slices.Contains(words, "vault"):
+		return true
+	case slices.Contains(aboutCredentials, last):
+		return false
+	case last == "key" || last == "keys":
+		return !slices.ContainsFunc(words, func(w string) bool { return slices.Contains(ordinaryKeys, w) })
+	case slices.Contains(words, "tokens") && !slices.Contains(words, "secret"): // of a model: MAX_TOKENS
+		return false
+	}
+	return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(credentialWords, w) }) ||
+		last == "auth" || endsIn(words, "pass") || endsIn(words, "pat") || endsIn(words, "dsn") || endsIn(words, "connection", "string")
+}
+
+var (
+	credentialWords = []string{
+		"token", "secret", "secrets", "password", "passwd", "passphrase", "passcode", "pwd", "credential", "credentials", "creds", "apikey", "authkey", "accesskey",
+		"secretkey", "privatekey", "authtoken", "accesstoken", "jwt", "bearer", "authorization", "cookie", "userpass", "dbpass", "pgpassword",
+	}
+	// aboutCredentials are last words of names that say something about a
+	// credential, and not what it is.
+	aboutCredentials = []string{
+		"path", "file", "filename", "dir", "directory", "folder", "url", "uri", "endpoint", "host", "hostname", "port", "server", "name", "names", "id", "ids", "type", "kind",
+		"limit", "limits", "max", "min", "count", "size", "length", "ttl", "expiry", "expires", "expiration", "timeout", "seconds", "minutes", "hours", "days", "interval",
+		"prefix", "suffix", "format", "header", "version", "region", "zone", "enabled", "disabled", "required", "enable", "disable", "policy", "provider", "algorithm", "alg",
+		"mode", "method", "scope", "scopes", "field", "arn", "issuer", "audience", "user", "username", "email", "backend", "store", "manager", "driver", "cmd", "command",
+		"helper", "source", "env", "budget", "usage", "rotation", "parallelism", "encoding", "model", "cache", "vault", "domain", "realm", "samesite", "secure",
+	}
+	// ordinaryKeys are words that make a key something else than a credential.
+	ordinaryKeys = []string{"public", "pub", "primary", "foreign", "cache", "sort", "partition", "group", "object", "index", "row", "shortcut", "hot", "issue", "project", "jira", "map", "routing", "registry"}
+)
+
+// endsIn says whether the last words are these.
+func endsIn(words []string, last ...string) bool {
+	return len(words) >= len(last) && slices.Equal(words[len(words)-len(last):], last)
+}
+
+// nameWords takes a name apart at what is no letter or digit and where a capital
+// follows a small letter, in lower case.
+func nameWords(name string) []string {
+	var words []string
+	var word strings.Builder
+	flush := func() {
+		if word.Len() > 0 {
+			words = append(words, strings.ToLower(word.String()))
+			word.Reset()
+		}
+	}
+	small := false
+	for _, r := range name {
+		switch {
+		case !unicode.IsLetter(r) && !unicode.IsDigit(r):
+			flush()
+			small = false
+			continue
+		case unicode.IsUpper(r) && small:
+			flush()
+		}
+		small = unicode.IsLower(r) || unicode.IsDigit(r)
+		word.WriteRune(r)
+	}
+	flush()
+	return words
+}
+
+// isOrdinary says whether a value is no credential even under the name of one:
+// switches and small numbers, paths and addresses without a password, words that
+// stand in the place of a secret or that everything is full of.
+func isOrdinary(value string) bool {
+	value = strings.TrimSpace(value)
+	return len(value) < 4 || ordinaryValue.MatchString(value) || pathValue.MatchString(value) && strings.Count(value, "/") > 1 && !drawnPath.MatchString(value)
+}
+
+var (
+	ordinaryValue = regexp.MustCompile(`(?i)^(?:true|false|yes|no|on|off|none|null|nil|undefined|auto|default|enabled|disabled|required|optional|anonymous|guest|public|private|` +
+		`admin|administrator|root|user|username|postgres|mysql|redis|mongo|mongodb|rabbitmq|minio|elastic|sa|` +
+		`password|passwd|secret|token|key|apikey|api[_-]key|test|testing|tests|example|sample|dummy|demo|change_?me|changeit|placeholder|` +
+		`production|development|staging|local|localhost|debug|info|warning|error|trace|verbose|bearer|basic|digest|oauth2?|vault|keychain|keyring|file|env|` +
+		`\d{1,6}|\d+(?:\.\d+)+|\d+(?:ms|s|m|h|d|k|kb|mb|gb)|x{3,}|\*+|\.+|<[^>]*>|\$\{[^}]*\}|your[-_ ].*|(?:insert|enter|replace|put)[-_ ].*)$`)
+	pathValue = regexp.MustCompile(`^(?:[a-zA-Z][a-zA-Z0-9+.-]*://[^\s@]*|~?/[\w./@ -]*|\.{1,2}/[\w./@ -]*|[A-Za-z]:\\.*)$`)
+	// drawnPath is a secret in base64 that begins like a path.
+	drawnPath = regexp.MustCompile(`^/[A-Za-z0-9/]*[0-9][A-Za-z0-9/]*=*$`)
+)
