@@ -317,7 +317,7 @@ func (e encoded) find(d depth, find finder) (spans []span, full bool) {
 			for _, s := range findDeep(e.plain[start:stop], d, find) {
 				from, _ := e.place(start + s.start)
 				_, to := e.place(start + s.end - 1)
-				spans = append(spans, span{start: e.start + from, end: min(e.start+to, e.end), kind: s.kind})
+				spans = append(spans, span{start: e.start + from, end: min(e.start+to, e.end), kind: s.kind, joined: true})
 			}
 		}
 		start = max(start, stop)
@@ -329,7 +329,7 @@ func (e encoded) find(d depth, find finder) (spans []span, full bool) {
 // short, or where most of it was found; otherwise the rest is kept, encoded as
 // it was, so that what reads it can still decode it.
 func (e encoded) replaced(found []span) span {
-	s := span{start: e.start, end: e.end, kind: found[0].kind}
+	s := span{start: e.start, end: e.end, kind: found[0].kind, joined: true}
 	covered := 0
 	for _, f := range found {
 		covered += f.end - f.start

@@ -31,7 +31,7 @@ func findMapped(text []byte, d depth, find finder, has func([]byte) bool, at fun
 			for _, s := range findDeep(plain, d, find) {
 				from, to := places[s.start], places[s.end]
 				if to-from != s.end-s.start {
-					s.rewrite = nil // what has escapes in it is replaced as a whole
+					s.rewrite, s.joined = nil, true // what has escapes in it is replaced as a whole
 				}
 				s.start, s.end = start+from, start+to
 				found = append(found, s)

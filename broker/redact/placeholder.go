@@ -23,7 +23,7 @@ type places struct {
 // number, [redacted:email-2], that stands for one value as long as it is used:
 // for one run, say.
 func (r *Redactor) Numbered() *Redactor {
-	return &Redactor{held: r.held, places: &places{numbers: map[[sha256.Size]byte]int{}, last: map[string]int{}}}
+	return &Redactor{held: r.held, personal: r.personal, places: &places{numbers: map[[sha256.Size]byte]int{}, last: map[string]int{}}}
 }
 
 // marker returns what stands in the place of a value.

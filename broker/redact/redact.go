@@ -20,8 +20,9 @@ type Finding struct {
 
 // Redactor removes what must not leave. All methods may be called concurrently.
 type Redactor struct {
-	held   *held
-	places *places // nil: markers carry no number
+	held     *held
+	places   *places   // nil: markers carry no number
+	personal *personal // nil: all personal data is removed
 }
 
 // New returns a Redactor that knows all rules and no canary.
@@ -43,7 +44,7 @@ func (r *Redactor) Held(text []byte) ([]byte, []Finding) {
 }
 
 func (r *Redactor) find(text []byte) []span {
-	find := func(text []byte) []span { return append(findPlain(text), r.held.findPlain(text)...) }
+	find := func(text []byte) []span { return append(r.choose(text, findPlain(text)), r.held.findPlain(text)...) }
 	return findDeep(text, fullDepth, find)
 }
 
@@ -54,6 +55,9 @@ type span struct {
 	// rewrite gives what stands in its place, with the counts by kind; nil means a
 	// marker of its kind.
 	rewrite func(*Redactor) ([]byte, map[string]int)
+	// joined says that the place covers others, or stands for something encoded:
+	// nothing of it may be shown.
+	joined bool
 }
 
 // replace puts a marker in the place of each span. Where spans overlap, one
@@ -75,6 +79,11 @@ func (r *Redactor) replaceAll(text []byte, spans []span) ([]byte, map[string]int
 		out = append(out, text[at:s.start]...)
 		at = s.end
 		if s.rewrite == nil {
+			if shown, ok := r.masked(s.kind, text[s.start:s.end]); ok && !s.joined {
+				out = append(out, shown...)
+				counts[s.kind]++
+				continue
+			}
 			out = append(out, r.places.marker(s.kind, text[s.start:s.end])...)
 			counts[s.kind]++
 			continue
@@ -104,12 +113,15 @@ func merged(spans []span) []span {
 		case s.start >= last.end:
 			list = append(list, s)
 		case s.end > last.end:
+			last.joined = true
 			if s.end-s.start > last.end-last.start {
 				last.kind = s.kind
 			}
 			last.end, last.rewrite = s.end, nil
 		case s.rewrite == nil && s.kind != kindHeld: // the encoded text itself is what was looked for
-			last.rewrite = nil
+			last.rewrite, last.joined = nil, true
+		case s.kind != last.kind:
+			last.joined = true
 		}
 	}
 	return list
