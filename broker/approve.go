@@ -83,7 +83,7 @@ func (a *attempt) heed(question approval.Question) *failure {
 		a.approval = approval.Pending
 		return failf(typeApprovalTimeout,
 			"the call needs a person's approval, and nobody answered within %v. Tell the user to run `airlock approvals watch` in a terminal, then make the call again",
-			a.broker.opts.ApprovalTimeout)
+			a.run.limits.ApprovalTimeout)
 	case approval.Dismissed:
 		a.approval = approval.Pending
 		return failf(typeApprovalTimeout,
@@ -118,7 +118,7 @@ func (a *attempt) question() approval.Question {
 	}
 	who := a.run.identity
 	return approval.Question{
-		ID: telemetry.NewID("apr"), Asked: now, Expires: now.Add(a.broker.opts.ApprovalTimeout),
+		ID: telemetry.NewID("apr"), Asked: now, Expires: now.Add(a.run.limits.ApprovalTimeout),
 		Asking: approval.Asking{
 			Principal: who.Caller.Principal, Issuer: who.Caller.Issuer, CallerKind: string(who.Caller.Kind),
 			SessionID: who.Caller.Session, RunID: who.ID, CallID: a.id,

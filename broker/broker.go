@@ -56,13 +56,9 @@ type Options struct {
 	Limits   Limits            // zero members mean DefaultLimits
 	// Definitions says how tools are defined now; nil: as in the run's snapshot.
 	Definitions Definitions
-	// ApprovalTimeout is how long a question stays open; 0 means ten minutes.
-	ApprovalTimeout time.Duration
-	Logger          *slog.Logger // nil discards
-	Now             func() time.Time
+	Logger      *slog.Logger // nil discards
+	Now         func() time.Time
 }
-
-const defaultApprovalTimeout = 10 * time.Minute
 
 // Broker carries calls. All methods may be called concurrently.
 type Broker struct {
@@ -98,9 +94,6 @@ func New(upstream Upstream, recorder Recorder, opts *Options) (*Broker, error) {
 	}
 	if b.opts.Redactor == nil {
 		b.opts.Redactor = redact.New()
-	}
-	if b.opts.ApprovalTimeout <= 0 {
-		b.opts.ApprovalTimeout = defaultApprovalTimeout
 	}
 	if b.opts.Logger == nil {
 		b.opts.Logger = slog.New(slog.DiscardHandler)

@@ -21,6 +21,8 @@ type Limits struct {
 	// read them; at least ResultBytes.
 	UnreadBytes int64
 	CallTimeout time.Duration // until a server must have answered
+	// ApprovalTimeout is how long a question to a person stays open.
+	ApprovalTimeout time.Duration
 	// Repeats is how often a run may make one call, with the same arguments, and
 	// get the same result, before that counts as a loop.
 	Repeats     int
@@ -58,6 +60,7 @@ const (
 	limitResultBytes  = "limits.resultBytes"
 	limitUnreadBytes  = "limits.unreadBytes"
 	limitCallTimeout  = "limits.callTimeout"
+	limitApproval     = "limits.approvalTimeout"
 	limitRepeats      = "limits.repeats"
 	limitServerRate   = "limits.rate"
 	limitToolRate     = "limits.toolRate"
@@ -69,7 +72,7 @@ func DefaultLimits() Limits {
 	return Limits{
 		Calls: 1000, SessionCalls: 100_000, Concurrent: 16,
 		BytesIn: 1 << 30, BytesOut: 256 << 20, ResultBytes: 12 << 20, UnreadBytes: 32 << 20,
-		CallTimeout: time.Minute, Repeats: 50,
+		CallTimeout: time.Minute, ApprovalTimeout: 10 * time.Minute, Repeats: 50,
 		ServerRate: Rate{1000, 5 * time.Second}, ToolRate: Rate{1000, 5 * time.Second}, CatalogRate: Rate{500, 10 * time.Second},
 	}
 }
@@ -85,8 +88,9 @@ func (l Limits) withDefaults() (Limits, error) {
 	l.CallTimeout = orDefault(l.CallTimeout, d.CallTimeout)
 	l.ServerRate, l.ToolRate = orDefault(l.ServerRate, d.ServerRate), orDefault(l.ToolRate, d.ToolRate)
 	l.CatalogRate = orDefault(l.CatalogRate, d.CatalogRate)
+	l.ApprovalTimeout = orDefault(l.ApprovalTimeout, d.ApprovalTimeout)
 	if l.Calls < 0 || l.SessionCalls < 0 || l.Concurrent < 0 || l.Repeats < 0 ||
-		l.BytesIn < 0 || l.BytesOut < 0 || l.ResultBytes < 0 || l.CallTimeout < 0 {
+		l.BytesIn < 0 || l.BytesOut < 0 || l.ResultBytes < 0 || l.CallTimeout < 0 || l.ApprovalTimeout < 0 {
 		return l, fmt.Errorf("a limit is negative")
 	}
 	if l.UnreadBytes < l.ResultBytes {
@@ -146,7 +150,7 @@ func (l Limits) Table() map[string]string {
 		limitCalls: strconv.Itoa(l.Calls), limitSessionCalls: strconv.Itoa(l.SessionCalls), limitConcurrent: strconv.Itoa(l.Concurrent),
 		limitBytesIn: strconv.FormatInt(l.BytesIn, 10), limitBytesOut: strconv.FormatInt(l.BytesOut, 10),
 		limitResultBytes: strconv.FormatInt(l.ResultBytes, 10), limitUnreadBytes: strconv.FormatInt(l.UnreadBytes, 10),
-		limitCallTimeout: l.CallTimeout.String(), limitRepeats: strconv.Itoa(l.Repeats),
+		limitCallTimeout: l.CallTimeout.String(), limitApproval: l.ApprovalTimeout.String(), limitRepeats: strconv.Itoa(l.Repeats),
 		limitServerRate: l.ServerRate.String(), limitToolRate: l.ToolRate.String(), limitCatalogRate: l.CatalogRate.String(),
 	}
 	for id, server := range l.Servers {

@@ -94,7 +94,9 @@ type CallLimits struct {
 	Repeats     int           // times that one call may bring the same result in one run
 	ServerRate  Rate          // of the calls to one server, over all runs
 	ToolRate    Rate          // of the calls to one tool, over all runs
-	CatalogRate Rate          // of one run's looks into the catalog
+	// ApprovalTimeout is how long a question to a person stays open.
+	ApprovalTimeout time.Duration
+	CatalogRate     Rate // of one run's looks into the catalog
 }
 
 // Rate allows Calls in each Per, evenly refilled, and as many at once after a
@@ -178,5 +180,5 @@ var defaultCalls = CallLimits{
 	Run: 1000, Session: 100_000, Concurrent: 16,
 	BytesIn: 1 << 30, BytesOut: 256 << 20, ResultBytes: 12 << 20, UnreadBytes: 32 << 20,
 	Timeout: defaultCallTimeout, Repeats: 50,
-	ServerRate: Rate{1000, 5 * time.Second}, ToolRate: Rate{1000, 5 * time.Second}, CatalogRate: Rate{500, 10 * time.Second},
+	ServerRate: Rate{1000, 5 * time.Second}, ToolRate: Rate{1000, 5 * time.Second}, CatalogRate: Rate{500, 10 * time.Second}, ApprovalTimeout: 10 * time.Minute,
 }

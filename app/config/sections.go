@@ -134,6 +134,7 @@ func (d *decoder) limitFields(l *Limits) []field {
 		{key: "sessionCalls", val: count[int]{&l.Calls.Session, 1, 1_000_000_000}},
 		{key: "concurrentCalls", val: count[int]{&l.Calls.Concurrent, 1, 64}}, // the socket takes 64 at a time
 		{key: "callTimeout", val: duration{&l.Calls.Timeout, 100 * time.Millisecond, 24 * time.Hour}},
+		{key: "approvalTimeout", val: duration{&l.Calls.ApprovalTimeout, 100 * time.Millisecond, 24 * time.Hour}},
 		{key: "bytesIn", val: size{&l.Calls.BytesIn, 1 << 10, 1 << 50}},
 		{key: "bytesOut", val: size{&l.Calls.BytesOut, 1 << 10, 1 << 50}},
 		{key: "resultBytes", val: size{&l.Calls.ResultBytes, 1 << 10, 15 << 20}}, // a frame of the socket holds 16 MiB

@@ -30,7 +30,7 @@ func callLimits(c *config.Config) broker.Limits {
 		Calls: l.Run, SessionCalls: l.Session, Concurrent: l.Concurrent,
 		BytesIn: l.BytesIn, BytesOut: l.BytesOut, ResultBytes: l.ResultBytes, UnreadBytes: l.UnreadBytes,
 		CallTimeout: l.Timeout, Repeats: l.Repeats,
-		ServerRate: broker.Rate(l.ServerRate), ToolRate: broker.Rate(l.ToolRate), CatalogRate: broker.Rate(l.CatalogRate),
+		ServerRate: broker.Rate(l.ServerRate), ToolRate: broker.Rate(l.ToolRate), CatalogRate: broker.Rate(l.CatalogRate), ApprovalTimeout: l.ApprovalTimeout,
 		Servers: map[string]broker.ServerLimits{},
 	}
 	for _, server := range c.Servers {

@@ -51,6 +51,7 @@ func newReloading(t *testing.T, keys, policy string) *reloading {
 	t.Cleanup(func() { log.Close() })
 	opts := Options{Reread: reread, Notify: func(n Notice) { r.notices <- n }, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}
 	r.System = &System{config: c, opts: opts, machine: machine{log: log}, catalog: &Catalog{config: c, opts: opts}}
+	r.catalog.snapshot.Store(r.snapshot)
 	if err := r.openBroker(echo{}, redact.New()); err != nil {
 		t.Fatal(err)
 	}
