@@ -168,18 +168,24 @@ func (r *Registry) Cancel(c caller.Caller, id string) bool {
 	return true
 }
 
-// EndSession says that a session is over: its runs end, and what they came to
-// is forgotten, because nobody can ask for it any more. Calling it twice is fine.
+// EndSession says that a session is over: its runs are cancelled and waited for,
+// and what they came to is forgotten, because nobody can ask for it any more.
+// Calling it twice is fine.
 func (r *Registry) EndSession(session string) {
+	var left []*Run
 	r.mu.Lock()
 	for id, run := range r.runs {
 		if run.owner.Session == session {
 			run.cancel()
+			left = append(left, run)
 			delete(r.runs, id)
 			r.finished.remove(run)
 		}
 	}
 	r.mu.Unlock()
+	for _, run := range left {
+		<-run.done
+	}
 	r.executor.EndSession(session)
 }
 
