@@ -10,15 +10,9 @@ import (
 // SearchAnswer is what a search for tools finds, in the form that code and
 // models get it.
 type SearchAnswer struct {
-	Tools   []catalog.Entry `json:"tools"`
-	Missing []MissingServer `json:"missing,omitempty"` // configured, but not there
-	Error   *CatalogError   `json:"error,omitempty"`
-}
-
-// MissingServer is a configured server that did not answer, and why.
-type MissingServer struct {
-	ServerID string `json:"serverId"`
-	Problem  string `json:"problem"`
+	Tools   []catalog.Entry         `json:"tools"`
+	Missing []catalog.MissingServer `json:"missing,omitempty"` // configured, but not there
+	Error   *CatalogError           `json:"error,omitempty"`
 }
 
 // DefinitionAnswer is one tool's whole definition, or why there is none.
@@ -53,11 +47,7 @@ func Search(snapshot *catalog.Snapshot, text, serverID, detail string, limit int
 	if answer.Tools == nil {
 		answer.Tools = []catalog.Entry{} // an empty list, not null, in JSON
 	}
-	for _, server := range snapshot.Servers() {
-		if server.Problem != "" && (serverID == "" || serverID == server.ID) {
-			answer.Missing = append(answer.Missing, MissingServer{server.ID, catalog.Clean(server.Problem)})
-		}
-	}
+	answer.Missing = snapshot.Missing(serverID)
 	if _, known := snapshot.Server(serverID); serverID != "" && !known {
 		answer.Error = &CatalogError{Type: typeUnknownTool, Message: "there is no server " + catalog.Quote(serverID)}
 	}

@@ -26,6 +26,8 @@ type fakeTools struct{ snapshot *catalog.Snapshot }
 
 func (f fakeTools) Snapshot() *catalog.Snapshot { return f.snapshot }
 
+func (f fakeTools) Await(context.Context, ...string) error { return nil }
+
 func newFakeTools(t testing.TB) fakeTools {
 	t.Helper()
 	var items []json.RawMessage

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -13,17 +14,16 @@ import (
 
 // found is what search_tools answers.
 type found struct {
-	Tools   []catalog.Entry `json:"tools"`
-	Missing []missing       `json:"missingServers,omitempty"`
+	Tools   []catalog.Entry         `json:"tools"`
+	Missing []catalog.MissingServer `json:"missingServers,omitempty"`
 }
 
-// missing is a server whose tools cannot be found, and why.
-type missing struct {
-	ServerID string `json:"serverId"`
-	Problem  string `json:"problem"`
-}
+// startPatience is how long an answer about tools waits for servers that have
+// neither answered nor failed since Airlock started: for a server that is named,
+// and for all of them where nothing else is found.
+const startPatience = 5 * time.Second
 
-func (s *Server) searchTools(_ context.Context, c call) (*mcp.CallToolResult, error) {
+func (s *Server) searchTools(ctx context.Context, c call) (*mcp.CallToolResult, error) {
 	query := catalog.Query{
 		Text:     c.args.text("query", false),
 		ServerID: c.args.text("serverId", false),
@@ -37,27 +37,53 @@ func (s *Server) searchTools(_ context.Context, c call) (*mcp.CallToolResult, er
 	if query.Detail, err = catalog.ParseDetail(detail); err != nil {
 		return nil, &refusal{problem: err.Error()}
 	}
-	snapshot := s.tools.Snapshot()
+	snapshot := s.started(ctx, s.tools.Snapshot(), query.ServerID)
 	if query.ServerID != "" {
 		if err := checkServer(snapshot, query.ServerID); err != nil {
 			return nil, err
 		}
 	}
-	answer := found{Tools: snapshot.Search(query), Missing: missingServers(snapshot)}
+	hits := snapshot.Search(query)
+	if len(hits) == 0 && query.ServerID == "" {
+		snapshot = s.startedAll(ctx, snapshot)
+		hits = snapshot.Search(query)
+	}
+	answer := found{Tools: hits, Missing: snapshot.Missing("")}
 	if len(answer.Tools) == 0 {
 		return structured(answer, "Nothing fits. Try other words, or search without a query to see all tools.")
 	}
 	return structured(answer)
 }
 
-func missingServers(snapshot *catalog.Snapshot) []missing {
-	var out []missing
-	for _, server := range snapshot.Servers() {
-		if server.Problem != "" {
-			out = append(out, missing{server.ID, catalog.Clean(server.Problem)})
+// started returns a snapshot in which the named server is no longer starting, as
+// far as that does not take too long.
+func (s *Server) started(ctx context.Context, snapshot *catalog.Snapshot, serverID string) *catalog.Snapshot {
+	if serverID == "" {
+		return snapshot
+	}
+	return s.awaited(ctx, snapshot, snapshot.Missing(serverID))
+}
+
+// startedAll is started for all servers.
+func (s *Server) startedAll(ctx context.Context, snapshot *catalog.Snapshot) *catalog.Snapshot {
+	return s.awaited(ctx, snapshot, snapshot.Missing(""))
+}
+
+func (s *Server) awaited(ctx context.Context, snapshot *catalog.Snapshot, missing []catalog.MissingServer) *catalog.Snapshot {
+	var starting []string
+	for _, server := range missing {
+		if server.Starting {
+			starting = append(starting, server.ServerID)
 		}
 	}
-	return out
+	if len(starting) == 0 {
+		return snapshot
+	}
+	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	defer cancel()
+	// An error means that they are still starting: the answer says so.
+	_ = s.tools.Await(ctx, starting...)
+	return s.tools.Snapshot()
 }
 
 // checkServer refuses a server that is unknown, or that is missing.
@@ -65,27 +91,35 @@ func checkServer(snapshot *catalog.Snapshot, id string) error {
 	server, ok := snapshot.Server(id)
 	switch {
 	case !ok:
-		var ids []string
-		for _, server := range snapshot.Servers() {
-			ids = append(ids, server.ID)
-		}
-		hint := "no server is configured"
-		if len(ids) > 0 {
-			hint = "the servers are " + strings.Join(ids, ", ")
-		}
-		return &refusal{fmt.Sprintf("there is no server %s", quote(id)), hint}
+		return &refusal{fmt.Sprintf("there is no server %s", quote(id)), namesOf(snapshot)}
 	case server.Problem != "":
 		return &refusal{fmt.Sprintf("the server %s is missing: %s", quote(id), catalog.Clean(server.Problem)), "use the other servers, or tell the user"}
 	}
 	return nil
 }
 
-func (s *Server) getToolDefinition(_ context.Context, c call) (*mcp.CallToolResult, error) {
+// namesOf is the hint of an answer about a server that is not there.
+func namesOf(snapshot *catalog.Snapshot) string {
+	var ids []string
+	for _, server := range snapshot.Servers() {
+		ids = append(ids, server.ID)
+	}
+	if len(ids) == 0 {
+		return "no server is configured"
+	}
+	return "the servers are " + strings.Join(ids, ", ")
+}
+
+func (s *Server) getToolDefinition(ctx context.Context, c call) (*mcp.CallToolResult, error) {
 	serverID, name := c.args.text("serverId", true), c.args.text("name", true)
 	if c.args.err != nil {
+		var wrong *refusal
+		if errors.As(c.args.err, &wrong) && serverID == "" && wrong.hint == "" {
+			wrong.hint = namesOf(s.tools.Snapshot())
+		}
 		return nil, c.args.err
 	}
-	definition, err := s.tools.Snapshot().Definition(serverID, name)
+	definition, err := s.started(ctx, s.tools.Snapshot(), serverID).Definition(serverID, name)
 	var withheld *catalog.WithheldError
 	switch {
 	case errors.As(err, &withheld):

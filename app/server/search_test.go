@@ -1,8 +1,11 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -48,5 +51,72 @@ func TestCatalogShowsNothingHostile(t *testing.T) {
 				t.Errorf("got %s, want %q and nothing of the attack", text, test.want)
 			}
 		})
+	}
+}
+
+// startingTools are tools of a server that answers when it is awaited.
+type startingTools struct {
+	*sync.Mutex
+	now, later *catalog.Snapshot
+	awaited    *[]string
+}
+
+func (s *startingTools) Snapshot() *catalog.Snapshot {
+	s.Lock()
+	defer s.Unlock()
+	return s.now
+}
+
+func (s *startingTools) Await(_ context.Context, ids ...string) error {
+	s.Lock()
+	defer s.Unlock()
+	s.now = s.later
+	*s.awaited = append(*s.awaited, ids...)
+	return nil
+}
+
+func newStartingTools(t *testing.T) *startingTools {
+	t.Helper()
+	later := newFakeTools(t).snapshot
+	now, err := catalog.NewSnapshot([]catalog.Server{{ID: "crm", Problem: catalog.StillStarting}, {ID: "files", Problem: "the program npx was not found"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &startingTools{Mutex: &sync.Mutex{}, now: now, later: later, awaited: new([]string)}
+}
+
+// The first question of a model finds the tools of servers that are starting.
+func TestServersThatAreStartingAreWaitedFor(t *testing.T) {
+	for name, c := range map[string]struct {
+		tool string
+		args map[string]any
+		want string
+	}{
+		"a search that finds nothing yet":   {"search_tools", map[string]any{"query": "contacts"}, "list_contacts"},
+		"a search in a server":              {"search_tools", map[string]any{"query": "contacts", "serverId": "crm"}, "list_contacts"},
+		"all tools":                         {"search_tools", nil, "delete_contact"},
+		"a definition":                      {"get_tool_definition", map[string]any{"serverId": "crm", "name": "list_contacts"}, "x-extra"},
+		"a definition, in a search's words": {"get_tool_definition", map[string]any{"serverId": "crm", "toolName": "list_contacts"}, "x-extra"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tools := newStartingTools(t)
+			s, err := New(tools, newFakeRuns(), Options{Version: "test", Principal: "user:ann"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			res := callTool(t, connect(t, s, "2025-11-25", nil), c.tool, c.args)
+			if !strings.Contains(textOf(res), c.want) || !slices.Equal(*tools.awaited, []string{"crm"}) {
+				t.Errorf("got %s after waiting for %v, want %s after crm", textOf(res), *tools.awaited, c.want)
+			}
+		})
+	}
+	tools := newStartingTools(t)
+	s, err := New(tools, newFakeRuns(), Options{Version: "test", Principal: "user:ann"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	callTool(t, connect(t, s, "2025-11-25", nil), "search_tools", map[string]any{"serverId": "files"})
+	if len(*tools.awaited) != 0 {
+		t.Errorf("waited for %v, want for no server that has failed or was not named", *tools.awaited)
 	}
 }

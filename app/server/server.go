@@ -30,6 +30,9 @@ type Tools interface {
 	// Snapshot returns the newest definitions. It may be called concurrently;
 	// what it returns never changes.
 	Snapshot() *catalog.Snapshot
+	// Await waits until the named servers have answered or failed since Airlock
+	// started, and the snapshot says so. It returns an error when ctx ends before.
+	Await(ctx context.Context, serverIDs ...string) error
 }
 
 // Runs is the registry of runs behind run_code and its kin: *runs.Registry. Its

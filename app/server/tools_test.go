@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -127,6 +128,8 @@ func TestBadArgumentsAreResults(t *testing.T) {
 		"an unknown detail":     {"search_tools", map[string]any{"detail": "all"}, `unknown detail "all": use "name" or "name+description"`},
 		"an unknown server":     {"search_tools", map[string]any{"serverId": "crn"}, "there is no server \"crn\"\nhint: the servers are crm, files"},
 		"a missing server":      {"search_tools", map[string]any{"serverId": "files"}, "the server \"files\" is missing: the program npx was not found\nhint: use the other servers, or tell the user"},
+		"an empty server name":  {"get_tool_definition", map[string]any{"serverId": "", "name": "x"}, "the argument \"serverId\" is missing or empty\nhint: the servers are crm, files"},
+		"two names for a tool":  {"get_tool_definition", map[string]any{"serverId": "crm", "name": "x", "toolName": "y"}, "there is no argument \"toolName\"\nhint: the arguments are name, serverId"},
 		"an unknown tool":       {"get_tool_definition", map[string]any{"serverId": "crm", "name": "list_contact"}, "server \"crm\" has no tool \"list_contact\"; did you mean \"list_contacts\"?\nhint: search_tools finds the names of servers and tools"},
 		"a refused run":         {"run_code", map[string]any{"language": "python", "code": "refuse"}, "the language is unknown\nhint: use python"},
 		"a refused start":       {"run_code", map[string]any{"language": "python", "code": "refuse", "background": true}, "the language is unknown\nhint: use python"},
@@ -138,5 +141,44 @@ func TestBadArgumentsAreResults(t *testing.T) {
 				t.Errorf("got %q (isError %v), want %q as an error", got, res.IsError, c.want)
 			}
 		})
+	}
+}
+
+// Models give arguments the names that other products have.
+func TestArgumentsByOtherNames(t *testing.T) {
+	s, runs := newServer(t)
+	session := connect(t, s, "2025-11-25", nil)
+	for word, want := range map[string]string{
+		"python": "python", "py": "python", "Python": "python", "python3": "python", "node": "node", "javascript": "node", "JavaScript": "node",
+		"js": "node", "typescript": "node", "ts": "node", "nodejs": "node", " js ": "node", "ruby": "ruby",
+	} {
+		for _, name := range []string{"language", "lang"} {
+			callTool(t, session, "run_code", map[string]any{name: word, "code": "x"})
+			if got := runs.lastRequest().Language; got != want {
+				t.Errorf("%s %q: got the language %q, want %q", name, word, got, want)
+			}
+		}
+	}
+	id := runIDOf(callTool(t, session, "run_code", map[string]any{"language": "python", "code": "x"}))
+	for _, c := range []struct {
+		tool string
+		args map[string]any
+		want string
+	}{
+		{"get_tool_definition", map[string]any{"serverId": "crm", "toolName": "list_contacts"}, "x-extra"},
+		{"get_tool_definition", map[string]any{"server_id": "crm", "tool_name": "list_contacts"}, "x-extra"},
+		{"get_tool_definition", map[string]any{"server": "crm", "tool": "list_contacts"}, "x-extra"},
+		{"get_tool_definition", map[string]any{"serverId": "crm", "name": "list_contacts", "toolName": "list_contacts"}, "x-extra"},
+		{"search_tools", map[string]any{"serverId": "crm", "name": "list_contacts", "limit": 1}, "list_contacts"},
+		{"search_tools", map[string]any{"serverId": "crm", "toolName": "list_contacts", "limit": 1}, "list_contacts"},
+		{"get_run", map[string]any{"runId": id}, "done"},
+		{"get_run", map[string]any{"id": id}, "done"},
+		{"run_code", map[string]any{"language": "python", "source": "y"}, "y"},
+	} {
+		res := callTool(t, session, c.tool, c.args)
+		text, err := json.Marshal(res.StructuredContent)
+		if err != nil || res.IsError || !strings.Contains(string(text), c.want) {
+			t.Errorf("%s %v: got %s, want %s", c.tool, c.args, textOf(res), c.want)
+		}
 	}
 }

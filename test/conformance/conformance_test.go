@@ -27,6 +27,8 @@ type noTools struct{ snapshot *catalog.Snapshot }
 
 func (n noTools) Snapshot() *catalog.Snapshot { return n.snapshot }
 
+func (noTools) Await(context.Context, ...string) error { return nil }
+
 type noRuns struct{}
 
 func (noRuns) Check(orchestrator.Request) error { return nil }
