@@ -105,12 +105,12 @@ func (o *Orchestrator) EndSession(session string) { o.parts.Broker.EndSession(se
 func (o *Orchestrator) Warm(ctx context.Context) error {
 	snapshot := o.parts.Snapshots.Snapshot()
 	for language, image := range o.parts.Images {
-		mount, giveBack, err := o.parts.Wrappers.borrow(context.WithoutCancel(ctx), snapshot, language)
+		mount, release, err := o.parts.Wrappers.borrow(context.WithoutCancel(ctx), snapshot, language)
 		if err != nil {
 			return err
 		}
 		o.parts.Runner.Warm(o.sandboxFor(image, mount))
-		giveBack() // the newest tree stays published
+		release() // the newest tree stays published
 	}
 	return nil
 }
@@ -134,13 +134,13 @@ func (o *Orchestrator) run(ctx context.Context, req Request, player *replay.Play
 	if err != nil {
 		return nil, err
 	}
-	mount, giveBack, err := o.parts.Wrappers.borrow(context.WithoutCancel(ctx), plan.snapshot, req.Language)
+	mount, release, err := o.parts.Wrappers.borrow(context.WithoutCancel(ctx), plan.snapshot, req.Language)
 	if err != nil {
 		return nil, err
 	}
 	sandbox, err := o.parts.Runner.Acquire(ctx, o.sandboxFor(plan.image, mount))
 	if err != nil {
-		giveBack()
+		release()
 		return nil, err
 	}
 	r := newRun(plan, &o.parts, sandbox, started)
@@ -149,7 +149,7 @@ func (o *Orchestrator) run(ctx context.Context, req Request, player *replay.Play
 	}
 	outcome, err := r.execute(ctx)
 	o.teardowns.Go(func() {
-		defer giveBack()
+		defer release()
 		r.tearDown(context.WithoutCancel(ctx), outcome)
 	})
 	return outcome, err

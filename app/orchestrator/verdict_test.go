@@ -36,7 +36,7 @@ func TestJudge(t *testing.T) {
 		{"cancelled", ending{cancelled: true}, printed, "Killed", false},
 		{"too much output", ending{flood: true}, printed, "OutputLimit", false},
 		{"a broken protocol", ending{protocol: errors.New("x")}, printed, "SandboxError", false},
-		{"a failure of ours says no cause", ending{internal: errors.New("disk on fire at /srv/secret")}, printed, "SandboxError", false},
+		{"a failure of the host says no cause", ending{internal: errors.New("disk on fire at /srv/secret")}, printed, "SandboxError", false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -83,10 +83,10 @@ func (w *Wrappers) borrow(ctx context.Context, snapshot *catalog.Snapshot, langu
 		w.pruneLocked(ctx, lease.Path)
 	}
 	t.users++
-	return runner.Mount{Source: t.lease.Path, Target: wrappersTarget}, sync.OnceFunc(func() { w.giveBack(ctx, t) }), nil
+	return runner.Mount{Source: t.lease.Path, Target: wrappersTarget}, sync.OnceFunc(func() { w.release(ctx, t) }), nil
 }
 
-func (w *Wrappers) giveBack(ctx context.Context, t *tree) {
+func (w *Wrappers) release(ctx context.Context, t *tree) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	t.users--

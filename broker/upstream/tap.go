@@ -20,7 +20,7 @@ const (
 	methodDiscover  = "server/discover"
 )
 
-// exchange is one request of ours and the answer as it arrived. The SDK decodes
+// exchange is one request of the broker and the answer as it arrived. The SDK decodes
 // answers into its own types, drops fields it does not know and fails on types
 // it does not expect; so the tap keeps the bytes and gives the SDK a stub.
 type exchange struct {

@@ -3,6 +3,7 @@ package house_test
 import (
 	"go/ast"
 	"go/token"
+	"path"
 	"strings"
 	"testing"
 )
@@ -19,7 +20,11 @@ func TestEveryPackageAndExportedNameIsExplained(t *testing.T) {
 		if name == "main" {
 			start = "Command "
 		}
-		packages[f.directory] = packages[f.directory] || f.syntax.Doc != nil && strings.HasPrefix(f.syntax.Doc.Text(), start)
+		explains := f.syntax.Doc != nil && strings.HasPrefix(f.syntax.Doc.Text(), start)
+		if explains && name != "main" && path.Base(f.path) != name+".go" {
+			t.Errorf("%s: the package comment belongs into %s.go, where readers look for it", f.path, name)
+		}
+		packages[f.directory] = packages[f.directory] || explains
 		for _, decl := range f.syntax.Decls {
 			exported += checkDecl(t, f, decl)
 		}
