@@ -7,6 +7,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/airlock-mcp/airlock/broker/redact"
 	"github.com/airlock-mcp/airlock/internal/schema"
 	"github.com/airlock-mcp/airlock/internal/truncate"
 )
@@ -105,12 +106,16 @@ func (a *attempt) validateOutput(context.Context) *failure {
 // (docs/design/0005-where-results-are-redacted.md).
 func (a *attempt) redact(context.Context) *failure {
 	cleaned, found, err := a.run.opts.Redactor.HeldJSON(a.result)
+	if errors.Is(err, redact.ErrDeep) {
+		return failf(typeOutputValidation, "the server answered with JSON that is nested more than %d levels deep", redact.MaxDepth)
+	}
 	if err != nil {
 		return failf(typeOutputValidation, "the server answered with something that is no JSON").because(err)
 	}
 	if limits := a.run.limits; int64(len(cleaned)) > limits.ResultBytes { // what takes a credential's place can be longer
 		return tooLarge(cleaned, limits)
 	}
+	a.run.opts.Redactor.Learn(a.call.ServerID, cleaned)
 	a.result, a.removed = cleaned, found
 	return nil
 }

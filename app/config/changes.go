@@ -62,7 +62,9 @@ func serverChanges(before, after *Config) (live, restart []string) {
 
 // connection is what a server is reached with.
 func connection(server Server, c *Config) Server {
-	server.Settings, server.line, server.column = Settings{}, 0, 0
+	// What is held, and what becomes of personal data, is settled when Airlock starts.
+	server.Settings = Settings{Secrets: server.Settings.Secrets, Public: server.Settings.Public, Personal: server.Settings.Personal}
+	server.line, server.column = 0, 0
 	if server.CallTimeout == c.Limits.Calls.Timeout {
 		server.CallTimeout = 0 // that of all
 	}
@@ -72,7 +74,7 @@ func connection(server Server, c *Config) Server {
 // keysOf are the keys of fields whose names are other words.
 var keysOf = map[string]string{
 	"File": "the file itself", "Placeholders": "redaction.placeholders", "Credentials": "a variable that holds a credential",
-	"Limits.Calls": "limits.callTimeout",
+	"Limits.Calls": "limits.callTimeout", "Personal": "redaction.personalData",
 }
 
 // fieldChanges returns the keys of the exported fields that differ, down to

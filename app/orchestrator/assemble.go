@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -42,9 +43,23 @@ func (r *run) assemble(ended ending, calls broker.Summary, logs logs) *Outcome {
 		InputDigest:  r.identity.CodeHash,
 		SandboxImage: r.image.Name + "@" + r.image.Digest,
 		DurationMS:   duration, ApprovalState: calls.ApprovalState, Result: result, Note: note, Printed: end,
+		Redactions: redactions(r.removed, calls.Redactions),
 	}
 	seal(&envelope)
 	return &Outcome{Envelope: envelope, Printed: printed, redactions: redact.Counts(r.removed), open: calls.Open}
+}
+
+// redactions counts by kind what was removed from what the run returned, printed
+// and was answered.
+func redactions(left []redact.Finding, answered map[string]int) map[string]int {
+	counts := redact.Counts(left)
+	for kind, n := range answered {
+		if counts == nil {
+			counts = map[string]int{}
+		}
+		counts[kind] += n
+	}
+	return counts
 }
 
 // The error types of requests that could not become runs.
@@ -72,6 +87,10 @@ func Refused(req Request, version, kind, message string) Envelope {
 func (r *run) clean(result *Result) {
 	if result.OK {
 		data, found, err := r.redactor.JSON(result.Data)
+		if errors.Is(err, redact.ErrDeep) {
+			*result = failed(typeNotSerializable, false, fmt.Sprintf("the result is nested more than %d levels deep; return it flatter", redact.MaxDepth))
+			return
+		}
 		if err != nil {
 			*result = failed(typeNotSerializable, false, "the result is no valid JSON")
 			return

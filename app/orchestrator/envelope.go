@@ -28,6 +28,9 @@ type Envelope struct {
 	// code's own word, redacted.
 	Note    string `json:"note,omitempty"`
 	Printed string `json:"printed,omitempty"`
+	// Redactions counts by kind what was removed from all that the run returned,
+	// printed and was answered by tools.
+	Redactions map[string]int `json:"redactions,omitempty"`
 }
 
 // Line returns the envelope as one line of JSON with its newline. Whatever a

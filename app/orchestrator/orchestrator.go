@@ -57,6 +57,8 @@ type Options struct {
 	// Placeholders numbers what is redacted in a run: an equal value has an equal
 	// placeholder in its results, logs and errors. False shows the kind only.
 	Placeholders bool
+	// Personal says what becomes of personal data that leaves a run.
+	Personal redact.Personal
 }
 
 // Orchestrator makes runs. Its methods may be called concurrently.
@@ -179,10 +181,11 @@ func (o *Orchestrator) plan(ctx context.Context, req Request, player *replay.Pla
 
 // redactor cleans what leaves one run.
 func (o *Orchestrator) redactor() *redact.Redactor {
+	redactor := o.parts.Redactor
 	if o.opts.Placeholders {
-		return o.parts.Redactor.Numbered()
+		redactor = redactor.Numbered()
 	}
-	return o.parts.Redactor
+	return redactor.With(o.opts.Personal)
 }
 
 func (o *Orchestrator) image(language string) (runner.Image, error) {

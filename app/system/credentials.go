@@ -31,6 +31,32 @@ func held(c *config.Config) []config.Held {
 	return list
 }
 
+// personalData hands the choices about personal data to the redactor.
+func personalData(c *config.Config) redact.Personal {
+	p := redact.Personal{All: choices(c.Personal), Servers: map[string]redact.Choices{}}
+	for _, server := range c.Servers {
+		if len(server.Settings.Personal) > 0 {
+			p.Servers[server.ID] = choices(server.Settings.Personal)
+		}
+	}
+	return p
+}
+
+func choices(personal config.Personal) redact.Choices {
+	list := redact.Choices{}
+	for kind, choice := range personal {
+		switch choice {
+		case config.PersonalKeep:
+			list[kind] = redact.Keep
+		case config.PersonalMask:
+			list[kind] = redact.Mask
+		default:
+			list[kind] = redact.Placeholder
+		}
+	}
+	return list
+}
+
 // HeldCredentials describes what is held of a configuration whose references were
 // looked up: names and reasons, never values.
 func HeldCredentials(c *config.Config) []string {

@@ -190,7 +190,7 @@ func (s *System) assemble(servers broker.Upstream) error {
 		Recordings: s.recordings,
 	}, orchestrator.Options{
 		Limits: sandboxLimits(s.config), BackgroundTimeout: s.config.Sandbox.BackgroundTimeout,
-		Version: s.opts.Version, Placeholders: s.config.Placeholders,
+		Version: s.opts.Version, Placeholders: s.config.Placeholders, Personal: personalData(s.config),
 	})
 	if err != nil {
 		return err
