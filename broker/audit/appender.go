@@ -113,8 +113,11 @@ func (s *appender) write(batch []request) error {
 			return err
 		}
 		s.backlog, written = nil, true
-		if !durable {
+		switch {
+		case !durable:
 			return nil
+		case s.opts.strict():
+			return errors.Join(s.sync(), s.keepCheckpoint())
 		}
 		return s.sync()
 	})

@@ -32,6 +32,8 @@ type Options struct {
 	SegmentBytes int64
 	// ClearArguments records arguments as they are instead of as keyed hashes.
 	ClearArguments bool
+	// Witness keeps the checkpoints elsewhere; nil means nobody.
+	Witness *WitnessOptions
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
@@ -45,6 +47,7 @@ var ErrClosed = errors.New("the audit log is closed")
 type Log struct {
 	opts     Options
 	hasher   hasher
+	courier  *courier  // nil without a witness
 	appender *appender // used by the committer alone
 
 	mu     sync.RWMutex // guards closed: no send on queue after it is set
@@ -58,7 +61,13 @@ type Log struct {
 type request struct {
 	record  Record
 	durable bool
-	answer  chan error // buffered: the committer never waits
+	answer  chan written // buffered: the committer never waits
+}
+
+// written is what became of a request.
+type written struct {
+	last uint64 // number of a record at or behind it
+	err  error
 }
 
 // Open opens the log in dir, creating it at first use. It cuts off what a
@@ -83,6 +92,11 @@ func Open(dir string, opts *Options) (*Log, error) {
 		return nil, fmt.Errorf("opening audit log %q: %w", dir, err)
 	}
 	l := &Log{opts: o, hasher: s.hasher, appender: s, queue: make(chan request, maxBatch), done: make(chan struct{}), batch: make([]request, 0, maxBatch)}
+	if o.Witness != nil {
+		if l.courier, err = newCourier(s.places, *o.Witness, s.key.public, o.Now); err != nil {
+			return nil, errors.Join(fmt.Errorf("opening audit log %q: %w", dir, err), s.close())
+		}
+	}
 	go l.commit()
 	return l, nil
 }
@@ -105,15 +119,27 @@ func (l *Log) submit(ctx context.Context, r Record, durable bool) error {
 		return fmt.Errorf("recording %s: %w", r.Kind, err)
 	}
 	r.Time = formatTime(l.opts.Now())
-	answer := make(chan error, 1)
+	if durable && l.courier != nil {
+		if err := l.courier.late(); err != nil {
+			return fmt.Errorf("recording %s: %w", r.Kind, err)
+		}
+	}
+	answer := make(chan written, 1)
 	if err := l.send(request{r, durable, answer}); err != nil {
 		return fmt.Errorf("recording %s: %w", r.Kind, err)
 	}
-	if err := <-answer; err != nil {
-		return fmt.Errorf("recording %s: %w", r.Kind, err)
+	result := <-answer
+	if result.err == nil && durable && l.opts.strict() {
+		result.err = l.courier.confirm(ctx, result.last)
+	}
+	if result.err != nil {
+		return fmt.Errorf("recording %s: %w", r.Kind, result.err)
 	}
 	return nil
 }
+
+// strict says whether each call waits for the witness.
+func (o *Options) strict() bool { return o.Witness != nil && o.Witness.Delay == 0 }
 
 func (l *Log) send(r request) error {
 	l.mu.RLock()
@@ -157,7 +183,11 @@ func (l *Log) Close() error {
 	if already {
 		return nil
 	}
-	return l.appender.close()
+	err := l.appender.close()
+	if l.courier != nil {
+		err = errors.Join(err, l.courier.close())
+	}
+	return err
 }
 
 // settleAfter is how long records wait at most to be signed, and what was only
@@ -182,12 +212,20 @@ func (l *Log) commit() {
 		case <-settle:
 			// An error here concerns nobody who waits. A failed sync is remembered,
 			// and any other cause meets the next write.
-			_ = l.appender.flush()
+			l.flush()
 			settle = nil
 		case <-keep:
-			_ = l.appender.flush() // likewise
+			l.flush() // likewise
 			keep = nil
 		}
+	}
+}
+
+// flush signs what was written, and makes the courier look for a new checkpoint.
+func (l *Log) flush() {
+	_ = l.appender.flush()
+	if l.courier != nil {
+		l.courier.look()
 	}
 }
 
@@ -214,7 +252,7 @@ func (l *Log) writeBatch(first request) {
 	}
 	err := l.appender.write(batch)
 	for _, r := range batch {
-		r.answer <- err
+		r.answer <- written{l.appender.end.next - 1, err}
 	}
 }
 

@@ -225,6 +225,12 @@ func WriteReport(w io.Writer, r Report) error {
 		fmt.Fprintf(&b, ", the last %d not signed yet", r.Unsigned)
 	}
 	fmt.Fprintf(&b, "\nhead %s\n", r.Head)
+	if r.Key != "" {
+		fmt.Fprintf(&b, "key %s\n", r.Key)
+	}
+	if w := r.Witness; w != nil {
+		fmt.Fprintf(&b, "witness: %d checkpoints, the newest of record %d\n", w.Checkpoints, w.Newest)
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
+	"github.com/airlock-mcp/airlock/broker/audit/witness"
 	files "github.com/airlock-mcp/airlock/internal/store"
 	"github.com/airlock-mcp/airlock/internal/visible"
 )
@@ -36,6 +37,9 @@ type Report struct {
 	Findings []Finding `json:"findings,omitempty"`
 	More     int       `json:"more,omitempty"`    // findings that were not listed
 	Remarks  []string  `json:"remarks,omitempty"` // what could not be proved, and why
+	// Key is the public key under the log's name, as an HTTP witness takes it.
+	Key     string         `json:"key,omitempty"`
+	Witness *WitnessReport `json:"witness,omitempty"` // nil when none was compared
 }
 
 // OK says whether the log is sound.
@@ -50,6 +54,11 @@ type VerifyOptions struct {
 	Keys string
 	// Partial accepts that the oldest files have been moved away.
 	Partial bool
+	// Witness is where a witness's checkpoints are: a file of them, a file of a syslog server's
+	// messages, or the address of an HTTP witness. Empty means nowhere.
+	Witness string
+	// WitnessKey is the public key of an HTTP witness.
+	WitnessKey string
 	// Head is the Head of an earlier report, kept elsewhere; empty means none. The
 	// log must still have that record, so one that was put back to an earlier state
 	// as a whole, its signatures included, is found.
@@ -60,13 +69,26 @@ type VerifyOptions struct {
 // added or moved, and every signature that does not fit. It never writes. The
 // error is for a log that cannot be read at all.
 //
-// Without VerifyOptions.Head it cannot see that a log was put back to an earlier
-// state as a whole, its signatures included.
+// Without VerifyOptions.Head or a witness it cannot see what somebody with the
+// keys did, who can sign any history.
 func Verify(dir string, opts *VerifyOptions) (Report, error) {
 	o := VerifyOptions{}
 	if opts != nil {
 		o = *opts
 	}
+	for attempt := 0; ; attempt++ {
+		report, err := verify(dir, o)
+		if !errors.Is(err, errGrew) || attempt == maxGrown {
+			return report, err
+		}
+	}
+}
+
+// maxGrown is how often a log is verified again because its witness has seen
+// more of it meanwhile.
+const maxGrown = 3
+
+func verify(dir string, o VerifyOptions) (Report, error) {
 	shot, err := takeSnapshot(dir, o)
 	if err != nil {
 		return Report{}, err
@@ -77,12 +99,19 @@ func Verify(dir string, opts *VerifyOptions) (Report, error) {
 	}
 	v := &verifier{prev: genesis, next: 1, wanted: o.Head}
 	v.signatures(shot.evidence)
+	v.witness, v.keepHashes = witnessed{key: shot.key}, witness.IsHTTP(o.Witness)
+	if v.report.Origin != "" {
+		v.report.Key = shot.key.named(v.report.Origin)
+	}
 	v.remark(shot.remarks...)
 	if len(list) > 0 && list[0].first > 1 && !o.Partial {
 		v.find(Finding{filepath.Base(list[0].path), 0, 1, fmt.Sprintf("records 1 to %d are missing: older files were moved away", list[0].first-1)})
 	}
 	if len(list) > 0 {
 		v.begin(dir, list[0].first)
+	}
+	if err := v.readWitness(o); err != nil {
+		return Report{}, err
 	}
 	for i, s := range list {
 		limit := int64(-1)
@@ -92,22 +121,24 @@ func Verify(dir string, opts *VerifyOptions) (Report, error) {
 		v.segment(s, i == 0, limit)
 	}
 	v.end()
-	return v.report, nil
+	return v.report, v.compareWitness(dir, o)
 }
 
 type verifier struct {
-	report   Report
-	evidence evidence
-	facts    facts
-	wantHash map[uint64]bool
-	wantRoot map[uint64]bool
-	tree     tree
-	hashes   []tlog.Hash // all of the tree, where a witness needs a proof
-	next     uint64
-	prev     string
-	sealed   bool
-	open     unfinished
-	wanted   string // the hash of a record that is still to come; empty when it has come
+	report     Report
+	evidence   evidence
+	facts      facts
+	wantHash   map[uint64]bool
+	wantRoot   map[uint64]bool
+	tree       tree
+	hashes     memoryHashes // all of the tree, where an HTTP witness needs a proof of it
+	witness    witnessed
+	keepHashes bool // an HTTP witness is compared
+	next       uint64
+	prev       string
+	sealed     bool
+	open       unfinished
+	wanted     string // the hash of a record that is still to come; empty when it has come
 }
 
 // snapshot is a log and its evidence at one moment, while no process writes.
@@ -115,6 +146,7 @@ type snapshot struct {
 	list     []segment
 	lastSize int64 // of the newest file; what is added later is not looked at
 	evidence evidence
+	key      verifyingKey
 	remarks  []string
 }
 
@@ -157,7 +189,7 @@ func (s *snapshot) take(dir string, at places, o VerifyOptions) (err error) {
 		s.evidence.findings = []Finding{{File: verifierFile, Text: "the public key is missing or damaged, so no signature can be checked"}}
 		return nil
 	}
-	s.evidence = readEvidence(dir, at.position, key)
+	s.key, s.evidence = key, readEvidence(dir, at.position, key)
 	if s.evidence.legacy() {
 		s.remarks = append(s.remarks, "it was written by an earlier version, whose signatures prove less: the next start takes it over and records so")
 	} else if s.evidence.position == nil {
@@ -269,7 +301,7 @@ var errLimit = errors.New("the end that was looked at")
 
 func (v *verifier) line(file string, n int, line []byte) {
 	v.report.Records++
-	v.tree.add(tlog.RecordHash(line), nil)
+	v.add(line)
 	if size := v.tree.size; v.wantRoot[size] {
 		v.facts.roots[size] = v.tree.root()
 	}
