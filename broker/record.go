@@ -18,7 +18,7 @@ const maxRecordedName = 256
 // intend records that the call is about to happen, durably.
 func (a *attempt) intend(ctx context.Context) *failure {
 	r := a.record(audit.KindIntent)
-	r.Arguments = a.broker.recorder.Arguments(a.input)
+	r.Arguments, r.Values = a.broker.recorder.Arguments(a.input), a.arguments
 	if err := a.broker.recorder.Append(ctx, r); err != nil {
 		if ctx.Err() != nil {
 			return a.cut(ctx)
@@ -51,7 +51,7 @@ func (a *attempt) conclude(ctx context.Context, fail *failure) *failure {
 			r.Outcome = audit.OutcomeRefused
 		}
 		if fail.refused && r.Decision != "" { // it has no intent that says what was refused
-			r.Arguments = a.broker.recorder.Arguments(a.input)
+			r.Arguments, r.Values = a.broker.recorder.Arguments(a.input), a.arguments
 		}
 	}
 	err := a.broker.recorder.Note(ctx, r)

@@ -53,8 +53,9 @@ func (v *auditTailVerb) Run(ctx context.Context, s *streams) error {
 
 type auditShowVerb struct {
 	auditFlags
-	RunID string `arg:"" name:"run" help:"The run's ID, or the beginning of it."`
-	JSON  bool   `name:"json" help:"Print JSON."`
+	RunID     string `arg:"" name:"run" help:"The run's ID, or the beginning of it."`
+	Arguments bool   `help:"Show the arguments of the calls as they were; this needs their key."`
+	JSON      bool   `name:"json" help:"Print JSON."`
 }
 
 // Run prints what the log says about one run.
@@ -70,6 +71,18 @@ func (v *auditShowVerb) Run(s *streams) error {
 	if err != nil {
 		return err
 	}
+	if v.Arguments {
+		misfits, err := audit.ShowArguments(directories.Audit, directories.Keys, tree)
+		if errors.Is(err, audit.ErrNoArgumentsKey) {
+			return &hinted{err, "put audit-arguments.key into " + directories.Keys + ", or set audit.keepArguments, which makes one", ExitFailed}
+		}
+		if err != nil {
+			return err
+		}
+		if misfits > 0 {
+			fmt.Fprintf(s.err, "airlock: %d kept arguments are damaged or do not fit the log's hash, and are not shown\n", misfits)
+		}
+	}
 	if v.JSON {
 		return printLine(s.out, tree)
 	}
@@ -81,7 +94,10 @@ type auditVerifyVerb struct {
 	Key     string `placeholder:"FILE" type:"existingfile" help:"The public key, from a copy that was kept elsewhere."`
 	Head    string `placeholder:"HASH" help:"The head that an earlier verify printed and you kept elsewhere: its record must still be there."`
 	Partial bool   `help:"Accept that the oldest files have been moved away."`
-	JSON    bool   `name:"json" help:"Print JSON."`
+	// Witness and WitnessKey are by default none: who verifies says what is trusted.
+	Witness    string `placeholder:"FILE|URL" help:"What a witness has: a file of checkpoints or of a syslog server, or an HTTP witness."`
+	WitnessKey string `name:"witness-key" placeholder:"KEY" help:"The public key of an HTTP witness, where it is not audit.witnessKey of the configuration."`
+	JSON       bool   `name:"json" help:"Print JSON."`
 }
 
 // Run checks the chain of the whole log and fails where it is broken.
@@ -90,7 +106,16 @@ func (v *auditVerifyVerb) Run(s *streams) error {
 	if err != nil {
 		return err
 	}
-	opts := &audit.VerifyOptions{Keys: directories.Keys, Partial: v.Partial, Head: strings.TrimSpace(v.Head)}
+	opts := &audit.VerifyOptions{
+		Keys: directories.Keys, Partial: v.Partial, Head: strings.TrimSpace(v.Head), Witness: v.Witness, WitnessKey: v.WitnessKey,
+	}
+	if opts.WitnessKey == "" && opts.Witness != "" {
+		c, err := v.loadPlaces()
+		if err != nil {
+			return err
+		}
+		opts.WitnessKey = c.Audit.WitnessKey
+	}
 	if v.Key != "" {
 		key, err := os.ReadFile(v.Key)
 		if err != nil {

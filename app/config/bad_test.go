@@ -16,7 +16,7 @@ func TestMistakes(t *testing.T) {
 		"another spelling of a key":      {"sandbox: {open_files: 100}", `1:11: unknown key "open_files" in sandbox`, `did you mean "openFiles"?`},
 		"a typo in a server":             {"mcpServers:\n  a:\n    comand: x", `3:5: unknown key "comand" in mcpServers.a`, `did you mean "command"?`},
 		"a typo in a tool":               {"mcpServers: {a: {command: x}}\nservers: {a: {tools: {t: {rsk: read}}}}", `2:27: unknown key "rsk" in servers.a.tools.t`, `did you mean "risk"?`},
-		"a key like no other":            {"audit: {elephant: 1}", `1:9: unknown key "elephant" in audit`, "the keys known here are path, clearArguments"},
+		"a key like no other":            {"audit: {elephant: 1}", `1:9: unknown key "elephant" in audit`, "the keys known here are path, clearArguments, keepArguments, argumentsSize, witness, witnessKey, witnessDelay"},
 		"a key twice":                    {"audit: {path: a}\nsandbox: {}\naudit: {path: b}", `3:1: the key "audit" appears twice in the file, first on line 1`, "keep one of the two"},
 		"a key twice in a server":        {"mcpServers: {a: {command: x, command: y}}", `1:30: the key "command" appears twice in mcpServers.a, first on line 1`, "keep one of the two"},
 		"a merge key":                    {"a: &a {pool: 1}\nsandbox: {<<: *a}", `1:1: unknown key "a"`, "*"},

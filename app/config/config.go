@@ -111,6 +111,15 @@ type Audit struct {
 	Path string // absolute path of the log's directory; empty means the place under $AIRLOCK_HOME
 	// ClearArguments records the values of arguments as they are, not as keyed hashes.
 	ClearArguments bool
+	// KeepArguments is how long arguments are kept beside the log, encrypted; 0 keeps
+	// none. ArgumentsSize is the most bytes that they take; the oldest go first.
+	KeepArguments time.Duration
+	ArgumentsSize int64
+	// Witness keeps the log's checkpoints elsewhere: an address of package
+	// broker/audit/witness; empty means nobody. WitnessKey is the public key of an HTTP witness.
+	Witness, WitnessKey string
+	// WitnessDelay is how long calls go on while the witness is behind; 0 lets each wait for it.
+	WitnessDelay time.Duration
 }
 
 // The time limits of a server that sets none.
@@ -123,6 +132,7 @@ const (
 // Replay says how long what a replay needs is kept.
 type Replay struct {
 	Keep time.Duration // 0 keeps nothing, and no run can be replayed
+	Size int64         // the most bytes that all recordings take; the oldest go first
 }
 
 // Secrets say where credentials are that env and headers name by reference
@@ -155,7 +165,8 @@ func Default() *Config {
 		},
 		Limits:  profiles[0].limits,
 		Secrets: Secrets{Keyring: "airlock"},
-		Replay:  Replay{Keep: 7 * 24 * time.Hour},
+		Audit:   Audit{KeepArguments: 7 * 24 * time.Hour, ArgumentsSize: 64 << 20, WitnessDelay: time.Minute},
+		Replay:  Replay{Keep: 7 * 24 * time.Hour, Size: 1 << 30},
 	}
 }
 

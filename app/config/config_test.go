@@ -82,8 +82,8 @@ sandbox: {driver: containerd, memory: 1GiB, cpus: 0.5, pids: 64, disk: 10MiB, in
 limits: {stdout: 1KiB, stderr: 2000, output: 1MB, calls: 7, sessionCalls: 70, concurrentCalls: 3, callTimeout: 5s, approvalTimeout: 90s,
   bytesIn: 1MiB, bytesOut: 2MiB, resultBytes: 3KiB, unreadBytes: 4KiB, repeats: 9, rate: 1/s, toolRate: 2/3s, catalogRate: 4/h}
 policies: [policies/default.cedar, /etc/airlock/team.cedar]
-audit: {path: audit.jsonl, clearArguments: true}
-replay: {keep: 48h}
+audit: {path: audit.jsonl, clearArguments: true, keepArguments: 24h, argumentsSize: 2MiB, witness: "https://w.example/", witnessKey: w+1+k, witnessDelay: 5s}
+replay: {keep: 48h, size: 3MiB}
 redaction: {placeholders: true}
 secrets: {ageFile: keys.age, ageIdentity: /etc/airlock/age.txt, keyring: team}
 `, envOf(map[string]string{"TOKEN": "hunter2"}))
@@ -113,8 +113,11 @@ secrets: {ageFile: keys.age, ageIdentity: /etc/airlock/age.txt, keyring: team}
 			ServerRate: Rate{1, time.Second}, ToolRate: Rate{2, 3 * time.Second}, CatalogRate: Rate{4, time.Hour}, ApprovalTimeout: 90 * time.Second,
 		}},
 		Policies: []string{filepath.Join(dir, "policies/default.cedar"), "/etc/airlock/team.cedar"},
-		Audit:    Audit{Path: filepath.Join(dir, "audit.jsonl"), ClearArguments: true},
-		Replay:   Replay{Keep: 48 * time.Hour}, Placeholders: true,
+		Audit: Audit{
+			Path: filepath.Join(dir, "audit.jsonl"), ClearArguments: true, KeepArguments: 24 * time.Hour, ArgumentsSize: 2 << 20,
+			Witness: "https://w.example/", WitnessKey: "w+1+k", WitnessDelay: 5 * time.Second,
+		},
+		Replay: Replay{Keep: 48 * time.Hour, Size: 3 << 20}, Placeholders: true,
 		Secrets: Secrets{AgeFile: filepath.Join(dir, "keys.age"), AgeIdentity: "/etc/airlock/age.txt", Keyring: "team"},
 	}
 	want.Credentials = []Variable{{"TOKEN", secret.New("hunter2")}, {"TOKEN", secret.New("hunter2")}} // two places name it

@@ -158,6 +158,11 @@ func (d *decoder) auditFields(a *Audit) []field {
 	return []field{
 		{key: "path", read: d.path(&a.Path)},
 		{key: "clearArguments", val: flag{&a.ClearArguments}},
+		{key: "keepArguments", val: duration{&a.KeepArguments, 0, 366 * 24 * time.Hour}},
+		{key: "argumentsSize", val: size{&a.ArgumentsSize, 1 << 20, 1 << 40}},
+		{key: "witness", val: free{&a.Witness}},
+		{key: "witnessKey", val: free{&a.WitnessKey}},
+		{key: "witnessDelay", val: duration{&a.WitnessDelay, 0, 24 * time.Hour}},
 	}
 }
 
@@ -170,7 +175,10 @@ func (d *decoder) secretsFields(s *Secrets) []field {
 }
 
 func (d *decoder) replayFields(r *Replay) []field {
-	return []field{{key: "keep", val: duration{&r.Keep, 0, 366 * 24 * time.Hour}}}
+	return []field{
+		{key: "keep", val: duration{&r.Keep, 0, 366 * 24 * time.Hour}},
+		{key: "size", val: size{&r.Size, 1 << 20, 1 << 40}},
+	}
 }
 
 func (d *decoder) redactionFields(c *Config) []field {

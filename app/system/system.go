@@ -129,9 +129,7 @@ func (s *System) prepare(ctx context.Context) error {
 	if s.images, err = openImages(s.directories.Home, s.undo); err != nil {
 		return err
 	}
-	if s.log, err = audit.Open(s.directories.Audit, &audit.Options{
-		Keys: s.directories.Keys, ClearArguments: s.config.Audit.ClearArguments,
-	}); err != nil {
+	if s.log, err = audit.Open(s.directories.Audit, auditOptions(s.directories, s.config.Audit)); err != nil {
 		return err
 	}
 	s.undo.Add(s.log.Close)
@@ -154,6 +152,18 @@ func (s *System) prepare(ctx context.Context) error {
 	}
 	s.undo.Add(func() error { return closeRunner(ctx, s.sandboxes) })
 	return nil
+}
+
+// auditOptions are those of the log that the configuration asks for.
+func auditOptions(d Directories, c config.Audit) *audit.Options {
+	o := &audit.Options{Keys: d.Keys, ClearArguments: c.ClearArguments}
+	if c.KeepArguments > 0 {
+		o.KeepArguments = &audit.ArgumentsOptions{Keep: c.KeepArguments, Size: c.ArgumentsSize}
+	}
+	if c.Witness != "" {
+		o.Witness = &audit.WitnessOptions{Address: c.Witness, Key: c.WitnessKey, Delay: c.WitnessDelay}
+	}
+	return o
 }
 
 // openCatalog learns which tools there are and returns who answers their calls.

@@ -32,6 +32,8 @@ type Options struct {
 	SegmentBytes int64
 	// ClearArguments records arguments as they are instead of as keyed hashes.
 	ClearArguments bool
+	// KeepArguments keeps the arguments of calls beside the log, encrypted; nil keeps none.
+	KeepArguments *ArgumentsOptions
 	// Witness keeps the checkpoints elsewhere; nil means nobody.
 	Witness *WitnessOptions
 	// Now is the clock; nil means time.Now.
@@ -47,8 +49,9 @@ var ErrClosed = errors.New("the audit log is closed")
 type Log struct {
 	opts     Options
 	hasher   hasher
-	courier  *courier  // nil without a witness
-	appender *appender // used by the committer alone
+	courier  *courier       // nil without a witness
+	kept     *argumentStore // nil where no arguments are kept
+	appender *appender      // used by the committer alone
 
 	mu     sync.RWMutex // guards closed: no send on queue after it is set
 	closed bool
@@ -92,6 +95,11 @@ func Open(dir string, opts *Options) (*Log, error) {
 		return nil, fmt.Errorf("opening audit log %q: %w", dir, err)
 	}
 	l := &Log{opts: o, hasher: s.hasher, appender: s, queue: make(chan request, maxBatch), done: make(chan struct{}), batch: make([]request, 0, maxBatch)}
+	if o.KeepArguments != nil {
+		if l.kept, err = openArguments(s.places, s.writer.id, *o.KeepArguments, o.Now); err != nil {
+			return nil, errors.Join(fmt.Errorf("opening audit log %q: %w", dir, err), s.close())
+		}
+	}
 	if o.Witness != nil {
 		if l.courier, err = newCourier(s.places, *o.Witness, s.key.public, o.Now); err != nil {
 			return nil, errors.Join(fmt.Errorf("opening audit log %q: %w", dir, err), s.close())
@@ -124,6 +132,11 @@ func (l *Log) submit(ctx context.Context, r Record, durable bool) error {
 			return fmt.Errorf("recording %s: %w", r.Kind, err)
 		}
 	}
+	if l.kept != nil && len(r.Values) > 0 {
+		// Where this fails the call goes on: its record has what it may not happen without.
+		_ = l.kept.put(keptArguments{r.RunID, r.CallID, r.Values})
+	}
+	r.Values = nil
 	answer := make(chan written, 1)
 	if err := l.send(request{r, durable, answer}); err != nil {
 		return fmt.Errorf("recording %s: %w", r.Kind, err)
@@ -186,6 +199,9 @@ func (l *Log) Close() error {
 	err := l.appender.close()
 	if l.courier != nil {
 		err = errors.Join(err, l.courier.close())
+	}
+	if l.kept != nil {
+		err = errors.Join(err, l.kept.close())
 	}
 	return err
 }

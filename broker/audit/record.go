@@ -70,6 +70,9 @@ type Act struct {
 	// Arguments has the arguments' shape, with a keyed hash for each value, or
 	// the values themselves where the operator asked for that.
 	Arguments json.RawMessage `json:"arguments,omitempty"`
+	// Values are the arguments as ArgumentsHash covers them. They are no part of the record:
+	// they are kept beside the log, encrypted, where the operator wants that.
+	Values json.RawMessage `json:"-"`
 }
 
 // Ruling is what was decided about the act.

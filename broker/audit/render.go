@@ -122,7 +122,9 @@ func writeCall(b *strings.Builder, c CallTree) {
 	for _, asked := range c.Approvals {
 		fmt.Fprintf(b, "│    approval   %s  %s\n", shortTime(asked.Time), visible.Text(asked.Detail))
 	}
-	if text := arguments(c); text != "" {
+	if len(c.Arguments) > 0 {
+		fmt.Fprintf(b, "│    arguments  %s\n", visible.Text(string(c.Arguments)))
+	} else if text := arguments(c); text != "" {
 		fmt.Fprintf(b, "│    arguments  %s\n", visible.Clip(text, 4*maxShown))
 	}
 	if text := redactions(last); text != "" {

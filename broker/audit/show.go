@@ -2,6 +2,7 @@ package audit
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -27,6 +28,8 @@ type CallTree struct {
 	Approvals []Record `json:"approvals,omitempty"`
 	Intent    *Record  `json:"intent,omitempty"`
 	Outcome   *Record  `json:"outcome,omitempty"`
+	// Arguments are as they were, where ShowArguments found them.
+	Arguments json.RawMessage `json:"arguments,omitempty"`
 }
 
 // Show gathers a run's records. runID may be the beginning of an ID, when only

@@ -1,0 +1,354 @@
+package audit
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"filippo.io/age"
+
+	files "github.com/airlock-mcp/airlock/internal/store"
+)
+
+const (
+	argumentsKeyFile = "audit-arguments.key" // an age identity: who holds it can read
+	argumentsPubFile = "audit-arguments.pub" // its recipient: enough to write
+	argumentsTop     = "airlock audit arguments\n"
+	argumentsSuffix  = ".sealed"
+	// maxKeptArguments is the most bytes of one call's arguments that are kept.
+	maxKeptArguments = 1 << 20
+	// maxArgumentsFile is where a file of arguments is full, at most.
+	maxArgumentsFile = 8 << 20
+)
+
+// ArgumentsOptions say how long arguments are kept beside the log, encrypted.
+type ArgumentsOptions struct {
+	Keep time.Duration // from when they were written
+	Size int64         // the most bytes of all; the oldest go first
+}
+
+// keptArguments are those of one call.
+type keptArguments struct {
+	RunID  string          `json:"run_id"`
+	CallID string          `json:"call_id"`
+	Values json.RawMessage `json:"arguments"`
+}
+
+// argumentStore keeps the arguments of calls as they are, for whoever holds the
+// key. They are no part of the log: they may be removed, and the log's
+// arguments_hash proves them. Each process writes files of its own, which begin with a
+// key that is encrypted to the recipient (age); what follows is encrypted with that key
+// (AES-256-GCM, numbered nonces).
+type argumentStore struct {
+	dir       string
+	writer    string
+	opts      ArgumentsOptions
+	recipient age.Recipient
+	now       func() time.Time
+
+	mu     sync.Mutex // guards all below
+	file   *os.File   // nil before the first call, and after a failure
+	seal   cipher.AEAD
+	count  uint64
+	bytes  int64
+	opened time.Time
+}
+
+func argumentsDirectory(dir string) string { return filepath.Join(dir, "arguments") }
+
+func openArguments(at places, writer string, o ArgumentsOptions, now func() time.Time) (*argumentStore, error) {
+	recipient, err := loadRecipient(at.keys)
+	if err != nil {
+		return nil, fmt.Errorf("the key of the kept arguments: %w", err)
+	}
+	s := &argumentStore{dir: argumentsDirectory(at.dir), writer: writer, opts: o, recipient: recipient, now: now}
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return nil, err
+	}
+	return s, s.prune()
+}
+
+// loadRecipient reads the public half, or makes both at first use. The private
+// half may have been taken elsewhere since.
+func loadRecipient(keys string) (age.Recipient, error) {
+	path := filepath.Join(keys, argumentsPubFile)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		identity, err := loadIdentity(keys, true)
+		if err != nil {
+			return nil, err
+		}
+		text = []byte(identity.Recipient().String() + "\n")
+		if err := files.WriteFile(path, text, 0o644); err != nil {
+			return nil, err
+		}
+	} else if err != nil {
+		return nil, err
+	}
+	recipient, err := age.ParseX25519Recipient(strings.TrimSpace(string(text)))
+	if err != nil {
+		return nil, fmt.Errorf("%q holds no age recipient", path)
+	}
+	return recipient, nil
+}
+
+func loadIdentity(keys string, create bool) (*age.X25519Identity, error) {
+	path := filepath.Join(keys, argumentsKeyFile)
+	if _, err := os.Stat(path); err != nil && !create {
+		return nil, err
+	}
+	text, err := files.Secret(path, func() ([]byte, error) {
+		identity, err := age.GenerateX25519Identity()
+		if err != nil {
+			return nil, err
+		}
+		return []byte(identity.String() + "\n"), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	identity, err := age.ParseX25519Identity(strings.TrimSpace(string(text)))
+	if err != nil {
+		return nil, fmt.Errorf("%q holds no age identity", path)
+	}
+	return identity, nil
+}
+
+// put keeps the arguments of a call. What cannot be kept is left out: the log
+// has what a call may not happen without.
+func (s *argumentStore) put(k keptArguments) error {
+	if len(k.Values) > maxKeptArguments {
+		return nil
+	}
+	text, err := json.Marshal(k)
+	if err != nil {
+		return fmt.Errorf("keeping arguments: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.file == nil || s.bytes >= s.fileSize() || s.now().Sub(s.opened) > s.opts.Keep/4 {
+		if err := s.beginLocked(); err != nil {
+			return fmt.Errorf("keeping arguments: %w", err)
+		}
+	}
+	sealed := s.seal.Seal(make([]byte, 4, 4+len(text)+s.seal.Overhead()), nonce(s.count), text, nil)
+	binary.BigEndian.PutUint32(sealed, uint32(len(sealed)-4))
+	s.count++
+	s.bytes += int64(len(sealed))
+	if _, err := s.file.Write(sealed); err != nil {
+		err = errors.Join(err, s.file.Close())
+		s.file = nil // it may end in half an entry: the next goes to another file
+		return fmt.Errorf("keeping arguments: %w", err)
+	}
+	return nil
+}
+
+// fileSize is where a file is full: several fit into the whole, so that the
+// oldest can go.
+func (s *argumentStore) fileSize() int64 { return min(maxArgumentsFile, max(s.opts.Size/8, 1)) }
+
+func nonce(count uint64) []byte { return binary.BigEndian.AppendUint64(make([]byte, 4, 12), count) }
+
+func (s *argumentStore) beginLocked() error {
+	if err := errors.Join(s.closeLocked(), s.prune()); err != nil {
+		return err
+	}
+	key := make([]byte, 32)
+	rand.Read(key) // never fails: crypto/rand aborts the program instead
+	var header bytes.Buffer
+	wrapped, err := age.Encrypt(&header, s.recipient)
+	if err == nil {
+		_, err = wrapped.Write(key)
+	}
+	if err == nil {
+		err = wrapped.Close()
+	}
+	if err != nil {
+		return err
+	}
+	if s.seal, err = newSeal(key); err != nil {
+		return err
+	}
+	now := s.now()
+	path := filepath.Join(s.dir, fmt.Sprintf("%016d-%s%s", now.UnixMicro(), s.writer, argumentsSuffix))
+	if s.file, err = openPlain(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY); err != nil {
+		s.file = nil
+		return err
+	}
+	s.count, s.opened = 0, now
+	text := binary.BigEndian.AppendUint32([]byte(argumentsTop), uint32(header.Len()))
+	n, err := s.file.Write(append(text, header.Bytes()...))
+	s.bytes = int64(n)
+	return err
+}
+
+func newSeal(key []byte) (cipher.AEAD, error) {
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCM(block)
+}
+
+// prune removes what is too old, and the oldest of what is too much.
+func (s *argumentStore) prune() error {
+	entries, err := os.ReadDir(s.dir)
+	if err != nil {
+		return err
+	}
+	var kept []fs.FileInfo
+	total := int64(0)
+	for _, entry := range entries {
+		if info, err := entry.Info(); err == nil && strings.HasSuffix(entry.Name(), argumentsSuffix) {
+			kept, total = append(kept, info), total+info.Size()
+		}
+	}
+	slices.SortFunc(kept, func(a, b fs.FileInfo) int { return cmp.Compare(a.Name(), b.Name()) })
+	var errs []error
+	for _, info := range kept {
+		if s.now().Sub(info.ModTime()) <= s.opts.Keep && total+s.fileSize() <= s.opts.Size {
+			continue
+		}
+		if err := os.Remove(filepath.Join(s.dir, info.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+		total -= info.Size()
+	}
+	return errors.Join(errs...)
+}
+
+func (s *argumentStore) closeLocked() error {
+	if s.file == nil {
+		return nil
+	}
+	err := s.file.Close()
+	s.file = nil
+	return err
+}
+
+func (s *argumentStore) close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closeLocked()
+}
+
+// ErrNoArgumentsKey says that arguments cannot be shown: their key is elsewhere.
+var ErrNoArgumentsKey = errors.New("the key to the arguments is not here")
+
+// ShowArguments adds the arguments of a run's calls as they were, where they are
+// still kept. Those that do not fit the log's hash are left out, and counted.
+func ShowArguments(dir, keys string, t *RunTree) (misfits int, err error) {
+	at, err := findPlaces(dir, keys)
+	if err != nil {
+		return 0, err
+	}
+	identity, err := loadIdentity(at.keys, false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, ErrNoArgumentsKey
+	}
+	if err != nil {
+		return 0, fmt.Errorf("the key of the kept arguments: %w", err)
+	}
+	h, err := loadHasher(at.keys)
+	if err != nil {
+		return 0, err
+	}
+	paths, err := filepath.Glob(filepath.Join(argumentsDirectory(dir), "*"+argumentsSuffix))
+	if err != nil {
+		return 0, err
+	}
+	calls := map[string]*CallTree{}
+	for i := range t.Calls {
+		calls[t.Calls[i].ID] = &t.Calls[i]
+	}
+	for _, path := range paths {
+		err := eachKept(path, identity, func(k keptArguments) {
+			c := calls[k.CallID]
+			if c == nil || k.RunID != t.ID {
+				return
+			}
+			if h.sum(k.Values) != lastOf(*c).ArgumentsHash {
+				misfits++
+				return
+			}
+			c.Arguments = k.Values
+		})
+		if err != nil {
+			misfits++
+		}
+	}
+	return misfits, nil
+}
+
+// eachKept calls visit for the arguments in a file, up to one that is damaged or
+// was not finished.
+func eachKept(path string, identity age.Identity, visit func(keptArguments)) error {
+	f, err := openPlain(path, os.O_RDONLY)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxArgumentsFile+2*maxKeptArguments))
+	if err != nil {
+		return err
+	}
+	text, ok := bytes.CutPrefix(text, []byte(argumentsTop))
+	header, text, whole := cutFrame(text)
+	if !ok || !whole {
+		return fmt.Errorf("%q is damaged", path)
+	}
+	plain, err := age.Decrypt(bytes.NewReader(header), identity)
+	if err != nil {
+		return fmt.Errorf("%q: %w", path, err)
+	}
+	key, err := io.ReadAll(plain)
+	if err != nil {
+		return fmt.Errorf("%q: %w", path, err)
+	}
+	seal, err := newSeal(key)
+	if err != nil {
+		return fmt.Errorf("%q: %w", path, err)
+	}
+	for count := uint64(0); len(text) > 0; count++ {
+		var entry []byte
+		if entry, text, whole = cutFrame(text); !whole {
+			return nil // its process was killed
+		}
+		var k keptArguments
+		opened, err := seal.Open(nil, nonce(count), entry, nil)
+		if err == nil {
+			err = json.Unmarshal(opened, &k)
+		}
+		if err != nil {
+			return fmt.Errorf("%q is damaged", path)
+		}
+		visit(k)
+	}
+	return nil
+}
+
+// cutFrame cuts what its length in four bytes announces.
+func cutFrame(text []byte) (frame, rest []byte, whole bool) {
+	if len(text) < 4 {
+		return nil, nil, false
+	}
+	n := int64(binary.BigEndian.Uint32(text))
+	if n > int64(len(text)-4) {
+		return nil, nil, false
+	}
+	return text[4 : 4+n], text[4+n:], true
+}

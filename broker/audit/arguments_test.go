@@ -1,0 +1,140 @@
+package audit_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/airlock-mcp/airlock/broker/audit"
+)
+
+const secretValue = "the-value-that-nobody-may-read"
+
+// withArguments writes a run of calls whose arguments are kept.
+func withArguments(t *testing.T, dir, keys string, o audit.ArgumentsOptions, calls int, now func() time.Time) {
+	t.Helper()
+	l := open(t, dir, &audit.Options{Keys: keys, KeepArguments: &o, Now: now})
+	for i := range calls {
+		r := intent(fmt.Sprint("call_", i))
+		r.Values = json.RawMessage(fmt.Sprintf(`{"path":"%s-%d"}`, secretValue, i))
+		r.ArgumentsHash = l.Hash(r.Values)
+		end := outcome(r.CallID)
+		end.ArgumentsHash = r.ArgumentsHash
+		if err := errors.Join(l.Append(t.Context(), r), l.Note(t.Context(), end)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func shown(t *testing.T, dir, keys string) (tree *audit.RunTree, kept, misfits int) {
+	t.Helper()
+	tree, err := audit.Show(dir, "run_1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if misfits, err = audit.ShowArguments(dir, keys, tree); err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range tree.Calls {
+		if len(c.Arguments) == 0 {
+			continue
+		}
+		kept++
+		if want := fmt.Sprintf(`{"path":"%s-%d"}`, secretValue, i); string(c.Arguments) != want {
+			t.Errorf("got %s, want %s", c.Arguments, want)
+		}
+	}
+	return tree, kept, misfits
+}
+
+func TestArgumentsAreForWhoHoldsTheKey(t *testing.T) {
+	root := t.TempDir()
+	dir, keys := filepath.Join(root, "audit"), filepath.Join(root, "keys")
+	week := audit.ArgumentsOptions{Keep: 7 * 24 * time.Hour, Size: 1 << 20}
+	withArguments(t, dir, keys, week, 5, nil)
+	tree, kept, misfits := shown(t, dir, keys)
+	if kept != 5 || misfits != 0 {
+		t.Errorf("got %d kept, %d that do not fit, want 5 and 0", kept, misfits)
+	}
+	var text bytes.Buffer
+	if err := audit.WriteTree(&text, tree); err != nil || !strings.Contains(text.String(), secretValue+"-3") {
+		t.Errorf("got %s, %v, want the arguments", text.String(), err)
+	}
+	// Without the key nothing of it is anywhere.
+	err := filepath.Walk(dir, func(path string, info os.FileInfo, err error) error {
+		if err == nil && info.Mode().IsRegular() && bytes.Contains(readFile(t, path), []byte(secretValue)) {
+			t.Errorf("%s has a value in the clear", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	remove(t, filepath.Join(keys, "audit-arguments.key"))
+	if _, err := audit.ShowArguments(dir, keys, tree); !errors.Is(err, audit.ErrNoArgumentsKey) {
+		t.Errorf("without the key: got %v, want ErrNoArgumentsKey", err)
+	}
+	withArguments(t, dir, keys, week, 1, nil) // writing needs the public half only
+	verifyWith(t, dir, keys)
+}
+
+func verifyWith(t *testing.T, dir, keys string) {
+	t.Helper()
+	report, err := audit.Verify(dir, &audit.VerifyOptions{Keys: keys})
+	if err != nil || !report.OK() {
+		t.Errorf("got %+v, %v, want it to be sound", report, err)
+	}
+}
+
+func TestArgumentsThatWereChangedAreNotShown(t *testing.T) {
+	root := t.TempDir()
+	dir, keys := filepath.Join(root, "audit"), filepath.Join(root, "keys")
+	withArguments(t, dir, keys, audit.ArgumentsOptions{Keep: time.Hour, Size: 1 << 20}, 3, nil)
+	paths, err := filepath.Glob(filepath.Join(dir, "arguments", "*"))
+	if err != nil || len(paths) != 1 {
+		t.Fatalf("got %q, %v, want one file", paths, err)
+	}
+	whole := readFile(t, paths[0])
+	for at := 0; at < len(whole); at += 13 {
+		changed := bytes.Clone(whole)
+		changed[at] ^= 1
+		write(t, paths[0], string(changed))
+		if _, kept, _ := shown(t, dir, keys); kept > 3 {
+			t.Errorf("byte %d: got %d", at, kept)
+		}
+		write(t, paths[0], string(whole[:at]))
+		shown(t, dir, keys)
+	}
+}
+
+func TestArgumentsExpireAndAreBounded(t *testing.T) {
+	root := t.TempDir()
+	dir, keys := filepath.Join(root, "audit"), filepath.Join(root, "keys")
+	const most = 16 << 10
+	withArguments(t, dir, keys, audit.ArgumentsOptions{Keep: time.Hour, Size: most}, 400, nil)
+	total := int64(0)
+	paths, err := filepath.Glob(filepath.Join(dir, "arguments", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		total += int64(len(readFile(t, path)))
+	}
+	if _, kept, _ := shown(t, dir, keys); total > most || kept == 0 || kept == 400 {
+		t.Errorf("got %d bytes in %d files and %d calls, want some, in at most %d", total, len(paths), kept, most)
+	}
+	later := func() time.Time { return time.Now().Add(2 * time.Hour) }
+	withArguments(t, dir, keys, audit.ArgumentsOptions{Keep: time.Hour, Size: most}, 0, later)
+	if _, kept, _ := shown(t, dir, keys); kept != 0 {
+		t.Errorf("after they have expired: got %d", kept)
+	}
+}
