@@ -25,18 +25,23 @@ type Host struct {
 func Find() *Host {
 	tree, err := cgroup.Find()
 	if err != nil {
-		return &Host{lack: fmt.Errorf("the limits of memory, CPU and host processes cannot be enforced: %w", err)}
+		return &Host{lack: fmt.Errorf("the limits of CPU and host processes cannot be enforced, and that of memory is only watched: %w", err)}
 	}
 	var errs []error
 	for _, c := range cgroup.Bounding() {
-		if !tree.Has(c) {
+		switch {
+		case tree.Has(c):
+		case c == cgroup.Memory:
+			errs = append(errs, errors.New("the limit of memory is only watched: its control group is not delegated to this user"))
+		default:
 			errs = append(errs, fmt.Errorf("the limit of %s cannot be enforced: its control group is not delegated to this user", c))
 		}
 	}
 	return &Host{tree: tree, lack: errors.Join(errs...)}
 }
 
-// Lack says which limits cannot be enforced, and why, or is nil. Others still may.
+// Lack says which limits the host's kernel cannot enforce, and why, or is nil.
+// Others still may, and memory has a Meter.
 func (h *Host) Lack() error { return h.lack }
 
 // New makes the sandbox's control group, and first writes down in its StateDir

@@ -10,15 +10,15 @@ import (
 // Cause says how a sandbox ended, as far as its control group and its driver know
 // without asking gVisor; ok is false where they do not. The order matters: a
 // limit explains a kill, and a kill explains whatever else is said of the end.
-// The group may be nil. forks says that the code wanted more processes than it may have.
-func Cause(group *cgroup.Group, forks, killed bool) (exit runner.Exit, ok bool) {
+// Group and meter may be nil. forks says that the code wanted more processes than it may have.
+func Cause(group *cgroup.Group, meter *Meter, forks, killed bool) (exit runner.Exit, ok bool) {
 	var stat cgroup.Stat
 	if group != nil {
 		stat = group.Stat()
 	}
 	exit = runner.Exit{Signal: int(unix.SIGKILL)}
 	switch {
-	case stat.OOMKills > 0:
+	case stat.OOMKills > 0, meter != nil && meter.hit.Load():
 		exit.Reason = runner.ReasonMemory
 	case stat.TasksHit > 0, forks:
 		exit.Reason = runner.ReasonProcesses
@@ -28,11 +28,15 @@ func Cause(group *cgroup.Group, forks, killed bool) (exit runner.Exit, ok bool) 
 	return exit, true
 }
 
-// Usage reads the counters of a sandbox's control group, which may be nil.
-func Usage(group *cgroup.Group) runner.Usage {
-	if group == nil {
-		return runner.Usage{}
+// Usage reads the counters of a sandbox's control group and meter. Either may be nil.
+func Usage(group *cgroup.Group, meter *Meter) runner.Usage {
+	var usage runner.Usage
+	if group != nil {
+		stat := group.Stat()
+		usage = runner.Usage{PeakMemory: stat.PeakMemory, CPU: stat.CPU}
 	}
-	stat := group.Stat()
-	return runner.Usage{PeakMemory: stat.PeakMemory, CPU: stat.CPU}
+	if meter != nil {
+		usage.PeakMemory = meter.peak.Load()
+	}
+	return usage
 }

@@ -141,7 +141,7 @@ func (d *Driver) create(ctx context.Context, spec runner.Spec, undo *cleanup.Sta
 	if err != nil {
 		return nil, err
 	}
-	p := &process{daemon: d.daemon, spec: spec, done: make(chan struct{})}
+	p := &process{daemon: d.daemon, spec: spec, bound: d.host, done: make(chan struct{})}
 	undo.Add(p.abandon)
 	if err := p.prepare(d); err != nil {
 		return nil, err

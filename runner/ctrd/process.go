@@ -18,6 +18,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/internal/cgroup"
 	"github.com/airlock-mcp/airlock/runner"
+	"github.com/airlock-mcp/airlock/runner/bounds"
 	"github.com/airlock-mcp/airlock/runner/gvisor"
 	"github.com/airlock-mcp/airlock/runner/posture"
 )
@@ -30,6 +31,8 @@ type process struct {
 	config *specs.Spec
 	user   posture.User  // of the host, as which files are served
 	group  *cgroup.Group // nil where control groups are unavailable
+	meter  *bounds.Meter // nil where the group bounds the memory
+	bound  *bounds.Host
 
 	streams streams
 	forks   *forkWatch
@@ -139,6 +142,7 @@ func (p *process) run(ctx context.Context) error {
 		return p.explain(ctx, "starting the task", err)
 	}
 	p.started = true
+	p.meter = p.bound.Meter(p.kernel.Pid, p.spec.Limits)
 	watching, stop := context.WithCancel(context.Background())
 	p.watching.Go(func() { p.watchMemory(watching) })
 	go func() {

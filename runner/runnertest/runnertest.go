@@ -27,30 +27,32 @@ type Suite struct {
 }
 
 // needControlGroups are the tests that Unenforced leaves out.
-var needControlGroups = []string{"memory", "cpu", "neighbours"}
+var needControlGroups = []string{"cpu", "neighbours"}
 
 // Run runs the whole suite.
 func (s *Suite) Run(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, *bench){
-		"life":       testLife,
-		"exits":      testExits,
-		"identity":   testIdentity,
-		"files":      testFiles,
-		"network":    testNetwork,
-		"socket":     testSocket,
-		"pause":      testPause,
-		"flush":      testFlush,
-		"memory":     testMemory,
-		"forks":      testForks,
-		"threads":    testThreads,
-		"disk":       testDisk,
-		"inodes":     testInodes,
-		"template":   testTemplate,
-		"open files": testOpenFiles,
-		"cpu":        testCPU,
-		"stubborn":   testStubborn,
-		"neighbours": testNeighbours,
-		"failures":   testFailures,
+		"life":               testLife,
+		"exits":              testExits,
+		"identity":           testIdentity,
+		"files":              testFiles,
+		"network":            testNetwork,
+		"socket":             testSocket,
+		"pause":              testPause,
+		"flush":              testFlush,
+		"memory":             testMemory,
+		"memory of children": testMemoryOfChildren,
+		"memory of files":    testMemoryOfFiles,
+		"forks":              testForks,
+		"threads":            testThreads,
+		"disk":               testDisk,
+		"inodes":             testInodes,
+		"template":           testTemplate,
+		"open files":         testOpenFiles,
+		"cpu":                testCPU,
+		"stubborn":           testStubborn,
+		"neighbours":         testNeighbours,
+		"failures":           testFailures,
 	} {
 		t.Run(name, func(t *testing.T) {
 			if s.Unenforced && slices.Contains(needControlGroups, name) {

@@ -12,10 +12,13 @@ import (
 	"github.com/airlock-mcp/airlock/runner/gvisor"
 )
 
-// watchMemory ends the sandbox as soon as the host has killed a part of it:
-// what is left would hang or answer wrongly.
+// watchMemory ends the sandbox as soon as it takes more memory than it may, or
+// the host has killed a part of it: what is left would hang or answer wrongly.
 func (p *process) watchMemory(ctx context.Context) {
-	if p.group == nil {
+	if p.meter != nil {
+		if p.meter.Await(ctx) {
+			_ = p.signal() // Close reports what cannot be killed
+		}
 		return
 	}
 	hit, err := p.group.AwaitOOM(ctx)
@@ -34,7 +37,7 @@ func (p *process) meetProcessLimit() {
 
 // finish decides how the sandbox ended.
 func (p *process) finish(waitErr error, state *os.ProcessState) {
-	exit, known := bounds.Cause(p.group, p.forksHit.Load(), p.killed.Load())
+	exit, known := bounds.Cause(p.group, p.meter, p.forksHit.Load(), p.killed.Load())
 	switch {
 	case known:
 		p.exit = exit
@@ -86,7 +89,7 @@ func (p *process) signal() error {
 
 // Usage reads the counters of the control group.
 func (p *process) Usage() runner.Usage {
-	return bounds.Usage(p.group)
+	return bounds.Usage(p.group, p.meter)
 }
 
 // Close kills the sandbox and removes everything Start made, but the files in

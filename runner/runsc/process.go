@@ -14,6 +14,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/internal/cgroup"
 	"github.com/airlock-mcp/airlock/runner"
+	"github.com/airlock-mcp/airlock/runner/bounds"
 	"github.com/airlock-mcp/airlock/runner/gvisor"
 	"github.com/airlock-mcp/airlock/runner/posture"
 	"github.com/airlock-mcp/airlock/runner/runsc/brokerfs"
@@ -25,6 +26,8 @@ type process struct {
 	spec  runner.Spec
 	host  posture.User
 	group *cgroup.Group // nil where control groups are unavailable
+	meter *bounds.Meter // nil where the group bounds the memory
+	bound *bounds.Host
 
 	stdin          *os.File
 	stdout, stderr *os.File
@@ -80,6 +83,7 @@ func (p *process) boot(ctx context.Context, cmd *exec.Cmd) error {
 		return fmt.Errorf("starting gVisor's kernel: %w", err)
 	}
 	p.kernel = cmd.Process
+	p.meter = p.bound.Meter(p.kernel.Pid, p.spec.Limits)
 	watching, stop := context.WithCancel(context.Background())
 	go func() {
 		defer close(p.watched)
