@@ -13,6 +13,7 @@ func TestRunsAreListedNewestFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer log.Close()
 	append := func(kind audit.Kind, run int) {
 		t.Helper()
 		if err := log.Append(t.Context(), audit.Record{Kind: kind, Identity: audit.Identity{RunID: fmt.Sprintf("run_%d", run)}}); err != nil {
@@ -25,9 +26,6 @@ func TestRunsAreListedNewestFirst(t *testing.T) {
 		if run != 8 {
 			append(audit.KindRunEnd, run)
 		}
-	}
-	if err := log.Close(); err != nil {
-		t.Fatal(err)
 	}
 	runs, err := audit.Runs(dir, 3)
 	if err != nil {
