@@ -15,6 +15,7 @@ help: ## show this list
 
 .PHONY: build
 build: bin/airlock bin/runsc ## build bin/airlock and bin/runsc
+	$(if $(filter build demo,$(MAKECMDGOALS)),@echo "Claude Code uses this build after:  $$(bin/airlock mcp --how)")
 
 .PHONY: setup
 setup: prerequisites build containerd images $(NPM_INSTALLED) ## do all set-up that is missing

@@ -22,6 +22,8 @@ const (
 
 // grammar is the whole command line.
 type grammar struct {
+	ShowVersion kong.VersionFlag `name:"version" help:"Print the version."`
+
 	Run       runVerb        `cmd:"" help:"Run a program in a sandbox; print one line of JSON."`
 	Init      initVerb       `cmd:"" help:"Move the MCP servers of your agent hosts behind Airlock, with a backup; --undo takes it back."`
 	MCP       mcpVerb        `cmd:"" name:"mcp" help:"Serve an agent host: MCP over stdin and stdout."`
@@ -54,6 +56,7 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 		kong.Description("Airlock lets an agent work by writing code: programs run in a gVisor sandbox and use MCP tools through one broker."),
 		kong.Writers(stdout, stderr),
 		kong.Exit(func(code int) { exited = code }),
+		kong.Vars{"version": versionLine()},
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 	)
 	if err != nil {

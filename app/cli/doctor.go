@@ -4,175 +4,175 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"os/exec"
+	"log/slog"
+	"slices"
 	"strings"
 
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/system"
-	"github.com/airlock-mcp/airlock/images"
-	"github.com/airlock-mcp/airlock/internal/store"
-	"github.com/airlock-mcp/airlock/runner/ctrd"
 )
 
 type doctorVerb struct {
 	configFlag
+	Servers  bool `help:"Start the configured servers too, and say how each fares."`
 	Contract bool `help:"Prove the runtime contract too: run its cases in real sandboxes and print a table."`
+	JSON     bool `name:"json" help:"Print JSON."`
 }
 
-// check is one thing that a machine must have. It returns what it found, or
-// what is wrong.
-type check struct {
-	name string
-	run  func(context.Context) (string, error)
+// The words for how a check ended.
+const (
+	checkOK      = "ok"
+	checkFailed  = "FAIL"
+	checkSkipped = "skip" // it would only say again what another check has said
+)
+
+// checked is how one check ended.
+type checked struct {
+	Name    string   `json:"name"`
+	State   string   `json:"state"`
+	Text    string   `json:"text"`
+	Details []string `json:"details,omitempty"`
+	Hint    string   `json:"hint,omitempty"`
+
+	blocks bool // while it fails, no code runs
 }
 
 // Run makes every check, prints what it found, and fails where one failed.
 func (v *doctorVerb) Run(ctx context.Context, s *streams) error {
-	configured, unreadable := v.load(s.out) // prints what is odd about it
-	examination := &examination{config: configured, unreadable: unreadable}
-	checks, failed := examination.checks(), 0
-	for _, c := range checks {
-		found, err := c.run(ctx)
-		if err != nil {
+	e := &examination{}
+	notes := s.out
+	if v.JSON {
+		notes = s.err
+	}
+	e.config, e.unreadable = v.load(notes) // prints what is odd about it
+	done := progress(s, "checking this machine")
+	results := v.examine(ctx, e)
+	done()
+	failed, blocked := 0, false
+	for _, r := range results {
+		if r.State == checkFailed {
 			failed++
-			printFinding(s.out, "FAIL", c.name, system.Advise(err))
-			continue
+			blocked = blocked || r.blocks
 		}
-		fmt.Fprintf(s.out, "ok    %-14s %s\n", c.name, found)
+	}
+	if v.JSON {
+		return errors.Join(printLine(s.out, map[string]any{"ok": failed == 0, "checks": results}), failIf(failed > 0))
+	}
+	printChecks(s, results)
+	switch {
+	case blocked:
+		fmt.Fprintf(s.out, "\n%d of %s failed: no code runs here before they pass.\n", failed, counted(len(results), "check"))
+	case failed > 0:
+		fmt.Fprintf(s.out, "\nThis machine can run sandboxes, but %d of %s failed.\n", failed, counted(len(results), "check"))
+	default:
+		fmt.Fprintln(s.out, "\nThis machine can run sandboxes.")
 	}
 	if failed > 0 {
-		fmt.Fprintf(s.out, "\n%d of %d checks failed: no code runs here before they pass.\n", failed, len(checks))
 		return exitError(ExitFailed)
 	}
-	fmt.Fprintln(s.out, "\nThis machine can run sandboxes.")
+	command, err := registerCommand(e.config)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(s.out, "Claude Code uses it after:  %s\n", command)
 	if v.Contract {
-		return v.proveContract(ctx, configured, s)
+		return v.proveContract(ctx, e.config, s)
 	}
 	return nil
 }
 
-// examination is the checks of one configuration.
-type examination struct {
-	config     *config.Config // nil where it is unreadable
-	unreadable error
+// failIf is the end of a verb that has said already what failed.
+func failIf(failed bool) error {
+	if failed {
+		return exitError(ExitFailed)
+	}
+	return nil
 }
 
-func printFinding(out io.Writer, word, name string, err error) {
-	fmt.Fprintf(out, "%-5s %-14s %v\n", word, name, err)
-	var advised interface{ Hint() string }
-	if errors.As(err, &advised) && advised.Hint() != "" {
-		fmt.Fprintf(out, "      %-14s hint: %s\n", "", advised.Hint())
-	}
-}
-
-// checks returns those that can be made: without a configuration those that
-// need none.
-func (e *examination) checks() []check {
-	checks := []check{
-		{"configuration", e.configuration},
-		{"state directory", stateDirectory},
-	}
-	for _, definition := range images.List() {
-		checks = append(checks, check{"image " + definition.Name, func(ctx context.Context) (string, error) {
-			return imageIntact(ctx, definition.Name)
-		}})
-	}
-	if e.config == nil {
-		return checks
-	}
-	return append(checks,
-		check{"programs", e.programs},
-		check{"sandbox", e.sandbox},
-		check{"servers", e.commands},
-		check{"credentials", e.credentials},
-	)
-}
-
-func (e *examination) configuration(context.Context) (string, error) {
-	switch {
-	case e.unreadable != nil:
-		return "", e.unreadable
-	case e.config.File == "":
-		return "none found: the built-in one has no servers", nil
-	}
-	return fmt.Sprintf("%s, %d servers", e.config.File, len(e.config.Servers)), nil
-}
-
-func stateDirectory(context.Context) (string, error) {
-	home, err := store.Home(os.Getenv)
-	if err != nil {
-		return "", err
-	}
-	if err := os.MkdirAll(home, 0o755); err != nil {
-		return "", fmt.Errorf("the state directory cannot be made: %w", err)
-	}
-	return home, nil
-}
-
-// programs looks for the right version of what makes sandboxes.
-func (e *examination) programs(ctx context.Context) (string, error) {
-	path, err := system.FindPrograms(ctx, e.config)
-	if err == nil && e.config.Sandbox.Driver == ctrd.Name {
-		path += " by way of containerd at " + e.config.Sandbox.Containerd.Address
-	}
-	return path, err
-}
-
-// imageIntact reads the whole image and compares it with what was built.
-func imageIntact(ctx context.Context, name string) (string, error) {
-	home, err := store.Home(os.Getenv)
-	if err != nil {
-		return "", err
-	}
-	image, err := images.Open(home, name)
-	if err != nil {
-		return "", err
-	}
-	if err := errors.Join(images.Verify(ctx, image), image.Close()); err != nil {
-		return "", err
-	}
-	return image.Digest, nil
-}
-
-// sandbox starts one, which proves all that is needed for it.
-func (e *examination) sandbox(ctx context.Context) (string, error) {
-	unenforced, err := system.ProveSandbox(ctx, e.config)
-	switch {
-	case err != nil:
-		return "", err
-	case unenforced != nil:
-		return fmt.Sprintf("starts in gVisor, but %v", unenforced), nil
-	}
-	return "starts in gVisor with every limit in force", nil
-}
-
-// commands looks for the programs of the configured servers without starting
-// them: starting may cost money or change something.
-func (e *examination) commands(context.Context) (string, error) {
-	for _, server := range e.config.Servers {
-		if server.Command == "" {
+// examine makes the checks. One that needs another which failed is left out:
+// each mistake is told once.
+func (v *doctorVerb) examine(ctx context.Context, e *examination) []checked {
+	var results []checked
+	failed := map[string]bool{}
+	for _, c := range e.checks() {
+		if i := slices.IndexFunc(c.needs, func(name string) bool { return failed[name] }); i >= 0 {
+			failed[c.name] = true
+			results = append(results, checked{Name: c.name, State: checkSkipped, Text: "not tried before this is right: " + c.needs[i]})
 			continue
 		}
-		if _, err := exec.LookPath(server.Command); err != nil {
-			return "", &hinted{fmt.Errorf("the program %q of the server %q is not in PATH", server.Command, server.ID), system.InstallHint(server.Command), ExitFailed}
+		result := checked{Name: c.name, State: checkOK}
+		found, err := c.run(ctx)
+		text, details, listed := strings.Cut(found, "\n")
+		result.Text = text
+		if listed {
+			result.Details = strings.Split(details, "\n")
 		}
+		if err != nil {
+			failed[c.name] = true
+			result = failedCheck(c.name, err)
+			result.blocks = c.blocks
+		}
+		results = append(results, result)
 	}
-	return fmt.Sprintf("the programs of all %d are there", len(e.config.Servers)), nil
+	if v.Servers && !failed[checkConfiguration] && !failed["credentials"] {
+		results = append(results, askServers(ctx, e.config)...)
+	}
+	return results
 }
 
-// credentials looks up each one that the configuration names by reference, and
-// lists what is held; no value is shown.
-func (e *examination) credentials(ctx context.Context) (string, error) {
-	resolved, err := system.ResolveSecrets(ctx, e.config)
+func failedCheck(name string, err error) checked {
+	result := checked{Name: name, State: checkFailed, Text: err.Error()}
+	var advised interface{ Hint() string }
+	if errors.As(system.Advise(err), &advised) {
+		result.Hint = advised.Hint()
+	}
+	return result
+}
+
+// askServers starts every server and says how each fared.
+func askServers(ctx context.Context, c *config.Config) []checked {
+	if len(c.Servers) == 0 {
+		return nil
+	}
+	hints := map[string]string{}
+	servers, err := system.OpenCatalog(ctx, c, system.Options{
+		Version: version, Logger: slog.New(slog.DiscardHandler), Tools: system.AskServers,
+		Notify: func(n system.Notice) { hints[n.Server] = n.Hint },
+	})
 	if err != nil {
-		return "", err
+		return []checked{failedCheck("servers", err)}
 	}
-	held := system.HeldCredentials(resolved)
-	if len(held) == 0 {
-		return "all that the configuration names are there; none is held", nil
+	var results []checked
+	for _, server := range servers.Snapshot().Servers() {
+		result := checked{Name: "server " + server.ID, State: checkOK, Text: counted(len(server.Tools), "tool")}
+		if n := len(server.Warnings); n > 0 {
+			result.Text += fmt.Sprintf(", %s about them: airlock generate --fresh lists all", counted(n, "warning"))
+		}
+		if server.Problem != "" {
+			result = checked{Name: result.Name, State: checkFailed, Text: server.Problem, Hint: hints[server.ID]}
+		}
+		results = append(results, result)
 	}
-	indent := fmt.Sprintf("\n      %-14s ", "")
-	return fmt.Sprintf("all that the configuration names are there; held and removed wherever they turn up:%s%s", indent, strings.Join(held, indent)), nil
+	if err := servers.Close(); err != nil {
+		results = append(results, failedCheck("servers", err))
+	}
+	return results
+}
+
+// printChecks prints a table, with the hints below what failed.
+func printChecks(s *streams, results []checked) {
+	paint, names := painterFor(s.out), 14
+	for _, r := range results {
+		names = max(names, len(r.Name))
+	}
+	styles := map[string]style{checkOK: green, checkFailed: red, checkSkipped: yellow}
+	for i, r := range results {
+		fmt.Fprintf(s.out, "%s %-*s %s\n", paint.paint(styles[r.State], fmt.Sprintf("%-5s", r.State)), names, oneLine(r.Name, 60), oneLine(r.Text, 2000))
+		for _, detail := range r.Details {
+			fmt.Fprintf(s.out, "      %-*s %s\n", names, "", oneLine(detail, 2000))
+		}
+		if r.Hint != "" && (i == 0 || results[i-1].Hint != r.Hint) {
+			fmt.Fprintf(s.out, "      %-*s hint: %s\n", names, "", r.Hint)
+		}
+	}
 }

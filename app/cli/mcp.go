@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 
@@ -10,12 +11,18 @@ import (
 	"github.com/airlock-mcp/airlock/app/system"
 )
 
-type mcpVerb struct{ configFlag }
+type mcpVerb struct {
+	configFlag
+	How bool `help:"Serve nothing; print the command that makes Claude Code use this."`
+}
 
 // Run serves one agent host over stdin and stdout until the host hangs up or
 // ctx ends. stdout carries the protocol and nothing else. SIGHUP has the
 // configuration and the policies read again.
 func (v *mcpVerb) Run(ctx context.Context, s *streams) error {
+	if v.How {
+		return v.printHow(s)
+	}
 	logger := newLogger(s.err, false, slog.LevelWarn)
 	opened, err := v.open(ctx, s.err, system.Options{Serving: true, Tools: system.CachedThenServers, Logger: logger})
 	if err != nil {
@@ -37,4 +44,18 @@ func (v *mcpVerb) Run(ctx context.Context, s *streams) error {
 	stop()
 	watch.Wait()
 	return errors.Join(err, opened.Close())
+}
+
+// printHow prints the command alone: it is there to be run.
+func (v *mcpVerb) printHow(s *streams) error {
+	c, err := v.loadPlaces()
+	if err != nil {
+		return err
+	}
+	command, err := registerCommand(c)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(s.out, command)
+	return err
 }

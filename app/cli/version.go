@@ -4,17 +4,30 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 )
 
 // version is Airlock's own; releases change it.
 const version = "0.1.0"
 
-type versionVerb struct{}
+type versionVerb struct {
+	JSON bool `name:"json" help:"Print JSON."`
+}
 
 // Run prints Airlock's version and what it was built with.
-func (versionVerb) Run(s *streams) error {
-	_, err := fmt.Fprintf(s.out, "airlock %s%s (%s, %s/%s)\n", version, revision(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+func (v *versionVerb) Run(s *streams) error {
+	if v.JSON {
+		return printLine(s.out, map[string]string{
+			"version": version, "revision": strings.TrimPrefix(revision(), "+"), "go": runtime.Version(), "system": runtime.GOOS + "/" + runtime.GOARCH,
+		})
+	}
+	_, err := fmt.Fprintln(s.out, versionLine())
 	return err
+}
+
+// versionLine is what version and --version print.
+func versionLine() string {
+	return fmt.Sprintf("airlock %s%s (%s, %s/%s)", version, revision(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 // revision returns "+" and the commit that the program was built from, when

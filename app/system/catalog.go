@@ -292,7 +292,10 @@ func (c *Catalog) tellMissingLocked() {
 			continue
 		}
 		c.told[missing.ServerID] = missing.Problem
-		c.opts.Notify(Notice{fmt.Sprintf("the server %q is missing: %s", missing.ServerID, missing.Problem), missingHint(missing.ServerID, commands[missing.ServerID])})
+		c.opts.Notify(Notice{
+			Text: fmt.Sprintf("the server %q is missing: %s", missing.ServerID, missing.Problem),
+			Hint: missingHint(missing.ServerID, commands[missing.ServerID]), Server: missing.ServerID,
+		})
 	}
 }
 

@@ -8,10 +8,12 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/broker/audit"
+	"github.com/airlock-mcp/airlock/internal/filewatch"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 	"github.com/airlock-mcp/airlock/policies"
 )
@@ -64,6 +66,14 @@ func (s *System) reload(ctx context.Context, asked bool) (told bool) {
 	s.rules.mu.Lock()
 	defer s.rules.mu.Unlock()
 	changed, err := s.putInForceLocked(ctx)
+	if err != nil && !asked && err.Error() != s.rules.refused { // a file may be half-written
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(filewatch.Settle):
+		}
+		changed, err = s.putInForceLocked(ctx)
+	}
 	switch {
 	case err != nil:
 		if err.Error() == s.rules.refused && !asked {

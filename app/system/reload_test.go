@@ -15,6 +15,7 @@ import (
 	"github.com/airlock-mcp/airlock/broker/redact"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/store"
 )
 
 // reloading is a system with a broker, a log and files to change.
@@ -58,9 +59,10 @@ func newReloading(t *testing.T, keys, policy string) *reloading {
 	return r
 }
 
+// write puts a new file in the place of the old one, which nothing sees half-written.
 func (r *reloading) write(name, text string) {
 	r.t.Helper()
-	if err := os.WriteFile(filepath.Join(r.dir, name), []byte(text), 0o600); err != nil {
+	if err := store.WriteFile(filepath.Join(r.dir, name), []byte(text), 0o600); err != nil {
 		r.t.Fatal(err)
 	}
 }

@@ -46,7 +46,10 @@ type Options struct {
 }
 
 // Notice is one sentence for a person, with what to do about it.
-type Notice struct{ Text, Hint string }
+type Notice struct {
+	Text, Hint string
+	Server     string // that it is about; empty for others
+}
 
 // Fixed are tools that are answered within this process.
 type Fixed struct {

@@ -1,0 +1,240 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/broker/audit"
+	"github.com/airlock-mcp/airlock/images"
+	"github.com/airlock-mcp/airlock/internal/store"
+	"github.com/airlock-mcp/airlock/runner/ctrd"
+)
+
+// check is one thing that a machine must have. It returns what it found, or
+// what is wrong: a sentence, and where there is more to list a line for each.
+type check struct {
+	name string
+	// needs names the checks without which this one says nothing of its own.
+	needs  []string
+	blocks bool // while it fails, no code runs
+	run    func(context.Context) (string, error)
+}
+
+// examination is the checks of one configuration, which is loaded once.
+type examination struct {
+	config     *config.Config // nil where it is unreadable
+	unreadable error
+}
+
+// The names of checks that others need.
+const (
+	checkConfiguration = "configuration"
+	checkState         = "state directory"
+	checkPrograms      = "programs"
+)
+
+// checks returns all, in order.
+func (e *examination) checks() []check {
+	configured := []string{checkConfiguration}
+	checks := []check{
+		{checkConfiguration, nil, true, e.configuration},
+		{checkState, nil, true, stateDirectory},
+		{checkPrograms, configured, true, e.programs},
+	}
+	needed := []string{checkConfiguration, checkState, checkPrograms}
+	for _, definition := range images.List() {
+		name := "image " + definition.Name
+		needed = append(needed, name)
+		checks = append(checks, check{name, []string{checkState}, true, func(ctx context.Context) (string, error) {
+			return imageIntact(ctx, definition.Name)
+		}})
+	}
+	return append(checks,
+		check{"sandbox", needed, true, e.sandbox},
+		check{"audit log", configured, false, e.auditLog},
+		check{"servers", configured, false, e.commands},
+		check{"credentials", configured, true, e.credentials},
+	)
+}
+
+func (e *examination) configuration(context.Context) (string, error) {
+	switch {
+	case e.unreadable != nil:
+		return "", e.unreadable
+	case e.config.File == "":
+		return "none found: the built-in one has no servers", nil
+	}
+	return fmt.Sprintf("%s, %s", e.config.File, counted(len(e.config.Servers), "server")), nil
+}
+
+func stateDirectory(context.Context) (string, error) {
+	home, err := store.Home(os.Getenv)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(home, 0o755); err != nil {
+		return "", fmt.Errorf("the state directory cannot be made: %w", err)
+	}
+	return home, nil
+}
+
+// programs looks for the right version of what makes sandboxes.
+func (e *examination) programs(ctx context.Context) (string, error) {
+	path, err := system.FindPrograms(ctx, e.config)
+	if err == nil && e.config.Sandbox.Driver == ctrd.Name {
+		path += " by way of containerd at " + e.config.Sandbox.Containerd.Address
+	}
+	return path, err
+}
+
+// imageIntact reads the whole image and compares it with what was built.
+func imageIntact(ctx context.Context, name string) (string, error) {
+	home, err := store.Home(os.Getenv)
+	if err != nil {
+		return "", err
+	}
+	image, err := images.Open(home, name)
+	if err != nil {
+		return "", err
+	}
+	if err := errors.Join(images.Verify(ctx, image), image.Close()); err != nil {
+		return "", err
+	}
+	return image.Digest, nil
+}
+
+// sandbox starts one, which proves all that is needed for it.
+func (e *examination) sandbox(ctx context.Context) (string, error) {
+	unenforced, err := system.ProveSandbox(ctx, e.config)
+	switch {
+	case err != nil:
+		return "", err
+	case unenforced != nil:
+		return fmt.Sprintf("starts in gVisor, but %v", unenforced), nil
+	}
+	return "starts in gVisor with every limit in force", nil
+}
+
+// auditLog reads the whole log and compares each record with its place in the
+// chain and with what is signed.
+func (e *examination) auditLog(context.Context) (string, error) {
+	directories, err := system.FindDirectories(e.config)
+	if err != nil {
+		return "", err
+	}
+	size, err := sizeOf(directories.Audit)
+	if errors.Is(err, os.ErrNotExist) || err == nil && size == 0 {
+		return "none yet: it begins with the first run", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("reading the audit log: %w", err)
+	}
+	report, err := audit.Verify(directories.Audit, &audit.VerifyOptions{Keys: directories.Keys})
+	if err != nil {
+		return "", err
+	}
+	if !report.OK() {
+		first := report.Findings[0]
+		return "", &hinted{fmt.Errorf("it was changed: %d findings, the first in %s: %s", len(report.Findings)+report.More, first.File, first.Text),
+			"airlock audit verify lists them all; keep a copy of the log", ExitFailed}
+	}
+	found := fmt.Sprintf("sound: %s, %s, signed up to number %d", counted(int(report.Records), "record"), showBytes(size), report.Signed)
+	if report.First > 1 {
+		found += fmt.Sprintf("; records before number %d were moved away", report.First)
+	}
+	return found, nil
+}
+
+// sizeOf is how many bytes the files of a directory have.
+func sizeOf(dir string) (int64, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return 0, err
+	}
+	var size int64
+	for _, entry := range entries {
+		if info, err := entry.Info(); err == nil && info.Mode().IsRegular() {
+			size += info.Size()
+		}
+	}
+	return size, nil
+}
+
+// commands looks for the programs of the configured servers without starting
+// them: starting may cost money or change something.
+func (e *examination) commands(context.Context) (string, error) {
+	var missing []string
+	hint, programs := "", 0
+	for _, server := range e.config.Servers {
+		if server.Command == "" {
+			continue
+		}
+		programs++
+		command := server.Command
+		if strings.Contains(command, "/") && !filepath.IsAbs(command) && server.Cwd != "" {
+			command = filepath.Join(server.Cwd, command)
+		}
+		if _, err := exec.LookPath(command); err != nil {
+			missing = append(missing, fmt.Sprintf("the program %q of the server %q is not there", server.Command, server.ID))
+			hint = system.InstallHint(server.Command)
+		}
+	}
+	addresses := len(e.config.Servers) - programs
+	switch {
+	case len(missing) > 0:
+		return "", &hinted{errors.New(strings.Join(missing, "; ")), hint, ExitFailed}
+	case len(e.config.Servers) == 0:
+		return "none is configured", nil
+	}
+	var found []string
+	if programs > 0 {
+		found = append(found, counted(programs, "program")+" found, not started")
+	}
+	if addresses > 0 {
+		found = append(found, counted(addresses, "address")+" not asked")
+	}
+	return strings.Join(found, ", ") + " (--servers does)", nil
+}
+
+// credentials looks up each one that the configuration names by reference, and
+// lists what is held, a line each; no value is shown.
+func (e *examination) credentials(ctx context.Context) (string, error) {
+	resolved, err := system.ResolveSecrets(ctx, e.config)
+	if err != nil {
+		return "", err
+	}
+	held := system.HeldCredentials(resolved)
+	if len(held) == 0 {
+		return "all that the configuration names are there; none is held", nil
+	}
+	return "all that the configuration names are there; held and removed wherever they turn up:\n" + strings.Join(held, "\n"), nil
+}
+
+// counted is a number with its noun.
+func counted(n int, noun string) string {
+	switch {
+	case n == 1:
+		return "1 " + noun
+	case strings.HasSuffix(noun, "s"):
+		noun += "e"
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// showBytes is a size for people.
+func showBytes(n int64) string {
+	switch {
+	case n < 10<<10:
+		return fmt.Sprintf("%d bytes", n)
+	case n < 10<<20:
+		return fmt.Sprintf("%d KiB", n>>10)
+	}
+	return fmt.Sprintf("%d MiB", n>>20)
+}

@@ -1,0 +1,55 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/internal/store"
+)
+
+// registerCommand is what to type so that Claude Code uses this very program
+// with this configuration and state directory.
+func registerCommand(c *config.Config) (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("finding this program: %w", err)
+	}
+	home, err := store.Home(os.Getenv)
+	if err != nil {
+		return "", err
+	}
+	usual, err := store.Home(func(name string) string {
+		if name == store.EnvHome {
+			return ""
+		}
+		return os.Getenv(name)
+	})
+	words := []string{"claude", "mcp", "add"}
+	if err != nil || home != usual {
+		words = append(words, "--env", store.EnvHome+"="+home)
+	}
+	// --env takes several values: another flag must stand behind it.
+	words = append(words, "--scope", "user", "airlock", "--", self, "mcp")
+	if c.File != "" {
+		words = append(words, "--config", filepath.Clean(c.File))
+	}
+	for i, word := range words {
+		words[i] = shellQuoted(word)
+	}
+	return strings.Join(words, " "), nil
+}
+
+// bareWord is what a shell takes as it is.
+var bareWord = regexp.MustCompile(`^[A-Za-z0-9_./:=@%+,-]+$`)
+
+// shellQuoted writes a word so that a POSIX shell reads it as it is.
+func shellQuoted(word string) string {
+	if bareWord.MatchString(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
