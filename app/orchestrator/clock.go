@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// watchInterval is how often a clock that stands still looks at what the
+// watchInterval is how often a paused clock looks at what the
 // sandbox does meanwhile.
 const watchInterval = 250 * time.Millisecond
 
@@ -19,11 +19,11 @@ type clock struct {
 
 	mu      sync.Mutex
 	timer   *time.Timer
-	left    time.Duration // when the clock was last set going, or halted
+	left    time.Duration // when the clock was last set going, or paused
 	since   time.Time     // when it was set going
-	before  time.Duration // processor time when it was halted
-	halted  bool          // it stands still
-	stopped bool          // for ever
+	before  time.Duration // processor time when it was paused
+	paused  bool          // see pause
+	stopped bool          // it never expires
 }
 
 // startClock returns a running clock that closes expired after limit. worked
@@ -38,30 +38,30 @@ func startClock(limit time.Duration, worked func() time.Duration) *clock {
 	return c
 }
 
-// tick is called when the time is over, and now and then while the clock is halted.
+// tick is called when the time is over, and now and then while the clock is paused.
 func (c *clock) tick() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case c.stopped:
-	case c.halted && c.worked()-c.before < c.left:
+	case c.paused && c.worked()-c.before < c.left:
 		c.timer.Reset(watchInterval)
-	case !c.halted && time.Since(c.since) < c.left:
+	case !c.paused && time.Since(c.since) < c.left:
 		// A tick from before the clock went on: its own is set already.
 	default:
 		c.expire()
 	}
 }
 
-// halt makes the clock stand still, or go on with what was left.
-func (c *clock) halt(still bool) {
+// pause stops the clock, or lets it go on with what was left.
+func (c *clock) pause(on bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.stopped || c.halted == still {
+	if c.stopped || c.paused == on {
 		return
 	}
-	c.halted = still
-	if still {
+	c.paused = on
+	if on {
 		c.left -= time.Since(c.since)
 		c.before = c.worked()
 		c.timer.Reset(watchInterval)

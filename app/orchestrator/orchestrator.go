@@ -1,4 +1,4 @@
-// Package orchestrator takes one run from code to envelope: it borrows a
+// Package orchestrator takes one run from code to envelope: it acquires a
 // sandbox, hands the code in, carries calls to the broker, stops what exceeds
 // its limits, and says truthfully what happened.
 package orchestrator
@@ -107,7 +107,7 @@ func (o *Orchestrator) EndSession(session string) { o.parts.Broker.EndSession(se
 func (o *Orchestrator) Warm(ctx context.Context) error {
 	snapshot := o.parts.Snapshots.Snapshot()
 	for language, image := range o.parts.Images {
-		mount, release, err := o.parts.Wrappers.borrow(context.WithoutCancel(ctx), snapshot, language)
+		mount, release, err := o.parts.Wrappers.lease(context.WithoutCancel(ctx), snapshot, language)
 		if err != nil {
 			return err
 		}
@@ -136,7 +136,7 @@ func (o *Orchestrator) run(ctx context.Context, req Request, player *replay.Play
 	if err != nil {
 		return nil, err
 	}
-	mount, release, err := o.parts.Wrappers.borrow(context.WithoutCancel(ctx), plan.snapshot, req.Language)
+	mount, release, err := o.parts.Wrappers.lease(context.WithoutCancel(ctx), plan.snapshot, req.Language)
 	if err != nil {
 		return nil, err
 	}

@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	// parkAfter is how long a run waits for a person before its sandbox is paused:
+	// pauseAfter is how long a run waits for a person before its sandbox is paused:
 	// calls that the code makes at the same moment still get out, and are asked
 	// about together.
-	parkAfter = 100 * time.Millisecond
-	// parkTimeout bounds pausing and resuming.
-	parkTimeout = 10 * time.Second
+	pauseAfter = 100 * time.Millisecond
+	// pauseTimeout bounds pausing and resuming.
+	pauseTimeout = 10 * time.Second
 )
 
-// parking makes a run stand still while it waits for a person: its clock at
+// pauser pauses a run while it waits for a person: its clock at
 // once, its sandbox soon after.
-type parking struct {
+type pauser struct {
 	run   *run
 	clock *clock
 
@@ -31,14 +31,14 @@ type parking struct {
 	paused  bool
 }
 
-// wait hears that the run begins to wait for a person, or has stopped.
-func (p *parking) wait(waiting bool) {
-	p.clock.halt(waiting)
+// wait is told that the run begins to wait for a person, or has stopped.
+func (p *pauser) wait(waiting bool) {
+	p.clock.pause(waiting)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.waiting = waiting
 	if waiting {
-		p.timer = time.AfterFunc(parkAfter, p.pause)
+		p.timer = time.AfterFunc(pauseAfter, p.pause)
 		return
 	}
 	p.timer.Stop()
@@ -47,13 +47,13 @@ func (p *parking) wait(waiting bool) {
 
 // pause stops the sandbox. Where that cannot be done, the code goes on, and the
 // clock charges the run for what it does meanwhile.
-func (p *parking) pause() {
+func (p *pauser) pause() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.waiting {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), parkTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), pauseTimeout)
 	defer cancel()
 	err := p.run.sandbox.Pause(ctx)
 	p.paused = err == nil
@@ -64,12 +64,12 @@ func (p *parking) pause() {
 
 // resumeLocked lets a paused sandbox go on. One that does not would hang until
 // its time is over, so it is ended.
-func (p *parking) resumeLocked() {
+func (p *pauser) resumeLocked() {
 	if !p.paused {
 		return
 	}
 	p.paused = false
-	ctx, cancel := context.WithTimeout(context.Background(), parkTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), pauseTimeout)
 	defer cancel()
 	if err := p.run.sandbox.Resume(ctx); err != nil && !p.over() {
 		p.log(ctx, "a paused run could not go on and is ended", err)
@@ -80,14 +80,14 @@ func (p *parking) resumeLocked() {
 }
 
 // over reports whether the sandbox has ended, so that nothing need be changed.
-func (p *parking) over() bool {
+func (p *pauser) over() bool {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	_, _ = p.run.sandbox.Wait(ctx) // how it ended is told to whoever runs it
+	_, _ = p.run.sandbox.Wait(ctx) // how it ended, the run itself reports
 	return ctx.Err() == nil
 }
 
-func (p *parking) log(ctx context.Context, message string, err error) {
+func (p *pauser) log(ctx context.Context, message string, err error) {
 	p.run.parts.Logger.ErrorContext(ctx, message,
 		slog.String(telemetry.KeyRun, p.run.identity.ID), slog.Any(telemetry.KeyError, err))
 }

@@ -30,7 +30,7 @@ func (r *Replayed) Reproduced() bool {
 var errNoRecordings = errors.New("runs are not recorded here")
 
 // Replay runs the code of a former run again, in a fresh sandbox, with the
-// answers it was given then. No server is called and nobody is asked. The
+// answers it was given then. No server is called and no person is asked. The
 // wrappers are those of today's tools. Errors are those of Run, and
 // replay.ErrNotFound.
 func (o *Orchestrator) Replay(ctx context.Context, runID string) (*Replayed, error) {
@@ -57,7 +57,7 @@ func (o *Orchestrator) Replay(ctx context.Context, runID string) (*Replayed, err
 // openCalls begins the run's calls: answered from a recording in a replay, and
 // recorded for one otherwise.
 func (r *run) openCalls(ctx context.Context, clock *clock) error {
-	opts := &broker.RunOptions{Redactor: r.redactor, OnWait: (&parking{run: r, clock: clock}).wait, Player: r.player}
+	opts := &broker.RunOptions{Redactor: r.redactor, OnWait: (&pauser{run: r, clock: clock}).wait, Player: r.player}
 	if r.player == nil && r.parts.Recordings != nil {
 		recording, err := r.parts.Recordings.Create(head(r))
 		if err != nil {

@@ -25,7 +25,7 @@ type Request struct {
 	Caller     caller.Caller // who asks
 	// OnStart is called once, when the run has its sandbox. What it is given
 	// returns what the code has printed so far, at any time, also after the run.
-	// nil: nobody needs to know.
+	// nil: it is not called.
 	OnStart func(printed func() Printed)
 }
 

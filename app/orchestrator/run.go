@@ -110,7 +110,7 @@ func (r *run) execute(ctx context.Context) (*Outcome, error) {
 	return outcome, nil
 }
 
-// tearDown does what nobody waits for. outcome is nil where there was no run.
+// tearDown does what the answer does not wait for. outcome is nil where there was no run.
 func (r *run) tearDown(ctx context.Context, outcome *Outcome) {
 	if outcome != nil {
 		r.closeRecording(ctx, outcome)
@@ -166,7 +166,7 @@ func (r *run) first(ctx context.Context, clock *clock, socket <-chan error, exit
 	case delivered := <-r.guest.finished:
 		return ending{delivered: &delivered}
 	case end := <-exited:
-		stop() // nobody is left to be served
+		stop() // no process is left to be served
 		return r.afterExit(ctx, end, servedWithin(undoTimeout, socket))
 	case err := <-socket:
 		return r.afterSocket(ctx, err)
@@ -179,7 +179,7 @@ func (r *run) first(ctx context.Context, clock *clock, socket <-chan error, exit
 	}
 }
 
-// servedWithin returns how serving the socket ended. Whoever still handles a
+// servedWithin returns how serving the socket ended. What still handles a
 // request after that time is named when the run settles.
 func servedWithin(patience time.Duration, socket <-chan error) error {
 	select {
@@ -191,8 +191,8 @@ func servedWithin(patience time.Duration, socket <-chan error) error {
 }
 
 // afterExit prefers a delivery that arrived together with the exit, because the
-// guest delivers and then ends at once; and a broken protocol, because whoever
-// breaks it is hung up on and then ends.
+// guest delivers and then ends at once; and a broken protocol, because the guest
+// that breaks it is disconnected and then ends.
 func (r *run) afterExit(ctx context.Context, end exit, served error) ending {
 	select {
 	case delivered := <-r.guest.finished:

@@ -20,7 +20,7 @@ import (
 // wrappersTarget is where the wrapper tree appears inside the sandbox.
 const wrappersTarget = "/workspace/servers"
 
-// keepUnused is how long a tree that nobody uses stays on disk for the next
+// keepUnused is how long an unused tree stays on disk for the next
 // Airlock with the same tools.
 const keepUnused = 7 * 24 * time.Hour
 
@@ -45,14 +45,14 @@ type tree struct {
 }
 
 // NewWrappers publishes trees under dir, which must be readable by everyone:
-// the sandbox's user is not ours.
+// the sandbox's user is not Airlock's.
 func NewWrappers(dir string, logger *slog.Logger) *Wrappers {
 	return &Wrappers{dir: dir, logger: logger, trees: map[string]*tree{}}
 }
 
-// borrow returns the read-only mount of the snapshot's tree in the given
+// lease returns the read-only mount of the snapshot's tree in the given
 // language, made first where it is not there yet, and how to give it back.
-func (w *Wrappers) borrow(ctx context.Context, snapshot *catalog.Snapshot, language string) (runner.Mount, func(), error) {
+func (w *Wrappers) lease(ctx context.Context, snapshot *catalog.Snapshot, language string) (runner.Mount, func(), error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.snapshot != snapshot.Digest() {
@@ -93,7 +93,7 @@ func (w *Wrappers) release(ctx context.Context, t *tree) {
 	w.releaseLocked(ctx, t)
 }
 
-// retireLocked gives up one tree; the last run that uses it releases it.
+// retireLocked retires one tree; the last run that uses it releases it.
 func (w *Wrappers) retireLocked(ctx context.Context, language string) {
 	t := w.trees[language]
 	delete(w.trees, language)
@@ -101,7 +101,7 @@ func (w *Wrappers) retireLocked(ctx context.Context, language string) {
 	w.releaseLocked(ctx, t)
 }
 
-// retireAllLocked gives up the trees of a snapshot that is no longer the newest.
+// retireAllLocked retires the trees of a snapshot that is no longer the newest.
 func (w *Wrappers) retireAllLocked(ctx context.Context) {
 	for language := range w.trees {
 		w.retireLocked(ctx, language)
@@ -118,7 +118,7 @@ func (w *Wrappers) releaseLocked(ctx context.Context, t *tree) {
 }
 
 // pruneLocked notes that the tree at path is in use and, once, removes those
-// that nobody has used for long. What fails here costs disk space only.
+// that were not used for long. What fails here costs disk space only.
 func (w *Wrappers) pruneLocked(ctx context.Context, path string) {
 	now := time.Now()
 	err := os.Chtimes(path, now, now)

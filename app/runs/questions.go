@@ -39,7 +39,8 @@ func (q *Questions) changed(question approval.Question, open bool) {
 	}
 }
 
-// follow has note told of every question that is asked, and of its end.
+// follow registers a function that is called when a question is asked, and when
+// it is no longer open.
 func (q *Questions) follow(note func(q approval.Question, open bool)) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

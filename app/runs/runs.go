@@ -117,7 +117,7 @@ func (r *Registry) end(run *Run, outcome *orchestrator.Outcome, err error) {
 	now := r.now()
 	run.finish(outcome, err, now)
 	if _, ok := r.runs[run.id]; !ok {
-		return // its session is over: nobody could ask for it
+		return // its session is over: no caller could ask for it
 	}
 	r.finished.add(run, now)
 	r.forgetLocked(r.finished.excess())
@@ -169,7 +169,7 @@ func (r *Registry) Cancel(c caller.Caller, id string) bool {
 }
 
 // EndSession says that a session is over: its runs are cancelled and waited for,
-// and what they came to is forgotten, because nobody can ask for it any more.
+// and what they came to is forgotten, because no caller can ask for it any more.
 // Calling it twice is fine.
 func (r *Registry) EndSession(session string) {
 	var left []*Run

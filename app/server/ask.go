@@ -103,5 +103,5 @@ func (e elicitor) TooLate(ctx context.Context, q approval.Question, won approval
 
 var _ approval.Informer = elicitor{}
 
-// errNobodyWaits is the error of a question for which no request is open.
-var errNobodyWaits = errors.New("no request of the host waits for this run")
+// errNotParked is the error of a question for which no request is open.
+var errNotParked = errors.New("no request of the host waits for this run")

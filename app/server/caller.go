@@ -68,8 +68,8 @@ func (c *callers) of(ctx context.Context, req *mcp.CallToolRequest) caller.Calle
 func isHTTP(req *mcp.CallToolRequest) bool { return req.Extra != nil && req.Extra.TokenInfo != nil }
 
 // derive returns the ID of the session that a conversation of an identity is.
-// What a transport calls a session, or a token, is a credential there (whoever
-// knows it may join), so only a keyed digest goes on.
+// What a transport calls a session, or a token, is a credential there (anyone
+// who knows it may join), so only a keyed digest goes on.
 func (c *callers) derive(identity, conversation string) string {
 	mac := hmac.New(sha256.New, c.key[:])
 	fmt.Fprintf(mac, "%d:%s%s", len(identity), identity, conversation)

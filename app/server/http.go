@@ -57,7 +57,7 @@ func (s *Server) Handler(identify Identify) http.Handler {
 			Logger:              logger,
 			Stateless:           true,
 			MaxRequestBodyBytes: MaxMessage,
-			// Here the request is the whole of it: nobody could fetch the answer later.
+			// A request stands alone here: its answer cannot be fetched later.
 			PropagateRequestCancellation: true,
 		}),
 	}))

@@ -187,7 +187,7 @@ func (f *lineFilter) finishLocked(whole *batch) error {
 // Close does nothing: the streams belong to the caller of Serve.
 func (f *lineFilter) Close() error { return nil }
 
-// send writes one line of our own.
+// send writes one line that does not come from the SDK.
 func (f *lineFilter) send(line []byte) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -74,6 +74,6 @@ func refuseMisshapen(w http.ResponseWriter, body []byte) bool {
 		return false
 	}
 	w.Header().Set("Content-Type", "application/json")
-	w.Write(answer) // whoever has hung up gets nothing
+	w.Write(answer) // an error means that the client has disconnected
 	return true
 }

@@ -232,7 +232,7 @@ func (p *parking) Ask(ctx context.Context, q approval.Question) (approval.Verdic
 	asked := &openQuestion{params: question(q), expires: q.Expires, answer: make(chan approval.Verdict, 1)}
 	r := p.ask(q, asked)
 	if r == nil {
-		return approval.Verdict{}, errNobodyWaits
+		return approval.Verdict{}, errNotParked
 	}
 	select {
 	case v := <-asked.answer:

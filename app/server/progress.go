@@ -12,7 +12,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
-// progressEvery is how often a host that asked for progress hears of a run.
+// progressEvery is how often a host that asked for progress is told of a run.
 const progressEvery = time.Second
 
 // reportProgress tells the host, when it gave a progress token, every second

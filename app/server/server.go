@@ -35,7 +35,7 @@ type Tools interface {
 	Await(ctx context.Context, serverIDs ...string) error
 }
 
-// Runs is the registry of runs behind run_code and its kin: *runs.Registry. Its
+// Runs is the registry of runs behind run_code, get_run and cancel_run: *runs.Registry. Its
 // methods may be called concurrently; each answers for the given caller alone.
 type Runs interface {
 	// Start begins a run that outlives ctx. An error says why the request cannot

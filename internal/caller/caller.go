@@ -18,8 +18,8 @@ const (
 	Agent Kind = "agent" // a program with a token of its own
 )
 
-// ScopeAllRuns lets a caller see and cancel the runs of all callers. Nobody has
-// it unless the edge's authentication gives it.
+// ScopeAllRuns lets a caller see and cancel the runs of all callers. No caller
+// has it unless the edge's authentication gives it.
 const ScopeAllRuns = "runs:all"
 
 // Caller is who makes a request.
