@@ -18,7 +18,7 @@ const maxRecordedName = 256
 // intend records that the call is about to happen, durably.
 func (a *attempt) intend(ctx context.Context) *failure {
 	r := a.record(audit.KindIntent)
-	r.Arguments, r.Values = a.broker.recorder.Arguments(a.input), a.arguments
+	r.Arguments, r.Values = a.broker.recorder.Arguments(a.run.opts.Redactor.Names(a.input)), a.arguments
 	if err := a.broker.recorder.Append(ctx, r); err != nil {
 		if ctx.Err() != nil {
 			return a.cut(ctx)
@@ -51,7 +51,7 @@ func (a *attempt) conclude(ctx context.Context, fail *failure) *failure {
 			r.Outcome = audit.OutcomeRefused
 		}
 		if fail.refused && r.Decision != "" { // it has no intent that says what was refused
-			r.Arguments, r.Values = a.broker.recorder.Arguments(a.input), a.arguments
+			r.Arguments, r.Values = a.broker.recorder.Arguments(a.run.opts.Redactor.Names(a.input)), a.arguments
 		}
 	}
 	err := a.broker.recorder.Note(ctx, r)
@@ -102,7 +102,7 @@ func (a *attempt) record(kind audit.Kind) audit.Record {
 			CallerKind: string(run.Caller.Kind), Profile: run.Caller.Profile, TraceID: run.TraceID, CodeHash: run.CodeHash,
 		},
 		Act: audit.Act{
-			CallID: a.id, ParentID: run.ID, ServerID: truncate.Bytes(a.call.ServerID, maxRecordedName), ToolName: truncate.Bytes(a.call.Name, maxRecordedName),
+			CallID: a.id, ParentID: run.ID, ServerID: a.recordedName(a.call.ServerID), ToolName: a.recordedName(a.call.Name),
 			DefinitionDigest: a.tool.Digest, ArgumentsHash: a.hash,
 		},
 	}
@@ -117,4 +117,13 @@ func (a *attempt) record(kind audit.Kind) audit.Record {
 		r.Decision = "allow"
 	}
 	return r
+}
+
+// recordedName bounds a name that the code chose freely, and cleans it unless it
+// is that of a tool.
+func (a *attempt) recordedName(name string) string {
+	if a.tool.Name == "" {
+		name = a.run.opts.Redactor.Text(name)
+	}
+	return truncate.Bytes(name, maxRecordedName)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/broker/redact"
 )
 
 // usageError is wrong usage: exit code 2.
@@ -46,10 +47,11 @@ func report(stderr io.Writer, err error) int {
 	if errors.As(err, &exit) {
 		return int(exit)
 	}
-	fmt.Fprintf(stderr, "airlock: %v\n", err)
+	clean := redact.New() // what a server or a file says may be in it
+	fmt.Fprintf(stderr, "airlock: %s\n", clean.Text(err.Error()))
 	var advised interface{ Hint() string }
 	if errors.As(err, &advised) && advised.Hint() != "" {
-		fmt.Fprintf(stderr, "hint: %s\n", advised.Hint())
+		fmt.Fprintf(stderr, "hint: %s\n", clean.Text(advised.Hint()))
 	}
 	return exitCode(err)
 }

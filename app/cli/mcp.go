@@ -29,7 +29,7 @@ func (v *mcpVerb) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	face, err := server.New(opened, opened.Runs(), server.Options{
-		Version: version, Principal: system.Principal(), ServerIDs: opened.ServerIDs(), Approvals: opened.Approvals(), Logger: logger,
+		Version: version, Principal: system.Principal(), ServerIDs: opened.ServerIDs(), Approvals: opened.Approvals(), Logger: opened.Logger(), Gate: opened.Gate(),
 	})
 	if err != nil {
 		return errors.Join(err, opened.Close())

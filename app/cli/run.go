@@ -130,7 +130,7 @@ func forReader(out io.Writer, text string) string {
 
 // refuse prints the envelope of a run that could not begin and returns err.
 func refuse(s *streams, request orchestrator.Request, kind string, err error) error {
-	return errors.Join(err, printEnvelope(s.out, orchestrator.Refused(request, version, kind, err.Error())))
+	return errors.Join(err, printEnvelope(s.out, orchestrator.Refused(request, version, kind, system.Sentence(err.Error()))))
 }
 
 func refusalType(err error) string {

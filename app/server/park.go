@@ -27,6 +27,7 @@ const parkGrace = time.Minute
 type parking struct {
 	approvals Approvals
 	begin     func(ctx context.Context, req orchestrator.Request) (*runs.Run, error)
+	gate      Gate
 
 	mu      sync.Mutex
 	runs    map[string]*parkedRun // by run ID: all that their host has not got the outcome of
@@ -58,9 +59,9 @@ type openQuestion struct {
 	answer  chan approval.Verdict // has room for the one answer
 }
 
-func newParking(approvals Approvals, begin func(context.Context, orchestrator.Request) (*runs.Run, error)) *parking {
+func newParking(approvals Approvals, begin func(context.Context, orchestrator.Request) (*runs.Run, error), gate Gate) *parking {
 	return &parking{
-		approvals: approvals, begin: begin,
+		approvals: approvals, begin: begin, gate: gate,
 		runs: map[string]*parkedRun{}, waiting: map[string]*parkedRun{}, asking: map[string]*channel{},
 	}
 }
@@ -230,6 +231,7 @@ var _ approval.Asker = (*parking)(nil)
 // waits for the answer.
 func (p *parking) Ask(ctx context.Context, q approval.Question) (approval.Verdict, error) {
 	asked := &openQuestion{params: question(q), expires: q.Expires, answer: make(chan approval.Verdict, 1)}
+	asked.params.Message = p.gate.Text(asked.params.Message)
 	r := p.ask(q, asked)
 	if r == nil {
 		return approval.Verdict{}, errNotParked

@@ -56,6 +56,7 @@ type Options struct {
 	ServerIDs []string     // the upstream servers, named in the instructions
 	Approvals Approvals    // nil: people are not asked through the host
 	Logger    *slog.Logger // nil logs nothing
+	Gate      Gate         // nil lets everything through
 }
 
 // Server serves any number of hosts at one time. No host sees, answers, cancels
@@ -65,6 +66,7 @@ type Server struct {
 	runs     Runs
 	version  string // Airlock's own
 	logger   *slog.Logger
+	gate     Gate
 	mcp      *mcp.Server
 	order    []string // the tools' names as they are listed
 	callers  *callers
@@ -87,12 +89,15 @@ func New(tools Tools, runs Runs, opts Options) (*Server, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
+	if opts.Gate == nil {
+		opts.Gate = openGate{}
+	}
 	s := &Server{
-		tools: tools, runs: runs, version: opts.Version, logger: opts.Logger,
+		tools: tools, runs: runs, version: opts.Version, logger: opts.Logger, gate: opts.Gate,
 		callers: newCallers(opts.Principal)}
 	s.sessions = newSessions(s.endSession, opts.Approvals)
 	if opts.Approvals != nil {
-		s.parking = newParking(opts.Approvals, runs.Start)
+		s.parking = newParking(opts.Approvals, runs.Start, opts.Gate)
 	}
 	s.mcp = mcp.NewServer(
 		&mcp.Implementation{Name: "airlock", Title: "Airlock", Version: opts.Version},
@@ -106,7 +111,8 @@ func New(tools Tools, runs Runs, opts Options) (*Server, error) {
 		return nil, err
 	}
 	s.addPrompt()
-	s.mcp.AddReceivingMiddleware(s.listInOrder)
+	s.mcp.AddReceivingMiddleware(s.listInOrder, s.cleanAnswers)
+	s.mcp.AddSendingMiddleware(s.cleanRequests)
 	return s, nil
 }
 

@@ -90,6 +90,7 @@ func (c *Catalog) connect(ctx context.Context) error {
 	if c.config, err = ResolveSecrets(ctx, c.config); err != nil {
 		return err
 	}
+	holdCredentials(c.opts.gate.all, c.config)
 	c.upstreams, err = upstream.New(upstreamConfigs(c.config), &upstream.Options{
 		// What goes wrong while they start is told in words.
 		Logger: slog.New(errorsOnly{c.opts.Logger.Handler()}), Version: c.opts.Version, CacheDir: directory,
@@ -221,7 +222,7 @@ func (c *Catalog) refreshLocked(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	servers := c.upstreams.Servers()
+	servers := c.opts.gate.servers(c.upstreams.Servers())
 	report, err := book.Check(ctx, servers, time.Now())
 	if err != nil {
 		return fmt.Errorf("comparing the tools with those seen before: %w", err)

@@ -17,7 +17,6 @@ import (
 	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/broker/approval"
 	"github.com/airlock-mcp/airlock/broker/audit"
-	"github.com/airlock-mcp/airlock/broker/redact"
 	"github.com/airlock-mcp/airlock/broker/replay"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/cleanup"
@@ -43,6 +42,8 @@ type Options struct {
 	Tools ToolSource
 	// Fixed takes the place of the configured servers; nil connects them.
 	Fixed *Fixed
+
+	gate *gate // set by withDefaults
 }
 
 // Notice is one sentence for a person, with what to do about it.
@@ -64,6 +65,10 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Notify == nil {
 		o.Notify = func(Notice) {}
+	}
+	if o.gate == nil {
+		o.gate = newGate()
+		o = o.gate.options(o)
 	}
 	return o
 }
@@ -191,7 +196,7 @@ func (s *System) openCatalog(ctx context.Context) (broker.Upstream, error) {
 
 // assemble puts the parts together that need a snapshot and somebody to call.
 func (s *System) assemble(servers broker.Upstream) error {
-	redactor := redact.New()
+	redactor := s.opts.gate.all
 	holdCredentials(redactor, s.catalog.config)
 	if err := s.openBroker(servers, redactor); err != nil {
 		return err
@@ -249,3 +254,6 @@ func Principal() string {
 	}
 	return fmt.Sprintf("uid:%d", os.Getuid())
 }
+
+// Logger is the log of the system: what is written to it is cleaned of secrets.
+func (s *System) Logger() *slog.Logger { return s.opts.Logger }

@@ -116,8 +116,9 @@ func (r *Redactor) Secrets(text []byte) []Secret {
 
 // held are the canaries. Redactors that were made from each other share them.
 type held struct {
-	mu       sync.RWMutex // guards canaries
+	mu       sync.RWMutex // guards both
 	canaries []canary
+	known    map[string]bool // the values of canaries
 }
 
 func (h *held) add(value string) bool {
@@ -127,6 +128,13 @@ func (h *held) add(value string) bool {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.known[value] {
+		return true
+	}
+	if h.known == nil {
+		h.known = map[string]bool{}
+	}
+	h.known[value] = true
 	h.canaries = append(h.canaries, c)
 	return true
 }

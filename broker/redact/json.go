@@ -21,6 +21,13 @@ func (r *Redactor) HeldJSON(raw json.RawMessage) (json.RawMessage, []Finding, er
 	return r.cleanJSON(raw, r.held.find, false)
 }
 
+// JSONTexts is JSON for a definition, whose members describe values and have
+// none: texts are judged by themselves.
+func (r *Redactor) JSONTexts(raw json.RawMessage) (json.RawMessage, error) {
+	cleaned, _, err := r.cleanJSON(raw, r.find, false)
+	return cleaned, err
+}
+
 // MaxDepth is how deep arrays and objects may be inside each other.
 const MaxDepth = 10_000
 

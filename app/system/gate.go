@@ -1,0 +1,127 @@
+package system
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/airlock-mcp/airlock/broker/redact"
+	"github.com/airlock-mcp/airlock/catalog"
+)
+
+// gate cleans what leaves Airlock other than through a run: its log, its notices,
+// what servers say about themselves. Personal data stays in definitions, where
+// only a server's author can have put it.
+type gate struct {
+	all         *redact.Redactor // logs, notices, reasons
+	definitions *redact.Redactor // credentials and secrets alone
+}
+
+func newGate() *gate {
+	all := redact.New()
+	return &gate{all, all.With(redact.Personal{All: redact.Choices{
+		"email": redact.Keep, "phone": redact.Keep, "card": redact.Keep, "iban": redact.Keep, "us-ssn": redact.Keep, "ip-address": redact.Keep,
+	}})}
+}
+
+// options has log and notices go through the gate.
+func (g *gate) options(o Options) Options {
+	notify := o.Notify
+	o.Logger = slog.New(g.all.Handler(o.Logger.Handler()))
+	o.Notify = func(n Notice) { notify(Notice{g.all.Text(n.Text), g.all.Text(n.Hint)}) }
+	return o
+}
+
+// servers returns what is known about the servers, cleaned: their last words, and
+// the definitions of their tools, whose digests stay those of what arrived.
+func (g *gate) servers(list []catalog.Server) []catalog.Server {
+	list = slices.Clone(list)
+	for i := range list {
+		s := &list[i]
+		s.Problem, s.Unreachable = g.all.Text(s.Problem), g.all.Text(s.Unreachable)
+		s.Warnings = slices.Clone(s.Warnings)
+		for j := range s.Warnings {
+			s.Warnings[j] = g.all.Text(s.Warnings[j])
+		}
+		s.Tools = slices.Clone(s.Tools)
+		s.Tools = slices.DeleteFunc(s.Tools, func(t catalog.Tool) bool {
+			isSecret := g.definitions.Text(t.Name) != t.Name // a name cannot be changed
+			if isSecret {
+				s.Warnings = append(s.Warnings, "a tool was left out, because there is a secret in its name")
+			}
+			return isSecret
+		})
+		for j := range s.Tools {
+			g.tool(&s.Tools[j])
+		}
+	}
+	return list
+}
+
+func (g *gate) tool(t *catalog.Tool) {
+	if cleaned, err := g.definitions.JSONTexts(t.Raw); err != nil || bytes.Equal(cleaned, t.Raw) {
+		return // the parts have no more in them than the whole
+	}
+	t.Title, t.Description = g.definitions.Text(t.Title), g.definitions.Text(t.Description)
+	t.Annotations.Title = g.definitions.Text(t.Annotations.Title)
+	for _, part := range []*[]byte{(*[]byte)(&t.Raw), (*[]byte)(&t.InputSchema), (*[]byte)(&t.OutputSchema)} {
+		if len(*part) == 0 {
+			continue
+		}
+		if cleaned, err := g.definitions.JSONTexts(*part); err == nil {
+			*part = cleaned
+		}
+	}
+}
+
+// Gate cleans what the system and its host exchange.
+func (s *System) Gate() *Gate { return &Gate{s.opts.gate.definitions} }
+
+// Gate removes secrets, and paths of the host where Airlock itself speaks. What
+// a run returned was cleaned of personal data before, as the operator chose.
+type Gate struct{ redactor *redact.Redactor }
+
+// Text removes secrets from a text.
+func (g *Gate) Text(text string) string { return g.redactor.Text(text) }
+
+// JSON removes secrets from the texts of a JSON value. What is no JSON is null.
+func (g *Gate) JSON(raw json.RawMessage) json.RawMessage {
+	cleaned, err := g.redactor.JSONTexts(raw)
+	if err != nil {
+		return json.RawMessage("null")
+	}
+	return cleaned
+}
+
+// Sentence is Text for what Airlock says of itself: paths of its host are left out.
+func (g *Gate) Sentence(text string) string { return withoutHostPaths(g.Text(text)) }
+
+// Sentence removes secrets and paths of the host from what Airlock says in the
+// place of a run.
+func Sentence(text string) string { return withoutHostPaths(redact.New().Text(text)) }
+
+// hostPath is an absolute path, or one under the user's own directory.
+var hostPath = regexp.MustCompile(`(^|[\s"'(=:])((?:/[\w.@+~-]+){2,}/?|[A-Za-z]:\\[^\s"']+)`)
+
+// withoutHostPaths replaces absolute paths that exist here, or lie under a
+// directory of the user's, by their last part.
+func withoutHostPaths(text string) string {
+	home, _ := os.UserHomeDir()
+	return hostPath.ReplaceAllStringFunc(text, func(match string) string {
+		m := hostPath.FindStringSubmatch(match)
+		path := m[2]
+		isOurs := home != "" && home != "/" && strings.HasPrefix(path, home)
+		for parent := path; !isOurs && strings.Count(parent, "/") > 1; parent = parent[:strings.LastIndexByte(parent, '/')] {
+			_, err := os.Lstat(parent)
+			isOurs = err == nil
+		}
+		if !isOurs {
+			return match
+		}
+		return m[1] + "[host path]" + path[strings.LastIndexAny(strings.TrimRight(path, "/"), `/\`):]
+	})
+}

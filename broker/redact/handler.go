@@ -1,0 +1,93 @@
+package redact
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+)
+
+// Handler returns a log handler that cleans messages and values before next
+// gets them: what servers say in their errors ends up in logs.
+func (r *Redactor) Handler(next slog.Handler) slog.Handler { return &handler{r, next} }
+
+type handler struct {
+	redactor *Redactor
+	next     slog.Handler
+}
+
+// Enabled is that of the handler below.
+func (h *handler) Enabled(ctx context.Context, level slog.Level) bool {
+	return h.next.Enabled(ctx, level)
+}
+
+// Handle hands on a cleaned copy.
+func (h *handler) Handle(ctx context.Context, record slog.Record) error {
+	cleaned := slog.NewRecord(record.Time, record.Level, h.redactor.Text(record.Message), record.PC)
+	record.Attrs(func(a slog.Attr) bool {
+		cleaned.AddAttrs(h.attr(a))
+		return true
+	})
+	return h.next.Handle(ctx, cleaned)
+}
+
+// WithAttrs cleans attributes at once.
+func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	attrs = slices.Clone(attrs)
+	for i := range attrs {
+		attrs[i] = h.attr(attrs[i])
+	}
+	return &handler{h.redactor, h.next.WithAttrs(attrs)}
+}
+
+// WithGroup opens a group.
+func (h *handler) WithGroup(name string) slog.Handler {
+	return &handler{h.redactor, h.next.WithGroup(name)}
+}
+
+func (h *handler) attr(a slog.Attr) slog.Attr {
+	value := a.Value.Resolve()
+	switch value.Kind() {
+	case slog.KindString:
+		value = slog.StringValue(h.redactor.Text(value.String()))
+	case slog.KindGroup:
+		group := slices.Clone(value.Group())
+		for i := range group {
+			group[i] = h.attr(group[i])
+		}
+		value = slog.GroupValue(group...)
+	case slog.KindAny: // an error, a list, whatever: as text
+		value = slog.StringValue(h.redactor.Text(fmt.Sprint(value.Any())))
+	}
+	return slog.Attr{Key: h.redactor.Text(a.Key), Value: value}
+}
+
+// Text is Bytes for a text of which nobody counts what was removed.
+func (r *Redactor) Text(text string) string {
+	cleaned, _ := r.Bytes([]byte(text))
+	return string(cleaned)
+}
+
+// Names returns decoded JSON with the names of its members cleaned, for records
+// that show names and not values. What it is given stays as it is.
+func (r *Redactor) Names(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		named := make(map[string]any, len(v))
+		for name, value := range v {
+			clean := r.Text(name)
+			for n := 2; named[clean] != nil; n++ {
+				clean = fmt.Sprintf("%s (%d)", r.Text(name), n)
+			}
+			named[clean] = r.Names(value)
+		}
+		return named
+	case []any:
+		list := make([]any, len(v))
+		for i := range v {
+			list[i] = r.Names(v[i])
+		}
+		return list
+	}
+	return v
+}
