@@ -32,7 +32,10 @@ func newGate() *gate {
 func (g *gate) options(o Options) Options {
 	notify := o.Notify
 	o.Logger = slog.New(g.all.Handler(o.Logger.Handler()))
-	o.Notify = func(n Notice) { notify(Notice{g.all.Text(n.Text), g.all.Text(n.Hint)}) }
+	o.Notify = func(n Notice) {
+		n.Text, n.Hint = g.all.Text(n.Text), g.all.Text(n.Hint)
+		notify(n)
+	}
 	return o
 }
 
