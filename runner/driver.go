@@ -121,6 +121,14 @@ type Flusher interface {
 	Flush(ctx context.Context) error
 }
 
+// LimitReporter is a process that can say at any time which limit its code has met.
+type LimitReporter interface {
+	Process
+	// LimitMet is a limit that the code has met before the call, also where the
+	// code goes on; ReasonNone when there is none.
+	LimitMet() Reason
+}
+
 // Exit says how a guest program ended.
 type Exit struct {
 	Code   int    // exit status, when it exited by itself

@@ -158,6 +158,15 @@ func (s *Sandbox) Wait(ctx context.Context) (Exit, error) {
 	return exit, nil
 }
 
+// LimitMet is a limit that the code has met before the call, as far as the driver
+// can tell: what the guest says of its end may only be a consequence.
+func (s *Sandbox) LimitMet() Reason {
+	if reporter, ok := s.process.(LimitReporter); ok {
+		return reporter.LimitMet()
+	}
+	return ReasonNone
+}
+
 // Kill ends every process of the sandbox at once. Calling it twice is fine.
 func (s *Sandbox) Kill() error {
 	if s.machine.is(closed) {

@@ -164,7 +164,7 @@ type exit struct {
 func (r *run) first(ctx context.Context, clock *clock, socket <-chan error, exited <-chan exit, stop func()) ending {
 	select {
 	case delivered := <-r.guest.finished:
-		return ending{delivered: &delivered}
+		return r.delivered(delivered)
 	case end := <-exited:
 		stop() // no process is left to be served
 		return r.afterExit(ctx, end, servedWithin(undoTimeout, socket))
@@ -177,6 +177,17 @@ func (r *run) first(ctx context.Context, clock *clock, socket <-chan error, exit
 	case <-ctx.Done():
 		return ending{cancelled: true}
 	}
+}
+
+// delivered is the end of a run whose guest has delivered. A failure after the
+// code met a limit is a consequence of that, whatever the code calls it.
+func (r *run) delivered(d finish) ending {
+	if !d.OK {
+		if met := r.sandbox.LimitMet(); met != runner.ReasonNone {
+			return ending{exit: &runner.Exit{Reason: met}}
+		}
+	}
+	return ending{delivered: &d}
 }
 
 // servedWithin returns how serving the socket ended. What still handles a
@@ -196,7 +207,7 @@ func servedWithin(patience time.Duration, socket <-chan error) error {
 func (r *run) afterExit(ctx context.Context, end exit, served error) ending {
 	select {
 	case delivered := <-r.guest.finished:
-		return ending{delivered: &delivered}
+		return r.delivered(delivered)
 	default:
 	}
 	var violation *wire.ProtocolError

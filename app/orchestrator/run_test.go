@@ -83,6 +83,7 @@ func (f fixed) Await(context.Context, ...string) error { return nil }
 
 // lab is an orchestrator whose sandboxes are goroutines.
 type lab struct {
+	fake *runnertest.Fake
 	*Orchestrator
 	dir string // of the audit log
 	log *audit.Log
@@ -118,7 +119,7 @@ func newLab(t *testing.T, servers upstream, limits broker.Limits, options Option
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &lab{dir: filepath.Join(base, "audit")}
+	l := &lab{dir: filepath.Join(base, "audit"), fake: fake}
 	if l.log, err = audit.Open(l.dir, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -242,6 +243,19 @@ func TestErrorsClaimedByCode(t *testing.T) {
 				t.Errorf("the record: got %s with error source %q and limit %q, want %q and none", end.Kind, end.ErrorSource, end.Limit, test.want.Source)
 			}
 		})
+	}
+}
+
+// A limit that the code has met explains the failure that it delivers, though the
+// sandbox is not over yet when that arrives.
+func TestFailureAfterALimit(t *testing.T) {
+	var l *lab
+	l = newLab(t, nil, broker.Limits{}, Options{}, func(_ context.Context, c *conn) error {
+		l.fake.MeetLimit(runner.ReasonProcesses)
+		return c.ask(methodFinish, `{"ok":false,"error":{"type":"BlockingIOError","message":"[Errno 11] Resource temporarily unavailable"}}`, &struct{}{})
+	})
+	if got := l.run(t, Request{}).Envelope.Result.Error; got == nil || got.Type != typeProcesses {
+		t.Errorf("got %+v, want %s", got, typeProcesses)
 	}
 }
 

@@ -76,9 +76,21 @@ func (p *process) await() (uint32, error) {
 	}
 }
 
+// LimitMet is the limit that the code has met so far, as the host knows.
+func (p *process) LimitMet() runner.Reason {
+	exit, _ := p.cause(false)
+	return exit.Reason
+}
+
+// cause is bounds.Cause of this sandbox, with all that its kernel has reported.
+func (p *process) cause(killed bool) (runner.Exit, bool) {
+	p.forks.flush()
+	return bounds.Cause(p.group, p.meter, p.forksHit.Load(), killed)
+}
+
 // finish decides how the sandbox ended.
 func (p *process) finish(status uint32, err error) {
-	exit, known := bounds.Cause(p.group, p.meter, p.forksHit.Load(), p.killed.Load())
+	exit, known := p.cause(p.killed.Load())
 	switch {
 	case known:
 		p.exit = exit

@@ -14,9 +14,10 @@ type forkWatch struct {
 	listener *net.UnixListener
 	done     chan struct{}
 
-	mu     sync.Mutex
-	conn   net.Conn // nil until the kernel is connected
-	closed bool
+	mu      sync.Mutex
+	conn    net.Conn        // nil until the kernel is connected
+	reports *gvisor.Reports // nil until both sides have greeted
+	closed  bool
 }
 
 // watchForks listens at path for the kernel. hit is called at most once.
@@ -34,8 +35,11 @@ func watchForks(path string, hit func()) (*forkWatch, error) {
 			return
 		}
 		defer conn.Close()
-		if gvisor.Greet(conn) == nil && gvisor.AwaitRefusal(conn) {
-			hit()
+		if gvisor.Greet(conn) != nil {
+			return
+		}
+		if reports, err := gvisor.NewReports(conn.(*net.UnixConn), hit); err == nil {
+			w.follow(reports)
 		}
 	}()
 	return w, nil
@@ -52,6 +56,23 @@ func (w *forkWatch) keep(conn net.Conn) bool {
 	}
 	w.conn = conn
 	return true
+}
+
+func (w *forkWatch) follow(reports *gvisor.Reports) {
+	w.mu.Lock()
+	w.reports = reports
+	w.mu.Unlock()
+	reports.Follow()
+}
+
+// flush handles what the kernel has reported before the call.
+func (w *forkWatch) flush() {
+	w.mu.Lock()
+	reports := w.reports
+	w.mu.Unlock()
+	if reports != nil {
+		reports.Flush()
+	}
 }
 
 // close ends the watch.

@@ -52,7 +52,10 @@ type process struct {
 	closeErr  error
 }
 
-var _ runner.Flusher = (*process)(nil)
+var (
+	_ runner.Flusher       = (*process)(nil)
+	_ runner.LimitReporter = (*process)(nil)
+)
 
 // startTimeout bounds the daemon's work on one step of a start. On an idle
 // machine a start takes a quarter of a second.

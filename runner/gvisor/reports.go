@@ -2,8 +2,11 @@ package gvisor
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"sync"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -56,19 +59,57 @@ func Greet(conn io.ReadWriter) error {
 	return err
 }
 
-// AwaitRefusal reads reports, of which each read returns one, until one is
-// Refused (true), or until there are no more (false).
-func AwaitRefusal(reports io.Reader) bool {
-	buffer := make([]byte, 16<<10)
-	for {
-		n, err := reports.Read(buffer)
-		if err != nil || n == 0 {
+// Reports are what a kernel reports over its socket. Methods may be called
+// concurrently.
+type Reports struct {
+	raw     syscall.RawConn
+	refused func()
+
+	mu     sync.Mutex
+	buffer []byte
+	ended  bool // a refusal was found, or there are no more reports
+}
+
+// NewReports reads from a connection of which each read returns one report, and
+// calls refused at the first one that is Refused.
+func NewReports(conn syscall.Conn, refused func()) (*Reports, error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	return &Reports{raw: raw, refused: refused, buffer: make([]byte, 16<<10)}, nil
+}
+
+// Follow reads until a refusal, or until there are no more reports.
+func (r *Reports) Follow() {
+	// An error means that the connection is closed: there are no more reports.
+	_ = r.raw.Read(func(fd uintptr) bool { return r.read(fd) })
+}
+
+// Flush reads what the kernel has written before the call, which it does before a
+// system call returns to the code, and returns without waiting for more.
+func (r *Reports) Flush() {
+	_ = r.raw.Control(func(fd uintptr) { r.read(fd) })
+}
+
+// read reads all reports that are there. It returns false when more may come.
+func (r *Reports) read(fd uintptr) (ended bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for !r.ended {
+		n, err := unix.Read(int(fd), r.buffer)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.EAGAIN):
 			return false
-		}
-		if Refused(buffer[:n]) {
-			return true
+		case err != nil || n == 0:
+			r.ended = true
+		case Refused(r.buffer[:n]):
+			r.ended = true
+			r.refused()
 		}
 	}
+	return true
 }
 
 // Refused reports whether a report is of a call that failed with EAGAIN. A

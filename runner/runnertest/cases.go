@@ -278,6 +278,23 @@ while True:
 	}
 }
 
+// testForksOnce ends by itself at the first refusal: that the limit was met is
+// known all the same.
+func testForksOnce(t *testing.T, b *bench) {
+	req := b.request(`
+while True:
+    try:
+        if os.fork() == 0:
+            import time
+            time.sleep(60)
+    except OSError: os._exit(3)
+`)
+	req.Limits.PIDs = 32
+	if got := b.run(t, req).exit; got.Reason != runner.ReasonProcesses {
+		t.Errorf("exit: got %+v, want the reason processes", got)
+	}
+}
+
 func testThreads(t *testing.T, b *bench) {
 	req := b.request(`
 import threading, time

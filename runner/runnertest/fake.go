@@ -59,11 +59,19 @@ type Fake struct {
 	mu    sync.Mutex
 	alive int
 	most  int
+	met   runner.Reason
 	swept []string
 	saved struct{ templates, closed, starts int }
 }
 
 var _ runner.Saver = (*Fake)(nil)
+
+// MeetLimit has LimitMet of all sandboxes return the reason from now on.
+func (f *Fake) MeetLimit(reason runner.Reason) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.met = reason
+}
 
 // Name is "fake".
 func (f *Fake) Name() string { return "fake" }
@@ -209,6 +217,12 @@ func (p *fakeProcess) Verify() error         { return p.driver.VerifyErr }
 func (p *fakeProcess) Kill() error           { p.kill(); return nil }
 
 func (p *fakeProcess) Usage() runner.Usage { return runner.Usage{PeakMemory: 1 << 20} }
+
+func (p *fakeProcess) LimitMet() runner.Reason {
+	p.driver.mu.Lock()
+	defer p.driver.mu.Unlock()
+	return p.driver.met
+}
 
 func (p *fakeProcess) Wait(ctx context.Context) (runner.Exit, error) {
 	select {

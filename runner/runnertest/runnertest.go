@@ -44,6 +44,7 @@ func (s *Suite) Run(t *testing.T) {
 		"memory of children": testMemoryOfChildren,
 		"memory of files":    testMemoryOfFiles,
 		"forks":              testForks,
+		"forks once":         testForksOnce,
 		"threads":            testThreads,
 		"disk":               testDisk,
 		"inodes":             testInodes,

@@ -35,9 +35,21 @@ func (p *process) meetProcessLimit() {
 	_ = p.signal() // Close reports what cannot be killed
 }
 
+// LimitMet is the limit that the code has met so far, as the host knows.
+func (p *process) LimitMet() runner.Reason {
+	exit, _ := p.cause(false)
+	return exit.Reason
+}
+
+// cause is bounds.Cause of this sandbox, with all that its kernel has reported.
+func (p *process) cause(killed bool) (runner.Exit, bool) {
+	p.forks.reports.Flush()
+	return bounds.Cause(p.group, p.meter, p.forksHit.Load(), killed)
+}
+
 // finish decides how the sandbox ended.
 func (p *process) finish(waitErr error, state *os.ProcessState) {
-	exit, known := bounds.Cause(p.group, p.meter, p.forksHit.Load(), p.killed.Load())
+	exit, known := p.cause(p.killed.Load())
 	switch {
 	case known:
 		p.exit = exit

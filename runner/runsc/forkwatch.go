@@ -16,8 +16,9 @@ import (
 // EAGAIN inside, which no one outside sees; so the kernel reports the results
 // of these calls over a socket (gVisor's runtime monitoring, "trace session").
 type forkWatch struct {
-	conn net.Conn
-	done chan struct{}
+	conn    net.Conn
+	reports *gvisor.Reports
+	done    chan struct{}
 }
 
 func watchConfig(state string) string { return filepath.Join(state, "watch.json") }
@@ -36,12 +37,16 @@ func watchForks(hit func()) (*forkWatch, *os.File, error) {
 		theirs.Close()
 		return nil, nil, fmt.Errorf("connecting to a sandbox's kernel: %w", err)
 	}
-	w := &forkWatch{conn: conn, done: make(chan struct{})}
+	reports, err := gvisor.NewReports(conn.(*net.UnixConn), hit)
+	if err != nil {
+		conn.Close()
+		theirs.Close()
+		return nil, nil, fmt.Errorf("connecting to a sandbox's kernel: %w", err)
+	}
+	w := &forkWatch{conn: conn, reports: reports, done: make(chan struct{})}
 	go func() {
 		defer close(w.done)
-		if gvisor.AwaitRefusal(conn) {
-			hit()
-		}
+		reports.Follow()
 	}()
 	return w, theirs, nil
 }

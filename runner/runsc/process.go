@@ -49,7 +49,7 @@ type process struct {
 	closeErr  error
 }
 
-var _ runner.Process = (*process)(nil)
+var _ runner.LimitReporter = (*process)(nil)
 
 // killTimeout bounds waiting for processes that were sent SIGKILL.
 const killTimeout = 10 * time.Second
