@@ -30,7 +30,7 @@ type RetrievalQuery struct {
 	ID    string `json:"id"`
 	Query string `json:"query"`
 	// Gold are the wanted tools; each item is one ID, or a list of IDs of which
-	// any will do.
+	// any will do. A query without any is off-topic: no tool fits it.
 	Gold []RetrievalGold `json:"gold"`
 	// Any says that a single hit is enough.
 	Any bool `json:"any"`
@@ -54,17 +54,25 @@ func (g *RetrievalGold) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// Quality is how well a search did over all queries of a set, each figure a
-// mean between 0 and 1: recall among the first 1, 5 and 10, the normalised
-// discounted cumulative gain among the first 10, and the reciprocal rank of the
-// first hit.
+// Quality is how well a search did over the queries of a set that want a tool,
+// each figure a mean between 0 and 1: recall among the first 1, 3, 5 and 10, the
+// normalised discounted cumulative gain among the first 5 and 10, and the
+// reciprocal rank of the first hit; and how many queries that want none got one.
 type Quality struct {
 	Queries  int     `json:"queries"`
 	Recall1  float64 `json:"recall@1"`
+	Recall3  float64 `json:"recall@3"`
 	Recall5  float64 `json:"recall@5"`
 	Recall10 float64 `json:"recall@10"`
+	NDCG5    float64 `json:"ndcg@5"`
 	NDCG10   float64 `json:"ndcg@10"`
 	MRR      float64 `json:"mrr"`
+	// Unanswered counts the queries that want a tool and got none.
+	Unanswered int `json:"unanswered"`
+	// OffTopic counts the queries that want no tool, OffTopicAnswered those of
+	// them that got one.
+	OffTopic         int `json:"offTopic"`
+	OffTopicAnswered int `json:"offTopicAnswered"`
 }
 
 // ReadRetrievalTools reads one tool a line.
@@ -77,13 +85,7 @@ func ReadRetrievalQueries(r io.Reader) ([]RetrievalQuery, error) {
 		return nil, err
 	}
 	for _, q := range queries {
-		if len(q.Gold) == 0 {
-			return nil, fmt.Errorf("query %q names no gold tool", q.ID)
-		}
-		if q.Any {
-			continue
-		}
-		if slices.ContainsFunc(q.Gold, func(g RetrievalGold) bool { return len(g) == 0 }) {
+		if !q.Any && slices.ContainsFunc(q.Gold, func(g RetrievalGold) bool { return len(g) == 0 }) {
 			return nil, fmt.Errorf("query %q has a gold item that no tool can meet", q.ID)
 		}
 	}
@@ -113,22 +115,55 @@ func readLines[T any](r io.Reader) ([]T, error) {
 	return items, nil
 }
 
+// Ranking returns the positions of the tools that fit a query, best first.
+type Ranking func(query string) []int
+
 // MeasureSearch asks every query of a retrieval set and says how good the
 // answers were. It ranks as Search does, without a limit on the answers.
 func MeasureSearch(tools []RetrievalTool, queries []RetrievalQuery) Quality {
+	return Measure(tools, queries, RankTools(tools))
+}
+
+// RankTools returns the ranking of Search over the tools of a retrieval set.
+func RankTools(tools []RetrievalTool) Ranking {
 	docs := make([]document, len(tools))
 	for i, t := range tools {
 		tool := &Tool{ServerID: t.Server, Name: t.Name, Description: t.Description, InputSchema: t.InputSchema}
 		docs[i] = searched(tool, shownText{description: Clean(t.Description)})
 	}
 	x := newIndex(docs)
-	sum := Quality{Queries: len(queries)}
+	return func(query string) []int {
+		hits := x.search(query, func(int) bool { return true })
+		ranked := make([]int, len(hits))
+		for i, hit := range hits {
+			ranked[i] = hit.doc
+		}
+		return ranked
+	}
+}
+
+// Measure asks every query of a retrieval set and says how good the answers of a
+// ranking were.
+func Measure(tools []RetrievalTool, queries []RetrievalQuery, rank Ranking) Quality {
+	var sum Quality
 	for _, q := range queries {
 		var ranked []string
-		for _, hit := range x.search(q.Query, len(tools), func(int) bool { return true }) {
-			ranked = append(ranked, tools[hit.doc].ID)
+		for _, at := range rank(q.Query) {
+			ranked = append(ranked, tools[at].ID)
 		}
-		sum.add(judge(ranked, q.wanted()))
+		switch {
+		case len(q.Gold) == 0:
+			sum.OffTopic++
+			if len(ranked) > 0 {
+				sum.OffTopicAnswered++
+			}
+		default:
+			sum.Queries++
+			if len(ranked) == 0 {
+				sum.Unanswered++
+			}
+			sum.add(judge(ranked, q.wanted()))
+		}
 	}
 	return sum.mean()
 }
@@ -155,37 +190,58 @@ func judge(ranked []string, wanted []RetrievalGold) Quality {
 		if q.MRR == 0 {
 			q.MRR = 1 / float64(i+1)
 		}
-		if i < 1 {
-			q.Recall1 += share
-		}
-		if i < 5 {
-			q.Recall5 += share
-		}
-		if i < 10 {
-			q.Recall10 += share
-			q.NDCG10 += gain(i)
-		}
+		q.count(i, share)
 	}
+	q.NDCG5 /= idealGain(len(wanted), 5)
+	q.NDCG10 /= idealGain(len(wanted), 10)
+	return q
+}
+
+// count adds a hit at a rank, counted from 0.
+func (q *Quality) count(rank int, share float64) {
+	if rank < 1 {
+		q.Recall1 += share
+	}
+	if rank < 3 {
+		q.Recall3 += share
+	}
+	if rank < 5 {
+		q.Recall5 += share
+		q.NDCG5 += gain(rank)
+	}
+	if rank < 10 {
+		q.Recall10 += share
+		q.NDCG10 += gain(rank)
+	}
+}
+
+// idealGain is what n hits are worth at best among the first limit.
+func idealGain(n, limit int) float64 {
 	ideal := 0.0
-	for i := range min(len(wanted), 10) {
+	for i := range min(n, limit) {
 		ideal += gain(i)
 	}
-	q.NDCG10 /= ideal
-	return q
+	return ideal
 }
 
 // gain is what a hit at a rank, counted from 0, is worth.
 func gain(rank int) float64 { return 1 / math.Log2(float64(rank)+2) }
 
+// figures are the means, in the order of the fields.
+func (q *Quality) figures() []*float64 {
+	return []*float64{&q.Recall1, &q.Recall3, &q.Recall5, &q.Recall10, &q.NDCG5, &q.NDCG10, &q.MRR}
+}
+
 func (q *Quality) add(one Quality) {
-	q.Recall1 += one.Recall1
-	q.Recall5 += one.Recall5
-	q.Recall10 += one.Recall10
-	q.NDCG10 += one.NDCG10
-	q.MRR += one.MRR
+	more := one.figures()
+	for i, figure := range q.figures() {
+		*figure += *more[i]
+	}
 }
 
 func (q Quality) mean() Quality {
-	n := float64(max(q.Queries, 1))
-	return Quality{q.Queries, q.Recall1 / n, q.Recall5 / n, q.Recall10 / n, q.NDCG10 / n, q.MRR / n}
+	for _, figure := range q.figures() {
+		*figure /= float64(max(q.Queries, 1))
+	}
+	return q
 }

@@ -80,7 +80,8 @@ func (s *Snapshot) Search(q Query) []Entry {
 		}
 		return entries
 	}
-	for _, hit := range s.index.search(q.Text, limit, wanted) {
+	hits := s.index.search(q.Text, wanted)
+	for _, hit := range hits[:min(limit, len(hits))] {
 		take(hit.doc)
 	}
 	return entries
