@@ -37,6 +37,11 @@ type grammar struct {
 	Images    imagesVerbs    `cmd:"" help:"Build and list the sandbox images."`
 	Doctor    doctorVerb     `cmd:"" help:"Check whether this machine can run sandboxes; say what to install."`
 	Version   versionVerb    `cmd:"" help:"Print the version."`
+
+	Help       helpVerb       `cmd:"" help:"Say more about a command, or about exit-codes and environment."`
+	Completion completionVerb `cmd:"" help:"Print what a shell needs to complete commands: bash, zsh or fish."`
+	Man        manVerb        `cmd:"" help:"Print the manual page: airlock man | man -l -"`
+	Complete   completeVerb   `cmd:"" hidden:"" help:"Print what can be typed next; completions ask this."`
 }
 
 // streams are the standard streams that a verb works with.
@@ -65,7 +70,7 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 	if len(args) == 0 {
 		args = []string{"--help"}
 	}
-	verb, err := parser.Parse(args)
+	verb, err := parser.Parse(helpOf(parser.Model, args))
 	if exited >= 0 { // --help has printed what was asked for
 		return exited
 	}
