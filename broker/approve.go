@@ -8,6 +8,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/broker/approval"
 	"github.com/airlock-mcp/airlock/internal/canon"
+	"github.com/airlock-mcp/airlock/internal/errortype"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 	"github.com/airlock-mcp/airlock/policies"
 )
@@ -37,7 +38,7 @@ func (a *attempt) ask(ctx context.Context) *failure {
 	defer same.unlock()
 	if same.refused != nil {
 		a.approval, a.verdict = approval.Denied, same.refused.verdict
-		f := failf(typeApprovalDenied, "%s, and it is not asked again in this run. Do not repeat it; ask the user what to do instead", same.refused.why)
+		f := failf(errortype.ApprovalDenied, "%s, and it is not asked again in this run. Do not repeat it; ask the user what to do instead", same.refused.why)
 		f.detail = "refused as " + same.refused.id + " was"
 		return f
 	}
@@ -53,7 +54,7 @@ func (a *attempt) ask(ctx context.Context) *failure {
 		return a.cut(ctx)
 	case err != nil:
 		a.approval = approval.Denied
-		return failf(typeApprovalDenied, "the call needs a person's approval, and nobody could be asked").because(err)
+		return failf(errortype.ApprovalDenied, "the call needs a person's approval, and nobody could be asked").because(err)
 	}
 	switch a.verdict.Answer {
 	case approval.Yes, approval.Expired, approval.Nobody:
@@ -72,27 +73,27 @@ func (a *attempt) heed(question approval.Question) *failure {
 	switch a.verdict.Answer {
 	case approval.Yes:
 		if a.broker.rules.Load() != a.rules {
-			return failf(typeApprovalDenied, "the rules changed while the approval was awaited; make the call again")
+			return failf(errortype.ApprovalDenied, "the rules changed while the approval was awaited; make the call again")
 		}
 		if !a.broker.opts.Now().Before(question.Expires) {
-			return failf(typeApprovalTimeout, "the approval came too late")
+			return failf(errortype.ApprovalTimeout, "the approval came too late")
 		}
 		a.approval = approval.Approved
 		return nil
 	case approval.Expired:
 		a.approval = approval.Pending
-		return failf(typeApprovalTimeout,
+		return failf(errortype.ApprovalTimeout,
 			"the call needs a person's approval, and nobody answered within %v. Tell the user to run `airlock approvals watch` in a terminal, then make the call again",
 			a.run.limits.ApprovalTimeout)
 	case approval.Dismissed:
 		a.approval = approval.Pending
-		return failf(typeApprovalTimeout,
+		return failf(errortype.ApprovalTimeout,
 			"the call needs a person's approval, and the question was closed without an answer. Ask the user whether to go on, then make the call in a new run; they can also answer with `airlock approvals watch`")
 	case approval.Nobody:
-		return failf(typeApprovalDenied, "the call needs a person's approval (%s), and there is nobody to ask here. %s",
+		return failf(errortype.ApprovalDenied, "the call needs a person's approval (%s), and there is nobody to ask here. %s",
 			a.withoutPaths(strings.Join(a.ruling.Policies(), ", ")), a.howToAllow())
 	default:
-		return failf(typeApprovalDenied, "a person refused the call. Do not repeat it; ask the user what to do instead")
+		return failf(errortype.ApprovalDenied, "a person refused the call. Do not repeat it; ask the user what to do instead")
 	}
 }
 

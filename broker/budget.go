@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/airlock-mcp/airlock/broker/redact"
+	"github.com/airlock-mcp/airlock/internal/errortype"
 	"github.com/airlock-mcp/airlock/policies"
 )
 
@@ -40,15 +41,15 @@ func (a *attempt) limit(context.Context) *failure {
 	a.before = policies.Session{Calls: calls, RunCalls: a.number - 1, Servers: servers}
 	switch {
 	case a.number > l.Calls:
-		return exceeded(limitCalls, typeBudget, "the run has made its %d calls; do more with each, or split the work into several runs", l.Calls)
+		return exceeded(limitCalls, errortype.Budget, "the run has made its %d calls; do more with each, or split the work into several runs", l.Calls)
 	case calls >= l.SessionCalls:
-		return exceeded(limitSessionCalls, typeBudget, "the session has made its %d calls", l.SessionCalls)
+		return exceeded(limitSessionCalls, errortype.Budget, "the session has made its %d calls", l.SessionCalls)
 	case bytesOut > l.BytesOut:
-		return exceeded(limitBytesOut, typeBudget, "the run has sent more than %d bytes of arguments", l.BytesOut)
+		return exceeded(limitBytesOut, errortype.Budget, "the run has sent more than %d bytes of arguments", l.BytesOut)
 	case bytesIn >= l.BytesIn:
-		return exceeded(limitBytesIn, typeBudget, "the run has received its %d bytes of results; filter earlier", l.BytesIn)
+		return exceeded(limitBytesIn, errortype.Budget, "the run has received its %d bytes of results; filter earlier", l.BytesIn)
 	case repeats >= l.Repeats:
-		return exceeded(limitRepeats, typeLoop, "this very call has returned the same result %d times in this run; to wait for a change, sleep longer between calls and ask less often, or return what there is and look again in a later run; else change the arguments, or stop", repeats)
+		return exceeded(limitRepeats, errortype.Loop, "this very call has returned the same result %d times in this run; to wait for a change, sleep longer between calls and ask less often, or return what there is and look again in a later run; else change the arguments, or stop", repeats)
 	}
 	return a.rate(a.broker.Limits())
 }
@@ -58,11 +59,11 @@ func (a *attempt) rate(l Limits) *failure {
 	now, server, tool := a.broker.opts.Now(), a.tool.ServerID, a.tool.Name
 	rate, name := l.serverRate(server)
 	if wait := a.broker.rates.takeToken("server\x00"+server, rate, now); wait > 0 {
-		return exceeded(name, typeRateLimit, "server %q is called too often; try again in %v", server, soon(wait)).retryable()
+		return exceeded(name, errortype.RateLimit, "server %q is called too often; try again in %v", server, soon(wait)).retryable()
 	}
 	rate, name = l.toolRate(server, tool)
 	if wait := a.broker.rates.takeToken("tool\x00"+server+"\x00"+tool, rate, now); wait > 0 {
-		return exceeded(name, typeRateLimit, "tool %q is called too often; try again in %v", tool, soon(wait)).retryable()
+		return exceeded(name, errortype.RateLimit, "tool %q is called too often; try again in %v", tool, soon(wait)).retryable()
 	}
 	return nil
 }
@@ -109,9 +110,9 @@ func (a *attempt) keepUnread(ctx context.Context) *failure {
 	err := a.run.unread.add(ctx, size, most, readPatience)
 	switch {
 	case ctx.Err() != nil:
-		return failf(typeKilled, "the run ended before it had room for the result").because(context.Cause(ctx))
+		return failf(errortype.Killed, "the run ended before it had room for the result").because(context.Cause(ctx))
 	case err != nil:
-		return exceeded(limitUnreadBytes, typeBudget,
+		return exceeded(limitUnreadBytes, errortype.Budget,
 			"the call was made, but %d bytes of answers wait to be read already, so its result is withheld; read the answers of calls before making more", most)
 	}
 	a.reserved.bytes = size
@@ -122,7 +123,7 @@ func (a *attempt) keepUnread(ctx context.Context) *failure {
 func (a *attempt) receive(context.Context) *failure {
 	most := a.run.limits.BytesIn
 	if !a.run.account(a.callKey(), a.result, redact.Counts(a.removed), most) {
-		return exceeded(limitBytesIn, typeBudget,
+		return exceeded(limitBytesIn, errortype.Budget,
 			"the call was made, but its result is withheld: with it the run would have received more than %d bytes of results; filter earlier", most)
 	}
 	return nil
@@ -177,10 +178,10 @@ func (s *RunCalls) account(key string, result json.RawMessage, redactions map[st
 // what the code is to be told instead.
 func (s *RunCalls) Look(ctx context.Context) (done func(), refused *Error) {
 	if wait := takeToken(s.searches, s.broker.opts.Now()); wait > 0 {
-		return nil, &failf(typeRateLimit, "the catalog is searched too often; try again in %v", soon(wait)).retryable().Error
+		return nil, &failf(errortype.RateLimit, "the catalog is searched too often; try again in %v", soon(wait)).retryable().Error
 	}
 	if err := s.acquireSlot(ctx); err != nil {
-		return nil, &failf(typeKilled, "the run is over").Error
+		return nil, &failf(errortype.Killed, "the run is over").Error
 	}
 	return func() { s.slots.Release(1) }, nil
 }

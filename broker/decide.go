@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/airlock-mcp/airlock/internal/errortype"
 	"github.com/airlock-mcp/airlock/policies"
 )
 
@@ -21,7 +22,7 @@ func (a *attempt) decide(context.Context) *failure {
 	if a.ruling.Allow {
 		return nil
 	}
-	f := failf(typePolicyDenied, "policy does not allow this call: %s. Do not retry it; ask the user", a.withoutPaths(strings.Join(a.ruling.Reasons, "; ")))
+	f := failf(errortype.PolicyDenied, "policy does not allow this call: %s. Do not retry it; ask the user", a.withoutPaths(strings.Join(a.ruling.Reasons, "; ")))
 	f.detail = strings.Join(append(a.ruling.Reasons, a.ruling.Errors...), "; ")
 	return f
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/errortype"
 )
 
 // Definitions says how tools are defined now; a run has a snapshot of how they
@@ -30,7 +31,7 @@ func (a *attempt) compareDefinition(ctx context.Context) *failure {
 	case ctx.Err() != nil:
 		return a.cut(ctx)
 	case err != nil && answered:
-		f := failf(typeTransient, "the server cannot be asked whether the tool is still what was approved, so the call was not made").because(err).retryable()
+		f := failf(errortype.Transient, "the server cannot be asked whether the tool is still what was approved, so the call was not made").because(err).retryable()
 		f.refused = true
 		return f
 	case err != nil:
@@ -52,7 +53,7 @@ func (a *attempt) compareDefinition(ctx context.Context) *failure {
 
 // changed is the failure of a call whose tool is not what it was.
 func (a *attempt) changed(how string) *failure {
-	f := failf(typePolicyDenied,
+	f := failf(errortype.PolicyDenied,
 		"the tool %q of the server %q changed since the run began, so the call was not made: run the code again to use it as it is now", a.tool.Name, a.tool.ServerID)
 	f.refused, f.detail = true, "the definition changed: "+how
 	return f

@@ -5,31 +5,7 @@ import (
 	"fmt"
 
 	"github.com/airlock-mcp/airlock/broker/upstream"
-)
-
-// The error types that the broker gives; docs/contract.md lists all.
-const (
-	typeTool             = "ToolError"
-	typeValidation       = "ValidationError"
-	typeOutputValidation = "OutputValidationError"
-	typeUnknownTool      = "UnknownTool"
-	typePolicyDenied     = "PolicyDenied"
-	typeApprovalDenied   = "ApprovalDenied"
-	typeApprovalTimeout  = "ApprovalTimeout"
-	typeBudget           = "BudgetExceeded"
-	typeLoop             = "LoopDetected"
-	typeRateLimit        = "RateLimit"
-	typeTimeout          = "Timeout"
-	typeTransient        = "TransientNetwork"
-	typeOutputLimit      = "OutputLimit"
-	typeKilled           = "Killed"
-	typeSandbox          = "SandboxError"
-)
-
-// The values of Error.Source.
-const (
-	sourceTool   = "tool"
-	sourceBroker = "broker"
+	"github.com/airlock-mcp/airlock/internal/errortype"
 )
 
 // failure is why a call did not succeed: what the code is told, and what only
@@ -44,7 +20,7 @@ type failure struct {
 
 // failf makes a failure found by the broker.
 func failf(kind, format string, args ...any) *failure {
-	return &failure{Error: Error{Type: kind, Message: fmt.Sprintf(format, args...), Source: sourceBroker}}
+	return &failure{Error: Error{Type: kind, Message: fmt.Sprintf(format, args...), Source: errortype.SourceBroker}}
 }
 
 // exceeded makes the failure of a call that a limit stopped.
@@ -70,7 +46,7 @@ func (f *failure) retryable() *failure {
 func upstreamFailure(err error) *failure {
 	var call *upstream.CallError
 	if !errors.As(err, &call) {
-		return failf(typeTransient, "the server could not carry out the call").because(err)
+		return failf(errortype.Transient, "the server could not carry out the call").because(err)
 	}
 	f := failf(string(call.Type), "%s", call.Message).because(err)
 	f.Retryable = call.Retryable

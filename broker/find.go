@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/errortype"
 	"github.com/airlock-mcp/airlock/internal/schema"
 	"github.com/airlock-mcp/airlock/policies"
 )
@@ -19,14 +20,14 @@ func (a *attempt) find(context.Context) *failure {
 	var withheld *catalog.WithheldError
 	switch {
 	case errors.As(err, &unknown):
-		return failf(typeUnknownTool, "%s", unknown.Error())
+		return failf(errortype.UnknownTool, "%s", unknown.Error())
 	case errors.As(err, &withheld):
-		f := failf(typePolicyDenied, "%s", withheld.Error())
+		f := failf(errortype.PolicyDenied, "%s", withheld.Error())
 		f.detail = withheld.Error()
 		return f
 	}
 	if err != nil {
-		return failf(typeUnknownTool, "the tool is not known").because(err)
+		return failf(errortype.UnknownTool, "the tool is not known").because(err)
 	}
 	a.tool = tool
 	a.rules = a.broker.rules.Load()
@@ -68,22 +69,22 @@ func (a *attempt) validate(context.Context) *failure {
 	}
 	v, err := schema.Decode(a.call.Arguments)
 	if err != nil {
-		return failf(typeValidation, "the arguments cannot be read: %v", err)
+		return failf(errortype.Validation, "the arguments cannot be read: %v", err)
 	}
 	input, ok := v.(map[string]any)
 	if !ok {
-		return failf(typeValidation, "the arguments must be one JSON object with the tool's parameters as members")
+		return failf(errortype.Validation, "the arguments must be one JSON object with the tool's parameters as members")
 	}
 	if a.arguments, err = compact(a.call.Arguments); err != nil {
-		return failf(typeValidation, "the arguments cannot be read").because(err)
+		return failf(errortype.Validation, "the arguments cannot be read").because(err)
 	}
 	a.input, a.hash = input, a.broker.recorder.Hash(a.arguments)
 	check, err := a.broker.inputs.Get(a.tool.Digest, a.tool.InputSchema)
 	if err != nil {
-		return failf(typeValidation, "the tool cannot be called: its input schema is unusable (%v); its server has to mend it", err)
+		return failf(errortype.Validation, "the tool cannot be called: its input schema is unusable (%v); its server has to mend it", err)
 	}
 	if err := check.Check(v); err != nil {
-		return failf(typeValidation, "%s", invalid(a.tool, err))
+		return failf(errortype.Validation, "%s", invalid(a.tool, err))
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/airlock-mcp/airlock/broker/approval"
 	"github.com/airlock-mcp/airlock/broker/redact"
 	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/errortype"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 	"github.com/airlock-mcp/airlock/policies"
 )
@@ -134,7 +135,7 @@ func (a *attempt) act(ctx context.Context) *failure {
 
 // cut is the failure of a call whose run ended under it.
 func (a *attempt) cut(ctx context.Context) *failure {
-	f := failf(typeKilled, "the run ended before the call was over").because(context.Cause(ctx))
+	f := failf(errortype.Killed, "the run ended before the call was over").because(context.Cause(ctx))
 	f.refused = true
 	return f
 }
@@ -156,7 +157,7 @@ func (a *attempt) answer(ctx context.Context, fail *failure) Answer {
 func (a *attempt) answerError(fail *failure) Answer {
 	e := fail.Error
 	e.CallID = a.id
-	if fail.Type == typeTool && fail.Source == sourceTool {
+	if fail.Type == errortype.Tool && fail.Source == errortype.SourceTool {
 		return Answer{Raw: a.result, Error: &e}
 	}
 	return Answer{Error: &e}

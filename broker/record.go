@@ -8,6 +8,7 @@ import (
 	"github.com/airlock-mcp/airlock/broker/approval"
 	"github.com/airlock-mcp/airlock/broker/audit"
 	"github.com/airlock-mcp/airlock/broker/redact"
+	"github.com/airlock-mcp/airlock/internal/errortype"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 	"github.com/airlock-mcp/airlock/internal/truncate"
 )
@@ -30,7 +31,7 @@ func (a *attempt) intend(ctx context.Context) *failure {
 
 // unrecorded is the failure of an act that could not be announced.
 func unrecorded(err error) *failure {
-	f := failf(typeSandbox, "the call was not made, because it could not be recorded; nothing works until an operator has looked").because(err)
+	f := failf(errortype.Sandbox, "the call was not made, because it could not be recorded; nothing works until an operator has looked").because(err)
 	f.refused = true
 	return f
 }
@@ -63,7 +64,7 @@ func (a *attempt) conclude(ctx context.Context, fail *failure) *failure {
 	if fail != nil {
 		return nil
 	}
-	return failf(typeSandbox, "the call was made, but its outcome could not be recorded, so it is withheld; nothing works until an operator has looked")
+	return failf(errortype.Sandbox, "the call was made, but its outcome could not be recorded, so it is withheld; nothing works until an operator has looked")
 }
 
 // recordQuestion records that a person is being asked.

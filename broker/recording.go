@@ -7,6 +7,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/broker/audit"
 	"github.com/airlock-mcp/airlock/broker/replay"
+	"github.com/airlock-mcp/airlock/internal/errortype"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
@@ -39,11 +40,11 @@ func (a *attempt) replayed(ctx context.Context) Answer {
 	r.Outcome, r.Detail = audit.OutcomeOK, "answered from a recording"
 	switch {
 	case diverged != nil:
-		answer = a.answerError(failf(typeSandbox, "the replay diverged: %s", diverged))
-		r.Outcome, r.ErrorType, r.Detail = audit.OutcomeRefused, typeSandbox, "the replay diverged"
+		answer = a.answerError(failf(errortype.Sandbox, "the replay diverged: %s", diverged))
+		r.Outcome, r.ErrorType, r.Detail = audit.OutcomeRefused, errortype.Sandbox, "the replay diverged"
 	case json.Unmarshal(recorded, &answer) != nil:
-		answer = a.answerError(failf(typeSandbox, "the recording is damaged"))
-		r.Outcome, r.ErrorType, r.Detail = audit.OutcomeRefused, typeSandbox, "the recording is damaged"
+		answer = a.answerError(failf(errortype.Sandbox, "the recording is damaged"))
+		r.Outcome, r.ErrorType, r.Detail = audit.OutcomeRefused, errortype.Sandbox, "the recording is damaged"
 	}
 	r.ResultSize = int64(len(answer.Raw))
 	if err := a.broker.recorder.Note(ctx, r); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/airlock-mcp/airlock/broker/redact"
 	"github.com/airlock-mcp/airlock/broker/replay"
 	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/errortype"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
@@ -107,7 +108,7 @@ func (s *RunCalls) CallUnread(ctx context.Context, call Call) (answer Answer, re
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if !s.enter(a, cancel) {
-		return a.answerError(failf(typeKilled, "the run is over")), read
+		return a.answerError(failf(errortype.Killed, "the run is over")), read
 	}
 	defer s.leave(a)
 	defer a.releaseWork()

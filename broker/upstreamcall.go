@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/airlock-mcp/airlock/broker/redact"
+	"github.com/airlock-mcp/airlock/internal/errortype"
 	"github.com/airlock-mcp/airlock/internal/schema"
 	"github.com/airlock-mcp/airlock/internal/truncate"
 )
@@ -24,9 +25,9 @@ func (a *attempt) callServer(ctx context.Context) *failure {
 	}
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return failf(typeKilled, "the run ended before the server answered").because(err)
+		return failf(errortype.Killed, "the run ended before the server answered").because(err)
 	case err != nil && errors.Is(deadline.Err(), context.DeadlineExceeded):
-		return exceeded(limit, typeTimeout, "the server did not answer within %v; ask for less, or try again", timeout).because(err).retryable()
+		return exceeded(limit, errortype.Timeout, "the server did not answer within %v; ask for less, or try again", timeout).because(err).retryable()
 	case err != nil:
 		return upstreamFailure(err)
 	case int64(len(result)) > limits.ResultBytes:
@@ -37,7 +38,7 @@ func (a *attempt) callServer(ctx context.Context) *failure {
 }
 
 func tooLarge(result json.RawMessage, l Limits) *failure {
-	return exceeded(limitResultBytes, typeOutputLimit,
+	return exceeded(limitResultBytes, errortype.Output,
 		"the result has %d bytes, more than the %d that one call may return; ask the tool for less", len(result), l.ResultBytes)
 }
 
@@ -77,14 +78,14 @@ func parseResult(raw json.RawMessage) (toolResult, error) {
 func (a *attempt) validateOutput(context.Context) *failure {
 	r, err := parseResult(a.result)
 	if err != nil {
-		return failf(typeOutputValidation, "the server answered with something that is no tool result").because(err)
+		return failf(errortype.OutputValidation, "the server answered with something that is no tool result").because(err)
 	}
 	a.isError = r.isError
 	if r.isError || len(a.tool.OutputSchema) == 0 {
 		return nil
 	}
 	if len(r.structuredContent) == 0 || bytes.Equal(r.structuredContent, []byte("null")) {
-		return failf(typeOutputValidation, "the tool promises a structured result and returned none")
+		return failf(errortype.OutputValidation, "the tool promises a structured result and returned none")
 	}
 	check, err := a.broker.outputs.Get(a.tool.Digest, a.tool.OutputSchema)
 	if err == nil {
@@ -93,9 +94,9 @@ func (a *attempt) validateOutput(context.Context) *failure {
 	var problems *schema.Problems
 	switch {
 	case errors.As(err, &problems):
-		return failf(typeOutputValidation, "the result does not fit the tool's output schema: %v", problems)
+		return failf(errortype.OutputValidation, "the result does not fit the tool's output schema: %v", problems)
 	case err != nil:
-		return failf(typeOutputValidation, "the result cannot be checked against the tool's output schema: %v", err)
+		return failf(errortype.OutputValidation, "the result cannot be checked against the tool's output schema: %v", err)
 	}
 	return nil
 }
@@ -107,10 +108,10 @@ func (a *attempt) validateOutput(context.Context) *failure {
 func (a *attempt) redact(context.Context) *failure {
 	cleaned, found, err := a.run.opts.Redactor.HeldJSON(a.result)
 	if errors.Is(err, redact.ErrDeep) {
-		return failf(typeOutputValidation, "the server answered with JSON that is nested more than %d levels deep", redact.MaxDepth)
+		return failf(errortype.OutputValidation, "the server answered with JSON that is nested more than %d levels deep", redact.MaxDepth)
 	}
 	if err != nil {
-		return failf(typeOutputValidation, "the server answered with something that is no JSON").because(err)
+		return failf(errortype.OutputValidation, "the server answered with something that is no JSON").because(err)
 	}
 	if limits := a.run.limits; int64(len(cleaned)) > limits.ResultBytes { // what takes a credential's place can be longer
 		return tooLarge(cleaned, limits)
@@ -125,8 +126,8 @@ func (a *attempt) toolFailure(context.Context) *failure {
 	if !a.isError {
 		return nil
 	}
-	f := failf(typeTool, "%s", failureText(a.result))
-	f.Source = sourceTool
+	f := failf(errortype.Tool, "%s", failureText(a.result))
+	f.Source = errortype.SourceTool
 	return f
 }
 

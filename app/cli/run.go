@@ -13,6 +13,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/internal/errortype"
 	"github.com/airlock-mcp/airlock/internal/visible"
 	"github.com/airlock-mcp/airlock/runner"
 )
@@ -30,17 +31,17 @@ type runVerb struct {
 func (v *runVerb) Run(ctx context.Context, s *streams) error {
 	code, err := v.read(s.in)
 	if err != nil {
-		return refuse(s, orchestrator.Request{Language: v.language()}, orchestrator.TypeInvalid, err)
+		return refuse(s, orchestrator.Request{Language: v.language()}, errortype.InvalidRequest, err)
 	}
 	request := orchestrator.Request{
 		Language: v.language(), Code: code, Timeout: v.Timeout, Caller: localCaller(),
 	}
 	if err := request.Check(); err != nil {
-		return refuse(s, request, orchestrator.TypeInvalid, err)
+		return refuse(s, request, errortype.InvalidRequest, err)
 	}
 	opened, err := v.open(ctx, s.err, system.Options{Tools: system.CachedThenServers, Logger: newLogger(s.err, v.JSONLogs, slog.LevelWarn)})
 	if err != nil {
-		return refuse(s, request, orchestrator.TypeSandbox, err)
+		return refuse(s, request, errortype.Sandbox, err)
 	}
 	stopAsking := askHere(opened.Approvals(), request.Caller.Session, s.err)
 	outcome, err := opened.Orchestrator().Run(ctx, request)
@@ -113,8 +114,8 @@ func printOutcome(s *streams, outcome *orchestrator.Outcome) error {
 // call. The type alone is the code's own word; that the broker is the source is not.
 func wasRefused(failure orchestrator.Failure) bool {
 	switch failure.Type {
-	case "PolicyDenied", "ApprovalDenied", "ApprovalTimeout":
-		return failure.Source == "broker"
+	case errortype.PolicyDenied, errortype.ApprovalDenied, errortype.ApprovalTimeout:
+		return failure.Source == errortype.SourceBroker
 	}
 	return false
 }
@@ -137,11 +138,11 @@ func refusalType(err error) string {
 	var wrong *orchestrator.InputError
 	switch {
 	case errors.As(err, &wrong):
-		return orchestrator.TypeInvalid
+		return errortype.InvalidRequest
 	case errors.Is(err, runner.ErrBusy):
-		return orchestrator.TypeBusy
+		return errortype.RateLimit
 	}
-	return orchestrator.TypeSandbox
+	return errortype.Sandbox
 }
 
 func printEnvelope(out io.Writer, envelope orchestrator.Envelope) error {

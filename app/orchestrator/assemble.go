@@ -11,6 +11,7 @@ import (
 	"github.com/airlock-mcp/airlock/broker/approval"
 	"github.com/airlock-mcp/airlock/broker/redact"
 	"github.com/airlock-mcp/airlock/internal/canon"
+	"github.com/airlock-mcp/airlock/internal/errortype"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 	"github.com/airlock-mcp/airlock/internal/truncate"
 )
@@ -62,20 +63,16 @@ func redactions(left []redact.Finding, answered map[string]int) map[string]int {
 	return counts
 }
 
-// The error types of requests that could not become runs.
-const (
-	TypeInvalid = "InvalidRequest"
-	TypeBusy    = "RateLimit" // the only one that may succeed later
-	TypeSandbox = typeSandbox
-)
-
 // Refused returns the envelope of a request that could not become a run, for
 // callers that answer with an envelope whatever happens.
 func Refused(req Request, version, kind, message string) Envelope {
-	result := failed(kind, kind == TypeBusy, cut(strings.ToValidUTF8(message, "\uFFFD"), maxMessage))
-	result.Error.Source = sourceSandbox
+	result := failed(kind, kind == errortype.RateLimit, cut(strings.ToValidUTF8(message, "\uFFFD"), maxMessage))
+	result.Error.Source = errortype.SourceSandbox
+	if req.ID == "" {
+		req.ID = telemetry.NewID("run")
+	}
 	envelope := Envelope{
-		RunID: telemetry.NewID("run"), TraceID: telemetry.NewTraceID(),
+		RunID: req.ID, TraceID: telemetry.NewTraceID(),
 		ToolName: req.Language + "-runner", ToolVersion: version,
 		InputDigest: canon.Digest(req.Code), ApprovalState: string(approval.NotRequired), Result: result,
 	}
@@ -88,11 +85,11 @@ func (r *run) clean(result *Result) {
 	if result.OK {
 		data, found, err := r.redactor.JSON(result.Data)
 		if errors.Is(err, redact.ErrDeep) {
-			*result = failed(typeNotSerializable, false, fmt.Sprintf("the result is nested more than %d levels deep; return it flatter", redact.MaxDepth))
+			*result = failed(errortype.NotSerializable, false, fmt.Sprintf("the result is nested more than %d levels deep; return it flatter", redact.MaxDepth))
 			return
 		}
 		if err != nil {
-			*result = failed(typeNotSerializable, false, "the result is no valid JSON")
+			*result = failed(errortype.NotSerializable, false, "the result is no valid JSON")
 			return
 		}
 		result.Data = data
@@ -104,7 +101,7 @@ func (r *run) clean(result *Result) {
 	e.Message = cut(r.redact(e.Message), maxMessage)
 	e.Traceback = cut(r.redact(e.Traceback), maxTraceback)
 	if e.Type == "" {
-		e.Type = typeSandbox
+		e.Type = errortype.Sandbox
 	}
 }
 
@@ -119,7 +116,7 @@ func (r *run) redact(text string) string {
 func seal(envelope *Envelope) {
 	digest, err := outputDigest(envelope.Result)
 	if err != nil {
-		replace(envelope, failed(typeNotSerializable, false,
+		replace(envelope, failed(errortype.NotSerializable, false,
 			"the result has no canonical JSON form (RFC 8785): object keys must be unique, numbers finite, and text without lone surrogates"))
 		return
 	}
@@ -130,7 +127,7 @@ func seal(envelope *Envelope) {
 	}
 	if envelope.Result.OK {
 		size := len(envelope.Result.Data)
-		replace(envelope, failed(typeOutput, false, fmt.Sprintf(
+		replace(envelope, failed(errortype.Output, false, fmt.Sprintf(
 			"the result has %d bytes, more than fits the %d of a run's line; return a summary, or write the rest to another tool", size, MaxEnvelope)))
 		return
 	}

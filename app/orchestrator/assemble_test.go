@@ -10,6 +10,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/broker/redact"
 	"github.com/airlock-mcp/airlock/internal/canon"
+	"github.com/airlock-mcp/airlock/internal/errortype"
 )
 
 // sealed runs a result through everything that stands between a sandbox and
@@ -36,14 +37,14 @@ func TestTheLineHoldsWhateverComes(t *testing.T) {
 		{"line ends of every kind", succeeded(json.RawMessage("\"a\u2028b\u2029c\u0085d\"")), `"a\u2028b\u2029c\u0085d"`},
 		{"a result on several lines", succeeded(json.RawMessage("{\n\"a\":\n1}")), `{"a":1}`},
 		{"integers beyond doubles", succeeded(json.RawMessage(`12345678901234567890`)), `12345678901234567890`},
-		{"a result that is too large", succeeded(json.RawMessage(`"` + strings.Repeat("x", 70_000) + `"`)), typeOutput},
-		{"a name twice", succeeded(json.RawMessage(`{"a":1,"a":2}`)), typeNotSerializable},
-		{"a number that no double holds", succeeded(json.RawMessage(`1e999`)), typeNotSerializable},
-		{"half a surrogate pair", succeeded(json.RawMessage(`"\ud800"`)), typeNotSerializable},
-		{"no JSON at all", succeeded(json.RawMessage(`{`)), typeNotSerializable},
+		{"a result that is too large", succeeded(json.RawMessage(`"` + strings.Repeat("x", 70_000) + `"`)), errortype.Output},
+		{"a name twice", succeeded(json.RawMessage(`{"a":1,"a":2}`)), errortype.NotSerializable},
+		{"a number that no double holds", succeeded(json.RawMessage(`1e999`)), errortype.NotSerializable},
+		{"half a surrogate pair", succeeded(json.RawMessage(`"\ud800"`)), errortype.NotSerializable},
+		{"no JSON at all", succeeded(json.RawMessage(`{`)), errortype.NotSerializable},
 		{"a message of control characters", failed("E", false, strings.Repeat("\x01", 100_000)), "E"},
 		{"a message that is not UTF-8", failed("E", false, "\xff\xfe"), "E"},
-		{"an error without a type", failed("", false, "x"), typeSandbox},
+		{"an error without a type", failed("", false, "x"), errortype.Sandbox},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -6,26 +6,8 @@ import (
 	"fmt"
 	"syscall"
 
+	"github.com/airlock-mcp/airlock/internal/errortype"
 	"github.com/airlock-mcp/airlock/runner"
-)
-
-// The error types that the host itself finds; docs/contract.md lists all.
-const (
-	typeTimeout         = "Timeout"
-	typeMemory          = "MemoryLimit"
-	typeProcesses       = "ProcessLimit"
-	typeDisk            = "DiskLimit"
-	typeOutput          = "OutputLimit"
-	typeNotSerializable = "ResultNotSerializable"
-	typeNonZeroExit     = "NonZeroExit"
-	typeKilled          = "Killed"
-	typeSandbox         = "SandboxError"
-)
-
-// The values of Failure.Source.
-const (
-	sourceCode    = "code"
-	sourceSandbox = "sandbox"
 )
 
 // judge turns why a run ended into its result, without metrics.
@@ -38,14 +20,14 @@ func (r *run) judge(ended ending, logs logs) Result {
 	case ended.timeout:
 		return r.judgeTimeout(ended.pending)
 	case ended.cancelled:
-		return failed(typeKilled, false, "the run was cancelled before the code had ended")
+		return failed(errortype.Killed, false, "the run was cancelled before the code had ended")
 	case ended.flood:
-		return failed(typeOutput, false, fmt.Sprintf(
+		return failed(errortype.Output, false, fmt.Sprintf(
 			"the code wrote more than %d bytes to stdout and stderr and was stopped; print less", r.limits.Output))
 	case ended.protocol != nil:
-		return failed(typeSandbox, false, "the code broke the protocol of the broker's socket and was stopped; call tools through the wrappers only")
+		return failed(errortype.Sandbox, false, "the code broke the protocol of the broker's socket and was stopped; call tools through the wrappers only")
 	}
-	return failed(typeSandbox, false, "the sandbox failed; the run's ID leads to the cause in the log")
+	return failed(errortype.Sandbox, false, "the sandbox failed; the run's ID leads to the cause in the log")
 }
 
 // judgeTimeout says whether trying again can help: it can where the code was
@@ -53,11 +35,11 @@ func (r *run) judge(ended ending, logs logs) Result {
 // took the time itself.
 func (r *run) judgeTimeout(pending int) Result {
 	if pending > 0 {
-		return failed(typeTimeout, true, fmt.Sprintf(
+		return failed(errortype.Timeout, true, fmt.Sprintf(
 			"the code ran longer than its limit of %v and was stopped, with %d tool calls not answered yet; try again, or make fewer calls in one run",
 			r.limits.Timeout, pending))
 	}
-	return failed(typeTimeout, false, fmt.Sprintf(
+	return failed(errortype.Timeout, false, fmt.Sprintf(
 		"the code ran longer than its limit of %v and was stopped, though no tool call was awaited; do less in one run, or filter earlier", r.limits.Timeout))
 }
 
@@ -78,7 +60,7 @@ func (r *run) judgeDelivery(delivered finish, logs logs) Result {
 // the broker refused or a tool failed is believed of a call of this run that was
 // answered so.
 func (r *run) believe(e guestError) *Failure {
-	failure := &Failure{Type: e.Type, Message: e.Message, Traceback: e.Traceback, Source: sourceCode}
+	failure := &Failure{Type: e.Type, Message: e.Message, Traceback: e.Traceback, Source: errortype.SourceCode}
 	if e.CallID == "" {
 		return failure
 	}
@@ -115,21 +97,21 @@ func (r *run) limitHit(e ending) string {
 func (r *run) judgeExit(exit runner.Exit, logs logs) Result {
 	switch exit.Reason {
 	case runner.ReasonMemory:
-		return failed(typeMemory, false, fmt.Sprintf(
+		return failed(errortype.Memory, false, fmt.Sprintf(
 			"the code needed more than its %d bytes of memory and was stopped; process the data in pieces", r.limits.Memory))
 	case runner.ReasonProcesses:
-		return failed(typeProcesses, false, fmt.Sprintf(
+		return failed(errortype.Processes, false, fmt.Sprintf(
 			"the code started more than its %d processes and threads and was stopped", r.limits.PIDs))
 	case runner.ReasonDisk:
-		return failed(typeDisk, false, fmt.Sprintf(
+		return failed(errortype.Disk, false, fmt.Sprintf(
 			"the code wrote more than its %d bytes of files and was stopped", r.limits.Disk))
 	}
 	switch {
 	case exit.Signal != 0:
-		return failed(typeKilled, false, fmt.Sprintf(
+		return failed(errortype.Killed, false, fmt.Sprintf(
 			"the program was ended by signal %d (%v) before it could deliver a result", exit.Signal, syscall.Signal(exit.Signal)))
 	case exit.Code != 0:
-		return failed(typeNonZeroExit, false, fmt.Sprintf(
+		return failed(errortype.NonZeroExit, false, fmt.Sprintf(
 			"the program ended with exit code %d before it could deliver a result", exit.Code))
 	}
 	return succeeded(logs.lastJSON())
@@ -143,9 +125,9 @@ func succeeded(data json.RawMessage) Result {
 }
 
 func failed(kind string, retryable bool, message string) Result {
-	source := sourceCode
-	if kind == typeSandbox {
-		source = sourceSandbox
+	source := errortype.SourceCode
+	if kind == errortype.Sandbox {
+		source = errortype.SourceSandbox
 	}
 	return Result{Error: &Failure{Type: kind, Message: message, Retryable: retryable, Source: source}}
 }

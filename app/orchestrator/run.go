@@ -11,6 +11,7 @@ import (
 	"github.com/airlock-mcp/airlock/broker/redact"
 	"github.com/airlock-mcp/airlock/broker/replay"
 	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/errortype"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 	"github.com/airlock-mcp/airlock/internal/wire"
 	"github.com/airlock-mcp/airlock/runner"
@@ -104,7 +105,7 @@ func (r *run) execute(ctx context.Context) (*Outcome, error) {
 		// Calls were made: this is a run, and its result is withheld.
 		r.parts.Logger.ErrorContext(undo, "the end of a run could not be recorded",
 			slog.String(telemetry.KeyRun, r.identity.ID), slog.Any(telemetry.KeyError, err))
-		replace(&outcome.Envelope, failed(typeSandbox, false,
+		replace(&outcome.Envelope, failed(errortype.Sandbox, false,
 			"the audit log could not record the end of the run, so its result is withheld; calls that were made are not undone"))
 	}
 	return outcome, nil

@@ -19,6 +19,7 @@ import (
 	"github.com/airlock-mcp/airlock/broker/audit"
 	"github.com/airlock-mcp/airlock/broker/redact"
 	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/errortype"
 	"github.com/airlock-mcp/airlock/policies"
 	"github.com/airlock-mcp/airlock/runner"
 	"github.com/airlock-mcp/airlock/runner/runnertest"
@@ -254,8 +255,8 @@ func TestFailureAfterALimit(t *testing.T) {
 		l.fake.MeetLimit(runner.ReasonProcesses)
 		return c.ask(methodFinish, `{"ok":false,"error":{"type":"BlockingIOError","message":"[Errno 11] Resource temporarily unavailable"}}`, &struct{}{})
 	})
-	if got := l.run(t, Request{}).Envelope.Result.Error; got == nil || got.Type != typeProcesses {
-		t.Errorf("got %+v, want %s", got, typeProcesses)
+	if got := l.run(t, Request{}).Envelope.Result.Error; got == nil || got.Type != errortype.Processes {
+		t.Errorf("got %+v, want %s", got, errortype.Processes)
 	}
 }
 

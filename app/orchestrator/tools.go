@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/errortype"
 )
 
 // SearchAnswer is what a search for tools finds, in the form that code and
@@ -28,20 +29,11 @@ type CatalogError struct {
 	Retryable bool   `json:"retryable"`
 }
 
-// typeUnknownTool is the error type of a server or tool that does not exist.
-const typeUnknownTool = "UnknownTool"
-
-// typePolicyDenied is the error type of a tool that is withheld.
-const typePolicyDenied = "PolicyDenied"
-
-// typeValidation is the error type of a query that makes no sense.
-const typeValidation = "ValidationError"
-
 // Search looks for tools in the snapshot; detail is as callers write it.
 func Search(snapshot *catalog.Snapshot, text, serverID, detail string, limit int) SearchAnswer {
 	level, err := catalog.ParseDetail(detail)
 	if err != nil {
-		return SearchAnswer{Tools: []catalog.Entry{}, Error: &CatalogError{Type: typeValidation, Message: err.Error()}}
+		return SearchAnswer{Tools: []catalog.Entry{}, Error: &CatalogError{Type: errortype.Validation, Message: err.Error()}}
 	}
 	answer := SearchAnswer{Tools: snapshot.Search(catalog.Query{Text: text, ServerID: serverID, Detail: level, Limit: limit})}
 	if answer.Tools == nil {
@@ -49,7 +41,7 @@ func Search(snapshot *catalog.Snapshot, text, serverID, detail string, limit int
 	}
 	answer.Missing = snapshot.Missing(serverID)
 	if _, known := snapshot.Server(serverID); serverID != "" && !known {
-		answer.Error = &CatalogError{Type: typeUnknownTool, Message: "there is no server " + catalog.Quote(serverID)}
+		answer.Error = &CatalogError{Type: errortype.UnknownTool, Message: "there is no server " + catalog.Quote(serverID)}
 	}
 	return answer
 }
@@ -60,9 +52,9 @@ func Definition(snapshot *catalog.Snapshot, serverID, name string) DefinitionAns
 	var withheld *catalog.WithheldError
 	switch {
 	case errors.As(err, &withheld):
-		return DefinitionAnswer{Error: &CatalogError{Type: typePolicyDenied, Message: err.Error()}}
+		return DefinitionAnswer{Error: &CatalogError{Type: errortype.PolicyDenied, Message: err.Error()}}
 	case err != nil:
-		return DefinitionAnswer{Error: &CatalogError{Type: typeUnknownTool, Message: err.Error()}}
+		return DefinitionAnswer{Error: &CatalogError{Type: errortype.UnknownTool, Message: err.Error()}}
 	}
 	return DefinitionAnswer{Definition: definition.JSON}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/app/runs"
 	"github.com/airlock-mcp/airlock/broker"
+	"github.com/airlock-mcp/airlock/internal/errortype"
 	"github.com/airlock-mcp/airlock/internal/truncate"
 	"github.com/airlock-mcp/airlock/runner"
 )
@@ -99,7 +100,7 @@ func (s *Server) finish(ctx context.Context, req orchestrator.Request, run *runs
 }
 
 func (s *Server) busy(req orchestrator.Request, sentence string) (*mcp.CallToolResult, error) {
-	return finished(&orchestrator.Outcome{Envelope: orchestrator.Refused(req, s.version, orchestrator.TypeBusy, sentence)})
+	return finished(&orchestrator.Outcome{Envelope: orchestrator.Refused(req, s.version, errortype.RateLimit, sentence)})
 }
 
 // seconds turns an argument into a duration: 0 stays 0, which means no wish of

@@ -3,6 +3,8 @@ package upstream
 import (
 	"errors"
 	"fmt"
+
+	"github.com/airlock-mcp/airlock/internal/errortype"
 )
 
 // The reasons for which a server is missing. Test a *StartError for them with
@@ -44,13 +46,13 @@ type ErrorType string
 
 // The types of failed calls.
 const (
-	Timeout          ErrorType = "Timeout"          // no answer in time
-	TransientNetwork ErrorType = "TransientNetwork" // the server died, hung up, or could not be reached
-	RateLimit        ErrorType = "RateLimit"        // the server asked for patience (HTTP 429)
-	ToolError        ErrorType = "ToolError"        // the server refused the call
-	UnknownTool      ErrorType = "UnknownTool"      // no such server
-	OutputLimit      ErrorType = "OutputLimit"      // the result is larger than maxMessage
-	InvalidOutput    ErrorType = "OutputValidationError"
+	Timeout          ErrorType = errortype.Timeout     // no answer in time
+	TransientNetwork ErrorType = errortype.Transient   // the server died, hung up, or could not be reached
+	RateLimit        ErrorType = errortype.RateLimit   // the server asked for patience (HTTP 429)
+	ToolError        ErrorType = errortype.Tool        // the server refused the call
+	UnknownTool      ErrorType = errortype.UnknownTool // no such server
+	OutputLimit      ErrorType = errortype.Output      // the result is larger than maxMessage
+	InvalidOutput    ErrorType = errortype.OutputValidation
 )
 
 // CallError is a call that brought no result. A result that says isError is

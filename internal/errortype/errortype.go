@@ -1,0 +1,44 @@
+// Package errortype names the error types and sources that code and models see.
+// docs/contract.md says what each means; the names are part of that contract.
+package errortype
+
+// What ended a run, found by the host.
+const (
+	InvalidRequest  = "InvalidRequest" // there was no run
+	Memory          = "MemoryLimit"
+	Processes       = "ProcessLimit"
+	Disk            = "DiskLimit"
+	NonZeroExit     = "NonZeroExit"
+	NotSerializable = "ResultNotSerializable"
+)
+
+// What happened to a call, a search, or a run.
+const (
+	Output    = "OutputLimit"
+	Timeout   = "Timeout"
+	Killed    = "Killed"
+	Sandbox   = "SandboxError"
+	RateLimit = "RateLimit"
+)
+
+// What happened to a call.
+const (
+	Tool             = "ToolError" // the tool itself said that it failed
+	Validation       = "ValidationError"
+	OutputValidation = "OutputValidationError"
+	UnknownTool      = "UnknownTool"
+	PolicyDenied     = "PolicyDenied"
+	ApprovalDenied   = "ApprovalDenied"
+	ApprovalTimeout  = "ApprovalTimeout"
+	Budget           = "BudgetExceeded"
+	Loop             = "LoopDetected"
+	Transient        = "TransientNetwork"
+)
+
+// Who found an error.
+const (
+	SourceCode    = "code"
+	SourceTool    = "tool"
+	SourceBroker  = "broker"
+	SourceSandbox = "sandbox"
+)
