@@ -113,6 +113,9 @@ func (c *checker) check() []Problem {
 	for _, name := range refs.types {
 		c.entityType(name, string(name))
 	}
+	for _, head := range refs.heads {
+		c.head(head)
+	}
 	if len(c.found) > 0 {
 		return c.found // with a wrong head nothing can be said about the arguments
 	}
@@ -124,8 +127,8 @@ func (c *checker) check() []Problem {
 		c.comparison(compared)
 	}
 	if len(c.found) == 0 {
-		if text := typeProblem(c.policy, refs, tools); text != "" {
-			c.problem("", "%s", text)
+		if text, word := typecheck(c.policy, tools, c.world); text != "" {
+			c.problem(word, "%s", text)
 		}
 	}
 	return c.found
@@ -186,6 +189,20 @@ func (c *checker) path(path []string, tools []*toolShape) {
 	if known, ok := knownAttribute(path); !ok {
 		c.problem(last, "there is no %s%s", strings.Join(path, "."), nearest.Hint(last, known))
 	}
+}
+
+// head finds types that a variable of the head never has.
+func (c *checker) head(h headType) {
+	is := map[string]cedar.EntityType{"principal": typeUser, "action": typeAction, "resource": typeTool}[h.variable]
+	known := []cedar.EntityType{typeUser, typeAction, typeServer, typeTool}
+	if !slices.Contains(known, h.name) || h.name == is || h.variable == "resource" && h.within && h.name == typeServer {
+		return // unknown types were told
+	}
+	how := "is"
+	if h.within {
+		how = "is in"
+	}
+	c.problem(string(h.name), "it can never match: %s %s never a %s, it is a %s", h.variable, how, h.name, is)
 }
 
 // comparison finds texts that a member never is: a forbid that looks for one

@@ -59,7 +59,7 @@ func TestCheck(t *testing.T) {
 		{"a text compared like a number", `forbid (principal, action == Action::"files/read_file", resource) when { context.input has path && context.input.path > 3 };`, "could err, which denies"},
 		{"an argument that may be missing", `forbid (principal, action == Action::"files/read_file", resource) when { context.input.path like "/etc/*" };`, "could err, which denies"},
 		{"the same, tested for", `forbid (principal, action == Action::"files/read_file", resource) when { context.input has path && context.input.path like "/etc/*" };`, ""},
-		{"an attribute of the wrong type", `permit (principal, action, resource) when { resource.risk > 3 };`, "could err, which denies"},
+		{"an attribute of the wrong type", `permit (principal, action, resource) when { resource.risk > 3 };`, "errs for every call, which denies: resource.risk is a text"},
 		{"bad syntax", "permit (principal, action, resource)\nwhen { resource. };", `p.cedar`},
 	}
 	for _, test := range tests {

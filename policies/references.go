@@ -12,6 +12,14 @@ type references struct {
 	paths    [][]string         // such as context, input, path
 	equals   []comparison       // with a literal text
 	scope    scope
+	heads    []headType
+}
+
+// headType is a type that a policy's head demands of a variable.
+type headType struct {
+	variable string
+	name     cedar.EntityType
+	within   bool // the variable is, or is in, an entity of that type
 }
 
 // comparison is a member that a policy compares with a text.
@@ -23,22 +31,24 @@ type comparison struct {
 // scope is which tools a policy's head can match; nil lists match all.
 type scope struct {
 	actions  []cedar.EntityUID // one of these, or in it
+	exactly  bool              // == and not in
 	resource *cedar.EntityUID  // this, or in it
 }
 
 func referencesOf(policy *cedar.Policy) references {
 	p := (*ast.Policy)(policy.AST())
 	var r references
-	for _, head := range []ast.IsScopeNode{p.Principal, p.Action, p.Resource} {
+	for i, head := range []ast.IsScopeNode{p.Principal, p.Action, p.Resource} {
 		r.head(head)
+		r.headTypes([]string{"principal", "action", "resource"}[i], head)
 	}
 	switch action := p.Action.(type) {
 	case ast.ScopeTypeEq:
-		r.scope.actions = []cedar.EntityUID{action.Entity}
+		r.scope.actions, r.scope.exactly = []cedar.EntityUID{action.Entity}, true
 	case ast.ScopeTypeIn:
 		r.scope.actions = []cedar.EntityUID{action.Entity}
 	case ast.ScopeTypeInSet:
-		r.scope.actions = action.Entities
+		r.scope.actions = append([]cedar.EntityUID{}, action.Entities...)
 	}
 	switch resource := p.Resource.(type) {
 	case ast.ScopeTypeEq:
@@ -67,6 +77,25 @@ func (r *references) head(head ast.IsScopeNode) {
 	case ast.ScopeTypeIsIn:
 		r.types = append(r.types, head.Type)
 		r.entities = append(r.entities, head.Entity)
+	}
+}
+
+func (r *references) headTypes(variable string, head ast.IsScopeNode) {
+	add := func(name cedar.EntityType, within bool) { r.heads = append(r.heads, headType{variable, name, within}) }
+	switch head := head.(type) {
+	case ast.ScopeTypeEq:
+		add(head.Entity.Type, false)
+	case ast.ScopeTypeIn:
+		add(head.Entity.Type, true)
+	case ast.ScopeTypeInSet:
+		for _, entity := range head.Entities {
+			add(entity.Type, true)
+		}
+	case ast.ScopeTypeIs:
+		add(head.Type, false)
+	case ast.ScopeTypeIsIn:
+		add(head.Type, false)
+		add(head.Entity.Type, true)
 	}
 }
 

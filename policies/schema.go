@@ -96,24 +96,3 @@ func cedarRecord(object map[string]any, depth int) (string, bool) {
 	}
 	return "{" + strings.Join(parts, ", ") + "}", true
 }
-
-// typed says whether the schema of a path's argument has a type in Cedar, or
-// the tool surely lacks it.
-func typed(node any, path []string) bool {
-	for depth := maxTypeDepth; len(path) > 0; depth-- {
-		object, ok := node.(map[string]any)
-		if !ok {
-			return false
-		}
-		members, _ := object["properties"].(map[string]any)
-		member, listed := members[path[0]]
-		if !listed {
-			return !isOpen(object, members)
-		}
-		if _, ok := cedarType(member, depth-1); !ok {
-			return false
-		}
-		node, path = member, path[1:]
-	}
-	return true
-}

@@ -21,8 +21,8 @@ type world struct {
 
 // toolShape is what a tool takes.
 type toolShape struct {
-	id, server string
-	input      any // its inputSchema, decoded; nil when it cannot be
+	id, server, name string
+	input            any // its inputSchema, decoded; nil when it cannot be
 }
 
 func newWorld(servers []catalog.Server) *world {
@@ -33,7 +33,7 @@ func newWorld(servers []catalog.Server) *world {
 			w.missing = append(w.missing, server.ID)
 		}
 		for _, tool := range server.Tools {
-			shape := &toolShape{id: ToolID(server.ID, tool.Name), server: server.ID}
+			shape := &toolShape{id: ToolID(server.ID, tool.Name), server: server.ID, name: tool.Name}
 			if input, err := schema.Decode(tool.InputSchema); err == nil {
 				shape.input = input
 			}
@@ -59,12 +59,30 @@ func (w *world) inScope(s scope) []*toolShape {
 			tools = append(tools, tool)
 		}
 	}
+	for _, server := range w.missing { // any tool of a server that is missing
+		if s.matchesMissing(server) {
+			tools = append(tools, &toolShape{server: server})
+		}
+	}
 	return tools
+}
+
+// matchesMissing says whether a policy's head can match a tool of a server whose
+// tools are not known.
+func (s scope) matchesMissing(server string) bool {
+	prefix := ToolID(server, "")
+	if s.actions != nil && !slices.ContainsFunc(s.actions, func(a cedar.EntityUID) bool {
+		return strings.HasPrefix(string(a.ID), prefix) || a.ID == anyTool && !s.exactly
+	}) {
+		return false
+	}
+	return s.resource == nil || string(s.resource.ID) == server && s.resource.Type == typeServer ||
+		s.resource.Type == typeTool && strings.HasPrefix(string(s.resource.ID), prefix)
 }
 
 func (s scope) matches(tool *toolShape) bool {
 	if s.actions != nil && !slices.ContainsFunc(s.actions, func(a cedar.EntityUID) bool {
-		return string(a.ID) == tool.id || a.ID == anyTool
+		return string(a.ID) == tool.id || a.ID == anyTool && !s.exactly
 	}) {
 		return false
 	}

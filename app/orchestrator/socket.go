@@ -89,11 +89,12 @@ func (r *run) handleCall(ctx context.Context, req wire.Request) (any, error) {
 		ServerID  string          `json:"server_id"`
 		Name      string          `json:"name"`
 		Arguments json.RawMessage `json:"arguments"`
+		Line      int             `json:"line"` // of the code, as the client claims
 	}
 	if err := decode(req, &params); err != nil {
 		return nil, err
 	}
-	answer, read := r.calls.CallUnread(ctx, broker.Call{ServerID: params.ServerID, Name: params.Name, Arguments: params.Arguments})
+	answer, read := r.calls.CallUnread(ctx, broker.Call{ServerID: params.ServerID, Name: params.Name, Arguments: params.Arguments, Line: params.Line})
 	return struct {
 		broker.Answer
 		lasting

@@ -34,12 +34,23 @@ export async function callTool({ serverId, name, arguments: args }) {
  * names the missing `await`.
  */
 export function invoke(serverId, name, args, wrapper = name) {
+  const claim = claimedLine();
   return new Call(wrapper, (resolve, reject) => {
-    send(serverId, name, args ?? {}, wrapper).then(resolve, reject);
+    send(serverId, name, args ?? {}, wrapper, claim).then(resolve, reject);
   });
 }
 
-async function send(serverId, name, args, wrapper) {
+/** Says which line of the code makes the call, for a person who may be asked about it. */
+function claimedLine() {
+  try {
+    const [, line] = /agent_code\.mjs[^:\s]*:(\d+)/.exec(new Error().stack) ?? [];
+    return line === undefined ? "" : `,"line":${line}`;
+  } catch {
+    return ""; // the code has its own ideas of stacks
+  }
+}
+
+async function send(serverId, name, args, wrapper, claim) {
   if (typeof args !== "object" || Array.isArray(args)) {
     const got = Array.isArray(args) ? "an array" : `a ${typeof args}`;
     const message = `${wrapper} takes one object of arguments, as in ${wrapper}({...}); it got ${got}`;
@@ -47,7 +58,7 @@ async function send(serverId, name, args, wrapper) {
   }
   let params;
   try {
-    params = `{"server_id":${encode(serverId, "serverId")},"name":${encode(name, "name")},"arguments":${encode(args, "arguments")}}`;
+    params = `{"server_id":${encode(serverId, "serverId")},"name":${encode(name, "name")},"arguments":${encode(args, "arguments")}${claim}}`;
   } catch (problem) {
     if (!(problem instanceof NotSerializable)) throw problem;
     throw new ToolError("ValidationError", problem.message, { source: "code" });

@@ -4,6 +4,8 @@ Generated wrappers use `invoke`; code that wants the tool's original name, or
 no exceptions, uses `call_tool`.
 """
 
+from sys import _getframe
+
 from client.arguments import call_of, merge, plain_dict
 from client.codec import NotSerializable, encode
 from client.result import ToolError, ToolResult, result_of
@@ -52,8 +54,16 @@ async def invoke(server_id, name, arguments, wrapper=None, named=None, inputs=No
     try:
         params = (
             f'{{"server_id":{encode(server_id, "server_id")},"name":{encode(name, "name")},'
-            f'"arguments":{encode(arguments, "arguments")}}}'
+            f'"arguments":{encode(arguments, "arguments")}{_claim()}}}'
         )
     except NotSerializable as problem:
         raise ToolError("ValidationError", str(problem), source="code") from None
     return result_of(await request("tools/call", params))
+
+
+def _claim():
+    """Say which line of the code makes the call, for a person who may be asked about it."""
+    frame = _getframe(1)
+    while frame is not None and frame.f_code.co_filename != "<agent_code>":
+        frame = frame.f_back
+    return "" if frame is None or frame.f_lineno is None else f',"line":{frame.f_lineno}'
