@@ -165,7 +165,7 @@ func (e *evaluation) eval(n ast.IsNode) abstract {
 	if left, right, ok := operands(n); ok {
 		return e.binary(n, left, right)
 	}
-	return anything() // tags: no entity of ours has any, and Cedar's own checks say so
+	return anything() // tags: no entity of a request has any, and Cedar's own checks say so
 }
 
 // operands returns the two sides of a binary operator.
