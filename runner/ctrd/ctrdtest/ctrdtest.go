@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -177,8 +178,9 @@ func place() (*syscall.SysProcAttr, error) {
 func (d *Daemon) await() error {
 	deadline := time.After(startTimeout)
 	for {
-		if info, err := os.Stat(d.Address); err == nil && info.Mode().Type() == os.ModeSocket {
-			return nil
+		// The socket is there a moment before the daemon listens on it.
+		if conn, err := net.Dial("unix", d.Address); err == nil {
+			return conn.Close()
 		}
 		select {
 		case <-d.ended:
