@@ -25,7 +25,7 @@ func TestRecordAndReplay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	recording, err := store.Create(replay.Head{RunID: "run_1", Language: "python"})
+	recording, err := store.Create(replay.Head{RunID: "run_1", Language: "python"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,10 +2,12 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 
+	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/broker/replay"
 )
@@ -19,14 +21,16 @@ type replayVerb struct {
 // gave the same result, or at which call it went another way. Exit code 0 means
 // the same result.
 func (v *replayVerb) Run(ctx context.Context, s *streams) error {
-	opened, err := v.open(ctx, s.err, system.Options{Logger: newLogger(s.err, false, slog.LevelWarn)})
+	opts := system.Options{Logger: newLogger(s.err, false, slog.LevelWarn)}
+	var err error
+	if opts.Fixed, err = v.recorded(s); err != nil {
+		return err
+	}
+	opened, err := v.open(ctx, s.err, opts)
 	if err != nil {
 		return err
 	}
 	replayed, err := opened.Orchestrator().Replay(ctx, v.RunID)
-	if errors.Is(err, replay.ErrNotFound) {
-		err = &hinted{err, "airlock audit tail lists the newest runs; recordings expire", ExitFailed}
-	}
 	if err != nil {
 		return errors.Join(system.Advise(err), opened.Close())
 	}
@@ -43,4 +47,37 @@ func (v *replayVerb) Run(ctx context.Context, s *streams) error {
 		fmt.Fprintf(s.err, "airlock: every call was the same, but the result is %s, not %s\n", replayed.Outcome.Envelope.OutputDigest, replayed.Want)
 	}
 	return exitError(ExitFailed)
+}
+
+// recorded returns the tools of the recorded run, so that no server is needed.
+// Recordings of older versions have none: then the servers of today are.
+func (v *replayVerb) recorded(s *streams) (*system.Fixed, error) {
+	c, err := v.loadPlaces()
+	if err != nil {
+		return nil, err
+	}
+	directories, err := system.FindDirectories(c)
+	if err != nil {
+		return nil, err
+	}
+	tape, err := loadTape(directories, c.Replay, v.RunID)
+	if errors.Is(err, replay.ErrNotFound) {
+		return nil, &hinted{err, "airlock runs list shows the newest runs; recordings expire", ExitFailed}
+	}
+	if err != nil {
+		return nil, err
+	}
+	snapshot, err := orchestrator.RecordedSnapshot(tape)
+	if err != nil || snapshot == nil {
+		return nil, err
+	}
+	return &system.Fixed{Snapshot: snapshot, Upstream: noServers{}}, nil
+}
+
+// noServers are those of a replay, which calls none.
+type noServers struct{}
+
+// Call refuses.
+func (noServers) Call(context.Context, string, string, json.RawMessage) (json.RawMessage, error) {
+	return nil, errors.New("a replay calls no server")
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/broker/audit"
 	"github.com/airlock-mcp/airlock/broker/replay"
@@ -164,7 +165,7 @@ func (v *runsShowVerb) Run(s *streams) error {
 	if err != nil {
 		return err
 	}
-	tape, unkept := loadTape(directories, c.Replay.Keep, tree.ID)
+	tape, unkept := loadTape(directories, c.Replay, tree.ID)
 	run := showRun(tree, tape)
 	switch {
 	case v.JSON:
@@ -231,14 +232,14 @@ func printCame(w io.Writer, run shownRun, unkept error) error {
 }
 
 // loadTape reads the run's recording, and makes nothing where there is none.
-func loadTape(directories system.Directories, keep time.Duration, runID string) (*replay.Tape, error) {
-	if keep == 0 {
+func loadTape(directories system.Directories, c config.Replay, runID string) (*replay.Tape, error) {
+	if c.Keep == 0 {
 		return nil, errors.New("recordings are switched off (replay.keep)")
 	}
 	if _, err := os.Stat(directories.Recordings); err != nil {
 		return nil, fmt.Errorf("loading %q: %w", runID, replay.ErrNotFound)
 	}
-	store, err := replay.Open(directories.Recordings, &replay.Options{Keys: directories.Keys, Keep: keep})
+	store, err := replay.Open(directories.Recordings, &replay.Options{Keys: directories.Keys, Keep: c.Keep, Size: c.Size})
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ var errNoRecordings = errors.New("runs are not recorded here")
 
 // Replay runs the code of a former run again, in a fresh sandbox, with the
 // answers it was given then. No server is called and no person is asked. The
-// wrappers are those of today's tools. Errors are those of Run, and
+// wrappers are those of the tools that o has: see RecordedSnapshot. Errors are those of Run, and
 // replay.ErrNotFound.
 func (o *Orchestrator) Replay(ctx context.Context, runID string) (*Replayed, error) {
 	if o.parts.Recordings == nil {
@@ -59,7 +59,7 @@ func (o *Orchestrator) Replay(ctx context.Context, runID string) (*Replayed, err
 func (r *run) openCalls(ctx context.Context, clock *clock) error {
 	opts := &broker.RunOptions{Redactor: r.redactor, OnWait: (&pauser{run: r, clock: clock}).wait, Player: r.player}
 	if r.player == nil && r.parts.Recordings != nil {
-		recording, err := r.parts.Recordings.Create(head(r))
+		recording, err := r.parts.Recordings.Create(head(r), recordedTools(r.snapshot))
 		if err != nil {
 			r.unreplayable(ctx, err)
 		} else {

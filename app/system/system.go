@@ -151,7 +151,7 @@ func (s *System) prepare(ctx context.Context) error {
 	s.undo.Add(s.desk.Close)
 	s.questions = runs.NewQuestions(s.desk)
 	if keep := s.config.Replay.Keep; keep > 0 {
-		if s.recordings, err = replay.Open(s.directories.Recordings, &replay.Options{Keys: s.directories.Keys, Keep: keep}); err != nil {
+		if s.recordings, err = replay.Open(s.directories.Recordings, &replay.Options{Keys: s.directories.Keys, Keep: keep, Size: s.config.Replay.Size}); err != nil {
 			return err
 		}
 	}

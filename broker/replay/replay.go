@@ -1,17 +1,18 @@
 // Package replay keeps what a run was answered, so that its code can run again
 // with the same answers and without any server being called. Recordings hold
-// tools' results as they are: they are encrypted at rest and expire.
+// tools' results as they are: they are compressed, encrypted at rest, bounded in
+// all, and expire.
 package replay
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"filippo.io/age"
@@ -24,6 +25,7 @@ const (
 	draftSuffix = ".draft" // of one that is being made, or whose process died
 	keyFile     = "replay.key"
 	defaultKeep = 7 * 24 * time.Hour
+	defaultSize = 1 << 30
 )
 
 // ErrNotFound says that there is no recording of a run: none was made, or it
@@ -36,6 +38,8 @@ type Options struct {
 	Keys string
 	// Keep is how long recordings are kept; 0 means seven days.
 	Keep time.Duration
+	// Size is the most bytes that all recordings take; 0 means 1 GiB. The oldest go first.
+	Size int64
 	Now  func() time.Time // nil means time.Now
 }
 
@@ -45,9 +49,11 @@ type Store struct {
 	dir      string
 	opts     Options
 	identity *age.X25519Identity
+	written  atomic.Int64 // bytes since the recordings were pruned
 }
 
-// Open opens the store in dir, creating it at first use, and removes what has expired.
+// Open opens the store in dir, creating it at first use, and removes what has
+// expired or is too much.
 func Open(dir string, opts *Options) (*Store, error) {
 	s := &Store{dir: dir}
 	if opts != nil {
@@ -58,6 +64,9 @@ func Open(dir string, opts *Options) (*Store, error) {
 	}
 	if s.opts.Keep == 0 {
 		s.opts.Keep = defaultKeep
+	}
+	if s.opts.Size == 0 {
+		s.opts.Size = defaultSize
 	}
 	if s.opts.Now == nil {
 		s.opts.Now = time.Now
@@ -70,7 +79,7 @@ func Open(dir string, opts *Options) (*Store, error) {
 		return nil, fmt.Errorf("opening the recordings: %w", err)
 	}
 	s.identity = identity
-	if err := s.expire(); err != nil {
+	if err := s.prune(); err != nil {
 		return nil, fmt.Errorf("opening the recordings: %w", err)
 	}
 	return s, nil
@@ -106,31 +115,6 @@ func (s *Store) path(run string) (string, error) {
 	return filepath.Join(s.dir, run+suffix), nil
 }
 
-// expire removes recordings that are too old.
-func (s *Store) expire() error {
-	entries, err := os.ReadDir(s.dir)
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for _, entry := range entries {
-		if !strings.HasSuffix(strings.TrimSuffix(entry.Name(), draftSuffix), suffix) {
-			continue
-		}
-		path := filepath.Join(s.dir, entry.Name())
-		if info, err := entry.Info(); err == nil && s.expired(info) {
-			if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				errs = append(errs, err)
-			}
-		}
-	}
-	return errors.Join(errs...)
-}
-
-func (s *Store) expired(info fs.FileInfo) bool {
-	return s.opts.Now().Sub(info.ModTime()) > s.opts.Keep
-}
-
 // Head is what a run was made of.
 type Head struct {
 	RunID     string `json:"run_id"`
@@ -159,6 +143,7 @@ type Exchange struct {
 type Tape struct {
 	Head
 	Exchanges []Exchange // by number
+	Tools     []byte     // the tools of the snapshot, as Create was given them; nil where they are not kept
 	Output
 }
 

@@ -2,6 +2,7 @@ package replay_test
 
 import (
 	"bytes"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"filippo.io/age"
 
 	"github.com/airlock-mcp/airlock/broker/replay"
 )
@@ -35,7 +38,7 @@ func exchange(n int, name, arguments string) replay.Exchange {
 // record writes a recording of four calls.
 func record(t *testing.T, s *replay.Store) {
 	t.Helper()
-	r, err := s.Create(head())
+	r, err := s.Create(head(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +201,7 @@ func TestLoadRefuses(t *testing.T) {
 
 func TestOneThatCannotBeFinishedLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
-	r, err := open(t, dir, nil).Create(head())
+	r, err := open(t, dir, nil).Create(head(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +218,7 @@ func TestOneThatCannotBeFinishedLeavesNothing(t *testing.T) {
 
 func TestRunWithoutCalls(t *testing.T) {
 	s := open(t, t.TempDir(), nil)
-	r, err := s.Create(head())
+	r, err := s.Create(head(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +232,7 @@ func TestRunWithoutCalls(t *testing.T) {
 
 func TestManyAnswersAtOnce(t *testing.T) {
 	s := open(t, t.TempDir(), nil)
-	r, err := s.Create(head())
+	r, err := s.Create(head(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,5 +250,139 @@ func TestManyAnswersAtOnce(t *testing.T) {
 	}
 	if tape, err := s.Load("run_1"); err != nil || len(tape.Exchanges) != 50 {
 		t.Errorf("got %v, %v, want 50 exchanges", tape, err)
+	}
+}
+
+func TestRecordingsAreCompressed(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, nil)
+	r, err := s.Create(head(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Answered(exchange(1, "read", `{"text":"`+strings.Repeat("the same ", 20_000)+`"}`)); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Close(replay.Output{OutputDigest: "sha256:out"}); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(filepath.Join(dir, "run_1.replay.age"))
+	if err != nil || info.Size() > 10_000 {
+		t.Errorf("got %d bytes, %v, want 180 kB to take less than 10", info.Size(), err)
+	}
+	if tape, err := s.Load("run_1"); err != nil || len(tape.Exchanges) != 1 {
+		t.Errorf("got %+v, %v", tape, err)
+	}
+}
+
+func TestToolsAreKeptOnceForAllRecordings(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, nil)
+	asked := 0
+	tools := func() ([]byte, error) { asked++; return []byte("the tools"), nil }
+	for i := range 3 {
+		h := head()
+		h.RunID, h.Snapshot = fmt.Sprintf("run_%d", i), "sha256:"+strings.Repeat("ab", 32)
+		r, err := s.Create(h, tools)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Close(replay.Output{}); err != nil {
+			t.Fatal(err)
+		}
+		if tape, err := s.Load(h.RunID); err != nil || string(tape.Tools) != "the tools" {
+			t.Errorf("got %+v, %v, want the tools", tape, err)
+		}
+	}
+	if asked != 1 {
+		t.Errorf("the tools were asked for %d times, want once", asked)
+	}
+}
+
+// However many runs there are, recordings take no more than they may, and the
+// newest is among them.
+func TestRecordingsAreBounded(t *testing.T) {
+	dir := t.TempDir()
+	const most = 40_000
+	s := open(t, dir, &replay.Options{Size: most})
+	noise := make([]byte, 1500)
+	var newest string
+	for i := range 60 {
+		h := head()
+		h.RunID, h.Snapshot = fmt.Sprintf("run_%d", i), "sha256:"+strings.Repeat("cd", 32)
+		newest = h.RunID
+		r, err := s.Create(h, func() ([]byte, error) { return []byte("tools"), nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		rand.Read(noise)
+		if err := r.Answered(exchange(1, "read", fmt.Sprintf(`{"noise":"%x"}`, noise))); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Close(replay.Output{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	total, count := int64(0), 0
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		if info, err := entry.Info(); err == nil && info.Mode().IsRegular() {
+			total, count = total+info.Size(), count+1
+		}
+	}
+	if total > most+most/16 || count < 5 || count > 50 {
+		t.Errorf("got %d bytes in %d files, want at most about %d", total, count, most)
+	}
+	if tape, err := s.Load(newest); err != nil || string(tape.Tools) != "tools" {
+		t.Errorf("the newest: got %+v, %v, want it with its tools", tape, err)
+	}
+	if _, err := s.Load("run_0"); !errors.Is(err, replay.ErrNotFound) {
+		t.Errorf("the oldest: got %v, want ErrNotFound", err)
+	}
+	r, err := s.Create(head(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	big := make([]byte, most)
+	rand.Read(big)
+	if err := r.Answered(exchange(1, "read", fmt.Sprintf(`{"noise":"%x"}`, big))); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Close(replay.Output{}); err == nil {
+		t.Error("one that is larger than all may be: got nil, want an error")
+	}
+}
+
+// A recording of the version before there was compression.
+func TestRecordingsOfOlderVersions(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, nil)
+	text, err := os.ReadFile(filepath.Join(dir, "keys", "replay.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	identity, err := age.ParseX25519Identity(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sealed bytes.Buffer
+	out, err := age.Encrypt(&sealed, identity.Recipient())
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprint(out, `{"head":{"run_id":"run_1","language":"python","code":"1","code_hash":"","image":"","snapshot":""}}
+{"end":{"output_digest":"sha256:out","exchanges":0}}
+`)
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "run_1.replay.age"), sealed.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if tape, err := s.Load("run_1"); err != nil || tape.OutputDigest != "sha256:out" || tape.Tools != nil {
+		t.Errorf("got %+v, %v, want it as it was", tape, err)
 	}
 }

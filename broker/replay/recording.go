@@ -2,6 +2,7 @@ package replay
 
 import (
 	"bufio"
+	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,26 +21,30 @@ const maxRecording = 1 << 30
 
 // Recording is a run that is being recorded. Methods may be called concurrently.
 type Recording struct {
-	recipient age.Recipient
-	head      Head
-	path      string
+	store *Store
+	head  Head
+	tools func() ([]byte, error)
+	path  string
 
 	mu     sync.Mutex     // guards all below
 	file   *os.File       // nil before the first exchange
 	sealed io.WriteCloser // encrypts into file
+	packed *gzip.Writer   // compresses into sealed
 	count  int
 	size   int64
 	failed error
 }
 
 // Create begins a recording. Nothing is written before the first exchange or
-// the end, because the run waits for this call and not for those.
-func (s *Store) Create(head Head) (*Recording, error) {
+// the end, because the run waits for this call and not for those. tools returns the
+// tools of head's snapshot, in a form of the caller's; it is asked at the end, where they are
+// not kept yet. nil keeps none.
+func (s *Store) Create(head Head, tools func() ([]byte, error)) (*Recording, error) {
 	path, err := s.path(head.RunID)
 	if err != nil {
 		return nil, err
 	}
-	return &Recording{recipient: s.identity.Recipient(), head: head, path: path}, nil
+	return &Recording{store: s, head: head, tools: tools, path: path}, nil
 }
 
 // Answered adds one exchange. A recording that could not be written stays
@@ -68,7 +73,10 @@ func (r *Recording) open() error {
 		return fmt.Errorf("recording: %w", err)
 	}
 	r.file = f
-	if r.sealed, err = age.Encrypt(f, r.recipient); err != nil {
+	if r.sealed, err = age.Encrypt(f, r.store.identity.Recipient()); err != nil {
+		return fmt.Errorf("recording: %w", err)
+	}
+	if r.packed, err = gzip.NewWriterLevel(r.sealed, gzip.BestSpeed); err != nil {
 		return fmt.Errorf("recording: %w", err)
 	}
 	return r.put(line{Head: &r.head})
@@ -82,7 +90,7 @@ func (r *Recording) put(l line) error {
 		}
 	}
 	if err == nil {
-		_, err = r.sealed.Write(append(text, '\n'))
+		_, err = r.packed.Write(append(text, '\n'))
 	}
 	if err != nil {
 		return fmt.Errorf("recording: %w", err)
@@ -100,16 +108,44 @@ func (r *Recording) Close(output Output) error {
 		return err
 	}
 	if err == nil {
-		err = errors.Join(r.sealed.Close(), r.file.Sync())
+		err = errors.Join(r.packed.Close(), r.sealed.Close(), r.file.Sync())
 	}
-	err = errors.Join(err, r.file.Close())
+	bytes, statErr := r.bytes()
+	err = errors.Join(err, statErr, r.file.Close())
+	if err == nil && bytes > r.store.opts.Size {
+		err = fmt.Errorf("recording: it has %d bytes, more than all may have", bytes)
+	}
 	if err == nil {
 		err = os.Rename(r.file.Name(), r.path)
 	}
 	if err != nil {
 		return errors.Join(err, removeIfThere(r.file.Name()))
 	}
-	return nil
+	if err := r.store.keepTools(r.head.Snapshot, r.tools); err != nil {
+		return fmt.Errorf("recording: %w", err)
+	}
+	return r.store.wrote(bytes)
+}
+
+func (r *Recording) bytes() (int64, error) {
+	info, err := r.file.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+// unseal decrypts and unpacks. Recordings of older versions are not packed.
+func (s *Store) unseal(f io.Reader) (io.Reader, error) {
+	plain, err := age.Decrypt(f, s.identity)
+	if err != nil {
+		return nil, err
+	}
+	in := bufio.NewReaderSize(plain, 64<<10)
+	if magic, err := in.Peek(2); err != nil || magic[0] != 0x1f || magic[1] != 0x8b {
+		return in, nil
+	}
+	return gzip.NewReader(in)
 }
 
 func removeIfThere(path string) error {
@@ -136,7 +172,7 @@ func (s *Store) Load(run string) (*Tape, error) {
 	if info, err := f.Stat(); err != nil || s.expired(info) {
 		return nil, fmt.Errorf("loading %q: %w", run, ErrNotFound)
 	}
-	plain, err := age.Decrypt(f, s.identity)
+	plain, err := s.unseal(f)
 	if err != nil {
 		return nil, fmt.Errorf("loading %q: %w", run, err)
 	}
@@ -147,12 +183,15 @@ func (s *Store) Load(run string) (*Tape, error) {
 	if tape.RunID != run {
 		return nil, fmt.Errorf("loading %q: it is the recording of %q", run, tape.RunID)
 	}
+	if tape.Tools, err = s.loadTools(tape.Snapshot); err != nil {
+		return nil, fmt.Errorf("loading %q: %w", run, err)
+	}
 	return tape, nil
 }
 
 // read reads a recording's lines. One without its end is an error.
 func read(plain io.Reader) (*Tape, error) {
-	in := json.NewDecoder(io.LimitReader(bufio.NewReaderSize(plain, 64<<10), maxRecording))
+	in := json.NewDecoder(io.LimitReader(plain, maxRecording))
 	in.DisallowUnknownFields()
 	tape := &Tape{}
 	for n := 0; ; n++ {

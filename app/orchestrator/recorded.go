@@ -1,0 +1,41 @@
+package orchestrator
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/airlock-mcp/airlock/broker/replay"
+	"github.com/airlock-mcp/airlock/catalog"
+)
+
+// recordedTools is how the tools of a snapshot are kept for a replay.
+func recordedTools(snapshot *catalog.Snapshot) func() ([]byte, error) {
+	return func() ([]byte, error) {
+		var text bytes.Buffer
+		out := json.NewEncoder(&text)
+		out.SetEscapeHTML(false)
+		err := out.Encode(snapshot.Servers())
+		return text.Bytes(), err
+	}
+}
+
+// RecordedSnapshot returns the tools that a recorded run saw; nil when they were
+// not kept, as by older versions.
+func RecordedSnapshot(tape *replay.Tape) (*catalog.Snapshot, error) {
+	if tape.Tools == nil {
+		return nil, nil
+	}
+	var servers []catalog.Server
+	if err := json.Unmarshal(tape.Tools, &servers); err != nil {
+		return nil, fmt.Errorf("reading the tools of run %q: %w", tape.RunID, err)
+	}
+	snapshot, err := catalog.NewSnapshot(servers)
+	if err != nil {
+		return nil, fmt.Errorf("reading the tools of run %q: %w", tape.RunID, err)
+	}
+	if snapshot.Digest() != tape.Snapshot {
+		return nil, fmt.Errorf("reading the tools of run %q: they are %s, not %s", tape.RunID, snapshot.Digest(), tape.Snapshot)
+	}
+	return snapshot, nil
+}
