@@ -37,16 +37,18 @@ func assignmentAt(text []byte, at, size int) (assignment, bool) {
 	p := &reader{text: text, at: stop}
 	a := assignment{name: text[start:stop]}
 	closed := p.closers()
+	behind := p.at
+	hasOperator := p.operator(closed)
+	if hasOperator && p.comma && !bytes.HasPrefix(text[max(0, start-2):start], []byte("(")) { // of a list, not of a call
+		hasOperator, p.comma, p.at = false, false, behind
+	}
 	switch {
-	case p.operator(closed):
+	case hasOperator:
 		a.plain = p.at == stop+1
 	case p.pair(start), p.argument(start):
 		a.plain = true
 	default:
 		return a, p.pairBefore(&a, start)
-	}
-	if p.comma && !bytes.HasPrefix(text[max(0, start-2):start], []byte("(")) {
-		return assignment{}, false
 	}
 	ok := p.value(&a)
 	a.cost = p.at - at

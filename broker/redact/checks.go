@@ -35,6 +35,26 @@ func entropy(b []byte) float64 {
 // placeholder is what documentation and templates write in the place of a secret.
 var placeholder = compile(`(?i)^(?:\$\{?|\{\{|<|%\(|%[a-z]|#\{)|^[*x.\-_]+$|^(?:your|my|the|some|an?|enter|insert|replace|change|add|put)[_\- .]|change_?me|replace_?me|placeholder|redacted|dummy|example|sample|^(?:passw(?:or)?d|passwd|pass|pwd|secret|token|string|text|required|optional|none|null|nil|undefined|true|false|port|user(?:name)?|hidden|masked|todo|tbd|fixme|test(?:ing)?|foobar|default)\d{0,3}$|^(?:unsafe|insecure|secure|value|null|empty|unset|unknown|disabled|enabled|your|user|foo|bar|baz|abc|pa55word|letmein)$|^(?:os|process|config|settings|options|self|this|env|secrets|vars|params|args|req|request|ctx|data|props)[.\[]|\(|^(?:true|false|none)`)
 
+// isMadeUp says whether a value is hardly more than one character again and
+// again, or letters and digits in their order: nobody drew it.
+func isMadeUp(b []byte) bool {
+	if monotonous(b) || zeroUUID.Match(b) {
+		return true
+	}
+	steps := 0
+	for i := 1; i < len(b); i++ {
+		if d := int(b[i]) - int(b[i-1]); isAlnum(b[i]) && isAlnum(b[i-1]) && (d == 1 || d == 0) {
+			steps++
+		}
+	}
+	return len(b) >= 16 && steps*10 >= len(b)*8
+}
+
+var zeroUUID = compile(`^(?:0{8}-0{4}-[0-5]?0{3,4}-[089ab]?0{3,4}-0{12}|12345678-1234-)`)
+
+// cipherName is the name of an algorithm, as it stands in settings.
+var cipherName = compile(`(?i)^(?:AES|DES|3DES|RSA|SHA\d*|HMAC|PBES2|PBKDF2|SCRAM|X?SALSA20|X?CHACHA20|CAMELLIA|ECDSA|ECDHE?|BLOWFISH|ARGON2\w*|BCRYPT|SCRYPT|MD5|RC4|ED25519)(?:[_\-/+.](?:[A-Z]{2,}\w*|\d{2,4}|[A-Z]\d+\w*)){0,8}$`)
+
 // notPlaceholder lets through what documentation writes for a password.
 func notPlaceholder(b []byte) bool { return !placeholder.Match(b) }
 
@@ -66,7 +86,7 @@ var address = compile(`^(?:[a-z][a-z0-9+]{1,10}://|/|\./|\.\./|~/|arn:|sha(?:1|2
 
 // secretText says whether a quoted value that is given to a secret's name is one.
 func secretText(b []byte) bool {
-	if !notPlaceholder(b) || !notDummy(b) || address.Match(b) || identifier.Match(b) || joined.Match(b) || pattern.Match(b) || version.Match(b) || hexadecimal.Match(b) {
+	if isMadeUp(b) || !notPlaceholder(b) || !notDummy(b) || address.Match(b) || identifier.Match(b) || joined.Match(b) || pattern.Match(b) || version.Match(b) || hexadecimal.Match(b) {
 		return false
 	}
 	return (bytes.ContainsAny(b, "0123456789!@#$%^&*+=/?") || mixedCase(b)) && entropy(b) >= 2
@@ -78,7 +98,7 @@ var pattern = compile(`[aA0]-[zZ9]\]?|\\[dwsb"]|\(\?`)
 // passwordText says whether a quoted value that is given to a password's name is
 // one. People's passwords are words, so little is asked of them.
 func passwordText(b []byte) bool {
-	if len(b) < 4 || !notPlaceholder(b) || address.Match(b) || version.Match(b) || hexadecimal.Match(b) || bytes.IndexByte([]byte("$<%@.&#-,{[(:;"), b[0]) >= 0 {
+	if isMadeUp(b) && len(b) >= 16 || cipherName.Match(b) || len(b) < 4 || !notPlaceholder(b) || address.Match(b) || version.Match(b) || hexadecimal.Match(b) || bytes.IndexByte([]byte("$<%@.&#-,{[(:;"), b[0]) >= 0 {
 		return false
 	}
 	return !bytes.ContainsAny(b, "<>{}()") && !bytes.HasSuffix(b, []byte(":")) && !label.Match(b)
@@ -118,7 +138,7 @@ func mixedCase(b []byte) bool {
 // isDrawn says whether a value of some length was drawn by chance: letters and
 // digits between each other, and no form of something else.
 func isDrawn(b []byte) bool {
-	if len(b) < 16 || len(b) > 300 || !notPlaceholder(b) || address.Match(b) || identifier.Match(b) || reference.Match(b) || !tokenBytes.Match(b) {
+	if len(b) < 16 || len(b) > maxValue || isMadeUp(b) || !notPlaceholder(b) || address.Match(b) || identifier.Match(b) || reference.Match(b) || !tokenBytes.Match(b) {
 		return false
 	}
 	return entropy(b) >= 3 && changes(b) >= max(3, len(b)/10)

@@ -47,7 +47,7 @@ var harmlessName = compile(`(?i)` +
 	`|(?:passw(?:or)?d|secret|token|key|credential)s?[_\-. ]?(?:type|kind|name|path|file|url|uri|field|hint|label|header|length|len|size|count|ttl|` +
 	`expir|policy|manager|id\b|ref\b|arn|hash_?algo|algorithm|selector|placeholder|prompt|prefix|suffix|format|usage|endpoint|description|title|` +
 	`regex|pattern|message|error|index|version|class|style|map|store|code|realm)` +
-	`|authenticity`)
+	`|authenticity|(?:^|[_\-.])(?:non|not|no|in)[_\-]?(?:matching|valid)|^nonMatching|^(?:non|invalid|fake|dummy|mock|example|sample)[_\-]?(?:[A-Z]|[a-z]*[_\-])|public[_\-]?(?:token|key|secret|password)|^public`)
 
 // harmlessVendor is in names that promise an identifier or a digest.
 var harmlessVendor = compile(`(?i)` +
@@ -89,6 +89,8 @@ func isUpperName(name []byte) bool { return bytes.Equal(name, bytes.ToUpper(name
 
 func isSecret(a assignment) bool {
 	switch {
+	case zeroUUID.Match(a.value):
+		return false
 	case isUUID(a.value) && secretID.Match(a.name):
 		return true
 	case harmlessName.Match(a.name) || bytes.IndexByte(a.value, ' ') >= 0:
@@ -124,7 +126,7 @@ func isVendorSecret(a assignment) bool {
 		return false
 	}
 	if isUUID(a.value) {
-		return lastSecret.Match(a.name)
+		return lastSecret.Match(a.name) && !zeroUUID.Match(a.value)
 	}
 	return isDrawn(a.value)
 }

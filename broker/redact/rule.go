@@ -85,6 +85,10 @@ func (r *rule) find(text []byte, at, size int) (s span, cost int, ok bool) {
 		return span{}, r.reach(), false
 	}
 	s = span{start: from + m[2], end: from + m[3], kind: r.kind}
+	for s.end == to && to < len(text) && to-s.start < maxValue && encodedBytes[text[to]] { // a value longer than is looked at
+		s.end++
+		to++
+	}
 	if r.line {
 		s.end = s.start + endOfText(text[s.start:s.end])
 	}

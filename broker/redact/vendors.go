@@ -168,7 +168,7 @@ func modelRules() []rule {
 		{kind: "anthropic-key", anchors: []string{"sk-ant-"}, re: compile(`\A(sk-ant-[a-z0-9]{3,10}-[A-Za-z0-9_\-]{24,}[A-Za-z0-9_\-]*)`)},
 		{kind: "openai-key", anchors: []string{"sk-"}, re: compile(`\A(sk-(?:(?:proj|svcacct|admin|None|service)-[A-Za-z0-9_\-]{20,}|[A-Za-z0-9]{20}T3BlbkFJ[A-Za-z0-9]{20}|[A-Za-z0-9]{48})[A-Za-z0-9_\-]*)`)},
 		{kind: "model-key", anchors: []string{"sk-"}, re: compile(`\A(sk-(?:or-v1-[a-fA-F0-9]{64}|[a-fA-F0-9]{32,48}|lf-[0-9a-fA-F\-]{36}))` + end)},
-		token("huggingface-token", "hf_", `[A-Za-z0-9]{34,40}`),
+		{kind: "huggingface-token", anchors: []string{"hf_"}, glued: true, re: compile(`\A(hf_[A-Za-z0-9]{34,40})` + end), check: func(b []byte) bool { return notDummy(b[3:]) && mixedCase(b[3:]) }},
 		token("huggingface-token", "api_org_", `[A-Za-z]{34}`),
 		token("replicate-token", "r8_", `[A-Za-z0-9]{37}`),
 		token("groq-key", "gsk_", `[A-Za-z0-9]{48,56}`),
