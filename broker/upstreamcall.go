@@ -7,7 +7,7 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/airlock-mcp/airlock/broker/redact"
+	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/errortype"
 	"github.com/airlock-mcp/airlock/internal/schema"
 	"github.com/airlock-mcp/airlock/internal/truncate"
@@ -107,8 +107,8 @@ func (a *attempt) validateOutput(context.Context) *failure {
 // (docs/design/0005-where-results-are-redacted.md).
 func (a *attempt) redact(context.Context) *failure {
 	cleaned, found, err := a.run.opts.Redactor.HeldJSON(a.result)
-	if errors.Is(err, redact.ErrDeep) {
-		return failf(errortype.OutputValidation, "the server answered with JSON that is nested more than %d levels deep", redact.MaxDepth)
+	if errors.Is(err, canon.ErrDeep) {
+		return failf(errortype.OutputValidation, "the server answered with JSON that is nested more than %d levels deep", canon.MaxDepth)
 	}
 	if err != nil {
 		return failf(errortype.OutputValidation, "the server answered with something that is no JSON").because(err)

@@ -84,8 +84,8 @@ func Refused(req Request, version, kind, message string) Envelope {
 func (r *run) clean(result *Result) {
 	if result.OK {
 		data, found, err := r.redactor.JSON(result.Data)
-		if errors.Is(err, redact.ErrDeep) {
-			*result = failed(errortype.NotSerializable, false, fmt.Sprintf("the result is nested more than %d levels deep; return it flatter", redact.MaxDepth))
+		if errors.Is(err, canon.ErrDeep) {
+			*result = failed(errortype.NotSerializable, false, fmt.Sprintf("the result is nested more than %d levels deep; return it flatter", canon.MaxDepth))
 			return
 		}
 		if err != nil {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"github.com/airlock-mcp/airlock/internal/canon"
 )
 
 // JSON is Bytes for one JSON value: texts and member names are cleaned one by
@@ -28,18 +30,11 @@ func (r *Redactor) JSONTexts(raw json.RawMessage) (json.RawMessage, error) {
 	return cleaned, err
 }
 
-// MaxDepth is how deep arrays and objects may be inside each other.
-const MaxDepth = 10_000
-
-var (
-	errNotJSON = errors.New("redacting: it is not JSON")
-	// ErrDeep says that a JSON value has more than MaxDepth levels.
-	ErrDeep = fmt.Errorf("redacting: it is nested more than %d levels deep", MaxDepth)
-)
+var errNotJSON = errors.New("redacting: it is not JSON")
 
 func (r *Redactor) cleanJSON(raw json.RawMessage, find finder, around bool) (json.RawMessage, []Finding, error) {
-	if isDeep(raw) {
-		return nil, nil, ErrDeep
+	if canon.IsDeep(raw) {
+		return nil, nil, fmt.Errorf("redacting: %w", canon.ErrDeep)
 	}
 	if !json.Valid(raw) {
 		return nil, nil, errNotJSON
@@ -82,28 +77,6 @@ func (r *Redactor) cleanJSON(raw json.RawMessage, find finder, around bool) (jso
 	}
 	out.Write(raw[copied:])
 	return out.Bytes(), findings(Counts(found...)), nil
-}
-
-// isDeep says whether brackets are nested deeper than MaxDepth.
-func isDeep(raw []byte) bool {
-	depth := 0
-	for at := 0; at < len(raw); at++ {
-		switch raw[at] {
-		case '"':
-			for at++; at < len(raw) && raw[at] != '"'; at++ {
-				if raw[at] == '\\' {
-					at++
-				}
-			}
-		case '[', '{':
-			if depth++; depth > MaxDepth {
-				return true
-			}
-		case ']', '}':
-			depth--
-		}
-	}
-	return false
 }
 
 // textOf returns the decoded text of a token; of a number, its digits.

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/url"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/airlock-mcp/airlock/broker/redact"
+	"github.com/airlock-mcp/airlock/internal/canon"
 )
 
 func b64(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
@@ -236,8 +238,8 @@ func TestNothingElseGoesAlong(t *testing.T) {
 
 func TestDeepJSON(t *testing.T) {
 	for _, deep := range []string{strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000), strings.Repeat(`{"a":`, 100_000) + "1" + strings.Repeat("}", 100_000)} {
-		if _, _, err := redact.New().JSON([]byte(deep)); err != redact.ErrDeep {
-			t.Errorf("got %v, want ErrDeep", err)
+		if _, _, err := redact.New().JSON([]byte(deep)); !errors.Is(err, canon.ErrDeep) {
+			t.Errorf("got %v, want canon.ErrDeep", err)
 		}
 		if got, _ := redact.New().Bytes([]byte(deep)); len(got) != len(deep) {
 			t.Error("as a text it was changed")

@@ -15,11 +15,44 @@ import (
 // Canonicalization Scheme). Numbers are read as IEEE 754 doubles, as the RFC
 // demands; a number that no double can hold is an error.
 func JSON(raw []byte) ([]byte, error) {
+	if IsDeep(raw) { // the time that jcs takes grows with the square of the depth
+		return nil, fmt.Errorf("canonical JSON: %w", ErrDeep)
+	}
 	out, err := jcs.Transform(raw)
 	if err != nil {
 		return nil, fmt.Errorf("canonical JSON: %w", err)
 	}
 	return out, nil
+}
+
+// MaxDepth is how deep arrays and objects may be inside each other: as deep as
+// encoding/json reads them.
+const MaxDepth = 10_000
+
+// ErrDeep says that a JSON value has more than MaxDepth levels.
+var ErrDeep = fmt.Errorf("it is nested more than %d levels deep", MaxDepth)
+
+// IsDeep says whether the arrays and objects of a JSON text are nested deeper than
+// MaxDepth. The text may be broken.
+func IsDeep(raw []byte) bool {
+	depth := 0
+	for at := 0; at < len(raw); at++ {
+		switch raw[at] {
+		case '"':
+			for at++; at < len(raw) && raw[at] != '"'; at++ {
+				if raw[at] == '\\' {
+					at++
+				}
+			}
+		case '[', '{':
+			if depth++; depth > MaxDepth {
+				return true
+			}
+		case ']', '}':
+			depth--
+		}
+	}
+	return false
 }
 
 // Marshal encodes v as canonical JSON.
