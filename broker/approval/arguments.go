@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/airlock-mcp/airlock/internal/visible"
 )
@@ -52,9 +53,9 @@ func (l *layout) value(depth int) error {
 	case json.Delim:
 		return l.nested(token, depth)
 	case string:
-		l.write(l.text(raw))
+		l.text(raw)
 	default:
-		l.write(string(raw))
+		l.shortened(string(raw), len(raw))
 	}
 	return nil
 }
@@ -89,7 +90,8 @@ func (l *layout) nested(open json.Delim, depth int) error {
 			if err != nil {
 				return err
 			}
-			l.write(l.text(raw) + ": ")
+			l.text(raw)
+			l.write(": ")
 		}
 		if err := l.value(depth + 1); err != nil {
 			return err
@@ -120,12 +122,23 @@ func (l *layout) nested(open json.Delim, depth int) error {
 // manyItems is from how many items on a list says how many it has.
 const manyItems = 20
 
-// text shows a JSON string from its source.
-func (l *layout) text(raw []byte) string {
-	shown := []rune(showString(raw))
-	if most := l.cut.text; most > 0 && len(shown) > most {
-		head := most * 2 / 3
-		return string(shown[:head]) + fmt.Sprintf("…[%s characters in all]…", count(len(shown)-2)) + string(shown[len(shown)-(most-head):])
+// text writes a JSON string from its source.
+func (l *layout) text(raw []byte) {
+	if l.muted > 0 {
+		return
 	}
-	return string(shown)
+	shown := showString(raw)
+	l.shortened(shown, utf8.RuneCountInString(shown)-len(`""`))
+}
+
+// shortened writes a text or a number of so many characters as far as it may go.
+func (l *layout) shortened(shown string, characters int) {
+	runes := []rune(shown)
+	most := l.cut.text
+	if l.muted > 0 || most == 0 || len(runes) <= most {
+		l.write(shown)
+		return
+	}
+	head := most * 2 / 3
+	l.write(string(runes[:head]) + fmt.Sprintf("…[%s characters in all]…", count(characters)) + string(runes[len(runes)-(most-head):]))
 }
