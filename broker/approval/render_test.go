@@ -102,7 +102,7 @@ func TestRowsOfSpacesAreCounted(t *testing.T) {
 }
 
 // Escapes that only hide are decoded; what JSON needs stays, and no text can
-// imitate an escape of ours.
+// imitate an escape of Airlock.
 func TestEscapesAreDecoded(t *testing.T) {
 	tests := []struct{ arguments, want string }{
 		{`{"cmd":"\u0072\u006d -\u0072f"}`, `"cmd": "rm -rf"`},
