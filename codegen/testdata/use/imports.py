@@ -28,7 +28,7 @@ assert list_documents is g.list_documents and get_document is g.get_document
 assert "servers.google_drive.list_documents" not in sys.modules, "a star loaded a file"
 assert inspect.iscoroutinefunction(list_documents) and inspect.isfunction(list_documents)
 assert list_documents.__name__ == "list_documents" and list_documents.__doc__.startswith("List all documents.")
-assert list(inspect.signature(list_documents).parameters) == ["arguments"]
+assert list(inspect.signature(list_documents).parameters) == ["arguments", "named"]
 assert pickle.loads(pickle.dumps(list_documents)) == list_documents == sys.modules["servers.google_drive.list_documents"].list_documents
 assert g.list_documents is list_documents, "a file that loads later changes nothing"
 assert dir(g) == ["get_document", "list_documents"] and g.__all__ == [*dir(g), "ToolError"]

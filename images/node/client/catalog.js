@@ -3,9 +3,12 @@
 //     const [first] = await catalog.searchTools({ query: "create an issue" });
 //     const definition = await catalog.getToolDefinition({ serverId: first.serverId, name: first.toolName });
 
+import { callOf, respelled } from "./arguments.js";
 import { encode } from "./encode.js";
 import { errorOf } from "./result.js";
 import { request } from "./transport.js";
+
+const SEARCH = ["query", "serverId", "detail", "limit"];
 
 /**
  * Searches the tools of all servers, or of one. Returns the tools found, best
@@ -13,7 +16,9 @@ import { request } from "./transport.js";
  * "name+description". The array's `missing` lists the servers that could not be
  * searched, as `{serverId, problem}`.
  */
-export async function searchTools({ query = "", serverId, detail = "name+description", limit, ...rest } = {}) {
+export async function searchTools(search = {}) {
+  const given = typeof search === "string" ? { query: search } : respelled(search, SEARCH);
+  const { query = "", serverId, detail = "name+description", limit, ...rest } = given;
   refuseUnknown(rest, "searchTools", "query, serverId, detail, limit");
   const answer = await request("catalog/search", encode({ query, server_id: serverId, detail, limit }, "arguments"));
   Object.defineProperty(answer.tools, "missing", { value: answer.missing ?? [] });
@@ -24,8 +29,8 @@ export async function searchTools({ query = "", serverId, detail = "name+descrip
  * Returns the whole definition of one tool, as its server sent it. Throws a
  * ToolError (type "UnknownTool") when there is no such tool.
  */
-export async function getToolDefinition({ serverId, name, ...rest }) {
-  refuseUnknown(rest, "getToolDefinition", "serverId, name");
+export async function getToolDefinition(...tool) {
+  const { serverId, name } = callOf("getToolDefinition", tool);
   const answer = await request("catalog/get", encode({ server_id: serverId, name }, "arguments"));
   if (answer.error) throw errorOf(answer.error);
   return answer.definition;
@@ -37,3 +42,4 @@ function refuseUnknown(rest, name, known) {
 
 /** Both functions under one name. */
 export const catalog = { searchTools, getToolDefinition };
+export { getToolDefinition as get_tool_definition, searchTools as search_tools };

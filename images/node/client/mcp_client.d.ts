@@ -52,3 +52,5 @@ export declare function invoke<T = unknown>(
   args?: object,
   wrapper?: string,
 ): Promise<ToolResult<T>>;
+
+export { callTool as call_tool };

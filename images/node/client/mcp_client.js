@@ -3,6 +3,7 @@
 // Generated wrappers use `invoke`; code that wants the tool's original name, or
 // no exceptions, uses `callTool`.
 
+import { callOf } from "./arguments.js";
 import { encode, NotSerializable } from "./encode.js";
 import { resultOf, ToolError, ToolResult } from "./result.js";
 import { request } from "./transport.js";
@@ -12,9 +13,11 @@ export { ToolError, ToolResult };
 /**
  * Calls a tool and returns what happened: `{ok: true, data, raw}` or `{ok: false,
  * error: {type, message, retryable, …}, raw?}`. No failure of the tool throws.
- * `data` is described at ToolResult, `raw` is the CallToolResult.
+ * `data` is described at ToolResult, `raw` is the CallToolResult. The call is
+ * `{serverId, name, arguments}`; other usual spellings work too.
  */
-export async function callTool({ serverId, name, arguments: args }) {
+export async function callTool(...call) {
+  const { serverId, name, args } = callOf("callTool", call);
   try {
     const { data, raw } = await invoke(serverId, name, args);
     return { ok: true, data, raw };
@@ -26,6 +29,8 @@ export async function callTool({ serverId, name, arguments: args }) {
     return result === undefined ? { ok: false, error } : { ok: false, error, raw: result };
   }
 }
+
+export { callTool as call_tool };
 
 /**
  * Calls a tool and returns a promise of its ToolResult, which rejects with a

@@ -3,10 +3,11 @@
     found = await catalog.search_tools("create an issue")
     definition = await catalog.get_tool_definition(found[0]["serverId"], found[0]["toolName"])
 
-Both also take one dict in the shape of Airlock's MCP tools of the same names,
-and both exist under the JavaScript names.
+Both also take one dict in the shape of Airlock's MCP tools of the same names, with
+`name` or `toolName`, and both exist under the JavaScript names.
 """
 
+from client.arguments import call_of
 from client.codec import encode
 from client.result import error_of
 from client.transport import request
@@ -25,41 +26,32 @@ class SearchResult(list):
     missing = ()
 
 
-async def search_tools(query="", *, server_id=None, detail="name+description", limit=None):
+async def search_tools(query="", server_id=None, detail="name+description", limit=None, **named):
     """Search the tools of all servers, or of one, and return a SearchResult.
 
     `detail` is "name" or "name+description"; `limit` bounds the number of tools.
     """
-    if isinstance(query, dict):
-        return await search_tools(**_arguments(query, "search_tools", "query", "server_id", "detail", "limit"))
-    params = {"query": query, "server_id": server_id, "detail": detail, "limit": limit}
-    given = {key: value for key, value in params.items() if value is not None}
-    answer = await request("catalog/search", encode(given, "arguments"))
+    given = {"server_id": server_id, "detail": detail, "limit": limit} | (query if isinstance(query, dict) else {"query": query})
+    params = {"server_id" if key in ("serverId", "server") else key: value for key, value in (given | named).items() if value is not None}
+    for key in params:
+        if key not in ("query", "server_id", "detail", "limit"):
+            raise TypeError(f"search_tools has no argument {key!r}; it takes query, server_id, detail, limit")
+    answer = await request("catalog/search", encode(params, "arguments"))
     found = SearchResult(answer["tools"])
     found.missing = answer.get("missing", [])
     return found
 
 
-async def get_tool_definition(server_id, name=None):
+async def get_tool_definition(server_id=None, name=None, **named):
     """Return the whole definition of one tool, as its server sent it.
 
     Raises ToolError (type "UnknownTool") when there is no such tool.
     """
-    if isinstance(server_id, dict):
-        return await get_tool_definition(**_arguments(server_id, "get_tool_definition", "server_id", "name"))
+    server_id, name, _ = call_of("get_tool_definition", server_id, name, None, named)
     answer = await request("catalog/get", encode({"server_id": server_id, "name": name}, "arguments"))
     if "error" in answer:
         raise error_of(answer["error"])
     return answer["definition"]
-
-
-def _arguments(given, function, *known):
-    """Turn the keys of the MCP tools ("serverId") into ours, strictly."""
-    arguments = {"server_id" if key == "serverId" else key: value for key, value in given.items()}
-    for key in arguments:
-        if key not in known:
-            raise TypeError(f"{function} has no argument {key!r}; it takes {', '.join(known)}")
-    return arguments
 
 
 searchTools = search_tools
