@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/url"
@@ -97,7 +98,7 @@ func sentence(keyword, message string, tokens []string, doc any) string {
 		name := strings.TrimSuffix(strings.TrimPrefix(message, "additionalProperties "), " not allowed")
 		return "has unknown members " + clip(name) + known(tokens, doc)
 	case "enum", "const":
-		return clip(strings.Replace(message, "value must be", "must be", 1))
+		return clip(choice(keyword, tokens, doc))
 	case "format":
 		if _, format, ok := strings.Cut(message, " is not valid "); ok {
 			return "is no valid " + clip(format)
@@ -114,21 +115,56 @@ func sentence(keyword, message string, tokens []string, doc any) string {
 	return clip(strings.TrimSuffix(message, ","))
 }
 
-// known names the members that the object may have, so that a misspelt one can be mended.
-func known(tokens []string, doc any) string {
-	for _, token := range tokens[:max(0, len(tokens)-1)] {
+// choice names the values that an enum or const allows, as JSON.
+func choice(keyword string, tokens []string, doc any) string {
+	const unknown = "is not one of the values that are allowed"
+	if doc == nil {
+		return unknown
+	}
+	values := follow(tokens, doc)
+	if keyword == "const" {
+		values = []any{values}
+	}
+	list, ok := values.([]any)
+	if !ok || len(list) == 0 {
+		return unknown
+	}
+	parts := make([]string, len(list))
+	for i, value := range list {
+		text, err := json.Marshal(value)
+		if err != nil {
+			return unknown
+		}
+		parts[i] = string(text)
+	}
+	if len(parts) == 1 {
+		return "must be " + parts[0]
+	}
+	return "must be one of " + strings.Join(parts, ", ")
+}
+
+// follow returns what a path leads to in a schema; nil where it leads nowhere.
+func follow(tokens []string, doc any) any {
+	for _, token := range tokens {
 		switch v := doc.(type) {
 		case map[string]any:
 			doc = v[token]
 		case []any:
 			i, err := strconv.Atoi(token)
 			if err != nil || i < 0 || i >= len(v) {
-				return ""
+				return nil
 			}
 			doc = v[i]
+		default:
+			return nil
 		}
 	}
-	object, ok := doc.(map[string]any)
+	return doc
+}
+
+// known names the members that the object may have, so that a misspelt one can be mended.
+func known(tokens []string, doc any) string {
+	object, ok := follow(tokens[:max(0, len(tokens)-1)], doc).(map[string]any)
 	if !ok {
 		return ""
 	}
