@@ -11,6 +11,12 @@ The modules load on first use: a run that calls no tool pays nothing for them.
 
 __all__ = ["catalog", "mcp_client"]
 
+# What may also be imported from the package itself.
+_OFFERED = {
+    "client.mcp_client": ("call_tool", "callTool", "ToolError", "ToolResult"),
+    "client.catalog": ("search_tools", "searchTools", "get_tool_definition", "getToolDefinition"),
+}
+
 # The id of the process that may keep a connection while it makes no calls: the
 # guest sets it to its own. See client.transport.
 home_process = None
@@ -21,4 +27,7 @@ def __getattr__(name):
         from importlib import import_module
 
         return import_module("client." + name)
+    for module, offered in _OFFERED.items():
+        if name in offered:
+            return getattr(__import__(module, fromlist=[name]), name)
     raise AttributeError(f"module 'client' has no attribute {name!r}")

@@ -5,6 +5,9 @@ from types import GenericAlias
 from client.codec import decode
 
 
+_RAW_MEMBERS = ("content", "structuredContent", "isError")
+
+
 class ToolResult:
     """The result of a tool call that worked.
 
@@ -43,10 +46,22 @@ class ToolResult:
         """Always False: a failed call raises ToolError."""
         return self.raw.get("isError", False)
 
+    @property
+    def structured_content(self):
+        """structuredContent in Python's spelling."""
+        return self.structuredContent
+
+    @property
+    def is_error(self):
+        """isError in Python's spelling."""
+        return self.isError
+
     def __getitem__(self, key):
         try:
             return self.data[key]
         except KeyError as missing:
+            if key in _RAW_MEMBERS and key in self.raw:
+                return self.raw[key]  # result["content"][0]["text"]
             missing.add_note(_describe(self.data))
             raise
         except TypeError as wrong:

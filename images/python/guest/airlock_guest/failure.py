@@ -23,15 +23,15 @@ _STANDARD = traceback.__file__.rpartition("/")[0] + "/"
 _name_of = type.__dict__["__name__"].__get__
 
 
-def describe(failure, namespace):
+def describe(failure, namespace, code):
     """Return the `error` of `run/finish` for an exception, and print its traceback to stderr.
 
-    `namespace` holds the code's globals.
+    `namespace` holds the code's globals, `code` is its text.
     """
     text = _traceback(failure)
     print_error(_cut(text, _MAX_PRINTED))
     message = message_of(failure)
-    advice = _advice(failure, message, namespace)
+    advice = _advice(failure, message, namespace, code)
     error = {
         "type": _name_of(type(failure)),
         "message": _cut(message, _MAX_MESSAGE - len(advice.encode())) + advice,
@@ -77,9 +77,9 @@ def _tool_failure(failure):
     return fields
 
 
-def _advice(failure, message, namespace):
+def _advice(failure, message, namespace, code):
     try:
-        advice = hint(failure, message, namespace)
+        advice = hint(failure, message, namespace, code)
     except BaseException:  # a hint is not worth losing the failure for
         return ""
     return f" ({_cut(advice, _MAX_MESSAGE // 2)})" if advice else ""

@@ -66,7 +66,7 @@ def _params(ending):
     if failure is not None:
         from airlock_guest.failure import describe
 
-        return _failed(describe(failure, ending.namespace))
+        return _failed(describe(failure, ending.namespace, ending.code))
     return _succeeded(ending)
 
 
@@ -74,9 +74,13 @@ def _after_exit(status, ending):
     """Judge sys.exit(status) as a shell would: None and 0 are success, text is 1."""
     if status is None or (isinstance(status, int) and status == 0):
         return _succeeded(ending)
+    from airlock_guest.hints import hint_for_exit
+
+    advice = hint_for_exit(status, ending.code)
+    advice = f" ({advice})" if advice else ""
     if isinstance(status, int):
-        return _exited(int(status), f"the code ended with exit code {int(status)}")
-    return _exited(1, _text(status))
+        return _exited(int(status), f"the code ended with exit code {int(status)}{advice}")
+    return _exited(1, _text(status) + advice)
 
 
 def _exited(status, message):

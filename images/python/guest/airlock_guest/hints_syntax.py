@@ -1,0 +1,46 @@
+"""Advice on code that does not parse: most of it is another language, or text around the code."""
+
+import re
+
+_JAVASCRIPT = re.compile(
+    r"^\s*(?:(?:const|let|var)\s+[\w${\[]|function\s*\w*\s*\(|async\s+function|import\s+.*\bfrom\s+['\"]|export\s|interface\s+\w+|type\s+\w+\s*=|//|/\*)"
+    r"|=>\s*[{(\w]|===|\bconsole\.log\(|\bnew\s+\w+\(|\}\s*catch\s*\(|&&|\|\|",
+    re.M,
+)
+_SHELL = re.compile(r"^\s*[!%]\s*(?:pip|conda|apt|npm|curl|ls|cat|matplotlib|python|bash|time)\b", re.M)
+_PROSE = re.compile(r"^\s*(?:Here(?:'s| is)|This |Sure|I |The |Below|Let me|Certainly|Note:|To )", re.M)
+_TYPES = re.compile(r"^\s*(?:type\s+\w+\s*(?:\[.*\])?\s*=|def\s+\w+\[|class\s+\w+\[)", re.M)
+
+
+def _syntax(failure, message, namespace, code):
+    if not isinstance(failure, SyntaxError):
+        return ""
+    line = failure.text or ""
+    if "invalid character" in message and any(mark in message for mark in "“”‘’"):
+        return "write plain quotes: \" and '"
+    if "invalid non-printable character" in message:
+        return "remove the invisible character"
+    if "outside async function" in message or "asynchronous comprehension outside" in message:
+        return "make the function `async def`, and await its call"
+    if _SHELL.search(line):
+        return "this is no notebook, and nothing can be installed: only Python's standard library and the wrappers in `servers` are there"
+    if line.lstrip()[:3] in ("```", "~~~"):
+        return "send the code alone, without Markdown around it"
+    if _PROSE.search(line) and not line.rstrip().endswith((":", ")", "]")) or _PROSE.match(code) and failure.lineno == 1:
+        return "send the code alone, without text around it"
+    if _TYPES.search(line):
+        return "this is Python 3.11: write the type without Python 3.12's syntax"
+    if message.startswith("f-string") or re.search(r"""f"[^"]*\{[^"{}]*"|f'[^']*\{[^'{}]*'""", line):
+        return "this is Python 3.11: inside the braces of an f-string use the other kind of quotes, and no backslash"
+    if _JAVASCRIPT.search(line) or _looks_like_javascript(code):
+        return 'this looks like JavaScript, and the language of the run is Python: ask for the language "node", or write Python'
+    if "unexpected indent" in message and code[:1] in (" ", "\t", "\n"):
+        return "remove the indentation that all lines share"
+    return ""
+
+
+def _looks_like_javascript(code):
+    return len(_JAVASCRIPT.findall(code)) >= 3
+
+
+ADVISERS = (_syntax,)

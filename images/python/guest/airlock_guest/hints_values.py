@@ -1,0 +1,180 @@
+"""Advice on what calls return, and on awaiting them."""
+
+import sys
+
+from client.result import ToolError, ToolResult
+
+from airlock_guest.execute import NAME
+
+
+def frames_of(failure):
+    """Return the frames of a failure's traceback, the outermost first."""
+    frames, at = [], failure.__traceback__
+    while at is not None and len(frames) < 1000:
+        frames.append(at.tb_frame)
+        at = at.tb_next
+    return frames
+
+
+def line_of(failure, code):
+    """Return the code's line that failed, or ""."""
+    number, at = 0, failure.__traceback__
+    while at is not None:
+        if at.tb_frame.f_code.co_filename == NAME:
+            number = at.tb_lineno
+        at = at.tb_next
+    lines = code.split("\n")
+    return lines[number - 1] if 0 < number <= len(lines) else ""
+
+
+def _forgotten_await(failure, message, namespace, code):
+    if not isinstance(failure, (TypeError, AttributeError)) or "coroutine" not in message:
+        return ""
+    if "coroutines cannot be used with run_in_executor" in message:
+        return "it is async already: write `await f(…)` or `await asyncio.gather(f(…), g(…))`"
+    for value in _values_in_reach(failure, namespace):
+        if type(value).__name__ == "coroutine" and value.cr_frame is not None:
+            call = f"{value.__name__}(...)"
+            return f"{call} was never awaited: write `await {call}`"
+    return "a call was never awaited: write `await` before it"
+
+
+def _values_in_reach(failure, namespace):
+    """Yield what the failing line may have meant: the object itself, locals, globals."""
+    yield getattr(failure, "obj", None)
+    for frame in reversed(frames_of(failure)):
+        if frame.f_code.co_filename == NAME:
+            yield from list(frame.f_locals.values())
+    yield from list(namespace.values())
+
+
+def _awaited_twice(failure, message, namespace, code):
+    if not isinstance(failure, TypeError) or "can't be used in 'await' expression" not in message:
+        return ""
+    if "ToolResult" in message:
+        return "it is a result already: it was awaited before"
+    if " function " in message or " method " in message:
+        return "call it: write `await f(…)`"
+    return "only async functions are awaited: leave the `await` out"
+
+
+def _gather(failure, message, namespace, code):
+    if not isinstance(failure, TypeError):
+        return ""
+    if "unhashable type: 'list'" in message and "gather(" in line_of(failure, code):
+        return "write `await asyncio.gather(*calls)`, with the star"
+    if "An asyncio.Future, a coroutine or an awaitable is required" in message:
+        return "give gather the calls themselves, not awaited: `await asyncio.gather(*[f(x) for x in …])`"
+    return ""
+
+
+def _running_loop(failure, message, namespace, code):
+    if isinstance(failure, RuntimeError) and (
+        "asyncio.run() cannot be called from a running event loop" in message
+        or "This event loop is already running" in message
+        or "Cannot run the event loop while another loop is running" in message
+    ):
+        return "the code has a top-level await, so a loop is running: write `await main()` instead"
+    if isinstance(failure, RuntimeError) and "no running event loop" in message:
+        return "start it inside `async def main()`, or with a top-level `await`"
+    return ""
+
+
+def _parsed_already(failure, message, namespace, code):
+    if not isinstance(failure, TypeError) or "JSON object must be str" not in message:
+        return ""
+    return "it is parsed already: use it as it is; `.data` of a wrapper's result is the plain value"
+
+
+def _text_as_object(failure, message, namespace, code):
+    if isinstance(failure, TypeError) and "string indices must be integers" in message:
+        return "the value is text: if it is JSON, read it with json.loads; else print it first, to see its form"
+    if isinstance(failure, TypeError) and "list indices must be integers" in message:
+        return "the value is a list: take an element, as in [0], or loop over it"
+    return ""
+
+
+def _attribute_of_data(failure, message, namespace, code):
+    if not isinstance(failure, AttributeError) or isinstance(failure.obj, (ToolResult, type(sys))):
+        return ""
+    value, name = failure.obj, failure.name
+    if isinstance(value, dict) and name in value:
+        return f"it is a dict: write [{name!r}]"
+    if isinstance(value, dict) and value.keys() >= {"ok"} and "raw" in value | {"raw": 0}:
+        return "call_tool returns a dict: write [\"data\"] if [\"ok\"] is True"
+    if isinstance(value, dict) and name not in ("append", "extend", "add"):
+        return f"it is a dict with {_keys(value)}"
+    if isinstance(value, list) and name in ("get", "items", "keys", "values"):
+        return f"it is a list of {len(value)}: take an element, as in [0], or loop over it"
+    if isinstance(value, str) and name in ("get", "items", "keys", "values", "append", "data", "json"):
+        return "it is text: if it is JSON, read it with json.loads"
+    if value is None:
+        return "the value before the dot is None: look at what the call returned"
+    return ""
+
+
+def _keys(value):
+    keys = ", ".join(repr(key) for key in list(value)[:20])
+    return f"the keys {keys}" if keys else "no keys"
+
+
+def _missing_key(failure, message, namespace, code):
+    """Name the keys of the dict that lacks one, where the failing line says which dict it was."""
+    if type(failure) is not KeyError or len(failure.args) != 1 or not failure.__traceback__:
+        return ""
+    frame = frames_of(failure)[-1]
+    if frame.f_code.co_filename != NAME:
+        return ""
+    lacking = [
+        value for value in frame.f_locals.values()
+        if type(value) is dict and value and failure.args[0] not in value and all(isinstance(key, str) for key in value)
+    ]
+    line = line_of(failure, code)
+    named = [
+        (name, value) for name, value in frame.f_locals.items() if any(value is each for each in lacking) and f"{name}[" in line
+    ]
+    if len(named) != 1:
+        return ""
+    name, value = named[0]
+    return f"`{name}` has {_keys(value)}"
+
+
+def _needs_data(failure, message, namespace, code):
+    if isinstance(failure, TypeError) and "ToolResult" in message:
+        return "a wrapper returns a ToolResult: its plain value is in `.data`"
+    return ""
+
+
+def _positional(failure, message, namespace, code):
+    if isinstance(failure, TypeError) and "takes from 0 to 1 positional arguments" in message:
+        return 'a wrapper takes one dict, or keywords: f({"name": value}) or f(name=value)'
+    return ""
+
+
+def _tool_error(failure, message, namespace, code):
+    if not isinstance(failure, ToolError):
+        return ""
+    if failure.type == "LoopDetected":
+        return "do not poll in a loop: look once, return what you saw, and look again in a later run"
+    if failure.type == "ValidationError" and ("null" in message or "None" in message):
+        return "leave an argument out in place of None"
+    if failure.type == "UnknownTool":
+        from airlock_guest.hints_names import tool_named
+
+        return tool_named(message)
+    return ""
+
+
+ADVISERS = (
+    _tool_error,
+    _forgotten_await,
+    _awaited_twice,
+    _gather,
+    _running_loop,
+    _parsed_already,
+    _needs_data,
+    _text_as_object,
+    _attribute_of_data,
+    _missing_key,
+    _positional,
+)
