@@ -30,6 +30,11 @@ export async function searchTools(search = {}) {
  * ToolError (type "UnknownTool") when there is no such tool.
  */
 export async function getToolDefinition(...tool) {
+  const [first] = tool;
+  if (typeof first === "object" && first !== null) {
+    const { title, description, ...wanted } = first; // what searchTools has found says more than is needed
+    tool[0] = wanted;
+  }
   const { serverId, name } = callOf("getToolDefinition", tool);
   const answer = await request("catalog/get", encode({ server_id: serverId, name }, "arguments"));
   if (answer.error) throw errorOf(answer.error);

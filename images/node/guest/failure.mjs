@@ -3,7 +3,8 @@
 
 import { types } from "node:util";
 import { ToolError } from "/workspace/client/result.js";
-import { hint, syntaxLocation } from "./hints.mjs";
+import { hint } from "./hints.mjs";
+import { syntaxLocation } from "./hints_syntax.mjs";
 import { printError } from "./output.mjs";
 
 const toBytes = Buffer.from;

@@ -21,7 +21,7 @@ function withoutComments(code) {
 
 /** `async () => { … }` as the whole program */
 function uncalledProgram(code) {
-  const open = /^[\s;]*\(?\s*async\s*(?:function\b[^(]*)?\([^)]*\)\s*(?:=>)?\s*\{/.test(code);
+  const open = /^[\s;]*\(?\s*async\s*(?:function\s*\*?\s*)?\([^)]*\)\s*(?:=>)?\s*\{/.test(code);
   return open && !/\}\s*\)?\s*\([^()]*\)\s*;?\s*$/.test(code)
     ? "the code is a function that nobody calls: put `export default` before it, or write its statements at the top level"
     : "";

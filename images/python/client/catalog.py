@@ -47,6 +47,8 @@ async def get_tool_definition(server_id=None, name=None, **named):
 
     Raises ToolError (type "UnknownTool") when there is no such tool.
     """
+    if isinstance(server_id, dict):  # what search_tools has found says more than is needed
+        server_id = {key: value for key, value in server_id.items() if key not in ("title", "description")}
     server_id, name, _ = call_of("get_tool_definition", server_id, name, None, named)
     answer = await request("catalog/get", encode({"server_id": server_id, "name": name}, "arguments"))
     if "error" in answer:

@@ -1,0 +1,71 @@
+// Advice on files, packages, the network and whatever else of home is not in here.
+
+import { isBuiltin } from "node:module";
+import { example, missingServer, PRODUCTS, serverNamed } from "./hints_names.mjs";
+
+const ONLY = "only Node's own modules and the wrappers in ./servers are installed";
+const NO_NETWORK = "the sandbox has no network: call tools through the wrappers in ./servers";
+const NETWORK = /^(?:axios|node-fetch|got|superagent|undici|ky|request|ws|openai|@anthropic-ai\/.*|puppeteer|playwright|cheerio|pg|mysql2?|redis)$/;
+const INSTEAD = {
+  lodash: "use the methods of arrays and objects",
+  underscore: "use the methods of arrays and objects",
+  moment: "use Date and Intl",
+  dayjs: "use Date and Intl",
+  "date-fns": "use Date and Intl",
+  uuid: "use crypto.randomUUID()",
+  dotenv: "there are no credentials in here, and none are needed: the tools hold their own",
+  zod: "check values by hand",
+  "p-limit": "Promise.all may start any number of calls",
+};
+
+function missingModule(thrown, message, code) {
+  if (!/^(?:ERR_MODULE_NOT_FOUND|MODULE_NOT_FOUND|ERR_UNSUPPORTED_DIR_IMPORT)$/.test(thrown?.code)) return "";
+  const [, module] = /(?:module|import) '\/workspace\/(?:servers|client)\/([^/']+?)(?:\.m?[jt]s)?['/]/.exec(message) ?? [];
+  if (module && /\/workspace\/client\//.test(message)) return 'write `import { callTool } from "./client/mcp_client.js"`';
+  if (module) return missingServer(module);
+  const [, file] = /module '\/workspace\/([^']+)'/.exec(message) ?? [];
+  const named = file && serverNamed(file.replace(/(?:\/index)?\.m?[jt]s$/, "").split("/").at(-1));
+  if (named) return missingServer(named);
+  if (file) return "nothing of an earlier run is left: write the module's code into this program";
+  const [, name] = /Cannot find (?:package|module) '([^']+)'/.exec(message) ?? [];
+  if (!name) return "";
+  if (/^@?servers$/.test(name) || /servers\//.test(message)) return 'wrappers are imported as `import * as x from "./servers/<server>/index.js"`';
+  if (/^(?:@modelcontextprotocol\/|fastmcp|mcp)/.test(name) || PRODUCTS.test(name)) return `tools are called through the wrappers: ${example(code)}`;
+  if (serverNamed(name)) return missingServer(serverNamed(name));
+  if (isBuiltin(name)) return "";
+  if (NETWORK.test(name)) return `${ONLY}, and there is no network: call tools through the wrappers`;
+  return INSTEAD[name] ? `${ONLY}: ${INSTEAD[name]}` : ONLY;
+}
+
+function noNetwork(thrown) {
+  const code = thrown?.code ?? thrown?.cause?.code;
+  return /^(?:ENETUNREACH|EHOSTUNREACH|EAI_AGAIN|ENOTFOUND|ECONNREFUSED|EADDRNOTAVAIL|EAFNOSUPPORT|UND_ERR_CONNECT_TIMEOUT)$/.test(code) ||
+    /^fetch failed$/.test(thrown?.message ?? "")
+    ? NO_NETWORK
+    : "";
+}
+
+function program(thrown, message) {
+  const spawned = /^spawn(?:Sync)? (\S+) ENOENT/.exec(message) ?? /^Command failed: (.*)/.exec(message);
+  if (!spawned) return "";
+  if (/\b(?:npm|npx|yarn|pnpm|pip3?|apt(?:-get)?|bun)\b/.test(spawned[1])) return `nothing can be installed: ${ONLY}`;
+  if (/\b(?:curl|wget|git|ssh|gh|aws|docker|psql)\b/.test(spawned[1])) return NO_NETWORK;
+  return thrown.code === "ENOENT" ? "the image has a shell, coreutils, grep, sed, awk, find and tar, and no other programs" : "";
+}
+
+function file(thrown) {
+  const { code, path } = thrown ?? {};
+  if (typeof path !== "string" || typeof thrown.syscall !== "string" || thrown.syscall.startsWith("spawn")) return "";
+  if (code === "ENOENT") {
+    if (/^(?:\/workspace\/|\.\/)?servers\//.test(path)) return "the wrappers are modules: import them";
+    if ((path.startsWith("/") && !/^\/(?:workspace|tmp)\b/.test(path)) || /^(?:~|[A-Za-z]:[\\/])/.test(path)) {
+      return "files of the host are not in here: read them with a tool, if a server has one, or put the data into the code";
+    }
+    return "/workspace and /tmp are empty when a run starts, and nothing of an earlier run is left: make the file in this program, or read it with a tool";
+  }
+  if (/^(?:EROFS|EACCES|EPERM)$/.test(code)) return "only /workspace and /tmp can be written, and not the wrappers in them";
+  if (code === "ENOSPC") return "the sandbox's disk is full: keep less, or work in pieces";
+  return "";
+}
+
+export const ADVISERS = [missingModule, program, file, noNetwork];

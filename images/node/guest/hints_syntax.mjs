@@ -1,0 +1,49 @@
+// Advice on code that does not parse: most of it is another language, or text around
+// the code.
+
+import { spawnSync } from "node:child_process";
+import { FILE } from "./file.mjs";
+
+const PYTHON =
+  /^\s*(?:def \w+\(.*\).*:|from [\w.]+ import |import \w+(?:\s+as\s+\w+)?\s*$|elif .*:|print\(.*\)\s*$|class \w+.*:\s*$|async def |for \w+ in .*:\s*$|if .*:\s*$|#(?!!))/m;
+const PROSE = /^\s*(?:Here(?:'s| is)|This |Sure|I |The |Below|Let me|Certainly|Note:|To )/;
+
+/**
+ * Returns the line that a syntax error of the code is in, as Node shows it, or "".
+ * The error itself does not say; `node --check` does.
+ */
+export function syntaxLocation(thrown) {
+  if (!(thrown instanceof SyntaxError) || /^\s+at .*agent_code\.mjs/m.test(thrown.stack)) return "";
+  const check = spawnSync(process.execPath, ["--check", FILE], { encoding: "utf8", timeout: 5000 });
+  const shown = check.stderr?.split("\nSyntaxError")[0];
+  return check.status ? `${shown.trimEnd()}\n` : "";
+}
+
+function notParsed(thrown, message, code) {
+  if (!(thrown instanceof SyntaxError)) return "";
+  if (thrown.code === "ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX") {
+    return "only types are stripped from TypeScript: write `const A = { … } as const` for an enum, fields in place of parameter properties, and no namespaces";
+  }
+  if (/is not valid JSON/.test(message)) return notJSON(message);
+  if (/^\s+at .*agent_code\.mjs/m.test(thrown.stack) || /does not provide an export/.test(message)) return "";
+  if (/[“”‘’]/.test(code) && /Invalid or unexpected token/.test(message)) return "write plain quotes: \" and '";
+  if (/^\s*(?:```|~~~)/m.test(code) && PROSE.test(code)) return "send the code alone, without Markdown and text around it";
+  if (PROSE.test(code)) return "send the code alone, without text around it";
+  if (PYTHON.test(code) && !/^\s*(?:const|let|var|function|import .* from)\b/m.test(code)) {
+    return 'this looks like Python, and the language of the run is JavaScript: ask for the language "python", or write JavaScript';
+  }
+  if (/Illegal return/.test(message)) return "write `globalThis.result = …` in place of `return`";
+  if (/await is only valid in async functions/.test(message) || (/Unexpected reserved word/.test(message) && /\bawait\b/.test(code))) return "make the function `async`, and await its call";
+  if (/Cannot use import statement|import declarations? may only|Unexpected (?:identifier|token '[{*]')/.test(message) && /^\s+import\b/m.test(code)) {
+    return "`import` stands at the top of the code; inside of a function write `await import(…)`";
+  }
+  return "";
+}
+
+function notJSON(message) {
+  return /\[object Object\]/.test(message)
+    ? "it is an object already, not JSON text: use it as it is; `.data` of a wrapper's result is the plain value"
+    : "the text is not JSON: look at it first";
+}
+
+export const ADVISERS = [notParsed];

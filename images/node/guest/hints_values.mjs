@@ -1,0 +1,45 @@
+// Advice on what calls return.
+
+const OF_ARRAYS =
+  /^(?:map|filter|forEach|reduce|find|findIndex|slice|some|every|join|flatMap|sort|push|concat|includes|at|reverse)$/;
+const OF_TEXTS = /^(?:split|trim|replace|replaceAll|match|toLowerCase|toUpperCase|startsWith|substring)$/;
+const WRAPPERS = /["']\.\/servers\//;
+
+/** `page.map(…)`, `page.data.map(…)`, `response.json()` */
+function wrongMethod(thrown, message, code) {
+  if (!(thrown instanceof TypeError)) return "";
+  const [, path, name] = /^([\w$.[\]()]+|\(intermediate value\))\.(\w+) is not a function/.exec(message) ?? [];
+  if (!name) return "";
+  if (name === "json" || name === "text") return "a wrapper returns no HTTP response: its plain value is in `.data`, parsed already";
+  if (/^\w+\.data\b/.test(path) && OF_ARRAYS.test(name)) {
+    return `${path} is no array: it is the object or text that the tool returned; look at it first, as in console.log(${path})`;
+  }
+  if (!OF_ARRAYS.test(name) && !OF_TEXTS.test(name)) return "";
+  return "if it came from a wrapper, it is a ToolResult: its plain value is in `.data`";
+}
+
+/** `page.items.map(…)`, `for (const row of page)`, `const [row] = page` */
+function noData(thrown, message, code) {
+  if (!(thrown instanceof TypeError) || !WRAPPERS.test(code)) return "";
+  const [, name] = /^(?:Cannot read properties of undefined \(reading '(\w+)'\))/.exec(message) ?? [];
+  if (name) {
+    return /\.data\b/.test(code)
+      ? "the object has no such member: look at what the tool returned, as in console.log(JSON.stringify(r.data))"
+      : "a wrapper returns a ToolResult: its plain value is in `.data`, as in `r.data.items`";
+  }
+  if (/is not iterable|not a function or its return value is not iterable/.test(message)) {
+    return "if it came from a wrapper, its plain value is in `.data`; an object is looped over with Object.entries(x)";
+  }
+  return "";
+}
+
+function toolError(thrown, message) {
+  if (thrown?.name !== "ToolError") return "";
+  if (thrown.type === "LoopDetected") {
+    return "do not poll in a loop: look once, return what you saw, and look again in a later run";
+  }
+  if (thrown.type === "ValidationError" && /null/.test(message)) return "leave an argument out in place of null";
+  return "";
+}
+
+export const ADVISERS = [toolError, wrongMethod, noData];
