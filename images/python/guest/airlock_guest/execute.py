@@ -4,6 +4,7 @@ import sys
 from _ast import PyCF_ALLOW_TOP_LEVEL_AWAIT
 from posix import write
 
+from airlock_guest import output
 from airlock_guest.on_import import when_imported
 from airlock_guest.repair import repair
 
@@ -31,7 +32,7 @@ class Ending:
 
 def prepare():
     """Do what every run needs and no code has a part in."""
-    _prepare_streams()
+    output.prepare()
     _offer_site_names()
 
 
@@ -113,6 +114,7 @@ def _run_in_loop(main):
 
 
 def _note_cancelled(tasks):
+    output.flush()
     names = sorted(getattr(task.get_coro(), "__qualname__", "?") for task in tasks)
     try:
         write(2, f"airlock: tasks that still ran when the code ended were cancelled: {', '.join(names[:5])}\n".encode())
@@ -127,12 +129,6 @@ def _wind_down():
     import atexit
 
     atexit._run_exitfuncs()
-
-
-def _prepare_streams():
-    """Show each line at once, so that it is there when the code is killed; print anything."""
-    for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(line_buffering=True, errors="backslashreplace")
 
 
 def _offer_site_names():

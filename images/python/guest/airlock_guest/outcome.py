@@ -7,6 +7,7 @@ builtin, a pending signal, a recursion limit of ten or no memory at all.
 import sys
 from _signal import SIG_BLOCK, pthread_sigmask, valid_signals
 
+from airlock_guest import output
 from airlock_guest.repair import free, repair
 from client.codec import NotSerializable, encode
 
@@ -57,6 +58,7 @@ def _flush():
             stream.flush()
         except BaseException:  # the code may have closed or replaced it
             continue
+    output.flush()
 
 
 def _params(ending):

@@ -1,0 +1,166 @@
+"""Streams that cost little and lose nothing when the program is killed.
+
+What is printed now and then is written at once, a system call a piece. Code that
+prints a lot has used up its share of those soon (_BURST, _RATE): from then on its
+output is held for up to _TICK seconds, and then written by a thread of the C
+library, which needs neither Python's lock nor its help: not even a call that keeps
+the lock for minutes, or takes all memory, delays it. What ends the process or lets
+another one print writes what is held first: `flush`.
+"""
+
+import sys
+from _io import TextIOWrapper, _BufferedIOBase
+from posix import register_at_fork, write
+from time import monotonic
+
+_BURST = 32  # writes that may be made at once
+_RATE = 500  # more of them each second
+_TICK = 0.005  # seconds that output is held at most
+_HELD = 64 << 10  # bytes that are held at most
+
+# Events of sys.audit after which another process may print, or this one ends.
+_FLUSH_BEFORE = {
+    "os.exec", "os.fork", "os.forkpty", "os.kill", "os.killpg", "os.posix_spawn", "os.system", "pty.spawn",
+    "signal.pthread_kill", "subprocess.Popen",
+}  # fmt: skip
+# Functions that announce no such event, by their modules.
+_FLUSHING = {("posix", "os"): ("_exit", "abort", "write", "writev"), ("_signal", "signal"): ("raise_signal",)}
+
+_native = None  # the module airlock_guest.native, once output is held; False where it cannot be
+
+
+class Output(_BufferedIOBase):
+    """What a TextIOWrapper writes to: the bytes of one descriptor."""
+
+    mode = "wb"
+
+    def __init__(self, descriptor, name):
+        self.name = name
+        self._descriptor = descriptor
+        self._left = _BURST
+        self._since = 0.0  # when _left was right
+        self._due = 0.0  # when what is held is written
+        self._hold = None  # holds bytes; None while none are
+
+    def write(self, data):
+        hold = self._hold
+        if hold is None:
+            return self._write(data)
+        size = hold(data)
+        if monotonic() >= self._due:
+            self._write(b"")
+        return size
+
+    def _write(self, data):
+        """Write at once what there is, or begin to hold it."""
+        if self.closed:
+            raise ValueError("I/O operation on closed file")
+        now = monotonic()
+        left = min(_BURST, self._left + (now - self._since) * _RATE)
+        self._since = now
+        if left < 1 and _start():
+            if self._hold is None:
+                self._hold = _native.holder(self._descriptor, _HELD)
+            size = self._hold(data) if data else 0
+            self._due = now + _TICK
+            _native.write_after(_TICK)
+            self._left = left
+            return size
+        self._left = left - 1
+        self.flush()
+        return self._through(data)
+
+    def _through(self, data):
+        view = memoryview(data).cast("B")
+        size = rest = len(view)
+        while rest:
+            rest -= write(self._descriptor, view[size - rest :])
+        return size
+
+    def flush(self):
+        """Write what is held."""
+        if self._hold is not None:
+            self._hold = None
+            _native.flush()
+
+    def forget(self):
+        """Leave what is held to the process that this one was forked from."""
+        self._hold = None
+
+    def writable(self):
+        return True
+
+    def fileno(self):
+        return self._descriptor
+
+    def isatty(self):
+        return False
+
+
+_outputs = Output(1, "<stdout>"), Output(2, "<stderr>")
+
+
+def prepare():
+    """Replace the interpreter's streams; any string can be printed."""
+    for name, output in zip(("stdout", "stderr"), _outputs, strict=True):
+        stream = TextIOWrapper(output, "utf-8", "backslashreplace", "\n", write_through=True)
+        stream.mode = "w"
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+    register_at_fork(before=flush, after_in_child=_forget)
+
+
+def flush():
+    """Write what both streams hold."""
+    for output in _outputs:
+        output.flush()
+
+
+def _forget():
+    global _native
+    for output in _outputs:
+        output.forget()
+    if _native:
+        _native.restart()
+
+
+def _start():
+    """Get ready to hold output; report whether that is possible."""
+    global _native
+    if _native is None:
+        try:
+            from airlock_guest import native
+
+            native.restart()
+        except Exception:  # no thread may be left to start
+            _native = False
+            return False
+        _native = native
+        _watch()
+    return bool(_native)
+
+
+def _watch():
+    """Write what is held before anything that this module does not do itself."""
+
+    def hear(event, arguments):
+        if event in _FLUSH_BEFORE:
+            flush()
+
+    sys.addaudithook(hear)
+    for modules, names in _FLUSHING.items():
+        for name in names:
+            ours = _flushing(getattr(sys.modules[modules[0]], name))
+            for module in modules:
+                if module in sys.modules:
+                    setattr(sys.modules[module], name, ours)
+
+
+def _flushing(function):
+    def flushing(*args, **kwargs):
+        flush()
+        return function(*args, **kwargs)
+
+    flushing.__name__ = flushing.__qualname__ = function.__name__
+    flushing.__doc__ = function.__doc__
+    return flushing
