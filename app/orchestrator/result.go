@@ -107,6 +107,8 @@ func (r *run) judgeExit(exit runner.Exit, logs logs) Result {
 			"the code wrote more than its %d bytes of files and was stopped", r.limits.Disk))
 	}
 	switch {
+	case exit.Signal == int(syscall.SIGABRT) && bytes.Contains(logs.stderr.Tail, []byte("JavaScript heap out of memory")):
+		return failed(typeMemory, false, "the code filled Node's heap and was stopped; process the data in pieces")
 	case exit.Signal != 0:
 		return failed(errortype.Killed, false, fmt.Sprintf(
 			"the program was ended by signal %d (%v) before it could deliver a result", exit.Signal, syscall.Signal(exit.Signal)))

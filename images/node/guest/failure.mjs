@@ -54,6 +54,8 @@ function typeOf(thrown) {
   return (
     attempt(() => {
       if (!isError(thrown)) return "Error";
+      if (thrown.code === "ENOSPC") return "DiskLimit";
+      if (thrown.code === "ERR_WORKER_INIT_FAILED" || (thrown.code === "EAGAIN" && /^spawn/.test(thrown.syscall))) return "ProcessLimit";
       const name = thrown.name;
       const made = thrown.constructor?.name;
       if (typeof name === "string" && name && !BUILTIN.test(name)) return name;

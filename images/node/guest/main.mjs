@@ -7,9 +7,11 @@
 //
 // - link.mjs: the guest's own connection to the host;
 // - execute.mjs: runs the code as an ES module and notices how it ends;
+// - source.mjs: reads a program as what it means where Node would refuse it;
 // - outcome.mjs: turns how the code ended into what the host is told;
-// - failure.mjs: describes an error; hints.mjs says how to repair the code;
-// - output.mjs: streams that lose nothing;
+// - failure.mjs: describes an error; hints.mjs says how to repair the code, and
+//   notes.mjs why there is probably no result;
+// - output.mjs: streams that lose nothing, with held.mjs and pump.mjs;
 // - random.mjs and openssl.cnf: random numbers that no two sandboxes share.
 //
 // The code shares this process. It may break every global and module; it cannot

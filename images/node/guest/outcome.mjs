@@ -4,6 +4,7 @@
 import { encode, NotSerializable } from "/workspace/client/encode.js";
 import { describe } from "./failure.mjs";
 import { note } from "./notes.mjs";
+import { flush } from "./output.mjs";
 import { resultVariable } from "./source.mjs";
 
 const MAX_PARAMS = (16 << 20) - 1024; // bytes; what is left of a frame for its other members
@@ -28,13 +29,16 @@ const { getOwnPropertyDescriptor } = Object;
 export function deliver(link, ending) {
   for (let i = 0; i < TRIES; i++) {
     try {
-      link.finish(params(ending));
+      const text = params(ending);
+      flush();
+      link.finish(text);
       reallyExit(0);
     } catch {
       // Whatever the code has broken: try again, then say less.
     }
   }
   try {
+    flush();
     link.finish(LAST_WORDS);
     reallyExit(0);
   } catch {

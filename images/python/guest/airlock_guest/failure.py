@@ -6,6 +6,7 @@ hostile: its `__str__` may raise, its chain may be endless, its text huge.
 
 import sys
 import traceback
+from errno import ENOSPC
 from posix import write
 
 from airlock_guest.execute import NAME
@@ -33,7 +34,7 @@ def describe(failure, namespace, code):
     message = message_of(failure)
     advice = _advice(failure, message, namespace, code)
     error = {
-        "type": _name_of(type(failure)),
+        "type": _limit_of(failure, message) or _name_of(type(failure)),
         "message": _cut(message, _MAX_MESSAGE - len(advice.encode())) + advice,
         "traceback": _cut(text, _MAX_TRACEBACK),
         "retryable": False,
@@ -45,6 +46,23 @@ def describe(failure, namespace, code):
         leaves = list(_leaves(failure))
         error["retryable"] = all(isinstance(leaf, ToolError) and leaf.retryable is True for leaf in leaves)
     return error
+
+
+def _limit_of(failure, message):
+    """Return the error type of a limit that the code has run into, or ""."""
+    if isinstance(failure, OSError) and failure.errno == ENOSPC:
+        return "DiskLimit"
+    if isinstance(failure, BlockingIOError) and "Resource temporarily unavailable" in message and _STANDARD in _innermost(failure):
+        return "ProcessLimit"
+    return "ProcessLimit" if isinstance(failure, RuntimeError) and message == "can't start new thread" else ""
+
+
+def _innermost(failure):
+    """Return the file that a failure was raised in."""
+    at = failure.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    return at.tb_frame.f_code.co_filename if at is not None else ""
 
 
 def message_of(value):

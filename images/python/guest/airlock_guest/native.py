@@ -20,6 +20,8 @@ _fdopen = _holding.fdopen
 _fdopen.argtypes, _fdopen.restype = (c_int, c_char_p), c_void_p
 _setvbuf = _holding.setvbuf
 _setvbuf.argtypes = (c_void_p, c_void_p, c_int, c_size_t)
+_fpending = _holding.__fpending
+_fpending.argtypes, _fpending.restype = (c_void_p,), c_size_t
 _fflush = _writing.fflush
 _fflush.argtypes = (c_void_p,)
 
@@ -57,17 +59,20 @@ def restart():
 
 
 def holder(descriptor, room):
-    """Return a function that holds bytes for a descriptor, up to `room`, and returns how many."""
+    """Return a function that holds bytes for a descriptor, up to `room`.
+
+    It reports whether the bytes are all that is held now.
+    """
     file = _files.get(descriptor)
     if file is None:
         file = _files[descriptor] = c_void_p(_fdopen(descriptor, b"w"))
         _setvbuf(file, None, _FULLY_BUFFERED, room)
-    fwrite = _fwrite
+    fwrite, fpending = _fwrite, _fpending
 
     def hold(data):
-        if type(data) is not bytes:
-            data = bytes(data)
-        return fwrite(data, 1, len(data), file)
+        size = len(data)
+        fwrite(data, 1, size, file)
+        return fpending(file) <= size
 
     return hold
 

@@ -38,37 +38,44 @@ class Output(_BufferedIOBase):
         self.name = name
         self._descriptor = descriptor
         self._left = _BURST
-        self._since = 0.0  # when _left was right
-        self._due = 0.0  # when what is held is written
+        self._since = None  # when _left was right
         self._hold = None  # holds bytes; None while none are
 
     def write(self, data):
+        if type(data) is not bytes:
+            data = bytes(data)
         hold = self._hold
         if hold is None:
             return self._write(data)
-        size = hold(data)
-        if monotonic() >= self._due:
-            self._write(b"")
-        return size
+        if hold(data):  # nothing was held, so nothing is on its way
+            self._refill()
+            if self._left < 1:
+                _native.write_after(_TICK)
+            else:
+                self._left -= 1
+                self.flush()
+        return len(data)
 
     def _write(self, data):
-        """Write at once what there is, or begin to hold it."""
+        """Write at once, or begin to hold."""
         if self.closed:
             raise ValueError("I/O operation on closed file")
-        now = monotonic()
-        left = min(_BURST, self._left + (now - self._since) * _RATE)
-        self._since = now
-        if left < 1 and _start():
-            if self._hold is None:
-                self._hold = _native.holder(self._descriptor, _HELD)
-            size = self._hold(data) if data else 0
-            self._due = now + _TICK
+        if self._left < 1:
+            self._refill()
+        if self._left < 1 and _start():
+            self._hold = _native.holder(self._descriptor, _HELD)
+            self._hold(data)
             _native.write_after(_TICK)
-            self._left = left
-            return size
-        self._left = left - 1
-        self.flush()
+            return len(data)
+        self._left -= 1
         return self._through(data)
+
+    def _refill(self):
+        # In a fresh sandbox asking for the time is a system call.
+        now = monotonic()
+        if self._since is not None:
+            self._left = min(_BURST, self._left + (now - self._since) * _RATE)
+        self._since = now
 
     def _through(self, data):
         view = memoryview(data).cast("B")

@@ -19,7 +19,7 @@ BROKEN = 71
 # time when there is time: each module takes memory in every waiting sandbox.
 _USUAL = (
     "asyncio, atexit, collections, dataclasses, datetime, functools, itertools, json, math, random, re, threading, traceback, "
-    "typing, warnings, client.catalog, client.mcp_client, airlock_guest.failure"
+    "typing, warnings, client.catalog, client.mcp_client, airlock_guest.failure, airlock_guest.native"
 ).split(", ")
 
 
