@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/airlock-mcp/airlock/app/orchestrator"
@@ -20,7 +21,7 @@ import (
 
 type runVerb struct {
 	configFlag
-	Lang     string        `enum:"python,node," default:"" help:"python or node; by default what the file's name says, else python."`
+	Lang     string        `aliases:"language" help:"python, or node for JavaScript and TypeScript (javascript, js, typescript, ts and py work too); by default what the file's name says, else python."`
 	Timeout  time.Duration `help:"Shorter than the configured time limit; never longer."`
 	JSONLogs bool          `name:"json-logs" help:"Write Airlock's own log lines as JSON."`
 	File     string        `arg:"" optional:"" default:"-" help:"The program; - reads it from stdin."`
@@ -72,8 +73,8 @@ func (v *runVerb) read(stdin io.Reader) ([]byte, error) {
 		}
 		in = f
 	}
-	if filepath.Ext(v.File) == ".ts" && v.Lang == "" {
-		return nil, &usageError{"TypeScript does not run as it is", "compile it, or write JavaScript: airlock run FILE.mjs"}
+	if _, known := orchestrator.ParseLanguage(v.Lang); v.Lang != "" && !known {
+		return nil, &usageError{fmt.Sprintf("the language %q is unknown", v.Lang), "airlock run --lang python FILE, or --lang node for JavaScript and TypeScript"}
 	}
 	code, err := io.ReadAll(io.LimitReader(in, orchestrator.MaxCode+1))
 	if err != nil {
@@ -83,12 +84,12 @@ func (v *runVerb) read(stdin io.Reader) ([]byte, error) {
 }
 
 func (v *runVerb) language() string {
-	if v.Lang != "" {
-		return v.Lang
+	name := v.Lang
+	if name == "" {
+		name = strings.TrimPrefix(filepath.Ext(v.File), ".")
 	}
-	switch filepath.Ext(v.File) {
-	case ".js", ".mjs", ".cjs":
-		return "node"
+	if language, known := orchestrator.ParseLanguage(name); known {
+		return language
 	}
 	return "python"
 }

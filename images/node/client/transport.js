@@ -13,6 +13,8 @@ const MAX_FRAME = 16 << 20; // bytes, the newline included
 const HOME_LIMIT = 48;
 const OTHER_LIMIT = 2;
 
+const CHUNK = 1 << 16; // bytes that one read may take
+
 const { parse } = JSON;
 const ID_PREFIX = '{"jsonrpc":"2.0","id":';
 
@@ -54,8 +56,12 @@ class Connection {
 
   constructor(limit) {
     this.#limit = limit;
-    this.#socket = createConnection({ path: SOCKET })
-      .on("data", (chunk) => this.#onData(chunk))
+    // One buffer is kept: Node else makes one of 64 KiB for each answer.
+    const callback = (size, buffer) => {
+      this.#onData(buffer.subarray(0, size));
+      return true;
+    };
+    this.#socket = createConnection({ path: SOCKET, onread: { buffer: Buffer.alloc(CHUNK), callback } })
       .on("error", (cause) => this.#break(`the connection to the broker broke: ${cause.message}`))
       .on("close", () => this.#break("the broker closed the connection"));
   }
@@ -80,7 +86,7 @@ class Connection {
       this.#onFrame(frame.toString());
     }
     if (start === chunk.length) return;
-    this.#parts.push(chunk.subarray(start));
+    this.#parts.push(Buffer.from(chunk.subarray(start)));
     this.#size += chunk.length - start;
     if (this.#size >= MAX_FRAME) this.#break(`the broker sent a frame of more than ${MAX_FRAME} bytes`);
   }
