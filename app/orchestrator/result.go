@@ -108,7 +108,7 @@ func (r *run) judgeExit(exit runner.Exit, logs logs) Result {
 	}
 	switch {
 	case exit.Signal == int(syscall.SIGABRT) && bytes.Contains(logs.stderr.Tail, []byte("JavaScript heap out of memory")):
-		return failed(typeMemory, false, "the code filled Node's heap and was stopped; process the data in pieces")
+		return failed(errortype.Memory, false, "the code filled Node's heap and was stopped; process the data in pieces")
 	case exit.Signal != 0:
 		return failed(errortype.Killed, false, fmt.Sprintf(
 			"the program was ended by signal %d (%v) before it could deliver a result", exit.Signal, syscall.Signal(exit.Signal)))
