@@ -141,12 +141,12 @@ func (d *Driver) create(ctx context.Context, spec runner.Spec, undo *cleanup.Sta
 	if err != nil {
 		return nil, err
 	}
-	p := &process{daemon: d.daemon, spec: spec, bound: d.host, done: make(chan struct{})}
+	p := &process{Kernel: bounds.NewKernel(), daemon: d.daemon, spec: spec, bound: d.host}
 	undo.Add(p.abandon)
 	if err := p.prepare(d); err != nil {
 		return nil, err
 	}
-	if p.group, err = d.host.New(spec); err != nil {
+	if p.Group, err = d.host.New(spec); err != nil {
 		return nil, err
 	}
 	if err := writeRecord(spec, d.opts.Address); err != nil {

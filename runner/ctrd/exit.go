@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/containerd/containerd/api/services/tasks/v1"
@@ -13,7 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/airlock-mcp/airlock/runner"
-	"github.com/airlock-mcp/airlock/runner/bounds"
 	"github.com/airlock-mcp/airlock/runner/gvisor"
 )
 
@@ -26,29 +24,6 @@ const (
 	lostDaemonTimeout = 10 * time.Second
 	lostDaemonRetry   = 50 * time.Millisecond
 )
-
-// watchMemory ends the sandbox as soon as it takes more memory than it may, or
-// the host has killed a part of it: what is left would hang or answer wrongly.
-func (p *process) watchMemory(ctx context.Context) {
-	if p.meter != nil {
-		if p.meter.Await(ctx) {
-			_ = p.signal() // Close reports what cannot be killed
-		}
-		return
-	}
-	hit, err := p.group.AwaitOOM(ctx)
-	// Without the watch the limit still holds; only its consequences come later.
-	if hit && err == nil {
-		_ = p.signal() // Close reports what cannot be killed
-	}
-}
-
-// meetProcessLimit ends the sandbox because the code wanted more processes than
-// it may have.
-func (p *process) meetProcessLimit() {
-	p.forksHit.Store(true)
-	_ = p.signal() // Close reports what cannot be killed
-}
 
 // await waits for the task to end and returns its status. A daemon that is
 // restarted meanwhile is asked again, for as long as the sandbox lives.
@@ -63,9 +38,9 @@ func (p *process) await() (uint32, error) {
 			return 0, err
 		}
 		switch {
-		case p.kernel.Signal(unix.Signal(0)) == nil:
+		case p.Process.Signal(unix.Signal(0)) == nil:
 			lost = time.Time{}
-		case p.killed.Load() || p.forksHit.Load():
+		case p.IsEnded():
 			return 0, err // no need to ask
 		case lost.IsZero():
 			lost = time.Now()
@@ -76,29 +51,14 @@ func (p *process) await() (uint32, error) {
 	}
 }
 
-// LimitMet is the limit that the code has met so far, as the host knows.
-func (p *process) LimitMet() runner.Reason {
-	exit, _ := p.cause(false)
-	return exit.Reason
-}
-
-// cause is bounds.Cause of this sandbox, with all that its kernel has reported.
-func (p *process) cause(killed bool) (runner.Exit, bool) {
-	p.forks.flush()
-	return bounds.Cause(p.group, p.meter, p.forksHit.Load(), killed)
-}
-
 // finish decides how the sandbox ended.
 func (p *process) finish(status uint32, err error) {
-	exit, known := p.cause(p.killed.Load())
-	switch {
-	case known:
-		p.exit = exit
-	case err != nil:
-		p.err = fmt.Errorf("asking containerd how it ended: %w", err)
-	default:
-		p.exit, p.err = exitOf(status, p.spec.StateDir)
-	}
+	p.Finish(func() (runner.Exit, error) {
+		if err != nil {
+			return runner.Exit{}, fmt.Errorf("asking containerd how it ended: %w", err)
+		}
+		return exitOf(status, p.spec.StateDir)
+	})
 }
 
 // shimFailed is the status that the shim gives a task whose kernel it cannot ask.
@@ -113,40 +73,6 @@ func exitOf(status uint32, stateDir string) (runner.Exit, error) {
 		return runner.Exit{}, fmt.Errorf("gVisor's kernel: %s", reason)
 	}
 	return runner.Exit{}, errors.New("gVisor's kernel ended without saying how the guest did")
-}
-
-// Wait blocks until the guest has ended.
-func (p *process) Wait(ctx context.Context) (runner.Exit, error) {
-	select {
-	case <-p.done:
-		return p.exit, p.err
-	case <-ctx.Done():
-		return runner.Exit{}, ctx.Err()
-	}
-}
-
-// Kill ends every process of the sandbox.
-func (p *process) Kill() error {
-	p.killed.Store(true)
-	return p.signal()
-}
-
-// signal kills gVisor's kernel directly, not by way of the daemon. The kernel is
-// the first process of its PID namespace, so whatever runs code dies with it
-// (pid_namespaces(7)); the server of its files ends when its last client has.
-func (p *process) signal() error {
-	if p.kernel == nil {
-		return nil
-	}
-	if err := p.kernel.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return err
-	}
-	return nil
-}
-
-// Usage reads the counters of the control group.
-func (p *process) Usage() runner.Usage {
-	return bounds.Usage(p.group, p.meter)
 }
 
 // Close kills the sandbox and removes everything Start made, but the files in
@@ -166,12 +92,12 @@ func (p *process) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	var errs []error
-	if p.kernel != nil {
+	if p.Process != nil {
 		errs = append(errs, p.Kill())
 	}
 	if p.started {
 		select {
-		case <-p.done:
+		case <-p.Done():
 			p.watching.Wait()
 		case <-ctx.Done():
 			errs = append(errs, errors.New("containerd does not say that it has ended"))
@@ -183,8 +109,8 @@ func (p *process) close() error {
 		errs = append(errs, p.daemon.endTask(ctx, p.spec.StateDir, p.spec.ID))
 	}
 	errs = append(errs, p.daemon.remove(ctx, p.spec.ID))
-	if p.kernel != nil {
-		errs = append(errs, p.kernel.Release())
+	if p.Process != nil {
+		errs = append(errs, p.Process.Release())
 	}
 	if p.descriptors != nil {
 		errs = append(errs, p.descriptors.Close())
@@ -193,8 +119,5 @@ func (p *process) close() error {
 	if p.forks != nil {
 		p.forks.close()
 	}
-	if p.group != nil {
-		errs = append(errs, p.group.Kill(ctx), p.group.Remove(ctx))
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, p.RemoveGroup(ctx))...)
 }

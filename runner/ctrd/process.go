@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/containerd/containerd/api/services/tasks/v1"
@@ -16,7 +15,6 @@ import (
 	"github.com/containerd/errdefs/pkg/errgrpc"
 	"github.com/opencontainers/runtime-spec/specs-go"
 
-	"github.com/airlock-mcp/airlock/internal/cgroup"
 	"github.com/airlock-mcp/airlock/runner"
 	"github.com/airlock-mcp/airlock/runner/bounds"
 	"github.com/airlock-mcp/airlock/runner/gvisor"
@@ -26,27 +24,20 @@ import (
 // process is a sandbox: a task of containerd, whose shim has started gVisor's
 // kernel and the server of its files.
 type process struct {
+	*bounds.Kernel
 	daemon *daemon
 	spec   runner.Spec
 	config *specs.Spec
-	user   posture.User  // of the host, as which files are served
-	group  *cgroup.Group // nil where control groups are unavailable
-	meter  *bounds.Meter // nil where the group bounds the memory
+	user   posture.User // of the host, as which files are served
 	bound  *bounds.Host
 
 	streams streams
 	forks   *forkWatch
 
-	kernel      *os.Process // nil until the task is created
-	descriptors *os.File    // the kernel's, as a directory
-	files       int         // process that serves the sandbox's files
-	started     bool        // something waits for the task's end
-	killed      atomic.Bool
-	forksHit    atomic.Bool
+	descriptors *os.File       // the kernel's, as a directory
+	files       int            // process that serves the sandbox's files
+	started     bool           // something waits for the task's end
 	watching    sync.WaitGroup // of the memory
-	done        chan struct{}  // closed when the task has ended; exit and err are set then
-	exit        runner.Exit
-	err         error
 
 	closeOnce sync.Once
 	closeErr  error
@@ -106,7 +97,7 @@ func (p *process) prepare(d *Driver) error {
 	if err := p.streams.open(state, func() error { return p.daemon.closeStdin(p.spec.ID) }); err != nil {
 		return err
 	}
-	p.forks, err = watchForks(watchSocket(state), p.meetProcessLimit)
+	p.forks, err = watchForks(watchSocket(state), p.MeetProcessLimit)
 	return err
 }
 
@@ -125,10 +116,10 @@ func (p *process) boot(ctx context.Context, shim string, root []*types.Mount) er
 		return p.explain(ctx, "creating the task", err)
 	}
 	p.streams.carry()
-	if p.kernel, err = os.FindProcess(int(created.GetPid())); err != nil {
+	if p.Process, err = os.FindProcess(int(created.GetPid())); err != nil {
 		return err
 	}
-	if p.descriptors, err = os.Open(fmt.Sprintf("/proc/%d/fd", p.kernel.Pid)); err != nil {
+	if p.descriptors, err = os.Open(fmt.Sprintf("/proc/%d/fd", p.Process.Pid)); err != nil {
 		return err
 	}
 	if err := p.enterGroup(); err != nil {
@@ -145,11 +136,10 @@ func (p *process) run(ctx context.Context) error {
 		return p.explain(ctx, "starting the task", err)
 	}
 	p.started = true
-	p.meter = p.bound.Meter(p.kernel.Pid, p.spec.Limits)
+	p.Bound(p.bound, p.spec.Limits, p.forks.flush)
 	watching, stop := context.WithCancel(context.Background())
-	p.watching.Go(func() { p.watchMemory(watching) })
+	p.watching.Go(func() { p.WatchMemory(watching) })
 	go func() {
-		defer close(p.done)
 		defer stop()
 		p.finish(p.await())
 	}()
@@ -161,7 +151,7 @@ func (p *process) explain(ctx context.Context, doing string, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if p.group != nil && p.group.Stat().OOMKills > 0 {
+	if p.OutOfMemory() {
 		return errors.New("gVisor's kernel: the memory limit is too small for it")
 	}
 	if reason := gvisor.Failure(logFile(p.spec.StateDir), panicFile(p.spec.StateDir)); reason != "" {
@@ -175,7 +165,7 @@ func (p *process) explain(ctx context.Context, doing string, err error) error {
 // gVisor's kernel, the server of its files, and whatever they have started. No
 // code has run yet, and what is started from now on is born there.
 func (p *process) enterGroup() error {
-	shim, err := posture.Parent(p.kernel.Pid)
+	shim, err := posture.Parent(p.Process.Pid)
 	if err != nil {
 		return err
 	}
@@ -184,17 +174,17 @@ func (p *process) enterGroup() error {
 		return err
 	}
 	for _, pid := range siblings {
-		if pid != p.kernel.Pid && posture.Calls(pid, fileServerName) {
+		if pid != p.Process.Pid && posture.Calls(pid, fileServerName) {
 			p.files = pid
 		}
 	}
 	if p.files == 0 {
 		return errors.New("nothing serves its files")
 	}
-	if p.group == nil {
+	if p.Group == nil {
 		return nil
 	}
-	for _, pid := range []int{p.kernel.Pid, p.files} {
+	for _, pid := range []int{p.Process.Pid, p.files} {
 		if err := p.enterTree(pid); err != nil {
 			return err
 		}
@@ -204,7 +194,7 @@ func (p *process) enterGroup() error {
 
 // enterTree moves a process and then its descendants, which may be gone by then.
 func (p *process) enterTree(pid int) error {
-	if err := p.group.Add(pid); err != nil {
+	if err := p.Group.Add(pid); err != nil {
 		return err
 	}
 	children, err := posture.Children(pid)

@@ -31,15 +31,15 @@ func (p *process) Verify() error {
 		Caps: posture.KernelCaps, Ours: ours, Mounts: []string{"/"},
 		Writable: []string{logFile(state), panicFile(state)},
 	}
-	if p.group != nil {
-		kernel.Group = p.group.Name()
+	if p.Group != nil {
+		kernel.Group = p.Group.Name()
 	}
 	files := kernel
 	files.Role, files.Host, files.Caps, files.Mounts = "file server", p.user, fileServerCaps, p.served()
-	if err := kernel.Check(p.kernel.Pid); err != nil {
+	if err := kernel.Check(p.Process.Pid); err != nil {
 		return err
 	}
-	if err := kernel.CheckStubs(p.kernel.Pid); err != nil {
+	if err := kernel.CheckStubs(p.Process.Pid); err != nil {
 		return err
 	}
 	return files.Check(p.files)

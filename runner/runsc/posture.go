@@ -19,11 +19,11 @@ func (p *process) Verify() error {
 		Role: "kernel", Host: p.host, Groups: os.Geteuid() != 0, Caps: posture.KernelCaps, Ours: ours, Mounts: []string{"/"},
 		Writable: []string{logFile(p.spec.StateDir), panicFile(p.spec.StateDir)},
 	}
-	if p.group != nil {
-		want.Group = p.group.Name()
+	if p.Group != nil {
+		want.Group = p.Group.Name()
 	}
-	if err := want.Check(p.kernel.Pid); err != nil {
+	if err := want.Check(p.Process.Pid); err != nil {
 		return err
 	}
-	return want.CheckStubs(p.kernel.Pid)
+	return want.CheckStubs(p.Process.Pid)
 }

@@ -9,10 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/airlock-mcp/airlock/internal/cgroup"
 	"github.com/airlock-mcp/airlock/runner"
 	"github.com/airlock-mcp/airlock/runner/bounds"
 	"github.com/airlock-mcp/airlock/runner/gvisor"
@@ -23,10 +21,9 @@ import (
 // process is a sandbox: gVisor's kernel, the stubs in which the code's
 // instructions run, and what serves them on this side.
 type process struct {
+	*bounds.Kernel
 	spec  runner.Spec
 	host  posture.User
-	group *cgroup.Group // nil where control groups are unavailable
-	meter *bounds.Meter // nil where the group bounds the memory
 	bound *bounds.Host
 
 	stdin          *os.File
@@ -37,14 +34,7 @@ type process struct {
 	forks          *forkWatch
 	theirs         []*os.File // the kernel's, until it has them
 
-	kernel   *os.Process // nil until it is started
-	killed   atomic.Bool
-	forksHit atomic.Bool
-	done     chan struct{} // closed when the kernel has ended; exit and err are set then
-	watched  chan struct{} // closed when the memory is no longer watched
-	exit     runner.Exit
-	err      error
-
+	watched   chan struct{} // closed when the memory is no longer watched
 	closeOnce sync.Once
 	closeErr  error
 }
@@ -71,8 +61,8 @@ var forking sync.Mutex
 // boot starts the kernel inside the group and waits until it listens.
 func (p *process) boot(ctx context.Context, cmd *exec.Cmd) error {
 	start := cmd.Start
-	if p.group != nil {
-		start = func() error { return p.group.Start(cmd) }
+	if p.Group != nil {
+		start = func() error { return p.Group.Start(cmd) }
 	}
 	forking.Lock()
 	err := start()
@@ -82,17 +72,22 @@ func (p *process) boot(ctx context.Context, cmd *exec.Cmd) error {
 	if err != nil {
 		return fmt.Errorf("starting gVisor's kernel: %w", err)
 	}
-	p.kernel = cmd.Process
-	p.meter = p.bound.Meter(p.kernel.Pid, p.spec.Limits)
+	p.Process = cmd.Process
+	p.Bound(p.bound, p.spec.Limits, p.forks.reports.Flush)
 	watching, stop := context.WithCancel(context.Background())
 	go func() {
 		defer close(p.watched)
-		p.watchMemory(watching)
+		p.WatchMemory(watching)
 	}()
 	go func() {
-		defer close(p.done)
 		defer stop()
-		p.finish(cmd.Wait(), cmd.ProcessState)
+		err := cmd.Wait()
+		p.Finish(func() (runner.Exit, error) {
+			if cmd.ProcessState == nil {
+				return runner.Exit{}, err
+			}
+			return exitOf(cmd.ProcessState, p.spec.StateDir)
+		})
 	}()
 	return p.awaitKernel(ctx)
 }
@@ -114,12 +109,12 @@ func (p *process) explain(ctx context.Context, err error) error {
 		return context.Cause(ctx)
 	}
 	select {
-	case <-p.done:
+	case <-p.Done():
 	case <-time.After(time.Second):
 		return err
 	}
 	switch reason := gvisor.Failure(logFile(p.spec.StateDir), panicFile(p.spec.StateDir)); {
-	case p.exit.Reason == runner.ReasonMemory:
+	case p.OutOfMemory():
 		return errors.New("gVisor's kernel: the memory limit is too small for it")
 	case reason != "":
 		return fmt.Errorf("gVisor's kernel: %s", reason)

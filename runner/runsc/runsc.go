@@ -127,9 +127,9 @@ func (d *Driver) create(ctx context.Context, spec runner.Spec, undo *cleanup.Sta
 	if err != nil {
 		return nil, err
 	}
-	p := &process{spec: spec, host: host, bound: d.host, done: make(chan struct{}), watched: make(chan struct{})}
+	p := &process{Kernel: bounds.NewKernel(), spec: spec, host: host, bound: d.host, watched: make(chan struct{})}
 	undo.Add(p.Close)
-	if p.group, err = d.host.New(spec); err != nil {
+	if p.Group, err = d.host.New(spec); err != nil {
 		return nil, err
 	}
 	given, err := p.gather(d.files, directories)

@@ -1,0 +1,163 @@
+package bounds
+
+import (
+	"context"
+	"errors"
+	"os"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/airlock-mcp/airlock/internal/cgroup"
+	"github.com/airlock-mcp/airlock/runner"
+)
+
+// Kernel is the process of gVisor's kernel of one sandbox with what bounds it, in
+// the hands of the driver that started it. Methods may be called concurrently once
+// Process is set.
+type Kernel struct {
+	Group   *cgroup.Group // nil where control groups are unavailable
+	Process *os.Process   // nil until it is started
+
+	reports  func() // handles what the kernel has reported; may be nil
+	meter    *Meter // nil where the group bounds the memory
+	killed   atomic.Bool
+	forksHit atomic.Bool
+
+	done chan struct{} // closed when exit and err are set
+	exit runner.Exit
+	err  error
+}
+
+// NewKernel returns the kernel of a sandbox that is not started yet.
+func NewKernel() *Kernel { return &Kernel{done: make(chan struct{})} }
+
+// Bound has the memory of the started kernel metered where its group cannot
+// bound it. reports handles all that the kernel has reported before the call.
+func (k *Kernel) Bound(h *Host, l runner.Limits, reports func()) {
+	k.meter, k.reports = h.Meter(k.Process.Pid, l), reports
+}
+
+// WatchMemory ends the sandbox as soon as it takes more memory than it may, or
+// the host has killed a part of it: what is left would hang or answer wrongly.
+func (k *Kernel) WatchMemory(ctx context.Context) {
+	if k.meter != nil {
+		if k.meter.Await(ctx) {
+			_ = k.end() // the driver's Close reports what cannot be killed
+		}
+		return
+	}
+	if k.Group == nil {
+		return
+	}
+	hit, err := k.Group.AwaitOOM(ctx)
+	// Without the watch the limit still holds; only its consequences come later.
+	if hit && err == nil {
+		_ = k.end()
+	}
+}
+
+// MeetProcessLimit ends the sandbox because the code wanted more processes than
+// it may have.
+func (k *Kernel) MeetProcessLimit() {
+	k.forksHit.Store(true)
+	_ = k.end() // the driver's Close reports what cannot be killed
+}
+
+// IsEnded reports whether the sandbox was ended from here.
+func (k *Kernel) IsEnded() bool { return k.killed.Load() || k.forksHit.Load() }
+
+// LimitMet is the limit that the code has met so far, as the host knows.
+func (k *Kernel) LimitMet() runner.Reason {
+	exit, _ := k.cause(false)
+	return exit.Reason
+}
+
+// cause says how a sandbox ended, as far as its control group and this side know
+// without asking gVisor; ok is false where they do not. The order matters: a
+// limit explains a kill, and a kill explains whatever else is said of the end.
+func (k *Kernel) cause(killed bool) (exit runner.Exit, ok bool) {
+	if k.reports != nil {
+		k.reports()
+	}
+	var stat cgroup.Stat
+	if k.Group != nil {
+		stat = k.Group.Stat()
+	}
+	exit = runner.Exit{Signal: int(unix.SIGKILL)}
+	switch {
+	case stat.OOMKills > 0, k.meter != nil && k.meter.hit.Load():
+		exit.Reason = runner.ReasonMemory
+	case stat.TasksHit > 0, k.forksHit.Load():
+		exit.Reason = runner.ReasonProcesses
+	case !killed:
+		return runner.Exit{}, false
+	}
+	return exit, true
+}
+
+// Finish decides how the sandbox ended, once: by a limit, by a kill, or else as
+// status says. Wait returns from then on.
+func (k *Kernel) Finish(status func() (runner.Exit, error)) {
+	defer close(k.done)
+	if exit, known := k.cause(k.killed.Load()); known {
+		k.exit = exit
+		return
+	}
+	k.exit, k.err = status()
+}
+
+// Done is closed when the sandbox has ended.
+func (k *Kernel) Done() <-chan struct{} { return k.done }
+
+// OutOfMemory reports whether the sandbox has met its limit of memory.
+func (k *Kernel) OutOfMemory() bool { return k.LimitMet() == runner.ReasonMemory }
+
+// Wait blocks until the guest has ended.
+func (k *Kernel) Wait(ctx context.Context) (runner.Exit, error) {
+	select {
+	case <-k.done:
+		return k.exit, k.err
+	case <-ctx.Done():
+		return runner.Exit{}, ctx.Err()
+	}
+}
+
+// Kill ends every process of the sandbox.
+func (k *Kernel) Kill() error {
+	k.killed.Store(true)
+	return k.end()
+}
+
+// end kills gVisor's kernel. It is the first process of its PID namespace, so
+// whatever runs code dies with it (pid_namespaces(7)).
+func (k *Kernel) end() error {
+	if k.Process == nil {
+		return nil
+	}
+	if err := k.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	return nil
+}
+
+// Usage reads the counters of the control group and the meter.
+func (k *Kernel) Usage() runner.Usage {
+	var usage runner.Usage
+	if k.Group != nil {
+		stat := k.Group.Stat()
+		usage = runner.Usage{PeakMemory: stat.PeakMemory, CPU: stat.CPU}
+	}
+	if k.meter != nil {
+		usage.PeakMemory = k.meter.peak.Load()
+	}
+	return usage
+}
+
+// RemoveGroup kills what is left in the control group and removes it.
+func (k *Kernel) RemoveGroup(ctx context.Context) error {
+	if k.Group == nil {
+		return nil
+	}
+	return errors.Join(k.Group.Kill(ctx), k.Group.Remove(ctx))
+}
