@@ -56,11 +56,21 @@ func (c *callers) of(ctx context.Context, req *mcp.CallToolRequest) caller.Calle
 	}
 	proved, _ := req.Extra.TokenInfo.Extra[provedKey].(caller.Caller)
 	if id := req.Session.ID(); id != "" {
-		proved.Session = c.derive(identityOf(proved), "session "+id)
+		proved.Session = c.derive(identityOf(proved), sessionPrefix+id)
 	} else {
 		proved.Session = c.derive(identityOf(proved), "credential "+proved.Session)
 	}
 	return proved
+}
+
+// sessionPrefix begins the name of a conversation that the protocol names.
+const sessionPrefix = "session "
+
+// ofSession returns the session that an authenticated HTTP request is about. The
+// identity is part of it, so that of another is one which does not exist.
+func (c *callers) ofSession(r *http.Request) string {
+	proved, _ := auth.TokenInfoFromContext(r.Context()).Extra[provedKey].(caller.Caller)
+	return c.derive(identityOf(proved), sessionPrefix+r.Header.Get("Mcp-Session-Id"))
 }
 
 // isHTTP reports whether a request came over HTTP: then authenticated has

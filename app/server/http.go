@@ -46,6 +46,7 @@ func (s *Server) Handler(identify Identify) http.Handler {
 	get := func(*http.Request) *mcp.Server { return s.mcp }
 	logger := slog.New(quiet{s.logger.Handler()})
 	return guard(authenticated(identify, &router{
+		end: s.endSession, callers: s.callers,
 		sessions: mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{
 			Logger:              logger,
 			SessionTimeout:      sessionTimeout,
@@ -87,10 +88,18 @@ func guard(next http.Handler) http.Handler {
 
 // router serves both eras of the protocol at one address: the SDK wants one
 // handler for revisions with sessions and another for those without.
-type router struct{ sessions, standalone http.Handler }
+type router struct {
+	sessions, standalone http.Handler
+	callers              *callers
+	end                  func(sessionID string)
+}
 
 // ServeHTTP passes the request to the handler of its era.
 func (t *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodDelete {
+		// The SDK waits for the requests of a session that it ends, and they for their runs.
+		t.end(t.callers.ofSession(r))
+	}
 	if r.Method != http.MethodPost {
 		t.sessions.ServeHTTP(w, r)
 		return
