@@ -170,16 +170,18 @@ func (s *appender) append(records []Record) error {
 	for i := range records {
 		r := records[i]
 		r.Seq, r.Prev, r.Writer = end.next, end.prev, s.writer.id
-		line, err := seal(&r)
-		if err != nil {
+		begin := len(text)
+		var err error
+		if text, err = seal(text, &r); err != nil {
 			return err
 		}
 		end.advance(r)
 		next.pending = append(next.pending, end.mark())
-		stored = leaves.add(tlog.RecordHash(line[:len(line)-1]), stored)
-		text = append(text, line...)
+		stored = leaves.add(tlog.RecordHash(text[begin:len(text)-1]), stored)
 	}
-	s.text = text[:0]
+	if cap(text) <= maxLine {
+		s.text = text[:0]
+	}
 	if err := s.writePosition(next); err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ type keptArguments struct {
 	Values json.RawMessage `json:"arguments"`
 }
 
-// argumentStore keeps the arguments of calls as they are, for whoever holds the
+// argumentStore keeps the arguments of calls as they are, for the holder of the
 // key. They are no part of the log: they may be removed, and the log's
 // arguments_hash proves them. Each process writes files of its own, which begin with a
 // key that is encrypted to the recipient (age); what follows is encrypted with that key

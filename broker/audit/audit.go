@@ -34,7 +34,7 @@ type Options struct {
 	ClearArguments bool
 	// KeepArguments keeps the arguments of calls beside the log, encrypted; nil keeps none.
 	KeepArguments *ArgumentsOptions
-	// Witness keeps the checkpoints elsewhere; nil means nobody.
+	// Witness keeps the checkpoints elsewhere; nil means no witness.
 	Witness *WitnessOptions
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
@@ -226,7 +226,7 @@ func (l *Log) commit() {
 			}
 			l.writeBatch(first)
 		case <-settle:
-			// An error here concerns nobody who waits. A failed sync is remembered,
+			// No caller waits for this error. A failed sync is remembered,
 			// and any other cause meets the next write.
 			l.flush()
 			settle = nil

@@ -99,7 +99,7 @@ func (s *appender) readBehind(from int64) (torn int64, err error) {
 // follow moves on to the segment after a sealed one.
 func (s *appender) follow() error {
 	err := s.openSegment(s.end.next, false)
-	if errors.Is(err, os.ErrNotExist) { // whoever sealed it died before the next step
+	if errors.Is(err, os.ErrNotExist) { // the process that sealed it died before the next step
 		return s.openSegment(s.end.next, true)
 	}
 	return err

@@ -95,7 +95,7 @@ func (c *checkpoint) sign(key *signingKey) error {
 // digest is how the next kept checkpoint names this one.
 func (c *checkpoint) digest() tlog.Hash { return sha256.Sum256(c.signed) }
 
-// openCheckpoint reads a note that the key signed and nobody else.
+// openCheckpoint reads a note with the signature of the key and no other.
 func openCheckpoint(signed []byte, key verifyingKey) (checkpoint, error) {
 	origin, _, _ := bytes.Cut(signed, []byte("\n"))
 	verifier, err := key.verifier(string(origin))

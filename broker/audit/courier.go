@@ -199,7 +199,7 @@ func (c *courier) bring(ctx context.Context) (state brought, waiting time.Time, 
 		cosigned, err := c.witness.Submit(ctx, witness.Checkpoint{Size: k.size, Note: k.signed, Prove: c.prover(k.size)})
 		if errors.Is(err, witness.ErrConflict) {
 			if again, readErr := c.kept(); readErr == nil && len(again) > len(kept) {
-				kept, number = again, number-1 // somebody verifies, and has shown the witness a newer one
+				kept, number = again, number-1 // a verification has shown the witness a newer one
 				continue
 			}
 		}

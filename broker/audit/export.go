@@ -59,7 +59,7 @@ type encoder func(Record, ExportOptions) ([]byte, error)
 
 func encoders() map[Format]encoder {
 	return map[Format]encoder{
-		FormatJSONL: func(r Record, _ ExportOptions) ([]byte, error) { return seal(&r) }, // the very line: its hash can be checked
+		FormatJSONL: func(r Record, _ ExportOptions) ([]byte, error) { return seal(nil, &r) }, // the very line: its hash can be checked
 		FormatOCSF:  func(r Record, o ExportOptions) ([]byte, error) { return line(toOCSF(r, o)) },
 		FormatOTLP:  func(r Record, o ExportOptions) ([]byte, error) { return line(toOTLP(r, o)) },
 	}

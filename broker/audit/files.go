@@ -44,7 +44,7 @@ func (f *openFiles) open(p places) error {
 const lockFile = "lock"
 
 // inPlace says whether what is open still stands where it was opened. A log that
-// was renamed, removed or replaced by another would take records that nobody reads.
+// was renamed, removed or replaced by another would take records that are never read.
 func (f *openFiles) inPlace(p places) error {
 	if !standsAt(f.directory, unix.AT_FDCWD, p.dir, 0) {
 		return &replacedError{p.dir}

@@ -18,8 +18,8 @@ const hashKeyFile = "audit-hash.key"
 // maxArgumentValues bounds the arguments that are recorded value by value.
 const maxArgumentValues = 200
 
-// hasher makes keyed hashes, so that somebody who reads the log cannot find a
-// short value by trying all of them, and somebody with the key can look for one.
+// hasher makes keyed hashes, so that a reader of the log cannot find a
+// short value by trying all of them, and the holder of the key can look for one.
 type hasher struct{ key []byte }
 
 // loadHasher reads the key in the directory, or makes it at first use.

@@ -20,7 +20,7 @@ import (
 
 const (
 	signKeyFile  = "audit-sign.key"
-	verifierFile = "audit-sign.pub" // the public half, to be copied to whoever verifies
+	verifierFile = "audit-sign.pub" // the public half, for those who verify
 	signerName   = "airlock-audit"
 	ed25519Note  = 1 // the algorithm's number in a note's keys
 )

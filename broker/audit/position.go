@@ -26,7 +26,7 @@ type mark struct {
 }
 
 // position says how far this machine's Airlocks have written a log. It is kept
-// beside the keys, out of reach of somebody who can write the log's directory only: a log
+// beside the keys, out of reach of an attacker who can write only the log's directory: a log
 // that was put back, cut short or added to does not fit its position.
 //
 // It is written before the records that it announces and not synced each time,

@@ -29,7 +29,7 @@ const (
 )
 
 // Record is one line of the log. The log itself sets Seq, Time, Writer, Prev
-// and Hash; whoever appends sets Kind and what applies. Empty members are left out.
+// and Hash; the caller of Append sets Kind and what applies. Empty members are left out.
 type Record struct {
 	Seq    uint64 `json:"seq"`
 	Time   string `json:"time"` // RFC 3339, UTC, microseconds

@@ -11,7 +11,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/visible"
 )
 
-// maxShown is the most characters of a stranger's name that a line shows.
+// maxShown is the most characters of a foreign name that a line shows.
 const maxShown = 100
 
 // WriteLine writes one record as one line for people.
@@ -158,8 +158,8 @@ func lastOf(c CallTree) Record {
 	return c.Approvals[len(c.Approvals)-1]
 }
 
-// ending shows how a run ended; of one that was killed nobody counted the calls
-// but the log.
+// ending shows how a run ended; the calls of one that was killed are counted from
+// the log.
 func ending(b *strings.Builder, r Record, calls int) {
 	fmt.Fprintf(b, "└─ %s", r.Outcome)
 	for _, extra := range []string{errorOf(r), cost(r), limitOf(r), redactions(r), r.Detail} {

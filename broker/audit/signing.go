@@ -118,6 +118,11 @@ func (s *appender) keepCheckpoint() error {
 		return err
 	}
 	if c.size > s.sign.kept.size {
+		// The head is on stable storage before the checkpoint is: after a loss of power
+		// it must name that checkpoint, or be it.
+		if err := s.syncSignature(); err != nil {
+			return err
+		}
 		if err := s.appendKept(c); err != nil {
 			return fmt.Errorf("keeping a checkpoint: %w", err)
 		}

@@ -19,7 +19,7 @@ type tamperedError struct {
 
 // Error is one sentence.
 func (e *tamperedError) Error() string {
-	return fmt.Sprintf("%s: somebody changed the log, put it back or cut it short (%s)", e.finding.Text, e.finding.File)
+	return fmt.Sprintf("%s: the log was changed, put back or cut short (%s)", e.finding.Text, e.finding.File)
 }
 
 // Hint says what to type.
@@ -100,7 +100,7 @@ func (s *appender) start() error {
 // judge holds the log that was found to what vouches for it, before this process
 // signs anything itself: otherwise a log that was changed while no Airlock ran
 // would be sound again after the next start. The remarks are for what a killed
-// Airlock may have left, or somebody may have made to look so.
+// Airlock may have left, or an attacker may have made to look so.
 func (s *appender) judge(e *evidence, found *survey) (remarks []string, err error) {
 	if found.last.seq == 0 && e.blank {
 		return nil, found.damage // a new log

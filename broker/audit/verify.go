@@ -69,7 +69,7 @@ type VerifyOptions struct {
 // added or moved, and every signature that does not fit. It never writes. The
 // error is for a log that cannot be read at all.
 //
-// Without VerifyOptions.Head or a witness it cannot see what somebody with the
+// Without VerifyOptions.Head or a witness it cannot see what an attacker with the
 // keys did, who can sign any history.
 func Verify(dir string, opts *VerifyOptions) (Report, error) {
 	o := VerifyOptions{}
@@ -158,7 +158,7 @@ func takeSnapshot(dir string, o VerifyOptions) (snapshot, error) {
 	}
 	var s snapshot
 	lock, err := openPlain(filepath.Join(dir, lockFile), os.O_RDONLY)
-	if err != nil { // nobody has ever written here, or somebody removed it
+	if err != nil { // nothing was ever written here, or it was removed
 		return s, s.take(dir, at, o)
 	}
 	defer lock.Close()

@@ -17,7 +17,7 @@ import (
 // writer is one Airlock process as the log knows it. It holds a lock on a file
 // of its own while it lives, so that the next one to open the log can tell the
 // open calls of a dead process from those of a living one. The files lie beside the
-// keys: somebody who can write the log's directory only can neither make nor remove one.
+// keys: an attacker who can write only the log's directory can neither make nor remove one.
 type writer struct {
 	id   string
 	path string

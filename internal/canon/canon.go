@@ -3,10 +3,14 @@
 package canon
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/gowebpki/jcs"
 )
@@ -62,6 +66,24 @@ func Marshal(v any) ([]byte, error) {
 		return nil, fmt.Errorf("canonical JSON: %w", err)
 	}
 	return JSON(raw)
+}
+
+// CompareNames orders the names of members as RFC 8785 does: by their UTF-16
+// code units.
+func CompareNames(a, b string) int {
+	if isASCII(a) && isASCII(b) {
+		return cmp.Compare(a, b)
+	}
+	return slices.Compare(utf16.Encode([]rune(a)), utf16.Encode([]rune(b)))
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
 }
 
 // Digest returns "sha256:" and the hex SHA-256 of the bytes as they are.

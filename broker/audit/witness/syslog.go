@@ -23,7 +23,7 @@ type syslog struct {
 }
 
 // Submit sends one message, over a connection of its own. That it was sent is all that
-// syslog can tell: nobody answers.
+// syslog can tell: there is no answer.
 func (s *syslog) Submit(ctx context.Context, c Checkpoint) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, submitTimeout)
 	defer cancel()

@@ -1,4 +1,4 @@
-// Package witness hands checkpoints of a log to somebody who keeps them where
+// Package witness hands checkpoints of a log to a party that keeps them where
 // the log's owner cannot change them: a file on other storage, a syslog server, or
 // an HTTP witness that checks that the log only grows and signs that it did
 // (C2SP tlog-witness and tlog-cosignature).
