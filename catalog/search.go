@@ -17,7 +17,7 @@ const (
 
 // Limits of one search.
 const (
-	DefaultLimit = 20
+	DefaultLimit = 8
 	MaxLimit     = 200
 	// maxShownDescription is how many characters of a description a search
 	// shows; the whole text belongs to the definition.
@@ -30,6 +30,17 @@ type Query struct {
 	ServerID string // only this server's tools; empty means all servers
 	Detail   Detail
 	Limit    int // 0 means DefaultLimit; more than MaxLimit means MaxLimit
+	Offset   int // how many of the best are passed over
+	// Language, if it is one that Prepare was told of, has each tool say how code
+	// calls it.
+	Language string
+}
+
+// Answer is what a search found.
+type Answer struct {
+	Tools  []Entry // best first; never nil
+	Total  int     // how many fit, those that are not in Tools included
+	Offset int     // how many of them come before Tools
 }
 
 // Entry is one tool in the answer to a search: enough to choose it, no schema.
@@ -38,6 +49,8 @@ type Entry struct {
 	ToolName    string `json:"toolName"`
 	Title       string `json:"title,omitempty"`
 	Description string `json:"description,omitempty"`
+	Import      string `json:"import,omitempty"`
+	Signature   string `json:"signature,omitempty"`
 }
 
 // ParseDetail reads a detail as callers write it; the empty text is
@@ -53,52 +66,74 @@ func ParseDetail(text string) (Detail, error) {
 	}
 }
 
-// Search returns the tools that fit the query, best first. Its texts have
-// passed Clean and may be shown to a model. An unknown server has no tools: ask
-// Server first to tell the caller so.
-func (s *Snapshot) Search(q Query) []Entry {
+// Search is Find for those who want the tools alone.
+func (s *Snapshot) Search(q Query) []Entry { return s.Find(q).Tools }
+
+// Find returns the tools that fit the query, best first. Its texts have passed
+// Clean and may be shown to a model. An unknown server has no tools: ask Server
+// first to tell the caller so.
+func (s *Snapshot) Find(q Query) Answer {
+	s.searchOnce.Do(s.prepareSearch)
+	found := s.matching(q)
 	limit := q.Limit
 	if limit <= 0 {
 		limit = DefaultLimit
 	}
-	limit = min(limit, MaxLimit)
-	wanted := func(doc int) bool { return q.ServerID == "" || s.tools[doc].ServerID == q.ServerID }
-	s.searchOnce.Do(s.prepareSearch)
-	entries := []Entry{}
-	take := func(doc int) {
+	from := min(max(0, q.Offset), len(found))
+	to := min(from+min(limit, MaxLimit), len(found))
+	answer := Answer{Tools: make([]Entry, 0, to-from), Total: len(found), Offset: from}
+	for _, doc := range found[from:to] {
 		entry := s.entries[doc]
 		if q.Detail == DetailName {
 			entry.Title, entry.Description = "", ""
 		}
-		entries = append(entries, entry)
+		usage := s.usages[q.Language][ToolRef{entry.ServerID, entry.ToolName}]
+		entry.Import, entry.Signature = usage.Import, usage.Signature
+		answer.Tools = append(answer.Tools, entry)
 	}
-	if strings.TrimSpace(q.Text) == "" {
-		for doc := range s.tools {
-			if len(entries) < limit && wanted(doc) {
-				take(doc)
-			}
-		}
-		return entries
-	}
-	hits := s.index.search(q.Text, wanted)
-	for _, hit := range hits[:min(limit, len(hits))] {
-		take(hit.doc)
-	}
-	return entries
+	return answer
 }
 
-// Prepare builds what searches need, so that none of them waits for it. What
-// before, the snapshot that this one follows, already knows is taken over; nil
-// when there is none.
-func (s *Snapshot) Prepare(before *Snapshot) {
-	s.searchOnce.Do(func() {
-		if before != nil && before.digest == s.digest {
-			before.Prepare(nil)
-			s.index, s.entries = before.index, before.entries
-			return
+// matching returns the positions of all tools that fit, best first; without a
+// text in order of server and name.
+func (s *Snapshot) matching(q Query) []int {
+	wanted := func(doc int) bool { return q.ServerID == "" || s.tools[doc].ServerID == q.ServerID }
+	var found []int
+	if strings.TrimSpace(q.Text) == "" {
+		for doc := range s.tools {
+			if wanted(doc) {
+				found = append(found, doc)
+			}
 		}
-		s.prepareSearch()
-	})
+		return found
+	}
+	for _, hit := range s.index.search(q.Text, wanted) {
+		found = append(found, hit.doc)
+	}
+	return found
+}
+
+// Prepare builds what searches need, so that none of them waits for it: the
+// index, and how code in the given languages calls each tool; nil usages leave
+// that out. What before, the snapshot that this one follows, knows already is
+// taken over; nil when there is none. Call it before others see the snapshot.
+func (s *Snapshot) Prepare(before *Snapshot, usages Usages, languages ...string) {
+	if before != nil && before.digest == s.digest {
+		s.searchOnce.Do(func() {
+			before.searchOnce.Do(before.prepareSearch)
+			s.index, s.entries = before.index, before.entries
+		})
+		s.usages = before.usages
+		return
+	}
+	s.searchOnce.Do(s.prepareSearch)
+	if usages == nil {
+		return
+	}
+	s.usages = map[string]map[ToolRef]Usage{}
+	for _, language := range languages {
+		s.usages[language] = usages(s.Shown(), language)
+	}
 }
 
 // prepareSearch builds what every search needs, once for a snapshot.

@@ -22,8 +22,9 @@ type Snapshot struct {
 	digest  string
 
 	searchOnce sync.Once
-	index      *index  // of tools, built at the first search
-	entries    []Entry // of tools, likewise
+	index      *index                       // of tools, built at the first search
+	entries    []Entry                      // of tools, likewise
+	usages     map[string]map[ToolRef]Usage // by language; written by Prepare
 
 	shownOnce sync.Once
 	shown     []Server

@@ -16,6 +16,7 @@ import (
 	"github.com/airlock-mcp/airlock/broker/upstream"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/catalog/pins"
+	"github.com/airlock-mcp/airlock/codegen"
 	"github.com/airlock-mcp/airlock/internal/store"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
@@ -231,10 +232,19 @@ func (c *Catalog) refreshLocked(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	snapshot.Prepare(c.snapshot.Load()) // so that no search pays for it
+	snapshot.Prepare(c.snapshot.Load(), c.usages, string(codegen.Python), string(codegen.Node)) // so that no search pays for it
 	c.changed = report.Changed
 	c.snapshot.Store(snapshot)
 	return nil
+}
+
+// usages says how code calls tools.
+func (c *Catalog) usages(servers []catalog.Server, language string) map[catalog.ToolRef]catalog.Usage {
+	usages, err := codegen.Usages(servers, codegen.Language(language))
+	if err != nil {
+		c.opts.Logger.ErrorContext(context.Background(), "searches do not say how tools are called", slog.Any(telemetry.KeyError, err))
+	}
+	return usages
 }
 
 // listAgain is refreshLocked for servers that changed their lists later. Where
