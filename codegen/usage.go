@@ -51,9 +51,9 @@ func Usages(servers []catalog.Server, lang Language) (map[catalog.ToolRef]catalo
 
 // usageNames is how one language writes an import and names types in short.
 type usageNames struct {
-	importing                           string // of a function [1] from a module [2]
+	importing                                 string // of a function [1] from a module [2]
 	text, integer, number, boolean, null, any string
-	list                                func(elem string) string
+	list                                      func(elem string) string
 }
 
 var (

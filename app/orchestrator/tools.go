@@ -29,8 +29,14 @@ type CatalogError struct {
 	Retryable bool   `json:"retryable"`
 }
 
+// defaultLimit is how many tools a search finds for code that does not say.
+const defaultLimit = 20
+
 // Search looks for tools in the snapshot; detail is as callers write it.
 func Search(snapshot *catalog.Snapshot, text, serverID, detail string, limit int) SearchAnswer {
+	if limit <= 0 {
+		limit = defaultLimit
+	}
 	level, err := catalog.ParseDetail(detail)
 	if err != nil {
 		return SearchAnswer{Tools: []catalog.Entry{}, Error: &CatalogError{Type: errortype.Validation, Message: err.Error()}}

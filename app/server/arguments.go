@@ -115,6 +115,16 @@ func (a *arguments) whole(name string, most int) int {
 	return int(out)
 }
 
+// count returns an integer argument from 0 to most; absent means 0.
+func (a *arguments) count(name string, most int) int {
+	var out float64
+	if a.read(name, "a number", &out) && (out != math.Trunc(out) || out < 0 || out > float64(most)) {
+		a.fail("the argument %q must be a whole number from 0 to %d", name, most)
+		return 0
+	}
+	return int(out)
+}
+
 // positive returns a number argument above 0; absent means 0.
 func (a *arguments) positive(name string) float64 {
 	var out float64

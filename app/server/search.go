@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,8 @@ import (
 // found is what search_tools answers.
 type found struct {
 	Tools   []catalog.Entry         `json:"tools"`
+	Total   int                     `json:"total"`
+	Offset  int                     `json:"offset,omitempty"`
 	Missing []catalog.MissingServer `json:"missingServers,omitempty"`
 }
 
@@ -28,7 +31,9 @@ func (s *Server) searchTools(ctx context.Context, c call) (*mcp.CallToolResult, 
 		Text:     c.args.text("query", false),
 		ServerID: c.args.text("serverId", false),
 		Limit:    c.args.whole("limit", catalog.MaxLimit),
+		Offset:   c.args.count("offset", maxOffset),
 	}
+	query.Language = cmp.Or(language(c.args.text("language", false)), "python")
 	detail := c.args.text("detail", false)
 	if c.args.err != nil {
 		return nil, c.args.err
@@ -43,17 +48,23 @@ func (s *Server) searchTools(ctx context.Context, c call) (*mcp.CallToolResult, 
 			return nil, err
 		}
 	}
-	hits := snapshot.Search(query)
-	if len(hits) == 0 && query.ServerID == "" {
+	hits := snapshot.Find(query)
+	if hits.Total == 0 && query.ServerID == "" {
 		snapshot = s.startedAll(ctx, snapshot)
-		hits = snapshot.Search(query)
+		hits = snapshot.Find(query)
 	}
-	answer := found{Tools: hits, Missing: snapshot.Missing("")}
-	if len(answer.Tools) == 0 {
-		return structured(answer, "Nothing fits. Try other words, or search without a query to see all tools.")
+	answer := found{Tools: hits.Tools, Total: hits.Total, Offset: hits.Offset, Missing: snapshot.Missing("")}
+	switch {
+	case hits.Total == 0:
+		return structured(answer, "Nothing fits. Try one capability in other words, as a verb and a thing, or search without a query to see all tools.")
+	case len(hits.Tools) == 0:
+		return structured(answer, fmt.Sprintf("The offset is behind the last of %d tools. Use a smaller one.", hits.Total))
 	}
 	return structured(answer)
 }
+
+// maxOffset is more than any catalog has.
+const maxOffset = 1_000_000
 
 // started returns a snapshot in which the named server is no longer starting, as
 // far as that does not take too long.

@@ -69,6 +69,7 @@ type Server struct {
 	gate     Gate
 	mcp      *mcp.Server
 	order    []string // the tools' names as they are listed
+	upstream []string // the IDs of the servers behind the tools
 	callers  *callers
 	sessions *sessions
 	parking  *parking // nil without approvals
@@ -94,7 +95,7 @@ func New(tools Tools, runs Runs, opts Options) (*Server, error) {
 	}
 	s := &Server{
 		tools: tools, runs: runs, version: opts.Version, logger: opts.Logger, gate: opts.Gate,
-		callers: newCallers(opts.Principal)}
+		callers: newCallers(opts.Principal), upstream: opts.ServerIDs}
 	s.sessions = newSessions(s.endSession, opts.Approvals)
 	if opts.Approvals != nil {
 		s.parking = newParking(opts.Approvals, runs.Start, opts.Gate)
@@ -157,10 +158,35 @@ func (s *Server) addTools() error {
 		if !ok {
 			return fmt.Errorf("tools.json defines %q, which nothing handles", tool.Name)
 		}
+		if tool.Name == "search_tools" {
+			tool.Description += serversLine(s.upstream)
+		}
 		s.order = append(s.order, tool.Name)
 		s.mcp.AddTool(tool, s.adapt(handle, parameters(tool)))
 	}
 	return nil
+}
+
+// maxServersLine is how many characters a tool's description has for the names of
+// the servers.
+const maxServersLine = 600
+
+// serversLine names the connected servers, as far as there is room.
+func serversLine(ids []string) string {
+	if len(ids) == 0 {
+		return ""
+	}
+	line := " Servers: "
+	for i, id := range ids {
+		if len(line)+len(id) > maxServersLine {
+			return line + fmt.Sprintf("… (%d in all).", len(ids))
+		}
+		line += id
+		if i < len(ids)-1 {
+			line += ", "
+		}
+	}
+	return line + "."
 }
 
 // parameters returns the names of a tool's arguments, for hints.
