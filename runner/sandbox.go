@@ -19,13 +19,8 @@ type Sandbox struct {
 	machine  machine
 	process  Process
 	listener *net.UnixListener
-	stdout   *collector
-	stderr   *collector
-	limits   Limits
-
-	written atomic.Int64 // bytes on both streams together
-	flooded chan struct{}
-	flood   sync.Once
+	streams  streams
+	meter    meter
 
 	greeting chan error // whether the guest began with its ready line
 	goOnce   sync.Once
@@ -35,26 +30,38 @@ type Sandbox struct {
 	closeOnce sync.Once
 	closeErr  error
 	onClose   *cleanup.Stack // runs last first, after the process is gone
+}
 
-	usageMu sync.Mutex
-	usage   Usage         // as of Close
-	before  time.Duration // of processor time, when Go was called
+// streams are the outputs of a sandbox's guest.
+type streams struct {
+	stdout, stderr *collector
+	limit          int64        // bytes on both together
+	written        atomic.Int64 // bytes on both together
+	flooded        chan struct{}
+	flood          sync.Once
+}
+
+// meter is what a sandbox has consumed.
+type meter struct {
+	mu     sync.Mutex
+	usage  Usage         // as of Close
+	before time.Duration // of processor time, when Go was called
 }
 
 // newSandbox wraps a started process. A fresh guest says first that it is ready.
 func newSandbox(id string, process Process, listener *net.UnixListener, limits Limits, fresh bool) *Sandbox {
 	s := &Sandbox{
 		machine: machine{id: id, now: starting}, process: process, listener: listener,
-		limits: limits, flooded: make(chan struct{}), gone: make(chan struct{}), greeting: make(chan error, 1),
+		streams: streams{limit: limits.Output, flooded: make(chan struct{})}, gone: make(chan struct{}), greeting: make(chan error, 1),
 	}
-	s.stdout = newCollector(limits.Stdout, s.counted)
-	s.stderr = newCollector(limits.Stderr, s.counted)
-	go s.stderr.drain(process.Stderr())
+	s.streams.stdout = newCollector(limits.Stdout, s.counted)
+	s.streams.stderr = newCollector(limits.Stderr, s.counted)
+	go s.streams.stderr.drain(process.Stderr())
 	go func() {
 		if fresh {
 			s.greeting <- readReady(process.Stdout())
 		}
-		s.stdout.drain(process.Stdout())
+		s.streams.stdout.drain(process.Stdout())
 	}()
 	go func() {
 		defer close(s.gone)
@@ -87,10 +94,10 @@ func (s *Sandbox) Go() error {
 	if err := s.machine.to(running, "run"); err != nil {
 		return err
 	}
-	s.usageMu.Lock() // so that Usage waits for the answer
+	s.meter.mu.Lock() // so that Usage waits for the answer
 	go func() {
-		defer s.usageMu.Unlock()
-		s.before = s.process.Usage().CPU
+		defer s.meter.mu.Unlock()
+		s.meter.before = s.process.Usage().CPU
 	}()
 	s.tell(nowLine)
 	return s.goErr
@@ -109,14 +116,14 @@ func (s *Sandbox) tell(line string) {
 }
 
 // Stdout is what was kept of the guest's stdout so far, without its ready line.
-func (s *Sandbox) Stdout() Output { return s.stdout.output() }
+func (s *Sandbox) Stdout() Output { return s.streams.stdout.output() }
 
 // Stderr is what was kept of the guest's stderr so far.
-func (s *Sandbox) Stderr() Output { return s.stderr.output() }
+func (s *Sandbox) Stderr() Output { return s.streams.stderr.output() }
 
 // Flooded is closed when the guest has written more than Limits.Output to
 // stdout and stderr together. The sandbox is killed then.
-func (s *Sandbox) Flooded() <-chan struct{} { return s.flooded }
+func (s *Sandbox) Flooded() <-chan struct{} { return s.streams.flooded }
 
 // flushTimeout bounds a flush through others.
 const flushTimeout = 2 * time.Second
@@ -131,14 +138,14 @@ func (s *Sandbox) Flush() {
 		// had is read below.
 		_ = through.Flush(ctx)
 	}
-	s.stdout.flush()
-	s.stderr.flush()
+	s.streams.stdout.flush()
+	s.streams.stderr.flush()
 }
 
 // Drain waits until everything that was written to stdout and stderr has been
 // read, which is soon after the last process inside has ended.
 func (s *Sandbox) Drain(ctx context.Context) error {
-	for _, stream := range []*collector{s.stdout, s.stderr} {
+	for _, stream := range []*collector{s.streams.stdout, s.streams.stderr} {
 		select {
 		case <-stream.done:
 		case <-ctx.Done():
@@ -184,13 +191,13 @@ func (s *Sandbox) Kill() error {
 // Usage is what the sandbox has consumed so far; after Close, in all. The
 // processor time counts from Go: what came before was not the code's.
 func (s *Sandbox) Usage() Usage {
-	s.usageMu.Lock()
-	defer s.usageMu.Unlock()
+	s.meter.mu.Lock()
+	defer s.meter.mu.Unlock()
 	if !s.machine.is(closed) {
-		s.usage = s.process.Usage()
-		s.usage.CPU = max(s.usage.CPU-s.before, 0)
+		s.meter.usage = s.process.Usage()
+		s.meter.usage.CPU = max(s.meter.usage.CPU-s.meter.before, 0)
 	}
-	return s.usage
+	return s.meter.usage
 }
 
 // Close kills what still runs and removes everything that belongs to the
@@ -200,8 +207,8 @@ func (s *Sandbox) Close() error {
 		s.Usage()
 		err := s.process.Close()
 		<-s.gone
-		<-s.stderr.done
-		<-s.stdout.done
+		<-s.streams.stderr.done
+		<-s.streams.stdout.done
 		if stateErr := s.machine.to(closed, "close"); stateErr != nil {
 			err = errors.Join(err, stateErr)
 		}
@@ -215,11 +222,11 @@ func (s *Sandbox) Close() error {
 // counted is told of every read from the guest's streams. At the limit it ends
 // the sandbox, and what comes later is read but not kept.
 func (s *Sandbox) counted(n int) bool {
-	if s.written.Add(int64(n)) <= s.limits.Output {
+	if s.streams.written.Add(int64(n)) <= s.streams.limit {
 		return true
 	}
-	s.flood.Do(func() {
-		close(s.flooded)
+	s.streams.flood.Do(func() {
+		close(s.streams.flooded)
 		// A failure shows where the owner kills or closes the sandbox.
 		_ = s.process.Kill()
 	})

@@ -19,6 +19,29 @@ func TestFilesStayShort(t *testing.T) {
 	}
 }
 
+// The most fields a struct may have. One with more is written by several parts:
+// each part gets a struct of its own.
+const maxFields = 18
+
+// kernelStructs are structs whose fields a protocol of the kernel dictates.
+var kernelStructs = []string{"runner/runsc/brokerfs/handle.go statx"}
+
+func TestStructsStaySmall(t *testing.T) {
+	for _, f := range project(t) {
+		ast.Inspect(f.syntax, func(node ast.Node) bool {
+			spec, ok := node.(*ast.TypeSpec)
+			if !ok {
+				return true
+			}
+			s, ok := spec.Type.(*ast.StructType)
+			if ok && s.Fields.NumFields() > maxFields && !slices.Contains(kernelStructs, f.path+" "+spec.Name.Name) {
+				t.Errorf("%s: struct %s has %d fields, at most %d: split it by who writes them", f.at(spec), spec.Name.Name, s.Fields.NumFields(), maxFields)
+			}
+			return true
+		})
+	}
+}
+
 func TestPackagesAreNamedForWhatTheyHold(t *testing.T) {
 	for _, f := range project(t) {
 		if slices.Contains([]string{"util", "utils", "common", "helpers", "types", "manager", "misc", "base"}, path.Base(f.directory)) {
