@@ -203,6 +203,30 @@ func TestWatchTakesKeys(t *testing.T) {
 	}
 }
 
+// Any process of the user can write to a terminal and so make it send something:
+// the answers to queries, which may have a y in them, are no keys.
+func TestWhatATerminalSendsByItselfIsNoKey(t *testing.T) {
+	answers := map[string]string{
+		"mode report": "\x1b[?1;2$y", "ANSI mode report": "\x1b[4;1$y", "title": "\x1b]ly y y\x1b\\", "title with a bell": "\x1b]2;yes y\x07", "status string": "\x1bP1$ry y\x1b\\",
+		"meta y": "\x1by", "application key": "\x1bOy", "colour": "\x1b]11;rgb:yyyy/yyyy\x1b\\", "eight bits": "\x9b?1;2$y", "eight-bit string": "\x90y y\x1b\\",
+		"private string": "\x1b_yy\x1b\\", "escape within a string": "\x1b]2;\x1byy\x07", "character set": "\x1b(y", "device attributes": "\x1b[?62;4;22c", "cursor": "\x1b[24;80R",
+	}
+	for name, sent := range answers {
+		t.Run(name, func(t *testing.T) {
+			o := newOffice(t)
+			at := newScreen(t, o.command("approvals", "watch"))
+			at.awaits("waiting for calls that need you")
+			verdict := o.ask(t, waitingCall(time.Minute))
+			at.awaits(watchPrompt)
+			at.types(sent + sent)
+			at.types("n")
+			if v := <-verdict; v.Answer != approval.No {
+				t.Errorf("got %+v, want the answer of the key", v)
+			}
+		})
+	}
+}
+
 // What was typed before a question was shown answers nothing.
 func TestKeysTypedAheadAnswerNothing(t *testing.T) {
 	o := newOffice(t)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -153,10 +154,13 @@ func (t *terminal) close() {
 	}
 }
 
-// key waits for one of the wanted keys, in either case; line breaks are not
-// heeded. It returns the error of ctx when that ends first, and io.EOF when the
-// terminal hangs up.
+// key waits for one of the wanted keys, in either case; other keys are not
+// heeded. What a terminal itself answers to a query, which any process of the user
+// can make it do by writing to it, is no key: such sequences begin with an escape.
+// It returns the error of ctx when that ends first, and io.EOF when the terminal
+// hangs up.
 func (t *terminal) key(ctx context.Context, wanted string) (byte, error) {
+	var sequence sequence
 	for {
 		select {
 		case <-ctx.Done():
@@ -165,14 +169,81 @@ func (t *terminal) key(ctx context.Context, wanted string) (byte, error) {
 			if !ok {
 				return 0, io.EOF
 			}
+			if sequence.takes(typed) {
+				continue
+			}
 			if 'A' <= typed && typed <= 'Z' {
 				typed += 'a' - 'A'
 			}
-			for i := range len(wanted) {
-				if wanted[i] == typed {
-					return typed, nil
-				}
+			if strings.IndexByte(wanted, typed) >= 0 {
+				return typed, nil
 			}
 		}
 	}
+}
+
+// sequence follows control sequences (ECMA-48) through what a terminal sends. The
+// zero value is outside of any.
+type sequence int
+
+const (
+	outside   sequence = iota
+	escaped            // after an escape
+	control            // within CSI …, until its final byte
+	single             // after SS2 or SS3: one character follows
+	text               // within a string such as OSC or DCS, until BEL or ST
+	textAfter          // within one, after an escape
+)
+
+// takes reports whether a byte is part of a sequence.
+func (s *sequence) takes(b byte) bool {
+	const escape, bell, cancel, substitute = 0x1b, 0x07, 0x18, 0x1a
+	switch {
+	case b == cancel || b == substitute:
+		*s = outside
+	case b == escape && (*s == text || *s == textAfter):
+		*s = textAfter
+	case b == escape:
+		*s = escaped
+	case *s == escaped:
+		s.introduce(b)
+	case *s == control && 0x40 <= b && b <= 0x7e, *s == single, *s == textAfter && b == '\\', (*s == text || *s == textAfter) && b == bell:
+		*s = outside
+	case *s == textAfter:
+		*s = text
+	case *s == outside:
+		return s.introduce8(b)
+	}
+	return true
+}
+
+// introduce heeds the byte after an escape.
+func (s *sequence) introduce(b byte) {
+	switch b {
+	case '[':
+		*s = control
+	case 'N', 'O':
+		*s = single
+	case ']', 'P', 'X', '^', '_':
+		*s = text
+	default:
+		if b < 0x20 || b > 0x2f { // else an intermediate byte, and more follows
+			*s = outside
+		}
+	}
+}
+
+// introduce8 heeds introducers of one byte; it reports whether b is one.
+func (s *sequence) introduce8(b byte) bool {
+	switch b {
+	case 0x9b:
+		*s = control
+	case 0x8e, 0x8f:
+		*s = single
+	case 0x90, 0x98, 0x9d, 0x9e, 0x9f:
+		*s = text
+	default:
+		return false
+	}
+	return true
 }

@@ -36,7 +36,7 @@ func (g guard) check(pid int) error {
 	p := line[0]
 	switch {
 	case !runsThisProgram(pid):
-		return fmt.Errorf("%w: it was not sent by this airlock program", ErrNoTerminal)
+		return fmt.Errorf("%w: it was not sent by the airlock program that asks, but by another, or another version", ErrNoTerminal)
 	case p.tracer != 0:
 		return fmt.Errorf("%w: process %d debugs it", ErrNoTerminal, p.tracer)
 	case p.terminal == 0:
@@ -54,10 +54,24 @@ func (g guard) check(pid int) error {
 	return host.terminalApart(p, line)
 }
 
+// isAll reports whether the host is the first process of a container, so that all
+// descend from it that have not entered from outside.
+func (h hostLine) isAll() bool { return len(h) == 1 && h[0].pid == 1 }
+
 // line returns the host with its ancestors; empty where there is no host.
 func (g guard) line() (hostLine, error) {
-	if g.host <= 1 {
+	if g.host <= 0 {
 		return nil, nil
+	}
+	if g.host == 1 {
+		first, err := readProcess(1)
+		if err != nil {
+			return nil, fmt.Errorf("%w: the host cannot be looked at: %w", ErrOfHost, err)
+		}
+		if startsSessions(first) {
+			return nil, nil // it is no host: what has started this process has ended
+		}
+		return hostLine{first}, nil
 	}
 	line, err := ancestry(g.host)
 	if errors.Is(err, os.ErrNotExist) {
@@ -79,6 +93,9 @@ type hostLine []process
 func (h hostLine) apart(line []process) error {
 	if len(h) == 0 {
 		return nil
+	}
+	if last := len(line) - 1; h.isAll() && (last < 0 || line[last].parent != 0) {
+		return fmt.Errorf("%w: the host is the first process here, and has started all", ErrOfHost)
 	}
 	for i, p := range line {
 		if p.session != 0 && p.session == h[0].session {
@@ -152,7 +169,7 @@ func (h hostLine) terminalApart(p process, line []process) error {
 			return fmt.Errorf("what holds the terminal: %w", err)
 		}
 	}
-	if len(pids) > 0 || len(h) == 0 || h.entered(line) {
+	if len(pids) > 0 || len(h) == 0 || entered(line) || slices.ContainsFunc(line, isClosed) {
 		return nil
 	}
 	return fmt.Errorf("%w: what holds its terminal cannot be seen", ErrNoTerminal)
@@ -161,11 +178,18 @@ func (h hostLine) terminalApart(p process, line []process) error {
 // entered reports whether a line of ancestors came from where this process
 // cannot look: from outside its container, or through another user's program,
 // such as the one that logs people in.
-func (h hostLine) entered(line []process) bool {
+func entered(line []process) bool {
 	if os.Geteuid() == 0 || line[len(line)-1].parent == 0 {
 		return true // root can look into everything here
 	}
 	return slices.ContainsFunc(line, func(p process) bool { return p.user != os.Geteuid() && !schedulesJobs(p) })
+}
+
+// isClosed reports whether a process of this user cannot be looked into, as a
+// terminal program that runs with another group's rights.
+func isClosed(p process) bool {
+	_, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", p.pid))
+	return errors.Is(err, os.ErrPermission)
 }
 
 // The programs that start people's sessions and applications, by the names that

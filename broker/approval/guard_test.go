@@ -382,6 +382,15 @@ func TestWhatIsApart(t *testing.T) {
 			}
 		})
 	}
+	first := []approval.Process{{PID: 1, Parent: 0, Session: 1, Started: 1, Name: "agent"}}
+	inside := []approval.Process{{PID: 9, Parent: 1, Session: 9, Started: 5, Name: "bash", Cgroup: "0::/other"}}
+	outside := []approval.Process{{PID: 9, Parent: 0, Session: 9, Started: 5, Name: "bash"}}
+	if err := approval.Apart(first, inside); !errors.Is(err, approval.ErrOfHost) {
+		t.Errorf("in a container of the host: got %v", err)
+	}
+	if err := approval.Apart(first, outside); err != nil {
+		t.Errorf("from outside a container of the host: got %v", err)
+	}
 	if err := approval.Apart(nil, host); err != nil {
 		t.Errorf("without a host: got %v", err)
 	}
