@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 
+	"github.com/airlock-mcp/airlock/broker/redact"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 	"github.com/airlock-mcp/airlock/internal/truncate"
 	"github.com/airlock-mcp/airlock/runner"
@@ -56,16 +57,20 @@ func (r *run) stderrLimit(stdout int) int64 {
 // to what the run returns in the end.
 func (r *run) printedSoFar() Printed {
 	var p Printed
-	shown := func(output runner.Output, limit int64) (string, int64) {
-		if end := bytes.LastIndexByte(output.Head, '\n') + 1; output.Total == int64(len(output.Head)) {
-			output = runner.Output{Head: output.Head[:end], Total: int64(end)}
-		}
-		cleaned, _ := r.parts.Redactor.Bytes(output.Head)
-		return printable(strings.ToValidUTF8(string(cleaned), "\uFFFD"), output, limit)
-	}
-	p.Stdout, p.StdoutCut = shown(r.sandbox.Stdout(), r.limits.Stdout)
-	p.Stderr, p.StderrCut = shown(r.sandbox.Stderr(), r.stderrLimit(len(p.Stdout)))
+	p.Stdout, p.StdoutCut = soFar(r.parts.Redactor, r.sandbox.Stdout(), r.limits.Stdout)
+	p.Stderr, p.StderrCut = soFar(r.parts.Redactor, r.sandbox.Stderr(), r.stderrLimit(len(p.Stdout)))
 	return p
+}
+
+// soFar returns the whole lines of a stream that goes on, and how much of them
+// is cut.
+func soFar(redactor *redact.Redactor, output runner.Output, limit int64) (shown string, missing int64) {
+	if output.Total == int64(len(output.Head)) {
+		end := bytes.LastIndexByte(output.Head, '\n') + 1
+		output = runner.Output{Head: output.Head[:end], Total: int64(end)}
+	}
+	cleaned, _ := redactor.Bytes(output.Head)
+	return printable(strings.ToValidUTF8(string(cleaned), "\uFFFD"), output, limit)
 }
 
 // printable cuts text, the redacted head of a stream, to limit bytes, the marker
