@@ -36,19 +36,8 @@ func entropy(b []byte) float64 {
 var placeholder = compile(`(?i)^(?:\$\{?|\{\{|<|%\(|%[a-z]|#\{)|^[*x.\-_]+$|^(?:your|my|the|some|an?|enter|insert|replace|change|add|put)[_\- .]|change_?me|replace_?me|placeholder|redacted|dummy|example|sample|^(?:passw(?:or)?d|passwd|pass|pwd|secret|token|string|text|required|optional|none|null|nil|undefined|true|false|port|user(?:name)?|hidden|masked|todo|tbd|fixme|test(?:ing)?|foobar|default)\d{0,3}$|^(?:unsafe|insecure|secure|value|null|empty|unset|unknown|disabled|enabled|your|user|foo|bar|baz|abc|pa55word|letmein)$|^(?:os|process|config|settings|options|self|this|env|secrets|vars|params|args|req|request|ctx|data|props)[.\[]|\(|^(?:true|false|none)`)
 
 // isMadeUp says whether a value is hardly more than one character again and
-// again, or letters and digits in their order: nobody drew it.
-func isMadeUp(b []byte) bool {
-	if monotonous(b) || zeroUUID.Match(b) {
-		return true
-	}
-	steps := 0
-	for i := 1; i < len(b); i++ {
-		if d := int(b[i]) - int(b[i-1]); isAlnum(b[i]) && isAlnum(b[i-1]) && (d == 1 || d == 0) {
-			steps++
-		}
-	}
-	return len(b) >= 16 && steps*10 >= len(b)*8
-}
+// again: nobody drew it.
+func isMadeUp(b []byte) bool { return monotonous(b) || zeroUUID.Match(b) }
 
 var zeroUUID = compile(`^(?:0{8}-0{4}-[0-5]?0{3,4}-[089ab]?0{3,4}-0{12}|12345678-1234-)`)
 
