@@ -175,12 +175,17 @@ func isHead(name []byte) bool {
 // headOfNames says whether all cells of a line are short names, as a head's are
 // and a line of code is not.
 func headOfNames(line []byte, cells []cell) bool {
-	for _, c := range cells {
-		if c.end > c.start && !headName.Match(line[c.start:c.end]) {
+	named := 0
+	for i, c := range cells {
+		switch {
+		case c.end == c.start && (i == 0 || i == len(cells)-1) && len(cells) > 3: // outside of a table's bars
+		case c.end == c.start || !headName.Match(line[c.start:c.end]):
 			return false
+		default:
+			named++
 		}
 	}
-	return true
+	return named > 1
 }
 
 var headName = compile(`^[A-Za-z#][A-Za-z0-9_.\- /()#?]{0,40}$`)

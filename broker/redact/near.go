@@ -53,7 +53,7 @@ const maxToken = 300
 var (
 	drawnAfter  = compile(`^s?[ \t"'` + "`" + `:*(\[][^\n=;{}<>@/\\]{0,40}?["'` + "`" + `(\[ *]([A-Za-z0-9_\-+/.~]{16,}={0,2})(?:[\s"'` + "`" + `)\],;!?*]|$)`)
 	drawnBefore = compile(`(?:^|[\s"'` + "`" + `(\[*])([A-Za-z0-9_\-+/.~]{16,}={0,2})["'` + "`" + `)\]*]{0,2}(?: is| was| as|,| -| –| —| \(|:)(?: (?:the|our|my|your|his|her|their|an?|new|old|current|valid|staging|production|prod))* $`)
-	aboutDigest = compile(`(?i)\b(?:sha\d*|digest|hash|checksum|fingerprint|commit|revision|version|uuid|id|public|integrity|length|count|path|file|url|type|class|function|method|name|see|https?)\b`)
+	aboutDigest = compile(`(?i)\b(?:sha\d*|digest|hash|checksum|fingerprint|commit|revision|version|uuid|id|public|integrity|length|count|path|file|url|type|class|function|method|name|see|create[ds]?|removed?|update[ds]?|https?)\b`)
 )
 
 // isNear asks for more than isDrawn does, since only a word in a sentence says
