@@ -15,7 +15,7 @@ type backlog struct {
 	bytes   int64
 	waiting int           // calls of add that wait for room
 	eased   time.Time     // when something was removed
-	changed chan struct{} // closed at the next change; nil when nobody listens
+	changed chan struct{} // closed at the next change; nil when no call waits
 }
 
 // errStuck says that nothing was removed for a while.

@@ -51,7 +51,7 @@ type Approver interface {
 type Options struct {
 	Policies *policies.Engine  // nil denies everything
 	Operator policies.Operator // what the configuration says about servers
-	Approver Approver          // nil: nobody can be asked, so what asks is refused
+	Approver Approver          // nil: no person can be asked, so what asks is refused
 	Redactor *redact.Redactor  // nil: one that holds no credential
 	Limits   Limits            // zero members mean DefaultLimits
 	// Definitions says how tools are defined now; nil: as in the run's snapshot.

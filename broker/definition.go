@@ -19,7 +19,7 @@ type Definitions interface {
 }
 
 // compareDefinition refuses a call whose tool is not defined any more as it was
-// when the call was decided about: nobody has agreed to what it does now. After a
+// when the call was decided about: no rule and no person has agreed to what it does now. After a
 // person's answer, which takes its time, the server itself is asked.
 func (a *attempt) compareDefinition(ctx context.Context) *failure {
 	if a.broker.opts.Definitions == nil {

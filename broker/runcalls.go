@@ -21,15 +21,15 @@ import (
 type RunOptions struct {
 	// Redactor cleans results instead of the broker's; nil: the broker's does.
 	Redactor *redact.Redactor
-	// OnWait hears true when the first call of the run begins to wait for a person,
-	// and false when the last one has stopped, so that the run's clock can stand
-	// still meanwhile. It must not call the RunCalls. nil: nobody needs to know.
+	// OnWait is called with true when the first call of the run begins to wait for a person,
+	// and with false when the last one has stopped, so that the run's clock can stand
+	// still meanwhile. It must not call the RunCalls. nil is not called.
 	OnWait func(waiting bool)
 	// Recording keeps every call with its answer; nil keeps nothing. One that fails
 	// costs the run its replay, and nothing else.
 	Recording Recording
-	// Player answers the calls from a recording: no server is called and nobody is
-	// asked, and each call is recorded in the audit log as one that was answered so.
+	// Player answers the calls from a recording: no server is called and no person
+	// is asked, and each call is recorded in the audit log as one that was answered so.
 	// nil in a run that is no replay.
 	Player *replay.Player
 }

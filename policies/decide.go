@@ -29,7 +29,7 @@ type Session struct {
 // Decision is what the rules say to a request. The zero value denies.
 type Decision struct {
 	Allow bool
-	// Approve is who must agree before the call, when Allow is set; empty: nobody.
+	// Approve is who must agree before the call, when Allow is set; empty: no person.
 	Approve []string
 	// Rules decided: the permits when Allow is set, the forbids when any matched.
 	Rules []Rule

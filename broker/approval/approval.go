@@ -39,7 +39,7 @@ func (s State) rank() int {
 // Asker reaches people through one channel, such as a host's elicitation. Ask
 // may be called concurrently. It returns when a person has answered or ctx has
 // ended, which it has when another channel was faster; an error means that this
-// channel reached nobody.
+// channel reached no person.
 type Asker interface {
 	Ask(ctx context.Context, q Question) (Verdict, error)
 }
@@ -50,11 +50,11 @@ type Informer interface {
 	TooLate(ctx context.Context, q Question, won Verdict)
 }
 
-// None is for an Airlock that has nobody to ask: every question is answered
+// None is for an Airlock that cannot ask anybody: every question is answered
 // with Nobody at once.
 type None struct{}
 
 var _ Asker = None{}
 
-// Ask answers at once that there is nobody.
+// Ask answers with Nobody at once.
 func (None) Ask(context.Context, Question) (Verdict, error) { return Verdict{Answer: Nobody}, nil }

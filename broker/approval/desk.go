@@ -1,7 +1,6 @@
 package approval
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -33,8 +31,8 @@ const grantLifetime = time.Hour
 
 // Options of a desk. The zero value is usable.
 type Options struct {
-	// HostPID is the process of the agent's host, from within which nobody can
-	// approve; 0: there is no host.
+	// HostPID is the process of the agent's host, from within which no process
+	// can approve; 0: there is no host.
 	HostPID int
 	Logger  *slog.Logger     // nil discards
 	Now     func() time.Time // nil means time.Now
@@ -313,115 +311,4 @@ func (d *Desk) granted(q Question) (Verdict, bool) {
 	}
 	_, ok := d.grants[grantOf(q)]
 	return byGrant, ok
-}
-
-// take takes an answer that another process gives, or says why not.
-func (d *Desk) take(r request, from peer) response {
-	if from.user != os.Geteuid() && from.user != 0 {
-		return response{Refused: refusedOther, Detail: "the answer comes from another user"}
-	}
-	d.mu.Lock()
-	o, outcome := d.open[r.ID], d.closed[r.ID]
-	if o != nil && o.decided {
-		outcome = "the question was answered already: " + o.verdict.String()
-	}
-	d.mu.Unlock()
-	switch {
-	case o == nil || outcome != "":
-		return response{Refused: refusedClosed, Detail: cmp.Or(outcome, "the question is not open")}
-	case r.Answer == "":
-		return response{Detail: "the question is open"}
-	case r.Question != o.digest:
-		return response{Refused: refusedOther, Detail: "the answer is to another question, or to one that was changed after it was asked"}
-	}
-	v := Verdict{By: from.name()}
-	switch r.Answer {
-	case replyDeny:
-	case replyApprove:
-		if refused, ok := d.refuse(from); ok {
-			return refused
-		}
-		v.Answer, v.ForRun = Yes, r.ForRun
-	default:
-		return response{Refused: refusedOther, Detail: fmt.Sprintf("the answer says neither %s nor %s", replyApprove, replyDeny)}
-	}
-	if d.decide(o, v) {
-		return response{Taken: true}
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return response{Refused: refusedClosed, Detail: "the question was answered already: " + o.verdict.String()}
-}
-
-// refuse says why a process may not approve; false when it may.
-func (d *Desk) refuse(from peer) (response, bool) {
-	err := d.opts.mayApprove(from.pid)
-	if err == nil && !from.lives() {
-		err = fmt.Errorf("%w: the process has ended", ErrNoTerminal)
-	}
-	if err == nil {
-		return response{}, false
-	}
-	d.opts.Logger.WarnContext(context.Background(), "an approval was refused", slog.Int("pid", from.pid), slog.Any(telemetry.KeyError, err))
-	why := refusedTerminal
-	if errors.Is(err, ErrOfHost) {
-		why = refusedHost
-	}
-	return response{Refused: why, Detail: err.Error()}, true
-}
-
-// Waiting returns the questions of a run that are open, oldest first.
-func (d *Desk) Waiting(runID string) []Question {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	var waiting []Question
-	for _, o := range d.open {
-		if o.question.RunID == runID && !o.decided {
-			waiting = append(waiting, o.question)
-		}
-	}
-	slices.SortFunc(waiting, func(a, b Question) int { return cmp.Or(a.Asked.Compare(b.Asked), cmp.Compare(a.ID, b.ID)) })
-	return waiting
-}
-
-// Event says that a question of a desk was asked, or is over.
-type Event struct {
-	Question Question
-	Open     bool
-	// HasChannel says of an open question that its session has a channel, such as
-	// its host; without one the command line alone can answer.
-	HasChannel bool
-	Outcome    string // in a sentence, of a question that is over
-}
-
-// subscriber hears of events.
-type subscriber struct{ tell func(Event) }
-
-// Subscribe has f told of each question that is asked from now on and of its
-// end, one after the other, until the returned function is called. f must
-// not wait for the desk.
-func (d *Desk) Subscribe(f func(Event)) (unsubscribe func()) {
-	s := &subscriber{f}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.subscribers[s] = true
-	return func() {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		delete(d.subscribers, s)
-	}
-}
-
-func (d *Desk) tell(e Event) {
-	d.telling.Lock()
-	defer d.telling.Unlock()
-	d.mu.Lock()
-	var told []*subscriber
-	for s := range d.subscribers {
-		told = append(told, s)
-	}
-	d.mu.Unlock()
-	for _, s := range told {
-		s.tell(e)
-	}
 }

@@ -41,7 +41,7 @@ var (
 	socketName = regexp.MustCompile(`^desk-[0-9a-f]{32}\.sock$`)
 )
 
-// readOwn reads a file that nobody but this user, or root, can have written. It
+// readOwn reads a file that only this user, or root, can have written. It
 // follows no link.
 func readOwn(path string) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)

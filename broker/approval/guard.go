@@ -112,8 +112,8 @@ func (h hostLine) apart(line []process) error {
 	return h.unrelated(line)
 }
 
-// unrelated looks at a line of ancestors that has nobody in common with the host
-// but what adopts orphans. Its last process was started by that, or is an orphan,
+// unrelated looks at a line of ancestors that has no process in common with the
+// host but what adopts orphans. Its last process was started by that, or is an orphan,
 // and then nothing says by whom, but when it was and in which control group.
 func (h hostLine) unrelated(line []process) error {
 	if len(line) == 0 {
@@ -132,7 +132,7 @@ func (h hostLine) unrelated(line []process) error {
 	case last.parent == 0: // it entered this container, or machine, from outside
 	case last.started < h[0].started: // the host has not started it
 	case last.cgroup != h[0].cgroup: // control groups are inherited
-	case last.parent > 1 && isLoginService(last.parent): // which adopts nobody
+	case last.parent > 1 && isLoginService(last.parent): // which adopts no orphans
 	default:
 		return fmt.Errorf("%w: process %d (%q) is detached and younger than the host", ErrOfHost, last.pid, last.name)
 	}

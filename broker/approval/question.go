@@ -60,8 +60,8 @@ type Answer int
 const (
 	No        Answer = iota // a person refused
 	Yes                     // a person agreed to exactly this call, once
-	Expired                 // nobody answered in time
-	Nobody                  // there is nobody to ask
+	Expired                 // there was no answer in time
+	Nobody                  // no person can be asked
 	Dismissed               // a person closed the question without deciding
 )
 

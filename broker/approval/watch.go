@@ -18,7 +18,7 @@ const (
 	aliveInterval = 5 * time.Second
 )
 
-// Watcher hears of the questions of all Airlocks of a directory. Its methods are
+// Watcher is told of the questions of all Airlocks of a directory. Its methods are
 // called one after the other.
 type Watcher interface {
 	// Opened is called once for each question that is open or becomes open.

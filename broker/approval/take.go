@@ -1,0 +1,67 @@
+package approval
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/airlock-mcp/airlock/internal/telemetry"
+)
+
+// take takes an answer that another process gives, or says why not.
+func (d *Desk) take(r request, from peer) response {
+	if from.user != os.Geteuid() && from.user != 0 {
+		return response{Refused: refusedOther, Detail: "the answer comes from another user"}
+	}
+	d.mu.Lock()
+	o, outcome := d.open[r.ID], d.closed[r.ID]
+	if o != nil && o.decided {
+		outcome = "the question was answered already: " + o.verdict.String()
+	}
+	d.mu.Unlock()
+	switch {
+	case o == nil || outcome != "":
+		return response{Refused: refusedClosed, Detail: cmp.Or(outcome, "the question is not open")}
+	case r.Answer == "":
+		return response{Detail: "the question is open"}
+	case r.Question != o.digest:
+		return response{Refused: refusedOther, Detail: "the answer is to another question, or to one that was changed after it was asked"}
+	}
+	v := Verdict{By: from.name()}
+	switch r.Answer {
+	case replyDeny:
+	case replyApprove:
+		if refused, ok := d.refuse(from); ok {
+			return refused
+		}
+		v.Answer, v.ForRun = Yes, r.ForRun
+	default:
+		return response{Refused: refusedOther, Detail: fmt.Sprintf("the answer says neither %s nor %s", replyApprove, replyDeny)}
+	}
+	if d.decide(o, v) {
+		return response{Taken: true}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return response{Refused: refusedClosed, Detail: "the question was answered already: " + o.verdict.String()}
+}
+
+// refuse says why a process may not approve; false when it may.
+func (d *Desk) refuse(from peer) (response, bool) {
+	err := d.opts.mayApprove(from.pid)
+	if err == nil && !from.lives() {
+		err = fmt.Errorf("%w: the process has ended", ErrNoTerminal)
+	}
+	if err == nil {
+		return response{}, false
+	}
+	d.opts.Logger.WarnContext(context.Background(), "an approval was refused", slog.Int("pid", from.pid), slog.Any(telemetry.KeyError, err))
+	why := refusedTerminal
+	if errors.Is(err, ErrOfHost) {
+		why = refusedHost
+	}
+	return response{Refused: why, Detail: err.Error()}, true
+}
