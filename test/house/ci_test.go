@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/airlock-mcp/airlock/internal/testenv"
@@ -47,5 +48,37 @@ func TestSummaryReportsFlakyPackages(t *testing.T) {
 				t.Errorf("got %q, %v, want %q, failure %t", got, err, test.want, test.fails)
 			}
 		})
+	}
+}
+
+// TestContinuousIntegrationReportsFlakes runs .ci/run with a make whose tests
+// fail in their first try, and without the database of vulnerabilities.
+func TestContinuousIntegrationReportsFlakes(t *testing.T) {
+	bin := t.TempDir()
+	for name, script := range map[string]string{
+		"make": `case $1 in
+test) printf 'ok  \ta/b\t1s\n--- FAIL: TestX (0.1s)\nFAIL\ta/c\t0.2s\n'; exit 2 ;;
+vulnerabilities) echo 'vulnerabilities: NOT CHECKED' >&2; exit 2 ;;
+esac`,
+		"go": `printf 'ok  \ta/c\t0.2s\n'`,
+	} {
+		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/usr/bin/env bash\n"+script+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), filepath.Join(testenv.RepoRoot(t), ".ci", "run"))
+	cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	const want = `left out: the look for known vulnerabilities, because their database cannot be reached
+second tries: 1
+flaky packages: 1 (failed beside others, passed alone in a second try: a/c)
+tests that failed in the first try: TestX
+packages: 2 passed, 0 failed, 0 skipped
+`
+	if !strings.HasSuffix(string(out), want) {
+		t.Errorf("the last lines: got\n%s\nwant\n%s", out, want)
 	}
 }
