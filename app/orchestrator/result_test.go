@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/airlock-mcp/airlock/broker/redact"
+	"github.com/airlock-mcp/airlock/internal/errortype"
 	"github.com/airlock-mcp/airlock/runner"
 )
 
@@ -71,5 +73,37 @@ func TestLimitsOfARequest(t *testing.T) {
 		if got := o.limits(Request{Timeout: asked}).Timeout; got != want {
 			t.Errorf("asked for %v: got %v, want %v", asked, got, want)
 		}
+	}
+}
+
+func TestRemark(t *testing.T) {
+	printed := runner.Output{Tail: []byte("[{'a': 1}]\n")}
+	tests := []struct {
+		name  string
+		ended ending
+		tail  string
+		note  string // a part of it; empty for none
+	}{
+		{"no result", ending{delivered: &finish{OK: true, Note: "main() is never called"}}, "rows\n", "main() is never called"},
+		{"no result and no note", ending{delivered: &finish{OK: true}}, "rows\n", noteNoResult},
+		{"null as the result", ending{delivered: &finish{OK: true, HasResult: true, Data: []byte("null")}}, "rows\n", ""},
+		{"the last line is the result", ending{delivered: &finish{OK: true}}, "null\n", ""},
+		{"without exit hooks", ending{exit: &runner.Exit{}}, "rows\n", noteExited},
+		{"a secret in the note", ending{delivered: &finish{OK: true, Note: "AKIAIOSFODNN7EXAMPLA is not called"}}, "rows\n", "is not called"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			r := &run{plan: plan{redactor: redact.New()}}
+			note, end := r.remark(test.ended, succeeded(nil), logs{stdout: printed, lastLines: []byte(test.tail)})
+			if !strings.Contains(note, test.note) || (test.note == "") != (note == "") || strings.Contains(note, "AKIAIOSFODNN7EXAMPLA") {
+				t.Errorf("note: got %q, want %q in it", note, test.note)
+			}
+			if want := map[bool]string{true: test.tail}[test.note != ""]; end != want {
+				t.Errorf("printed: got %q, want %q", end, want)
+			}
+		})
+	}
+	if note, end := (&run{plan: plan{redactor: redact.New()}}).remark(ending{}, failed(errortype.Timeout, false, "x"), logs{}); note+end != "" {
+		t.Errorf("a failure: got %q and %q, want neither", note, end)
 	}
 }
