@@ -75,6 +75,7 @@ func (h *host) call(params json.RawMessage) (any, error) {
 		Server    string          `json:"server_id"`
 		Name      string          `json:"name"`
 		Arguments json.RawMessage `json:"arguments"`
+		Line      int             `json:"line"` // of the code
 	}
 	if err := wire.DecodeStrict(params, &call); err != nil {
 		return nil, err
@@ -163,6 +164,9 @@ func judge(d *delivery, exit exit, stdout string) (ok bool, data json.RawMessage
 }
 
 func lastJSON(stdout string) json.RawMessage {
+	if i := strings.LastIndex("\n"+stdout, "\n{\n"); i >= 0 && json.Valid([]byte(stdout[i:])) {
+		return json.RawMessage(stdout[i:])
+	}
 	lines := strings.Split(stdout, "\n")
 	for _, line := range slices.Backward(lines) {
 		if line = strings.TrimSpace(line); line != "" && json.Valid([]byte(line)) {

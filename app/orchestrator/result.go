@@ -134,14 +134,37 @@ func failed(kind string, retryable bool, message string) Result {
 	return Result{Error: &Failure{Type: kind, Message: message, Retryable: retryable, Source: source}}
 }
 
-// lastJSON returns the last line of stdout that is one JSON value, for code
-// that prints its answer instead of setting `result`; nil when there is none.
+// lastJSON returns the JSON value that stdout ends in over several lines, or else
+// the last line that is one, for code that prints its answer instead of setting
+// `result`; nil when there is none.
 func (l logs) lastJSON() json.RawMessage {
 	lines := bytes.Split(l.lastLines, []byte("\n"))
+	if value := jsonAtEnd(bytes.TrimRight(l.lastLines, " \t\r\n")); value != nil {
+		return value
+	}
 	for i := len(lines) - 1; i >= 0; i-- {
 		line := bytes.TrimSpace(lines[i])
 		if len(line) > 0 && json.Valid(line) {
 			return line
+		}
+	}
+	return nil
+}
+
+// jsonAtEnd returns the object or array, printed with indentation, that text ends
+// in; nil for none. Such a value begins and ends in lines that are not indented.
+func jsonAtEnd(text []byte) json.RawMessage {
+	for _, brackets := range []string{"[]", "{}"} {
+		if !bytes.HasSuffix(text, []byte("\n"+brackets[1:])) {
+			continue
+		}
+		start := 0
+		if !bytes.HasPrefix(text, []byte(brackets[:1])) || bytes.LastIndex(text, []byte("\n"+brackets[:1])) > 0 {
+			start = bytes.LastIndex(text, []byte("\n"+brackets[:1])) + 1
+		}
+		var value bytes.Buffer
+		if json.Compact(&value, text[start:]) == nil {
+			return value.Bytes()
 		}
 	}
 	return nil

@@ -44,7 +44,7 @@ const TYPES = /^(?:string|number|boolean|any|unknown|never|void|object|Record|Pa
 function undefinedName(thrown, message, code) {
   if (!(thrown instanceof ReferenceError)) return "";
   if (/before initialization$/.test(message)) return "it is used above the line that declares it: move the declaration up";
-  const [, name] = /^([\w$]+) is not defined/.exec(message) ?? [];
+  const [, name] = /^([\w$]+) is not defined/.exec(message) ?? /both '(\w+)' and top-level await/.exec(message) ?? [];
   if (!name) return "";
   if (name === "require") {
     const [, module] = /\brequire\(\s*["'`]([^"'`]+)["'`]\s*\)/.exec(code) ?? [];

@@ -1,5 +1,6 @@
 """Advice on what calls return, and on awaiting them."""
 
+import re
 import sys
 
 from client.result import ToolError, ToolResult
@@ -32,6 +33,8 @@ def _forgotten_await(failure, message, namespace, code):
         return ""
     if "coroutines cannot be used with run_in_executor" in message:
         return "it is async already: write `await f(…)` or `await asyncio.gather(f(…), g(…))`"
+    if re.search(r"await\s+[\w.]+\(.*\)\s*[\[.]", line_of(failure, code)):
+        return "`await` takes in all that follows: write `(await f(…))[…]`, with parentheses"
     for value in _values_in_reach(failure, namespace):
         if type(value).__name__ == "coroutine" and value.cr_frame is not None:
             call = f"{value.__name__}(...)"
@@ -87,6 +90,8 @@ def _parsed_already(failure, message, namespace, code):
 
 
 def _text_as_object(failure, message, namespace, code):
+    if isinstance(failure, TypeError) and "'builtin_function_or_method' object is not" in message:
+        return "it is a method, not a key of that name: write `r[\"items\"]` for `r.items`"
     if isinstance(failure, TypeError) and "string indices must be integers" in message:
         return "the value is text: if it is JSON, read it with json.loads; else print it first, to see its form"
     if isinstance(failure, TypeError) and "list indices must be integers" in message:

@@ -68,6 +68,8 @@ def _local_result(tree):
 def _dropped_value(tree):
     """A value as the last line, as in a notebook."""
     last = tree.body[-1] if tree.body else None
+    while isinstance(last, _ast.If):  # if __name__ == "__main__"
+        last = last.body[-1]
     if not isinstance(last, _ast.Expr):
         return ""
     value = last.value
