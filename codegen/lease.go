@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// writerLock is the file that whoever changes the directory of trees has locked.
+	// writerLock is the file that a process locks while it changes the directory of trees.
 	writerLock = ".lock"
 	// stagingPrefix begins the names of directories that hold no published tree: not
 	// yet, or not any more.

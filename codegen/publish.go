@@ -15,7 +15,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/store"
 )
 
-// Modes of a published tree: whoever runs in a sandbox can read it, and nobody
+// Modes of a published tree: the code in a sandbox can read it, and no process
 // has a reason to write.
 const (
 	dirMode  fs.FileMode = 0o755
@@ -45,7 +45,7 @@ func (t *Tree) publish(ctx context.Context, dir string) (lease *Lease, err error
 	if err := os.MkdirAll(dir, dirMode); err != nil {
 		return nil, err
 	}
-	// One writer at a time, so that nobody replaces a tree that another process
+	// One writer at a time, so that no process replaces a tree that another process
 	// has just made and leased.
 	writer, err := store.Acquire(ctx, filepath.Join(dir, writerLock), store.Exclusive)
 	if err != nil {

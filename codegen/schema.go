@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Limits that keep the work for one schema small, whoever wrote it.
+// Limits that keep the work for one schema small, hostile ones included.
 const (
 	maxSteps    = 20_000 // subschemas looked at and fields joined
 	maxLiterals = 512    // values of one enum that become a type

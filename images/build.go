@@ -19,7 +19,7 @@ import (
 type BuildOptions struct {
 	Home     string    // the state directory
 	Name     string    // the image
-	Progress io.Writer // gets a line for each step; nil: nobody
+	Progress io.Writer // gets a line for each step; nil for none
 	Mirror   string    // where Debian's packages come from; empty: Debian's own place
 	Fresh    bool      // fetch everything again, though nothing asks for it
 }

@@ -244,7 +244,7 @@ func TestACancelledBuildLeavesTheFormerImage(t *testing.T) {
 	tools := newFakeTools(t)
 	from, opts := fakeInputs(t), BuildOptions{Home: t.TempDir()}
 	mustBuild(t, from, opts)
-	// Opening a pipe that nobody writes to waits for ever.
+	// Opening a pipe without a writer blocks for ever.
 	if err := syscall.Mkfifo(filepath.Join(tools.dir, "pipe"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -111,7 +111,7 @@ func (f debianFetch) mmdebstrap(ctx context.Context, consume func(io.Reader) err
 	}
 	consumeErr := consume(archive)
 	if consumeErr != nil {
-		cancel() // nobody reads the rest
+		cancel() // the rest is not read
 	}
 	if err := cmd.Wait(); err != nil && (consumeErr == nil || messages.sawError) {
 		return messages.failure(err)

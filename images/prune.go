@@ -26,7 +26,7 @@ func (b *builder) prune(current Record, currentBase string) {
 	}
 }
 
-// pruneDirectory moves the directory out of sight, so that nobody opens a half-removed
+// pruneDirectory moves the directory out of sight, so that no process opens a half-removed
 // one, and removes it.
 func (b *builder) pruneDirectory(directory string) {
 	lock, err := store.TryHold(directory, store.Exclusive)

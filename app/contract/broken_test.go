@@ -109,7 +109,7 @@ func TestClientMeetsBrokenBroker(t *testing.T) {
 			}
 			return say(conn, answer)
 		}, [3]string{"SandboxError", "SandboxError", "3"}, ""},
-		{"it answers a call that nobody made", func(conn net.Conn, _ json.RawMessage, answer string, count int64) bool {
+		{"it answers a call that was never made", func(conn net.Conn, _ json.RawMessage, answer string, count int64) bool {
 			if count == 0 {
 				return say(conn, `{"jsonrpc":"2.0","id":999999,"result":{}}`+"\n")
 			}

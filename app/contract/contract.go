@@ -1,4 +1,4 @@
-// Package contract holds the runtime contract as cases that anybody can read:
+// Package contract holds the runtime contract as readable cases:
 // a program, and what a run of it must report. The same files drive the tests
 // and `airlock doctor --contract`. cases/README.md describes them.
 package contract

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/internal/truncate"
 )
 
@@ -74,16 +75,9 @@ func resolveAliases(values map[string]json.RawMessage, known []string) {
 	}
 }
 
-// languages are other names of the two languages. Node strips types by itself.
-var languages = map[string]string{
-	"py": "python", "python3": "python",
-	"javascript": "node", "js": "node", "mjs": "node", "nodejs": "node", "node.js": "node", "typescript": "node", "ts": "node",
-}
-
-// language returns what the sandbox calls a language.
+// language returns what the sandbox calls a language; an unknown one stays as it is.
 func language(word string) string {
-	word = strings.ToLower(strings.TrimSpace(word))
-	if name, ok := languages[word]; ok {
+	if name, known := orchestrator.ParseLanguage(word); known {
 		return name
 	}
 	return word

@@ -154,7 +154,7 @@ function watch(ending, link) {
       ending.drained = true;
       const before = awaited;
       awaited = awaitResult(ending, before);
-      // Nothing is left, and nobody of the code's waits for the end.
+      // Nothing is left, and the code has no listener for the end.
       const over = awaited === before && !listenerCount.call(process, event) && !listenerCount.call(process, "exit");
       if (over) deliver(link, ending);
     }

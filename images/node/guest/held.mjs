@@ -45,7 +45,7 @@ export class Held {
     return true;
   }
 
-  /** Writes all that is held; returns when it is written, whoever does it. */
+  /** Writes all that is held; returns when it is written, by this thread or the other. */
   flush() {
     this.#lock(WRITING);
     try {

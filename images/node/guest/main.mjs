@@ -33,7 +33,7 @@ function wait() {
   let line = "";
   do {
     const read = readSync(0, chunk);
-    if (read === 0) process.reallyExit(0); // the host is gone: nobody waits for this sandbox
+    if (read === 0) process.reallyExit(0); // the host is gone: the sandbox is not needed
     line += chunk.latin1Slice(0, read);
   } while (!line.endsWith("\n"));
   closeSync(0);

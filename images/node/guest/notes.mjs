@@ -23,7 +23,7 @@ function withoutComments(code) {
 function uncalledProgram(code) {
   const open = /^[\s;]*\(?\s*async\s*(?:function\s*\*?\s*)?\([^)]*\)\s*(?:=>)?\s*\{/.test(code);
   return open && !/\}\s*\)?\s*\([^()]*\)\s*;?\s*$/.test(code)
-    ? "the code is a function that nobody calls: put `export default` before it, or write its statements at the top level"
+    ? "the code is a function that is never called: put `export default` before it, or write its statements at the top level"
     : "";
 }
 

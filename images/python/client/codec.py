@@ -38,7 +38,7 @@ def decode(text):
     """
     try:
         value, end = _scan(text, 0)
-    except (StopIteration, SystemError):  # SystemError: its error class is in `json`, which nobody imported
+    except (StopIteration, SystemError):  # SystemError: its error class is in `json`, which is not imported
         raise ValueError("not JSON") from None
     if end != len(text):
         raise ValueError("more than one JSON value")

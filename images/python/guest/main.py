@@ -3,7 +3,7 @@
     /usr/bin/python3 -I -S -B -X utf8 /opt/airlock/guest/main.py
 
 -I and -S keep the environment, the working directory and `site` out of the
-interpreter's start; -B writes no bytecode, because nobody would read it; -X
+interpreter's start; -B writes no bytecode, because nothing would read it; -X
 utf8 is the encoding of everything. This file stays small: Python never caches
 the bytecode of the file it is started with.
 """

@@ -77,7 +77,7 @@ def _wait():
     line = b""
     while not line.endswith(b"\n"):
         if not (chunk := read(0, 4096)):
-            _exit(0)  # the host is gone: nobody waits for this sandbox
+            _exit(0)  # the host is gone: the sandbox is not needed
         line += chunk
     empty = open("/dev/null", O_RDONLY)
     dup2(empty, 0)
