@@ -26,7 +26,7 @@ demo: prerequisites build images test/servers/node_modules/.package-lock.json ##
 
 .PHONY: test
 test: setup ## run all tests, those with real sandboxes included
-	AIRLOCK_TEST_SANDBOX=1 go test -count=1 -timeout=10m ./...
+	AIRLOCK_TEST_SANDBOX=1 go test -count=1 -timeout=15m ./...
 
 .PHONY: lint
 lint: bin/staticcheck bin/python-lint/bin/ruff build/lint/node_modules/.package-lock.json ## check format and code of Go, Python and JavaScript
