@@ -345,6 +345,25 @@ func (v victim) fileAttacks(t *testing.T, add func(func(*testing.T), string, ...
 			add(func(t *testing.T) { write(t, v.path(name), string(old)) }, "%s is put back to state %d", name, age)
 		}
 	}
+	for _, name := range names {
+		add(func(t *testing.T) {
+			if err := errors.Join(os.Rename(v.path(name), v.path(name)+".real"), os.Symlink(v.path(name)+".real", v.path(name))); err != nil {
+				t.Fatal(err)
+			}
+		}, "%s is replaced by a link to a copy", name)
+		add(func(t *testing.T) {
+			remove(t, v.path(name))
+			if err := syscall.Mkfifo(v.path(name), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, "%s is replaced by a pipe", name)
+		add(func(t *testing.T) {
+			remove(t, v.path(name))
+			if err := os.Mkdir(v.path(name), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}, "%s is replaced by a directory", name)
+	}
 	for age, earlier := range v.earlier[:len(v.earlier)-1] {
 		add(func(t *testing.T) {
 			if err := os.RemoveAll(v.dir); err != nil {

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -48,7 +50,9 @@ type courier struct {
 	stop    context.CancelFunc
 	done    chan struct{} // closed when the goroutine has ended
 
-	mu       sync.Mutex
+	read keptSoFar // of the goroutine that makes attempts
+
+	mu       sync.Mutex // guards all below
 	brought  brought
 	waiting  time.Time     // when the oldest checkpoint that waits was signed; zero when none does
 	failure  error         // of the last attempt
@@ -242,22 +246,32 @@ func (c *courier) signedTime(k checkpoint) time.Time {
 	return t
 }
 
-// kept reads the kept checkpoints.
+// keptSoFar are the kept checkpoints that a courier has read.
+type keptSoFar struct {
+	bytes int64 // of the file
+	list  []checkpoint
+}
+
+// kept reads the checkpoints that were kept since it was called last.
 func (c *courier) kept() ([]checkpoint, error) {
-	data, err := os.ReadFile(filepath.Join(c.places.dir, historyFile))
+	f, err := openPlain(filepath.Join(c.places.dir, historyFile), os.O_RDONLY)
+	if err != nil {
+		return nil, fmt.Errorf("reading the kept checkpoints: %w", err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.NewSectionReader(f, c.read.bytes, math.MaxInt64-c.read.bytes))
 	if err != nil {
 		return nil, fmt.Errorf("reading the kept checkpoints: %w", err)
 	}
 	notes, _ := keptNotes(data) // one that is being written comes next time
-	kept := make([]checkpoint, 0, len(notes))
-	for _, signed := range notes {
-		k, err := openCheckpoint(signed, c.key)
-		if err != nil {
-			return nil, fmt.Errorf("reading the kept checkpoints: %w", err)
+	for _, k := range readNotes(notes, c.key) {
+		if k.signed == nil {
+			return nil, errors.New("reading the kept checkpoints: one is damaged or forged")
 		}
-		kept = append(kept, k)
+		c.read.list = append(c.read.list, k)
+		c.read.bytes += int64(len(k.signed)) + 1
 	}
-	return kept, nil
+	return c.read.list, nil
 }
 
 // prover proves consistency from the tree's file.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"golang.org/x/mod/sumdb/tlog"
@@ -85,7 +84,7 @@ func (e *evidence) signedAt(size uint64) (root tlog.Hash, ok bool) {
 func readEvidence(dir, positionFile string, key verifyingKey) evidence {
 	e := evidence{}
 	find := func(file, text string) { e.findings = append(e.findings, Finding{File: file, Text: text}) }
-	head, headErr := os.ReadFile(filepath.Join(dir, headFile))
+	head, headErr := readPlain(filepath.Join(dir, headFile))
 	if c, err := openCheckpoint(head, key); len(head) > 0 && err == nil {
 		e.head = &c
 	} else if len(head) > 0 {
@@ -93,7 +92,7 @@ func readEvidence(dir, positionFile string, key verifyingKey) evidence {
 	} else {
 		find(headFile, "the signed head is missing")
 	}
-	history, historyErr := os.ReadFile(filepath.Join(dir, historyFile))
+	history, historyErr := readPlain(filepath.Join(dir, historyFile))
 	if len(history) == 0 {
 		find(historyFile, "the kept checkpoints are missing")
 	}
@@ -114,7 +113,8 @@ func readEvidence(dir, positionFile string, key verifyingKey) evidence {
 }
 
 // readKept reads the kept checkpoints and checks that they are all there: each
-// names the one before it.
+// names the one before it by its digest. So one signature, the last one's, stands for
+// all of them; another is checked where the one behind it does not name it.
 func (e *evidence) readKept(history []byte, key verifyingKey) {
 	notes, rest := keptNotes(history)
 	find := func(at int, text string) {
@@ -122,9 +122,8 @@ func (e *evidence) readKept(history []byte, key verifyingKey) {
 		e.findings = append(e.findings, Finding{File: historyFile, Line: line, Text: text})
 	}
 	var before *checkpoint
-	for i, signed := range notes {
-		c, err := openCheckpoint(signed, key)
-		if err != nil {
+	for i, c := range readNotes(notes, key) {
+		if c.signed == nil {
 			find(i, "a kept checkpoint is damaged or forged")
 			before = nil
 			continue
@@ -147,6 +146,23 @@ func (e *evidence) readKept(history []byte, key verifyingKey) {
 	if e.head == nil || !bytes.HasPrefix(append(bytes.Clone(e.head.signed), '\n'), rest) {
 		find(len(notes), "the kept checkpoints end in something else")
 	}
+}
+
+// readNotes returns the checkpoints of notes; one without a valid signature, its own or
+// that of the one behind it, is empty.
+func readNotes(notes [][]byte, key verifyingKey) []checkpoint {
+	list := make([]checkpoint, len(notes))
+	for i := len(notes) - 1; i >= 0; i-- {
+		c, err := readCheckpoint(notes[i])
+		named := i+1 < len(list) && list[i+1].signed != nil && list[i+1].legacy == "" && list[i+1].keptHash == c.digest()
+		if err != nil || !named {
+			c, err = openCheckpoint(notes[i], key)
+		}
+		if err == nil {
+			list[i] = c
+		}
+	}
+	return list
 }
 
 func digestOf(c *checkpoint) tlog.Hash {

@@ -3,11 +3,13 @@ package audit
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math/bits"
 	"os"
 
 	"golang.org/x/mod/sumdb/tlog"
+	"golang.org/x/sys/unix"
 )
 
 // treeFile keeps the hashes of the Merkle tree, in the order of tlog.StoredHashIndex. It
@@ -116,9 +118,19 @@ func (m memoryHashes) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 	return hashes, nil
 }
 
+// readPlain reads a file of a log, never through a symbolic link.
+func readPlain(path string) ([]byte, error) {
+	f, err := openPlain(path, os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(f)
+	return text, errors.Join(err, f.Close())
+}
+
 // openPlain opens a file of a log, never through a symbolic link.
 func openPlain(path string, flags int) (*os.File, error) {
-	f, err := os.OpenFile(path, flags|noFollow, 0o600)
+	f, err := os.OpenFile(path, flags|noFollow|unix.O_NONBLOCK, 0o600) // a pipe must not keep it waiting
 	if err != nil {
 		return nil, err
 	}
