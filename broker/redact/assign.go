@@ -19,6 +19,7 @@ type assignment struct {
 	start, end int // of the value
 	quoted     bool
 	plain      bool // it stands where no code can: NAME=value, --name value
+	form       bool // it is one of several in a query: name=value&…
 	cost       int  // bytes that were read to find it
 }
 
@@ -262,6 +263,7 @@ func (p *reader) plain(a *assignment) bool {
 		return false
 	}
 	a.end = p.at
+	a.form = p.at < len(p.text) && p.text[p.at] == '&'
 	if isScheme(p.text[a.start:a.end]) && p.at < len(p.text) && p.text[p.at] == ' ' {
 		p.at++
 		return p.plain(a)

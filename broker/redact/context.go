@@ -45,6 +45,7 @@ func contextRules() []rule {
 		{kind: "password", anchors: []string{"networkcredential"}, re: compile(`(?i)\Anetworkcredential\s*\(\s*"[^"\n]{1,80}"\s*,\s*"([^"\n]{3,80})"`), check: notPlaceholder},
 		{kind: "password", anchors: []string{"directoryentry"}, re: compile(`(?i)\Adirectoryentry\s*\(\s*"[^"\n]{1,100}"\s*,\s*"[^"\n]{1,80}"\s*,\s*"([^"\n]{3,80})"`), check: notPlaceholder},
 		{kind: "private-key", anchors: []string{"mii", "mhcc", "mc4c", "mig", "mihc", "b3blbnnza"}, after: 100, re: derKey, check: notDummy},
+		{kind: "password", anchors: []string{"password", "passphrase", "passcode", "pwd"}, after: 200, line: true, re: saidPassword, check: isSaid},
 		{kind: "secret", anchors: nearWords(), glued: true, after: 100, locate: nearby},
 		{kind: "secret", anchors: headWords(), glued: true, column: columnsBelow},
 		{kind: "password", anchors: []string{"password>", "passwd>", "secret>", "token>", "apikey>"}, glued: true, re: compile(`(?i)\A(?:password|passwd|secret|token|apikey)>\s*([^<\s]{5,200})\s*</`), check: passwordText},

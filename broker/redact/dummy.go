@@ -9,7 +9,19 @@ var dummyWords = compile(`(?i)example|placeholder|your[_\-]|[_\-]here\b|insert[_
 // what documentation puts in its place. Long values have any short word in
 // them by chance.
 func notDummy(value []byte) bool {
-	return !monotonous(value) && (len(value) > 400 || !dummyWords.Match(value))
+	return !isFiller(value) && (len(value) > 400 || !dummyWords.Match(value))
+}
+
+// isFiller says whether a value is filled with what stands in the place of a
+// token: zeros, x, stars.
+func isFiller(value []byte) bool {
+	filler := 0
+	for _, c := range value {
+		if bytes.IndexByte([]byte("0xX*.#_-"), c) >= 0 {
+			filler++
+		}
+	}
+	return len(value) >= 8 && filler*10 >= len(value)*7
 }
 
 // monotonous says whether a value is hardly more than one character again and

@@ -78,6 +78,8 @@ func isPassword(a assignment) bool {
 		return false
 	case a.quoted:
 		return bytes.IndexByte(a.value, ' ') < 0 && passwordText(a.value)
+	case a.plain && a.form:
+		return passwordText(a.value) && !reference.Match(a.value)
 	case a.plain && isUpperName(a.name):
 		return passwordText(a.value) && !reference.Match(a.value)
 	}

@@ -62,3 +62,12 @@ func isNear(b []byte) bool {
 	b = bytes.TrimRight(b, ".")
 	return len(b) >= 16 && isDrawn(b) && notDummy(b) && !isUUID(b) && entropy(b) >= 3.2 && changes(b) >= max(4, len(b)/6) && bytes.Count(b, []byte("/")) <= 1 && bytes.Count(b, []byte(".")) <= 2
 }
+
+// saidPassword is a password in a sentence: "the password for staging is …", "set
+// the password to …", "Password (prod): …".
+var saidPassword = compile("(?i)\\A(?:password|passphrase|passcode|pwd)(?:'s)?(?: for [^\\n=:]{1,40}?| of [^\\n=:]{1,40}?| \\([^)\\n]{1,30}\\))?(?:(?: ?:| is| was| -| –| —|'s)(?: now| set to)?:? [\"'`]?| to [\"'`])([^\\s\"'`,;<>(){}\\[\\]]{5,63}[^\\s\"'`,;<>(){}\\[\\].!?:])")
+
+// isSaid asks for letters and digits: most that follows such a word is a word.
+func isSaid(b []byte) bool {
+	return len(b) >= 6 && hasDigit(b) && bytes.ContainsAny(b, letters) && passwordText(b) && !reference.Match(b) && !identifier.Match(b)
+}

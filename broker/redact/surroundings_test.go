@@ -124,6 +124,9 @@ func TestNamedValues(t *testing.T) {
 		"a column that is aligned":        "NAME     PASSWORD                          AGE\nbob      " + long + "  5d\n",
 		"a password with @ in an address": "postgres://bob:" + "p@" + long + "@db.example.com/x",
 		"one with a slash and a colon":    "amqp://bob:" + "a/b:" + long + "@mq:5672/x",
+		"a password in a sentence":        "the password for staging is " + long + ", ok",
+		"a password behind a quote":       `set password to "` + long + `"`,
+		"a password in a form":            "b'password=" + long + "&user=bob'",
 		"a word behind it":                long + " is our token for staging",
 		"a word before it":                "the API key for staging is " + long + ", keep it",
 		"a word in a table":               "token (prod)  " + long,
@@ -224,6 +227,7 @@ func TestNothingElseGoesAlong(t *testing.T) {
 		"password: \"hunter22x\"\nuser: bob\n":                "password: \"[redacted:password]\"\nuser: bob\n",
 		`call \n4111 1111 1111 1111\nnow`:                     `call \n[redacted:card]\nnow`,
 		"a b+" + url.QueryEscape("x="+gh+"&y=1"):              "a b+x%3D[redacted:github-token]%26y%3D1",
+		"the password is hunter22x9. Then":                    "the password is [redacted:password]. Then",
 	} {
 		if got, _ := redact.New().Bytes([]byte(text)); string(got) != want {
 			t.Errorf("%q became %q, want %q", text, got, want)
