@@ -126,9 +126,21 @@ func (s *Server) getRun(_ context.Context, c call) (*mcp.CallToolResult, error) 
 	}
 	status := run.Status()
 	if status.Err != nil {
-		return nil, fmt.Errorf("the run %s could not be started: %w", quote(id), status.Err)
+		return nil, notStarted(id, status.Err)
 	}
 	return show(status, run.Printed(), time.Now())
+}
+
+// notStarted says why a request did not become a run.
+func notStarted(id string, err error) error {
+	sentence := fmt.Sprintf("the run %s could not be started: %v", quote(id), err)
+	switch {
+	case errors.Is(err, runner.ErrBusy), errors.Is(err, broker.ErrSessions):
+		return &refusal{sentence, "run it again when another run has ended"}
+	case errors.Is(err, runs.ErrCancelled):
+		return &refusal{problem: sentence}
+	}
+	return fmt.Errorf("the run %s could not be started: %w", quote(id), err)
 }
 
 // stopped is what cancel_run answers.

@@ -187,3 +187,19 @@ func TestSeconds(t *testing.T) {
 		}
 	}
 }
+
+// Where there was no room for a run, the answer says that there may be later.
+func TestABusyServerSaysTryAgain(t *testing.T) {
+	inEveryVersion(t, func(t *testing.T, session *mcp.ClientSession, runs *fakeRuns) {
+		res := callTool(t, session, "run_code", map[string]any{"language": "python", "code": "busy"})
+		failure, _ := structuredOf(res)["error"].(map[string]any)
+		if !res.IsError || failure["type"] != "RateLimit" || failure["retryable"] != true || !strings.HasSuffix(textOf(res), "run_id: "+runIDOf(res)+"; retryable") {
+			t.Errorf("got %s, want RateLimit, to be tried again", textOf(res))
+		}
+		id := runIDOf(callTool(t, session, "run_code", map[string]any{"language": "python", "code": "busy", "background": true}))
+		waitFor(t, runs, id)
+		if res := callTool(t, session, "get_run", map[string]any{"run_id": id}); !res.IsError || !strings.HasSuffix(textOf(res), "hint: run it again when another run has ended") {
+			t.Errorf("in the background: got %s, want the hint", textOf(res))
+		}
+	})
+}

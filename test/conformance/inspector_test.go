@@ -104,7 +104,9 @@ func (i inspector) testList(t *testing.T) {
 
 func (i inspector) testSearch(t *testing.T) {
 	got := i.call(t, "search_tools", map[string]any{"query": "echo", "limit": 1, "detail": "name"})
-	want := map[string]any{"tools": []any{map[string]any{"serverId": "everything", "toolName": "echo"}}}
+	want := map[string]any{"total": 1.0, "tools": []any{map[string]any{
+		"serverId": "everything", "toolName": "echo", "import": "from servers.everything import echo", "signature": "await echo({message: str})",
+	}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("search differs (-want +got):\n%s", diff)
 	}
