@@ -64,6 +64,16 @@ bench: setup $(BENCH_INSTALLED) ## measure, beside what others need on this mach
 measure-redaction: test/servers/node_modules/.package-lock.json test/conformance/node_modules/.package-lock.json ## measure what redaction finds of other scanners' examples
 	go run -C test/redaction -mod=mod .
 
+SEARCH_SETS ?= $(abspath ..)/shared/corpus/retrieval
+
+.PHONY: measure-search
+measure-search: build ## measure what searches find on the retrieval sets
+	@for set in bfcl/queries metatool/queries metatool/queries_multi; do \
+		echo "$$set:"; bin/airlock measure search --tools $(SEARCH_SETS)/$${set%/*}/tools.jsonl --queries $(SEARCH_SETS)/$$set.jsonl || exit; \
+	done
+	go test -count=1 -v -run 'TestSearchInEverydayWords' ./catalog | grep -v '^='
+	go test -run xxx -bench 'Search' ./catalog
+
 .PHONY: recording
 recording: build images test/servers/node_modules/.package-lock.json build/recording/node_modules/.package-lock.json ## record the terminal session that the README shows
 	@build/recording/record docs/pictures/session.svg

@@ -34,6 +34,7 @@ type grammar struct {
 	Audit     auditVerbs     `cmd:"" help:"Read the audit log."`
 	Runs      runsVerbs      `cmd:"" help:"List the runs, and show one with its code and its output."`
 	Replay    replayVerb     `cmd:"" help:"Run a recorded run's code again with the answers it was given then."`
+	Measure   measureVerbs   `cmd:"" help:"Measure searches on a set of queries."`
 	Images    imagesVerbs    `cmd:"" help:"Build and list the sandbox images."`
 	Doctor    doctorVerb     `cmd:"" help:"Check whether this machine can run sandboxes; say what to install."`
 	Version   versionVerb    `cmd:"" help:"Print the version."`

@@ -13,11 +13,12 @@ import (
 )
 
 type toolsVerbs struct {
-	List   toolsListVerb   `cmd:"" help:"List the tools of all servers, or of one."`
-	Search toolsSearchVerb `cmd:"" help:"Search the tools as a model would."`
-	Show   toolsShowVerb   `cmd:"" help:"Print one tool's definition."`
-	Diff   toolsDiffVerb   `cmd:"" help:"Show what changed in tools that are withheld because their definition changed."`
-	Accept toolsAcceptVerb `cmd:"" help:"Let a tool be used again with its changed definition."`
+	List    toolsListVerb    `cmd:"" help:"List the tools of all servers, or of one."`
+	Search  toolsSearchVerb  `cmd:"" help:"Search the tools as a model would."`
+	Show    toolsShowVerb    `cmd:"" help:"Print one tool's definition."`
+	Refresh toolsRefreshVerb `cmd:"" help:"Ask every server for its tools now, and have Airlocks that serve do the same."`
+	Diff    toolsDiffVerb    `cmd:"" help:"Show what changed in tools that are withheld because their definition changed."`
+	Accept  toolsAcceptVerb  `cmd:"" help:"Let a tool be used again with its changed definition."`
 }
 
 // selection are the flags that list and search share.
@@ -30,13 +31,20 @@ type selection struct {
 
 type toolsListVerb struct{ selection }
 
-// Run lists all tools in the order of their names.
+// Run lists all tools in the order of their names. It fails where a server is
+// missing.
 func (v *toolsListVerb) Run(ctx context.Context, s *streams) error {
-	return v.print(ctx, s, func(snapshot *catalog.Snapshot) orchestrator.SearchAnswer {
+	var listed *catalog.Snapshot
+	err := v.print(ctx, s, func(snapshot *catalog.Snapshot) orchestrator.SearchAnswer {
+		listed = snapshot
 		answer := orchestrator.Search(snapshot, "", v.Server, v.Detail, 0)
 		answer.Tools = everyTool(snapshot, v.Server, v.Detail)
 		return answer
 	})
+	if err != nil {
+		return err
+	}
+	return allThere(listed, v.Server)
 }
 
 // everyTool is a search without a query and without a limit.

@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"text/tabwriter"
+
+	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/catalog"
+)
+
+type toolsRefreshVerb struct {
+	configFlag
+	JSON bool `name:"json" help:"Print JSON."`
+}
+
+// refreshed is what --json prints for one server.
+type refreshed struct {
+	ServerID string `json:"serverId"`
+	Tools    int    `json:"tools"`
+	Problem  string `json:"problem,omitempty"`
+}
+
+// Run asks every server for its tools, keeps the lists for the next start, and
+// has every Airlock of this user that serves read its lists again. It fails where
+// a server is missing.
+func (v *toolsRefreshVerb) Run(ctx context.Context, s *streams) error {
+	c, err := v.load(s.err)
+	if err != nil {
+		return err
+	}
+	if len(c.Servers) == 0 {
+		return &usageError{"no server is configured", "write airlock.yaml with a key mcpServers, or name a file with --config"}
+	}
+	servers, err := system.OpenCatalog(ctx, c, system.Options{
+		Version: version, Logger: newLogger(s.err, false, slog.LevelWarn), Notify: notices(s.err), Tools: system.AskServers,
+	})
+	if err != nil {
+		return err
+	}
+	snapshot := servers.Snapshot()
+	if err := errors.Join(servers.Close(), system.RequestRefresh()); err != nil {
+		return err
+	}
+	reports := make([]refreshed, 0, len(snapshot.Servers()))
+	for _, server := range snapshot.Servers() {
+		reports = append(reports, refreshed{server.ID, len(server.Tools), catalog.Clean(server.Problem)})
+	}
+	if v.JSON {
+		err = printLine(s.out, map[string]any{"servers": reports})
+	} else {
+		err = printRefreshed(s.out, reports)
+	}
+	return errors.Join(err, allThere(snapshot, ""))
+}
+
+func printRefreshed(out io.Writer, reports []refreshed) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, r := range reports {
+		told := fmt.Sprintf("%d tools", r.Tools)
+		if r.Problem != "" {
+			told = "missing"
+		}
+		fmt.Fprintf(table, "%s\t%s\n", r.ServerID, told)
+	}
+	return table.Flush()
+}
+
+// allThere says by the exit code whether a server is missing; the reason was
+// told before.
+func allThere(snapshot *catalog.Snapshot, serverID string) error {
+	if len(snapshot.Missing(serverID)) > 0 {
+		return exitError(ExitFailed)
+	}
+	return nil
+}
