@@ -39,6 +39,11 @@ type grammar struct {
 	Doctor    doctorVerb     `cmd:"" help:"Check whether this machine can run sandboxes; say what to install."`
 	Version   versionVerb    `cmd:"" help:"Print the version."`
 
+	selfDescription `embed:""`
+}
+
+// selfDescription are the verbs that say how the others are typed.
+type selfDescription struct {
 	Help       helpVerb       `cmd:"" help:"Say more about a command, or about exit-codes and environment."`
 	Completion completionVerb `cmd:"" help:"Print what a shell needs to complete commands: bash, zsh or fish."`
 	Man        manVerb        `cmd:"" help:"Print the manual page: airlock man | man -l -"`
