@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -43,12 +45,36 @@ func (v *auditTailVerb) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	return audit.Tail(ctx, directories.Audit, v.Lines, v.Follow, func(r audit.Record) error {
-		if v.JSON {
-			return printLine(s.out, r)
-		}
-		return audit.WriteLine(s.out, r)
-	})
+	if v.Lines < 0 {
+		return &usageError{"-n takes a number of records, from 0", "airlock audit tail -n 20"}
+	}
+	tail := func(w io.Writer) error {
+		return audit.Tail(ctx, directories.Audit, v.Lines, v.Follow, func(r audit.Record) error {
+			if v.JSON {
+				return printLine(w, r)
+			}
+			return audit.WriteLine(w, r)
+		})
+	}
+	switch {
+	case !v.Follow && isMissing(directories.Audit):
+		return noLogYet(s)
+	case v.Follow:
+		return tail(s.out)
+	}
+	return paged(s, tail)
+}
+
+// isMissing reports whether there is no such directory.
+func isMissing(dir string) bool {
+	_, err := os.Stat(dir)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// noLogYet says why there is nothing to print.
+func noLogYet(s *streams) error {
+	_, err := fmt.Fprintln(s.err, "airlock: there is no audit log yet: it begins with the first run")
+	return err
 }
 
 type auditShowVerb struct {
@@ -65,6 +91,9 @@ func (v *auditShowVerb) Run(s *streams) error {
 		return err
 	}
 	tree, err := audit.Show(directories.Audit, v.RunID)
+	if isMissing(directories.Audit) {
+		err = audit.ErrNoRun
+	}
 	if errors.Is(err, audit.ErrNoRun) {
 		return &hinted{err, "airlock audit tail lists the newest runs", ExitFailed}
 	}
@@ -86,7 +115,7 @@ func (v *auditShowVerb) Run(s *streams) error {
 	if v.JSON {
 		return printLine(s.out, tree)
 	}
-	return audit.WriteTree(s.out, tree)
+	return paged(s, func(w io.Writer) error { return audit.WriteTree(w, tree) })
 }
 
 type auditVerifyVerb struct {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"text/tabwriter"
+	"slices"
 
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/images"
@@ -20,6 +20,7 @@ type imagesBuildVerb struct {
 	Mirror     string   `placeholder:"URL" help:"Where Debian's packages come from; by default Debian's own place."`
 	Fresh      bool     `help:"Fetch everything again."`
 	UpdateLock string   `placeholder:"FILE" help:"Build nothing; write what images would be made of now to FILE."`
+	JSON       bool     `name:"json" help:"Print JSON."`
 	Names      []string `arg:"" optional:"" help:"python or node; all by default."`
 }
 
@@ -38,6 +39,7 @@ func (v *imagesBuildVerb) Run(ctx context.Context, s *streams) error {
 			names = append(names, definition.Name)
 		}
 	}
+	made := []builtImage{}
 	for _, name := range names {
 		built, err := images.Build(ctx, images.BuildOptions{Home: home, Name: name, Progress: s.err, Mirror: v.Mirror, Fresh: v.Fresh})
 		if err != nil {
@@ -46,9 +48,22 @@ func (v *imagesBuildVerb) Run(ctx context.Context, s *streams) error {
 		for _, warning := range built.Warnings {
 			fmt.Fprintf(s.err, "airlock: %s\n", warning)
 		}
-		fmt.Fprintf(s.out, "%s@%s\n", built.Name, built.Digest)
+		made = append(made, builtImage{built.Name, built.Digest, slices.Concat([]string{}, built.Warnings)})
+		if !v.JSON {
+			fmt.Fprintf(s.out, "%s@%s\n", built.Name, built.Digest)
+		}
+	}
+	if v.JSON {
+		return printLine(s.out, map[string]any{"images": made})
 	}
 	return nil
+}
+
+// builtImage is what --json prints for one image.
+type builtImage struct {
+	Name     string   `json:"name"`
+	Digest   string   `json:"digest"`
+	Warnings []string `json:"warnings"`
 }
 
 func (v *imagesBuildVerb) updateLock(ctx context.Context, s *streams) error {
@@ -80,7 +95,7 @@ func (v *imagesListVerb) Run(s *streams) error {
 	if err != nil {
 		return err
 	}
-	var list []listed
+	list := []listed{}
 	for _, definition := range images.List() {
 		item := listed{Name: definition.Name, Summary: definition.Summary}
 		if image, err := images.Open(home, definition.Name); err != nil {
@@ -96,9 +111,13 @@ func (v *imagesListVerb) Run(s *streams) error {
 	if v.JSON {
 		return printLine(s.out, map[string]any{"images": list})
 	}
-	table := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
+	var t table
 	for _, item := range list {
-		fmt.Fprintf(table, "%s\t%s\t%s\n", item.Name, item.Digest+item.Problem, item.Summary)
+		state := cell{item.Digest, green}
+		if item.Problem != "" {
+			state = cell{item.Problem, red}
+		}
+		t.add(cell{item.Name, bold}, state, cell{item.Summary, plain})
 	}
-	return table.Flush()
+	return t.write(s.out)
 }

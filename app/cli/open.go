@@ -62,7 +62,9 @@ func (f toolsFlags) openTools(ctx context.Context, stderr io.Writer) (*config.Co
 	if f.Fresh {
 		opts.Tools = system.AskServers
 	}
+	done := progress(&streams{err: stderr}, "asking "+counted(len(c.Servers), "server")+" for tools")
 	servers, err := system.OpenCatalog(ctx, c, opts)
+	done()
 	if err != nil {
 		return nil, nil, err
 	}

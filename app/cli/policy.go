@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/catalog"
@@ -53,7 +54,7 @@ func (v *policyCheckVerb) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	servers := r.snapshot.Servers()
-	problems := append(policies.Check(r.files, servers), policies.CheckOperator(r.operator, servers)...)
+	problems := slices.Concat([]policies.Problem{}, policies.Check(r.files, servers), policies.CheckOperator(r.operator, servers))
 	if v.JSON {
 		err = printLine(s.out, map[string]any{"problems": problems})
 	} else if len(problems) == 0 {
@@ -70,7 +71,15 @@ func (v *policyCheckVerb) Run(ctx context.Context, s *streams) error {
 
 type policyTestVerb struct {
 	configFlag
+	JSON  bool     `name:"json" help:"Print JSON."`
 	Files []string `arg:"" name:"cases" help:"YAML files with a key cases."`
+}
+
+// failedCase is a case that was decided otherwise than it expects.
+type failedCase struct {
+	File    string `json:"file"`
+	Name    string `json:"name"`
+	Problem string `json:"problem"`
 }
 
 // Run decides each case and fails where one differs from what it expects.
@@ -88,7 +97,7 @@ func (v *policyTestVerb) Run(s *streams) error {
 	if err != nil {
 		return err
 	}
-	total, failed := 0, 0
+	total, failed := 0, []failedCase{}
 	for _, path := range v.Files {
 		source, err := os.ReadFile(path)
 		if err != nil {
@@ -101,20 +110,23 @@ func (v *policyTestVerb) Run(s *streams) error {
 		for _, one := range cases {
 			total++
 			if _, err := one.Run(engine, catalog.Tool{ServerID: one.Server, Name: one.Tool}); err != nil {
-				failed++
-				fmt.Fprintf(s.out, "FAIL  %s: %s: %v\n", path, one.Name, err)
+				failed = append(failed, failedCase{path, one.Name, err.Error()})
 			}
 		}
 	}
-	fmt.Fprintf(s.out, "%d cases, %d failed\n", total, failed)
-	if failed > 0 {
-		return exitError(ExitFailed)
+	if v.JSON {
+		return errors.Join(printLine(s.out, map[string]any{"cases": total, "failed": failed}), failIf(len(failed) > 0))
 	}
-	return nil
+	for _, f := range failed {
+		fmt.Fprintf(s.out, "%s  %s: %s: %s\n", painterFor(s.out).paint(red, "FAIL"), f.File, f.Name, f.Problem)
+	}
+	fmt.Fprintf(s.out, "%d cases, %d failed\n", total, len(failed))
+	return failIf(len(failed) > 0)
 }
 
 type policyExplainVerb struct {
 	toolsFlags
+	JSON      bool   `name:"json" help:"Print JSON."`
 	Server    string `arg:"" help:"The server's ID."`
 	Tool      string `arg:"" help:"The tool's name."`
 	Arguments string `arg:"" optional:"" help:"The call's arguments, as JSON. Left out, none are given and none are missed."`
@@ -143,19 +155,55 @@ func (v *policyExplainVerb) Run(ctx context.Context, s *streams) error {
 		Principal: system.Principal(), Tool: tool, Settings: r.operator.Settings(v.Server, v.Tool, r.snapshot.Flags(v.Server, v.Tool)), Input: input,
 	}
 	decided := engine.Decide(request)
-	if err := policies.Explain(s.out, request, decided); err != nil {
-		return err
-	}
+	var unfit error
 	if v.Arguments != "" {
-		if err := fits(tool, decoded); err != nil {
-			fmt.Fprintf(s.out, "policies are not asked about these arguments: the call ends in ValidationError, because %v\n", err)
-			return exitError(ExitFailed)
-		}
+		unfit = fits(tool, decoded)
 	}
-	if !decided.Allow {
+	if v.JSON {
+		err = printLine(s.out, explained(request, decided, unfit))
+	} else if err = policies.Explain(s.out, request, decided); err == nil && unfit != nil {
+		_, err = fmt.Fprintf(s.out, "policies are not asked about these arguments: the call ends in ValidationError, because %v\n", unfit)
+	}
+	switch {
+	case err != nil:
+		return err
+	case unfit != nil:
+		return exitError(ExitFailed)
+	case !decided.Allow:
 		return exitError(ExitRefused)
 	}
 	return nil
+}
+
+// explainedCall is what --json prints.
+type explainedCall struct {
+	ServerID string   `json:"server_id"`
+	ToolName string   `json:"tool_name"`
+	Allow    bool     `json:"allow"`
+	Approve  []string `json:"approve"` // who must agree first
+	Risk     string   `json:"risk"`
+	Flags    []string `json:"flags"`
+	Rules    []string `json:"rules"`   // that decided, with file and line
+	Reasons  []string `json:"reasons"` // why it is refused
+	Errors   []string `json:"errors"`  // rules that could not be evaluated
+	Unfit    string   `json:"validation_error,omitempty"`
+}
+
+func explained(r policies.Request, d policies.Decision, unfit error) explainedCall {
+	call := explainedCall{
+		ServerID: r.Tool.ServerID, ToolName: r.Tool.Name, Allow: d.Allow, Risk: d.Risk.String(), Flags: []string{}, Rules: []string{},
+		Approve: slices.Concat([]string{}, d.Approve), Reasons: slices.Concat([]string{}, d.Reasons), Errors: slices.Concat([]string{}, d.Errors),
+	}
+	for _, flag := range r.Settings.Flags {
+		call.Flags = append(call.Flags, flag.String())
+	}
+	for _, rule := range d.Rules {
+		call.Rules = append(call.Rules, rule.String())
+	}
+	if unfit != nil {
+		call.Unfit = unfit.Error()
+	}
+	return call
 }
 
 // fits checks arguments as the broker does before it asks the policies.

@@ -55,9 +55,11 @@ func (v *runsListVerb) Run(s *streams) error {
 	if err != nil {
 		return err
 	}
-	found, err := audit.Runs(directories.Audit, v.Lines)
-	if err != nil {
-		return err
+	var found []audit.RunSummary
+	if !isMissing(directories.Audit) {
+		if found, err = audit.Runs(directories.Audit, v.Lines); err != nil {
+			return err
+		}
 	}
 	runs := []listedRun{}
 	for _, run := range found {
@@ -159,6 +161,9 @@ func (v *runsShowVerb) Run(s *streams) error {
 		return err
 	}
 	tree, err := audit.Show(directories.Audit, v.RunID)
+	if isMissing(directories.Audit) {
+		err = audit.ErrNoRun
+	}
 	if errors.Is(err, audit.ErrNoRun) {
 		return &hinted{err, "airlock runs list", ExitFailed}
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"text/tabwriter"
 
 	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/catalog"
@@ -88,18 +87,53 @@ func (v *selection) print(ctx context.Context, s *streams, find func(*catalog.Sn
 		return &usageError{answer.Error.Message, "airlock tools list"}
 	}
 	if v.JSON {
-		return printLine(s.out, answer)
+		return printLine(s.out, foundJSON(answer))
 	}
-	return printEntries(s.out, answer.Tools)
+	return paged(s, func(w io.Writer) error { return printEntries(w, answer.Tools) })
+}
+
+// foundTool is what --json prints for one tool.
+type foundTool struct {
+	ServerID    string `json:"server_id"`
+	ToolName    string `json:"tool_name"`
+	Title       string `json:"title,omitempty"`
+	Description string `json:"description,omitempty"`
+}
+
+// missingServer is what --json prints for a server whose tools are not known.
+type missingServer struct {
+	ServerID string `json:"server_id"`
+	Problem  string `json:"problem"`
+}
+
+// foundTools is what --json prints.
+type foundTools struct {
+	Tools   []foundTool     `json:"tools"`
+	Missing []missingServer `json:"missing"`
+}
+
+func foundJSON(answer orchestrator.SearchAnswer) foundTools {
+	tools, missing := []foundTool{}, []missingServer{}
+	for _, e := range answer.Tools {
+		tools = append(tools, foundTool(e))
+	}
+	for _, m := range answer.Missing {
+		missing = append(missing, missingServer{m.ServerID, m.Problem})
+	}
+	return foundTools{tools, missing}
 }
 
 // printEntries prints a table with one line per tool.
 func printEntries(out io.Writer, entries []catalog.Entry) error {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	var t table
 	for _, e := range entries {
-		fmt.Fprintf(table, "%s\t%s\t%s\n", e.ServerID, e.ToolName, oneLine(e.Description, 100))
+		description := e.Description
+		if width(out) == 0 {
+			description = oneLine(description, 100)
+		}
+		t.add(cell{e.ServerID, dim}, cell{e.ToolName, bold}, cell{oneLine(description, 1000), plain})
 	}
-	return table.Flush()
+	return t.write(out)
 }
 
 type toolsShowVerb struct {

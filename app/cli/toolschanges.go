@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"regexp"
 	"slices"
@@ -25,7 +26,21 @@ import (
 // enough to name it: 64 bits, so that nobody makes a second definition to fit.
 const shortDigest = 16
 
-type toolsDiffVerb struct{ configFlag }
+type toolsDiffVerb struct {
+	configFlag
+	Full bool `help:"Show long lines whole, not only what changed in them."`
+	JSON bool `name:"json" help:"Print JSON, which counts as shown to nobody."`
+}
+
+// changedTool is what --json prints for one tool.
+type changedTool struct {
+	ServerID string          `json:"server_id"`
+	ToolName string          `json:"tool_name"`
+	Digest   string          `json:"digest"` // of the definition now
+	Since    *time.Time      `json:"since,omitempty"`
+	Before   json.RawMessage `json:"before,omitempty"`
+	Now      json.RawMessage `json:"now,omitempty"`
+}
 
 // Run prints what changed in each withheld tool, as a unified diff, and
 // remembers that it was shown: accept accepts nothing else.
@@ -34,10 +49,15 @@ func (v *toolsDiffVerb) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	for _, change := range changed {
-		if _, err := s.out.Write(difference(change)); err != nil {
-			return err
+	if v.JSON {
+		tools := []changedTool{}
+		for _, c := range changed {
+			tools = append(tools, changedTool{c.ServerID, c.ToolName, c.Found.Digest, &c.Pinned.Since, c.Pinned.Definition, c.Found.Definition})
 		}
+		return printLine(s.out, map[string]any{"changed": tools})
+	}
+	if err := paged(s, func(w io.Writer) error { return v.write(w, changed) }); err != nil {
+		return err
 	}
 	if len(changed) == 0 {
 		_, err := fmt.Fprintln(s.out, "no tool has changed since it was first seen")
@@ -50,6 +70,20 @@ func (v *toolsDiffVerb) Run(ctx context.Context, s *streams) error {
 	return book.Show(ctx, changed)
 }
 
+// write prints the differences.
+func (v *toolsDiffVerb) write(w io.Writer, changed []pins.Change) error {
+	for _, change := range changed {
+		text := difference(change)
+		if !v.Full {
+			text = condense(text, painterFor(w))
+		}
+		if _, err := w.Write(text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // changes connects the servers and returns which tools are withheld. It fails
 // where a server is missing: of its tools nobody can say whether they changed.
 func changes(ctx context.Context, flag configFlag, s *streams) (*config.Config, []pins.Change, error) {
@@ -57,7 +91,9 @@ func changes(ctx context.Context, flag configFlag, s *streams) (*config.Config, 
 	if err != nil {
 		return nil, nil, err
 	}
+	done := progress(s, "asking "+counted(len(c.Servers), "server"))
 	servers, err := system.OpenCatalog(ctx, c, system.Options{Version: version, Logger: newLogger(s.err, false, slog.LevelError)})
+	done()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -85,6 +121,7 @@ type toolsAcceptVerb struct {
 	Server string `arg:"" optional:"" help:"The server's ID."`
 	Tool   string `arg:"" optional:"" help:"The tool's name; by default every withheld tool of the server."`
 	All    bool   `help:"Every withheld tool of every server."`
+	JSON   bool   `name:"json" help:"Print JSON."`
 	Digest string `placeholder:"HEX" help:"Only the definition with this digest, as diff printed it; by default the one that diff showed last."`
 }
 
@@ -111,6 +148,13 @@ func (v *toolsAcceptVerb) Run(ctx context.Context, s *streams) error {
 	}
 	if err := book.Accept(ctx, chosen, time.Now()); err != nil {
 		return &hinted{err, lookAgain, ExitRefused}
+	}
+	if v.JSON {
+		tools := []changedTool{}
+		for _, c := range chosen {
+			tools = append(tools, changedTool{ServerID: c.ServerID, ToolName: c.ToolName, Digest: c.Found.Digest})
+		}
+		return printLine(s.out, map[string]any{"accepted": tools})
 	}
 	for _, change := range chosen {
 		if _, err := fmt.Fprintf(s.out, "accepted %s %s %s\n", change.ServerID, catalog.Quote(change.ToolName), short(change.Found)); err != nil {

@@ -17,8 +17,8 @@ type RunTree struct {
 	ID     string     `json:"run_id"`
 	Start  *Record    `json:"start,omitempty"` // nil when the log begins after it
 	End    *Record    `json:"end,omitempty"`   // nil while it runs
-	Calls  []CallTree `json:"calls,omitempty"`
-	Events []Record   `json:"events,omitempty"` // violations, by number
+	Calls  []CallTree `json:"calls"`
+	Events []Record   `json:"events"` // violations, by number
 }
 
 // CallTree is one call of a run. Intent is nil when the call was refused,
@@ -44,7 +44,7 @@ func Show(dir, runID string) (*RunTree, error) {
 			return nil
 		}
 		if runs[r.RunID] == nil {
-			runs[r.RunID] = &RunTree{ID: r.RunID}
+			runs[r.RunID] = &RunTree{ID: r.RunID, Calls: []CallTree{}, Events: []Record{}}
 		}
 		runs[r.RunID].add(r)
 		return nil

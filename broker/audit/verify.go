@@ -34,9 +34,9 @@ type Report struct {
 	Signed   uint64    `json:"signed"`             // the newest record that the signed head covers
 	Unsigned uint64    `json:"unsigned,omitempty"` // records after it: what a crash leaves, until the next start
 	Open     int       `json:"open,omitempty"`     // what was begun and has no end: by living processes, or by one that died last
-	Findings []Finding `json:"findings,omitempty"`
-	More     int       `json:"more,omitempty"`    // findings that were not listed
-	Remarks  []string  `json:"remarks,omitempty"` // what could not be proved, and why
+	Findings []Finding `json:"findings"`
+	More     int       `json:"more,omitempty"` // findings that were not listed
+	Remarks  []string  `json:"remarks"`        // what could not be proved, and why
 	// Key is the public key under the log's name, as an HTTP witness takes it.
 	Key     string         `json:"key,omitempty"`
 	Witness *WitnessReport `json:"witness,omitempty"` // nil when none was compared
@@ -97,7 +97,7 @@ func verify(dir string, o VerifyOptions) (Report, error) {
 	if len(list) == 0 && shot.evidence.blank {
 		return Report{}, fmt.Errorf("there is no audit log in %q", dir)
 	}
-	v := &verifier{prev: genesis, next: 1, wanted: o.Head}
+	v := &verifier{report: Report{Findings: []Finding{}, Remarks: []string{}}, prev: genesis, next: 1, wanted: o.Head}
 	v.signatures(shot.evidence)
 	v.witness, v.keepHashes = witnessed{key: shot.key}, witness.IsHTTP(o.Witness)
 	if v.report.Origin != "" {

@@ -1,0 +1,170 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+)
+
+// Lengths in characters that decide what of a line a diff shows.
+const (
+	longLine    = 160     // a longer one is shown by what changed in it
+	around      = 40      // of unchanged text beside a change
+	maxCompared = 4 << 20 // pairs of words; what has more counts as changed as a whole
+)
+
+// The marks of a diff. What a server wrote is shown in ASCII, so none of them
+// can be its own.
+const (
+	leftOut      = "…"
+	changeBegins = "⟦"
+	changeEnds   = "⟧"
+)
+
+// condense shortens a unified diff: of a long line that another takes the place
+// of it shows the words that changed and what stands around them, and of a long
+// line that did not change the beginning. Nothing that changed is left out.
+func condense(unified []byte, paint painter) []byte {
+	var out bytes.Buffer
+	var removed, added []string
+	flush := func() {
+		for i, line := range removed {
+			if i < len(added) && (len(line) > longLine || len(added[i]) > longLine) {
+				removed[i], added[i] = changedWords(line, added[i], paint)
+			}
+		}
+		for _, line := range removed {
+			out.WriteString(paint.paint(red, "-"+line) + "\n")
+		}
+		for _, line := range added {
+			out.WriteString(paint.paint(green, "+"+line) + "\n")
+		}
+		removed, added = nil, nil
+	}
+	header := true // until the first hunk
+	for line := range strings.Lines(string(unified)) {
+		line = strings.TrimSuffix(line, "\n")
+		switch {
+		case strings.HasPrefix(line, "@@"):
+			flush()
+			header = false
+			out.WriteString(paint.paint(cyan, line) + "\n")
+		case header:
+			out.WriteString(paint.paint(bold, line) + "\n")
+		case strings.HasPrefix(line, "-"):
+			if len(added) > 0 {
+				flush()
+			}
+			removed = append(removed, line[1:])
+		case strings.HasPrefix(line, "+"):
+			added = append(added, line[1:])
+		default:
+			flush()
+			if len(line) > longLine {
+				line = fmt.Sprintf("%s%s (%d characters, unchanged)", line[:longLine/2], leftOut, len(line))
+			}
+			out.WriteString(line + "\n")
+		}
+	}
+	flush()
+	return out.Bytes()
+}
+
+// changedWords returns two lines with what differs marked, and what does not
+// left out but for the text around it.
+func changedWords(before, after string, paint painter) (string, string) {
+	old, current := words(before), words(after)
+	keptOld, keptNew := common(old, current)
+	return marked(old, keptOld, paint), marked(current, keptNew, paint)
+}
+
+// words cuts text behind every run of letters and digits, and behind every other
+// character.
+func words(text string) []string {
+	var found []string
+	start := 0
+	for i := range len(text) {
+		if i > start && (!isWord(text[i]) || !isWord(text[i-1])) {
+			found = append(found, text[start:i])
+			start = i
+		}
+	}
+	if start < len(text) {
+		found = append(found, text[start:])
+	}
+	return found
+}
+
+func isWord(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '\\'
+}
+
+// common says which words of each text belong to a longest common subsequence.
+func common(a, b []string) (inA, inB []bool) {
+	inA, inB = make([]bool, len(a)), make([]bool, len(b))
+	first, lastA, lastB := 0, len(a), len(b)
+	for first < lastA && first < lastB && a[first] == b[first] {
+		inA[first], inB[first] = true, true
+		first++
+	}
+	for lastA > first && lastB > first && a[lastA-1] == b[lastB-1] {
+		lastA, lastB = lastA-1, lastB-1
+		inA[lastA], inB[lastB] = true, true
+	}
+	n, m := lastA-first, lastB-first
+	if n == 0 || m == 0 || n*m > maxCompared {
+		return inA, inB
+	}
+	length := make([][]int32, n+1) // of the longest from here on
+	for i := range length {
+		length[i] = make([]int32, m+1)
+	}
+	for i := n - 1; i >= 0; i-- {
+		for j := m - 1; j >= 0; j-- {
+			if a[first+i] == b[first+j] {
+				length[i][j] = length[i+1][j+1] + 1
+			} else {
+				length[i][j] = max(length[i+1][j], length[i][j+1])
+			}
+		}
+	}
+	for i, j := 0, 0; i < n && j < m; {
+		switch {
+		case a[first+i] == b[first+j]:
+			inA[first+i], inB[first+j] = true, true
+			i, j = i+1, j+1
+		case length[i+1][j] >= length[i][j+1]:
+			i++
+		default:
+			j++
+		}
+	}
+	return inA, inB
+}
+
+// marked joins words, with those that are not kept marked and long runs of those
+// that are left out.
+func marked(text []string, kept []bool, paint painter) string {
+	var out strings.Builder
+	for i := 0; i < len(text); {
+		end := i
+		for end < len(text) && kept[end] == kept[i] {
+			end++
+		}
+		run := strings.Join(text[i:end], "")
+		switch {
+		case !kept[i]:
+			out.WriteString(paint.paint(invert, changeBegins+run+changeEnds))
+		case len(run) <= 2*around+len(leftOut):
+			out.WriteString(run)
+		case i == 0: // the member's name stands there
+			out.WriteString(run[:around] + leftOut + run[len(run)-around:])
+		case end == len(text):
+			out.WriteString(run[:around] + leftOut)
+		default:
+			out.WriteString(run[:around] + leftOut + run[len(run)-around:])
+		}
+		i = end
+	}
+	return out.String()
+}
