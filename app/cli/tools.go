@@ -115,7 +115,7 @@ type foundTools struct {
 func foundJSON(answer orchestrator.SearchAnswer) foundTools {
 	tools, missing := []foundTool{}, []missingServer{}
 	for _, e := range answer.Tools {
-		tools = append(tools, foundTool(e))
+		tools = append(tools, foundTool{e.ServerID, e.ToolName, e.Title, e.Description})
 	}
 	for _, m := range answer.Missing {
 		missing = append(missing, missingServer{m.ServerID, m.Problem})
