@@ -246,6 +246,8 @@ func (e *evidence) compare(f *facts) (findings []Finding, remarks []string) {
 	}
 	if f.last.seq > signed+maxUnsigned {
 		find(signed+1, "records %d to %d are not signed: more than an Airlock that is killed leaves", signed+1, f.last.seq)
+	} else if p := e.position; f.last.seq > signed && (p == nil || !p.sameBoot()) {
+		remarks = append(remarks, fmt.Sprintf("records %d to %d are not signed: left by an Airlock that ended with its machine, or added", signed+1, f.last.seq))
 	}
 	if f.torn > 0 {
 		text := fmt.Sprintf("it ends in %d bytes that are no whole record", f.torn)

@@ -117,12 +117,7 @@ func (s *appender) judge(e *evidence, found *survey) (remarks []string, err erro
 	if len(findings) > 0 {
 		return nil, &tamperedError{s.places, findings[0]}
 	}
-	signed := uint64(0)
-	e.checkpoints(func(_ string, c *checkpoint) { signed = max(signed, c.size) })
 	p := e.position
-	if found.last.seq > signed && (p == nil || !p.sameBoot()) {
-		remarks = append(remarks, fmt.Sprintf("records %d to %d are not signed: left by an Airlock that ended with its machine, or added", signed+1, found.last.seq))
-	}
 	if p != nil && found.first > p.first {
 		remarks = append(remarks, fmt.Sprintf("the files with records %d to %d were moved away or removed", p.first, found.first-1))
 	}
