@@ -457,7 +457,7 @@ func TestSearchesOfCodeHaveARate(t *testing.T) {
 			return fmt.Errorf("the first definition: got %+v, %w", definition, err)
 		}
 		for _, method := range []string{methodSearch, methodGet} {
-			var refused struct{ Error *CatalogError }
+			var refused struct{ Error *broker.Error }
 			if err := c.ask(method, `{}`, &refused); err != nil || refused.Error == nil || refused.Error.Type != "RateLimit" || !refused.Error.Retryable {
 				return fmt.Errorf("%s: got %+v, %w, want RateLimit", method, refused.Error, err)
 			}

@@ -130,8 +130,8 @@ func (r *run) handleSearch(ctx context.Context, req wire.Request) (any, error) {
 	}{Search(r.snapshot, params.Query, params.ServerID, params.Detail, params.Limit), lasting{done}}, nil
 }
 
-func catalogError(e *broker.Error) *CatalogError {
-	return &CatalogError{Type: e.Type, Message: e.Message, Retryable: e.Retryable}
+func catalogError(e *broker.Error) *broker.Error {
+	return &broker.Error{Type: e.Type, Message: e.Message, Retryable: e.Retryable}
 }
 
 func (r *run) handleGet(ctx context.Context, req wire.Request) (any, error) {

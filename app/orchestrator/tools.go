@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 
+	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/errortype"
 )
@@ -13,20 +14,13 @@ import (
 type SearchAnswer struct {
 	Tools   []catalog.Entry         `json:"tools"`
 	Missing []catalog.MissingServer `json:"missing,omitempty"` // configured, but not there
-	Error   *CatalogError           `json:"error,omitempty"`
+	Error   *broker.Error           `json:"error,omitempty"`
 }
 
 // DefinitionAnswer is one tool's whole definition, or why there is none.
 type DefinitionAnswer struct {
 	Definition json.RawMessage `json:"definition,omitempty"`
-	Error      *CatalogError   `json:"error,omitempty"`
-}
-
-// CatalogError says why the catalog has no answer.
-type CatalogError struct {
-	Type      string `json:"type"`
-	Message   string `json:"message"`
-	Retryable bool   `json:"retryable"`
+	Error      *broker.Error   `json:"error,omitempty"`
 }
 
 // defaultLimit is how many tools a search finds for code that does not say.
@@ -39,7 +33,7 @@ func Search(snapshot *catalog.Snapshot, text, serverID, detail string, limit int
 	}
 	level, err := catalog.ParseDetail(detail)
 	if err != nil {
-		return SearchAnswer{Tools: []catalog.Entry{}, Error: &CatalogError{Type: errortype.Validation, Message: err.Error()}}
+		return SearchAnswer{Tools: []catalog.Entry{}, Error: &broker.Error{Type: errortype.Validation, Message: err.Error()}}
 	}
 	answer := SearchAnswer{Tools: snapshot.Search(catalog.Query{Text: text, ServerID: serverID, Detail: level, Limit: limit})}
 	if answer.Tools == nil {
@@ -47,7 +41,7 @@ func Search(snapshot *catalog.Snapshot, text, serverID, detail string, limit int
 	}
 	answer.Missing = snapshot.Missing(serverID)
 	if _, known := snapshot.Server(serverID); serverID != "" && !known {
-		answer.Error = &CatalogError{Type: errortype.UnknownTool, Message: "there is no server " + catalog.Quote(serverID)}
+		answer.Error = &broker.Error{Type: errortype.UnknownTool, Message: "there is no server " + catalog.Quote(serverID)}
 	}
 	return answer
 }
@@ -58,9 +52,9 @@ func Definition(snapshot *catalog.Snapshot, serverID, name string) DefinitionAns
 	var withheld *catalog.WithheldError
 	switch {
 	case errors.As(err, &withheld):
-		return DefinitionAnswer{Error: &CatalogError{Type: errortype.PolicyDenied, Message: err.Error()}}
+		return DefinitionAnswer{Error: &broker.Error{Type: errortype.PolicyDenied, Message: err.Error()}}
 	case err != nil:
-		return DefinitionAnswer{Error: &CatalogError{Type: errortype.UnknownTool, Message: err.Error()}}
+		return DefinitionAnswer{Error: &broker.Error{Type: errortype.UnknownTool, Message: err.Error()}}
 	}
 	return DefinitionAnswer{Definition: definition.JSON}
 }
