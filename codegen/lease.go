@@ -54,7 +54,7 @@ func (l *Lease) Intact() bool {
 	return l.watch.quiet()
 }
 
-// Close gives the tree up. A second call does nothing.
+// Close releases the tree. A second call does nothing.
 func (l *Lease) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

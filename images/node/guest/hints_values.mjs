@@ -35,9 +35,6 @@ function noData(thrown, message, code) {
 
 function toolError(thrown, message) {
   if (thrown?.name !== "ToolError") return "";
-  if (thrown.type === "LoopDetected") {
-    return "do not poll in a loop: look once, return what you saw, and look again in a later run";
-  }
   if (thrown.type === "ValidationError" && /null/.test(message)) return "leave an argument out in place of null";
   return "";
 }

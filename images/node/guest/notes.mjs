@@ -1,9 +1,12 @@
 // Says why a program that ended well has probably left no result. What is said here
 // is a guess from the text: it changes nothing.
 
-/** Returns one sentence on code that set no result. */
-export function note(code) {
+/** Returns one sentence on code that set no result; `settled` says whether its module ran to its end. */
+export function note(code, settled) {
   try {
+    if (!settled && /\bprocess\.exit\b/.test(code)) {
+      return "process.exit ended the program before its result was known: leave it out, or write `globalThis.result = …` before it";
+    }
     const text = withoutComments(code);
     for (const guess of [uncalledProgram, uncalledFunction, localResult, droppedValue]) {
       const sentence = guess(text);

@@ -63,7 +63,7 @@ function exited(status, message) {
 
 function succeeded(ending) {
   const result = resultOf(ending);
-  if (!result.set) return `{"ok":true,"has_result":false,"note":${stringify(note(ending.code))}}`;
+  if (!result.set) return `{"ok":true,"has_result":false,"note":${stringify(note(ending.code, ending.settled))}}`;
   let data;
   try {
     data = encode(result.value, "result");

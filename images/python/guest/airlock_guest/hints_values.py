@@ -159,8 +159,6 @@ def _positional(failure, message, namespace, code):
 def _tool_error(failure, message, namespace, code):
     if not isinstance(failure, ToolError):
         return ""
-    if failure.type == "LoopDetected":
-        return "do not poll in a loop: look once, return what you saw, and look again in a later run"
     if failure.type == "ValidationError" and ("null" in message or "None" in message):
         return "leave an argument out in place of None"
     if failure.type == "UnknownTool":
