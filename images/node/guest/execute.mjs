@@ -5,6 +5,7 @@ import { unlinkSync, writeFileSync } from "node:fs";
 import module from "node:module";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { types } from "node:util";
+import { advice } from "./failure.mjs";
 import { FILE } from "./file.mjs";
 import { deliver, params, resultOf } from "./outcome.mjs";
 import { asFunction, isTyped, resultVariable, withoutFence, withoutTypes, withResult } from "./source.mjs";
@@ -53,6 +54,7 @@ export async function rehearse() {
   process.emit("rehearsal");
   process.emit = emit;
   params(ending);
+  advice();
   unlinkSync(file);
   Object.assign(result, { set: false, value: undefined });
 }

@@ -1,13 +1,13 @@
 // Describes what the code threw: its type, its message, the traceback, what to
 // do. Every part of it may be hostile: getters may throw, texts may be huge.
 
+import { createRequire } from "node:module";
 import { types } from "node:util";
 import { ToolError } from "/workspace/client/result.js";
-import { hint } from "./hints.mjs";
-import { syntaxLocation } from "./hints_syntax.mjs";
 import { printError } from "./output.mjs";
 
 const toBytes = Buffer.from;
+const require = createRequire(import.meta.url);
 const MAX_MESSAGE = 4 << 10; // bytes
 const MAX_TRACEBACK = 8 << 10; // bytes
 const MAX_PRINTED = 64 << 10; // bytes of the traceback that goes to stderr
@@ -20,20 +20,25 @@ const OURS_OR_NATIVE = new RegExp(`${OURS.source}|^\\s+at [^/]*\\(<anonymous>\\)
 const FILE_URL = /(?:file:\/\/)?\/workspace\/agent_code\.mjs(?:\?(?:types|function))?/g;
 const BUILTIN = /^(?:Aggregate|Eval|Range|Reference|Syntax|Type|URI)?Error$/;
 
+/** Returns the module that gives advice. A guest that nothing fails in need not load it. */
+export function advice() {
+  return require("./hints.mjs");
+}
+
 /**
  * Returns the `error` of `run/finish` for what was thrown, and prints its
  * traceback to stderr. `code` is the program's text.
  */
 export function describe(thrown, code) {
   const message = rename(messageOf(thrown));
-  const location = attempt(() => syntaxLocation(thrown)) ?? "";
+  const location = attempt(() => advice().syntaxLocation(thrown)) ?? "";
   const traceback = rename(location + tracebackOf(thrown));
   printError(`${cut(traceback, MAX_PRINTED)}\n`);
-  const advice = attempt(() => hint(thrown, message, code));
+  const hint = attempt(() => advice().hint(thrown, message, code));
   const error = {
     type: typeOf(thrown),
     message: cut(
-      advice ? `${cut(message, MAX_MESSAGE / 2)} (${cut(advice, MAX_MESSAGE / 2 - 3)})` : message,
+      hint ? `${cut(message, MAX_MESSAGE / 2)} (${cut(hint, MAX_MESSAGE / 2 - 3)})` : message,
       MAX_MESSAGE,
     ),
     traceback: cut(traceback, MAX_TRACEBACK),

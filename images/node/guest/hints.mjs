@@ -7,8 +7,10 @@
 
 import { ADVISERS as names } from "./hints_names.mjs";
 import { ADVISERS as sandbox } from "./hints_sandbox.mjs";
-import { ADVISERS as syntax } from "./hints_syntax.mjs";
+import { ADVISERS as syntax, syntaxLocation } from "./hints_syntax.mjs";
 import { ADVISERS as values } from "./hints_values.mjs";
+
+export { syntaxLocation };
 
 const ADVISERS = [...syntax, ...sandbox, ...names, ...values];
 
