@@ -215,7 +215,7 @@ func serviceRules() []rule {
 		token("facebook-token", "EAAC", `[A-Za-z0-9]{80,}`),
 		token("facebook-token", "EAAM", `[A-Za-z0-9]{80,}`),
 		token("instagram-token", "IGQV", `[A-Za-z0-9_\-]{80,}`),
-		token("twitter-bearer", "AAAAAAAAAAAAAAAAAAAAA", `[A-Za-z0-9%]{60,}`),
+		{kind: "twitter-bearer", anchors: []string{"aaaaaaaaaaaaaaaaaaaaa"}, re: compile(`\A(A{21}[A-Za-z0-9%]{60,})` + end), check: func(b []byte) bool { return mixed(b[21:]) && entropy(b[21:]) >= 4 && notDummy(b[21:]) }},
 		{kind: "mapbox-token", anchors: []string{"sk.eyj"}, re: compile(`\A(sk\.eyJ[A-Za-z0-9_\-]{50,}\.[A-Za-z0-9_\-]{22})` + end)},
 		within("maxmind-key", "_mmk", 40, `[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk`),
 		token("adobe-secret", "p8e-", `[A-Za-z0-9_\-]{32}`),
