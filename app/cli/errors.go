@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"syscall"
 
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/orchestrator"
@@ -46,6 +47,9 @@ func report(stderr io.Writer, err error) int {
 	var exit exitError
 	if errors.As(err, &exit) {
 		return int(exit)
+	}
+	if errors.Is(err, syscall.EPIPE) { // who read stdout has seen enough
+		return ExitFailed
 	}
 	clean := redact.New() // what a server or a file says may be in it
 	fmt.Fprintf(stderr, "airlock: %s\n", clean.Text(err.Error()))

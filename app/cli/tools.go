@@ -98,6 +98,8 @@ type foundTool struct {
 	ToolName    string `json:"tool_name"`
 	Title       string `json:"title,omitempty"`
 	Description string `json:"description,omitempty"`
+	Import      string `json:"import,omitempty"`
+	Signature   string `json:"signature,omitempty"`
 }
 
 // missingServer is what --json prints for a server whose tools are not known.
@@ -115,7 +117,7 @@ type foundTools struct {
 func foundJSON(answer orchestrator.SearchAnswer) foundTools {
 	tools, missing := []foundTool{}, []missingServer{}
 	for _, e := range answer.Tools {
-		tools = append(tools, foundTool{e.ServerID, e.ToolName, e.Title, e.Description})
+		tools = append(tools, foundTool{e.ServerID, e.ToolName, e.Title, e.Description, e.Import, e.Signature})
 	}
 	for _, m := range answer.Missing {
 		missing = append(missing, missingServer{m.ServerID, m.Problem})
