@@ -28,7 +28,7 @@ type Meter struct {
 const (
 	fastestGrowth = 2 << 30 // bytes a second, more than zeroing pages allows
 	shortestPause = 2 * time.Millisecond
-	longestPause  = 100 * time.Millisecond
+	longestPause  = 250 * time.Millisecond
 )
 
 // Meter returns a meter for the sandbox whose gVisor kernel has the process ID, or

@@ -223,8 +223,11 @@ while True: hog.append(bytearray(os.urandom(1 << 20)))
 	if got.exit.Reason != runner.ReasonMemory {
 		t.Errorf("exit: got %+v, want the reason memory\nstderr: %s", got.exit, got.stderr)
 	}
-	// Where no control group holds, the memory is read from time to time.
-	if peak := got.usage.PeakMemory; peak < 128<<20 || peak > 320<<20 {
+	most := int64(257 << 20)
+	if b.Unenforced { // the memory is read from time to time, later where the machine is busy
+		most = 512 << 20
+	}
+	if peak := got.usage.PeakMemory; peak < 128<<20 || peak > most {
 		t.Errorf("peak: got %d, want near 256 MiB", peak)
 	}
 }
