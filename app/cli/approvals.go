@@ -79,13 +79,19 @@ func (q question) find() (posted approval.Posted, dir string, err error) {
 	return posted, dir, nil
 }
 
-type approvalsShowVerb struct{ question }
+type approvalsShowVerb struct {
+	question
+	JSON bool `name:"json" help:"Print JSON."`
+}
 
 // Run prints the whole question, and leaves it open.
 func (v *approvalsShowVerb) Run(s *streams) error {
 	q, _, err := v.find()
 	if err != nil {
 		return err
+	}
+	if v.JSON {
+		return printLine(s.out, q)
 	}
 	return approval.Write(s.out, q.Question)
 }

@@ -44,6 +44,9 @@ var _ approval.Asker = (*person)(nil)
 func (p *person) Ask(ctx context.Context, q approval.Question) (approval.Verdict, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if err := ctx.Err(); err != nil { // it was answered while another was shown
+		return approval.Verdict{}, err
+	}
 	chosen, err := askAt(ctx, p.at, q)
 	switch {
 	case err != nil && ctx.Err() != nil:
