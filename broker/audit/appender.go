@@ -216,6 +216,9 @@ func (s *appender) rotate() error {
 	if err := errors.Join(s.sync(), s.keepCheckpoint()); err != nil {
 		return err
 	}
+	// From here on no start reads the file again to compute its tree. Where this
+	// fails, one does all the same: what is on disk does not fit the signature.
+	_ = unix.Fdatasync(int(s.files.tree.file.Fd()))
 	return s.openSegment(s.end.next, true)
 }
 

@@ -110,19 +110,19 @@ func (s *appender) syncSignature() error {
 }
 
 // keepCheckpoint signs the log as it is and adds the checkpoint to the kept
-// ones, unless nothing was added since the last. All that it writes is durable
-// when it returns. The records must be.
+// ones, unless nothing was added since the last. When it returns, the checkpoint and
+// the position are durable. The records must be before.
 func (s *appender) keepCheckpoint() error {
 	c, err := s.signHead()
 	if err != nil {
 		return err
 	}
+	// The head is on stable storage before the checkpoint is kept: after a loss of
+	// power it must name that checkpoint, or be it.
+	if err := unix.Fdatasync(int(s.files.head.Fd())); err != nil {
+		return fmt.Errorf("signing it: %w", err)
+	}
 	if c.size > s.sign.kept.size {
-		// The head is on stable storage before the checkpoint is: after a loss of power
-		// it must name that checkpoint, or be it.
-		if err := s.syncSignature(); err != nil {
-			return err
-		}
 		if err := s.appendKept(c); err != nil {
 			return fmt.Errorf("keeping a checkpoint: %w", err)
 		}
@@ -130,10 +130,11 @@ func (s *appender) keepCheckpoint() error {
 			return err
 		}
 	}
-	s.sign.at = time.Now()
-	// Without an error where it fails: the file is a cache.
-	_ = unix.Fdatasync(int(s.files.tree.file.Fd()))
-	return s.syncSignature()
+	if err := unix.Fdatasync(int(s.files.position.Fd())); err != nil {
+		return fmt.Errorf("signing it: %w", err)
+	}
+	s.sign.at, s.sign.synced = time.Now(), c.size
+	return nil
 }
 
 // appendKept appends all of a checkpoint or, where the disk is full, nothing.

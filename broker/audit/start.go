@@ -139,7 +139,7 @@ func (s *appender) adopt(e *evidence, found *survey, list []segment) error {
 		}
 	}
 	s.tree = found.tree
-	if err := s.files.tree.write(found.from, found.stored); err != nil {
+	if err := s.files.tree.update(found.from, found.stored); err != nil {
 		return err
 	}
 	last := found.lastRecord
@@ -183,17 +183,10 @@ func (s *appender) beginPosition(e *evidence, found *survey) error {
 	if err := s.writePosition(next); err != nil {
 		return err
 	}
-	// What the head says was perhaps only written when it was read: it counts once it is synced.
-	if err := s.syncSignature(); err != nil {
-		return err
-	}
-	if e.head != nil {
-		s.sign.synced = e.head.size
-	}
 	if e.position != nil {
-		return nil
+		return nil // what the head says counts once this process has synced it
 	}
-	return errors.Join(syncDirectory(s.places.keys), syncDirectory(s.places.dir))
+	return errors.Join(s.files.position.Sync(), syncDirectory(s.places.keys), syncDirectory(s.places.dir))
 }
 
 // openLast opens the file that records are appended to. The newest may have no

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
@@ -60,7 +61,9 @@ type surveyor struct {
 	wantRoot map[uint64]bool
 	next     uint64
 	prev     string
-	sealed   bool // the last line is the end of a full file
+	sealed   bool   // the last line is the end of a full file
+	unread   []byte // the last line, where its hash was not looked at
+	buffer   []byte // reused between lines
 }
 
 // takeSurvey reads the files that list names, from the first one that is not
@@ -104,6 +107,9 @@ func takeSurvey(list []segment, e *evidence, hashes hashFile, known map[fingerpr
 		}
 		v.read = append(v.read, print)
 	}
+	if len(v.unread) > 0 {
+		v.lastRecord.Hash = claimedHash(v.unread)
+	}
 	v.last = mark{v.lastRecord.Seq, v.lastRecord.Hash}
 	if v.last.seq == 0 && v.first > 1 {
 		v.damage = fmt.Errorf("its only file %q has no record, and what came before is missing", segmentName(v.first))
@@ -111,14 +117,20 @@ func takeSurvey(list []segment, e *evidence, hashes hashFile, known map[fingerpr
 	return &v.survey, nil
 }
 
-// unchanged returns how many files need not be read again. The last two always are,
+// leaf is tlog.RecordHash, without a new hash for each line.
+func (v *surveyor) leaf(line []byte) tlog.Hash {
+	v.buffer = append(append(v.buffer[:0], 0), line...)
+	return sha256.Sum256(v.buffer)
+}
+
+// unchanged returns how many files need not be read again. The last always is,
 // and those with records that the position names.
 func (v *surveyor) unchanged(list []segment, known map[fingerprint]bool) int {
 	if v.each {
 		return 0
 	}
 	n := 0
-	for n < len(list)-2 {
+	for n < len(list)-1 {
 		print, err := takeFingerprint(list[n])
 		if err != nil || !known[print] || v.evidence.position == nil || list[n+1].first > v.evidence.position.durable.seq {
 			break
@@ -168,7 +180,7 @@ func (v *surveyor) line(line []byte) {
 		v.damage = fmt.Errorf("record %d comes after the end of a full file", seq)
 	}
 	v.sealed = bytes.Contains(line, []byte(`,"kind":"rotate",`))
-	v.stored = v.tree.add(tlog.RecordHash(line), v.stored)
+	v.stored = v.tree.add(v.leaf(line), v.stored)
 	if v.wantRoot[seq] {
 		v.roots[seq] = v.tree.root()
 	}
@@ -176,10 +188,13 @@ func (v *surveyor) line(line []byte) {
 		v.survey.hashes[seq] = claimedHash(line)
 	}
 	v.next++
-	v.lastRecord = Record{Seq: seq, Hash: claimedHash(line)}
+	v.lastRecord = Record{Seq: seq}
 	if !v.each && seq < v.signed {
-		v.prev = v.lastRecord.Hash
+		v.unread = append(v.unread[:0], line...)
 		return
+	}
+	if len(v.unread) > 0 {
+		v.prev, v.unread = claimedHash(v.unread), v.unread[:0]
 	}
 	r, err := open(line)
 	switch {

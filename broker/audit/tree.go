@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -62,13 +63,35 @@ func openHashes(path string, create bool) (hashFile, error) {
 	return hashFile{f}, err
 }
 
-// write puts the stored hashes of the leaves from the numbered one on, from 0.
-func (f hashFile) write(leaf uint64, stored []tlog.Hash) error {
-	text := make([]byte, 0, len(stored)*tlog.HashSize)
-	for _, h := range stored {
+// update is write where the file does not have the hashes already.
+func (f hashFile) update(leaf uint64, stored []tlog.Hash) error {
+	const part = 1 << 10
+	was := make([]byte, part*tlog.HashSize)
+	for done := 0; done < len(stored); done += part {
+		some := stored[done:min(len(stored), done+part)]
+		is := hashBytes(some)
+		offset := hashOffset(leaf) + int64(done)*tlog.HashSize
+		if _, err := f.file.ReadAt(was[:len(is)], offset); err == nil && bytes.Equal(was[:len(is)], is) {
+			continue
+		}
+		if _, err := f.file.WriteAt(is, offset); err != nil {
+			return fmt.Errorf("writing its tree: %w", err)
+		}
+	}
+	return nil
+}
+
+func hashBytes(hashes []tlog.Hash) []byte {
+	text := make([]byte, 0, len(hashes)*tlog.HashSize)
+	for _, h := range hashes {
 		text = append(text, h[:]...)
 	}
-	if _, err := f.file.WriteAt(text, hashOffset(leaf)); err != nil {
+	return text
+}
+
+// write puts the stored hashes of the leaves from the numbered one on, from 0.
+func (f hashFile) write(leaf uint64, stored []tlog.Hash) error {
+	if _, err := f.file.WriteAt(hashBytes(stored), hashOffset(leaf)); err != nil {
 		return fmt.Errorf("writing its tree: %w", err)
 	}
 	return nil
