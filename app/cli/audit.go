@@ -152,6 +152,9 @@ func (v *auditVerifyVerb) Run(s *streams) error {
 		}
 		opts.Verifier = strings.TrimSpace(string(key))
 	}
+	if isMissing(directories.Audit) {
+		return &hinted{errors.New("there is no audit log yet: it begins with the first run"), "airlock doctor says whether code can run here", ExitFailed}
+	}
 	report, err := audit.Verify(directories.Audit, opts)
 	if err != nil {
 		return err
@@ -180,6 +183,9 @@ func (v *auditExportVerb) Run(s *streams) error {
 	directories, err := v.find()
 	if err != nil {
 		return err
+	}
+	if isMissing(directories.Audit) {
+		return noLogYet(s)
 	}
 	return audit.Export(s.out, directories.Audit, v.Format, &audit.ExportOptions{From: v.From, RunID: v.RunID, Version: version})
 }

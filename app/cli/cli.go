@@ -95,7 +95,13 @@ func usage(err error, args []string) error {
 	var parse *kong.ParseError
 	if errors.As(err, &parse) && parse.Context != nil {
 		if selected := parse.Context.Selected(); selected != nil {
-			command = "airlock " + strings.Fields(selected.Path())[0]
+			command = "airlock"
+			for word := range strings.FieldsSeq(selected.Path()) {
+				if strings.ContainsAny(word, "<[(") { // its arguments
+					break
+				}
+				command += " " + word
+			}
 		}
 	}
 	return &usageError{fmt.Sprint(err), command + " --help"}

@@ -23,13 +23,13 @@ import (
 )
 
 // shortDigest is how many hex digits of a definition's digest are shown and are
-// enough to name it: 64 bits, so that nobody makes a second definition to fit.
+// enough to name it: 64 bits, too many to make a second definition that fits.
 const shortDigest = 16
 
 type toolsDiffVerb struct {
 	configFlag
 	Full bool `help:"Show long lines whole, not only what changed in them."`
-	JSON bool `name:"json" help:"Print JSON, which counts as shown to nobody."`
+	JSON bool `name:"json" help:"Print JSON, which does not count as shown to a person."`
 }
 
 // changedTool is what --json prints for one tool.
@@ -85,7 +85,7 @@ func (v *toolsDiffVerb) write(w io.Writer, changed []pins.Change) error {
 }
 
 // changes connects the servers and returns which tools are withheld. It fails
-// where a server is missing: of its tools nobody can say whether they changed.
+// where a server is missing: whether its tools changed cannot be known.
 func changes(ctx context.Context, flag configFlag, s *streams) (*config.Config, []pins.Change, error) {
 	c, err := flag.load(s.err)
 	if err != nil {

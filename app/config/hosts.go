@@ -10,7 +10,7 @@ import (
 
 // hostKeys are what agent hosts write into an entry of mcpServers beside the
 // keys that Airlock reads. They are known and ignored, each for the reason
-// given; with loud set a finding says so, because somebody may rely on it.
+// given; with loud set a finding says so, because a user may rely on it.
 // Nothing that a host's file grants is ever granted here.
 var hostKeys = []struct {
 	key    string

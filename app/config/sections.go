@@ -88,7 +88,7 @@ func (d *decoder) sandboxFields(s *Sandbox) []field {
 }
 
 // network reads how code reaches the outside. There is one way, and it can be
-// written down; whoever wants another is told that it is none.
+// written down; any other value is an error that says so.
 func (d *decoder) network(n *yaml.Node, path string) error {
 	text, err := d.text(n, path)
 	if err == nil && text != "none" {

@@ -32,7 +32,7 @@ func (d *decoder) servers(c *Config) func(n *yaml.Node, path string) error {
 				return err
 			}
 			if disabled {
-				d.findings = d.findings[:noted] // nobody relies on a server that is off
+				d.findings = d.findings[:noted] // a server that is off is of no interest
 			}
 			if disabled || d.isAirlock(key, s) {
 				d.left[s.ID] = true

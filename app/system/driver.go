@@ -30,7 +30,7 @@ type driver interface {
 
 // newDriver returns the configured driver after it has looked at what it needs.
 // Where the host cannot enforce a limit that the configuration asks for, it
-// refuses; one that nobody asked for is missing with a warning.
+// refuses; a limit that was not asked for is missing with a warning.
 func newDriver(ctx context.Context, c *config.Config, logger *slog.Logger) (driver, error) {
 	path, err := findRunsc()
 	if err != nil {

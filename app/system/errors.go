@@ -32,6 +32,8 @@ func Advise(err error) error {
 		return err
 	case errors.Is(err, images.ErrNotBuilt), errors.Is(err, images.ErrStale):
 		return &SetupError{err, "run `airlock images build`"}
+	case errors.Is(err, images.ErrUnknown):
+		return &SetupError{err, "airlock images list names them"}
 	case errors.Is(err, runner.ErrBusy):
 		return &busyError{err}
 	}

@@ -34,7 +34,7 @@ func pinsFile(c *config.Config) (string, error) {
 }
 
 // withhold puts a stand-in in the place of each tool whose definition changed
-// since it was first seen: nobody has looked at what it does now.
+// since it was first seen: no operator has seen what it does now.
 func withhold(servers []catalog.Server, changed []pins.Change) []catalog.Server {
 	isChanged := map[pins.Ref]bool{}
 	for _, c := range changed {

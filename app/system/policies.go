@@ -27,8 +27,8 @@ func PolicyFiles(c *config.Config) ([]policies.File, error) {
 // maxPolicy bounds a policy file, in bytes: thousands of rules fit.
 const maxPolicy = 4 << 20
 
-// readPolicy reads an ordinary file: another kind could keep whoever waits for
-// its policies, or reloads them, waiting for ever.
+// readPolicy reads an ordinary file: reading another kind, such as a pipe, could
+// block for ever.
 func readPolicy(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	switch {

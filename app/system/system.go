@@ -28,7 +28,7 @@ type Options struct {
 	Version string       // Airlock's own, as records and servers see it
 	Logger  *slog.Logger // nil logs nothing
 	// Notify is told what a person should know about the servers and can act on.
-	// It may be called concurrently; nil tells nobody.
+	// It may be called concurrently; nil drops them.
 	Notify func(Notice)
 	// Reread reads the configuration's file again, for Reload and Watch; nil: only
 	// policy files are read again.
@@ -194,7 +194,7 @@ func (s *System) openCatalog(ctx context.Context) (broker.Upstream, error) {
 	return s.catalog.upstreams, nil
 }
 
-// assemble puts the parts together that need a snapshot and somebody to call.
+// assemble puts the parts together that need a snapshot and servers to call.
 func (s *System) assemble(servers broker.Upstream) error {
 	redactor := s.opts.gate.all
 	holdCredentials(redactor, s.catalog.config)
