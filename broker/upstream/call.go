@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/truncate"
 )
 
@@ -121,7 +122,7 @@ func (s *server) classify(ctx context.Context, name string, got answer, err erro
 	case got.statusDecides():
 		return s.classifyStatus(name, got.status, again, err)
 	case got.garbled:
-		return s.failure(name, InvalidOutput, "the server answered with something that is not MCP", false, err)
+		return s.failure(name, InvalidOutput, fmt.Sprintf("the server answered with something that is not MCP, or that is nested more than %d levels deep", canon.MaxDepth), false, err)
 	case got.refusal != nil:
 		return s.failure(name, ToolError, "the server refused the call: "+foreignText(got.refusal.Message), false, err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/truncate"
 )
 
@@ -35,6 +36,9 @@ type line struct {
 	// tooLarge is the ID of a response that was longer than the limit and is
 	// gone; its caller must be told.
 	tooLarge *jsonrpc.ID
+	// garbled is the ID of a response that cannot be read, such as one that is
+	// nested too deep; its caller must be told.
+	garbled *jsonrpc.ID
 }
 
 // next returns the next line that is not empty. Only the end of the stream is
@@ -104,7 +108,13 @@ func parseLine(text []byte) line {
 	}
 	message, err := decodeMessage(text)
 	if err != nil {
-		return line{rubbish: trimLine(text)}
+		l := line{rubbish: trimLine(text)}
+		var scan idScanner
+		scan.write(text)
+		if id, ok := scan.id(); ok && canon.IsDeep(text) {
+			l.garbled = &id
+		}
+		return l
 	}
 	return line{messages: []jsonrpc.Message{message}}
 }
