@@ -42,7 +42,7 @@ function uncalledFunction(code) {
 
 /** `const result = …` inside a function */
 function localResult(code) {
-  const [, name] = /^[ \t]*(?:const|let|var)\s+(result)\b/m.exec(code) ?? [];
+  const [, name] = /(?:^|[{;])[ \t]*(?:const|let|var)\s+(result)\b/m.exec(code) ?? [];
   return name
     ? "`result` is a variable inside a function or block, not the run's result: write `globalThis.result = …`, or return it and write `globalThis.result = await main()`"
     : "";

@@ -31,7 +31,7 @@ export function withResult(code) {
 
 /** Returns the value of the variable `result` of a module made by `withResult`, or undefined. */
 export function resultVariable(namespace) {
-  const value = namespace?.[RESULT_READER]?.();
+  const value = namespace?.[RESULT_READER]?.() ?? namespace?.result; // `export { x as result }`
   return typeof value === "function" ? undefined : value;
 }
 

@@ -50,6 +50,8 @@ def _missing_module(failure, message, namespace, code):
         return ""
     if server := hints_names.server_named(package):
         return f"write `from servers import {server}`"
+    if package in ("mcp_client", "airlock_client", "catalog"):
+        return f"write `from client.{'catalog' if package == 'catalog' else 'mcp_client'} import …`"
     if package in _MCP or package in hints_names.PRODUCTS:
         return f"tools are called through the wrappers: {hints_names.example(code)}"
     if package in _INSTEAD:

@@ -111,8 +111,8 @@ def _attribute_of_data(failure, message, namespace, code):
         return f"it is a dict with {_keys(value)}"
     if isinstance(value, list) and name in ("get", "items", "keys", "values"):
         return f"it is a list of {len(value)}: take an element, as in [0], or loop over it"
-    if isinstance(value, str) and name in ("get", "items", "keys", "values", "append", "data", "json"):
-        return "it is text: if it is JSON, read it with json.loads"
+    if isinstance(value, str):
+        return "it is text: if it is JSON, read it with json.loads; a loop over a dict gives its keys, r[\"items\"] what it holds"
     if value is None:
         return "the value before the dot is None: look at what the call returned"
     return ""

@@ -1,6 +1,6 @@
 """Streams that cost little and lose nothing when the program is killed.
 
-What is printed now and then is written at once, a system call a piece. Code that
+What is printed now and then is written at once, a system call a line. Code that
 prints a lot has used up its share of those soon (_BURST, _RATE): from then on its
 output is held for up to _TICK seconds, and then written by a thread of the C
 library, which needs neither Python's lock nor its help: not even a call that keeps
@@ -26,6 +26,7 @@ _FLUSH_BEFORE = {
 # Functions that announce no such event, by their modules.
 _FLUSHING = {("posix", "os"): ("_exit", "abort", "write", "writev"), ("_signal", "signal"): ("raise_signal",)}
 
+_watched = []  # not empty once _watch has been called
 _native = None  # the module airlock_guest.native, once output is held; False where it cannot be
 
 
@@ -47,28 +48,35 @@ class Output(_BufferedIOBase):
         hold = self._hold
         if hold is None:
             return self._write(data)
-        if hold(data):  # nothing was held, so nothing is on its way
-            self._refill()
-            if self._left < 1:
-                _native.write_after(_TICK)
-            else:
-                self._left -= 1
-                self.flush()
+        first = hold(data)  # nothing was held, so nothing is on its way
+        if first or self._left >= 1:
+            self._settle(data, first)
         return len(data)
 
     def _write(self, data):
-        """Write at once, or begin to hold."""
+        """Write whole lines at once, or begin to hold."""
         if self.closed:
             raise ValueError("I/O operation on closed file")
         if self._left < 1:
             self._refill()
-        if self._left < 1 and _start():
+        # print writes each of its arguments by itself: one system call is enough for all.
+        if data and (self._left < 1 or not data.endswith(b"\n")) and _start():
             self._hold = _native.holder(self._descriptor, _HELD)
             self._hold(data)
             _native.write_after(_TICK)
             return len(data)
         self._left -= 1
         return self._through(data)
+
+    def _settle(self, data, first):
+        """Write what is held if its line is complete, or else see to it that it will be."""
+        if self._left < 1:
+            self._refill()
+        if self._left >= 1 and data.endswith(b"\n"):
+            self._left -= 1
+            self.flush()
+        elif first:
+            _native.write_after(_TICK)
 
     def _refill(self):
         # In a fresh sandbox asking for the time is a system call.
@@ -127,8 +135,7 @@ def _forget():
     global _native
     for output in _outputs:
         output.forget()
-    if _native:
-        _native.restart()
+    _native = None
 
 
 def _start():
@@ -143,7 +150,9 @@ def _start():
             _native = False
             return False
         _native = native
-        _watch()
+        if not _watched:
+            _watched.append(True)
+            _watch()
     return bool(_native)
 
 
