@@ -65,6 +65,18 @@ func (v *auditTailVerb) Run(ctx context.Context, s *streams) error {
 	return paged(s, tail)
 }
 
+// findRun returns what the log says about the run whose ID begins so.
+func findRun(dir, id string) (*audit.RunTree, error) {
+	if isMissing(dir) {
+		return nil, &hinted{audit.ErrNoRun, "airlock runs list", ExitFailed}
+	}
+	tree, err := audit.Show(dir, id)
+	if errors.Is(err, audit.ErrNoRun) {
+		err = &hinted{err, "airlock runs list", ExitFailed}
+	}
+	return tree, err
+}
+
 // isMissing reports whether there is no such directory.
 func isMissing(dir string) bool {
 	_, err := os.Stat(dir)
@@ -90,13 +102,7 @@ func (v *auditShowVerb) Run(s *streams) error {
 	if err != nil {
 		return err
 	}
-	tree, err := audit.Show(directories.Audit, v.RunID)
-	if isMissing(directories.Audit) {
-		err = audit.ErrNoRun
-	}
-	if errors.Is(err, audit.ErrNoRun) {
-		return &hinted{err, "airlock audit tail lists the newest runs", ExitFailed}
-	}
+	tree, err := findRun(directories.Audit, v.RunID)
 	if err != nil {
 		return err
 	}

@@ -160,13 +160,7 @@ func (v *runsShowVerb) Run(s *streams) error {
 	if err != nil {
 		return err
 	}
-	tree, err := audit.Show(directories.Audit, v.RunID)
-	if isMissing(directories.Audit) {
-		err = audit.ErrNoRun
-	}
-	if errors.Is(err, audit.ErrNoRun) {
-		return &hinted{err, "airlock runs list", ExitFailed}
-	}
+	tree, err := findRun(directories.Audit, v.RunID)
 	if err != nil {
 		return err
 	}
