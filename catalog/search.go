@@ -2,7 +2,9 @@ package catalog
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -140,17 +142,28 @@ func (s *Snapshot) Prepare(before *Snapshot, usages Usages, languages ...string)
 func (s *Snapshot) prepareSearch() {
 	docs := make([]document, len(s.tools))
 	s.entries = make([]Entry, len(s.tools))
-	for i, tool := range s.tools {
-		shown := shownText{title: Clean(tool.displayTitle()), description: s.cleanDescription(tool, tool.Description)}
-		docs[i] = searched(tool, shown)
-		s.entries[i] = Entry{
-			ServerID:    tool.ServerID,
-			ToolName:    tool.Name,
-			Title:       shown.title,
-			Description: shorten(shown.description, maxShownDescription),
-		}
+	workers := runtime.GOMAXPROCS(0)
+	var working sync.WaitGroup
+	for first := range workers {
+		working.Go(func() {
+			for i := first; i < len(s.tools); i += workers {
+				docs[i], s.entries[i] = s.describe(s.tools[i])
+			}
+		})
 	}
+	working.Wait()
 	s.index = newIndex(docs)
+}
+
+// describe returns a tool as it is searched, and as it is shown.
+func (s *Snapshot) describe(tool *Tool) (document, Entry) {
+	shown := shownText{title: Clean(tool.displayTitle()), description: s.cleanDescription(tool, tool.Description)}
+	return searched(tool, shown), Entry{
+		ServerID:    tool.ServerID,
+		ToolName:    tool.Name,
+		Title:       shown.title,
+		Description: shorten(shown.description, maxShownDescription),
+	}
 }
 
 // shorten cuts text to at most limit characters, at a space where there is one

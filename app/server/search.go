@@ -21,10 +21,13 @@ type found struct {
 	Missing []catalog.MissingServer `json:"missingServers,omitempty"`
 }
 
-// startPatience is how long an answer about tools waits for servers that have
-// neither answered nor failed since Airlock started: for a server that is named,
-// and for all of them where nothing else is found.
-const startPatience = 5 * time.Second
+// How long an answer about tools waits for servers that have neither answered nor
+// failed since Airlock started: for a server that is named, and for all of them
+// where nothing else is found.
+const (
+	startPatience = 5 * time.Second
+	allPatience   = time.Second
+)
 
 func (s *Server) searchTools(ctx context.Context, c call) (*mcp.CallToolResult, error) {
 	query := catalog.Query{
@@ -72,15 +75,15 @@ func (s *Server) started(ctx context.Context, snapshot *catalog.Snapshot, server
 	if serverID == "" {
 		return snapshot
 	}
-	return s.awaited(ctx, snapshot, snapshot.Missing(serverID))
+	return s.awaited(ctx, snapshot, snapshot.Missing(serverID), startPatience)
 }
 
 // startedAll is started for all servers.
 func (s *Server) startedAll(ctx context.Context, snapshot *catalog.Snapshot) *catalog.Snapshot {
-	return s.awaited(ctx, snapshot, snapshot.Missing(""))
+	return s.awaited(ctx, snapshot, snapshot.Missing(""), allPatience)
 }
 
-func (s *Server) awaited(ctx context.Context, snapshot *catalog.Snapshot, missing []catalog.MissingServer) *catalog.Snapshot {
+func (s *Server) awaited(ctx context.Context, snapshot *catalog.Snapshot, missing []catalog.MissingServer, patience time.Duration) *catalog.Snapshot {
 	var starting []string
 	for _, server := range missing {
 		if server.Starting {
@@ -90,7 +93,7 @@ func (s *Server) awaited(ctx context.Context, snapshot *catalog.Snapshot, missin
 	if len(starting) == 0 {
 		return snapshot
 	}
-	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	// An error means that they are still starting: the answer says so.
 	_ = s.tools.Await(ctx, starting...)

@@ -30,9 +30,10 @@ type Catalog struct {
 	upstreams *upstream.Set // nil where the tools are fixed
 	snapshot  atomic.Pointer[catalog.Snapshot]
 
-	due  chan struct{} // a server's tools changed: a new snapshot is due
-	done context.CancelFunc
-	work sync.WaitGroup
+	due    chan struct{} // a server's tools changed: a new snapshot is due
+	opened chan struct{} // closed when the first snapshot with tools was made
+	done   context.CancelFunc
+	work   sync.WaitGroup
 
 	mu      sync.Mutex // one refresh at a time
 	changed []pins.Change
@@ -59,31 +60,96 @@ const (
 // of them new. Servers that do not answer are missing from it, with the reason.
 // Of the options it uses Version, Logger, Notify and Tools. The caller closes it.
 func OpenCatalog(ctx context.Context, c *config.Config, opts Options) (*Catalog, error) {
-	made := &Catalog{config: c, opts: opts.withDefaults(), due: make(chan struct{}, 1), told: map[string]string{}}
-	if err := made.connect(ctx); err != nil {
+	made := &Catalog{
+		config: c, opts: opts.withDefaults(), due: make(chan struct{}, 1), opened: make(chan struct{}), told: map[string]string{},
+	}
+	if err := made.prepare(ctx); err != nil {
 		return nil, err
 	}
-	made.mu.Lock()
-	err := made.refreshLocked(ctx)
-	if err == nil {
-		err = ctx.Err()
+	open := made.open
+	if opts.Tools == CachedThenServers {
+		open = made.openWithoutTools
 	}
-	if err == nil {
-		made.tellMissingLocked()
-		made.tellChanged()
-	}
-	made.mu.Unlock()
-	if err != nil {
+	if err := open(ctx); err != nil {
 		return nil, errors.Join(err, made.Close())
 	}
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	made.done = stop
-	made.work.Go(func() { made.publishChanges(running) })
+	made.work.Go(func() {
+		if opts.Tools == CachedThenServers {
+			made.openLater(running)
+		}
+		close(made.opened)
+		made.publishChanges(running)
+	})
 	return made, nil
 }
 
-// connect reads the cached lists and connects the servers as opts.Tools says.
-func (c *Catalog) connect(ctx context.Context) error {
+// open connects the servers as opts.Tools says and makes the first snapshot.
+func (c *Catalog) open(ctx context.Context) error {
+	if c.opts.Tools == CachedTools {
+		c.connectUnlisted(ctx)
+	} else {
+		c.upstreams.Connect(ctx)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := errors.Join(c.refreshLocked(ctx), ctx.Err()); err != nil {
+		return err
+	}
+	c.tellMissingLocked()
+	c.tellChanged()
+	return nil
+}
+
+// openLater reads the cached lists, makes the first snapshot with tools, and
+// begins to connect all servers.
+func (c *Catalog) openLater(ctx context.Context) {
+	c.upstreams.Start(ctx)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.refreshLocked(ctx); err != nil {
+		if ctx.Err() == nil {
+			c.opts.Logger.ErrorContext(ctx, "the tools of the servers make no snapshot", slog.Any(telemetry.KeyError, err))
+		}
+		return
+	}
+	c.tellMissingLocked()
+	c.tellChanged()
+}
+
+// unlistedPatience is how long servers without a cached list are waited for where
+// the lists of others are there.
+const unlistedPatience = 3 * time.Second
+
+// connectUnlisted reads the cached lists, and asks the servers that have none.
+func (c *Catalog) connectUnlisted(ctx context.Context) {
+	c.upstreams.Restore()
+	if slices.ContainsFunc(c.upstreams.Servers(), func(s catalog.Server) bool { return s.Problem == "" }) {
+		limited, cancel := context.WithTimeout(ctx, unlistedPatience)
+		defer cancel()
+		ctx = limited
+	}
+	c.upstreams.ConnectUnlisted(ctx)
+}
+
+// openWithoutTools makes a first snapshot in which all servers are starting:
+// even reading thousands of cached definitions takes longer than a host waits.
+func (c *Catalog) openWithoutTools(context.Context) error {
+	servers := make([]catalog.Server, len(c.config.Servers))
+	for i, server := range c.config.Servers {
+		servers[i] = catalog.Server{ID: server.ID, Problem: catalog.StillStarting, Retrying: true}
+	}
+	snapshot, err := catalog.NewSnapshot(servers)
+	if err != nil {
+		return err
+	}
+	c.snapshot.Store(snapshot)
+	return nil
+}
+
+// prepare makes the set of servers; none is started.
+func (c *Catalog) prepare(ctx context.Context) error {
 	directory, err := listsDirectory()
 	if err != nil {
 		return err
@@ -99,15 +165,6 @@ func (c *Catalog) connect(ctx context.Context) error {
 	})
 	if err != nil {
 		return fmt.Errorf("preparing the servers: %w", err)
-	}
-	switch c.opts.Tools {
-	case CachedThenServers:
-		c.upstreams.Start(ctx)
-	case CachedTools:
-		c.upstreams.Restore()
-		c.upstreams.ConnectUnlisted(ctx)
-	default:
-		c.upstreams.Connect(ctx)
 	}
 	return nil
 }
@@ -139,6 +196,11 @@ func (c *Catalog) Close() error {
 func (c *Catalog) Await(ctx context.Context, serverIDs ...string) error {
 	if c.upstreams == nil {
 		return nil
+	}
+	select {
+	case <-c.opened:
+	case <-ctx.Done():
+		return fmt.Errorf("waiting for the tools: %w", ctx.Err())
 	}
 	if err := c.upstreams.Await(ctx, serverIDs...); err != nil {
 		return err
@@ -198,8 +260,14 @@ func (c *Catalog) publishChanges(ctx context.Context) {
 	}
 }
 
-// Snapshot returns the newest tool definitions.
-func (c *Catalog) Snapshot() *catalog.Snapshot { return c.snapshot.Load() }
+// Snapshot returns the newest tool definitions. It waits for the cached ones to be
+// read, never for a server.
+func (c *Catalog) Snapshot() *catalog.Snapshot {
+	if c.opened != nil {
+		<-c.opened
+	}
+	return c.snapshot.Load()
+}
 
 // Changed returns the tools that the snapshot withholds because their
 // definitions changed.
@@ -232,7 +300,9 @@ func (c *Catalog) refreshLocked(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	snapshot.Prepare(c.snapshot.Load(), c.usages, string(codegen.Python), string(codegen.Node)) // so that no search pays for it
+	if c.opts.Serving { // so that no search pays for it
+		snapshot.Prepare(c.snapshot.Load(), c.usages, string(codegen.Python), string(codegen.Node))
+	}
 	c.changed = report.Changed
 	c.snapshot.Store(snapshot)
 	return nil
@@ -252,7 +322,7 @@ func (c *Catalog) usages(servers []catalog.Server, language string) map[catalog.
 func (c *Catalog) listAgain(ctx context.Context) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	before, withheld := c.Snapshot(), c.changed
+	before, withheld := c.snapshot.Load(), c.changed
 	if err := c.refreshLocked(ctx); err != nil {
 		if ctx.Err() == nil {
 			c.opts.Logger.ErrorContext(ctx, "the tools of the servers make no snapshot", slog.Any(telemetry.KeyError, err))
@@ -260,7 +330,7 @@ func (c *Catalog) listAgain(ctx context.Context) {
 		return
 	}
 	c.tellMissingLocked()
-	if c.Snapshot().Digest() == before.Digest() {
+	if c.snapshot.Load().Digest() == before.Digest() {
 		return
 	}
 	c.announceLocked(ctx)
@@ -298,7 +368,7 @@ func (c *Catalog) tellMissingLocked() {
 	for _, server := range c.config.Servers {
 		commands[server.ID] = server.Command
 	}
-	for _, missing := range c.Snapshot().Missing("") {
+	for _, missing := range c.snapshot.Load().Missing("") {
 		if missing.Starting || c.told[missing.ServerID] == missing.Problem {
 			continue
 		}

@@ -65,6 +65,13 @@ func refreshRequested() time.Time {
 
 // warm has sandboxes made ready for the tools of now.
 func (c *Catalog) warm(ctx context.Context) {
+	if c.upstreams != nil { // else the tools are fixed
+		select {
+		case <-c.opened:
+		case <-ctx.Done():
+			return
+		}
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.announceLocked(ctx)

@@ -122,6 +122,11 @@ func (s *server) firstAttempt(ctx context.Context) {
 // start makes the first attempt, waits for it, and keeps the list fresh from
 // then on.
 func (s *server) start(ctx context.Context) {
+	s.mu.Lock()
+	if !s.listed {
+		s.known.Problem = catalog.StillStarting
+	}
+	s.mu.Unlock()
 	s.firstAttempt(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
