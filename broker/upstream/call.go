@@ -121,8 +121,10 @@ func (s *server) classify(ctx context.Context, name string, got answer, err erro
 		return s.failure(name, OutputLimit, fmt.Sprintf("the result is larger than %d bytes", maxMessage), false, err)
 	case got.statusDecides():
 		return s.classifyStatus(name, got.status, again, err)
+	case got.deep:
+		return s.failure(name, InvalidOutput, fmt.Sprintf("the server answered with JSON that is nested more than %d levels deep", canon.MaxDepth), false, err)
 	case got.garbled:
-		return s.failure(name, InvalidOutput, fmt.Sprintf("the server answered with something that is not MCP, or that is nested more than %d levels deep", canon.MaxDepth), false, err)
+		return s.failure(name, InvalidOutput, "the server answered with something that is not MCP", false, err)
 	case got.refusal != nil:
 		return s.failure(name, ToolError, "the server refused the call: "+foreignText(got.refusal.Message), false, err)
 	}

@@ -36,9 +36,9 @@ type line struct {
 	// tooLarge is the ID of a response that was longer than the limit and is
 	// gone; its caller must be told.
 	tooLarge *jsonrpc.ID
-	// garbled is the ID of a response that cannot be read, such as one that is
-	// nested too deep; its caller must be told.
-	garbled *jsonrpc.ID
+	// tooDeep is the ID of a response that is nested deeper than JSON is read; its
+	// caller must be told.
+	tooDeep *jsonrpc.ID
 }
 
 // next returns the next line that is not empty. Only the end of the stream is
@@ -112,7 +112,7 @@ func parseLine(text []byte) line {
 		var scan idScanner
 		scan.write(text)
 		if id, ok := scan.id(); ok && canon.IsDeep(text) {
-			l.garbled = &id
+			l.tooDeep = &id
 		}
 		return l
 	}

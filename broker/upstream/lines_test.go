@@ -173,10 +173,10 @@ func FuzzIDScanner(f *testing.F) {
 func TestDeepResponseHasAnAnswer(t *testing.T) {
 	deep := strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000)
 	got := parseLine([]byte(`{"jsonrpc":"2.0","id":7,"result":{"structuredContent":` + deep + `}}`))
-	if got.garbled == nil || got.garbled.Raw() != int64(7) || len(got.messages) > 0 {
-		t.Errorf("got %+v, want the ID 7", got.garbled)
+	if got.tooDeep == nil || got.tooDeep.Raw() != int64(7) || len(got.messages) > 0 {
+		t.Errorf("got %+v, want the ID 7", got.tooDeep)
 	}
-	if got := parseLine([]byte(`{"jsonrpc":"2.0","method":"x","params":` + deep + `}`)); got.garbled != nil {
-		t.Errorf("a notification: got an ID, %+v", got.garbled)
+	if got := parseLine([]byte(`{"jsonrpc":"2.0","method":"x","params":` + deep + `}`)); got.tooDeep != nil {
+		t.Errorf("a notification: got an ID, %+v", got.tooDeep)
 	}
 }

@@ -139,8 +139,8 @@ func (c *stdio) readAll() {
 		if line.tooLarge != nil {
 			line.messages = append(line.messages, c.tap.tooLarge(*line.tooLarge))
 		}
-		if line.garbled != nil {
-			line.messages = append(line.messages, c.tap.garbled(*line.garbled))
+		if line.tooDeep != nil {
+			line.messages = append(line.messages, c.tap.tooDeep(*line.tooDeep))
 		}
 		if line.rubbish != "" {
 			c.skipped.note(line.rubbish)

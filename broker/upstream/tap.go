@@ -37,6 +37,7 @@ type answer struct {
 	status  int             // of an HTTP answer that is no success; else 0
 	large   bool            // the answer was larger than maxMessage
 	garbled bool            // the answer was no JSON-RPC
+	deep    bool            // the answer was nested too deep to be read
 	expired bool            // an HTTP server does not know the session any more: nothing was done
 }
 
@@ -172,6 +173,12 @@ func (t *tap) refuseDiscovery() (jsonrpc.Message, bool) {
 func (t *tap) tooLarge(id jsonrpc.ID) jsonrpc.Message {
 	t.take(id).note(func(a *answer) { a.large = true })
 	return &jsonrpc.Response{ID: id, Error: &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the answer is too large"}}
+}
+
+// tooDeep answers for a response that is nested deeper than JSON is read.
+func (t *tap) tooDeep(id jsonrpc.ID) jsonrpc.Message {
+	t.take(id).note(func(a *answer) { a.deep = true })
+	return &jsonrpc.Response{ID: id, Error: &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: "the answer is nested too deep"}}
 }
 
 // garbled answers for a response that could not be read.
