@@ -2,6 +2,7 @@
 
 import sys
 from _ast import PyCF_ALLOW_TOP_LEVEL_AWAIT
+from _signal import SIG_BLOCK, pthread_sigmask, valid_signals
 from posix import write
 
 from airlock_guest import output
@@ -56,16 +57,29 @@ def run(code):
     when_imported("linecache", lambda linecache: _publish(code, linecache))
     when_imported("multiprocessing.spawn", lambda _: _write(code))
     when_imported("warnings", lambda warnings: _watch_coroutines(warnings, ending.unawaited))
-    for step in (lambda: _execute(code, ending.namespace), _wind_down):
-        try:
-            step()
-        except BaseException as failure:
-            if ending.failure is None:
-                ending.failure = failure
-        try:
-            repair()
-        except BaseException:  # a trace function of the code; Python drops it when it raises
-            continue
+    # A signal handler of the code may raise wherever Python looks for signals: at each
+    # call, all of which are guarded here, and at the end of a loop, of which there is none.
+    try:
+        _execute(code, ending.namespace)
+    except BaseException as failure:
+        ending.failure = failure
+    try:
+        repair()
+    except BaseException:  # a trace function of the code; Python drops it when it raises
+        pass
+    try:
+        _wind_down()
+    except BaseException as failure:
+        if ending.failure is None:
+            ending.failure = failure
+    try:
+        pthread_sigmask(SIG_BLOCK, valid_signals())
+    except BaseException:  # of a signal that came before
+        pass
+    try:
+        repair()
+    except BaseException:
+        pass
     return ending
 
 
