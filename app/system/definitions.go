@@ -21,7 +21,7 @@ func (c *Catalog) Current(ctx context.Context, serverID, name string, again bool
 		return nil, err
 	}
 	tool, ok := c.Snapshot().Tool(serverID, name)
-	if !ok || tool.Digest != digest && !tool.Withheld {
+	if !ok || tool.Digest != digest && (again || !tool.Withheld) {
 		c.listAgain(ctx) // the snapshot does not have the newest list yet
 	}
 	return c.Snapshot(), nil
