@@ -100,13 +100,17 @@ func addLogs(res *mcp.CallToolResult, p orchestrator.Printed, most int) {
 	}
 }
 
-// withoutResult returns what a run printed, less the line that is its result.
+// withoutResult returns what a run printed, less the line that is its result and
+// the traceback that its error has.
 func withoutResult(o *orchestrator.Outcome) orchestrator.Printed {
 	p := o.Printed
 	lines := strings.TrimRight(p.Stdout, "\n")
 	start := strings.LastIndexByte(lines, '\n') + 1
 	if r := o.Envelope.Result; r.OK && len(r.Data) > 0 && strings.TrimSpace(lines[start:]) == string(r.Data) {
 		p.Stdout = lines[:start]
+	}
+	if e := o.Envelope.Result.Error; e != nil && e.Traceback != "" {
+		p.Stderr = strings.TrimSuffix(strings.TrimRight(p.Stderr, "\n"), strings.TrimRight(e.Traceback, "\n"))
 	}
 	return p
 }
