@@ -81,6 +81,17 @@ func (e *Engine) Decide(req Request) Decision {
 		d.Approve = nil
 		d.Reasons = reasons(d, deciding)
 	}
+	return d.withSettings(req.Settings)
+}
+
+// withSettings lets the operator's servers.<id>.deny stand whatever the rules
+// say: it promises that a tool never runs.
+func (d Decision) withSettings(settings Settings) Decision {
+	if !settings.Denied || !d.Allow {
+		return d
+	}
+	d.Allow, d.Approve, d.Rules = false, nil, nil
+	d.Reasons = []string{"the operator denies this tool (servers.<id>.deny)"}
 	return d
 }
 

@@ -137,6 +137,23 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+func TestDeniedToolsNeverRunWhateverTheRulesSay(t *testing.T) {
+	for _, source := range []string{
+		`permit (principal, action, resource);`,
+		`@approve("owner") permit (principal, action, resource);`,
+		`permit (principal, action, resource) when { resource.allowed || resource.denied };`,
+	} {
+		e, err := policies.Load(policies.File{Name: "own.cedar", Source: []byte(source)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := e.Decide(policies.Request{Principal: "ann", Tool: tool(catalog.Annotations{}), Settings: policies.Settings{Allowed: true, Denied: true}})
+		if d.Allow || len(d.Approve) > 0 || len(d.Reasons) != 1 || !strings.Contains(d.Reasons[0], "servers.<id>.deny") {
+			t.Errorf("%s: got %+v, want a denial that names servers.<id>.deny", source, d)
+		}
+	}
+}
+
 func TestZeroValuesDeny(t *testing.T) {
 	var none *policies.Engine
 	if d := none.Decide(policies.Request{}); d.Allow || len(d.Reasons) == 0 {
