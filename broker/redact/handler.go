@@ -62,7 +62,7 @@ func (h *handler) attr(a slog.Attr) slog.Attr {
 	return slog.Attr{Key: h.redactor.Text(a.Key), Value: value}
 }
 
-// Text is Bytes for a text of which nobody counts what was removed.
+// Text is Bytes for a text whose findings are not counted.
 func (r *Redactor) Text(text string) string {
 	cleaned, _ := r.Bytes([]byte(text))
 	return string(cleaned)

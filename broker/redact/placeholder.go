@@ -11,7 +11,7 @@ import (
 const maxPlaces = 10_000
 
 // places numbers values: an equal value of one kind has an equal number, so that
-// whoever reads a cleaned text still sees what belongs together. It keeps
+// a reader of a cleaned text still sees what belongs together. It keeps
 // digests, not values.
 type places struct {
 	mu      sync.Mutex // guards both
