@@ -30,7 +30,7 @@ func (s *Snapshot) imitations(tool *Tool) []Flag {
 
 // namesake returns the other server whose ID, and the name of one of whose
 // tools, make up the name of this one, if there is such a server. A server that
-// names its own tools after itself imitates nobody.
+// names its own tools after itself imitates none.
 func (s *Snapshot) namesake(tool *Tool) string {
 	words := splitWords(tool.Name)
 	for n := 1; n < len(words); n++ {
@@ -49,7 +49,7 @@ func (s *Snapshot) namesake(tool *Tool) string {
 }
 
 // rival returns the other server for whose tools a text gives rules, if there
-// is one. Only a name that nobody else has, and that is no plain word, points
+// is one. Only a name that no other server has, and that is no plain word, points
 // to a server.
 func (s *Snapshot) rival(tool *Tool, text string) string {
 	if len(s.servers) < 2 || !containsAny(strings.ToLower(text), rivalry) {

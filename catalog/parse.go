@@ -64,7 +64,7 @@ func ParseTool(serverID string, raw json.RawMessage) (Tool, error) {
 // ParseTools reads all items of a server's list, in the order they came. What
 // cannot be used is left out, and each warning says in one sentence what and
 // why. A name that comes twice with the same definition counts once; with two
-// definitions it is left out altogether, because nobody can know which of them
+// definitions it is left out altogether, because it is not known which of them
 // the server would run.
 func ParseTools(serverID string, items []json.RawMessage) (tools []Tool, warnings []string) {
 	if len(items) > maxTools {

@@ -11,7 +11,7 @@ import (
 const withheldText = "Withheld by Airlock: its definition changed since it was last looked at, and calls are refused. " +
 	"An operator has to look at the change with `airlock tools diff`."
 
-// Withhold returns what stands for a tool whose definition nobody has looked
+// Withhold returns what stands for a tool whose definition no operator has looked
 // at: its name, and why there is no more. Nothing of what its server says now is
 // in it. Snapshot.Lookup and Definition answer for it with a *WithheldError.
 func Withhold(tool Tool) Tool {

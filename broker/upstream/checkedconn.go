@@ -16,7 +16,7 @@ var errHungUp = errors.New("the server has closed the connection")
 // checkedConn looks, before each write, whether the other side has closed the
 // connection. net/http then knows that nothing was sent, and sends the request
 // over a new connection; otherwise a request that is written into a connection
-// which a restarting server has just closed is lost, and nobody can say whether
+// which a restarting server has just closed is lost, and it is not known whether
 // the server saw it.
 type checkedConn struct {
 	net.Conn

@@ -221,7 +221,7 @@ func (c *listCache) write(config Config, list listing) error {
 	return c.prune()
 }
 
-// prune removes entries that nobody has saved for long, and the oldest ones
+// prune removes entries that were not saved for long, and the oldest ones
 // beyond the limits of the whole cache.
 func (c *listCache) prune() error {
 	c.pruning.Lock()

@@ -10,7 +10,7 @@ import (
 const maxIDBytes = 64
 
 // idScanner finds the "id" member of a JSON object that passes by in pieces
-// and is too large to keep, so that whoever waits for that response can be told.
+// and is too large to keep, so that the caller that waits for that response can be told.
 type idScanner struct {
 	depth    int
 	inText   bool

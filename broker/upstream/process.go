@@ -25,7 +25,7 @@ const (
 	// children that keep the pipe open.
 	drainPatience = time.Second
 	// groupPatience is how long the end of killed processes is waited for. Where
-	// nobody reaps orphans they stay as zombies, which do nothing.
+	// no process reaps orphans they stay as zombies, which do nothing.
 	groupPatience = 500 * time.Millisecond
 	// maxLogLine cuts a line of a server's stderr, in bytes.
 	maxLogLine = 8 << 10
@@ -185,7 +185,7 @@ func (p *process) wait(reading *sync.WaitGroup) {
 }
 
 // endGroup kills what the process left behind in its group, and waits until it
-// is gone: nobody else can, because these are not our children.
+// is gone: these are not our children, so they cannot be waited for.
 func (p *process) endGroup() {
 	patience := time.NewTimer(groupPatience)
 	defer patience.Stop()

@@ -21,7 +21,7 @@ const (
 	modernProtocol = "2026-07-28"
 )
 
-// declaredCapabilities is what Airlock declares to every server, for ever: no
+// declaredCapabilities is what Airlock declares to every server, always: no
 // capability. Lists depend on it, and a server that may ask for roots, for the
 // model or for a person's answer would be asking past the broker. Cached lists
 // name it: change it together with the Capabilities in dial.

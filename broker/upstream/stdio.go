@@ -93,7 +93,7 @@ func (c *stdio) Write(ctx context.Context, message jsonrpc.Message) error {
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
-	// A pipe that nobody reads takes nothing. In all other cases the server may
+	// A pipe without a reader takes nothing. In all other cases the server may
 	// have read the message, or will.
 	if !errors.Is(err, syscall.EPIPE) {
 		exchangeOf(ctx).note(func(a *answer) { a.sent = true })

@@ -198,7 +198,7 @@ func (t *tap) take(id jsonrpc.ID) *exchange {
 	return e
 }
 
-// forget ends an exchange that nobody waits for any more.
+// forget ends an exchange that is no longer waited for.
 func (t *tap) forget(e *exchange) {
 	e.mu.Lock()
 	id := e.id
