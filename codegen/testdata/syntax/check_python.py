@@ -161,7 +161,7 @@ def check_attach(node, name, *arguments):
     call = node.value
     expect(ast.unparse(call.func) == f"{name}.__attach__" and not call.keywords, node, "another call")
     expect(len(call.args) == 1 + len(arguments) and ast.unparse(call.args[0]) == "__name__", node, "other arguments")
-    for check, argument in zip(arguments, call.args[1:]):
+    for check, argument in zip(arguments, call.args[1:], strict=False):
         expect(check(argument), argument, "another argument")
 
 

@@ -19,7 +19,7 @@ export function note(code, settled) {
 }
 
 function withoutComments(code) {
-  return code.replace(/^[ \t]*\/\/.*$/gm, "").replace(/^[ \t]*\/\*[^]*?\*\//gm, "");
+  return code.replace(/^[ \t]*\/\/.*$/gm, "").replace(/^[ \t]*\/\*[\s\S]*?\*\//gm, "");
 }
 
 /** `async () => { … }` as the whole program */
@@ -35,7 +35,7 @@ function uncalledFunction(code) {
   const made =
     /(?:^|[\n;}])\s*(?:async\s+)?function\s*\*?\s*([\w$]+)|(?:const|let|var)\s+([\w$]+)\s*(?::[^=\n]+)?=\s*(?:async\b|\([^()\n]*\)\s*(?::[^=\n]+)?=>)/g;
   const names = [...code.matchAll(made)].map((match) => match[1] ?? match[2]);
-  const uncalled = names.filter((name) => code.split(new RegExp(`(?<![\\w$])${escape(name)}(?![\\w$])`)).length === 2);
+  const uncalled = names.filter((name) => code.split(new RegExp(`(?<![\\w$])${literal(name)}(?![\\w$])`)).length === 2);
   const name = uncalled.find((each) => /^(?:main|run|execute|start|handler|solve|program)$/i.test(each)) ?? uncalled.at(-1);
   return name ? `${name}() is never called: end with \`globalThis.result = await ${name}()\`` : "";
 }
@@ -61,6 +61,6 @@ function droppedValue(code) {
     : "";
 }
 
-function escape(name) {
+function literal(name) {
   return name.replaceAll("$", "\\$");
 }

@@ -34,7 +34,7 @@ export function writeAtOnce() {
       let failure;
       try {
         const data = typeof chunk === "string" ? toBytes(chunk, encoding) : chunk;
-        if (held && held.isEmpty(fd)) left = Math.min(BURST, left + REGAINED);
+        if ((held || null)?.isEmpty(fd)) left = Math.min(BURST, left + REGAINED);
         if (left >= 1 || !hold(fd, data)) {
           left--;
           flush();

@@ -16,7 +16,7 @@ const TYPED_CALL = /[\w$]<[\w$\s,.[\]{}|:;'"?]*>\(/;
 
 // What may stand before the first statement that is no import.
 const IMPORTS =
-  /(?:\s|\/\/[^\n]*(?:\n|$)|\/\*[^]*?\*\/|import\s+(?:[\w$*{}\s,]+?\s+from\s*|\{[\w$\s,]*\}\s*from\s*)?(?:"[^"\n]*"|'[^'\n]*')[ \t]*(?:;|(?=[\r\n]|$)))*/y;
+  /(?:\s|\/\/[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\/|import\s+(?:[\w$*{}\s,]+?\s+from\s*|\{[\w$\s,]*\}\s*from\s*)?(?:"[^"\n]*"|'[^'\n]*')[ \t]*(?:;|(?=[\r\n]|$)))*/y;
 
 /** Takes a program out of its Markdown fence; every line keeps its number. */
 export function withoutFence(code) {

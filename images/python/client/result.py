@@ -4,7 +4,6 @@ from types import GenericAlias
 
 from client.codec import decode
 
-
 _RAW_MEMBERS = ("content", "structuredContent", "isError")
 
 

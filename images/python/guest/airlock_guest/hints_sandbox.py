@@ -114,7 +114,7 @@ def _file(failure, message, namespace, code):
         path = path.decode("utf-8", "replace") if isinstance(path, bytes) else path
         if path.startswith("/workspace/servers") or path.startswith("servers/"):
             return "the wrappers are Python packages: import them, as in `from servers import …`"
-        if os.path.isabs(path) and not path.startswith(_OWN_PLACES) or path.startswith("~") or re.match(r"^[A-Za-z]:[\\/]", path):
+        if (os.path.isabs(path) and not path.startswith(_OWN_PLACES)) or path.startswith("~") or re.match(r"^[A-Za-z]:[\\/]", path):
             return "files of the host are not in here: read them with a tool, if a server has one, or put the data into the code"
         return "/workspace and /tmp are empty when a run starts, and nothing of an earlier run is left: make the file in this program, or read it with a tool"
     if failure.errno in (30, 13, 1):  # EROFS, EACCES, EPERM

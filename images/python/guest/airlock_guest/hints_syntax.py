@@ -26,7 +26,7 @@ def _syntax(failure, message, namespace, code):
         return "this is no notebook, and nothing can be installed: only Python's standard library and the wrappers in `servers` are there"
     if line.lstrip()[:3] in ("```", "~~~"):
         return "send the code alone, without Markdown around it"
-    if _PROSE.search(line) and not line.rstrip().endswith((":", ")", "]")) or _PROSE.match(code) and failure.lineno == 1:
+    if (_PROSE.search(line) and not line.rstrip().endswith((":", ")", "]"))) or (_PROSE.match(code) and failure.lineno == 1):
         return "send the code alone, without text around it"
     if _TYPES.search(line):
         return "this is Python 3.11: write the type without Python 3.12's syntax"

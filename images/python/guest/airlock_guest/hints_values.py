@@ -3,9 +3,8 @@
 import re
 import sys
 
-from client.result import ToolError, ToolResult
-
 from airlock_guest.execute import NAME
+from client.result import ToolError, ToolResult
 
 
 def frames_of(failure):
