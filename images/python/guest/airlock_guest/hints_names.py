@@ -39,8 +39,10 @@ PRODUCTS = (
     "codemode", "tools", "tool", "mcp", "mcp_client", "client", "functions", "function", "default_api", "toolbox", "toolkit",
     "server", "session", "container", "airlock", "api", "sdk", "agent", "computer", "tool_api", "mcp_tools", "apis", "utcp",
 )  # fmt: skip
-_CALLERS = ("call_tool", "callTool", "call_mcp_tool", "callMCPTool", "run_tool", "invoke_tool", "use_mcp_tool", "execute_tool", "invoke", "mcp_call")
-_SEARCHERS = {"search_tools": "catalog", "searchTools": "catalog", "get_tool_definition": "catalog", "getToolDefinition": "catalog", "catalog": ""}
+_CALLERS = ("call_tool", "callTool", "call_mcp_tool", "callMCPTool", "run_tool", "invoke_tool", "use_mcp_tool",
+            "execute_tool", "invoke", "mcp_call")  # fmt: skip
+_SEARCHERS = {"search_tools": "catalog", "searchTools": "catalog", "get_tool_definition": "catalog",
+              "getToolDefinition": "catalog", "catalog": ""}
 
 
 def servers():

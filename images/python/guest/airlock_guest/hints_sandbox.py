@@ -31,7 +31,8 @@ _INSTEAD = {
     "sqlite3": _ONLY,
     "IPython": "this is no notebook: assign what you want to return to `result`",
 }
-_NETWORK = ("requests", "httpx", "aiohttp", "urllib3", "websockets", "openai", "anthropic", "boto3", "paramiko", "playwright", "selenium", "google")
+_NETWORK = ("requests", "httpx", "aiohttp", "urllib3", "websockets",
+            "openai", "anthropic", "boto3", "paramiko", "playwright", "selenium", "google")
 _MCP = ("mcp", "fastmcp", "langchain", "langchain_mcp_adapters")
 _INSTALLERS = re.compile(r"\b(?:pip3?|conda|uv|apt(?:-get)?|npm|npx|yarn|apk|poetry)\b")
 _NETWORK_PROGRAMS = re.compile(r"\b(?:curl|wget|git|ssh|ping|gh|aws|kubectl|docker|psql|nc)\b")
@@ -116,7 +117,10 @@ def _file(failure, message, namespace, code):
             return "the wrappers are Python packages: import them, as in `from servers import …`"
         if (os.path.isabs(path) and not path.startswith(_OWN_PLACES)) or path.startswith("~") or re.match(r"^[A-Za-z]:[\\/]", path):
             return "files of the host are not in here: read them with a tool, if a server has one, or put the data into the code"
-        return "/workspace and /tmp are empty when a run starts, and nothing of an earlier run is left: make the file in this program, or read it with a tool"
+        return (
+            "/workspace and /tmp are empty when a run starts, and nothing of an earlier run is left: "
+            "make the file in this program, or read it with a tool"
+        )
     if failure.errno in (30, 13, 1):  # EROFS, EACCES, EPERM
         return "only /workspace and /tmp can be written, and not the wrappers in them"
     if failure.errno == 28:  # ENOSPC
