@@ -180,6 +180,27 @@ func TestOpenQuestionsAreAskedAgain(t *testing.T) {
 	}
 }
 
+// A person who answers in the host after another has answered elsewhere is told.
+func TestALateAnswerIsToldSo(t *testing.T) {
+	s, runs := newAskingServer(t)
+	runs.elsewhere = make(chan struct{})
+	session := roundTrips(t, s)
+	state := bothAsked(t, session)
+	close(runs.elsewhere) // the first question is decided at the command line
+	for {
+		res := askTwo(t, session, "ask 2", state) // no answer yet
+		if len(res.InputRequests) == 1 {
+			state = res.RequestState
+			break
+		}
+		state = res.RequestState
+	}
+	res := askTwo(t, session, "ask 2", state, "apr_0", "apr_1")
+	if text := textOf(res); !strings.Contains(text, "The answer to question apr_0 came too late") || strings.Contains(text, "question apr_1 came") {
+		t.Errorf("got %q, want to be told that the first answer does not count", text)
+	}
+}
+
 func TestAStateCountsOnceAndForItsOwnCall(t *testing.T) {
 	s, _ := newAskingServer(t)
 	session := roundTrips(t, s)

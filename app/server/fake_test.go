@@ -69,6 +69,8 @@ type fakeRuns struct {
 	// left gets the ID of each session that has ended.
 	left      chan string
 	approvals *fakeApprovals // for "ask"
+	// elsewhere decides the first question of "ask" at the command line when it is closed.
+	elsewhere chan struct{}
 
 	mu       sync.Mutex
 	requests []orchestrator.Request
@@ -145,7 +147,12 @@ func (f *fakeRuns) ask(ctx context.Context, req orchestrator.Request) (*orchestr
 					CodeHash: canon.Digest(req.Code), ServerID: "crm", ToolName: "delete_contact", Arguments: json.RawMessage(`{"id": 7}`),
 				},
 			}
-			v, err := asker.Ask(ctx, q)
+			open, decided := context.WithCancel(ctx)
+			defer decided()
+			if f.elsewhere != nil && i == 0 {
+				asking.Go(func() { <-f.elsewhere; decided() })
+			}
+			v, err := asker.Ask(open, q)
 			said[i] = fmt.Sprintf("%v, for run %v, by %s, error %v", v.Answer, v.ForRun, v.By, err)
 		})
 	}

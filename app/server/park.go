@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -50,7 +51,9 @@ type parkedRun struct {
 	wake    chan struct{} // holds a value when there may be something to ask
 	expiry  *time.Timer   // set while it waits for the host; guarded by parking.mu
 
-	open map[string]*openQuestion // by ID; guarded by parking.mu
+	open   map[string]*openQuestion // by ID; guarded by parking.mu
+	closed map[string]bool          // questions that were decided elsewhere or expired; guarded by parking.mu
+	late   []string                 // questions whose answer from the host came too late; guarded by parking.mu
 }
 
 type openQuestion struct {
@@ -78,7 +81,7 @@ func (p *parking) start(ctx context.Context, req orchestrator.Request, by string
 	}
 	parked := &parkedRun{
 		Run: run, owner: req.Caller.Owner(), request: req, by: by,
-		wake: make(chan struct{}, 1), open: map[string]*openQuestion{},
+		wake: make(chan struct{}, 1), open: map[string]*openQuestion{}, closed: map[string]bool{},
 	}
 	p.runs[run.ID()] = parked
 	return parked, nil
@@ -165,12 +168,25 @@ func (p *parking) resume(state string, req orchestrator.Request, answers mcp.Inp
 	r.expiry.Stop()
 	for id, answer := range answers {
 		res, isForm := answer.(*mcp.ElicitResult)
-		if q := r.open[id]; q != nil && isForm {
+		switch q := r.open[id]; {
+		case !isForm:
+		case q != nil:
 			delete(r.open, id) // also one that was closed: it is not shown again
 			q.answer <- verdict(res, r.by)
+		case r.closed[id] && res.Action != "cancel":
+			r.late = append(r.late, id)
 		}
 	}
 	return r, nil
+}
+
+// tooLate returns the questions that had been decided before their answer came
+// through the host.
+func (p *parking) tooLate(r *parkedRun) []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	slices.Sort(r.late)
+	return r.late
 }
 
 // sameCall reports whether two requests have the same arguments.
@@ -243,6 +259,7 @@ func (p *parking) Ask(ctx context.Context, q approval.Question) (approval.Verdic
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		delete(r.open, q.ID)
+		r.closed[q.ID] = true
 		return approval.Verdict{}, ctx.Err()
 	}
 }

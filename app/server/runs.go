@@ -79,7 +79,14 @@ func (s *Server) runBetweenRequests(ctx context.Context, c call, req orchestrato
 	if asked, state := s.parking.await(ctx, parked); asked != nil {
 		return &mcp.CallToolResult{InputRequests: asked, RequestState: state}, nil
 	}
-	return s.finish(ctx, req, parked.Run)
+	res, err := s.finish(ctx, req, parked.Run)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range s.parking.tooLate(parked) {
+		addText(res, "The answer to question "+id+" came too late and does not count: it was answered elsewhere, or had expired, before.")
+	}
+	return res, nil
 }
 
 // finish waits for the outcome of a run and answers with it. Where there was no
