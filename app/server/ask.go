@@ -96,7 +96,8 @@ func (e elicitor) Ask(ctx context.Context, q approval.Question) (approval.Verdic
 // TooLate tells the host that its person's answer does not count.
 func (e elicitor) TooLate(ctx context.Context, q approval.Question, won approval.Verdict) {
 	// A host that cannot be told has the outcome of the call to go by.
-	_ = e.session.Log(ctx, &mcp.LoggingMessageParams{
+	//lint:ignore SA1019 in these revisions logging is how a host hears of what it did not ask for
+	_ = e.session.Log(ctx, &mcp.LoggingMessageParams{ //lint:ignore SA1019 as above
 		Level: "warning", Logger: "airlock", Data: fmt.Sprintf("the answer to %s came too late: the question was answered already: %v", q.ID, won),
 	})
 }

@@ -60,6 +60,7 @@ func (s *Server) cleanRequests(next mcp.MethodHandler) mcp.MethodHandler {
 			params.Message = s.gate.Text(params.Message)
 		case *mcp.ProgressNotificationParams:
 			params.Message = s.gate.Text(params.Message)
+		//lint:ignore SA1019 revisions before 2026-07-28 have it
 		case *mcp.LoggingMessageParams:
 			if text, ok := params.Data.(string); ok {
 				params.Data = s.gate.Text(text)

@@ -63,9 +63,6 @@ func positionName(dir, keys string) (string, error) {
 
 const positionTop = "airlock audit position"
 
-// maxPosition is the most bytes of a position: a batch of records and its head.
-const maxPosition = 1024 + (maxBatch+1)*128
-
 // encode has what matters most in its first few hundred bytes, which the kernel
 // copies at once: one that is overwritten in part has the new base.
 func (p *position) encode(text []byte) []byte {

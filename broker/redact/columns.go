@@ -24,7 +24,7 @@ func columnsBelow(text []byte, at, size int) (spans []span, cost int) {
 		return nil, maxHead
 	}
 	head := text[start:stop]
-	if bytes.IndexAny(head, "={}<>[]@:\\+*&^%$!~") >= 0 {
+	if bytes.ContainsAny(head, "={}<>[]@:\\+*&^%$!~") {
 		return nil, len(head)
 	}
 	for _, split := range splitters {

@@ -45,7 +45,7 @@ func nearAfterWord(window []byte) (span, bool) {
 	return span{start: m[2], end: m[3]}, true
 }
 
-func hasDigit(b []byte) bool { return bytes.IndexAny(b, "0123456789") >= 0 }
+func hasDigit(b []byte) bool { return bytes.ContainsAny(b, "0123456789") }
 
 // maxToken is the most bytes of a drawn value in a sentence that are looked at.
 const maxToken = 300
