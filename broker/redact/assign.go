@@ -20,6 +20,7 @@ type assignment struct {
 	quoted     bool
 	plain      bool // it stands where no code can: NAME=value, --name value
 	form       bool // it is one of several in a query: name=value&…
+	wide       bool // only blanks or a bar stand between, at the beginning of a line
 	cost       int  // bytes that were read to find it
 }
 
@@ -48,6 +49,8 @@ func assignmentAt(text []byte, at, size int) (assignment, bool) {
 		a.plain = p.at == stop+1
 	case p.pair(start), p.argument(start):
 		a.plain = true
+	case p.gap(start):
+		a.wide = true
 	default:
 		return a, p.pairBefore(&a, start)
 	}
@@ -118,8 +121,12 @@ func (p *reader) operator(closed byte) bool {
 		p.at += m[1]
 		return true
 	}
-	p.blanks(false)
+	p.blanks(closed == '"' || closed == '\'')
 	rest := p.rest()
+	if m := sized.FindIndex(rest); m != nil {
+		p.at += m[1]
+		return true
+	}
 	i := slices.IndexFunc(operators, func(op string) bool { return bytes.HasPrefix(rest, []byte(op)) })
 	if i < 0 || !follows(operators[i], closed) {
 		p.at = from
@@ -143,13 +150,16 @@ func follows(op string, closed byte) bool {
 	return closed != ')'
 }
 
+// sized is what PHP's serialize writes between a name and its value.
+var sized = compile(`\A;s:\d{1,5}:`)
+
 // typed is a declaration's type between name and operator: var x string =, x: &str =.
-var typed = compile(`\A[ \t]{0,4}(?::[ \t]{0,4})?&?[A-Za-z][A-Za-z0-9_.<>\[\]?*]{2,24}[ \t]{0,4}:?=`)
+var typed = compile(`\A(?:[ \t]{1,4}|[ \t]{0,4}:[ \t]{0,4})&?[A-Za-z][A-Za-z0-9_.<>\[\]?*]{2,24}[ \t]{0,4}:?=`)
 
 // pair is the form in which name and value are members of one object: name:
 // DB_PASSWORD, value: secret.
 func (p *reader) pair(nameStart int) bool {
-	if !labelled.Match(p.text[max(0, nameStart-24):nameStart]) {
+	if !labelled.Match(p.text[max(0, nameStart-90):nameStart]) {
 		return false
 	}
 	m := pairValue.FindIndex(p.text[p.at:min(len(p.text), p.at+200)])
@@ -163,8 +173,8 @@ func (p *reader) pair(nameStart int) bool {
 // labelled is what stands before a name that is given as a value itself: name:
 // "DB_PASSWORD"; and pairValue what leads from there to the member with the value.
 var (
-	labelled  = compile(`(?i)(?:name|key|label|var(?:iable)?|header|field|setting|<key>)\\{0,3}["'>]?\s{0,3}[:=]?\s{0,3}\\{0,3}["'` + "`" + `]?[A-Za-z]{0,2}$`)
-	pairValue = compile(`(?i)\A\s{0,3}(?:,?\s{0,40}\\{0,3}["']?[a-z_]{1,20}\\{0,3}["']?\s{0,3}[:=]\s{0,3}[^,{}\n]{0,40}){0,2}?,?\s{0,40}\\{0,3}["']?(?:value|val|secretvalue|content)\\{0,3}["']?\s{0,3}[:=]`)
+	labelled  = compile(`(?i)(?:name|key|label|var(?:iable)?|header|field|setting|<key>)\\{0,3}["'>]?\s{0,3}[:=]?\s{0,3}\\{0,3}["'` + "`" + `]?(?:[A-Za-z]{0,2}|/[A-Za-z0-9_.\-/]{0,60})$`)
+	pairValue = compile(`(?i)\A\s{0,3}(?:,?\s{0,40}\\{0,3}["']?[a-z_]{1,20}\\{0,3}["']?\s{0,3}[:=]\s{0,3}[^,{}\n]{0,40}){0,2}?,?\s{0,40}\\{0,3}["']?(?:value|val|secretvalue|content)\\{0,3}["']?\s{0,3}[:=]|\A"?[ \t]{0,3}\r?\n\r?\n`)
 )
 
 // maxPair is how far before its name a value may begin.
@@ -173,7 +183,7 @@ const maxPair = 1200
 // pairBefore is the same pair with the value first.
 func (p *reader) pairBefore(a *assignment, nameStart int) bool {
 	from := max(0, nameStart-maxPair)
-	if !labelled.Match(p.text[max(0, nameStart-24):nameStart]) {
+	if !labelled.Match(p.text[max(0, nameStart-90):nameStart]) {
 		return false
 	}
 	if i := bytes.LastIndexAny(p.text[from:nameStart], "{["); i >= 0 {
@@ -202,12 +212,33 @@ func (p *reader) argument(nameStart int) bool {
 		return false
 	}
 	isFlag := nameStart+1 < len(p.text) && p.text[nameStart] == '-'
-	isEnv := bytes.HasSuffix(p.text[:nameStart], []byte("ENV "))
-	return isFlag || isEnv
+	return isFlag || setsVariable.Match(p.text[max(0, nameStart-16):nameStart])
 }
+
+// setsVariable is a command that takes a variable's name and value as words.
+var setsVariable = compile(`(?:^|[^A-Za-z])(?:ENV|setenv|setx|set -[a-zA-Z]{1,3}) $`)
+
+// gap is the form of lists that are aligned: a name at the beginning of its line,
+// blanks or a bar, and the value.
+func (p *reader) gap(nameStart int) bool {
+	for nameStart > 0 && bytes.IndexByte([]byte(" \t|"), p.text[nameStart-1]) >= 0 {
+		nameStart--
+	}
+	m := gapBefore.FindIndex(p.rest())
+	if m == nil || nameStart > 0 && p.text[nameStart-1] != '\n' {
+		return false
+	}
+	p.at += m[1] - 1
+	return true
+}
+
+var gapBefore = compile(`\A(?:\t[ \t]{0,40}| {2,60}| {0,40}\| {0,20})(?:[^\s|])`)
 
 // value reads the value, with or without quotes.
 func (p *reader) value(a *assignment) bool {
+	if m := valueWrapper.FindIndex(p.rest()); m != nil {
+		p.at += m[1]
+	}
 	from := p.at
 	p.blanks(true)
 	lines := bytes.IndexByte(p.text[from:p.at], '\n') >= 0
@@ -216,6 +247,9 @@ func (p *reader) value(a *assignment) bool {
 		return !p.comma && !lines && p.plain(a)
 	}
 	a.quoted = true
+	if len(quote) == 3 && p.at < len(p.text) && p.text[p.at] == '\n' {
+		p.at++
+	}
 	a.start = p.at
 	for p.at < len(p.text) && p.at-a.start <= maxValue {
 		switch {
@@ -223,7 +257,8 @@ func (p *reader) value(a *assignment) bool {
 			a.end = p.at
 			return p.finish(a)
 		case p.text[p.at] == '\n':
-			return false
+			a.end = p.at
+			return len(quote) == 3 && p.finish(a)
 		case p.text[p.at] == '\\' && quote[0] != '\\':
 			p.at++
 		}
@@ -235,6 +270,14 @@ func (p *reader) value(a *assignment) bool {
 	a.end = len(p.text) // the text was cut within the value
 	return p.finish(a)
 }
+
+// valueWrapper is what stands around a value in some languages: YAML's tags,
+// anchors and block scalars, constructors, an object with the value as a member,
+// the length that PHP's var_dump writes.
+var valueWrapper = compile(`\A(?:[ \t]{1,4}(?:[|>][-+0-9]{0,2}[ \t]{0,4}\r?\n[ \t]{1,40}|!!str[ \t]{1,4}|&[\w\-]{1,30}[ \t]{1,4})` +
+	`|[ \t]{0,4}(?:Some|Just|String::from|SecretStr|SecretString|SecretValue)\([ \t]{0,4}` +
+	`|\s{0,10}\{\s{0,40}\\{0,3}["'](?:value|S|string_?value|plain_?[tT]ext)\\{0,3}["'][ \t]{0,3}:` +
+	`|\s{0,20}string\(\d{1,5}\) )`)
 
 // minTruncated is the shortest value that the end of a text may stand in for its quote.
 const minTruncated = 8

@@ -10,7 +10,7 @@ func begins(text []byte, at int) bool {
 }
 
 // longestEscape is the most bytes that escapeBefore looks back.
-const longestEscape = 24
+const longestEscape = 48
 
 // escapeBefore returns the size of the escape sequence that ends at text[at] in
 // a letter or a digit; 0 where none does.
@@ -23,7 +23,7 @@ func escapeBefore(text []byte, at int) int {
 		i--
 	}
 	switch text[i] {
-	case '\\', '%', '[', ';':
+	case '\\', '%', '[', ';', ':', '?', '`':
 	default:
 		return 0
 	}
@@ -38,11 +38,15 @@ func escapeBefore(text []byte, at int) int {
 
 // longestLetters is the most letters and digits that end an escape sequence, and
 // one more.
-const longestLetters = 7
+const longestLetters = 11
 
 // escapeEnd is \x0a, \u000a, \012, %0A, and a terminal's control sequence
 // (ECMA-48, section 5.4) behind its escape character or what code writes for it.
-var escapeEnd = compile(`(?:\\x[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\\[0-3][0-7]{2}|%[0-9A-Fa-f]{2}|(?:\x1b|\\x1[bB]|\\u001[bB]|\\033|\\e|\^\[)\[[0-9;]{0,12}[A-Za-z])$`)
+var escapeEnd = compile(`(?:\\x[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\\[0-3][0-7]{2}|%[0-9A-Fa-f]{2}|` + "`[abefnrtv0]" + `|\\U[0-9A-Fa-f]{8}|` + colour + `)$`)
+
+// colour is a terminal's control sequence, behind its escape character or what
+// code writes for it.
+const colour = `(?:\x1b|\\+x1[bB]|\\+u001[bB]|\\+033|\\+e|\^\[)\[[0-9;:?]{0,32}[A-Za-z]`
 
 // whole moves the borders of a place out of escape sequences, so that none is
 // cut in two.

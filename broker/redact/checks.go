@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"math"
+	"unicode/utf8"
 )
 
 // mixed says whether a value has lower and upper case and a digit, as random
@@ -75,10 +76,24 @@ var address = compile(`^(?:[a-z][a-z0-9+]{1,10}://|/|\./|\.\./|~/|arn:|sha(?:1|2
 
 // secretText says whether a quoted value that is given to a secret's name is one.
 func secretText(b []byte) bool {
-	if isMadeUp(b) || !notPlaceholder(b) || !notDummy(b) || address.Match(b) || identifier.Match(b) || joined.Match(b) || pattern.Match(b) || version.Match(b) || hexadecimal.Match(b) {
+	if isMadeUp(b) || !notPlaceholder(b) || !notDummy(b) || address.Match(b) || identifier.Match(b) || joined.Match(b) || pattern.Match(b) || version.Match(b) || hexadecimal.Match(b) ||
+		cipherName.Match(b) || typeName.Match(b) {
 		return false
 	}
-	return (bytes.ContainsAny(b, "0123456789!@#$%^&*+=/?") || mixedCase(b)) && entropy(b) >= 2
+	return (bytes.ContainsAny(b, "0123456789!@#$%^&*+=/?") || isASCII(b) && mixedCase(b)) && entropy(b) >= 2
+}
+
+// typeName is the name of a type that begins with an abbreviation, and camelWords
+// a name with numbers between its words: DSAPrivateKey, ReadUint24LengthPrefixed.
+var (
+	typeName   = compile(`^_*[A-Z]{2,5}[a-z]{2,}(?:[A-Z][a-z]{2,})*$`)
+	camelWords = compile(`^[a-z]*(?:[A-Z][a-z]+\d{0,3})+$`)
+)
+
+// isASCII says whether a text has no letters but those of keys: words of other
+// languages are a label's.
+func isASCII(b []byte) bool {
+	return bytes.IndexFunc(b, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
 }
 
 // pattern is a regular expression, or a text with a quote in it.
@@ -107,9 +122,12 @@ func dense(b []byte) bool { return !bytes.ContainsAny(b, " {}<") && entropy(b) >
 // reference is a member of something in code: os.Environ, ed25519.PrivateKey.
 var reference = compile(`^[A-Za-z_]\w*(?:(?:\.|::|->)[A-Za-z_]\w*)+$|^[A-Za-z_]\w*\$\d*$`)
 
+// product is a number times a name, in code.
+var product = compile(`^\d+[*/+][A-Za-z_]\w*$|^[A-Za-z_]\w*[*/+]\d+$`)
+
 // secretWord is secretText for a value without quotes, which may as well be code.
 func secretWord(b []byte) bool {
-	if len(b) < 10 || reference.Match(b) || !secretText(b) || !bytes.ContainsAny(b, "0123456789") || !bytes.ContainsAny(b, letters) {
+	if len(b) < 10 || reference.Match(b) || product.Match(b) || !secretText(b) || !bytes.ContainsAny(b, "0123456789") || !bytes.ContainsAny(b, letters) {
 		return false
 	}
 	if changes(b) >= 3 || bytes.ContainsAny(b, "!@#$%^&*+") {

@@ -69,7 +69,9 @@ func below(text []byte, from int, heads []cell, column int, name []byte, split s
 }
 
 // isRule says whether a row is a line of a table's frame.
-func isRule(row []byte) bool { return len(bytes.Trim(row, " \t\r|+-=:─━┼│")) == 0 }
+func isRule(row []byte) bool {
+	return len(bytes.Trim(row, " \t\r|+-=:─━│┌┬┐├┼┤└┴┘╭╮╰╯┃╞═╪╡")) == 0
+}
 
 func lineEnd(text []byte, from, most int) int {
 	i := bytes.IndexByte(text[from:min(len(text), from+most)], '\n')
@@ -94,6 +96,7 @@ type splitter func(line []byte) []cell
 var splitters = []splitter{
 	func(line []byte) []cell { return splitAt(line, '\t') },
 	func(line []byte) []cell { return splitAt(line, '|') },
+	splitFrame,
 	func(line []byte) []cell { return splitAt(line, ',') },
 	func(line []byte) []cell { return splitAt(line, ';') },
 	splitAligned,
@@ -126,6 +129,20 @@ func trimmed(line []byte, start, end int) cell {
 		end--
 	}
 	return cell{start: start, end: end}
+}
+
+// splitFrame takes a line apart at the bars of a drawn frame.
+func splitFrame(line []byte) []cell {
+	if !bytes.Contains(line, []byte("│")) {
+		return nil
+	}
+	var cells []cell
+	start := 0
+	for part := range bytes.SplitSeq(line, []byte("│")) {
+		cells = append(cells, trimmed(line, start, start+len(part)))
+		start += len(part) + len("│")
+	}
+	return cells
 }
 
 // splitAligned takes a line apart where two blanks or more stand.

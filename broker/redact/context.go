@@ -44,6 +44,10 @@ func contextRules() []rule {
 		{kind: "password", anchors: []string{"password is ", "password for "}, re: compile(`(?i)\Apassword (?:for [^\n]{3,60} )?is ["'` + "`" + `]([^"'` + "`" + `\n]{4,60})["'` + "`" + `]`), check: passwordText},
 		{kind: "password", anchors: []string{"networkcredential"}, re: compile(`(?i)\Anetworkcredential\s*\(\s*"[^"\n]{1,80}"\s*,\s*"([^"\n]{3,80})"`), check: notPlaceholder},
 		{kind: "password", anchors: []string{"directoryentry"}, re: compile(`(?i)\Adirectoryentry\s*\(\s*"[^"\n]{1,100}"\s*,\s*"[^"\n]{1,80}"\s*,\s*"([^"\n]{3,80})"`), check: notPlaceholder},
+		{kind: "password", anchors: []string{"password '"}, glued: true, after: 120, re: compile(`(?i)\Apassword '([^'\s]{4,80})'`), check: isSaid}, // ALTER USER … PASSWORD '…'
+		{kind: "password", anchors: []string{"mysql", "mariadb", "redis-cli", "sshpass", "docker login", "podman login", "helm registry"}, after: 300, locate: commandPassword},
+		{kind: "password", anchors: []string{"@tcp(", "@unix("}, glued: true, before: 120, re: compile(`(?i):([^\s:@"'{}$%]{4,100})@(?:tcp|unix)\(`), check: connectionPassword}, // Go's MySQL driver
+		{kind: "password", anchors: []string{":5432:"}, glued: true, after: 240, re: compile(`\A:5432:[^:\s]{1,64}:[^:\s]{1,64}:([^\s:"']{4,100})`), line: true, check: isSaid},  // .pgpass
 		{kind: "private-key", anchors: []string{"mii", "mhcc", "mc4c", "mig", "mihc", "b3blbnnza"}, after: 100, re: derKey, check: notDummy},
 		{kind: "password", anchors: []string{"password", "passphrase", "passcode", "pwd"}, after: 200, line: true, re: saidPassword, check: isSaid},
 		{kind: "secret", anchors: nearWords(), glued: true, after: 100, locate: nearby},

@@ -34,3 +34,17 @@ var userArgument = compile(`\A[ =]{0,4}(?:` +
 func isCurlPassword(b []byte) bool {
 	return notPlaceholder(b) && notDummy(b) && bytes.IndexByte([]byte("$<["), b[0]) < 0 && !bytes.HasSuffix(b, []byte(">"))
 }
+
+// commandPassword finds the password in the arguments of commands that take it
+// as -pPASSWORD, -p PASSWORD or -a PASSWORD.
+func commandPassword(text []byte, at, size int) (place, bool) {
+	m := passwordArgument.FindSubmatchIndex(text[at:min(len(text), at+size+300)])
+	if m == nil {
+		return place{}, false
+	}
+	start, end := at+m[2], at+m[3]
+	end = start + endOfText(text[start:end])
+	return place{start, end, 0}, end > start && isSaid(text[start:end])
+}
+
+var passwordArgument = compile(`(?i)\A(?:mysql[a-z]*|mariadb[a-z\-]*|redis-cli|sshpass|(?:docker|podman) login|helm registry login)(?:[ \t][^\n|;&]{0,200}?)?[ \t](?:-p ?|-a )["']?([^\s"'$<\-][^\s"']{4,100})`)

@@ -19,6 +19,8 @@ const (
 	// minLine is the shortest line of encoded text that goes on in the next one
 	// (RFC 2045 has 76, RFC 7468 has 64).
 	minLine = 60
+	// maxIndent is the most blanks that such a line begins with.
+	maxIndent = 16
 	// minIsland is the shortest readable text that is looked at within what
 	// decodes to something else.
 	minIsland = 12
@@ -44,9 +46,11 @@ func findDeep(text []byte, d depth, find finder) []span {
 	if d.encodings > 0 {
 		spans = append(spans, findEncoded(text, depth{d.encodings - 1, d.escapes}, find)...)
 		spans = append(spans, findPercent(text, depth{d.encodings - 1, d.escapes}, find)...)
+		spans = append(spans, findEntities(text, depth{d.encodings - 1, d.escapes}, find)...)
 	}
 	if d.escapes > 0 {
 		spans = append(spans, findEscaped(text, depth{d.encodings, d.escapes - 1}, find)...)
+		spans = append(spans, findColoured(text, depth{d.encodings, d.escapes - 1}, find)...)
 	}
 	return spans
 }
@@ -99,12 +103,16 @@ func endOfLines(text []byte, start, stop int) int {
 		if next >= len(text) || text[next] != '\n' {
 			return stop
 		}
-		end := endOfRun(text, next+1)
-		if end == next+1 || end-next-1 > size {
+		next++
+		for indent := 0; indent < maxIndent && next < len(text) && text[next] == ' '; indent++ {
+			next++
+		}
+		end := endOfRun(text, next)
+		if end == next || end-next > size {
 			return stop
 		}
 		stop = end
-		if end-next-1 < size {
+		if end-next < size {
 			return stop
 		}
 	}

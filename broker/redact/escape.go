@@ -51,7 +51,7 @@ func isEscaped(text []byte) bool {
 		}
 		at += i
 		switch text[at+1] {
-		case 'u', 'x', '/', '\\', 'n', 'r', 't', '"', '0', '1':
+		case 'u', 'U', 'x', '/', '\\', 'n', 'r', 't', '"', '0', '1':
 			return true
 		}
 	}
@@ -64,7 +64,7 @@ func isPercent(text []byte) bool {
 			return false
 		}
 		at += i
-		if isHex(text[at+1]) && isHex(text[at+2]) {
+		if isHex(text[at+1]) && isHex(text[at+2]) || text[at+1] == 'u' {
 			return true
 		}
 	}
@@ -92,6 +92,11 @@ func percentAt(text []byte) (char []byte, size int) {
 	if text[0] != '%' {
 		return nil, 0
 	}
+	if len(text) > 1 && text[1] == 'u' { // of JavaScript's escape
+		if code, ok := hexNumber(text, 2, 4); ok {
+			return utf8.AppendRune(nil, code), 6
+		}
+	}
 	code, ok := hexNumber(text, 1, 2)
 	if !ok {
 		return nil, 0
@@ -116,6 +121,10 @@ func escapeAt(text []byte) (char []byte, size int) {
 		return nil, 0
 	}
 	switch c := text[1]; c {
+	case 'U':
+		if code, ok := hexNumber(text, 2, 8); ok {
+			return utf8.AppendRune(nil, code), 10
+		}
 	case '/', '"', '\\', '\'':
 		return text[1:2], 2
 	case 'n', 'r', 't', 'b', 'f', 'v', 'a', 'e':
@@ -131,6 +140,10 @@ func escapeAt(text []byte) (char []byte, size int) {
 			}
 		}
 	case 'u':
+		if m := bracedCode.FindSubmatch(text[:min(len(text), 10)]); m != nil {
+			code, _ := hexNumber(m[1], 0, len(m[1]))
+			return utf8.AppendRune(nil, code), len(m[0])
+		}
 		code, ok := hexNumber(text, 2, 4)
 		if !ok {
 			return nil, 0
@@ -142,6 +155,9 @@ func escapeAt(text []byte) (char []byte, size int) {
 	}
 	return nil, 0
 }
+
+// bracedCode is \u{1f600}, of JavaScript, Rust and PHP.
+var bracedCode = compile(`^\\u\{([0-9A-Fa-f]{1,6})\}`)
 
 // hexNumber reads a number of some digits.
 func hexNumber(text []byte, at, digits int) (rune, bool) {

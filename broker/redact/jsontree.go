@@ -113,6 +113,11 @@ func (m marks) value(name []byte, n *node) {
 		return
 	}
 	if n.text == nil {
+		for i, inner := range n.names { // {"value": …}, {"S": …}
+			if wrappedMember.Match(inner) && n.items[i].text != nil && !labelMember.Match(name) {
+				m.value(name, n.items[i])
+			}
+		}
 		return
 	}
 	if s, ok := namedSecret(name, n.text, n.number); ok {
@@ -147,6 +152,7 @@ func (m marks) members(n *node) {
 var (
 	labelMember   = compile(`(?i)^(?:name|key|k|label|title|field|variable|var|env|header|param(?:eter)?|property|setting|option|id)$|(?:Name|Key|_name|_key)$`)
 	valueMember   = compile(`(?i)^(?:value|val|v|content|data|text|secret|default|current|string_?value)$|(?:Value|_value)$`)
+	wrappedMember = compile(`^(?:value|S|[sS]tring_?[vV]alue|plain_?[tT]ext)$`)
 	columnsMember = compile(`(?i)^(?:columns?|fields|head(?:er)?s?|column_?names|keys)$`)
 )
 

@@ -68,7 +68,7 @@ func assignmentRules() []rule {
 func given(judge func(assignment) bool) locator {
 	return func(text []byte, at, size int) (place, bool) {
 		a, ok := assignmentAt(text, at, size)
-		return place{a.start, a.end, a.cost}, ok && judge(a)
+		return place{a.start, a.end, a.cost}, ok && judge(a) && (!a.wide || isMixedText(a.value))
 	}
 }
 
@@ -86,6 +86,18 @@ func isPassword(a assignment) bool {
 	return secretWord(a.value)
 }
 
+// isMixedText asks for more of what may as well be a cell that says something
+// about a name: letters and digits that take turns, or other characters.
+func isMixedText(value []byte) bool {
+	if reference.Match(bytes.TrimLeft(value, "*&[]")) {
+		return false
+	}
+	return changes(value) >= 3 && !dataType.Match(value) || hasDigit(value) && bytes.ContainsAny(value, "!@#$%^&*+")
+}
+
+// dataType is a word with numbers: varchar255, v1beta1, 2h30m, sha256Sum1.
+var dataType = compile(`^(?:[a-z]{1,12}\d{1,4}){1,3}[a-z]{0,12}$|^(?:\d{1,4}[a-z]{1,6}){1,4}$|^[a-z]{1,12}\d{1,4}(?:[A-Z][a-z]+\d{0,4})+$`)
+
 // isUpperName says whether a name is written as environments write theirs.
 func isUpperName(name []byte) bool { return bytes.Equal(name, bytes.ToUpper(name)) }
 
@@ -95,7 +107,7 @@ func isSecret(a assignment) bool {
 		return false
 	case isUUID(a.value) && secretID.Match(a.name):
 		return true
-	case harmlessName.Match(a.name) || bytes.IndexByte(a.value, ' ') >= 0:
+	case harmlessName.Match(a.name) || bytes.IndexByte(a.value, ' ') >= 0 || isOwnName(a):
 		return false
 	case isUUID(bytes.Trim(a.value, "{}")):
 		return lastSecret.Match(a.name)
@@ -107,6 +119,11 @@ func isSecret(a assignment) bool {
 		return len(a.value) >= 8 && secretText(a.value)
 	}
 	return secretWord(a.value) || isDrawn(a.value)
+}
+
+// isOwnName says whether a value is its own name with a number behind it.
+func isOwnName(a assignment) bool {
+	return bytes.EqualFold(bytes.TrimRight(a.value, "0123456789"), bytes.Trim(a.name, "-."))
 }
 
 // lastSecret is a name whose last word is the one that promises.

@@ -65,9 +65,12 @@ func isNear(b []byte) bool {
 
 // saidPassword is a password in a sentence: "the password for staging is …", "set
 // the password to …", "Password (prod): …".
-var saidPassword = compile("(?i)\\A(?:password|passphrase|passcode|pwd)(?:'s)?(?: for [^\\n=:]{1,40}?| of [^\\n=:]{1,40}?| \\([^)\\n]{1,30}\\))?(?:(?: ?:| is| was| -| –| —|'s)(?: now| set to)?:? [\"'`]?| to [\"'`])([^\\s\"'`,;<>(){}\\[\\]]{5,63}[^\\s\"'`,;<>(){}\\[\\].!?:])")
+var saidPassword = compile("(?i)\\A(?:password|passphrase|passcode|pwd)(?:'s)?(?: for [^\\n=:]{1,40}?| of [^\\n=:]{1,40}?| \\([^)\\n]{1,30}\\))?(?:\\*\\*)?(?:(?: ?:| is| was| -| –| —|'s)(?: now| set to)?:?(?:\\*\\*)? [\"'`]?| to [\"'`])([^\\s\"'`,;<>(){}\\[\\]]{5,63}[^\\s\"'`,;<>(){}\\[\\].!?:])")
 
 // isSaid asks for letters and digits: most that follows such a word is a word.
 func isSaid(b []byte) bool {
-	return len(b) >= 6 && hasDigit(b) && bytes.ContainsAny(b, letters) && passwordText(b) && !reference.Match(b) && !identifier.Match(b)
+	return len(b) >= 6 && hasDigit(b) && !unicodeEscape.Match(b) && bytes.ContainsAny(b, letters) && passwordText(b) && !reference.Match(b) && !identifier.Match(b)
 }
+
+// unicodeEscape is what a text has in it that is looked at again without its escapes.
+var unicodeEscape = compile(`\\u[0-9A-Fa-f]{4}`)

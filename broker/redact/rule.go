@@ -58,7 +58,7 @@ func within(kind, word string, before int, expression string) rule {
 }
 
 // edge is what may stand before a token: see begins.
-const edge = `(?:^|\\[abefnrtv0]|\\x[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|%[0-9A-Fa-f]{2}|\[[0-9;]{0,12}m|[^A-Za-z0-9])`
+const edge = `(?:^|\\[abefnrtv0]|\\x[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|%[0-9A-Fa-f]{2}|\[[0-9;:?]{0,32}[A-Za-z]|[^A-Za-z0-9]|` + "`[abefnrtv0])"
 
 // end is where a token ends: it is not part of something longer.
 const end = `(?:[^A-Za-z0-9]|\z)`
@@ -76,11 +76,15 @@ func (r *rule) find(text []byte, at, size int) (s span, cost int, ok bool) {
 	}
 	from, to := at, min(len(text), at+size+after)
 	if r.before > 0 {
-		from = max(0, at-r.before-longestLetters-1)
+		from = max(0, at-r.before-longestEscape)
 	} else if !r.glued && !begins(text, at) {
 		return span{}, 0, false
 	}
 	m := r.re.FindSubmatchIndex(text[from:to])
+	for m != nil && m[1] > 0 && from+m[1] <= at { // another one, before the anchor
+		from += max(1, m[3])
+		m = r.re.FindSubmatchIndex(text[from:to])
+	}
 	if m == nil || m[2] == m[3] {
 		return span{}, r.reach(), false
 	}

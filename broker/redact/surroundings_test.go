@@ -28,20 +28,49 @@ func asJSON(s string) string {
 // surroundings are what can stand right before and behind a token in what code
 // prints, and the encodings that it can stand in with other text.
 var surroundings = map[string]func(string) string{
-	"behind a line break that is escaped":    func(s string) string { return `line\n` + s },
-	"between escaped tabs":                   func(s string) string { return `a\t` + s + `\tb` },
-	"behind an escaped carriage return":      func(s string) string { return `a\r\n` + s + `\r\nb` },
-	"behind an escape that was escaped":      func(s string) string { return `a\\n` + s + `\\nb` },
-	"behind a line break":                    func(s string) string { return "a\n" + s + "\nb" },
-	"in a terminal's colour":                 func(s string) string { return "\x1b[31m" + s + "\x1b[0m" },
-	"in an escaped colour":                   func(s string) string { return `\x1b[1;31m` + s + `\x1b[0m` },
-	"in a colour escaped as in JSON":         func(s string) string { return `\u001b[31m` + s + `\u001b[0m` },
-	"behind an octal escape":                 func(s string) string { return `\033[31m` + s + `\033[0m` },
-	"behind an escaped character":            func(s string) string { return `x\x0a` + s },
-	"behind one of Unicode":                  func(s string) string { return `x\u000a` + s },
-	"behind one of an address":               func(s string) string { return "q=%0A" + s },
-	"behind a quote within Python's repr":    func(s string) string { return `['it\'s ` + s + `\n']` },
-	"in JSON in a text":                      func(s string) string { return `got {"a": "\n` + s + `"}` },
+	"behind a line break that is escaped": func(s string) string { return `line\n` + s },
+	"between escaped tabs":                func(s string) string { return `a\t` + s + `\tb` },
+	"behind an escaped carriage return":   func(s string) string { return `a\r\n` + s + `\r\nb` },
+	"behind an escape that was escaped":   func(s string) string { return `a\\n` + s + `\\nb` },
+	"behind a line break":                 func(s string) string { return "a\n" + s + "\nb" },
+	"in a terminal's colour":              func(s string) string { return "\x1b[31m" + s + "\x1b[0m" },
+	"in an escaped colour":                func(s string) string { return `\x1b[1;31m` + s + `\x1b[0m` },
+	"in a colour escaped as in JSON":      func(s string) string { return `\u001b[31m` + s + `\u001b[0m` },
+	"behind an octal escape":              func(s string) string { return `\033[31m` + s + `\033[0m` },
+	"behind an escaped character":         func(s string) string { return `x\x0a` + s },
+	"behind one of Unicode":               func(s string) string { return `x\u000a` + s },
+	"behind one of an address":            func(s string) string { return "q=%0A" + s },
+	"behind a quote within Python's repr": func(s string) string { return `['it\'s ` + s + `\n']` },
+	"in JSON in a text":                   func(s string) string { return `got {"a": "\n` + s + `"}` },
+	"in a repr of a repr":                 func(s string) string { return `'{\'k\': "it\\\'s ` + s + `\\n"}'` },
+	"behind a character of eight digits":  func(s string) string { return `a\U0000000a` + s + `\U0000000ab` },
+	"behind a character in braces":        func(s string) string { return `a\u{a}` + s + `\u{a}b` },
+	"behind PowerShell's escape":          func(s string) string { return "a`n" + s + "`nb" },
+	"in a colour of 24 bits":              func(s string) string { return "\x1b[38;2;255;100;200m" + s + "\x1b[39m" },
+	"in a colour of 256":                  func(s string) string { return "\x1b[38;5;196m" + s + "\x1b[K" },
+	"behind a character reference":        func(s string) string { return `a&#10;` + s + `&#x0A;b` },
+	"in quotes of XML":                    func(s string) string { return `{&#x27;k&#x27;: &quot;` + s + `&quot;}` },
+	"in character references alone":       func(s string) string { return everyByte(s, "&#%d;") },
+	"in hexadecimal references alone":     func(s string) string { return everyByte(s, "&#x%x;") },
+	"in escapes of eight digits":          func(s string) string { return everyByte(s, `\U%08x`) },
+	"in escapes in braces":                func(s string) string { return everyByte(s, `\u{%x}`) },
+	"in escapes of an old JavaScript":     func(s string) string { return everyByte(s, "%%u%04x") },
+	"in UTF-16":                           func(s string) string { return everyByte(s, "%c\x00") },
+	"twice in one line":                   func(s string) string { return s + " " + s },
+	"in a block of YAML":                  func(s string) string { return "a: |\n  line\n  " + s + "\n  end\nb: >-\n  x" },
+	"in a here document":                  func(s string) string { return "cat <<EOF\n" + s + "\nEOF\n" },
+	"behind a semicolon of an address":    func(s string) string { return `https://a.example/x?a=1;b=` + s + `;c=2` },
+	"in a path of Windows":                func(s string) string { return `C:\Users\bob\` + s + `\x.txt` },
+	"behind letters of another script":    func(s string) string { return "密钥" + s + "。" },
+	"percent-encoded JSON, encoded twice": func(s string) string { return url.QueryEscape(url.QueryEscape(`{"a":"` + s + `"}`)) },
+	"base64 of JSON in indented lines": func(s string) string {
+		text := b64(strings.Repeat("x y ", 30) + s + strings.Repeat(" z", 60))
+		lines := "data:\n"
+		for ; len(text) > 64; text = text[64:] {
+			lines += "  " + text[:64] + "\n"
+		}
+		return lines + "  " + text
+	},
 	"in JSON in JSON":                        func(s string) string { return asJSON(asJSON("x\n" + s + "\ny")) },
 	"in JSON in JSON in JSON":                func(s string) string { return asJSON(asJSON(asJSON("x\n" + s))) },
 	"in a traceback":                         func(s string) string { return "ValueError: bad value " + s + ": expected another" },
@@ -134,13 +163,62 @@ func TestNamedValues(t *testing.T) {
 		"a line of a key":                 "x\n" + long + "+/" + long[:30] + "\ny\n",
 		"lines of a key with numbers":     token("1  -----BEGIN RSA PRIV", "ATE KEY-----\n2  ") + long + long + "\n3  " + long + long + "\n",
 	}
+	for name, text := range secretsInFormats(long[:20]) {
+		secrets[name] = text
+	}
+	for name, text := range secretsInFormats("hV7q!kd2Rw") {
+		got, found := redact.New().Bytes([]byte(text))
+		if len(found) == 0 || strings.Contains(string(got), "hV7q!kd2Rw") {
+			t.Errorf("%s: %.200q became %.200q", name, text, got)
+		}
+	}
 	for name, text := range secrets {
 		t.Run(name, func(t *testing.T) {
 			got, found := redact.New().Bytes([]byte(text))
-			if len(found) == 0 || strings.Contains(string(got), long[:30]) {
+			if len(found) == 0 || strings.Contains(string(got), long[:20]) {
 				t.Errorf("%.200q became %.200q", text, got)
 			}
 		})
+	}
+}
+
+// secretsInFormats is a value under the name of a password in what programs and
+// languages print.
+func secretsInFormats(v string) map[string]string {
+	return map[string]string{
+		"YAML's block":            "db:\n  password: |\n    " + v + "\n  user: bob\n",
+		"YAML's folded block":     "password: >-\n  " + v + "\n",
+		"YAML's tag":              "password: !!str " + v + "\n",
+		"YAML's anchor":           "password: &pw " + v + "\n",
+		"TOML's three quotes":     "password = \"\"\"\n" + v + "\"\"\"\n",
+		"a colon on its own line": "{\n  \"password\"\n  :\n  \"" + v + "\"\n}",
+		"quotes of XML":           `{&#34;password&#34;:&#34;` + v + `&#34;}`,
+		"quotes of a template":    `{&#x27;password&#x27;: &#x27;` + v + `&#x27;}`,
+		"colours":                 "\x1b[33mpassword\x1b[0m=\x1b[32m" + v + "\x1b[0m",
+		"escaped colours":         `\x1b[33mpassword\x1b[0m: \x1b[32m` + v + `\x1b[0m`,
+		"Rust's option":           `Config { password: Some("` + v + `") }`,
+		"Rust's string":           `password: String::from("` + v + `")`,
+		"PHP's var_dump":          "[\"password\"]=>\n  string(10) \"" + v + "\"",
+		"PHP's serialize":         fmt.Sprintf(`s:8:"password";s:%d:"%s";`, len(v), v),
+		"an object with a value":  `"db_password": {"value": "` + v + `", "type": "string"}`,
+		"an object of DynamoDB":   `{"password": {"S": "` + v + `"}}`,
+		"a parameter's path":      `{"Name":"/prod/db/password","Type":"SecureString","Value":"` + v + `"}`,
+		"a part of a form":        "Content-Disposition: form-data; name=\"password\"\r\n\r\n" + v + "\r\n--",
+		"an aligned list":         "Key         Value\n---         -----\npassword    " + v + "\n",
+		"a list with tabs":        "user\tbob\nx\npassword\t" + v + "\n",
+		"psql's expanded table":   "user     | bob\npassword | " + v + "\n",
+		"a table with a frame":    "┌──────┬──────────┐\n│ user │ password │\n├──────┼──────────┤\n│ bob  │ " + v + " │\n└──────┴──────────┘",
+		"Markdown's bold":         "**Password:** " + v,
+		"setx":                    `setx DB_PASSWORD "` + v + `"`,
+		"setenv":                  "setenv DB_PASSWORD " + v,
+		"fish":                    "set -x DB_PASSWORD " + v,
+		"mysql":                   "mysql -ubob -p" + v + " db",
+		"redis-cli":               "redis-cli -h x -a " + v,
+		"docker login":            "docker login -u bob -p " + v,
+		"sshpass":                 "sshpass -p " + v + " ssh a",
+		"an address of MySQL":     "bob:" + v + "@tcp(h:3306)/db",
+		".pgpass":                 "h:5432:db:bob:" + v,
+		"a statement of SQL":      "ALTER USER bob PASSWORD '" + v + "'",
 	}
 }
 
@@ -196,6 +274,18 @@ func TestStructureStays(t *testing.T) {
 		"a public certificate":      "-----BEGIN CERTIFICATE-----\n" + long + long[:30] + "+/\n-----END CERTIFICATE-----\n",
 		"references to the outside": "password: ${DB_PASSWORD}\ntoken: {{ .Values.token }}\nsecret: process.env.SECRET\n",
 		"a kubernetes reference":    `{"name":"DB_PASSWORD","valueFrom":{"secretKeyRef":{"name":"db","key":"password"}}}`,
+		"a name and its number":     `"encryptionKey": "encryptionKey1024", private_key: "_DSAPrivateKey", SIGNATURE_HMAC_SHA1 = "HMAC-SHA1"`,
+		"calls with numbers":        "s.ReadUint24LengthPrefixed(&extra) || !s.ReadUint16LengthPrefixed(&x)",
+		"a product":                 "tokens = 2*maxCompilerConcurrency + minTokens",
+		"labels of other languages": `{"secret":"Geheimnis","api_key":"API-Schlüssel","token":"Jeton d'accès"}`,
+		"lines of an environment":   `PASSWORD_FILE=/run/secrets/db_password\nSECRET_NAME=prod/db/main1\nX=1`,
+		"types in escapes":          `pub password: Option\u003cString\u003e, pub token: Secret\u003cString\u003e`,
+		"a struct of Go":            "\tPassword string\n\tToken    *oauth2.Token\n\tSecret   Secret256\n\tToken    sha256Sum1\n\tmasterSecret  *tls13.MasterSecret\n",
+		"columns of a database":     "password\tvarchar(255)\tYES\ntoken\tchar64\tNO\nsecret        base64string2\nsession_key     bytes32\n",
+		"blocks without a secret":   "password: |\n  Your password has to have 8 characters.\ntoken: |\n  {{ .Values.token }}\npassword: !vault |\n  x\n",
+		"commands without one":      "mysql -u root -p mydb\nmysql -p\"$PW\"\ndocker login -u user -p PASSWORD\nredis-cli -a $PASS\nuser:password@tcp(localhost:3306)/db\n",
+		"objects without one":       `{"password":{"value":{"type":"string"}},"token":{"value":"string"},"secret":{"S":"required"}}`,
+		"references of HTML":        `&lt;input type=&quot;password&quot; value=&quot;&quot;&gt; {&#34;password&#34;:{&#34;type&#34;:&#34;string&#34;}}`,
 		"a link with two addresses": "see https://a.example.com:8443 and mailto:x@example.com",
 	} {
 		t.Run(name, func(t *testing.T) {

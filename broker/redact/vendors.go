@@ -50,7 +50,7 @@ func cloudRules() []rule {
 		token("databricks-token", "dapi", `[a-fA-F0-9]{32}(?:-\d)?`),
 		token("vault-token", "hvs.", `[A-Za-z0-9_\-]{24,}`),
 		token("vault-token", "hvr.", `[A-Za-z0-9_\-]{24,}`),
-		{kind: "vault-token", anchors: []string{"s."}, after: 40, re: compile(`\A(s\.[A-Za-z0-9]{24})` + end), check: mixed},
+		{kind: "vault-token", anchors: []string{"s."}, after: 40, re: compile(`\A(s\.[A-Za-z0-9]{24})` + end), check: func(b []byte) bool { return mixed(b) && !camelWords.Match(b[2:]) }},
 		token("vault-token", "hvb.", `[A-Za-z0-9_\-]{24,}`),
 		within("terraform-token", ".atlasv1.", 14, `[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=\-]{60,70}`),
 		token("pulumi-token", "pul-", `[a-fA-F0-9]{40}`),
