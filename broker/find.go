@@ -5,10 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/errortype"
 	"github.com/airlock-mcp/airlock/internal/schema"
+	"github.com/airlock-mcp/airlock/internal/truncate"
 	"github.com/airlock-mcp/airlock/policies"
 )
 
@@ -84,12 +89,51 @@ func (a *attempt) validate(context.Context) *failure {
 		return failf(errortype.Validation, "the tool cannot be called: its input schema is unusable (%v); its server has to mend it", err)
 	}
 	if err := check.Check(v); err != nil {
-		return failf(errortype.Validation, "%s", invalid(a.tool, err))
+		return failf(errortype.Validation, "%s", invalid(a.tool, input, err))
 	}
 	return nil
 }
 
 // invalid says what to mend, and where the parameters are described.
-func invalid(tool catalog.Tool, err error) string {
-	return fmt.Sprintf("the arguments do not fit the tool's input schema: %v. The catalog has the definition of %q of server %q", err, tool.Name, tool.ServerID)
+func invalid(tool catalog.Tool, input map[string]any, err error) string {
+	return fmt.Sprintf("the arguments do not fit the tool's input schema: %v.%s The catalog has the definition of %q of server %q",
+		err, misnamed(tool, input), tool.Name, tool.ServerID)
+}
+
+// misnamed names the arguments that the schema does not describe, and those that it
+// does: most often one was given under another name.
+func misnamed(tool catalog.Tool, input map[string]any) string {
+	const mostNames = 12
+	var described struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+		Closed     json.RawMessage            `json:"additionalProperties"`
+	}
+	if json.Unmarshal(tool.InputSchema, &described) != nil || len(described.Properties) == 0 || string(described.Closed) == "false" {
+		return "" // nothing to say, or the check itself has named them
+	}
+	var unknown []string
+	for name := range input {
+		if _, known := described.Properties[name]; !known {
+			unknown = append(unknown, name)
+		}
+	}
+	if len(unknown) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" The schema describes %s, but not %s.",
+		quotedNames(slices.Collect(maps.Keys(described.Properties)), mostNames), quotedNames(unknown, mostNames))
+}
+
+// quotedNames lists names in order, each quoted and short, and counts those beyond most.
+func quotedNames(names []string, most int) string {
+	const longest = 60
+	slices.Sort(names)
+	var quoted []string
+	for _, name := range names[:min(len(names), most)] {
+		quoted = append(quoted, strconv.Quote(truncate.Characters(name, longest)))
+	}
+	if more := len(names) - most; more > 0 {
+		quoted = append(quoted, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(quoted, ", ")
 }

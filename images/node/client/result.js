@@ -1,6 +1,6 @@
 // What a tool call gives back: ToolResult when it worked, ToolError when not.
 
-const { parse } = JSON;
+const { parse, stringify } = JSON;
 
 /**
  * The result of a tool call that worked.
@@ -11,7 +11,7 @@ const { parse } = JSON;
  * - `raw`: the whole CallToolResult (MCP 2025-11-25, tools/call) as it came.
  * - `structuredContent`, `content`, `isError`: the members of `raw`.
  *
- * As a result of the code, it stands for its `data`.
+ * As a result of the code and in text, it stands for its `data`.
  */
 export class ToolResult {
   constructor(data, raw) {
@@ -34,6 +34,10 @@ export class ToolResult {
 
   toJSON() {
     return this.data;
+  }
+
+  toString() {
+    return typeof this.data === "string" ? this.data : stringify(this.data);
   }
 }
 

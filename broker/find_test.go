@@ -1,0 +1,41 @@
+package broker
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/airlock-mcp/airlock/catalog"
+)
+
+// Where a schema is open, its check says only which argument is missing: the message
+// also names what was given in its place.
+func TestMisnamedArgumentsAreNamed(t *testing.T) {
+	for _, test := range []struct{ name, schema, arguments, want string }{
+		{"a name of the model's own", `{"properties":{"path":{},"head":{}}}`, `{"file_path":"x"}`, ` The schema describes "head", "path", but not "file_path".`},
+		{"all names are known", `{"properties":{"path":{}}}`, `{"path":7}`, ""},
+		{"a closed schema, whose check names them", `{"properties":{"path":{}},"additionalProperties":false}`, `{"pth":7}`, ""},
+		{"a schema that describes nothing", `{}`, `{"a":1}`, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var input map[string]any
+			if err := json.Unmarshal([]byte(test.arguments), &input); err != nil {
+				t.Fatal(err)
+			}
+			if got := misnamed(catalog.Tool{InputSchema: json.RawMessage(test.schema)}, input); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestMisnamedArgumentsAreFewAndShort(t *testing.T) {
+	input := map[string]any{}
+	for i := range 100 {
+		input[strings.Repeat("x", i+1000)] = i
+	}
+	got := misnamed(catalog.Tool{InputSchema: json.RawMessage(`{"properties":{"a":{}}}`)}, input)
+	if len(got) > 1200 || !strings.Contains(got, "88 more") {
+		t.Errorf("got %d bytes: %s", len(got), got)
+	}
+}
