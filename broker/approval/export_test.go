@@ -28,6 +28,8 @@ type Process struct {
 	PID, Parent, Session, Terminal int
 	Started                        uint64
 	Name, Cgroup                   string
+	Fixed                          string // those control groups that the user cannot enter
+	IsTerminal                     bool
 }
 
 // Apart says whether a line of ancestors has nothing to do with a host's.
@@ -35,7 +37,7 @@ func Apart(host, line []Process) error {
 	convert := func(line []Process) []process {
 		var out []process
 		for _, p := range line {
-			out = append(out, process{pid: p.PID, parent: p.Parent, session: p.Session, terminal: p.Terminal, started: p.Started, name: p.Name, cgroup: p.Cgroup})
+			out = append(out, process{pid: p.PID, parent: p.Parent, session: p.Session, terminal: p.Terminal, started: p.Started, name: p.Name, cgroup: p.Cgroup, fixed: p.Fixed, isTerminal: p.IsTerminal})
 		}
 		return out
 	}

@@ -212,6 +212,7 @@ func (s *scene) try(t *testing.T, run func(command string)) string {
 func TestNothingOfTheHostCanApprove(t *testing.T) {
 	s := newScene(t)
 	work := t.TempDir()
+	group := fmt.Sprintf("airlock-test-%d", os.Getpid())
 	script := func(command string) string {
 		return `script -qec "` + command + `" /dev/null </dev/null >/dev/null 2>&1`
 	}
@@ -251,6 +252,15 @@ func TestNothingOfTheHostCanApprove(t *testing.T) {
 		})},
 		{"a process that cannot be looked into holds the terminal", "python3", inHost(func(c string) string {
 			return `python3 -c "import os,pty,ctypes; os.fork() and os._exit(0); os.setsid(); ctypes.CDLL(None).prctl(4,0,0,0,0); pty.spawn('` + c + `'.split())" </dev/null >/dev/null`
+		})},
+		{"detached into a control group of its own, with a terminal", "script", inHost(func(c string) string {
+			enter := "for d in /sys/fs/cgroup /sys/fs/cgroup/*; do test -e $d/cgroup.procs && mkdir $d/" + group + " && echo 0 > $d/" + group + "/cgroup.procs; done 2>/dev/null; "
+			leave := "for d in /sys/fs/cgroup /sys/fs/cgroup/*; do test -e $d/cgroup.procs && echo 0 > $d/cgroup.procs && rmdir $d/" + group + "; done 2>/dev/null"
+			file := filepath.Join(work, "enter.sh")
+			if err := os.WriteFile(file, []byte(enter+script(c)+"; "+leave), 0o700); err != nil {
+				t.Error(err)
+			}
+			return "setsid -f sh " + file
 		})},
 		{"a child of what has started the host", "", func(t *testing.T, command string) {
 			cmd := exec.Command("sh", "-c", command)
@@ -350,7 +360,12 @@ func TestWhatIsApart(t *testing.T) {
 		line  []approval.Process
 		apart bool
 	}{
-		{"a terminal program, started later, in its own scope", in(systemd, approval.Process{PID: 600, Parent: 300, Session: 600, Started: 2000, Name: "gnome-terminal-", Cgroup: scope + "vte.scope"}), true},
+		{"a terminal program, started later, in its own scope", in(systemd, approval.Process{PID: 600, Parent: 300, Session: 600, Started: 2000, Name: "gnome-terminal-", Cgroup: scope + "vte.scope", IsTerminal: true}), true},
+		{"a service that the user has named", in(systemd, approval.Process{PID: 600, Parent: 300, Session: 600, Started: 2000, Name: "script", Cgroup: scope + "backup.service"}), false},
+		{"a scope that is named as an application's", in(systemd, approval.Process{PID: 600, Parent: 300, Session: 600, Started: 2000, Name: "script", Cgroup: scope + "app-org.kde.konsole-12.scope"}), false},
+		{"an orphan that calls itself a terminal program", in(systemd, approval.Process{PID: 600, Parent: 300, Session: 600, Started: 2000, Name: "konsole", Cgroup: scope + "app-x.scope"}), false},
+		{"a terminal program in the host's own group", in(systemd, approval.Process{PID: 600, Parent: 300, Session: 600, Started: 2000, Name: "konsole", Cgroup: scope + "app-host.scope", IsTerminal: true}), false},
+		{"a login at a console, in its session's scope", in(systemd, approval.Process{PID: 600, Parent: 1, Session: 600, Started: 2000, Name: "login", Cgroup: "0::/user.slice/user-1000.slice/session-9.scope", Fixed: "0::/user.slice/user-1000.slice/session-9.scope"}), true},
 		{"a terminal program that was there before", in(systemd, approval.Process{PID: 600, Parent: 300, Session: 600, Started: 500, Name: "konsole", Cgroup: scope + "app-host.scope"}), true},
 		{"an orphan of the host", in(systemd, approval.Process{PID: 600, Parent: 300, Session: 600, Started: 2000, Name: "script", Cgroup: scope + "app-host.scope"}), false},
 		{"a transient service", in(systemd, approval.Process{PID: 600, Parent: 300, Session: 600, Started: 2000, Name: "bash", Cgroup: scope + "run-u12.service"}), false},

@@ -25,6 +25,8 @@ type process struct {
 	user        int    // real user ID
 	tracer      int    // the process that debugs it; 0 for none
 	cgroup      string // the control groups that it is in
+	fixed       string // those of them that this user can put no process into
+	isTerminal  bool   // it is a terminal program as the machine's owner installed it
 }
 
 // maxAncestors bounds the walk to the first process.
@@ -65,7 +67,8 @@ func readProcess(pid int) (process, error) {
 	if err != nil && !errors.Is(err, os.ErrNotExist) { // a kernel without control groups has none
 		return process{}, err
 	}
-	p.cgroup = string(cgroup)
+	p.cgroup, p.fixed = string(cgroup), fixedGroups(string(cgroup))
+	p.isTerminal = terminalPrograms.MatchString(p.name) && isOfRoot(filepath.Join(at, "exe"))
 	return p, nil
 }
 
