@@ -113,6 +113,9 @@ function refusal(value) {
   if (types.isNativeError(value)) return "is an Error, which JSON cannot hold: use String(x)";
   if (types.isRegExp(value)) return "is a RegExp, which JSON cannot hold: use String(x)";
   if (types.isGeneratorObject(value)) return "is a generator, which JSON cannot hold: use [...x]";
+  if (typeof value.next === "function" && typeof value[Symbol.iterator] === "function") {
+    return "is an iterator, which JSON cannot hold: use [...x]";
+  }
   return "";
 }
 

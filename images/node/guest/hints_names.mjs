@@ -150,7 +150,7 @@ function isType(name, specifier) {
  * `demo = await import(…)`; `ecko(…)` after `({ ecko } = await import(…))`
  */
 function wrongFunction(thrown, message, code) {
-  const [, alias, name] = /^(?:\(intermediate value\)|(\w+))\.(\w+) is not a function/.exec(message) ??
+  const [, alias, name] = /^(?:\(intermediate value\)|(\w+))\.([\w-]+) is not a function/.exec(message) ??
     /^()(\w+) is not a function/.exec(message) ?? [];
   if (!name) return "";
   const imports = alias

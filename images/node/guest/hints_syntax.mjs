@@ -6,7 +6,7 @@ import { FILE } from "./file.mjs";
 
 const PYTHON =
   /^\s*(?:def \w+\(.*\).*:|from [\w.]+ import |import \w+(?:\s+as\s+\w+)?\s*$|elif .*:|print\(.*\)\s*$|class \w+.*:\s*$|async def |for \w+ in .*:\s*$|if .*:\s*$|#(?!!))/m;
-const PROSE = /^\s*(?:Here(?:'s| is)|This |Sure|I |The |Below|Let me|Certainly|Note:|To )/;
+const PROSE = /^\s*(?:Here(?:'s| is| you| are)|This |Sure|I |The |Below|Let me|Certainly|Note:|To )/;
 
 /**
  * Returns the line that a syntax error of the code is in, as Node shows it, or "".
@@ -27,6 +27,12 @@ function notParsed(thrown, message, code) {
   if (/is not valid JSON/.test(message)) return notJSON(message);
   if (/^\s+at .*agent_code\.mjs/m.test(thrown.stack) || /does not provide an export/.test(message)) return "";
   if (/[“”‘’]/.test(code) && /Invalid or unexpected token/.test(message)) return "write plain quotes: \" and '";
+  const packed = wrapped(code);
+  if (packed) return packed;
+  if (/[\u00a0\u200b-\u200d\u2060\ufeff]/.test(code) && /Invalid or unexpected token/.test(message)) return "remove the invisible characters";
+  const [, hyphened] = /\bimport\s*\{[^{}]*?\b(\w+(?:-\w+)+)/.exec(code) ?? [];
+  if (hyphened) return `a name in code has no hyphen: write ${hyphened.replace(/-(\w)/g, (_, letter) => letter.toUpperCase())}`;
+  if (/^\s*@\w+/m.test(code) && /Invalid or unexpected token/.test(message)) return "Node has no decorators: call the function yourself";
   if (/^\s*(?:```|~~~)/m.test(code) && PROSE.test(code)) return "send the code alone, without Markdown and text around it";
   if (PROSE.test(code)) return "send the code alone, without text around it";
   if (PYTHON.test(code) && !/^\s*(?:const|let|var|function|import .* from)\b/m.test(code)) {
@@ -38,6 +44,13 @@ function notParsed(thrown, message, code) {
     return "`import` stands at the top of the code; inside of a function write `await import(…)`";
   }
   return "";
+}
+
+/** Code that came inside something else, or with its line breaks escaped. */
+function wrapped(code) {
+  if (/^\s*<\/?[a-z_]+>/i.test(code)) return "send the code alone, without tags around it";
+  if (/^\s*\{\s*"(?:code|language|program)"\s*:/.test(code)) return 'send the code alone: the value of "code", not the object';
+  return !code.trim().includes("\n") && /[^\\]\\n/.test(code) ? "the lines end in the two characters \\ and n: send line breaks" : "";
 }
 
 function notJSON(message) {

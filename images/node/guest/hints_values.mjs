@@ -20,7 +20,9 @@ function wrongMethod(thrown, message, code) {
 
 /** `page.items.map(…)`, `for (const row of page)`, `const [row] = page` */
 function noData(thrown, message, code) {
-  if (!(thrown instanceof TypeError) || !WRAPPERS.test(code)) return "";
+  if (!(thrown instanceof TypeError)) return "";
+  if (/^Cannot set properties of undefined \(setting 'result'\)/.test(message)) return "`this` is nothing in a module: write `globalThis.result = …`";
+  if (!WRAPPERS.test(code)) return "";
   const [, name] = /^(?:Cannot read properties of undefined \(reading '(\w+)'\))/.exec(message) ?? [];
   if (name) {
     return /\.data\b/.test(code)

@@ -8,14 +8,15 @@ export function note(code, settled) {
       return "process.exit ended the program before its result was known: leave it out, or write `globalThis.result = …` before it";
     }
     const text = withoutComments(code);
-    for (const guess of [uncalledProgram, uncalledFunction, localResult, droppedValue]) {
+    for (const guess of [uncalledProgram, uncalledFunction, droppedReturn, localResult, droppedValue, otherVariable]) {
       const sentence = guess(text);
       if (sentence) return sentence;
     }
   } catch {
     // Whatever the code has broken: the plain sentence is left.
   }
-  return "the code has not set its result: write `globalThis.result = …` or `export default …` where you print it";
+  const where = /\bconsole\.|\bstdout\b/.test(code) ? "where you print it" : "at the end";
+  return `the code has not set its result: write \`globalThis.result = …\` or \`export default …\` ${where}`;
 }
 
 function withoutComments(code) {
@@ -33,11 +34,19 @@ function uncalledProgram(code) {
 /** `async function main() { … }` and no `main()` */
 function uncalledFunction(code) {
   const made =
-    /(?:^|[\n;}])\s*(?:async\s+)?function\s*\*?\s*([\w$]+)|(?:const|let|var)\s+([\w$]+)\s*(?::[^=\n]+)?=\s*(?:async\b|\([^()\n]*\)\s*(?::[^=\n]+)?=>)/g;
+    /(?:^|[\n;}])\s*(?:export\s+)?(?:async\s+)?function\s*\*?\s*([\w$]+)|(?:const|let|var)\s+([\w$]+)\s*(?::[^=\n]+)?=\s*(?:async\b|\([^()\n]*\)\s*(?::[^=\n]+)?=>)/g;
   const names = [...code.matchAll(made)].map((match) => match[1] ?? match[2]);
   const uncalled = names.filter((name) => code.split(new RegExp(`(?<![\\w$])${literal(name)}(?![\\w$])`)).length === 2);
   const name = uncalled.find((each) => /^(?:main|run|execute|start|handler|solve|program)$/i.test(each)) ?? uncalled.at(-1);
   return name ? `${name}() is never called: end with \`globalThis.result = await ${name}()\`` : "";
+}
+
+/** `(async () => { … return rows; })();` */
+function droppedReturn(code) {
+  const called = /\}\s*\)?\s*\(\s*\)\s*\)?\s*;?\s*$/.test(code);
+  return called && /^\s*\(\s*(?:async\s*)?(?:function\b|\([^()]*\)\s*=>)/m.test(code) && /\breturn\b/.test(code)
+    ? "what the function returns is dropped: write `globalThis.result = await ` before the parenthesis that it begins with"
+    : "";
 }
 
 /** `const result = …` inside a function */
@@ -52,13 +61,22 @@ function localResult(code) {
 function droppedValue(code) {
   const last = code.trim().split("\n").at(-1).trim();
   if (/^(?:await\s+)?[\w$.]+\([^;]*\)(?:\.(?:then|catch|finally)\(.*\))?;?$/.test(last) && !/^console\.|^process\./.test(last)) {
-    const call = last.replace(/;$/, "").replace(/^await\s+/, "");
-    return `the value of the last line is dropped: write \`globalThis.result = await ${call.slice(0, 60)}\``;
+    const call = last.replace(/;$/, "").replace(/^await\s+/, "").replace(/\.(?:then|catch|finally)\(.*$/, "");
+    return `the value of the last line is dropped: write \`globalThis.result = await ${call.length > 60 ? "…" : call}\``;
   }
   const [, value] = /^\(?([\w$.[\]]+|\{.*\}|\[.*\])\)?;?$/.exec(last) ?? [];
   return value && !/^[\])}]/.test(value)
     ? `the value of the last line is not the result: write \`globalThis.result = ${value.slice(0, 60)}\``
     : "";
+}
+
+/** `const output = …` or `console.log(output)` as the last statement */
+function otherVariable(code) {
+  const last = code.split("\n").findLast((line) => /^[^\s})\]]/.test(line)) ?? "";
+  const [, made] = /^(?:export\s+)?(?:const|let|var)\s+([\w$]+)\s*(?::[^=]+)?=/.exec(last) ?? [];
+  const [, printed] = /^console\.\w+\(([\w$]+)\);?\s*$/.exec(last) ?? [];
+  const name = made ?? printed;
+  return name && name !== "result" ? `the code has not set its result: write \`globalThis.result = ${name}\` at the end` : "";
 }
 
 function literal(name) {

@@ -8,7 +8,11 @@ _JAVASCRIPT = re.compile(
     re.M,
 )
 _SHELL = re.compile(r"^\s*[!%]\s*(?:pip|conda|apt|npm|curl|ls|cat|matplotlib|python|bash|time)\b", re.M)
-_PROSE = re.compile(r"^\s*(?:Here(?:'s| is)|This |Sure|I |The |Below|Let me|Certainly|Note:|To )", re.M)
+_PROSE = re.compile(r"^\s*(?:Here(?:'s| is| you| are)|This |Sure|I |The |Below|Let me|Certainly|Note:|To )", re.M)
+_HYPHENED = re.compile(
+    r"^\s*(?:from\s+\S*?(\w+(?:-\w+)+)\S*\s+import|(?:from\s+\S+\s+)?import\b[^#]*?\b(\w+(?:-\w+)+))"
+)
+_INVISIBLE = re.compile("[\\u00a0\\u200b-\\u200d\\u2060\\ufeff]")
 _TYPES = re.compile(r"^\s*(?:type\s+\w+\s*(?:\[.*\])?\s*=|def\s+\w+\[|class\s+\w+\[)", re.M)
 
 
@@ -18,7 +22,13 @@ def _syntax(failure, message, namespace, code):
     line = failure.text or ""
     if "invalid character" in message and any(mark in message for mark in "“”‘’"):
         return "write plain quotes: \" and '"
-    if "invalid non-printable character" in message:
+    wrapped = _wrapped(code)
+    if wrapped:
+        return wrapped
+    hyphened = _HYPHENED.search(line)
+    if hyphened:
+        return f"a name in code has no hyphen: write {(hyphened[1] or hyphened[2]).replace('-', '_')}"
+    if "invalid non-printable character" in message or _INVISIBLE.search(line):
         return "remove the invisible character"
     if "outside async function" in message or "asynchronous comprehension outside" in message:
         return "make the function `async def`, and await its call"
@@ -36,6 +46,15 @@ def _syntax(failure, message, namespace, code):
         return 'this looks like JavaScript, and the language of the run is Python: ask for the language "node", or write Python'
     if "unexpected indent" in message and code[:1] in (" ", "\t", "\n"):
         return "remove the indentation that all lines share"
+    return ""
+
+
+def _wrapped(code):
+    """Code that came inside something else, or with its line breaks escaped."""
+    if re.match(r"\s*</?[a-zA-Z_]+>", code):
+        return "send the code alone, without tags around it"
+    if "\n" not in code.strip() and re.search(r"[^\\]\\n", code):
+        return "the lines end in the two characters \\ and n: send line breaks"
     return ""
 
 

@@ -6,7 +6,8 @@ changes nothing.
 
 import _ast
 
-_PLAIN = "the code has not set `result`: write `result = …` where you print it"
+_UNSET = "the code has not set `result`: write `result = "
+_PLAIN = _UNSET + "…` where you print it"
 _MAIN = ("main", "run", "execute", "start", "handler", "solve", "program")
 _FUNCTIONS = (_ast.FunctionDef, _ast.AsyncFunctionDef)
 _MOST_NODES = 100_000
@@ -16,7 +17,7 @@ def note(code):
     """Return one sentence on code that set no result."""
     try:
         tree = compile(code, "<agent_code>", "exec", _ast.PyCF_ONLY_AST, dont_inherit=True)
-        for guess in (_uncalled_function, _local_result, _dropped_value):
+        for guess in (_wrapped, _uncalled_function, _local_result, _dropped_value, _other_variable, _not_printed):
             sentence = guess(tree)
             if sentence:
                 return sentence
@@ -37,6 +38,39 @@ def _walk(tree):
             todo += [each for each in value if isinstance(each, _ast.AST)] if isinstance(value, list) else []
             if isinstance(value, _ast.AST):
                 todo.append(value)
+
+
+def _wrapped(tree):
+    """`{"code": "…"}`"""
+    only = tree.body[0] if len(tree.body) == 1 else None
+    keys = getattr(getattr(only, "value", None), "keys", None) or []
+    if any(getattr(key, "value", None) == "code" for key in keys):
+        return 'the code is an object that is not used: send the value of "code" alone'
+    return ""
+
+
+def _other_variable(tree):
+    """`output = …` or `print(output)` as the last statement"""
+    last = tree.body[-1] if tree.body else None
+    if isinstance(last, _ast.Assign):
+        names = last.targets
+    elif isinstance(last, _ast.AnnAssign | _ast.AugAssign):
+        names = [last.target]
+    elif isinstance(last, _ast.Expr) and getattr(getattr(last.value, "func", None), "id", "") in ("print", "pprint"):
+        names = last.value.args
+    else:
+        return ""
+    if len(names) != 1 or not isinstance(names[0], _ast.Name):
+        return ""
+    return f"{_UNSET}{names[0].id}` at the end"
+
+
+def _not_printed(tree):
+    printed = {"print", "pprint", "write", "dump"}
+    for node in _walk(tree):
+        if getattr(node, "id", "") in printed or getattr(node, "attr", "") in printed:
+            return ""
+    return _UNSET + "…` at the end"
 
 
 def _uncalled_function(tree):
