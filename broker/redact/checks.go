@@ -34,16 +34,23 @@ func entropy(b []byte) float64 {
 }
 
 // placeholder is what documentation and templates write in the place of a secret.
-var placeholder = compile(`(?i)^(?:\$\{?|\{\{|<|%\(|%[a-z]|#\{)|^[*x.\-_]+$|^(?:your|my|the|some|an?|enter|insert|replace|change|add|put)[_\- .]|change_?me|replace_?me|placeholder|redacted|dummy|example|sample|^(?:passw(?:or)?d|passwd|pass|pwd|secret|token|string|text|required|optional|none|null|nil|undefined|true|false|port|user(?:name)?|hidden|masked|todo|tbd|fixme|test(?:ing)?|foobar|default)\d{0,3}$|^(?:unsafe|insecure|secure|value|null|empty|unset|unknown|disabled|enabled|your|user|foo|bar|baz|abc|pa55word|letmein)$|^(?:os|process|config|settings|options|self|this|env|secrets|vars|params|args|req|request|ctx|data|props)[.\[]|\(|^(?:true|false|none)`)
+var placeholder = compile(`(?i)^(?:\$\{?|\{\{|<|%\(|%[a-z]|#\{)|^[*x.\-_]+$|^an?[_\- ][a-z]+(?:[_\- .]|$)|^(?:your|my|the|some|enter|insert|replace|change|add|put)[_\- .]|change_?me|replace_?me|placeholder|redacted|dummy|example|sample|^(?:passw(?:or)?d|passwd|pass|pwd|secret|token|string|text|required|optional|none|null|nil|undefined|true|false|port|user(?:name)?|hidden|masked|todo|tbd|fixme|test(?:ing)?|foobar|default)\d{0,3}$|^(?:unsafe|insecure|secure|value|null|empty|unset|unknown|disabled|enabled|your|user|foo|bar|baz|abc|pa55word|letmein)$|^(?:os|process|config|settings|options|self|this|env|secrets|vars|params|args|req|request|ctx|data|props)[.\[]|\(|^(?:true|false|none)`)
 
 // isMadeUp says whether a value is hardly more than one character again and
-// again: nobody drew it.
+// again, and so not drawn by chance.
 func isMadeUp(b []byte) bool { return monotonous(b) || zeroUUID.Match(b) }
 
 var zeroUUID = compile(`^(?:0{8}-0{4}-[0-5]?0{3,4}-[089ab]?0{3,4}-0{12}|12345678-1234-)`)
 
-// cipherName is the name of an algorithm, as it stands in settings.
-var cipherName = compile(`(?i)^(?:AES|DES|3DES|RSA|SHA\d*|HMAC|PBES2|PBKDF2|SCRAM|X?SALSA20|X?CHACHA20|CAMELLIA|ECDSA|ECDHE?|BLOWFISH|ARGON2\w*|BCRYPT|SCRYPT|MD5|RC4|ED25519)(?:[_\-/+.](?:[A-Z]{2,}\w*|\d{2,4}|[A-Z]\d+\w*)){0,8}$`)
+// isCiphertext says whether a value is encrypted already, in one of the forms that
+// say so: openssl enc, the transit engine of HashiCorp Vault, Ansible's vault.
+func isCiphertext(b []byte) bool { return ciphertext.Match(b) }
+
+var ciphertext = compile(`^(?:U2FsdGVkX1[89+/][A-Za-z0-9+/=]+|vault:v\d+:[A-Za-z0-9+/=]+|\$ANSIBLE_VAULT;.*)$`)
+
+// cipherName is the name of an algorithm, as it stands in settings, or as Java's
+// cryptography names its algorithms.
+var cipherName = compile(`(?i)^(?:AES|DES|3DES|RSA|SHA\d*|HMAC|PBES2|PBKDF2|SCRAM|X?SALSA20|X?CHACHA20|CAMELLIA|ECDSA|ECDHE?|BLOWFISH|ARGON2\w*|BCRYPT|SCRYPT|MD5|RC4|ED25519|ARIA|SEED|SM[234]|(?:AES|DES|DESede)Wrap|OAEPWith\w+|PBEWith\w+|PBKDF2With\w+)(?:[_\-/+.](?:[A-Z]{2,}\w*|\d{2,4}\w*|[A-Z]\d+\w*)){0,8}$`)
 
 // notPlaceholder lets through what documentation writes for a password.
 func notPlaceholder(b []byte) bool { return !placeholder.Match(b) }
@@ -63,7 +70,7 @@ func random(b []byte) bool {
 var identifier = compile(`^_*(?:[a-z]+|[A-Z]+|[A-Z]?[a-z]+(?:[A-Z][a-z]+)*)(?:[_\-./:][A-Za-z][a-z]*|[_\-./:][A-Z]+|[_\-./:]v?\d{1,4})*$`)
 
 // joined is words with a digit here and there: as2-client-secret.
-var joined = compile(`^[a-z]+\d?(?:[_\-.][a-z]+\d?)+$`)
+var joined = compile(`^[a-z]+\d?(?:[_\-.](?:[a-z]+\d?|\d{1,12}))+$`)
 
 // version is a version or a range of versions, and hexadecimal a small number.
 var (
@@ -76,7 +83,7 @@ var address = compile(`^(?:[a-z][a-z0-9+]{1,10}://|/|\./|\.\./|~/|arn:|sha(?:1|2
 
 // secretText says whether a quoted value that is given to a secret's name is one.
 func secretText(b []byte) bool {
-	if isMadeUp(b) || !notPlaceholder(b) || !notDummy(b) || address.Match(b) || identifier.Match(b) || joined.Match(b) || pattern.Match(b) || version.Match(b) || hexadecimal.Match(b) ||
+	if isMadeUp(b) || isMisshapen(b) || isCiphertext(b) || !notPlaceholder(b) || !notDummy(b) || address.Match(b) || identifier.Match(b) || joined.Match(b) || pattern.Match(b) || version.Match(b) || hexadecimal.Match(b) ||
 		cipherName.Match(b) || typeName.Match(b) {
 		return false
 	}
@@ -97,12 +104,12 @@ func isASCII(b []byte) bool {
 }
 
 // pattern is a regular expression, or a text with a quote in it.
-var pattern = compile(`[aA0]-[zZ9]\]?|\\[dwsb"]|\(\?`)
+var pattern = compile(`\[\^?[^\]]{0,20}(?:a-[zf]|A-[ZF]|0-9)|(?:a-z|A-Z|0-9)(?:\]|a-z|A-Z|0-9)|\\[dwsb"]|\(\?`)
 
 // passwordText says whether a quoted value that is given to a password's name is
 // one. People's passwords are words, so little is asked of them.
 func passwordText(b []byte) bool {
-	if isMadeUp(b) && len(b) >= 16 || cipherName.Match(b) || len(b) < 4 || !notPlaceholder(b) || address.Match(b) || version.Match(b) || hexadecimal.Match(b) || bytes.IndexByte([]byte("$<%@.&#-,{[(:;"), b[0]) >= 0 {
+	if isMadeUp(b) && len(b) >= 16 || cipherName.Match(b) || isCiphertext(b) || len(b) < 4 || !notPlaceholder(b) || address.Match(b) || version.Match(b) || hexadecimal.Match(b) || bytes.IndexByte([]byte("$<%@.&#-,{[(:;"), b[0]) >= 0 {
 		return false
 	}
 	return !bytes.ContainsAny(b, "<>{}()") && !bytes.HasSuffix(b, []byte(":")) && !label.Match(b)
@@ -145,7 +152,7 @@ func mixedCase(b []byte) bool {
 // isDrawn says whether a value of some length was drawn by chance: letters and
 // digits between each other, and no form of something else.
 func isDrawn(b []byte) bool {
-	if len(b) < 16 || len(b) > maxValue || isMadeUp(b) || !notPlaceholder(b) || address.Match(b) || identifier.Match(b) || reference.Match(b) || !tokenBytes.Match(b) {
+	if len(b) < 16 || len(b) > maxValue || isMadeUp(b) || isMisshapen(b) || isCiphertext(b) || !notPlaceholder(b) || address.Match(b) || identifier.Match(b) || reference.Match(b) || !tokenBytes.Match(b) {
 		return false
 	}
 	return entropy(b) >= 3 && changes(b) >= max(3, len(b)/10)

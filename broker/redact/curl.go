@@ -30,9 +30,12 @@ var userArgument = compile(`\A[ =]{0,4}(?:` +
 	`(?:[^\s:"']{0,80}|"[^"\s]{0,80}"|'[^'\s]{0,80}'):["']?([^\s"']{3,120})|` +
 	`([A-Za-z0-9_\-]{16,120}):(?:\s|\z))`)
 
+// allSame says whether a value is one character again and again.
+func allSame(b []byte) bool { return len(bytes.Trim(b, string(b[:1]))) == 0 }
+
 // isCurlPassword leaves out what documentation and scripts write.
 func isCurlPassword(b []byte) bool {
-	return notPlaceholder(b) && notDummy(b) && bytes.IndexByte([]byte("$<["), b[0]) < 0 && !bytes.HasSuffix(b, []byte(">"))
+	return !allSame(b) && notPlaceholder(b) && notDummy(b) && bytes.IndexByte([]byte("$<["), b[0]) < 0 && !bytes.HasSuffix(b, []byte(">"))
 }
 
 // commandPassword finds the password in the arguments of commands that take it

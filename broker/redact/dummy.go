@@ -41,6 +41,10 @@ func monotonous(value []byte) bool {
 	return distinct <= 2 || most*10 >= len(value)*7
 }
 
+// isRepetitive says whether a value is one character again and again, with hardly
+// another between: aaaa, 1111=.
+func isRepetitive(value []byte) bool { return len(value) >= 16 && entropy(value) < 0.5 }
+
 // isKeyBlock says whether an armoured private key (RFC 7468, RFC 4880) has more
 // in it than a few words, and is not code that looks for one.
 func isKeyBlock(block []byte) bool {

@@ -58,9 +58,9 @@ var harmlessVendor = compile(`(?i)` +
 // assignmentRules find values that are given to names which promise a secret.
 func assignmentRules() []rule {
 	return []rule{
-		{kind: "password", anchors: passwordWords(), glued: true, after: 300, locate: given(isPassword)},
+		{kind: "password", anchors: passwordWords(), glued: true, after: 300, locate: password},
 		{kind: "secret", anchors: append(secretWords(), weakWords()...), glued: true, after: 300, locate: given(isSecret)},
-		{kind: "secret", anchors: vendorNames(), glued: true, after: 300, locate: given(isVendorSecret)},
+		{kind: "secret", anchors: vendorNames(), glued: true, after: 300, locate: vendorSecret},
 	}
 }
 
@@ -72,10 +72,58 @@ func given(judge func(assignment) bool) locator {
 	}
 }
 
+// password is given(isPassword), and a plain word in a line of YAML.
+func password(text []byte, at, size int) (place, bool) {
+	a, ok := assignmentAt(text, at, size)
+	return place{a.start, a.end, a.cost}, ok && (!a.wide && isYAMLPassword(text, a) || isPassword(a) && (!a.wide || isMixedText(a.value)))
+}
+
+// isYAMLPassword says whether a value without quotes is a password of lower-case
+// letters or digits that stands alone in a line of YAML: the line before is one
+// too, and no code.
+func isYAMLPassword(text []byte, a assignment) bool {
+	if a.quoted || harmlessName.Match(a.name) || !passwordName.Match(a.name) || !plainWord.Match(a.value) || !passwordText(a.value) {
+		return false
+	}
+	if a.end < len(text) && text[a.end] != '\n' && text[a.end] != '\r' {
+		return false
+	}
+	before := text[max(0, a.start-maxYAMLLines):a.start]
+	return yamlLines.Match(before)
+}
+
+// maxYAMLLines is how much before the value is looked at: two lines.
+const maxYAMLLines = 300
+
+var (
+	plainWord = compile(`^[a-z0-9]{4,}$`)
+	yamlLines = compile(`(?:^|\n)[ \t]*(?:- )?[A-Za-z_][\w.\-]*:(?:[ \t]+[^\n{(\[,;]*[^\n{(\[,;\s])?[ \t]*\r?\n[ \t]*(?:- )?[A-Za-z_][\w.\-]*:[ \t]+$`)
+)
+
+// vendorSecret is given(isVendorSecret) where the vendor's name is a word of its own.
+func vendorSecret(text []byte, at, size int) (place, bool) {
+	if !beginsWord(text, at) {
+		return place{}, false
+	}
+	return given(isVendorSecret)(text, at, size)
+}
+
+// beginsWord says whether a word begins at text[at]: not in the middle of
+// another one, rookTable or SetSysctl.
+func beginsWord(text []byte, at int) bool {
+	if at == 0 || !isLetter(text[at-1]) {
+		return true
+	}
+	isUpper := func(c byte) bool { return c&0x20 == 0 }
+	return isUpper(text[at]) && !isUpper(text[at-1]) && (at+1 == len(text) || !isUpper(text[at+1]))
+}
+
 func isPassword(a assignment) bool {
 	switch {
 	case harmlessName.Match(a.name):
 		return false
+	case passwordNumber.Match(a.value):
+		return passwordName.Match(a.name) && !isRepetitive(a.value)
 	case a.quoted:
 		return bytes.IndexByte(a.value, ' ') < 0 && passwordText(a.value)
 	case a.plain && a.form:
@@ -97,6 +145,9 @@ func isMixedText(value []byte) bool {
 
 // dataType is a word with numbers: varchar255, v1beta1, 2h30m, sha256Sum1.
 var dataType = compile(`^(?:[a-z]{1,12}\d{1,4}){1,3}[a-z]{0,12}$|^(?:\d{1,4}[a-z]{1,6}){1,4}$|^[a-z]{1,12}\d{1,4}(?:[A-Z][a-z]+\d{0,4})+$`)
+
+// passwordNumber is a number that is longer than what is counted of passwords.
+var passwordNumber = compile(`^\d{6,64}$`)
 
 // isUpperName says whether a name is written as environments write theirs.
 func isUpperName(name []byte) bool { return bytes.Equal(name, bytes.ToUpper(name)) }

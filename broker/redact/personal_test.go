@@ -80,7 +80,7 @@ func TestWhatLooksLikePersonalDataStays(t *testing.T) {
 		{"a difference of numbers", "+0012345678"},
 		{"an IBAN of a wrong length", "DE8937040044053201300"},
 		{"an IBAN with a wrong check", "DE88370400440532013000"},
-		{"social security numbers that nobody has", "000-12-3456 666-12-3456 912-12-3456 536-00-1234 536-22-0000"},
+		{"social security numbers that are never given", "000-12-3456 666-12-3456 912-12-3456 536-00-1234 536-22-0000"},
 		{"social security numbers of advertisements", "078-05-1120 123-45-6789 111-11-1111"},
 		{"a part number", "A-123-45-6789-B"},
 		{"a UUID of digits", "12345678-1234-4234-8234-123456789012"},

@@ -42,14 +42,16 @@ type locator func(text []byte, at, size int) (place, bool)
 // what is longer than the format is taken whole, for it may be two tokens in a
 // row, or one with something stuck to it.
 func token(kind, prefix, rest string) rule {
+	r := rule{kind: kind, anchors: []string{strings.ToLower(prefix)},
+		check: func(value []byte) bool { return notDummy(value[len(prefix):]) && !isRepetitive(value[len(prefix):]) }}
 	expression := `\A(` + regexp.QuoteMeta(prefix) + rest
 	if len(prefix) > 3 && strings.ContainsAny(prefix[len(prefix)-1:], "_-.") {
 		expression += `[A-Za-z0-9_\-]*)`
 	} else {
 		expression += `)` + end
 	}
-	return rule{kind: kind, anchors: []string{strings.ToLower(prefix)}, re: regexp.MustCompile(expression),
-		check: func(value []byte) bool { return notDummy(value[len(prefix):]) }}
+	r.re = regexp.MustCompile(expression)
+	return r
 }
 
 // within is a rule for values that have a fixed word somewhere inside.

@@ -257,7 +257,7 @@ func TestStructureStays(t *testing.T) {
 		"a JSON Schema":             `{"password":{"type":"string"}}`,
 		"a larger one":              `{"type":"object","properties":{"password":{"type":"string","format":"password","minLength":8},"token":{"$ref":"#/$defs/Token"}},"required":["password","token"]}`,
 		"one in YAML":               "password:\n  type: string\n  minLength: 8\ntoken:\n  type: string\n",
-		"one in YAML with quotes":   "password:\n  \"type\": \"string\"\n\"secret\":\n  \"description\": \"what nobody knows\"\n",
+		"one in YAML with quotes":   "password:\n  \"type\": \"string\"\n\"secret\":\n  \"description\": \"unknown to others\"\n",
 		"types of TypeScript":       "interface A { password: string; token?: string | null; apiKey: \"a\" | \"b\"; secret: Secret<string> }",
 		"a function of Python":      "def login(password: str, token: Optional[str] = None) -> Session: ...",
 		"a request's parameters":    `{"name":"password","in":"query","schema":{"type":"string"},"description":"what the user chose"}`,

@@ -19,7 +19,7 @@ func cloudRules() []rule {
 		token("aws-appsync-key", "da2-", `[a-z0-9]{26}`),
 		token("aws-mws-key", "amzn.mws.", uuid),
 		token("aws-bedrock-key", "ABSK", `[A-Za-z0-9+/]{100,}={0,2}`),
-		token("google-api-key", "AIza", `[0-9A-Za-z_\-]{35}`),
+		{kind: "google-api-key", anchors: []string{"aiza"}, re: compile(`\A(AIza[0-9A-Za-z_\-]{35})` + end), check: isGoogleKey},
 		token("google-oauth-token", "ya29.", `[0-9A-Za-z_\-]{20,}`),
 		token("google-client-secret", "GOCSPX-", `[0-9A-Za-z_\-]{28}`),
 		token("google-refresh-token", "1//0", `[0-9A-Za-z_\-]{30,}`),

@@ -51,7 +51,7 @@ func readAge(path, identityPath string) (map[string]secret.Value, error) {
 	return values, nil
 }
 
-// readIdentities reads the key, which nobody else may be able to read.
+// readIdentities reads the key, in a file that its owner alone can read.
 func readIdentities(path string) ([]age.Identity, error) {
 	f, err := os.Open(path)
 	if err != nil {
