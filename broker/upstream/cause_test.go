@@ -7,7 +7,9 @@ import (
 	"testing"
 )
 
-// Each file of testdata/stderr is what a program prints when it cannot start.
+// Each file of testdata/stderr is what a program prints when it cannot start: those of
+// node, python, sh, go, java, npx and pip were captured, the others written in the
+// form of their programs.
 func TestCauseOfRealFailures(t *testing.T) {
 	want := map[string]string{
 		"argparse":              "mcp-server-sqlite: error: the following arguments are required: --db-path",
