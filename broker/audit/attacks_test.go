@@ -467,3 +467,39 @@ func recovered(dir string) int {
 	}
 	return n
 }
+
+// A file that was mapped into memory and changed before a start has read it can
+// be changed again without a new change time, as long as the kernel has not
+// written it out.
+func TestAChangeThroughMemoryIsFound(t *testing.T) {
+	defer audit.SettleAtOnce()()
+	v := newVictim(t)
+	path := v.files(t)[0]
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	memory, err := syscall.Mmap(int(f.Fd()), 0, len(readFile(t, path)), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Munmap(memory)
+	at := bytes.Index(memory, []byte(`"files"`))
+	if at < 0 {
+		t.Fatal("the record has no server")
+	}
+	memory[at+1] = 'f' // as it was
+	for range 2 {
+		l, err := audit.Open(v.dir, v.opts())
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Close()
+	}
+	memory[at+1] = 'm'
+	if l, err := audit.Open(v.dir, v.opts()); err == nil {
+		l.Close()
+		t.Error("the next start finds nothing")
+	}
+}

@@ -48,7 +48,32 @@ func takeFingerprint(s segment) (fingerprint, error) {
 
 // settledAfter is how old a file must be before its fingerprint counts: one that
 // is changed within the grain of the clock has the same change time.
-const settledAfter = 2 * time.Second
+var settledAfter = 2 * time.Second // a variable for tests
+
+// settle has the kernel write a file out, so that what changes it from now on
+// changes its change time too: a page that a process has mapped and changed can be
+// changed again without, until it was written out.
+func settle(s segment) error {
+	f, err := openPlain(s.path, os.O_RDONLY)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// noticesMaps reports whether a file system gives a file that is changed through
+// a mapping a new change time. Those in memory do not.
+func noticesMaps(dir string) bool {
+	var stat unix.Statfs_t
+	if err := unix.Statfs(dir, &stat); err != nil {
+		return false
+	}
+	switch stat.Type {
+	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC, unix.OVERLAYFS_SUPER_MAGIC, 0x2fc12fc1: // ZFS has no name there
+		return true
+	}
+	return false
+}
 
 // surveyor reads the files of a log for a start.
 type surveyor struct {
@@ -88,6 +113,9 @@ func takeSurvey(list []segment, e *evidence, hashes hashFile, known map[fingerpr
 	}
 	v.from = v.tree.size
 	for _, s := range list[begin:] {
+		if err := settle(s); err != nil {
+			return nil, fmt.Errorf("looking at %q: %w", s.path, err)
+		}
 		print, err := takeFingerprint(s)
 		if err != nil {
 			return nil, err
@@ -230,9 +258,9 @@ func readFingerprints(path string) map[fingerprint]bool {
 
 // keepFingerprints notes which full files were read and are old enough.
 func keepFingerprints(path string, list []segment, known map[fingerprint]bool, read []fingerprint) error {
-	now := time.Now()
+	now, noticed := time.Now(), len(list) > 0 && noticesMaps(filepath.Dir(list[0].path))
 	for _, f := range read {
-		if now.Sub(time.Unix(0, f.ctime)) > settledAfter {
+		if noticed && now.Sub(time.Unix(0, f.ctime)) > settledAfter {
 			known[f] = true
 		}
 	}
