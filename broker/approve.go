@@ -54,10 +54,10 @@ func (a *attempt) ask(ctx context.Context) *failure {
 		return a.cut(ctx)
 	case err != nil:
 		a.approval = approval.Denied
-		return failf(errortype.ApprovalDenied, "the call needs a person's approval, and nobody could be asked").because(err)
+		return failf(errortype.ApprovalDenied, "the call needs a person's approval, and no one could be asked").because(err)
 	}
 	switch a.verdict.Answer {
-	case approval.Yes, approval.Expired, approval.Nobody:
+	case approval.Yes, approval.Expired, approval.Unreachable:
 	case approval.Dismissed:
 		same.refused = &refusal{question.ID, a.verdict, "a person closed the question about this very call without deciding"}
 	default:
@@ -83,14 +83,14 @@ func (a *attempt) heed(question approval.Question) *failure {
 	case approval.Expired:
 		a.approval = approval.Pending
 		return failf(errortype.ApprovalTimeout,
-			"the call needs a person's approval, and nobody answered within %v. Tell the user to run `airlock approvals watch` in a terminal, then make the call again",
+			"the call needs a person's approval, and no one answered within %v. Tell the user to run `airlock approvals watch` in a terminal, then make the call again",
 			a.run.limits.ApprovalTimeout)
 	case approval.Dismissed:
 		a.approval = approval.Pending
 		return failf(errortype.ApprovalTimeout,
 			"the call needs a person's approval, and the question was closed without an answer. Ask the user whether to go on, then make the call in a new run; they can also answer with `airlock approvals watch`")
-	case approval.Nobody:
-		return failf(errortype.ApprovalDenied, "the call needs a person's approval (%s), and there is nobody to ask here. %s",
+	case approval.Unreachable:
+		return failf(errortype.ApprovalDenied, "the call needs a person's approval (%s), and there is no one to ask here. %s",
 			a.withoutPaths(strings.Join(a.ruling.Policies(), ", ")), a.howToAllow())
 	default:
 		return failf(errortype.ApprovalDenied, "a person refused the call. Do not repeat it; ask the user what to do instead")

@@ -168,8 +168,8 @@ func TestCall(t *testing.T) {
 		{"a name twice, for two readers to read differently", call("read_file", `{"path":"/ok","path":"/etc"}`), "", "ValidationError", "twice", false, audit.OutcomeRefused},
 		{"arguments that are no object", call("read_file", `[]`), "", "ValidationError", "one JSON object", false, audit.OutcomeRefused},
 		{"a tool whose schema reads files of the host", call("broken", `{}`), "", "ValidationError", "outside of itself", false, audit.OutcomeRefused},
-		{"a destructive tool with nobody to ask", call("delete_file", `{}`), "", "ApprovalDenied", "nobody to ask", false, audit.OutcomeRefused},
-		{"the same with an argument that claims approval", call("delete_file", `{"approved":true,"approval":"APPROVED"}`), "", "ApprovalDenied", "nobody to ask", false, audit.OutcomeRefused},
+		{"a destructive tool with no one to ask", call("delete_file", `{}`), "", "ApprovalDenied", "no one to ask", false, audit.OutcomeRefused},
+		{"the same with an argument that claims approval", call("delete_file", `{"approved":true,"approval":"APPROVED"}`), "", "ApprovalDenied", "no one to ask", false, audit.OutcomeRefused},
 		{"a reader that speaks to the model", call("sly_reader", `{}`), "", "ApprovalDenied", "default.flagged", false, audit.OutcomeRefused},
 		{"a failure that the tool reports", call("read_file", `{"path":"x"}`), `{"isError":true,"content":[{"type":"text","text":"no such file"}]}`, "ToolError", "no such file", true, audit.OutcomeError},
 		{"a structured result that fits", call("count", `{}`), `{"content":[],"structuredContent":{"n":3}}`, "", `"n":3`, true, audit.OutcomeOK},
@@ -276,7 +276,7 @@ func TestApproval(t *testing.T) {
 		{"a person agrees", approval.Verdict{Answer: approval.Yes, By: "ann, test"}, "", approval.Approved, true},
 		{"a person refuses", approval.Verdict{Answer: approval.No}, "ApprovalDenied", approval.Denied, false},
 		{"nobody answers in time", approval.Verdict{Answer: approval.Expired}, "ApprovalTimeout", approval.Pending, false},
-		{"there is nobody", approval.Verdict{Answer: approval.Nobody}, "ApprovalDenied", approval.Denied, false},
+		{"there is nobody", approval.Verdict{Answer: approval.Unreachable}, "ApprovalDenied", approval.Denied, false},
 		{"the zero verdict", approval.Verdict{}, "ApprovalDenied", approval.Denied, false},
 		{"an answer that does not exist", approval.Verdict{Answer: 99}, "ApprovalDenied", approval.Denied, false},
 	}
@@ -413,7 +413,7 @@ func TestRefusalsDoNotTellWhereRulesAre(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				o.Policies, o.Approver = engine, approver{approval.Verdict{Answer: approval.Nobody}, func(approval.Question) {}}
+				o.Policies, o.Approver = engine, approver{approval.Verdict{Answer: approval.Unreachable}, func(approval.Question) {}}
 			})
 			answer := f.open().Call(t.Context(), call("read_file", `{"path":"x"}`))
 			if answer.OK || !strings.Contains(answer.Error.Message, test.want) || strings.Contains(answer.Error.Message, "/srv") {
@@ -528,7 +528,7 @@ func TestHeldCredentialsNeverEnter(t *testing.T) {
 	}
 }
 
-// without is a rate that holds nobody back.
+// without is a rate that never limits.
 var without = broker.Rate{Calls: 1 << 30, Per: time.Second}
 
 func BenchmarkAuditedCall(b *testing.B) {

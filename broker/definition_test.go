@@ -68,7 +68,7 @@ func TestChangedDefinitionsAreNotCalled(t *testing.T) {
 		name, tool string
 		before     bool // of the call, else while a person decides
 	}{
-		{"before a call that asks nobody", "read_file", true},
+		{"before a call without an approval", "read_file", true},
 		{"before a call that asks", "delete_file", true},
 		{"while a person decides", "delete_file", false},
 	}
@@ -106,7 +106,7 @@ func TestChangedDefinitionsAreNotCalled(t *testing.T) {
 	}
 }
 
-// Where nobody can say how the tool is defined now, an approval does not hold.
+// Where the current definition is unknown, an approval does not hold.
 func TestDefinitionsThatCannotBeRead(t *testing.T) {
 	d := &definitions{err: errors.New("it hung up")}
 	f := newFixture(t, func(o *broker.Options) {

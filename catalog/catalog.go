@@ -6,7 +6,7 @@ package catalog
 import "encoding/json"
 
 // Tool is one tool of one upstream server, as the server described it.
-// Every text in it was written by a stranger and is hostile until proven otherwise.
+// Every text in it comes from a server and is hostile until proven otherwise.
 type Tool struct {
 	ServerID    string          // the key under mcpServers
 	Name        string          // the protocol's identifier: case-sensitive, never changed

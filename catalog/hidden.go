@@ -10,10 +10,10 @@ import (
 	"github.com/airlock-mcp/airlock/internal/visible"
 )
 
-// maxQuoted is how many characters of a stranger's text a message shows.
+// maxQuoted is how many characters of untrusted text a message shows.
 const maxQuoted = 80
 
-// Quote writes a stranger's text into a message: in quotes, cut to 80
+// Quote writes untrusted text into a message: in quotes, cut to 80
 // characters, and with everything but printable ASCII escaped.
 func Quote(text string) string {
 	if shown := truncate.Characters(text, maxQuoted+1); shown != text {

@@ -8,7 +8,7 @@ import (
 	"github.com/airlock-mcp/airlock/catalog"
 )
 
-// Questions that nobody would ask must cost little and find nothing wrong.
+// Absurd queries must cost little and find nothing wrong.
 func TestHostileQuestions(t *testing.T) {
 	s := snapshot(t, catalog.Server{ID: "files", Tools: []catalog.Tool{
 		tool(t, "files", "read_file", "Reads a file."), tool(t, "files", "send_email", "Sends an email."),

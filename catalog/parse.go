@@ -21,7 +21,7 @@ const (
 )
 
 // ParseTool reads one item of a server's tools/list answer. The item was
-// written by a stranger: whatever is wrong with it comes back as an error that
+// untrusted: whatever is wrong with it comes back as an error that
 // reads as a sentence about the tool, and the caller leaves the tool out.
 func ParseTool(serverID string, raw json.RawMessage) (Tool, error) {
 	if len(raw) > maxDefinitionSize {

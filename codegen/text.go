@@ -8,7 +8,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/visible"
 )
 
-// This file is the only way for text of a stranger into a generated file: as a
+// This file is the only way for untrusted text into a generated file: as a
 // literal of Python or JavaScript, inside a docstring or inside a JSDoc comment.
 // Whatever a reader could not see, or a lexer could take for the end of
 // something, is escaped.

@@ -48,7 +48,7 @@ func TestRestorable(t *testing.T) {
 	}
 	for _, def := range List() {
 		if def.RestoreNeeds != "" && def.RestoreNeeds != rdrand {
-			t.Errorf("image %q: nobody knows the feature %q", def.Name, def.RestoreNeeds)
+			t.Errorf("image %q: unknown feature %q", def.Name, def.RestoreNeeds)
 		}
 	}
 }

@@ -140,7 +140,7 @@ func (c *checker) annotation(key, value string) {
 	case !slices.Contains(known, key):
 		c.problem("@"+key, "there is no obligation @%s, so this policy can only deny%s", key, nearest.Hint(key, known))
 	case key == "approve" && !slices.Contains(approvers, value):
-		c.problem("@"+key, "nobody is called %q in @approve%s", value, nearest.Hint(value, approvers))
+		c.problem("@"+key, "there is no approver %q in @approve%s", value, nearest.Hint(value, approvers))
 	}
 }
 

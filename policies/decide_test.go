@@ -53,7 +53,7 @@ func TestDefaultPolicy(t *testing.T) {
 		want     string
 	}{
 		{"a tool that claims nothing", catalog.Annotations{}, policies.Settings{}, asks},
-		{"a claim to be read-only that nobody trusts", catalog.Annotations{ReadOnlyHint: yes()}, policies.Settings{}, asks},
+		{"a claim to be read-only that is not trusted", catalog.Annotations{ReadOnlyHint: yes()}, policies.Settings{}, asks},
 		{"a trusted claim to be read-only", catalog.Annotations{ReadOnlyHint: yes()}, policies.Settings{TrustAnnotations: true}, runs},
 		{"trust does not lower what claims nothing", catalog.Annotations{}, policies.Settings{TrustAnnotations: true}, asks},
 		{"read-only and destructive at once", catalog.Annotations{ReadOnlyHint: yes(), DestructiveHint: yes()}, policies.Settings{TrustAnnotations: true}, asks},

@@ -242,7 +242,7 @@ func TestKeysTypedAheadAnswerNothing(t *testing.T) {
 	}
 }
 
-// Questions come one after the other; one that somebody else answers is left, and
+// Questions come one after the other; one that another person answers is left, and
 // the person is told by whom.
 func TestWatchFollowsWhatOthersDecide(t *testing.T) {
 	o := newOffice(t)

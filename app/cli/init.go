@@ -138,7 +138,7 @@ func hostIDs() string {
 	return strings.Join(ids, ", ")
 }
 
-// agreed asks whether to go on. Where nobody can be asked it says how to consent.
+// agreed asks whether to go on. Without a terminal it says how to consent.
 func (v *initVerb) agreed(s *streams) (bool, error) {
 	if v.Yes {
 		return true, nil

@@ -31,7 +31,7 @@ func askHere(desk *approval.Desk, session string, stderr io.Writer) (stop func()
 	}
 }
 
-// person is whoever sits at the terminal of `airlock run`.
+// person is the user at the terminal of `airlock run`.
 type person struct {
 	at *terminal
 	mu sync.Mutex // one question at a time

@@ -135,7 +135,7 @@ func (u *questionQueue) untilClosed(ctx context.Context, id string) (while conte
 			}
 			select {
 			case <-while.Done():
-				u.signal() // for whoever waits next
+				u.signal() // for the next that waits
 				return
 			case <-u.changed:
 			}

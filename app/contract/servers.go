@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The servers that cases may call. Whoever runs the cases provides them.
+// The servers that cases may call. What runs the cases provides them.
 const (
 	DemoServer    = "demo"       // see Tools
 	StoreServer   = "note-store" // see Tools; its module is note_store

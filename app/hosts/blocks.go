@@ -19,7 +19,7 @@ func blockLines(data []byte) []string {
 	return strings.SplitAfter(strings.TrimSuffix(string(data), "\n")+"\n", "\n")[:strings.Count(strings.TrimSuffix(string(data), "\n"), "\n")+1]
 }
 
-// ownLines gives a block the comment directly above it, and gives back what
+// ownLines gives a block the comment directly above it, and returns what
 // stands at its end and belongs to what follows.
 func ownLines(lines []string, b block) block {
 	for b.start > 0 && strings.HasPrefix(strings.TrimSpace(lines[b.start-1]), "#") {

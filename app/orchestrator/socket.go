@@ -101,7 +101,7 @@ func (r *run) handleCall(ctx context.Context, req wire.Request) (any, error) {
 	}{answer, lasting{read}}, nil
 }
 
-// lasting is the part of an answer that gives back, once the code has read it,
+// lasting is the part of an answer that releases, once the code has read it,
 // what it took of the run's limits.
 type lasting struct{ read func() }
 

@@ -196,7 +196,7 @@ func TestCallersWithoutACredentialGetNothing(t *testing.T) {
 	}
 }
 
-// A host that ends its session ends its runs, and nobody else's.
+// A host that ends its session ends its runs, and no other session's.
 func TestTheEndOfASessionEndsItsRuns(t *testing.T) {
 	for _, version := range versions[:len(versions)-1] { // the last has no sessions
 		t.Run(version, func(t *testing.T) {

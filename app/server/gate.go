@@ -7,7 +7,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Gate cleans what leaves for a host, whoever wrote it. Its methods may be
+// Gate cleans what leaves for a host, wherever it comes from. Its methods may be
 // called concurrently, and do nothing to what was cleaned already.
 type Gate interface {
 	// Text removes secrets.

@@ -196,7 +196,7 @@ func manual(t *testing.T, url, token string) *mcp.ClientSession {
 	return session
 }
 
-// Whoever gets hold of another's request state cannot answer for its person,
+// A caller that has another's request state cannot answer for its person,
 // and leaves the run as it was.
 func TestARequestStateIsOfOneCaller(t *testing.T) {
 	s, _ := newAskingServer(t)

@@ -86,7 +86,7 @@ func TestPromptHasTheSameRules(t *testing.T) {
 	})
 }
 
-// No schema of the tools behind is shown before somebody asks for it.
+// No schema of the tools behind is shown before it is asked for.
 func TestNothingIsPreloaded(t *testing.T) {
 	s, _ := newServer(t)
 	session := connect(t, s, "2025-11-25", nil)

@@ -50,11 +50,11 @@ type Informer interface {
 	TooLate(ctx context.Context, q Question, won Verdict)
 }
 
-// None is for an Airlock that cannot ask anybody: every question is answered
-// with Nobody at once.
+// None is for an Airlock that cannot ask a person: every question is answered
+// with Unreachable at once.
 type None struct{}
 
 var _ Asker = None{}
 
-// Ask answers with Nobody at once.
-func (None) Ask(context.Context, Question) (Verdict, error) { return Verdict{Answer: Nobody}, nil }
+// Ask answers with Unreachable at once.
+func (None) Ask(context.Context, Question) (Verdict, error) { return Verdict{Answer: Unreachable}, nil }

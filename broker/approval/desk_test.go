@@ -158,7 +158,7 @@ func watch(t *testing.T, dir string) noted {
 	return n
 }
 
-// With no channel a question waits for the command line, and whoever watches
+// With no channel a question waits for the command line, and what watches
 // hears of it and of its end.
 func TestWatchersHearOfQuestionsAndTheirEnds(t *testing.T) {
 	dir := t.TempDir()

@@ -183,7 +183,7 @@ func (s *scene) say(t *testing.T, path, line string) {
 	fmt.Fprintln(f, line)
 }
 
-// try has somebody approve a question, by a command line, and returns how that
+// try has a user approve a question, by a command line, and returns how that
 // went.
 func (s *scene) try(t *testing.T, run func(command string)) string {
 	t.Helper()
@@ -310,7 +310,7 @@ func TestNothingOfTheHostCanApprove(t *testing.T) {
 	})
 }
 
-// drain reads what is printed at a terminal, so that nobody waits for that.
+// drain reads what is printed at a terminal, so that the writer never blocks.
 func drain(printed *os.File) { go io.Copy(io.Discard, printed) }
 
 // Without a host, as under `airlock run`, an approval still needs a terminal.

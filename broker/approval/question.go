@@ -58,11 +58,11 @@ type Answer int
 
 // The answers.
 const (
-	No        Answer = iota // a person refused
-	Yes                     // a person agreed to exactly this call, once
-	Expired                 // there was no answer in time
-	Nobody                  // no person can be asked
-	Dismissed               // a person closed the question without deciding
+	No          Answer = iota // a person refused
+	Yes                       // a person agreed to exactly this call, once
+	Expired                   // there was no answer in time
+	Unreachable               // no person can be asked
+	Dismissed                 // a person closed the question without deciding
 )
 
 // String returns the answer as records have it.
@@ -72,7 +72,7 @@ func (a Answer) String() string {
 		return "approved"
 	case Expired:
 		return "expired"
-	case Nobody:
+	case Unreachable:
 		return "unanswered: there is nobody to ask"
 	case Dismissed:
 		return "closed without an answer"

@@ -111,7 +111,7 @@ func rewrite(t *testing.T, lines [][]byte, file []string) {
 }
 
 // rechain gives all records from one on the numbers, hashes and predecessors
-// that fit, as somebody without the keys can.
+// that fit, as an attacker without the keys can.
 func rechain(t *testing.T, lines [][]byte, from int) [][]byte {
 	t.Helper()
 	prev := ""
@@ -426,7 +426,7 @@ func (v victim) fileAttacks(t *testing.T, add func(func(*testing.T), string, ...
 	}, "a record is added while a self-made file in writers is locked")
 }
 
-// Somebody who can write the log's directory, and not the keys, tries all of
+// An attacker who can write the log's directory, and not the keys, tries all of
 // this. Verify finds it, and the next start refuses or records it for good.
 func TestAttacks(t *testing.T) {
 	v := newVictim(t)

@@ -40,7 +40,7 @@ func (s *appender) catchUp() error {
 	return nil
 }
 
-// readNew takes up all whole records behind the known end, through as many files
+// readNew reads all whole records behind the known end, through as many files
 // as they fill, and returns how many bytes follow the last.
 func (s *appender) readNew() (torn int64, err error) {
 	for {
@@ -68,7 +68,7 @@ func (s *appender) readNew() (torn int64, err error) {
 	}
 }
 
-// readBehind takes up the records of the active file from a byte on.
+// readBehind reads the records of the active file from an offset on.
 func (s *appender) readBehind(from int64) (torn int64, err error) {
 	first, stored := s.tree.size, []tlog.Hash(nil)
 	err = eachLineOf(s.files.active, from, func(_ int, line []byte) error {

@@ -11,7 +11,7 @@ import (
 )
 
 // A log that is moved, replaced or changed under a living Airlock stops calls at
-// the next record, and records nothing where nobody looks.
+// the next record, and writes no records to a file that no reader opens.
 func TestALogThatIsReplacedWhileItIsOpen(t *testing.T) {
 	const newest = "audit-000000000001.jsonl"
 	must := func(t *testing.T, errs ...error) {

@@ -127,7 +127,7 @@ func (s *appender) judge(e *evidence, found *survey) (remarks []string, err erro
 	return remarks, nil
 }
 
-// adopt takes up the log where it ends, and opens what is needed to append.
+// adopt continues the log at its end, and opens what is needed to append.
 func (s *appender) adopt(e *evidence, found *survey, list []segment) error {
 	s.sign = signing{origin: originOf(e), kept: e.keptState()}
 	if e.head != nil {

@@ -213,7 +213,7 @@ func TestTheTreesFileIsWrittenAnew(t *testing.T) {
 	}
 }
 
-// Code that has one call refused after the other leaves records that nobody
+// Code that has one call refused after the other leaves records that no caller
 // waits for; they must not keep each other from being signed.
 func TestRefusalsDoNotPutOffTheSignature(t *testing.T) {
 	dir := t.TempDir()

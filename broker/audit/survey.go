@@ -168,7 +168,7 @@ func (v *surveyor) unchanged(list []segment, known map[fingerprint]bool) int {
 	return n
 }
 
-// continueFrom takes up the tree as it was signed at a size.
+// continueFrom restores the tree as it was signed at a size.
 func (v *surveyor) continueFrom(size uint64) bool {
 	root, ok := v.evidence.signedAt(size)
 	if !ok {
@@ -179,7 +179,7 @@ func (v *surveyor) continueFrom(size uint64) bool {
 	return ok
 }
 
-// begin takes up the tree before the first file of a log. Where earlier files were
+// begin restores the tree before the first file of a log. Where earlier files were
 // moved away, the tree was signed at their end, or has empty leaves in their place
 // when that was before there were trees.
 func (v *surveyor) begin(first uint64) {

@@ -203,7 +203,7 @@ func (s *snapshot) take(dir string, at places, o VerifyOptions) (err error) {
 	return nil
 }
 
-// signatures takes up what was signed.
+// signatures loads what was signed.
 func (v *verifier) signatures(e evidence) {
 	v.evidence = e
 	v.wantHash, v.wantRoot = e.wanted()
@@ -217,7 +217,7 @@ func (v *verifier) signatures(e evidence) {
 	}
 }
 
-// begin takes up the tree before the first file, as surveyor.begin does.
+// begin restores the tree before the first file, as surveyor.begin does.
 func (v *verifier) begin(dir string, first uint64) {
 	if first <= 1 {
 		return

@@ -145,7 +145,7 @@ func (v *verifier) prove(dir string, size, old uint64) ([]tlog.Hash, error) {
 	return tlog.ProveTree(int64(size), int64(old), hashes)
 }
 
-// add takes up a line in the tree.
+// add appends a line to the tree.
 func (v *verifier) add(line []byte) {
 	stored := v.tree.add(tlog.RecordHash(line), nil)
 	if v.keepHashes {

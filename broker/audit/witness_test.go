@@ -200,7 +200,7 @@ func (w watched) introduce(t *testing.T, server *witnessServer) {
 	server.set(func() { server.logs[report.Origin] = report.Key })
 }
 
-// Somebody with the keys rewrites the log with Airlock's own means: the witness
+// An attacker with the keys rewrites the log with Airlock's own means: the witness
 // has what it was.
 func TestAWitnessAgainstWhoHasTheKeys(t *testing.T) {
 	server := newWitnessServer(t)

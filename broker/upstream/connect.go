@@ -80,7 +80,7 @@ func backoff(n int) time.Duration {
 	return min(maxBackoff, time.Second<<min(n-2, 10))
 }
 
-// try makes one attempt and tells everybody what came of it.
+// try makes one attempt and tells all waiters the outcome.
 func (s *server) try(ctx context.Context) {
 	ctx, cancel := s.lifetime(ctx)
 	defer cancel()

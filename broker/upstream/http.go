@@ -61,7 +61,7 @@ func newTransport() *http.Transport {
 }
 
 // sameOrigin follows a redirect only within the configured origin: elsewhere
-// the credentials would go to a stranger.
+// the credentials would go to another server.
 func (w *httpWire) sameOrigin(request *http.Request, via []*http.Request) error {
 	if !w.isOrigin(request.URL) || len(via) >= maxRedirects {
 		return &redirectError{to: plainURL(request.URL.String())}

@@ -139,7 +139,7 @@ func TestCloseWhileStarting(t *testing.T) {
 	}
 }
 
-// When Airlock is killed, nobody is left to clear up: neither the server nor
+// When Airlock is killed, no process is left to clean up: neither the server nor
 // what the server started may live on.
 func TestNothingOutlivesAKilledAirlock(t *testing.T) {
 	victim := exec.Command(os.Args[0])

@@ -58,7 +58,7 @@ func TestLines(t *testing.T) {
 		{"a notification", `{"jsonrpc":"2.0","method":"m","params":{}}` + "\n", []string{"request m {}"}},
 		{"a log between messages", "starting\n" + `{"jsonrpc":"2.0","id":1,"result":{}}` + "\n[INFO] done\n", []string{"rubbish: starting", "response 1 {}", "rubbish: [INFO] done"}},
 		{"JSON that is no JSON-RPC", `{"level":"info"}` + "\n7\nnull\n", []string{`rubbish: {"level":"info"}`, "rubbish: 7", "rubbish: null"}},
-		{"an answer to nobody", `{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"x"}}` + "\n", []string{`rubbish: {"jsonrpc":"2.0","id`}},
+		{"an answer to no request", `{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"x"}}` + "\n", []string{`rubbish: {"jsonrpc":"2.0","id`}},
 		{"a batch", `[{"jsonrpc":"2.0","id":1,"result":1},{"jsonrpc":"2.0","method":"m"}]` + "\n", []string{"response 1 1", "request m "}},
 		{"a method without a name", `{"jsonrpc":"2.0","method":""}` + "\n", []string{`rubbish: {"jsonrpc":"2.0","me`}},
 		{"an empty batch", "[]\n", []string{"rubbish: []"}},
@@ -69,7 +69,7 @@ func TestLines(t *testing.T) {
 		{"a long response, ID last", `{"result":{"x":"` + long + `","id":9},"jsonrpc":"2.0","id": 7 }` + "\n", []string{"too large: 7"}},
 		{"a long response at the end of the stream", `{"jsonrpc":"2.0","id":7,"result":"` + long + `"}`, []string{"too large: 7"}},
 		{"a long error", `{"jsonrpc":"2.0","id":"a\"b","error":"` + long + `"}` + "\n", []string{`too large: a"b`}},
-		{"a long request is nobody's answer", `{"jsonrpc":"2.0","id":7,"method":"m","params":"` + long + `"}` + "\n", []string{`rubbish: {"jsonrpc":"2.0","id`}},
+		{"a long request is not an answer", `{"jsonrpc":"2.0","id":7,"method":"m","params":"` + long + `"}` + "\n", []string{`rubbish: {"jsonrpc":"2.0","id`}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

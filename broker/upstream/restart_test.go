@@ -124,7 +124,7 @@ func TestHTTPServerThatWasRestarted(t *testing.T) {
 				server.stop()
 				server.start()
 				if err := call(); err != nil {
-					t.Fatalf("the first call after a restart that nobody noticed: %v", err)
+					t.Fatalf("the first call after an unnoticed restart: %v", err)
 				}
 			}
 		})

@@ -108,10 +108,10 @@ func stream(events string, post http.HandlerFunc) http.HandlerFunc {
 }
 
 func TestSSEProblems(t *testing.T) {
-	stranger := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		t.Errorf("a stranger got a %s with %q", r.Method, r.Header)
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("another server got a %s with %q", r.Method, r.Header)
 	}))
-	t.Cleanup(stranger.Close)
+	t.Cleanup(other.Close)
 	refuse := func(code int) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "secret internals", code) }
 	}
@@ -125,7 +125,7 @@ func TestSSEProblems(t *testing.T) {
 		{"a page", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<html>") }), upstream.ErrNotMCP, "the answer is no stream of events"},
 		{"no address to post to", stream("event: hello\ndata: x\n\n", nil), upstream.ErrNoAnswer, "did not answer within 500ms"},
 		{"a stream that stays empty", stream("", nil), upstream.ErrNoAnswer, "did not answer within 500ms"},
-		{"an address of another server", stream("event: endpoint\ndata: "+stranger.URL+"/steal\n\n", nil), upstream.ErrNotMCP, "redirects to"},
+		{"an address of another server", stream("event: endpoint\ndata: "+other.URL+"/steal\n\n", nil), upstream.ErrNotMCP, "redirects to"},
 		{"messages are refused", stream("event: endpoint\ndata: /post\n\n", refuse(403)), upstream.ErrUnauthorized, "HTTP 403"},
 		{"nobody answers", stream("event: endpoint\ndata: /post\n\n", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(202) }), upstream.ErrNoAnswer, "did not answer within 500ms"},
 	}

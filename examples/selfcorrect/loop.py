@@ -38,7 +38,7 @@ def solve(task, model):
         if result["ok"]:
             return result["data"]
         error = result["error"]
-        # Whoever raised the error knows whether another attempt can help: the
+        # What raised the error knows whether another attempt can help: the
         # flag says it, the type alone does not.
         if not error["retryable"]:
             break

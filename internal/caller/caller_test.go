@@ -32,14 +32,14 @@ func TestAScopeReachesAllThings(t *testing.T) {
 		t.Error("got that an operator does not reach ann's things")
 	}
 	if (Caller{Scopes: []string{ScopeAllRuns}}).MayReach(ann.Owner()) {
-		t.Error("got that nobody with a scope reaches ann's things")
+		t.Error("got that an anonymous caller with a scope reaches ann's things")
 	}
 }
 
 func TestCallersWithoutIdentityOwnNothing(t *testing.T) {
 	for _, c := range []Caller{{}, {Principal: "ann"}, {Principal: "ann", Kind: Local}, {Kind: Local, Session: "s"}} {
 		if c.Known() || c.MayReach(c.Owner()) {
-			t.Errorf("got that %+v is somebody, want nobody", c)
+			t.Errorf("got that %+v is known, want anonymous", c)
 		}
 	}
 }

@@ -55,7 +55,7 @@ func TestChangesAreTold(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Error(err)
 	}
-	for range w.Changes() { // a change that nobody took may be left
+	for range w.Changes() { // a change that was not received may be left
 	}
 	if err := w.Close(); err != nil {
 		t.Errorf("closing again: %v", err)

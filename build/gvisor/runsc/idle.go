@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// idleAfter is when a kernel that still lives gives back the memory that its
+// idleAfter is when a kernel that still lives releases the memory that its
 // start took: most runs are over by then, and what waits for one waits longer.
 const idleAfter = time.Second
 
-// giveBackMemory returns the garbage of a start to the host, once, where this
+// releaseMemory returns the garbage of a start to the host, once, where this
 // is `runsc boot`. Decoding a saved sandbox leaves more than the kernel's own
 // heap, and a kernel that has nothing to do does not collect it for minutes.
-func giveBackMemory(args []string) {
+func releaseMemory(args []string) {
 	if slices.Contains(args, "boot") {
 		time.AfterFunc(idleAfter, debug.FreeOSMemory)
 	}

@@ -11,7 +11,7 @@ import (
 
 // bootFlags are flags of `runsc boot` that `runsc create` sets from the host's
 // memory and processors, by the annotation of the OCI configuration with which
-// whoever calls `runsc create` sets them instead. They say what the code sees,
+// the caller of `runsc create` sets them instead. They say what the code sees,
 // and how many files its writable file systems may have.
 var bootFlags = [...]struct{ annotation, flag string }{
 	{"io.airlock.total-memory", "--total-memory="},

@@ -2,7 +2,7 @@
 // added: the system call filter of the kernel process, compiled ahead (see
 // ../seccomp), which gVisor's own build adds too and the module lacks; limits that
 // `runsc boot` knows and `runsc create` does not pass on (limits.go); and a kernel
-// that gives back the memory of its start (idle.go).
+// that releases the memory of its start (idle.go).
 package main
 
 import (
@@ -17,7 +17,7 @@ var _ = version.Version()
 
 func main() {
 	addFilters()
-	giveBackMemory(os.Args)
+	releaseMemory(os.Args)
 	os.Args = withAnnotatedLimits(os.Args)
 	maincli.Main()
 }

@@ -1,4 +1,4 @@
-// What a tool call gives back: ToolResult when it worked, ToolError when not.
+// What a tool call returns: ToolResult when it worked, ToolError when not.
 
 const { parse, stringify } = JSON;
 

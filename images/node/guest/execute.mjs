@@ -40,7 +40,7 @@ export function run(code, link) {
 }
 
 /**
- * Goes the way of a run once, with a small program that leaves nothing behind, so
+ * Executes a small rehearsal program once, like a run, that leaves nothing behind, so
  * that what every run needs is compiled, and mapped: a restored sandbox has its
  * memory, but each page of it costs a fault when it is first touched.
  */

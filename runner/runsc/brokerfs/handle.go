@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The numbers of what the peer can name. They are the same for everybody, all
+// The numbers of what the peer can name. They are the same for every sandbox, all
 // the time: opening gives them out, and closing means nothing.
 const (
 	rootFD   = 1

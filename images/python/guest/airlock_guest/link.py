@@ -27,7 +27,7 @@ class Link:
         try:
             self._request("run/finish", params)
         except (OSError, ValueError):
-            # The code has closed it. Its number may be somebody else's by now,
+            # The code has closed it. Its number may belong to another file by now,
             # even the new connection's: it must not be closed again.
             self._socket.detach()
             self._connect()

@@ -1,7 +1,7 @@
 """Does something to a module when it is imported, without importing it for that.
 
 A small run ends sooner than some modules of the standard library load, so what
-the guest has to change in them waits until somebody wants them.
+the guest has to change in them waits until they are imported.
 """
 
 import sys

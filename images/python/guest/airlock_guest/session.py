@@ -63,7 +63,7 @@ def _preload():
 
 
 def _rehearse():
-    """Go the way of a run once, with a small program that leaves nothing behind.
+    """Execute a small rehearsal program once, like a run, that leaves nothing behind.
 
     A restored sandbox has its memory, but not yet mapped: each page costs a fault
     when it is first touched, and a run touches hundreds.

@@ -2,7 +2,7 @@
 # stopped by: the sandbox has a network stack of its own, with a loopback device of its own and no other
 # want: nothing
 
-# Addresses for documentation (RFC 5737, RFC 3849): should they be reached, nobody is there.
+# Addresses for documentation (RFC 5737, RFC 3849): should they be reached, no host answers.
 for address in ("192.0.2.1", "198.51.100.1", "203.0.113.1", "2001:db8::1"):
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     attempt(f"tcp {address}", lambda: str(socket.create_connection((address, 443), timeout=2)))
