@@ -25,7 +25,7 @@ func TestRecordAndReplay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	recording, err := store.Create(replay.Head{RunID: "run_1", Language: "python"}, nil)
+	recorder, err := store.Create(replay.Head{RunID: "run_1", Language: "python"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,21 +33,21 @@ func TestRecordAndReplay(t *testing.T) {
 		call("read_file", `{"path":"a"}`), call("read_file", `{"path":"b"}`),
 		call("read_file", `{"path":"a"}`), call("delete_file", `{}`), call("nope", `{}`),
 	}
-	s := f.openWith(&broker.RunOptions{Recording: recording})
+	s := f.openWith(&broker.RunOptions{Recording: recorder})
 	var recorded []broker.Answer
 	for _, c := range calls {
 		recorded = append(recorded, s.Call(t.Context(), c))
 	}
 	s.Close()
-	if err := recording.Close(replay.Output{OutputDigest: "sha256:o"}); err != nil {
+	if err := recorder.Close(replay.Output{OutputDigest: "sha256:o"}); err != nil {
 		t.Fatal(err)
 	}
-	tape, err := store.Load("run_1")
+	recording, err := store.Load("run_1")
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	player, before := tape.Player(), len(f.upstream.calls)
+	player, before := recording.Player(), len(f.upstream.calls)
 	again := open(t, f.Broker, broker.Run{ID: "run_2"}, f.snapshot, &broker.RunOptions{Player: player})
 	for i, c := range calls {
 		if got := again.Call(t.Context(), c); !reflect.DeepEqual(got, recorded[i]) {

@@ -34,7 +34,7 @@ type RunOptions struct {
 	Player *replay.Player
 }
 
-// Recording keeps what a run's calls were answered. *replay.Recording is one.
+// Recording keeps what a run's calls were answered. *replay.Recorder is one.
 // Answered may be called concurrently.
 type Recording interface {
 	Answered(e replay.Exchange) error

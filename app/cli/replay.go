@@ -60,14 +60,14 @@ func (v *replayVerb) recorded(s *streams) (*system.Fixed, error) {
 	if err != nil {
 		return nil, err
 	}
-	tape, err := loadTape(directories, c.Replay, v.RunID)
+	recording, err := loadRecording(directories, c.Replay, v.RunID)
 	if errors.Is(err, replay.ErrNotFound) {
 		return nil, &hinted{err, "airlock runs list shows the newest runs; recordings expire", ExitFailed}
 	}
 	if err != nil {
 		return nil, err
 	}
-	snapshot, err := orchestrator.RecordedSnapshot(tape)
+	snapshot, err := orchestrator.RecordedSnapshot(recording)
 	if err != nil || snapshot == nil {
 		return nil, err
 	}

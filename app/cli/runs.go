@@ -164,8 +164,8 @@ func (v *runsShowVerb) Run(s *streams) error {
 	if err != nil {
 		return err
 	}
-	tape, unkept := loadTape(directories, c.Replay, tree.ID)
-	run := showRun(tree, tape)
+	recording, unkept := loadRecording(directories, c.Replay, tree.ID)
+	run := showRun(tree, recording)
 	switch {
 	case v.JSON:
 		return printLine(s.out, run)
@@ -230,8 +230,8 @@ func printCame(w io.Writer, run shownRun, unkept error) error {
 	return err
 }
 
-// loadTape reads the run's recording, and makes nothing where there is none.
-func loadTape(directories system.Directories, c config.Replay, runID string) (*replay.Tape, error) {
+// loadRecording reads the run's recording, and makes nothing where there is none.
+func loadRecording(directories system.Directories, c config.Replay, runID string) (*replay.Recording, error) {
 	if c.Keep == 0 {
 		return nil, errors.New("recordings are switched off (replay.keep)")
 	}
@@ -245,21 +245,21 @@ func loadTape(directories system.Directories, c config.Replay, runID string) (*r
 	return store.Load(runID)
 }
 
-func showRun(tree *audit.RunTree, tape *replay.Tape) shownRun {
+func showRun(tree *audit.RunTree, recording *replay.Recording) shownRun {
 	shown := shownRun{listedRun: listRun(audit.RunSummary{ID: tree.ID, Start: tree.Start, End: tree.End})}
 	if tree.End == nil {
 		shown.Calls = len(tree.Calls)
 	} else {
 		shown.OutputDigest = tree.End.OutputDigest
 	}
-	if tape == nil {
+	if recording == nil {
 		return shown
 	}
-	shown.Kept, shown.Code, shown.Stdout, shown.Stderr = true, tape.Code, tape.Stdout, tape.Stderr
+	shown.Kept, shown.Code, shown.Stdout, shown.Stderr = true, recording.Code, recording.Stdout, recording.Stderr
 	var envelope struct {
 		Result json.RawMessage `json:"result"`
 	}
-	if json.Unmarshal(tape.Envelope, &envelope) == nil {
+	if json.Unmarshal(recording.Envelope, &envelope) == nil {
 		shown.Result = envelope.Result
 	}
 	return shown

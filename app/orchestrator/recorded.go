@@ -22,20 +22,20 @@ func recordedTools(snapshot *catalog.Snapshot) func() ([]byte, error) {
 
 // RecordedSnapshot returns the tools that a recorded run saw; nil when they were
 // not kept, as by older versions.
-func RecordedSnapshot(tape *replay.Tape) (*catalog.Snapshot, error) {
-	if tape.Tools == nil {
+func RecordedSnapshot(recording *replay.Recording) (*catalog.Snapshot, error) {
+	if recording.Tools == nil {
 		return nil, nil
 	}
 	var servers []catalog.Server
-	if err := json.Unmarshal(tape.Tools, &servers); err != nil {
-		return nil, fmt.Errorf("reading the tools of run %q: %w", tape.RunID, err)
+	if err := json.Unmarshal(recording.Tools, &servers); err != nil {
+		return nil, fmt.Errorf("reading the tools of run %q: %w", recording.RunID, err)
 	}
 	snapshot, err := catalog.NewSnapshot(servers)
 	if err != nil {
-		return nil, fmt.Errorf("reading the tools of run %q: %w", tape.RunID, err)
+		return nil, fmt.Errorf("reading the tools of run %q: %w", recording.RunID, err)
 	}
-	if snapshot.Digest() != tape.Snapshot {
-		return nil, fmt.Errorf("reading the tools of run %q: they are %s, not %s", tape.RunID, snapshot.Digest(), tape.Snapshot)
+	if snapshot.Digest() != recording.Snapshot {
+		return nil, fmt.Errorf("reading the tools of run %q: they are %s, not %s", recording.RunID, snapshot.Digest(), recording.Snapshot)
 	}
 	return snapshot, nil
 }

@@ -31,9 +31,9 @@ func TestRecordedToolsMakeTheSameSnapshot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tape := &replay.Tape{Tools: text}
-	tape.Snapshot = snapshot.Digest()
-	again, err := RecordedSnapshot(tape)
+	recording := &replay.Recording{Tools: text}
+	recording.Snapshot = snapshot.Digest()
+	again, err := RecordedSnapshot(recording)
 	if err != nil || again.Digest() != snapshot.Digest() {
 		t.Fatalf("got %v, %v, want the same digest", again, err)
 	}
@@ -44,11 +44,11 @@ func TestRecordedToolsMakeTheSameSnapshot(t *testing.T) {
 	if gone, _ := again.Tool("files", "gone"); !gone.Withheld {
 		t.Error("a withheld tool is usable again")
 	}
-	tape.Snapshot = "sha256:other"
-	if _, err := RecordedSnapshot(tape); err == nil {
+	recording.Snapshot = "sha256:other"
+	if _, err := RecordedSnapshot(recording); err == nil {
 		t.Error("tools of another snapshot: got nil, want an error")
 	}
-	if none, err := RecordedSnapshot(&replay.Tape{}); none != nil || err != nil {
+	if none, err := RecordedSnapshot(&replay.Recording{}); none != nil || err != nil {
 		t.Errorf("a recording of an older version: got %v, %v", none, err)
 	}
 }

@@ -37,21 +37,21 @@ func (o *Orchestrator) Replay(ctx context.Context, runID string) (*Replayed, err
 	if o.parts.Recordings == nil {
 		return nil, errNoRecordings
 	}
-	tape, err := o.parts.Recordings.Load(runID)
+	recording, err := o.parts.Recordings.Load(runID)
 	if err != nil {
 		return nil, err
 	}
-	player := tape.Player()
+	player := recording.Player()
 	outcome, err := o.run(ctx, Request{
-		Language: tape.Language, Code: []byte(tape.Code),
+		Language: recording.Language, Code: []byte(recording.Code),
 		Caller: caller.Caller{
-			Principal: tape.Principal, Kind: caller.Kind(tape.CallerKind), Issuer: tape.Issuer, Session: tape.SessionID,
+			Principal: recording.Principal, Kind: caller.Kind(recording.CallerKind), Issuer: recording.Issuer, Session: recording.SessionID,
 		},
 	}, player)
 	if err != nil {
 		return nil, err
 	}
-	return &Replayed{Outcome: outcome, Want: tape.OutputDigest, Diverged: player.Diverged()}, nil
+	return &Replayed{Outcome: outcome, Want: recording.OutputDigest, Diverged: player.Diverged()}, nil
 }
 
 // openCalls begins the run's calls: answered from a recording in a replay, and
@@ -59,16 +59,16 @@ func (o *Orchestrator) Replay(ctx context.Context, runID string) (*Replayed, err
 func (r *run) openCalls(ctx context.Context, clock *clock) error {
 	opts := &broker.RunOptions{Redactor: r.redactor, OnWait: (&pauser{run: r, clock: clock}).wait, Player: r.player}
 	if r.player == nil && r.parts.Recordings != nil {
-		recording, err := r.parts.Recordings.Create(head(r), recordedTools(r.snapshot))
+		recorder, err := r.parts.Recordings.Create(head(r), recordedTools(r.snapshot))
 		if err != nil {
 			r.unreplayable(ctx, err)
 		} else {
-			r.recording, opts.Recording = recording, recording
+			r.recorder, opts.Recording = recorder, recorder
 		}
 	}
 	var err error
-	if r.calls, err = r.parts.Broker.Open(r.identity, r.snapshot, opts); err != nil && r.recording != nil {
-		err = errors.Join(err, r.recording.Close(replay.Output{}))
+	if r.calls, err = r.parts.Broker.Open(r.identity, r.snapshot, opts); err != nil && r.recorder != nil {
+		err = errors.Join(err, r.recorder.Close(replay.Output{}))
 	}
 	return err
 }
@@ -85,12 +85,12 @@ func head(r *run) replay.Head {
 // closeRecording ends the recording with what the run came to. It waits for the
 // disk.
 func (r *run) closeRecording(ctx context.Context, outcome *Outcome) {
-	if r.recording == nil {
+	if r.recorder == nil {
 		return
 	}
 	line, err := outcome.Envelope.Line()
 	if err == nil {
-		err = r.recording.Close(replay.Output{
+		err = r.recorder.Close(replay.Output{
 			OutputDigest: outcome.Envelope.OutputDigest, Envelope: line, Stdout: outcome.Stdout, Stderr: outcome.Stderr,
 		})
 	}
@@ -106,4 +106,4 @@ func (r *run) unreplayable(ctx context.Context, err error) {
 		slog.String(telemetry.KeyRun, r.identity.ID), slog.Any(telemetry.KeyError, err))
 }
 
-var _ broker.Recording = (*replay.Recording)(nil)
+var _ broker.Recording = (*replay.Recorder)(nil)

@@ -32,14 +32,14 @@ type plan struct {
 // run is one execution of code in one sandbox.
 type run struct {
 	plan
-	parts     *Parts
-	sandbox   *runner.Sandbox
-	started   time.Time
-	calls     *broker.RunCalls
-	recording *replay.Recording // nil where the run is not recorded
-	removed   []redact.Finding  // secrets and personal data that were kept from leaving
-	guest     guestState
-	start     startRecord
+	parts    *Parts
+	sandbox  *runner.Sandbox
+	started  time.Time
+	calls    *broker.RunCalls
+	recorder *replay.Recorder // nil where the run is not recorded
+	removed  []redact.Finding // secrets and personal data that were kept from leaving
+	guest    guestState
+	start    startRecord
 }
 
 // guestState is what the guest has done, as the socket's handlers saw it.

@@ -21,6 +21,7 @@ import (
 
 	"filippo.io/age"
 
+	"github.com/airlock-mcp/airlock/internal/agekey"
 	files "github.com/airlock-mcp/airlock/internal/store"
 )
 
@@ -88,7 +89,7 @@ func loadRecipient(keys string) (age.Recipient, error) {
 	path := filepath.Join(keys, argumentsPubFile)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		identity, err := loadIdentity(keys, true)
+		identity, err := agekey.LoadOrCreate(filepath.Join(keys, argumentsKeyFile))
 		if err != nil {
 			return nil, err
 		}
@@ -104,28 +105,6 @@ func loadRecipient(keys string) (age.Recipient, error) {
 		return nil, fmt.Errorf("%q holds no age recipient", path)
 	}
 	return recipient, nil
-}
-
-func loadIdentity(keys string, create bool) (*age.X25519Identity, error) {
-	path := filepath.Join(keys, argumentsKeyFile)
-	if _, err := os.Stat(path); err != nil && !create {
-		return nil, err
-	}
-	text, err := files.Secret(path, func() ([]byte, error) {
-		identity, err := age.GenerateX25519Identity()
-		if err != nil {
-			return nil, err
-		}
-		return []byte(identity.String() + "\n"), nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	identity, err := age.ParseX25519Identity(strings.TrimSpace(string(text)))
-	if err != nil {
-		return nil, fmt.Errorf("%q holds no age identity", path)
-	}
-	return identity, nil
 }
 
 // put keeps the arguments of a call. What cannot be kept is left out: the log
@@ -256,7 +235,7 @@ func ShowArguments(dir, keys string, t *RunTree) (misfits int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	identity, err := loadIdentity(at.keys, false)
+	identity, err := agekey.Load(filepath.Join(at.keys, argumentsKeyFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, ErrNoArgumentsKey
 	}

@@ -32,23 +32,23 @@ func (d *Divergence) Error() string {
 	return fmt.Sprintf("call %d is %s, where the recorded run called %s", d.Number, d.Got, d.Want)
 }
 
-// Player answers calls from a tape. Equal calls get their answers in the order
+// Player answers calls from a recording. Equal calls get their answers in the order
 // in which they were recorded; calls that differ may come in any order, because
 // code may make them at once. Methods may be called concurrently.
 type Player struct {
-	tape *Tape
-	keys []string // by index of the tape's exchanges: what makes a call equal
+	recording *Recording
+	keys      []string // by index of the recording's exchanges: what makes a call equal
 
 	mu       sync.Mutex // guards all below
-	played   []bool     // by index of the tape's exchanges
+	played   []bool     // by index of the recording's exchanges
 	calls    int
 	diverged *Divergence
 }
 
-// Player returns a player at the tape's beginning.
-func (t *Tape) Player() *Player {
-	p := &Player{tape: t, played: make([]bool, len(t.Exchanges))}
-	for _, e := range t.Exchanges {
+// Player returns a player at the recording's beginning.
+func (r *Recording) Player() *Player {
+	p := &Player{recording: r, played: make([]bool, len(r.Exchanges))}
+	for _, e := range r.Exchanges {
 		p.keys = append(p.keys, keyOf(e.ServerID, e.Name, e.Arguments))
 	}
 	return p
@@ -67,7 +67,7 @@ func (p *Player) Call(serverID, name string, arguments json.RawMessage) (json.Ra
 	for i, key := range p.keys {
 		if !p.played[i] && key == wanted {
 			p.played[i] = true
-			return p.tape.Exchanges[i].Answer, nil
+			return p.recording.Exchanges[i].Answer, nil
 		}
 	}
 	p.diverged = p.divergence(serverID, name)
@@ -76,7 +76,7 @@ func (p *Player) Call(serverID, name string, arguments json.RawMessage) (json.Ra
 
 func (p *Player) divergence(serverID, name string) *Divergence {
 	d := &Divergence{Number: p.calls, Got: serverID + "/" + name}
-	for i, e := range p.tape.Exchanges {
+	for i, e := range p.recording.Exchanges {
 		if p.played[i] {
 			continue
 		}
@@ -98,7 +98,7 @@ func (p *Player) Diverged() *Divergence {
 	}
 	for i, played := range p.played {
 		if !played {
-			return &Divergence{Number: p.calls + 1, Want: p.tape.Exchanges[i].ServerID + "/" + p.tape.Exchanges[i].Name}
+			return &Divergence{Number: p.calls + 1, Want: p.recording.Exchanges[i].ServerID + "/" + p.recording.Exchanges[i].Name}
 		}
 	}
 	return nil

@@ -19,8 +19,8 @@ import (
 // more cannot be replayed.
 const maxRecording = 1 << 30
 
-// Recording is a run that is being recorded. Methods may be called concurrently.
-type Recording struct {
+// Recorder writes the recording of one run. Methods may be called concurrently.
+type Recorder struct {
 	store *Store
 	head  Head
 	tools func() ([]byte, error)
@@ -39,17 +39,17 @@ type Recording struct {
 // the end, because the run waits for this call and not for those. tools returns the
 // tools of head's snapshot, in a form of the caller's; it is asked at the end, where they are
 // not kept yet. nil keeps none.
-func (s *Store) Create(head Head, tools func() ([]byte, error)) (*Recording, error) {
+func (s *Store) Create(head Head, tools func() ([]byte, error)) (*Recorder, error) {
 	path, err := s.path(head.RunID)
 	if err != nil {
 		return nil, err
 	}
-	return &Recording{store: s, head: head, tools: tools, path: path}, nil
+	return &Recorder{store: s, head: head, tools: tools, path: path}, nil
 }
 
 // Answered adds one exchange. A recording that could not be written stays
 // unfinished: Close says why.
-func (r *Recording) Answered(e Exchange) error {
+func (r *Recorder) Answered(e Exchange) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.count++
@@ -57,7 +57,7 @@ func (r *Recording) Answered(e Exchange) error {
 }
 
 // write adds a line, behind the head.
-func (r *Recording) write(l line) error {
+func (r *Recorder) write(l line) error {
 	if r.file == nil && r.failed == nil {
 		r.failed = r.open()
 	}
@@ -67,7 +67,7 @@ func (r *Recording) write(l line) error {
 	return r.failed
 }
 
-func (r *Recording) open() error {
+func (r *Recorder) open() error {
 	f, err := os.OpenFile(r.path+draftSuffix, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("recording: %w", err)
@@ -82,7 +82,7 @@ func (r *Recording) open() error {
 	return r.put(line{Head: &r.head})
 }
 
-func (r *Recording) put(l line) error {
+func (r *Recorder) put(l line) error {
 	text, err := json.Marshal(l)
 	if err == nil {
 		if r.size += int64(len(text)) + 1; r.size > maxRecording {
@@ -100,7 +100,7 @@ func (r *Recording) put(l line) error {
 
 // Close ends the recording with what came of the run. Only then it can be
 // replayed; one that cannot be finished is removed.
-func (r *Recording) Close(output Output) error {
+func (r *Recorder) Close(output Output) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	err := r.write(line{End: &ending{output, r.count}})
@@ -127,7 +127,7 @@ func (r *Recording) Close(output Output) error {
 	return r.store.wrote(bytes)
 }
 
-func (r *Recording) bytes() (int64, error) {
+func (r *Recorder) bytes() (int64, error) {
 	info, err := r.file.Stat()
 	if err != nil {
 		return 0, err
@@ -156,7 +156,7 @@ func removeIfThere(path string) error {
 }
 
 // Load reads the recording of a run.
-func (s *Store) Load(run string) (*Tape, error) {
+func (s *Store) Load(run string) (*Recording, error) {
 	path, err := s.path(run)
 	if err != nil {
 		return nil, err
@@ -176,24 +176,24 @@ func (s *Store) Load(run string) (*Tape, error) {
 	if err != nil {
 		return nil, fmt.Errorf("loading %q: %w", run, err)
 	}
-	tape, err := read(plain)
+	recording, err := read(plain)
 	if err != nil {
 		return nil, fmt.Errorf("loading %q: %w", run, err)
 	}
-	if tape.RunID != run {
-		return nil, fmt.Errorf("loading %q: it is the recording of %q", run, tape.RunID)
+	if recording.RunID != run {
+		return nil, fmt.Errorf("loading %q: it is the recording of %q", run, recording.RunID)
 	}
-	if tape.Tools, err = s.loadTools(tape.Snapshot); err != nil {
+	if recording.Tools, err = s.loadTools(recording.Snapshot); err != nil {
 		return nil, fmt.Errorf("loading %q: %w", run, err)
 	}
-	return tape, nil
+	return recording, nil
 }
 
 // read reads a recording's lines. One without its end is an error.
-func read(plain io.Reader) (*Tape, error) {
+func read(plain io.Reader) (*Recording, error) {
 	in := json.NewDecoder(io.LimitReader(plain, maxRecording))
 	in.DisallowUnknownFields()
-	tape := &Tape{}
+	recording := &Recording{}
 	for n := 0; ; n++ {
 		var l line
 		if err := in.Decode(&l); err != nil {
@@ -201,13 +201,13 @@ func read(plain io.Reader) (*Tape, error) {
 		}
 		switch {
 		case n == 0 && l.Head != nil:
-			tape.Head = *l.Head
+			recording.Head = *l.Head
 		case n > 0 && l.Exchange != nil:
-			tape.Exchanges = append(tape.Exchanges, *l.Exchange)
-		case n > 0 && l.End != nil && l.End.Exchanges == len(tape.Exchanges):
-			tape.Output = l.End.Output
-			slices.SortFunc(tape.Exchanges, func(a, b Exchange) int { return a.Number - b.Number })
-			return tape, nil
+			recording.Exchanges = append(recording.Exchanges, *l.Exchange)
+		case n > 0 && l.End != nil && l.End.Exchanges == len(recording.Exchanges):
+			recording.Output = l.End.Output
+			slices.SortFunc(recording.Exchanges, func(a, b Exchange) int { return a.Number - b.Number })
+			return recording, nil
 		default:
 			return nil, errors.New("the recording is incomplete or damaged")
 		}

@@ -11,13 +11,12 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"sync/atomic"
 	"time"
 
 	"filippo.io/age"
 
-	"github.com/airlock-mcp/airlock/internal/store"
+	"github.com/airlock-mcp/airlock/internal/agekey"
 )
 
 const (
@@ -74,7 +73,7 @@ func Open(dir string, opts *Options) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("opening the recordings: %w", err)
 	}
-	identity, err := loadIdentity(s.opts.Keys)
+	identity, err := agekey.LoadOrCreate(filepath.Join(s.opts.Keys, keyFile))
 	if err != nil {
 		return nil, fmt.Errorf("opening the recordings: %w", err)
 	}
@@ -83,26 +82,6 @@ func Open(dir string, opts *Options) (*Store, error) {
 		return nil, fmt.Errorf("opening the recordings: %w", err)
 	}
 	return s, nil
-}
-
-// loadIdentity reads the key, or makes it at first use.
-func loadIdentity(directory string) (*age.X25519Identity, error) {
-	path := filepath.Join(directory, keyFile)
-	text, err := store.Secret(path, func() ([]byte, error) {
-		identity, err := age.GenerateX25519Identity()
-		if err != nil {
-			return nil, err
-		}
-		return []byte(identity.String() + "\n"), nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	identity, err := age.ParseX25519Identity(strings.TrimSpace(string(text)))
-	if err != nil {
-		return nil, fmt.Errorf("%q holds no age identity", path)
-	}
-	return identity, nil
 }
 
 // runID is the form of a run's ID; another never becomes part of a path.
@@ -139,8 +118,8 @@ type Exchange struct {
 	Answer    json.RawMessage `json:"answer"`
 }
 
-// Tape is a whole recording.
-type Tape struct {
+// Recording is all that was kept of one run.
+type Recording struct {
 	Head
 	Exchanges []Exchange // by number
 	Tools     []byte     // the tools of the snapshot, as Create was given them; nil where they are not kept

@@ -58,12 +58,12 @@ func record(t *testing.T, s *replay.Store) {
 func TestRecordAndLoad(t *testing.T) {
 	dir := t.TempDir()
 	record(t, open(t, dir, nil))
-	tape, err := open(t, dir, nil).Load("run_1")
+	recording, err := open(t, dir, nil).Load("run_1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if tape.Head != head() || tape.OutputDigest != "sha256:out" || string(tape.Envelope) != `{"run_id":"run_1"}` || tape.Stdout != "printed\n" || tape.Stderr != "warned\n" || len(tape.Exchanges) != 4 || tape.Exchanges[0].Number != 1 {
-		t.Errorf("got %+v", tape)
+	if recording.Head != head() || recording.OutputDigest != "sha256:out" || string(recording.Envelope) != `{"run_id":"run_1"}` || recording.Stdout != "printed\n" || recording.Stderr != "warned\n" || len(recording.Exchanges) != 4 || recording.Exchanges[0].Number != 1 {
+		t.Errorf("got %+v", recording)
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, "*.draft")); len(left) != 0 {
 		t.Errorf("drafts left: %q", left)
@@ -97,7 +97,7 @@ func TestPlayer(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, nil)
 	record(t, s)
-	tape, err := s.Load("run_1")
+	recording, err := s.Load("run_1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestPlayer(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			p := tape.Player()
+			p := recording.Player()
 			for i, call := range test.calls {
 				answer, d := p.Call("files", call[0], json.RawMessage(call[1]))
 				got := string(answer)
@@ -225,8 +225,8 @@ func TestRunWithoutCalls(t *testing.T) {
 	if err := r.Close(replay.Output{OutputDigest: "sha256:out", Envelope: json.RawMessage(`{"run_id":"run_1"}`), Stdout: "printed\n", Stderr: "warned\n"}); err != nil {
 		t.Fatal(err)
 	}
-	if tape, err := s.Load("run_1"); err != nil || tape.OutputDigest != "sha256:out" || len(tape.Exchanges) != 0 {
-		t.Errorf("got %+v, %v, want a tape without exchanges", tape, err)
+	if recording, err := s.Load("run_1"); err != nil || recording.OutputDigest != "sha256:out" || len(recording.Exchanges) != 0 {
+		t.Errorf("got %+v, %v, want a recording without exchanges", recording, err)
 	}
 }
 
@@ -248,8 +248,8 @@ func TestManyAnswersAtOnce(t *testing.T) {
 	if err := r.Close(replay.Output{OutputDigest: "sha256:o"}); err != nil {
 		t.Fatal(err)
 	}
-	if tape, err := s.Load("run_1"); err != nil || len(tape.Exchanges) != 50 {
-		t.Errorf("got %v, %v, want 50 exchanges", tape, err)
+	if recording, err := s.Load("run_1"); err != nil || len(recording.Exchanges) != 50 {
+		t.Errorf("got %v, %v, want 50 exchanges", recording, err)
 	}
 }
 
@@ -270,8 +270,8 @@ func TestRecordingsAreCompressed(t *testing.T) {
 	if err != nil || info.Size() > 10_000 {
 		t.Errorf("got %d bytes, %v, want 180 kB to take less than 10", info.Size(), err)
 	}
-	if tape, err := s.Load("run_1"); err != nil || len(tape.Exchanges) != 1 {
-		t.Errorf("got %+v, %v", tape, err)
+	if recording, err := s.Load("run_1"); err != nil || len(recording.Exchanges) != 1 {
+		t.Errorf("got %+v, %v", recording, err)
 	}
 }
 
@@ -290,8 +290,8 @@ func TestToolsAreKeptOnceForAllRecordings(t *testing.T) {
 		if err := r.Close(replay.Output{}); err != nil {
 			t.Fatal(err)
 		}
-		if tape, err := s.Load(h.RunID); err != nil || string(tape.Tools) != "the tools" {
-			t.Errorf("got %+v, %v, want the tools", tape, err)
+		if recording, err := s.Load(h.RunID); err != nil || string(recording.Tools) != "the tools" {
+			t.Errorf("got %+v, %v, want the tools", recording, err)
 		}
 	}
 	if asked != 1 {
@@ -336,8 +336,8 @@ func TestRecordingsAreBounded(t *testing.T) {
 	if total > most+most/16 || count < 5 || count > 50 {
 		t.Errorf("got %d bytes in %d files, want at most about %d", total, count, most)
 	}
-	if tape, err := s.Load(newest); err != nil || string(tape.Tools) != "tools" {
-		t.Errorf("the newest: got %+v, %v, want it with its tools", tape, err)
+	if recording, err := s.Load(newest); err != nil || string(recording.Tools) != "tools" {
+		t.Errorf("the newest: got %+v, %v, want it with its tools", recording, err)
 	}
 	if _, err := s.Load("run_0"); !errors.Is(err, replay.ErrNotFound) {
 		t.Errorf("the oldest: got %v, want ErrNotFound", err)
@@ -382,7 +382,7 @@ func TestRecordingsOfOlderVersions(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "run_1.replay.age"), sealed.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if tape, err := s.Load("run_1"); err != nil || tape.OutputDigest != "sha256:out" || tape.Tools != nil {
-		t.Errorf("got %+v, %v, want it as it was", tape, err)
+	if recording, err := s.Load("run_1"); err != nil || recording.OutputDigest != "sha256:out" || recording.Tools != nil {
+		t.Errorf("got %+v, %v, want it as it was", recording, err)
 	}
 }

@@ -4,6 +4,18 @@ package cleanup
 
 import "errors"
 
+// Build returns what build makes. Where it fails, all that it registered is
+// released again, and the zero value is returned.
+func Build[T any](build func(undo *Stack) (T, error)) (T, error) {
+	var undo Stack
+	made, err := build(&undo)
+	if err != nil {
+		var none T
+		return none, errors.Join(err, undo.Run())
+	}
+	return made, nil
+}
+
 // Stack is a list of releases, run last to first. The zero value is ready.
 // It is not for concurrent use.
 type Stack struct {

@@ -117,21 +117,17 @@ func (d *Driver) Check(ctx context.Context) error {
 
 // Start starts a sandbox on a view of its image, which is imported first where
 // the daemon does not have it.
-func (d *Driver) Start(ctx context.Context, spec runner.Spec) (_ runner.Process, err error) {
+func (d *Driver) Start(ctx context.Context, spec runner.Spec) (runner.Process, error) {
 	if lack := d.host.Lack(); lack != nil && !d.opts.Unenforced {
 		return nil, lack
 	}
-	var undo cleanup.Stack
-	defer func() { err = errors.Join(err, undo.Run()) }()
-	p, err := d.create(ctx, spec, &undo)
-	if err != nil {
-		return nil, err
-	}
-	if err := p.run(ctx); err != nil {
-		return nil, err
-	}
-	undo.Keep()
-	return p, nil
+	return cleanup.Build(func(undo *cleanup.Stack) (runner.Process, error) {
+		p, err := d.create(ctx, spec, undo)
+		if err != nil {
+			return nil, err
+		}
+		return p, p.run(ctx)
+	})
 }
 
 // create has the daemon make a sandbox, with everything around it, whose guest

@@ -90,18 +90,14 @@ func (d *Driver) Name() string { return Name }
 func (d *Driver) Unenforced() error { return d.host.Lack() }
 
 // Start starts a sandbox. Files of gVisor's own go to the spec's StateDir.
-func (d *Driver) Start(ctx context.Context, spec runner.Spec) (_ runner.Process, err error) {
-	var undo cleanup.Stack
-	defer func() { err = errors.Join(err, undo.Run()) }()
-	p, err := d.create(ctx, spec, &undo)
-	if err != nil {
-		return nil, err
-	}
-	if err := p.run(ctx); err != nil {
-		return nil, err
-	}
-	undo.Keep()
-	return p, nil
+func (d *Driver) Start(ctx context.Context, spec runner.Spec) (runner.Process, error) {
+	return cleanup.Build(func(undo *cleanup.Stack) (runner.Process, error) {
+		p, err := d.create(ctx, spec, undo)
+		if err != nil {
+			return nil, err
+		}
+		return p, p.run(ctx)
+	})
 }
 
 // create starts gVisor's kernel, with everything around it but the program.
