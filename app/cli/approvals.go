@@ -100,6 +100,7 @@ type approvalsApproveVerb struct {
 	question
 	ForRun bool `help:"Also every further call of the same tool by the same run."`
 	Yes    bool `short:"y" help:"Do not ask after showing the call. It still needs a person's terminal."`
+	JSON   bool `name:"json" help:"Print JSON."`
 }
 
 // Run shows the call and approves exactly what it has shown.
@@ -121,7 +122,7 @@ func (v *approvalsApproveVerb) Run(ctx context.Context, s *streams) error {
 			return exitError(ExitFailed)
 		}
 	}
-	return reply(s, dir, q, true, v.ForRun)
+	return reply(s, dir, q, true, v.ForRun, v.JSON)
 }
 
 // maxShown is how many bytes of a question are shown where a person is to answer
@@ -157,13 +158,16 @@ func needsTerminal(err error) error {
 }
 
 // reply gives the answer and says whether it counts.
-func reply(s *streams, dir string, q approval.Posted, approve, forRun bool) error {
+func reply(s *streams, dir string, q approval.Posted, approve, forRun, asJSON bool) error {
 	if err := approval.Reply(dir, q, approve, forRun); err != nil {
 		return replyError(err)
 	}
 	word := "denied"
 	if approve {
 		word = "approved"
+	}
+	if asJSON {
+		return printLine(s.out, map[string]any{"id": q.ID, "decision": word, "for_run": forRun})
 	}
 	_, err := fmt.Fprintf(s.out, "%s %s\n", word, q.ID)
 	return err
@@ -182,7 +186,10 @@ func replyError(err error) error {
 	return err
 }
 
-type approvalsDenyVerb struct{ question }
+type approvalsDenyVerb struct {
+	question
+	JSON bool `name:"json" help:"Print JSON."`
+}
 
 // Run shows the call and refuses it.
 func (v *approvalsDenyVerb) Run(s *streams) error {
@@ -193,5 +200,5 @@ func (v *approvalsDenyVerb) Run(s *streams) error {
 	if _, err := io.WriteString(s.err, approval.Excerpt(q.Question, maxShown)); err != nil {
 		return err
 	}
-	return reply(s, dir, q, false, false)
+	return reply(s, dir, q, false, false, v.JSON)
 }

@@ -283,6 +283,7 @@ func TestApproveShowsAndAsks(t *testing.T) {
 		{"yes", "y", nil, approval.Yes, false, "approved apr_"},
 		{"no", "n", nil, approval.No, true, "nothing was decided"},
 		{"without asking", "", []string{"--yes"}, approval.Yes, false, "approved apr_"},
+		{"as JSON", "y", []string{"--json"}, approval.Yes, false, `"decision":"approved","for_run":false,"id":"apr_`},
 		{"for the run", "y", []string{"--for-run"}, approval.Yes, false, "approved apr_"},
 	}
 	for _, test := range tests {

@@ -215,7 +215,10 @@ func fits(tool catalog.Tool, arguments any) error {
 	return input.Check(arguments)
 }
 
-type policySchemaVerb struct{ toolsFlags }
+type policySchemaVerb struct {
+	toolsFlags
+	JSON bool `name:"json" help:"Print JSON."`
+}
 
 // Run prints the schema of the tools that the servers offer now.
 func (v *policySchemaVerb) Run(ctx context.Context, s *streams) error {
@@ -223,6 +226,10 @@ func (v *policySchemaVerb) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.out.Write(policies.CedarSchema(snapshot.Servers()))
+	text := policies.CedarSchema(snapshot.Servers())
+	if v.JSON {
+		return printLine(s.out, map[string]any{"schema": string(text)})
+	}
+	_, err = s.out.Write(text)
 	return err
 }

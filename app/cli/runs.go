@@ -76,7 +76,7 @@ func (v *runsListVerb) Run(s *streams) error {
 		var t table
 		for _, run := range runs {
 			t.add(cell{run.ID, plain}, cell{shortBegan(run.Began), dim}, cell{run.State, stateStyle(run.State)}, cell{run.Language, plain},
-				cell{took(run), plain}, cell{fmt.Sprintf("%d calls", run.Calls), plain}, cell{oneLine(run.Principal, 40), dim})
+				cell{took(run), plain}, cell{counted(run.Calls, "call"), plain}, cell{oneLine(run.Principal, 40), dim})
 		}
 		return t.write(w)
 	})

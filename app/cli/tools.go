@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/catalog"
@@ -66,14 +67,14 @@ func everyTool(snapshot *catalog.Snapshot, serverID, detail string) []catalog.En
 
 type toolsSearchVerb struct {
 	selection
-	Query string `arg:"" help:"What the tool should do, in words."`
-	Limit int    `default:"20" help:"How many to print at most."`
+	Query []string `arg:"" help:"What the tool should do, in words."`
+	Limit int      `default:"20" help:"How many to print at most."`
 }
 
 // Run prints the tools that fit the query, best first.
 func (v *toolsSearchVerb) Run(ctx context.Context, s *streams) error {
 	return v.print(ctx, s, func(snapshot *catalog.Snapshot) orchestrator.SearchAnswer {
-		return orchestrator.Search(snapshot, v.Query, v.Server, v.Detail, v.Limit)
+		return orchestrator.Search(snapshot, strings.Join(v.Query, " "), v.Server, v.Detail, v.Limit)
 	})
 }
 

@@ -167,7 +167,7 @@ func answerAll(ctx context.Context, s *streams, at *terminal, dir string, queue 
 		case choice.skip:
 			fmt.Fprintf(at, "airlock: %s stays open: airlock approvals approve %s, or deny\n\n", q.ID, q.ID)
 		default:
-			if err := reply(s, dir, q, choice.approve, choice.forRun); err != nil {
+			if err := reply(s, dir, q, choice.approve, choice.forRun, false); err != nil {
 				report(s.err, replyError(err))
 			}
 		}
