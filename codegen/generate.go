@@ -51,16 +51,7 @@ type Warning struct {
 // with a Problem gets a module that says so when it is used. It is an error to
 // give one server twice or one without an ID, or to ask for an unknown language.
 func Generate(servers []catalog.Server, lang Language) (*Tree, error) {
-	g := &generator{}
-	switch lang {
-	case Python:
-		g.language = pythonLanguage
-	case Node:
-		g.language = nodeLanguage
-	default:
-		return nil, fmt.Errorf("generating wrappers: unknown language %q", lang)
-	}
-	modules, err := g.modules(servers)
+	g, modules, err := prepare(servers, lang)
 	if err != nil {
 		return nil, fmt.Errorf("generating wrappers: %w", err)
 	}
@@ -71,6 +62,21 @@ func Generate(servers []catalog.Server, lang Language) (*Tree, error) {
 	}
 	g.index(modules)
 	return g.tree(modules), nil
+}
+
+// prepare returns a generator for a language with the modules of the servers.
+func prepare(servers []catalog.Server, lang Language) (*generator, []*module, error) {
+	g := &generator{}
+	switch lang {
+	case Python:
+		g.language = pythonLanguage
+	case Node:
+		g.language = nodeLanguage
+	default:
+		return nil, nil, fmt.Errorf("unknown language %q", lang)
+	}
+	modules, err := g.modules(servers)
+	return g, modules, err
 }
 
 // generator collects what one call of Generate makes.

@@ -20,16 +20,7 @@ const (
 // that Generate writes: one line to import, one with the types in short. A tool
 // without a wrapper is not in it, nor is one of a server that is missing.
 func Usages(servers []catalog.Server, lang Language) (map[catalog.ToolRef]catalog.Usage, error) {
-	g := &generator{}
-	switch lang {
-	case Python:
-		g.language = pythonLanguage
-	case Node:
-		g.language = nodeLanguage
-	default:
-		return nil, fmt.Errorf("describing wrappers: unknown language %q", lang)
-	}
-	modules, err := g.modules(servers)
+	_, modules, err := prepare(servers, lang)
 	if err != nil {
 		return nil, fmt.Errorf("describing wrappers: %w", err)
 	}

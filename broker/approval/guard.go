@@ -115,7 +115,7 @@ func (h hostLine) apart(line []process) error {
 // unrelated looks at a line of ancestors that has no process in common with the
 // host but what adopts orphans. Its last process was started by that, or is an orphan,
 // and then nothing says by whom, but when it was and in which control group. Into
-// many a group, a service of one's own among them, everybody can put a process:
+// many a group, a service of one's own among them, any user can put a process:
 // such a group counts for a terminal program only.
 func (h hostLine) unrelated(line []process) error {
 	if len(line) == 0 {
@@ -134,7 +134,7 @@ func (h hostLine) unrelated(line []process) error {
 	case last.parent == 0: // it entered this container, or machine, from outside
 	case last.started < h[0].started: // the host has not started it
 	case last.fixed != h[0].fixed: // control groups are inherited, and these are not for the host to choose
-	case last.cgroup != h[0].cgroup && last.isTerminal: // a window on somebody's screen, which the desktop has opened
+	case last.cgroup != h[0].cgroup && last.isTerminal: // a window on a user's screen, which the desktop has opened
 	case last.parent > 1 && isLoginService(last.parent): // which adopts no orphans
 	default:
 		return fmt.Errorf("%w: process %d (%q) is detached and younger than the host", ErrOfHost, last.pid, last.name)

@@ -21,6 +21,9 @@ var coined = []struct{ word, instead string }{
 	{`put ?down`, "release"},
 	{`give ?back`, "release"},
 	{`folders?`, "directory"},
+	{`whoever`, "the caller, the user, any process: the one that is meant"},
+	{`(?:some|every)body`, "a person, every caller: the one that is meant"},
+	{`goe?s? the way of`, "what is done"},
 	{`of ours`, "the name of the part"},
 	{`(know )?what we regret`, "known limitations"},
 }
