@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/airlock-mcp/airlock/internal/procfs"
 )
 
 // process is what /proc says about a process (proc(5)).
@@ -135,18 +137,8 @@ func isPTY(terminal int) (index int, ok bool) {
 // holders returns the processes that hold the other end of a pseudo-terminal,
 // as far as they can be seen from here.
 func holders(index int) ([]int, error) {
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil, err
-	}
-	var pids []int
-	for _, entry := range entries {
-		pid, err := strconv.Atoi(entry.Name())
-		if err == nil && holdsPTY(pid, index) {
-			pids = append(pids, pid)
-		}
-	}
-	return pids, nil
+	pids, err := procfs.PIDs()
+	return slices.DeleteFunc(pids, func(pid int) bool { return !holdsPTY(pid, index) }), err
 }
 
 // holdsPTY reports whether a process has the controlling end of a pseudo-terminal

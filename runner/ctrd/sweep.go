@@ -4,16 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/containerd/errdefs"
-	"golang.org/x/sys/unix"
 
+	"github.com/airlock-mcp/airlock/internal/procfs"
 	"github.com/airlock-mcp/airlock/runner/bounds"
 )
 
@@ -70,30 +68,17 @@ func (d *daemon) endTask(ctx context.Context, stateDir, id string) error {
 // the shim, which carries the sandbox's name. When a shim is gone, the daemon
 // removes what it had.
 func kill(stateDir, id string) (alive bool, err error) {
-	entries, err := os.ReadDir("/proc")
+	pids, err := procfs.Matching(func(args []string) bool {
+		found := role(args, stateDir, id)
+		alive = alive || found != none
+		return found == member
+	})
 	if err != nil {
 		return false, err
 	}
-	for _, entry := range entries {
-		pid, err := strconv.Atoi(entry.Name())
-		if err != nil || pid == os.Getpid() {
-			continue
-		}
-		line, err := os.ReadFile(filepath.Join("/proc", entry.Name(), "cmdline"))
-		if err != nil {
-			continue // gone meanwhile
-		}
-		// A zombie has no arguments, so it is not counted.
-		args := strings.Split(strings.TrimSuffix(string(line), "\x00"), "\x00")
-		switch role(args, stateDir, id) {
-		case none:
-		case helper:
-			alive = true
-		case member:
-			alive = true
-			if err := unix.Kill(pid, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
-				return true, fmt.Errorf("killing process %d: %w", pid, err)
-			}
+	for _, pid := range pids {
+		if err := procfs.Kill(pid); err != nil {
+			return true, err
 		}
 	}
 	return alive, nil

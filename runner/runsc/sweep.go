@@ -5,14 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/airlock-mcp/airlock/internal/procfs"
 	"github.com/airlock-mcp/airlock/runner/bounds"
 )
 
@@ -34,47 +32,14 @@ func (d *Driver) Sweep(ctx context.Context, stateDir string) error {
 func killTree(ctx context.Context, stateDir string) error {
 	ctx, cancel := context.WithTimeout(ctx, killTimeout)
 	defer cancel()
-	for {
-		pids, err := processesOf(stateDir)
-		if err != nil || len(pids) == 0 {
-			return err
-		}
-		for _, pid := range pids {
-			if err := unix.Kill(pid, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
-				return fmt.Errorf("killing process %d: %w", pid, err)
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("killing the processes of %q: %w", stateDir, ctx.Err())
-		case <-time.After(2 * time.Millisecond):
-		}
-	}
-}
-
-func processesOf(stateDir string) ([]int, error) {
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil, err
-	}
 	mark := rootFlag(stateDir)
-	var pids []int
-	for _, entry := range entries {
-		pid, err := strconv.Atoi(entry.Name())
-		if err != nil || pid == os.Getpid() {
-			continue
-		}
-		line, err := os.ReadFile(filepath.Join("/proc", entry.Name(), "cmdline"))
-		if err != nil {
-			continue // gone meanwhile
-		}
-		args := strings.Split(string(line), "\x00")
-		// A zombie has no arguments, so it is not listed.
-		if args[0] == kernelName && slices.Contains(args[1:], mark) {
-			pids = append(pids, pid)
-		}
+	err := procfs.KillMatching(ctx, func(args []string) bool {
+		return args[0] == kernelName && slices.Contains(args[1:], mark)
+	})
+	if err != nil {
+		return fmt.Errorf("killing the processes of %q: %w", stateDir, err)
 	}
-	return pids, nil
+	return nil
 }
 
 // unmountBelow detaches whatever is mounted below dir, deepest first.

@@ -6,8 +6,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
+	"github.com/airlock-mcp/airlock/internal/procfs"
 	"github.com/airlock-mcp/airlock/runner"
 )
 
@@ -34,21 +36,18 @@ func leftovers(sandboxes []runner.Spec, state string) ([]string, error) {
 
 // leftProcesses finds processes by their arguments and by their control group.
 func leftProcesses(sandboxes []runner.Spec) ([]string, error) {
-	entries, err := os.ReadDir("/proc")
+	pids, err := procfs.PIDs()
 	if err != nil {
 		return nil, err
 	}
 	var left []string
-	for _, entry := range entries {
-		if strings.Trim(entry.Name(), "0123456789") != "" {
-			continue
-		}
+	for _, pid := range pids {
 		// Processes that end meanwhile have neither.
-		arguments, _ := os.ReadFile(filepath.Join("/proc", entry.Name(), "cmdline"))
-		groups, _ := os.ReadFile(filepath.Join("/proc", entry.Name(), "cgroup"))
+		arguments := strings.Join(procfs.Arguments(pid), " ")
+		groups, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cgroup"))
 		for _, s := range sandboxes {
-			if strings.Contains(string(arguments), s.StateDir) || strings.Contains(string(groups), groupName(s)+"\n") {
-				left = append(left, fmt.Sprintf("process %s of %s: %s", entry.Name(), s.ID, strings.ReplaceAll(string(arguments), "\x00", " ")))
+			if strings.Contains(arguments, s.StateDir) || strings.Contains(string(groups), groupName(s)+"\n") {
+				left = append(left, fmt.Sprintf("process %d of %s: %s", pid, s.ID, arguments))
 			}
 		}
 	}

@@ -4,7 +4,6 @@
 package ctrdtest
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strconv"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -21,6 +20,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/airlock-mcp/airlock/internal/procfs"
 	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
@@ -238,40 +238,11 @@ func (d *Daemon) Close() error {
 
 // killRest ends the processes that name the daemon's directory: shims do.
 func (d *Daemon) killRest(ctx context.Context) error {
-	for {
-		pids, err := d.processes()
-		if err != nil || len(pids) == 0 {
-			return err
-		}
-		for _, pid := range pids {
-			if err := unix.Kill(pid, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
-				return fmt.Errorf("killing process %d: %w", pid, err)
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("killing what is left of containerd: %w", ctx.Err())
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
-}
-
-func (d *Daemon) processes() ([]int, error) {
-	entries, err := os.ReadDir("/proc")
+	err := procfs.KillMatching(ctx, func(arguments []string) bool {
+		return slices.ContainsFunc(arguments, func(a string) bool { return strings.Contains(a, d.dir+"/") })
+	})
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("killing what is left of containerd: %w", err)
 	}
-	var pids []int
-	for _, entry := range entries {
-		pid, err := strconv.Atoi(entry.Name())
-		if err != nil || pid == os.Getpid() {
-			continue
-		}
-		// A process that is gone, or only a zombie, has no arguments.
-		arguments, _ := os.ReadFile(filepath.Join("/proc", entry.Name(), "cmdline"))
-		if bytes.Contains(arguments, []byte(d.dir+"/")) {
-			pids = append(pids, pid)
-		}
-	}
-	return pids, nil
+	return nil
 }

@@ -1,0 +1,64 @@
+// Package procfs lists the host's processes and reads their arguments (proc(5)).
+package procfs
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// PIDs returns the processes that there were at one moment, this one included.
+func PIDs() ([]int, error) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil, err
+	}
+	var pids []int
+	for _, entry := range entries {
+		if pid, err := strconv.Atoi(entry.Name()); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids, nil
+}
+
+// Arguments returns what a process was started with, its name first. A process that
+// is gone, or only a zombie, has none.
+func Arguments(pid int) []string {
+	line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
+	if err != nil || len(line) == 0 {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(string(line), "\x00"), "\x00")
+}
+
+// Matching returns the other processes whose arguments match. Zombies never do.
+func Matching(match func(arguments []string) bool) ([]int, error) {
+	all, err := PIDs()
+	if err != nil {
+		return nil, err
+	}
+	var pids []int
+	for _, pid := range all {
+		if pid == os.Getpid() {
+			continue
+		}
+		if arguments := Arguments(pid); len(arguments) > 0 && match(arguments) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids, nil
+}
+
+// Kill kills a process with SIGKILL. It is no error that it is gone.
+func Kill(pid int) error {
+	if err := unix.Kill(pid, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
+		return fmt.Errorf("killing process %d: %w", pid, err)
+	}
+	return nil
+}
