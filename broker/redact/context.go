@@ -52,6 +52,7 @@ func contextRules() []rule {
 		{kind: "password", anchors: []string{"password", "passphrase", "passcode", "pwd"}, after: 200, line: true, re: saidPassword, check: isSaid},
 		{kind: "secret", anchors: nearWords(), glued: true, after: 100, locate: nearby},
 		{kind: "secret", anchors: headWords(), glued: true, column: columnsBelow},
+		{kind: "secret", anchors: []string{"insert into", "insert or "}, glued: true, column: insertedValues},
 		{kind: "password", anchors: []string{"password>", "passwd>", "secret>", "token>", "apikey>"}, glued: true, re: compile(`(?i)\A(?:password|passwd|secret|token|apikey)>\s*([^<\s]{5,200})\s*</`), check: passwordText},
 	}
 }
