@@ -35,7 +35,8 @@ func allSame(b []byte) bool { return len(bytes.Trim(b, string(b[:1]))) == 0 }
 
 // isCurlPassword leaves out what documentation and scripts write.
 func isCurlPassword(b []byte) bool {
-	return !allSame(b) && notPlaceholder(b) && notDummy(b) && bytes.IndexByte([]byte("$<["), b[0]) < 0 && !bytes.HasSuffix(b, []byte(">"))
+	isFallback := b[0] == '-' && bytes.IndexByte(b, '}') > 0 // of ${NAME:-fallback}
+	return !isFallback && !allSame(b) && notPlaceholder(b) && notDummy(b) && bytes.IndexByte([]byte("$<["), b[0]) < 0 && !bytes.HasSuffix(b, []byte(">"))
 }
 
 // commandPassword finds the password in the arguments of commands that take it

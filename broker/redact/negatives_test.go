@@ -82,6 +82,7 @@ func TestWhatIsNoSecret(t *testing.T) {
 		`password: "RSA/ECB/OAEPWithSHA-256AndMGF1Padding"`, `password: "PBEWithHmacSHA256AndAES_256"`,
 		`password: "U2FsdGVkX19hbG90b2ZjaXBoZXJ0ZXh0"`, `secret = "vault:v1:AbCdEfGhIjKlMnOpQrStUvWxYz012345"`,
 		"keyVaultToStoreSecrets: cmp2-qat-1208358310", `curl --user "xxx:yyy" https://host.test`,
+		`curl -u "${USER:-${DEFAULT_USER}}:${APIKEY:-${DEFAULT_APIKEY}}"`,
 	} {
 		if cleaned, _ := redact.New().Bytes([]byte(text)); string(cleaned) != text {
 			t.Errorf("%s: got %s, want it to stay", text, cleaned)
