@@ -6,8 +6,10 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf16"
@@ -33,8 +35,18 @@ var encodings = map[string]func(string) string{
 	"URL encoding of every byte":  func(s string) string { return everyByte(s, "%%%02X") },
 	"lower-case URL encoding":     func(s string) string { return everyByte(s, "%%%02x") },
 	"JSON escapes all the way":    func(s string) string { return everyRune(s) },
-	"a JSON escape in the middle": func(s string) string { return s[:1] + fmt.Sprintf(`\u%04x`, s[1]) + s[2:] },
+	"a JSON escape in the middle": oneEscape,
 	"hexadecimal escapes":         func(s string) string { return everyByte(s, `\x%02x`) },
+}
+
+// oneEscape writes one character as an escape of JSON: the second one, but a
+// backslash that stands before it, since that would escape the escape.
+func oneEscape(s string) string {
+	at := 1
+	if s[0] == '\\' {
+		at = 0
+	}
+	return s[:at] + fmt.Sprintf(`\u%04x`, s[at]) + s[at+1:]
 }
 
 func everyByte(s, format string) string {
@@ -63,19 +75,17 @@ func inLines(s string) string {
 	return strings.Join(append(lines, text), "\r\n")
 }
 
+// Every encoding in every other is looked into, each pair with one kind of token, and the kinds in turn.
 func TestTokensAreFoundInEncodings(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 9))
-	for _, format := range formats[:12] {
-		value := sample(rng, format.parts)
-		for name, encode := range encodings {
-			for outerName, outer := range encodings {
-				if name != "as it is" && (name == "base64 in lines" || outerName == "base64 in lines" || strings.HasPrefix(outerName, "a JSON")) {
-					continue // what is written in lines, or escaped in part, is not encoded once more
-				}
-				text := outer(encode(value))
-				if _, found := redact.New().Bytes([]byte("log: " + text + "\n")); len(found) == 0 {
-					t.Errorf("%s in %s in %s is not found: %s", format.kind, name, outerName, text)
-				}
+	pair := 0
+	for _, name := range slices.Sorted(maps.Keys(encodings)) {
+		for _, outerName := range slices.Sorted(maps.Keys(encodings)) {
+			format := formats[pair%len(formats)]
+			pair++
+			text := encodings[outerName](encodings[name](sample(rng, format.parts)))
+			if _, found := redact.New().Bytes([]byte("log: " + text + "\n")); len(found) == 0 {
+				t.Errorf("%s in %s in %s is not found: %s", format.kind, name, outerName, text)
 			}
 		}
 	}
