@@ -14,13 +14,15 @@ const SEARCH = ["query", "serverId", "detail", "limit"];
  * Searches the tools of all servers, or of one. Returns the tools found, best
  * first, as `{serverId, toolName, title?, description?}`; `detail` is "name" or
  * "name+description". The array's `missing` lists the servers that could not be
- * searched, as `{serverId, problem}`.
+ * searched, as `{serverId, problem}`. Throws a ToolError (type "RateLimit") when
+ * the code searches too often.
  */
 export async function searchTools(search = {}) {
   const given = typeof search === "string" ? { query: search } : respelled(search, SEARCH);
   const { query = "", serverId, detail = "name+description", limit, ...rest } = given;
   refuseUnknown(rest, "searchTools", "query, serverId, detail, limit");
   const answer = await request("catalog/search", encode({ query, server_id: serverId, detail, limit }, "arguments"));
+  if (answer.error) throw errorOf(answer.error);
   Object.defineProperty(answer.tools, "missing", { value: answer.missing ?? [] });
   return answer.tools;
 }

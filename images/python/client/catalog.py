@@ -30,6 +30,7 @@ async def search_tools(query="", server_id=None, detail="name+description", limi
     """Search the tools of all servers, or of one, and return a SearchResult.
 
     `detail` is "name" or "name+description"; `limit` bounds the number of tools.
+    Raises ToolError (type "RateLimit") when the code searches too often.
     """
     given = {"server_id": server_id, "detail": detail, "limit": limit} | (query if isinstance(query, dict) else {"query": query})
     params = {"server_id" if key in ("serverId", "server") else key: value for key, value in (given | named).items() if value is not None}
@@ -37,6 +38,8 @@ async def search_tools(query="", server_id=None, detail="name+description", limi
         if key not in ("query", "server_id", "detail", "limit"):
             raise TypeError(f"search_tools has no argument {key!r}; it takes query, server_id, detail, limit")
     answer = await request("catalog/search", encode(params, "arguments"))
+    if "error" in answer:
+        raise error_of(answer["error"])
     found = SearchResult(answer["tools"])
     found.missing = answer.get("missing", [])
     return found
