@@ -38,11 +38,13 @@ type Query struct {
 	Language string
 }
 
-// Answer is what a search found.
+// Answer is what a search found, in the form that code and models get it.
 type Answer struct {
-	Tools  []Entry // best first; never nil
-	Total  int     // how many fit, those that are not in Tools included
-	Offset int     // how many of them come before Tools
+	Tools  []Entry `json:"tools"`            // best first; never nil
+	Total  int     `json:"total"`            // how many fit, those that are not in Tools included
+	Offset int     `json:"offset,omitempty"` // how many of them come before Tools
+	// Missing are the servers that were searched but are not there.
+	Missing []MissingServer `json:"missingServers,omitempty"`
 }
 
 // Entry is one tool in the answer to a search: enough to choose it, no schema.
@@ -83,7 +85,7 @@ func (s *Snapshot) Find(q Query) Answer {
 	}
 	from := min(max(0, q.Offset), len(found))
 	to := min(from+min(limit, MaxLimit), len(found))
-	answer := Answer{Tools: make([]Entry, 0, to-from), Total: len(found), Offset: from}
+	answer := Answer{Tools: make([]Entry, 0, to-from), Total: len(found), Offset: from, Missing: s.Missing(q.ServerID)}
 	for _, doc := range found[from:to] {
 		entry := s.entries[doc]
 		if q.Detail == DetailName {

@@ -62,27 +62,43 @@ func plain(s string) int {
 
 // literal appends text as a double-quoted literal that stays on its line.
 func literal(b []byte, text, astral string) []byte {
-	b = append(b, '"')
+	b = escaped(append(b, '"'), text, '"', astral, func(b []byte, _ int, r, _ rune) ([]byte, bool) {
+		switch r {
+		case '"', '\\':
+			return append(b, '\\', byte(r)), true
+		case '\n':
+			return append(b, '\\', 'n'), true
+		}
+		return b, false
+	})
+	return append(b, '"')
+}
+
+// escaped appends text. What is not plain is offered to special, with its place in
+// text and the character before it (before, at the start); what special does not
+// take is appended as it is if it can be seen, or else by its code.
+func escaped(b []byte, text string, before rune, astral string, special func(b []byte, at int, r, previous rune) ([]byte, bool)) []byte {
+	previous := before
 	for i := 0; i < len(text); {
 		if n := plain(text[i:]); n > 0 {
 			b = append(b, text[i:i+n]...)
+			previous = rune(text[i+n-1])
 			i += n
 			continue
 		}
 		r, size := nextRune(text[i:])
-		switch {
-		case r == '"' || r == '\\':
-			b = append(b, '\\', byte(r))
-		case r == '\n':
-			b = append(b, '\\', 'n')
+		taken := false
+		switch b, taken = special(b, i, r, previous); {
+		case taken:
 		case visible.Is(r):
 			b = utf8.AppendRune(b, r)
 		default:
 			b = appendHidden(b, r, astral)
 		}
+		previous = r
 		i += size
 	}
-	return append(b, '"')
+	return b
 }
 
 func pythonLiteral(text string) string { return string(literal(nil, text, pythonAstral)) }
@@ -93,33 +109,21 @@ func nodeLiteral(text string) string   { return string(literal(nil, text, nodeAs
 // is escaped, so that no two stand together and nothing ends the literal.
 func docstring(b []byte, indent, text string) []byte {
 	b = append(append(b, indent...), `"""`...)
-	previous := '"'
-	for i := 0; i < len(text); {
-		if n := plain(text[i:]); n > 0 {
-			b = append(b, text[i:i+n]...)
-			previous = rune(text[i+n-1])
-			i += n
-			continue
-		}
-		r, size := nextRune(text[i:])
+	b = escaped(b, text, '"', pythonAstral, func(b []byte, i int, r, previous rune) ([]byte, bool) {
 		switch {
 		case r == '\n':
 			b = append(b, '\n')
 			if i+1 < len(text) && text[i+1] != '\n' {
 				b = append(b, indent...)
 			}
+			return b, true
 		case r == '\\':
-			b = append(b, `\\`...)
+			return append(b, `\\`...), true
 		case r == '"' && (previous == '"' || i+1 == len(text) || text[i+1] == '"'):
-			b = append(b, `\"`...)
-		case visible.Is(r):
-			b = utf8.AppendRune(b, r)
-		default:
-			b = appendHidden(b, r, pythonAstral)
+			return append(b, `\"`...), true
 		}
-		previous = r
-		i += size
-	}
+		return b, false
+	})
 	if strings.Contains(text, "\n") {
 		b = append(append(b, '\n'), indent...)
 	}
@@ -136,15 +140,7 @@ func jsDoc(b []byte, indent, text string) []byte {
 		b = append(append(b[:len(b)-1], '\n'), indent...)
 		b = append(b, " * "...)
 	}
-	previous := '*'
-	for i := 0; i < len(text); {
-		if n := plain(text[i:]); n > 0 {
-			b = append(b, text[i:i+n]...)
-			previous = rune(text[i+n-1])
-			i += n
-			continue
-		}
-		r, size := nextRune(text[i:])
+	b = escaped(b, text, '*', nodeAstral, func(b []byte, i int, r, previous rune) ([]byte, bool) {
 		switch {
 		case r == '\n':
 			b = append(append(b, '\n'), indent...)
@@ -152,16 +148,12 @@ func jsDoc(b []byte, indent, text string) []byte {
 			if i+1 == len(text) || text[i+1] == '\n' {
 				b = b[:len(b)-1]
 			}
+			return b, true
 		case r == '/' && previous == '*', r == '@' && strings.ContainsRune("\n *{", previous):
-			b = append(b, '\\', byte(r))
-		case visible.Is(r):
-			b = utf8.AppendRune(b, r)
-		default:
-			b = appendHidden(b, r, nodeAstral)
+			return append(b, '\\', byte(r)), true
 		}
-		previous = r
-		i += size
-	}
+		return b, false
+	})
 	if long {
 		b = append(append(b, '\n'), indent...)
 	}

@@ -128,7 +128,7 @@ func (h *host) search(params json.RawMessage) (any, error) {
 		}
 	}
 	missing := []map[string]string{{"serverId": contract.MissingServer, "problem": "it did not start"}}
-	return map[string]any{"tools": found, "missing": missing}, nil
+	return map[string]any{"tools": found, "missingServers": missing}, nil
 }
 
 func (h *host) get(params json.RawMessage) (any, error) {

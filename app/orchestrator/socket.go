@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 
 	"github.com/airlock-mcp/airlock/broker"
-	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/wire"
 )
 
@@ -122,7 +121,7 @@ func (r *run) handleSearch(ctx context.Context, req wire.Request) (any, error) {
 	}
 	done, refused := r.calls.Look(ctx)
 	if refused != nil {
-		return SearchAnswer{Tools: []catalog.Entry{}, Error: catalogError(refused)}, nil
+		return refusedSearch(catalogError(refused)), nil
 	}
 	return struct {
 		SearchAnswer

@@ -9,12 +9,15 @@ import (
 	"github.com/airlock-mcp/airlock/internal/errortype"
 )
 
-// SearchAnswer is what a search for tools finds, in the form that code and
-// models get it.
+// SearchAnswer is what a search for tools finds, or why it was refused.
 type SearchAnswer struct {
-	Tools   []catalog.Entry         `json:"tools"`
-	Missing []catalog.MissingServer `json:"missing,omitempty"` // configured, but not there
-	Error   *broker.Error           `json:"error,omitempty"`
+	catalog.Answer
+	Error *broker.Error `json:"error,omitempty"`
+}
+
+// refusedSearch answers a search with an error.
+func refusedSearch(e *broker.Error) SearchAnswer {
+	return SearchAnswer{catalog.Answer{Tools: []catalog.Entry{}}, e}
 }
 
 // DefinitionAnswer is one tool's whole definition, or why there is none.
@@ -33,13 +36,9 @@ func Search(snapshot *catalog.Snapshot, text, serverID, detail string, limit int
 	}
 	level, err := catalog.ParseDetail(detail)
 	if err != nil {
-		return SearchAnswer{Tools: []catalog.Entry{}, Error: &broker.Error{Type: errortype.Validation, Message: err.Error()}}
+		return refusedSearch(&broker.Error{Type: errortype.Validation, Message: err.Error()})
 	}
-	answer := SearchAnswer{Tools: snapshot.Search(catalog.Query{Text: text, ServerID: serverID, Detail: level, Limit: limit})}
-	if answer.Tools == nil {
-		answer.Tools = []catalog.Entry{} // an empty list, not null, in JSON
-	}
-	answer.Missing = snapshot.Missing(serverID)
+	answer := SearchAnswer{Answer: snapshot.Find(catalog.Query{Text: text, ServerID: serverID, Detail: level, Limit: limit})}
 	if _, known := snapshot.Server(serverID); serverID != "" && !known {
 		answer.Error = &broker.Error{Type: errortype.UnknownTool, Message: "there is no server " + catalog.Quote(serverID)}
 	}

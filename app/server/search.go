@@ -13,14 +13,6 @@ import (
 	"github.com/airlock-mcp/airlock/catalog"
 )
 
-// found is what search_tools answers.
-type found struct {
-	Tools   []catalog.Entry         `json:"tools"`
-	Total   int                     `json:"total"`
-	Offset  int                     `json:"offset,omitempty"`
-	Missing []catalog.MissingServer `json:"missingServers,omitempty"`
-}
-
 // How long an answer about tools waits for servers that have neither answered nor
 // failed since Airlock started: for a server that is named, and for all of them
 // where nothing else is found.
@@ -51,17 +43,17 @@ func (s *Server) searchTools(ctx context.Context, c call) (*mcp.CallToolResult, 
 			return nil, err
 		}
 	}
-	hits := snapshot.Find(query)
-	if hits.Total == 0 && query.ServerID == "" {
+	answer := snapshot.Find(query)
+	if answer.Total == 0 && query.ServerID == "" {
 		snapshot = s.startedAll(ctx, snapshot)
-		hits = snapshot.Find(query)
+		answer = snapshot.Find(query)
 	}
-	answer := found{Tools: hits.Tools, Total: hits.Total, Offset: hits.Offset, Missing: snapshot.Missing("")}
+	answer.Missing = snapshot.Missing("")
 	switch {
-	case hits.Total == 0:
+	case answer.Total == 0:
 		return structured(answer, "Nothing fits. Try one capability in other words, as a verb and a thing, or search without a query to see all tools.")
-	case len(hits.Tools) == 0:
-		return structured(answer, fmt.Sprintf("The offset is behind the last of %d tools. Use a smaller one.", hits.Total))
+	case len(answer.Tools) == 0:
+		return structured(answer, fmt.Sprintf("The offset is behind the last of %d tools. Use a smaller one.", answer.Total))
 	}
 	return structured(answer)
 }

@@ -55,19 +55,7 @@ func Validate(rule config.Rule, truePositives, falsePositives []string) *config.
 	}
 	return &rule
 }
-
-// What depends on the name of a file says nothing about a text.
-func ValidateWithPaths(rule config.Rule, _, _ map[string]string) *config.Rule { return &rule }
-
-func record(name, text string, secrets []string) {
-	f, err := os.OpenFile(os.Getenv("EXAMPLES"), os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		panic(err)
-	}
-	defer f.Close()
-	json.NewEncoder(f).Encode(map[string]any{"name": name, "text": text, "secrets": secrets})
-}
-`
+` + recorderTail
 
 // betterleaksExamples are what Betterleaks generates or quotes to check each of
 // its rules, but for parts of credentials that it does not report by themselves.

@@ -44,7 +44,11 @@ func Validate(rule config.Rule, truePositives, falsePositives []string) *config.
 	}
 	return &rule
 }
+` + recorderTail
 
+// recorderTail ends the file of Go code that takes the place of a scanner's own
+// validation: it appends an example to the file that $EXAMPLES names.
+const recorderTail = `
 // What depends on the name of a file says nothing about a text.
 func ValidateWithPaths(rule config.Rule, _, _ map[string]string) *config.Rule { return &rule }
 

@@ -23,7 +23,7 @@ export async function searchTools(search = {}) {
   refuseUnknown(rest, "searchTools", "query, serverId, detail, limit");
   const answer = await request("catalog/search", encode({ query, server_id: serverId, detail, limit }, "arguments"));
   if (answer.error) throw errorOf(answer.error);
-  Object.defineProperty(answer.tools, "missing", { value: answer.missing ?? [] });
+  Object.defineProperty(answer.tools, "missing", { value: answer.missingServers ?? [] });
   return answer.tools;
 }
 

@@ -41,7 +41,7 @@ async def search_tools(query="", server_id=None, detail="name+description", limi
     if "error" in answer:
         raise error_of(answer["error"])
     found = SearchResult(answer["tools"])
-    found.missing = answer.get("missing", [])
+    found.missing = answer.get("missingServers", [])
     return found
 
 
