@@ -1,4 +1,4 @@
-# How many lines of Go does the broker have? A hundred files are read, two numbers come back.
+# How many lines of Go does the broker have? All of its files are read, two numbers come back.
 import asyncio
 
 from servers import files
