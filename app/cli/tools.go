@@ -90,6 +90,9 @@ func (v *selection) print(ctx context.Context, s *streams, find func(*catalog.Sn
 	if v.JSON {
 		return printLine(s.out, foundJSON(answer))
 	}
+	if len(answer.Tools) == 0 {
+		fmt.Fprintln(s.err, "airlock: nothing fits\nhint: try one capability in other words, as a verb and a thing; airlock tools list shows all")
+	}
 	return paged(s, func(w io.Writer) error { return printEntries(w, answer.Tools) })
 }
 
