@@ -53,7 +53,7 @@ func isFixed(controllers, path string) bool {
 var terminalPrograms = regexp.MustCompile(`^(gnome-terminal-|kgx|ptyxis.*|konsole|yakuake|xfce4-terminal|mate-terminal|lxterminal|qterminal|deepin-terminal|io.elementary.t|` +
 	`terminator|tilix|guake|tilda|terminology|x?term|u?xterm|u?rxvt.*|st|foot|footclient|kitty|alacritty|wezterm-gui|ghostty|contour|cool-retro-term)$`)
 
-// isOfRoot reports whether a file belongs to root, and nobody else can change it.
+// isOfRoot reports whether a file belongs to root, and no other user can change it.
 func isOfRoot(path string) bool {
 	info, err := os.Stat(path)
 	if err != nil {
