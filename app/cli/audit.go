@@ -158,11 +158,11 @@ func (v *auditVerifyVerb) Run(s *streams) error {
 		}
 		opts.Verifier = strings.TrimSpace(string(key))
 	}
-	if isMissing(directories.Audit) {
-		return &hinted{errors.New("there is no audit log yet: it begins with the first run"), "airlock doctor says whether code can run here", ExitFailed}
-	}
 	report, err := audit.Verify(directories.Audit, opts)
-	if err != nil {
+	switch {
+	case errors.Is(err, audit.ErrNoLog):
+		return &hinted{errors.New("there is no audit log yet: it begins with the first run"), "airlock doctor says whether code can run here", ExitFailed}
+	case err != nil:
 		return err
 	}
 	if v.JSON {

@@ -55,6 +55,7 @@ type courier struct {
 	mu       sync.Mutex // guards all below
 	brought  brought
 	waiting  time.Time     // when the oldest checkpoint that waits was signed; zero when none does
+	noticed  time.Time     // when this process saw that one waits: a clock that is set back does not touch it
 	failure  error         // of the last attempt
 	attempts uint64        // that have ended
 	changed  chan struct{} // closed after each attempt
@@ -132,6 +133,12 @@ func (c *courier) attempt(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.brought, c.waiting, c.failure = state, waiting, err
+	switch {
+	case waiting.IsZero():
+		c.noticed = time.Time{}
+	case c.noticed.IsZero():
+		c.noticed = c.now()
+	}
 	c.attempts++
 	close(c.changed)
 	c.changed = make(chan struct{})
@@ -277,7 +284,7 @@ func (c *courier) kept() ([]checkpoint, error) {
 // prover proves consistency from the tree's file.
 func (c *courier) prover(size uint64) func(old uint64) ([]tlog.Hash, error) {
 	return func(old uint64) ([]tlog.Hash, error) {
-		hashes, err := openHashes(filepath.Join(c.places.dir, treeFile), false)
+		hashes, err := openHashes(filepath.Join(c.places.dir, treeFile))
 		if err != nil {
 			return nil, err
 		}
@@ -294,7 +301,10 @@ func (c *courier) late() error {
 	if errors.Is(c.failure, witness.ErrConflict) {
 		return c.failure
 	}
-	if c.opts.Delay == 0 || c.waiting.IsZero() || c.now().Sub(c.waiting) <= c.opts.Delay {
+	if c.opts.Delay == 0 || c.waiting.IsZero() {
+		return nil
+	}
+	if now := c.now(); now.Sub(c.waiting) <= c.opts.Delay && now.Sub(c.noticed) <= c.opts.Delay {
 		return nil
 	}
 	return fmt.Errorf("its witness has not confirmed a checkpoint of %s: %w", formatTime(c.waiting), c.failure)

@@ -32,13 +32,14 @@ func (f *openFiles) open(p places) error {
 		path string
 	}{
 		{&f.lock, filepath.Join(p.dir, lockFile)}, {&f.head, filepath.Join(p.dir, headFile)},
-		{&f.kept, filepath.Join(p.dir, historyFile)}, {&f.tree.file, filepath.Join(p.dir, treeFile)},
+		{&f.kept, filepath.Join(p.dir, historyFile)},
 	} {
 		if *file.to, err = openPlain(file.path, os.O_CREATE|os.O_RDWR); err != nil {
 			return err
 		}
 	}
-	return nil
+	f.tree, err = makeHashes(filepath.Join(p.dir, treeFile))
+	return err
 }
 
 const lockFile = "lock"

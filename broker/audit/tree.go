@@ -53,13 +53,28 @@ func (t *tree) clone() tree { return tree{t.size, append([]tlog.Hash(nil), t.roo
 // hashFile reads and writes the tree's file.
 type hashFile struct{ file *os.File }
 
-// openHashes opens the tree's file of a log, creating it if asked.
-func openHashes(path string, create bool) (hashFile, error) {
-	flags := os.O_RDONLY
-	if create {
-		flags = os.O_RDWR | os.O_CREATE
+// openHashes opens the tree's file of a log for reading.
+func openHashes(path string) (hashFile, error) {
+	f, err := openPlain(path, os.O_RDONLY)
+	return hashFile{f}, err
+}
+
+// makeHashes opens the tree's file of a log for writing. Nothing of what it holds is
+// looked at before it is written over, so one with a second name, which may be that of
+// a file with records, is left alone and begun anew.
+func makeHashes(path string) (hashFile, error) {
+	f, err := openPlain(path, os.O_RDWR|os.O_CREATE)
+	if err != nil {
+		return hashFile{}, err
 	}
-	f, err := openPlain(path, flags)
+	var stat unix.Stat_t
+	if err = unix.Fstat(int(f.Fd()), &stat); err == nil && stat.Nlink == 1 {
+		return hashFile{f}, nil
+	}
+	if err = errors.Join(err, f.Close(), os.Remove(path)); err != nil {
+		return hashFile{}, err
+	}
+	f, err = openPlain(path, os.O_RDWR|os.O_CREATE|os.O_EXCL)
 	return hashFile{f}, err
 }
 

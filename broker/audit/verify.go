@@ -3,6 +3,7 @@ package audit
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -84,6 +85,9 @@ func Verify(dir string, opts *VerifyOptions) (Report, error) {
 	}
 }
 
+// ErrNoLog says that there is no audit log, and nothing that says there was one.
+var ErrNoLog = errors.New("there is no audit log")
+
 // maxGrown is how often a log is verified again because its witness has seen
 // more of it meanwhile.
 const maxGrown = 3
@@ -94,12 +98,12 @@ func verify(dir string, o VerifyOptions) (Report, error) {
 		return Report{}, err
 	}
 	list := shot.list
-	if len(list) == 0 && shot.evidence.blank {
-		return Report{}, fmt.Errorf("there is no audit log in %q", dir)
+	if len(list) == 0 && shot.evidence.blank && o.Witness == "" {
+		return Report{}, fmt.Errorf("%w in %q", ErrNoLog, dir)
 	}
 	v := &verifier{report: Report{Findings: []Finding{}, Remarks: []string{}}, prev: genesis, next: 1, wanted: o.Head}
 	v.signatures(shot.evidence)
-	v.witness, v.keepHashes = witnessed{key: shot.key}, witness.IsHTTP(o.Witness)
+	v.witness, v.keepHashes = witnessed{key: shot.key, pinned: o.Verifier != ""}, witness.IsHTTP(o.Witness)
 	if v.report.Origin != "" {
 		v.report.Key = shot.key.named(v.report.Origin)
 	}
@@ -167,7 +171,7 @@ func takeSnapshot(dir string, o VerifyOptions) (snapshot, error) {
 }
 
 func (s *snapshot) take(dir string, at places, o VerifyOptions) (err error) {
-	if s.list, err = segments(dir); err != nil {
+	if s.list, err = segments(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if len(s.list) > 0 {
@@ -186,6 +190,7 @@ func (s *snapshot) take(dir string, at places, o VerifyOptions) (err error) {
 	}
 	key, err := parseVerifyingKey(text)
 	if err != nil {
+		s.evidence.blank = len(s.list) == 0 && !isThere(dir) && !isThere(at.position)
 		s.evidence.findings = []Finding{{File: verifierFile, Text: "the public key is missing or damaged, so no signature can be checked"}}
 		return nil
 	}
@@ -201,6 +206,11 @@ func (s *snapshot) take(dir string, at places, o VerifyOptions) (err error) {
 		}
 	}
 	return nil
+}
+
+func isThere(path string) bool {
+	_, err := os.Lstat(path)
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // signatures loads what was signed.
@@ -223,7 +233,7 @@ func (v *verifier) begin(dir string, first uint64) {
 		return
 	}
 	if root, ok := v.evidence.signedAt(first - 1); ok {
-		if hashes, err := openHashes(filepath.Join(dir, treeFile), false); err == nil {
+		if hashes, err := openHashes(filepath.Join(dir, treeFile)); err == nil {
 			defer hashes.file.Close()
 			if t, ok := hashes.at(first-1, root); ok {
 				v.tree = t

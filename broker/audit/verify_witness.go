@@ -23,8 +23,12 @@ type WitnessReport struct {
 // witnessed is what a witness has of a log.
 type witnessed struct {
 	key    verifyingKey
+	pinned bool              // the key was kept elsewhere
 	kept   []checkpoint      // of this log
 	others map[string]uint64 // of other logs with the same key: how far they go
+	// strangers are logs with another key, and how far they go. Whoever rewrites a log can
+	// make a key too, so only a pinned key says that they are no concern of this one.
+	strangers map[string]uint64
 }
 
 // errGrew says that a witness has seen more than was read of a log that grows.
@@ -47,19 +51,42 @@ func (v *verifier) readWitness(o VerifyOptions) error {
 	if err != nil {
 		return err
 	}
-	v.witness.others = map[string]uint64{}
+	v.witness.others, v.witness.strangers = map[string]uint64{}, map[string]uint64{}
 	for _, signed := range notes {
-		c, err := openCheckpoint(signed, v.witness.key)
-		switch {
-		case err != nil: // of a log with another key, or cut off when a disk was full
-		case c.origin == v.report.Origin:
-			v.witness.kept = append(v.witness.kept, c)
-			v.wantRoot[c.size] = true
-		default:
-			v.witness.others[c.origin] = max(v.witness.others[c.origin], c.size)
-		}
+		v.readWitnessed(signed)
 	}
 	return nil
+}
+
+// readWitnessed takes note of one checkpoint that a witness has.
+func (v *verifier) readWitnessed(signed []byte) {
+	w := &v.witness
+	c, err := openCheckpoint(signed, w.key)
+	if err != nil {
+		if c, err = readCheckpoint(signed); err == nil && c.legacy == "" {
+			w.strangers[c.origin] = max(w.strangers[c.origin], c.size)
+		}
+		return // or it was cut off when a disk was full
+	}
+	if c.origin != v.report.Origin {
+		w.others[c.origin] = max(w.others[c.origin], c.size)
+		return
+	}
+	w.kept = append(w.kept, c)
+	v.wantRoot[c.size] = true
+}
+
+// compareStrangers looks at the checkpoints with another key.
+func (v *verifier) compareStrangers() {
+	for _, origin := range slices.Sorted(maps.Keys(v.witness.strangers)) {
+		size, shown := v.witness.strangers[origin], visible.Clip(origin, maxShown)
+		switch {
+		case origin == v.report.Origin:
+			v.find(Finding{witnessFile, 0, 0, fmt.Sprintf("the witness has a checkpoint of record %d of this log (%s) that its key has not signed: the log was signed anew with another key, or the witness's file was changed", size, shown)})
+		case !v.witness.pinned:
+			v.find(Finding{witnessFile, 0, 0, fmt.Sprintf("the witness has %d records of another log under another key (%s): this log may have been begun in its place, key and all. Where other logs are kept there too, name this one's key with --key, from a copy that was kept elsewhere", size, shown)})
+		}
+	}
 }
 
 // compareWitness holds the log to what its witness has.
@@ -81,6 +108,7 @@ func (v *verifier) compareWitness(dir string, o VerifyOptions) error {
 	for _, origin := range slices.Sorted(maps.Keys(v.witness.others)) {
 		find(0, "the witness has %d records of another log under the same key (%s): this log may have been begun in its place", v.witness.others[origin], visible.Clip(origin, maxShown))
 	}
+	v.compareStrangers()
 	for _, c := range v.witness.kept {
 		w.Newest = max(w.Newest, c.size)
 		if root, ok := v.facts.roots[c.size]; ok && root != c.root {
@@ -137,7 +165,7 @@ func (v *verifier) prove(dir string, size, old uint64) ([]tlog.Hash, error) {
 	if v.report.First == 1 {
 		return tlog.ProveTree(int64(size), int64(old), v.hashes)
 	}
-	hashes, err := openHashes(filepath.Join(dir, treeFile), false)
+	hashes, err := openHashes(filepath.Join(dir, treeFile))
 	if err != nil {
 		return nil, err
 	}

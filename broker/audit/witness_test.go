@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -238,6 +239,29 @@ func TestAWitnessAgainstWhoHasTheKeys(t *testing.T) {
 				origin := forge(t, w)
 				rename(t, w, origin, text, 1)
 			}, false},
+			{"a new log with a new key is begun in its place", func(t *testing.T, w watched) {
+				forge(t, w)
+				newKeys(t, w)
+				open(t, w.dir, &audit.Options{Keys: w.keys}).Close()
+			}, false},
+			{"a new log with a new key is begun in its place, and the witness told", func(t *testing.T, w watched) {
+				forge(t, w)
+				newKeys(t, w)
+				if kind == "http" {
+					w.introduce(t, server) // by an operator who knows no better
+					server.set(func() { server.logs = map[string]string{} })
+				}
+				w.work(t, 9)
+			}, false},
+			{"a new log with a new key takes its name", func(t *testing.T, w watched) {
+				text := readFile(t, positions(t, w.keys)[0])
+				origin := forge(t, w)
+				newKeys(t, w)
+				rename(t, w, origin, text, 40)
+				if kind == "file" {
+					w.work(t, 1)
+				}
+			}, false},
 			{"log, keys and all are put back", func(t *testing.T, w watched) {
 				if err := errors.Join(os.RemoveAll(w.dir), os.RemoveAll(w.keys)); err != nil {
 					t.Fatal(err)
@@ -271,6 +295,14 @@ func TestAWitnessAgainstWhoHasTheKeys(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// newKeys takes the keys of a log away, so that the next start makes new ones.
+func newKeys(t *testing.T, w watched) {
+	t.Helper()
+	if err := errors.Join(os.RemoveAll(w.keys), os.RemoveAll(w.dir)); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -345,6 +377,31 @@ func TestAWitnessThatIsAway(t *testing.T) {
 	w.work(t, 2)
 	if report := w.verify(t); !report.OK() || report.Witness.Newest != report.Last {
 		t.Errorf("when it is back: got %+v, want all of it witnessed", report)
+	}
+}
+
+// A checkpoint that was signed while the clock was ahead waits no longer than others.
+func TestAWitnessThatIsAwayWhileTheClockIsSetBack(t *testing.T) {
+	server := newWitnessServer(t)
+	ahead := &atomic.Int64{}
+	ahead.Store(int64(time.Hour))
+	base := time.Now()
+	w := newWatched(t, server.URL, server.key, time.Minute)
+	w.now = func() time.Time { return base.Add(time.Duration(ahead.Load())) }
+	w.introduce(t, server)
+	server.set(func() { server.away = true })
+	l := open(t, w.dir, w.opts())
+	if err := errors.Join(l.Append(t.Context(), outcome("call_1")), l.Close()); err != nil {
+		t.Fatal(err)
+	}
+	ahead.Store(0)
+	l = open(t, w.dir, w.opts())
+	if err := l.Append(t.Context(), intent("call_2")); err != nil {
+		t.Fatalf("within the delay: %v", err)
+	}
+	ahead.Store(int64(2 * time.Minute))
+	if err := l.Append(t.Context(), intent("call_3")); err == nil {
+		t.Error("after the delay: a call is recorded")
 	}
 }
 
