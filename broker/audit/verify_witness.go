@@ -26,8 +26,8 @@ type witnessed struct {
 	pinned bool              // the key was kept elsewhere
 	kept   []checkpoint      // of this log
 	others map[string]uint64 // of other logs with the same key: how far they go
-	// strangers are logs with another key, and how far they go. Whoever rewrites a log can
-	// make a key too, so only a pinned key says that they are no concern of this one.
+	// strangers are logs with another key, and how far they go. An attacker who rewrites a log
+	// can make a key too, so only a pinned key says that they are no concern of this one.
 	strangers map[string]uint64
 }
 

@@ -384,12 +384,13 @@ func TestAWitnessThatIsAway(t *testing.T) {
 func TestAWitnessThatIsAwayWhileTheClockIsSetBack(t *testing.T) {
 	server := newWitnessServer(t)
 	ahead := &atomic.Int64{}
-	ahead.Store(int64(time.Hour))
 	base := time.Now()
 	w := newWatched(t, server.URL, server.key, time.Minute)
 	w.now = func() time.Time { return base.Add(time.Duration(ahead.Load())) }
 	w.introduce(t, server)
+	w.work(t, 1)
 	server.set(func() { server.away = true })
+	ahead.Store(int64(time.Hour))
 	l := open(t, w.dir, w.opts())
 	if err := errors.Join(l.Append(t.Context(), outcome("call_1")), l.Close()); err != nil {
 		t.Fatal(err)
