@@ -1,0 +1,253 @@
+package attachment
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"filippo.io/age"
+
+	"github.com/airlock-mcp/airlock/internal/agekey"
+	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/store"
+)
+
+const (
+	keyFile     = "attachments.key"
+	indexFile   = "index.age"
+	suffix      = ".age"
+	defaultKeep = 7 * 24 * time.Hour
+	defaultSize = 1 << 30
+)
+
+// ErrNotFound says that there is no such file: none was attached, it has
+// expired, or it belongs to another.
+var ErrNotFound = errors.New("there is no such attachment")
+
+// Options of a store. The zero value is usable.
+type Options struct {
+	// Keys is the directory of the key file; empty means "keys" in the store's own directory.
+	Keys string
+	// Keep is how long files are kept; 0 means seven days.
+	Keep time.Duration
+	// Size is the most bytes that all files take; 0 means 1 GiB. The oldest runs' go first.
+	Size int64
+	Now  func() time.Time // nil means time.Now
+}
+
+// Store is a directory of files, by run. Methods may be called concurrently, also
+// by several processes.
+type Store struct {
+	dir      string
+	opts     Options
+	identity *age.X25519Identity
+	written  atomic.Int64 // bytes since the store was pruned
+
+	mu  sync.Mutex
+	own map[caller.Owner][]string // IDs of the runs that attached something in this process, oldest first
+}
+
+// Set is the files of one run.
+type Set struct {
+	RunID string       `json:"run_id"`
+	Owner caller.Owner `json:"owner"`
+	Files []File       `json:"files"`
+}
+
+// Open opens the store in dir, creating it at first use, and removes what has
+// expired or is too much.
+func Open(dir string, opts *Options) (*Store, error) {
+	s := &Store{dir: dir, own: map[caller.Owner][]string{}}
+	if opts != nil {
+		s.opts = *opts
+	}
+	if s.opts.Keys == "" {
+		s.opts.Keys = filepath.Join(dir, "keys")
+	}
+	if s.opts.Keep == 0 {
+		s.opts.Keep = defaultKeep
+	}
+	if s.opts.Size == 0 {
+		s.opts.Size = defaultSize
+	}
+	if s.opts.Now == nil {
+		s.opts.Now = time.Now
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("opening the attachments: %w", err)
+	}
+	var err error
+	if s.identity, err = agekey.LoadOrCreate(filepath.Join(s.opts.Keys, keyFile)); err != nil {
+		return nil, fmt.Errorf("opening the attachments: %w", err)
+	}
+	if err := s.prune(); err != nil {
+		return nil, fmt.Errorf("opening the attachments: %w", err)
+	}
+	return s, nil
+}
+
+// runIDForm is the form of a run's ID; another never becomes part of a path.
+var runIDForm = regexp.MustCompile(`^run_[0-9a-zA-Z]{1,64}$`)
+
+// digestForm is the form of a digest whose digits are the name of a file.
+var digestForm = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+
+func (s *Store) directory(runID string) (string, error) {
+	if !runIDForm.MatchString(runID) {
+		return "", fmt.Errorf("%q is not the ID of a run: %w", runID, ErrNotFound)
+	}
+	return filepath.Join(s.dir, runID), nil
+}
+
+// path is where the bytes with a digest are, which is checked: it may come from a file.
+func (s *Store) path(runID, digest string) (string, error) {
+	dir, err := s.directory(runID)
+	if err != nil {
+		return "", err
+	}
+	if !digestForm.MatchString(digest) {
+		return "", fmt.Errorf("%q is no digest", digest)
+	}
+	return filepath.Join(dir, digest[len("sha256:"):]+suffix), nil
+}
+
+// Files returns what a run has attached; ErrNotFound where that is nothing, or kept no longer.
+func (s *Store) Files(runID string) (Set, error) {
+	dir, err := s.directory(runID)
+	if err != nil {
+		return Set{}, err
+	}
+	path := filepath.Join(dir, indexFile)
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && s.expired(info) {
+		return Set{}, fmt.Errorf("the files of %q: %w", runID, ErrNotFound)
+	}
+	var set Set
+	if err == nil {
+		var text []byte
+		if text, err = s.unseal(path); err == nil {
+			err = json.Unmarshal(text, &set)
+		}
+	}
+	if err != nil {
+		return Set{}, fmt.Errorf("reading the files of %q: %w", runID, err)
+	}
+	return set, nil
+}
+
+// Read returns one file of a run with its bytes.
+func (s *Store) Read(runID, name string) (File, []byte, error) {
+	set, err := s.Files(runID)
+	if err != nil {
+		return File{}, nil, err
+	}
+	i := slices.IndexFunc(set.Files, func(f File) bool { return f.Name == name })
+	if i < 0 {
+		return File{}, nil, fmt.Errorf("reading %q of %q: %w", name, runID, ErrNotFound)
+	}
+	content, err := s.content(runID, set.Files[i])
+	return set.Files[i], content, err
+}
+
+func (s *Store) content(runID string, f File) ([]byte, error) {
+	path, err := s.path(runID, f.Digest)
+	if err != nil {
+		return nil, err
+	}
+	content, err := s.unseal(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading %q of %q: %w", f.Name, runID, err)
+	}
+	return content, nil
+}
+
+// OfOwner returns what the runs of an owner have attached while this process
+// lives, the newest first.
+func (s *Store) OfOwner(owner caller.Owner) []Set {
+	s.mu.Lock()
+	ids := slices.Clone(s.own[owner])
+	s.mu.Unlock()
+	slices.Reverse(ids)
+	var sets []Set
+	for _, id := range ids {
+		if set, err := s.Files(id); err == nil { // else it has expired
+			sets = append(sets, set)
+		}
+	}
+	return sets
+}
+
+// maxOwned is how many runs of one owner OfOwner knows, the newest.
+const maxOwned = 200
+
+func (s *Store) owns(owner caller.Owner, runID string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ids := append(s.own[owner], runID)
+	s.own[owner] = slices.Clone(ids[max(len(ids)-maxOwned, 0):])
+}
+
+// EndSession forgets which runs a session had. Their files stay until they
+// expire, for the command line.
+func (s *Store) EndSession(session string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for owner := range s.own {
+		if owner.Session == session {
+			delete(s.own, owner)
+		}
+	}
+}
+
+// write encrypts content into a file that appears whole or not at all.
+func (s *Store) write(path string, content []byte) error {
+	return store.Write(path, 0o600, func(file *os.File) error {
+		sealed, err := age.Encrypt(file, s.identity.Recipient())
+		if err != nil {
+			return err
+		}
+		_, err = sealed.Write(content)
+		return errors.Join(err, sealed.Close())
+	})
+}
+
+func (s *Store) unseal(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	plain, err := age.Decrypt(file, s.identity)
+	if err != nil {
+		return nil, err
+	}
+	var content bytes.Buffer
+	_, err = io.Copy(&content, plain)
+	return content.Bytes(), err
+}
+
+// putIndex writes what a run has attached so far.
+func (s *Store) putIndex(set Set) error {
+	text, err := json.Marshal(set)
+	if err != nil {
+		return err
+	}
+	dir, err := s.directory(set.RunID)
+	if err != nil {
+		return err
+	}
+	return s.write(filepath.Join(dir, indexFile), text)
+}
