@@ -19,6 +19,7 @@ import (
 	"github.com/airlock-mcp/airlock/broker/audit"
 	"github.com/airlock-mcp/airlock/broker/redact"
 	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/schema"
 	"github.com/airlock-mcp/airlock/policies"
 )
@@ -56,8 +57,11 @@ type Options struct {
 	Limits   Limits            // zero members mean DefaultLimits
 	// Definitions says how tools are defined now; nil: as in the run's snapshot.
 	Definitions Definitions
-	Logger      *slog.Logger // nil discards
-	Now         func() time.Time
+	// Profiles are those that callers may have, by name. A run of a caller with
+	// another one is refused.
+	Profiles map[string]*catalog.Profile
+	Logger   *slog.Logger // nil discards
+	Now      func() time.Time
 }
 
 // Broker carries calls. All methods may be called concurrently.
@@ -107,9 +111,27 @@ func New(upstream Upstream, recorder Recorder, opts *Options) (*Broker, error) {
 // Limits returns the limits in force. Its map is not to be changed.
 func (b *Broker) Limits() Limits { return b.rules.Load().Limits }
 
-// Open begins the calls of one run, against the tools of one snapshot. The
-// caller closes them. nil options are usable; the error is ErrSessions.
+// View returns the snapshot as a caller sees it: what its profile leaves out does
+// not exist for it. The error says that there is no such profile.
+func (b *Broker) View(who caller.Caller, snapshot *catalog.Snapshot) (*catalog.Snapshot, error) {
+	if who.Profile == "" {
+		return snapshot, nil
+	}
+	profile, known := b.opts.Profiles[who.Profile]
+	if !known {
+		return nil, fmt.Errorf("there is no profile %q", who.Profile)
+	}
+	return snapshot.Within(profile), nil
+}
+
+// Open begins the calls of one run, against those tools of one snapshot that its
+// caller sees. The caller closes them. nil options are usable; the error is
+// ErrSessions, or says that the caller's profile is unknown.
 func (b *Broker) Open(run Run, snapshot *catalog.Snapshot, opts *RunOptions) (*RunCalls, error) {
+	snapshot, err := b.View(run.Caller, snapshot)
+	if err != nil {
+		return nil, fmt.Errorf("beginning run %q: %w", run.ID, err)
+	}
 	limits := b.Limits()
 	s := &RunCalls{
 		broker: b, identity: run, snapshot: snapshot, limits: limits,
@@ -126,7 +148,6 @@ func (b *Broker) Open(run Run, snapshot *catalog.Snapshot, opts *RunOptions) (*R
 		s.opts.Redactor = b.opts.Redactor
 	}
 	s.waiting.changed = s.opts.OnWait
-	var err error
 	if s.facts, err = b.openFacts(s); err != nil {
 		return nil, fmt.Errorf("beginning run %q: %w", run.ID, err)
 	}

@@ -61,6 +61,9 @@ func inspect(field, text string) []Flag {
 // it that a person would not see, that speaks to the model, or that poses as
 // another server of this snapshot. A tool that is not there has no flags.
 func (s *Snapshot) Flags(serverID, name string) []Flag {
+	if _, ok := s.at[toolKey{serverID, name}]; ok && s.whole != nil {
+		return s.whole.Flags(serverID, name)
+	}
 	tool, ok := s.at[toolKey{serverID, name}]
 	if !ok {
 		return nil

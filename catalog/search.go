@@ -122,6 +122,7 @@ func (s *Snapshot) matching(q Query) []int {
 // that out. What before, the snapshot that this one follows, knows already is
 // taken over; nil when there is none. Call it before others see the snapshot.
 func (s *Snapshot) Prepare(before *Snapshot, usages Usages, languages ...string) {
+	s.prepare = func(view *Snapshot) { view.Prepare(nil, usages, languages...) }
 	if before != nil && before.digest == s.digest {
 		s.searchOnce.Do(func() {
 			before.searchOnce.Do(before.prepareSearch)

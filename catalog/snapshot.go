@@ -28,6 +28,8 @@ type Snapshot struct {
 
 	shownOnce sync.Once
 	shown     []Server
+
+	narrowed
 }
 
 type toolKey struct{ server, name string }

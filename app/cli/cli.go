@@ -28,6 +28,7 @@ type grammar struct {
 	Init      initVerb       `cmd:"" help:"Move the MCP servers of your agent hosts behind Airlock, with a backup; --undo takes it back."`
 	MCP       mcpVerb        `cmd:"" name:"mcp" help:"Serve an agent host: MCP over stdin and stdout."`
 	Tools     toolsVerbs     `cmd:"" help:"Look at the tools of the configured servers."`
+	Profiles  profilesVerb   `cmd:"" help:"List the profiles: which servers and tools each client sees."`
 	Generate  generateVerb   `cmd:"" help:"Write the typed wrappers of all tools to a directory."`
 	Policy    policyVerbs    `cmd:"" help:"Check, test and explain the policies."`
 	Approvals approvalsVerbs `cmd:"" help:"Answer calls that wait for a person."`

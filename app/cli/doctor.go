@@ -70,7 +70,7 @@ func (v *doctorVerb) Run(ctx context.Context, s *streams) error {
 	if failed > 0 {
 		return exitError(ExitFailed)
 	}
-	command, err := registerCommand(e.config)
+	command, err := registerCommand(e.config, "")
 	if err != nil {
 		return err
 	}

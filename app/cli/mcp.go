@@ -12,7 +12,7 @@ import (
 )
 
 type mcpVerb struct {
-	configFlag
+	profiled
 	How bool `help:"Serve nothing; print the command that makes Claude Code use this."`
 }
 
@@ -29,7 +29,7 @@ func (v *mcpVerb) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	face, err := server.New(opened, opened.Runs(), server.Options{
-		Version: version, Principal: system.Principal(), ServerIDs: opened.ServerIDs(), Approvals: opened.Approvals(), Logger: opened.Logger(), Gate: opened.Gate(),
+		Version: version, Principal: system.Principal(), Profile: opened.Profile(), ServerIDs: opened.ServerIDs(), Approvals: opened.Approvals(), Logger: opened.Logger(), Gate: opened.Gate(),
 	})
 	if err != nil {
 		return errors.Join(err, opened.Close())
@@ -52,7 +52,10 @@ func (v *mcpVerb) printHow(s *streams) error {
 	if err != nil {
 		return err
 	}
-	command, err := registerCommand(c)
+	if _, err := profileName(c, v.Profile); err != nil {
+		return err
+	}
+	command, err := registerCommand(c, v.Profile)
 	if err != nil {
 		return err
 	}

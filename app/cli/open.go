@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -36,9 +37,45 @@ func (f configFlag) open(ctx context.Context, stderr io.Writer, opts system.Opti
 	if err != nil {
 		return nil, err
 	}
+	return openSystem(ctx, c, stderr, opts)
+}
+
+func openSystem(ctx context.Context, c *config.Config, stderr io.Writer, opts system.Options) (*system.System, error) {
 	opts.Version, opts.Notify = version, notices(stderr)
 	opts.Reread = func() (*config.Config, error) { return configFlag{Config: c.File}.loadWith(io.Discard, os.LookupEnv) }
 	return system.Open(ctx, c, opts)
+}
+
+// profiled are the flags of verbs that act for a client.
+type profiled struct {
+	configFlag
+	Profile string `placeholder:"NAME" help:"What the client sees: a name under profiles in the configuration; by default the one that is marked there, else everything."`
+}
+
+// open is that of configFlag, for callers of the profile.
+func (f profiled) open(ctx context.Context, stderr io.Writer, opts system.Options) (*system.System, error) {
+	c, err := f.load(stderr)
+	if err != nil {
+		return nil, err
+	}
+	if opts.Profile, err = profileName(c, f.Profile); err != nil {
+		return nil, err
+	}
+	return openSystem(ctx, c, stderr, opts)
+}
+
+// profileName returns the name of the profile that is asked for, or of the default
+// one; "" where everything is seen.
+func profileName(c *config.Config, asked string) (string, error) {
+	profile, err := c.Profile(asked)
+	var unknown *config.ProfileError
+	switch {
+	case errors.As(err, &unknown):
+		return "", &usageError{unknown.Error(), unknown.Hint()}
+	case err != nil || profile == nil:
+		return "", err
+	}
+	return profile.Name, nil
 }
 
 // toolsFlags are the flags of verbs that are about the tools of servers.
@@ -53,11 +90,17 @@ func (f toolsFlags) openTools(ctx context.Context, stderr io.Writer) (*config.Co
 	if err != nil {
 		return nil, nil, err
 	}
+	snapshot, err := f.ask(ctx, c, "", stderr)
+	return c, snapshot, err
+}
+
+// ask learns which tools the servers have that callers of a profile see.
+func (f toolsFlags) ask(ctx context.Context, c *config.Config, profile string, stderr io.Writer) (*catalog.Snapshot, error) {
 	if len(c.Servers) == 0 {
-		return nil, nil, &usageError{"no server is configured", "write airlock.yaml with a key mcpServers, or name a file with --config"}
+		return nil, &usageError{"no server is configured", "write airlock.yaml with a key mcpServers, or name a file with --config"}
 	}
 	opts := system.Options{
-		Version: version, Logger: newLogger(stderr, false, slog.LevelWarn), Notify: notices(stderr), Tools: system.CachedTools,
+		Version: version, Logger: newLogger(stderr, false, slog.LevelWarn), Notify: notices(stderr), Tools: system.CachedTools, Profile: profile,
 	}
 	if f.Fresh {
 		opts.Tools = system.AskServers
@@ -66,13 +109,40 @@ func (f toolsFlags) openTools(ctx context.Context, stderr io.Writer) (*config.Co
 	servers, err := system.OpenCatalog(ctx, c, opts)
 	done()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return c, servers.Snapshot(), servers.Close()
+	return servers.Snapshot(), servers.Close()
 }
 
 // snapshot is openTools for verbs that need nothing of the configuration.
 func (f toolsFlags) snapshot(ctx context.Context, stderr io.Writer) (*catalog.Snapshot, error) {
 	_, snapshot, err := f.openTools(ctx, stderr)
 	return snapshot, err
+}
+
+// profiledTools are the flags of verbs that show tools as a client sees them.
+type profiledTools struct {
+	toolsFlags
+	Profile string `placeholder:"NAME" help:"As a client with this profile sees them; by default as one that names none."`
+}
+
+// snapshot is that of toolsFlags, without what the profile leaves out.
+func (f profiledTools) snapshot(ctx context.Context, stderr io.Writer) (*catalog.Snapshot, error) {
+	c, err := f.load(stderr)
+	if err != nil {
+		return nil, err
+	}
+	name, err := profileName(c, f.Profile)
+	if err != nil {
+		return nil, err
+	}
+	snapshot, err := f.ask(ctx, c, name, stderr)
+	if err != nil || name == "" {
+		return snapshot, err
+	}
+	profile, err := c.Profile(name)
+	if err != nil {
+		return nil, err
+	}
+	return snapshot.Within(profile), nil
 }

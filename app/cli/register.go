@@ -12,8 +12,8 @@ import (
 )
 
 // registerCommand is what to type so that Claude Code uses this very program
-// with this configuration and state directory.
-func registerCommand(c *config.Config) (string, error) {
+// with this configuration and state directory, and with the profile, if one is named.
+func registerCommand(c *config.Config, profile string) (string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return "", fmt.Errorf("finding this program: %w", err)
@@ -36,6 +36,9 @@ func registerCommand(c *config.Config) (string, error) {
 	words = append(words, "--scope", "user", "airlock", "--", self, "mcp")
 	if c.File != "" {
 		words = append(words, "--config", filepath.Clean(c.File))
+	}
+	if profile != "" {
+		words = append(words, "--profile", profile)
 	}
 	for i, word := range words {
 		words[i] = shellQuoted(word)

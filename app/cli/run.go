@@ -20,7 +20,7 @@ import (
 )
 
 type runVerb struct {
-	configFlag
+	profiled
 	Lang     string        `aliases:"language" help:"python, or node for JavaScript and TypeScript (javascript, js, typescript, ts and py work too); by default what the file's name says, else python."`
 	Timeout  time.Duration `help:"Shorter than the configured time limit; never longer."`
 	JSONLogs bool          `name:"json-logs" help:"Write Airlock's own log lines as JSON."`
@@ -44,6 +44,7 @@ func (v *runVerb) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return refuse(s, request, errortype.Sandbox, err)
 	}
+	request.Caller.Profile = opened.Profile()
 	stopAsking := askHere(opened.Approvals(), request.Caller.Session, s.err)
 	outcome, err := opened.Orchestrator().Run(ctx, request)
 	stopAsking()

@@ -23,11 +23,16 @@ type toolsVerbs struct {
 
 // selection are the flags that list and search share.
 type selection struct {
-	toolsFlags
+	profiledTools
 	Server string `placeholder:"ID" help:"Only the tools of this server."`
 	Detail string `enum:"name,name+description" default:"name+description" help:"name or name+description."`
 	JSON   bool   `name:"json" help:"Print JSON."`
+
+	none noneFound
 }
+
+// noneFound is what to say where there are no tools.
+type noneFound struct{ said, hint string }
 
 type toolsListVerb struct{ selection }
 
@@ -35,6 +40,7 @@ type toolsListVerb struct{ selection }
 // missing.
 func (v *toolsListVerb) Run(ctx context.Context, s *streams) error {
 	var listed *catalog.Snapshot
+	v.none = noneFound{"there are no tools", "airlock doctor --servers starts every server and says how it fares; airlock profiles shows what is left out"}
 	err := v.print(ctx, s, func(snapshot *catalog.Snapshot) orchestrator.SearchAnswer {
 		listed = snapshot
 		answer := orchestrator.Search(snapshot, "", v.Server, v.Detail, 0)
@@ -73,6 +79,7 @@ type toolsSearchVerb struct {
 
 // Run prints the tools that fit the query, best first.
 func (v *toolsSearchVerb) Run(ctx context.Context, s *streams) error {
+	v.none = noneFound{"nothing fits", "try one capability in other words, as a verb and a thing; airlock tools list shows all"}
 	return v.print(ctx, s, func(snapshot *catalog.Snapshot) orchestrator.SearchAnswer {
 		return orchestrator.Search(snapshot, strings.Join(v.Query, " "), v.Server, v.Detail, v.Limit)
 	})
@@ -91,7 +98,7 @@ func (v *selection) print(ctx context.Context, s *streams, find func(*catalog.Sn
 		return printLine(s.out, foundJSON(answer))
 	}
 	if len(answer.Tools) == 0 {
-		fmt.Fprintln(s.err, "airlock: nothing fits\nhint: try one capability in other words, as a verb and a thing; airlock tools list shows all")
+		fmt.Fprintf(s.err, "airlock: %s\nhint: %s\n", v.none.said, v.none.hint)
 	}
 	return paged(s, func(w io.Writer) error { return printEntries(w, answer.Tools) })
 }
@@ -143,7 +150,7 @@ func printEntries(out io.Writer, entries []catalog.Entry) error {
 }
 
 type toolsShowVerb struct {
-	toolsFlags
+	profiledTools
 	Server string `arg:"" help:"The server's ID."`
 	Tool   string `arg:"" help:"The tool's name."`
 	JSON   bool   `name:"json" help:"Print one line instead of indented JSON."`

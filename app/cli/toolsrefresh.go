@@ -19,7 +19,7 @@ type toolsRefreshVerb struct {
 
 // refreshed is what --json prints for one server.
 type refreshed struct {
-	ServerID string `json:"serverId"`
+	ServerID string `json:"server_id"`
 	Tools    int    `json:"tools"`
 	Problem  string `json:"problem,omitempty"`
 }

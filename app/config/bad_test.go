@@ -78,6 +78,14 @@ func TestMistakes(t *testing.T) {
 		"a tab":                          {"sandbox:\n\tpool: 2", "2:1: not valid YAML: found character that cannot start any token (while scanning for the next token that starts on line 2)", "indent with spaces: YAML does not allow tabs"},
 		"an alias of nothing":            {"policies: *p", "1:11: not valid YAML: unknown anchor 'p' referenced", "*"},
 		"two documents":                  {"audit: {}\n---\naudit: {}", "2:1: the file holds more than one document", "keep one document and remove the line ---"},
+		"a profile without servers":      {"profiles: {a: {}}", "1:12: profiles.a shows no servers", `name servers with their tools, for example files: [read_*], or servers: ["*"] for all`},
+		"a profile's server not there":   {"mcpServers: {files: {command: x}}\nprofiles: {a: {servers: {file: ['*']}}}", `2:26: profiles.a.servers.file names the server "file", which mcpServers does not have`, `did you mean "files"?`},
+		"one in a list":                  {"mcpServers: {files: {command: x}}\nprofiles: {a: {servers: [mail]}}", `2:26: profiles.a.servers[0] names the server "mail", which mcpServers does not have`, "add it to mcpServers, or remove it here"},
+		"a profile's server, no tools":   {"mcpServers: {files: {command: x}}\nprofiles: {a: {servers: {files: []}}}", "2:26: profiles.a.servers.files names no tools", `write ["*"] for all of them, or leave the server out`},
+		"an empty name of a tool":        {"mcpServers: {files: {command: x}}\nprofiles: {a: {servers: {files: ['']}}}", "2:34: profiles.a.servers.files[0] is an empty name", `write "*" for all`},
+		"two default profiles":           {"mcpServers: {f: {command: x}}\nprofiles: {a: {default: true, servers: [f]}, b: {default: true, servers: [f]}}", `2:46: the profiles "a" and "b" are both the default`, "keep one"},
+		"a profile's name":               {"profiles: {'a b': {}}", `1:12: "a b" is no name for a profile`, "use letters, digits, - and _"},
+		"a typo in a profile":            {"profiles: {a: {server: [f]}}", `1:16: unknown key "server" in profiles.a`, `did you mean "servers"?`},
 		"VS Code's key beside our own":   {"servers: {a: {command: x}}\nsandbox: {pool: 1}", "2:10: Airlock's key sandbox stands beside VS Code's key servers", "rename servers to mcpServers"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -25,6 +25,7 @@ func Changes(before, after *Config) (live, restart []string) {
 	restart = append(restart, fieldChanges("", withoutLive(before), withoutLive(after))...)
 	slices.Sort(live)
 	slices.Sort(restart)
+	restart = slices.Compact(restart)
 	return live, restart
 }
 
@@ -75,6 +76,7 @@ func connection(server Server, c *Config) Server {
 var keysOf = map[string]string{
 	"File": "the file itself", "Placeholders": "redaction.placeholders", "Credentials": "a variable that holds a credential",
 	"Limits.Calls": "limits.callTimeout", "Personal": "redaction.personalData",
+	"DefaultProfile": "profiles",
 }
 
 // fieldChanges returns the keys of the exported fields that differ, down to

@@ -35,6 +35,7 @@ servers:
 		{"the sandbox", base + "sandbox: {cpus: 2, memory: 1GiB}\n", nil, []string{"sandbox.cpus", "sandbox.memory"}},
 		{"the log and recordings", base + "audit: {path: log}\nreplay: {keep: 1h}\n", nil, []string{"audit.path", "replay.keep"}},
 		{"placeholders", base + "redaction: {placeholders: true}\n", nil, []string{"redaction.placeholders"}},
+		{"which tools are seen", base + "profiles: {all: {default: true, servers: [\"*\"]}}\n", nil, []string{"profiles"}},
 		{"both kinds", strings.Replace(base, "allow: [read]", "deny: [read]", 1) + "sandbox: {pool: 0}\n", []string{"servers.files"}, []string{"sandbox.pool"}},
 	}
 	load := func(text string) *config.Config {

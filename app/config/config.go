@@ -10,6 +10,7 @@ package config
 import (
 	"time"
 
+	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/secret"
 	"github.com/airlock-mcp/airlock/runner"
 )
@@ -24,6 +25,10 @@ type Config struct {
 	Audit    Audit
 	Secrets  Secrets
 	Replay   Replay
+	// Profiles say which servers and tools a caller sees, in order of their names;
+	// DefaultProfile is the one of callers that name none, empty for all tools.
+	Profiles       []*catalog.Profile
+	DefaultProfile string
 	// Placeholders numbers what redaction removes, so that an equal value of one
 	// run has an equal placeholder; without it a placeholder names the kind only.
 	Placeholders bool

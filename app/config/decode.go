@@ -24,6 +24,7 @@ type decoder struct {
 	dir         string     // absolute; relative paths start here
 	env         func(string) (string, bool)
 	nodes       int // values read so far
+	profiled    []profiledServer
 
 	left     map[string]bool // IDs of servers that were left out
 	findings []Finding

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
@@ -41,8 +42,9 @@ func documented() map[string]string {
 	add("mcpServers.*", d.serverFields(&s))
 	add("mcpServers.*", d.hostServer(&disabled)[:2])
 	add("servers.*", d.settingFields(&settings))
+	add("profiles.*", d.profileFields(&catalog.Profile{}, new(bool)))
 	add("servers.*.tools.*", d.toolFields(&tool))
-	for _, section := range []string{"sandbox", "sandbox.containerd", "limits", "audit", "secrets", "replay", "redaction", "servers.*.tools"} {
+	for _, section := range []string{"sandbox", "sandbox.containerd", "limits", "audit", "secrets", "replay", "redaction", "servers.*.tools", "profiles"} {
 		delete(out, section) // its keys are listed instead
 	}
 	return out

@@ -25,6 +25,9 @@ func (d *decoder) top(root *yaml.Node, c *Config) error {
 	if err := d.unite(c, settings); err != nil {
 		return err
 	}
+	if err := d.checkProfiles(c); err != nil {
+		return err
+	}
 	c.Credentials = d.credentials
 	return d.consistent(root, c)
 }
@@ -46,6 +49,7 @@ func (d *decoder) topFields(c *Config, settings map[string]*decided) []field {
 			}
 			return err
 		}},
+		{key: "profiles", read: d.profiles(c)},
 		{key: "limits", read: d.limits(&c.Limits)},
 		{key: "policies", read: d.paths(&c.Policies)},
 		{key: "audit", read: func(n *yaml.Node, path string) error {

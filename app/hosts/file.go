@@ -18,10 +18,11 @@ const maxFile = 64 << 20
 // File is one configuration file of a host.
 type File struct {
 	Host       Host
-	Path       string // as the host names it
-	Project    bool   // it belongs to a project, not to the user
-	Missing    bool   // there is no such file yet
-	Registered bool   // it names Airlock already
+	Path       string   // as the host names it
+	Project    bool     // it belongs to a project, not to the user
+	Missing    bool     // there is no such file yet
+	Registered bool     // it names Airlock already
+	Args       []string // with which it starts Airlock
 	Entries    []Entry
 	Err        error // why the file cannot be used; the other fields below Path are empty then
 
@@ -85,7 +86,7 @@ func read(host Host, path string, project bool, e Environment) File {
 		switch {
 		case !counts:
 		case entry.isAirlock():
-			file.Registered = true
+			file.Registered, file.Args = true, entry.Args
 		default:
 			file.Entries = append(file.Entries, entry)
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/airlock-mcp/airlock/broker/redact"
 	"github.com/airlock-mcp/airlock/broker/replay"
 	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 	"github.com/airlock-mcp/airlock/runner"
@@ -40,8 +41,9 @@ type Parts struct {
 // Snapshots is where the newest tool definitions come from. Both methods may be
 // called concurrently.
 type Snapshots interface {
-	// Snapshot returns what never changes.
-	Snapshot() *catalog.Snapshot
+	// Snapshot returns what the caller sees: nothing where its profile is unknown.
+	// What it returns never changes.
+	Snapshot(who caller.Caller) *catalog.Snapshot
 	// Await waits until the snapshot has the tools of these servers, or says why
 	// it has not. It returns an error when ctx ends before.
 	Await(ctx context.Context, serverIDs ...string) error
@@ -54,6 +56,9 @@ type Options struct {
 	// means Limits.Timeout.
 	BackgroundTimeout time.Duration
 	Version           string // Airlock's own, for the envelope
+	// Profile is that of the callers whose sandboxes are made ready; empty for those
+	// who see all tools.
+	Profile string
 	// Placeholders numbers what is redacted in a run: an equal value has an equal
 	// placeholder in its results, logs and errors. False shows the kind only.
 	Placeholders bool
@@ -105,7 +110,7 @@ func (o *Orchestrator) EndSession(session string) { o.parts.Broker.EndSession(se
 // the first run in each language need not wait for one. Call it again when the
 // tools have changed: sandboxes for former ones are then let go.
 func (o *Orchestrator) Warm(ctx context.Context) error {
-	snapshot := o.parts.Snapshots.Snapshot()
+	snapshot := o.parts.Snapshots.Snapshot(caller.Caller{Profile: o.opts.Profile})
 	for language, image := range o.parts.Images {
 		mount, release, err := o.parts.Wrappers.lease(context.WithoutCancel(ctx), snapshot, language)
 		if err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/airlock-mcp/airlock/broker/audit"
 	"github.com/airlock-mcp/airlock/broker/redact"
 	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/errortype"
 	"github.com/airlock-mcp/airlock/policies"
 	"github.com/airlock-mcp/airlock/runner"
@@ -77,7 +78,7 @@ func (u upstream) Call(ctx context.Context, _, name string, _ json.RawMessage) (
 type fixed struct{ snapshot *catalog.Snapshot }
 
 // Snapshot returns the same definitions always.
-func (f fixed) Snapshot() *catalog.Snapshot { return f.snapshot }
+func (f fixed) Snapshot(caller.Caller) *catalog.Snapshot { return f.snapshot }
 
 // Await has nothing to wait for.
 func (f fixed) Await(context.Context, ...string) error { return nil }

@@ -13,7 +13,7 @@ import (
 // have not answered since Airlock started, nor failed, are waited for, as long as
 // the run may take; no other server is.
 func (o *Orchestrator) snapshotFor(ctx context.Context, req Request) *catalog.Snapshot {
-	snapshot := o.parts.Snapshots.Snapshot()
+	snapshot := o.parts.Snapshots.Snapshot(req.Caller)
 	starting := startingServers(snapshot, string(req.Code))
 	if len(starting) == 0 {
 		return snapshot
@@ -23,7 +23,7 @@ func (o *Orchestrator) snapshotFor(ctx context.Context, req Request) *catalog.Sn
 	if err := o.parts.Snapshots.Await(ctx, starting...); err != nil {
 		o.parts.Logger.WarnContext(ctx, "a run begins without a server that it names", slog.Any(telemetry.KeyError, err))
 	}
-	return o.parts.Snapshots.Snapshot()
+	return o.parts.Snapshots.Snapshot(req.Caller)
 }
 
 // startingServers returns the servers that have not answered yet and that the

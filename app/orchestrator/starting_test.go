@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/runner"
 )
 
@@ -17,7 +18,7 @@ type arriving struct {
 	awaited, never []string // the servers that were waited for; those that never come
 }
 
-func (a *arriving) Snapshot() *catalog.Snapshot {
+func (a *arriving) Snapshot(caller.Caller) *catalog.Snapshot {
 	if a.awaited != nil {
 		return a.after
 	}
@@ -66,7 +67,7 @@ func TestRunWaitsOnlyForServersThatItNames(t *testing.T) {
 			if !slices.Equal(source.awaited, test.want) {
 				t.Errorf("got %q waited for, want %q", source.awaited, test.want)
 			}
-			if want := source.Snapshot(); got != want {
+			if want := source.Snapshot(caller.Caller{}); got != want {
 				t.Errorf("got an old snapshot")
 			}
 		})

@@ -33,12 +33,12 @@ func LocalUser(principal string) Identify {
 
 // callers derives the caller of each request. See docs/design/0008.
 type callers struct {
-	local string            // the principal of stdio
+	local caller.Caller     // of stdio, without its session
 	key   [sha256.Size]byte // of derived session IDs: they differ from server to server, and cannot be guessed
 }
 
-func newCallers(local string) *callers {
-	c := &callers{local: local}
+func newCallers(principal, profile string) *callers {
+	c := &callers{local: caller.Caller{Principal: principal, Kind: caller.Local, Profile: profile}}
 	rand.Read(c.key[:]) // never fails: crypto/rand aborts the program instead
 	return c
 }
@@ -51,8 +51,9 @@ type connectionKey struct{}
 // the credential of an HTTP request, the connection of any other.
 func (c *callers) of(ctx context.Context, req *mcp.CallToolRequest) caller.Caller {
 	if !isHTTP(req) {
-		session, _ := ctx.Value(connectionKey{}).(string)
-		return caller.Caller{Principal: c.local, Kind: caller.Local, Session: session}
+		local := c.local
+		local.Session, _ = ctx.Value(connectionKey{}).(string)
+		return local
 	}
 	proved, _ := req.Extra.TokenInfo.Extra[provedKey].(caller.Caller)
 	if id := req.Session.ID(); id != "" {

@@ -24,7 +24,7 @@ import (
 // fakeTools is a snapshot with two servers that answered and one that did not.
 type fakeTools struct{ snapshot *catalog.Snapshot }
 
-func (f fakeTools) Snapshot() *catalog.Snapshot { return f.snapshot }
+func (f fakeTools) Snapshot(caller.Caller) *catalog.Snapshot { return f.snapshot }
 
 func (f fakeTools) Await(context.Context, ...string) error { return nil }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
 // How long an answer about tools waits for servers that have neither answered nor
@@ -37,7 +38,7 @@ func (s *Server) searchTools(ctx context.Context, c call) (*mcp.CallToolResult, 
 	if query.Detail, err = catalog.ParseDetail(detail); err != nil {
 		return nil, &refusal{problem: err.Error()}
 	}
-	snapshot := s.started(ctx, s.tools.Snapshot(), query.ServerID)
+	snapshot := s.started(ctx, c.caller, query.ServerID)
 	if query.ServerID != "" {
 		if err := checkServer(snapshot, query.ServerID); err != nil {
 			return nil, err
@@ -45,7 +46,7 @@ func (s *Server) searchTools(ctx context.Context, c call) (*mcp.CallToolResult, 
 	}
 	answer := snapshot.Find(query)
 	if answer.Total == 0 && query.ServerID == "" {
-		snapshot = s.startedAll(ctx, snapshot)
+		snapshot = s.startedAll(ctx, c.caller)
 		answer = snapshot.Find(query)
 	}
 	answer.Missing = snapshot.Missing("")
@@ -63,19 +64,21 @@ const maxOffset = 1_000_000
 
 // started returns a snapshot in which the named server is no longer starting, as
 // far as that does not take too long.
-func (s *Server) started(ctx context.Context, snapshot *catalog.Snapshot, serverID string) *catalog.Snapshot {
+func (s *Server) started(ctx context.Context, who caller.Caller, serverID string) *catalog.Snapshot {
+	snapshot := s.tools.Snapshot(who)
 	if serverID == "" {
 		return snapshot
 	}
-	return s.awaited(ctx, snapshot, snapshot.Missing(serverID), startPatience)
+	return s.awaited(ctx, who, snapshot, snapshot.Missing(serverID), startPatience)
 }
 
 // startedAll is started for all servers.
-func (s *Server) startedAll(ctx context.Context, snapshot *catalog.Snapshot) *catalog.Snapshot {
-	return s.awaited(ctx, snapshot, snapshot.Missing(""), allPatience)
+func (s *Server) startedAll(ctx context.Context, who caller.Caller) *catalog.Snapshot {
+	snapshot := s.tools.Snapshot(who)
+	return s.awaited(ctx, who, snapshot, snapshot.Missing(""), allPatience)
 }
 
-func (s *Server) awaited(ctx context.Context, snapshot *catalog.Snapshot, missing []catalog.MissingServer, patience time.Duration) *catalog.Snapshot {
+func (s *Server) awaited(ctx context.Context, who caller.Caller, snapshot *catalog.Snapshot, missing []catalog.MissingServer, patience time.Duration) *catalog.Snapshot {
 	var starting []string
 	for _, server := range missing {
 		if server.Starting {
@@ -89,7 +92,7 @@ func (s *Server) awaited(ctx context.Context, snapshot *catalog.Snapshot, missin
 	defer cancel()
 	// An error means that they are still starting: the answer says so.
 	_ = s.tools.Await(ctx, starting...)
-	return s.tools.Snapshot()
+	return s.tools.Snapshot(who)
 }
 
 // checkServer refuses a server that is unknown, or that is missing.
@@ -121,11 +124,11 @@ func (s *Server) getToolDefinition(ctx context.Context, c call) (*mcp.CallToolRe
 	if c.args.err != nil {
 		var wrong *refusal
 		if errors.As(c.args.err, &wrong) && serverID == "" && wrong.hint == "" {
-			wrong.hint = namesOf(s.tools.Snapshot())
+			wrong.hint = namesOf(s.tools.Snapshot(c.caller))
 		}
 		return nil, c.args.err
 	}
-	definition, err := s.started(ctx, s.tools.Snapshot(), serverID).Definition(serverID, name)
+	definition, err := s.started(ctx, c.caller, serverID).Definition(serverID, name)
 	var withheld *catalog.WithheldError
 	switch {
 	case errors.As(err, &withheld):

@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
 // Whatever a server's texts say to the model, the host's model reads none of it
@@ -61,7 +62,7 @@ type startingTools struct {
 	awaited    *[]string
 }
 
-func (s *startingTools) Snapshot() *catalog.Snapshot {
+func (s *startingTools) Snapshot(caller.Caller) *catalog.Snapshot {
 	s.Lock()
 	defer s.Unlock()
 	return s.now

@@ -27,9 +27,9 @@ import (
 
 // Tools is where the definitions behind search_tools come from.
 type Tools interface {
-	// Snapshot returns the newest definitions. It may be called concurrently;
-	// what it returns never changes.
-	Snapshot() *catalog.Snapshot
+	// Snapshot returns the newest definitions of what the caller sees. It may be
+	// called concurrently; what it returns never changes.
+	Snapshot(who caller.Caller) *catalog.Snapshot
 	// Await waits until the named servers have answered or failed since Airlock
 	// started, and the snapshot says so. It returns an error when ctx ends before.
 	Await(ctx context.Context, serverIDs ...string) error
@@ -53,6 +53,7 @@ type Runs interface {
 type Options struct {
 	Version   string       // Airlock's own
 	Principal string       // whom a host on stdio belongs to; needed
+	Profile   string       // which servers and tools a host on stdio sees; empty for all
 	ServerIDs []string     // the upstream servers, named in the instructions
 	Approvals Approvals    // nil: people are not asked through the host
 	Logger    *slog.Logger // nil logs nothing
@@ -95,7 +96,7 @@ func New(tools Tools, runs Runs, opts Options) (*Server, error) {
 	}
 	s := &Server{
 		tools: tools, runs: runs, version: opts.Version, logger: opts.Logger, gate: opts.Gate,
-		callers: newCallers(opts.Principal), upstream: opts.ServerIDs}
+		callers: newCallers(opts.Principal, opts.Profile), upstream: opts.ServerIDs}
 	s.sessions = newSessions(s.endSession, opts.Approvals)
 	if opts.Approvals != nil {
 		s.parking = newParking(opts.Approvals, runs.Start, opts.Gate)

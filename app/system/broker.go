@@ -4,6 +4,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/broker/redact"
+	"github.com/airlock-mcp/airlock/catalog"
 )
 
 // openBroker makes the broker with the operator's policies.
@@ -15,6 +16,10 @@ func (s *System) openBroker(servers broker.Upstream, redactor *redact.Redactor) 
 	s.rules = &rules{config: s.config, sources: sources}
 	opts := &broker.Options{
 		Policies: rule.Policies, Operator: rule.Operator, Limits: rule.Limits, Approver: s.questions, Redactor: redactor, Logger: s.opts.Logger,
+		Profiles: map[string]*catalog.Profile{},
+	}
+	for _, profile := range s.config.Profiles {
+		opts.Profiles[profile.Name] = profile
 	}
 	if s.catalog != nil {
 		opts.Definitions = s.catalog

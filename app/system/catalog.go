@@ -58,7 +58,7 @@ const (
 
 // OpenCatalog learns the tools of the configured servers and keeps the snapshot
 // of them new. Servers that do not answer are missing from it, with the reason.
-// Of the options it uses Version, Logger, Notify and Tools. The caller closes it.
+// Of the options it uses Version, Logger, Notify, Tools and Profile. The caller closes it.
 func OpenCatalog(ctx context.Context, c *config.Config, opts Options) (*Catalog, error) {
 	made := &Catalog{
 		config: c, opts: opts.withDefaults(), due: make(chan struct{}, 1), opened: make(chan struct{}), told: map[string]string{},
@@ -137,7 +137,7 @@ func (c *Catalog) connectUnlisted(ctx context.Context) {
 // even reading thousands of cached definitions takes longer than a host waits.
 func (c *Catalog) openWithoutTools(context.Context) error {
 	servers := make([]catalog.Server, len(c.config.Servers))
-	for i, server := range c.config.Servers {
+	for i, server := range c.config.Servers { // those that nobody sees included
 		servers[i] = catalog.Server{ID: server.ID, Problem: catalog.StillStarting, Retrying: true}
 	}
 	snapshot, err := catalog.NewSnapshot(servers)
@@ -158,7 +158,7 @@ func (c *Catalog) prepare(ctx context.Context) error {
 		return err
 	}
 	holdCredentials(c.opts.gate.all, c.config)
-	c.upstreams, err = upstream.New(upstreamConfigs(c.config), &upstream.Options{
+	c.upstreams, err = upstream.New(upstreamConfigs(seen(c.config, c.opts.Profile)), &upstream.Options{
 		// What goes wrong while they start is told in words.
 		Logger: slog.New(errorsOnly{c.opts.Logger.Handler()}), Version: c.opts.Version, CacheDir: directory,
 		OnChange: func(string) { c.publishSoon() },
@@ -301,11 +301,23 @@ func (c *Catalog) refreshLocked(ctx context.Context) error {
 		return err
 	}
 	if c.opts.Serving { // so that no search pays for it
-		snapshot.Prepare(c.snapshot.Load(), c.usages, string(codegen.Python), string(codegen.Node))
+		c.seen(snapshot).Prepare(c.seen(c.snapshot.Load()), c.usages, string(codegen.Python), string(codegen.Node))
 	}
 	c.changed = report.Changed
 	c.snapshot.Store(snapshot)
 	return nil
+}
+
+// seen returns what the callers see, where all have one profile.
+func (c *Catalog) seen(snapshot *catalog.Snapshot) *catalog.Snapshot {
+	if snapshot == nil || c.opts.Profile == "" {
+		return snapshot
+	}
+	profile, err := c.config.Profile(c.opts.Profile)
+	if err != nil {
+		return snapshot.Within(nothing)
+	}
+	return snapshot.Within(profile)
 }
 
 // usages says how code calls tools.

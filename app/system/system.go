@@ -19,6 +19,7 @@ import (
 	"github.com/airlock-mcp/airlock/broker/audit"
 	"github.com/airlock-mcp/airlock/broker/replay"
 	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/cleanup"
 	"github.com/airlock-mcp/airlock/runner"
 )
@@ -40,6 +41,9 @@ type Options struct {
 	Directories *Directories
 	// Tools says where the tools come from at first.
 	Tools ToolSource
+	// Profile is that of all callers, where they have one and the same: no other
+	// server is started. Empty: callers may have any, or none.
+	Profile string
 	// Fixed takes the place of the configured servers; nil connects them.
 	Fixed *Fixed
 
@@ -103,6 +107,9 @@ type machine struct {
 // Errors that a user can mend have a method Hint() string.
 func Open(ctx context.Context, c *config.Config, opts Options) (_ *System, err error) {
 	s := &System{config: c, opts: opts.withDefaults(), undo: &cleanup.Stack{}}
+	if _, err := c.Profile(opts.Profile); opts.Profile != "" && err != nil {
+		return nil, err
+	}
 	if opts.Directories != nil {
 		s.directories = *opts.Directories
 	} else if s.directories, err = FindDirectories(c); err != nil {
@@ -208,7 +215,7 @@ func (s *System) assemble(servers broker.Upstream) error {
 		Recordings: s.recordings,
 	}, orchestrator.Options{
 		Limits: sandboxLimits(s.config), BackgroundTimeout: s.config.Sandbox.BackgroundTimeout,
-		Version: s.opts.Version, Placeholders: s.config.Placeholders, Personal: personalData(s.config),
+		Version: s.opts.Version, Placeholders: s.config.Placeholders, Personal: personalData(s.config), Profile: s.opts.Profile,
 	})
 	if err != nil {
 		return err
@@ -220,8 +227,23 @@ func (s *System) assemble(servers broker.Upstream) error {
 	return nil
 }
 
-// Snapshot returns the newest tool definitions.
-func (s *System) Snapshot() *catalog.Snapshot { return s.catalog.Snapshot() }
+// Profile is the name of the profile that all callers have; empty where there is
+// no such one.
+func (s *System) Profile() string { return s.opts.Profile }
+
+// Snapshot returns the newest definitions of the tools that the caller sees: of
+// none where its profile is unknown.
+func (s *System) Snapshot(who caller.Caller) *catalog.Snapshot {
+	snapshot := s.catalog.Snapshot()
+	view, err := s.broker.View(who, snapshot)
+	if err != nil {
+		return snapshot.Within(nothing)
+	}
+	return view
+}
+
+// nothing is the profile that shows no tools.
+var nothing = &catalog.Profile{}
 
 // Await waits until the tools of the named servers are in the snapshot, or the
 // reason why they are not. It returns an error when ctx ends before.
@@ -238,10 +260,10 @@ func (s *System) Orchestrator() *orchestrator.Orchestrator { return s.orchestrat
 // Approvals is where calls wait for a person.
 func (s *System) Approvals() *approval.Desk { return s.desk }
 
-// ServerIDs are the IDs of the configured servers, in order.
+// ServerIDs are the IDs of the configured servers that callers see, in order.
 func (s *System) ServerIDs() []string {
 	var ids []string
-	for _, server := range s.config.Servers {
+	for _, server := range seen(s.config, s.opts.Profile) {
 		ids = append(ids, server.ID)
 	}
 	return ids

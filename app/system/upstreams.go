@@ -50,10 +50,23 @@ func lookUp(ctx context.Context, store *secrets.Store, values map[string]secret.
 	return nil
 }
 
-// upstreamConfigs hands each configured server to the package that connects it.
-func upstreamConfigs(c *config.Config) []upstream.Config {
-	configs := make([]upstream.Config, 0, len(c.Servers))
-	for _, server := range c.Servers {
+// seen returns the servers of which callers of the profile see anything; of the
+// empty one, all.
+func seen(c *config.Config, profile string) []config.Server {
+	if profile == "" {
+		return c.Servers
+	}
+	p, err := c.Profile(profile)
+	if err != nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(c.Servers), func(s config.Server) bool { return !p.ShowsServer(s.ID) })
+}
+
+// upstreamConfigs hands servers to the package that connects them.
+func upstreamConfigs(servers []config.Server) []upstream.Config {
+	configs := make([]upstream.Config, 0, len(servers))
+	for _, server := range servers {
 		configs = append(configs, upstream.Config{
 			ID: server.ID, Command: server.Command, Args: server.Args, Env: reveal(server.Env), Dir: server.Cwd,
 			URL: server.URL, SSE: server.Transport == config.TransportSSE, Headers: reveal(server.Headers),

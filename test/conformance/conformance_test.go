@@ -19,13 +19,14 @@ import (
 	"github.com/airlock-mcp/airlock/app/runs"
 	"github.com/airlock-mcp/airlock/app/server"
 	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
 // noTools and noRuns stand behind a face whose protocol alone is tested.
 type noTools struct{ snapshot *catalog.Snapshot }
 
-func (n noTools) Snapshot() *catalog.Snapshot { return n.snapshot }
+func (n noTools) Snapshot(caller.Caller) *catalog.Snapshot { return n.snapshot }
 
 func (noTools) Await(context.Context, ...string) error { return nil }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/airlock-mcp/airlock/broker/redact"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/images"
+	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/cleanup"
 	"github.com/airlock-mcp/airlock/internal/testenv"
 	"github.com/airlock-mcp/airlock/policies"
@@ -263,7 +264,7 @@ func tools() (*catalog.Snapshot, error) {
 type fixed struct{ snapshot *catalog.Snapshot }
 
 // Snapshot returns the same definitions always.
-func (f fixed) Snapshot() *catalog.Snapshot { return f.snapshot }
+func (f fixed) Snapshot(caller.Caller) *catalog.Snapshot { return f.snapshot }
 
 // Await has nothing to wait for.
 func (f fixed) Await(context.Context, ...string) error { return nil }

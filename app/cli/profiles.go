@@ -1,0 +1,224 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/hosts"
+	"github.com/airlock-mcp/airlock/catalog"
+)
+
+type profilesVerb struct {
+	toolsFlags
+	Name string `arg:"" optional:"" help:"Only this profile."`
+	JSON bool   `name:"json" help:"Print JSON."`
+}
+
+// profiles is what --json prints.
+type profiles struct {
+	Profiles []shownProfile  `json:"profiles"`
+	Clients  []client        `json:"clients"`
+	Missing  []missingServer `json:"missing"`
+}
+
+// shownProfile is what the clients with a profile see.
+type shownProfile struct {
+	Name    string          `json:"name"` // empty: of clients without a profile, where none is the default
+	Default bool            `json:"default"`
+	Servers []profileServer `json:"servers"`
+}
+
+// profileServer is a server of which a client sees tools.
+type profileServer struct {
+	ServerID string   `json:"server_id"`
+	Tools    []string `json:"tools"`
+	Hidden   int      `json:"hidden_tools"` // that the server has, too
+	Problem  string   `json:"problem,omitempty"`
+}
+
+// client is a host in whose file Airlock is registered.
+type client struct {
+	Host    string `json:"host"`
+	Title   string `json:"title"`
+	Path    string `json:"path"`
+	Config  string `json:"config"`  // that it names; empty where it leaves that to Airlock
+	Profile string `json:"profile"` // that it names, else the default one
+	Problem string `json:"problem,omitempty"`
+}
+
+// Run prints which servers and tools each profile shows, and which hosts have it.
+func (v *profilesVerb) Run(ctx context.Context, s *streams) error {
+	c, err := v.load(s.err)
+	if err != nil {
+		return err
+	}
+	if v.Name != "" {
+		if _, err := profileName(c, v.Name); err != nil {
+			return err
+		}
+	}
+	shown, snapshot := profiles{Clients: clients(c), Missing: []missingServer{}}, &catalog.Snapshot{}
+	if len(c.Servers) > 0 {
+		if snapshot, err = v.ask(ctx, c, "", s.err); err != nil {
+			return err
+		}
+	}
+	for _, missing := range snapshot.Missing("") {
+		shown.Missing = append(shown.Missing, missingServer{missing.ServerID, missing.Problem})
+	}
+	shown.Profiles = shownProfiles(c, snapshot)
+	if v.Name != "" {
+		shown.Profiles = slices.DeleteFunc(shown.Profiles, func(p shownProfile) bool { return p.Name != v.Name })
+		shown.Clients = slices.DeleteFunc(shown.Clients, func(c client) bool { return c.Profile != v.Name })
+	}
+	if v.JSON {
+		return printLine(s.out, shown)
+	}
+	if len(c.Profiles) == 0 {
+		fmt.Fprintln(s.err, "airlock: no profile is configured, so every client sees every tool\nhint: write profiles: {NAME: {servers: {SERVER: [TOOL]}}} in the configuration, then airlock mcp --profile NAME")
+	}
+	return paged(s, func(w io.Writer) error { return printProfiles(w, shown) })
+}
+
+// shownProfiles returns what each profile shows, and what a client sees that has
+// none.
+func shownProfiles(c *config.Config, snapshot *catalog.Snapshot) []shownProfile {
+	shown := []shownProfile{}
+	if c.DefaultProfile == "" {
+		shown = append(shown, shownProfile{Default: true, Servers: profileServers(snapshot, nil)})
+	}
+	for _, p := range c.Profiles {
+		shown = append(shown, shownProfile{p.Name, p.Name == c.DefaultProfile, profileServers(snapshot, p)})
+	}
+	return shown
+}
+
+func profileServers(snapshot *catalog.Snapshot, p *catalog.Profile) []profileServer {
+	servers := []profileServer{}
+	for _, server := range snapshot.Within(p).Servers() {
+		shown := profileServer{ServerID: server.ID, Tools: []string{}, Problem: catalog.Clean(server.Problem)}
+		for _, tool := range server.Tools {
+			shown.Tools = append(shown.Tools, tool.Name)
+		}
+		whole, _ := snapshot.Server(server.ID)
+		shown.Hidden = len(whole.Tools) - len(server.Tools)
+		servers = append(servers, shown)
+	}
+	return servers
+}
+
+// clients returns the hosts that start Airlock with this configuration, or with
+// one that they do not name.
+func clients(c *config.Config) []client {
+	found := []client{}
+	environment, err := hostEnvironment()
+	if err != nil {
+		return found
+	}
+	files, err := hosts.Look(environment, nil, true)
+	if err != nil {
+		return found
+	}
+	for _, file := range files {
+		if !file.Registered {
+			continue
+		}
+		path, name := flagValue(file.Args, "--config"), flagValue(file.Args, "--profile")
+		if path != "" && (c.File == "" || filepath.Clean(path) != c.File) {
+			continue
+		}
+		one := client{Host: file.Host.ID, Title: file.Host.Title, Path: file.Path, Config: path, Profile: name}
+		profile, err := c.Profile(name)
+		var unknown *config.ProfileError
+		switch {
+		case errors.As(err, &unknown):
+			one.Problem = unknown.Error()
+		case profile != nil:
+			one.Profile = profile.Name
+		}
+		found = append(found, one)
+	}
+	return found
+}
+
+// flagValue returns what a flag has in a list of arguments, or "".
+func flagValue(args []string, flag string) string {
+	for i, arg := range args {
+		if value, joined := strings.CutPrefix(arg, flag+"="); joined {
+			return value
+		}
+		if arg == flag && i+1 < len(args) {
+			return args[i+1]
+		}
+	}
+	return ""
+}
+
+// printProfiles prints a table for each profile: a server, how many of its tools
+// are seen, and which.
+func printProfiles(w io.Writer, shown profiles) error {
+	paint := painterFor(w)
+	for i, p := range shown.Profiles {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		title := p.Name
+		switch {
+		case title == "":
+			title = "without a profile"
+		case p.Default:
+			title += " (default)"
+		}
+		fmt.Fprintln(w, paint.paint(bold, title))
+		if len(p.Servers) == 0 {
+			fmt.Fprintln(w, "  no tools")
+		}
+		var t table
+		for _, server := range p.Servers {
+			t.add(cell{"  " + oneLine(server.ServerID, 60), cyan}, cell{seenOf(server), plain}, cell{whichTools(server), dim})
+		}
+		if err := t.write(w); err != nil {
+			return err
+		}
+		for _, client := range shown.Clients {
+			if client.Profile == p.Name && client.Problem == "" {
+				fmt.Fprintf(w, "  used by %s (%s)\n", client.Title, client.Path)
+			}
+		}
+	}
+	for _, client := range shown.Clients {
+		if client.Problem != "" {
+			fmt.Fprintf(w, "\n%s (%s) %s: Airlock will not start there\n", client.Title, client.Path, paint.paint(red, client.Problem))
+		}
+	}
+	return nil
+}
+
+// seenOf says how many tools of a server are seen.
+func seenOf(server profileServer) string {
+	switch {
+	case server.Problem != "":
+		return "missing"
+	case server.Hidden == 0:
+		return "all of " + counted(len(server.Tools), "tool")
+	}
+	return fmt.Sprintf("%d of %s", len(server.Tools), counted(len(server.Tools)+server.Hidden, "tool"))
+}
+
+// whichTools names the tools that are seen.
+func whichTools(server profileServer) string {
+	if server.Problem != "" {
+		return oneLine(server.Problem, 1000)
+	}
+	var names []string
+	for _, name := range server.Tools {
+		names = append(names, oneLine(name, 128))
+	}
+	return strings.Join(names, ", ")
+}

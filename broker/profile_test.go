@@ -1,0 +1,48 @@
+package broker_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/airlock-mcp/airlock/broker"
+	"github.com/airlock-mcp/airlock/broker/audit"
+	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/policies"
+)
+
+// What a profile leaves out cannot be called, whatever the policies allow and
+// whatever snapshot the run was given: the broker looks at the caller itself.
+func TestCallsOutsideAProfile(t *testing.T) {
+	f := newFixture(t, func(o *broker.Options) {
+		o.Operator = policies.Operator{"files": {Allow: []string{policies.AllTools}}}
+		o.Profiles = map[string]*catalog.Profile{"reading": {Name: "reading", Servers: []catalog.ProfileServers{{Server: "f*", Tools: []catalog.Pattern{"read_*"}}}}}
+	})
+	who := caller.Caller{Principal: "ann", Kind: caller.Local, Session: "s1", Profile: "reading"}
+	calls := open(t, f.Broker, broker.Run{ID: "run_1", Caller: who}, f.snapshot, nil)
+	if answer := calls.Call(t.Context(), call("read_file", `{"path":"x"}`)); !answer.OK {
+		t.Errorf("within the profile: got %+v", answer.Error)
+	}
+	before := len(f.upstream.calls)
+	for _, hidden := range []broker.Call{
+		call("delete_file", `{}`), call("write_file", `{}`), call("changed", `{}`), {ServerID: "mail", Name: "send", Arguments: []byte(`{}`)},
+	} {
+		answer := calls.Call(t.Context(), hidden)
+		if answer.OK || answer.Error.Type != "UnknownTool" || strings.Contains(answer.Error.Message, "withheld") || strings.Contains(answer.Error.Message, "exited") {
+			t.Errorf("%s.%s: got %+v, want that there is no such tool", hidden.ServerID, hidden.Name, answer)
+		}
+	}
+	if len(f.upstream.calls) != before {
+		t.Errorf("a server was called: %v", f.upstream.calls[before:])
+	}
+	for _, r := range f.records(t) {
+		if r.Kind != audit.KindOperator && r.RunID != "" && r.Profile != "reading" {
+			t.Errorf("got a record of profile %q, want reading", r.Profile)
+		}
+	}
+
+	who.Profile = "unknown"
+	if _, err := f.Open(broker.Run{ID: "run_2", Caller: who}, f.snapshot, nil); err == nil || !strings.Contains(err.Error(), `no profile "unknown"`) {
+		t.Errorf("a caller with an unknown profile: got %v, want a refusal", err)
+	}
+}
