@@ -1,0 +1,218 @@
+// Package budget keeps one durable ledger of what was spent and how often, for
+// agents, principals and sessions, and refuses what would exceed a limit. Hours
+// and days are those of UTC; what was spent in one stays there however the clock
+// is set.
+package budget
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/airlock-mcp/airlock/internal/database"
+)
+
+// Schema makes the ledger's tables.
+const Schema = `
+CREATE TABLE budget_limit (
+	account TEXT PRIMARY KEY,
+	limits  TEXT NOT NULL -- JSON of Limits
+) STRICT;
+CREATE TABLE budget_usage (
+	account  TEXT NOT NULL,
+	span     INTEGER NOT NULL, -- seconds: 3600 or 86400
+	start    INTEGER NOT NULL, -- seconds since 1970, a multiple of span
+	cost     INTEGER NOT NULL, -- billionths of a US dollar
+	requests INTEGER NOT NULL,
+	tokens   INTEGER NOT NULL,
+	PRIMARY KEY (account, span, start)
+) STRICT, WITHOUT ROWID;`
+
+// The spans of time that limits are about, and how many of them are remembered.
+const (
+	hour, day           = time.Hour, 24 * time.Hour
+	hoursKept, daysKept = 7 * 24, 400
+)
+
+// Limits bound one account. A limit of zero allows nothing; nil is no limit.
+type Limits struct {
+	DayCost       *Amount `json:"max_daily_cost_usd,omitempty"`
+	HourRequests  *int64  `json:"max_requests_per_hour,omitempty"`
+	DayRequests   *int64  `json:"max_requests_per_day,omitempty"`
+	RequestCost   *Amount `json:"max_per_request_cost_usd,omitempty"`
+	RequestTokens *int64  `json:"max_tokens_per_request,omitempty"`
+}
+
+// Check returns an error that names the first limit below zero.
+func (l Limits) Check() error {
+	for name, n := range map[string]*int64{
+		"max_requests_per_hour": l.HourRequests, "max_requests_per_day": l.DayRequests, "max_tokens_per_request": l.RequestTokens,
+	} {
+		if n != nil && *n < 0 {
+			return fmt.Errorf("budget.%s is below zero", name)
+		}
+	}
+	return nil
+}
+
+// Charge is what one request costs.
+type Charge struct {
+	Cost   Amount
+	Tokens int64
+}
+
+// Spent is what an account used in one span of time.
+type Spent struct {
+	Cost     Amount    `json:"cost_usd"`
+	Requests int64     `json:"requests"`
+	Tokens   int64     `json:"tokens"`
+	Ends     time.Time `json:"ends"` // when counting begins anew, UTC
+}
+
+// Standing is how an account stands.
+type Standing struct {
+	Account string `json:"account"`
+	Limits  Limits `json:"limits"`
+	Hour    Spent  `json:"hour"`
+	Day     Spent  `json:"day"`
+}
+
+// Ledger keeps accounts in a database that has the tables of Schema. Its methods
+// may be called concurrently, each with a Tx of its own.
+type Ledger struct{ now func() time.Time }
+
+// New returns a ledger with the given clock; nil means time.Now.
+func New(now func() time.Time) *Ledger {
+	if now == nil {
+		now = time.Now
+	}
+	return &Ledger{now: now}
+}
+
+// SetLimits puts the limits of an account in force. What it has spent stays.
+func (l *Ledger) SetLimits(ctx context.Context, tx database.Tx, account string, limits Limits) error {
+	if err := limits.Check(); err != nil {
+		return err
+	}
+	raw, err := json.Marshal(limits)
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, `INSERT INTO budget_limit VALUES (?, ?)
+		ON CONFLICT (account) DO UPDATE SET limits = excluded.limits`, account, string(raw))
+	return wrap("setting the limits of", account, err)
+}
+
+// Charge debits a request to all the accounts, or to none: the error is then an
+// *Exceeded for the first whose limit it would exceed.
+func (l *Ledger) Charge(ctx context.Context, tx database.Tx, accounts []string, c Charge) error {
+	if c.Cost < 0 || c.Cost > maxAmount || c.Tokens < 0 {
+		return fmt.Errorf("charging %s dollars and %d tokens: an amount is out of range", c.Cost, c.Tokens)
+	}
+	for _, account := range accounts {
+		s, err := l.Standing(ctx, tx, account)
+		if err != nil {
+			return err
+		}
+		if exceeded := s.exceeded(c); exceeded != nil {
+			return exceeded
+		}
+	}
+	return l.Record(ctx, tx, accounts, c)
+}
+
+// Record debits a request whatever the limits say: for what has happened.
+func (l *Ledger) Record(ctx context.Context, tx database.Tx, accounts []string, c Charge) error {
+	for _, account := range accounts {
+		for _, span := range []time.Duration{hour, day} {
+			if err := l.add(ctx, tx, account, span, c); err != nil {
+				return wrap("debiting", account, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (l *Ledger) add(ctx context.Context, tx database.Tx, account string, span time.Duration, c Charge) error {
+	start, kept := l.start(span), int64(hoursKept)
+	if span == day {
+		kept = daysKept
+	}
+	seconds := int64(span.Seconds())
+	result, err := tx.ExecContext(ctx, `UPDATE budget_usage SET cost = cost + ?, requests = requests + 1, tokens = tokens + ?
+		WHERE account = ? AND span = ? AND start = ?`, int64(c.Cost), c.Tokens, account, seconds, start.Unix())
+	if err != nil {
+		return err
+	}
+	if n, err := result.RowsAffected(); err != nil || n == 1 {
+		return err
+	}
+	if _, err = tx.ExecContext(ctx, `INSERT INTO budget_usage VALUES (?, ?, ?, ?, 1, ?)`,
+		account, seconds, start.Unix(), int64(c.Cost), c.Tokens); err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, `DELETE FROM budget_usage WHERE account = ? AND span = ? AND start < ?`,
+		account, seconds, start.Unix()-kept*seconds)
+	return err
+}
+
+func (l *Ledger) start(span time.Duration) time.Time { return l.now().UTC().Truncate(span) }
+
+// Standing returns how an account stands. One that is unknown has spent nothing
+// and has no limit.
+func (l *Ledger) Standing(ctx context.Context, tx database.Tx, account string) (Standing, error) {
+	s := Standing{Account: account}
+	var limits string
+	err := tx.QueryRowContext(ctx, `SELECT limits FROM budget_limit WHERE account = ?`, account).Scan(&limits)
+	if err == nil {
+		err = json.Unmarshal([]byte(limits), &s.Limits)
+	} else if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	if err != nil {
+		return s, wrap("reading the limits of", account, err)
+	}
+	if s.Hour, err = l.spent(ctx, tx, account, hour); err == nil {
+		s.Day, err = l.spent(ctx, tx, account, day)
+	}
+	return s, wrap("reading what was spent by", account, err)
+}
+
+func (l *Ledger) spent(ctx context.Context, tx database.Tx, account string, span time.Duration) (Spent, error) {
+	start := l.start(span)
+	s := Spent{Ends: start.Add(span)}
+	err := tx.QueryRowContext(ctx, `SELECT cost, requests, tokens FROM budget_usage WHERE account = ? AND span = ? AND start = ?`,
+		account, int64(span.Seconds()), start.Unix()).Scan(&s.Cost, &s.Requests, &s.Tokens)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	return s, err
+}
+
+// Accounts returns the names of all accounts that have a limit or were debited, in order.
+func (l *Ledger) Accounts(ctx context.Context, tx database.Tx) ([]string, error) {
+	rows, err := tx.QueryContext(ctx, `SELECT account FROM budget_limit UNION SELECT account FROM budget_usage ORDER BY 1`)
+	if err != nil {
+		return nil, fmt.Errorf("listing the accounts of the ledger: %w", err)
+	}
+	defer rows.Close()
+	var accounts []string
+	for rows.Next() {
+		var account string
+		if err := rows.Scan(&account); err != nil {
+			return nil, err
+		}
+		accounts = append(accounts, account)
+	}
+	return accounts, rows.Err()
+}
+
+func wrap(doing, account string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s account %q: %w", doing, account, err)
+}
