@@ -58,6 +58,11 @@ func (e *Engine) Decide(req Request) Decision {
 		return d
 	}
 	request, entities := translate(req, d.Risk)
+	return e.authorize(request, entities, d).withSettings(req.Settings)
+}
+
+// authorize fills in what the rules say to a request.
+func (e *Engine) authorize(request cedar.Request, entities cedar.EntityMap, d Decision) Decision {
 	effect, diagnostic := cedar.Authorize(e.rules, entities, request)
 	deciding := make([]rule, 0, len(diagnostic.Reasons))
 	for _, reason := range diagnostic.Reasons {
@@ -81,7 +86,7 @@ func (e *Engine) Decide(req Request) Decision {
 		d.Approve = nil
 		d.Reasons = reasons(d, deciding)
 	}
-	return d.withSettings(req.Settings)
+	return d
 }
 
 // withSettings lets the operator's servers.<id>.deny stand whatever the rules
