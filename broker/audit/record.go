@@ -18,6 +18,7 @@ const (
 	KindApproval  Kind = "approval"  // a person was asked, or answered
 	KindViolation Kind = "violation" // code broke the protocol of its socket
 	KindOperator  Kind = "operator"  // an operator changed what is allowed
+	KindAction    Kind = "action"    // an agent announced an action, and what was decided
 )
 
 // The words of Effect.Outcome.
@@ -77,7 +78,7 @@ type Act struct {
 
 // Ruling is what was decided about the act.
 type Ruling struct {
-	Decision string   `json:"decision,omitempty"` // "allow" or "deny"
+	Decision string   `json:"decision,omitempty"` // "allow" or "deny"; of an announced action APPROVED, DENIED, PENDING or BUDGET_EXCEEDED
 	Policies []string `json:"policies,omitempty"` // the IDs of the rules that decided
 	// PolicyVersion is the digest of all rules in force.
 	PolicyVersion string `json:"policy_version,omitempty"`

@@ -109,6 +109,14 @@ func (l *Ledger) SetLimits(ctx context.Context, tx database.Tx, account string, 
 // Charge debits a request to all the accounts, or to none: the error is then an
 // *Exceeded for the first whose limit it would exceed.
 func (l *Ledger) Charge(ctx context.Context, tx database.Tx, accounts []string, c Charge) error {
+	if err := l.Check(ctx, tx, accounts, c); err != nil {
+		return err
+	}
+	return l.Record(ctx, tx, accounts, c)
+}
+
+// Check is Charge without debiting anything.
+func (l *Ledger) Check(ctx context.Context, tx database.Tx, accounts []string, c Charge) error {
 	if c.Cost < 0 || c.Cost > maxAmount || c.Tokens < 0 {
 		return fmt.Errorf("charging %s dollars and %d tokens: an amount is out of range", c.Cost, c.Tokens)
 	}
@@ -121,7 +129,7 @@ func (l *Ledger) Charge(ctx context.Context, tx database.Tx, accounts []string, 
 			return exceeded
 		}
 	}
-	return l.Record(ctx, tx, accounts, c)
+	return nil
 }
 
 // Record debits a request whatever the limits say: for what has happened.

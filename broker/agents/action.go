@@ -1,0 +1,250 @@
+package agents
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/airlock-mcp/airlock/internal/canon"
+	"github.com/airlock-mcp/airlock/internal/schema"
+)
+
+// Codes of what is wrong with a request.
+const (
+	CodeConversation = "QWED-AGENT-CTX-001"   // no conversation_id
+	CodeStep         = "QWED-AGENT-CTX-002"   // no step_number of 1 or more
+	CodeContext      = "QWED-AGENT-CTX-003"   // the context has something else
+	CodeStatePair    = "QWED-AGENT-STATE-001" // the state's hash or its source is missing
+	CodeStateHash    = "QWED-AGENT-STATE-002"
+	CodeStateSource  = "QWED-AGENT-STATE-003"
+	CodeUnknownType  = "QWED-AGENT-ACTION-001"
+	CodeAction       = "QWED-AGENT-ACTION-002" // the action is malformed
+)
+
+// Error is why an action was not approved, as callers see it.
+type Error struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// Error returns the message with its code.
+func (e *Error) Error() string { return e.Code + ": " + e.Message }
+
+func refuse(code, format string, args ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// Limits of one request.
+const (
+	maxRequest      = 1 << 20 // bytes of the JSON of an action
+	maxConversation = 256     // bytes of a conversation's name
+	maxIntent       = 4 << 10
+	maxStep         = 1 << 31
+)
+
+// Action is what an agent wants to do.
+type Action struct {
+	Type       string          `json:"action_type"`
+	Query      string          `json:"query"`
+	Code       string          `json:"code"`
+	Target     string          `json:"target"`
+	Parameters json.RawMessage `json:"parameters"` // an object in canonical form, or null
+}
+
+// actionMembers are what the JSON of an action may have.
+var actionMembers = []string{"type", "query", "code", "target", "parameters"}
+
+// ParseAction reads the JSON of an action. The error is an *Error.
+func ParseAction(raw []byte) (Action, error) {
+	if len(raw) > maxRequest {
+		return Action{}, refuse(CodeAction, "the action has %d bytes, and %d are allowed", len(raw), maxRequest)
+	}
+	members, err := members(raw, actionMembers)
+	if err != nil {
+		return Action{}, refuse(CodeAction, "action: %s", err)
+	}
+	a := Action{Parameters: json.RawMessage("null")}
+	for name, field := range map[string]*string{"type": &a.Type, "query": &a.Query, "code": &a.Code, "target": &a.Target} {
+		value, there := members[name]
+		if !there || value == nil && name != "type" {
+			continue
+		}
+		text, ok := value.(string)
+		if !ok {
+			return Action{}, refuse(CodeAction, "action.%s is no string", name)
+		}
+		*field = text
+	}
+	if a.Type == "" {
+		return Action{}, refuse(CodeAction, "action.type is missing or empty")
+	}
+	if parameters := members["parameters"]; parameters != nil {
+		if a.Parameters, err = canonical(parameters); err != nil {
+			return Action{}, refuse(CodeAction, "action.parameters: %s", err)
+		}
+	}
+	return a, nil
+}
+
+// members decodes an object that has no other members than the known ones.
+func members(raw []byte, known []string) (map[string]any, error) {
+	if len(raw) == 0 {
+		return nil, fmt.Errorf("it is missing")
+	}
+	value, err := schema.Decode(raw)
+	if err != nil {
+		return nil, err
+	}
+	object, ok := value.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("it is no object")
+	}
+	for name := range object {
+		if !slices.Contains(known, name) {
+			return nil, fmt.Errorf("there is no member %q, only %s", name, strings.Join(known, ", "))
+		}
+	}
+	return object, nil
+}
+
+// canonical returns parameters in the form of RFC 8785, in which numbers are
+// doubles: one that no double holds exactly as written would equal another.
+func canonical(parameters any) (json.RawMessage, error) {
+	object, ok := parameters.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("they are no object")
+	}
+	if err := checkNumbers(object); err != nil {
+		return nil, err
+	}
+	return canon.Marshal(object)
+}
+
+func checkNumbers(value any) error {
+	switch v := value.(type) {
+	case map[string]any:
+		for _, member := range v {
+			if err := checkNumbers(member); err != nil {
+				return err
+			}
+		}
+	case []any:
+		for _, item := range v {
+			if err := checkNumbers(item); err != nil {
+				return err
+			}
+		}
+	case json.Number:
+		if !isDouble(string(v)) {
+			return fmt.Errorf("the number %s has more digits than JSON readers keep: give it as a string", v)
+		}
+	}
+	return nil
+}
+
+// isDouble says whether the shortest text of the nearest double is the same number.
+func isDouble(text string) bool {
+	double, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return false
+	}
+	exact, ok := new(big.Rat).SetString(text)
+	shortest, ok2 := new(big.Rat).SetString(strconv.FormatFloat(double, 'g', -1, 64))
+	return ok && ok2 && exact.Cmp(shortest) == 0
+}
+
+// Context is where in a conversation an action stands.
+type Context struct {
+	Conversation string
+	Step         int64
+	Intent       string
+	StateHash    string // of the world before the action; empty where it was not given
+	StateSource  string
+}
+
+var contextMembers = []string{"conversation_id", "step_number", "user_intent", "pre_action_state_hash", "state_source"}
+
+// stateSources are the ways in which a state's hash may have come about.
+var stateSources = []string{"file_tree", "db_snapshot", "conversation_digest", "git_tree", "custom"}
+
+var stateHash = regexp.MustCompile(`\A[0-9a-f]{64}\z`)
+
+// ParseContext reads the JSON of a context. The error is an *Error.
+func ParseContext(raw []byte) (Context, error) {
+	if len(raw) > maxRequest {
+		return Context{}, refuse(CodeContext, "the context has %d bytes, and %d are allowed", len(raw), maxRequest)
+	}
+	m, err := members(raw, contextMembers)
+	if err != nil && len(raw) == 0 {
+		return Context{}, refuse(CodeConversation, "context.conversation_id is missing")
+	}
+	if err != nil {
+		return Context{}, refuse(CodeContext, "context: %s", err)
+	}
+	c := Context{}
+	if c.Conversation, err = conversation(m["conversation_id"]); err != nil {
+		return c, err
+	}
+	if c.Step, err = step(m["step_number"]); err != nil {
+		return c, err
+	}
+	if intent, there := m["user_intent"]; there && intent != nil {
+		text, ok := intent.(string)
+		if !ok || len(text) > maxIntent {
+			return c, refuse(CodeContext, "context.user_intent is no string of at most %d bytes", maxIntent)
+		}
+		c.Intent = text
+	}
+	return c, c.readState(m)
+}
+
+func conversation(value any) (string, error) {
+	text, ok := value.(string)
+	switch {
+	case value == nil || ok && strings.TrimSpace(text) == "":
+		return "", refuse(CodeConversation, "context.conversation_id is missing or empty")
+	case !ok:
+		return "", refuse(CodeConversation, "context.conversation_id is no string")
+	case len(text) > maxConversation:
+		return "", refuse(CodeConversation, "context.conversation_id is longer than %d bytes", maxConversation)
+	case strings.ContainsFunc(text, isControl):
+		return "", refuse(CodeConversation, "context.conversation_id has control characters")
+	}
+	return text, nil
+}
+
+func step(value any) (int64, error) {
+	number, ok := value.(json.Number)
+	if !ok {
+		return 0, refuse(CodeStep, "context.step_number is no integer of 1 or more")
+	}
+	n, err := strconv.ParseInt(string(number), 10, 64)
+	if err != nil || n < 1 || n > maxStep {
+		return 0, refuse(CodeStep, "context.step_number %s is no integer from 1 to %d", number, int64(maxStep))
+	}
+	return n, nil
+}
+
+func (c *Context) readState(m map[string]any) error {
+	hash, source := m["pre_action_state_hash"], m["state_source"]
+	if hash == nil && source == nil {
+		return nil
+	}
+	if hash == nil || source == nil {
+		return refuse(CodeStatePair, "context.pre_action_state_hash and context.state_source belong together: give both or neither")
+	}
+	text, ok := hash.(string)
+	if !ok || !stateHash.MatchString(text) {
+		return refuse(CodeStateHash, "context.pre_action_state_hash is no SHA-256 of 64 lower-case hexadecimal digits")
+	}
+	word, ok := source.(string)
+	if !ok || !slices.Contains(stateSources, word) {
+		return refuse(CodeStateSource, "context.state_source is none of %s", strings.Join(stateSources, ", "))
+	}
+	c.StateHash, c.StateSource = text, word
+	return nil
+}

@@ -1,0 +1,204 @@
+package agents
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/airlock-mcp/airlock/broker/audit"
+	"github.com/airlock-mcp/airlock/broker/budget"
+	"github.com/airlock-mcp/airlock/internal/database"
+	"github.com/airlock-mcp/airlock/internal/secret"
+)
+
+// ErrUnknown says that there is no such agent.
+var ErrUnknown = errors.New("there is no such agent")
+
+// ErrToken says that a token belongs to no agent that may act.
+var ErrToken = errors.New("the agent's token is not valid")
+
+// Register adds an agent and returns it with its token, which is shown this
+// once: only its hash is kept. by is who registers it, for the audit log.
+func (s *Service) Register(ctx context.Context, r Registration, by string) (Agent, secret.Value, error) {
+	if err := r.check(); err != nil {
+		return Agent{}, secret.Value{}, err
+	}
+	r = r.withDefaults()
+	token := newToken()
+	now := s.opts.Now().UTC().Truncate(time.Second)
+	a := Agent{
+		ID: newID(), Name: r.Name, Type: r.Type, Trust: r.Type.Trust(), PrincipalID: r.PrincipalID,
+		Permissions: r.Permissions, Status: Active, Created: now, Rotated: now,
+	}
+	permissions, err := json.Marshal(a.Permissions)
+	if err != nil {
+		return Agent{}, secret.Value{}, err
+	}
+	if err := s.record(ctx, by, a.ID, fmt.Sprintf("agent registered as %s", a.Type)); err != nil {
+		return Agent{}, secret.Value{}, err
+	}
+	err = s.opts.Database.Update(ctx, func(tx database.Tx) error {
+		if _, err := tx.ExecContext(ctx, `INSERT INTO agent VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`, a.ID, a.Name, a.Type,
+			a.PrincipalID, string(permissions), a.Status, hashToken(token), now.Unix(), now.Unix()); err != nil {
+			return fmt.Errorf("registering agent %q: %w", a.Name, err)
+		}
+		return s.ledger.SetLimits(ctx, tx, a.Account(), r.Budget)
+	})
+	return a, token, err
+}
+
+// Rotate gives an agent a new token and makes the old one worthless.
+func (s *Service) Rotate(ctx context.Context, id, by string) (secret.Value, error) {
+	token := newToken()
+	err := s.change(ctx, id, by, "agent token rotated",
+		`UPDATE agent SET token_hash = ?, rotated = ? WHERE id = ?`, hashToken(token), s.opts.Now().Unix(), id)
+	return token, err
+}
+
+// SetStatus suspends, resumes or kills an agent. One that was killed stays so.
+func (s *Service) SetStatus(ctx context.Context, id string, status Status, by string) error {
+	switch status {
+	case Active, Suspended, Killed:
+	default:
+		return fmt.Errorf("status %q is none of active, suspended and killed", status)
+	}
+	a, err := s.Find(ctx, id)
+	if err != nil {
+		return err
+	}
+	if a.Status == Killed && status != Killed {
+		return fmt.Errorf("agent %s was killed: register a new one", id)
+	}
+	return s.change(ctx, id, by, "agent is "+string(status), `UPDATE agent SET status = ? WHERE id = ? AND (status <> 'killed' OR ? = 'killed')`, status, id, status)
+}
+
+// SetBudget changes the limits of an agent. What it has spent stays.
+func (s *Service) SetBudget(ctx context.Context, id string, limits budget.Limits, by string) error {
+	a, err := s.Find(ctx, id)
+	if err != nil {
+		return err
+	}
+	if err := limits.Check(); err != nil {
+		return err
+	}
+	if err := s.record(ctx, by, id, "agent budget changed"); err != nil {
+		return err
+	}
+	return s.opts.Database.Update(ctx, func(tx database.Tx) error { return s.ledger.SetLimits(ctx, tx, a.Account(), limits) })
+}
+
+// change records a change and makes it, in this order: what has no record does
+// not happen.
+func (s *Service) change(ctx context.Context, id, by, what, statement string, args ...any) error {
+	if _, err := s.Find(ctx, id); err != nil {
+		return err
+	}
+	if err := s.record(ctx, by, id, what); err != nil {
+		return err
+	}
+	return s.opts.Database.Update(ctx, func(tx database.Tx) error {
+		_, err := tx.ExecContext(ctx, statement, args...)
+		return err
+	})
+}
+
+func (s *Service) record(ctx context.Context, by, agent, what string) error {
+	return s.opts.Log.Append(ctx, audit.Record{
+		Kind: audit.KindOperator, Identity: audit.Identity{Principal: by}, Detail: what + ": " + agent,
+	})
+}
+
+const agentColumns = `id, name, type, principal, permissions, status, created, rotated`
+
+func scanAgent(row interface{ Scan(...any) error }) (Agent, error) {
+	var a Agent
+	var permissions string
+	var created, rotated int64
+	err := row.Scan(&a.ID, &a.Name, &a.Type, &a.PrincipalID, &permissions, &a.Status, &created, &rotated)
+	if errors.Is(err, sql.ErrNoRows) {
+		return a, ErrUnknown
+	}
+	if err == nil {
+		err = json.Unmarshal([]byte(permissions), &a.Permissions)
+	}
+	a.Trust = a.Type.Trust()
+	a.Created, a.Rotated = time.Unix(created, 0).UTC(), time.Unix(rotated, 0).UTC()
+	return a, err
+}
+
+func find(ctx context.Context, tx database.Tx, id string) (Agent, error) {
+	return scanAgent(tx.QueryRowContext(ctx, `SELECT `+agentColumns+` FROM agent WHERE id = ?`, id))
+}
+
+// Find returns an agent, or ErrUnknown.
+func (s *Service) Find(ctx context.Context, id string) (a Agent, err error) {
+	err = s.opts.Database.View(ctx, func(tx database.Tx) error {
+		a, err = find(ctx, tx, id)
+		return err
+	})
+	return a, err
+}
+
+// Authenticate returns the agent that a token belongs to, or ErrToken. A
+// suspended agent is authenticated, so that it can be told; a killed one is not.
+func (s *Service) Authenticate(ctx context.Context, token secret.Value) (Agent, error) {
+	hash := hashToken(token)
+	var a Agent
+	err := s.opts.Database.View(ctx, func(tx database.Tx) error {
+		var id string
+		var stored []byte
+		// The index is over hashes: how long the search takes says nothing of a token.
+		err := tx.QueryRowContext(ctx, `SELECT id, token_hash FROM agent WHERE token_hash = ?`, hash).Scan(&id, &stored)
+		if errors.Is(err, sql.ErrNoRows) || err == nil && !sameToken(stored, hash) {
+			return ErrToken
+		}
+		if err != nil {
+			return err
+		}
+		a, err = find(ctx, tx, id)
+		return err
+	})
+	if err == nil && a.Status == Killed {
+		return Agent{}, ErrToken
+	}
+	return a, err
+}
+
+// List returns agents in order of their IDs, after the one named after, n at most.
+// principal selects those that act for it; empty selects all.
+func (s *Service) List(ctx context.Context, principal, after string, n int) ([]Agent, error) {
+	agents := []Agent{}
+	err := s.opts.Database.View(ctx, func(tx database.Tx) error {
+		rows, err := tx.QueryContext(ctx, `SELECT `+agentColumns+` FROM agent WHERE id > ? AND (? = '' OR principal = ?) ORDER BY id LIMIT ?`,
+			after, principal, principal, n)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			a, err := scanAgent(rows)
+			if err != nil {
+				return err
+			}
+			agents = append(agents, a)
+		}
+		return rows.Err()
+	})
+	return agents, err
+}
+
+// Budget returns how an agent stands.
+func (s *Service) Budget(ctx context.Context, id string) (standing budget.Standing, err error) {
+	err = s.opts.Database.View(ctx, func(tx database.Tx) error {
+		a, err := find(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		standing, err = s.ledger.Standing(ctx, tx, a.Account())
+		return err
+	})
+	return standing, err
+}

@@ -1,0 +1,151 @@
+package agents
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/airlock-mcp/airlock/broker/approval"
+	"github.com/airlock-mcp/airlock/broker/audit"
+	"github.com/airlock-mcp/airlock/broker/budget"
+	"github.com/airlock-mcp/airlock/internal/database"
+	"github.com/airlock-mcp/airlock/policies"
+)
+
+// Schema makes the tables of agents and of their budgets, as the first version
+// of a database.
+const Schema = budget.Schema + `
+CREATE TABLE agent (
+	id          TEXT PRIMARY KEY,
+	name        TEXT NOT NULL,
+	type        TEXT NOT NULL,
+	principal   TEXT NOT NULL,
+	permissions TEXT NOT NULL, -- JSON of Permissions
+	status      TEXT NOT NULL,
+	token_hash  BLOB NOT NULL UNIQUE, -- SHA-256
+	created     INTEGER NOT NULL, -- seconds since 1970
+	rotated     INTEGER NOT NULL
+) STRICT;
+CREATE INDEX agent_principal ON agent (principal);
+CREATE TABLE conversation (
+	agent TEXT NOT NULL REFERENCES agent (id),
+	id    TEXT NOT NULL,
+	state TEXT NOT NULL, -- JSON of conversationState
+	PRIMARY KEY (agent, id)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE question (
+	agent        TEXT NOT NULL REFERENCES agent (id),
+	conversation TEXT NOT NULL,
+	step         INTEGER NOT NULL,
+	subject      TEXT NOT NULL, -- digest of everything that the answer is bound to
+	id           TEXT NOT NULL,
+	state        TEXT NOT NULL, -- open, approved, refused
+	approver     TEXT NOT NULL,
+	expires      INTEGER NOT NULL,
+	PRIMARY KEY (agent, conversation, step, subject)
+) STRICT, WITHOUT ROWID;`
+
+// Log is where every attempt is recorded: an audit.Log.
+type Log interface {
+	Append(ctx context.Context, r audit.Record) error
+	Hash(b []byte) string
+}
+
+// Options of a service. Database and Log are needed.
+type Options struct {
+	Database *database.DB // with the tables of Schema
+	Log      Log
+	// Rules decide what agents may do by themselves; nil means policies.Agents.
+	Rules *policies.Engine
+	// Desk asks people; nil: every question goes unanswered.
+	Desk approval.Asker
+	// Prices are what actions cost.
+	Prices Prices
+	// Limiter bounds how often agents ask; nil means no bound beside their budgets.
+	Limiter Limiter
+	// RequireState demands the hash of the state before each action.
+	RequireState bool
+	// QuestionTime is how long a person has to answer, and an approved action to be
+	// tried again; 0 means 10 minutes.
+	QuestionTime time.Duration
+	Logger       *slog.Logger     // nil discards
+	Now          func() time.Time // nil means time.Now
+}
+
+// Prices are what actions cost an agent. The zero value makes them free.
+type Prices struct {
+	Actions map[string]budget.Amount // by action type or tool
+	Default budget.Amount            // of all others
+}
+
+// of returns the price of an action.
+func (p Prices) of(action string) budget.Amount {
+	if price, listed := p.Actions[action]; listed {
+		return price
+	}
+	return p.Default
+}
+
+// Limiter bounds how often one principal asks.
+type Limiter interface {
+	// Allow returns nil, ErrTooOften, or why it cannot tell, which refuses as well.
+	Allow(ctx context.Context, key string) error
+}
+
+// ErrTooOften says that a caller has asked too often.
+var ErrTooOften = errors.New("too many requests")
+
+// Service registers agents and decides what they announce. Its methods may be
+// called concurrently, but for Close.
+type Service struct {
+	opts   Options
+	ledger *budget.Ledger
+
+	asking  sync.WaitGroup
+	closing context.CancelFunc
+	life    func() context.Context // ends with Close
+
+	mu   sync.Mutex
+	open map[string]int  // questions under way, by agent
+	live map[string]bool // IDs of those questions
+}
+
+// defaultQuestionTime is Options.QuestionTime where it is not given.
+const defaultQuestionTime = 10 * time.Minute
+
+// New returns a service.
+func New(opts Options) (*Service, error) {
+	if opts.Rules == nil {
+		rules, err := policies.Load(policies.Agents())
+		if err != nil {
+			return nil, fmt.Errorf("loading the rules about agents: %w", err)
+		}
+		opts.Rules = rules
+	}
+	if opts.Desk == nil {
+		opts.Desk = approval.None{}
+	}
+	if opts.QuestionTime <= 0 {
+		opts.QuestionTime = defaultQuestionTime
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	life, closing := context.WithCancel(context.Background())
+	return &Service{
+		opts: opts, ledger: budget.New(opts.Now), closing: closing, life: func() context.Context { return life },
+		open: map[string]int{}, live: map[string]bool{},
+	}, nil
+}
+
+// Close ends the open questions and waits for their ends to be recorded.
+func (s *Service) Close() {
+	s.closing()
+	s.asking.Wait()
+}

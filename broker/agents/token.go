@@ -1,0 +1,48 @@
+package agents
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base32"
+	"encoding/hex"
+	"strings"
+
+	"github.com/airlock-mcp/airlock/internal/secret"
+)
+
+// tokenPrefix begins every token of an agent.
+const tokenPrefix = "qwed_agent_"
+
+// encoding is of names that are easy to select and to say.
+var encoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+
+// newID returns the ID of an agent: "agent_" and 80 random bits.
+func newID() string {
+	raw := make([]byte, 10)
+	_, _ = rand.Read(raw) // never fails
+	return "agent_" + encoding.EncodeToString(raw)
+}
+
+// newToken returns a token of 256 random bits.
+func newToken() secret.Value {
+	raw := make([]byte, 32)
+	_, _ = rand.Read(raw) // never fails
+	return secret.New(tokenPrefix + hex.EncodeToString(raw))
+}
+
+// hashToken is how a token is stored. It needs no salt and no slow hash: it is
+// random itself.
+func hashToken(token secret.Value) []byte {
+	sum := sha256.Sum256([]byte(token.Reveal()))
+	return sum[:]
+}
+
+// sameToken compares two hashes in constant time.
+func sameToken(a, b []byte) bool { return subtle.ConstantTimeCompare(a, b) == 1 }
+
+// IsToken says whether a text has the form of an agent's token.
+func IsToken(text string) bool {
+	digits, ok := strings.CutPrefix(text, tokenPrefix)
+	return ok && len(digits) == 64
+}

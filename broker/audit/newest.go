@@ -1,0 +1,81 @@
+package audit
+
+import (
+	"bytes"
+	"os"
+	"slices"
+)
+
+// blockBytes is how much of a file is read at a time, from its end.
+const blockBytes = 256 << 10
+
+// Newest returns the newest n records that have the word in their line and that
+// match, the newest first. It reads no further back than it must.
+func Newest(dir string, n int, word string, match func(Record) bool) ([]Record, error) {
+	list, err := segments(dir)
+	if err != nil {
+		return nil, err
+	}
+	newest := []Record{}
+	for _, s := range slices.Backward(list) {
+		err := eachLineBackward(s.path, func(line []byte) (bool, error) {
+			if len(newest) >= n || !bytes.Contains(line, []byte(word)) {
+				return len(newest) < n, nil
+			}
+			r, err := open(line)
+			if err != nil {
+				return false, err
+			}
+			if match(r) {
+				newest = append(newest, r)
+			}
+			return true, nil
+		})
+		if err != nil || len(newest) >= n {
+			return newest, err
+		}
+	}
+	return newest, nil
+}
+
+// eachLineBackward calls visit for each whole line of a file, the last one first,
+// until it returns false.
+func eachLineBackward(path string, visit func(line []byte) (more bool, err error)) error {
+	f, err := openPlain(path, os.O_RDONLY)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	var rest []byte // the start of a line whose end was read
+	for end := info.Size(); end > 0; {
+		start := max(0, end-blockBytes)
+		block := make([]byte, end-start, end-start+int64(len(rest)))
+		if _, err := f.ReadAt(block, start); err != nil {
+			return err
+		}
+		if end == info.Size() { // what follows the last newline is half a line
+			block = block[:bytes.LastIndexByte(block, '\n')+1]
+		}
+		block = append(block, rest...)
+		for {
+			block = bytes.TrimSuffix(block, []byte("\n"))
+			at := bytes.LastIndexByte(block, '\n')
+			if at < 0 {
+				break
+			}
+			if more, err := visit(block[at+1:]); err != nil || !more {
+				return err
+			}
+			block = block[:at+1]
+		}
+		rest, end = bytes.Clone(block), start
+	}
+	if len(rest) > 0 {
+		_, err = visit(rest)
+	}
+	return err
+}
