@@ -101,7 +101,7 @@ func (r *run) judgeExit(exit runner.Exit, logs logs) Result {
 			"the code needed more than its %d bytes of memory and was stopped; process the data in pieces", r.limits.Memory))
 	case runner.ReasonProcesses:
 		return failed(errortype.Processes, false, fmt.Sprintf(
-			"the code started more than its %d processes and threads and was stopped", r.limits.PIDs))
+			"the code started more processes and threads than it may have (%d, in %d bytes of memory) and was stopped; start fewer at a time", r.limits.PIDs, r.limits.Memory))
 	case runner.ReasonDisk:
 		return failed(errortype.Disk, false, fmt.Sprintf(
 			"the code wrote more than its %d bytes of files and was stopped", r.limits.Disk))

@@ -19,8 +19,10 @@ type Kernel struct {
 	Group   *cgroup.Group // nil where control groups are unavailable
 	Process *os.Process   // nil until it is started
 
+	limit    int64  // of memory, in bytes
 	reports  func() // handles what the kernel has reported; may be nil
 	meter    *Meter // nil where the group bounds the memory
+	crowd    crowd
 	killed   atomic.Bool
 	forksHit atomic.Bool
 
@@ -35,7 +37,7 @@ func NewKernel() *Kernel { return &Kernel{done: make(chan struct{})} }
 // Bound has the memory of the started kernel metered where its group cannot
 // bound it. reports handles all that the kernel has reported before the call.
 func (k *Kernel) Bound(h *Host, l runner.Limits, reports func()) {
-	k.meter, k.reports = h.Meter(k.Process.Pid, l), reports
+	k.meter, k.limit, k.reports = h.Meter(k.Process.Pid, l), l.Memory, reports
 }
 
 // WatchMemory ends the sandbox as soon as it takes more memory than it may, or
@@ -57,11 +59,26 @@ func (k *Kernel) WatchMemory(ctx context.Context) {
 	}
 }
 
-// MeetProcessLimit ends the sandbox because the code wanted more processes than
-// it may have.
-func (k *Kernel) MeetProcessLimit() {
+// Refused ends the sandbox because the code wanted more processes than it may have.
+func (k *Kernel) Refused() {
 	k.forksHit.Store(true)
 	_ = k.end() // the driver's Close reports what cannot be killed
+}
+
+// Counted notes how many processes and threads the code has.
+func (k *Kernel) Counted(tasks int) { k.crowd.counted(tasks, k.memory) }
+
+// memory returns the most bytes that the sandbox took so far, and whether it has
+// met its limit of them.
+func (k *Kernel) memory() (peak int64, full bool) {
+	if k.meter != nil {
+		return k.meter.measure(), k.meter.hit.Load()
+	}
+	if k.Group == nil {
+		return 0, false
+	}
+	stat := k.Group.Stat()
+	return stat.PeakMemory, stat.OOMKills > 0
 }
 
 // IsEnded reports whether the sandbox was ended from here.
@@ -86,10 +103,14 @@ func (k *Kernel) cause(killed bool) (exit runner.Exit, ok bool) {
 	}
 	exit = runner.Exit{Signal: int(unix.SIGKILL)}
 	switch {
-	case stat.OOMKills > 0, k.meter != nil && k.meter.hit.Load():
-		exit.Reason = runner.ReasonMemory
+	// First: after a refusal the code may have gone on, and filled the memory too.
 	case stat.TasksHit > 0, k.forksHit.Load():
 		exit.Reason = runner.ReasonProcesses
+	case stat.OOMKills > 0, k.meter != nil && k.meter.hit.Load():
+		exit.Reason = runner.ReasonMemory
+		if k.crowd.filled(k.limit) {
+			exit.Reason = runner.ReasonProcesses
+		}
 	case !killed:
 		return runner.Exit{}, false
 	}

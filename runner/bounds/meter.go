@@ -55,12 +55,33 @@ func (m *Meter) Await(ctx context.Context) bool {
 		if err != nil {
 			return false
 		}
-		m.peak.Store(max(m.peak.Load(), bytes))
-		if bytes > m.limit {
-			m.hit.Store(true)
+		m.saw(bytes)
+		if m.hit.Load() {
 			return true
 		}
 		timer.Reset(pause(m.limit - bytes))
+	}
+}
+
+// measure reads what the sandbox takes, and returns the most that it took so far.
+func (m *Meter) measure() int64 {
+	// An error means that the sandbox has ended.
+	if bytes, err := memoryOf(m.pid); err == nil {
+		m.saw(bytes)
+	}
+	return m.peak.Load()
+}
+
+// saw notes that the sandbox takes so many bytes.
+func (m *Meter) saw(bytes int64) {
+	for {
+		peak := m.peak.Load()
+		if bytes <= peak || m.peak.CompareAndSwap(peak, bytes) {
+			break
+		}
+	}
+	if bytes > m.limit {
+		m.hit.Store(true)
 	}
 }
 

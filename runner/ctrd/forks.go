@@ -8,8 +8,8 @@ import (
 	"github.com/airlock-mcp/airlock/runner/gvisor"
 )
 
-// forkWatch learns from gVisor's kernel that the code inside met its limit of
-// processes: runsc connects the kernel to a socket, over which it reports.
+// forkWatch learns from gVisor's kernel which processes and threads the code starts,
+// and that it met its limit of them: runsc connects the kernel to a socket, over which it reports.
 type forkWatch struct {
 	listener *net.UnixListener
 	done     chan struct{}
@@ -20,8 +20,8 @@ type forkWatch struct {
 	closed  bool
 }
 
-// watchForks listens at path for the kernel. hit is called at most once.
-func watchForks(path string, hit func()) (*forkWatch, error) {
+// watchForks listens at path for the kernel. watcher is told what it reports.
+func watchForks(path string, watcher gvisor.Watcher) (*forkWatch, error) {
 	listener, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: path, Net: "unixpacket"})
 	if err != nil {
 		return nil, fmt.Errorf("listening for a sandbox's kernel: %w", err)
@@ -38,7 +38,7 @@ func watchForks(path string, hit func()) (*forkWatch, error) {
 		if gvisor.Greet(conn) != nil {
 			return
 		}
-		if reports, err := gvisor.NewReports(conn.(*net.UnixConn), hit); err == nil {
+		if reports, err := gvisor.NewReports(conn.(*net.UnixConn), watcher); err == nil {
 			w.follow(reports)
 		}
 	}()

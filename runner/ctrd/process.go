@@ -97,7 +97,7 @@ func (p *process) prepare(d *Driver) error {
 	if err := p.streams.open(state, func() error { return p.daemon.closeStdin(p.spec.ID) }); err != nil {
 		return err
 	}
-	p.forks, err = watchForks(watchSocket(state), p.MeetProcessLimit)
+	p.forks, err = watchForks(watchSocket(state), p.Kernel)
 	return err
 }
 

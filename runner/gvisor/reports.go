@@ -18,7 +18,7 @@ type tracePoint struct {
 }
 
 // TraceSession is the kernel's configuration of what to report: the ends of the
-// calls that make processes. They go to the socket (SOCK_SEQPACKET) of that
+// calls that make processes and threads, and the ends of these. They go to the socket (SOCK_SEQPACKET) of that
 // path, or, where it is "", to a descriptor that the kernel is given. clone3 has
 // no name of its own there, only its number, which is 435 on every architecture.
 func TraceSession(socket string) []byte {
@@ -26,7 +26,7 @@ func TraceSession(socket string) []byte {
 	if socket != "" {
 		sink["config"] = map[string]string{"endpoint": socket}
 	}
-	points := append(olderCalls(), tracePoint{Name: "syscall/clone/exit"}, tracePoint{Name: "syscall/sysno/435/exit"})
+	points := append(olderCalls(), tracePoint{Name: "syscall/clone/exit"}, tracePoint{Name: "syscall/sysno/435/exit"}, tracePoint{Name: "sentry/task_exit"})
 	data, err := json.Marshal(map[string]any{"trace_session": map[string]any{
 		"name":   "Default", // the only session that may exist
 		"points": points,
@@ -59,25 +59,35 @@ func Greet(conn io.ReadWriter) error {
 	return err
 }
 
+// Watcher is told what the reports say about the code's processes and threads. Its
+// methods are called one at a time.
+type Watcher interface {
+	// Refused is called at the first call that failed with EAGAIN; nothing is read after it.
+	Refused()
+	// Counted is called with how many more there are than when the reports began,
+	// whenever that changes.
+	Counted(tasks int)
+}
+
 // Reports are what a kernel reports over its socket. Methods may be called
 // concurrently.
 type Reports struct {
 	raw     syscall.RawConn
-	refused func()
+	watcher Watcher
 
 	mu     sync.Mutex
 	buffer []byte
+	tasks  int
 	ended  bool // a refusal was found, or there are no more reports
 }
 
-// NewReports reads from a connection of which each read returns one report, and
-// calls refused at the first one that is Refused.
-func NewReports(conn syscall.Conn, refused func()) (*Reports, error) {
+// NewReports reads from a connection of which each read returns one report.
+func NewReports(conn syscall.Conn, watcher Watcher) (*Reports, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return nil, err
 	}
-	return &Reports{raw: raw, refused: refused, buffer: make([]byte, 16<<10)}, nil
+	return &Reports{raw: raw, watcher: watcher, buffer: make([]byte, 16<<10)}, nil
 }
 
 // Follow reads until a refusal, or until there are no more reports.
@@ -104,30 +114,72 @@ func (r *Reports) read(fd uintptr) (ended bool) {
 			return false
 		case err != nil || n == 0:
 			r.ended = true
-		case Refused(r.buffer[:n]):
-			r.ended = true
-			r.refused()
+		default:
+			r.takeLocked(r.buffer[:n])
 		}
 	}
 	return true
 }
 
-// Refused reports whether a report is of a call that failed with EAGAIN. A
-// report is a header, whose first two bytes are its length, and a protocol
-// buffer, in which field 2 is how the call ended and field 2 of that the error
-// number. Rubbish is not a refusal: the sandbox could write it.
-func Refused(report []byte) bool {
-	if len(report) < 2 {
-		return false
+func (r *Reports) takeLocked(report []byte) {
+	switch Read(report) {
+	case Refused:
+		r.ended = true
+		r.watcher.Refused()
+	case Began:
+		r.tasks++
+		r.watcher.Counted(r.tasks)
+	case Ended:
+		r.tasks--
+		r.watcher.Counted(r.tasks)
 	}
-	header := int(report[0]) | int(report[1])<<8
-	if header < 2 || header > len(report) {
-		return false
+}
+
+// Event is what one report says.
+type Event int
+
+// What a report may say. Rubbish says Nothing: the sandbox could write it.
+const (
+	Nothing Event = iota
+	Refused       // a call that makes a process or thread failed with EAGAIN
+	Began         // such a call made one
+	Ended         // a process or thread ended
+)
+
+// taskExit is the type of the reports of sentry/task_exit (gVisor,
+// pkg/sentry/seccheck/points/common.proto, MessageType).
+const taskExit = 5
+
+// Read says what a report says. A report is a header, in which two bytes each are its
+// length and the type of the report, and a protocol buffer. In that of a call, field 2
+// is how it ended; field 1 of that the result, and field 2 the error number.
+func Read(report []byte) Event {
+	if len(report) < 4 {
+		return Nothing
+	}
+	header, kind := int(report[0])|int(report[1])<<8, int(report[2])|int(report[3])<<8
+	if header < 4 || header > len(report) {
+		return Nothing
+	}
+	if kind == taskExit {
+		return Ended
 	}
 	exit, err := bytesField(report[header:], 2)
 	if err != nil {
-		return false
+		return Nothing
+	}
+	result, err := varintField(exit, 1)
+	if err != nil {
+		return Nothing
 	}
 	errno, err := varintField(exit, 2)
-	return err == nil && errno == uint64(unix.EAGAIN)
+	switch {
+	case err != nil:
+		return Nothing
+	case errno == uint64(unix.EAGAIN):
+		return Refused
+	case errno == 0 && int64(result) > 0:
+		return Began
+	}
+	return Nothing
 }

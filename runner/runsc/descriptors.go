@@ -57,7 +57,7 @@ func (p *process) connect(k *parts, keep func(*os.File, error) (*os.File, error)
 	if _, err = keep(k.broker, err); err != nil {
 		return err
 	}
-	p.forks, k.reports, err = watchForks(p.MeetProcessLimit)
+	p.forks, k.reports, err = watchForks(p.Kernel)
 	if _, err = keep(k.reports, err); err != nil {
 		return err
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/airlock-mcp/airlock/runner/gvisor"
 )
 
-// forkWatch learns from gVisor's kernel that the code inside met its limit of
-// processes. The limit itself (RLIMIT_NPROC) only makes clone(2) fail with
+// forkWatch learns from gVisor's kernel which processes and threads the code starts,
+// and that it met its limit of them. The limit itself (RLIMIT_NPROC) only makes clone(2) fail with
 // EAGAIN inside, which no one outside sees; so the kernel reports the results
 // of these calls over a socket (gVisor's runtime monitoring, "trace session").
 type forkWatch struct {
@@ -23,9 +23,9 @@ type forkWatch struct {
 
 func watchConfig(state string) string { return filepath.Join(state, "watch.json") }
 
-// watchForks returns a watch and the end of its socket that is the kernel's. hit
-// is called at most once.
-func watchForks(hit func()) (*forkWatch, *os.File, error) {
+// watchForks returns a watch and the end of its socket that is the kernel's. watcher
+// is told what it reports.
+func watchForks(watcher gvisor.Watcher) (*forkWatch, *os.File, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
 		return nil, nil, fmt.Errorf("connecting to a sandbox's kernel: %w", err)
@@ -37,7 +37,7 @@ func watchForks(hit func()) (*forkWatch, *os.File, error) {
 		theirs.Close()
 		return nil, nil, fmt.Errorf("connecting to a sandbox's kernel: %w", err)
 	}
-	reports, err := gvisor.NewReports(conn.(*net.UnixConn), hit)
+	reports, err := gvisor.NewReports(conn.(*net.UnixConn), watcher)
 	if err != nil {
 		conn.Close()
 		theirs.Close()
