@@ -14,8 +14,9 @@ type crowd struct {
 }
 
 const (
-	few  = 8  // what any program may start
-	many = 16 // what is worth naming as a cause
+	few   = 8        // what any program may start
+	many  = 24       // what is worth naming as a cause
+	share = 20 << 20 // bytes that a process may take and be one of a crowd: those of a fork bomb take 4 to 13 MiB
 )
 
 // counted notes how many processes and threads there are. memory returns the bytes
@@ -42,11 +43,11 @@ func (c *crowd) counted(tasks int, memory func() (bytes int64, full bool)) {
 }
 
 // filled reports whether it were the processes and threads that filled the memory
-// up to its limit: there were many, and most of what was taken since there were few
-// was taken while they were being started.
+// up to its limit: there were many, none of them large, and most of what was taken
+// since there were few was taken while they were being started.
 func (c *crowd) filled(limit int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	grown := c.last - c.before
-	return c.most >= many && grown > limit/4 && grown > limit-c.last
+	return c.most >= many && grown > limit/4 && grown > limit-c.last && grown < share*int64(c.most-few)
 }

@@ -3,7 +3,7 @@ package bounds
 import "testing"
 
 func TestCrowdFilled(t *testing.T) {
-	const limit = 512
+	const limit = 512 << 20
 	type step struct {
 		tasks  int
 		memory int64
@@ -11,13 +11,13 @@ func TestCrowdFilled(t *testing.T) {
 	start := func(from, to int, memory, each int64) (steps []step) {
 		for tasks := from; tasks <= to; tasks++ {
 			memory += each
-			steps = append(steps, step{tasks, memory})
+			steps = append(steps, step{tasks, memory << 20})
 		}
 		return steps
 	}
 	end := func(from int, memory int64) (steps []step) {
 		for tasks := from - 1; tasks >= 0; tasks-- {
-			steps = append(steps, step{tasks, memory})
+			steps = append(steps, step{tasks, memory << 20})
 		}
 		return steps
 	}
@@ -31,7 +31,8 @@ func TestCrowdFilled(t *testing.T) {
 		{"a pool of threads that then read much", start(1, 64, 40, 1), false},
 		{"much data, then a pool of threads", start(1, 32, 400, 1), false},
 		{"a few large processes", start(1, 8, 0, 60), false},
-		{"the host has killed all", append(start(1, 94, 40, 5), end(94, limit)...), true},
+		{"more large processes", start(1, 26, 0, 25), false},
+		{"the host has killed all", append(start(1, 94, 40, 5), end(94, 512)...), true},
 		{"all have ended", append(start(1, 90, 40, 5), end(90, 450)...), false},
 		{"nothing was started", nil, false},
 	}
