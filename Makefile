@@ -25,8 +25,12 @@ demo: prerequisites build images test/servers/node_modules/.package-lock.json ##
 	@./examples/demo/run
 
 .PHONY: test
-test: setup ## run all tests, those with real sandboxes included
+test: setup sdk ## run all tests, those with real sandboxes included
 	AIRLOCK_TEST_SANDBOX=1 go test -count=1 -timeout=15m ./...
+
+.PHONY: sdk
+sdk: bin/python-sdk/.installed ## run the tests of the Python SDK and its engines
+	@cd sdk/python && PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=src:$(CURDIR)/bin/python-sdk python3 -m pytest
 
 .PHONY: lint
 lint: bin/staticcheck bin/python-lint/bin/ruff build/lint/node_modules/.package-lock.json ## check format and code of Go, Python and JavaScript
@@ -111,6 +115,12 @@ bin/staticcheck bin/govulncheck: build/lint/go.mod build/lint/go.sum
 bin/python-lint/bin/ruff: build/lint/requirements.txt | pip
 	@build/step 'installing ruff' python3 -m pip install --quiet --disable-pip-version-check --no-deps \
 		--only-binary :all: --require-hashes --upgrade --target bin/python-lint -r $<
+	@touch $@
+
+bin/python-sdk/.installed: sdk/python/requirements/tests.txt | pip
+	@rm -rf $(@D)
+	@build/step 'installing the packages of the Python SDK' python3 -m pip install --quiet --disable-pip-version-check --no-deps \
+		--only-binary :all: --require-hashes --target $(@D) -r $<
 	@touch $@
 
 .PHONY: images

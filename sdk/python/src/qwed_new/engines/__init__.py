@@ -1,0 +1,1 @@
+"""The engines, one package or module each."""

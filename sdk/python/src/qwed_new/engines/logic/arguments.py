@@ -1,0 +1,88 @@
+"""Whether a conclusion follows from premises: a proof by refutation, or a counter-model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import z3
+
+from qwed_new.engines.logic.constraints import ENGINE, SECONDS, new_solver, why_unknown
+from qwed_new.engines.logic.dsl import Atom, Form, LogicSyntaxError, Tree, show
+from qwed_new.engines.logic.english import Statements
+from qwed_new.engines.logic.sorts import SortError
+from qwed_new.engines.logic.terms import value_of
+from qwed_new.limits import TooLarge
+from qwed_new.verdict import Status, Verdict
+
+MAX_PREMISES = 200
+
+
+def verify_logic_statement(premises: Sequence[str] | str, conclusion: str | None = None, seconds: float = SECONDS) -> Verdict:
+    """Decide whether conclusion follows from premises.
+
+    A statement is QWED-Logic, an infix formula (`p -> q`, `x > 5`), or English of the forms
+    that docs/verify.md lists. Texts that are not equal after normalisation are different
+    propositions. A single text without a conclusion is decided as a query of QWED-Logic.
+    """
+    if conclusion is None:
+        from qwed_new.engines.logic.constraints import verify_logic
+
+        return verify_logic(premises if isinstance(premises, str) else " ".join(premises), seconds)
+    try:
+        return _decide([premises] if isinstance(premises, str) else list(premises), conclusion, seconds)
+    except (LogicSyntaxError, TypeError) as error:
+        return Verdict(Status.INCONCLUSIVE, ENGINE, f"a statement is not understood: {error}")
+    except SortError as error:
+        return Verdict(Status.ERROR, ENGINE, f"the statements are ill-typed: {error}")
+    except TooLarge as error:
+        return Verdict(Status.BLOCKED, ENGINE, str(error))
+    except (z3.Z3Exception, RecursionError, ValueError) as error:
+        return Verdict(Status.INCONCLUSIVE, ENGINE, f"the engine failed: {type(error).__name__}")
+
+
+def _decide(premises: list[str], conclusion: str, seconds: float) -> Verdict:
+    if len(premises) > MAX_PREMISES:
+        raise TooLarge(f"there are more than {MAX_PREMISES} premises")
+    statements = Statements()
+    trees = [statements.read(p) for p in [*premises, conclusion]]
+    terms = statements.compile(trees)
+    evidence: dict[str, Any] = {
+        "premises": [show(t) for t in trees[:-1]],
+        "conclusion": show(trees[-1]),
+        "propositions": statements.propositions,
+        "method": "Z3: premises and the negated conclusion",
+    }
+    solver = new_solver(seconds)
+    names: dict[str, str] = {}
+    for i, (term, text) in enumerate(zip(terms[:-1], premises, strict=True)):
+        names[f"premise#{i}"] = text
+        solver.assert_and_track(term, f"premise#{i}")
+    consistent = solver.check()
+    if consistent == z3.unsat:
+        core = [names[str(label)] for label in solver.unsat_core()]
+        message = "the premises contradict each other, so that anything would follow"
+        return Verdict(Status.ERROR, ENGINE, message, {**evidence, "unsat_core": core})
+    solver.assert_and_track(z3.Not(terms[-1]), "conclusion#")
+    answer = solver.check()
+    if answer == z3.unsat:
+        if consistent != z3.sat:
+            return Verdict(Status.INCONCLUSIVE, ENGINE, "the conclusion follows, but whether the premises agree was not decided", evidence)
+        used = [names[str(label)] for label in solver.unsat_core() if str(label) in names]
+        return Verdict(Status.VERIFIED, ENGINE, "the conclusion follows from the premises", {**evidence, "used_premises": used})
+    if answer == z3.sat and (opaque := _opaque(trees[-1]) - {p for t in trees[:-1] for p in _opaque(t)}):
+        message = f"the conclusion does not follow by its form, and its text is not understood: {min(opaque)!r}"
+        return Verdict(Status.INCONCLUSIVE, ENGINE, message, evidence)
+    if answer == z3.sat:
+        model = solver.model()
+        values = {d.name(): value_of(model[d]) for d in model.decls() if d.arity() == 0 and "#" not in d.name()}
+        message = "the conclusion does not follow: the premises can be true while it is false"
+        return Verdict(Status.ERROR, ENGINE, message, {**evidence, "counterexample": values}, counterexample=values)
+    return Verdict(Status.INCONCLUSIVE, ENGINE, f"the solver did not decide: {why_unknown(solver)}", evidence)
+
+
+def _opaque(tree: Tree) -> set[str]:
+    """The texts of several words that the grammar keeps as one proposition."""
+    if isinstance(tree, Form) and tree.head == "PROP":
+        return {a.text for a in tree.arguments if isinstance(a, Atom)}
+    return {p for a in tree.arguments for p in _opaque(a)} if isinstance(tree, Form) else set()

@@ -1,0 +1,114 @@
+"""Whether constraints can be met: a model, or a core of those that contradict each other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import z3
+
+from qwed_new.engines.logic.dsl import Form, LogicSyntaxError, Tree, parse, show
+from qwed_new.engines.logic.sorts import SortError, Sorts
+from qwed_new.engines.logic.terms import Compiler, divisors, value_of
+from qwed_new.limits import TooLarge
+from qwed_new.verdict import Status, Verdict
+
+ENGINE = "logic"
+SECONDS = 5.0
+
+
+def verify_logic(query: str, seconds: float = SECONDS) -> Verdict:
+    """Decide whether the constraints of a QWED-Logic query can be met.
+
+    VERIFIED carries `model`; ERROR means that they contradict each other and carries
+    `unsat_core`; a solver that gave up is INCONCLUSIVE.
+    """
+    try:
+        tree = parse(query)
+        return _decide(tree, seconds)
+    except LogicSyntaxError as error:
+        return Verdict(Status.INCONCLUSIVE, ENGINE, f"the query is not understood: {error}", model=None)
+    except SortError as error:
+        return Verdict(Status.ERROR, ENGINE, f"the query is ill-typed: {error}", model=None)
+    except TooLarge as error:
+        return Verdict(Status.BLOCKED, ENGINE, str(error), model=None)
+    except (z3.Z3Exception, RecursionError, ValueError) as error:
+        return Verdict(Status.INCONCLUSIVE, ENGINE, f"the query is not understood: {type(error).__name__}", model=None)
+
+
+def _conjuncts(tree: Tree) -> list[Tree]:
+    if isinstance(tree, Form) and tree.head == "AND":
+        return [c for a in tree.arguments for c in _conjuncts(a)]
+    return [tree]
+
+
+def _decide(tree: Tree, seconds: float) -> Verdict:
+    sorts = Sorts()
+    sorts.infer(tree)
+    compiler = Compiler(sorts)
+    conjuncts = _conjuncts(tree)
+    solver = new_solver(seconds / 2 if _quantified(tree) else seconds)
+    names: dict[str, str] = {}
+    for i, conjunct in enumerate(conjuncts):
+        label = z3.Bool(f"constraint#{i}")
+        names[label.decl().name()] = show(conjunct)
+        solver.assert_and_track(compiler.compile(conjunct), label)
+    for i, divisor in enumerate(divisors(tree)):
+        label = z3.Bool(f"divisor#{i}")
+        names[label.decl().name()] = f"(NEQ {show(divisor)} 0)"
+        try:
+            solver.assert_and_track(compiler.compile(divisor) != 0, label)
+        except z3.Z3Exception:
+            continue  # of a quantified variable
+    found = {name: sorts.of(name) for name in sorted(compiler.variables)}
+    evidence: dict[str, Any] = {"parsed": show(tree), "method": "Z3", "sorts": found}
+    answer = solver.check()
+    if answer == z3.unknown and _quantified(tree):
+        eliminated = z3.Then("simplify", "qe", "smt").solver()
+        eliminated.set("timeout", int(seconds * 500))
+        for conjunct in conjuncts:
+            eliminated.add(compiler.compile(conjunct))
+        solver, answer = eliminated, eliminated.check()
+        evidence["method"] = "Z3 after elimination of quantifiers"
+        if answer == z3.unsat:
+            message = "the constraints contradict each other"
+            core = list(names.values())
+            return Verdict(Status.ERROR, ENGINE, message, {**evidence, "unsat_core": core}, model=None, unsat_core=core, satisfiable=False)
+    if answer == z3.sat:
+        model = solver.model()
+        values = {name: value_of(model.eval(term, model_completion=True)) for name, term in sorted(compiler.variables.items())}
+        if not _holds(solver, model):
+            return Verdict(Status.INCONCLUSIVE, ENGINE, "the solver's model could not be checked", evidence, model=None)
+        return Verdict(Status.VERIFIED, ENGINE, "the constraints can be met", {**evidence, "model": values}, model=values, satisfiable=True)
+    if answer == z3.unsat:
+        core = [names[str(label)] for label in solver.unsat_core() if str(label) in names]
+        message = "the constraints contradict each other"
+        return Verdict(Status.ERROR, ENGINE, message, {**evidence, "unsat_core": core}, model=None, unsat_core=core, satisfiable=False)
+    return Verdict(Status.INCONCLUSIVE, ENGINE, f"the solver did not decide: {why_unknown(solver)}", evidence, model=None)
+
+
+def _quantified(tree: Tree) -> bool:
+    return isinstance(tree, Form) and (tree.head in ("FORALL", "EXISTS") or any(_quantified(a) for a in tree.arguments))
+
+
+def why_unknown(solver: Any) -> str:
+    """Why a solver gave up, in words."""
+    reason = str(solver.reason_unknown())
+    return "its time limit was reached" if reason in ("canceled", "timeout", "interrupted from keyboard") else reason
+
+
+def _holds(solver: Any, model: Any) -> bool:
+    """Whether a model makes every assertion without quantifiers true."""
+    for assertion in solver.assertions():
+        value = model.eval(assertion, model_completion=True)
+        if z3.is_false(value):
+            return False
+    return True
+
+
+def new_solver(seconds: float) -> Any:
+    """A solver with limits of time and memory."""
+    solver = z3.Solver()
+    solver.set("timeout", max(1, int(seconds * 1000)))
+    solver.set("max_memory", 1_500)
+    solver.set("random_seed", 0)
+    return solver

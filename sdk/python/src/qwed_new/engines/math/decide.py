@@ -1,0 +1,275 @@
+"""Verdicts on mathematical claims and on results of operations."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from decimal import Decimal
+
+import sympy
+from sympy import Expr, FiniteSet, Rational
+
+from qwed_new.engines.math import grammar
+from qwed_new.engines.math.build import Builder, Undefined, only_symbol
+from qwed_new.engines.math.equality import Outcome, equal, is_real, points, sign_of, value_at
+from qwed_new.engines.math.grammar import Claim, HostileText, MathSyntaxError, Node, Number
+from qwed_new.limits import TimeLimit, TooLarge, time_limit
+from qwed_new.verdict import Status, Verdict
+
+ENGINE = "math"
+SECONDS = 10.0
+OPERATIONS = ("derivative", "integral", "simplify", "solve", "evaluate")
+
+_PLACES = re.compile(r"[,\s(]*(?:rounded\s+|correct\s+|accurate\s+)?to\s+(\d{1,2})\s*(?:decimal\s+places?|decimals?|d\.?\s?p\.?|places?)\s*\)?\s*\.?$", re.I)
+_TOLERANCE = re.compile(r"\s*(?:±|\+/-|\+-)\s*(\d+\.?\d*|\.\d+)\s*$")
+
+
+def verify_math(expression: str, seconds: float = SECONDS) -> Verdict:
+    """Decide a claim such as `x**2 + 2*x + 1 = (x+1)**2` or `2 + 2 < 5`.
+
+    Equality is exact unless the claim says a precision (`≈`, `to 4 decimal places`, `± 0.01`).
+    An expression without a relation claims nothing and is INCONCLUSIVE, with its simplified form.
+    """
+    return _guarded(lambda: _verify_claim(expression), seconds)
+
+
+def verify_math_expression(expression: str, claimed_result: str | None = None, operation: str | None = None, seconds: float = SECONDS) -> Verdict:
+    """Decide whether claimed_result is the result of an operation on expression.
+
+    operation is derivative, integral, simplify, solve or evaluate; without it the two are
+    compared, and without a claimed_result expression is a claim of its own.
+    """
+    if claimed_result is None:
+        return verify_math(expression, seconds)
+    if operation is not None and operation not in OPERATIONS:
+        return Verdict(Status.UNKNOWN, ENGINE, f"the operation {operation!r} is not one of {', '.join(OPERATIONS)}")
+    decide = {"derivative": _derivative, "integral": _integral, "solve": _solve}.get(operation or "", _compare)
+    return _guarded(lambda: decide(expression, claimed_result), seconds)
+
+
+def _guarded(decide: Callable[[], Verdict], seconds: float) -> Verdict:
+    try:
+        with time_limit(seconds):
+            return decide()
+    except TimeLimit:
+        return Verdict(Status.INCONCLUSIVE, ENGINE, f"not decided within {seconds:g} seconds", {"limit_seconds": seconds})
+    except HostileText as hostile:
+        return Verdict(Status.BLOCKED, ENGINE, str(hostile))
+    except TooLarge as large:
+        return Verdict(Status.BLOCKED, ENGINE, str(large), {"limit": str(large)})
+    except Undefined as undefined:
+        return Verdict(Status.ERROR, ENGINE, f"the expression has no value: {undefined}")
+    except MathSyntaxError as error:
+        return Verdict(Status.INCONCLUSIVE, ENGINE, f"the text is not understood: {error}")
+    except (RecursionError, MemoryError):
+        return Verdict(Status.BLOCKED, ENGINE, "the expression is too deep")
+    except Exception as error:  # an error of the algebra system decides nothing
+        return Verdict(Status.INCONCLUSIVE, ENGINE, f"the engine failed: {type(error).__name__}")
+
+
+def _verdict(outcome: Outcome, parsed: str, **fields: object) -> Verdict:
+    evidence = {"parsed": parsed, "method": outcome.method, **outcome.evidence}
+    if outcome.holds is None:
+        return Verdict(Status.INCONCLUSIVE, ENGINE, outcome.reason, evidence, **fields)
+    if outcome.holds:
+        excluded = outcome.evidence.get("excluded")
+        message = "the claim holds" + (f", except at {', '.join(excluded)} where a side is undefined" if excluded else "")
+        return Verdict(Status.VERIFIED, ENGINE, message, evidence, **fields)
+    return Verdict(Status.ERROR, ENGINE, outcome.reason, evidence, **fields)
+
+
+def _verify_claim(text: str) -> Verdict:
+    text, tolerance = _precision(text)
+    claim = grammar.parse(text)
+    shown = grammar.show_claim(claim)
+    if not claim.relations:
+        simplified = sympy.simplify(Builder(real=True).build(claim.sides[0]))
+        message = "the expression claims nothing; it was simplified"
+        return Verdict(Status.INCONCLUSIVE, ENGINE, message, {"parsed": shown}, simplified=str(simplified), value=str(simplified))
+    outcomes = [_relation(claim, i, tolerance) for i in range(len(claim.relations))]
+    worst = min(outcomes, key=lambda o: {False: 0, None: 1, True: 2}[o.holds])
+    return _verdict(worst, shown)
+
+
+def _precision(text: object) -> tuple[str, Rational | None]:
+    if not isinstance(text, str):
+        raise MathSyntaxError("the claim is not a text")
+    if len(text) > grammar.MAX_TEXT:
+        raise TooLarge(f"expression has {len(text)} characters, more than {grammar.MAX_TEXT}")
+    if match := _PLACES.search(text):
+        return text[: match.start()], Rational(1, 2) / Rational(10) ** int(match[1])
+    if match := _TOLERANCE.search(text):
+        return text[: match.start()], Rational(match[1])
+    return text, None
+
+
+def _relation(claim: Claim, index: int, tolerance: Rational | None) -> Outcome:
+    left, right, relation = claim.sides[index], claim.sides[index + 1], claim.relations[index]
+    if relation == "≈" or (relation == "=" and tolerance is not None):
+        return _about(left, right, tolerance if tolerance is not None else _written_precision(right))
+    if relation in ("=", "!="):
+        outcome = equal(left, right)
+        if relation == "=":
+            return outcome
+        if grammar.variables(left) | grammar.variables(right):
+            return _unequal_everywhere(left, right, outcome)
+        return Outcome(None if outcome.holds is None else not outcome.holds, outcome.method, outcome.reason or "the two sides are equal", outcome.evidence)
+    return _order(left, right, relation)
+
+
+def _written_precision(node: Node) -> Rational:
+    if isinstance(node, grammar.Apply) and node.function == "neg":
+        node = node.arguments[0]
+    if isinstance(node, Number):
+        exponent = node.value.as_tuple().exponent
+        return Rational(1, 2) * Rational(10) ** (exponent if isinstance(exponent, int) else 0)
+    raise MathSyntaxError("≈ wants a number on its right, whose digits say the precision, or '± tolerance'")
+
+
+def _about(left: Node, right: Node, tolerance: Rational) -> Outcome:
+    builder = Builder(real=True)
+    a, b = builder.build(left), builder.build(right)
+    if a.free_symbols or b.free_symbols:
+        return Outcome(None, "none", "a claim about precision is decided for numbers only")
+    sign = sign_of(tolerance - abs(a - b))
+    evidence = {"left": str(a.evalf(20)), "right": str(b.evalf(20)), "tolerance": str(tolerance)}
+    if sign is None:
+        return Outcome(None, "certain digits", "the difference is as large as the tolerance, as far as digits tell", evidence)
+    return Outcome(sign >= 0, "certain digits", "" if sign >= 0 else "the two sides differ by more than the precision of the claim", evidence)
+
+
+def _unequal_everywhere(left: Node, right: Node, outcome: Outcome) -> Outcome:
+    if outcome.holds:
+        return Outcome(False, outcome.method, "the two sides are equal", outcome.evidence)
+    builder = Builder(real=True)
+    difference = builder.build(left) - builder.build(right)
+    if difference.is_nonzero or difference.is_positive or difference.is_negative:
+        return Outcome(True, "signs of the terms", "", outcome.evidence)
+    names = sorted(grammar.variables(left) | grammar.variables(right))
+    for _, point in zip(range(24), points(names), strict=False):
+        a, b = value_at(left, builder.build(left), point), value_at(right, builder.build(right), point)
+        if a is not None and b is not None and a == b:
+            shown = {k: str(v) for k, v in point.items()}
+            return Outcome(False, "exact evaluation at a point", "the two sides are equal at a point", {"counterexample": shown})
+    return Outcome(None, "signs of the terms", "no value was found at which the sides are equal, and no proof that there is none")
+
+
+def _order(left: Node, right: Node, relation: str) -> Outcome:
+    builder = Builder(real=True)
+    a, b = builder.build(left), builder.build(right)
+    wanted = {"<": (-1,), "<=": (-1, 0), ">": (1,), ">=": (1, 0)}[relation]
+    names = sorted(grammar.variables(left) | grammar.variables(right))
+    if not names:
+        if not (is_real(a) and is_real(b)):
+            return Outcome(False, "evaluation", "complex numbers have no order")
+        sign = sign_of(a - b)
+        if sign is None:
+            return Outcome(None, "certain digits", "the sides agree in all digits that were computed")
+        return Outcome(sign in wanted, "certain digits", "" if sign in wanted else "the order is another", {"left": str(a), "right": str(b)})
+    for _, point in zip(range(40), points(names), strict=False):
+        x, y = value_at(left, a, point), value_at(right, b, point)
+        if x is None or y is None or not (is_real(x) and is_real(y)):
+            continue
+        if (sign := sign_of(x - y)) is not None and sign not in wanted:
+            shown = {k: str(v) for k, v in point.items()}
+            return Outcome(False, "exact evaluation at a point", "the claim fails at a point", {"counterexample": shown, "left": str(x), "right": str(y)})
+    difference = sympy.factor(a - b) if relation[0] == ">" else sympy.factor(b - a)
+    if difference.is_positive or ("=" in relation and difference.is_nonnegative):
+        return Outcome(True, "signs of the factors", "", {"difference": str(difference), "domain": "real"})
+    return _order_by_solver(a - b, relation)
+
+
+def _order_by_solver(difference: Expr, relation: str) -> Outcome:
+    from qwed_new.engines.math.polynomials import refute_order
+
+    return refute_order(difference, relation)
+
+
+def _compare(expression: str, claimed: str) -> Verdict:
+    claimed, tolerance = _precision(claimed)
+    left, right = grammar.parse_expression(expression), grammar.parse_expression(claimed)
+    parsed = grammar.show_claim(Claim((left, right), ("=",)))
+    outcome = _about(left, right, tolerance) if tolerance is not None else equal(left, right)
+    return _verdict(outcome, parsed, **_computed(left))
+
+
+def _computed(node: Node) -> dict[str, str]:
+    value = Builder(real=True).build(node)
+    return {"computed": str(sympy.simplify(value) if value.free_symbols else value)[:400]}
+
+
+def _derivative(expression: str, claimed: str) -> Verdict:
+    body, claim = grammar.parse_expression(expression), grammar.parse_expression(claimed)
+    symbol = only_symbol(Builder(real=True).build(body))
+    node = grammar.Apply("diff", (body, grammar.Name(f"var:{symbol}")))
+    outcome = equal(node, claim)
+    computed = sympy.diff(Builder(real=True).build(body), symbol)
+    return _verdict(outcome, f"d/d{symbol} {grammar.show(body)} = {grammar.show(claim)}", computed=str(computed))
+
+
+def _integral(expression: str, claimed: str) -> Verdict:
+    body, claim = grammar.parse_expression(expression), grammar.parse_expression(claimed)
+    names = Builder(real=True).build(body)
+    symbol = only_symbol(names if names.free_symbols else Builder(real=True).build(claim))
+    node = grammar.Apply("diff", (claim, grammar.Name(f"var:{symbol}")))
+    outcome = equal(node, body)
+    outcome.method = f"the claim was differentiated; {outcome.method}"
+    return _verdict(outcome, f"d/d{symbol} {grammar.show(claim)} = {grammar.show(body)}")
+
+
+def _solve(expression: str, claimed: str) -> Verdict:
+    claim = grammar.parse(expression)
+    if claim.relations not in ((), ("=",)):
+        raise MathSyntaxError("solve takes an expression or one equation")
+    builder = Builder()
+    sides = [builder.build(s) for s in claim.sides]
+    equation = sides[0] - (sides[1] if len(sides) > 1 else 0)
+    symbol = only_symbol(equation)
+    values = [builder.build(grammar.parse_expression(v)) for v in _solution_texts(claimed, str(symbol))]
+    evidence: dict[str, object] = {"parsed": f"{equation} = 0", "method": "substitution and solution set", "claimed": [str(v) for v in values]}
+    for value in values:
+        rest = equation.subs(symbol, value)
+        if sympy.simplify(rest) != 0:
+            message = f"{symbol} = {value} is no solution"
+            return Verdict(Status.ERROR, ENGINE, message, {**evidence, "counterexample": {str(symbol): str(value), "left_minus_right": str(rest)}})
+    domain = sympy.S.Complexes if any(v.has(sympy.I) for v in values) else sympy.S.Reals
+    solutions = sympy.solveset(equation, symbol, domain)
+    evidence["domain"] = str(domain)
+    if not isinstance(solutions, FiniteSet | type(sympy.S.EmptySet)):
+        return Verdict(Status.INCONCLUSIVE, ENGINE, "each value is a solution; whether there are more was not decided", evidence)
+    computed = [str(s) for s in sorted(solutions, key=str)]
+    missing = [s for s in solutions if not any(sympy.simplify(s - v) == 0 for v in values)]
+    if missing:
+        return Verdict(Status.ERROR, ENGINE, f"a solution is missing: {symbol} = {missing[0]}", {**evidence, "solutions": computed}, computed=computed)
+    return Verdict(Status.VERIFIED, ENGINE, "these are all solutions", {**evidence, "solutions": computed}, computed=computed)
+
+
+def _solution_texts(claimed: str, symbol: str) -> list[str]:
+    text = claimed.strip()
+    if re.fullmatch(r"(?:\{\s*\}|\[\s*\]|∅|none|no (?:real )?solutions?|empty set)", text, re.I):
+        return []
+    text = text.strip("{}[]")
+    if text.startswith("(") and text.endswith(")") and "," in text:
+        text = text[1:-1]
+    text = re.sub(rf"\b{re.escape(symbol)}\s*(?:=|∈|in\b)\s*", "", text).strip("{}[] ")
+    parts = [p.strip() for p in re.split(r",|;|\bor\b|\band\b|∨", text) if p.strip()]
+    out: list[str] = []
+    for part in parts:
+        if match := re.match(r"(.*)(?:±|\+/-|\+-)(.*)", part):
+            base = match[1].strip()
+            out += [f"{base} + ({match[2]})" if base else match[2], f"{base} - ({match[2]})"]
+        else:
+            out.append(part)
+    return out
+
+
+def number_text(value: Expr) -> str:
+    """A number as people write it: a terminating fraction as a decimal."""
+    if isinstance(value, Rational):
+        q = value.q
+        for prime in (2, 5):
+            while q % prime == 0:
+                q //= prime
+        if q == 1 and value.q != 1:
+            return format((Decimal(value.p) / Decimal(value.q)).normalize(), "f")
+    return str(value)

@@ -1,0 +1,244 @@
+"""Whether two expressions are equal, for all values at which both are defined."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import sympy
+from sympy import Expr, Float, Rational
+
+from qwed_new.engines.math import grammar
+from qwed_new.engines.math.build import Builder, Undefined, denominators
+from qwed_new.engines.math.grammar import Apply, Node
+from qwed_new.limits import TooLarge, within
+
+POINTS = 12
+STEP_SECONDS = 3.0
+_BINDERS = frozenset({"diff", "integral", "limit", "sum", "product"})
+
+
+@dataclass(slots=True)
+class Outcome:
+    """holds is True when proven, False when refuted, None when neither was done."""
+
+    holds: bool | None
+    method: str
+    reason: str = ""
+    evidence: dict[str, Any] = field(default_factory=dict)
+
+
+def sign_of(value: Expr) -> int | None:
+    """-1, 0 or 1 for a real number without variables; None where it was not decided."""
+    if isinstance(value, Rational):
+        return int(bool(value > 0)) - int(bool(value < 0))
+    if value.has(sympy.Integral, sympy.Sum, sympy.Product, sympy.Limit):
+        return None
+    if value in (sympy.oo, -sympy.oo):
+        return 1 if value is sympy.oo else -1
+    digits = within(STEP_SECONDS, value.evalf, 25, maxn=400)
+    if isinstance(digits, Float) and digits._prec > 1:
+        return int(bool(digits > 0)) - int(bool(digits < 0)) or None
+    if is_zero(value):
+        return 0
+    return None
+
+
+def is_zero(value: Expr) -> bool:
+    """Whether a proof was found that value is zero."""
+    if value == 0:
+        return True
+    if within(STEP_SECONDS, lambda: bool(sympy.simplify(value) == 0)):
+        return True
+    if value.is_algebraic:
+        x = sympy.Dummy("x")
+        return bool(within(STEP_SECONDS, lambda: sympy.minimal_polynomial(value, x) == x))
+    return False
+
+
+def differs(left: Expr, right: Expr) -> bool | None:
+    """Whether two numbers differ: by exact comparison, or by digits that are certain."""
+    if left == right:
+        return False
+    if isinstance(left, Rational) and isinstance(right, Rational):
+        return True
+    if left.is_infinite or right.is_infinite:
+        return True
+    difference = left - right
+    if difference.has(sympy.Integral, sympy.Sum, sympy.Product, sympy.Limit):
+        return False if is_zero(difference) else None  # quadrature gives digits, but not certain ones
+    digits = within(STEP_SECONDS, difference.evalf, 25, maxn=400)
+    if digits is not None:
+        real, imaginary = digits.as_real_imag()
+        for part in (real, imaginary):
+            if isinstance(part, Float) and part._prec > 1 and part != 0:
+                return True
+    return False if is_zero(difference) else None
+
+
+def equal(left: Node, right: Node) -> Outcome:
+    """Decide `left = right` for all real values of the variables (complex ones where i occurs)."""
+    names = sorted(grammar.variables(left) | grammar.variables(right))
+    complex_values = _mentions(left, "i") or _mentions(right, "i")
+    try:
+        builder = Builder() if complex_values else Builder(real=True)
+        a, b = builder.build(left), builder.build(right)
+    except Undefined as undefined:
+        return Outcome(False, "evaluation", f"one side is undefined: {undefined}")
+    symbols = sorted((a.free_symbols | b.free_symbols), key=str)
+    if not names or (not symbols and not _needs_points(left, right)):
+        return _equal_numbers(a, b)
+    checked, outcome = _compare_at_points(left, right, a, b, names, complex_values)
+    if outcome:
+        return outcome
+    domain = "complex" if complex_values else "real"
+    evidence = {"variables": names, "domain": domain, "points_checked": checked, "excluded": _excluded(left, right, builder)}
+    proof = _prove_zero(a - b, symbols)
+    if proof:
+        if not checked:
+            return Outcome(None, proof, "no point was found at which both sides are defined", evidence)
+        return Outcome(True, proof, "", evidence)
+    reason = f"the sides agree at {checked} points, but no proof was found"
+    if not complex_values:
+        positive = Builder(positive=True)
+        try:
+            if _prove_zero(positive.build(left) - positive.build(right), symbols):
+                reason = f"proven for positive values of {', '.join(names)} only"
+        except Undefined:
+            pass
+    return Outcome(None, "simplification", reason, evidence)
+
+
+def _equal_numbers(a: Expr, b: Expr) -> Outcome:
+    evidence = {"left": _text(a), "right": _text(b)}
+    difference = differs(a, b)
+    exact = isinstance(a, Rational) and isinstance(b, Rational)
+    method = "exact rational arithmetic" if exact else "simplification and certain digits"
+    if difference is None:
+        return Outcome(None, method, "the sides agree in all digits that were computed, but no proof was found", evidence)
+    if difference and (value := within(STEP_SECONDS, lambda: (a - b).evalf(15))) is not None:
+        evidence["difference"] = _text(value)
+    return Outcome(not difference, method, "the two sides differ" if difference else "", evidence)
+
+
+def _mentions(node: Node, constant: str) -> bool:
+    if isinstance(node, grammar.Name):
+        return node.name == constant
+    return isinstance(node, Apply) and any(_mentions(a, constant) for a in node.arguments)
+
+
+def _has_binder(node: Node) -> bool:
+    return isinstance(node, Apply) and (node.function in _BINDERS or any(_has_binder(a) for a in node.arguments))
+
+
+def _needs_points(left: Node, right: Node) -> bool:
+    return not (_has_binder(left) or _has_binder(right))
+
+
+def points(names: list[str]) -> Iterator[dict[str, Rational]]:
+    """Rational points, always the same ones: small whole numbers first, then fractions of both signs."""
+    for whole in (2, -1, 3, 0, 1, -2):
+        yield {name: Rational(whole + (3 * i if whole > 1 else 0)) for i, name in enumerate(names)}
+    source = random.Random(0)  # the points need not be secret, only the same each time
+    while True:
+        yield {name: Rational(source.randint(-60, 60), source.randint(1, 12)) for name in names}
+
+
+class _At(Builder):
+    def __init__(self, values: dict[str, Rational]) -> None:
+        super().__init__()
+        self._values = values
+
+    def symbol(self, name: str) -> Any:
+        return self._values[name]
+
+
+def value_at(node: Node, expression: Expr, point: dict[str, Rational]) -> Expr | None:
+    """The number that a tree has at a point, None where it has none."""
+    try:
+        if _has_binder(node):
+            by_name = {s: point[str(s)] for s in expression.free_symbols if str(s) in point}
+            value = expression.subs(by_name)
+            return None if value.has(sympy.nan, sympy.zoo) or value.free_symbols else value
+        return _At(point).build(node)
+    except (Undefined, TooLarge):
+        return None
+
+
+def _compare_at_points(left: Node, right: Node, a: Expr, b: Expr, names: list[str], complex_values: bool) -> tuple[int, Outcome | None]:
+    checked = 0
+    for tried, point in enumerate(points(names)):
+        if checked >= POINTS or tried >= 4 * POINTS:
+            break
+        x, y = value_at(left, a, point), value_at(right, b, point)
+        if x is None or y is None or (not complex_values and not (is_real(x) and is_real(y))):
+            continue
+        checked += 1
+        if differs(x, y):
+            shown = {name: str(value) for name, value in point.items()}
+            return checked, Outcome(
+                False,
+                "exact evaluation at a point",
+                "the two sides differ at " + ", ".join(f"{k} = {v}" for k, v in shown.items()),
+                {"counterexample": shown, "left": _text(x), "right": _text(y)},
+            )
+    return checked, None
+
+
+def is_real(value: Expr) -> bool:
+    """Whether a number without variables is real, as far as digits tell."""
+    if value.is_real is not None:
+        return bool(value.is_real)
+    digits = within(STEP_SECONDS, value.evalf, 15)
+    return digits is not None and digits.as_real_imag()[1] == 0
+
+
+def _prove_zero(difference: Expr, symbols: list[Any]) -> str:
+    """The name of the method that proved difference to be zero, or ""."""
+    if difference == 0:
+        return "the same normal form"
+    if symbols and difference.is_rational_function(*symbols):
+        numerator = within(STEP_SECONDS, lambda: sympy.expand(sympy.together(difference).as_numer_denom()[0]))
+        return "polynomial normal form" if numerator == 0 else ""
+    rewrites: dict[str, Callable[[], Expr]] = {}
+    if difference.has(sympy.sin, sympy.cos, sympy.tan, sympy.sinh, sympy.cosh, sympy.tanh):
+        rewrites["exponential normal form"] = lambda: sympy.expand(sympy.expand_trig(difference).rewrite(sympy.exp))
+    rewrites |= {
+        "simplification": lambda: sympy.simplify(difference),
+        "signs as quotients": lambda: sympy.simplify(difference.replace(sympy.sign, lambda s: s / sympy.Abs(s))),
+        "trigonometric normal form": lambda: sympy.simplify(sympy.expand_trig(difference)),
+        "simplified exponentials": lambda: sympy.simplify(sympy.expand(difference.rewrite(sympy.exp))),
+    }
+    for method, rewrite in rewrites.items():
+        if within(STEP_SECONDS, rewrite) == 0:
+            return method
+    return ""
+
+
+def _excluded(left: Node, right: Node, builder: Builder) -> list[str]:
+    """Where a side is not defined, as `x = 0` or, where the roots are not found, `x**5 - x + 1 = 0`."""
+    found: list[str] = []
+    for node in (*denominators(left), *denominators(right)):
+        try:
+            expression = builder.build(node)
+        except Undefined:
+            continue
+        if not (symbols := expression.free_symbols):
+            continue
+        texts = [f"{expression} = 0"]
+        if len(symbols) == 1 and expression.is_polynomial():
+            symbol = next(iter(symbols))
+            roots = within(STEP_SECONDS, lambda e=expression, s=symbol: sympy.solveset(e, s, sympy.S.Reals))
+            if roots is sympy.S.EmptySet:
+                continue
+            if isinstance(roots, sympy.FiniteSet):
+                texts = [f"{symbol} = {root}" for root in sorted(roots, key=str)]
+        found.extend(text for text in texts if text not in found)
+    return found
+
+
+def _text(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 400 else text[:400] + "…"

@@ -1,0 +1,336 @@
+"""The grammar of mathematical claims: text in, a typed tree out. Nothing is evaluated here."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+
+from qwed_new.limits import TooLarge, bounded_text
+
+MAX_TEXT = 10_000
+MAX_NODES = 2_000
+MAX_DEPTH = 60
+MAX_DIGITS = 400
+
+RELATIONS = {"=": "=", "==": "=", "!=": "!=", "≠": "!=", "<": "<", ">": ">", "<=": "<=", ">=": ">=", "≤": "<=", "≥": ">=", "≈": "≈", "~=": "≈"}
+
+FUNCTIONS = {
+    **{name: name for name in ("sin cos tan cot sec csc sinh cosh tanh coth asin acos atan acot asec acsc asinh acosh atanh").split()},
+    **{"arc" + name: "a" + name for name in ("sin", "cos", "tan")},
+    **{name: name for name in ("exp log ln log2 log10 sqrt cbrt root abs sign floor ceil factorial gcd lcm binomial min max gamma erf").split()},
+    **{"Abs": "abs", "ceiling": "ceil", "lg": "log10", "atan2": "atan2", "arctan2": "atan2", "re": "re", "im": "im", "conjugate": "conjugate"},
+    **{"diff": "diff", "derivative": "diff", "integrate": "integral", "integral": "integral", "limit": "limit", "sum": "sum", "product": "product"},
+    **{"mod": "mod", "round": "round", "choose": "binomial", "comb": "binomial", "nCr": "binomial", "pow": "pow"},
+}
+
+CONSTANTS = {"pi": "pi", "π": "pi", "e": "e", "E": "e", "i": "i", "I": "i", "oo": "oo", "inf": "oo", "infinity": "oo", "∞": "oo", "tau": "tau", "τ": "tau"}
+
+# Texts that no claim contains and that programs do.
+_HOSTILE = re.compile(
+    r"__|[\"'`;\\]|\b(?:import|lambda|eval|exec|compile|open|getattr|setattr|globals|locals|os|sys|subprocess|builtins|breakpoint|input|print|vars|dir|exit|quit)\b\s*[(.:]"
+    r"|\bimport\b|\blambda\b"
+)
+
+_SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
+_TOKEN = re.compile(
+    r"""\s*(?:
+    (?P<number>(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+(?![\w.]))?)
+  | (?P<name>[^\W\d_⁰¹²³⁴⁵⁶⁷⁸⁹][^\W⁰¹²³⁴⁵⁶⁷⁸⁹]*)
+  | (?P<sup>[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+)
+  | (?P<op>\*\*|<=|>=|==|!=|~=|\+/-|[-+*/^!(),=<>≤≥≠≈%|{}\[\]√×÷·−±])
+  )""",
+    re.VERBOSE,
+)
+
+
+class MathSyntaxError(ValueError):
+    """The text is not of the grammar; the message says where."""
+
+
+class HostileText(ValueError):
+    """The text is program code and no mathematics."""
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """An exact decimal."""
+
+    value: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A variable or constant."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """An operator or function on its arguments."""
+
+    function: str
+    arguments: tuple[Node, ...]
+
+
+Node = Number | Name | Apply
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """sides[0] relations[0] sides[1] …; without relations an expression that claims nothing."""
+
+    sides: tuple[Node, ...]
+    relations: tuple[str, ...]
+
+
+def parse(text: str) -> Claim:
+    """The claim that a text states.
+
+    Raises MathSyntaxError, HostileText for program code and TooLarge beyond the limits.
+    """
+    text = bounded_text(text, "expression", MAX_TEXT)
+    if _HOSTILE.search(text):
+        raise HostileText("the text is program code, no mathematical expression")
+    return _Parser(text).claim()
+
+
+def parse_expression(text: str) -> Node:
+    """The one expression that a text states."""
+    claim = parse(text)
+    if claim.relations:
+        raise MathSyntaxError(f"{text.strip()!r} is a relation where an expression is wanted")
+    return claim.sides[0]
+
+
+def tokens_of(text: str) -> list[tuple[str, str]]:
+    """Kind and text of each token."""
+    tokens: list[tuple[str, str]] = []
+    position = 0
+    while text[position:].strip():
+        match = _TOKEN.match(text, position)
+        if not match:
+            rest = text[position:].strip()
+            raise MathSyntaxError(f"unexpected {rest[:12]!r}")
+        kind = match.lastgroup or ""
+        tokens.append((kind, match.group(kind)))
+        position = match.end()
+    return tokens
+
+
+class _Parser:
+    """Recursive descent; the depth is bounded, so is the number of nodes."""
+
+    def __init__(self, text: str) -> None:
+        self._tokens = tokens_of(text)
+        self._at = 0
+        self._nodes = 0
+        self._depth = 0
+
+    def _peek(self, *operators: str) -> bool:
+        return self._at < len(self._tokens) and self._tokens[self._at][0] == "op" and self._tokens[self._at][1] in operators
+
+    def _take(self, *operators: str) -> str | None:
+        if self._peek(*operators):
+            self._at += 1
+            return self._tokens[self._at - 1][1]
+        return None
+
+    def _need(self, operator: str) -> None:
+        if not self._take(operator):
+            found = self._tokens[self._at][1] if self._at < len(self._tokens) else "the end"
+            raise MathSyntaxError(f"expected {operator!r} and found {found!r}")
+
+    def _apply(self, function: str, *arguments: Node) -> Apply:
+        self._nodes += 1
+        if self._nodes > MAX_NODES:
+            raise TooLarge(f"the expression has more than {MAX_NODES} operations")
+        return Apply(function, arguments)
+
+    def claim(self) -> Claim:
+        sides = [self._sum()]
+        relations: list[str] = []
+        while relation := self._take(*RELATIONS):
+            relations.append(RELATIONS[relation])
+            sides.append(self._sum())
+        if self._at < len(self._tokens):
+            raise MathSyntaxError(f"unexpected {self._tokens[self._at][1]!r}")
+        return Claim(tuple(sides), tuple(relations))
+
+    def _sum(self) -> Node:
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise TooLarge(f"the expression is nested more than {MAX_DEPTH} deep")
+        node = self._term()
+        while operator := self._take("+", "-", "−"):
+            node = self._apply("add" if operator == "+" else "sub", node, self._term())
+        self._depth -= 1
+        return node
+
+    def _term(self) -> Node:
+        node = self._unary()
+        while True:
+            if self._take("*", "×", "·"):
+                node = self._apply("mul", node, self._unary())
+            elif self._take("/", "÷"):
+                node = self._apply("div", node, self._unary())
+            elif self._peek("%") and self._operand_follows(1):
+                self._at += 1
+                node = self._apply("mod", node, self._unary())
+            elif self._word("mod") and self._operand_follows(1):
+                self._at += 1
+                node = self._apply("mod", node, self._unary())
+            elif self._operand_follows(0) and not self._word("mod"):
+                node = self._apply("mul", node, self._power())  # 2x, (x+1)(x-1)
+            else:
+                return node
+
+    def _word(self, word: str) -> bool:
+        return self._at < len(self._tokens) and self._tokens[self._at] == ("name", word)
+
+    def _operand_follows(self, ahead: int) -> bool:
+        at = self._at + ahead
+        if at >= len(self._tokens):
+            return False
+        kind, text = self._tokens[at]
+        if kind == "number":
+            return ahead > 0
+        return kind == "name" or text in ("(", "√")
+
+    def _unary(self) -> Node:
+        signs = 0
+        while operator := self._take("-", "−", "+"):
+            signs += operator != "+"
+        node = self._power()
+        return self._apply("neg", node) if signs % 2 else node
+
+    def _power(self) -> Node:
+        node = self._postfix()
+        if self._take("^", "**"):
+            self._depth += 1
+            if self._depth > MAX_DEPTH:
+                raise TooLarge(f"the expression is nested more than {MAX_DEPTH} deep")
+            node = self._apply("pow", node, self._unary())
+            self._depth -= 1
+        return node
+
+    def _postfix(self) -> Node:
+        node = self._atom()
+        while self._at < len(self._tokens):
+            kind, text = self._tokens[self._at]
+            if kind == "sup":
+                self._at += 1
+                node = self._apply("pow", node, Number(Decimal(text.translate(_SUPERSCRIPTS))))
+            elif text == "!" and kind == "op":
+                self._at += 1
+                node = self._apply("factorial", node)
+            elif text == "%" and kind == "op" and not self._operand_follows(1):
+                self._at += 1
+                node = self._apply("div", node, Number(Decimal(100)))
+            else:
+                break
+        return node
+
+    def _atom(self) -> Node:
+        if self._at >= len(self._tokens):
+            raise MathSyntaxError("the expression ends where a value is wanted")
+        kind, text = self._tokens[self._at]
+        self._at += 1
+        if kind == "number":
+            return self._number(text)
+        if kind == "name":
+            return self._name(text)
+        if text == "(":
+            node = self._sum()
+            self._need(")")
+            return node
+        if text == "|":
+            node = self._sum()
+            self._need("|")
+            return self._apply("abs", node)
+        if text == "√":
+            return self._apply("sqrt", self._postfix())
+        raise MathSyntaxError(f"unexpected {text!r}")
+
+    def _number(self, text: str) -> Node:
+        text = text.replace("_", "")
+        mantissa, _, exponent = text.lower().partition("e")
+        if len(mantissa) > MAX_DIGITS or (exponent and abs(int(exponent[:6])) > MAX_DIGITS):
+            raise TooLarge(f"a number has more than {MAX_DIGITS} digits")
+        return Number(Decimal(text))
+
+    def _name(self, text: str) -> Node:
+        if text in FUNCTIONS and (self._peek("(") or FUNCTIONS[text] in _PREFIX):
+            return self._call(FUNCTIONS[text])
+        if text in CONSTANTS:
+            return Name(CONSTANTS[text])
+        if self._peek("(") and (len(text) > 1 or text in "fgh"):
+            raise MathSyntaxError(f"the function {text!r} is not known")
+        if len(text) > 32:
+            raise MathSyntaxError(f"the name {text[:12]!r}… is too long")
+        return Name("var:" + text)
+
+    def _call(self, function: str) -> Node:
+        exponent: Node | None = None
+        if self._take("^", "**"):
+            exponent = self._atom()
+        elif self._at < len(self._tokens) and self._tokens[self._at][0] == "sup":
+            exponent = Number(Decimal(self._tokens[self._at][1].translate(_SUPERSCRIPTS)))
+            self._at += 1
+        if self._take("("):
+            arguments = [self._sum()]
+            while self._take(","):
+                arguments.append(self._sum())
+            self._need(")")
+        else:
+            arguments = [self._power()]  # sin x
+            while self._operand_follows(0) and self._tokens[self._at][1] not in FUNCTIONS:
+                arguments = [self._apply("mul", arguments[0], self._power())]
+        low, high = ARITY.get(function, (1, 1))
+        if not low <= len(arguments) <= high:
+            raise MathSyntaxError(f"{function} takes {low if low == high else f'{low} to {high}'} argument(s), not {len(arguments)}")
+        node: Node = self._apply(function, *arguments)
+        return self._apply("pow", node, exponent) if exponent is not None else node
+
+
+ARITY = {
+    "log": (1, 2), "root": (2, 2), "gcd": (2, 20), "lcm": (2, 20), "binomial": (2, 2), "min": (1, 20), "max": (1, 20), "atan2": (2, 2),
+    "diff": (1, 3), "integral": (1, 4), "limit": (3, 3), "sum": (4, 4), "product": (4, 4), "mod": (2, 2), "round": (1, 2), "pow": (2, 2),
+}  # fmt: skip
+
+_PREFIX = frozenset(("sin cos tan cot sec csc sinh cosh tanh asin acos atan ln log sqrt exp").split())
+
+
+def variables(node: Node) -> set[str]:
+    """The names of the variables in a tree."""
+    if isinstance(node, Name):
+        return {node.name[4:]} if node.name.startswith("var:") else set()
+    if isinstance(node, Apply):
+        return set().union(*(variables(a) for a in node.arguments))
+    return set()
+
+
+_BINARY = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "^"}
+
+
+def show(node: Node) -> str:
+    """The tree as fully bracketed text: what was understood."""
+    if isinstance(node, Number):
+        return format(node.value, "f")
+    if isinstance(node, Name):
+        return node.name.removeprefix("var:")
+    if node.function in _BINARY:
+        left, right = map(show, node.arguments)
+        return f"({left} {_BINARY[node.function]} {right})"
+    if node.function == "neg":
+        return f"(-{show(node.arguments[0])})"
+    return f"{node.function}({', '.join(map(show, node.arguments))})"
+
+
+def show_claim(claim: Claim) -> str:
+    """The claim as it was understood."""
+    text = show(claim.sides[0])
+    for relation, side in zip(claim.relations, claim.sides[1:], strict=True):
+        text += f" {relation} {show(side)}"
+    return text

@@ -1,0 +1,123 @@
+"""The verdict: the one shape in which every engine answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from enum import StrEnum
+from fractions import Fraction
+from typing import Any
+
+
+class Status(StrEnum):
+    """What an engine found.
+
+    Only VERIFIED means that the claim holds. ERROR means that it was refuted or is
+    malformed; BLOCKED that the input is hostile or beyond a limit; INCONCLUSIVE that it was
+    not decided; UNKNOWN that no engine knows this kind of claim; SIMPLIFIED that a batch
+    item claimed nothing and was only rewritten.
+    """
+
+    VERIFIED = "VERIFIED"
+    ERROR = "ERROR"
+    INCONCLUSIVE = "INCONCLUSIVE"
+    BLOCKED = "BLOCKED"
+    UNKNOWN = "UNKNOWN"
+    SIMPLIFIED = "SIMPLIFIED"
+
+
+class Verdict(Mapping[str, Any]):
+    """A status with its evidence, readable as attributes and as a mapping.
+
+    `evidence` says what was decided and how: the parsed form, the method, a counter-example
+    or model, the span that supports a fact. Further fields of an engine (`model`,
+    `vulnerabilities`, `confidence`, …) stand beside the common ones.
+    """
+
+    __slots__ = ("_fields",)
+
+    def __init__(self, status: Status | str, engine: str, message: str, evidence: Mapping[str, Any] | None = None, **fields: Any) -> None:
+        status = Status(status)
+        self._fields: dict[str, Any] = {
+            "verified": status is Status.VERIFIED,
+            "is_valid": status is Status.VERIFIED,
+            "status": str(status),
+            "engine": engine,
+            "message": message,
+            "evidence": dict(evidence or {}),
+        }
+        for name, value in fields.items():
+            if name in self._fields:
+                raise ValueError(f"field {name!r} of a verdict is derived from its status")
+            self._fields[name] = value
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        try:
+            return self._fields[name]
+        except KeyError:
+            raise AttributeError(f"this verdict has no field {name!r}; it has {', '.join(self._fields)}") from None
+
+    def __getitem__(self, name: str) -> Any:
+        return self._fields[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._fields)
+
+    def __len__(self) -> int:
+        return len(self._fields)
+
+    def __bool__(self) -> bool:
+        return self._fields["verified"]
+
+    def __repr__(self) -> str:
+        return f"Verdict({self._fields['status']}, {self._fields['engine']}: {self._fields['message']})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Verdict.from_dict, (self.to_dict(),))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The verdict in JSON's types alone; exact numbers become text."""
+        return {name: plain(value) for name, value in self._fields.items()}
+
+    def to_json(self) -> str:
+        """The verdict as one line of JSON."""
+        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Verdict:
+        """Read what to_dict wrote. `verified` is derived from the status, whatever the data says."""
+        rest = {k: v for k, v in data.items() if k not in ("verified", "is_valid", "status", "engine", "message", "evidence")}
+        evidence = data.get("evidence")
+        return cls(
+            str(data["status"]),
+            str(data.get("engine", "")),
+            str(data.get("message", "")),
+            evidence if isinstance(evidence, Mapping) else None,
+            **rest,
+        )
+
+    def with_fields(self, **fields: Any) -> Verdict:
+        """A copy with further fields."""
+        return Verdict.from_dict({**self._fields, **fields})
+
+
+def plain(value: Any) -> Any:
+    """value in JSON's types: exact numbers and whatever is foreign become text."""
+    if value is None or isinstance(value, bool | str):
+        return str(value) if isinstance(value, str) else value
+    if isinstance(value, int):
+        return value if abs(value) < 2**53 else str(value)
+    if isinstance(value, Decimal):
+        return format(value, "f") if value.is_finite() else str(value)
+    if isinstance(value, float):
+        return value if value == value and abs(value) != float("inf") else str(value)
+    if isinstance(value, Fraction):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(v) for v in (sorted(value, key=str) if isinstance(value, set | frozenset) else value)]
+    return str(value)

@@ -1,0 +1,96 @@
+"""One JSON request in, one JSON verdict out: the entry point of sandboxes and workers.
+
+`python -m qwed_sdk.engine` answers the one request on stdin; with `--serve` it answers one
+line after another. A sandbox imports this module and calls preload() before its checkpoint,
+and answer_json() after it.
+
+A request is `{"engine": NAME, "arguments": {...}}`; ENGINES lists the names. Whatever comes
+in, a verdict goes out: an engine that fails is INCONCLUSIVE, a malformed request UNKNOWN.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import sys
+from collections.abc import Callable, Mapping
+
+from qwed_new.limits import TimeLimit, TooLarge, time_limit
+from qwed_new.verdict import Status, Verdict
+
+MAX_REQUEST = 16 * 1024 * 1024
+SECONDS = 30.0
+
+ENGINES: dict[str, str] = {
+    "math": "qwed_new.engines.math:verify_math",
+    "math_expression": "qwed_new.engines.math:verify_math_expression",
+    "logic": "qwed_new.engines.logic:verify_logic",
+    "logic_statement": "qwed_new.engines.logic:verify_logic_statement",
+}
+
+
+def resolve(name: str) -> Callable[..., Verdict]:
+    """The function of an engine; KeyError for a name that is not in ENGINES."""
+    module, _, function = ENGINES[name].partition(":")
+    return getattr(importlib.import_module(module), function)
+
+
+def preload() -> list[str]:
+    """Import every engine with what it needs, and let each decide once; the names that work."""
+    return [name for name in ENGINES if resolve(name)]
+
+
+def answer(request: object, seconds: float = SECONDS) -> Verdict:
+    """The verdict on one request, within `seconds`."""
+    if not isinstance(request, Mapping) or not isinstance(request.get("engine"), str):
+        return Verdict(Status.UNKNOWN, "none", 'a request is {"engine": NAME, "arguments": {...}}')
+    name, arguments = str(request["engine"]), request.get("arguments", {})
+    if name not in ENGINES:
+        return Verdict(Status.UNKNOWN, "none", f"no engine {name!r}; there are {', '.join(ENGINES)}")
+    if not isinstance(arguments, Mapping):
+        return Verdict(Status.UNKNOWN, name, "arguments is not an object")
+    try:
+        with time_limit(seconds):
+            function = resolve(name)
+            inspect.signature(function).bind(**arguments)
+            return function(**arguments)
+    except TypeError as error:
+        return Verdict(Status.UNKNOWN, name, f"the arguments do not fit: {error}")
+    except TimeLimit:
+        return Verdict(Status.INCONCLUSIVE, name, f"not decided within {seconds:g} seconds", {"limit_seconds": seconds})
+    except TooLarge as error:
+        return Verdict(Status.BLOCKED, name, str(error))
+    except (RecursionError, MemoryError):
+        return Verdict(Status.BLOCKED, name, "the input is too deep or too large")
+    except Exception as error:
+        return Verdict(Status.INCONCLUSIVE, name, f"the engine failed: {type(error).__name__}")
+
+
+def answer_json(text: str | bytes, seconds: float = SECONDS) -> str:
+    """The verdict on a request in JSON, as one line of JSON."""
+    if len(text) > MAX_REQUEST:
+        return Verdict(Status.BLOCKED, "none", f"the request is larger than {MAX_REQUEST} bytes").to_json()
+    try:
+        request = json.loads(text)
+    except (ValueError, RecursionError):
+        return Verdict(Status.UNKNOWN, "none", "the request is not JSON").to_json()
+    return answer(request, seconds).to_json()
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Answer stdin; exit code 0, whatever the verdict."""
+    serve = "--serve" in (sys.argv[1:] if arguments is None else arguments)
+    source, sink = sys.stdin.buffer, sys.stdout
+    if not serve:
+        print(answer_json(source.read(MAX_REQUEST + 1)), file=sink, flush=True)
+        return 0
+    preload()
+    print('{"ready": true}', file=sink, flush=True)
+    while line := source.readline(MAX_REQUEST + 1):
+        print(answer_json(line), file=sink, flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

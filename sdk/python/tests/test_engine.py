@@ -1,0 +1,45 @@
+"""The entry point of sandboxes and workers."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from qwed_sdk.engine import ENGINES, answer_json, preload
+
+SOURCE = Path(__file__).parent.parent / "src"
+
+
+def test_every_engine_can_be_imported_ahead() -> None:
+    assert preload() == list(ENGINES)
+
+
+@pytest.mark.parametrize(
+    ("request_text", "status"),
+    [
+        ('{"engine": "math", "arguments": {"expression": "2+2=4"}}', "VERIFIED"),
+        ('{"engine": "math", "arguments": {"expression": "2+2=5"}}', "ERROR"),
+        ('{"engine": "nothing"}', "UNKNOWN"), ("not json", "UNKNOWN"), ("[" * 100_000, "UNKNOWN"), ("[]", "UNKNOWN"),
+        ('{"engine": "math", "arguments": {"text": "2+2=4"}}', "UNKNOWN"), ('{"engine": "math", "arguments": {"expression": 7}}', "INCONCLUSIVE"),
+        ('{"engine": "math", "arguments": []}', "UNKNOWN"), (" " * (17 * 1024 * 1024), "BLOCKED"),
+    ],
+    ids=lambda v: v[:40],
+)  # fmt: skip
+def test_whatever_comes_in_a_verdict_goes_out(request_text: str, status: str) -> None:
+    assert json.loads(answer_json(request_text))["status"] == status
+
+
+def test_the_program_serves_one_line_after_another() -> None:
+    lines = '{"engine": "math", "arguments": {"expression": "9**9**9**9=1"}}\nnot json\n{"engine": "logic", "arguments": {"query": "(GT x 5)"}}\n'
+    run = subprocess.run(
+        [sys.executable, "-m", "qwed_sdk.engine", "--serve"],
+        input=lines, capture_output=True, text=True, timeout=120, check=True,
+        env={"PYTHONPATH": ":".join([str(SOURCE), *sys.path])},
+    )  # fmt: skip
+    answers = [json.loads(line) for line in run.stdout.splitlines()]
+    assert answers[0] == {"ready": True}
+    assert [a["status"] for a in answers[1:]] == ["BLOCKED", "UNKNOWN", "VERIFIED"]
