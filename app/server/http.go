@@ -115,7 +115,11 @@ func (t *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
+	answer, forHost, _ := tooDeep(body)
 	switch {
+	case forHost:
+		w.Header().Set("Content-Type", "application/json")
+		w.Write(answer) // an error means that the client has disconnected
 	case refuseMisshapen(w, body):
 	case r.Header.Get("Mcp-Session-Id") != "":
 		t.sessions.ServeHTTP(w, r)

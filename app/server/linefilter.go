@@ -81,6 +81,11 @@ func (f *lineFilter) line() ([]byte, error) {
 // admit returns what to hand on for one line: its messages, a line each, or
 // nothing when it is blank or has been answered with an error.
 func (f *lineFilter) admit(line []byte) ([]byte, error) {
+	if answer, forHost, deep := tooDeep(line); forHost {
+		return nil, f.send(answer)
+	} else if deep {
+		return append(answer, '\n'), nil
+	}
 	switch {
 	case len(line) == 0:
 		return nil, nil

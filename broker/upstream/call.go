@@ -13,7 +13,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/airlock-mcp/airlock/catalog"
-	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/truncate"
 )
 
@@ -122,7 +121,7 @@ func (s *server) classify(ctx context.Context, name string, got answer, err erro
 	case got.statusDecides():
 		return s.classifyStatus(name, got.status, again, err)
 	case got.deep:
-		return s.failure(name, InvalidOutput, fmt.Sprintf("the server answered with JSON that is nested more than %d levels deep", canon.MaxDepth), false, err)
+		return s.failure(name, InvalidOutput, fmt.Sprintf("the server answered with JSON that is nested more than %d levels deep", maxLevels), false, err)
 	case got.garbled:
 		return s.failure(name, InvalidOutput, "the server answered with something that is not MCP", false, err)
 	case got.refusal != nil:

@@ -147,7 +147,12 @@ func (f *eventFilter) writeData(e *event) {
 		received, err := decodeMessage(e.data)
 		if err != nil {
 			f.skipped.note(trimLine(e.data))
-			return
+			id, deep := deepResponse(e.data)
+			if !deep {
+				return
+			}
+			message = f.tap.tooDeep(id)
+			break
 		}
 		allowed := false
 		if message, allowed = f.tap.incoming(received); !allowed {

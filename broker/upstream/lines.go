@@ -36,9 +36,9 @@ type line struct {
 	// tooLarge is the ID of a response that was longer than the limit and is
 	// gone; its caller must be told.
 	tooLarge *jsonrpc.ID
-	// tooDeep is the ID of a response that is nested deeper than JSON is read; its
-	// caller must be told.
-	tooDeep *jsonrpc.ID
+	// tooDeep are the IDs of responses that are nested deeper than JSON is read; their
+	// callers must be told.
+	tooDeep []jsonrpc.ID
 }
 
 // next returns the next line that is not empty. Only the end of the stream is
@@ -109,26 +109,45 @@ func parseLine(text []byte) line {
 	message, err := decodeMessage(text)
 	if err != nil {
 		l := line{rubbish: trimLine(text)}
-		var scan idScanner
-		scan.write(text)
-		if id, ok := scan.id(); ok && canon.IsDeep(text) {
-			l.tooDeep = &id
+		if id, ok := deepResponse(text); ok {
+			l.tooDeep = append(l.tooDeep, id)
 		}
 		return l
 	}
 	return line{messages: []jsonrpc.Message{message}}
 }
 
+// maxLevels is how deep the arrays and objects of a message may be inside each other:
+// the SDK reads no deeper (its internal/json).
+const maxLevels = 1000
+
+// isDeep says whether a message could not be read because it is nested too deep.
+func isDeep(text []byte) bool { return canon.IsDeeper(text, maxLevels) }
+
+// deepResponse returns the ID of a response that is nested too deep to be read.
+func deepResponse(text []byte) (jsonrpc.ID, bool) {
+	if !isDeep(text) {
+		return jsonrpc.ID{}, false
+	}
+	var scan idScanner
+	scan.write(text)
+	return scan.id()
+}
+
 func parseBatch(text []byte) line {
 	var l line
 	for _, raw := range splitArray(text) {
 		message, err := decodeMessage(raw)
+		if id, ok := deepResponse(raw); ok && err != nil {
+			l.tooDeep, l.rubbish = append(l.tooDeep, id), trimLine(text)
+			continue
+		}
 		if err != nil {
 			return line{rubbish: trimLine(text)}
 		}
 		l.messages = append(l.messages, message)
 	}
-	if len(l.messages) == 0 {
+	if len(l.messages)+len(l.tooDeep) == 0 {
 		return line{rubbish: trimLine(text)}
 	}
 	return l

@@ -171,12 +171,25 @@ func FuzzIDScanner(f *testing.F) {
 // A response that is nested deeper than JSON is read is answered at once: its
 // caller would wait for nothing.
 func TestDeepResponseHasAnAnswer(t *testing.T) {
-	deep := strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000)
-	got := parseLine([]byte(`{"jsonrpc":"2.0","id":7,"result":{"structuredContent":` + deep + `}}`))
-	if got.tooDeep == nil || got.tooDeep.Raw() != int64(7) || len(got.messages) > 0 {
-		t.Errorf("got %+v, want the ID 7", got.tooDeep)
+	for _, levels := range []int{maxLevels + 1, 2_000, 9_999, 10_001, 100_000} {
+		deep := strings.Repeat("[", levels) + strings.Repeat("]", levels)
+		response := `{"jsonrpc":"2.0","id":7,"result":{"structuredContent":` + deep + `}}`
+		got := parseLine([]byte(response))
+		if len(got.tooDeep) != 1 || got.tooDeep[0].Raw() != int64(7) || len(got.messages) > 0 {
+			t.Errorf("%d levels: got %+v, want the ID 7", levels, got.tooDeep)
+		}
+		got = parseLine([]byte(`[{"jsonrpc":"2.0","id":8,"result":{}},` + response + `]`))
+		if len(got.tooDeep) != 1 || got.tooDeep[0].Raw() != int64(7) || len(got.messages) != 1 {
+			t.Errorf("%d levels in a batch: got %+v, want the ID 7 and one message", levels, got.tooDeep)
+		}
+		if got := parseLine([]byte(`{"jsonrpc":"2.0","method":"x","params":` + deep + `}`)); got.tooDeep != nil {
+			t.Errorf("%d levels in a notification: got an ID, %+v", levels, got.tooDeep)
+		}
 	}
-	if got := parseLine([]byte(`{"jsonrpc":"2.0","method":"x","params":` + deep + `}`)); got.tooDeep != nil {
-		t.Errorf("a notification: got an ID, %+v", got.tooDeep)
+	for levels := maxLevels - 10; levels <= maxLevels; levels++ { // all of the message counts
+		text := []byte(`{"jsonrpc":"2.0","id":7,"result":` + strings.Repeat("[", levels-1) + strings.Repeat("]", levels-1) + `}`)
+		if got := parseLine(text); len(got.messages) != 1 {
+			t.Errorf("%d levels: got %+v, want a message", levels, got)
+		}
 	}
 }

@@ -104,7 +104,38 @@ func (s *idScanner) id() (jsonrpc.ID, bool) {
 func splitArray(text []byte) []json.RawMessage {
 	var items []json.RawMessage
 	if err := json.Unmarshal(text, &items); err != nil {
+		if isDeep(text) {
+			return splitDeep(text)
+		}
 		return nil
+	}
+	return items
+}
+
+// splitDeep is splitArray for what encoding/json reads no more. What it returns may be
+// broken.
+func splitDeep(text []byte) (items []json.RawMessage) {
+	depth, from := 0, 0
+	for at := 0; at < len(text); at++ {
+		switch text[at] {
+		case '"':
+			for at++; at < len(text) && text[at] != '"'; at++ {
+				if text[at] == '\\' {
+					at++
+				}
+			}
+		case '[', '{':
+			if depth++; depth == 1 {
+				from = at + 1
+			}
+		case ']', '}', ',':
+			if depth == 1 {
+				items, from = append(items, text[from:at]), at+1
+			}
+			if text[at] != ',' {
+				depth--
+			}
+		}
 	}
 	return items
 }

@@ -139,8 +139,8 @@ func (c *stdio) readAll() {
 		if line.tooLarge != nil {
 			line.messages = append(line.messages, c.tap.tooLarge(*line.tooLarge))
 		}
-		if line.tooDeep != nil {
-			line.messages = append(line.messages, c.tap.tooDeep(*line.tooDeep))
+		for _, id := range line.tooDeep {
+			line.messages = append(line.messages, c.tap.tooDeep(id))
 		}
 		if line.rubbish != "" {
 			c.skipped.note(line.rubbish)

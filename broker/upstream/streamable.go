@@ -84,6 +84,9 @@ func (l *httpLink) received(call jsonrpc.ID, body []byte) jsonrpc.Message {
 	message, err := decodeMessage(body)
 	if err != nil {
 		l.skipped.note(trimLine(body))
+		if isDeep(body) {
+			return l.tap.tooDeep(call)
+		}
 		return l.tap.garbled(call)
 	}
 	message, ok := l.tap.incoming(message)

@@ -38,7 +38,10 @@ var ErrDeep = fmt.Errorf("it is nested more than %d levels deep", MaxDepth)
 
 // IsDeep says whether the arrays and objects of a JSON text are nested deeper than
 // MaxDepth. The text may be broken.
-func IsDeep(raw []byte) bool {
+func IsDeep(raw []byte) bool { return IsDeeper(raw, MaxDepth) }
+
+// IsDeeper is IsDeep for another number of levels.
+func IsDeeper(raw []byte, levels int) bool {
 	depth := 0
 	for at := 0; at < len(raw); at++ {
 		switch raw[at] {
@@ -49,7 +52,7 @@ func IsDeep(raw []byte) bool {
 				}
 			}
 		case '[', '{':
-			if depth++; depth > MaxDepth {
+			if depth++; depth > levels {
 				return true
 			}
 		case ']', '}':
