@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"time"
@@ -28,6 +29,12 @@ const maxErrorMessage = 2000
 // which is an error that wraps context.Canceled. When ctx ends or CallTimeout is over,
 // the server is told that the call is cancelled.
 func (s *Set) Call(ctx context.Context, serverID, name string, arguments json.RawMessage) (json.RawMessage, error) {
+	return s.CallFor(ctx, nil, serverID, name, arguments)
+}
+
+// CallFor is Call for a person whom the server may ask through relay, which also
+// hears of progress. While the person is asked, CallTimeout does not count.
+func (s *Set) CallFor(ctx context.Context, relay Relay, serverID, name string, arguments json.RawMessage) (json.RawMessage, error) {
 	server, ok := s.servers[serverID]
 	if !ok {
 		return nil, &CallError{ServerID: serverID, ToolName: name, Type: UnknownTool, Message: "there is no such server"}
@@ -37,10 +44,59 @@ func (s *Set) Call(ctx context.Context, serverID, name string, arguments json.Ra
 	}
 	ctx, cancel := server.lifetime(ctx)
 	defer cancel()
-	ctx, stop := context.WithTimeout(ctx, server.config.CallTimeout)
+	ctx, patience, stop := withPatience(ctx, server.config.CallTimeout)
 	defer stop()
+	e := &calling{relay: relay, patience: patience, name: name, arguments: arguments}
+	for round := 1; ; round++ {
+		result, err := server.callOnce(ctx, e)
+		if err != nil {
+			return nil, err
+		}
+		needs, err := inputOf(result)
+		switch {
+		case err != nil:
+			return nil, server.failure(name, InvalidOutput, err.Error(), false, nil)
+		case !needs.required:
+			return result, nil
+		case relay == nil:
+			return nil, server.failure(name, ToolError, "the tool wants to ask a person or a model first, which Airlock does not let it", false, nil)
+		case round == maxRounds:
+			return nil, server.failure(name, ToolError, fmt.Sprintf("the tool has asked for input %d times without an answer", maxRounds), false, nil)
+		}
+		if e.more, err = server.answers(ctx, newExchange(relay, patience), needs); err != nil {
+			return nil, server.failure(name, ToolError, err.Error(), false, nil)
+		}
+	}
+}
+
+// calling is a call of a tool over all its rounds.
+type calling struct {
+	relay     Relay // nil: nobody can be asked
+	patience  *patience
+	name      string
+	arguments json.RawMessage
+	more      map[string]json.RawMessage // what the params of this round have beside name and arguments
+}
+
+// exchange returns a new exchange for one attempt.
+func (c *calling) exchange() *exchange {
+	e := newExchange(c.relay, c.patience)
+	if c.relay == nil {
+		return e
+	}
+	name, err := json.Marshal(c.name)
+	if err != nil {
+		panic("upstream: a text always has a JSON form")
+	}
+	e.method, e.params = methodCallTool, map[string]json.RawMessage{"name": name, "arguments": c.arguments}
+	maps.Copy(e.params, c.more)
+	return e
+}
+
+// callOnce makes one round: an attempt, and another one where nothing was sent.
+func (s *server) callOnce(ctx context.Context, c *calling) (json.RawMessage, error) {
 	for attempt := 1; ; attempt++ {
-		result, err := server.call(ctx, name, arguments, attempt == 1)
+		result, err := s.call(ctx, c, attempt == 1)
 		if !errors.Is(err, errNothingSent) {
 			return result, err
 		}
@@ -53,15 +109,16 @@ func (s *Set) Call(ctx context.Context, serverID, name string, arguments json.Ra
 var errNothingSent = errors.New("the session was over before the call was taken")
 
 // call makes one attempt. mayRepeat lets it fail with errNothingSent.
-func (s *server) call(ctx context.Context, name string, arguments json.RawMessage, mayRepeat bool) (json.RawMessage, error) {
+func (s *server) call(ctx context.Context, c *calling, mayRepeat bool) (json.RawMessage, error) {
+	name := c.name
 	session, err := s.connected(ctx)
 	if err != nil {
 		return nil, s.notConnected(ctx, name, err)
 	}
-	e := &exchange{}
+	e := c.exchange()
 	defer session.tap.forget(e)
 	start := time.Now()
-	_, err = session.client.CallTool(withExchange(ctx, e), &mcp.CallToolParams{Name: name, Arguments: arguments})
+	_, err = session.client.CallTool(withExchange(ctx, e), &mcp.CallToolParams{Name: name, Arguments: c.arguments})
 	if err == nil {
 		return s.accept(name, e.soFar().result)
 	}
@@ -85,10 +142,6 @@ func (s *server) accept(name string, raw json.RawMessage) (json.RawMessage, erro
 	if err := json.Unmarshal(raw, &result); err != nil || result == nil {
 		return nil, s.failure(name, InvalidOutput, "the server answered with something that is no tool result", false, err)
 	}
-	var kind string
-	if json.Unmarshal(result["resultType"], &kind) == nil && kind == "input_required" {
-		return nil, s.failure(name, ToolError, "the tool wants to ask a person or a model first, which Airlock does not let it", false, nil)
-	}
 	return raw, nil
 }
 
@@ -100,7 +153,7 @@ func (s *server) notConnected(ctx context.Context, name string, err error) error
 		return fmt.Errorf("calling tool %q of server %q: %w", name, s.config.ID, ErrClosed)
 	case errors.As(err, &start): // before the next: the end of an attempt is no end of ctx
 		return s.failure(name, TransientNetwork, "the server is not there: "+start.Problem, true, err)
-	case errors.Is(ctx.Err(), context.Canceled):
+	case cancelled(ctx):
 		return fmt.Errorf("calling tool %q of server %q: %w", name, s.config.ID, context.Canceled)
 	}
 	return s.failure(name, Timeout, "the server could not be reached in time", true, err)
@@ -112,7 +165,7 @@ func (s *server) classify(ctx context.Context, name string, got answer, err erro
 	switch {
 	case s.closing():
 		return fmt.Errorf("calling tool %q of server %q: %w", name, s.config.ID, ErrClosed)
-	case errors.Is(ctx.Err(), context.Canceled):
+	case cancelled(ctx):
 		return fmt.Errorf("calling tool %q of server %q: %w", name, s.config.ID, context.Canceled)
 	case ctx.Err() != nil:
 		return s.failure(name, Timeout, fmt.Sprintf("no answer within %s", rounded(waited)), again, err)

@@ -72,7 +72,7 @@ func (s *server) dial(ctx context.Context, protocol string) (*session, error) {
 		})
 		defer probe.Stop()
 	}
-	session, err := dial(dialing, link, tap, s.opts.Version, protocol, func() { signal(s.announced) })
+	session, err := s.shakeHands(dialing, link, tap, protocol)
 	if err == nil {
 		return session, nil
 	}

@@ -155,8 +155,11 @@ func (f *eventFilter) writeData(e *event) {
 			break
 		}
 		allowed := false
-		if message, allowed = f.tap.incoming(received); !allowed {
+		if message, allowed = f.tap.incoming(received, f.call); !allowed {
 			f.skipped.note(tooManyRequests)
+			return
+		}
+		if message == nil {
 			return
 		}
 	}

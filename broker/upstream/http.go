@@ -148,7 +148,7 @@ func (w *httpWire) failed(request *http.Request, call jsonrpc.ID, response *http
 	exchangeOf(request.Context()).note(func(a *answer) { a.status, a.expired = response.StatusCode, expired })
 	if message, err := decodeMessage(body); err == nil {
 		if answer, ok := message.(*jsonrpc.Response); ok && answer.ID == call {
-			w.tap.incoming(message)
+			w.tap.incoming(message, call)
 		}
 	}
 	setBody(response, body)

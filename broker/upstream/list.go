@@ -91,7 +91,7 @@ func whyCut(cursor string, seen map[string]bool, pages, size int) string {
 
 // page reads one page. excluded are the tools that the SDK refuses to call.
 func (s *session) page(ctx context.Context, cursor string) (p page, excluded []string, size int, err error) {
-	e := &exchange{}
+	e := newExchange(nil, nil)
 	defer s.tap.forget(e)
 	usable, err := s.client.ListTools(withExchange(ctx, e), &mcp.ListToolsParams{Cursor: cursor})
 	if err != nil {

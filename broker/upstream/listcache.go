@@ -68,6 +68,7 @@ func identityOf(c Config) string {
 	if u, err := url.Parse(c.URL); err == nil {
 		query = slices.Sorted(maps.Keys(u.Query()))
 	}
+	_, capabilities := declared(c)
 	raw, err := json.Marshal(struct {
 		ID, Command, Dir, URL string
 		Args                  []string
@@ -77,7 +78,7 @@ func identityOf(c Config) string {
 	}{
 		ID: c.ID, Command: c.Command, Args: c.Args, Dir: c.Dir, URL: plainURL(c.URL), SSE: c.SSE,
 		Env: slices.Sorted(maps.Keys(c.Env)), Headers: slices.Sorted(maps.Keys(c.Headers)), Query: query,
-		Capabilities: declaredCapabilities,
+		Capabilities: capabilities,
 	})
 	if err != nil {
 		panic("upstream: texts and flags always have a JSON form")

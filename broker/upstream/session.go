@@ -21,11 +21,17 @@ const (
 	modernProtocol = "2026-07-28"
 )
 
-// declaredCapabilities is what Airlock declares to every server, always: no
-// capability. Lists depend on it, and a server that may ask for roots, for the
-// model or for a person's answer would be asking past the broker. Cached lists
-// name it: change it together with the Capabilities in dial.
-const declaredCapabilities = "none"
+// declared is what Airlock declares to a server: whether it may ask a person, and
+// nothing else, ever. Lists depend on it, so cached lists name it. A server that
+// could ask for roots or for the model would be asking past the broker.
+func declared(c Config) (*mcp.ClientCapabilities, string) {
+	if !c.Elicitation {
+		return &mcp.ClientCapabilities{}, "none"
+	}
+	return &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{
+		Form: &mcp.FormElicitationCapabilities{}, URL: &mcp.URLElicitationCapabilities{},
+	}}, "elicitation"
+}
 
 // closePatience bounds the polite end of a session over HTTP.
 const closePatience = 2 * time.Second
@@ -57,22 +63,31 @@ type link interface {
 	gone() bool
 }
 
-// dial connects and shakes hands, in the given revision. listChanged is called,
-// quickly, for each announcement of new tools.
-func dial(ctx context.Context, link link, tap *tap, version, protocol string, listChanged func()) (*session, error) {
-	client := mcp.NewClient(&mcp.Implementation{Name: "airlock", Version: version}, &mcp.ClientOptions{
+// shakeHands connects in the given revision.
+func (s *server) shakeHands(ctx context.Context, link link, tap *tap, protocol string) (*session, error) {
+	capabilities, _ := declared(s.config)
+	options := &mcp.ClientOptions{
 		Logger:                 slog.New(slog.DiscardHandler), // it logs what servers say, unbounded
-		Capabilities:           &mcp.ClientCapabilities{},     // declaredCapabilities
+		Capabilities:           capabilities,
 		MultiRoundTrip:         &mcp.MultiRoundTripOptions{Disabled: true},
-		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { listChanged() },
-	})
+		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { signal(s.announced) },
+	}
+	if s.config.Elicitation {
+		options.ElicitationHandler = elicitor{s.config.ID, tap}.answer
+	}
+	if s.opts.OnNotice != nil {
+		s.passNotices(options)
+	}
+	client := mcp.NewClient(&mcp.Implementation{Name: "airlock", Version: s.opts.Version}, options)
+	client.AddSendingMiddleware(asWritten)
+	client.AddReceivingMiddleware(refuseRequests)
 	connected, err := client.Connect(ctx, link, &mcp.ClientSessionOptions{ProtocolVersion: protocol})
 	if err != nil {
 		return nil, err
 	}
-	s := &session{client: connected, tap: tap, link: link, ended: make(chan struct{})}
-	go s.watch()
-	return s, nil
+	session := &session{client: connected, tap: tap, link: link, ended: make(chan struct{})}
+	go session.watch()
+	return session, nil
 }
 
 // watch waits for the end of the connection and clears up behind it.

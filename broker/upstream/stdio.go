@@ -146,9 +146,11 @@ func (c *stdio) readAll() {
 			c.skipped.note(line.rubbish)
 		}
 		for _, message := range line.messages {
-			message, ok := c.tap.incoming(message)
+			message, ok := c.tap.incoming(message, jsonrpc.ID{})
 			if !ok {
 				c.skipped.note(tooManyRequests)
+			}
+			if !ok || message == nil {
 				continue
 			}
 			select {

@@ -89,10 +89,13 @@ func (l *httpLink) received(call jsonrpc.ID, body []byte) jsonrpc.Message {
 		}
 		return l.tap.garbled(call)
 	}
-	message, ok := l.tap.incoming(message)
+	message, ok := l.tap.incoming(message, call)
 	if !ok {
 		l.skipped.note(tooManyRequests)
 		return l.tap.garbled(call)
+	}
+	if message == nil {
+		return l.tap.garbled(call) // a notification where the answer should be
 	}
 	return message
 }

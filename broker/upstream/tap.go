@@ -5,15 +5,17 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
+	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/airlock-mcp/airlock/catalog"
 )
 
-// The two methods whose answers are kept as they arrive, and the one that the
-// SDK begins with.
+// Methods of requests.
 const (
 	methodListTools = "tools/list"
 	methodCallTool  = "tools/call"
@@ -24,9 +26,30 @@ const (
 // answers into its own types, drops fields it does not know and fails on types
 // it does not expect; so the tap keeps the bytes and gives the SDK a stub.
 type exchange struct {
+	relay    Relay     // nil: the server can ask nobody
+	patience *patience // nil without a relay
+	token    string    // of progress, unique among all exchanges
+	over     chan struct{}
+	finish   func() // closes over; may be called again
+
+	// method and params go out in the place of those that the SDK was called with.
+	method string
+	params map[string]json.RawMessage // nil: the SDK's own
+
 	mu sync.Mutex
 	id jsonrpc.ID
 	answer
+}
+
+// tokens numbers exchanges. A server sees the numbers and can do nothing with them.
+var tokens atomic.Int64
+
+func newExchange(relay Relay, patience *patience) *exchange {
+	over := make(chan struct{})
+	return &exchange{
+		relay: relay, patience: patience, token: "airlock-" + strconv.FormatInt(tokens.Add(1), 10),
+		over: over, finish: sync.OnceFunc(func() { close(over) }),
+	}
 }
 
 // answer is what is known about a request and what came back for it.
@@ -76,9 +99,11 @@ func exchangeOf(ctx context.Context) *exchange {
 type tap struct {
 	mu      sync.Mutex
 	waiting map[jsonrpc.ID]*exchange
-	heard   bool       // any message came in: the server speaks JSON-RPC
-	asked   int        // requests of the server that have no answer yet
-	probe   jsonrpc.ID // of server/discover, until it was refused in the server's place
+	heard   bool                 // any message came in: the server speaks JSON-RPC
+	asked   int                  // requests of the server that have no answer yet
+	probe   jsonrpc.ID           // of server/discover, until it was refused in the server's place
+	asking  map[string]*exchange // whose person a request of the server is for, by the mark in it
+	marks   int
 }
 
 // maxAsked is how many requests a server may have open with us. The SDK answers
@@ -89,7 +114,9 @@ const maxAsked = 64
 // tooManyRequests is what the log says about the rest.
 const tooManyRequests = "a request beyond the limit of open ones"
 
-func newTap() *tap { return &tap{waiting: map[jsonrpc.ID]*exchange{}} }
+func newTap() *tap {
+	return &tap{waiting: map[jsonrpc.ID]*exchange{}, asking: map[string]*exchange{}}
+}
 
 // outgoing notes a request of an exchange, before it is sent.
 func (t *tap) outgoing(ctx context.Context, message jsonrpc.Message) {
@@ -101,7 +128,7 @@ func (t *tap) outgoing(ctx context.Context, message jsonrpc.Message) {
 		return
 	}
 	e := exchangeOf(ctx)
-	if !ok || e == nil || !request.IsCall() || request.Method != methodListTools && request.Method != methodCallTool {
+	if !ok || e == nil || !request.IsCall() {
 		return
 	}
 	e.mu.Lock()
@@ -123,11 +150,18 @@ func (t *tap) written(message jsonrpc.Message) {
 }
 
 // incoming keeps the answer of an exchange and returns what the SDK shall see;
-// false if the message is to be dropped.
-func (t *tap) incoming(message jsonrpc.Message) (jsonrpc.Message, bool) {
+// false if the message is to be dropped. stream is the ID of the call in whose
+// answer the message came; not valid where the transport does not tell.
+func (t *tap) incoming(message jsonrpc.Message, stream jsonrpc.ID) (result jsonrpc.Message, allowed bool) {
+	if request, ok := message.(*jsonrpc.Request); ok {
+		if t.relayed(request, stream) {
+			return nil, true
+		}
+		return t.marked(request, stream), t.mayAsk(message)
+	}
 	response, ok := message.(*jsonrpc.Response)
 	if !ok {
-		return message, t.mayAsk(message)
+		return message, true
 	}
 	e := t.take(response.ID)
 	if e == nil {
@@ -203,8 +237,10 @@ func (t *tap) forget(e *exchange) {
 	e.mu.Lock()
 	id := e.id
 	e.mu.Unlock()
+	e.finish()
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	maps.DeleteFunc(t.asking, func(_ string, asked *exchange) bool { return asked == e })
 	if t.waiting[id] == e {
 		delete(t.waiting, id)
 	}

@@ -15,7 +15,7 @@ func TestTapBoundsRequestsOfTheServer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, ok := tap.incoming(&jsonrpc.Request{ID: parsed, Method: "ping"})
+		_, ok := tap.incoming(&jsonrpc.Request{ID: parsed, Method: "ping"}, jsonrpc.ID{})
 		return ok
 	}
 	for i := range maxAsked {
@@ -26,7 +26,7 @@ func TestTapBoundsRequestsOfTheServer(t *testing.T) {
 	if ask(1000) {
 		t.Errorf("got request %d allowed", maxAsked+1)
 	}
-	if _, ok := tap.incoming(&jsonrpc.Request{Method: "notifications/progress"}); !ok {
+	if _, ok := tap.incoming(&jsonrpc.Request{Method: "notifications/progress"}, jsonrpc.ID{}); !ok {
 		t.Errorf("got a notification dropped")
 	}
 	tap.written(&jsonrpc.Response{})
@@ -36,14 +36,14 @@ func TestTapBoundsRequestsOfTheServer(t *testing.T) {
 }
 
 func TestTapForgetsWhoDoesNotWait(t *testing.T) {
-	tap, e := newTap(), &exchange{}
+	tap, e := newTap(), newExchange(nil, nil)
 	id, err := jsonrpc.MakeID(float64(1))
 	if err != nil {
 		t.Fatal(err)
 	}
 	tap.outgoing(withExchange(t.Context(), e), &jsonrpc.Request{ID: id, Method: methodCallTool})
 	tap.forget(e)
-	tap.incoming(&jsonrpc.Response{ID: id, Result: []byte("{}")})
+	tap.incoming(&jsonrpc.Response{ID: id, Result: []byte("{}")}, jsonrpc.ID{})
 	if got := e.soFar(); got.result != nil || len(tap.waiting) != 0 {
 		t.Errorf("got %+v and %d waiting, want nothing", got, len(tap.waiting))
 	}

@@ -9,6 +9,7 @@ package upstream
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -47,6 +48,9 @@ type Config struct {
 	StartTimeout time.Duration // until the tools are listed; 0 means DefaultStartTimeout
 	CallTimeout  time.Duration // of one call; 0 means DefaultCallTimeout
 	Disabled     bool          // left out of everything
+	// Elicitation lets the server ask the person behind a call, where the call has a
+	// Relay, and declares so. A server never gets more: no model, no directories.
+	Elicitation bool
 }
 
 // LogValue names the server and how it is reached, without credentials.
@@ -74,6 +78,10 @@ type Options struct {
 	// for another reason. Calls come one at a time for a server, but concurrently
 	// for several. It must not call Close.
 	OnChange func(serverID string)
+	// OnNotice, where it is set, is called for each notification that belongs to no
+	// request, but for the announcement of new tools: it may run concurrently and must
+	// return soon. It is for those that stand between a client and a server.
+	OnNotice func(serverID, method string, params json.RawMessage)
 	// CacheDir keeps each server's tool list for the next start; it is made where
 	// it is missing. Empty keeps nothing.
 	CacheDir string

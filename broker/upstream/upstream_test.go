@@ -196,10 +196,10 @@ func TestCallsRunAtTheSameTime(t *testing.T) {
 func TestRequestsOfTheServerAreDeclined(t *testing.T) {
 	set, notes := fake(t, "good")
 	tests := []struct{ method, want string }{
-		{"sampling/createMessage", `"error":{"code":`},
+		{"sampling/createMessage", `"error":{"code":-32600,"message":"Airlock lets no server use`},
 		{"elicitation/create", `"error":{"code":`},
 		{"shell/run", `"error":{"code":-32601`},
-		{"roots/list", `"result":{"roots":[]}`},
+		{"roots/list", `"error":{"code":-32600,"message":"Airlock tells no server`},
 		{"ping", `"result":{}`},
 	}
 	for _, test := range tests {

@@ -1,0 +1,198 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/airlock-mcp/airlock/internal/canon"
+	"github.com/airlock-mcp/airlock/internal/schema"
+)
+
+// Relay is who stands behind one request to a server: the person whom the server
+// may ask, where Config.Elicitation says so, and the host that hears what the
+// server says meanwhile. Its methods may be called concurrently.
+type Relay interface {
+	// Elicit asks the person, who must be told which server asks. An error refuses
+	// the server's question; the server learns nothing of it but that.
+	Elicit(ctx context.Context, e Elicitation) (ElicitationAnswer, error)
+	// Notify takes what the server says about the request before it answers it: the
+	// params of a notification of progress, without its token, or of a log message.
+	// It must return soon: the server's messages wait for it.
+	Notify(method string, params json.RawMessage)
+}
+
+// Elicitation is what a server wants to know from a person (MCP 2025-11-25,
+// Elicitation). All texts are the server's.
+type Elicitation struct {
+	ServerID string
+	Message  string
+	Schema   json.RawMessage // of the answer, in form mode; nil in URL mode
+	URL      string          // to be opened, in URL mode
+	ID       string          // of the elicitation, in URL mode
+}
+
+// ElicitationAnswer is what the person said.
+type ElicitationAnswer struct {
+	Action  string          `json:"action"`            // accept, decline or cancel
+	Content json.RawMessage `json:"content,omitempty"` // an object, when a form was accepted
+}
+
+// The methods with which a server asks its client for something.
+const (
+	methodElicit    = "elicitation/create"
+	methodSampling  = "sampling/createMessage"
+	methodListRoots = "roots/list"
+)
+
+const (
+	refusedSampling = "Airlock lets no server use the host's model"
+	refusedRoots    = "Airlock tells no server the host's directories"
+	refusedElicit   = "Airlock lets this server ask nobody"
+	unknownAsker    = "the question belongs to no request that is open"
+)
+
+// refuseRequests answers what a server may never ask for, and says so: the SDK
+// would answer that there are no directories.
+func refuseRequests(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		switch method {
+		case methodSampling:
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: refusedSampling}
+		case methodListRoots:
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: refusedRoots}
+		}
+		return next(ctx, method, req)
+	}
+}
+
+// elicitor answers the elicitation/create requests of one session.
+type elicitor struct {
+	serverID string
+	tap      *tap
+}
+
+// answer is a handler of the SDK. The tap has marked which request the question
+// belongs to.
+func (a elicitor) answer(ctx context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+	mark, _ := req.Params.Meta[askMark].(string)
+	asked := a.tap.asker(mark)
+	if asked == nil {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: unknownAsker}
+	}
+	shape, err := json.Marshal(req.Params.RequestedSchema)
+	if err != nil {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the schema cannot be read"}
+	}
+	given, err := asked.elicit(ctx, a.serverID, elicitParams{
+		Mode: req.Params.Mode, Message: req.Params.Message, Schema: shape, URL: req.Params.URL, ID: req.Params.ElicitationID,
+	})
+	if err != nil {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: err.Error()}
+	}
+	result := &mcp.ElicitResult{Action: given.Action}
+	if given.Content != nil {
+		if err := json.Unmarshal(given.Content, &result.Content); err != nil {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the answer is no object"}
+		}
+	}
+	return result, nil
+}
+
+// elicitParams are the params of elicitation/create.
+type elicitParams struct {
+	Mode    string          `json:"mode"`
+	Message string          `json:"message"`
+	Schema  json.RawMessage `json:"requestedSchema"`
+	URL     string          `json:"url"`
+	ID      string          `json:"elicitationId"`
+}
+
+// elicit asks the person behind the exchange. The time limit of the call stands still
+// meanwhile. Errors may be shown to the server.
+func (e *exchange) elicit(ctx context.Context, serverID string, p elicitParams) (ElicitationAnswer, error) {
+	question := Elicitation{ServerID: serverID, Message: p.Message, URL: p.URL, ID: p.ID}
+	switch p.Mode {
+	case "", "form":
+		if question.Schema = p.Schema; string(question.Schema) == "null" {
+			question.Schema = nil
+		}
+		if p.URL != "" {
+			return ElicitationAnswer{}, fmt.Errorf("a form has no URL")
+		}
+	case "url":
+		if p.URL == "" {
+			return ElicitationAnswer{}, fmt.Errorf("the URL is missing")
+		}
+	default:
+		return ElicitationAnswer{}, fmt.Errorf("the mode %q is unknown", p.Mode)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-e.over:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	e.patience.pause()
+	defer e.patience.resume()
+	given, err := e.relay.Elicit(ctx, question)
+	if err != nil {
+		return ElicitationAnswer{}, fmt.Errorf("nobody could be asked")
+	}
+	return given.checked(question.Schema)
+}
+
+// checked returns an answer that the server may see: one of the three actions,
+// with content only where a form was accepted, complete and of the form's shape.
+func (a ElicitationAnswer) checked(form json.RawMessage) (ElicitationAnswer, error) {
+	switch {
+	case a.Action == "decline" || a.Action == "cancel":
+		return ElicitationAnswer{Action: a.Action}, nil
+	case a.Action != "accept":
+		return ElicitationAnswer{}, fmt.Errorf("nobody could be asked")
+	case form == nil:
+		return ElicitationAnswer{Action: a.Action}, nil
+	}
+	content, err := withDefaults(a.Content, form)
+	if err != nil {
+		return ElicitationAnswer{}, err
+	}
+	compiled, err := schema.Compile(form)
+	if err != nil {
+		return ElicitationAnswer{}, fmt.Errorf("the schema of the answer cannot be used")
+	}
+	if err := compiled.Validate(content); err != nil {
+		return ElicitationAnswer{}, fmt.Errorf("the answer does not have the shape that was asked for")
+	}
+	return ElicitationAnswer{Action: a.Action, Content: content}, nil
+}
+
+// withDefaults adds what the person left out and the form has a default for.
+func withDefaults(content, form json.RawMessage) (json.RawMessage, error) {
+	values := map[string]json.RawMessage{}
+	if len(content) > 0 {
+		if err := json.Unmarshal(content, &values); err != nil || values == nil {
+			return nil, fmt.Errorf("the answer is no object")
+		}
+	}
+	var fields struct {
+		Properties map[string]struct {
+			Default json.RawMessage `json:"default"`
+		} `json:"properties"`
+	}
+	if canon.IsDeep(form) || json.Unmarshal(form, &fields) != nil {
+		return nil, fmt.Errorf("the schema of the answer cannot be used")
+	}
+	for name, field := range fields.Properties {
+		if _, given := values[name]; !given && field.Default != nil {
+			values[name] = field.Default
+		}
+	}
+	return json.Marshal(values)
+}

@@ -1,0 +1,170 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Request is any request of the protocol.
+type Request struct {
+	Method string
+	Params json.RawMessage // an object, or nil for none
+	Relay  Relay           // nil: the server can ask nobody, and says nothing meanwhile
+}
+
+// ResponseError is the JSON-RPC error that a server answered with, as it came: its
+// texts are the server's.
+type ResponseError struct {
+	Code    int64
+	Message string
+	Data    json.RawMessage
+}
+
+// Error shows the server's message.
+func (e *ResponseError) Error() string {
+	return fmt.Sprintf("the server answered with error %d: %s", e.Code, foreignText(e.Message))
+}
+
+// Do sends a request and returns the result as it arrived, which may be one that
+// asks for input first (MCP 2026-07-28, Multi Round-Trip Requests): its answers
+// go into the params of the next request. What is in _meta goes along, but for
+// what describes Airlock itself. Errors are those of Call, and *ResponseError.
+//
+// Do is for those that stand between a client and a server. Tools are called
+// with Call.
+func (s *Set) Do(ctx context.Context, serverID string, request Request) (json.RawMessage, error) {
+	server, ok := s.servers[serverID]
+	if !ok {
+		return nil, &CallError{ServerID: serverID, ToolName: request.Method, Type: UnknownTool, Message: "there is no such server"}
+	}
+	members := map[string]json.RawMessage{}
+	if len(request.Params) > 0 {
+		if err := json.Unmarshal(request.Params, &members); err != nil || members == nil {
+			return nil, fmt.Errorf("sending %q to server %q: the params are no object", request.Method, serverID)
+		}
+	}
+	ctx, cancel := server.lifetime(ctx)
+	defer cancel()
+	ctx, patience, stop := withPatience(ctx, server.config.CallTimeout)
+	defer stop()
+	session, err := server.connected(ctx)
+	if err != nil {
+		return nil, server.notConnected(ctx, request.Method, err)
+	}
+	e := newExchange(request.Relay, patience)
+	e.method, e.params = request.Method, members
+	defer session.tap.forget(e)
+	start := time.Now()
+	err = session.send(withExchange(ctx, e), e)
+	got := e.soFar()
+	switch {
+	case err == nil:
+		return server.acceptAny(request.Method, got.result)
+	case got.refusal != nil && ctx.Err() == nil && !got.statusDecides():
+		return nil, &ResponseError{Code: got.refusal.Code, Message: got.refusal.Message, Data: got.refusal.Data}
+	}
+	session.lost(err)
+	return nil, server.classify(ctx, request.Method, got, err, time.Since(start))
+}
+
+// acceptAny checks a result of any method: what asks for more than a person's answer
+// is refused.
+func (s *server) acceptAny(method string, raw json.RawMessage) (json.RawMessage, error) {
+	s.succeeded()
+	needs, err := inputOf(raw)
+	if err != nil {
+		return nil, s.failure(method, InvalidOutput, err.Error(), false, nil)
+	}
+	for _, want := range needs.requests {
+		if why := s.refusalOf(want.Method); why != "" {
+			return nil, s.failure(method, ToolError, why, false, nil)
+		}
+	}
+	return raw, nil
+}
+
+// send writes the request of an exchange by way of a method of the SDK, whose
+// params asWritten replaces.
+func (s *session) send(ctx context.Context, e *exchange) error {
+	if e.method == methodCallTool { // with the headers that the tool asks for
+		var name string
+		if json.Unmarshal(e.params["name"], &name) != nil {
+			return errors.New("a call without the name of a tool")
+		}
+		_, err := s.client.CallTool(ctx, &mcp.CallToolParams{Name: name, Arguments: json.RawMessage("{}")})
+		return err
+	}
+	_, err := s.client.Complete(ctx, &mcp.CompleteParams{Ref: &mcp.CompleteReference{Type: "ref/prompt"}})
+	return err
+}
+
+// The members of _meta that say who asks and what it can do. They are Airlock's.
+var ownMeta = []string{
+	"progressToken", askMark,
+	mcp.MetaKeyProtocolVersion, mcp.MetaKeyClientInfo, mcp.MetaKeyClientCapabilities,
+}
+
+// written is the params of an exchange, in the place of those that the SDK made.
+type written struct {
+	mcp.ParamsBase
+	members map[string]json.RawMessage
+}
+
+// MarshalJSON writes the members with the _meta of both.
+func (w *written) MarshalJSON() ([]byte, error) {
+	meta := map[string]json.RawMessage{}
+	if raw, ok := w.members["_meta"]; ok {
+		if err := json.Unmarshal(raw, &meta); err != nil || meta == nil {
+			return nil, errors.New("the _meta of a request is no object")
+		}
+		for _, name := range ownMeta {
+			delete(meta, name)
+		}
+	}
+	for name, value := range w.Meta {
+		raw, err := json.Marshal(value)
+		if err != nil {
+			return nil, err
+		}
+		meta[name] = raw
+	}
+	all := map[string]any{}
+	for name, raw := range w.members {
+		all[name] = raw
+	}
+	delete(all, "_meta")
+	if len(meta) > 0 {
+		all["_meta"] = meta
+	}
+	return json.Marshal(all)
+}
+
+// asWritten sends an exchange that has params of its own with those, under its
+// own method.
+func asWritten(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		e := exchangeOf(ctx)
+		session, ok := req.GetSession().(*mcp.ClientSession)
+		if e == nil || e.params == nil || !ok {
+			return next(ctx, method, req)
+		}
+		params := &written{members: e.params}
+		params.Meta = mcp.Meta{}
+		for name, value := range req.GetParams().GetMeta() {
+			params.Meta[name] = value
+		}
+		if e.relay != nil {
+			params.Meta["progressToken"] = e.token
+		}
+		result, err := next(ctx, e.method, &mcp.ClientRequest[*written]{Session: session, Params: params})
+		if err != nil || method == e.method {
+			return result, err
+		}
+		return &mcp.CompleteResult{}, nil // of the method that the SDK was asked for; the tap has the real one
+	}
+}
