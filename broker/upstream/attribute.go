@@ -15,8 +15,7 @@ const (
 	noticeMessage  = "notifications/message"
 )
 
-// askMark is the member of a question's _meta in which the tap tells the elicitor
-// which exchange it belongs to. What a server writes there is overwritten.
+// askMark is the member of a question's _meta in which the tap tells exchange it belongs to. What a server writes there is overwritten.
 const askMark = "airlock/exchange"
 
 // ownerLocked finds the exchange that a message of the server belongs to: that of

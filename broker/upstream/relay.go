@@ -55,40 +55,49 @@ const (
 	unknownAsker    = "the question belongs to no request that is open"
 )
 
-// refuseRequests answers what a server may never ask for, and says so: the SDK
-// would answer that there are no directories.
-func refuseRequests(next mcp.MethodHandler) mcp.MethodHandler {
+// requests answers what a server asks for itself. The SDK would answer that there are
+// no directories, and it refuses forms that MCP allows.
+type requests struct {
+	config Config
+	tap    *tap
+}
+
+// answer is a middleware of the SDK.
+func (r requests) answer(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		switch method {
 		case methodSampling:
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: refusedSampling}
 		case methodListRoots:
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: refusedRoots}
+		case methodElicit:
+			return r.elicit(ctx, req)
 		}
 		return next(ctx, method, req)
 	}
 }
 
-// elicitor answers the elicitation/create requests of one session.
-type elicitor struct {
-	serverID string
-	tap      *tap
-}
-
-// answer is a handler of the SDK. The tap has marked which request the question
-// belongs to.
-func (a elicitor) answer(ctx context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-	mark, _ := req.Params.Meta[askMark].(string)
-	asked := a.tap.asker(mark)
+// elicit asks the person behind the request that the question belongs to, as the tap
+// has marked it.
+func (r requests) elicit(ctx context.Context, req mcp.Request) (mcp.Result, error) {
+	params, ok := req.GetParams().(*mcp.ElicitParams)
+	if !ok || params == nil {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the params are missing"}
+	}
+	if !r.config.Elicitation {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: refusedElicit}
+	}
+	mark, _ := params.Meta[askMark].(string)
+	asked := r.tap.asker(mark)
 	if asked == nil {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: unknownAsker}
 	}
-	shape, err := json.Marshal(req.Params.RequestedSchema)
+	shape, err := json.Marshal(params.RequestedSchema)
 	if err != nil {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the schema cannot be read"}
 	}
-	given, err := asked.elicit(ctx, a.serverID, elicitParams{
-		Mode: req.Params.Mode, Message: req.Params.Message, Schema: shape, URL: req.Params.URL, ID: req.Params.ElicitationID,
+	given, err := asked.elicit(ctx, r.config.ID, elicitParams{
+		Mode: params.Mode, Message: params.Message, Schema: shape, URL: params.URL, ID: params.ElicitationID,
 	})
 	if err != nil {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: err.Error()}

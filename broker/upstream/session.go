@@ -72,15 +72,12 @@ func (s *server) shakeHands(ctx context.Context, link link, tap *tap, protocol s
 		MultiRoundTrip:         &mcp.MultiRoundTripOptions{Disabled: true},
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { signal(s.announced) },
 	}
-	if s.config.Elicitation {
-		options.ElicitationHandler = elicitor{s.config.ID, tap}.answer
-	}
 	if s.opts.OnNotice != nil {
 		s.passNotices(options)
 	}
 	client := mcp.NewClient(&mcp.Implementation{Name: "airlock", Version: s.opts.Version}, options)
 	client.AddSendingMiddleware(asWritten)
-	client.AddReceivingMiddleware(refuseRequests)
+	client.AddReceivingMiddleware(requests{s.config, tap}.answer)
 	connected, err := client.Connect(ctx, link, &mcp.ClientSessionOptions{ProtocolVersion: protocol})
 	if err != nil {
 		return nil, err

@@ -1,0 +1,51 @@
+// Package conformance runs the protocol's official suites against Airlock: the
+// conformance suite against its MCP face and its upstream client, the Inspector's
+// command line against `airlock mcp`. What is known to fail stands in known-failures
+// with its reason.
+package conformance
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"testing"
+
+	"github.com/airlock-mcp/airlock/app/orchestrator"
+	"github.com/airlock-mcp/airlock/app/runs"
+	"github.com/airlock-mcp/airlock/app/server"
+	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/caller"
+)
+
+// noTools and noRuns stand behind a face whose protocol alone is tested.
+type noTools struct{ snapshot *catalog.Snapshot }
+
+func (n noTools) Snapshot(caller.Caller) *catalog.Snapshot { return n.snapshot }
+
+func (noTools) Await(context.Context, ...string) error { return nil }
+
+type noRuns struct{}
+
+func (noRuns) Check(orchestrator.Request) error { return nil }
+
+func (noRuns) Run(_ context.Context, req orchestrator.Request) (*orchestrator.Outcome, error) {
+	return &orchestrator.Outcome{Envelope: orchestrator.Envelope{RunID: req.ID, Result: orchestrator.Result{OK: true, Data: json.RawMessage("1")}}}, nil
+}
+
+func (noRuns) EndSession(string) {}
+
+// face returns the address of an MCP face on the loopback interface.
+func face(t *testing.T) string {
+	t.Helper()
+	snapshot, err := catalog.NewSnapshot(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := server.New(noTools{snapshot}, runs.New(noRuns{}, nil), server.Options{Version: "test", Principal: "user:test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", s.Handler(server.LocalUser("user:test")))
+	return listen(t, mux)
+}

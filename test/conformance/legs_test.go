@@ -1,0 +1,122 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/airlock-mcp/airlock/app/server"
+	"github.com/airlock-mcp/airlock/broker/upstream"
+	"github.com/airlock-mcp/airlock/test/conformance/passthrough"
+)
+
+// listen serves a handler on the loopback interface and returns its address.
+func listen(t *testing.T, handler http.Handler) string {
+	t.Helper()
+	l, err := server.Listen(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	served := make(chan error, 1)
+	go func() { served <- h.Serve(l) }()
+	t.Cleanup(func() {
+		h.Close()
+		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+			t.Errorf("serving: got %v, want %v", err, http.ErrServerClosed)
+		}
+	})
+	return "http://" + l.Addr().String() + "/mcp"
+}
+
+// Airlock's own face, with nothing behind it: the suite is about the protocol.
+func TestFace(t *testing.T) {
+	t.Parallel()
+	suites(t)
+	for _, revision := range revisions {
+		t.Run(revision, func(t *testing.T) {
+			t.Parallel()
+			leg{name: "face", role: "server", against: []string{"--url", face(t)}, revision: revision}.run(t)
+		})
+	}
+}
+
+// Airlock's upstream client in front of the everything-server of go-sdk, which has
+// all that the suite asks of a server: over HTTP with sessions and without them, and
+// on stdin and stdout.
+func TestPassthrough(t *testing.T) {
+	t.Parallel()
+	suites(t)
+	everything := build(t, "github.com/modelcontextprotocol/go-sdk/conformance/everything-server")
+	legacy := build(t, "github.com/airlock-mcp/airlock/test/conformance/stdiolegacy")
+	for _, revision := range revisions {
+		t.Run(revision, func(t *testing.T) {
+			t.Parallel()
+			stateless := revision == "2026-07-28"
+			through := func(t *testing.T, name string, config upstream.Config) {
+				handler := passthrough.New(config, stateless)
+				url := listen(t, handler)
+				t.Cleanup(func() {
+					if err := handler.Close(); err != nil {
+						t.Error(err)
+					}
+				})
+				leg{name: name, role: "server", against: []string{"--url", url}, revision: revision}.run(t)
+			}
+			t.Run("http", func(t *testing.T) {
+				t.Parallel()
+				through(t, "passthrough-http", upstream.Config{ID: "everything", URL: everythingOverHTTP(t, everything, stateless)})
+			})
+			t.Run("stdio", func(t *testing.T) {
+				t.Parallel()
+				config := upstream.Config{ID: "everything", Command: everything}
+				if !stateless {
+					config.Command, config.Args = legacy, []string{everything}
+				}
+				through(t, "passthrough-stdio", config)
+			})
+		})
+	}
+}
+
+// everythingOverHTTP starts the everything-server on a port that was free a moment ago.
+func everythingOverHTTP(t *testing.T, program string, stateless bool) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	background(t, program, "-http", address, fmt.Sprintf("-stateless=%t", stateless))
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	for {
+		if conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address); err == nil {
+			conn.Close()
+			return "http://" + address + "/"
+		}
+		if ctx.Err() != nil {
+			t.Fatalf("the everything-server does not listen on %s", address)
+		}
+	}
+}
+
+// Airlock's upstream client as the client that the suite tests.
+func TestUpstreamClient(t *testing.T) {
+	t.Parallel()
+	suites(t)
+	client := build(t, "github.com/airlock-mcp/airlock/test/conformance/upstreamclient")
+	for _, revision := range revisions {
+		t.Run(revision, func(t *testing.T) {
+			t.Parallel()
+			leg{name: "upstream-client", role: "client", against: []string{"--command", client}, revision: revision}.run(t)
+		})
+	}
+}
