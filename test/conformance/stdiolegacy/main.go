@@ -1,4 +1,4 @@
-// The stdiolegacy program starts another one and makes it an MCP server of a revision
+// Command stdiolegacy starts another one and makes it an MCP server of a revision
 // before 2026-07-28 on stdin and stdout: it answers server/discover itself, as one
 // that does not know the method.
 package main

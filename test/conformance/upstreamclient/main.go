@@ -1,4 +1,4 @@
-// The upstreamclient program is Airlock's upstream client as the client that the
+// Command upstreamclient is Airlock's upstream client as the client that the
 // conformance suite tests: the suite starts it with the address of a server, and with
 // the scenario in MCP_CONFORMANCE_SCENARIO.
 package main
