@@ -25,7 +25,11 @@ func (a *attempt) find(context.Context) *failure {
 	var withheld *catalog.WithheldError
 	switch {
 	case errors.As(err, &unknown):
-		return failf(errortype.UnknownTool, "%s", unknown.Error())
+		f := failf(errortype.UnknownTool, "%s", unknown.Error())
+		if server, _ := a.run.snapshot.Server(a.call.ServerID); unknown.Problem != "" && server.Retrying {
+			return f.retryable()
+		}
+		return f
 	case errors.As(err, &withheld):
 		f := failf(errortype.PolicyDenied, "%s", withheld.Error())
 		f.detail = withheld.Error()

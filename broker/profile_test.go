@@ -46,3 +46,19 @@ func TestCallsOutsideAProfile(t *testing.T) {
 		t.Errorf("a caller with an unknown profile: got %v, want a refusal", err)
 	}
 }
+
+// A call to a server that is missing may be made again where the server is tried again.
+func TestCallsToServersThatComeBack(t *testing.T) {
+	for _, retrying := range []bool{false, true} {
+		f := newFixture(t, nil)
+		snapshot, err := catalog.NewSnapshot([]catalog.Server{{ID: "mail", Problem: "the program exited with status 1", Retrying: retrying}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.snapshot = snapshot
+		answer := f.open().Call(t.Context(), broker.Call{ServerID: "mail", Name: "send", Arguments: []byte(`{}`)})
+		if answer.OK || answer.Error.Type != "UnknownTool" || answer.Error.Retryable != retrying {
+			t.Errorf("retrying %v: got %+v", retrying, answer.Error)
+		}
+	}
+}

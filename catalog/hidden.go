@@ -15,8 +15,11 @@ const maxQuoted = 80
 
 // Quote writes untrusted text into a message: in quotes, cut to 80
 // characters, and with everything but printable ASCII escaped.
-func Quote(text string) string {
-	if shown := truncate.Characters(text, maxQuoted+1); shown != text {
+func Quote(text string) string { return QuoteUpTo(text, maxQuoted) }
+
+// QuoteUpTo is Quote for another number of characters.
+func QuoteUpTo(text string, most int) string {
+	if shown := truncate.Characters(text, most+1); shown != text {
 		text = strings.TrimSuffix(shown, "…") + "..."
 	}
 	return strconv.QuoteToASCII(text)

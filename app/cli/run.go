@@ -40,7 +40,9 @@ func (v *runVerb) Run(ctx context.Context, s *streams) error {
 	if err := request.Check(); err != nil {
 		return refuse(s, request, errortype.InvalidRequest, err)
 	}
-	opened, err := v.open(ctx, s.err, system.Options{Tools: system.CachedThenServers, Logger: newLogger(s.err, v.JSONLogs, slog.LevelWarn)})
+	done := progress(s, "starting the servers and a sandbox")
+	opened, err := v.open(ctx, s.err, system.Options{Tools: system.CachedThenServers, Code: code, Logger: newLogger(s.err, v.JSONLogs, slog.LevelWarn)})
+	done()
 	if err != nil {
 		return refuse(s, request, errortype.Sandbox, err)
 	}

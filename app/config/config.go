@@ -130,6 +130,7 @@ type Audit struct {
 // The time limits of a server that sets none.
 const (
 	defaultStartTimeout      = 30 * time.Second
+	installTimeout           = 2 * time.Minute // of a program that may install what it starts
 	defaultCallTimeout       = time.Minute
 	defaultBackgroundTimeout = 10 * time.Minute
 )

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -233,5 +234,75 @@ func TestTheBackgroundTimeoutFollowsTheTimeout(t *testing.T) {
 		if got := mustLoad(t, text, noEnv).Sandbox.BackgroundTimeout; got != want {
 			t.Errorf("%s: got %v, want %v", text, got, want)
 		}
+	}
+}
+
+// What may install a program before it starts it gets the time for that, unless
+// the file says otherwise.
+func TestStartTimeoutOfLaunchers(t *testing.T) {
+	c, err := load(t, `mcpServers:
+  a: {command: npx, args: [-y, x]}
+  b: {command: /usr/bin/uvx, args: [x]}
+  c: {command: node, args: [npx]}
+  d: {command: npx, args: [x], startTimeout: 5s}
+  e: {url: "https://x.example"}
+`, noEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []time.Duration
+	for _, server := range c.Servers {
+		got = append(got, server.StartTimeout)
+	}
+	if diff := cmp.Diff([]time.Duration{2 * time.Minute, 2 * time.Minute, 30 * time.Second, 5 * time.Second, 30 * time.Second}, got); diff != "" {
+		t.Errorf("times differ (-want +got):\n%s", diff)
+	}
+}
+
+func TestProfiles(t *testing.T) {
+	c, err := load(t, `mcpServers:
+  files: {command: x}
+  crm-a: {command: x}
+  off: {command: x, disabled: true}
+profiles:
+  reading:
+    default: true
+    servers: {files: [read_*, list], "crm-*": "*", off: [x]}
+  two: {servers: [files, off]}
+`, noEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"": "reading", "reading": "reading", "two": "two"} {
+		if p, err := c.Profile(name); err != nil || p.Name != want {
+			t.Errorf("profile %q: got %v, %v, want %s", name, p, err, want)
+		}
+	}
+	reading, _ := c.Profile("reading")
+	two, _ := c.Profile("two")
+	for _, seen := range []bool{
+		reading.Shows("files", "read_x"), reading.Shows("crm-a", "any"), reading.Shows("off", "x"), two.Shows("files", "write"),
+		!reading.Shows("files", "write"), !reading.Shows("crm", "any"), !two.ShowsServer("crm-a"),
+	} {
+		if !seen {
+			t.Errorf("got %+v and %+v", reading, two)
+		}
+	}
+	var unknown *ProfileError
+	if _, err := c.Profile("readin"); !errors.As(err, &unknown) || unknown.Hint() != `did you mean "reading"? the profiles are reading, two` {
+		t.Errorf("got %v, want a *ProfileError with a hint", err)
+	}
+	if p, err := Default().Profile(""); p != nil || err != nil {
+		t.Errorf("without profiles: got %v, %v, want none", p, err)
+	}
+	if _, err := Default().Profile("x"); !errors.As(err, &unknown) || !strings.Contains(unknown.Hint(), "has none") {
+		t.Errorf("without profiles: got %v, want a *ProfileError", err)
+	}
+	c, err = load(t, "mcpServers: {files: {command: x}}\nprofiles: {a: {servers: ['crm-*', files]}}\n", noEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if findings := Lint(c); len(findings) != 1 || !strings.Contains(findings[0].String(), "profiles.a.servers[0] fits no server") {
+		t.Errorf("got %v, want that a pattern fits no server", findings)
 	}
 }

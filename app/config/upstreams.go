@@ -77,7 +77,19 @@ func (d *decoder) server(key, val *yaml.Node, path string) (s Server, disabled b
 	if child(val, "callTimeout") == nil {
 		s.CallTimeout = 0 // see unite
 	}
+	if child(val, "startTimeout") == nil && installs(s.Command) {
+		s.StartTimeout = installTimeout
+	}
 	return s, false, d.endpoint(key, path, &s)
+}
+
+// launchers are programs that may install another one before they start it.
+var launchers = []string{"npx", "npm", "pnpm", "yarn", "bunx", "bun", "uvx", "uv", "pipx", "docker", "podman", "nerdctl", "cargo", "go", "deno", "dnx"}
+
+// installs reports whether a command is a launcher.
+func installs(command string) bool {
+	name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(command), ".exe"), ".cmd")
+	return slices.Contains(launchers, name)
 }
 
 func (d *decoder) serverFields(s *Server) []field {

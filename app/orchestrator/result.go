@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"syscall"
 
+	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/errortype"
 	"github.com/airlock-mcp/airlock/runner"
 )
@@ -62,12 +65,22 @@ func (r *run) judgeDelivery(delivered finish, logs logs) Result {
 func (r *run) believe(e guestError) *Failure {
 	failure := &Failure{Type: e.Type, Message: e.Message, Traceback: e.Traceback, Source: errortype.SourceCode}
 	if e.CallID == "" {
+		failure.Retryable = r.comesBack(e)
 		return failure
 	}
 	if told, ok := r.calls.Failed(e.CallID); ok && told.Type == e.Type {
 		failure.Source, failure.Retryable, failure.CallID = told.Source, told.Retryable, told.CallID
 	}
 	return failure
+}
+
+// comesBack reports whether a failure is that of a wrapper whose server was missing
+// when the run began and is tried again: another run may find it. The code can
+// pretend that, and gets no more by it than the advice to try again.
+func (r *run) comesBack(e guestError) bool {
+	return strings.Contains(e.Message, "is not available") && slices.ContainsFunc(r.snapshot.Missing(""), func(s catalog.MissingServer) bool {
+		return s.Retryable && strings.Contains(e.Message, s.ServerID)
+	})
 }
 
 // limitHit names, as the configuration does, the limit that ended a run; empty

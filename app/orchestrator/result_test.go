@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/airlock-mcp/airlock/broker/redact"
+	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/errortype"
 	"github.com/airlock-mcp/airlock/runner"
 )
@@ -109,5 +110,31 @@ func TestRemark(t *testing.T) {
 	}
 	if note, end := (&run{plan: plan{redactor: redact.New()}}).remark(ending{}, failed(errortype.Timeout, false, "x"), logs{}); note+end != "" {
 		t.Errorf("a failure: got %q and %q, want neither", note, end)
+	}
+}
+
+// A server that was missing when the run began is retryable as long as it is tried
+// again, in both languages; that it is missing is not the code's word.
+func TestServersThatComeBackAreRetryable(t *testing.T) {
+	snapshot, err := catalog.NewSnapshot([]catalog.Server{
+		{ID: "crm", Problem: "it exited with status 1", Retrying: true}, {ID: "files", Problem: "it exited with status 1"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &run{plan: plan{snapshot: snapshot}}
+	for _, test := range []struct {
+		failure guestError
+		want    bool
+	}{
+		{guestError{Type: "ServerUnavailable", Message: `Server "crm" is not available: it exited with status 1`}, true},
+		{guestError{Type: "TypeError", Message: `listContacts is not a function: Server "crm" is not available: it exited with status 1`}, true},
+		{guestError{Type: "ServerUnavailable", Message: `Server "files" is not available: it exited with status 1`}, false},
+		{guestError{Type: "ServerUnavailable", Message: `Server "mail" is not available`}, false},
+		{guestError{Type: "KeyError", Message: `'crm'`}, false},
+	} {
+		if got := r.believe(test.failure); got.Retryable != test.want || got.Source != errortype.SourceCode {
+			t.Errorf("%s: got %+v, want retryable %v", test.failure.Message, got, test.want)
+		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 // the run may take; no other server is.
 func (o *Orchestrator) snapshotFor(ctx context.Context, req Request) *catalog.Snapshot {
 	snapshot := o.parts.Snapshots.Snapshot(req.Caller)
-	starting := startingServers(snapshot, string(req.Code))
+	starting := StartingServers(snapshot, string(req.Code))
 	if len(starting) == 0 {
 		return snapshot
 	}
@@ -26,9 +26,9 @@ func (o *Orchestrator) snapshotFor(ctx context.Context, req Request) *catalog.Sn
 	return o.parts.Snapshots.Snapshot(req.Caller)
 }
 
-// startingServers returns the servers that have not answered yet and that the
+// StartingServers returns the servers that have not answered yet and that the
 // code names, by ID or by module.
-func startingServers(snapshot *catalog.Snapshot, code string) []string {
+func StartingServers(snapshot *catalog.Snapshot, code string) []string {
 	var ids []string
 	for _, server := range snapshot.Missing("") {
 		if server.Starting && (strings.Contains(code, server.ServerID) || strings.Contains(code, catalog.ModuleName(server.ServerID))) {

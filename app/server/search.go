@@ -102,9 +102,17 @@ func checkServer(snapshot *catalog.Snapshot, id string) error {
 	case !ok:
 		return &refusal{fmt.Sprintf("there is no server %s", quote(id)), namesOf(snapshot)}
 	case server.Problem != "":
-		return &refusal{fmt.Sprintf("the server %s is missing: %s", quote(id), catalog.Clean(server.Problem)), "use the other servers, or tell the user"}
+		return &refusal{fmt.Sprintf("the server %s is missing: %s", quote(id), catalog.Clean(server.Problem)), missingHint(server)}
 	}
 	return nil
+}
+
+// missingHint says what to do about a server that is missing.
+func missingHint(server catalog.Server) string {
+	if server.Retrying {
+		return "retryable: it is tried again in the background, so ask again in a moment; else use the other servers, or tell the user"
+	}
+	return "use the other servers, or tell the user"
 }
 
 // namesOf is the hint of an answer about a server that is not there.
@@ -128,12 +136,16 @@ func (s *Server) getToolDefinition(ctx context.Context, c call) (*mcp.CallToolRe
 		}
 		return nil, c.args.err
 	}
-	definition, err := s.started(ctx, c.caller, serverID).Definition(serverID, name)
+	snapshot := s.started(ctx, c.caller, serverID)
+	definition, err := snapshot.Definition(serverID, name)
 	var withheld *catalog.WithheldError
 	switch {
 	case errors.As(err, &withheld):
 		return nil, &refusal{err.Error(), "use another tool, or tell the user"}
 	case err != nil:
+		if server, known := snapshot.Server(serverID); known && server.Problem != "" {
+			return nil, &refusal{err.Error(), missingHint(server)}
+		}
 		return nil, &refusal{err.Error(), "search_tools finds the names of servers and tools"}
 	}
 	return structured(definition.JSON)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -387,7 +388,7 @@ func (c *Catalog) tellMissingLocked() {
 		c.told[missing.ServerID] = missing.Problem
 		c.opts.Notify(Notice{
 			Text: fmt.Sprintf("the server %q is missing: %s", missing.ServerID, missing.Problem),
-			Hint: missingHint(missing.ServerID, commands[missing.ServerID]), Server: missing.ServerID,
+			Hint: missingHint(missing.ServerID, commands[missing.ServerID], missing.Problem), Server: missing.ServerID,
 		})
 	}
 }
@@ -404,15 +405,27 @@ func (c *Catalog) tellChanged() {
 	}
 }
 
-// missingHint says what to try for a server that is missing.
-func missingHint(id, command string) string {
-	if command == "" {
-		return fmt.Sprintf("check mcpServers.%s.url and its headers", id)
+// missingHint says what to try for a server that is missing because of problem.
+func missingHint(id, command, problem string) string {
+	key := "mcpServers." + id
+	is := func(words string) bool { return strings.Contains(problem, words) }
+	switch {
+	case command == "" && is("wants other credentials"):
+		return fmt.Sprintf("write its credentials under %s.headers", key)
+	case command == "" && is("could not be reached"):
+		return fmt.Sprintf("start the server, or mend %s.url", key)
+	case is("did not answer within"):
+		return fmt.Sprintf("%s.startTimeout gives it more time", key)
+	case command == "":
+		return fmt.Sprintf("check %s.url and its headers", key)
+	case is("working directory"):
+		return fmt.Sprintf("mend %s.cwd", key)
+	case is("was not found") && !is("first line names"):
+		if _, err := exec.LookPath(command); err != nil {
+			return InstallHint(command)
+		}
 	}
-	if _, err := exec.LookPath(command); err != nil {
-		return InstallHint(command)
-	}
-	return fmt.Sprintf("run the command of mcpServers.%s by hand to see what it says; startTimeout gives a slow one more time", id)
+	return fmt.Sprintf("run the command of %s by hand to see what it says", key)
 }
 
 // InstallHint says where a missing program comes from.

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"os/user"
+	"time"
 
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/orchestrator"
@@ -39,6 +40,9 @@ type Options struct {
 	Serving bool
 	// Directories take the place of the configured ones; nil keeps those.
 	Directories *Directories
+	// Code is the program of the one run that the system is opened for: servers that
+	// it does not name are waited for only briefly.
+	Code []byte
 	// Tools says where the tools come from at first.
 	Tools ToolSource
 	// Profile is that of all callers, where they have one and the same: no other
@@ -193,12 +197,31 @@ func (s *System) openCatalog(ctx context.Context) (broker.Upstream, error) {
 		return nil, err
 	}
 	s.undo.Add(s.catalog.Close)
-	if !s.opts.Serving { // its one run imports the wrappers of all
-		if err := s.catalog.Await(ctx); err != nil {
+	if !s.opts.Serving {
+		if err := s.awaitServers(ctx); err != nil {
 			return nil, err
 		}
 	}
 	return s.catalog.upstreams, nil
+}
+
+// unnamedPatience is how long the one run of a system waits for servers that its
+// program does not name.
+const unnamedPatience = 5 * time.Second
+
+// awaitServers waits for the servers that the one run may use: for those that its
+// program names until they have answered or failed.
+func (s *System) awaitServers(ctx context.Context) error {
+	limited, cancel := context.WithTimeout(ctx, unnamedPatience)
+	defer cancel()
+	if err := s.catalog.Await(limited); err == nil || ctx.Err() != nil {
+		return err
+	}
+	named := orchestrator.StartingServers(s.catalog.Snapshot(), string(s.opts.Code))
+	if len(named) == 0 {
+		return nil
+	}
+	return s.catalog.Await(ctx, named...)
 }
 
 // assemble puts the parts together that need a snapshot and servers to call.

@@ -26,6 +26,7 @@ type weight int
 
 const (
 	isNoise   weight = iota // never: stack frames, hints, versions
+	isUsage                 // how the program is called, which most often follows what was wrong
 	isWarning               // deprecations: the server would have gone on
 	isCode                  // an error's number, without its words
 	isText                  // any other line
@@ -47,12 +48,13 @@ var noise = regexp.MustCompile(`^(?:` + strings.Join([]string{
 	`\s*"(?:code|expected|received|fatal)": .*`,
 	`Traceback \(most recent call last\):?`, `The above exception was.*`, `During handling of the above.*`, `\s*For further information visit.*`, `Exception Group Traceback.*`,
 	`goroutine \d+ .*`, `\[signal .*`, `exit status \d+`, `created by .*`, `note: run with .*RUST_BACKTRACE.*`, `stack backtrace:`, `Stack trace:`, `thrown in .*`,
-	`(?i:see|run|try|use)\s['"` + "`" + `].*(?i:--?help|for (?:more|help)).*`, `(?i:for more (?:information|details|help)).*`, `(?i:usage):.*`, `(?i:hint|help|tip|note):.*`,
+	`(?i:see|run|try|use)\s['"` + "`" + `].*(?i:--?help|for (?:more|help)).*`, `(?i:for more (?:information|details|help)).*`, `(?i:hint|help|tip|note):.*`,
 	`\(Use .node --trace.*`, `(?:Press|Shutting down|Exiting|Bye|Goodbye|Aborted)\b[^:]*$`, `Restart of the .* failed$`,
 }, `|`) + `)$`)
 
 var (
 	isWarned = regexp.MustCompile(`^(?:npm warn\b|npm WARN\b|\(node:\d+\)|(?:\S+: )?\w*Warning: |(?i:\[?warn(?:ing)?\]?\b)|\S+:\d+: \w*Warning: )|\bWARN(?:ING)?\b`)
+	usage    = regexp.MustCompile(`^(?:(?i:usage):|--?\w)`)
 	isNumber = regexp.MustCompile(`^npm (?:error|ERR!) (?:code|errno) `)
 	thrown   = regexp.MustCompile(`^(?:` + strings.Join([]string{
 		`(?:Uncaught )?(?:[\pL_$][\pL\pN_$]*[.:]{1,2})*[\pL_$]*(?:Error|Exception|Rejection|Interrupt|Exit)(?: \[\w+\])?(?:: .*|$)`,
@@ -76,7 +78,7 @@ func causeOf(lines []string) string {
 	plain := plainLines(lines)
 	best, at := isNoise, -1
 	for i, line := range plain {
-		if w := weigh(line); w > isNoise && w >= best {
+		if w := weigh(line); w > best || w == best && w > isUsage {
 			best, at = w, i
 		}
 	}
@@ -119,6 +121,8 @@ func weigh(line string) weight {
 	switch {
 	case text == "" || noise.MatchString(line) || caused.MatchString(line):
 		return isNoise
+	case usage.MatchString(text):
+		return isUsage
 	case isWarned.MatchString(text):
 		return isWarning
 	case isNumber.MatchString(text):

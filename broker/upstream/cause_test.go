@@ -56,6 +56,8 @@ func TestCauseOfRealFailures(t *testing.T) {
 		"sh_denied":             "sh: 1: .../passwd: Permission denied",
 		"sh_not_found":          "sh: 1: foo-bar-x: not found",
 		"typescript":            "TypeError [ERR_UNKNOWN_FILE_EXTENSION]: Unknown file extension \".ts\" for .../index.ts",
+		"usage_last":            "server: no key was given",
+		"usage_only":            "usage: server --key KEY",
 		"uv_offline":            "error: Failed to fetch: `https://packages.example/simple/mcp-server-time/`; caused by dns error: failed to lookup address information: Temporary failure in name resolution",
 		"uvx_no_executable":     "An executable named `mcp-server-tme` is not provided by package `mcp-server-time`.",
 		"uvx_unsatisfiable":     "Because mcp-server-nothing was not found in the package registry and you require mcp-server-nothing, we can conclude that your requirements are unsatisfiable.",

@@ -33,6 +33,10 @@ func (c *stdio) explain(config Config, err error, late bool) *StartError {
 	return failure
 }
 
+// maxQuoted is how many characters of what a server said a problem holds. The model
+// reads it with each search.
+const maxQuoted = 200
+
 // evidence is what the server printed: a line on stdout that is no MCP, and the
 // line on stderr that says why.
 func (c *stdio) evidence(config Config) string {
@@ -41,7 +45,7 @@ func (c *stdio) evidence(config Config) string {
 		text += "; it printed " + config.conceal(rubbish) + " on stdout, which is not MCP"
 	}
 	if cause := causeOf(config.hideAll(c.process.stderrLines())); cause != "" {
-		text += "; it said " + catalog.Quote(cause)
+		text += "; it said " + catalog.QuoteUpTo(cause, maxQuoted)
 	}
 	return text
 }
@@ -49,13 +53,14 @@ func (c *stdio) evidence(config Config) string {
 // explain implements link.
 func (w *httpWire) explain(c Config, err error, late bool) *StartError {
 	w.mu.Lock()
-	status := w.status
+	status, page := w.status, w.page
 	w.mu.Unlock()
 	failure := &StartError{ServerID: c.ID, cause: err}
 	where := catalog.Quote(plainURL(c.URL))
 	var network *net.OpError
 	var redirect *redirectError
 	var certificate *tls.CertificateVerificationError
+	var transport *url.Error
 	switch {
 	case errors.As(err, &redirect):
 		failure.Reason, failure.Problem = ErrNotMCP, fmt.Sprintf("%s redirects to %s, where it would need a configuration of its own", where, catalog.Quote(redirect.to))
@@ -68,14 +73,30 @@ func (w *httpWire) explain(c Config, err error, late bool) *StartError {
 		if !c.SSE && (status == http.StatusNotFound || status == http.StatusMethodNotAllowed) {
 			failure.Problem += "; if it only speaks the HTTP transport of MCP 2024-11-05, configure it with type: sse"
 		}
+	case page != nil:
+		failure.Reason, failure.Problem = ErrNotMCP, fmt.Sprintf("%s answered with a web page%s, not as an MCP server", where, c.titled(*page))
 	case errors.As(err, &certificate):
-		failure.Reason, failure.Problem = ErrUnreachable, fmt.Sprintf("%s has a certificate that is not trusted: %s", where, catalog.Quote(certificate.Err.Error()))
+		failure.Reason, failure.Problem = ErrUnreachable, fmt.Sprintf("%s has a certificate that is not trusted: %s", where, catalog.QuoteUpTo(certificate.Err.Error(), maxQuoted))
+	case errors.Is(err, http.ErrSchemeMismatch):
+		failure.Reason, failure.Problem = ErrUnreachable, fmt.Sprintf("%s does not speak TLS; its address may begin with http:// instead", where)
 	case errors.As(err, &network):
 		failure.Reason, failure.Problem = ErrUnreachable, fmt.Sprintf("%s could not be reached: %s", where, catalog.Quote(network.Err.Error()))
+	case errors.As(err, &transport) && isEnd(transport.Err):
+		failure.Reason, failure.Problem = ErrNotMCP, fmt.Sprintf("%s closed the connection without an answer", where)
+	case errors.As(err, &transport):
+		failure.Reason, failure.Problem = ErrNotMCP, fmt.Sprintf("%s did not answer as an MCP server: %s", where, c.conceal(transport.Err.Error()))
 	default:
 		failure.Reason, failure.Problem = ErrNotMCP, fmt.Sprintf("%s did not answer as an MCP server: %s", where, c.conceal(said(err)))
 	}
 	return failure
+}
+
+// titled returns the title of a page in words that continue a sentence.
+func (c Config) titled(title string) string {
+	if title = strings.Join(strings.Fields(title), " "); title == "" {
+		return ""
+	}
+	return " (" + c.conceal(title) + ")"
 }
 
 // said returns what went wrong in a handshake in the server's own words where it
@@ -94,7 +115,7 @@ func said(err error) string {
 // conceal makes a server's text fit for a problem: quoted, short, without the
 // credentials that the server was given and without paths of this machine.
 func (c Config) conceal(text string) string {
-	return catalog.Quote(cutRunes(withoutPaths(c.hide(text)), maxCause))
+	return catalog.QuoteUpTo(withoutPaths(c.hide(text)), maxQuoted)
 }
 
 // hide removes the credentials that the server was given. It comes before any

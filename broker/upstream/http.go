@@ -3,11 +3,14 @@ package upstream
 import (
 	"bytes"
 	"errors"
+	"html"
 	"io"
 	"log/slog"
+	"mime"
 	"net"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -32,7 +35,8 @@ type httpWire struct {
 	skipped skipped // answers and events that are no JSON-RPC
 
 	mu     sync.Mutex
-	status int // of the last answer that was no success; 0 after none
+	status int     // of the last answer that was no success; 0 after none
+	page   *string // the title of a web page that came in the place of an answer; nil after none
 }
 
 // newHTTPWire takes a checked configuration.
@@ -98,8 +102,12 @@ func (w *httpWire) send(request *http.Request) (*http.Response, jsonrpc.ID, erro
 	if err == nil || !errors.As(err, &dial) || dial.Op != "dial" {
 		exchangeOf(ctx).note(func(a *answer) { a.sent = true })
 	}
-	if err == nil && response.StatusCode >= 400 {
+	switch {
+	case err != nil:
+	case response.StatusCode >= 400:
 		response, err = w.failed(request, call, response)
+	case response.StatusCode < 300 && isPage(response):
+		err = w.notePage(response)
 	}
 	return response, call, err
 }
@@ -153,6 +161,33 @@ func (w *httpWire) failed(request *http.Request, call jsonrpc.ID, response *http
 	}
 	setBody(response, body)
 	return response, nil
+}
+
+// isPage reports whether an answer is for a browser.
+func isPage(response *http.Response) bool {
+	kind, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
+	return err == nil && (kind == "text/html" || kind == "application/xhtml+xml")
+}
+
+// pageTitle finds the title of a page of HTML.
+var pageTitle = regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title>`)
+
+// notePage notes the title of a web page.
+func (w *httpWire) notePage(response *http.Response) error {
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxErrorBody))
+	response.Body.Close()
+	if err != nil {
+		return err
+	}
+	title := ""
+	if found := pageTitle.FindSubmatch(body); found != nil {
+		title = html.UnescapeString(string(found[1]))
+	}
+	w.mu.Lock()
+	w.page = &title
+	w.mu.Unlock()
+	setBody(response, body)
+	return nil
 }
 
 // sessionHeader names the session of a request (MCP 2025-11-25, Streamable HTTP).

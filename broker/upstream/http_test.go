@@ -122,7 +122,14 @@ func TestHTTPProblems(t *testing.T) {
 		{"no such page", status(404), nil, upstream.ErrNotMCP, "answered with HTTP 404 (Not Found)"},
 		{"an internal error", status(500), nil, upstream.ErrNotMCP, "answered with HTTP 500 (Internal Server Error)"},
 		{"a web page", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<html>Hello</html>") }), nil, upstream.ErrNotMCP,
-			"did not answer as an MCP server"},
+			"answered with a web page, not as an MCP server"},
+		{"a page to sign in", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			io.WriteString(w, "<!doctype html><html><head><title>\n Sign in &amp; go\n</title></head><body>"+strings.Repeat("x", 100_000))
+		}), nil, upstream.ErrNotMCP, `answered with a web page ("Sign in & go"), not as an MCP server`},
+		{"no TLS behind https", status(200), func(c *upstream.Config) { c.URL = strings.Replace(c.URL, "http:", "https:", 1) }, upstream.ErrUnreachable,
+			"does not speak TLS; its address may begin with http:// instead"},
+		{"a connection that is closed", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) }), nil, upstream.ErrNotMCP,
+			"closed the connection without an answer"},
 		{"JSON that is no JSON-RPC", jsonHandler(func(string, json.RawMessage) string { return `{"hello":"world"}` }), nil, upstream.ErrNotMCP,
 			"did not answer as an MCP server"},
 		{"another origin", http.RedirectHandler("http://127.0.0.1:9/mcp?key=hunter22", http.StatusTemporaryRedirect), nil, upstream.ErrNotMCP,

@@ -12,7 +12,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/cleanup"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
@@ -106,30 +105,6 @@ func (p *process) makePipes(undo *cleanup.Stack) ([]*os.File, error) {
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = in, out, errors
 	p.stdin, p.stdout, p.stderr = stdin, stdout, stderr
 	return theirs, nil
-}
-
-// startFailure tells a missing command from one that cannot run.
-func startFailure(c Config, err error) error {
-	if errors.Is(err, os.ErrNotExist) {
-		problem := fmt.Sprintf("the command %s was not found", catalog.Quote(withoutPaths(c.Command)))
-		if c.Dir != "" {
-			if _, statErr := os.Stat(c.Dir); statErr != nil {
-				problem = fmt.Sprintf("its working directory %s does not exist", catalog.Quote(withoutPaths(c.Dir)))
-				return &StartError{ServerID: c.ID, Reason: ErrNotStarted, Problem: problem, cause: err}
-			}
-		}
-		return &StartError{ServerID: c.ID, Reason: ErrCommandNotFound, Problem: problem, cause: err}
-	}
-	if errors.Is(err, ErrClosed) {
-		return err
-	}
-	var errno syscall.Errno
-	reason := "not allowed"
-	if errors.As(err, &errno) {
-		reason = errno.Error()
-	}
-	problem := fmt.Sprintf("the command %s could not be started: %s", catalog.Quote(withoutPaths(c.Command)), reason)
-	return &StartError{ServerID: c.ID, Reason: ErrNotStarted, Problem: problem, cause: err}
 }
 
 // readStderr logs what the server says to people and keeps what may say why it

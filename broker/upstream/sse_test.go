@@ -122,7 +122,8 @@ func TestSSEProblems(t *testing.T) {
 		want    string
 	}{
 		{"wrong credentials", refuse(401), upstream.ErrUnauthorized, "wants other credentials (HTTP 401)"},
-		{"a page", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<html>") }), upstream.ErrNotMCP, "the answer is no stream of events"},
+		{"a page", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<html>") }), upstream.ErrNotMCP, "answered with a web page"},
+		{"a text", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") }), upstream.ErrNotMCP, "did not answer as an MCP server: \"the answer is no stream of events\""},
 		{"no address to post to", stream("event: hello\ndata: x\n\n", nil), upstream.ErrNoAnswer, "did not answer within 500ms"},
 		{"a stream that stays empty", stream("", nil), upstream.ErrNoAnswer, "did not answer within 500ms"},
 		{"an address of another server", stream("event: endpoint\ndata: "+other.URL+"/steal\n\n", nil), upstream.ErrNotMCP, "redirects to"},

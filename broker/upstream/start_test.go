@@ -31,6 +31,10 @@ func TestProblemsOfMissingServers(t *testing.T) {
 	if err := os.WriteFile(nonsense, []byte("\x7fELF nonsense"), 0o700); err != nil {
 		t.Fatal(err)
 	}
+	script := filepath.Join(t.TempDir(), "script")
+	if err := os.WriteFile(script, []byte("#!/nowhere/python9 -u\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	tests := []struct {
 		name   string
 		config upstream.Config
@@ -42,7 +46,10 @@ func TestProblemsOfMissingServers(t *testing.T) {
 		{"no such path", upstream.Config{ID: "x", Command: "./nowhere/server"}, upstream.ErrCommandNotFound, `the command "./nowhere/server" was not found`},
 		{"not in its own PATH", config("good", func(c *upstream.Config) { c.Command, c.Env = "sh", map[string]string{"PATH": "/nowhere"} }),
 			upstream.ErrCommandNotFound, `the command "sh" was not found`},
-		{"not executable", upstream.Config{ID: "x", Command: plain}, upstream.ErrNotStarted, "could not be started: not allowed"},
+		{"not executable", upstream.Config{ID: "x", Command: plain}, upstream.ErrNotStarted, "could not be started: it is not executable (chmod +x makes it so)"},
+		{"a directory", upstream.Config{ID: "x", Command: filepath.Dir(plain)}, upstream.ErrNotStarted, "could not be started: it is a directory"},
+		{"a script without its interpreter", upstream.Config{ID: "x", Command: script}, upstream.ErrNotStarted,
+			`the command ".../script" cannot run: its first line names ".../python9", which was not found`},
 		{"no program", upstream.Config{ID: "x", Command: nonsense}, upstream.ErrNotStarted, "could not be started: exec format error"},
 		{"no such directory", config("good", func(c *upstream.Config) { c.Dir = "/nowhere/at/all" }), upstream.ErrNotStarted,
 			`its working directory ".../all" does not exist`},
