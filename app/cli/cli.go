@@ -40,7 +40,14 @@ type grammar struct {
 	Doctor    doctorVerb     `cmd:"" help:"Check whether this machine can run sandboxes; say what to install."`
 	Version   versionVerb    `cmd:"" help:"Print the version."`
 
+	agentBounds     `embed:""`
 	selfDescription `embed:""`
+}
+
+// agentBounds are the verbs about who acts by itself.
+type agentBounds struct {
+	Agents  agentsVerbs `cmd:"" help:"Register agents, and say what they may do and spend."`
+	Budgets budgetsVerb `cmd:"" help:"List what agents and their principals have spent."`
 }
 
 // selfDescription are the verbs that say how the others are typed.

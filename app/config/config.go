@@ -25,6 +25,7 @@ type Config struct {
 	Audit    Audit
 	Secrets  Secrets
 	Replay   Replay
+	Agents   Agents
 	// Profiles say which servers and tools a caller sees, in order of their names;
 	// DefaultProfile is the one of callers that name none, empty for all tools.
 	Profiles       []*catalog.Profile
@@ -173,6 +174,7 @@ func Default() *Config {
 		Secrets: Secrets{Keyring: "airlock"},
 		Audit:   Audit{KeepArguments: 7 * 24 * time.Hour, ArgumentsSize: 64 << 20, WitnessDelay: time.Minute},
 		Replay:  Replay{Keep: 7 * 24 * time.Hour, Size: 1 << 30},
+		Agents:  defaultAgents(),
 	}
 }
 

@@ -119,6 +119,7 @@ secrets: {ageFile: keys.age, ageIdentity: /etc/airlock/age.txt, keyring: team}
 			Witness: "https://w.example/", WitnessKey: "w+1+k", WitnessDelay: 5 * time.Second,
 		},
 		Replay: Replay{Keep: 48 * time.Hour, Size: 3 << 20}, Placeholders: true,
+		Agents:  Agents{QuestionTime: 10 * time.Minute, Rate: Rate{60, time.Minute}},
 		Secrets: Secrets{AgeFile: filepath.Join(dir, "keys.age"), AgeIdentity: "/etc/airlock/age.txt", Keyring: "team"},
 	}
 	want.Credentials = []Variable{{"TOKEN", secret.New("hunter2")}, {"TOKEN", secret.New("hunter2")}} // two places name it

@@ -38,13 +38,14 @@ func documented() map[string]string {
 	add("audit", d.auditFields(&c.Audit))
 	add("secrets", d.secretsFields(&c.Secrets))
 	add("replay", d.replayFields(&c.Replay))
+	add("agents", d.agentsFields(&c.Agents))
 	add("redaction", d.redactionFields(c))
 	add("mcpServers.*", d.serverFields(&s))
 	add("mcpServers.*", d.hostServer(&disabled)[:2])
 	add("servers.*", d.settingFields(&settings))
 	add("profiles.*", d.profileFields(&catalog.Profile{}, new(bool)))
 	add("servers.*.tools.*", d.toolFields(&tool))
-	for _, section := range []string{"sandbox", "sandbox.containerd", "limits", "audit", "secrets", "replay", "redaction", "servers.*.tools", "profiles"} {
+	for _, section := range []string{"sandbox", "sandbox.containerd", "limits", "audit", "secrets", "replay", "agents", "redaction", "servers.*.tools", "profiles"} {
 		delete(out, section) // its keys are listed instead
 	}
 	return out

@@ -64,6 +64,9 @@ func (d *decoder) topFields(c *Config, settings map[string]*decided) []field {
 		{key: "replay", read: func(n *yaml.Node, path string) error {
 			return d.object(n, path, d.replayFields(&c.Replay))
 		}},
+		{key: "agents", read: func(n *yaml.Node, path string) error {
+			return d.object(n, path, d.agentsFields(&c.Agents))
+		}},
 	}
 }
 

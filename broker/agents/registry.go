@@ -202,3 +202,23 @@ func (s *Service) Budget(ctx context.Context, id string) (standing budget.Standi
 	})
 	return standing, err
 }
+
+// Standings returns how all accounts of the ledger stand, in order of their names.
+func (s *Service) Standings(ctx context.Context) ([]budget.Standing, error) {
+	standings := []budget.Standing{}
+	err := s.opts.Database.View(ctx, func(tx database.Tx) error {
+		accounts, err := s.ledger.Accounts(ctx, tx)
+		if err != nil {
+			return err
+		}
+		for _, account := range accounts {
+			standing, err := s.ledger.Standing(ctx, tx, account)
+			if err != nil {
+				return err
+			}
+			standings = append(standings, standing)
+		}
+		return nil
+	})
+	return standings, err
+}

@@ -1,0 +1,59 @@
+package config
+
+import (
+	"errors"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/airlock-mcp/airlock/broker/budget"
+)
+
+// Agents says what bounds all registered agents, beside their own budgets.
+type Agents struct {
+	Prices       map[string]budget.Amount // what actions cost, by action type or tool
+	DefaultPrice budget.Amount            // of all other actions
+	RequireState bool                     // each action comes with the hash of the state before it
+	QuestionTime time.Duration            // for a person to answer, and for the answer to be used
+	Rate         Rate                     // requests of one principal's agents
+}
+
+func defaultAgents() Agents {
+	return Agents{QuestionTime: 10 * time.Minute, Rate: Rate{60, time.Minute}}
+}
+
+func (d *decoder) agentsFields(a *Agents) []field {
+	return []field{
+		{key: "prices", read: d.prices(&a.Prices)},
+		{key: "defaultPrice", val: dollars{&a.DefaultPrice}},
+		{key: "requireState", val: flag{&a.RequireState}},
+		{key: "questionTime", val: duration{&a.QuestionTime, time.Second, 24 * time.Hour}},
+		{key: "rate", val: rate{&a.Rate}},
+	}
+}
+
+func (d *decoder) prices(to *map[string]budget.Amount) func(n *yaml.Node, path string) error {
+	return func(n *yaml.Node, path string) error {
+		*to = map[string]budget.Amount{}
+		return d.entries(n, path, func(key, val *yaml.Node) error {
+			var price budget.Amount
+			err := d.scalar(val, join(path, key.Value), dollars{&price})
+			(*to)[key.Value] = price
+			return err
+		})
+	}
+}
+
+// dollars is an amount of money in US dollars: 0.01.
+type dollars struct{ to *budget.Amount }
+
+func (v dollars) set(text string) error {
+	amount, err := budget.ParseAmount(text)
+	if err != nil {
+		return errors.New("must be an amount in US dollars, such as 0.01")
+	}
+	*v.to = amount
+	return nil
+}
+
+func (v dollars) show() string { return v.to.String() }

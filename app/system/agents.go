@@ -1,0 +1,86 @@
+package system
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/broker/agents"
+	"github.com/airlock-mcp/airlock/broker/approval"
+	"github.com/airlock-mcp/airlock/broker/audit"
+	"github.com/airlock-mcp/airlock/internal/cleanup"
+	"github.com/airlock-mcp/airlock/internal/database"
+)
+
+// requireStateVariable switches agents.requireState on where the configuration
+// does not.
+const requireStateVariable = "DOOM_LOOP_GUARD_REQUIRED"
+
+// Agents are the registered agents, with the audit log that their activity is
+// read from.
+type Agents struct {
+	*agents.Service
+	auditDirectory string
+	undo           *cleanup.Stack
+}
+
+// OpenAgents opens what is known of agents. Where asking is set, people are asked
+// about their actions until it is closed; otherwise such a question goes
+// unanswered. The caller closes it.
+func OpenAgents(ctx context.Context, c *config.Config, opts Options, asking bool) (_ *Agents, err error) {
+	opts = opts.withDefaults()
+	directories, err := FindDirectories(c)
+	if err != nil {
+		return nil, err
+	}
+	a := &Agents{auditDirectory: directories.Audit, undo: &cleanup.Stack{}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(Advise(err), a.Close())
+		}
+	}()
+	log, err := audit.Open(directories.Audit, auditOptions(directories, c.Audit))
+	if err != nil {
+		return nil, err
+	}
+	a.undo.Add(log.Close)
+	db, err := database.Open(ctx, filepath.Join(directories.Home, "state.db"), agents.Schema)
+	if err != nil {
+		return nil, err
+	}
+	a.undo.Add(db.Close)
+	var asker approval.Asker
+	if asking {
+		desk, err := approval.OpenDesk(directories.Approvals, &approval.Options{Logger: opts.Logger})
+		if err != nil {
+			return nil, err
+		}
+		a.undo.Add(desk.Close)
+		asker = desk
+	}
+	return a, a.begin(c.Agents, agents.Options{Database: db, Log: log, Desk: asker, Logger: opts.Logger})
+}
+
+func (a *Agents) begin(c config.Agents, opts agents.Options) (err error) {
+	required, _ := strconv.ParseBool(os.Getenv(requireStateVariable)) // what is no such word counts as unset
+	opts.RequireState = c.RequireState || required
+	opts.QuestionTime = c.QuestionTime
+	opts.Prices = agents.Prices{Actions: c.Prices, Default: c.DefaultPrice}
+	opts.Limiter = agents.NewWindow(c.Rate.Calls, c.Rate.Per, nil)
+	if a.Service, err = agents.New(opts); err != nil {
+		return err
+	}
+	a.undo.Add(func() error { a.Service.Close(); return nil })
+	return nil
+}
+
+// Activity returns the newest n attempts of an agent, the newest first.
+func (a *Agents) Activity(agentID string, n int) ([]agents.Entry, error) {
+	return agents.Activity(a.auditDirectory, agentID, n)
+}
+
+// Close ends the open questions and closes what was opened. Calling it twice is fine.
+func (a *Agents) Close() error { return a.undo.Run() }
