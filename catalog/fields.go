@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // maxSchemaText is how deep below a tool's arguments parameter names and
@@ -21,15 +22,47 @@ func searched(tool *Tool, shown shownText) document {
 	if json.Unmarshal(tool.InputSchema, &schema) == nil {
 		collectParameters(schema, 0, &names, &text)
 	}
+	lead, rest := cutLead(shown.description)
 	return document{deprecated: isDeprecated(shown.title, shown.description), fields: fields{
 		fieldServer:        contentWords(tool.ServerID, maxFieldWords),
 		fieldName:          contentWords(tool.Name, maxFieldWords),
 		fieldTitle:         contentWords(shown.title, maxFieldWords),
-		fieldDescription:   contentWords(shown.description, maxFieldWords),
+		fieldLead:          contentWords(lead, maxFieldWords),
+		fieldDescription:   contentWords(rest, maxFieldWords),
 		fieldParameters:    names.words,
 		fieldParameterText: text.words,
 	}}
 }
+
+// maxLead bounds the lead of a description in bytes.
+const maxLead = 240
+
+// cutLead parts a description into its first sentence, which says what the tool
+// does, and the rest, which says how to use it, when not to, and much else.
+func cutLead(text string) (lead, rest string) {
+	text = strings.TrimSpace(text)
+	if len(text) <= maxWhole {
+		return text, ""
+	}
+	for i := 0; i < len(text) && i < maxLead; i++ {
+		switch {
+		case text[i] == '\n' && i >= minLead,
+			text[i] == '.' && i >= minLead && i+1 < len(text) && (text[i+1] == ' ' || text[i+1] == '\n'):
+			return text[:i], text[i+1:]
+		}
+	}
+	cut := strings.LastIndexByte(text[:maxLead], ' ')
+	if cut < 0 {
+		return "", text
+	}
+	return text[:cut], text[cut:]
+}
+
+// minLead keeps "[Deprecated]." and the like from being a lead.
+const minLead = 20
+
+// maxWhole is how long a description may be to count as a lead altogether.
+const maxWhole = 320
 
 // wordList gathers words up to the limit of a field.
 type wordList struct{ words []string }

@@ -25,7 +25,8 @@ const (
 	fieldServer field = iota
 	fieldName
 	fieldTitle
-	fieldDescription
+	fieldLead        // the first sentence of the description
+	fieldDescription // the rest of it
 	fieldParameters
 	fieldParameterText
 	fieldCount
@@ -33,7 +34,13 @@ const (
 
 // fieldWeights say what a word is worth where it stands.
 var fieldWeights = [fieldCount]float64{
-	fieldServer: 0.3, fieldName: 3, fieldTitle: 2, fieldDescription: 1, fieldParameters: 1, fieldParameterText: 0.8,
+	fieldServer: 0.3, fieldName: 3, fieldTitle: 2, fieldLead: 1, fieldDescription: 0.4, fieldParameters: 1, fieldParameterText: 0.9,
+}
+
+// fieldProofs say what a word proves where it stands, as a sign that the tool
+// fits at all.
+var fieldProofs = [fieldCount]float32{
+	fieldServer: 0.5, fieldName: 1, fieldTitle: 1, fieldLead: 0.9, fieldDescription: 0.6, fieldParameters: 0.5, fieldParameterText: 0.4,
 }
 
 // Limits on the text that is indexed, so that a hostile definition costs little.
@@ -60,9 +67,9 @@ type postings map[string][]posting
 type posting struct {
 	doc    int32
 	weight float32
-	// aside says that the word stands only in parameters or in the server's ID,
-	// not in what the tool says about itself.
-	aside bool
+	// sure says how much the place where the word stands says about the tool: the
+	// best of fieldProofs.
+	sure float32
 }
 
 // fields are the searched texts of one tool, cut into words.
@@ -103,7 +110,7 @@ func (x *index) addWords(doc int32, text *fields, mean *[fieldCount]float64, ste
 	for f, words := range text {
 		dilution := 1 - lengthPenalty + lengthPenalty*float64(len(words))/math.Max(mean[f], 1)
 		weight := float32(fieldWeights[f] / dilution)
-		aside := field(f) == fieldServer || field(f) == fieldParameters || field(f) == fieldParameterText
+		sure := fieldProofs[f]
 		times := make(map[string]int, len(words))
 		for _, word := range words {
 			key, known := stems[word]
@@ -112,10 +119,10 @@ func (x *index) addWords(doc int32, text *fields, mean *[fieldCount]float64, ste
 				stems[word] = key
 			}
 			if times[key]++; times[key] <= maxRepeats {
-				x.words.add(key, doc, weight, aside)
+				x.words.add(key, doc, weight, sure)
 			}
 			if field(f) == fieldName && times[key] == 1 {
-				x.names.add(key, doc, 1, false)
+				x.names.add(key, doc, 1, 1)
 			}
 		}
 	}
@@ -123,22 +130,22 @@ func (x *index) addWords(doc int32, text *fields, mean *[fieldCount]float64, ste
 
 // addGrams notes the letter sequences of a tool's name, title and description.
 func (x *index) addGrams(doc int32, text *fields) {
-	for _, f := range []field{fieldName, fieldTitle, fieldDescription} {
+	for _, f := range []field{fieldName, fieldTitle, fieldLead} {
 		for _, word := range text[f] {
-			eachGram(word, func(gram string) { x.grams.add(gram, doc, 1, false) })
+			eachGram(word, func(gram string) { x.grams.add(gram, doc, 1, 1) })
 		}
 	}
 }
 
 // add counts one more occurrence. Documents come in rising order.
-func (p postings) add(key string, doc int32, weight float32, aside bool) {
+func (p postings) add(key string, doc int32, weight, sure float32) {
 	list := p[key]
 	if n := len(list); n > 0 && list[n-1].doc == doc {
 		list[n-1].weight += weight
-		list[n-1].aside = list[n-1].aside && aside
+		list[n-1].sure = max(list[n-1].sure, sure)
 		return
 	}
-	p[key] = append(list, posting{doc, weight, aside})
+	p[key] = append(list, posting{doc, weight, sure})
 }
 
 // rarity is the weight of a word that n documents contain.

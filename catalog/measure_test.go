@@ -64,6 +64,8 @@ func TestSearchInEverydayWords(t *testing.T) {
 	}{
 		{"files.jsonl", fileServers, catalog.Quality{Recall1: .7, Recall5: .93}, 0},
 		{"everyday.jsonl", nil, catalog.Quality{Recall1: .6, Recall5: .9}, 0},
+		{"phrasing.jsonl", nil, catalog.Quality{Recall1: .65, Recall5: .82}, 0},
+		{"heldout.jsonl", nil, catalog.Quality{Recall1: .55, Recall5: .78}, 0},
 		{"offtopic.jsonl", fileServers, catalog.Quality{}, 10},
 	}
 	for _, test := range tests {
@@ -81,6 +83,39 @@ func TestSearchInEverydayWords(t *testing.T) {
 			check(t, got, test.floor)
 			if got.OffTopicAnswered > test.mayAnswered {
 				t.Errorf("got %d of %d off-topic queries answered, want at most %d", got.OffTopicAnswered, got.OffTopic, test.mayAnswered)
+			}
+		})
+	}
+}
+
+// Questions about hotels, recipes and stocks mostly get no answer from servers of
+// another kind.
+func TestOtherTopicsGetNoAnswer(t *testing.T) {
+	everyday := readQueries(t, "metatool/queries.jsonl")
+	tests := []struct {
+		servers []string
+		most    float64 // the share of the queries that may get an answer
+	}{
+		{[]string{"server-filesystem", "server-memory", "server-everything"}, .45},
+		{[]string{"server-filesystem", "server-memory"}, .34},
+		{[]string{"server-slack"}, .18},
+		{[]string{"playwright-mcp-allcaps"}, .52},
+		{[]string{"github-mcp-server"}, .63},
+	}
+	for _, test := range tests {
+		t.Run(strings.Join(test.servers, "+"), func(t *testing.T) {
+			rank := catalog.RankTools(realTools(t, test.servers))
+			answered, asked := 0, 0
+			for i := 0; i < len(everyday); i += 5 {
+				asked++
+				if len(rank(everyday[i].Query)) > 0 {
+					answered++
+				}
+			}
+			share := float64(answered) / float64(asked)
+			t.Logf("%d of %d, %.3f", answered, asked, share)
+			if share > test.most {
+				t.Errorf("got %.3f of the queries answered, want at most %.2f", share, test.most)
 			}
 		})
 	}

@@ -1,5 +1,7 @@
 package catalog
 
+import "math"
+
 // Limits on a question, so that a hostile one costs little.
 const (
 	maxQueryBytes = 8 << 10
@@ -9,31 +11,56 @@ const (
 // What another word than the asked one is worth, against the word itself: for
 // the order of the hits, and as a sign that a tool fits at all.
 const (
-	sameWord      = 0.55 // means the same
-	sameProof     = 0.8
-	relatedWord   = 0.35 // is related
-	relatedProof  = 0.3
-	phraseWord    = 0.6 // a phrase, in one word
-	phraseProof   = 1
-	misspeltWord  = 0.7
-	misspeltProof = 0.8
-	// asideProof is what is left of a sign that stands in parameters only.
-	asideProof = 0.6
+	sameWord           = 0.55 // means the same
+	sameProof          = 0.8
+	relatedWord        = 0.35 // is related
+	relatedProof       = 0.35
+	relatedActionProof = 0.3 // likewise, of a word that says what to do
+	phraseWord         = 0.6 // a phrase, in one word
+	phraseProof        = 1
+	misspeltWord       = 0.7
+	misspeltProof      = 0.8
 	// weakMass is what is left of the weight of a word that fits any tool.
-	weakMass = 0.4
+	weakMass = 0.3
+	// unknownMass is the same for a word that neither a tool nor synonyms.txt has:
+	// most are names and values, which say little about what is wanted.
+	unknownMass = 0.25
+	// unknownCredit is what a tool gets that has such a word.
+	unknownCredit = 0.6
+	// valueMass is the same for names and values.
+	valueMass = 0.2
 )
 
 // weakWords fit any tool: alone they prove nothing.
 var weakWords = wordSet(`
-	get find show make list set new data information info thing things view see give check create run start work add provide option
-	options recommend best good way something anything today now current available long short small big two three one first last time
-	day call tool request return
+	able access across actually additional additionally all already also amount anything appropriate around assist assistance available
+	based believe best better check considering comprehensive currently current daily detail details detailed determine different effectively
+	enhance ensure every everything exist explore features find finding first following full future get getting give go going good got great
+	happen happened helpful high highly imagine improve include included including info information insight insights interested kindly know
+	last lastly latest level list located long major make many matter multiple name named next now number offer offers one option options
+	overall particular per perform personal popular possible potential prefer preferably preferences professional provide providing put quality
+	real really recent recently recommend recommendation recommendations regarding relevant reliable request results return right run second see seeking
+	set several short show small some something specific specifically start such suggest suggestion suggestions suitable support take
+	task thing things three time today tool top total trying two type understand unique user users various view want way well while within
+	work working add big call create day data new generate fetch retrieve
+`)
+
+// actionWords say what is to be done, and not to what: a tool that has nothing but
+// them of a question that also names a thing hardly fits.
+var actionWords = wordSet(`
+	add append ask build calculate cancel change check clear close compare compute connect convert copy count create delete describe destroy
+	download edit erase execute explain explore extract fetch filter find follow generate get give grab insert invite launch list load look make
+	manage move open order organize pack plan play post print publish pull push put query read receive remember remove rename reply report
+	request reset restart retrieve run save schedule search see send set share show solve sort start stop store submit summarize tell track
+	transfer turn update upload use verify view watch work write
 `)
 
 // term is one thing that a question asks for, and what it may be called.
 type term struct {
 	alternatives []alternative
 	mass         float32 // how much a question needs it
+	credit       float32 // how much a tool that has it meets of the question
+	thing        bool    // not just something to do, nor a word that fits any tool
 }
 
 // alternative is one stem, with what it is worth and what it proves.
@@ -45,22 +72,26 @@ type alternative struct {
 // asked cuts a question into terms. Phrases come before their words, and a word
 // counts once.
 func (x *index) asked(question string) []term {
-	words := splitWords(question[:min(len(question), maxQueryBytes)])
+	words := splitQuestion(question[:min(len(question), maxQueryBytes)])
 	words = words[:min(len(words), maxQueryWords)]
+	texts := make([]string, len(words))
+	for i, word := range words {
+		texts[i] = word.text
+	}
 	t := &termList{index: x, meanings: synonyms(), seen: map[string]bool{}}
 	for i := 0; i < len(words); {
-		if n := t.addPhrase(words[i:]); n > 0 {
+		if n := t.addPhrase(texts[i:]); n > 0 {
 			i += n
 			continue
 		}
-		if !stopWords[words[i]] {
-			t.addWord(words[i])
+		if !stopWords[texts[i]] {
+			t.addWord(texts[i], words[i].value)
 		}
 		i++
 	}
 	if len(t.terms) == 0 { // nothing but stop words
-		for _, word := range words {
-			t.addWord(word)
+		for _, word := range texts {
+			t.addWord(word, false)
 		}
 	}
 	return t.terms
@@ -85,7 +116,7 @@ func (t *termList) addPhrase(words []string) int {
 	if len(p.same) == 0 && len(p.all) == 0 { // its words say something too
 		for _, word := range words[:n] {
 			if !stopWords[word] {
-				t.addWord(word)
+				t.addWord(word, false)
 			}
 		}
 	}
@@ -97,8 +128,9 @@ func (t *termList) addPhrase(words []string) int {
 	for _, stem := range p.related {
 		t.alternative(&one, stem, phraseWord, relatedProof)
 	}
+	one.thing = true
 	if len(p.same)+len(p.related) > 0 {
-		t.finish(one, most, 1)
+		t.finish(one, most, 1, 1)
 	}
 	t.addAll(p.all, phraseWord, phraseProof, weakMass)
 	return n
@@ -106,7 +138,7 @@ func (t *termList) addPhrase(words []string) int {
 
 // addWord adds a word with its synonyms, or what it probably means where no tool
 // has it.
-func (t *termList) addWord(word string) {
+func (t *termList) addWord(word string, value bool) {
 	key := stem(word)
 	if t.seen[key] {
 		return
@@ -118,10 +150,15 @@ func (t *termList) addWord(word string) {
 	for _, stem := range meaning.same {
 		t.alternative(&one, stem, sameWord, sameProof)
 	}
-	for _, stem := range meaning.related {
-		t.alternative(&one, stem, relatedWord, relatedProof)
+	proof := float32(relatedProof)
+	if actionWords[word] || weakWords[word] {
+		proof = relatedActionProof
 	}
-	if len(one.alternatives) == 0 {
+	for _, stem := range meaning.related {
+		t.alternative(&one, stem, relatedWord, proof)
+	}
+	known := t.meanings.known[key]
+	if len(one.alternatives) == 0 && !known {
 		if parts := t.index.spelling.parts(word); parts != nil {
 			t.addAll([][]string{parts}, misspeltWord, misspeltProof, 1)
 			return
@@ -130,12 +167,25 @@ func (t *termList) addWord(word string) {
 			t.alternative(&one, near, misspeltWord, misspeltProof)
 		}
 	}
-	share := 1.0
-	if weakWords[word] {
-		share = weakMass
-	}
-	t.finish(one, n, share)
+	t.finishWord(one, n, word, value, known || t.index.names[key] != nil)
 	t.addAll(meaning.all, sameWord, sameProof, weakMass)
+}
+
+// finishWord adds the term of one word. A known word is one of those that tools
+// are asked for with.
+func (t *termList) finishWord(one term, n int, word string, value, known bool) {
+	one.thing = !weakWords[word] && !actionWords[word]
+	switch {
+	case weakWords[word]:
+		t.finish(one, n, weakMass, weakMass)
+	case value && (!known || len(one.alternatives) == 0):
+		one.thing = false
+		t.finish(one, n, valueMass, valueMass)
+	case !known:
+		t.finish(one, n, unknownMass, unknownCredit)
+	default:
+		t.finish(one, n, 1, 1)
+	}
 }
 
 // addAll adds the words of a meaning that takes several.
@@ -144,7 +194,7 @@ func (t *termList) addAll(all [][]string, worth, proof float32, share float64) {
 		for _, stem := range stems {
 			one := term{}
 			n := t.alternative(&one, stem, worth, proof)
-			t.finish(one, max(n, 1), share)
+			t.finish(one, max(n, 1), share, share)
 		}
 	}
 }
@@ -159,7 +209,11 @@ func (t *termList) alternative(one *term, stem string, worth, proof float32) int
 }
 
 // finish adds a term that n tools have.
-func (t *termList) finish(one term, n int, share float64) {
-	one.mass = float32(t.index.rarity(n) * share)
+func (t *termList) finish(one term, n int, mass, credit float64) {
+	one.mass, one.credit = float32(t.index.massOf(n)*mass), float32(t.index.massOf(n)*credit)
 	t.terms = append(t.terms, one)
 }
+
+// massOf is what a question needs a term that n tools have: half-way, in
+// proportion, between all alike and their rarity.
+func (x *index) massOf(n int) float64 { return math.Sqrt(x.rarity(n)) }

@@ -7,8 +7,9 @@ import (
 )
 
 const (
-	gramShare = 0.2  // weight of the letter sequences against the words
-	nameShare = 0.08 // weight of a name that was asked for as a whole, likewise
+	gramShare  = 0.3  // weight of the letter sequences against the words
+	coverShare = 0.5  // how much more a tool scores that has all of the question
+	nameShare  = 0.08 // weight of a name that was asked for as a whole, likewise
 	// deprecatedShare is what is left of the score of a tool that says of itself
 	// that it is deprecated, unless the question asks for such tools.
 	deprecatedShare = 0.5
@@ -18,10 +19,14 @@ const (
 // them, a long one in some: floors gives, by the number of terms, the share of
 // what the question asks for that the best hit must have. Tools that have much
 // less of it than the best one are left out, too.
-var floors = [...]float32{0, 0.5, 0.46, 0.3, 0.19, 0.12, 0.1, 0.09, 0.08, 0.07, 0.06, 0.055, 0.05, 0.05, 0.05, 0.04}
+var floors = [...]float32{0, 0.6, 0.45, 0.3, 0.235, 0.217, 0.2, 0.195, 0.185, 0.174, 0.172, 0.168, 0.163, 0.15, 0.125, 0.125}
 
 const (
-	tailShare = 0.2 // of the best hit's proof
+	// actionOnly is what is left of the proof of a tool that has none of the things
+	// that a question asks for; thingProof is what a thing must have at least.
+	actionOnly = 0.5
+	thingProof = 0.25
+	tailShare  = 0.2 // of the best hit's proof
 	// bestAmong is how many of the first hits may have the proof that something fits.
 	bestAmong = 10
 )
@@ -46,23 +51,29 @@ func (x *index) search(question string, keep func(doc int) bool) []hit {
 	})
 	var hits []hit
 	for doc, score := range s.scores {
+		proof := s.proof(doc)
+		if score <= 0 || proof <= 0 || !keep(doc) {
+			continue
+		}
 		if x.faded[doc] && !asked {
 			score *= deprecatedShare
 		}
-		if score > 0 && s.proofs[doc] > 0 && keep(doc) {
-			hits = append(hits, hit{doc, score, s.proofs[doc] / s.mass})
-		}
+		hits = append(hits, hit{doc, score * (1 + coverShare*proof), proof})
 	}
-	slices.SortStableFunc(hits, func(a, b hit) int { return cmp.Compare(b.score, a.score) })
-	return aboveFloor(hits, len(terms))
+	hits = aboveFloor(hits, len(terms))
+	slices.SortFunc(hits, better)
+	return hits
 }
+
+// better orders hits, best first.
+func better(a, b hit) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.doc, b.doc)) }
 
 var deprecatedStem = stem("deprecated")
 
 // aboveFloor leaves out what does not fit a question of n terms.
 func aboveFloor(hits []hit, n int) []hit {
 	var best float32
-	for _, h := range hits[:min(bestAmong, len(hits))] {
+	for _, h := range first(hits) {
 		best = max(best, h.proof)
 	}
 	if best < floors[min(n, len(floors)-1)] {
@@ -71,19 +82,43 @@ func aboveFloor(hits []hit, n int) []hit {
 	return slices.DeleteFunc(hits, func(h hit) bool { return h.proof < tailShare*best })
 }
 
+// first returns the bestAmong best hits, best first.
+func first(hits []hit) []hit {
+	var top []hit
+	for _, h := range hits {
+		if len(top) == bestAmong && better(top[bestAmong-1], h) < 0 {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(top, h, better)
+		top = slices.Insert(top[:min(len(top), bestAmong-1)], at, h)
+	}
+	return top
+}
+
 // scoring is what one question makes of each document.
 type scoring struct {
 	scores   []float32
 	proofs   []float32
+	things   []bool    // it has a thing that was asked for
 	names    []float32 // the worth of the words of the name that were asked for
 	possible float32   // the sum of what the terms are worth at best
 	mass     float32   // of all terms
+	thing    bool      // a thing was asked for
+}
+
+// proof is how much of the question a document has, 0 to 1.
+func (s *scoring) proof(doc int) float32 {
+	proof := min(1, s.proofs[doc]/s.mass)
+	if s.thing && !s.things[doc] {
+		proof *= actionOnly
+	}
+	return proof
 }
 
 // score adds what each term is worth: the best of its alternatives that a
 // document has.
 func (x *index) score(terms []term) *scoring {
-	s := &scoring{scores: make([]float32, x.size), proofs: make([]float32, x.size), names: make([]float32, x.size)}
+	s := &scoring{scores: make([]float32, x.size), proofs: make([]float32, x.size), names: make([]float32, x.size), things: make([]bool, x.size)}
 	worth, proof := make([]float32, x.size), make([]float32, x.size)
 	var touched []int32
 	for _, t := range terms {
@@ -94,11 +129,7 @@ func (x *index) score(terms []term) *scoring {
 					touched = append(touched, p.doc)
 				}
 				worth[p.doc] = max(worth[p.doc], p.weight*a.worth)
-				sure := a.proof
-				if p.aside {
-					sure *= asideProof
-				}
-				proof[p.doc] = max(proof[p.doc], sure)
+				proof[p.doc] = max(proof[p.doc], a.proof*p.sure)
 			}
 			for _, p := range x.names[a.stem] {
 				s.names[p.doc] += p.weight * a.worth
@@ -108,11 +139,13 @@ func (x *index) score(terms []term) *scoring {
 		for _, doc := range touched {
 			best = max(best, worth[doc])
 			s.scores[doc] += worth[doc]
-			s.proofs[doc] += proof[doc] * t.mass
+			s.proofs[doc] += proof[doc] * t.credit
+			s.things[doc] = s.things[doc] || t.thing && proof[doc] >= thingProof
 			worth[doc], proof[doc] = 0, 0
 		}
 		s.possible += best
 		s.mass += t.mass
+		s.thing = s.thing || t.thing
 	}
 	s.mass = max(s.mass, math.SmallestNonzeroFloat32)
 	return s

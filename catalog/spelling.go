@@ -10,8 +10,8 @@ import (
 const (
 	minMisspelt   = 5    // letters: a shorter word is too near to many others
 	minWord       = 4    // letters of the word that is meant
-	minSimilarity = 0.45 // shared letter pairs over all, of both words
-	maxLengthGap  = 3    // letters
+	minSimilarity = 0.35 // shared letter pairs over all, of both words
+	oneMistake    = 7    // letters of a word in which one mistake is understood; in a longer one two are
 	minPart       = 3    // letters of each part of two words in one
 )
 
@@ -20,16 +20,24 @@ const (
 type spellings struct {
 	words  []string          // sorted
 	stems  map[string]string // by word
-	byPair map[string][]int32
+	byPair map[letterPair][]int32
+	pairs  []uint8 // of each word: how many different pairs it has
 }
 
+// letterPair is two neighbouring bytes of a word.
+type letterPair [2]byte
+
 func newSpellings(stems map[string]string) spellings {
-	s := spellings{words: slices.Sorted(maps.Keys(stems)), stems: stems, byPair: map[string][]int32{}}
+	s := spellings{words: slices.Sorted(maps.Keys(stems)), stems: stems, byPair: map[letterPair][]int32{}}
+	s.pairs = make([]uint8, len(s.words))
 	for i, word := range s.words {
-		if len(word) >= minWord {
-			for _, pair := range letterPairs(word) {
-				s.byPair[pair] = append(s.byPair[pair], int32(i))
-			}
+		if len(word) < minWord {
+			continue
+		}
+		pairs := letterPairs(word)
+		s.pairs[i] = uint8(len(pairs))
+		for _, pair := range pairs {
+			s.byPair[pair] = append(s.byPair[pair], int32(i))
 		}
 	}
 	return s
@@ -37,13 +45,18 @@ func newSpellings(stems map[string]string) spellings {
 
 // letterPairs returns the different pairs of neighbouring bytes of a word, its
 // ends marked.
-func letterPairs(word string) []string {
-	marked := "^" + word + "$"
-	pairs := make([]string, 0, len(marked))
-	for i := 0; i+2 <= len(marked); i++ {
-		if pair := marked[i : i+2]; !slices.Contains(pairs, pair) {
+func letterPairs(word string) []letterPair {
+	pairs := make([]letterPair, 0, len(word)+1)
+	last := byte('^')
+	for i := range len(word) + 1 {
+		next := byte('$')
+		if i < len(word) {
+			next = word[i]
+		}
+		if pair := (letterPair{last, next}); !slices.Contains(pairs, pair) {
 			pairs = append(pairs, pair)
 		}
+		last = next
 	}
 	return pairs
 }
@@ -55,20 +68,19 @@ func (s *spellings) near(word string) string {
 		return ""
 	}
 	pairs := letterPairs(word)
-	shared := map[int32]int{}
+	shared := make([]uint8, len(s.words))
 	for _, pair := range pairs {
 		for _, i := range s.byPair[pair] {
 			shared[i]++
 		}
 	}
-	best, at := minSimilarity, int32(-1)
+	best, at := minSimilarity, -1
 	for i, n := range shared {
-		other := s.words[i]
-		if gap := len(other) - len(word); gap > maxLengthGap || -gap > maxLengthGap {
+		if n < 2 {
 			continue
 		}
-		similarity := float64(n) / float64(len(pairs)+len(letterPairs(other))-n)
-		if similarity > best || similarity == best && at >= 0 && i < at {
+		similarity := float64(n) / float64(len(pairs)+int(s.pairs[i])-int(n))
+		if similarity > best && isMisspelt(word, s.words[i]) {
 			best, at = similarity, i
 		}
 	}
@@ -76,6 +88,44 @@ func (s *spellings) near(word string) string {
 		return ""
 	}
 	return s.stems[s.words[at]]
+}
+
+// isMisspelt reports whether a word becomes the other one by few changes.
+func isMisspelt(word, other string) bool {
+	allowed := 2
+	if len(word) <= oneMistake {
+		allowed = 1
+	}
+	return mistakes(word, other, allowed) <= allowed
+}
+
+// mistakes is how many letters must be inserted, removed, replaced or swapped with
+// their neighbour to make one word of the other (optimal string alignment), or
+// more than limit.
+func mistakes(a, b string, limit int) int {
+	if gap := len(a) - len(b); gap > limit || -gap > limit || len(a) > maxWordBytes || len(b) > maxWordBytes {
+		return limit + 1
+	}
+	var rows [3][maxWordBytes + 1]int
+	before, last, row := &rows[0], &rows[1], &rows[2]
+	for j := range len(b) + 1 {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(b)]
 }
 
 // parts returns the stems of two words that were written as one.

@@ -10,9 +10,13 @@ import (
 //go:embed synonyms.txt
 var synonymsText string
 
+//go:embed topics.txt
+var topicsText string
+
 // thesaurus says what else a word of a question may be called in a tool.
 type thesaurus struct {
 	words   map[string]meaning  // by stem
+	known   map[string]bool     // every stem of synonyms.txt and topics.txt
 	phrases map[string][]phrase // by first word: the phrases that begin with it, longest first
 }
 
@@ -29,11 +33,27 @@ type phrase struct {
 	meaning
 }
 
-// synonyms is the thesaurus of synonyms.txt, read once.
-var synonyms = sync.OnceValue(func() *thesaurus { return readThesaurus(synonymsText) })
+// synonyms is the thesaurus of synonyms.txt and topics.txt, read once.
+var synonyms = sync.OnceValue(func() *thesaurus {
+	t := readThesaurus(synonymsText)
+	t.addTopics(topicsText)
+	return t
+})
+
+// addTopics reads words that are known without having synonyms.
+func (t *thesaurus) addTopics(text string) {
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		for word := range strings.FieldsSeq(line) {
+			t.known[stem(word)] = true
+		}
+	}
+}
 
 func readThesaurus(text string) *thesaurus {
-	t := &thesaurus{words: map[string]meaning{}, phrases: map[string][]phrase{}}
+	t := &thesaurus{words: map[string]meaning{}, known: map[string]bool{}, phrases: map[string][]phrase{}}
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
 		if line == "" || strings.HasPrefix(line, "#") {
@@ -71,6 +91,7 @@ func (t *thesaurus) relate(from, to [][]string, same, oneWay bool) {
 		}
 		switch {
 		case len(words) == 1:
+			t.known[stems[0]] = true
 			targets = append(targets, stems[0])
 		case oneWay:
 			all = append(all, stems)
@@ -82,6 +103,7 @@ func (t *thesaurus) relate(from, to [][]string, same, oneWay bool) {
 			continue
 		}
 		key := stem(words[0])
+		t.known[key] = true
 		m := t.words[key].with(targets, same, key)
 		m.all = append(m.all, all...)
 		t.words[key] = m
