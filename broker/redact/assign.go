@@ -21,6 +21,8 @@ type assignment struct {
 	plain      bool // it stands where no code can: NAME=value, --name value
 	form       bool // it is one of several in a query: name=value&…
 	wide       bool // only blanks or a bar stand between, at the beginning of a line
+	call       bool // it is the one argument of a call: setPassword("value")
+	flag       bool // its name is a command's flag
 	cost       int  // bytes that were read to find it
 }
 
@@ -37,18 +39,25 @@ func assignmentAt(text []byte, at, size int) (assignment, bool) {
 		stop--
 	}
 	p := &reader{text: text, at: stop}
-	a := assignment{name: text[start:stop]}
+	a := assignment{name: text[start:stop], flag: text[start] == '-'}
 	closed := p.closers()
 	behind := p.at
+	if p.byDefault(start) {
+		ok := p.value(&a)
+		a.cost = p.at - at
+		return a, ok
+	}
 	hasOperator := p.operator(closed)
 	if hasOperator && p.comma && !bytes.HasPrefix(text[max(0, start-2):start], []byte("(")) { // of a list, not of a call
 		hasOperator, p.comma, p.at = false, false, behind
 	}
 	switch {
 	case hasOperator:
-		a.plain = p.at == stop+1
+		a.plain = p.at == stop+1 || bytes.HasSuffix(text[:p.at], []byte(":-"))
 	case p.pair(start), p.argument(start):
 		a.plain = true
+	case p.setter(&a, start):
+		a.call = true
 	case p.gap(start):
 		a.wide = true
 	default:
@@ -112,7 +121,7 @@ func (p *reader) closers() byte {
 }
 
 // operators give a value to a name. Longer ones come first.
-var operators = []string{":::=", "::=", "===", "!==", "||=", "??=", ":=", "?=", ".=", "+=", "=>", "->", "<-", "==", "!=", "||", "??", "=", ":", ","}
+var operators = []string{":-", ":::=", "::=", "===", "!==", "||=", "??=", ":=", "?=", ".=", "+=", "=>", "->", "<-", "==", "!=", "||", "??", "=", ":", ","}
 
 // operator skips the operator after a name that ended with closed.
 func (p *reader) operator(closed byte) bool {
@@ -216,7 +225,44 @@ func (p *reader) argument(nameStart int) bool {
 }
 
 // setsVariable is a command that takes a variable's name and value as words.
-var setsVariable = compile(`(?:^|[^A-Za-z])(?:ENV|setenv|setx|set -[a-zA-Z]{1,3}) $`)
+var setsVariable = compile(`(?:^|[^A-Za-z])(?:ENV|setenv|setx|set -[a-zA-Z]{1,3}) ["']?$`)
+
+// byDefault is a declaration whose default is the value: Terraform's variable
+// "db_password" { default = "…" }, a parameter of CloudFormation.
+func (p *reader) byDefault(nameStart int) bool {
+	var m []int
+	switch {
+	case p.at < len(p.text) && p.text[p.at] == ':':
+		m = yamlDefault.FindIndex(p.text[p.at:min(len(p.text), p.at+500)])
+	case bytes.HasSuffix(p.text[:nameStart], []byte("variable \"")):
+		m = terraformDefault.FindIndex(p.text[p.at:min(len(p.text), p.at+500)])
+	}
+	if m == nil {
+		return false
+	}
+	p.at += m[1]
+	return true
+}
+
+var (
+	terraformDefault = compile(`\A\s{0,3}\{[^{}]{0,400}?\bdefault\s{0,20}=`)
+	yamlDefault      = compile(`\A:[ \t]*\r?\n(?:[ \t]+[A-Za-z]+:[^\n]*\n){0,8}?[ \t]+Default:`)
+)
+
+// setter is a call that gives the value to the name: setPassword("…"),
+// .withToken("…"), .password("…").
+func (p *reader) setter(a *assignment, nameStart int) bool {
+	if !isSetter.Match(a.name) || !callBegins.Match(p.rest()) {
+		return false
+	}
+	p.at++
+	return true
+}
+
+var (
+	isSetter   = compile(`(?i)(?:^|\.)(?:set|with|use|add|put)_?[a-z_]+$|\.[a-z_]+$`)
+	callBegins = compile(`\A\(\s{0,20}(?:"[^"\n]{4,}"|'[^'\n]{4,}')\s{0,20}\)`)
+)
 
 // gap is the form of lists that are aligned: a name at the beginning of its line,
 // blanks or a bar, and the value.
@@ -275,6 +321,7 @@ func (p *reader) value(a *assignment) bool {
 // anchors and block scalars, constructors, an object with the value as a member,
 // the length that PHP's var_dump writes.
 var valueWrapper = compile(`\A(?:[ \t]{1,4}(?:[|>][-+0-9]{0,2}[ \t]{0,4}\r?\n[ \t]{1,40}|!!str[ \t]{1,4}|&[\w\-]{1,30}[ \t]{1,4})` +
+	`|[ \t]{0,4}(?:default|default_value|fallback)[ \t]{0,3}=[ \t]{0,3}` +
 	`|[ \t]{0,4}(?:Some|Just|String::from|SecretStr|SecretString|SecretValue)\([ \t]{0,4}` +
 	`|\s{0,10}\{\s{0,40}\\{0,3}["'](?:value|S|string_?value|plain_?[tT]ext)\\{0,3}["'][ \t]{0,3}:` +
 	`|\s{0,20}string\(\d{1,5}\) )`)

@@ -40,7 +40,10 @@ var placeholder = compile(`(?i)^(?:\$\{?|\{\{|<|%\(|%[a-z]|#\{)|^[*x.\-_]+$|^an?
 // again, and so not drawn by chance.
 func isMadeUp(b []byte) bool { return monotonous(b) || zeroUUID.Match(b) }
 
-var zeroUUID = compile(`^(?:0{8}-0{4}-[0-5]?0{3,4}-[089ab]?0{3,4}-0{12}|12345678-1234-)`)
+// digest is hexadecimal in lower case.
+var digest = compile(`^[0-9a-f]+$`)
+
+var zeroUUID = compile(`^(?:0{8}-0{4}-[0-5]?0{3,4}-[089ab]?0{3,4}-0{12}|12345678-1234-|1{8}-(?:1{4}|2{4})-(?:1{4}|3{4})-(?:1{4}|4{4})-(?:1{12}|5{12})$)`)
 
 // isCiphertext says whether a value is encrypted already, in one of the forms that
 // say so: openssl enc, the transit engine of HashiCorp Vault, Ansible's vault.
@@ -50,7 +53,7 @@ var ciphertext = compile(`^(?:U2FsdGVkX1[89+/][A-Za-z0-9+/=]+|vault:v\d+:[A-Za-z
 
 // cipherName is the name of an algorithm, as it stands in settings, or as Java's
 // cryptography names its algorithms.
-var cipherName = compile(`(?i)^(?:AES|DES|3DES|RSA|SHA\d*|HMAC|PBES2|PBKDF2|SCRAM|X?SALSA20|X?CHACHA20|CAMELLIA|ECDSA|ECDHE?|BLOWFISH|ARGON2\w*|BCRYPT|SCRYPT|MD5|RC4|ED25519|ARIA|SEED|SM[234]|(?:AES|DES|DESede)Wrap|OAEPWith\w+|PBEWith\w+|PBKDF2With\w+)(?:[_\-/+.](?:[A-Z]{2,}\w*|\d{2,4}\w*|[A-Z]\d+\w*)){0,8}$`)
+var cipherName = compile(`(?i)^(?:AES|DES|3DES|RSA|SHA\d*|HMAC|PBES2|PBKDF2|SCRAM|X?SALSA20|X?CHACHA20|CAMELLIA|ECDSA|ECDHE?|BLOWFISH|ARGON2\w*|BCRYPT|SCRYPT|MD5|RC4|ED25519|ARIA|SEED|[HREP]S(?:256|384|512)|A(?:128|192|256)(?:GCM)?KW|SM[234]|(?:AES|DES|DESede)Wrap|OAEPWith\w+|PBEWith\w+|PBKDF2With\w+)(?:[_\-/+.](?:[A-Z]{2,}\w*|\d{2,4}\w*|[A-Z]\d+\w*)){0,8}$`)
 
 // notPlaceholder lets through what documentation writes for a password.
 func notPlaceholder(b []byte) bool { return !placeholder.Match(b) }
@@ -58,12 +61,12 @@ func notPlaceholder(b []byte) bool { return !placeholder.Match(b) }
 // credential says whether what stands in a header is a value, and not code that
 // makes one.
 func credential(b []byte) bool {
-	return notPlaceholder(b) && notDummy(b) && !identifier.Match(b) && entropy(b) >= 2 && (bytes.ContainsAny(b, "0123456789=") || mixedCase(b))
+	return notPlaceholder(b) && notDummy(b) && !isCounted(b) && (!identifier.Match(b) || hasDigit(b)) && entropy(b) >= 2 && (bytes.ContainsAny(b, "0123456789=") || mixedCase(b))
 }
 
 // random says whether a value looks drawn by chance, and not written by a person.
 func random(b []byte) bool {
-	return notPlaceholder(b) && bytes.ContainsAny(b, "0123456789") && entropy(b) >= 3
+	return notPlaceholder(b) && !isCounted(b) && bytes.ContainsAny(b, "0123456789") && entropy(b) >= 3
 }
 
 // identifier is a name in code, or a path: words joined by _ - . / or case.
@@ -116,7 +119,7 @@ func passwordText(b []byte) bool {
 }
 
 // label is a text of a form, or a name in code, rather than a password.
-var label = compile(`(?i)passw(?:or)?d|passwor[dt]|^(?:forgot|reset|confirm|new|old|current|invalid|login|sign|user|field|input|label|button|error)|^[a-z]+(?:\.[a-z]+)+$|^[a-z]+(?:_[a-z]+)+$|^[A-Z]+(?:_[A-Z]+)+$`)
+var label = compile(`(?i)passw(?:or)?d|passwor[dt]|` + foreignPassword + `|^(?:forgot|reset|confirm|new|old|current|invalid|login|sign|user|field|input|label|button|error)|^[a-z]+(?:\.[a-z]+)+$|^[a-z]+(?:_[a-z]+)+$|^[A-Z]+(?:_[A-Z]+)+$`)
 
 // connectionPassword is for what stands behind a user's name in a connection string.
 func connectionPassword(b []byte) bool {

@@ -11,6 +11,8 @@ func contextRules() []rule {
 	return []rule{
 		{kind: "private-key", anchors: []string{"-----begin"}, glued: true, after: 20_000,
 			re: compile(`\A(-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----(?s:.*?)(?:-----END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----|\z))`), check: isKeyBlock},
+		{kind: "private-key", anchors: []string{"putty-user-key-file-"}, after: 20_000,
+			re: compile(`(?i)\A(PuTTY-User-Key-File-\d: (?s:.*?)Private-Lines: \d+\s+(?:[A-Za-z0-9+/=]{1,80}\s+)+(?:Private-MAC: [0-9a-f]+)?)`)},
 		{kind: "private-key", anchors: []string{"private-lines:"}, after: 20_000, re: compile(`(?i)\APrivate-Lines: \d+\r?\n((?:[A-Za-z0-9+/=]{20,80}\r?\n)+)`)},
 		{kind: "jwt", anchors: []string{"eyj"}, after: 12_000, re: compile(`\A(eyJ[A-Za-z0-9_\-]{10,}\.eyJ[A-Za-z0-9_\-]{6,}\.[A-Za-z0-9_\-]{10,})`)},
 		{kind: "jwt", anchors: []string{"eyj"}, after: 12_000, re: compile(`\A(eyJ[A-Za-z0-9_\-]{20,}\.[A-Za-z0-9_\-]*\.[A-Za-z0-9_\-]{10,}\.[A-Za-z0-9_\-]{10,}\.[A-Za-z0-9_\-]{10,})`)}, // JWE
@@ -20,11 +22,14 @@ func contextRules() []rule {
 		{kind: "authorization", anchors: []string{"bearer "}, re: compile(`(?i)\Abearer\s+([A-Za-z0-9._~+/\-]{20,}={0,2})`), check: random},
 		{kind: "aws-secret-key", anchors: []string{"aws", "secretaccesskey", "secret_access_key", "secretkey", "secret_key"}, glued: true,
 			re: compile(`(?i)\A[a-z0-9_.\- ]{0,50}["'\]]{0,2}\s{0,5}(?:[:=,]|=>|:=)\s{0,5}["']?([A-Za-z0-9/+]{40})(?:[^A-Za-z0-9/+=]|\z)`), check: mixed},
-		{kind: "aws-secret-key", anchors: []string{"akia", "asia"}, re: compile(`\A(?:AKIA|ASIA)[A-Z0-9]{16}[^A-Za-z0-9/+](?s:.{0,60}?)[^A-Za-z0-9/+]([A-Za-z0-9/+]{40})(?:[^A-Za-z0-9/+=]|\z)`), check: mixed},
+		{kind: "aws-secret-key", anchors: []string{"akia", "asia"}, re: compile(`\A(?:AKIA|ASIA)[A-Z0-9]{16}(?:[^A-Za-z0-9/+](?s:.{0,60}?))?[^A-Za-z0-9/+]([A-Za-z0-9/+]{40})(?:[^A-Za-z0-9/+=]|\z)`), check: mixed},
+		{kind: "gcs-secret", anchors: []string{"goog1", "goog4"}, after: 160, re: compile(`\AGOOG[14][A-Z0-9]{15,57}(?:[^A-Za-z0-9/+](?s:.{0,60}?))?[^A-Za-z0-9/+]([A-Za-z0-9/+]{40})(?:[^A-Za-z0-9/+=]|\z)`), check: mixed},
 		{kind: "aws-session-token", anchors: []string{"session_token", "sessiontoken", "security_token"}, glued: true, after: 3000,
 			re: compile(`(?i)\A(?:session|security)_?token["']?\s{0,5}(?:[:=]|=>)\s{0,5}["']?([A-Za-z0-9/+=]{100,})`)},
 		{kind: "azure-storage-key", anchors: []string{"accountkey=", "sharedaccesskey="}, glued: true, re: compile(`(?i)\A(?:account|sharedaccess)key=([A-Za-z0-9+/]{20,88}={0,2})`)},
-		{kind: "azure-sas", anchors: []string{"sig="}, re: compile(`\Asig=([A-Za-z0-9%+/]{43,70}(?:%3[Dd]|=))`)},
+		{kind: "azure-sas", anchors: []string{"sig="}, re: compile(`\Asig=([A-Za-z0-9%+/]{43,70}(?:%3[Dd]|=)|[A-Za-z0-9_\-]{43})(?:[^A-Za-z0-9_\-]|\z)`)},
+		{kind: "azure-sas", anchors: []string{"sharedaccesssignature "}, re: compile(`(?i)\Asharedaccesssignature\s+(r=[^\s"'&]{8,300}&[^\s"']{20,300})`)},
+		{kind: "authorization", anchors: []string{"botconnector "}, re: compile(`(?i)\Abotconnector ([A-Za-z0-9_\-]{11}\.[A-Za-z0-9_\-]{43})`)},
 		{kind: "password-hash", anchors: []string{"$2a$", "$2b$", "$2x$", "$2y$"}, glued: true, re: compile(`\A(\$2[abxy]\$\d\d\$[./A-Za-z0-9]{53})`)},
 		{kind: "password-hash", anchors: []string{"$apr1$", "pbkdf2"}, glued: true, re: compile(`\A(\$apr1\$[./A-Za-z0-9]{1,8}\$[./A-Za-z0-9]{22}|pbkdf2[_:\-]sha\d+[$:]\d+[$:][A-Za-z0-9+/=.]{4,}[$:][A-Za-z0-9+/=.]{20,})`)},
 		{kind: "tink-keyset", anchors: []string{"google.crypto.tink."}, glued: true, re: compile(`\Agoogle\.crypto\.tink\.[A-Za-z0-9]{3,60}\\?"\s*,\s*\\?"value\\?"\s*:\s*\\?"([A-Za-z0-9+/=_\-]{16,})`)},
@@ -49,7 +54,7 @@ func contextRules() []rule {
 		{kind: "password", anchors: []string{"@tcp(", "@unix("}, glued: true, before: 120, re: compile(`(?i):([^\s:@"'{}$%]{4,100})@(?:tcp|unix)\(`), check: connectionPassword}, // Go's MySQL driver
 		{kind: "password", anchors: []string{":5432:"}, glued: true, after: 240, re: compile(`\A:5432:[^:\s]{1,64}:[^:\s]{1,64}:([^\s:"']{4,100})`), line: true, check: isSaid},  // .pgpass
 		{kind: "private-key", anchors: []string{"mii", "mhcc", "mc4c", "mig", "mihc", "b3blbnnza"}, after: 100, re: derKey, check: notDummy},
-		{kind: "password", anchors: []string{"password", "passphrase", "passcode", "pwd"}, after: 200, line: true, re: saidPassword, check: isSaid},
+		{kind: "password", anchors: append([]string{"password", "passphrase", "passcode", "pwd", "passwort"}, foreignPasswords()...), after: 200, line: true, re: saidPassword, check: isSaid},
 		{kind: "secret", anchors: nearWords(), glued: true, after: 100, locate: nearby},
 		{kind: "secret", anchors: headWords(), glued: true, column: columnsBelow},
 		{kind: "secret", anchors: []string{"insert into", "insert or "}, glued: true, column: insertedValues},

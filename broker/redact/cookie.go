@@ -17,7 +17,7 @@ func cookieHeader(text []byte, at, size int) (place, bool) {
 	}
 	for part := range bytes.SplitSeq(text[start:end], []byte(";")) {
 		name, value, isPair := bytes.Cut(bytes.TrimSpace(part), []byte("="))
-		if isPair && cookieName.Match(name) && isDrawn(value) {
+		if isPair && cookieName.Match(name) && isCookie(name, value) {
 			return place{start, end, end - start}, true
 		}
 	}
@@ -28,3 +28,14 @@ var (
 	cookieStart = compile(`\A["']?(?:: ?|["']?, ?)["']?`)
 	cookieName  = compile(`^[A-Za-z0-9_.\-]{1,60}$`)
 )
+
+// isCookie says whether a value may be what a session hangs on: under a name that
+// says so, little is asked of it.
+func isCookie(name, value []byte) bool {
+	if sessionName.Match(name) {
+		return len(value) >= 6 && hasDigit(value) && notPlaceholder(value) && notDummy(value)
+	}
+	return isDrawn(value) && !isCounted(value)
+}
+
+var sessionName = compile(`(?i)(?:^|[_.\-])(?:sid|session|sessionid|jsessionid|phpsessid|auth|jwt|token|access_?token|connect\.sid)(?:_?id)?$|sessi?on[_\-]?id|sessid`)

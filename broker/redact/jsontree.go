@@ -7,7 +7,7 @@ import (
 
 // secretHint is in every JSON in which something around a text can say that it
 // is a secret.
-var secretHint = compile(`(?i)pass|pwd|secret|token|key|cred|auth|cookie|session|csrf|hmac|salt|pin|-----BEGIN`)
+var secretHint = compile(`(?i)pass|pwd|contrase|kennwort|senha|wachtwoord|senord|salasana|adgangskode|has(?:ł|\\u0142)o|heslo|jelsz|parola|парол|密码|密碼|パスワード|비밀번호|\\u[0-9a-f]{4}|secret|token|key|cred|auth|cookie|session|csrf|hmac|salt|pin|-----BEGIN`)
 
 // node is one value of a JSON text.
 type node struct {
@@ -152,7 +152,7 @@ func (m marks) members(n *node) {
 var (
 	labelMember   = compile(`(?i)^(?:name|key|k|label|title|field|variable|var|env|header|param(?:eter)?|property|setting|option|id)$|(?:Name|Key|_name|_key)$`)
 	valueMember   = compile(`(?i)^(?:value|val|v|content|data|text|secret|default|current|string_?value)$|(?:Value|_value)$`)
-	wrappedMember = compile(`^(?:value|S|[sS]tring_?[vV]alue|plain_?[tT]ext)$`)
+	wrappedMember = compile(`^(?:value|S|[sS]tring_?[vV]alue|plain_?[tT]ext|[dD]efault(?:_?[vV]alue)?)$`)
 	columnsMember = compile(`(?i)^(?:columns?|fields|head(?:er)?s?|column_?names|keys)$`)
 )
 

@@ -10,8 +10,17 @@ import (
 // Words in names that promise something: a password, another secret, or, in a
 // vendor's name, perhaps one. They are the anchors of assignments.
 func passwordWords() []string {
-	return []string{"passw", "passphrase", "pwd", "_pass", "pass=", "passcode"}
+	return append([]string{"passw", "passphrase", "pwd", "_pass", "pass=", "passcode"}, foreignPasswords()...)
 }
+
+// foreignPasswords are the words of other languages for a password.
+func foreignPasswords() []string {
+	return []string{"kennwort", "contraseña", "contrasena", "contraseÑa", "mot de passe", "mot_de_passe", "motdepasse", "senha", "wachtwoord", "lösenord", "losenord", "salasana",
+		"adgangskode", "hasło", "heslo", "jelszó", "parola", "пароль", "Пароль", "密码", "密碼", "パスワード", "비밀번호"}
+}
+
+// foreignPassword matches them.
+var foreignPassword = strings.Join(foreignPasswords(), "|")
 
 func secretWords() []string {
 	return []string{
@@ -111,7 +120,7 @@ func vendorSecret(text []byte, at, size int) (place, bool) {
 // beginsWord says whether a word begins at text[at]: not in the middle of
 // another one, rookTable or SetSysctl.
 func beginsWord(text []byte, at int) bool {
-	if at == 0 || !isLetter(text[at-1]) {
+	if at == 0 || !isLetter(text[at-1]) || bytes.HasSuffix(text[:at], []byte("-D")) {
 		return true
 	}
 	isUpper := func(c byte) bool { return c&0x20 == 0 }
@@ -120,12 +129,14 @@ func beginsWord(text []byte, at int) bool {
 
 func isPassword(a assignment) bool {
 	switch {
-	case harmlessName.Match(a.name):
+	case harmlessName.Match(a.name) || isOwnName(a):
 		return false
 	case passwordNumber.Match(a.value):
 		return passwordName.Match(a.name) && !isRepetitive(a.value)
-	case a.quoted:
+	case a.quoted && !a.call:
 		return bytes.IndexByte(a.value, ' ') < 0 && passwordText(a.value)
+	case a.call || a.flag:
+		return len(a.value) >= 6 && hasDigit(a.value) && passwordText(a.value) && !reference.Match(a.value)
 	case a.plain && a.form:
 		return passwordText(a.value) && !reference.Match(a.value)
 	case a.plain && isUpperName(a.name):
@@ -158,7 +169,7 @@ func isSecret(a assignment) bool {
 		return false
 	case isUUID(a.value) && secretID.Match(a.name):
 		return true
-	case harmlessName.Match(a.name) || bytes.IndexByte(a.value, ' ') >= 0 || isOwnName(a):
+	case harmlessName.Match(a.name) || bytes.IndexByte(a.value, ' ') >= 0 || isOwnName(a) || isCounted(a.value) && !isVendorName(a.name):
 		return false
 	case isUUID(bytes.Trim(a.value, "{}")):
 		return lastSecret.Match(a.name)
@@ -187,7 +198,7 @@ var lastWeak = compile(`(?i)(?:key|csrf|xsrf|vapid)$`)
 var secretID = compile(`(?i)secret[_-]?id$`)
 
 // onlyNumber is a number that is longer than what is counted or measured.
-var onlyNumber = compile(`^\d{15,64}$`)
+var onlyNumber = compile(`^\d{8,64}$`)
 
 // isVendorSecret asks for more than a secret's name does: there, much else has a
 // vendor's name.
@@ -229,7 +240,7 @@ func namedSecret(name, value []byte, number bool) (span, bool) {
 	case isPasswordName:
 		ok = passwordText(a.value)
 	case secretNames.Match(name):
-		ok = len(a.value) >= 8 && bytes.IndexByte(a.value, ' ') < 0 && secretText(a.value)
+		ok = len(a.value) >= 8 && bytes.IndexByte(a.value, ' ') < 0 && secretText(a.value) && (!isCounted(a.value) || isVendorName(name))
 	case strongName.Match(name) || lastWeak.Match(name):
 		ok = len(a.value) >= 8 && isSecret(a)
 	case isVendorName(name):
@@ -242,7 +253,7 @@ func namedSecret(name, value []byte, number bool) (span, bool) {
 var secretNames = compile(`(?i)^(?:[a-z0-9]+[_\-. ]?)*?(?:passphrase|secret|api[_\- ]?key|apikey|(?:access|auth|private|secret|signing|encryption|client|master|session|service|app)[_\- ]?key|(?:access|auth|refresh|id|bearer|session|api|oauth|personal|bot|csrf)[_\- ]?token|token|client[_\- ]?secret|credentials?|x-auth|authorization)$`)
 
 // passwordName is a name whose value is a password.
-var passwordName = compile(`(?i)(?:passw(?:or)?d|passphrase|passcode|pwd|^pass|[_\-. ]pass|[a-z]Pass)s?\d?$`)
+var passwordName = compile(`(?i)(?:passw(?:or)?[dt]|` + foreignPassword + `|passphrase|passcode|pwd|^pass|[_\-. ]pass|[a-z]Pass)s?\d?$`)
 
 // isVendorName says whether a name has a vendor's name in it.
 func isVendorName(name []byte) bool {

@@ -65,7 +65,7 @@ func isNear(b []byte) bool {
 
 // saidPassword is a password in a sentence: "the password for staging is …", "set
 // the password to …", "Password (prod): …".
-var saidPassword = compile("(?i)\\A(?:password|passphrase|passcode|pwd)(?:'s)?(?: for [^\\n=:]{1,40}?| of [^\\n=:]{1,40}?| \\([^)\\n]{1,30}\\))?(?:\\*\\*)?(?:(?: ?:| is| was| -| –| —|'s)(?: now| set to)?:?(?:\\*\\*)? [\"'`]?| to [\"'`])([^\\s\"'`,;<>(){}\\[\\]]{5,63}[^\\s\"'`,;<>(){}\\[\\].!?:])")
+var saidPassword = compile("(?i)\\A(?:password|passphrase|passcode|pwd|passwort|" + foreignPassword + ")(?:'s)?(?: (?:for|of|für|para|pour|per|do) [^\\n=:]{1,40}?| \\([^)\\n]{1,30}\\))?(?:\\*\\*)?(?:(?: ?:| is| was| ist| lautet| es| est| é| è| jest| =| -| –| —|'s)(?: now| set to)?:?(?:\\*\\*)? [\"'`]?| to [\"'`])([^\\s\"'`,;<>(){}\\[\\]]{5,63}[^\\s\"'`,;<>(){}\\[\\].!?:])")
 
 // isSaid asks for letters and digits: most that follows such a word is a word.
 func isSaid(b []byte) bool {

@@ -29,13 +29,15 @@ func urlPassword(text []byte, at, size int) (place, bool) {
 		}
 		password := authority[colon+1 : last]
 		if hostFollows.Match(authority[last:]) && isURLPassword(password) {
-			return place{from + colon + 1, from + last, len(authority)}, notPlaceholder(password)
+			return place{from + colon + 1, from + last, len(authority)}, notPlaceholder(password) && !comesHere.Match(password)
 		}
 		rest = authority[:last]
 	}
 }
 
 var (
+	// comesHere is what documentation writes: my-password-goes-here.
+	comesHere   = compile(`(?i)(?:goes|put|insert|is)?[_\-]here$`)
 	hostFollows = compile(`^@[A-Za-z0-9\[][A-Za-z0-9.\-\[\]:]*(?:[/?#,;)\\]|$)`)
 	// afterPort is what follows the number of a port: there is no password then.
 	afterPort = compile(`^\d{1,5}[/?#]`)
