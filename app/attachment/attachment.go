@@ -51,7 +51,10 @@ const scheme = "airlock://runs/"
 const Template = scheme + "{run_id}/{name}"
 
 // URI names a file of a run.
-func URI(runID, name string) string { return scheme + runID + "/" + url.PathEscape(name) }
+func URI(runID, name string) string {
+	// All that a template may expand to a name: unreserved characters and escapes.
+	return scheme + runID + "/" + strings.ReplaceAll(url.QueryEscape(name), "+", "%20")
+}
 
 // ParseURI returns the run and the name that a URI has; it reports whether it
 // could be the URI of a file.

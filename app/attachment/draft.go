@@ -136,9 +136,27 @@ func (d *Draft) keepLocked(file File, content []byte) error {
 	return nil
 }
 
-// Files returns what was attached so far, in order.
+// Files returns what was attached so far, in order; of a nil draft, nothing.
 func (d *Draft) Files() []File {
+	if d == nil {
+		return nil
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.set.Files)
+}
+
+// Discard removes what was attached.
+func (d *Draft) Discard() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.set.Files = nil
+	if d.store == nil {
+		return nil
+	}
+	dir, err := d.store.directory(d.set.RunID)
+	if err != nil {
+		return err
+	}
+	return os.RemoveAll(dir)
 }

@@ -11,8 +11,9 @@ type Inspected struct {
 	MIME    string
 	Note    string // why it is not what it was announced as; empty where it is
 	Content []byte // what may leave: of an image, without metadata
-	// IsText says that secrets can be looked for in Content.
-	IsText bool
+	// Searchable says that Content has texts that can be read as they stand, so that
+	// secrets can be looked for and replaced in it.
+	Searchable bool
 }
 
 // Inspect finds out what a file is, from its bytes: mime and name, which the
@@ -32,7 +33,7 @@ func Inspect(content []byte, mime, name string) Inspected {
 		return Inspected{Kind: Other, MIME: found, Note: fmt.Sprintf("not shown: %v; make it smaller", err), Content: cleaned}
 	default:
 		note := fmt.Sprintf("it begins like %s but cannot be decoded (%v), so it is kept as an ordinary file", found, err)
-		return Inspected{Kind: Other, MIME: unknownType, Note: note, Content: content, IsText: isText(content)}
+		return Inspected{Kind: Other, MIME: unknownType, Note: note, Content: content, Searchable: isSearchable(content)}
 	}
 	kind := Image
 	if found[:5] == "audio" {
@@ -47,7 +48,7 @@ func Inspect(content []byte, mime, name string) Inspected {
 
 func inspectOther(content []byte, said, name string) Inspected {
 	mime, wrong := otherType(content, said, name)
-	inspected := Inspected{Kind: Other, MIME: mime, Content: content, IsText: isText(content)}
+	inspected := Inspected{Kind: Other, MIME: mime, Content: content, Searchable: isSearchable(content)}
 	if wrong {
 		if said == "" {
 			said = typeOfName(name)

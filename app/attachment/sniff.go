@@ -2,10 +2,12 @@ package attachment
 
 import (
 	"bytes"
+	"encoding/binary"
 	"net/http"
 	"path"
 	"regexp"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -128,6 +130,29 @@ func mpegFrame(content []byte) int {
 
 // isText reports whether bytes are text: UTF-8 without NUL.
 func isText(content []byte) bool { return utf8.Valid(content) && bytes.IndexByte(content, 0) < 0 }
+
+// isSearchable reports whether bytes are text in ASCII or a superset of it.
+func isSearchable(content []byte) bool { return bytes.IndexByte(content, 0) < 0 }
+
+// UTF16 returns a text in UTF-16 with a byte order mark as UTF-8; it reports
+// whether the bytes are one.
+func UTF16(content []byte) (text []byte, ok bool) {
+	var order binary.ByteOrder = binary.LittleEndian
+	switch {
+	case len(content)%2 != 0:
+		return nil, false
+	case bytes.HasPrefix(content, []byte("\xff\xfe")):
+	case bytes.HasPrefix(content, []byte("\xfe\xff")):
+		order = binary.BigEndian
+	default:
+		return nil, false
+	}
+	units := make([]uint16, 0, len(content)/2)
+	for at := 2; at < len(content); at += 2 {
+		units = append(units, order.Uint16(content[at:]))
+	}
+	return []byte(string(utf16.Decode(units))), true
+}
 
 // otherType returns the type of a file that is neither image nor audio, and
 // whether it was announced as something that its bytes are not.

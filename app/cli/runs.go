@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/airlock-mcp/airlock/app/attachment"
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/broker/audit"
@@ -136,6 +137,9 @@ type runsShowVerb struct {
 	Code  bool   `help:"Print its code, and nothing else."`
 	Logs  bool   `help:"Print what it wrote to stdout and stderr, and nothing else."`
 	JSON  bool   `name:"json" help:"Print JSON."`
+	Files bool   `help:"List the files that it attached, and nothing else."`
+	Save  string `placeholder:"NAME" help:"Write one of its files to PATH."`
+	Path  string `arg:"" optional:"" help:"Where --save writes to: a new file, a directory, or - for stdout; by default NAME here."`
 }
 
 // shownRun is what --json prints.
@@ -147,6 +151,8 @@ type shownRun struct {
 	Code         string          `json:"code,omitempty"`
 	Stdout       string          `json:"stdout,omitempty"`
 	Stderr       string          `json:"stderr,omitempty"`
+
+	Files []attachment.File `json:"files,omitempty"` // that it attached
 }
 
 // Run shows a run: what the audit log says about it, and what its encrypted
@@ -166,7 +172,20 @@ func (v *runsShowVerb) Run(s *streams) error {
 	}
 	recording, unkept := loadRecording(directories, c.Replay, tree.ID)
 	run := showRun(tree, recording)
+	store, err := openFiles(directories, c.Attachments)
+	if err == nil {
+		run.Files, err = filesOf(store, tree.ID)
+	}
+	if err != nil {
+		return err
+	}
 	switch {
+	case v.Save != "":
+		return saveFile(s, store, tree.ID, v.Save, v.Path)
+	case v.Path != "":
+		return &usageError{"a path is only for --save", "airlock runs show " + tree.ID + " --save NAME " + v.Path}
+	case v.Files && !v.JSON:
+		return printFiles(s, tree.ID, run.Files)
 	case v.JSON:
 		return printLine(s.out, run)
 	case unkept != nil && (v.Code || v.Logs):
@@ -178,7 +197,7 @@ func (v *runsShowVerb) Run(s *streams) error {
 		if err := audit.WriteTree(w, tree); err != nil {
 			return err
 		}
-		return printCame(w, run, unkept)
+		return errors.Join(printCame(w, run, unkept), printFileCount(w, run))
 	})
 }
 
@@ -227,6 +246,15 @@ func printCame(w io.Writer, run shownRun, unkept error) error {
 		_, err = fmt.Fprintf(w, "code    %d lines: airlock runs show %s --code\nlogs    %d bytes of stdout, %d of stderr: airlock runs show %s --logs\n",
 			strings.Count(lines(run.Code), "\n"), run.ID, len(run.Stdout), len(run.Stderr), run.ID)
 	}
+	return err
+}
+
+// printFileCount says how many files the run attached, if any.
+func printFileCount(w io.Writer, run shownRun) error {
+	if len(run.Files) == 0 {
+		return nil
+	}
+	_, err := fmt.Fprintf(w, "files   %d: airlock runs show %s --files\n", len(run.Files), run.ID)
 	return err
 }
 

@@ -30,6 +30,8 @@ type Config struct {
 	// DefaultProfile is the one of callers that name none, empty for all tools.
 	Profiles       []*catalog.Profile
 	DefaultProfile string
+	Files
+	Face Face
 	// Placeholders numbers what redaction removes, so that an equal value of one
 	// run has an equal placeholder; without it a placeholder names the kind only.
 	Placeholders bool
@@ -136,6 +138,33 @@ const (
 	defaultBackgroundTimeout = 10 * time.Minute
 )
 
+// Files bound what runs hand on: to their caller, and to the next runs of their session.
+type Files struct {
+	Attachments Attachments
+	Session     Session
+}
+
+// Attachments say how much runs may attach, and how long it is kept.
+type Attachments struct {
+	Files     int           // of one run
+	FileBytes int64         // bytes of one file
+	Bytes     int64         // bytes of all files of one run
+	Keep      time.Duration // how long files are kept
+	Size      int64         // the most bytes that all kept files take
+}
+
+// Session bounds /workspace/session.
+type Session struct {
+	Bytes int64 // bytes of all files of one session; 0 keeps none between runs
+	Files int   // number of files of one session
+	Size  int64 // the most bytes that the files of all sessions take
+}
+
+// Face says what agent hosts are offered.
+type Face struct {
+	CallTool bool // the tool call_tool, for one call without code
+}
+
 // Replay says how long what a replay needs is kept.
 type Replay struct {
 	Keep time.Duration // 0 keeps nothing, and no run can be replayed
@@ -175,6 +204,11 @@ func Default() *Config {
 		Audit:   Audit{KeepArguments: 7 * 24 * time.Hour, ArgumentsSize: 64 << 20, WitnessDelay: time.Minute},
 		Replay:  Replay{Keep: 7 * 24 * time.Hour, Size: 1 << 30},
 		Agents:  defaultAgents(),
+
+		Files: Files{
+			Attachments: Attachments{Files: 32, FileBytes: 10 << 20, Bytes: 32 << 20, Keep: 7 * 24 * time.Hour, Size: 1 << 30},
+			Session:     Session{Bytes: 32 << 20, Files: 1000, Size: 1 << 30},
+		},
 	}
 }
 

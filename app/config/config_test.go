@@ -86,6 +86,9 @@ policies: [policies/default.cedar, /etc/airlock/team.cedar]
 audit: {path: audit.jsonl, clearArguments: true, keepArguments: 24h, argumentsSize: 2MiB, witness: "https://w.example/", witnessKey: w+1+k, witnessDelay: 5s}
 replay: {keep: 48h, size: 3MiB}
 redaction: {placeholders: true}
+attachments: {files: 3, fileBytes: 2KiB, bytes: 4KiB, keep: 2h, size: 5MiB}
+session: {bytes: 6KiB, files: 7, size: 8MiB}
+face: {callTool: true}
 secrets: {ageFile: keys.age, ageIdentity: /etc/airlock/age.txt, keyring: team}
 `, envOf(map[string]string{"TOKEN": "hunter2"}))
 	dir := filepath.Dir(c.File)
@@ -114,6 +117,11 @@ secrets: {ageFile: keys.age, ageIdentity: /etc/airlock/age.txt, keyring: team}
 			ServerRate: Rate{1, time.Second}, ToolRate: Rate{2, 3 * time.Second}, CatalogRate: Rate{4, time.Hour}, ApprovalTimeout: 90 * time.Second,
 		}},
 		Policies: []string{filepath.Join(dir, "policies/default.cedar"), "/etc/airlock/team.cedar"},
+		Files: Files{
+			Attachments: Attachments{Files: 3, FileBytes: 2 << 10, Bytes: 4 << 10, Keep: 2 * time.Hour, Size: 5 << 20},
+			Session:     Session{Bytes: 6 << 10, Files: 7, Size: 8 << 20},
+		},
+		Face: Face{CallTool: true},
 		Audit: Audit{
 			Path: filepath.Join(dir, "audit.jsonl"), ClearArguments: true, KeepArguments: 24 * time.Hour, ArgumentsSize: 2 << 20,
 			Witness: "https://w.example/", WitnessKey: "w+1+k", WitnessDelay: 5 * time.Second,

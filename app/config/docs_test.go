@@ -40,12 +40,15 @@ func documented() map[string]string {
 	add("replay", d.replayFields(&c.Replay))
 	add("agents", d.agentsFields(&c.Agents))
 	add("redaction", d.redactionFields(c))
+	add("attachments", d.attachmentsFields(&c.Attachments))
+	add("session", d.sessionFields(&c.Session))
+	add("face", d.faceFields(&c.Face))
 	add("mcpServers.*", d.serverFields(&s))
 	add("mcpServers.*", d.hostServer(&disabled)[:2])
 	add("servers.*", d.settingFields(&settings))
 	add("profiles.*", d.profileFields(&catalog.Profile{}, new(bool)))
 	add("servers.*.tools.*", d.toolFields(&tool))
-	for _, section := range []string{"sandbox", "sandbox.containerd", "limits", "audit", "secrets", "replay", "agents", "redaction", "servers.*.tools", "profiles"} {
+	for _, section := range []string{"sandbox", "sandbox.containerd", "limits", "audit", "secrets", "replay", "agents", "redaction", "attachments", "session", "face", "servers.*.tools", "profiles"} {
 		delete(out, section) // its keys are listed instead
 	}
 	return out

@@ -67,6 +67,15 @@ func (d *decoder) topFields(c *Config, settings map[string]*decided) []field {
 		{key: "agents", read: func(n *yaml.Node, path string) error {
 			return d.object(n, path, d.agentsFields(&c.Agents))
 		}},
+		{key: "attachments", read: func(n *yaml.Node, path string) error {
+			return d.object(n, path, d.attachmentsFields(&c.Attachments))
+		}},
+		{key: "session", read: func(n *yaml.Node, path string) error {
+			return d.object(n, path, d.sessionFields(&c.Session))
+		}},
+		{key: "face", read: func(n *yaml.Node, path string) error {
+			return d.object(n, path, d.faceFields(&c.Face))
+		}},
 	}
 }
 
@@ -186,6 +195,28 @@ func (d *decoder) replayFields(r *Replay) []field {
 		{key: "keep", val: duration{&r.Keep, 0, 366 * 24 * time.Hour}},
 		{key: "size", val: size{&r.Size, 1 << 20, 1 << 40}},
 	}
+}
+
+func (d *decoder) attachmentsFields(a *Attachments) []field {
+	return []field{
+		{key: "files", val: count[int]{&a.Files, 0, 1000}},
+		{key: "fileBytes", val: size{&a.FileBytes, 1 << 10, 11 << 20}}, // a frame of the socket holds 16 MiB, encoded
+		{key: "bytes", val: size{&a.Bytes, 1 << 10, 1 << 30}},
+		{key: "keep", val: duration{&a.Keep, time.Minute, 366 * 24 * time.Hour}},
+		{key: "size", val: size{&a.Size, 1 << 20, 1 << 40}},
+	}
+}
+
+func (d *decoder) sessionFields(s *Session) []field {
+	return []field{
+		{key: "bytes", val: size{&s.Bytes, 0, 1 << 30}},
+		{key: "files", val: count[int]{&s.Files, 1, 100_000}},
+		{key: "size", val: size{&s.Size, 1 << 20, 1 << 40}},
+	}
+}
+
+func (d *decoder) faceFields(f *Face) []field {
+	return []field{{key: "callTool", val: flag{&f.CallTool}}}
 }
 
 func (d *decoder) redactionFields(c *Config) []field {

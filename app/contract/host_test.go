@@ -9,7 +9,9 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/airlock-mcp/airlock/app/attachment"
 	"github.com/airlock-mcp/airlock/app/contract"
+	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/wire"
 )
 
@@ -20,6 +22,7 @@ type host struct {
 	code     string
 	calls    atomic.Int64
 	finished chan delivery
+	files    *attachment.Draft
 }
 
 // delivery is the params of run/finish.
@@ -41,8 +44,11 @@ type failure struct {
 	CallID    string `json:"call_id,omitempty"`
 }
 
+// noStore keeps no file.
+var noStore *attachment.Store
+
 func newHost(language, code string) *host {
-	return &host{language: language, code: code, finished: make(chan delivery, 1)}
+	return &host{language: language, code: code, finished: make(chan delivery, 1), files: noStore.Begin("run_1", caller.Owner{}, attachment.DefaultLimits)}
 }
 
 // handle is the host's side of docs/socket.md.
@@ -60,6 +66,8 @@ func (h *host) handle(_ context.Context, req wire.Request) (any, error) {
 		default:
 		}
 		return struct{}{}, nil
+	case "run/attach":
+		return h.attach(req.Params)
 	case "tools/call":
 		return h.call(req.Params)
 	case "catalog/search":
@@ -68,6 +76,27 @@ func (h *host) handle(_ context.Context, req wire.Request) (any, error) {
 		return h.get(req.Params)
 	}
 	return nil, fmt.Errorf("unknown method %q", req.Method)
+}
+
+// attach answers as the orchestrator does, of whose package the rules are.
+func (h *host) attach(params json.RawMessage) (any, error) {
+	var file struct {
+		Name string `json:"name"`
+		MIME string `json:"mime"`
+		Data []byte `json:"data"`
+	}
+	if err := wire.DecodeStrict(params, &file); err != nil {
+		return nil, err
+	}
+	kept, err := h.files.Add(attachment.Inspect(file.Data, file.MIME, file.Name), file.Name)
+	if err != nil {
+		return map[string]any{"error": failure{Type: "OutputLimit", Message: err.Error(), Source: "broker"}}, nil
+	}
+	answer := map[string]any{"name": kept.Name, "mime_type": kept.MIME, "kind": string(kept.Kind), "bytes": kept.Bytes, "uri": attachment.URI("run_1", kept.Name)}
+	if kept.Note != "" {
+		answer["note"] = kept.Note
+	}
+	return answer, nil
 }
 
 func (h *host) call(params json.RawMessage) (any, error) {

@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,8 +27,9 @@ const (
 
 // assemble builds the outcome from what the host itself knows and from the one
 // part that came from inside, which is redacted, bounded and checked here.
-func (r *run) assemble(ended ending, calls broker.Summary, logs logs) *Outcome {
+func (r *run) assemble(ctx context.Context, ended ending, calls broker.Summary, logs logs) *Outcome {
 	result := r.judge(ended, logs)
+	r.removed = append(r.removed, r.files.found()...)
 	r.clean(&result) // before the logs: placeholders are numbered in this order, also in a replay
 	note, end := r.remark(ended, result, logs)
 	printed := r.print(logs)
@@ -44,9 +46,11 @@ func (r *run) assemble(ended ending, calls broker.Summary, logs logs) *Outcome {
 		InputDigest:  r.identity.CodeHash,
 		SandboxImage: r.image.Name + "@" + r.image.Digest,
 		DurationMS:   duration, ApprovalState: calls.ApprovalState, Result: result, Note: note, Printed: end,
-		Redactions: redactions(r.removed, calls.Redactions),
+		Redactions: redactions(r.removed, calls.Redactions), Attachments: r.attachments(),
 	}
-	seal(&envelope)
+	whole := envelope.Result
+	r.keepLarge(ctx, &envelope)
+	seal(&envelope, whole)
 	return &Outcome{Envelope: envelope, Printed: printed, redactions: redact.Counts(r.removed), open: calls.Open}
 }
 
@@ -76,7 +80,7 @@ func Refused(req Request, version, kind, message string) Envelope {
 		ToolName: req.Language + "-runner", ToolVersion: version,
 		InputDigest: canon.Digest(req.Code), ApprovalState: string(approval.NotRequired), Result: result,
 	}
-	seal(&envelope)
+	seal(&envelope, result)
 	return envelope
 }
 
@@ -112,9 +116,10 @@ func (r *run) redact(text string) string {
 	return strings.ToValidUTF8(string(cleaned), "\uFFFD")
 }
 
-// seal digests the result and makes sure that the whole line keeps its limit.
-func seal(envelope *Envelope) {
-	digest, err := outputDigest(envelope.Result)
+// seal digests the whole result, of which the envelope may have a preview, and
+// makes sure that the line keeps its limit.
+func seal(envelope *Envelope, whole Result) {
+	digest, err := outputDigest(whole)
 	if err != nil {
 		replace(envelope, failed(errortype.NotSerializable, false,
 			"the result has no canonical JSON form (RFC 8785): object keys must be unique, numbers finite, and text without lone surrogates"))
@@ -128,7 +133,7 @@ func seal(envelope *Envelope) {
 	if envelope.Result.OK {
 		size := len(envelope.Result.Data)
 		replace(envelope, failed(errortype.Output, false, fmt.Sprintf(
-			"the result has %d bytes, more than fits the %d of a run's line; return a summary, or write the rest to another tool", size, MaxEnvelope)))
+			"the result has %d bytes, more than fits the %d of a run's line; return a summary, or attach the rest as a file with client.attach", size, MaxEnvelope)))
 		return
 	}
 	// Texts can grow sixfold when JSON escapes their control characters.

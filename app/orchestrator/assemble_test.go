@@ -19,7 +19,7 @@ func sealed(t interface{ Fatalf(string, ...any) }, result Result) (Envelope, []b
 	r := &run{plan: plan{redactor: redact.New()}}
 	r.clean(&result)
 	envelope := Envelope{RunID: "run_1", Result: result}
-	seal(&envelope)
+	seal(&envelope, envelope.Result)
 	line, err := envelope.Line()
 	if err != nil {
 		t.Fatalf("encoding: %v", err)

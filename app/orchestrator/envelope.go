@@ -10,8 +10,8 @@ import (
 const MaxEnvelope = 64 << 10
 
 // Envelope is the one JSON line that a run prints. The host side assembles it;
-// nothing inside the sandbox can write any of its fields but Result's data, Note and
-// Printed.
+// nothing inside the sandbox can write any of its fields but Result's data, Note,
+// Printed and the names in Attachments.
 type Envelope struct {
 	RunID         string `json:"run_id"`
 	TraceID       string `json:"trace_id"`
@@ -31,6 +31,27 @@ type Envelope struct {
 	// Redactions counts by kind what was removed from all that the run returned,
 	// printed and was answered by tools.
 	Redactions map[string]int `json:"redactions,omitempty"`
+	// Attachments are the files that the code has attached, in order.
+	Attachments []Attached `json:"attachments,omitempty"`
+	// ResultFile is the whole result where it is too large for the envelope. The
+	// data are then a preview of it, where the result is ok, and OutputDigest is over the whole.
+	ResultFile *ResultFile `json:"result_file,omitempty"`
+}
+
+// Attached is a file that the code has attached.
+type Attached struct {
+	Name  string `json:"name"`
+	MIME  string `json:"mime_type"`
+	Kind  string `json:"kind"` // "image", "audio" or "file"
+	Bytes int64  `json:"bytes"`
+	URI   string `json:"uri"`
+	Note  string `json:"note,omitempty"` // why it is not what it was announced as
+}
+
+// ResultFile is a result that is kept as a file.
+type ResultFile struct {
+	URI   string `json:"uri"`
+	Bytes int64  `json:"bytes"`
 }
 
 // Line returns the envelope as one line of JSON with its newline. Whatever a

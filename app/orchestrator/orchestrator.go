@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/airlock-mcp/airlock/app/attachment"
 	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/broker/audit"
 	"github.com/airlock-mcp/airlock/broker/redact"
@@ -36,6 +37,9 @@ type Parts struct {
 	Logger    *slog.Logger
 	// Recordings keep what a replay needs; nil keeps nothing.
 	Recordings *replay.Store
+	// Attachments keep the files that programs attach, and large results; nil
+	// keeps nothing.
+	Attachments *attachment.Store
 }
 
 // Snapshots is where the newest tool definitions come from. Both methods may be
@@ -64,6 +68,9 @@ type Options struct {
 	Placeholders bool
 	// Personal says what becomes of personal data that leaves a run.
 	Personal redact.Personal
+	// Attachments bound what one run may attach; the zero value means
+	// attachment.DefaultLimits.
+	Attachments attachment.Limits
 }
 
 // Orchestrator makes runs. Its methods may be called concurrently.
@@ -81,6 +88,9 @@ func New(parts Parts, opts Options) (*Orchestrator, error) {
 	}
 	if opts.Limits.Timeout <= 0 {
 		return nil, errors.New("an orchestrator needs a time limit")
+	}
+	if opts.Attachments == (attachment.Limits{}) {
+		opts.Attachments = attachment.DefaultLimits
 	}
 	return &Orchestrator{parts: parts, opts: opts}, nil
 }
@@ -151,6 +161,7 @@ func (o *Orchestrator) run(ctx context.Context, req Request, player *replay.Play
 		return nil, err
 	}
 	r := newRun(plan, &o.parts, sandbox, started)
+	r.files.draft = o.draft(plan)
 	if req.OnStart != nil {
 		req.OnStart(r.printedSoFar)
 	}

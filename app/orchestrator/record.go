@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/airlock-mcp/airlock/broker/audit"
 )
@@ -83,8 +84,9 @@ func (r *run) recordEnd(ctx context.Context, outcome *Outcome, ended ending) err
 	end.DurationMS = outcome.Envelope.DurationMS
 	end.ResultSize = outcome.Envelope.Result.Metrics.BytesReturned
 	end.Redactions = outcome.redactions
+	end.Detail = r.attachedDetail()
 	if outcome.open > 0 {
-		end.Detail = fmt.Sprintf("%d calls had not ended", outcome.open)
+		end.Detail = strings.TrimPrefix(end.Detail+"; "+fmt.Sprintf("%d calls had not ended", outcome.open), "; ")
 	}
 	end.Outcome = audit.OutcomeOK
 	if failure := outcome.Envelope.Result.Error; failure != nil {

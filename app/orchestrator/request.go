@@ -23,6 +23,9 @@ type Request struct {
 	// such runs holds.
 	Background bool
 	Caller     caller.Caller // who asks
+	// PreviewLarge has a result that is larger than the envelope end the run well,
+	// with a preview in its place; else it is an error. It is kept either way.
+	PreviewLarge bool
 	// OnStart is called once, when the run has its sandbox. What it is given
 	// returns what the code has printed so far, at any time, also after the run.
 	// nil: it is not called.

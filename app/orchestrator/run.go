@@ -38,6 +38,7 @@ type run struct {
 	calls    *broker.RunCalls
 	recorder *replay.Recorder // nil where the run is not recorded
 	removed  []redact.Finding // secrets and personal data that were kept from leaving
+	files    attached
 	guest    guestState
 	start    startRecord
 }
@@ -100,13 +101,14 @@ func (r *run) execute(ctx context.Context) (*Outcome, error) {
 	}
 	logs := r.collect(undo, ended)
 	r.settle(undo)
-	outcome := r.assemble(ended, r.calls.Close(), logs)
+	outcome := r.assemble(undo, ended, r.calls.Close(), logs)
 	if err := r.recordEnd(undo, outcome, ended); err != nil {
 		// Calls were made: this is a run, and its result is withheld.
 		r.parts.Logger.ErrorContext(undo, "the end of a run could not be recorded",
 			slog.String(telemetry.KeyRun, r.identity.ID), slog.Any(telemetry.KeyError, err))
 		replace(&outcome.Envelope, failed(errortype.Sandbox, false,
 			"the audit log could not record the end of the run, so its result is withheld; calls that were made are not undone"))
+		r.withholdFiles(undo, &outcome.Envelope)
 	}
 	return outcome, nil
 }

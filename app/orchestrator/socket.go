@@ -15,6 +15,7 @@ const (
 	methodCall   = "tools/call"
 	methodSearch = "catalog/search"
 	methodGet    = "catalog/get"
+	methodAttach = "run/attach"
 )
 
 // finish is what the guest says when the code has ended.
@@ -51,6 +52,8 @@ func (r *run) handle(ctx context.Context, req wire.Request) (any, error) {
 		return r.handleSearch(ctx, req)
 	case methodGet:
 		return r.handleGet(ctx, req)
+	case methodAttach:
+		return r.handleAttach(ctx, req)
 	}
 	return nil, wire.Violation("the method %.40q is unknown", req.Method)
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -34,6 +35,10 @@ type result struct {
 	// Printed is then the end of its stdout.
 	Note    string `json:"note,omitempty"`
 	Printed string `json:"printed,omitempty"`
+	// Attachments are the files that the program has attached.
+	Attachments []orchestrator.Attached `json:"attachments,omitempty"`
+	// ResultFile is the whole result where Data is a preview of it.
+	ResultFile *orchestrator.ResultFile `json:"result_file,omitempty"`
 }
 
 // outcome is what run_code answers for a finished run.
@@ -43,16 +48,17 @@ type outcome struct {
 }
 
 // finished answers with the outcome of a run: what the model sees is its result
-// or its error, the end of what it printed, and its ID. The whole envelope is in
-// _meta. A program that failed is a failed call: hosts show those to the model
-// as errors to repair.
-func finished(o *orchestrator.Outcome) (*mcp.CallToolResult, error) {
+// or its error, what it has attached, the end of what it printed, and its ID. The
+// whole envelope is in _meta. A program that failed is a failed call: hosts show
+// those to the model as errors to repair.
+func (s *Server) finished(ctx context.Context, o *orchestrator.Outcome, version string) (*mcp.CallToolResult, error) {
 	envelope := o.Envelope
 	res, err := content(outcome{resultOf(envelope), envelope.RunID})
 	if err != nil {
 		return nil, err
 	}
-	addText(res, resultText(envelope.Result))
+	addResult(res, envelope)
+	s.addFiles(ctx, res, envelope, version)
 	most := maxLogTail
 	if envelope.Note != "" { // what was printed is all there is
 		addText(res, envelope.Note)
@@ -67,7 +73,18 @@ func finished(o *orchestrator.Outcome) (*mcp.CallToolResult, error) {
 
 func resultOf(envelope orchestrator.Envelope) result {
 	r := envelope.Result
-	return result{OK: r.OK, Data: r.Data, Error: r.Error, Note: envelope.Note, Printed: envelope.Printed}
+	return result{
+		OK: r.OK, Data: r.Data, Error: r.Error, Note: envelope.Note, Printed: envelope.Printed,
+		Attachments: envelope.Attachments, ResultFile: envelope.ResultFile,
+	}
+}
+
+// addResult adds the result as a text, unless there is none beside what was attached.
+func addResult(res *mcp.CallToolResult, envelope orchestrator.Envelope) {
+	if r := envelope.Result; r.OK && string(r.Data) == "null" && len(envelope.Attachments) > 0 {
+		return
+	}
+	addText(res, resultText(envelope.Result))
 }
 
 // content answers with value as structured content and no text yet.
@@ -193,7 +210,7 @@ type waitsFor struct {
 const stateUnknown runs.State = "unknown"
 
 // show answers with where a run stands.
-func show(status runs.Status, p orchestrator.Printed, now time.Time) (*mcp.CallToolResult, error) {
+func (s *Server) show(ctx context.Context, status runs.Status, p orchestrator.Printed, now time.Time, version string) (*mcp.CallToolResult, error) {
 	answer := shown{
 		RunID: status.ID, State: status.State, StdoutCut: p.StdoutCut, StderrCut: p.StderrCut,
 		Stdout: tail(p.Stdout, maxLog), Stderr: tail(p.Stderr, maxLog),
@@ -213,7 +230,8 @@ func show(status runs.Status, p orchestrator.Printed, now time.Time) (*mcp.CallT
 	if status.Outcome == nil {
 		addText(res, fmt.Sprintf("run_id: %s; %s", status.ID, standing(status, now)))
 	} else {
-		addText(res, resultText(status.Outcome.Envelope.Result))
+		addResult(res, status.Outcome.Envelope)
+		s.addFiles(ctx, res, status.Outcome.Envelope, version)
 		addText(res, status.Outcome.Envelope.Note)
 		res.Meta = mcp.Meta{envelopeKey: status.Outcome.Envelope}
 	}

@@ -23,6 +23,9 @@ func ok(data string) orchestrator.Result {
 	return orchestrator.Result{OK: true, Data: json.RawMessage(data)}
 }
 
+// bare answers without files.
+var bare = &Server{files: noFiles{}}
+
 // What a model reads of a run: its result or its error, the end of what it
 // printed, and one line with its ID.
 func TestTheTextOfAnAnswer(t *testing.T) {
@@ -55,7 +58,7 @@ func TestTheTextOfAnAnswer(t *testing.T) {
 		"marks of HTML":            {outcomeWith(ok(`"<&>"`), orchestrator.Printed{}), []string{"<&>", line}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			res, err := finished(c.outcome)
+			res, err := bare.finished(t.Context(), c.outcome, stateless)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -80,7 +83,7 @@ func TestTheTextOfAnAnswer(t *testing.T) {
 func TestAnAnswerWithoutAResult(t *testing.T) {
 	o := outcomeWith(ok(`null`), orchestrator.Printed{Stdout: strings.Repeat("row\n", 1000)})
 	o.Envelope.Note, o.Envelope.Printed = "the code has not set `result`", "row\n"
-	res, err := finished(o)
+	res, err := bare.finished(t.Context(), o, stateless)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +101,7 @@ func TestAnAnswerWithoutAResult(t *testing.T) {
 // overhead, at less than three bytes each, come to at most forty.
 func TestAnAnswerAddsLittle(t *testing.T) {
 	for _, data := range []string{`1`, `"x"`, `{"rows":[1,2,3]}`} {
-		res, err := finished(outcomeWith(ok(data), orchestrator.Printed{}))
+		res, err := bare.finished(t.Context(), outcomeWith(ok(data), orchestrator.Printed{}), stateless)
 		if err != nil {
 			t.Fatal(err)
 		}

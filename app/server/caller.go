@@ -49,14 +49,14 @@ type connectionKey struct{}
 
 // of returns who makes a request. Only what the transport has proved counts:
 // the credential of an HTTP request, the connection of any other.
-func (c *callers) of(ctx context.Context, req *mcp.CallToolRequest) caller.Caller {
+func (c *callers) of(ctx context.Context, req mcp.Request) caller.Caller {
 	if !isHTTP(req) {
 		local := c.local
 		local.Session, _ = ctx.Value(connectionKey{}).(string)
 		return local
 	}
-	proved, _ := req.Extra.TokenInfo.Extra[provedKey].(caller.Caller)
-	if id := req.Session.ID(); id != "" {
+	proved, _ := req.GetExtra().TokenInfo.Extra[provedKey].(caller.Caller)
+	if id := req.GetSession().ID(); id != "" {
 		proved.Session = c.derive(identityOf(proved), sessionPrefix+id)
 	} else {
 		proved.Session = c.derive(identityOf(proved), "credential "+proved.Session)
@@ -76,7 +76,10 @@ func (c *callers) ofSession(r *http.Request) string {
 
 // isHTTP reports whether a request came over HTTP: then authenticated has
 // said who makes it.
-func isHTTP(req *mcp.CallToolRequest) bool { return req.Extra != nil && req.Extra.TokenInfo != nil }
+func isHTTP(req mcp.Request) bool {
+	extra := req.GetExtra()
+	return extra != nil && extra.TokenInfo != nil
+}
 
 // derive returns the ID of the session that a conversation of an identity is.
 // What a transport calls a session, or a token, is a credential there (anyone

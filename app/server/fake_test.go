@@ -12,6 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/airlock-mcp/airlock/app/attachment"
 	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/app/runs"
 	"github.com/airlock-mcp/airlock/broker/approval"
@@ -60,6 +61,7 @@ func newFakeTools(t testing.TB) fakeTools {
 //	busy          no run, because all sandboxes are in use
 //	ask N         asks N people at the same time; the data are their verdicts
 //	large N       a result of N bytes
+//	files         ok, with an image, a table and a large result, which are kept
 //	queue         gets no sandbox before it is cancelled
 //	anything else ok, and the code as data
 type fakeRuns struct {
@@ -71,6 +73,7 @@ type fakeRuns struct {
 	approvals *fakeApprovals // for "ask"
 	// elsewhere decides the first question of "ask" at the command line when it is closed.
 	elsewhere chan struct{}
+	files     *attachment.Store // for "files"
 
 	mu       sync.Mutex
 	requests []orchestrator.Request
@@ -119,6 +122,8 @@ func (f executor) Run(ctx context.Context, req orchestrator.Request) (*orchestra
 		return outcomeOf(req.ID, orchestrator.Result{Error: &orchestrator.Failure{Type: "ValueError", Message: "no", Source: "code"}}), nil
 	case strings.HasPrefix(code, "ask"):
 		return f.ask(ctx, req)
+	case code == "files":
+		return f.attach(req)
 	case strings.HasPrefix(code, "large"):
 		data, err := json.Marshal(strings.Repeat("ä", 25_000))
 		return outcomeOf(req.ID, orchestrator.Result{OK: true, Data: data}), err

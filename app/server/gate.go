@@ -42,8 +42,11 @@ func (s *Server) cleanResult(answer *mcp.CallToolResult) {
 		clean = s.gate.Sentence
 	}
 	for _, content := range answer.Content {
-		if text, ok := content.(*mcp.TextContent); ok {
-			text.Text = clean(text.Text)
+		switch content := content.(type) {
+		case *mcp.TextContent:
+			content.Text = clean(content.Text)
+		case *mcp.ResourceLink: // its bytes were cleaned when they were attached
+			content.Name, content.Description = clean(content.Name), clean(content.Description)
 		}
 	}
 	if raw, ok := answer.StructuredContent.(json.RawMessage); ok {

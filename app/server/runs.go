@@ -47,7 +47,7 @@ func (s *Server) runCode(ctx context.Context, c call) (*mcp.CallToolResult, erro
 		return started(run)
 	}
 	defer s.reportProgress(ctx, c.request, run)()
-	return s.finish(ctx, req, run)
+	return s.finish(ctx, c, req, run)
 }
 
 // runRequest reads the arguments of run_code.
@@ -58,6 +58,8 @@ func runRequest(c call) (orchestrator.Request, error) {
 		Timeout:    seconds(c.args.positive("timeout_seconds")),
 		Background: c.args.flag("background"),
 		Caller:     c.caller,
+
+		PreviewLarge: true,
 	}
 	return req, c.args.err
 }
@@ -79,7 +81,7 @@ func (s *Server) runBetweenRequests(ctx context.Context, c call, req orchestrato
 	if asked, state := s.parking.await(ctx, parked); asked != nil {
 		return &mcp.CallToolResult{InputRequests: asked, RequestState: state}, nil
 	}
-	res, err := s.finish(ctx, req, parked.Run)
+	res, err := s.finish(ctx, c, req, parked.Run)
 	if err != nil {
 		return nil, err
 	}
@@ -92,22 +94,23 @@ func (s *Server) runBetweenRequests(ctx context.Context, c call, req orchestrato
 // finish waits for the outcome of a run and answers with it. Where there was no
 // room for the run, the answer is an outcome, too: it says that the same request
 // may succeed later.
-func (s *Server) finish(ctx context.Context, req orchestrator.Request, run *runs.Run) (*mcp.CallToolResult, error) {
+func (s *Server) finish(ctx context.Context, c call, req orchestrator.Request, run *runs.Run) (*mcp.CallToolResult, error) {
 	outcome, err := run.Wait(ctx)
 	req.ID = run.ID()
 	switch {
 	case errors.Is(err, runner.ErrBusy):
-		return s.busy(req, "all sandboxes are in use and the queue is full: run it again when another run has ended")
+		return s.busy(ctx, c, req, "all sandboxes are in use and the queue is full: run it again when another run has ended")
 	case errors.Is(err, broker.ErrSessions):
-		return s.busy(req, "too many sessions are open: run it again when another has ended")
+		return s.busy(ctx, c, req, "too many sessions are open: run it again when another has ended")
 	case err != nil:
 		return nil, err
 	}
-	return finished(outcome)
+	return s.finished(ctx, outcome, c.request.ProtocolVersion())
 }
 
-func (s *Server) busy(req orchestrator.Request, sentence string) (*mcp.CallToolResult, error) {
-	return finished(&orchestrator.Outcome{Envelope: orchestrator.Refused(req, s.version, errortype.RateLimit, sentence)})
+func (s *Server) busy(ctx context.Context, c call, req orchestrator.Request, sentence string) (*mcp.CallToolResult, error) {
+	refused := &orchestrator.Outcome{Envelope: orchestrator.Refused(req, s.version, errortype.RateLimit, sentence)}
+	return s.finished(ctx, refused, c.request.ProtocolVersion())
 }
 
 // seconds turns an argument into a duration: 0 stays 0, which means no wish of
@@ -122,7 +125,7 @@ func seconds(n float64) time.Duration {
 	return max(time.Duration(n*float64(time.Second)), 1)
 }
 
-func (s *Server) getRun(_ context.Context, c call) (*mcp.CallToolResult, error) {
+func (s *Server) getRun(ctx context.Context, c call) (*mcp.CallToolResult, error) {
 	id := c.args.text("run_id", true)
 	if c.args.err != nil {
 		return nil, c.args.err
@@ -135,7 +138,7 @@ func (s *Server) getRun(_ context.Context, c call) (*mcp.CallToolResult, error) 
 	if status.Err != nil {
 		return nil, notStarted(id, status.Err)
 	}
-	return show(status, run.Printed(), time.Now())
+	return s.show(ctx, status, run.Printed(), time.Now(), c.request.ProtocolVersion())
 }
 
 // notStarted says why a request did not become a run.

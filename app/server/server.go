@@ -58,6 +58,7 @@ type Options struct {
 	Approvals Approvals    // nil: people are not asked through the host
 	Logger    *slog.Logger // nil logs nothing
 	Gate      Gate         // nil lets everything through
+	Files     Files        // nil: no run attaches anything
 }
 
 // Server serves any number of hosts at one time. No host sees, answers, cancels
@@ -68,6 +69,7 @@ type Server struct {
 	version  string // Airlock's own
 	logger   *slog.Logger
 	gate     Gate
+	files    Files
 	mcp      *mcp.Server
 	order    []string // the tools' names as they are listed
 	upstream []string // the IDs of the servers behind the tools
@@ -94,7 +96,11 @@ func New(tools Tools, runs Runs, opts Options) (*Server, error) {
 	if opts.Gate == nil {
 		opts.Gate = openGate{}
 	}
+	if opts.Files == nil {
+		opts.Files = noFiles{}
+	}
 	s := &Server{
+		files: opts.Files,
 		tools: tools, runs: runs, version: opts.Version, logger: opts.Logger, gate: opts.Gate,
 		callers: newCallers(opts.Principal, opts.Profile), upstream: opts.ServerIDs}
 	s.sessions = newSessions(s.endSession, opts.Approvals)
@@ -106,14 +112,19 @@ func New(tools Tools, runs Runs, opts Options) (*Server, error) {
 		&mcp.ServerOptions{
 			Instructions: instructions(opts.ServerIDs),
 			Logger:       slog.New(quiet{opts.Logger.Handler()}),
-			// The five tools and the prompt never change, so no list_changed is promised.
-			Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}, Prompts: &mcp.PromptCapabilities{}},
+			SetCacheable: ownCache,
+			// The tools and the prompt never change, and an answer names the files that
+			// its run has attached, so no list_changed is promised.
+			Capabilities: &mcp.ServerCapabilities{
+				Tools: &mcp.ToolCapabilities{}, Prompts: &mcp.PromptCapabilities{}, Resources: &mcp.ResourceCapabilities{},
+			},
 		})
 	if err := s.addTools(); err != nil {
 		return nil, err
 	}
 	s.addPrompt()
-	s.mcp.AddReceivingMiddleware(s.listInOrder, s.cleanAnswers)
+	s.addResources()
+	s.mcp.AddReceivingMiddleware(s.listInOrder, s.listOwnFiles, s.cleanAnswers)
 	s.mcp.AddSendingMiddleware(s.cleanRequests)
 	return s, nil
 }
@@ -128,6 +139,7 @@ func (s *Server) endSession(id string) {
 		s.parking.end(id)
 	}
 	s.runs.EndSession(id)
+	s.files.EndSession(id)
 }
 
 // handler answers one tool call. A *refusal among its errors becomes a result

@@ -15,6 +15,9 @@ type Directories struct {
 	Wrappers   string // generated wrappers that sandboxes mount
 	Approvals  string // open questions
 	Recordings string // what replays need
+
+	Attachments string // files that runs attached
+	Sessions    string // files that the runs of one session share
 }
 
 // FindDirectories returns those that the configuration and $AIRLOCK_HOME name.
@@ -27,6 +30,7 @@ func FindDirectories(c *config.Config) (Directories, error) {
 	directories := Directories{
 		Home: home, Audit: store.Audit(home), Keys: store.Keys(home),
 		Wrappers: store.Wrappers(home), Approvals: store.Approvals(home), Recordings: store.Recordings(home),
+		Attachments: store.Attachments(home), Sessions: store.Sessions(home),
 	}
 	if c.Audit.Path != "" {
 		directories.Audit = c.Audit.Path

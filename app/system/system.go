@@ -12,6 +12,7 @@ import (
 	"os/user"
 	"time"
 
+	"github.com/airlock-mcp/airlock/app/attachment"
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/app/runs"
@@ -105,6 +106,8 @@ type machine struct {
 	questions  *runs.Questions // of all runs, on their way to desk
 	recordings *replay.Store   // nil where nothing is recorded
 	sandboxes  *runner.Runner
+
+	attachments *attachment.Store
 }
 
 // Open puts everything together that runs need. The caller closes the system.
@@ -165,6 +168,10 @@ func (s *System) prepare(ctx context.Context) error {
 		if s.recordings, err = replay.Open(s.directories.Recordings, &replay.Options{Keys: s.directories.Keys, Keep: keep, Size: s.config.Replay.Size}); err != nil {
 			return err
 		}
+	}
+	kept := s.config.Attachments
+	if s.attachments, err = attachment.Open(s.directories.Attachments, &attachment.Options{Keys: s.directories.Keys, Keep: kept.Keep, Size: kept.Size}); err != nil {
+		return err
 	}
 	if s.sandboxes, err = openRunner(ctx, s.config, s.directories.Home, s.images, s.opts.Serving, s.opts.Logger); err != nil {
 		return err
@@ -235,10 +242,11 @@ func (s *System) assemble(servers broker.Upstream) error {
 	s.orchestrator, err = orchestrator.New(orchestrator.Parts{
 		Runner: s.sandboxes, Broker: s.broker, Audit: s.log, Redactor: redactor, Images: s.images,
 		Wrappers: orchestrator.NewWrappers(s.directories.Wrappers, s.opts.Logger), Snapshots: s, Logger: s.opts.Logger,
-		Recordings: s.recordings,
+		Recordings: s.recordings, Attachments: s.attachments,
 	}, orchestrator.Options{
 		Limits: sandboxLimits(s.config), BackgroundTimeout: s.config.Sandbox.BackgroundTimeout,
 		Version: s.opts.Version, Placeholders: s.config.Placeholders, Personal: personalData(s.config), Profile: s.opts.Profile,
+		Attachments: attachment.Limits{Files: s.config.Attachments.Files, FileBytes: s.config.Attachments.FileBytes, Bytes: s.config.Attachments.Bytes},
 	})
 	if err != nil {
 		return err
@@ -276,6 +284,9 @@ func (s *System) Await(ctx context.Context, serverIDs ...string) error {
 
 // Runs is the registry of all runs, until the system is closed.
 func (s *System) Runs() *runs.Registry { return s.runs }
+
+// Attachments are the files that runs attached.
+func (s *System) Attachments() *attachment.Store { return s.attachments }
 
 // Orchestrator makes runs until the system is closed.
 func (s *System) Orchestrator() *orchestrator.Orchestrator { return s.orchestrator }

@@ -68,6 +68,12 @@ func Lists(home string) string { return filepath.Join(home, "lists") }
 // Recordings is the directory of what replays need.
 func Recordings(home string) string { return filepath.Join(home, "recordings") }
 
+// Attachments is the directory of files that runs attached.
+func Attachments(home string) string { return filepath.Join(home, "attachments") }
+
+// Sessions is the directory of the files that runs of one session share.
+func Sessions(home string) string { return filepath.Join(home, "sessions") }
+
 // Keys is the directory of secret keys; it is created with mode 0700.
 func Keys(home string) string { return filepath.Join(home, "keys") }
 

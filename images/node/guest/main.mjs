@@ -24,8 +24,7 @@ import { Link } from "./link.mjs";
 import { writeAtOnce } from "./output.mjs";
 import { reseedMathRandom } from "./random.mjs";
 import { keepHome } from "/workspace/client/transport.js";
-import "/workspace/client/catalog.js";
-import "/workspace/client/mcp_client.js";
+import client from "/workspace/client/index.js";
 
 /** Blocks until the host has written a line, leaves an empty stdin, and returns the line. */
 function wait() {
@@ -43,6 +42,8 @@ function wait() {
 
 writeAtOnce();
 keepHome();
+// `client.attach(…)` works without an import.
+Object.defineProperty(globalThis, "client", { configurable: true, writable: true, value: client });
 writeSync(1, "ready\n");
 const word = wait();
 reseedMathRandom();

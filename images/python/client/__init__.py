@@ -6,14 +6,17 @@ and never needs this package by name. Below the wrappers are:
 - `client.mcp_client`: `call_tool`, `ToolResult` and `ToolError`;
 - `client.catalog`: `search_tools` and `get_tool_definition`.
 
+`client.attach` hands a file to the caller; see `client.attachments`.
+
 The modules load on first use: a run that calls no tool pays nothing for them.
 """
 
-__all__ = ["catalog", "mcp_client"]
+__all__ = ["attachments", "catalog", "mcp_client"]
 
 # What may also be imported from the package itself.
 _OFFERED = {
     "client.mcp_client": ("call_tool", "callTool", "ToolError", "ToolResult"),
+    "client.attachments": ("attach", "Attachment"),
     "client.catalog": ("search_tools", "searchTools", "get_tool_definition", "getToolDefinition"),
 }
 

@@ -1,5 +1,6 @@
 """The life of a guest: get ready, wait, run one program, deliver, exit."""
 
+import builtins
 import gc
 import sys
 from posix import O_RDONLY, _exit, close, dup2, getcwd, getpid, open, read, write
@@ -26,6 +27,7 @@ _USUAL = (
 def main():
     """Run one program from the host and exit; it does not return."""
     client.home_process = getpid()
+    builtins.client = client  # `client.attach(…)` works without an import
     # There is no network to talk TLS over, and `ssl` is a fifth of an idle guest's memory.
     import_without("asyncio", "ssl")
     if not _is_awaited():

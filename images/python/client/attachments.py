@@ -1,0 +1,268 @@
+"""Hands files to the caller: images and sounds that a model is shown, and any other file.
+
+    client.attach(png_bytes, "image/png", "chart.png")
+    client.attach("/tmp/report.csv")
+
+It takes bytes, a path, an open file, a data URI, a content block of a tool, or text
+and JSON to write into a file. It works at once: `await` may stand before it or not.
+"""
+
+from _socket import AF_UNIX, SOCK_STREAM, socket
+from binascii import Error, a2b_base64, b2a_base64
+from posix import fspath, stat
+
+from client.arguments import plain
+from client.codec import decode, encode
+from client.connection import MAX_FRAME, SOCKET
+from client.result import ToolError, ToolResult, error_of
+
+__all__ = ["Attachment", "attach"]
+
+_CHUNK = 1 << 16  # bytes
+_MOST = (MAX_FRAME - (64 << 10)) // 4 * 3  # bytes that fit one frame, encoded
+_LONGEST_PATH = 4096
+
+# What each argument may be called, without capitals and separators.
+_DATA = ("data", "bytes", "content", "contents", "body", "buffer", "blob", "file", "path", "filepath", "source", "image", "audio", "text")
+_MIME = ("mime", "mimetype", "contenttype", "mediatype", "type", "format")
+_NAME = ("name", "filename", "title", "label")
+
+_MAJOR = ("application", "audio", "font", "image", "message", "model", "multipart", "text", "video")
+_FORMATS = {
+    "png": "image/png", "jpg": "image/jpeg", "jpeg": "image/jpeg", "gif": "image/gif", "webp": "image/webp", "svg": "image/svg+xml",
+    "wav": "audio/wav", "mp3": "audio/mpeg", "csv": "text/csv", "json": "application/json", "pdf": "application/pdf",
+    "txt": "text/plain", "text": "text/plain", "html": "text/html", "md": "text/markdown", "markdown": "text/markdown",
+}  # fmt: skip
+_MAGIC = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF", b"%PDF", b"PK\x03\x04", b"ID3", b"OggS", b"fLaC")
+
+
+class Attachment(dict):
+    """A file that was attached: `name`, `uri`, `mime_type`, `kind` ("image", "audio" or
+    "file"), `bytes`, and `note` where it is not what it was announced as.
+
+    The members are attributes too. It may be awaited, and is JSON.
+    """
+
+    def __getattr__(self, name: str):
+        try:
+            return self["mime_type" if name in ("mime", "mimeType") else name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def __await__(self):
+        return self
+        yield  # what makes this a generator
+
+
+def attach(data: object = None, mime: "str | None" = None, name: "str | None" = None, **named: object) -> "Attachment":
+    """Hand a file to the caller and return an Attachment.
+
+    The arguments are told apart by what they are, so their order, and what keywords
+    they have, do not matter. Of content blocks, or a tool's result that has several,
+    each is attached, and a list is returned. Raises ToolError (type "OutputLimit")
+    for what is too large or too much.
+    """
+    data, mime, name = _arranged(data, mime, name, named)
+    blocks = _blocks(data)
+    if blocks is not None and len(blocks) != 1:
+        return [_attach_block(block, mime, name) for block in blocks]
+    if blocks:
+        return _attach_block(blocks[0], mime, name)
+    content, found_mime, found_name = _read(data, mime, name)
+    return _send(content, mime or found_mime, name or found_name)
+
+
+def _arranged(data, mime, name, named):
+    """Return data, mime and name of a call that gives them in any order, under any usual name."""
+    given = {"data": data, "mime": mime, "name": name}
+    for key, value in named.items():
+        spelled = plain(key)
+        for meant, spellings in (("data", _DATA), ("mime", _MIME), ("name", _NAME)):
+            if spelled in spellings and (given[meant] is None or value is None):
+                given[meant] = value if given[meant] is None else given[meant]
+                break
+        else:
+            raise TypeError(f"attach has no argument {key!r}, or has it twice: it takes data (bytes or a path), mime, name")
+    data, mime, name = given.values()
+    if _is_content(mime) or (data is None and mime is not None and not _mime_of(mime)):
+        data, mime = mime, data
+    if _is_content(name) or (data is None and name is not None):
+        data, name = name, data
+    if mime is not None and not _mime_of(mime):
+        mime, name = name, mime
+    elif name is not None and _mime_of(name) and mime is None:
+        mime, name = name, None
+    if data is None:
+        raise TypeError('attach needs bytes or a path, as in client.attach(png_bytes, "image/png", "chart.png")')
+    for value, what in ((mime, "mime"), (name, "name")):
+        if value is not None and not isinstance(value, str) and not hasattr(value, "__fspath__"):
+            raise TypeError(f"attach takes {what} as text; it got a {type(value).__name__}")
+    return data, _mime_of(mime) or mime, None if name is None else fspath(name)
+
+
+def _is_content(value):
+    return value is not None and not isinstance(value, str) and not hasattr(value, "__fspath__")
+
+
+def _mime_of(value):
+    """Return the media type that a text is, be it short ("png"); else None."""
+    if not isinstance(value, str):
+        return None
+    text = value.strip().lower()
+    return _FORMATS.get(text.removeprefix(".")) or (text if text.partition("/")[0] in _MAJOR and "/" in text and " " not in text.partition(";")[0] else None)
+
+
+def _blocks(data):
+    """Return the content blocks that hold files in a tool's result or in a list; None for anything else."""
+    if isinstance(data, ToolResult):
+        found = [block for block in data.content or () if _is_block(block)]
+        return found or None
+    if isinstance(data, dict) and _is_block(data):
+        return [data]
+    if isinstance(data, (list, tuple)) and data and all(_is_block(each) for each in data):
+        return list(data)
+    return None
+
+
+def _is_block(block):
+    if not isinstance(block, dict):
+        return False
+    resource = block.get("resource")
+    if block.get("type") == "resource" and isinstance(resource, dict):
+        return isinstance(resource.get("blob"), str) or isinstance(resource.get("text"), str)
+    return block.get("type") in ("image", "audio") and isinstance(block.get("data"), str)
+
+
+def _attach_block(block, mime, name):
+    holder = block.get("resource", block)
+    encoded = holder.get("blob", holder.get("data"))
+    content = holder["text"].encode() if encoded is None else _from_base64(encoded)
+    uri = holder.get("uri")
+    return _send(content, mime or holder.get("mimeType"), name or (uri.rpartition("/")[2] if isinstance(uri, str) else None))
+
+
+def _from_base64(text):
+    try:
+        return a2b_base64(text.encode() + b"==", strict_mode=False)
+    except (Error, ValueError):
+        raise ToolError("ValidationError", "the data of the content block is not base64", source="code") from None
+
+
+def _read(data, mime, name):
+    """Return the bytes that `data` stands for, with a type and a name where it has them."""
+    if isinstance(data, ToolResult):
+        data = data.data
+    if isinstance(data, str):
+        return _read_text(data, mime, name)
+    if hasattr(data, "__fspath__"):
+        return _read_file(fspath(data))
+    if isinstance(data, (dict, list, tuple, int, float, bool)):
+        return encode(data, "data").encode(), "application/json", "data.json"
+    try:
+        return memoryview(data).tobytes(), None, None
+    except TypeError:
+        return _read_stream(data)
+
+
+def _read_stream(data):
+    """Read an open file, or one in memory."""
+    for method in ("getvalue", "read"):
+        read = getattr(data, method, None)
+        if callable(read):
+            break
+    else:
+        raise TypeError(f"attach takes bytes, a path or an open file; it got a {type(data).__name__}")
+    label = getattr(data, "name", None)
+    label = label if isinstance(label, str) else None
+    try:
+        content = read()
+    except ValueError:  # io.UnsupportedOperation: it is open for writing
+        if label is None:
+            raise
+        data.flush()
+        return _read_file(label)
+    if isinstance(content, str):
+        content = content.encode()
+    return content, None, label
+
+
+def _read_file(path):
+    size = stat(path).st_size
+    if size > _MOST:
+        raise _too_large(size)
+    with open(path, "rb") as file:
+        return file.read(_MOST + 1), None, path if isinstance(path, str) else path.decode(errors="replace")
+
+
+def _read_text(text, mime, name):
+    """Read a text as what it is: a data URI, a path, base64 of a known format, or the content itself."""
+    if text.startswith("data:") and "," in text:
+        head, _, rest = text[5:].partition(",")
+        found = head.partition(";")[0] or "text/plain"
+        if head.endswith(";base64"):
+            return _from_base64(rest), found, None
+        from urllib.parse import unquote_to_bytes
+
+        return unquote_to_bytes(rest), found, None
+    path = text.removeprefix("file://")
+    if 0 < len(path) < _LONGEST_PATH and "\n" not in path and "\0" not in path:
+        try:
+            return _read_file(path)
+        except FileNotFoundError:
+            if _looks_like_path(path):
+                raise
+        except OSError:
+            if not path.startswith(("<", "{", "[")):
+                raise
+    binary = mime and not mime.startswith("text/") and "json" not in mime and "xml" not in mime
+    if len(text) > 32 and (binary or not mime):
+        try:
+            content = a2b_base64(text[:64].encode() + b"==")
+        except (Error, ValueError):
+            content = b""
+        if content.startswith(_MAGIC):
+            return _from_base64(text), None, None
+    return text.encode("utf-8", "replace"), None, None
+
+
+def _looks_like_path(text):
+    """Report whether a text that names no file was probably meant to name one."""
+    end = text.rpartition("/")[2]
+    stem, dot, extension = end.rpartition(".")
+    return (text.startswith(("/", "./", "../", "~/")) or bool(stem and dot and extension.isalnum() and len(extension) < 6)) and not text.startswith(
+        ("<", "{", "[")
+    )
+
+
+def _too_large(size):
+    return ToolError("OutputLimit", f"the file has {size} bytes, and one may have {_MOST}: make it smaller, or attach a part of it", source="code")
+
+
+def _send(content, mime, name):
+    if len(content) > _MOST:
+        raise _too_large(len(content))
+    params = f'{{"name":{encode(name or "", "name")},"mime":{encode(mime or "", "mime")},"data":"'.encode()
+    frame = b'{"jsonrpc":"2.0","id":1,"method":"run/attach","params":' + params + b2a_base64(content, newline=False) + b'"}}\n'
+    answer = _request(frame)
+    if "error" in answer:
+        raise error_of(answer["error"])
+    return Attachment(answer)
+
+
+def _request(frame):
+    """Send one request on a connection of its own, which works in any thread, loop or process."""
+    connection = socket(AF_UNIX, SOCK_STREAM)
+    parts = []
+    try:
+        connection.connect(SOCKET)
+        connection.sendall(frame)
+        while not parts or not parts[-1].endswith(b"\n"):
+            chunk = connection.recv(_CHUNK)
+            if not chunk:
+                raise OSError("it hung up")
+            parts.append(chunk)
+        return decode(b"".join(parts)[:-1].decode())["result"]
+    except (OSError, ValueError, LookupError) as cause:
+        raise ToolError("SandboxError", f"the connection to the broker broke: {cause}", source="sandbox") from None
+    finally:
+        connection.close()
