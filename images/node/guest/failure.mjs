@@ -59,7 +59,8 @@ function typeOf(thrown) {
   return (
     attempt(() => {
       if (!isError(thrown)) return "Error";
-      if (thrown.code === "ENOSPC") return "DiskLimit";
+      if (attempt(() => isDiskFull(thrown))) return "DiskLimit";
+      if (thrown.code === "ERR_WORKER_OUT_OF_MEMORY" || attempt(() => isHeapFull(thrown))) return "MemoryLimit";
       if (thrown.code === "ERR_WORKER_INIT_FAILED" || (thrown.code === "EAGAIN" && /^spawn/.test(thrown.syscall))) return "ProcessLimit";
       const name = thrown.name;
       const made = thrown.constructor?.name;
@@ -67,6 +68,19 @@ function typeOf(thrown) {
       return typeof made === "string" && made ? made : name || "Error";
     }) ?? "Error"
   );
+}
+
+/** Reports whether a full disk made the code fail: itself, a child process, or what it threw then. */
+export function isDiskFull(thrown) {
+  for (let error = thrown, i = 0; isError(error) && i < MOST_CAUSES; error = error.cause, i++) {
+    if (error.code === "ENOSPC" || /\bENOSPC\b|No space left on device|disk is full/.test(error.message)) return true;
+  }
+  return false;
+}
+
+/** Reports whether a child process has failed because its heap was full. */
+function isHeapFull(thrown) {
+  return thrown.signal === "SIGABRT" && /heap out of memory/.test(thrown.message);
 }
 
 function isError(thrown) {

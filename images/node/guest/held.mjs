@@ -32,14 +32,16 @@ export class Held {
     return Atomics.load(this.#words, descriptor) === 0;
   }
 
-  /** Holds `data`, a Buffer, or reports that it is too large for that. */
-  add(descriptor, data) {
-    if (data.length > ROOM / 2) return false;
-    if (this.#words[descriptor] + data.length > ROOM) this.flush();
+  /** Holds a chunk, a string or Buffer, or reports that it is too large for that. */
+  add(descriptor, chunk, encoding = "utf8") {
+    const text = typeof chunk === "string";
+    const most = text ? chunk.length * 3 : chunk.length; // bytes, in any encoding
+    if (most > ROOM / 2) return false;
+    if (this.#words[descriptor] + most > ROOM) this.flush();
     this.#lock(CHANGING);
     const size = this.#words[descriptor];
-    data.copy(this.#bytes[descriptor - 1], size);
-    Atomics.store(this.#words, descriptor, size + data.length);
+    const bytes = this.#bytes[descriptor - 1];
+    Atomics.store(this.#words, descriptor, size + (text ? bytes.write(chunk, size, encoding) : chunk.copy(bytes, size)));
     this.#unlock(CHANGING);
     if (Atomics.exchange(this.#words, WAITING, 1) === 0) Atomics.notify(this.#words, WAITING);
     return true;
@@ -72,12 +74,14 @@ export class Held {
     while (data.length) data = data.subarray(whenReady(() => write(descriptor, data)));
   }
 
+  // A lock is 0 where it is free, 1 where it is held, 2 where a thread may wait for it.
+
   #lock(which) {
-    while (Atomics.compareExchange(this.#words, which, 0, 1) !== 0) Atomics.wait(this.#words, which, 1, 1);
+    if (Atomics.compareExchange(this.#words, which, 0, 1) === 0) return;
+    while (Atomics.exchange(this.#words, which, 2) !== 0) Atomics.wait(this.#words, which, 2, 1);
   }
 
   #unlock(which) {
-    Atomics.store(this.#words, which, 0);
-    Atomics.notify(this.#words, which, 1);
+    if (Atomics.exchange(this.#words, which, 0) === 2) Atomics.notify(this.#words, which, 1);
   }
 }

@@ -1,6 +1,7 @@
 // Advice on files, packages, the network and whatever else of home is not in here.
 
 import { isBuiltin } from "node:module";
+import { isDiskFull } from "./failure.mjs";
 import { example, missingServer, PRODUCTS, serverNamed } from "./hints_names.mjs";
 
 const ONLY = "only Node's own modules and the wrappers in ./servers are installed";
@@ -53,6 +54,10 @@ function program(thrown, message) {
   return thrown.code === "ENOENT" ? "the image has a shell, coreutils, grep, sed, awk, find and tar, and no other programs" : "";
 }
 
+function disk(thrown) {
+  return isDiskFull(thrown) ? "the sandbox's disk is full: keep less, or work in pieces" : "";
+}
+
 function file(thrown) {
   const { code, path } = thrown ?? {};
   if (typeof path !== "string" || typeof thrown.syscall !== "string" || thrown.syscall.startsWith("spawn")) return "";
@@ -64,8 +69,7 @@ function file(thrown) {
     return "/workspace and /tmp are empty when a run starts, and nothing of an earlier run is left: make the file in this program, or read it with a tool";
   }
   if (/^(?:EROFS|EACCES|EPERM)$/.test(code)) return "only /workspace and /tmp can be written, and not the wrappers in them";
-  if (code === "ENOSPC") return "the sandbox's disk is full: keep less, or work in pieces";
   return "";
 }
 
-export const ADVISERS = [missingModule, program, file, noNetwork];
+export const ADVISERS = [disk, missingModule, program, file, noNetwork];

@@ -9,6 +9,7 @@
 // print writes what is held first.
 
 import childProcess from "node:child_process";
+import { Console } from "node:console";
 import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { Worker } from "node:worker_threads";
@@ -21,30 +22,76 @@ const toBytes = Buffer.from;
 const BURST = 32; // writes that may be made at once
 const REGAINED = 2; // more of them each time that the thread has written
 
+const PRINT = Symbol("print");
+
 let held = null; // what waits to be written; null while nothing ever did, false where nothing may
 
-/** Makes process.stdout and process.stderr lose nothing. They have no public switch for that. */
+/** Makes process.stdout, process.stderr and the console lose nothing. Streams have no public switch for that. */
 export function writeAtOnce() {
   for (const stream of [process.stdout, process.stderr]) {
-    const { fd } = stream;
-    let left = BURST;
+    const print = printer(stream.fd);
     stream._handle?.setBlocking?.(true);
     stream._writev = null;
     stream._write = (chunk, encoding, done) => {
       let failure;
       try {
-        const data = typeof chunk === "string" ? toBytes(chunk, encoding) : chunk;
-        if ((held || null)?.isEmpty(fd)) left = Math.min(BURST, left + REGAINED);
-        if (left >= 1 || !hold(fd, data)) {
-          left--;
-          flush();
-          writeFully(fd, data);
-        }
+        print(chunk, encoding);
       } catch (cause) {
         failure = cause;
       }
       done(failure);
     };
+    stream[PRINT] = print;
+  }
+  replaceConsole();
+}
+
+/** Returns what prints a chunk, a string or Buffer, to a descriptor: now, or soon. */
+function printer(fd) {
+  let left = BURST;
+  let waits = false; // something was held, and is not known to be written
+  return (chunk, encoding) => {
+    if (waits && held.isEmpty(fd)) {
+      waits = false;
+      left = Math.min(BURST, left + REGAINED);
+    }
+    if (left < 1 && (waits = hold(fd, chunk, encoding))) return;
+    left--;
+    flush();
+    writeFully(fd, typeof chunk === "string" ? toBytes(chunk, encoding) : chunk);
+  };
+}
+
+/**
+ * Lets the console print without what each of its calls costs in Node: telling the
+ * inspector, which nobody uses in here, listening for errors, and a turn through the
+ * stream. A stream whose `write` the code has replaced gets what is printed.
+ */
+function replaceConsole() {
+  const [stdout, stderr] = [process.stdout, process.stderr].map((stream) => {
+    const { write } = stream;
+    const print = stream[PRINT];
+    delete stream[PRINT];
+    const ignore = () => {};
+    return {
+      write(text) {
+        if (stream.write === write && !stream.writableLength && !stream.writableCorked && stream.writable) {
+          try {
+            print(text);
+          } catch {
+            // The code may have closed the descriptor.
+          }
+          return;
+        }
+        stream.once("error", ignore);
+        stream.write(text, ignore);
+        stream.removeListener("error", ignore);
+      },
+    };
+  });
+  const quick = new Console({ stdout, stderr, colorMode: false, ignoreErrors: false });
+  for (const name of Object.keys(quick)) {
+    if (typeof quick[name] === "function" && typeof console[name] === "function" && name !== "Console") console[name] = quick[name];
   }
 }
 
@@ -72,10 +119,10 @@ export function printError(text) {
   }
 }
 
-/** Holds `data`; reports whether that is possible. */
-function hold(descriptor, data) {
+/** Holds a chunk; reports whether that is possible. */
+function hold(descriptor, chunk, encoding) {
   if (held === null) held = begin();
-  return held ? held.add(descriptor, data) : false;
+  return held ? held.add(descriptor, chunk, encoding) : false;
 }
 
 function begin() {

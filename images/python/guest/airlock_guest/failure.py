@@ -7,7 +7,7 @@ hostile: its `__str__` may raise, its chain may be endless, its text huge.
 import sys
 import traceback
 from errno import ENOSPC
-from posix import write
+from posix import statvfs, write
 
 from airlock_guest.execute import NAME
 from airlock_guest.hints import hint
@@ -17,6 +17,8 @@ _MAX_MESSAGE = 4 << 10  # bytes
 _MAX_TRACEBACK = 8 << 10  # bytes
 _MAX_PRINTED = 64 << 10  # bytes of the traceback that goes to stderr
 _MOST_FRAMES = 5_000
+_MOST_CAUSES = 20
+_PLACES = ("/workspace", "/tmp", "/dev/shm")  # what can be written
 _WORKSPACE = sys.modules["client"].__path__[0].rpartition("/")[0]
 _OURS = (__file__.rpartition("/")[0] + "/", _WORKSPACE + "/client/", _WORKSPACE + "/servers/")
 _STANDARD = traceback.__file__.rpartition("/")[0] + "/"
@@ -34,7 +36,7 @@ def describe(failure, namespace, code):
     message = message_of(failure)
     advice = _advice(failure, message, namespace, code)
     error = {
-        "type": _limit_of(failure, message) or _name_of(type(failure)),
+        "type": _guarded(_limit_of, failure, message) or _name_of(type(failure)),
         "message": _cut(message, _MAX_MESSAGE - len(advice.encode())) + advice,
         "traceback": _cut(text, _MAX_TRACEBACK),
         "retryable": False,
@@ -50,11 +52,27 @@ def describe(failure, namespace, code):
 
 def _limit_of(failure, message):
     """Return the error type of a limit that the code has run into, or ""."""
-    if isinstance(failure, OSError) and failure.errno == ENOSPC:
+    if is_disk_full(failure):
         return "DiskLimit"
     if isinstance(failure, BlockingIOError) and "Resource temporarily unavailable" in message and _STANDARD in _innermost(failure):
         return "ProcessLimit"
     return "ProcessLimit" if isinstance(failure, RuntimeError) and message == "can't start new thread" else ""
+
+
+def is_disk_full(failure):
+    """Report whether a full disk made the code fail: itself, a child process, or what it raised then."""
+    for _ in range(_MOST_CAUSES):
+        if failure is None:
+            return False
+        if isinstance(failure, OSError) and failure.errno == ENOSPC:
+            return True
+        name = _name_of(type(failure))
+        if name == "OperationalError" and "disk is full" in str(failure):  # sqlite3
+            return True
+        if name == "CalledProcessError" and any(statvfs(place).f_bavail == 0 for place in _PLACES):
+            return True
+        failure = failure.__cause__ or failure.__context__
+    return False
 
 
 def _innermost(failure):
@@ -95,11 +113,16 @@ def _tool_failure(failure):
     return fields
 
 
-def _advice(failure, message, namespace, code):
+def _guarded(function, *arguments):
+    """Return what a function says of a failure; "" where the failure does not let it."""
     try:
-        advice = hint(failure, message, namespace, code)
-    except BaseException:  # a hint is not worth losing the failure for
+        return function(*arguments)
+    except BaseException:  # nothing is worth losing the failure for
         return ""
+
+
+def _advice(failure, message, namespace, code):
+    advice = _guarded(hint, failure, message, namespace, code)
     return f" ({_cut(advice, _MAX_MESSAGE // 2)})" if advice else ""
 
 

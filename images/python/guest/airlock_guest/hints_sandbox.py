@@ -106,6 +106,12 @@ def _files(failure):
     return names
 
 
+def _disk(failure, message, namespace, code):
+    from airlock_guest.failure import is_disk_full
+
+    return "the sandbox's disk is full: keep less, or work in pieces" if is_disk_full(failure) else ""
+
+
 def _file(failure, message, namespace, code):
     if not isinstance(failure, OSError):
         return ""
@@ -123,8 +129,8 @@ def _file(failure, message, namespace, code):
         )
     if failure.errno in (30, 13, 1):  # EROFS, EACCES, EPERM
         return "only /workspace and /tmp can be written, and not the wrappers in them"
-    if failure.errno == 28:  # ENOSPC
-        return "the sandbox's disk is full: keep less, or work in pieces"
+    if failure.errno == 27:  # EFBIG
+        return "no file may be larger than the sandbox's disk: keep less, or work in pieces"
     return ""
 
 
@@ -136,4 +142,4 @@ def _environment(failure, message, namespace, code):
     return ""
 
 
-ADVISERS = (_missing_module, _python_version, _no_stdin, _no_network, _program, _environment, _file)
+ADVISERS = (_disk, _missing_module, _python_version, _no_stdin, _no_network, _program, _environment, _file)

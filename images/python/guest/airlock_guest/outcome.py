@@ -15,6 +15,8 @@ MAX_PARAMS = (16 << 20) - 1024  # bytes; what is left of a frame for its other m
 
 _TRIES = 3
 
+_DISK_FULL = " (the sandbox's disk is full: keep less, or work in pieces)"
+
 _LAST_WORDS = (
     '{"ok":false,"error":{"type":"SandboxError","message":"the code has ended, but it broke its interpreter '
     'so far that nothing more can be said","source":"code"}}'
@@ -80,6 +82,11 @@ def _after_exit(status, ending):
 
     advice = hint_for_exit(status, ending.code)
     advice = f" ({advice})" if advice else ""
+    if ending.failure.__context__ is not None:
+        from airlock_guest.failure import is_disk_full
+
+        if is_disk_full(ending.failure):
+            return _failed({"type": "DiskLimit", "message": _text(status) + _DISK_FULL, "source": "code"})
     if isinstance(status, int):
         return _exited(int(status), f"the code ended with exit code {int(status)}{advice}")
     return _exited(1, _text(status) + advice)

@@ -27,7 +27,7 @@ _FLUSH_BEFORE = {
 _FLUSHING = {("posix", "os"): ("_exit", "abort", "write", "writev"), ("_signal", "signal"): ("raise_signal",)}
 
 _watched = []  # not empty once _watch has been called
-_native = None  # the module airlock_guest.native, once output is held; False where it cannot be
+_native = None  # the module airlock_guest.native, once output is held; False where none can be
 
 
 class Output(_BufferedIOBase):
@@ -41,6 +41,7 @@ class Output(_BufferedIOBase):
         self._left = _BURST
         self._since = None  # when _left was right
         self._hold = None  # holds bytes; None while none are
+        self._begun = b""  # a line whose end has not come, where none can be held
 
     def write(self, data):
         if type(data) is not bytes:
@@ -65,8 +66,15 @@ class Output(_BufferedIOBase):
             self._hold(data)
             _native.write_after(_TICK)
             return len(data)
+        size = len(data)
+        if self._begun:
+            data, self._begun = self._begun + data, b""
+        if _native is False and not data.endswith(b"\n") and len(data) < _HELD:
+            self._begun = data
+            return size
         self._left -= 1
-        return self._through(data)
+        self._through(data)
+        return size
 
     def _settle(self, data, first):
         """Write what is held if its line is complete, or else see to it that it will be."""
@@ -90,17 +98,19 @@ class Output(_BufferedIOBase):
         size = rest = len(view)
         while rest:
             rest -= write(self._descriptor, view[size - rest :])
-        return size
 
     def flush(self):
         """Write what is held."""
         if self._hold is not None:
             self._hold = None
             _native.flush()
+        if self._begun:
+            data, self._begun = self._begun, b""
+            self._through(data)
 
     def forget(self):
         """Leave what is held to the process that this one was forked from."""
-        self._hold = None
+        self._hold, self._begun = None, b""
 
     def writable(self):
         return True
@@ -132,10 +142,16 @@ def flush():
 
 
 def _forget():
+    """Leave what is held to the parent. The child holds nothing but the line that it is printing.
+
+    The C library's timers cannot be made after every fork: a lock of theirs may have been
+    held by a thread that the child has not got.
+    """
     global _native
     for output in _outputs:
         output.forget()
-    _native = None
+    _native = False
+    _watch_once()
 
 
 def _start():
@@ -150,10 +166,14 @@ def _start():
             _native = False
             return False
         _native = native
-        if not _watched:
-            _watched.append(True)
-            _watch()
+        _watch_once()
     return bool(_native)
+
+
+def _watch_once():
+    if not _watched:
+        _watched.append(True)
+        _watch()
 
 
 def _watch():
