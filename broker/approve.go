@@ -1,7 +1,9 @@
 package broker
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
@@ -132,14 +134,49 @@ func (a *attempt) question() approval.Question {
 	}
 }
 
-// sameQuestion is equal for calls that a person would be asked the same about:
-// one tool with one definition, and arguments that differ in their spelling only.
+// sameQuestion is equal for calls that a person would be asked the same about: one
+// tool with one definition, and arguments that differ in their spelling only, or in
+// saying what the definition says holds by default.
 func (a *attempt) sameQuestion() string {
-	arguments, err := canon.JSON(a.arguments)
+	arguments, err := canon.JSON(withoutDefaults(a.arguments, a.tool.InputSchema))
 	if err != nil { // what has no canonical form is compared as it is
 		arguments = a.arguments
 	}
 	return strings.Join([]string{policies.ToolID(a.tool.ServerID, a.tool.Name), a.tool.Digest, canon.Digest(arguments)}, "\x00")
+}
+
+// withoutDefaults leaves out the arguments that have the value which their schema
+// names as the default. Arguments of another form are returned as they are.
+func withoutDefaults(arguments, inputSchema json.RawMessage) json.RawMessage {
+	var properties struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	var given map[string]json.RawMessage
+	if json.Unmarshal(inputSchema, &properties) != nil || json.Unmarshal(arguments, &given) != nil {
+		return arguments
+	}
+	left := len(given)
+	for name, value := range given {
+		var schema struct {
+			Default json.RawMessage `json:"default"`
+		}
+		if json.Unmarshal(properties.Properties[name], &schema) != nil || schema.Default == nil {
+			continue // a schema may be true or false, and has no default then
+		}
+		is, err := canon.JSON(value)
+		usual, usualErr := canon.JSON(schema.Default)
+		if err == nil && usualErr == nil && bytes.Equal(is, usual) {
+			delete(given, name)
+		}
+	}
+	if len(given) == left {
+		return arguments
+	}
+	less, err := json.Marshal(given)
+	if err != nil {
+		return arguments
+	}
+	return less
 }
 
 // questions are what a run has asked people so far. The zero value is ready;

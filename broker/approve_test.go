@@ -32,7 +32,7 @@ func (c *counting) Ask(_ context.Context, q approval.Question) (approval.Verdict
 // A person is asked once about a call that they refuse, however often, at once or
 // in turn, and however spelt the run makes it.
 func TestARefusedQuestionIsNotAskedAgain(t *testing.T) {
-	spellings := []string{`{"path":"a","force":true}`, `{"force":true,"path":"a"}`, ` { "path" : "a" , "force" : true } `, `{"p\u0061th":"\u0061","force":true}`}
+	spellings := []string{`{"path":"a","force":true}`, `{"path":"a","force":true,"keep":1}`, `{"keep":1.0,"force":true,"path":"a"}`, `{"force":true,"path":"a"}`, ` { "path" : "a" , "force" : true } `, `{"p\u0061th":"\u0061","force":true}`}
 	tests := []struct {
 		name      string
 		verdict   approval.Verdict

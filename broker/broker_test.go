@@ -57,7 +57,7 @@ func yes() *bool { b := true; return &b }
 func tools() []catalog.Tool {
 	list := []catalog.Tool{
 		{Name: "read_file", InputSchema: json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}},"required":["path"],"additionalProperties":false}`), Annotations: catalog.Annotations{ReadOnlyHint: yes()}},
-		{Name: "delete_file", InputSchema: json.RawMessage(`{"type":"object"}`), Annotations: catalog.Annotations{DestructiveHint: yes()}},
+		{Name: "delete_file", InputSchema: json.RawMessage(`{"type":"object","properties":{"keep":{"default":1},"any":true}}`), Annotations: catalog.Annotations{DestructiveHint: yes()}},
 		{Name: "count", InputSchema: json.RawMessage(`{"type":"object"}`), Annotations: catalog.Annotations{ReadOnlyHint: yes()}, OutputSchema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)},
 		{Name: "strict", InputSchema: json.RawMessage(`{"type":"object"}`), Annotations: catalog.Annotations{ReadOnlyHint: yes()}, OutputSchema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"additionalProperties":false}`)},
 		{Name: "broken", InputSchema: json.RawMessage(`{"type":"object","$ref":"file:///etc/passwd"}`), Annotations: catalog.Annotations{ReadOnlyHint: yes()}},
