@@ -1,0 +1,102 @@
+// Package auth says who calls over HTTP: tokens that Airlock makes, with scopes
+// and an end, stored as hashes, and the tokens of agents.
+package auth
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/airlock-mcp/airlock/broker/agents"
+	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/secret"
+)
+
+// The scopes of a token: what it may be used for.
+const (
+	ScopeRun     = "run"     // use the MCP face: search, run code
+	ScopeAgents  = "agents"  // register agents and announce their actions
+	ScopeApprove = "approve" // answer questions
+	ScopeAudit   = "audit"   // read the audit log
+	ScopeAdmin   = "admin"   // all of these, and the things of others
+)
+
+// Scopes are all scopes, in order.
+var Scopes = []string{ScopeAdmin, ScopeAgents, ScopeApprove, ScopeAudit, ScopeRun}
+
+// Has says whether a caller has a scope, or may do everything.
+func Has(who caller.Caller, scope string) bool {
+	return slices.Contains(who.Scopes, scope) || slices.Contains(who.Scopes, ScopeAdmin)
+}
+
+// ErrNone says that a request has no credential, ErrInvalid that its credential
+// is not valid: unknown, expired or revoked.
+var (
+	ErrNone    = errors.New("the request has no token")
+	ErrInvalid = errors.New("the token is not valid")
+)
+
+// Agents knows the tokens of agents.
+type Agents interface {
+	Authenticate(ctx context.Context, token secret.Value) (agents.Agent, error)
+}
+
+// Authenticator identifies requests by their tokens. It may be used concurrently.
+type Authenticator struct {
+	Tokens *Tokens
+	Agents Agents // nil where there are none
+}
+
+// agentHeader takes an agent's token beside Authorization.
+const agentHeader = "X-Agent-Token"
+
+// Identify returns who makes a request: whom its token belongs to, as Bearer in
+// Authorization (RFC 6750, section 2.1), or the agent's in X-Agent-Token. A
+// token in the address is not looked at. The error is ErrNone, ErrInvalid, or that
+// nothing could be looked up.
+func (a *Authenticator) Identify(r *http.Request) (caller.Caller, error) {
+	if values := r.Header.Values(agentHeader); len(values) > 0 {
+		if len(values) > 1 {
+			return caller.Caller{}, ErrInvalid
+		}
+		return a.agent(r.Context(), secret.New(values[0]))
+	}
+	token, err := bearer(r)
+	if err != nil {
+		return caller.Caller{}, err
+	}
+	if agents.IsToken(token.Reveal()) {
+		return a.agent(r.Context(), token)
+	}
+	return a.Tokens.Authenticate(r.Context(), token)
+}
+
+// bearer returns the one bearer token of a request.
+func bearer(r *http.Request) (secret.Value, error) {
+	values := r.Header.Values("Authorization")
+	if len(values) == 0 {
+		return secret.Value{}, ErrNone
+	}
+	scheme, token, found := strings.Cut(values[0], " ")
+	if len(values) > 1 || !found || !strings.EqualFold(scheme, "Bearer") || token == "" || strings.ContainsAny(token, " \t,") {
+		return secret.Value{}, ErrInvalid
+	}
+	return secret.New(token), nil
+}
+
+// agent returns an agent as a caller: it may run code and announce its own actions.
+func (a *Authenticator) agent(ctx context.Context, token secret.Value) (caller.Caller, error) {
+	if a.Agents == nil {
+		return caller.Caller{}, ErrInvalid
+	}
+	agent, err := a.Agents.Authenticate(ctx, token)
+	if errors.Is(err, agents.ErrToken) {
+		return caller.Caller{}, ErrInvalid
+	}
+	if err != nil {
+		return caller.Caller{}, err
+	}
+	return caller.Caller{Principal: agent.ID, Kind: caller.Agent, Session: agent.ID, Scopes: []string{ScopeRun}}, nil
+}

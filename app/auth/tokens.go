@@ -1,0 +1,215 @@
+package auth
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/database"
+	"github.com/airlock-mcp/airlock/internal/nearest"
+	"github.com/airlock-mcp/airlock/internal/secret"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
+)
+
+// Schema makes the table of tokens.
+const Schema = `
+CREATE TABLE token (
+	id        TEXT PRIMARY KEY,
+	name      TEXT NOT NULL,
+	principal TEXT NOT NULL,
+	profile   TEXT NOT NULL,
+	scopes    TEXT NOT NULL, -- with spaces between them
+	hash      BLOB NOT NULL UNIQUE, -- SHA-256
+	created   INTEGER NOT NULL, -- seconds since 1970
+	expires   INTEGER NOT NULL, -- 0: never
+	revoked   INTEGER NOT NULL  -- 0: not
+) STRICT;`
+
+// prefix begins every token, so that scanners find one that leaked.
+const prefix = "airlock_"
+
+// Grant is what a token is made for.
+type Grant struct {
+	Name      string // what people call the token
+	Principal string // whom it identifies
+	Profile   string // empty for the default one
+	Scopes    []string
+	Expires   time.Time // zero: never
+}
+
+// Token is a token as a list shows it: never the secret.
+type Token struct {
+	ID        string     `json:"token_id"`
+	Name      string     `json:"name"`
+	Principal string     `json:"principal"`
+	Profile   string     `json:"profile,omitempty"`
+	Scopes    []string   `json:"scopes"`
+	Created   time.Time  `json:"created"`
+	Expires   *time.Time `json:"expires,omitempty"`
+	Revoked   *time.Time `json:"revoked,omitempty"`
+}
+
+// Tokens are those that Airlock made. Its methods may be called concurrently.
+type Tokens struct {
+	db  *database.DB
+	now func() time.Time
+}
+
+// NewTokens returns the tokens of a database with the table of Schema. now is the
+// clock; nil means time.Now.
+func NewTokens(db *database.DB, now func() time.Time) *Tokens {
+	if now == nil {
+		now = time.Now
+	}
+	return &Tokens{db: db, now: now}
+}
+
+// maxName bounds names in bytes.
+const maxName = 200
+
+// Check says what is wrong with a grant.
+func (g Grant) Check() error {
+	for field, text := range map[string]string{"name": g.Name, "principal": g.Principal} {
+		if strings.TrimSpace(text) == "" || len(text) > maxName || strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+			return fmt.Errorf("the %s of a token has 1 to %d bytes and no control characters", field, maxName)
+		}
+	}
+	if len(g.Scopes) == 0 {
+		return fmt.Errorf("a token needs a scope: %s", strings.Join(Scopes, ", "))
+	}
+	for _, scope := range g.Scopes {
+		if !slices.Contains(Scopes, scope) {
+			return fmt.Errorf("there is no scope %q%s", scope, nearest.Hint(scope, Scopes))
+		}
+	}
+	return nil
+}
+
+// Create makes a token and returns it this once: only its hash is kept.
+func (t *Tokens) Create(ctx context.Context, g Grant) (Token, secret.Value, error) {
+	if err := g.Check(); err != nil {
+		return Token{}, secret.Value{}, err
+	}
+	raw := make([]byte, 32)
+	rand.Read(raw) // never fails
+	value := secret.New(prefix + hex.EncodeToString(raw))
+	now := t.now().UTC().Truncate(time.Second)
+	made := Token{ID: telemetry.NewID("tok"), Name: g.Name, Principal: g.Principal, Profile: g.Profile, Created: now}
+	made.Scopes = slices.Compact(slices.Sorted(slices.Values(g.Scopes)))
+	expires := int64(0)
+	if !g.Expires.IsZero() {
+		expires = g.Expires.Unix()
+		end := time.Unix(expires, 0).UTC()
+		made.Expires = &end
+	}
+	err := t.db.Update(ctx, func(tx database.Tx) error {
+		_, err := tx.ExecContext(ctx, `INSERT INTO token VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)`,
+			made.ID, made.Name, made.Principal, made.Profile, strings.Join(made.Scopes, " "), hash(value), now.Unix(), expires)
+		return err
+	})
+	if err != nil {
+		return Token{}, secret.Value{}, fmt.Errorf("keeping token %q: %w", g.Name, err)
+	}
+	return made, value, nil
+}
+
+func hash(value secret.Value) []byte {
+	sum := sha256.Sum256([]byte(value.Reveal()))
+	return sum[:]
+}
+
+// Authenticate returns whom a token identifies, or ErrInvalid.
+func (t *Tokens) Authenticate(ctx context.Context, value secret.Value) (caller.Caller, error) {
+	sum := hash(value)
+	var who caller.Caller
+	err := t.db.View(ctx, func(tx database.Tx) error {
+		var id, scopes string
+		var stored []byte
+		var expires, revoked int64
+		// The index is over hashes: how long the search takes says nothing of a token.
+		err := tx.QueryRowContext(ctx, `SELECT id, principal, profile, scopes, hash, expires, revoked FROM token WHERE hash = ?`, sum).
+			Scan(&id, &who.Principal, &who.Profile, &scopes, &stored, &expires, &revoked)
+		if errors.Is(err, sql.ErrNoRows) {
+			return ErrInvalid
+		}
+		if err != nil {
+			return err
+		}
+		if subtle.ConstantTimeCompare(stored, sum) != 1 || revoked != 0 || expires != 0 && t.now().Unix() >= expires {
+			return ErrInvalid
+		}
+		who.Kind, who.Session, who.Scopes = caller.User, id, strings.Fields(scopes)
+		if slices.Contains(who.Scopes, ScopeAdmin) {
+			who.Scopes = append(who.Scopes, caller.ScopeAllRuns)
+		}
+		return nil
+	})
+	if err != nil {
+		return caller.Caller{}, err
+	}
+	return who, nil
+}
+
+// List returns all tokens, the newest first.
+func (t *Tokens) List(ctx context.Context) ([]Token, error) {
+	list := []Token{}
+	err := t.db.View(ctx, func(tx database.Tx) error {
+		rows, err := tx.QueryContext(ctx, `SELECT id, name, principal, profile, scopes, created, expires, revoked FROM token ORDER BY created DESC, id`)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var one Token
+			var scopes string
+			var created, expires, revoked int64
+			if err := rows.Scan(&one.ID, &one.Name, &one.Principal, &one.Profile, &scopes, &created, &expires, &revoked); err != nil {
+				return err
+			}
+			one.Scopes, one.Created = strings.Fields(scopes), time.Unix(created, 0).UTC()
+			one.Expires, one.Revoked = moment(expires), moment(revoked)
+			list = append(list, one)
+		}
+		return rows.Err()
+	})
+	return list, err
+}
+
+// moment is a time of the table; nil for none.
+func moment(seconds int64) *time.Time {
+	if seconds == 0 {
+		return nil
+	}
+	at := time.Unix(seconds, 0).UTC()
+	return &at
+}
+
+// ErrUnknown says that there is no token of an ID.
+var ErrUnknown = errors.New("there is no such token")
+
+// Revoke makes a token worthless, at once and for good.
+func (t *Tokens) Revoke(ctx context.Context, id string) error {
+	return t.db.Update(ctx, func(tx database.Tx) error {
+		result, err := tx.ExecContext(ctx, `UPDATE token SET revoked = ? WHERE id = ? AND revoked = 0`, t.now().Unix(), id)
+		if err != nil {
+			return err
+		}
+		if n, err := result.RowsAffected(); err != nil || n == 1 {
+			return err
+		}
+		var there int
+		if err := tx.QueryRowContext(ctx, `SELECT count(*) FROM token WHERE id = ?`, id).Scan(&there); err != nil || there == 1 {
+			return err
+		}
+		return ErrUnknown
+	})
+}
