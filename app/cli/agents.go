@@ -50,8 +50,8 @@ func advised(err error) error {
 
 type agentsListVerb struct {
 	agentsFlags
-	Principal string `placeholder:"NAME" help:"Only those that act for this principal."`
-	JSON      bool   `name:"json" help:"Print JSON."`
+	Owner string `placeholder:"NAME" help:"Only those that this principal registered."`
+	JSON  bool   `name:"json" help:"Print JSON."`
 }
 
 // listPage is how many agents are read at a time.
@@ -62,7 +62,7 @@ func (v *agentsListVerb) Run(ctx context.Context, s *streams) error {
 	return v.with(ctx, func(a *system.Agents) error {
 		all := []agents.Agent{}
 		for after := ""; ; after = all[len(all)-1].ID {
-			page, err := a.List(ctx, v.Principal, after, listPage)
+			page, err := a.List(ctx, v.Owner, after, listPage)
 			if err != nil {
 				return err
 			}

@@ -40,14 +40,16 @@ type grammar struct {
 	Doctor    doctorVerb     `cmd:"" help:"Check whether this machine can run sandboxes; say what to install."`
 	Version   versionVerb    `cmd:"" help:"Print the version."`
 
-	agentBounds     `embed:""`
+	overHTTP        `embed:""`
 	selfDescription `embed:""`
 }
 
-// agentBounds are the verbs about who acts by itself.
-type agentBounds struct {
+// overHTTP are the verbs about agents and other callers over HTTP.
+type overHTTP struct {
 	Agents  agentsVerbs `cmd:"" help:"Register agents, and say what they may do and spend."`
 	Budgets budgetsVerb `cmd:"" help:"List what agents and their principals have spent."`
+	Tokens  tokensVerbs `cmd:"" help:"Make, list and revoke the tokens of callers over HTTP."`
+	Serve   serveVerb   `cmd:"" help:"Serve callers over HTTP: the API at /v1."`
 }
 
 // selfDescription are the verbs that say how the others are typed.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/broker/agents"
 	"github.com/airlock-mcp/airlock/broker/approval"
@@ -19,10 +20,12 @@ import (
 // does not.
 const requireStateVariable = "DOOM_LOOP_GUARD_REQUIRED"
 
-// Agents are the registered agents, with the audit log that their activity is
-// read from.
+// Agents are the registered agents and the tokens of callers over HTTP, with the
+// audit log that the agents' activity is read from.
 type Agents struct {
 	*agents.Service
+	tokens         *auth.Tokens
+	log            *audit.Log
 	auditDirectory string
 	undo           *cleanup.Stack
 }
@@ -46,12 +49,14 @@ func OpenAgents(ctx context.Context, c *config.Config, opts Options, asking bool
 	if err != nil {
 		return nil, err
 	}
+	a.log = log
 	a.undo.Add(log.Close)
-	db, err := database.Open(ctx, filepath.Join(directories.Home, "state.db"), agents.Schema)
+	db, err := database.Open(ctx, filepath.Join(directories.Home, "state.db"), agents.Schema, auth.Schema)
 	if err != nil {
 		return nil, err
 	}
 	a.undo.Add(db.Close)
+	a.tokens = auth.NewTokens(db, nil)
 	var asker approval.Asker
 	if asking {
 		desk, err := approval.OpenDesk(directories.Approvals, &approval.Options{Logger: opts.Logger})
@@ -75,6 +80,14 @@ func (a *Agents) begin(c config.Agents, opts agents.Options) (err error) {
 	}
 	a.undo.Add(func() error { a.Service.Close(); return nil })
 	return nil
+}
+
+// Tokens are those of callers over HTTP.
+func (a *Agents) Tokens() *auth.Tokens { return a.tokens }
+
+// Record writes what the operator did to the audit log.
+func (a *Agents) Record(ctx context.Context, what string) error {
+	return a.log.Append(ctx, audit.Record{Kind: audit.KindOperator, Identity: audit.Identity{Principal: Principal()}, Detail: what})
 }
 
 // Activity returns the newest n attempts of an agent, the newest first.

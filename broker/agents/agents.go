@@ -74,6 +74,7 @@ type Agent struct {
 	Type        Type        `json:"type"`
 	Trust       int         `json:"trust_level"`
 	PrincipalID string      `json:"principal_id"`
+	Owner       string      `json:"owner"` // who registered it
 	Permissions Permissions `json:"permissions"`
 	Status      Status      `json:"status"`
 	Created     time.Time   `json:"created"`
@@ -105,10 +106,11 @@ func ParseRegistration(raw []byte) (Registration, error) {
 	if err := decodeStrictly(raw, &r); err != nil {
 		return r, err
 	}
-	return r, r.check()
+	return r, r.Check()
 }
 
-func (r *Registration) check() error {
+// Check returns what is wrong with a registration, in a sentence for who wrote it.
+func (r *Registration) Check() error {
 	if err := errors.Join(checkName("name", r.Name), checkName("principal_id", r.PrincipalID)); err != nil {
 		return err
 	}

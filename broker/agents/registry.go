@@ -21,16 +21,16 @@ var ErrUnknown = errors.New("there is no such agent")
 var ErrToken = errors.New("the agent's token is not valid")
 
 // Register adds an agent and returns it with its token, which is shown this
-// once: only its hash is kept. by is who registers it, for the audit log.
+// once: only its hash is kept. by is who registers it and owns it.
 func (s *Service) Register(ctx context.Context, r Registration, by string) (Agent, secret.Value, error) {
-	if err := r.check(); err != nil {
+	if err := r.Check(); err != nil {
 		return Agent{}, secret.Value{}, err
 	}
 	r = r.withDefaults()
 	token := newToken()
 	now := s.opts.Now().UTC().Truncate(time.Second)
 	a := Agent{
-		ID: newID(), Name: r.Name, Type: r.Type, Trust: r.Type.Trust(), PrincipalID: r.PrincipalID,
+		ID: newID(), Name: r.Name, Type: r.Type, Trust: r.Type.Trust(), PrincipalID: r.PrincipalID, Owner: by,
 		Permissions: r.Permissions, Status: Active, Created: now, Rotated: now,
 	}
 	permissions, err := json.Marshal(a.Permissions)
@@ -41,8 +41,8 @@ func (s *Service) Register(ctx context.Context, r Registration, by string) (Agen
 		return Agent{}, secret.Value{}, err
 	}
 	err = s.opts.Database.Update(ctx, func(tx database.Tx) error {
-		if _, err := tx.ExecContext(ctx, `INSERT INTO agent VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`, a.ID, a.Name, a.Type,
-			a.PrincipalID, string(permissions), a.Status, hashToken(token), now.Unix(), now.Unix()); err != nil {
+		if _, err := tx.ExecContext(ctx, `INSERT INTO agent VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, a.ID, a.Name, a.Type,
+			a.PrincipalID, a.Owner, string(permissions), a.Status, hashToken(token), now.Unix(), now.Unix()); err != nil {
 			return fmt.Errorf("registering agent %q: %w", a.Name, err)
 		}
 		return s.ledger.SetLimits(ctx, tx, a.Account(), r.Budget)
@@ -111,13 +111,13 @@ func (s *Service) record(ctx context.Context, by, agent, what string) error {
 	})
 }
 
-const agentColumns = `id, name, type, principal, permissions, status, created, rotated`
+const agentColumns = `id, name, type, principal, owner, permissions, status, created, rotated`
 
 func scanAgent(row interface{ Scan(...any) error }) (Agent, error) {
 	var a Agent
 	var permissions string
 	var created, rotated int64
-	err := row.Scan(&a.ID, &a.Name, &a.Type, &a.PrincipalID, &permissions, &a.Status, &created, &rotated)
+	err := row.Scan(&a.ID, &a.Name, &a.Type, &a.PrincipalID, &a.Owner, &permissions, &a.Status, &created, &rotated)
 	if errors.Is(err, sql.ErrNoRows) {
 		return a, ErrUnknown
 	}
@@ -168,12 +168,12 @@ func (s *Service) Authenticate(ctx context.Context, token secret.Value) (Agent, 
 }
 
 // List returns agents in order of their IDs, after the one named after, n at most.
-// principal selects those that act for it; empty selects all.
-func (s *Service) List(ctx context.Context, principal, after string, n int) ([]Agent, error) {
+// owner selects those that it registered; empty selects all.
+func (s *Service) List(ctx context.Context, owner, after string, n int) ([]Agent, error) {
 	agents := []Agent{}
 	err := s.opts.Database.View(ctx, func(tx database.Tx) error {
-		rows, err := tx.QueryContext(ctx, `SELECT `+agentColumns+` FROM agent WHERE id > ? AND (? = '' OR principal = ?) ORDER BY id LIMIT ?`,
-			after, principal, principal, n)
+		rows, err := tx.QueryContext(ctx, `SELECT `+agentColumns+` FROM agent WHERE id > ? AND (? = '' OR owner = ?) ORDER BY id LIMIT ?`,
+			after, owner, owner, n)
 		if err != nil {
 			return err
 		}

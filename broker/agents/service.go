@@ -23,13 +23,14 @@ CREATE TABLE agent (
 	name        TEXT NOT NULL,
 	type        TEXT NOT NULL,
 	principal   TEXT NOT NULL,
+	owner       TEXT NOT NULL, -- who registered it
 	permissions TEXT NOT NULL, -- JSON of Permissions
 	status      TEXT NOT NULL,
 	token_hash  BLOB NOT NULL UNIQUE, -- SHA-256
 	created     INTEGER NOT NULL, -- seconds since 1970
 	rotated     INTEGER NOT NULL
 ) STRICT;
-CREATE INDEX agent_principal ON agent (principal);
+CREATE INDEX agent_owner ON agent (owner, id);
 CREATE TABLE conversation (
 	agent TEXT NOT NULL REFERENCES agent (id),
 	id    TEXT NOT NULL,

@@ -1,0 +1,231 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/airlock-mcp/airlock/app/auth"
+	"github.com/airlock-mcp/airlock/broker/agents"
+	"github.com/airlock-mcp/airlock/broker/budget"
+	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/secret"
+)
+
+// Agents is what the API needs of registered agents: a system.Agents.
+type Agents interface {
+	Register(ctx context.Context, r agents.Registration, by string) (agents.Agent, secret.Value, error)
+	Find(ctx context.Context, id string) (agents.Agent, error)
+	List(ctx context.Context, owner, after string, n int) ([]agents.Agent, error)
+	Rotate(ctx context.Context, id, by string) (secret.Value, error)
+	SetStatus(ctx context.Context, id string, status agents.Status, by string) error
+	Budget(ctx context.Context, id string) (budget.Standing, error)
+	Activity(agentID string, n int) ([]agents.Entry, error)
+	VerifyAction(ctx context.Context, agentID string, action, place json.RawMessage) (agents.Decision, error)
+	VerifyTool(ctx context.Context, agentID, tool string, parameters json.RawMessage) (agents.ToolRuling, error)
+}
+
+func (h *handler) agentRoutes() {
+	h.route("POST /v1/agents", h.registerAgent)
+	h.route("GET /v1/agents", h.listAgents)
+	h.route("GET /v1/agents/{agent}", h.own(h.showAgent))
+	h.route("POST /v1/agents/{agent}/actions", h.own(h.verifyAction))
+	h.route("POST /v1/agents/{agent}/tools/{tool}", h.own(h.verifyTool))
+	h.route("GET /v1/agents/{agent}/budget", h.own(h.agentBudget))
+	h.route("GET /v1/agents/{agent}/activity", h.own(h.agentActivity))
+	h.route("POST /v1/agents/{agent}/token", h.managed(h.rotateAgent))
+	h.route("POST /v1/agents/{agent}/status", h.managed(h.setAgentStatus))
+}
+
+// agentEndpoint is an endpoint about one agent that the caller may see.
+type agentEndpoint func(ctx context.Context, who caller.Caller, agent agents.Agent, r *http.Request) (status int, body any, err error)
+
+var errNoAgent = &refusal{http.StatusNotFound, "not_found", "there is no such agent"}
+
+// own serves callers for their own agents, agents for themselves, and
+// administrators for all. For others the agent does not exist.
+func (h *handler) own(do agentEndpoint) endpoint {
+	return func(ctx context.Context, who caller.Caller, r *http.Request) (int, any, error) {
+		id := r.PathValue("agent")
+		if who.Kind == caller.Agent && who.Principal != id {
+			return 0, nil, errNoAgent
+		}
+		if who.Kind != caller.Agent && !auth.Has(who, auth.ScopeAgents) {
+			return 0, nil, needs(auth.ScopeAgents)
+		}
+		agent, err := h.opts.Agents.Find(ctx, id)
+		switch {
+		case errors.Is(err, agents.ErrUnknown):
+			return 0, nil, errNoAgent
+		case err != nil:
+			return 0, nil, err
+		case who.Kind != caller.Agent && agent.Owner != who.Name() && !auth.Has(who, auth.ScopeAdmin):
+			return 0, nil, errNoAgent
+		}
+		return do(ctx, who, agent, r)
+	}
+}
+
+// managed is own without agents: no agent manages itself.
+func (h *handler) managed(do agentEndpoint) endpoint {
+	own := h.own(do)
+	return func(ctx context.Context, who caller.Caller, r *http.Request) (int, any, error) {
+		if who.Kind == caller.Agent {
+			return 0, nil, needs(auth.ScopeAgents)
+		}
+		return own(ctx, who, r)
+	}
+}
+
+func needs(scope string) error {
+	return &refusal{http.StatusForbidden, "insufficient_scope", fmt.Sprintf("this needs a token with the scope %q", scope)}
+}
+
+// registered is the answer to a registration.
+type registered struct {
+	agents.Agent
+	Token string `json:"agent_token"` // shown this once
+}
+
+func (h *handler) registerAgent(ctx context.Context, who caller.Caller, r *http.Request) (int, any, error) {
+	if who.Kind == caller.Agent || !auth.Has(who, auth.ScopeAgents) {
+		return 0, nil, needs(auth.ScopeAgents)
+	}
+	var registration agents.Registration
+	if err := body(r, &registration); err != nil {
+		return 0, nil, err
+	}
+	if registration.PrincipalID == "" {
+		registration.PrincipalID = who.Name()
+	}
+	if err := registration.Check(); err != nil {
+		return 0, nil, &refusal{http.StatusUnprocessableEntity, "invalid_request", err.Error()}
+	}
+	agent, token, err := h.opts.Agents.Register(ctx, registration, who.Name())
+	if err != nil {
+		return 0, nil, err
+	}
+	return http.StatusCreated, registered{agent, token.Reveal()}, nil
+}
+
+// maxPage is how many agents one answer lists.
+const maxPage = 1000
+
+func (h *handler) listAgents(ctx context.Context, who caller.Caller, r *http.Request) (int, any, error) {
+	if who.Kind == caller.Agent || !auth.Has(who, auth.ScopeAgents) {
+		return 0, nil, needs(auth.ScopeAgents)
+	}
+	owner := who.Name()
+	if auth.Has(who, auth.ScopeAdmin) {
+		owner = ""
+	}
+	limit, err := number(r, "limit", 100, maxPage)
+	if err != nil {
+		return 0, nil, err
+	}
+	list, err := h.opts.Agents.List(ctx, owner, r.URL.Query().Get("after"), limit)
+	return http.StatusOK, map[string]any{"agents": list}, err
+}
+
+// number reads a number of the address, from 1 to most.
+func number(r *http.Request, name string, otherwise, most int) (int, error) {
+	text := r.URL.Query().Get(name)
+	if text == "" {
+		return otherwise, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > most {
+		return 0, &refusal{http.StatusUnprocessableEntity, "invalid_request", fmt.Sprintf("%s is a number from 1 to %d", name, most)}
+	}
+	return n, nil
+}
+
+func (h *handler) showAgent(_ context.Context, _ caller.Caller, agent agents.Agent, _ *http.Request) (int, any, error) {
+	return http.StatusOK, agent, nil
+}
+
+// announced is an action with its context.
+type announced struct {
+	Action  json.RawMessage `json:"action"`
+	Context json.RawMessage `json:"context"`
+}
+
+func (h *handler) verifyAction(ctx context.Context, _ caller.Caller, agent agents.Agent, r *http.Request) (int, any, error) {
+	var request announced
+	if err := body(r, &request); err != nil {
+		return 0, nil, err
+	}
+	decision, err := h.opts.Agents.VerifyAction(ctx, agent.ID, request.Action, request.Context)
+	return http.StatusOK, decision, err
+}
+
+func (h *handler) verifyTool(ctx context.Context, _ caller.Caller, agent agents.Agent, r *http.Request) (int, any, error) {
+	var request struct {
+		Parameters json.RawMessage `json:"parameters"`
+	}
+	if err := body(r, &request); err != nil {
+		return 0, nil, err
+	}
+	ruling, err := h.opts.Agents.VerifyTool(ctx, agent.ID, r.PathValue("tool"), request.Parameters)
+	var wrong *agents.Error
+	if errors.As(err, &wrong) {
+		err = &refusal{http.StatusUnprocessableEntity, wrong.Code, wrong.Message}
+	}
+	return http.StatusOK, ruling, err
+}
+
+// remaining is an agent's budget as the document of the API has it.
+type remaining struct {
+	Cost struct {
+		MaxDaily *budget.Amount `json:"max_daily_usd"`
+		Daily    budget.Amount  `json:"current_daily_usd"`
+	} `json:"cost"`
+	Requests struct {
+		MaxPerHour *int64 `json:"max_per_hour"`
+		Hour       int64  `json:"current_hour"`
+	} `json:"requests"`
+}
+
+func (h *handler) agentBudget(ctx context.Context, _ caller.Caller, agent agents.Agent, _ *http.Request) (int, any, error) {
+	standing, err := h.opts.Agents.Budget(ctx, agent.ID)
+	var b remaining
+	b.Cost.MaxDaily, b.Cost.Daily = standing.Limits.DayCost, standing.Day.Cost
+	b.Requests.MaxPerHour, b.Requests.Hour = standing.Limits.HourRequests, standing.Hour.Requests
+	return http.StatusOK, b, err
+}
+
+func (h *handler) agentActivity(_ context.Context, _ caller.Caller, agent agents.Agent, r *http.Request) (int, any, error) {
+	limit, err := number(r, "limit", 10, agents.MaxActivity)
+	if err != nil {
+		return 0, nil, err
+	}
+	entries, err := h.opts.Agents.Activity(agent.ID, limit)
+	return http.StatusOK, map[string]any{"activity": entries}, err
+}
+
+func (h *handler) rotateAgent(ctx context.Context, who caller.Caller, agent agents.Agent, _ *http.Request) (int, any, error) {
+	token, err := h.opts.Agents.Rotate(ctx, agent.ID, who.Name())
+	return http.StatusOK, map[string]string{"agent_id": agent.ID, "agent_token": token.Reveal()}, err
+}
+
+func (h *handler) setAgentStatus(ctx context.Context, who caller.Caller, agent agents.Agent, r *http.Request) (int, any, error) {
+	var request struct {
+		Status agents.Status `json:"status"`
+	}
+	if err := body(r, &request); err != nil {
+		return 0, nil, err
+	}
+	switch request.Status {
+	case agents.Active, agents.Suspended, agents.Killed:
+	default:
+		return 0, nil, &refusal{http.StatusUnprocessableEntity, "invalid_request", "status is one of active, suspended and killed"}
+	}
+	if agent.Status == agents.Killed && request.Status != agents.Killed {
+		return 0, nil, &refusal{http.StatusConflict, "killed", "a killed agent does not come back: register a new one"}
+	}
+	err := h.opts.Agents.SetStatus(ctx, agent.ID, request.Status, who.Name())
+	return http.StatusOK, map[string]any{"agent_id": agent.ID, "status": request.Status}, err
+}

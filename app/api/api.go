@@ -1,0 +1,161 @@
+// Package api is JSON over HTTP for the SDK, agents and scripts, under /v1. Its
+// OpenAPI file describes all of it. Who calls is known before anything else is
+// looked at; what belongs to others does not exist for a caller.
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+
+	"github.com/airlock-mcp/airlock/app/auth"
+	"github.com/airlock-mcp/airlock/internal/caller"
+)
+
+// maxBody is the most bytes of a request's body.
+const maxBody = 4 << 20
+
+// Options of a handler. Agents and Identify are needed.
+type Options struct {
+	Agents   Agents
+	Identify func(r *http.Request) (caller.Caller, error)
+	Logger   *slog.Logger // nil discards
+}
+
+// handler serves /v1.
+type handler struct {
+	opts Options
+	mux  *http.ServeMux
+}
+
+// New returns what answers requests under /v1.
+func New(opts Options) http.Handler {
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	h := &handler{opts: opts, mux: http.NewServeMux()}
+	h.mux.HandleFunc("GET /v1/openapi.json", h.openapi)
+	h.agentRoutes()
+	return h
+}
+
+// ServeHTTP answers one request.
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	if _, pattern := h.mux.Handler(r); pattern == "" {
+		h.notRouted(w, r)
+		return
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	h.mux.ServeHTTP(w, r)
+}
+
+// notRouted answers what no route takes, in JSON like everything else.
+func (h *handler) notRouted(w http.ResponseWriter, r *http.Request) {
+	record := &statusOnly{header: http.Header{}}
+	h.mux.ServeHTTP(record, r)
+	if record.status == http.StatusMethodNotAllowed {
+		w.Header().Set("Allow", record.header.Get("Allow"))
+		fail(w, http.StatusMethodNotAllowed, "method_not_allowed", "this path takes "+record.header.Get("Allow"))
+		return
+	}
+	fail(w, http.StatusNotFound, "not_found", "there is no such path; GET /v1/openapi.json lists them")
+}
+
+// statusOnly remembers what status the mux would have answered with.
+type statusOnly struct {
+	header http.Header
+	status int
+}
+
+func (s *statusOnly) Header() http.Header         { return s.header }
+func (s *statusOnly) Write(b []byte) (int, error) { return len(b), nil }
+func (s *statusOnly) WriteHeader(status int)      { s.status = status }
+
+// problem is the body of every answer that is not a success.
+type problem struct {
+	Error struct {
+		Code    string `json:"code"`
+		Message string `json:"message"`
+	} `json:"error"`
+}
+
+func fail(w http.ResponseWriter, status int, code, message string) {
+	var p problem
+	p.Error.Code, p.Error.Message = code, message
+	answer(w, status, p)
+}
+
+func answer(w http.ResponseWriter, status int, body any) {
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body) // an error means that the client has disconnected
+}
+
+// endpoint answers a request of a known caller, with a body for its status.
+type endpoint func(ctx context.Context, who caller.Caller, r *http.Request) (status int, body any, err error)
+
+// refusal is an error that the caller is told.
+type refusal struct {
+	status        int
+	code, message string
+}
+
+func (r *refusal) Error() string { return r.message }
+
+// route serves a pattern for callers whom allowed lets through.
+func (h *handler) route(pattern string, do endpoint) {
+	h.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+		who, err := h.opts.Identify(r)
+		if err == nil && !who.Known() {
+			err = auth.ErrInvalid
+		}
+		var status int
+		var body any
+		if err == nil {
+			status, body, err = do(r.Context(), who, r)
+		}
+		if err != nil {
+			h.refuse(w, r, err)
+			return
+		}
+		answer(w, status, body)
+	})
+}
+
+// refuse answers with an error. What is not meant for the caller is logged.
+func (h *handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	var told *refusal
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &told):
+		fail(w, told.status, told.code, told.message)
+	case errors.As(err, &large):
+		fail(w, http.StatusRequestEntityTooLarge, "too_large", "the body has more bytes than a request may have")
+	case errors.Is(err, auth.ErrNone):
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		fail(w, http.StatusUnauthorized, "unauthorized", "the request has no token: send it as Authorization: Bearer")
+	case errors.Is(err, auth.ErrInvalid):
+		w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
+		fail(w, http.StatusUnauthorized, "unauthorized", "the token is not valid")
+	default:
+		h.opts.Logger.ErrorContext(r.Context(), "a request of the API failed", "error", err)
+		fail(w, http.StatusServiceUnavailable, "unavailable", "the request could not be decided, so it is refused; try again")
+	}
+}
+
+// body reads the JSON object of a request into the members that are known.
+func body(r *http.Request, into any) error {
+	raw, err := io.ReadAll(r.Body)
+	if err != nil {
+		return err
+	}
+	if err := decode(raw, into); err != nil {
+		return &refusal{http.StatusUnprocessableEntity, "invalid_request", err.Error()}
+	}
+	return nil
+}

@@ -1,0 +1,73 @@
+package cli_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/airlock-mcp/airlock/app/cli"
+)
+
+// airlock runs a verb and returns what it printed on stdout.
+func airlock(t *testing.T, args ...string) string {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	if code := cli.Main(t.Context(), args, strings.NewReader(""), &stdout, &stderr); code != cli.ExitDone {
+		t.Fatalf("airlock %s: exit code %d: %s", strings.Join(args, " "), code, stderr.String())
+	}
+	return strings.TrimSpace(stdout.String())
+}
+
+// TestServe makes a token, serves, registers an agent over HTTP and revokes the
+// token, with what a user types.
+func TestServe(t *testing.T) {
+	t.Setenv("AIRLOCK_HOME", t.TempDir())
+	t.Chdir(t.TempDir())
+	token := airlock(t, "tokens", "create", "laptop", "--scope", "agents")
+	id := strings.Fields(airlock(t, "tokens", "list"))[0]
+
+	ctx, stop := context.WithCancel(t.Context())
+	out, in := io.Pipe()
+	ended := make(chan int)
+	var stderr bytes.Buffer
+	go func() {
+		ended <- cli.Main(ctx, []string{"serve", "--listen", "127.0.0.1:0"}, strings.NewReader(""), in, &stderr)
+	}()
+	url, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	url = strings.TrimSpace(url)
+
+	post := func(body string) int {
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/v1/agents", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+token)
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		return response.StatusCode
+	}
+	if status := post(`{"name": "Analyst", "type": "supervised"}`); status != http.StatusCreated {
+		t.Errorf("registering: %d", status)
+	}
+	if list := airlock(t, "agents", "list"); !strings.Contains(list, "Analyst") {
+		t.Errorf("another process sees %q", list)
+	}
+	airlock(t, "tokens", "revoke", id)
+	if status := post(`{"name": "Second", "type": "supervised"}`); status != http.StatusUnauthorized {
+		t.Errorf("a revoked token: %d", status)
+	}
+	stop()
+	if code := <-ended; code != cli.ExitDone {
+		t.Errorf("exit code %d: %s", code, stderr.String())
+	}
+}
