@@ -27,6 +27,8 @@ ENGINES: dict[str, str] = {
     "math_expression": "qwed_new.engines.math:verify_math_expression",
     "logic": "qwed_new.engines.logic:verify_logic",
     "logic_statement": "qwed_new.engines.logic:verify_logic_statement",
+    "sql": "qwed_new.engines.sql:verify_sql",
+    "code": "qwed_new.engines.code:verify_code",
 }
 
 

@@ -47,7 +47,9 @@ _ALL_VERB = re.compile(r"^(?:all|every|each|any) (\w+) (can|must|may|will|should
 _NO = re.compile(r"^no (.+?) (?:are|is) (.+)$")
 _NO_VERB = re.compile(r"^no (\w+) (can|must|may|will|should|has|have) (.+)$")
 _ONLY = re.compile(r"^only (.+?) (?:are|is) (.+)$")
-_SOME = re.compile(r"^(?:some|at least one|there (?:is|exists) (?:a|an|some)|there are) (.+?) (?:are|is|that is|that are|who is|who are) (not )?(.+)$")
+_SOME = re.compile(
+    r"^(?:some|at least one|there (?:is|exists) (?:a|an|some)|there are) (.+?) (?:are|is|that is|that are|who is|who are) (not )?(.+)$"
+)
 _IS = re.compile(r"^(.+?) (?:is|are|was|were|am) (not )?(.+)$")
 _VERB = re.compile(r"^(\w+(?: \w+)?) (can|must|may|will|should|has|have) (not )?(.+)$")
 _DOES_NOT = re.compile(r"^(.+?) (?:does|do|did) not (\w+)(.*)$")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from typing import Any
 
 import z3
@@ -82,7 +83,7 @@ def _power(a: list[Any]) -> Any:
 
 
 def _chain(compare: Any) -> Any:
-    return lambda a: z3.And([compare(x, y) for x, y in zip(a, a[1:], strict=False)])
+    return lambda a: z3.And([compare(x, y) for x, y in pairwise(a)])
 
 
 def _minus(a: list[Any]) -> Any:

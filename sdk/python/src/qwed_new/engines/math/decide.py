@@ -20,7 +20,9 @@ ENGINE = "math"
 SECONDS = 10.0
 OPERATIONS = ("derivative", "integral", "simplify", "solve", "evaluate")
 
-_PLACES = re.compile(r"[,\s(]*(?:rounded\s+|correct\s+|accurate\s+)?to\s+(\d{1,2})\s*(?:decimal\s+places?|decimals?|d\.?\s?p\.?|places?)\s*\)?\s*\.?$", re.I)
+_PLACES = re.compile(
+    r"[,\s(]*(?:rounded\s+|correct\s+|accurate\s+)?to\s+(\d{1,2})\s*(?:decimal\s+places?|decimals?|d\.?\s?p\.?|places?)\s*\)?\s*\.?$", re.I
+)
 _TOLERANCE = re.compile(r"\s*(?:±|\+/-|\+-)\s*(\d+\.?\d*|\.\d+)\s*$")
 
 
@@ -33,7 +35,9 @@ def verify_math(expression: str, seconds: float = SECONDS) -> Verdict:
     return _guarded(lambda: _verify_claim(expression), seconds)
 
 
-def verify_math_expression(expression: str, claimed_result: str | None = None, operation: str | None = None, seconds: float = SECONDS) -> Verdict:
+def verify_math_expression(
+    expression: str, claimed_result: str | None = None, operation: str | None = None, seconds: float = SECONDS
+) -> Verdict:
     """Decide whether claimed_result is the result of an operation on expression.
 
     operation is derivative, integral, simplify, solve or evaluate; without it the two are
@@ -113,7 +117,12 @@ def _relation(claim: Claim, index: int, tolerance: Rational | None) -> Outcome:
             return outcome
         if grammar.variables(left) | grammar.variables(right):
             return _unequal_everywhere(left, right, outcome)
-        return Outcome(None if outcome.holds is None else not outcome.holds, outcome.method, outcome.reason or "the two sides are equal", outcome.evidence)
+        return Outcome(
+            None if outcome.holds is None else not outcome.holds,
+            outcome.method,
+            outcome.reason or "the two sides are equal",
+            outcome.evidence,
+        )
     return _order(left, right, relation)
 
 
@@ -135,7 +144,9 @@ def _about(left: Node, right: Node, tolerance: Rational) -> Outcome:
     evidence = {"left": str(a.evalf(20)), "right": str(b.evalf(20)), "tolerance": str(tolerance)}
     if sign is None:
         return Outcome(None, "certain digits", "the difference is as large as the tolerance, as far as digits tell", evidence)
-    return Outcome(sign >= 0, "certain digits", "" if sign >= 0 else "the two sides differ by more than the precision of the claim", evidence)
+    return Outcome(
+        sign >= 0, "certain digits", "" if sign >= 0 else "the two sides differ by more than the precision of the claim", evidence
+    )
 
 
 def _unequal_everywhere(left: Node, right: Node, outcome: Outcome) -> Outcome:
@@ -165,14 +176,21 @@ def _order(left: Node, right: Node, relation: str) -> Outcome:
         sign = sign_of(a - b)
         if sign is None:
             return Outcome(None, "certain digits", "the sides agree in all digits that were computed")
-        return Outcome(sign in wanted, "certain digits", "" if sign in wanted else "the order is another", {"left": str(a), "right": str(b)})
+        return Outcome(
+            sign in wanted, "certain digits", "" if sign in wanted else "the order is another", {"left": str(a), "right": str(b)}
+        )
     for _, point in zip(range(40), points(names), strict=False):
         x, y = value_at(left, a, point), value_at(right, b, point)
         if x is None or y is None or not (is_real(x) and is_real(y)):
             continue
         if (sign := sign_of(x - y)) is not None and sign not in wanted:
             shown = {k: str(v) for k, v in point.items()}
-            return Outcome(False, "exact evaluation at a point", "the claim fails at a point", {"counterexample": shown, "left": str(x), "right": str(y)})
+            return Outcome(
+                False,
+                "exact evaluation at a point",
+                "the claim fails at a point",
+                {"counterexample": shown, "left": str(x), "right": str(y)},
+            )
     difference = sympy.factor(a - b) if relation[0] == ">" else sympy.factor(b - a)
     if difference.is_positive or ("=" in relation and difference.is_nonnegative):
         return Outcome(True, "signs of the factors", "", {"difference": str(difference), "domain": "real"})
@@ -226,12 +244,18 @@ def _solve(expression: str, claimed: str) -> Verdict:
     equation = sides[0] - (sides[1] if len(sides) > 1 else 0)
     symbol = only_symbol(equation)
     values = [builder.build(grammar.parse_expression(v)) for v in _solution_texts(claimed, str(symbol))]
-    evidence: dict[str, object] = {"parsed": f"{equation} = 0", "method": "substitution and solution set", "claimed": [str(v) for v in values]}
+    evidence: dict[str, object] = {
+        "parsed": f"{equation} = 0",
+        "method": "substitution and solution set",
+        "claimed": [str(v) for v in values],
+    }
     for value in values:
         rest = equation.subs(symbol, value)
         if sympy.simplify(rest) != 0:
             message = f"{symbol} = {value} is no solution"
-            return Verdict(Status.ERROR, ENGINE, message, {**evidence, "counterexample": {str(symbol): str(value), "left_minus_right": str(rest)}})
+            return Verdict(
+                Status.ERROR, ENGINE, message, {**evidence, "counterexample": {str(symbol): str(value), "left_minus_right": str(rest)}}
+            )
     domain = sympy.S.Complexes if any(v.has(sympy.I) for v in values) else sympy.S.Reals
     solutions = sympy.solveset(equation, symbol, domain)
     evidence["domain"] = str(domain)
@@ -240,7 +264,9 @@ def _solve(expression: str, claimed: str) -> Verdict:
     computed = [str(s) for s in sorted(solutions, key=str)]
     missing = [s for s in solutions if not any(sympy.simplify(s - v) == 0 for v in values)]
     if missing:
-        return Verdict(Status.ERROR, ENGINE, f"a solution is missing: {symbol} = {missing[0]}", {**evidence, "solutions": computed}, computed=computed)
+        return Verdict(
+            Status.ERROR, ENGINE, f"a solution is missing: {symbol} = {missing[0]}", {**evidence, "solutions": computed}, computed=computed
+        )
     return Verdict(Status.VERIFIED, ENGINE, "these are all solutions", {**evidence, "solutions": computed}, computed=computed)
 
 

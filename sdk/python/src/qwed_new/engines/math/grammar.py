@@ -13,18 +13,64 @@ MAX_NODES = 2_000
 MAX_DEPTH = 60
 MAX_DIGITS = 400
 
-RELATIONS = {"=": "=", "==": "=", "!=": "!=", "≠": "!=", "<": "<", ">": ">", "<=": "<=", ">=": ">=", "≤": "<=", "≥": ">=", "≈": "≈", "~=": "≈"}
+RELATIONS = {
+    "=": "=",
+    "==": "=",
+    "!=": "!=",
+    "≠": "!=",
+    "<": "<",
+    ">": ">",
+    "<=": "<=",
+    ">=": ">=",
+    "≤": "<=",
+    "≥": ">=",
+    "≈": "≈",
+    "~=": "≈",
+}
 
 FUNCTIONS = {
     **{name: name for name in ("sin cos tan cot sec csc sinh cosh tanh coth asin acos atan acot asec acsc asinh acosh atanh").split()},
     **{"arc" + name: "a" + name for name in ("sin", "cos", "tan")},
-    **{name: name for name in ("exp log ln log2 log10 sqrt cbrt root abs sign floor ceil factorial gcd lcm binomial min max gamma erf").split()},
-    **{"Abs": "abs", "ceiling": "ceil", "lg": "log10", "atan2": "atan2", "arctan2": "atan2", "re": "re", "im": "im", "conjugate": "conjugate"},
-    **{"diff": "diff", "derivative": "diff", "integrate": "integral", "integral": "integral", "limit": "limit", "sum": "sum", "product": "product"},
+    **{
+        name: name
+        for name in ("exp log ln log2 log10 sqrt cbrt root abs sign floor ceil factorial gcd lcm binomial min max gamma erf").split()
+    },
+    **{
+        "Abs": "abs",
+        "ceiling": "ceil",
+        "lg": "log10",
+        "atan2": "atan2",
+        "arctan2": "atan2",
+        "re": "re",
+        "im": "im",
+        "conjugate": "conjugate",
+    },
+    **{
+        "diff": "diff",
+        "derivative": "diff",
+        "integrate": "integral",
+        "integral": "integral",
+        "limit": "limit",
+        "sum": "sum",
+        "product": "product",
+    },
     **{"mod": "mod", "round": "round", "choose": "binomial", "comb": "binomial", "nCr": "binomial", "pow": "pow"},
 }
 
-CONSTANTS = {"pi": "pi", "π": "pi", "e": "e", "E": "e", "i": "i", "I": "i", "oo": "oo", "inf": "oo", "infinity": "oo", "∞": "oo", "tau": "tau", "τ": "tau"}
+CONSTANTS = {
+    "pi": "pi",
+    "π": "pi",
+    "e": "e",
+    "E": "e",
+    "i": "i",
+    "I": "i",
+    "oo": "oo",
+    "inf": "oo",
+    "infinity": "oo",
+    "∞": "oo",
+    "tau": "tau",
+    "τ": "tau",
+}
 
 # Texts that no claim contains and that programs do.
 _HOSTILE = re.compile(

@@ -1,0 +1,158 @@
+"""The provenance of skills: may a manifest be loaded?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+UNTRUSTED_REGISTRIES = frozenset({"clawdhub.com", "moltbot.io", "skillhub.ai", "agentstore.dev", "llm-tools.net"})
+TRUSTED_DOMAINS = frozenset({"github.com", "gitlab.com", "bitbucket.org", "pypi.org", "npmjs.com", "qwedai.com"})
+_DIGESTS = {"sha256": 64, "sha384": 96, "sha512": 128}
+_METADATA = frozenset(
+    "name description source_url version registry digest homepage author license tags keywords title documentation_url".split()
+)
+_MAX_VALUES = 10_000
+
+_SUSPICIOUS = {
+    "eval()": re.compile(r"\beval\s*\(", re.I),
+    "exec()": re.compile(r"\bexec\s*\(", re.I),
+    "os.system()": re.compile(r"\bos\s*\.\s*(?:system|popen)\s*\(", re.I),
+    "subprocess": re.compile(r"\bsubprocess\s*\.", re.I),
+    "__import__": re.compile(r"__import__"),
+    "pipe to a shell": re.compile(r"\b(?:curl|wget)\b[^|]*\|\s*(?:ba|z|da)?sh\b", re.I),
+    "credential access": re.compile(
+        r"\.(?:aws|ssh|netrc|npmrc|pypirc|docker|kube)\b[/\\]?|\b(?:aws_secret|secret_access_key|api[_-]?key|credentials?)\b|os\.environ|\bgetenv\s*\(|process\.env|id_rsa|/etc/(?:passwd|shadow)",
+        re.I,
+    ),
+}
+
+
+class SkillProvenanceGuard:
+    """Judges skill manifests.
+
+    trusted_registries, when given, is the only list of registries that are accepted; without it five known bad
+    ones are refused. trusted_domains adds to the domains that sources may have.
+    """
+
+    def __init__(
+        self, trusted_registries: set[str] | None = None, trusted_domains: set[str] | None = None, require_digest: bool = True
+    ) -> None:
+        self._registries = None if trusted_registries is None else {_host(r) for r in trusted_registries}
+        self._domains = TRUSTED_DOMAINS | {_host(d) for d in trusted_domains or ()}
+        self._require_digest = require_digest
+
+    def verify_skill(self, manifest: Mapping[str, Any]) -> dict[str, Any]:
+        """A dict with verified, status (TRUSTED or BLOCKED), skill_name, risk_level (none, medium, high), findings and message."""
+        if not isinstance(manifest, Mapping):
+            return _response("", ["Manifest is not an object"], "high")
+        name = manifest.get("name") if isinstance(manifest.get("name"), str) else ""
+        high = [*_required(manifest), *self._registry(manifest), *self._source(manifest), *self._digest(manifest), *_patterns(manifest)]
+        medium = _downloads(manifest)
+        return _response(str(name), high + medium, "high" if high else "medium" if medium else "none")
+
+    def _registry(self, manifest: Mapping[str, Any]) -> list[str]:
+        registry = manifest.get("registry")
+        if not isinstance(registry, str) or not registry.strip():
+            return ["Missing required field: registry"]
+        host = _host(registry)
+        if self._registries is not None:
+            return [] if host in self._registries else [f"Registry is not in the allowlist: {registry}"]
+        if any(host == bad or host.endswith("." + bad) for bad in UNTRUSTED_REGISTRIES):
+            return [f"Untrusted registry: {registry}"]
+        return []
+
+    def _source(self, manifest: Mapping[str, Any]) -> list[str]:
+        url = manifest.get("source_url")
+        if not isinstance(url, str) or not url.strip():
+            return ["Missing required field: source_url"]
+        try:
+            parts = urlsplit(url.strip())
+            host, userinfo = (parts.hostname or "").rstrip("."), parts.username
+        except ValueError:
+            return [f"Source URL is malformed: {url}"]
+        findings = []
+        if parts.scheme != "https":
+            findings.append(f"Source URL must use HTTPS: {url}")
+        if userinfo is not None or "\\" in url or re.search(r"\s", url.strip()):
+            findings.append(f"Source URL is malformed: {url}")
+        if not any(host == d or host.endswith("." + d) for d in self._domains):
+            findings.append(f"Source URL domain is not trusted: {host or url}")
+        return findings
+
+    def _digest(self, manifest: Mapping[str, Any]) -> list[str]:
+        digest = manifest.get("digest")
+        if digest is None or digest == "":
+            return ["Missing required field: digest"] if self._require_digest else []
+        algorithm, colon, value = digest.partition(":") if isinstance(digest, str) else ("", "", "")
+        if not colon:
+            return ["Digest is not of the form algorithm:hex_digest"]
+        if algorithm not in _DIGESTS:
+            return [f"Unsupported digest algorithm: {algorithm}"]
+        if not re.fullmatch(r"[0-9a-fA-F]*", value) or len(value) != _DIGESTS[algorithm]:
+            return [f"Digest has not {_DIGESTS[algorithm]} hexadecimal digits"]
+        return []
+
+
+def _host(text: str) -> str:
+    text = text.strip().lower()
+    if "//" in text:
+        try:
+            return (urlsplit(text).hostname or "").rstrip(".")
+        except ValueError:
+            return text
+    return text.split("/")[0].split(":")[0].rstrip(".")
+
+
+def _required(manifest: Mapping[str, Any]) -> list[str]:
+    missing = [f for f in ("name", "version") if not isinstance(manifest.get(f), str) or not manifest[f].strip()]
+    return [f"Missing required field: {field}" for field in missing]
+
+
+def _downloads(manifest: Mapping[str, Any]) -> list[str]:
+    if "download_count" not in manifest or manifest["download_count"] is None:
+        return []
+    count = manifest["download_count"]
+    if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+        return ["Download count is not a whole number"]
+    if count < 10:
+        return [f"Suspiciously low download count: {count} (possibly planted)"]
+    if count % 1000 == 0:
+        return [f"Suspiciously round download count: {count} (possible bot inflation)"]
+    return []
+
+
+def _patterns(manifest: Mapping[str, Any]) -> list[str]:
+    findings = []
+    for count, (path, text) in enumerate(_texts(manifest)):
+        if count >= _MAX_VALUES:
+            return [*findings, "Manifest has too many values to be scanned"]
+        findings += [f"Suspicious pattern in {path}: {what}" for what, pattern in _SUSPICIOUS.items() if pattern.search(text)]
+    return findings
+
+
+def _texts(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Every text but the metadata at the top, with its path; keys too. Without recursion: manifests are hostile."""
+    stack: list[tuple[str, Any]] = [(str(k), v) for k, v in reversed(list(manifest.items())) if k not in _METADATA]
+    while stack:
+        path, value = stack.pop()
+        if isinstance(value, str):
+            yield path, value
+        elif isinstance(value, Mapping):
+            yield path, " ".join(str(k) for k in list(value)[:1_000])
+            stack += [(f"{path}.{k}", v) for k, v in value.items()]
+        elif isinstance(value, list | tuple):
+            stack += [(f"{path}[{i}]", v) for i, v in enumerate(value)]
+
+
+def _response(name: str, findings: list[str], risk: str) -> dict[str, Any]:
+    trusted = not findings
+    return {
+        "verified": trusted,
+        "status": "TRUSTED" if trusted else "BLOCKED",
+        "skill_name": name,
+        "risk_level": risk,
+        "findings": findings,
+        "message": f"Skill '{name}' passed all provenance checks." if trusted else f"Skill '{name}' was blocked: {'; '.join(findings)}",
+    }

@@ -1,0 +1,472 @@
+"""The analyser of Python programs: scopes, aliases, attribute chains and constants, never a substring.
+
+It blocks what is dangerous and what is reflective and could not be resolved. A name counts where it is read, called or
+not, so that no container, decorator or callback carries it on; modules that lead elsewhere may not be used as values.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any
+
+from qwed_new.engines.code import python_policy as policy
+from qwed_new.engines.code.findings import Finding, unique
+from qwed_new.engines.code.python_scopes import Program, Scope, read
+from qwed_new.engines.code.python_values import Builtin, Constant, Member, Module, Resolver, Text, Unknown, Value
+
+MAX_CODE = 1_000_000
+_CODING = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
+# Functions that evaluate a text as Python.
+_SYMPY_SAFE = frozenset(
+    "symbols Symbol Dummy Wild var Function Rational Integer Float latex pprint pretty srepr init_printing UndefinedFunction MatrixSymbol Idx IndexedBase".split()
+)
+_SYMPY_TEXT = frozenset("sympify parse_expr S lambdify".split())
+
+
+def analyse(code: str) -> list[Finding]:
+    """The findings of a program; SyntaxError when it is none."""
+    if len(code) > MAX_CODE:
+        return [Finding("too_large", "high", f"Too large: the program has more than {MAX_CODE} characters")]
+    if finding := _encoding(code):
+        return [finding]
+    try:
+        tree = ast.parse(code)
+        return unique(_Analyser().run(tree))
+    except (RecursionError, MemoryError):
+        return [Finding("too_deep", "high", "Too deep: the program is nested too deep to be analysed")]
+
+
+def _encoding(code: str) -> Finding | None:
+    for line in code.encode("utf-8", "replace").splitlines()[:2]:
+        match = _CODING.match(line)
+        if match and match[1].lower().replace(b"_", b"-") not in (b"utf-8", b"utf8", b"ascii", b"us-ascii", b"utf-8-sig"):
+            return Finding("source_encoding", "high", f"Unresolved reflection: source encoding {match[1].decode()}", 1)
+    return None
+
+
+class _Analyser:
+    def __init__(self) -> None:
+        self._findings: list[Finding] = []
+        self._program = Program()
+        self._resolver = Resolver(self._program)
+        self._texts = 0
+
+    def run(self, tree: ast.AST, scope: Scope | None = None) -> list[Finding]:
+        read(tree, self._program, scope or Scope("module", None))
+        for node in list(ast.walk(tree)):
+            check = getattr(self, "_check_" + type(node).__name__, None)
+            if check:
+                check(node)
+        return self._findings
+
+    def _block(self, node: ast.AST, pattern: str, severity: str = "critical") -> None:
+        alternative = policy.ALTERNATIVES.get(pattern, "")
+        self._findings.append(
+            Finding("dangerous_pattern", severity, f"Dangerous pattern: {pattern}", getattr(node, "lineno", 0), alternative)
+        )
+
+    def _unresolved(self, node: ast.AST, what: str) -> None:
+        self._findings.append(Finding("unresolved_reflection", "high", f"Unresolved reflection: {what}", getattr(node, "lineno", 0)))
+
+    # Imports
+
+    def _check_Import(self, node: ast.Import) -> None:
+        for alias in node.names:
+            self._import(node, alias.name)
+
+    def _import(self, node: ast.AST, module: str) -> bool:
+        """Judge the import of a module, and say whether its members may be judged."""
+        root = module.split(".")[0]
+        if policy.is_stdlib(module):
+            if module not in policy.STDLIB:
+                self._block(node, module)
+                return False
+            scope = self._program.scope_of.get(id(node))
+            if scope and scope.kind == "class" and module not in policy.LEAVES:
+                self._unresolved(node, f"module {module} as an attribute of a class")
+            return True
+        parts = module.split(".")
+        if root in policy.PACKAGES or policy.THIRD_PARTY_DENY.get(root) is policy.ALL:
+            self._block(node, root)
+            return False
+        self._foreign(node, module)
+        return bool(parts)
+
+    def _check_ImportFrom(self, node: ast.ImportFrom) -> None:
+        module = node.module or ""
+        if node.level:
+            self._unresolved(node, "a relative import")
+            return
+        if not self._import(node, module):
+            return
+        for alias in node.names:
+            if alias.name == "*":
+                if policy.is_stdlib(module):
+                    self._star(node, module)
+                continue
+            if policy.is_stdlib(module):
+                self._member(node, module, alias.name)
+            else:
+                self._foreign(node, f"{module}.{alias.name}")
+
+    def _star(self, node: ast.AST, module: str) -> None:
+        if module in ("builtins", "sys", "importlib"):
+            self._unresolved(node, f"star import of {module}")
+
+    def _foreign(self, node: ast.AST, path: str) -> None:
+        root, *rest = path.split(".")
+        denied = policy.THIRD_PARTY_DENY.get(root, frozenset())
+        for part in rest:
+            if part in policy.SEGMENTS or part in denied or (part.startswith("_") and not part.startswith("__")):
+                self._block(node, path)
+                return
+        if root in policy.PACKAGES:
+            self._block(node, root)
+
+    def _member(self, node: ast.AST, module: str, name: str) -> None:
+        """Judge the reading of an attribute of a module of the standard library."""
+        if module not in policy.STDLIB:
+            self._block(node, f"{module}.{name}")
+            return
+        if name.startswith("_") and not (name.startswith("__") and name.strip("_") in policy.DUNDERS - {"dict"}):
+            self._block(node, f"{module}.{name}")
+            return
+        if policy.refused(module, name):
+            self._block(node, name if module == "builtins" else f"{module}.{name}")
+            return
+        try:
+            thing = policy.real_attribute(module, name)
+        except LookupError:
+            if module not in policy.LEAVES and f"{module}.{name}" not in policy.STDLIB:
+                self._unresolved(node, f"{module}.{name} does not exist")
+            return
+        if isinstance(thing, type(ast)) and thing.__name__ not in policy.STDLIB:
+            self._block(node, thing.__name__)
+        elif id(thing) in policy.identities() and callable(thing):
+            self._block(node, policy.identities()[id(thing)])
+
+    # Names and attributes
+
+    def _check_Name(self, node: ast.Name) -> None:
+        if not isinstance(node.ctx, ast.Load):
+            if isinstance(node.ctx, ast.Store) and node.id in ("__builtins__", "__import__", "__loader__", "__spec__", "__build_class__"):
+                self._block(node, node.id)
+            return
+        for value in self._resolver.values(node):
+            if isinstance(value, Builtin):
+                self._builtin(node, value.name)
+            elif isinstance(value, Module):
+                self._handed_on(node, value)
+            elif isinstance(value, Member) and value.known and id(value.thing) in policy.identities() and callable(value.thing):
+                self._block(node, policy.identities()[id(value.thing)])
+        if node.id.startswith("__") and node.id.endswith("__") and node.id.strip("_") not in policy.DUNDERS | {"debug"}:
+            if node.id not in policy.BUILTINS and not self._defined(node):
+                self._unresolved(node, node.id)
+
+    def _defined(self, node: ast.Name) -> bool:
+        scope: Scope | None = self._program.scope_of[id(node)]
+        while scope:
+            if node.id in scope.bindings:
+                return True
+            scope = scope.parent
+        return False
+
+    def _builtin(self, node: ast.Name, name: str) -> None:
+        if name in policy.BUILTINS:
+            self._block(node, name)
+        elif name in ("getattr", "setattr", "delattr", "vars") and not self._called(node):
+            self._unresolved(node, f"{name} used as a value")
+        elif name.startswith("__") and name.strip("_") not in policy.DUNDERS | {"debug"}:
+            self._block(node, name)
+
+    def _called(self, node: ast.AST) -> bool:
+        parent = self._program.parent_of.get(id(node))
+        return isinstance(parent, ast.Call) and parent.func is node
+
+    def _handed_on(self, node: ast.expr, module: Module) -> None:
+        """A module may be read from, or be given another name; anything else hands it on."""
+        if module.foreign or module.name in policy.LEAVES:
+            return
+        parent, child = self._program.parent_of.get(id(node)), node
+        while isinstance(parent, ast.IfExp | ast.BoolOp | ast.NamedExpr):
+            parent, child = self._program.parent_of.get(id(parent)), parent  # type: ignore[assignment]
+        scope = self._program.scope_of[id(node)]
+        if isinstance(parent, ast.Attribute | ast.Expr):
+            return
+        if isinstance(parent, ast.Tuple) and isinstance(outer := self._program.parent_of.get(id(parent)), ast.Assign):
+            if all(
+                isinstance(t, ast.Tuple) and len(t.elts) == len(parent.elts) and all(isinstance(e, ast.Name) for e in t.elts)
+                for t in outer.targets
+            ):
+                if scope.kind != "class":
+                    return
+        if (
+            isinstance(parent, ast.Assign)
+            and parent.value is child
+            and scope.kind != "class"
+            and all(isinstance(t, ast.Name) for t in parent.targets)
+        ):
+            return
+        if isinstance(parent, ast.Call) and parent.args and parent.args[0] is child:
+            if self._resolver.values(parent.func) & {Builtin("getattr"), Builtin("hasattr"), Builtin("dir"), Builtin("print")}:
+                return
+        self._unresolved(node, f"module {module.name} used as a value")
+
+    def _check_Attribute(self, node: ast.Attribute) -> None:
+        if not isinstance(node.ctx, ast.Load):
+            self._stored(node)
+            return
+        self._read(node, node.value, node.attr)
+
+    def _stored(self, node: ast.Attribute) -> None:
+        if node.attr in policy.REFLECTIVE or (
+            node.attr.startswith("__") and node.attr.endswith("__") and node.attr not in ("__doc__", "__name__")
+        ):
+            self._block(node, node.attr)
+        for value in self._resolver.values(node.value):
+            if isinstance(value, Module) and not value.foreign:
+                self._unresolved(node, f"{value.name}.{node.attr} is replaced")
+
+    def _read(self, node: ast.AST, base: ast.expr, name: str) -> None:
+        """Judge `base.name`, written so or by getattr."""
+        if name in policy.REFLECTIVE or (name.startswith("__") and name.endswith("__") and name.strip("_") not in policy.DUNDERS):
+            self._block(node, name)
+            return
+        for value in self._resolver.values(base):
+            if isinstance(value, Module) and not value.foreign:
+                self._member(node, value.name, name)
+            elif isinstance(value, Module):
+                self._foreign(node, f"{value.name}.{name}")
+            elif isinstance(value, Member) and not value.known:
+                self._foreign(node, f"{value.path}.{name}")
+                self._method(node, name, value)
+            else:
+                self._method(node, name, value)
+        if name.startswith("_") and not name.startswith("__") and "__" in name[1:] and isinstance(base, ast.Name | ast.Attribute):
+            self._block(node, name)
+
+    def _method(self, node: ast.AST, name: str, value: Value) -> None:
+        if name in policy.METHODS:
+            if not (isinstance(value, Unknown) and name in self._program.attributes):
+                path = f"{value.path}.{name}" if isinstance(value, Member) else name
+                self._block(node, path)
+        elif name in ("open", "fdopen") and name not in self._program.attributes:
+            self._block(node, f"{value.path}.{name}" if isinstance(value, Member) else name)
+        elif name in (
+            "rename",
+            "replace",
+            "glob",
+            "write",
+            "symlink",
+            "link",
+            "rmtree",
+            "walk",
+            "owner",
+            "group",
+            "readlink",
+        ) and self._is_path(node):
+            self._block(node, f"pathlib.Path.{name}")
+        elif name in policy.SEGMENTS - {
+            "code",
+            "test",
+            "signal",
+            "glob",
+            "inspect",
+            "nt",
+            "http",
+            "requests",
+            "gc",
+            "imp",
+            "site",
+            "testing",
+            "trace",
+        }:
+            if name not in self._program.attributes and isinstance(value, Unknown | Member):
+                self._block(node, name)
+
+    def _is_path(self, node: ast.AST) -> bool:
+        base = node.value if isinstance(node, ast.Attribute) else None
+        for _ in range(4):
+            if isinstance(base, ast.Call):
+                return any(isinstance(v, Member) and v.path.startswith("pathlib.") for v in self._resolver.values(base.func))
+            if isinstance(base, ast.Name):
+                base = self._resolver._only_value(base)
+        return False
+
+    # Calls
+
+    def _check_Call(self, node: ast.Call) -> None:
+        functions = self._resolver.values(node.func)
+        for function in functions:
+            if isinstance(function, Builtin):
+                self._call_builtin(node, function.name)
+            elif isinstance(function, Member):
+                self._call_member(node, function.path)
+        for keyword in node.keywords:
+            if keyword.arg in ("allow_pickle", "eval_str", "shell") and not self._is_constant(keyword.value, False):
+                self._block(node, f"{keyword.arg}=True")
+        if isinstance(node.func, ast.Attribute):
+            self._call_method(node, node.func)
+        if isinstance(node.func, ast.Call) and Builtin("type") in self._resolver.values(node.func.func):
+            for argument in node.func.args:
+                if isinstance(argument, ast.Lambda) or Builtin("type") in self._resolver.values(argument):
+                    self._unresolved(node, "a type of a function or type is called")
+
+    def _is_constant(self, node: ast.expr, wanted: object) -> bool:
+        return self._resolver.values(node) == {Constant(wanted)}
+
+    def _names(self, node: ast.expr) -> list[str] | None:
+        """The texts that an expression may be, None where that is not all."""
+        values = self._resolver.values(node)
+        texts = [v.value for v in values if isinstance(v, Constant) and isinstance(v.value, str)]
+        return texts if len(texts) == len(values) else None
+
+    def _call_builtin(self, node: ast.Call, name: str) -> None:
+        if name in ("getattr", "setattr", "delattr"):
+            if any(isinstance(a, ast.Starred) for a in node.args) or len(node.args) < 2:
+                self._unresolved(node, f"{name} with arguments that are unpacked")
+                return
+            names = self._names(node.args[1])
+            if names is None:
+                self._unresolved(node, f"{name} with a name that is computed")
+                return
+            for attribute in names:
+                if name == "getattr":
+                    self._read(node, node.args[0], attribute)
+                elif attribute in policy.REFLECTIVE or (attribute.startswith("__") and attribute.endswith("__")):
+                    self._block(node, attribute)
+        elif name == "vars" and (not node.args or any(isinstance(v, Module) for v in self._resolver.values(node.args[0]))):
+            self._unresolved(node, "vars of a namespace")
+        elif name == "type" and (len(node.args) > 1 or node.keywords or any(isinstance(a, ast.Starred) for a in node.args)):
+            self._unresolved(node, "type with more than one argument")
+
+    def _call_member(self, node: ast.Call, path: str) -> None:
+        if path in ("operator.attrgetter", "operator.methodcaller"):
+            for argument in node.args if path.endswith("getter") else node.args[:1]:
+                names = self._names(argument)
+                if names is None:
+                    self._unresolved(node, f"{path} with a name that is computed")
+                    continue
+                for part in (p for n in names for p in n.split(".")):
+                    self._by_name(node, part)
+        elif path.startswith("timeit."):
+            for argument in [*node.args, *(k.value for k in node.keywords if k.arg in ("stmt", "setup"))]:
+                if any(
+                    isinstance(v, Text | Constant) and isinstance(getattr(v, "value", ""), str) for v in self._resolver.values(argument)
+                ):
+                    self._block(node, f"{path} of a text")
+                elif not isinstance(argument, ast.Lambda | ast.Name | ast.Constant):
+                    self._unresolved(node, f"{path} of a computed statement")
+            if any(k.arg == "globals" for k in node.keywords):
+                self._block(node, f"{path} with globals")
+        elif path == "sqlite3.connect":
+            names = self._names(node.args[0]) if node.args else None
+            if names is None or any(n not in (":memory:", "") for n in names):
+                self._block(node, "sqlite3.connect of a file")
+        elif path == "logging.basicConfig" and any(k.arg in ("filename", None) for k in node.keywords):
+            self._block(node, "logging.basicConfig with a file")
+        elif path.split(".")[0] == "sympy":
+            self._call_sympy(node, path.rsplit(".", 1)[1])
+        elif path.endswith((".__setattr__", ".__delattr__")):
+            self._call_builtin(node, "setattr")
+
+    def _call_sympy(self, node: ast.Call, name: str) -> None:
+        """SymPy evaluates texts as Python wherever it expects an expression."""
+        if name in _SYMPY_SAFE:
+            return
+        for argument in [*node.args, *(k.value for k in node.keywords)]:
+            for value in self._resolver.values(argument):
+                if isinstance(value, Constant) and isinstance(value.value, str | tuple):
+                    for text in [value.value] if isinstance(value.value, str) else [t for t in value.value if isinstance(t, str)]:
+                        self._evaluated(node, f"sympy.{name}", text)
+                elif isinstance(value, Text) or (isinstance(value, Unknown) and name in _SYMPY_TEXT and not self._is_expression(argument)):
+                    self._unresolved(node, f"sympy.{name} of a computed text")
+
+    def _is_expression(self, node: ast.expr) -> bool:
+        """Whether an argument is certainly no text: an operation, a call into SymPy, a list or a number."""
+        if isinstance(node, ast.Name):
+            value = self._resolver._only_value(node)
+            return value is not None and not isinstance(value, ast.Name) and self._is_expression(value)
+        if isinstance(node, ast.Call):
+            return any(isinstance(v, Member) and v.path.startswith("sympy.") for v in self._resolver.values(node.func))
+        return isinstance(node, ast.BinOp | ast.UnaryOp | ast.List | ast.Tuple | ast.Dict | ast.Compare | ast.Lambda)
+
+    def _evaluated(self, node: ast.AST, by: str, text: str) -> None:
+        self._texts += 1
+        if self._texts > 200:
+            self._unresolved(node, "more than 200 texts that are evaluated")
+            return
+        try:
+            tree = ast.parse(text.strip() or "0", mode="eval")
+        except (SyntaxError, ValueError):
+            if "__" in text or ("(" in text and "." in text):
+                self._unresolved(node, f"{by} of a text that is no expression")
+            return
+        inner = _Analyser().run(tree)
+        self._findings.extend(Finding(f.rule, f.severity, f.message, getattr(node, "lineno", 0), f.alternative) for f in inner)
+        if any(isinstance(n, ast.Attribute | ast.Lambda) for n in ast.walk(tree)):
+            self._unresolved(node, f"{by} of a text with attributes")
+
+    def _by_name(self, node: ast.AST, name: str) -> None:
+        if (
+            name in policy.REFLECTIVE
+            or name in policy.METHODS
+            or name in policy.SEGMENTS
+            or (name.startswith("__") and name.strip("_") not in policy.DUNDERS)
+        ):
+            self._block(node, name)
+
+    def _call_method(self, node: ast.Call, function: ast.Attribute) -> None:
+        bases = self._resolver.values(function.value)
+        if function.attr in ("__setattr__", "__delattr__"):
+            self._call_builtin(
+                ast.copy_location(ast.Call(node.func, node.args[-2:] if len(node.args) == 2 else node.args, []), node), "setattr"
+            ) if len(node.args) > 2 else self._set_by_name(node)
+        if function.attr == "format" and any(isinstance(b, Constant) and isinstance(b.value, str) for b in bases):
+            for base in bases:
+                if isinstance(base, Constant) and isinstance(base.value, str):
+                    for name in re.findall(r"[.\[](\w+)", "".join(re.findall(r"\{[^{}]*", base.value))):
+                        self._by_name(node, name)
+        if (
+            function.attr in ("eval", "query")
+            and node.args
+            and all(isinstance(b, Unknown) for b in bases)
+            and function.attr not in self._program.attributes
+        ):
+            for value in self._resolver.values(node.args[0]):
+                if isinstance(value, Constant) and isinstance(value.value, str):
+                    if ("@" in value.value and "(" in value.value) or "__" in value.value:
+                        self._block(node, f"{function.attr} of a text that calls")
+                elif isinstance(value, Text) and function.attr == "eval":
+                    self._unresolved(node, "eval of a computed text")
+
+    def _set_by_name(self, node: ast.Call) -> None:
+        names = self._names(node.args[0]) if node.args else None
+        if names is None:
+            self._unresolved(node, "__setattr__ with a name that is computed")
+        elif any(n in policy.REFLECTIVE or n.startswith("__") for n in names):
+            self._block(node, "__setattr__")
+
+    # Annotations in quotes are evaluated by those who ask for types.
+
+    def _check_arg(self, node: ast.arg) -> None:
+        self._annotation(node.annotation)
+
+    def _check_AnnAssign(self, node: ast.AnnAssign) -> None:
+        self._annotation(node.annotation)
+
+    def _check_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        self._annotation(node.returns)
+
+    _check_AsyncFunctionDef = _check_FunctionDef
+
+    def _annotation(self, node: Any) -> None:
+        for inner in ast.walk(node) if node is not None else ():
+            if isinstance(inner, ast.Constant) and isinstance(inner.value, str):
+                try:
+                    tree = ast.parse(inner.value, mode="eval")
+                except (SyntaxError, ValueError):
+                    continue
+                if any(isinstance(n, ast.Call) for n in ast.walk(tree)):
+                    self._findings.extend(_Analyser().run(tree))

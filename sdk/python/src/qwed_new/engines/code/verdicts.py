@@ -1,0 +1,64 @@
+"""Verdicts on programs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from qwed_new.engines.code import patterns, python
+from qwed_new.engines.code.findings import Finding
+from qwed_new.limits import TimeLimit, time_limit
+from qwed_new.verdict import Status, Verdict
+
+ENGINE = "code"
+SECONDS = 10.0
+LANGUAGES = {"python": "python", "py": "python"}
+
+
+def findings(code: str, language: str) -> list[Finding]:
+    """What is wrong with a program; LookupError for a language that is not known."""
+    language = LANGUAGES[language.strip().lower()]
+    try:
+        return python.analyse(code)
+    except (SyntaxError, ValueError):
+        return patterns.scan(code)
+
+
+def verify_code(code: str, language: str = "python", seconds: float = SECONDS) -> Verdict:
+    """Decide whether a program is free of what LANGUAGES' analysers know to be dangerous.
+
+    BLOCKED carries `vulnerabilities`, each with severity, message and line. VERIFIED means that
+    nothing was found, not that the program does what it should.
+    """
+    if not isinstance(code, str) or not isinstance(language, str):
+        return Verdict(Status.UNKNOWN, ENGINE, "code and language are texts", vulnerabilities=[])
+    if language.strip().lower() not in LANGUAGES:
+        known = ", ".join(sorted(set(LANGUAGES.values())))
+        return Verdict(Status.UNKNOWN, ENGINE, f"the language {language!r} is not supported; these are: {known}", vulnerabilities=[])
+    try:
+        with time_limit(seconds):
+            found = findings(code, language)
+    except TimeLimit:
+        return Verdict(Status.INCONCLUSIVE, ENGINE, f"not analysed within {seconds:g} seconds", vulnerabilities=[])
+    except (RecursionError, MemoryError):
+        return Verdict(Status.BLOCKED, ENGINE, "the program is nested too deep", vulnerabilities=[])
+    evidence: dict[str, Any] = {"language": LANGUAGES[language.strip().lower()], "method": "parsed", "characters": len(code)}
+    problems = [Vulnerability(f.to_dict()) for f in found]
+    if problems:
+        message = "; ".join(f.message for f in found[:10])
+        return Verdict(Status.BLOCKED, ENGINE, message, {**evidence, "findings": [f.to_dict() for f in found]}, vulnerabilities=problems)
+    return Verdict(Status.VERIFIED, ENGINE, "nothing dangerous was found", evidence, vulnerabilities=[])
+
+
+class Vulnerability(dict[str, Any]):
+    """One finding, whose fields read as attributes too: rule, severity, message, line, alternative."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
+def verify_code_safety(code: str, language: str, context: dict[str, Any] | None = None) -> dict[str, Any]:
+    """placeholder, replaced when all languages are there."""
+    raise NotImplementedError

@@ -1,0 +1,140 @@
+"""Verdicts on SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from sqlglot import exp
+
+from qwed_new.engines.sql import reading, schema, tautology
+from qwed_new.engines.sql.reading import SQLSyntaxError
+from qwed_new.limits import TimeLimit, TooLarge, time_limit
+from qwed_new.verdict import Status, Verdict
+
+ENGINE = "sql"
+SECONDS = 10.0
+
+_MUTATIONS = (exp.Insert, exp.Update, exp.Delete, exp.Merge)
+# Functions that only compute; a name that is not here, and that the parser does not know as such, is refused.
+FUNCTIONS = frozenset(
+    "length char_length character_length octet_length trim ltrim rtrim btrim lpad rpad left right reverse repeat replace substr substring instr strpos position "
+    "locate initcap ascii concat concat_ws upper lower abs ceil ceiling floor round trunc truncate mod power sqrt exp ln log log10 sign greatest least coalesce "
+    "ifnull nullif isnull nvl iif date datetime time julianday strftime date_trunc date_part extract year month day hour minute second now current_date "
+    "current_timestamp getdate sysdate datediff dateadd date_add date_sub to_date to_char to_number to_timestamp age count sum avg min max total group_concat "
+    "string_agg array_agg json_agg jsonb_agg json_extract json_object json_array jsonb_build_object json_build_object row_number rank dense_rank ntile lag lead "
+    "first_value last_value percent_rank cume_dist stddev stddev_pop stddev_samp variance var_pop var_samp median percentile_cont percentile_disc mode corr "
+    "typeof cast convert format printf hex unhex md5 sha1 sha256 unnest cardinality array_length any_value bit_length degrees radians pi sin cos tan atan2 "
+    "regexp_replace regexp_matches regexp_match regexp_like split_part string_to_array array_to_string weekday dayofweek dayofmonth dayofyear quarter week "
+    "last_day months_between add_months make_date make_interval isnumeric len charindex stuff datename datepart eomonth bool_and bool_or every".split()
+)
+_REFUSED = frozenset({"readcsv", "readparquet", "loadfile", "sleep", "pgsleep"})
+_SENSITIVE = frozenset(
+    "password passwd pwd secret token api_key apikey ssn credit_card card_number cvv private_key password_hash salt".split()
+)
+
+
+def verify_sql(
+    query: str,
+    schema_ddl: str | None = None,
+    dialect: str | None = "postgresql",
+    allowed_tables: Collection[str] | None = None,
+    allow_mutations: bool = False,
+    seconds: float = SECONDS,
+) -> Verdict:
+    """Decide whether a query only reads, names what the schema has, and carries no injection.
+
+    BLOCKED is for several statements, mutations (unless allowed; DROP and other definitions always), conditions that are
+    always true, comments that hide the rest, functions that are not known to compute only, and tables outside allowed_tables.
+    ERROR is for what does not parse or is not in the schema.
+    """
+    try:
+        name = reading.dialect_of(dialect)
+    except (LookupError, AttributeError):
+        return Verdict(
+            Status.UNKNOWN, ENGINE, f"the dialect {dialect!r} is not known; these are: {', '.join(d for d in reading.DIALECTS if d)}"
+        )
+    try:
+        with time_limit(seconds):
+            return _decide(query, schema_ddl, name, allowed_tables, allow_mutations)
+    except TimeLimit:
+        return Verdict(Status.INCONCLUSIVE, ENGINE, f"not decided within {seconds:g} seconds")
+    except TooLarge as error:
+        return Verdict(Status.BLOCKED, ENGINE, str(error), issues=[str(error)])
+    except SQLSyntaxError as error:
+        return Verdict(Status.ERROR, ENGINE, f"the query does not parse: {error}", issues=[f"does not parse: {error}"])
+    except ValueError as error:
+        return Verdict(Status.ERROR, ENGINE, str(error), issues=[str(error)])
+    except (RecursionError, MemoryError):
+        return Verdict(Status.BLOCKED, ENGINE, "the query is nested too deep", issues=["the query is nested too deep"])
+
+
+def _decide(query: str, ddl: str | None, dialect: str | None, allowed: Collection[str] | None, mutations: bool) -> Verdict:
+    statements = reading.parse(query, dialect)
+    if not statements:
+        return Verdict(Status.ERROR, ENGINE, "the query is empty", issues=["the query is empty"])
+    issues = [i for s in statements for i in _issues(s, mutations)]
+    if len(statements) > 1:
+        issues.insert(0, f"{len(statements)} statements where one is wanted")
+    if any(reading.hiding(c) for c in reading.comments(query)):
+        issues.append("a comment hides a part of the query")
+    named = sorted({t for s in statements for t in schema.tables(s)})
+    if allowed is not None:
+        permitted = {a.lower() for a in allowed}
+        issues += [f"table not allowed: {t}" for t in named if t not in permitted and t.split(".")[-1] not in permitted]
+    evidence: dict[str, Any] = {
+        "parsed": [s.sql(dialect=dialect)[:2_000] for s in statements],
+        "tables": named,
+        "dialect": dialect or "generic",
+    }
+    if issues:
+        return Verdict(Status.BLOCKED, ENGINE, "; ".join(issues), {**evidence, "issues": issues}, issues=issues)
+    if ddl is not None:
+        known = schema.read_schema(ddl, dialect)
+        if not known:
+            return Verdict(Status.ERROR, ENGINE, "schema_ddl defines no table", evidence, issues=["schema_ddl defines no table"])
+        evidence["schema"] = {t: list(c) for t, c in known.items()}
+        wrong = [p for s in statements for p in schema.problems(s, known, dialect)]
+        if wrong:
+            return Verdict(Status.ERROR, ENGINE, "; ".join(wrong), {**evidence, "issues": wrong}, issues=wrong)
+    message = "one statement that reads" + (" what the schema has" if ddl is not None else "; no schema was given to hold it against")
+    return Verdict(
+        Status.VERIFIED, ENGINE, message if not mutations else message.replace("that reads", "of an allowed kind"), evidence, issues=[]
+    )
+
+
+def _issues(statement: exp.Expression, mutations: bool) -> list[str]:
+    issues: list[str] = []
+    if isinstance(statement, _MUTATIONS):
+        if not mutations:
+            issues.append(f"mutation: {statement.key.upper()}")
+        elif isinstance(statement, exp.Update | exp.Delete) and not statement.args.get("where"):
+            issues.append(f"{statement.key.upper()} without WHERE")
+    elif not isinstance(statement, exp.Query):
+        issues.append(f"not a query: {statement.key.upper() if not isinstance(statement, exp.Command) else str(statement.this).upper()}")
+    for node in statement.find_all(*_MUTATIONS):
+        if node is not statement and not mutations:
+            issues.append(f"mutation inside a query: {node.key.upper()}")
+    for node in statement.find_all(exp.Into, exp.Lock):
+        issues.append("SELECT INTO" if isinstance(node, exp.Into) else "locks rows")
+    issues += [f"always true: {t}" for t in tautology.tautologies(statement)]
+    issues += [f"function not allowed: {f}" for f in _functions(statement)]
+    issues += [f"system table: {t}" for t in sorted(schema.tables(statement)) if schema.is_system(t)]
+    for union in statement.find_all(exp.SetOperation):
+        columns = {c.name.lower() for c in union.right.find_all(exp.Column)}
+        if columns & _SENSITIVE:
+            issues.append(f"UNION with {', '.join(sorted(columns & _SENSITIVE))}")
+            break
+    return list(dict.fromkeys(issues))
+
+
+def _functions(statement: exp.Expression) -> list[str]:
+    refused: list[str] = []
+    for node in statement.find_all(exp.Func):
+        if isinstance(node, exp.Anonymous):
+            name = str(node.this).lower()
+            if name not in FUNCTIONS:
+                refused.append(name)
+        elif node.key in _REFUSED:
+            refused.append(node.sql_name().lower())
+    return list(dict.fromkeys(refused))

@@ -1,0 +1,80 @@
+"""The SQL engine and SQLGuard."""
+
+from __future__ import annotations
+
+import pytest
+
+from qwed_new.engines.sql import verify_sql
+from qwed_new.guards.sql_guard import SQLGuard
+
+DDL = "CREATE TABLE users (id INT, name TEXT); CREATE TABLE orders (id INT PRIMARY KEY, user_id INT, total DECIMAL(10,2), FOREIGN KEY (user_id) REFERENCES users(id))"
+
+
+@pytest.mark.row("P-011")
+@pytest.mark.parametrize("dialect", ["postgresql", "sqlite", "mysql"])
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [
+        ("SELECT * FROM users WHERE id = 1", "VERIFIED"), ("SELECT nme FROM users", "ERROR"), ("SELECT * FROM user_list", "ERROR"),
+        ("SELECT u.name, o.total FROM users u JOIN orders o ON u.id = o.user_id WHERE o.total > 5", "VERIFIED"),
+        ("SELECT u.total FROM users u", "ERROR"), ("WITH t AS (SELECT id FROM users) SELECT * FROM t", "VERIFIED"),
+        ("SELECT count(*) FROM users GROUP BY name HAVING count(*) > 1", "VERIFIED"), ("select ID from users", "VERIFIED"),
+        ("SELECT * FROM users u WHERE EXISTS (SELECT 1 FROM orders o WHERE o.user_id = u.id)", "VERIFIED"),
+        ("SELECT * FROM users WHERE EXISTS (SELECT 1 FROM orders o WHERE o.buyer = users.id)", "ERROR"),
+        ("DELETE FROM users", "BLOCKED"), ("SELEC * FORM users", "ERROR"), ("", "ERROR"), ("SELECT * FROM users WHERE id = ?", "VERIFIED"),
+    ],
+)  # fmt: skip
+def test_queries_against_a_schema(query: str, dialect: str, status: str) -> None:
+    verdict = verify_sql(query=query, schema_ddl=DDL, dialect=dialect)
+    assert verdict.status == status, verdict
+
+
+ATTACKS = [
+    "SELECT * FROM users WHERE id = '1' OR '1'='1'", "SELECT * FROM users WHERE id=1 OR 1=1", "SELECT * FROM u WHERE a=1 OR 'a'='a' -- '",
+    "SELECT * FROM u WHERE name='admin' --' AND password='x'", "SELECT 1; DROP TABLE users", "DROP TABLE users", "SELECT * FROM u WHERE id=id",
+    "SELECT * FROM u WHERE x>5 OR x<=5", "SELECT * FROM u WHERE a=1 OR 2>1", "SELECT * FROM u WHERE a=1 OR 'x' LIKE '%'", "SELECT * FROM u WHERE a=1 OR NOT 1=2",
+    "SELECT * FROM u WHERE a=1 OR 1", "SELECT * FROM u WHERE a=1 OR TRUE", "SELECT * FROM u WHERE a=1 OR 1 IN (1,2)", "SELECT * FROM u WHERE a=1 OR 5 BETWEEN 1 AND 9",
+    "SELECT * FROM u WHERE a=1 OR length('a')=1", "SELECT * FROM u WHERE a=1 OR (SELECT 1)=1", "SELECT pg_sleep(5)", "SELECT load_file('/etc/passwd')",
+    "SELECT * FROM u WHERE a=1 UNION SELECT password FROM accounts", "SELECT table_name FROM information_schema.tables", "SELECT * FROM u /*!50000 UNION SELECT 1*/",
+    "UPDATE u SET a=1 WHERE id=2", "INSERT INTO u VALUES (1)", "TRUNCATE TABLE u", "ALTER TABLE u ADD x INT", "GRANT ALL ON u TO x", "SELECT * INTO x FROM y",
+    "SELECT * FROM u WHERE a='x' OR ''=''", "WITH d AS (DELETE FROM u RETURNING *) SELECT * FROM d", "SELECT benchmark(1000000, 1)", "SELECT * FROM users WHERE id=1 OR 3-2=1",
+    "SELECT * FROM sqlite_master", "SELECT * FROM pg_shadow", "CREATE TABLE x (a INT)", "SET a = 1", "COPY u TO '/tmp/x'",
+]  # fmt: skip
+
+
+@pytest.mark.row("Q-026", "Q-057", "Q-072")
+@pytest.mark.parametrize("query", ATTACKS)
+def test_injections_and_changes_do_not_pass(query: str) -> None:
+    result = SQLGuard().verify_query(query)
+    assert result["verified"] is False and result["message"], query
+
+
+@pytest.mark.row("Q-072")
+@pytest.mark.parametrize("query", ["SELECT a FROM t WHERE 1=1 AND b=2", "SELECT * FROM t WHERE a = 1 OR a = 2", "-- all users\nSELECT id FROM users", "SELECT id FROM t WHERE name = 'O''Brien -- x'",
+                                   "SELECT CASE WHEN a > 1 THEN 'x' ELSE 'y' END FROM t", "SELECT * FROM t WHERE a LIKE '%x%' OR b = $1", "SELECT max(a), lower(b) FROM t GROUP BY b"])  # fmt: skip
+def test_ordinary_queries_pass(query: str) -> None:
+    assert SQLGuard().verify_query(query)["verified"], query
+
+
+@pytest.mark.row("Q-072")
+def test_tables_outside_the_allowed_ones_do_not_pass() -> None:
+    assert SQLGuard().verify_query("SELECT * FROM Users", allowed_tables=["users"])["verified"]
+    assert not SQLGuard(allowed_tables=["users"]).verify_query("SELECT * FROM users JOIN secrets ON 1=2")["verified"]
+    assert not SQLGuard(allowed_tables=[]).verify_query("SELECT * FROM users")["verified"]
+
+
+def test_mutations_pass_only_where_a_caller_allows_them() -> None:
+    assert verify_sql("UPDATE users SET name = 'x' WHERE id = 1", DDL, allow_mutations=True).verified
+    for query in ("UPDATE users SET name = 'x'", "DELETE FROM users WHERE 1=1", "DROP TABLE users", "UPDATE users SET nme = 'x' WHERE id = 1"):
+        assert not verify_sql(query, DDL, allow_mutations=True).verified
+
+
+def test_huge_queries_end() -> None:
+    for query in ("SELECT " + "(" * 10_000 + "1" + ")" * 10_000, "SELECT 1" + " OR 1=1" * 150_000, "SELECT " + "-" * 50_000 + "1", "SELECT " + "NOT " * 5_000 + "1", "SELECT '" + "x" * 1_000_000):
+        assert not verify_sql(query).verified
+    assert verify_sql("SELECT 1").verified
+
+
+@pytest.mark.parametrize("dialect", ["klingon", 7])
+def test_unknown_dialects_are_said(dialect: object) -> None:
+    assert verify_sql("SELECT 1", dialect=dialect).status == "UNKNOWN"  # type: ignore[arg-type]
