@@ -24,6 +24,7 @@ const (
 	checkOK      = "ok"
 	checkFailed  = "FAIL"
 	checkSkipped = "skip" // it would only say again what another check has said
+	checkNoted   = "note" // it is as it may be, and worth knowing
 )
 
 // checked is how one check ended.
@@ -107,7 +108,10 @@ func (v *doctorVerb) examine(ctx context.Context, e *examination) []checked {
 		if listed {
 			result.Details = strings.Split(details, "\n")
 		}
-		if err != nil {
+		switch note := (*noted)(nil); {
+		case errors.As(err, &note):
+			result.State, result.Text, result.Hint = checkNoted, note.text, note.hint
+		case err != nil:
 			failed[c.name] = true
 			result = failedCheck(c.name, err)
 			result.blocks = c.blocks
@@ -165,7 +169,7 @@ func printChecks(s *streams, results []checked) {
 	for _, r := range results {
 		names = max(names, len(r.Name))
 	}
-	styles := map[string]style{checkOK: green, checkFailed: red, checkSkipped: yellow}
+	styles := map[string]style{checkOK: green, checkFailed: red, checkSkipped: yellow, checkNoted: yellow}
 	for i, r := range results {
 		fmt.Fprintf(s.out, "%s %-*s %s\n", paint.paint(styles[r.State], fmt.Sprintf("%-5s", r.State)), names, oneLine(r.Name, 60), oneLine(r.Text, 2000))
 		for _, detail := range r.Details {

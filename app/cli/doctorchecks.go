@@ -61,7 +61,25 @@ func (e *examination) checks() []check {
 		check{"audit log", configured, false, e.auditLog},
 		check{"servers", configured, false, e.commands},
 		check{"credentials", configured, true, e.credentials},
+		check{"within reach", nil, false, withinReach},
 	)
+}
+
+// noted is what a check says that fails nothing.
+type noted struct{ text, hint string }
+
+// Error makes it what a check returns.
+func (n *noted) Error() string { return n.text }
+
+// withinReach says what makes the programs of servers stronger than they need be: they run as
+// this user, on this machine.
+func withinReach(context.Context) (string, error) {
+	if found := config.InReach("/", os.Environ()); len(found) > 0 {
+		return "", &noted{
+			"every program that this user starts, servers too, can use " + strings.Join(found, ", "),
+			"an engine's socket makes it root on this machine, a cluster's token lets it act in the cluster: run Airlock where neither is, unless a server needs it"}
+	}
+	return "no container engine's socket and no cluster's token", nil
 }
 
 func (e *examination) configuration(context.Context) (string, error) {

@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"path"
 	"slices"
-	"strings"
 )
 
 // Finding is something that works but that the operator should know.
@@ -23,10 +22,6 @@ func (f Finding) String() string { return place(f.File, f.Line, f.Column) + f.Me
 
 // Hint returns what to do about it, or "".
 func (f Finding) Hint() string { return f.Advice }
-
-// runtimeSockets are the addresses of container engines. Who can write to one
-// is root on the host, and a server that has one hands that to every tool call.
-var runtimeSockets = []string{"docker.sock", "containerd.sock", "podman.sock", "crio.sock", "buildkitd.sock", "cri-dockerd.sock", "dockershim.sock"}
 
 // Lint returns what was noticed while the file was read and what is risky
 // about its servers, in the order of the file.
@@ -71,71 +66,6 @@ func (s Server) risks() []Finding {
 			Advice:  "use an https address"})
 	}
 	return out
-}
-
-// runtimeSocket returns the name of a container engine's socket that the
-// server is given in any way, or "".
-func (s Server) runtimeSocket() string { return s.mentions(runtimeSockets) }
-
-// clusterTokens are where a pod has its tokens, and a user those of a cluster.
-var clusterTokens = []string{
-	"/secrets/kubernetes.io", "serviceaccount/token", "/secrets/eks.amazonaws.com", "/secrets/azure/tokens", "/.kube/", "/.kube:", "kubeconfig",
-	"/etc/kubernetes",
-}
-
-// clusterToken returns what names a Kubernetes token that the server is given in
-// any way, or "".
-func (s Server) clusterToken() string {
-	if token := s.mentions(clusterTokens); token != "" {
-		return token
-	}
-	if _, ok := s.Env["KUBECONFIG"]; ok {
-		return "KUBECONFIG"
-	}
-	return ""
-}
-
-// mentions returns the first of the parts that stands in anything that the
-// server is given, or "".
-func (s Server) mentions(parts []string) string {
-	texts := append([]string{s.Command, s.URL, s.Cwd}, s.Args...)
-	for _, secret := range s.Env {
-		texts = append(texts, secret.Reveal())
-	}
-	for _, part := range parts {
-		if slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(t, part) }) {
-			return part
-		}
-	}
-	return ""
-}
-
-// runDirectory returns the directory of sockets and tokens that the server is
-// given as a whole, as an argument or mounted into its container, or "".
-func (s Server) runDirectory() string {
-	mounted := false // the argument before this one takes a mount
-	for _, arg := range s.Args {
-		for part := range strings.SplitSeq(arg, ",") { // type=bind,source=/run,target=/x
-			option, value, isOption := strings.Cut(part, "=")
-			if slices.Contains([]string{"target", "dst", "destination"}, option) {
-				continue // within the container
-			}
-			isMount := mounted || slices.Contains([]string{"source", "src", "-v", "--volume"}, option)
-			if !isOption || strings.HasPrefix(option, "/") {
-				value = part
-			}
-			if short, ok := strings.CutPrefix(part, "-v/"); ok { // -v/run:/run
-				value, isMount = "/"+short, true
-			}
-			directory, _, _ := strings.Cut(value, ":")
-			directory = path.Clean(strings.TrimPrefix(directory, "file://"))
-			if directory == "/run" || directory == "/var/run" || isMount && (directory == "/" || directory == "/var") {
-				return directory
-			}
-		}
-		mounted = slices.Contains([]string{"-v", "--volume", "--mount"}, arg)
-	}
-	return ""
 }
 
 // sentInClear tells whether requests to address leave the machine unencrypted.
