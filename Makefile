@@ -25,7 +25,7 @@ demo: prerequisites build images test/servers/node_modules/.package-lock.json ##
 	@./examples/demo/run
 
 .PHONY: test
-test: setup sdk ## run all tests, those with real sandboxes included
+test: setup sdk redis ## run all tests, those with real sandboxes included
 	AIRLOCK_TEST_SANDBOX=1 go test -count=1 -timeout=15m ./...
 
 .PHONY: sdk
@@ -89,11 +89,11 @@ recording: build images test/servers/node_modules/.package-lock.json build/recor
 clean: ## remove everything that this file makes
 	rm -rf bin .airlock $(NPM_DIRECTORIES:%=%/node_modules) test/bench/node_modules build/lint/node_modules build/recording/node_modules
 
-.PHONY: prerequisites compiler pip
+.PHONY: prerequisites compiler pip redis
 prerequisites:
 	@build/prerequisites
 
-compiler pip:
+compiler pip redis:
 	@build/prerequisites $@
 
 # Go knows better than make whether something changed, and is quick about it.

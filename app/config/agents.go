@@ -7,6 +7,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/airlock-mcp/airlock/broker/budget"
+	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
 // Agents says what bounds all registered agents, beside their own budgets.
@@ -16,6 +17,7 @@ type Agents struct {
 	RequireState bool                     // each action comes with the hash of the state before it
 	QuestionTime time.Duration            // for a person to answer, and for the answer to be used
 	Rate         Rate                     // requests of one principal's agents
+	Redis        secret.Value             // the address of the server that counts them, maybe with a password; empty: none
 }
 
 func defaultAgents() Agents {
@@ -29,6 +31,7 @@ func (d *decoder) agentsFields(a *Agents) []field {
 		{key: "requireState", val: flag{&a.RequireState}},
 		{key: "questionTime", val: duration{&a.QuestionTime, time.Second, 24 * time.Hour}},
 		{key: "rate", val: rate{&a.Rate}},
+		{key: "redis", val: hidden{&a.Redis}},
 	}
 }
 
@@ -57,3 +60,16 @@ func (v dollars) set(text string) error {
 }
 
 func (v dollars) show() string { return v.to.String() }
+
+// hidden is a text that may hold a credential.
+type hidden struct{ to *secret.Value }
+
+func (v hidden) set(text string) error {
+	if text == "" {
+		return errors.New("must be a text that is not empty")
+	}
+	*v.to = secret.New(text)
+	return nil
+}
+
+func (v hidden) show() string { return "" }

@@ -3,6 +3,8 @@ package system
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -10,6 +12,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/broker/agents"
+	"github.com/airlock-mcp/airlock/broker/agents/redislimit"
 	"github.com/airlock-mcp/airlock/broker/approval"
 	"github.com/airlock-mcp/airlock/broker/audit"
 	"github.com/airlock-mcp/airlock/internal/cleanup"
@@ -66,20 +69,39 @@ func OpenAgents(ctx context.Context, c *config.Config, opts Options, asking bool
 		a.undo.Add(desk.Close)
 		asker = desk
 	}
-	return a, a.begin(c.Agents, agents.Options{Database: db, Log: log, Desk: asker, Logger: opts.Logger})
+	return a, a.begin(ctx, c.Agents, agents.Options{Database: db, Log: log, Desk: asker, Logger: opts.Logger})
 }
 
-func (a *Agents) begin(c config.Agents, opts agents.Options) (err error) {
+func (a *Agents) begin(ctx context.Context, c config.Agents, opts agents.Options) (err error) {
 	required, _ := strconv.ParseBool(os.Getenv(requireStateVariable)) // what is no such word counts as unset
 	opts.RequireState = c.RequireState || required
 	opts.QuestionTime = c.QuestionTime
 	opts.Prices = agents.Prices{Actions: c.Prices, Default: c.DefaultPrice}
-	opts.Limiter = agents.NewWindow(c.Rate.Calls, c.Rate.Per, nil)
+	if opts.Limiter, err = a.limiter(ctx, c, opts.Logger); err != nil {
+		return err
+	}
 	if a.Service, err = agents.New(opts); err != nil {
 		return err
 	}
 	a.undo.Add(func() error { a.Service.Close(); return nil })
 	return nil
+}
+
+// limiter counts requests in Redis where it is configured and answers, else in
+// memory.
+func (a *Agents) limiter(ctx context.Context, c config.Agents, logger *slog.Logger) (agents.Limiter, error) {
+	if c.Redis.Reveal() != "" {
+		shared, err := redislimit.Open(ctx, c.Redis.Reveal(), c.Rate.Calls, c.Rate.Per)
+		switch {
+		case err == nil:
+			a.undo.Add(shared.Close)
+			return shared, nil
+		case errors.Is(err, redislimit.ErrAddress):
+			return nil, &SetupError{fmt.Errorf("agents.redis: %w", err), "write agents.redis: redis://127.0.0.1:6379/0"}
+		}
+		logger.WarnContext(ctx, "Redis does not answer, so the requests of agents are counted in this process alone", "error", err)
+	}
+	return agents.NewWindow(c.Rate.Calls, c.Rate.Per, nil), nil
 }
 
 // Tokens are those of callers over HTTP.
