@@ -98,6 +98,12 @@ func (s *Snapshot) Find(q Query) Answer {
 	return answer
 }
 
+// Usage returns how code in a language calls a tool; it is zero where that is not known.
+func (s *Snapshot) Usage(tool ToolRef, language string) Usage {
+	s.searchOnce.Do(s.prepareSearch)
+	return s.usages[language][tool]
+}
+
 // matching returns the positions of all tools that fit, best first; without a
 // text in order of server and name.
 func (s *Snapshot) matching(q Query) []int {

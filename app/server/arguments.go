@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
 
 	"github.com/airlock-mcp/airlock/app/orchestrator"
+	"github.com/airlock-mcp/airlock/internal/nearest"
 	"github.com/airlock-mcp/airlock/internal/truncate"
 )
 
@@ -36,43 +38,32 @@ func parseArguments(raw json.RawMessage, known []string) (*arguments, error) {
 			return nil, &refusal{"the arguments are not a JSON object", "pass an object with " + strings.Join(known, ", ")}
 		}
 	}
+	values = unwrapped(values, known)
 	resolveAliases(values, known)
-	for name := range values {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if !slices.Contains(known, name) {
-			return nil, &refusal{fmt.Sprintf("there is no argument %s", quote(name)), "the arguments are " + strings.Join(known, ", ")}
+			return nil, unknownArgument(name, known)
 		}
 	}
 	return &arguments{values: values}, nil
 }
 
-// aliases are other names that models give arguments, each with the names that it
-// may stand for; the first that the tool knows counts.
-var aliases = map[string][]string{
-	"toolName": {"name", "query"}, "tool_name": {"name", "query"}, "tool": {"name", "query"}, "name": {"query"},
-	"server": {"serverId"}, "server_id": {"serverId"}, "serverID": {"serverId"}, "serverName": {"serverId"}, "server_name": {"serverId"},
-	"lang": {"language"}, "program": {"code"}, "script": {"code"}, "source": {"code"},
-	"runId": {"run_id"}, "runID": {"run_id"}, "id": {"run_id"}, "timeoutSeconds": {"timeout_seconds"},
-}
-
-// resolveAliases gives arguments the names that the tool knows. One that is given
-// under both names stays, and is refused as unknown, unless it says the same.
-func resolveAliases(values map[string]json.RawMessage, known []string) {
-	for alias, names := range aliases {
-		raw, given := values[alias]
-		if !given || slices.Contains(known, alias) {
-			continue
-		}
-		for _, name := range names {
-			if !slices.Contains(known, name) {
-				continue
-			}
-			if other, both := values[name]; !both || bytes.Equal(other, raw) {
-				values[name] = raw
-				delete(values, alias)
-			}
-			break
+// unknownArgument refuses an argument that the tool does not have.
+func unknownArgument(name string, known []string) error {
+	problem, hint := "there is no argument "+quote(name), "the arguments are "+strings.Join(known, ", ")
+	if slices.Contains(known, "code") {
+		switch plain(name) {
+		case "env", "environment", "envvars":
+			hint = "code gets no environment and no credentials: put values into the code; tools hold their own credentials"
+		case "args", "argv", "stdin", "inputs", "variables":
+			hint = "code gets no arguments and no input: put values into it"
+		case "packages", "dependencies", "requirements", "pip", "libraries":
+			hint = "nothing can be installed: write the code with the language's own library"
+		case "files", "cwd", "workdir", "path", "filename":
+			hint = "code starts in an empty /workspace: read files with a tool, or put the data into the code"
 		}
 	}
+	return &refusal{problem + nearest.Hint(name, known), hint}
 }
 
 // language returns what the sandbox calls a language; an unknown one stays as it is.
@@ -122,24 +113,31 @@ func (a *arguments) count(name string, most int) int {
 // positive returns a number argument above 0; absent means 0.
 func (a *arguments) positive(name string) float64 {
 	var out float64
-	if _, given := a.values[name]; a.read(name, "a number", &out) && given && out <= 0 {
+	read := a.read(name, "a number", &out)
+	if _, given := a.values[name]; read && given && out <= 0 {
 		a.fail("the argument %q must be a number above 0", name)
 		return 0
 	}
 	return out
 }
 
-// read decodes one argument; it reports whether there is no mistake so far.
+// read decodes one argument; it reports whether there is no mistake so far. null is
+// an absent argument; a number or a truth value may be written as a text.
 func (a *arguments) read(name, kind string, into any) bool {
 	if a.err != nil {
 		return false
 	}
 	raw, given := a.values[name]
-	if !given {
+	if !given || bytes.Equal(raw, []byte("null")) {
+		delete(a.values, name)
 		return true
 	}
-	// null would leave the zero value behind and pass for a missing argument.
-	if err := json.Unmarshal(raw, into); err != nil || bytes.Equal(raw, []byte("null")) {
+	err := json.Unmarshal(raw, into)
+	var written string
+	if _, text := into.(*string); err != nil && !text && json.Unmarshal(raw, &written) == nil {
+		err = json.Unmarshal([]byte(strings.ToLower(strings.TrimSpace(written))), into)
+	}
+	if err != nil {
 		a.fail("the argument %q must be %s", name, kind)
 		return false
 	}

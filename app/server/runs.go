@@ -52,16 +52,25 @@ func (s *Server) runCode(ctx context.Context, c call) (*mcp.CallToolResult, erro
 
 // runRequest reads the arguments of run_code.
 func runRequest(c call) (orchestrator.Request, error) {
+	said, code := c.args.text("language", false), c.args.text("code", true)
 	req := orchestrator.Request{
-		Language:   language(c.args.text("language", true)),
-		Code:       []byte(c.args.text("code", true)),
+		Language:   languageOf(language(said), code),
+		Code:       []byte(code),
 		Timeout:    seconds(c.args.positive("timeout_seconds")),
 		Background: c.args.flag("background"),
 		Caller:     c.caller,
 
 		PreviewLarge: true,
 	}
-	return req, c.args.err
+	switch hint := hintForLanguage(req.Language); {
+	case c.args.err != nil:
+		return req, c.args.err
+	case req.Language == "":
+		return req, &refusal{`the argument "language" is missing or empty`, `say "python" or "node"`}
+	case hint != "":
+		return req, &refusal{fmt.Sprintf("the language %s does not run here", quote(req.Language)), hint}
+	}
+	return req, nil
 }
 
 // runBetweenRequests makes a run that may ask its host for input: the call then

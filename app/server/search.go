@@ -34,6 +34,8 @@ func (s *Server) searchTools(ctx context.Context, c call) (*mcp.CallToolResult, 
 	if c.args.err != nil {
 		return nil, c.args.err
 	}
+	query.ServerID = serverNamed(s.tools.Snapshot(c.caller), query.ServerID)
+	query.Text = strings.ReplaceAll(query.Text, "\n", " ")
 	var err error
 	if query.Detail, err = catalog.ParseDetail(detail); err != nil {
 		return nil, &refusal{problem: err.Error()}
@@ -128,16 +130,26 @@ func namesOf(snapshot *catalog.Snapshot) string {
 }
 
 func (s *Server) getToolDefinition(ctx context.Context, c call) (*mcp.CallToolResult, error) {
-	serverID, name := c.args.text("serverId", true), c.args.text("name", true)
-	if c.args.err != nil {
-		var wrong *refusal
-		if errors.As(c.args.err, &wrong) && serverID == "" && wrong.hint == "" {
-			wrong.hint = namesOf(s.tools.Snapshot(c.caller))
-		}
+	serverID, name := c.args.text("serverId", false), c.args.text("name", false)
+	switch {
+	case c.args.err != nil:
 		return nil, c.args.err
+	case name == "":
+		return nil, &refusal{`the argument "name" is missing or empty`, "search_tools lists the tools of all servers, or with serverId those of one"}
 	}
-	snapshot := s.started(ctx, c.caller, serverID)
-	definition, err := snapshot.Definition(serverID, name)
+	if names := strings.Split(name, "\n"); len(names) > 1 {
+		return nil, &refusal{"one call returns one definition", "call it for each: " + strings.Join(names, ", ")}
+	}
+	snapshot := s.started(ctx, c.caller, serverNamed(s.tools.Snapshot(c.caller), serverID))
+	tool, err := resolveTool(snapshot, serverID, name)
+	switch {
+	case err != nil:
+		return nil, err
+	case tool.ServerID == "":
+		return nil, &refusal{`the argument "serverId" is missing or empty`, namesOf(snapshot)}
+	}
+	serverID = tool.ServerID
+	definition, err := snapshot.Definition(serverID, tool.ToolName)
 	var withheld *catalog.WithheldError
 	switch {
 	case errors.As(err, &withheld):
