@@ -4,23 +4,36 @@ from __future__ import annotations
 
 from typing import Any
 
-from qwed_new.engines.code import patterns, python
+from qwed_new.engines.code import javascript, patterns, python, safety, shell
 from qwed_new.engines.code.findings import Finding
 from qwed_new.limits import TimeLimit, time_limit
 from qwed_new.verdict import Status, Verdict
 
 ENGINE = "code"
 SECONDS = 10.0
-LANGUAGES = {"python": "python", "py": "python"}
+LANGUAGES = {
+    **{"python": "python", "py": "python", "javascript": "javascript", "js": "javascript", "typescript": "typescript", "ts": "typescript"},
+    **{"sql": "sql", "shell": "shell", "bash": "shell", "sh": "shell"},
+}
 
 
 def findings(code: str, language: str) -> list[Finding]:
     """What is wrong with a program; LookupError for a language that is not known."""
     language = LANGUAGES[language.strip().lower()]
-    try:
-        return python.analyse(code)
-    except (SyntaxError, ValueError):
-        return patterns.scan(code)
+    if language == "sql":
+        from qwed_new.engines.sql import verify_sql
+
+        verdict = verify_sql(code, dialect=None)
+        return [] if verdict["verified"] else safety.of_sql(verdict.get("issues", [verdict["message"]]))
+    if language == "python":
+        try:
+            return python.analyse(code)
+        except (SyntaxError, ValueError):
+            return patterns.scan(code)
+    found = shell.analyse(code) if language == "shell" else javascript.analyse(code, language == "typescript")
+    if found is None:
+        return [*patterns.scan(code), Finding("unparsed", "high", f"Does not parse: the text is no {language} that could be analysed", 1)]
+    return found
 
 
 def verify_code(code: str, language: str = "python", seconds: float = SECONDS) -> Verdict:
@@ -60,5 +73,18 @@ class Vulnerability(dict[str, Any]):
 
 
 def verify_code_safety(code: str, language: str, context: dict[str, Any] | None = None) -> dict[str, Any]:
-    """placeholder, replaced when all languages are there."""
-    raise NotImplementedError
+    """A dict with safe, violations, warnings, language, code_length (characters) and rules_checked.
+
+    Each violation has rule, severity, message and alternative; blocked_reason and alternative stand at the top too when
+    the program is not safe. A language that is not supported is not safe. context is kept out of the judgement.
+    """
+    if not isinstance(code, str) or not isinstance(language, str) or language.strip().lower() not in LANGUAGES:
+        known = ", ".join(sorted(set(LANGUAGES.values())))
+        unsupported = Finding("unsupported_language", "high", f"The language {language!r} is not supported", 0, f"Use one of {known}")
+        return safety.report(code if isinstance(code, str) else "", str(language), [unsupported])
+    name = LANGUAGES[language.strip().lower()]
+    try:
+        with time_limit(SECONDS):
+            return safety.report(code, name, findings(code, language))
+    except TimeLimit:
+        return safety.report(code, name, [Finding("too_large", "high", f"The program was not analysed within {SECONDS:g} seconds")])

@@ -62,7 +62,10 @@ def problems(statement: exp.Expression, schema: Schema, dialect: str | None) -> 
         return unknown
     if isinstance(statement, exp.Query):
         try:
-            qualify(statement.copy(), schema=dict(schema), dialect=dialect, quote_identifiers=False, identify=False)
+            folded = statement.transform(
+                lambda n: exp.to_identifier(n.name.lower(), quoted=n.quoted) if isinstance(n, exp.Identifier) else n
+            )
+            qualify(folded, schema=dict(schema), dialect=dialect, quote_identifiers=False, identify=False)
             list(traverse_scope(statement))
         except SqlglotError as error:
             return [f"unknown column: {str(error).splitlines()[0][:160]}"]

@@ -1,0 +1,122 @@
+"""ConfigGuard: does a configuration hold secrets in plain text?"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from qwed_sdk.guards.answers import allowed, refused
+
+MAX_VALUES = 100_000
+
+_PATTERNS = {
+    "ANTHROPIC_API_KEY": r"\bsk-ant-[\w-]{16,}",
+    "OPENAI_API_KEY": r"\bsk-(?!ant-)(?:proj-|svcacct-)?[A-Za-z0-9_-]{20,}",
+    "AWS_ACCESS_KEY": r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
+    "GITHUB_TOKEN": r"\b(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_\w{22,})",
+    "GITLAB_TOKEN": r"\bglpat-[\w-]{20,}",
+    "PRIVATE_KEY_PEM": r"-----(?:BEGIN|END) [A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----",
+    "JWT_TOKEN": r"\beyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]+",
+    "GOOGLE_API_KEY": r"\bAIza[\w-]{35}",
+    "STRIPE_API_KEY": r"\b[sr]k_(?:live|test)_[A-Za-z0-9]{16,}",
+    "SLACK_TOKEN": r"\bxox[abeoprs]-[\w-]{10,}|https://hooks\.slack\.com/services/\S+",
+    "DISCORD_TOKEN": r"\b[MNO][A-Za-z\d_-]{23,}\.[\w-]{6}\.[\w-]{27,}",
+    "NPM_TOKEN": r"\bnpm_[A-Za-z0-9]{36}\b",
+    "SENDGRID_KEY": r"\bSG\.[\w-]{22}\.[\w-]{43}",
+    "TWILIO_KEY": r"\bSK[0-9a-f]{32}\b",
+    "URL_PASSWORD": r"\b[a-z][a-z0-9+.-]*://[^\s:/@]*:(?!\$|\{|<|\*)[^\s:/@]{3,}@",
+    "BASIC_AUTH": r"\bBasic\s+[A-Za-z0-9+/]{12,}={0,2}",
+    "BEARER_TOKEN": r"\bBearer\s+[\w.~+/=-]{20,}",
+}
+_COMPILED = {name: re.compile(pattern) for name, pattern in _PATTERNS.items()}
+_SECRET_KEY = re.compile(
+    r"(?:^|[_\-.\s])(?:pass(?:word|wd|phrase)?|pwd|secret|token|api[_-]?key|apikey|private[_-]?key|access[_-]?key|credential|auth|signing[_-]?key|encryption[_-]?key|client[_-]?secret)s?(?:$|[_\-.\s])",
+    re.I,
+)
+_REFERENCE = re.compile(
+    r"^(?:\$\{?\w+\}?|\$\(.*\)|\{\{.*\}\}|<[^<>]*>|\*+|x{3,}|%\w+%|(?:env|vault|secret|file|op|keyring|aws|gcp|azure|ref|ssm|arn)[:/].*|!\w+.*|your[_-].*|change[_-]?me|example|placeholder|none|null|true|false|todo|redacted|\[redacted\]|process\.env\.\w+)$",
+    re.I,
+)
+
+
+class ConfigGuard:
+    """Scans keys and values at any depth. A value under a key that names a secret counts unless it is a reference or a placeholder.
+
+    custom_patterns adds regular expressions by name; sensitivity "low" leaves the judgement by key names out.
+    """
+
+    def __init__(self, custom_patterns: Mapping[str, str] | None = None, sensitivity: str = "high") -> None:
+        if sensitivity not in ("high", "low"):
+            raise ValueError("sensitivity is 'high' or 'low'")
+        self._patterns = {**_COMPILED, **{name: re.compile(p) for name, p in (custom_patterns or {}).items()}}
+        self.sensitivity = sensitivity
+
+    def verify_config_safety(self, config_data: Any, path: str = "") -> dict[str, Any]:
+        """Judge a configuration: an object, a list, or a text (JSON, or anything else as one value). Violations have type, path and message; never the value."""
+        if isinstance(config_data, bytes):
+            config_data = config_data.decode("utf-8", "replace")
+        if isinstance(config_data, str) and config_data.lstrip()[:1] in ("{", "["):
+            try:
+                config_data = json.loads(config_data)
+            except (ValueError, RecursionError):
+                pass  # it is scanned as text
+        violations: list[dict[str, str]] = []
+        for count, (where, key, text) in enumerate(_values(config_data, path)):
+            if count >= MAX_VALUES:
+                violations.append({"type": "TOO_LARGE", "path": where, "message": "The configuration has too many values to be scanned."})
+                break
+            for kind in self._kinds(key, text):
+                violations.append({"type": kind, "path": where, "message": f"Possible {kind} at '{where}'."})
+        if violations:
+            return refused("PLAINTEXT_SECRET", f"Found {len(violations)} possible secret(s) in the configuration.", violations=violations)
+        return allowed("No secrets were found in the configuration.", violations=[])
+
+    def scan_string(self, text: str) -> dict[str, Any]:
+        """Judge a text, such as a line of a log."""
+        found = [
+            {"type": name, "count": len(m), "message": f"Found {len(m)} instance(s) of {name}."}
+            for name, p in self._patterns.items()
+            if (m := p.findall(text))
+        ]
+        if found:
+            return refused("SECRET_EXPOSURE", f"Found {len(found)} kind(s) of secret in the text.", secrets_found=found)
+        return allowed("No secrets were found.", secrets_found=[])
+
+    def _kinds(self, key: str, text: str) -> list[str]:
+        kinds = [name for name, pattern in self._patterns.items() if pattern.search(text)]
+        if not kinds and self.sensitivity == "high":
+            value = text.strip()
+            spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key)
+            if _SECRET_KEY.search(spaced) and len(value) >= 4 and not _REFERENCE.match(value) and not value.isdigit():
+                kinds.append("SECRET_VALUE")
+            elif re.fullmatch(r"[A-Za-z0-9/+=]{40}", value) and _entropy(value) > 4.3 and not re.fullmatch(r"[0-9a-f]{40}", value):
+                kinds.append("AWS_SECRET_KEY")
+            else:
+                match = re.search(r"(?:^|\n)\s*[\w.-]*(?:password|secret|token|api_?key)[\w.-]*\s*[=:]\s*['\"]?([^\s'\"]{6,})", text, re.I)
+                if match and not _REFERENCE.match(match[1]):
+                    kinds.append("SECRET_VALUE")
+        return kinds
+
+
+def _entropy(text: str) -> float:
+    return -sum(n / len(text) * math.log2(n / len(text)) for n in Counter(text).values())
+
+
+def _values(data: Any, path: str) -> Iterator[tuple[str, str, str]]:
+    """Path, key and text of every value; keys are values too. Without recursion."""
+    stack: list[tuple[str, str, Any]] = [(path, "", data)]
+    while stack:
+        where, key, value = stack.pop()
+        if isinstance(value, Mapping):
+            for k, v in value.items():
+                inner = f"{where}.{k}" if where else str(k)
+                yield inner, "", str(k)
+                stack.append((inner, str(k), v))
+        elif isinstance(value, list | tuple | set):
+            stack += [(f"{where}[{i}]", key, v) for i, v in enumerate(value)]
+        elif isinstance(value, str | bytes):
+            yield where, key, value if isinstance(value, str) else value.decode("utf-8", "replace")
