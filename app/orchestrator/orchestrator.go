@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/airlock-mcp/airlock/app/attachment"
+	"github.com/airlock-mcp/airlock/app/sessionfiles"
 	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/broker/audit"
 	"github.com/airlock-mcp/airlock/broker/redact"
@@ -37,6 +38,8 @@ type Parts struct {
 	Logger    *slog.Logger
 	// Recordings keep what a replay needs; nil keeps nothing.
 	Recordings *replay.Store
+	// Sessions keep what runs of one session share; nil keeps nothing.
+	Sessions *sessionfiles.Store
 	// Attachments keep the files that programs attach, and large results; nil
 	// keeps nothing.
 	Attachments *attachment.Store
@@ -113,8 +116,17 @@ func (o *Orchestrator) Run(ctx context.Context, req Request) (*Outcome, error) {
 }
 
 // EndSession says that a session of a host is over: what it has done counts
-// towards no limit and no rule any more, as soon as its last run has ended.
-func (o *Orchestrator) EndSession(session string) { o.parts.Broker.EndSession(session) }
+// towards no limit and no rule any more, as soon as its last run has ended, and the
+// files that its runs share are removed.
+func (o *Orchestrator) EndSession(session string) {
+	o.parts.Broker.EndSession(session)
+	if o.parts.Sessions == nil {
+		return
+	}
+	if err := o.parts.Sessions.EndSession(session); err != nil {
+		o.parts.Logger.ErrorContext(context.Background(), "the files of a session that is over could not be removed", slog.Any(telemetry.KeyError, err))
+	}
+}
 
 // Warm has sandboxes for the newest tools made ready in the background, so that
 // the first run in each language need not wait for one. Call it again when the
@@ -161,7 +173,7 @@ func (o *Orchestrator) run(ctx context.Context, req Request, player *replay.Play
 		return nil, err
 	}
 	r := newRun(plan, &o.parts, sandbox, started)
-	r.files.draft = o.draft(plan)
+	r.files.draft, r.session = o.draft(plan), o.openSession(plan)
 	if req.OnStart != nil {
 		req.OnStart(r.printedSoFar)
 	}

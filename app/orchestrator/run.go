@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/airlock-mcp/airlock/app/sessionfiles"
 	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/broker/redact"
 	"github.com/airlock-mcp/airlock/broker/replay"
@@ -39,6 +40,7 @@ type run struct {
 	recorder *replay.Recorder // nil where the run is not recorded
 	removed  []redact.Finding // secrets and personal data that were kept from leaving
 	files    attached
+	session  *sessionfiles.Run // nil where the session keeps no files
 	guest    guestState
 	start    startRecord
 }
@@ -115,6 +117,9 @@ func (r *run) execute(ctx context.Context) (*Outcome, error) {
 
 // tearDown does what the answer does not wait for. outcome is nil where there was no run.
 func (r *run) tearDown(ctx context.Context, outcome *Outcome) {
+	if r.session != nil {
+		r.session.Close()
+	}
 	if outcome != nil {
 		r.closeRecording(ctx, outcome)
 	}

@@ -16,6 +16,8 @@ const (
 	methodSearch = "catalog/search"
 	methodGet    = "catalog/get"
 	methodAttach = "run/attach"
+	methodLoad   = "session/load"
+	methodSave   = "session/save"
 )
 
 // finish is what the guest says when the code has ended.
@@ -54,6 +56,10 @@ func (r *run) handle(ctx context.Context, req wire.Request) (any, error) {
 		return r.handleGet(ctx, req)
 	case methodAttach:
 		return r.handleAttach(ctx, req)
+	case methodLoad:
+		return r.handleLoad(ctx, req)
+	case methodSave:
+		return r.handleSave(ctx, req)
 	}
 	return nil, wire.Violation("the method %.40q is unknown", req.Method)
 }
@@ -68,7 +74,14 @@ func (r *run) handleStart(req wire.Request) (any, error) {
 	if err := r.unrecorded(); err != nil {
 		return nil, err
 	}
-	return map[string]string{"language": r.request.Language, "code": string(r.request.Code)}, nil
+	return startAnswer{r.request.Language, string(r.request.Code), r.keptSession()}, nil
+}
+
+// startAnswer is what the guest is told when it asks for the code.
+type startAnswer struct {
+	Language string       `json:"language"`
+	Code     string       `json:"code"`
+	Session  *keptSession `json:"session,omitempty"` // absent: nothing is kept for later runs
 }
 
 func (r *run) handleFinish(req wire.Request) (any, error) {

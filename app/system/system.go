@@ -16,6 +16,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/app/runs"
+	"github.com/airlock-mcp/airlock/app/sessionfiles"
 	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/broker/approval"
 	"github.com/airlock-mcp/airlock/broker/audit"
@@ -107,7 +108,8 @@ type machine struct {
 	recordings *replay.Store   // nil where nothing is recorded
 	sandboxes  *runner.Runner
 
-	attachments *attachment.Store
+	attachments  *attachment.Store
+	sessionFiles *sessionfiles.Store // nil where no session lasts longer than a run
 }
 
 // Open puts everything together that runs need. The caller closes the system.
@@ -173,11 +175,29 @@ func (s *System) prepare(ctx context.Context) error {
 	if s.attachments, err = attachment.Open(s.directories.Attachments, &attachment.Options{Keys: s.directories.Keys, Keep: kept.Keep, Size: kept.Size}); err != nil {
 		return err
 	}
+	if err = s.openSessionFiles(ctx); err != nil {
+		return err
+	}
 	if s.sandboxes, err = openRunner(ctx, s.config, s.directories.Home, s.images, s.opts.Serving, s.opts.Logger); err != nil {
 		return err
 	}
 	s.undo.Add(func() error { return closeRunner(ctx, s.sandboxes) })
 	return nil
+}
+
+// openSessionFiles opens what the runs of a session share. One run alone shares
+// nothing; it only removes what killed processes have left.
+func (s *System) openSessionFiles(ctx context.Context) error {
+	limits := s.config.Session
+	if !s.opts.Serving || limits.Bytes == 0 {
+		return sessionfiles.Sweep(ctx, s.directories.Sessions)
+	}
+	var err error
+	s.sessionFiles, err = sessionfiles.Open(ctx, s.directories.Sessions, sessionfiles.Limits{Bytes: limits.Bytes, Files: limits.Files}, limits.Size)
+	if err == nil {
+		s.undo.Add(s.sessionFiles.Close)
+	}
+	return err
 }
 
 // auditOptions are those of the log that the configuration asks for.
@@ -242,7 +262,7 @@ func (s *System) assemble(servers broker.Upstream) error {
 	s.orchestrator, err = orchestrator.New(orchestrator.Parts{
 		Runner: s.sandboxes, Broker: s.broker, Audit: s.log, Redactor: redactor, Images: s.images,
 		Wrappers: orchestrator.NewWrappers(s.directories.Wrappers, s.opts.Logger), Snapshots: s, Logger: s.opts.Logger,
-		Recordings: s.recordings, Attachments: s.attachments,
+		Recordings: s.recordings, Attachments: s.attachments, Sessions: s.sessionFiles,
 	}, orchestrator.Options{
 		Limits: sandboxLimits(s.config), BackgroundTimeout: s.config.Sandbox.BackgroundTimeout,
 		Version: s.opts.Version, Placeholders: s.config.Placeholders, Personal: personalData(s.config), Profile: s.opts.Profile,

@@ -29,10 +29,12 @@ Object.defineProperty(globalThis, "result", { configurable: true, enumerable: tr
  * - `failure`: `{thrown}`, what reached the top, or null;
  * - `result`: `{set, value}`, the global `result`, read by the getter `offered`;
  * - `namespace`: what the module exports, once it is evaluated;
- * - `exported`: `{value}`, what its default export gave, or null.
+ * - `exported`: `{value}`, what its default export gave, or null;
+ * - `session`: the files that are kept for the session's next run, if any are.
  */
-export function run(code, link) {
+export function run(code, link, session) {
   const ending = begin(withoutFence(code));
+  ending.session = session;
   const fail = watch(ending, link);
   process.argv[1] = FILE;
   writeFileSync(FILE, ending.code);
@@ -61,7 +63,7 @@ export async function rehearse() {
 
 /** Returns the ending of a program that has not begun. */
 function begin(code) {
-  return { code, settled: false, drained: false, failure: null, result, offered, namespace: null, exported: null };
+  return { code, settled: false, drained: false, failure: null, result, offered, namespace: null, exported: null, session: undefined };
 }
 
 /**

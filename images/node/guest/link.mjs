@@ -31,9 +31,14 @@ export class Link {
     return link;
   }
 
-  /** Fetches the code; blocks for as long as the host takes. */
+  /** Fetches the code, as `code`, with what comes with it; blocks for as long as the host takes. */
   start() {
-    return parse(this.#request("run/start", "{}")).result.code;
+    return this.request("run/start", "{}");
+  }
+
+  /** Sends one request, its params as JSON text, and blocks until it has the result. */
+  request(method, params) {
+    return parse(this.#request(method, params)).result;
   }
 
   /** Delivers the outcome, given as JSON text, and blocks until the host has it. */

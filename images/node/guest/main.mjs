@@ -11,6 +11,7 @@
 // - outcome.mjs: turns how the code ended into what the host is told;
 // - failure.mjs: describes an error; hints.mjs says how to repair the code, and
 //   notes.mjs why there is probably no result;
+// - session.mjs: the files that the runs of one session share;
 // - output.mjs: streams that lose nothing, with held.mjs and pump.mjs;
 // - random.mjs and openssl.cnf: random numbers that no two sandboxes share.
 //
@@ -23,6 +24,7 @@ import { rehearse, run } from "./execute.mjs";
 import { Link } from "./link.mjs";
 import { writeAtOnce } from "./output.mjs";
 import { reseedMathRandom } from "./random.mjs";
+import { prepareSession, SessionFiles } from "./session.mjs";
 import { keepHome } from "/workspace/client/transport.js";
 import client from "/workspace/client/index.js";
 
@@ -42,6 +44,7 @@ function wait() {
 
 writeAtOnce();
 keepHome();
+prepareSession();
 // `client.attach(…)` works without an import.
 Object.defineProperty(globalThis, "client", { configurable: true, writable: true, value: client });
 writeSync(1, "ready\n");
@@ -49,4 +52,5 @@ const word = wait();
 reseedMathRandom();
 if (word !== "now") await rehearse();
 const link = await Link.open();
-run(link.start(), link);
+const { code, session } = link.start();
+run(code, link, session && new SessionFiles(link, session));

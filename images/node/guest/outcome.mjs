@@ -27,6 +27,7 @@ const { getOwnPropertyDescriptor } = Object;
 
 /** Tells the host how the code ended, and exits. */
 export function deliver(link, ending) {
+  ending.session?.save();
   for (let i = 0; i < TRIES; i++) {
     try {
       const text = params(ending);

@@ -19,8 +19,12 @@ class Link:
         self._connect()
 
     def start(self):
-        """Fetch the code; waits for as long as the host takes."""
-        return self._request("run/start", "{}")["code"]
+        """Fetch the code, as `code`, with what comes with it; waits for as long as the host takes."""
+        return self._request("run/start", "{}")
+
+    def request(self, method, params):
+        """Send one request, its params as JSON text, and return the result of its answer."""
+        return self._request(method, params)
 
     def finish(self, params):
         """Deliver the outcome, given as JSON text, and wait until the host has it."""

@@ -7,7 +7,7 @@ from posix import O_RDONLY, _exit, close, dup2, getcwd, getpid, open, read, writ
 from select import poll
 
 import client
-from airlock_guest import execute, outcome
+from airlock_guest import execute, outcome, session_files
 from airlock_guest.link import Link
 from airlock_guest.on_import import import_without
 from client.codec import decode, encode
@@ -33,14 +33,19 @@ def main():
     if not _is_awaited():
         _preload()
     execute.prepare()
+    session_files.prepare()
     write(1, b"ready\n")
     word = _wait()
     _freshen()
     if word != b"now":
         _rehearse()
     link = Link()
-    code = link.start()
-    ending = execute.run(code)
+    start = link.start()
+    granted = start.get("session")
+    files = session_files.SessionFiles(link, granted) if granted else None
+    ending = execute.run(start["code"])
+    if files is not None:
+        files.save()
     delivered = outcome.deliver(link, ending)
     _exit(0 if delivered else BROKEN)
 

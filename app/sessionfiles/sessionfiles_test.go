@@ -1,0 +1,287 @@
+package sessionfiles
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/store"
+)
+
+var (
+	ann = caller.Owner{Principal: "ann", Kind: caller.Local, Session: "ses_1"}
+	bob = caller.Owner{Principal: "bob", Kind: caller.Local, Session: "ses_1"} // another principal, the same session
+)
+
+func open(t *testing.T, dir string, limits Limits, size int64) *Store {
+	t.Helper()
+	s, err := Open(t.Context(), dir, limits, size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// leave makes a run that leaves these files and removes those.
+func leave(t *testing.T, s *Store, owner caller.Owner, files map[string]string, removed ...string) error {
+	t.Helper()
+	r := s.Begin(owner)
+	defer r.Close()
+	var pieces []Piece
+	for path, content := range files {
+		pieces = append(pieces, Piece{Path: path, Data: []byte(content)})
+	}
+	return r.Save(pieces, removed, true)
+}
+
+// found returns what a run of the owner finds.
+func found(t *testing.T, s *Store, owner caller.Owner) map[string]string {
+	t.Helper()
+	r := s.Begin(owner)
+	defer r.Close()
+	return loaded(t, r)
+}
+
+func loaded(t *testing.T, r *Run) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	for more := true; more; {
+		var pieces []Piece
+		var err error
+		if pieces, more, err = r.Load(); err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range pieces {
+			if p.Data == nil {
+				t.Errorf("%q: got no data, want empty data", p.Path)
+			}
+			if p.Append {
+				files[p.Path] += string(p.Data)
+			} else {
+				files[p.Path] = string(p.Data)
+			}
+		}
+	}
+	return files
+}
+
+var limits = Limits{Bytes: 1 << 20, Files: 100}
+
+func TestRunsOfASessionShareFiles(t *testing.T) {
+	s := open(t, t.TempDir(), limits, 1<<30)
+	if got := found(t, s, ann); len(got) != 0 {
+		t.Errorf("a new session: got %v, want nothing", got)
+	}
+	if err := leave(t, s, ann, map[string]string{"a.txt": "secret one", "dir/b.txt": "two", "empty": "", "line\nbreak": "3"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := leave(t, s, ann, map[string]string{"a.txt": "secret changed"}, "empty"); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := found(t, s, ann), map[string]string{"a.txt": "secret changed", "dir/b.txt": "two", "line\nbreak": "3"}; fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if got := found(t, s, bob); len(got) != 0 {
+		t.Errorf("another owner: got %v, want nothing", got)
+	}
+	names, err := filepath.Glob(filepath.Join(s.dir, "*"))
+	if err != nil || len(names) != 3 {
+		t.Errorf("on disk: got %v and %v, want three chunks", names, err)
+	}
+	for _, name := range names {
+		if content, err := os.ReadFile(name); err != nil || bytes.Contains(content, []byte("secret")) {
+			t.Errorf("%s: %v, or not encrypted", name, err)
+		}
+	}
+	if err := s.EndSession(ann.Session); err != nil {
+		t.Fatal(err)
+	}
+	if got := found(t, s, ann); len(got) != 0 {
+		t.Errorf("after the session: got %v, want nothing", got)
+	}
+	if names, err := filepath.Glob(filepath.Join(s.dir, "*")); err != nil || len(names) != 0 || s.bytes != 0 {
+		t.Errorf("after the session: got %v, %d bytes and %v", names, s.bytes, err)
+	}
+}
+
+// What a run has not saved to the end is as if it had never been.
+func TestAnUnfinishedSaveLeavesNothing(t *testing.T) {
+	s := open(t, t.TempDir(), limits, 1<<30)
+	if err := leave(t, s, ann, map[string]string{"a": "1"}); err != nil {
+		t.Fatal(err)
+	}
+	r := s.Begin(ann)
+	if err := r.Save([]Piece{{Path: "a", Data: []byte("2")}}, nil, false); err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	if got := found(t, s, ann); got["a"] != "1" || s.bytes != 1 {
+		t.Errorf("got %v and %d bytes, want what was there", got, s.bytes)
+	}
+}
+
+// Of concurrent runs the one that ends last decides, file by file; each goes on
+// with the files that it began with.
+func TestTheLastWriterOfAFileWins(t *testing.T) {
+	s := open(t, t.TempDir(), limits, 1<<30)
+	if err := leave(t, s, ann, map[string]string{"shared": "0", "gone": "x", "kept": "k"}); err != nil {
+		t.Fatal(err)
+	}
+	first, second := s.Begin(ann), s.Begin(ann)
+	defer first.Close()
+	defer second.Close()
+	if err := second.Save([]Piece{{Path: "shared", Data: []byte("second")}, {Path: "of second", Data: []byte("2")}}, nil, true); err != nil {
+		t.Fatal(err)
+	}
+	if got := loaded(t, first); got["shared"] != "0" || got["gone"] != "x" {
+		t.Errorf("a run that goes on: got %v, want what it began with", got)
+	}
+	if err := first.Save([]Piece{{Path: "shared", Data: []byte("first")}}, []string{"gone"}, true); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := found(t, s, ann), map[string]string{"shared": "first", "of second": "2", "kept": "k"}; fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	// Many at once lose nothing of each other.
+	var runs sync.WaitGroup
+	for i := range 20 {
+		runs.Go(func() {
+			if err := leave(t, s, ann, map[string]string{fmt.Sprintf("run %d", i): "x"}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	runs.Wait()
+	if got := found(t, s, ann); len(got) != 23 {
+		t.Errorf("got %d files, want 23", len(got))
+	}
+}
+
+func TestAPathIsAFileOrADirectory(t *testing.T) {
+	s := open(t, t.TempDir(), limits, 1<<30)
+	for _, step := range []struct{ leaves, want string }{{"a/b/c", "a/b/c"}, {"a", "a"}, {"a/b", "a/b"}, {"a/b/d", "a/b/d"}} {
+		if err := leave(t, s, ann, map[string]string{step.leaves: "x"}); err != nil {
+			t.Fatal(err)
+		}
+		if got := found(t, s, ann); len(got) != 1 || got[step.want] != "x" {
+			t.Errorf("after %q: got %v, want %q", step.leaves, got, step.want)
+		}
+	}
+}
+
+func TestSessionsAreBounded(t *testing.T) {
+	small := Limits{Bytes: 100, Files: 3}
+	long := strings.Repeat("x", 60)
+	tests := map[string]struct {
+		pieces []Piece
+		want   string
+	}{
+		"too many bytes":           {[]Piece{{Path: "a", Data: []byte(long)}, {Path: "b", Data: []byte(long)}}, "120 bytes"},
+		"too many bytes in pieces": {[]Piece{{Path: "a", Data: []byte(long)}, {Path: "a", Data: []byte(long), Append: true}}, "120 bytes"},
+		"too many files":           {[]Piece{{Path: "a"}, {Path: "b"}, {Path: "c"}, {Path: "d"}}, "4 files"},
+		"too many pieces":          {[]Piece{{Path: "a"}, {Path: "a"}, {Path: "a"}, {Path: "a"}, {Path: "a"}, {Path: "a"}, {Path: "a"}}, "pieces"},
+		"a path out of it":         {[]Piece{{Path: "../a"}}, "path"},
+		"a path out of it, within": {[]Piece{{Path: "a/../../b"}}, "path"},
+		"an absolute path":         {[]Piece{{Path: "/etc/passwd"}}, "path"},
+		"no path":                  {[]Piece{{Path: ""}}, "path"},
+		"the directory itself":     {[]Piece{{Path: "."}}, "path"},
+		"NUL":                      {[]Piece{{Path: "a\x00b"}}, "path"},
+		"no UTF-8":                 {[]Piece{{Path: "\xff"}}, "path"},
+		"a long name":              {[]Piece{{Path: strings.Repeat("n", 256)}}, "path"},
+		"a long path":              {[]Piece{{Path: strings.Repeat("n/", 600) + "x"}}, "path"},
+		"many levels":              {[]Piece{{Path: strings.Repeat("d/", 40) + "x"}}, "levels"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, t.TempDir(), small, 1<<30)
+			r := s.Begin(ann)
+			defer r.Close()
+			err := r.Save(test.pieces, nil, true)
+			var limit *LimitError
+			if !errors.As(err, &limit) || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want a limit with %q", err, test.want)
+			}
+			if got := found(t, s, ann); len(got) != 0 || s.bytes != 0 {
+				t.Errorf("got %v and %d bytes, want nothing", got, s.bytes)
+			}
+			if err := r.Save(nil, nil, true); !errors.Is(err, ErrTwice) {
+				t.Errorf("a second time: got %v, want %v", err, ErrTwice)
+			}
+		})
+	}
+	s := open(t, t.TempDir(), limits, 100)
+	if err := errors.Join(leave(t, s, ann, map[string]string{"a": long})); err != nil {
+		t.Fatal(err)
+	}
+	if err := leave(t, s, bob, map[string]string{"b": long}); err == nil || !strings.Contains(err.Error(), "session.size") {
+		t.Errorf("all sessions together: got %v", err)
+	}
+}
+
+// Large sets of files are handed out in several answers, each of which fits a frame.
+func TestLoadInBatches(t *testing.T) {
+	s := open(t, t.TempDir(), Limits{Bytes: 32 << 20, Files: 2000}, 1<<30)
+	r := s.Begin(ann)
+	large := bytes.Repeat([]byte("0123456789abcdef"), 3<<16) // 3 MiB
+	for i := range 5 {
+		if err := r.Save([]Piece{{Path: "large", Data: large, Append: i > 0}}, nil, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var small []Piece
+	for i := range 1500 {
+		small = append(small, Piece{Path: fmt.Sprintf("small/%d", i), Data: []byte("x")})
+	}
+	if err := r.Save(small, nil, true); err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	again := s.Begin(ann)
+	defer again.Close()
+	got := loaded(t, again)
+	if len(got) != 1501 || got["large"] != strings.Repeat(string(large), 5) {
+		t.Errorf("got %d files, the large one with %d bytes", len(got), len(got["large"]))
+	}
+	if _, _, err := again.Load(); !errors.Is(err, ErrTwice) {
+		t.Errorf("a second time: got %v, want %v", err, ErrTwice)
+	}
+}
+
+// What a killed process has left goes when the next one starts; what a living one
+// has stays.
+func TestSweep(t *testing.T) {
+	dir := t.TempDir()
+	living := open(t, dir, limits, 1<<30)
+	killed, err := Open(t.Context(), dir, limits, 1<<30)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*Store{living, killed} {
+		if err := leave(t, s, ann, map[string]string{"a": "1"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := killed.held.Release(); err != nil { // as the kernel does when a process dies
+		t.Fatal(err)
+	}
+	if err := Sweep(t.Context(), dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(killed.dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the files of a dead process: got %v", err)
+	}
+	if got := found(t, living, ann); got["a"] != "1" || !store.IsHeld(living.dir) {
+		t.Errorf("the files of a living process: got %v", got)
+	}
+}

@@ -1,0 +1,168 @@
+// Copies /workspace/session in before the code runs, and what changed there out
+// after it. The host keeps paths and bytes. What is no regular file stays behind,
+// and so does everything where there is more than the session may hold.
+
+import { closeSync, constants, lstatSync, mkdirSync, openSync, readdirSync, readSync, rmSync, writeSync } from "node:fs";
+
+const DIRECTORY = "/workspace/session";
+const PIECE = 1 << 20; // bytes of one piece
+const BATCH = 4 << 20; // bytes of one request
+const BATCH_FILES = 400;
+const MAX_DEPTH = 32;
+
+const { stringify } = JSON;
+const { alloc, from: toBytes } = Buffer;
+const { O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
+const BIG = { bigint: true };
+
+/** There is more than the session may hold; the message says how much. */
+class TooMuch extends Error {}
+
+/** Makes the directory. Part of getting ready, when nobody waits. */
+export function prepareSession() {
+  mkdirSync(DIRECTORY, { recursive: true, mode: 0o755 });
+}
+
+/** The files of one run's session; `granted` is what the host allows. */
+export class SessionFiles {
+  #link;
+  #granted;
+  #known = new Map(); // path → what told the file's state when the code began
+  #untouched;
+
+  constructor(link, granted) {
+    this.#link = link;
+    this.#granted = granted;
+    if (granted.files > 0) this.#load();
+    this.#untouched = stamp();
+  }
+
+  /** Sends the host what the code has changed; says on stderr what is not kept. */
+  save() {
+    try {
+      if (this.#known.size === 0 && stamp() === this.#untouched) return;
+      this.#save();
+    } catch (problem) {
+      tell(`what this run left in /workspace/session was not kept: ${problem instanceof TooMuch ? problem.message : (problem?.code ?? "it cannot be read")}`);
+    }
+  }
+
+  #load() {
+    for (let more = true; more; ) {
+      const answer = this.#link.request("session/load", "{}");
+      more = answer.more;
+      for (const piece of answer.files) {
+        try {
+          this.#write(piece);
+        } catch (problem) {
+          // What was not loaded is not known, so it is not taken for removed.
+          this.#known.delete(piece.path);
+          rmSync(`${DIRECTORY}/${piece.path}`, { force: true });
+          tell(`not all files of /workspace/session could be loaded: ${problem.code}`);
+          more = false;
+          break;
+        }
+      }
+    }
+    for (const path of this.#known.keys()) this.#known.set(path, state(lstatSync(`${DIRECTORY}/${path}`, BIG)));
+  }
+
+  #write({ path, data, append }) {
+    if (!append && path.includes("/")) mkdirSync(`${DIRECTORY}/${path.slice(0, path.lastIndexOf("/"))}`, { recursive: true, mode: 0o755 });
+    const descriptor = openSync(`${DIRECTORY}/${path}`, O_WRONLY | O_NOFOLLOW | (append ? O_APPEND : O_CREAT | O_EXCL), 0o644);
+    try {
+      const bytes = toBytes(data, "base64");
+      for (let at = 0; at < bytes.length; ) at += writeSync(descriptor, bytes, at);
+    } finally {
+      closeSync(descriptor);
+    }
+    this.#known.set(path, "");
+  }
+
+  #save() {
+    const { found, skipped } = this.#found();
+    const changed = [...found].filter(([path, status]) => this.#known.get(path) !== state(status));
+    const removed = [...this.#known.keys()].filter((path) => !found.has(path));
+    if (changed.length || removed.length) this.#send(changed, removed);
+    if (skipped.length) tell(`not kept in /workspace/session, because only regular files are: ${skipped.slice(0, 5).join(", ")}`);
+  }
+
+  /** Returns the regular files as path → status, and the names of what is none. */
+  #found() {
+    const { max_files: mostFiles, max_bytes: mostBytes } = this.#granted;
+    const found = new Map();
+    const skipped = [];
+    const self = lstatSync(DIRECTORY, { throwIfNoEntry: false });
+    if (!self) return { found, skipped };
+    if (!self.isDirectory()) return { found, skipped: ["/workspace/session itself"] };
+    const waiting = [["", 0]];
+    let size = 0;
+    while (waiting.length) {
+      const [directory, depth] = waiting.pop();
+      for (const name of readdirSync(`${DIRECTORY}/${directory}`)) {
+        const path = directory + name;
+        const status = lstatSync(`${DIRECTORY}/${path}`, { bigint: true, throwIfNoEntry: false }); // a name that is no UTF-8 cannot be asked for
+        if (status?.isDirectory() && depth < MAX_DEPTH - 1) waiting.push([`${path}/`, depth + 1]);
+        else if (status?.isFile()) {
+          found.set(path, status);
+          size += Number(status.size);
+        } else skipped.push(stringify(path).slice(0, 80));
+        if (found.size > mostFiles || skipped.length + waiting.length > 4 * mostFiles + 64) {
+          throw new TooMuch(`more than the ${mostFiles} files that it may hold`);
+        }
+      }
+      if (size > mostBytes) throw new TooMuch(`${size} bytes are more than the ${mostBytes} that it may hold`);
+    }
+    return { found, skipped };
+  }
+
+  #send(changed, removed) {
+    let batch = [];
+    let size = 0;
+    for (const [path, status] of changed) {
+      const descriptor = openSync(`${DIRECTORY}/${path}`, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+      try {
+        let left = Number(status.size);
+        for (let append = ""; left > 0 || !append; append = ',"append":true') {
+          const data = alloc(Math.min(left, PIECE));
+          const read = left > 0 ? readSync(descriptor, data) : 0;
+          batch.push(`{"path":${stringify(path)},"data":"${data.toString("base64", 0, read)}"${append}}`);
+          left = read > 0 ? left - read : 0; // it may be shorter by now
+          size += read;
+          if (size >= BATCH || batch.length >= BATCH_FILES) {
+            this.#request(batch, [], false);
+            batch = [];
+            size = 0;
+          }
+        }
+      } finally {
+        closeSync(descriptor);
+      }
+    }
+    this.#request(batch, removed, true);
+  }
+
+  #request(batch, removed, last) {
+    const { problem } = this.#link.request("session/save", `{"files":[${batch.join(",")}],"removed":${stringify(removed)},"last":${last}}`);
+    if (problem) throw new TooMuch(problem);
+  }
+}
+
+/** Returns what changes when a file is made in the directory, or removed. */
+function stamp() {
+  const status = lstatSync(DIRECTORY, { bigint: true, throwIfNoEntry: false });
+  return status ? `${status.ino} ${status.mtimeNs} ${status.ctimeNs} ${status.mode}` : "";
+}
+
+/** Returns what changes with each change of a file; code cannot set the last of it. */
+function state(status) {
+  return `${status.ino} ${status.size} ${status.ctimeNs}`;
+}
+
+function tell(text) {
+  try {
+    writeSync(2, `airlock: ${text}\n`);
+  } catch {
+    // the code has closed its stderr
+  }
+}
