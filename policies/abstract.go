@@ -59,6 +59,7 @@ type abstract struct {
 	longs  span     // the whole numbers
 	types  []cedar.EntityType
 	uid    *cedar.EntityUID  // the one entity
+	parent *cedar.EntityUID  // the server that it is in, where that is known
 	in     []cedar.EntityUID // with uid: those that it is in, itself included
 	closed bool              // members lists all
 	exact  bool              // items lists the elements of a set

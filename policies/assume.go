@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/cedar-policy/cedar-go"
+	"github.com/cedar-policy/cedar-go/types"
 	"github.com/cedar-policy/cedar-go/x/exp/ast"
 )
 
@@ -14,10 +15,14 @@ import (
 type environment struct {
 	has    map[string]bool     // present, or absent
 	values map[string]abstract // narrower than their types
+	// facts are whole comparisons that hold or do not, by what relation calls them, and
+	// patterns the forms that texts have.
+	facts    map[string]bool
+	patterns map[string][]types.Pattern
 }
 
 func (env environment) clone() environment {
-	return environment{maps.Clone(env.has), maps.Clone(env.values)}
+	return environment{maps.Clone(env.has), maps.Clone(env.values), maps.Clone(env.facts), maps.Clone(env.patterns)}
 }
 
 func keyOf(path []string) string { return strings.Join(path, "\x00") }
@@ -60,6 +65,9 @@ func (env *environment) setValue(path []string, v abstract) {
 // assume takes it that a part of a condition is true, or false. It returns false
 // where that contradicts what was established before.
 func (e *evaluation) assume(n ast.IsNode, holds bool) bool {
+	if !e.establish(n, holds) {
+		return false
+	}
 	switch n := n.(type) {
 	case ast.NodeTypeNot:
 		return e.assume(n.Arg, !holds)
@@ -88,6 +96,10 @@ func (e *evaluation) assume(n ast.IsNode, holds bool) bool {
 		return e.assumeEqual(n.BinaryNode, !holds)
 	case ast.NodeTypeContains:
 		return e.assumeContains(n.BinaryNode, holds)
+	case ast.NodeTypeLike:
+		return !holds || e.assumeLike(n)
+	case ast.NodeTypeIsEmpty:
+		return e.assumeEmpty(n, holds)
 	case ast.NodeTypeLessThan:
 		return e.assumeOrder(n.Left, n.Right, holds, true)
 	case ast.NodeTypeLessThanOrEqual:
@@ -172,9 +184,23 @@ func (e *evaluation) assumeEqual(n ast.BinaryNode, holds bool) bool {
 				return false
 			}
 			e.env.setValue(pathOf(sides[0]), value)
+		case holds && value.kinds == kindEntity && now.kinds == kindEntity:
+			if now.uid != nil {
+				return *now.uid == *value.uid
+			}
+			now.uid = value.uid
+			e.env.setValue(pathOf(sides[0]), now)
 		case value.kinds == kindBool:
 			return e.narrow(sides[0], boolean(value.couldBe(holds)))
 		}
+	}
+	return true
+}
+
+// assumeEmpty takes it that a set has no element.
+func (e *evaluation) assumeEmpty(n ast.NodeTypeIsEmpty, holds bool) bool {
+	if path := pathOf(n.Arg); holds && path != nil {
+		e.env.setValue(path, abstract{kinds: kindSet, exact: true, element: &abstract{}})
 	}
 	return true
 }
@@ -248,6 +274,22 @@ func (e *evaluation) assumeOrder(low, high ast.IsNode, holds, strictly bool) boo
 
 // variable is what the request has.
 func (e *evaluation) variable(name string) abstract {
+	if narrowed, known := e.env.value([]string{name}); known {
+		return narrowed
+	}
+	v, known := e.variables[name]
+	if !known {
+		v = e.declared(name)
+		if e.variables == nil {
+			e.variables = map[string]abstract{}
+		}
+		e.variables[name] = v
+	}
+	return v
+}
+
+// declared is what every request has.
+func (e *evaluation) declared(name string) abstract {
 	switch name {
 	case "principal":
 		return abstract{
@@ -291,6 +333,8 @@ func (e *evaluation) resource() abstract {
 		"allowed": {flag, surely}, "denied": {flag, surely}, "flagged": {flag, surely}, "claims": {claims, surely},
 	}}
 	if e.tool.server != "" {
+		server := cedar.NewEntityUID(typeServer, cedar.String(e.tool.server))
+		resource.parent = &server
 		resource.members["server"] = member{text(e.tool.server), surely}
 	}
 	if e.tool.id != "" {

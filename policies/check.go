@@ -106,6 +106,9 @@ func (c *checker) check() []Problem {
 	for key, value := range c.policy.Annotations() {
 		c.annotation(string(key), string(value))
 	}
+	if _, asks := c.policy.Annotations()["approve"]; asks && c.policy.Effect() == cedar.Forbid {
+		c.problem("@approve", "@approve on a forbid does nothing: nobody is asked about what is forbidden")
+	}
 	refs := referencesOf(c.policy)
 	for _, uid := range refs.entities {
 		c.entity(uid)

@@ -2,6 +2,7 @@ package policies
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -43,11 +44,22 @@ func (e *evaluation) equal(n, left, right ast.IsNode, l, r abstract) abstract {
 	switch {
 	case l.kinds&r.kinds == 0:
 		e.never(n, "%s is %s, and %s is %s", source(left), l.kinds, source(right), r.kinds)
+		e.compared(n, fmt.Sprintf("%s is %s, and %s is %s: they are never equal", source(left), l.kinds, source(right), r.kinds))
 		return boolean(false)
+	case fmt.Sprintf("%#v", left) == fmt.Sprintf("%#v", right):
+		return boolean(true)
+	}
+	e.compared(n, "")
+	switch {
 	case l.kinds != r.kinds || l.kinds&(l.kinds-1) != 0:
 		return someBool(true, true)
 	}
 	switch l.kinds {
+	case kindRecord:
+		if !sameRecord(l, r) {
+			e.never(n, "%s and %s have not the same members", source(left), source(right))
+			return boolean(false)
+		}
 	case kindString:
 		return e.oneOf(n, left, right, l.texts, r.texts)
 	case kindBool:
@@ -77,6 +89,10 @@ func (e *evaluation) equal(n, left, right ast.IsNode, l, r abstract) abstract {
 
 // oneOf compares texts of which some are known.
 func (e *evaluation) oneOf(n, left, right ast.IsNode, l, r []string) abstract {
+	if !e.fitsPatterns(left, r) || !e.fitsPatterns(right, l) {
+		e.never(n, "%s is never %s", source(left), source(right))
+		return boolean(false)
+	}
 	if l == nil || r == nil {
 		return someBool(true, true)
 	}
@@ -133,7 +149,10 @@ func (e *evaluation) order(n, left, right ast.IsNode, l, r abstract) abstract {
 // less says whether a number of a can be, and must be, below one of b.
 func (e *evaluation) less(n, left, right ast.IsNode, a, b span, strictly bool) abstract {
 	can, must := true, false
-	if a.least != nil && b.most != nil {
+	switch {
+	case strictly && a.least != nil && *a.least == math.MaxInt64, strictly && b.most != nil && *b.most == math.MinInt64:
+		can = false
+	case a.least != nil && b.most != nil:
 		can = *a.least < *b.most || !strictly && *a.least == *b.most
 	}
 	if a.most != nil && b.least != nil {
@@ -161,7 +180,28 @@ func (e *evaluation) numbers(n ast.IsNode, at []ast.IsNode, of []abstract) abstr
 			return failing()
 		}
 	}
-	return abstract{kinds: kindLong}
+	return abstract{kinds: kindLong, longs: calculated(n, of)}
+}
+
+// calculated returns the least that a sum or a product of counts can be.
+func calculated(n ast.IsNode, of []abstract) span {
+	if len(of) != 2 || of[0].longs.least == nil || of[1].longs.least == nil {
+		return span{}
+	}
+	a, b := *of[0].longs.least, *of[1].longs.least
+	const large = 1 << 31
+	if a < 0 || b < 0 || a > large || b > large {
+		return span{}
+	}
+	least := a + b
+	switch n.(type) {
+	case ast.NodeTypeAdd:
+	case ast.NodeTypeMult:
+		least = a * b
+	default:
+		return span{}
+	}
+	return span{least: &least}
 }
 
 // in evaluates `in`: the same entity, or one of its ancestors.
@@ -174,7 +214,7 @@ func (e *evaluation) in(n ast.IsNode, l, r abstract) abstract {
 		e.err(n, "the right side of `in` is %s, not an entity or a set of them", r.kinds)
 		return failing()
 	}
-	if r.element != nil && len(r.items) > 0 && !r.element.may(kindEntity) {
+	if slices.ContainsFunc(r.items, func(item abstract) bool { return !item.may(kindEntity) }) {
 		e.err(n, "the right side of `in` is a set of %s, not of entities", r.element.kinds)
 		return failing()
 	}
@@ -184,14 +224,18 @@ func (e *evaluation) in(n ast.IsNode, l, r abstract) abstract {
 	} else if !r.exact {
 		return someBool(true, true)
 	}
-	can := false
+	if every := cedar.NewEntityUID(typeAction, anyTool); len(targets) == 1 && targets[0].uid != nil && *targets[0].uid == every && slices.Equal(l.types, []cedar.EntityType{typeAction}) {
+		return boolean(true) // every tool's action is in that group
+	}
+	can, known := false, l.in != nil
 	for _, target := range targets {
 		can = can || target.uid == nil || e.canBeIn(l, *target.uid)
+		known = known && target.uid != nil
 	}
 	if !can {
 		e.never(n, "it is never in that")
 	}
-	return someBool(can, true)
+	return someBool(can, !can || !known)
 }
 
 // canBeIn says whether an entity can be, or be in, another.
@@ -201,6 +245,9 @@ func (e *evaluation) canBeIn(a abstract, target cedar.EntityUID) bool {
 	}
 	if a.uid != nil {
 		return *a.uid == target || a.uid.Type == typeTool || a.uid.Type == typeAction
+	}
+	if a.parent != nil && target.Type == typeServer {
+		return *a.parent == target
 	}
 	return a.types == nil || slices.ContainsFunc(a.types, func(t cedar.EntityType) bool {
 		return t == target.Type || t == typeTool && target.Type == typeServer
@@ -239,11 +286,12 @@ func (e *evaluation) member(n ast.IsNode, operands ...abstract) abstract {
 // canContain says whether a set can have the elements: all of them, or any.
 func (e *evaluation) canContain(n ast.IsNode, element abstract, set abstract, elements []abstract) abstract {
 	_, any := n.(ast.NodeTypeContainsAny)
-	found, missing := 0, ""
+	found, missing, wrong := 0, "", ""
 	for _, want := range elements {
 		switch {
 		case set.exact && len(set.items) == 0, element.kinds&want.kinds == 0:
 			missing = fmt.Sprintf("%s holds %s, and never %s", source(ofSet(n)), element.kinds, want.kinds)
+			wrong = missing
 		case element.kinds == kindString && want.kinds == kindString && element.texts != nil && want.texts != nil &&
 			!slices.ContainsFunc(want.texts, func(t string) bool { return slices.Contains(element.texts, t) }):
 			missing = fmt.Sprintf("%s never has %s", source(ofSet(n)), listed(want.texts))
@@ -251,6 +299,7 @@ func (e *evaluation) canContain(n ast.IsNode, element abstract, set abstract, el
 			found++
 		}
 	}
+	e.compared(n, wrong)
 	if missing != "" && (!any || found == 0) {
 		e.never(n, "%s", missing)
 		return boolean(false)

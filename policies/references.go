@@ -111,6 +111,10 @@ func (r *references) node(n ast.IsNode) bool {
 		r.comparison(n.BinaryNode)
 	case ast.NodeTypeContains:
 		r.comparison(n.BinaryNode)
+	case ast.NodeTypeContainsAll:
+		r.comparisons(n.BinaryNode)
+	case ast.NodeTypeContainsAny:
+		r.comparisons(n.BinaryNode)
 	case ast.NodeTypeIs:
 		r.types = append(r.types, n.EntityType)
 	case ast.NodeTypeIsIn:
@@ -129,6 +133,15 @@ func (r *references) comparison(n ast.BinaryNode) {
 		path := pathOf(sides[0])
 		if text, isText := value.Value.(cedar.String); isValue && isText && path != nil {
 			r.equals = append(r.equals, comparison{path, string(text)})
+		}
+	}
+}
+
+// comparisons is comparison with each element of a literal set.
+func (r *references) comparisons(n ast.BinaryNode) {
+	if set, ok := n.Right.(ast.NodeTypeSet); ok {
+		for _, element := range set.Elements {
+			r.comparison(ast.BinaryNode{Left: n.Left, Right: element})
 		}
 	}
 }

@@ -25,11 +25,11 @@ func typecheck(policy *cedar.Policy, tools []*toolShape, w *world) (problem, wor
 		}
 		tools = []*toolShape{{}} // nothing is known of any
 	}
-	never, always := 0, 0
+	never, always, compared := 0, 0, comparisons{}
 	var first, firstError *finding
 	var whose string
 	for _, tool := range tools {
-		e := &evaluation{tool: tool, servers: w.servers}
+		e := &evaluation{tool: tool, servers: w.servers, comparisons: compared}
 		e.conditions(p.Conditions)
 		switch {
 		case e.mustErr:
@@ -62,6 +62,9 @@ func typecheck(policy *cedar.Policy, tools []*toolShape, w *world) (problem, wor
 		}
 		return fmt.Sprintf("it can never match: %s", text), word
 	}
+	if wrong := compared.mistyped(); wrong != nil {
+		return "a part of it never holds: " + wrong.text, wrong.word
+	}
 	return "", ""
 }
 
@@ -73,6 +76,9 @@ type evaluation struct {
 	tool    *toolShape
 	servers []string
 	env     environment
+	// comparisons are of all tools together.
+	comparisons comparisons
+	variables   map[string]abstract // as far as they were asked for
 
 	errors   []finding // what can err
 	mustErr  bool      // it errs whatever the call is
@@ -127,7 +133,9 @@ func (e *evaluation) never(at ast.IsNode, format string, args ...any) {
 }
 
 // eval returns what a part of a condition can be.
-func (e *evaluation) eval(n ast.IsNode) abstract {
+func (e *evaluation) eval(n ast.IsNode) abstract { return e.known(n, e.evaluate(n)) }
+
+func (e *evaluation) evaluate(n ast.IsNode) abstract {
 	switch n := n.(type) {
 	case ast.NodeValue:
 		return constant(n.Value)
@@ -165,7 +173,20 @@ func (e *evaluation) eval(n ast.IsNode) abstract {
 	if left, right, ok := operands(n); ok {
 		return e.binary(n, left, right)
 	}
-	return anything() // tags: no entity of a request has any, and Cedar's own checks say so
+	return e.tags(n)
+}
+
+// tags evaluates what asks for tags: no entity of a request has any.
+func (e *evaluation) tags(n ast.IsNode) abstract {
+	switch n.(type) {
+	case ast.NodeTypeHasTag:
+		e.never(n, "nothing has tags")
+		return boolean(false)
+	case ast.NodeTypeGetTag:
+		e.err(n, "nothing has tags")
+		return failing()
+	}
+	return anything()
 }
 
 // operands returns the two sides of a binary operator.
@@ -352,7 +373,7 @@ func (e *evaluation) set(n ast.NodeTypeSet) abstract {
 }
 
 func (e *evaluation) record(n ast.NodeTypeRecord) abstract {
-	record := abstract{kinds: kindRecord, members: map[string]member{}}
+	record := abstract{kinds: kindRecord, closed: true, members: map[string]member{}}
 	for _, element := range n.Elements {
 		v := e.eval(element.Value)
 		if v.mustErr {
@@ -372,6 +393,10 @@ func (e *evaluation) like(n ast.NodeTypeLike) abstract {
 		e.err(n, "%s is %s, and `like` needs a text", source(n.Arg), v.kinds)
 		return failing()
 	case v.texts == nil:
+		if !e.fitsTogether(n.Arg, n.Value) {
+			e.never(n, "%s never has both forms", source(n.Arg))
+			return boolean(false)
+		}
 		return someBool(true, true)
 	}
 	matches := 0
