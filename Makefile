@@ -7,6 +7,7 @@ export CGO_ENABLED := 0
 GVISOR_VERSION = $(shell go list -C build/gvisor -m -f '{{.Version}}' gvisor.dev/gvisor)
 NPM_DIRECTORIES := test/servers test/conformance codegen/testdata/typecheck
 NPM_INSTALLED := $(NPM_DIRECTORIES:%=%/node_modules/.package-lock.json)
+PYTHON_CLIENT := bin/python-client/mcp/__init__.py
 BENCH_INSTALLED := test/bench/node_modules/.package-lock.json
 
 .PHONY: help
@@ -18,7 +19,7 @@ build: bin/airlock bin/runsc ## build bin/airlock and bin/runsc
 	$(if $(filter build demo,$(MAKECMDGOALS)),@echo "Claude Code uses this build after:  $$(bin/airlock mcp --how)")
 
 .PHONY: setup
-setup: prerequisites build containerd images $(NPM_INSTALLED) ## do all set-up that is missing
+setup: prerequisites build containerd images $(NPM_INSTALLED) $(PYTHON_CLIENT) ## do all set-up that is missing
 
 .PHONY: demo
 demo: prerequisites build images test/servers/node_modules/.package-lock.json ## show model-written code that uses MCP servers from a sandbox
@@ -110,6 +111,11 @@ bin/runsc: build/gvisor/go.mod build/gvisor/go.sum $(wildcard build/gvisor/runsc
 bin/staticcheck bin/govulncheck: build/lint/go.mod build/lint/go.sum
 	@build/step 'building $@' go build -C build/lint -o $(CURDIR)/$@ \
 		$(if $(filter %/staticcheck,$@),honnef.co/go/tools/cmd/staticcheck,golang.org/x/vuln/cmd/govulncheck)
+	@touch $@
+
+$(PYTHON_CLIENT): test/conformance/clients/requirements.txt | pip
+	@build/step 'installing the Python client' python3 -m pip install --quiet --disable-pip-version-check --no-deps \
+		--only-binary :all: --require-hashes --upgrade --target bin/python-client -r $<
 	@touch $@
 
 bin/python-lint/bin/ruff: build/lint/requirements.txt | pip
