@@ -196,3 +196,18 @@ func TestListenOnlyOnThisMachine(t *testing.T) {
 		}
 	}
 }
+
+// A host may go without ending its session; Close does not wait for it.
+func TestCloseEndsWhatHostsLeftBehind(t *testing.T) {
+	s, runs := newServer(t)
+	h := httptest.NewServer(s.Handler(LocalUser("user:ann")))
+	t.Cleanup(h.Close)
+	session := connectHTTP(t, h.URL, "2025-11-25")
+	callTool(t, session, "run_code", map[string]any{"language": "node", "code": "wait", "background": true})
+	<-runs.waiting
+	own := runs.lastRequest().Caller.Session
+	s.Close()
+	if got := <-runs.left; got != own {
+		t.Errorf("ended: got %q, want %q", got, own)
+	}
+}

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -18,15 +20,15 @@ type sessions struct {
 	watching  sync.WaitGroup
 
 	mu       sync.Mutex                  // guards what follows
-	followed map[*mcp.ServerSession]bool // those whose end is awaited
-	attended map[*mcp.ServerSession]bool // those whose host is asked
-	lasting  map[string]bool             // IDs of sessions that end with the server
+	followed map[*mcp.ServerSession]func() // what ends with them: those whose end is awaited
+	attended map[*mcp.ServerSession]func() // and those whose host is asked
+	lasting  map[string]bool               // IDs of sessions that end with the server
 }
 
 func newSessions(end func(sessionID string), approvals Approvals) *sessions {
 	return &sessions{
 		end: end, approvals: approvals,
-		followed: map[*mcp.ServerSession]bool{}, attended: map[*mcp.ServerSession]bool{}, lasting: map[string]bool{},
+		followed: map[*mcp.ServerSession]func(){}, attended: map[*mcp.ServerSession]func(){}, lasting: map[string]bool{},
 	}
 }
 
@@ -50,7 +52,7 @@ func (s *sessions) follow(c call) {
 func (s *sessions) attend(c call, asker approval.Asker) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.attended[c.request.Session] {
+	if s.attended[c.request.Session] != nil {
 		return
 	}
 	unregister := s.approvals.Register(c.caller.Session, asker)
@@ -58,11 +60,11 @@ func (s *sessions) attend(c call, asker approval.Asker) {
 }
 
 // onceLocked calls ended once, when the session is over.
-func (s *sessions) onceLocked(known map[*mcp.ServerSession]bool, session *mcp.ServerSession, ended func()) {
-	if known[session] {
+func (s *sessions) onceLocked(known map[*mcp.ServerSession]func(), session *mcp.ServerSession, ended func()) {
+	if known[session] != nil {
 		return
 	}
-	known[session] = true
+	known[session] = ended
 	s.watching.Go(func() {
 		// Why the session ended does not matter here; Serve reports it.
 		_ = session.Wait()
@@ -73,13 +75,23 @@ func (s *sessions) onceLocked(known map[*mcp.ServerSession]bool, session *mcp.Se
 	})
 }
 
-// close waits until every session of the protocol is over, and ends the others.
+// close ends every session: a host that has gone over HTTP without a word leaves
+// one behind. First come the runs, since the SDK waits for the requests of a session
+// that it ends, and they for their runs.
 func (s *sessions) close() {
-	s.watching.Wait()
 	s.mu.Lock()
-	lasting := s.lasting
+	lasting, followed := s.lasting, maps.Clone(s.followed)
+	left := slices.Concat(slices.Collect(maps.Keys(s.followed)), slices.Collect(maps.Keys(s.attended)))
 	s.lasting = map[string]bool{}
 	s.mu.Unlock()
+	for _, ended := range followed {
+		ended()
+	}
+	for _, session := range left {
+		// Nobody is there any more who could be told that it did not end well.
+		_ = session.Close()
+	}
+	s.watching.Wait()
 	for id := range lasting {
 		s.end(id)
 	}

@@ -74,7 +74,7 @@ type outcome struct {
 		Content           []struct{ Type, Text string }
 	} `json:"result"`
 	Error *struct {
-		Code    int64  `json:"code"`
+		Code    any    `json:"code"` // a number, or a client's own word
 		Message string `json:"message"`
 	} `json:"error"`
 	Progress []string `json:"progress"`

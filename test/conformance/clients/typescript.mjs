@@ -25,8 +25,14 @@ const connect = {
 		const client = new Client({ name: "typescript1", version: "1" }, { capabilities: { elicitation: {} } });
 		client.setRequestHandler(ElicitRequestSchema, elicit);
 		const transport = url ? new StreamableHTTPClientTransport(new URL(url)) : new StdioClientTransport({ command, args, env, stderr: "inherit" });
+		let version; // the client tells only its transport
+		const hand = transport.setProtocolVersion?.bind(transport);
+		transport.setProtocolVersion = (negotiated) => {
+			version = negotiated;
+			hand?.(negotiated);
+		};
 		await client.connect(transport);
-		return { client, version: transport.protocolVersion ?? client.getNegotiatedProtocolVersion?.(), call: (params, options) => client.callTool(params, undefined, options) };
+		return { client, version, call: (params, options) => client.callTool(params, undefined, options) };
 	},
 	async typescript2() {
 		const { Client, StreamableHTTPClientTransport } = await import("@modelcontextprotocol/client");
