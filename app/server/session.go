@@ -19,7 +19,7 @@ type sessions struct {
 	approvals Approvals // nil: people are not asked through the host
 	watching  sync.WaitGroup
 
-	mu       sync.Mutex                  // guards what follows
+	mu       sync.Mutex                    // guards what follows
 	followed map[*mcp.ServerSession]func() // what ends with them: those whose end is awaited
 	attended map[*mcp.ServerSession]func() // and those whose host is asked
 	lasting  map[string]bool               // IDs of sessions that end with the server
