@@ -90,8 +90,8 @@ type candidate struct{ word, help string }
 const filesCandidate = ":files"
 
 // candidates returns what can stand in the place of the last of the words.
-func candidates(node *kong.Node, words []string) []candidate {
-	current := ""
+func candidates(app *kong.Node, words []string) []candidate {
+	node, current := app, ""
 	if len(words) > 0 {
 		current, words = words[len(words)-1], words[:len(words)-1]
 	}
@@ -113,7 +113,7 @@ func candidates(node *kong.Node, words []string) []candidate {
 	}
 	switch {
 	case pending != nil:
-		return values(pending.Value)
+		return values(app, pending.Value, words)
 	case strings.HasPrefix(current, "-"):
 		return flags(node)
 	}
@@ -124,7 +124,7 @@ func candidates(node *kong.Node, words []string) []candidate {
 		}
 	}
 	if len(node.Positional) > 0 {
-		found = append(found, values(node.Positional[min(arguments, len(node.Positional)-1)])...)
+		found = append(found, values(app, node.Positional[min(arguments, len(node.Positional)-1)], words)...)
 	}
 	return found
 }
@@ -164,9 +164,9 @@ func flags(node *kong.Node) []candidate {
 	return found
 }
 
-// values returns what a flag or an argument can be: the words of its enum, or
-// names of files.
-func values(v *kong.Value) []candidate {
+// values returns what a flag or an argument can be: the words of its enum, what is
+// known of this user, or names of files.
+func values(app *kong.Node, v *kong.Value, words []string) []candidate {
 	var found []candidate
 	for _, word := range v.EnumSlice() {
 		if word != "" {
@@ -179,7 +179,7 @@ func values(v *kong.Value) []candidate {
 	if isFile(v) {
 		return []candidate{{filesCandidate, ""}}
 	}
-	return nil
+	return known(app, v, words)
 }
 
 // isFile reports whether a value names a file or a directory.

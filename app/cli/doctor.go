@@ -163,20 +163,40 @@ func askServers(ctx context.Context, c *config.Config) []checked {
 	return results
 }
 
-// printChecks prints a table, with the hints below what failed.
+// printChecks prints a table, with the hints below what failed. On a terminal the
+// texts are wrapped to its width.
 func printChecks(s *streams, results []checked) {
 	paint, names := painterFor(s.out), 14
 	for _, r := range results {
 		names = max(names, len(r.Name))
 	}
 	styles := map[string]style{checkOK: green, checkFailed: red, checkSkipped: yellow, checkNoted: yellow}
+	indent := strings.Repeat(" ", len("FAIL  ")+names+1)
+	if room := width(s.out); room > 0 && len(indent) > room/2 {
+		indent = strings.Repeat(" ", len("FAIL  "))
+	}
+	tell := func(text string) {
+		for _, line := range wrapped(text, width(s.out)-len(indent)) {
+			fmt.Fprintf(s.out, "%s%s\n", indent, line)
+		}
+	}
 	for i, r := range results {
-		fmt.Fprintf(s.out, "%s %-*s %s\n", paint.paint(styles[r.State], fmt.Sprintf("%-5s", r.State)), names, oneLine(r.Name, 60), oneLine(r.Text, 2000))
+		head := fmt.Sprintf("%s %-*s ", paint.paint(styles[r.State], fmt.Sprintf("%-5s", r.State)), names, oneLine(r.Name, 60))
+		if room := width(s.out); room > 0 && len(indent) < len("FAIL  ")+names+1 { // the text stands below the name
+			fmt.Fprintln(s.out, strings.TrimRight(head, " "))
+			tell(oneLine(r.Text, 2000))
+		} else {
+			lines := wrapped(oneLine(r.Text, 2000), room-len(indent))
+			fmt.Fprintln(s.out, strings.TrimRight(head+lines[0], " "))
+			for _, line := range lines[1:] {
+				fmt.Fprintf(s.out, "%s%s\n", indent, line)
+			}
+		}
 		for _, detail := range r.Details {
-			fmt.Fprintf(s.out, "      %-*s %s\n", names, "", oneLine(detail, 2000))
+			tell(oneLine(detail, 2000))
 		}
 		if r.Hint != "" && (i == 0 || results[i-1].Hint != r.Hint) {
-			fmt.Fprintf(s.out, "      %-*s hint: %s\n", names, "", r.Hint)
+			tell("hint: " + r.Hint)
 		}
 	}
 }

@@ -110,8 +110,36 @@ type table struct {
 
 func (t *table) add(cells ...cell) { t.rows = append(t.rows, cells) }
 
-// write prints the table. On a terminal the last column is cut to its width.
+// write prints the table. On a terminal its columns are cut to fit the width, the
+// widest first.
 func (t *table) write(w io.Writer) error {
+	widths := t.widths(width(w))
+	paint := painterFor(w)
+	var out bytes.Buffer
+	for _, row := range t.rows {
+		for i, c := range row {
+			if utf8.RuneCountInString(c.text) > widths[i] {
+				c.text = oneLine(c.text, widths[i])
+			}
+			out.WriteString(paint.paint(c.style, c.text))
+			if i < len(row)-1 {
+				out.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c.text)+columnGap))
+			}
+		}
+		out.WriteByte('\n')
+	}
+	_, err := w.Write(out.Bytes())
+	return err
+}
+
+const (
+	columnGap   = 2 // characters between columns
+	leastColumn = 4 // what a column that is cut has at least
+)
+
+// widths returns how many characters each column has, so that all of them fit into
+// room; 0 is room without end.
+func (t *table) widths(room int) []int {
 	var widths []int
 	for _, row := range t.rows {
 		for i, c := range row {
@@ -121,27 +149,26 @@ func (t *table) write(w io.Writer) error {
 			widths[i] = max(widths[i], utf8.RuneCountInString(c.text))
 		}
 	}
-	room, paint := width(w), painterFor(w)
-	var out bytes.Buffer
-	for _, row := range t.rows {
-		column := 0
-		for i, c := range row {
-			if i == len(row)-1 {
-				if left := room - column; room > 0 && utf8.RuneCountInString(c.text) > left {
-					c.text = oneLine(c.text, max(left, 1))
-				}
-				out.WriteString(paint.paint(c.style, c.text))
-				break
-			}
-			out.WriteString(paint.paint(c.style, c.text))
-			gap := widths[i] - utf8.RuneCountInString(c.text) + 2
-			out.WriteString(strings.Repeat(" ", gap))
-			column += widths[i] + 2
-		}
-		out.WriteByte('\n')
+	if room == 0 {
+		return widths
 	}
-	_, err := w.Write(out.Bytes())
-	return err
+	total := columnGap * (len(widths) - 1)
+	for _, width := range widths {
+		total += width
+	}
+	for ; total > room; total-- {
+		widest := len(widths) - 1 // the last one of those that are equal: it tells the rest
+		for i, width := range widths {
+			if width > widths[widest] {
+				widest = i
+			}
+		}
+		if widths[widest] <= leastColumn {
+			break
+		}
+		widths[widest]--
+	}
+	return widths
 }
 
 // defaultPager shows long text page by page, quits where it fits, and keeps colours.

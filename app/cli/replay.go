@@ -14,7 +14,16 @@ import (
 
 type replayVerb struct {
 	configFlag
-	RunID string `arg:"" name:"run" help:"The recorded run's ID."`
+	RunID string `arg:"" name:"run" help:"The recorded run's ID, or the beginning of it."`
+	JSON  bool   `name:"json" help:"Print one line of JSON that says whether the result is the same, with the envelope in it."`
+}
+
+// replayed is what --json prints.
+type replayed struct {
+	Reproduced bool                  `json:"reproduced"`
+	WantDigest string                `json:"want_digest"`
+	Diverged   string                `json:"diverged,omitempty"` // the first call that was another
+	Envelope   orchestrator.Envelope `json:"envelope"`
 }
 
 // Run makes the run again, prints its envelope, and says on stderr whether it
@@ -30,23 +39,36 @@ func (v *replayVerb) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	replayed, err := opened.Orchestrator().Replay(ctx, v.RunID)
+	again, err := opened.Orchestrator().Replay(ctx, v.RunID)
 	if err != nil {
 		return errors.Join(system.Advise(err), opened.Close())
 	}
-	if err := errors.Join(printEnvelope(s.out, replayed.Outcome.Envelope), opened.Close()); err != nil {
+	if err := errors.Join(v.print(s, again), opened.Close()); err != nil {
+		return err
+	}
+	return failIf(!again.Reproduced())
+}
+
+func (v *replayVerb) print(s *streams, again *orchestrator.Replayed) error {
+	if v.JSON {
+		line := replayed{Reproduced: again.Reproduced(), WantDigest: again.Want, Envelope: again.Outcome.Envelope}
+		if again.Diverged != nil {
+			line.Diverged = again.Diverged.Error()
+		}
+		return printLine(s.out, line)
+	}
+	if err := printEnvelope(s.out, again.Outcome.Envelope); err != nil {
 		return err
 	}
 	switch {
-	case replayed.Reproduced():
-		fmt.Fprintf(s.err, "reproduced: %s\n", replayed.Want)
-		return nil
-	case replayed.Diverged != nil:
-		fmt.Fprintf(s.err, "airlock: the replay diverged: %v\n", replayed.Diverged)
+	case again.Reproduced():
+		fmt.Fprintf(s.err, "reproduced: %s\n", again.Want)
+	case again.Diverged != nil:
+		fmt.Fprintf(s.err, "airlock: the replay diverged: %v\n", again.Diverged)
 	default:
-		fmt.Fprintf(s.err, "airlock: every call was the same, but the result is %s, not %s\n", replayed.Outcome.Envelope.OutputDigest, replayed.Want)
+		fmt.Fprintf(s.err, "airlock: every call was the same, but the result is %s, not %s\n", again.Outcome.Envelope.OutputDigest, again.Want)
 	}
-	return exitError(ExitFailed)
+	return nil
 }
 
 // recorded returns the tools of the recorded run, so that no server is needed.
@@ -59,6 +81,9 @@ func (v *replayVerb) recorded(s *streams) (*system.Fixed, error) {
 	directories, err := system.FindDirectories(c)
 	if err != nil {
 		return nil, err
+	}
+	if tree, err := findRun(directories.Audit, v.RunID); err == nil { // the beginning of an ID is enough
+		v.RunID = tree.ID
 	}
 	recording, err := loadRecording(directories, c.Replay, v.RunID)
 	if errors.Is(err, replay.ErrNotFound) {

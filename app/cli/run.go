@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -24,6 +23,7 @@ type runVerb struct {
 	Lang     string        `aliases:"language" help:"python, or node for JavaScript and TypeScript (javascript, js, typescript, ts and py work too); by default what the file's name says, else python."`
 	Timeout  time.Duration `help:"Shorter than the configured time limit; never longer."`
 	JSONLogs bool          `name:"json-logs" help:"Write Airlock's own log lines as JSON."`
+	JSON     bool          `name:"json" help:"Changes nothing: what is printed is JSON already."`
 	File     string        `arg:"" optional:"" default:"-" help:"The program; - reads it from stdin."`
 }
 
@@ -156,18 +156,6 @@ func printEnvelope(out io.Writer, envelope orchestrator.Envelope) error {
 	}
 	if _, err := out.Write(line); err != nil {
 		return fmt.Errorf("printing the envelope: %w", err)
-	}
-	return nil
-}
-
-// printLine writes v as one line of JSON.
-func printLine(out io.Writer, v any) error {
-	line, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Errorf("encoding the output: %w", err)
-	}
-	if _, err := out.Write(append(line, '\n')); err != nil {
-		return fmt.Errorf("printing the output: %w", err)
 	}
 	return nil
 }

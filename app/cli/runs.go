@@ -42,6 +42,7 @@ type listedRun struct {
 	Language   string `json:"language,omitempty"`
 	Principal  string `json:"principal,omitempty"`
 	SessionID  string `json:"session_id,omitempty"`
+	Profile    string `json:"profile,omitempty"`
 	Calls      int    `json:"calls"`
 	Approval   string `json:"approval_state,omitempty"`
 	Limit      string `json:"limit,omitempty"` // the configuration's key of the limit that ended it
@@ -87,7 +88,7 @@ func listRun(run audit.RunSummary) listedRun {
 	listed := listedRun{ID: run.ID, State: runUnfinished}
 	if run.Start != nil {
 		listed.Began, listed.Language = run.Start.Time, run.Start.Language
-		listed.Principal, listed.SessionID = run.Start.Principal, run.Start.SessionID
+		listed.Principal, listed.SessionID, listed.Profile = run.Start.Principal, run.Start.SessionID, run.Start.Profile
 	}
 	if end := run.End; end != nil {
 		listed.State = runOK

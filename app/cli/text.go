@@ -6,6 +6,28 @@ import (
 	"github.com/airlock-mcp/airlock/internal/truncate"
 )
 
+// wrapped breaks text into lines of at most room characters, between words where
+// that is possible; a room that is not positive has no end.
+func wrapped(text string, room int) []string {
+	if room <= 0 {
+		return []string{text}
+	}
+	var lines []string
+	line := []rune(text)
+	for len(line) > room {
+		at := room
+		for i := room; i > 0; i-- {
+			if line[i] == ' ' {
+				at = i
+				break
+			}
+		}
+		lines = append(lines, string(line[:at]))
+		line = []rune(strings.TrimLeft(string(line[at:]), " "))
+	}
+	return append(lines, string(line))
+}
+
 // oneLine folds white space and control characters and cuts text to at most
 // limit characters, for a table's cell.
 func oneLine(text string, limit int) string {

@@ -7,8 +7,11 @@ import (
 	"strings"
 )
 
-// version is Airlock's own; releases change it.
-const version = "0.1.0"
+// The version of Airlock and its date, which releases change.
+const (
+	version     = "0.1.0"
+	versionDate = "2026-11-22"
+)
 
 type versionVerb struct {
 	JSON bool `name:"json" help:"Print JSON."`

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"os/exec"
 	"slices"
@@ -375,8 +376,9 @@ func (c *Catalog) announceLocked(ctx context.Context) {
 }
 
 // tellMissingLocked says, once for each reason, which servers are missing and
-// what can be done about it.
+// what can be done about it, and which are there again.
 func (c *Catalog) tellMissingLocked() {
+	c.tellBackLocked()
 	commands := map[string]string{}
 	for _, server := range c.config.Servers {
 		commands[server.ID] = server.Command
@@ -390,6 +392,19 @@ func (c *Catalog) tellMissingLocked() {
 			Text: fmt.Sprintf("the server %q is missing: %s", missing.ServerID, missing.Problem),
 			Hint: missingHint(missing.ServerID, commands[missing.ServerID], missing.Problem), Server: missing.ServerID,
 		})
+	}
+}
+
+// tellBackLocked says which of the servers that were missing are there again.
+func (c *Catalog) tellBackLocked() {
+	snapshot := c.snapshot.Load()
+	for _, id := range slices.Sorted(maps.Keys(c.told)) {
+		if len(snapshot.Missing(id)) > 0 {
+			continue
+		}
+		delete(c.told, id)
+		server, _ := snapshot.Server(id)
+		c.opts.Notify(Notice{Text: fmt.Sprintf("the server %q is there again, with %d tools", id, len(server.Tools)), Server: id})
 	}
 }
 

@@ -1,0 +1,47 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestWrapped(t *testing.T) {
+	for _, test := range []struct {
+		text string
+		room int
+		want []string
+	}{
+		{"", 10, []string{""}},
+		{"one two three", 0, []string{"one two three"}},
+		{"one two three", 7, []string{"one two", "three"}},
+		{"one two three", 6, []string{"one", "two", "three"}},
+		{"a sha256:0123456789", 8, []string{"a", "sha256:0", "12345678", "9"}},
+		{"größe über alles", 10, []string{"größe über", "alles"}},
+	} {
+		if got := wrapped(test.text, test.room); !slices.Equal(got, test.want) {
+			t.Errorf("%q in %d: got %q, want %q", test.text, test.room, got, test.want)
+		}
+	}
+}
+
+// A table fits the room that there is: the widest columns give way first.
+func TestTablesFitTheRoom(t *testing.T) {
+	var rows table
+	rows.add(cell{"run_0123456789abcdef0123456789abcdef", plain}, cell{"2026-11-22 02:35:08", dim}, cell{"ok", green}, cell{strings.Repeat("x", 300), plain})
+	for _, room := range []int{40, 80, 200} {
+		total := columnGap * 3
+		for _, width := range rows.widths(room) {
+			total += width
+		}
+		if total > room {
+			t.Errorf("got %d columns in a room of %d: %v", total, room, rows.widths(room))
+		}
+	}
+	if got, want := rows.widths(200), []int{36, 19, 2, 137}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if got, want := rows.widths(0), []int{36, 19, 2, 300}; !slices.Equal(got, want) {
+		t.Errorf("without a limit: got %v, want %v", got, want)
+	}
+}
