@@ -20,7 +20,7 @@ func printLine(out io.Writer, v any) error {
 }
 
 // withLists returns a copy of v in which every list and mapping that is nil is
-// empty, so that whoever reads the JSON can go through it unasked. What writes its
+// empty, so that a program that reads the JSON can go through it unasked. What writes its
 // own JSON stays as it is.
 func withLists(v any) any {
 	if v == nil {
