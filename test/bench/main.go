@@ -67,6 +67,7 @@ func parts() []part {
 		{"import", measureImports},
 		{"search", measureSearch},
 		{"audit", measureAudit},
+		{"agents", measureAgents},
 		{"decide", measureDecisions},
 		{"redact", measureRedaction},
 	}
