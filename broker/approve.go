@@ -39,10 +39,7 @@ func (a *attempt) ask(ctx context.Context) *failure {
 	}
 	defer same.unlock()
 	if same.refused != nil {
-		a.approval, a.verdict = approval.Denied, same.refused.verdict
-		f := failf(errortype.ApprovalDenied, "%s, and it is not asked again in this run. Do not repeat it; ask the user what to do instead", same.refused.why)
-		f.detail = "refused as " + same.refused.id + " was"
-		return f
+		return a.askedBefore(same.refused)
 	}
 	question := a.question()
 	if err := a.recordQuestion(ctx, question); err != nil {
@@ -56,7 +53,7 @@ func (a *attempt) ask(ctx context.Context) *failure {
 		return a.cut(ctx)
 	case err != nil:
 		a.approval = approval.Denied
-		return failf(errortype.ApprovalDenied, "the call needs a person's approval, and no one could be asked").because(err)
+		return failf(errortype.ApprovalDenied, "the call needs a person's approval, and no one could be asked. %s", whereToAnswer).because(err)
 	}
 	switch a.verdict.Answer {
 	case approval.Yes, approval.Expired, approval.Unreachable:
@@ -67,6 +64,22 @@ func (a *attempt) ask(ctx context.Context) *failure {
 	}
 	return a.heed(question)
 }
+
+// askedBefore is the failure of a call about which a person was asked in this run,
+// and did not agree. Who closed the question has refused nothing.
+func (a *attempt) askedBefore(r *refusal) *failure {
+	a.approval, a.verdict = approval.Denied, r.verdict
+	kind, advice := errortype.ApprovalDenied, "Do not repeat it; ask the user what to do instead"
+	if r.verdict.Answer == approval.Dismissed {
+		a.approval, kind, advice = approval.Pending, errortype.ApprovalTimeout, "Ask the user whether to go on, then make the call in a new run"
+	}
+	f := failf(kind, "%s, and it is not asked again in this run. %s", r.why, advice)
+	f.detail = "refused as " + r.id + " was"
+	return f
+}
+
+// whereToAnswer is how a person is reached whom no host asks.
+const whereToAnswer = "Questions are answered with `airlock approvals watch` in a terminal, while the run waits"
 
 // heed turns a verdict into a failure, or nil when a person agreed, in time, and
 // the rules are still those under which they did.
@@ -92,8 +105,8 @@ func (a *attempt) heed(question approval.Question) *failure {
 		return failf(errortype.ApprovalTimeout,
 			"the call needs a person's approval, and the question was closed without an answer. Ask the user whether to go on, then make the call in a new run; they can also answer with `airlock approvals watch`")
 	case approval.Unreachable:
-		return failf(errortype.ApprovalDenied, "the call needs a person's approval (%s), and there is no one to ask here. %s",
-			a.withoutPaths(strings.Join(a.ruling.Policies(), ", ")), a.howToAllow())
+		return failf(errortype.ApprovalDenied, "the call needs a person's approval (%s), and there is no one to ask here. %s. %s",
+			a.withoutPaths(strings.Join(a.ruling.Policies(), ", ")), whereToAnswer, a.howToAllow())
 	default:
 		return failf(errortype.ApprovalDenied, "a person refused the call. Do not repeat it; ask the user what to do instead")
 	}

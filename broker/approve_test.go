@@ -42,7 +42,7 @@ func TestARefusedQuestionIsNotAskedAgain(t *testing.T) {
 	}{
 		{"refused", approval.Verdict{Answer: approval.No, By: "ann"}, 1, "ApprovalDenied", "ApprovalDenied"},
 		{"an answer that is none", approval.Verdict{Answer: 99}, 1, "ApprovalDenied", "ApprovalDenied"},
-		{"closed without an answer", approval.Verdict{Answer: approval.Dismissed}, 1, "ApprovalTimeout", "ApprovalDenied"},
+		{"closed without an answer", approval.Verdict{Answer: approval.Dismissed}, 1, "ApprovalTimeout", "ApprovalTimeout"},
 		{"approved", approval.Verdict{Answer: approval.Yes}, 300, "", ""},
 		{"expired", approval.Verdict{Answer: approval.Expired}, 300, "ApprovalTimeout", "ApprovalTimeout"},
 	}

@@ -199,7 +199,7 @@ func (d *decoder) replayFields(r *Replay) []field {
 
 func (d *decoder) attachmentsFields(a *Attachments) []field {
 	return []field{
-		{key: "files", val: count[int]{&a.Files, 0, 1000}},
+		{key: "files", val: count[int]{&a.Files, 0, 50}},               // the line of a run names them all
 		{key: "fileBytes", val: size{&a.FileBytes, 1 << 10, 11 << 20}}, // a frame of the socket holds 16 MiB, encoded
 		{key: "bytes", val: size{&a.Bytes, 1 << 10, 1 << 30}},
 		{key: "keep", val: duration{&a.Keep, time.Minute, 366 * 24 * time.Hour}},

@@ -33,25 +33,45 @@ func (r *run) assemble(ctx context.Context, ended ending, calls broker.Summary, 
 	r.clean(&result) // before the logs: placeholders are numbered in this order, also in a replay
 	note, end := r.remark(ended, result, logs)
 	printed := r.print(logs)
-	duration := time.Since(r.started).Milliseconds()
 	usage := r.sandbox.Usage()
-	result.Metrics = Metrics{
-		DurationMS: duration, Calls: calls.Calls, BytesInSandbox: calls.BytesIn, BytesReturned: int64(len(result.Data)),
-		PeakMemoryBytes: usage.PeakMemory, CPUMS: usage.CPU.Milliseconds(),
-		StdoutCut: printed.StdoutCut, StderrCut: printed.StderrCut,
-	}
+	outcome := r.seal(ctx, result, calls, printed, Metrics{PeakMemoryBytes: usage.PeakMemory, CPUMS: usage.CPU.Milliseconds()})
+	outcome.Envelope.Note, outcome.Envelope.Printed = note, end
+	return outcome
+}
+
+// seal puts a cleaned result into its envelope, with what it cost.
+func (r *run) seal(ctx context.Context, result Result, calls broker.Summary, printed Printed, metrics Metrics) *Outcome {
+	metrics.DurationMS = time.Since(r.started).Milliseconds()
+	metrics.Calls, metrics.BytesInSandbox, metrics.BytesReturned = calls.Calls, calls.BytesIn, int64(len(result.Data))
+	metrics.StdoutCut, metrics.StderrCut = printed.StdoutCut, printed.StderrCut
+	result.Metrics = metrics
 	envelope := Envelope{
 		RunID: r.identity.ID, TraceID: r.identity.TraceID,
-		ToolName: r.request.Language + "-runner", ToolVersion: r.version,
+		ToolName: r.toolName(), ToolVersion: r.version,
 		InputDigest:  r.identity.CodeHash,
-		SandboxImage: r.image.Name + "@" + r.image.Digest,
-		DurationMS:   duration, ApprovalState: calls.ApprovalState, Result: result, Note: note, Printed: end,
+		SandboxImage: r.imageName(),
+		DurationMS:   metrics.DurationMS, ApprovalState: calls.ApprovalState, Result: result,
 		Redactions: redactions(r.removed, calls.Redactions), Attachments: r.attachments(),
 	}
-	whole := envelope.Result
 	r.keepLarge(ctx, &envelope)
-	seal(&envelope, whole)
+	seal(&envelope, result)
 	return &Outcome{Envelope: envelope, Printed: printed, redactions: redact.Counts(r.removed), open: calls.Open}
+}
+
+// toolName is what the envelope says that ran.
+func (p plan) toolName() string {
+	if p.request.Call != nil {
+		return LanguageCall
+	}
+	return p.request.Language + "-runner"
+}
+
+// imageName names the image of the sandbox with its digest; "" where there was none.
+func (p plan) imageName() string {
+	if p.image.Name == "" {
+		return ""
+	}
+	return p.image.Name + "@" + p.image.Digest
 }
 
 // redactions counts by kind what was removed from what the run returned, printed

@@ -151,8 +151,8 @@ func (r *run) attachments() []Attached {
 // preview in its place where the request asks for that. Where it cannot be kept,
 // the envelope stays as it is, too large.
 func (r *run) keepLarge(ctx context.Context, envelope *Envelope) {
-	// JSON escapes can make a text six times as long.
-	if !envelope.Result.OK || len(envelope.Result.Data) < MaxEnvelope/8 {
+	// JSON escapes can make a text six times as long, and a file takes up to 1 KiB.
+	if !envelope.Result.OK || 6*len(envelope.Result.Data)+len(envelope.Attachments)<<10 < MaxEnvelope/2 {
 		return
 	}
 	if line, err := envelope.Line(); err != nil || len(line) <= MaxEnvelope {

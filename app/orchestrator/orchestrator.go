@@ -103,6 +103,9 @@ func (o *Orchestrator) Check(req Request) error {
 	if err := req.Check(); err != nil {
 		return err
 	}
+	if req.Call != nil {
+		return nil
+	}
 	_, err := o.image(req.Language)
 	return err
 }
@@ -112,6 +115,9 @@ func (o *Orchestrator) Check(req Request) error {
 // an *InputError, runner.ErrBusy, broker.ErrSessions, or a sandbox that does not
 // start. Cancelling ctx ends the run; its outcome then says so.
 func (o *Orchestrator) Run(ctx context.Context, req Request) (*Outcome, error) {
+	if req.Call != nil {
+		return o.runCall(ctx, req)
+	}
 	return o.run(ctx, req, nil)
 }
 

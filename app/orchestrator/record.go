@@ -19,7 +19,7 @@ func (r *run) record(kind audit.Kind) audit.Record {
 			TraceID: r.identity.TraceID, CodeHash: r.identity.CodeHash,
 		},
 		RunFacts: audit.RunFacts{
-			Language: r.request.Language, Image: r.image.Name + "@" + r.image.Digest,
+			Language: r.request.Language, Image: r.imageName(),
 			Snapshot: r.snapshot.Digest(), InputDigest: r.identity.CodeHash,
 		},
 	}

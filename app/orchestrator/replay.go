@@ -41,6 +41,9 @@ func (o *Orchestrator) Replay(ctx context.Context, runID string) (*Replayed, err
 	if err != nil {
 		return nil, err
 	}
+	if recording.Language == LanguageCall {
+		return nil, errNoProgram(recording)
+	}
 	player := recording.Player()
 	outcome, err := o.run(ctx, Request{
 		Language: recording.Language, Code: []byte(recording.Code),
@@ -57,7 +60,10 @@ func (o *Orchestrator) Replay(ctx context.Context, runID string) (*Replayed, err
 // openCalls begins the run's calls: answered from a recording in a replay, and
 // recorded for one otherwise.
 func (r *run) openCalls(ctx context.Context, clock *clock) error {
-	opts := &broker.RunOptions{Redactor: r.redactor, OnWait: (&pauser{run: r, clock: clock}).wait, Player: r.player}
+	opts := &broker.RunOptions{Redactor: r.redactor, Player: r.player}
+	if clock != nil { // a call without code has no clock to stop
+		opts.OnWait = (&pauser{run: r, clock: clock}).wait
+	}
 	if r.player == nil && r.parts.Recordings != nil {
 		recorder, err := r.parts.Recordings.Create(head(r), recordedTools(r.snapshot))
 		if err != nil {
@@ -78,7 +84,7 @@ func head(r *run) replay.Head {
 		RunID: r.identity.ID, Principal: r.identity.Caller.Principal, Issuer: r.identity.Caller.Issuer,
 		CallerKind: string(r.identity.Caller.Kind), SessionID: r.identity.Caller.Session,
 		Language: r.request.Language, Code: string(r.request.Code), CodeHash: r.identity.CodeHash,
-		Image: r.image.Name + "@" + r.image.Digest, Snapshot: r.snapshot.Digest(),
+		Image: r.imageName(), Snapshot: r.snapshot.Digest(),
 	}
 }
 

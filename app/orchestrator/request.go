@@ -23,6 +23,8 @@ type Request struct {
 	// such runs holds.
 	Background bool
 	Caller     caller.Caller // who asks
+	// Call is set where the run is one call without code: see CallRequest.
+	Call *ToolCall
 	// PreviewLarge has a result that is larger than the envelope end the run well,
 	// with a preview in its place; else it is an error. It is kept either way.
 	PreviewLarge bool

@@ -104,15 +104,21 @@ func (r *run) execute(ctx context.Context) (*Outcome, error) {
 	logs := r.collect(undo, ended)
 	r.settle(undo)
 	outcome := r.assemble(undo, ended, r.calls.Close(), logs)
-	if err := r.recordEnd(undo, outcome, ended); err != nil {
+	return r.recorded(undo, outcome, ended), nil
+}
+
+// recorded notes the end of the run and returns its outcome, of which nothing is
+// told where that could not be noted.
+func (r *run) recorded(ctx context.Context, outcome *Outcome, ended ending) *Outcome {
+	if err := r.recordEnd(ctx, outcome, ended); err != nil {
 		// Calls were made: this is a run, and its result is withheld.
-		r.parts.Logger.ErrorContext(undo, "the end of a run could not be recorded",
+		r.parts.Logger.ErrorContext(ctx, "the end of a run could not be recorded",
 			slog.String(telemetry.KeyRun, r.identity.ID), slog.Any(telemetry.KeyError, err))
 		replace(&outcome.Envelope, failed(errortype.Sandbox, false,
 			"the audit log could not record the end of the run, so its result is withheld; calls that were made are not undone"))
-		r.withholdFiles(undo, &outcome.Envelope)
+		r.withholdFiles(ctx, &outcome.Envelope)
 	}
-	return outcome, nil
+	return outcome
 }
 
 // tearDown does what the answer does not wait for. outcome is nil where there was no run.

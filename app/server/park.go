@@ -191,7 +191,7 @@ func (p *parking) tooLate(r *parkedRun) []string {
 
 // sameCall reports whether two requests have the same arguments.
 func sameCall(a, b orchestrator.Request) bool {
-	return a.Language == b.Language && a.Timeout == b.Timeout && bytes.Equal(a.Code, b.Code)
+	return a.Language == b.Language && (a.Call == nil) == (b.Call == nil) && a.Timeout == b.Timeout && bytes.Equal(a.Code, b.Code)
 }
 
 // abandon ends a run that its host did not come back for.

@@ -20,14 +20,19 @@ import (
 // maxID is how many bytes of an unknown run's ID are repeated in an answer.
 const maxID = 200
 
-// runCode makes a run and answers with what came of it. A run in the background
-// is answered for at once; one whose host can be asked between requests, in
-// several rounds; every other one when it is done.
+// runCode runs a program.
 func (s *Server) runCode(ctx context.Context, c call) (*mcp.CallToolResult, error) {
 	req, err := runRequest(c)
 	if err != nil {
 		return nil, err
 	}
+	return s.makeRun(ctx, c, req)
+}
+
+// makeRun makes a run and answers with what came of it. A run in the background
+// is answered for at once; one whose host can be asked between requests, in
+// several rounds; every other one when it is done.
+func (s *Server) makeRun(ctx context.Context, c call, req orchestrator.Request) (*mcp.CallToolResult, error) {
 	s.sessions.follow(c)
 	asks := s.parking != nil && canAsk(c.request)
 	between := c.request.ProtocolVersion() >= stateless

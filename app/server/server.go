@@ -1,5 +1,5 @@
 // Package server is the face that Airlock shows to agent hosts: an MCP server
-// with five tools, whatever number of tools stands behind it. It is the only
+// with five tools, or six, whatever number of tools stands behind it. It is the only
 // user of go-sdk's server side.
 //
 // It speaks the protocol's 2026-07-28 revision and, by negotiation, those from
@@ -59,6 +59,7 @@ type Options struct {
 	Logger    *slog.Logger // nil logs nothing
 	Gate      Gate         // nil lets everything through
 	Files     Files        // nil: no run attaches anything
+	CallTool  bool         // offer call_tool, for one call without code
 }
 
 // Server serves any number of hosts at one time. No host sees, answers, cancels
@@ -119,7 +120,7 @@ func New(tools Tools, runs Runs, opts Options) (*Server, error) {
 				Tools: &mcp.ToolCapabilities{}, Prompts: &mcp.PromptCapabilities{}, Resources: &mcp.ResourceCapabilities{},
 			},
 		})
-	if err := s.addTools(); err != nil {
+	if err := s.addTools(opts.CallTool); err != nil {
 		return nil, err
 	}
 	s.addPrompt()
@@ -153,8 +154,8 @@ type call struct {
 	request *mcp.CallToolRequest
 }
 
-// addTools registers the tools of tools.json.
-func (s *Server) addTools() error {
+// addTools registers the tools of tools.json, call_tool only where it is wanted.
+func (s *Server) addTools(withCallTool bool) error {
 	var tools []*mcp.Tool
 	if err := json.Unmarshal(toolsJSON, &tools); err != nil {
 		return fmt.Errorf("reading tools.json: %w", err)
@@ -165,8 +166,12 @@ func (s *Server) addTools() error {
 		"run_code":            s.runCode,
 		"get_run":             s.getRun,
 		"cancel_run":          s.cancelRun,
+		nameCallTool:          s.callTool,
 	}
 	for _, tool := range tools {
+		if tool.Name == nameCallTool && !withCallTool {
+			continue
+		}
 		handle, ok := handlers[tool.Name]
 		if !ok {
 			return fmt.Errorf("tools.json defines %q, which nothing handles", tool.Name)

@@ -305,6 +305,9 @@ func (s *System) Await(ctx context.Context, serverIDs ...string) error {
 // Runs is the registry of all runs, until the system is closed.
 func (s *System) Runs() *runs.Registry { return s.runs }
 
+// Face says what agent hosts are offered.
+func (s *System) Face() config.Face { return s.config.Face }
+
 // Attachments are the files that runs attached.
 func (s *System) Attachments() *attachment.Store { return s.attachments }
 

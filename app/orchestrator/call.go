@@ -1,0 +1,172 @@
+package orchestrator
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/airlock-mcp/airlock/broker"
+	"github.com/airlock-mcp/airlock/broker/replay"
+	"github.com/airlock-mcp/airlock/internal/canon"
+	"github.com/airlock-mcp/airlock/internal/errortype"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
+)
+
+// LanguageCall is the language of a run that is one call without code.
+const LanguageCall = "call_tool"
+
+// ToolCall is a run that is one call without code: no sandbox is needed for it.
+type ToolCall struct {
+	ServerID  string          `json:"server"`
+	Name      string          `json:"tool"`
+	Arguments json.RawMessage `json:"arguments"` // a JSON object
+}
+
+// CallRequest asks for one call without code. What a person is shown as its code,
+// and what is recorded as that, is the call as JSON.
+func CallRequest(call ToolCall) (Request, error) {
+	if len(call.Arguments) == 0 {
+		call.Arguments = json.RawMessage("{}")
+	}
+	var code bytes.Buffer
+	encoder := json.NewEncoder(&code)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(call); err != nil {
+		return Request{}, &InputError{"the arguments are not JSON", "pass an object"}
+	}
+	return Request{Language: LanguageCall, Code: bytes.TrimSpace(code.Bytes()), Call: &call}, nil
+}
+
+// runCall makes a run of one call: on the path of the calls of code, with the same
+// rules, limits, questions, records and recording.
+func (o *Orchestrator) runCall(ctx context.Context, req Request) (*Outcome, error) {
+	if err := req.Check(); err != nil {
+		return nil, err
+	}
+	if req.ID == "" {
+		req.ID = telemetry.NewID("run")
+	}
+	r := newRun(plan{
+		identity: broker.Run{
+			ID: req.ID, Caller: req.Caller, TraceID: telemetry.NewTraceID(), CodeHash: canon.Digest(req.Code), Code: string(req.Code),
+		},
+		request: req, limits: o.limits(req), version: o.opts.Version, snapshot: o.snapshotFor(ctx, req), redactor: o.redactor(),
+	}, &o.parts, nil, time.Now())
+	r.files.draft = o.draft(r.plan)
+	if err := r.openCalls(ctx, nil); err != nil {
+		return nil, err
+	}
+	if req.OnStart != nil {
+		req.OnStart(func() Printed { return Printed{} })
+	}
+	outcome, err := r.callAlone(ctx)
+	o.teardowns.Go(func() {
+		if outcome != nil {
+			r.closeRecording(context.WithoutCancel(ctx), outcome)
+		}
+	})
+	return outcome, err
+}
+
+// callAlone makes the one call and assembles the outcome.
+func (r *run) callAlone(ctx context.Context) (*Outcome, error) {
+	r.recordStart(ctx)
+	if err := r.unrecorded(); err != nil {
+		r.calls.Close()
+		return nil, err
+	}
+	call := r.request.Call
+	answer := r.calls.Call(ctx, broker.Call{ServerID: call.ServerID, Name: call.Name, Arguments: call.Arguments})
+	undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
+	defer cancel()
+	result := r.judgeCall(ctx, answer)
+	r.clean(&result)
+	r.removed = append(r.removed, r.files.found()...)
+	outcome := r.seal(undo, result, r.calls.Close(), Printed{}, Metrics{})
+	return r.recorded(undo, outcome, ending{}), nil
+}
+
+// judgeCall turns the answer to a call into a result. Files among its content are
+// attached to the run, so that the caller gets them as files.
+func (r *run) judgeCall(ctx context.Context, answer broker.Answer) Result {
+	if e := answer.Error; e != nil {
+		if ctx.Err() != nil {
+			return failed(errortype.Killed, false, "the call was cancelled before it had ended; it may have been carried out")
+		}
+		return Result{Error: &Failure{Type: e.Type, Message: e.Message, Retryable: e.Retryable, Source: e.Source, CallID: e.CallID}}
+	}
+	return succeeded(r.dataOf(answer.Raw))
+}
+
+// dataOf returns the value of a tool's result, as docs/contract.md describes `data`.
+func (r *run) dataOf(raw json.RawMessage) json.RawMessage {
+	var result struct {
+		Structured json.RawMessage   `json:"structuredContent"`
+		Content    []json.RawMessage `json:"content"`
+	}
+	if err := json.Unmarshal(raw, &result); err != nil {
+		return raw
+	}
+	for i := range result.Content {
+		result.Content[i] = r.withoutFile(result.Content[i])
+	}
+	if len(result.Structured) > 0 && !bytes.Equal(result.Structured, []byte("null")) {
+		return result.Structured
+	}
+	var block struct{ Type, Text string }
+	if len(result.Content) == 1 && json.Unmarshal(result.Content[0], &block) == nil && block.Type == "text" {
+		if text := strings.TrimSpace(block.Text); strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") {
+			if json.Valid([]byte(text)) {
+				return json.RawMessage(text)
+			}
+		}
+		return encoded(block.Text)
+	}
+	return encoded(result.Content)
+}
+
+// withoutFile attaches the file that a content block holds and returns what is
+// known about it in its place; any other block as it is.
+func (r *run) withoutFile(block json.RawMessage) json.RawMessage {
+	var b struct {
+		Type, Data, MIMEType string
+		Resource             struct{ URI, MIMEType, Blob string }
+	}
+	if json.Unmarshal(block, &b) != nil || (b.Data == "" && b.Resource.Blob == "") {
+		return block
+	}
+	mime, name := b.MIMEType, ""
+	if b.Resource.Blob != "" {
+		mime, name = b.Resource.MIMEType, b.Resource.URI[strings.LastIndexByte(b.Resource.URI, '/')+1:]
+	}
+	content, err := base64.StdEncoding.DecodeString(b.Data + b.Resource.Blob)
+	if err != nil {
+		return block
+	}
+	file, err := r.attach(content, mime, name)
+	if err != nil { // too large or too much: it stays where it is
+		return block
+	}
+	return encoded(struct {
+		Type string `json:"type"`
+		*Attached
+	}{string(file.Kind), r.described(file)})
+}
+
+func encoded(value any) json.RawMessage {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil { // what was decoded from JSON has one
+		return json.RawMessage("null")
+	}
+	return bytes.TrimSpace(b.Bytes())
+}
+
+// errNoProgram refuses to replay a call without code.
+func errNoProgram(recording *replay.Recording) error {
+	return &InputError{"the run was one call without a program, so there is nothing to run again", "airlock runs show " + recording.RunID}
+}
