@@ -23,6 +23,9 @@ type lineFilter struct {
 	mu   sync.Mutex // guards what follows: the SDK writes too
 	out  io.Writer
 	open map[string]*batch // by the ID of a request that is not yet answered
+	// unanswered are all requests that have no answer yet. The SDK answers no second
+	// one with the same ID.
+	unanswered map[jsonrpc.ID]bool
 }
 
 // batch is the answer to a batch of messages, as far as it is known.
@@ -32,7 +35,7 @@ type batch struct {
 }
 
 func newLineFilter(in io.Reader, out io.Writer) *lineFilter {
-	return &lineFilter{in: bufio.NewReaderSize(in, 64<<10), out: out, open: map[string]*batch{}}
+	return &lineFilter{in: bufio.NewReaderSize(in, 64<<10), out: out, open: map[string]*batch{}, unanswered: map[jsonrpc.ID]bool{}}
 }
 
 // copyTo writes the lines that are messages to w until the input ends, which
@@ -100,11 +103,42 @@ func (f *lineFilter) admit(line []byte) ([]byte, error) {
 	if err != nil {
 		return nil, f.send(rejection(jsonrpc.CodeInvalidRequest, notAMessage))
 	}
+	if answer := refuseID(line); answer != nil {
+		return nil, f.send(answer)
+	}
 	if answer := misshapen(message); answer != nil {
 		return nil, f.send(answer)
 	}
+	if !f.begin(message) {
+		return nil, f.send(rejection(jsonrpc.CodeInvalidRequest, idInUse))
+	}
 	f.notice(message)
 	return append(line, '\n'), nil
+}
+
+// begin notes a request, and reports whether its ID is free.
+func (f *lineFilter) begin(message jsonrpc.Message) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.beginLocked(message)
+}
+
+func (f *lineFilter) beginLocked(message jsonrpc.Message) bool {
+	req, ok := message.(*jsonrpc.Request)
+	if !ok {
+		return true
+	}
+	if id, ok := cancelledID(req); ok {
+		delete(f.unanswered, id) // it may never be answered
+	}
+	if !req.IsCall() {
+		return true
+	}
+	if f.unanswered[req.ID] {
+		return false
+	}
+	f.unanswered[req.ID] = true
+	return true
 }
 
 const notAMessage = "this is no JSON-RPC 2.0 request, notification or response"
@@ -128,11 +162,14 @@ func (f *lineFilter) admitBatch(line []byte) ([]byte, error) {
 		case err != nil:
 			whole.answers = append(whole.answers, rejection(jsonrpc.CodeInvalidRequest, notAMessage))
 			continue
+		case call && refuseID(raw) != nil:
+			whole.answers = append(whole.answers, refuseID(raw))
+			continue
 		case call && misshapen(message) != nil:
 			whole.answers = append(whole.answers, misshapen(message))
 			continue
-		case call && f.open[idOf(raw)] != nil:
-			whole.answers = append(whole.answers, rejection(jsonrpc.CodeInvalidRequest, "the ID is that of another request in a batch"))
+		case !f.beginLocked(message):
+			whole.answers = append(whole.answers, rejection(jsonrpc.CodeInvalidRequest, idInUse))
 			continue
 		case call:
 			f.open[idOf(raw)] = whole
@@ -162,17 +199,26 @@ func (f *lineFilter) notice(message jsonrpc.Message) {
 // Write writes one message of the SDK, whole, or keeps it for the answer to
 // the batch that it belongs to.
 func (f *lineFilter) Write(p []byte) (int, error) {
+	size := len(p)
+	h := headOf(p)
+	p = withCode(p, h)
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if h.next != "method" {
+		delete(f.unanswered, h.id)
+	}
 	if len(f.open) > 0 {
 		if whole := f.open[idOf(p)]; whole != nil && !hasMethod(p) {
 			delete(f.open, idOf(p))
 			whole.due--
 			whole.answers = append(whole.answers, bytes.Clone(bytes.TrimSpace(p)))
-			return len(p), f.finishLocked(whole)
+			return size, f.finishLocked(whole)
 		}
 	}
-	return f.out.Write(p)
+	if _, err := f.out.Write(p); err != nil {
+		return 0, err
+	}
+	return size, nil
 }
 
 // finishLocked writes a batch's answer once it is complete; a batch of

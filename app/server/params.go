@@ -1,9 +1,12 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -63,17 +66,36 @@ func misshapen(message jsonrpc.Message) []byte {
 	return answer
 }
 
-// refuseMisshapen answers a POST whose message is misshapen, and reports whether it was.
+// refuseMisshapen answers a POST whose message is misshapen, or has an ID that would
+// come back as another, and reports whether it was.
 func refuseMisshapen(w http.ResponseWriter, body []byte) bool {
 	message, err := jsonrpc.DecodeMessage(body)
 	if err != nil {
 		return false
 	}
-	answer := misshapen(message)
+	answer := refuseID(body)
+	if answer == nil {
+		answer = misshapen(message)
+	}
 	if answer == nil {
 		return false
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Write(answer) // an error means that the client has disconnected
 	return true
+}
+
+// logLevels are those of MCP 2025-11-25, Logging.
+var logLevels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
+
+// checkLogLevel refuses levels that there are not, which the SDK takes.
+func checkLogLevel(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		//lint:ignore SA1019 hosts of these revisions may set it
+		params, ok := req.GetParams().(*mcp.SetLoggingLevelParams)
+		if ok && (params == nil || !slices.Contains(logLevels, string(params.Level))) {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the log levels are " + strings.Join(logLevels, ", ")}
+		}
+		return next(ctx, method, req)
+	}
 }

@@ -125,7 +125,7 @@ func New(tools Tools, runs Runs, opts Options) (*Server, error) {
 	}
 	s.addPrompt()
 	s.addResources()
-	s.mcp.AddReceivingMiddleware(s.listInOrder, s.listOwnFiles, s.cleanAnswers, s.answerUnknown)
+	s.mcp.AddReceivingMiddleware(checkLogLevel, s.listInOrder, s.listOwnFiles, s.cleanAnswers, s.answerUnknown)
 	s.mcp.AddSendingMiddleware(s.cleanRequests)
 	return s, nil
 }

@@ -148,6 +148,7 @@ func (s *server) passNotices(o *mcp.ClientOptions) {
 	o.ElicitationCompleteHandler = func(_ context.Context, r *mcp.ElicitationCompleteNotificationRequest) {
 		pass("notifications/elicitation/complete", r.Params)
 	}
+	//lint:ignore SA1019 servers of these revisions log
 	o.LoggingMessageHandler = func(_ context.Context, r *mcp.LoggingMessageRequest) {
 		pass(noticeMessage, r.Params)
 	}
