@@ -141,10 +141,30 @@ func (a *attempt) question() approval.Question {
 		},
 		Subject: approval.Subject{
 			ServerID: a.tool.ServerID, ToolName: a.tool.Name, DefinitionDigest: a.tool.Digest,
-			Arguments: a.arguments, CodeHash: who.CodeHash, PolicyVersion: a.engine.Version(), Code: who.Code, ClaimedLine: a.call.Line,
+			Arguments: a.shown(a.arguments), CodeHash: who.CodeHash, PolicyVersion: a.engine.Version(), Code: a.shownCode(), ClaimedLine: a.call.Line,
 		},
 		Grounds: approval.Grounds{Risk: a.ruling.Risk.String(), Flags: flags, Rules: rules, Approve: a.ruling.Approve},
 	}
+}
+
+// shown returns arguments as they stand in a question: without the credentials that Airlock
+// holds. A question is a file, and text on a terminal and in a host.
+func (a *attempt) shown(arguments json.RawMessage) json.RawMessage {
+	cleaned, _, err := a.run.opts.Redactor.HeldJSON(arguments)
+	if err != nil { // never: what is no JSON was refused before
+		return json.RawMessage("null")
+	}
+	return cleaned
+}
+
+// shownCode is the code of a question; none where it has such a credential in it,
+// for then it would not be what its digest says.
+func (a *attempt) shownCode() string {
+	code := a.run.identity.Code
+	if _, found := a.run.opts.Redactor.Held([]byte(code)); len(found) > 0 {
+		return ""
+	}
+	return code
 }
 
 // sameQuestion is equal for calls that a person would be asked the same about: one

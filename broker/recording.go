@@ -18,14 +18,27 @@ func (s *RunCalls) keep(ctx context.Context, number int, call Call, answer Answe
 	}
 	text, err := json.Marshal(answer)
 	if err == nil {
+		text, _, err = s.opts.Redactor.HeldJSON(text)
+	}
+	if err == nil {
 		err = s.opts.Recording.Answered(replay.Exchange{
-			Number: number, ServerID: call.ServerID, Name: call.Name, Arguments: call.Arguments, Answer: text,
+			Number: number, ServerID: call.ServerID, Name: call.Name, Arguments: s.recorded(call.Arguments), Answer: text,
 		})
 	}
 	if err != nil {
 		s.broker.opts.Logger.WarnContext(ctx, "a run cannot be replayed",
 			slog.String(telemetry.KeyRun, s.identity.ID), slog.Any(telemetry.KeyError, err))
 	}
+}
+
+// recorded returns arguments as a recording has them: without credentials that
+// Airlock holds, if they are JSON.
+func (s *RunCalls) recorded(arguments json.RawMessage) json.RawMessage {
+	cleaned, _, err := s.opts.Redactor.HeldJSON(arguments)
+	if err != nil {
+		return arguments
+	}
+	return cleaned
 }
 
 // replayed answers a call from the run's recording. No act happens, so there is
@@ -35,7 +48,7 @@ func (a *attempt) replayed(ctx context.Context) Answer {
 		return a.answerError(fail)
 	}
 	var answer Answer
-	recorded, diverged := a.run.opts.Player.Call(a.call.ServerID, a.call.Name, a.call.Arguments)
+	recorded, diverged := a.run.opts.Player.Call(a.call.ServerID, a.call.Name, a.run.recorded(a.call.Arguments))
 	r := a.record(audit.KindOutcome)
 	r.Outcome, r.Detail = audit.OutcomeOK, "answered from a recording"
 	switch {

@@ -64,7 +64,7 @@ func (r *run) openCalls(ctx context.Context, clock *clock) error {
 	if clock != nil { // a call without code has no clock to stop
 		opts.OnWait = (&pauser{run: r, clock: clock}).wait
 	}
-	if r.player == nil && r.parts.Recordings != nil {
+	if r.player == nil && r.parts.Recordings != nil && !r.holdsCredential() {
 		recorder, err := r.parts.Recordings.Create(head(r), recordedTools(r.snapshot))
 		if err != nil {
 			r.unreplayable(ctx, err)
@@ -113,3 +113,10 @@ func (r *run) unreplayable(ctx context.Context, err error) {
 }
 
 var _ broker.Recording = (*replay.Recorder)(nil)
+
+// holdsCredential says whether a credential that Airlock holds stands in the code:
+// such code is not kept, and so cannot be replayed.
+func (r *run) holdsCredential() bool {
+	_, found := r.redactor.Held([]byte(r.identity.Code))
+	return len(found) > 0
+}

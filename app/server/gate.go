@@ -25,14 +25,26 @@ func (openGate) Text(text string) string                  { return text }
 func (openGate) Sentence(text string) string              { return text }
 func (openGate) JSON(raw json.RawMessage) json.RawMessage { return raw }
 
-// cleanAnswers has every result of a tool go through the gate.
+// cleanAnswers has every result go through the gate.
 func (s *Server) cleanAnswers(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		res, err := next(ctx, method, req)
-		if answer, ok := res.(*mcp.CallToolResult); ok && answer != nil && err == nil {
-			s.cleanResult(answer)
+		if err != nil || res == nil {
+			return res, err
 		}
-		return res, err
+		switch answer := res.(type) {
+		case *mcp.CallToolResult:
+			s.cleanResult(answer)
+		case *mcp.ReadResourceResult:
+			for _, contents := range answer.Contents {
+				s.cleanResource(contents)
+			}
+		case *mcp.GetPromptResult:
+			for _, message := range answer.Messages {
+				s.cleanContent(message.Content, s.gate.Text)
+			}
+		}
+		return res, nil
 	}
 }
 
@@ -42,15 +54,34 @@ func (s *Server) cleanResult(answer *mcp.CallToolResult) {
 		clean = s.gate.Sentence
 	}
 	for _, content := range answer.Content {
-		switch content := content.(type) {
-		case *mcp.TextContent:
-			content.Text = clean(content.Text)
-		case *mcp.ResourceLink: // its bytes were cleaned when they were attached
-			content.Name, content.Description = clean(content.Name), clean(content.Description)
-		}
+		s.cleanContent(content, clean)
 	}
-	if raw, ok := answer.StructuredContent.(json.RawMessage); ok {
-		answer.StructuredContent = s.gate.JSON(raw)
+	if answer.StructuredContent != nil {
+		answer.StructuredContent = s.cleanData(answer.StructuredContent)
+	}
+}
+
+// cleanContent cleans one block, of whatever kind.
+func (s *Server) cleanContent(content mcp.Content, clean func(string) string) {
+	switch block := content.(type) {
+	case *mcp.TextContent:
+		block.Text = clean(block.Text)
+	case *mcp.ResourceLink:
+		block.URI, block.Name, block.Title, block.Description = clean(block.URI), clean(block.Name), clean(block.Title), clean(block.Description)
+	case *mcp.EmbeddedResource:
+		s.cleanResource(block.Resource)
+	}
+}
+
+// cleanResource cleans what a resource holds. Bytes that are no text are looked
+// through as well: a credential may stand in them as it is.
+func (s *Server) cleanResource(contents *mcp.ResourceContents) {
+	if contents == nil {
+		return
+	}
+	contents.Text = s.gate.Text(contents.Text)
+	if len(contents.Blob) > 0 {
+		contents.Blob = []byte(s.gate.Text(string(contents.Blob)))
 	}
 }
 
@@ -60,15 +91,29 @@ func (s *Server) cleanRequests(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		switch params := req.GetParams().(type) {
 		case *mcp.ElicitParams:
-			params.Message = s.gate.Text(params.Message)
+			params.Message, params.URL = s.gate.Text(params.Message), s.gate.Text(params.URL)
+			params.RequestedSchema = s.cleanData(params.RequestedSchema)
 		case *mcp.ProgressNotificationParams:
 			params.Message = s.gate.Text(params.Message)
 		//lint:ignore SA1019 revisions before 2026-07-28 have it
 		case *mcp.LoggingMessageParams:
-			if text, ok := params.Data.(string); ok {
-				params.Data = s.gate.Text(text)
-			}
+			params.Data = s.cleanData(params.Data)
 		}
 		return next(ctx, method, req)
 	}
+}
+
+// cleanData is Text or JSON for whatever a message carries.
+func (s *Server) cleanData(data any) any {
+	switch data := data.(type) {
+	case nil:
+		return nil
+	case string:
+		return s.gate.Text(data)
+	}
+	raw, err := json.Marshal(data)
+	if err != nil {
+		return nil
+	}
+	return s.gate.JSON(raw)
 }

@@ -33,7 +33,7 @@ type Subject struct {
 	ServerID         string          `json:"server_id"`
 	ToolName         string          `json:"tool_name"`
 	DefinitionDigest string          `json:"definition_digest"`
-	Arguments        json.RawMessage `json:"arguments"` // the very bytes that would be sent
+	Arguments        json.RawMessage `json:"arguments"` // the very bytes that would be sent, but for credentials that Airlock holds
 	CodeHash         string          `json:"code_hash"`
 	PolicyVersion    string          `json:"policy_version"`
 	// Code is what is running, to be shown around the call; empty for a call

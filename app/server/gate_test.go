@@ -1,0 +1,88 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/airlock-mcp/airlock/broker/redact"
+)
+
+const canary = "c4nary-held-0123456789"
+
+// testGate is a gate that holds the canary.
+type testGate struct{ redactor *redact.Redactor }
+
+func newTestGate() testGate {
+	r := redact.New()
+	r.Hold(canary)
+	return testGate{r}
+}
+
+func (g testGate) Text(text string) string     { return g.redactor.Text(text) }
+func (g testGate) Sentence(text string) string { return g.redactor.Text(text) }
+func (g testGate) JSON(raw json.RawMessage) json.RawMessage {
+	cleaned, err := g.redactor.JSONTexts(raw)
+	if err != nil {
+		return json.RawMessage("null")
+	}
+	return cleaned
+}
+
+// Whatever is sent to a host goes through the gate, in all of its parts.
+func TestAllThatIsSentIsCleaned(t *testing.T) {
+	s := &Server{gate: newTestGate()}
+	answers := map[string]mcp.Result{
+		"a text":               &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: canary}}},
+		"an error":             &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: canary}}},
+		"structured content":   &mcp.CallToolResult{StructuredContent: map[string]any{canary: []string{"x " + canary}}},
+		"raw content":          &mcp.CallToolResult{StructuredContent: json.RawMessage(`{"a":"` + canary + `"}`)},
+		"a link":               &mcp.CallToolResult{Content: []mcp.Content{&mcp.ResourceLink{URI: "run://" + canary, Name: canary, Title: canary, Description: canary}}},
+		"an embedded resource": &mcp.CallToolResult{Content: []mcp.Content{&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "run://x", Text: canary}}}},
+		"a resource":           &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: "run://x", Text: canary}, {URI: "run://y", Blob: []byte("\x00" + canary)}}},
+		"a prompt":             &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: canary}}}},
+	}
+	for name, answer := range answers {
+		handler := s.cleanAnswers(func(context.Context, string, mcp.Request) (mcp.Result, error) { return answer, nil })
+		got, err := handler(t.Context(), "tools/call", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if shown := asText(t, got); strings.Contains(shown, "c4nary") || !strings.Contains(shown, "[redacted:") && !strings.Contains(shown, "W3JlZGFjdGVk") && !strings.Contains(shown, "AFtyZWRhY3RlZ") {
+			t.Errorf("%s: %s", name, shown)
+		}
+	}
+	requests := map[string]mcp.Request{
+		"a question":     &mcp.ClientRequest[*mcp.ElicitParams]{Params: &mcp.ElicitParams{Message: canary, URL: "https://a.example/" + canary, RequestedSchema: map[string]any{"title": canary}}},
+		"raw schema":     &mcp.ClientRequest[*mcp.ElicitParams]{Params: &mcp.ElicitParams{RequestedSchema: json.RawMessage(`{"description":"` + canary + `"}`)}},
+		"progress":       &mcp.ClientRequest[*mcp.ProgressNotificationParams]{Params: &mcp.ProgressNotificationParams{Message: canary}},
+		"a log message":  &mcp.ClientRequest[*mcp.LoggingMessageParams]{Params: &mcp.LoggingMessageParams{Data: canary}},                                                     //lint:ignore SA1019 revisions before 2026-07-28 have it
+		"logged members": &mcp.ClientRequest[*mcp.LoggingMessageParams]{Params: &mcp.LoggingMessageParams{Data: map[string]any{canary: []any{map[string]any{"a": canary}}}}}, //lint:ignore SA1019 revisions before 2026-07-28 have it
+	}
+	for name, request := range requests {
+		handler := s.cleanRequests(func(_ context.Context, _ string, req mcp.Request) (mcp.Result, error) {
+			if shown := asText(t, req.GetParams()); strings.Contains(shown, "c4nary") || !strings.Contains(shown, "[redacted:") {
+				t.Errorf("%s: %s", name, shown)
+			}
+			return nil, nil
+		})
+		if _, err := handler(t.Context(), "", request); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func asText(t *testing.T, v any) string {
+	t.Helper()
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil {
+		t.Fatal(err)
+	}
+	return text.String()
+}

@@ -1,0 +1,81 @@
+package broker_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/airlock-mcp/airlock/broker"
+	"github.com/airlock-mcp/airlock/broker/approval"
+	"github.com/airlock-mcp/airlock/broker/redact"
+	"github.com/airlock-mcp/airlock/broker/replay"
+)
+
+const heldCanary = "c4nary-held-0123456789"
+
+func holding() *redact.Redactor {
+	r := redact.New()
+	r.Hold(heldCanary)
+	return r
+}
+
+// A question is stored, and shown on terminals and by hosts: a credential that
+// Airlock holds does not stand in it, while the call itself is made as it was.
+func TestAQuestionShowsNoHeldCredential(t *testing.T) {
+	people := &counting{verdict: approval.Verdict{Answer: approval.Yes}}
+	f := newFixture(t, func(o *broker.Options) { o.Approver, o.Redactor = people, holding() })
+	s := open(t, f.Broker, broker.Run{ID: "run_1", Code: "x = '" + heldCanary + "'"}, f.snapshot, &broker.RunOptions{})
+	defer s.Close()
+	s.Call(t.Context(), call("delete_file", `{"path":"a/`+heldCanary+`","`+heldCanary+`":["YzRuYXJ5LWhlbGQtMDEyMzQ1Njc4OQ=="]}`))
+	if len(people.asked) != 1 {
+		t.Fatalf("asked %d times, want once", len(people.asked))
+	}
+	text, err := json.Marshal(people.asked[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, canary := range []string{"c4nary", "YzRuYXJ5"} {
+		if strings.Contains(string(text), canary) || strings.Contains(approval.Text(people.asked[0]), canary) {
+			t.Errorf("%s is in %s", canary, text)
+		}
+	}
+	if sent := f.upstream.calls[0]; !strings.Contains(sent, heldCanary) {
+		t.Errorf("the server was sent %s, want what the code gave", sent)
+	}
+}
+
+// A recording has no held credential in it, and replays all the same.
+func TestARecordingKeepsNoHeldCredential(t *testing.T) {
+	f := newFixture(t, func(o *broker.Options) { o.Redactor = holding() })
+	store, err := replay.Open(t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	recorder, err := store.Create(replay.Head{RunID: "run_1", Language: "python"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := f.openWith(&broker.RunOptions{Recording: recorder})
+	c := call("read_file", `{"path":"a/`+heldCanary+`"}`)
+	s.Call(t.Context(), c)
+	s.Close()
+	if err := recorder.Close(replay.Output{}); err != nil {
+		t.Fatal(err)
+	}
+	recording, err := store.Load("run_1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(recording)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(text), "c4nary") || !strings.Contains(string(text), "[redacted:held-credential]") {
+		t.Errorf("the recording is %s", text)
+	}
+	again := open(t, f.Broker, broker.Run{ID: "run_2"}, f.snapshot, &broker.RunOptions{Player: recording.Player()})
+	defer again.Close()
+	if answer := again.Call(t.Context(), c); !answer.OK {
+		t.Errorf("the replay answers %+v", answer)
+	}
+}
