@@ -47,6 +47,7 @@ func findDeep(text []byte, d depth, find finder) []span {
 		spans = append(spans, findEncoded(text, depth{d.encodings - 1, d.escapes}, find)...)
 		spans = append(spans, findPercent(text, depth{d.encodings - 1, d.escapes}, find)...)
 		spans = append(spans, findEntities(text, depth{d.encodings - 1, d.escapes}, find)...)
+		spans = append(spans, findQuoted(text, depth{d.encodings - 1, d.escapes}, find)...)
 	}
 	if d.escapes > 0 {
 		spans = append(spans, findEscaped(text, depth{d.encodings, d.escapes - 1}, find)...)
@@ -211,6 +212,9 @@ func findBase64(run []byte, plus, slash byte, encoding *base64.Encoding, d depth
 		shifts := [4]bool{}
 		if stop-start >= minEncoded {
 			shifts = readableShifts(run[start:stop])
+			for shift := range shifts {
+				shifts[shift] = shifts[shift] || isPacked(run[start+shift:stop])
+			}
 		}
 		for shift, readable := range shifts {
 			from := start + shift
@@ -236,6 +240,27 @@ func findBase64(run []byte, plus, slash byte, encoding *base64.Encoding, d depth
 		start = max(start, stop)
 	}
 	return spans
+}
+
+// isPacked says whether base64 begins as that of gzip or zlib does, or of text in
+// UTF-16, every other byte of which is zero.
+func isPacked(text []byte) bool {
+	if len(text) < minEncoded {
+		return false
+	}
+	switch text[0] {
+	case 'H':
+		return string(text[:4]) == "H4sI"
+	case 'e':
+		return text[1] == 'J' || text[1] == 'N' || text[1] == 'A'
+	}
+	zeros := 0
+	for _, c := range text[:minEncoded] {
+		if c == 'A' {
+			zeros++
+		}
+	}
+	return zeros >= 4
 }
 
 // readableShifts says which of the four ways to decode base64 give a readable
@@ -315,6 +340,16 @@ func (e encoded) find(d depth, find finder) (spans []span, full bool) {
 			return nil, true
 		}
 		return []span{e.replaced(found)}, true
+	}
+	packed := inflated(e.plain)
+	if packed == nil {
+		packed = narrowed(e.plain)
+	}
+	if packed != nil { // it cannot be encoded anew without all the rest
+		if found := findDeep(packed, d, find); len(found) > 0 {
+			return []span{{start: e.start, end: e.end, kind: found[0].kind, joined: true}}, true
+		}
+		return nil, true
 	}
 	for start := 0; start < len(e.plain); start++ {
 		stop := start

@@ -2,12 +2,17 @@ package redact_test
 
 import (
 	"bytes"
+	"compress/gzip"
+	"compress/zlib"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
+	"mime/quotedprintable"
 	"net/url"
 	"slices"
 	"strings"
@@ -37,6 +42,22 @@ var encodings = map[string]func(string) string{
 	"JSON escapes all the way":    func(s string) string { return everyRune(s) },
 	"a JSON escape in the middle": oneEscape,
 	"hexadecimal escapes":         func(s string) string { return everyByte(s, `\x%02x`) },
+	"base64 of UTF-16": func(s string) string {
+		return base64.StdEncoding.EncodeToString(wide("\ufeffkey: "+s, binary.LittleEndian))
+	},
+	"base64 of UTF-16, reversed": func(s string) string {
+		return base64.StdEncoding.EncodeToString(wide("key: "+s, binary.BigEndian))
+	},
+	"base64 of gzip": func(s string) string {
+		return base64.StdEncoding.EncodeToString(packed(s, func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) }))
+	},
+	"base64 of zlib": func(s string) string {
+		return base64.StdEncoding.EncodeToString(packed(s, func(w io.Writer) io.WriteCloser { return zlib.NewWriter(w) }))
+	},
+	"hex of gzip": func(s string) string {
+		return hex.EncodeToString(packed(s, func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) }))
+	},
+	"quoted-printable": quotedPrintable,
 }
 
 // oneEscape writes one character as an escape of JSON: the second one, but a
@@ -47,6 +68,31 @@ func oneEscape(s string) string {
 		at = 0
 	}
 	return s[:at] + fmt.Sprintf(`\u%04x`, s[at]) + s[at+1:]
+}
+
+func packed(s string, open func(io.Writer) io.WriteCloser) []byte {
+	var b bytes.Buffer
+	w := open(&b)
+	io.WriteString(w, "before "+s+" behind")
+	w.Close()
+	return b.Bytes()
+}
+
+func wide(s string, order binary.AppendByteOrder) []byte {
+	var b []byte
+	for _, code := range utf16.Encode([]rune(s)) {
+		b = order.AppendUint16(b, code)
+	}
+	return b
+}
+
+// quotedPrintable has the value across a soft line break.
+func quotedPrintable(s string) string {
+	var b bytes.Buffer
+	w := quotedprintable.NewWriter(&b)
+	io.WriteString(w, strings.Repeat("some text=before ", 4)+s+strings.Repeat(" and after it", 9))
+	w.Close()
+	return b.String()
 }
 
 func everyByte(s, format string) string {
