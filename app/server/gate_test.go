@@ -8,34 +8,22 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/airlock-mcp/airlock/broker/redact"
 )
 
 const canary = "c4nary-held-0123456789"
 
 // testGate is a gate that holds the canary.
-type testGate struct{ redactor *redact.Redactor }
+type testGate struct{}
 
-func newTestGate() testGate {
-	r := redact.New()
-	r.Hold(canary)
-	return testGate{r}
-}
-
-func (g testGate) Text(text string) string     { return g.redactor.Text(text) }
-func (g testGate) Sentence(text string) string { return g.redactor.Text(text) }
+func (testGate) Text(text string) string       { return strings.ReplaceAll(text, canary, "[redacted:x]") }
+func (g testGate) Sentence(text string) string { return g.Text(text) }
 func (g testGate) JSON(raw json.RawMessage) json.RawMessage {
-	cleaned, err := g.redactor.JSONTexts(raw)
-	if err != nil {
-		return json.RawMessage("null")
-	}
-	return cleaned
+	return json.RawMessage(g.Text(string(raw)))
 }
 
 // Whatever is sent to a host goes through the gate, in all of its parts.
 func TestAllThatIsSentIsCleaned(t *testing.T) {
-	s := &Server{gate: newTestGate()}
+	s := &Server{gate: testGate{}}
 	answers := map[string]mcp.Result{
 		"a text":               &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: canary}}},
 		"an error":             &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: canary}}},
@@ -52,7 +40,7 @@ func TestAllThatIsSentIsCleaned(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if shown := asText(t, got); strings.Contains(shown, "c4nary") || !strings.Contains(shown, "[redacted:") && !strings.Contains(shown, "W3JlZGFjdGVk") && !strings.Contains(shown, "AFtyZWRhY3RlZ") {
+		if shown := asText(t, got); strings.Contains(shown, "c4nary") || !strings.Contains(shown, "[redacted:") && !strings.Contains(shown, "AFtyZWRhY3RlZ") {
 			t.Errorf("%s: %s", name, shown)
 		}
 	}
