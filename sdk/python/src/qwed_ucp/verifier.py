@@ -1,0 +1,207 @@
+"""UCPVerifier: carts and checkouts of the Universal Commerce Protocol."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from qwed_new.money import CURRENCIES, amount, minor_digits
+from qwed_new.verdict import Status, Verdict
+
+ENGINE = "commerce"
+MAX_TEXT = 2_000_000
+STATES = ("incomplete", "requires_escalation", "ready_for_complete", "complete_in_progress", "completed", "canceled")
+_ADDED = ("tax", "shipping", "fulfillment", "fee", "fees", "tip", "gift_wrap", "duty", "surcharge", "handling")
+_TAKEN = ("discount", "items_discount", "refund", "store_credit", "gift_card", "coupon")
+_PRICES = ("unit_price", "price", "unitPrice")
+_QUANTITIES = ("quantity", "qty")
+
+
+class UCPVerifier:
+    """Exact decimals: line totals, subtotal, tax, shipping, discounts and total must add up to the minor unit of the currency.
+
+    strict_mode False lets a cart pass whose state is not given; sums are always exact.
+    """
+
+    def __init__(self, strict_mode: bool = True) -> None:
+        self.strict_mode = strict_mode
+
+    def verify_checkout(self, checkout: Mapping[str, Any] | str) -> Verdict:
+        """Judge a checkout: its sums, its state, its structure; the verdict has guards, error and issues."""
+        return self._verify(checkout, state=True)
+
+    def verify_cart(self, cart_json: Mapping[str, Any] | str) -> Verdict:
+        """Judge a cart, as an object or JSON; a state is not needed."""
+        return self._verify(cart_json, state=False)
+
+    verify_transaction = verify_cart
+
+    def verify_totals_only(self, checkout: Mapping[str, Any] | str) -> Verdict:
+        """Judge the sums alone."""
+        return self._verify(checkout, state=False)
+
+    def _verify(self, given: Mapping[str, Any] | str, state: bool) -> Verdict:
+        try:
+            cart = _read(given)
+        except ValueError as error:
+            return Verdict(Status.ERROR, ENGINE, f"the cart is not readable: {error}", error=str(error), issues=[str(error)], guards=[])
+        evidence: dict[str, Any] = {"currency": cart.get("currency")}
+        try:
+            structure, (sums, decided) = _structure(cart), _sums(cart, evidence)
+        except ValueError as error:
+            return Verdict(Status.ERROR, ENGINE, str(error), evidence, error=str(error), issues=[str(error)], guards=[])
+        states = _state(cart, required=state and self.strict_mode)
+        guards = [
+            {"guard_name": name, "verified": not found, "error": found[0] if found else None}
+            for name, found in (("Money Guard", sums), ("State Guard", states), ("Structure Guard", structure))
+        ]
+        issues = [*structure, *sums, *states]
+        if issues:
+            return Verdict(Status.ERROR, ENGINE, "; ".join(issues[:10]), evidence, error=issues[0], issues=issues, guards=guards)
+        if not decided:
+            message = "the cart names no total that could be checked"
+            return Verdict(Status.INCONCLUSIVE, ENGINE, message, evidence, error=message, issues=[], guards=guards)
+        return Verdict(Status.VERIFIED, ENGINE, "all sums add up", evidence, error=None, issues=[], guards=guards)
+
+
+def _read(given: Any) -> Mapping[str, Any]:
+    if isinstance(given, str | bytes):
+        if len(given) > MAX_TEXT:
+            raise ValueError(f"more than {MAX_TEXT} characters")
+        try:
+            given = json.loads(given, parse_float=Decimal, parse_constant=_no_constant)
+        except RecursionError:
+            raise ValueError("nested too deep") from None
+        except ValueError as error:
+            raise ValueError(f"no JSON: {error}") from None
+    if not isinstance(given, Mapping):
+        raise ValueError("not an object")
+    return given
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no number")
+
+
+def _structure(cart: Mapping[str, Any]) -> list[str]:
+    issues = []
+    currency = cart.get("currency")
+    if currency is not None and currency not in CURRENCIES:
+        issues.append(f"currency {currency!r} is none of ISO 4217")
+    for name in ("line_items", "items", "totals"):
+        if name in cart and not isinstance(cart[name], list | Mapping):
+            issues.append(f"{name} is not a list")
+    return issues
+
+
+def _state(cart: Mapping[str, Any], required: bool) -> list[str]:
+    state = cart.get("status")
+    if state is None:
+        return ["status is missing"] if required else []
+    if state not in STATES:
+        return [f"status {state!r} is none of {', '.join(STATES)}"]
+    if state == "completed" and isinstance(cart.get("order"), Mapping) and not cart["order"].get("id"):
+        return ["a completed checkout has an order id"]
+    if state in ("ready_for_complete", "complete_in_progress", "completed") and any(
+        isinstance(m, Mapping) and m.get("type") == "error" for m in cart.get("messages", ()) or ()
+    ):
+        return [f"status is {state}, but there are errors"]
+    return []
+
+
+def _items(cart: Mapping[str, Any]) -> Sequence[Any]:
+    items = cart.get("line_items", cart.get("items", cart.get("cart", ())))
+    return items if isinstance(items, list) else ()
+
+
+def _first(item: Mapping[str, Any], names: Sequence[str]) -> Any:
+    return next((item[n] for n in names if item.get(n) is not None), None)
+
+
+def _line(item: Any, place: str, quantum: Decimal) -> tuple[Decimal | None, list[str]]:
+    if not isinstance(item, Mapping):
+        return None, [f"{place} is not an object"]
+    price, quantity = _first(item, _PRICES), _first(item, _QUANTITIES)
+    if price is None and isinstance(item.get("item"), Mapping):
+        price = _first(item["item"], _PRICES)
+    if isinstance(price, Mapping):
+        price = price.get("amount", price.get("value"))
+    stated = {k: v for k, v in _totals(item).items() if k in ("total", "subtotal", "line_total", "amount")}
+    if price is None:
+        total = stated.get("subtotal", stated.get("total", stated.get("line_total")))
+        return total, [] if total is not None else [f"{place} has no price"]
+    unit, count = amount(price), amount(1 if quantity is None else quantity)
+    issues = [f"{place} has a negative price"] if unit < 0 else []
+    if count <= 0 or count != count.to_integral_value():
+        issues.append(f"{place} has the quantity {count}")
+    computed = unit * count
+    discount = amount(item.get("discount", 0)) if not isinstance(item.get("discount"), Mapping) else Decimal(0)
+    for name, value in stated.items():
+        if value not in ((computed, computed - discount) if name != "subtotal" else (computed,)):
+            issues.append(f"{place}: {name} is {value:f}, but {count} × {unit:f} is {computed:f}")
+    return computed - discount, issues
+
+
+def _totals(cart: Mapping[str, Any]) -> dict[str, Decimal]:
+    """The named amounts: from a list of {type, amount}, an object, or fields of the cart itself."""
+    found: dict[str, Decimal] = {}
+    totals = cart.get("totals")
+    if isinstance(totals, list):
+        for entry in totals:
+            if isinstance(entry, Mapping) and "type" in entry and "amount" in entry:
+                kind = str(entry["type"]).lower()
+                found[kind] = found.get(kind, Decimal(0)) + amount(entry["amount"])
+            else:
+                raise ValueError("an entry of totals has no type or amount")
+    elif isinstance(totals, Mapping):
+        found.update({str(k).lower(): amount(v) for k, v in totals.items()})
+    for name in ("subtotal", "total", "grand_total", "line_total", *_ADDED, *_TAKEN):
+        value = cart.get(name)
+        if value is not None and not isinstance(value, Mapping | list) and name not in found:
+            found["total" if name == "grand_total" else name] = amount(value)
+    return found
+
+
+def _sums(cart: Mapping[str, Any], evidence: dict[str, Any]) -> tuple[list[str], bool]:
+    """What does not add up, and whether there was a sum to check."""
+    currency = cart.get("currency")
+    quantum = Decimal(1).scaleb(-minor_digits(currency if isinstance(currency, str) else ""))
+    issues: list[str] = []
+    lines: list[Decimal] = []
+    for i, item in enumerate(_items(cart)):
+        value, found = _line(item, f"item {i + 1}", quantum)
+        issues += found
+        if value is not None:
+            lines.append(value)
+    totals = _totals(cart)
+    evidence["totals"], evidence["lines"] = dict(totals), lines
+    if isinstance(currency, str):
+        issues += [f"{k} {v:f} is no amount of {currency}" for k, v in totals.items() if v != v.quantize(quantum)]
+    items_sum = sum(lines, Decimal(0))
+    unknown = sorted(set(totals) - {"subtotal", "total", *_ADDED, *_TAKEN})
+    subtotal = totals.get("subtotal")
+    if lines and subtotal is not None and subtotal != items_sum:
+        issues.append(f"subtotal is {subtotal:f}, but the items add up to {items_sum:f}")
+    base = subtotal if subtotal is not None else items_sum if lines else None
+    total = totals.get("total")
+    if total is None or base is None:
+        return issues, bool(lines and subtotal is not None)
+    added = sum((totals[k] for k in _ADDED if k in totals), Decimal(0))
+    taken = sum((abs(totals[k]) for k in _TAKEN if k in totals), Decimal(0))
+    computed = base + added - taken
+    evidence["computed_total"] = computed
+    if unknown:
+        issues.append(f"totals of unknown type: {', '.join(unknown)}")
+    elif total != computed.quantize(quantum):
+        issues.append(f"total is {total:f}, but {base:f} + {added:f} − {taken:f} is {computed:f}")
+    if total < 0:
+        issues.append("total is negative")
+    rate = cart.get("tax_rate")
+    if rate is not None and "tax" in totals:
+        tax = ((base - taken) * amount(rate)).quantize(quantum, "ROUND_HALF_UP")
+        gross = (base * amount(rate)).quantize(quantum, "ROUND_HALF_UP")
+        if totals["tax"] not in (tax, gross):
+            issues.append(f"tax is {totals['tax']:f}, but the rate makes {tax:f}")
+    return issues, True

@@ -1,0 +1,97 @@
+"""Banking and commerce."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from qwed_finance import FinanceVerifier, ISOGuard
+from qwed_ucp import UCPVerifier
+
+
+@pytest.mark.row("Q-058")
+def test_calculations() -> None:
+    verifier = FinanceVerifier()
+    assert verifier.verify_compound_interest(10000, "0.075", 5, "$14,499.48", compounding="quarterly").verified
+    assert verifier.verify_compound_interest(10000, 0.075, 5, "14490.97", compounding="quarterly").computed_value == "$14,499.48"
+    assert verifier.verify_monthly_payment(200_000, 0.06, 360, "$1,199.10").verified and not verifier.verify_monthly_payment(200_000, 0.06, 360, "$1,199.11").verified
+    assert verifier.verify_monthly_payment(1200, 0, 12, "100").verified
+    assert verifier.verify_total_interest(200_000, 0.06, 360, "231676.38").verified and verifier.verify_total_interest(200_000, 0.06, 360, "231676.00").verified
+    assert verifier.verify_npv([-1000, 300, 400, 400, 300], 0.10, "$108.88").status == "ERROR" and verifier.verify_npv([-1000, 1100], 0.10, "$0.00").verified
+    assert verifier.verify_irr([-1000, 1100], "10%").verified and verifier.verify_irr([-1000, 1100], "0.10").verified and not verifier.verify_irr([-1000, 1100], "11%").verified
+    assert verifier.verify_irr([-1, 3, -2], "0").status == "INCONCLUSIVE" and verifier.verify_irr([1, 2], "0").status == "INCONCLUSIVE"
+    assert verifier.verify_simple_interest(1000, "0.05", 2, "100").verified
+    assert verifier.add_money("$0.10", "$0.20") == "$0.30" and verifier.subtract_money("$1,000.00", "2000") == "-$1,000.00" and verifier.multiply_money("$19.99", 3) == "$59.97"
+    for bad in ("", "about ten", "NaN", None, "1e99999999"):
+        assert verifier.verify_npv([-1000, 1100], 0.1, bad).status == "INCONCLUSIVE"
+    assert verifier.verify_monthly_payment(1, 0.1, 10**9, "1").status == "INCONCLUSIVE"
+
+
+@pytest.mark.row("Q-073", "Q-058")
+@pytest.mark.parametrize(
+    ("scenario", "output", "status"),
+    [
+        ("Senior Citizen deposits 100000 at 7% for 1 year, simple interest with an additional 0.5%", "The interest is 7,500.00", "VERIFIED"),
+        ("Senior Citizen deposits 100000 at 7% for 1 year, simple interest with an additional 0.5%", "The interest is 7,000.00", "ERROR"),
+        ("Calculate the monthly payment on a $200,000 loan at 6% for 30 years", "The payment is $1,199.10 a month", "VERIFIED"),
+        ("Calculate the monthly payment on a $200,000 loan at 6% for 30 years", "The payment is $1,299.10 a month", "ERROR"),
+        ("Insurance premium of 2.5% on a sum of $80,000", "The premium is $2,000.00", "VERIFIED"), ("Insurance premium of 2.5% on a sum of $80,000", "The premium is $2,500.00", "ERROR"),
+        ("$10,000 at 7.5% compounded quarterly for 5 years", "It grows to $14,499.48", "VERIFIED"), ("$10,000 at 7.5% compounded quarterly for 5 years", "It grows to $14,490.97", "ERROR"),
+        ("A customer asks about overdrafts", "Fine", "INCONCLUSIVE"), ("", "", "INCONCLUSIVE"), ("$5 at 5% and $6 at 6%", "1", "INCONCLUSIVE"), ("存款 100 元", "100", "INCONCLUSIVE"),
+    ],
+)  # fmt: skip
+def test_banking_scenarios(scenario: str, output: str, status: str) -> None:
+    assert FinanceVerifier().verify_banking_compliance(scenario, output).status == status
+
+
+PAYMENT: dict[str, Any] = {
+    "MsgId": "ABC123", "CreDtTm": "2026-01-15T10:00:00Z", "NbOfTxs": 1, "TtlIntrBkSttlmAmt": {"amount": 100.5, "currency": "EUR"},
+    "CdtTrfTxInf": [{"EndToEndId": "E1", "IntrBkSttlmAmt": {"amount": "100.50", "currency": "EUR"}, "DbtrAcct": {"IBAN": "DE89370400440532013000"}, "DbtrAgt": {"BICFI": "DEUTDEFF"}}],
+}  # fmt: skip
+
+
+@pytest.mark.row("Q-059")
+def test_iso_20022() -> None:
+    guard = ISOGuard()
+    assert guard.verify_payment_message(PAYMENT).verified, guard.verify_payment_message(PAYMENT)
+    assert guard.verify_payment_message({"MsgId": "X", "CreDtTm": "2026-01-15T10:00:00", "NbOfTxs": "2"}, "pacs.008.001.08").verified
+    transaction = PAYMENT["CdtTrfTxInf"][0]
+    for change in (
+        {"MsgId": ""}, {"MsgId": "x" * 36}, {"MsgId": "ümläut"}, {"CreDtTm": "yesterday"}, {"CreDtTm": "2026-02-30T10:00:00"}, {"NbOfTxs": 0}, {"NbOfTxs": 2}, {"NbOfTxs": True},
+        {"TtlIntrBkSttlmAmt": {"amount": 99, "currency": "EUR"}}, {"TtlIntrBkSttlmAmt": {"amount": 100.5, "currency": "EURO"}}, {"TtlIntrBkSttlmAmt": {"amount": -1, "currency": "EUR"}},
+        {"CdtTrfTxInf": [{**transaction, "DbtrAcct": {"IBAN": "DE89370400440532013001"}}]}, {"CdtTrfTxInf": [{**transaction, "DbtrAgt": {"BICFI": "XX"}}]},
+        {"TtlIntrBkSttlmAmt": {"amount": "100.505", "currency": "EUR"}}, {"TtlIntrBkSttlmAmt": {"amount": "100.5", "currency": "JPY"}}, {"TtlIntrBkSttlmAmt": {"amount": "NaN", "currency": "EUR"}},
+    ):  # fmt: skip
+        assert guard.verify_payment_message({**PAYMENT, **change}).status == "ERROR", change
+    assert guard.verify_payment_message(PAYMENT, "camt.999").status == "UNKNOWN" and guard.verify_payment_message([]).status == "ERROR"  # type: ignore[arg-type]
+
+
+@pytest.mark.row("Q-060", "Q-074")
+@pytest.mark.parametrize(
+    ("cart", "status"),
+    [
+        ({"currency": "USD", "items": [{"price": 10.10, "quantity": 3}], "subtotal": 30.30, "tax": 2.5, "total": 32.80}, "VERIFIED"),
+        ({"currency": "USD", "items": [{"price": 10.10, "quantity": 3}], "subtotal": 30.30, "tax": 2.5, "total": 32.81}, "ERROR"),
+        ({"currency": "USD", "items": [{"price": 10.10, "quantity": 3}], "subtotal": 30.31}, "ERROR"), ({"items": [{"price": 0.1, "quantity": 3}], "total": 0.3}, "VERIFIED"),
+        ({"currency": "USD", "totals": [{"type": "subtotal", "amount": 100.0}, {"type": "tax", "amount": 8.25}, {"type": "total", "amount": 108.25}]}, "VERIFIED"),
+        ({"currency": "USD", "totals": [{"type": "subtotal", "amount": 10000}, {"type": "items_discount", "amount": 500}, {"type": "total", "amount": 9500}]}, "VERIFIED"),
+        ({"currency": "USD", "line_items": [{"item": {"price": 500}, "quantity": 2, "totals": [{"type": "subtotal", "amount": 1000}]}], "totals": [{"type": "total", "amount": 1000}]}, "VERIFIED"),
+        ({"items": [{"price": -5, "quantity": 1}], "total": -5}, "ERROR"), ({"items": [{"price": 5, "quantity": 0}], "total": 0}, "ERROR"), ({"currency": "XXX", "items": []}, "ERROR"),
+        ({}, "INCONCLUSIVE"), ({"currency": "JPY", "items": [{"price": "10.5", "quantity": 1}], "total": "10.5"}, "ERROR"), ({"items": [{"price": 5, "total": 6}], "total": 6}, "ERROR"),
+        ({"items": [{"price": 100, "quantity": 1}], "tax_rate": 0.0825, "tax": 8.25, "total": 108.25}, "VERIFIED"), ({"items": [{"price": 100}], "tax_rate": 0.1, "tax": 9, "total": 109}, "ERROR"),
+    ],
+)  # fmt: skip
+def test_carts(cart: dict[str, Any], status: str) -> None:
+    assert UCPVerifier().verify_cart(json.dumps(cart)).status == status, UCPVerifier().verify_cart(json.dumps(cart))
+
+
+@pytest.mark.row("Q-074")
+def test_bad_carts_and_checkouts() -> None:
+    for bad in ("{", "[]", "null", '{"total": NaN}', "[" * 100_000, '{"items": [{"price": "x"}], "total": 1}', '{"totals": [1]}'):
+        assert UCPVerifier().verify_cart(bad).status == "ERROR", bad[:20]
+    checkout = {"currency": "USD", "totals": [{"type": "subtotal", "amount": 100.0}, {"type": "tax", "amount": 8.25}, {"type": "total", "amount": 108.25}], "status": "ready_for_complete"}
+    result = UCPVerifier().verify_checkout(checkout)
+    assert result.verified and [g["guard_name"] for g in result.guards] == ["Money Guard", "State Guard", "Structure Guard"]
+    assert not UCPVerifier().verify_checkout({**checkout, "status": "shipped"}).verified and not UCPVerifier().verify_checkout({k: v for k, v in checkout.items() if k != "status"}).verified
