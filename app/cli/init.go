@@ -179,6 +179,12 @@ func printPlan(s *streams, plan *hosts.Plan) {
 			if imported.Was != "" {
 				fmt.Fprintf(s.out, "      %q is another server there already\n", oneLine(imported.Was, 60))
 			}
+			if left := imported.Entry.Left; len(left) > 0 {
+				fmt.Fprintf(s.out, "      note: %s of the host's file is not taken over: Airlock's policies, servers.*.deny and profiles decide\n", strings.Join(left, ", "))
+			}
+			if imported.Unsigned {
+				fmt.Fprintf(s.out, "      note: it gets no credentials; if its host signs in to it, leave it there or write a token under headers\n")
+			}
 		}
 	}
 	for _, change := range plan.Changes {
@@ -190,8 +196,11 @@ func printPlan(s *streams, plan *hosts.Plan) {
 			fmt.Fprintf(s.out, "  - %s, which moves behind Airlock\n", oneLine(name, 60))
 		}
 		if len(change.Unset) > 0 {
-			fmt.Fprintf(s.out, "    note: %s passes no variables on, and Airlock needs %s: write them as keyring:NAME or age:NAME\n",
+			fmt.Fprintf(s.out, "    note: %s passes no variables on, so Airlock starts there only once %s stand in the configuration as keyring:NAME or age:NAME\n",
 				change.File.Host.Title, strings.Join(change.Unset, ", "))
+		}
+		for _, name := range change.File.Elsewhere {
+			fmt.Fprintf(s.out, "    %s stays there: it is a server of one project\n", oneLine(name, 160))
 		}
 		for _, entry := range change.Stay {
 			fmt.Fprintf(s.out, "    %s stays there: %s\n", oneLine(entry.Name, 60), oneLine(entry.Stays, 160))
@@ -203,12 +212,17 @@ func printPlan(s *streams, plan *hosts.Plan) {
 func planJSON(plan *hosts.Plan, applied bool) map[string]any {
 	imports, files := []any{}, []any{}
 	for _, imported := range plan.Imports {
-		imports = append(imports, map[string]any{"name": imported.Entry.Name, "from": imported.From})
+		imports = append(imports, map[string]any{
+			"name": imported.Entry.Name, "from": imported.From, "not_taken_over": append([]string{}, imported.Entry.Left...), "no_credentials": imported.Unsigned,
+		})
 	}
 	for _, change := range plan.Changes {
 		stay := []any{}
 		for _, entry := range change.Stay {
 			stay = append(stay, map[string]any{"name": entry.Name, "reason": entry.Stays})
+		}
+		for _, name := range change.File.Elsewhere {
+			stay = append(stay, map[string]any{"name": name, "reason": "it is a server of one project"})
 		}
 		remove := append([]string{}, change.Remove...)
 		files = append(files, map[string]any{"host": change.File.Host.ID, "path": change.File.Path, "moved": remove, "stay": stay})

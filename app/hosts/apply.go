@@ -74,7 +74,7 @@ func (p *Plan) edits() ([][]byte, done, error) {
 		if err != nil {
 			return nil, done{}, fmt.Errorf("writing Airlock's entry for %s: %w", host.Title, err)
 		}
-		removed, err := host.format.raw(file.data, host.key, change.Remove)
+		removed, err := host.format.texts(file.data, host.key, change.Remove)
 		if err != nil {
 			return nil, done{}, fmt.Errorf("reading %s: %w", file.Path, err)
 		}

@@ -3,6 +3,7 @@ package hosts
 import (
 	"fmt"
 	"maps"
+	"net/url"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -21,6 +22,9 @@ type Entry struct {
 	URL     string
 	Headers map[string]string
 
+	// Left are keys of the entry that Airlock does not take over and that a user may
+	// rely on.
+	Left []string
 	// Stays says why the entry must stay with its host, in words that continue
 	// a sentence; empty when Airlock can take it over.
 	Stays string
@@ -95,15 +99,53 @@ func (h Host) entry(name string, f fields, e Environment) (Entry, bool) {
 	entry := Entry{
 		Name: name, Type: transport(h, kind, f), Command: f.text("command", "cmd"), Args: f.texts("args"), Cwd: f.text("cwd"),
 		URL: f.text("httpUrl", "url", "serverUrl", "uri"), Env: f.mapping("env", "envs"), Headers: f.mapping("headers", "http_headers"),
-		Stays: stays(f),
+		Left: f.left(), Stays: stays(f),
 	}
 	entry.translate(func(text string) string { return h.expand.translate(text) })
 	h.references(f, &entry)
 	entry.project(e)
+	if entry.Cwd != "" && !filepath.IsAbs(entry.Cwd) && !strings.HasPrefix(entry.Cwd, "${") && entry.Stays == "" {
+		entry.Stays = fmt.Sprintf("its working directory (cwd: %s) is relative to where the host runs; write an absolute path first", entry.Cwd)
+	}
 	if reason := unresolved(entry, e); entry.Stays == "" {
 		entry.Stays = reason
 	}
 	return entry, true
+}
+
+// limiting are the keys with which hosts leave out tools of a server, and those with
+// which they let tools run without asking.
+var limiting = []string{
+	"includeTools", "excludeTools", "enabled_tools", "disabled_tools", "disabledTools", "tools", "available_tools",
+	"alwaysAllow", "autoApprove", "trust", "sandbox", "sandboxEnabled",
+}
+
+// left returns the keys that are not taken over and that a user may rely on.
+func (f fields) left() []string {
+	var keys []string
+	for _, key := range limiting {
+		switch value := f[key].(type) {
+		case nil:
+		case bool:
+			if value {
+				keys = append(keys, key)
+			}
+		case []any:
+			if len(value) > 0 {
+				keys = append(keys, key)
+			}
+		default:
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// isUnsigned tells whether a server elsewhere gets no credentials from its entry: the
+// host may sign in to it by itself.
+func (e Entry) isUnsigned() bool {
+	u, err := url.Parse(e.URL)
+	return err == nil && u.Scheme == "https" && len(e.Headers) == 0 && u.User == nil && u.RawQuery == ""
 }
 
 // transport returns the entry's type in Airlock's spelling.
@@ -116,6 +158,9 @@ func transport(h Host, kind string, f fields) string {
 	}
 	if h.ID == "gemini" && f.text("url") != "" && f.text("httpUrl") == "" {
 		return "sse" // what url means to Gemini CLI; its httpUrl is streamable HTTP
+	}
+	if u, err := url.Parse(f.text("url", "serverUrl", "uri")); err == nil && kind == "" && strings.HasSuffix(strings.TrimSuffix(u.Path, "/"), "/sse") {
+		return "sse" // hosts try both transports
 	}
 	return ""
 }

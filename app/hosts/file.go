@@ -24,7 +24,8 @@ type File struct {
 	Registered bool     // it names Airlock already
 	Args       []string // with which it starts Airlock
 	Entries    []Entry
-	Err        error // why the file cannot be used; the other fields below Path are empty then
+	Elsewhere  []string // servers of single projects that it names, too: "PROJECT: NAME"
+	Err        error    // why the file cannot be used; the other fields below Path are empty then
 
 	target string // the file behind symbolic links
 	data   []byte
@@ -81,6 +82,9 @@ func read(host Host, path string, project bool, e Environment) File {
 		file.Err = err
 		return file
 	}
+	if host.ID == "claude-code" {
+		file.Elsewhere = projectServers(file.data)
+	}
 	for name, f := range servers {
 		entry, counts := host.entry(name, f, e)
 		switch {
@@ -93,6 +97,29 @@ func read(host Host, path string, project bool, e Environment) File {
 	}
 	slices.SortFunc(file.Entries, func(a, b Entry) int { return cmp.Compare(a.Name, b.Name) })
 	return file
+}
+
+// projectServers returns the servers that Claude Code's file names for single
+// projects (its scope "local").
+func projectServers(data []byte) []string {
+	data, _ = undressed(data)
+	content, err := decodeJWCC(data)
+	if err != nil {
+		return nil
+	}
+	projects, _ := content["projects"].(map[string]any)
+	var found []string
+	for _, project := range sortedKeys(projects) {
+		settings, _ := projects[project].(map[string]any)
+		servers, _ := settings["mcpServers"].(map[string]any)
+		for _, name := range sortedKeys(servers) {
+			entry, _ := servers[name].(map[string]any)
+			if !(Entry{Command: fields(entry).text("command"), Args: fields(entry).texts("args")}).isAirlock() {
+				found = append(found, project+": "+name)
+			}
+		}
+	}
+	return found
 }
 
 // readRegular reads a file that is no pipe and no device, and of bounded size.

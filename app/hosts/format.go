@@ -23,8 +23,46 @@ type format struct {
 	encode func(key, name string, value written) (string, error)
 }
 
+// byteOrderMark is what some editors of Windows begin a file with.
+const byteOrderMark = "\ufeff"
+
+// dressing is what a file has around its text: a byte order mark, and the line ends
+// of Windows.
+type dressing struct{ mark, carriage bool }
+
+// undressed returns the text alone, with plain line ends, and what was taken off. A
+// file with both kinds of line ends keeps them.
+func undressed(data []byte) ([]byte, dressing) {
+	plain, marked := bytes.CutPrefix(data, []byte(byteOrderMark))
+	lines := bytes.Count(plain, []byte("\n"))
+	d := dressing{marked, lines > 0 && lines == bytes.Count(plain, []byte("\r\n"))}
+	if d.carriage {
+		plain = bytes.ReplaceAll(plain, []byte("\r\n"), []byte("\n"))
+	}
+	return plain, d
+}
+
+// on puts back what undressed took off.
+func (d dressing) on(plain []byte) []byte {
+	if d.carriage {
+		plain = bytes.ReplaceAll(plain, []byte("\n"), []byte("\r\n"))
+	}
+	if d.mark {
+		plain = append([]byte(byteOrderMark), plain...)
+	}
+	return plain
+}
+
+// texts returns the members' own texts with plain line ends, for checkedEdit to add
+// them again.
+func (f format) texts(data []byte, key string, names []string) (map[string]string, error) {
+	plain, _ := undressed(data)
+	return f.raw(plain, key, names)
+}
+
 // servers returns the entries under key, as decoded.
 func (f format) servers(data []byte, key string) (map[string]fields, error) {
+	data, _ = undressed(data)
 	content, err := f.decode(data)
 	if err != nil {
 		return nil, err
@@ -48,6 +86,12 @@ func (f format) servers(data []byte, key string) (map[string]fields, error) {
 // checkedEdit is edit, held to its promise: what it was not asked to change must
 // decode to the same values as before.
 func (f format) checkedEdit(data []byte, key string, remove []string, add map[string]string) ([]byte, error) {
+	plain, dressing := undressed(data)
+	edited, err := f.checkedPlainEdit(plain, key, remove, add)
+	return dressing.on(edited), err
+}
+
+func (f format) checkedPlainEdit(data []byte, key string, remove []string, add map[string]string) ([]byte, error) {
 	edited, err := f.edit(data, key, remove, add)
 	if err != nil {
 		return nil, err

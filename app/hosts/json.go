@@ -18,7 +18,7 @@ func parseJWCC(data []byte) (hujson.Value, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		data = []byte("{}\n")
 	}
-	value, err := hujson.Parse(bytes.Clone(bytes.TrimPrefix(data, []byte("\ufeff")))) // its edits reach into the text
+	value, err := hujson.Parse(bytes.Clone(data)) // its edits reach into the text
 	if err != nil {
 		return value, fmt.Errorf("not valid JSON: %w", err)
 	}

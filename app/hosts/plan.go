@@ -25,6 +25,9 @@ type Import struct {
 	Entry Entry    // under its name in Airlock's configuration
 	From  []string // the paths of the files that name it
 	Was   string   // its name there, where that was taken by another server
+	// Unsigned says that it gets no credentials: where its host signs in to it by
+	// itself, it works only there.
+	Unsigned bool
 }
 
 // Change is what happens to one host's file.
@@ -97,7 +100,7 @@ func (p *Plan) need(servers map[string]*Entry) {
 	}
 	slices.Sort(p.variables)
 	for i := range p.Changes {
-		if p.Changes[i].File.Host.reference("") == "" {
+		if p.Changes[i].File.Host.reference("X") == "" {
 			p.Changes[i].Unset = p.variables
 		}
 	}
@@ -147,7 +150,7 @@ func (p *Plan) take(entry Entry, file File, taken map[string]*Entry) {
 		}
 	}
 	taken[catalog.ModuleName(entry.Name)] = &entry
-	added := Import{Entry: entry, From: []string{file.Path}}
+	added := Import{Entry: entry, From: []string{file.Path}, Unsigned: entry.isUnsigned()}
 	if entry.Name != was {
 		added.Was = was
 	}
