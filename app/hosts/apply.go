@@ -178,39 +178,55 @@ func restore(file File) error {
 type Undone struct {
 	Path string
 	// How says what was done: "restored" from the backup, "edited" because it had
-	// changed since, "removed" because init had made it, or "unchanged".
+	// changed since, "removed" because init had made it, "unchanged", or "gone
+	// since" with where the backup is.
 	How string
 }
 
 // Undo takes back what every noted init did to hosts' files, the newest first.
 // A file that changed since keeps its changes: only Airlock's entry is taken out
-// and the servers are put back. Airlock's own configuration stays.
+// and the servers are put back. A file that cannot be restored stays noted, and the
+// others are done. Airlock's own configuration stays.
 func Undo(record string) ([]Undone, error) {
 	history, err := readHistory(record)
 	if err != nil {
 		return nil, err
 	}
 	var all []Undone
+	var failed []error
+	kept := map[string]bool{} // paths whose later changes are still there
+	var remaining []done
 	for _, entry := range slices.Backward(history) {
+		var left []doneFile
 		for _, file := range slices.Backward(entry.Files) {
+			if kept[file.Path] {
+				left = append(left, file)
+				continue
+			}
 			how, err := file.undo()
 			if err != nil {
-				return all, fmt.Errorf("restoring %s: %w", file.Path, reason(err))
+				failed = append(failed, fmt.Errorf("restoring %s: %w", file.Path, reason(err)))
+				left, kept[file.Path] = append(left, file), true
+				continue
 			}
 			all = append(all, Undone{file.Path, how})
 		}
-		history = history[:len(history)-1]
-		if err := writeHistory(record, history); err != nil {
-			return all, err
+		if len(left) > 0 {
+			slices.Reverse(left)
+			remaining = append(remaining, done{Time: entry.Time, Files: left})
 		}
 	}
-	return all, nil
+	slices.Reverse(remaining)
+	return all, errors.Join(append(failed, writeHistory(record, remaining))...)
 }
 
 func (f doneFile) undo() (string, error) {
 	now, mode, err := readRegular(f.Path)
-	if errors.Is(err, fs.ErrNotExist) && f.Created {
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && f.Created:
 		return "unchanged", nil
+	case errors.Is(err, fs.ErrNotExist):
+		return "gone since, its backup is " + f.Backup, nil
 	}
 	if err != nil {
 		return "", err

@@ -115,3 +115,49 @@ func TestWhatIsNotTakenOverIsSaid(t *testing.T) {
 		}
 	}
 }
+
+// One file that cannot be restored does not keep the others from being restored,
+// and can be tried again.
+func TestUndoGoesOn(t *testing.T) {
+	e := home(t, "claude-desktop", "codex", "cursor", "gemini")
+	record := filepath.Join(t.TempDir(), "hosts.json")
+	if err := plan(t, e).Apply(record, validate); err != nil {
+		t.Fatal(err)
+	}
+	host := func(id string) string {
+		h, _ := hosts.Find(id)
+		return h.UserFile(e)
+	}
+	if err := os.Remove(host("codex")); err != nil {
+		t.Fatal(err)
+	}
+	broken, err := os.ReadFile(host("cursor"))
+	if err == nil {
+		err = os.WriteFile(host("cursor"), []byte("{"), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	undone, err := hosts.Undo(record)
+	if err == nil || !strings.Contains(err.Error(), ".cursor/mcp.json: not valid JSON") || len(undone) != 3 {
+		t.Fatalf("got %v, %v, want three files done and one that is not", undone, err)
+	}
+	for _, file := range undone {
+		want := "restored"
+		if file.Path == host("codex") {
+			want = "gone since, its backup is " + host("codex") + ".before-airlock"
+		}
+		if file.How != want {
+			t.Errorf("%s: got %q, want %q", file.Path, file.How, want)
+		}
+	}
+	if err := os.WriteFile(host("cursor"), broken, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if undone, err := hosts.Undo(record); err != nil || len(undone) != 1 || undone[0].How != "restored" {
+		t.Errorf("a second time: got %v, %v, want the last file restored", undone, err)
+	}
+	if undone, err := hosts.Undo(record); err != nil || len(undone) != 0 {
+		t.Errorf("a third time: got %v, %v, want nothing", undone, err)
+	}
+}
