@@ -125,11 +125,17 @@ func MeasureSearch(tools []RetrievalTool, queries []RetrievalQuery) Quality {
 }
 
 // RankTools returns the ranking of Search over the tools of a retrieval set.
-func RankTools(tools []RetrievalTool) Ranking {
+func RankTools(tools []RetrievalTool) Ranking { return RankToolsWith(tools, nil) }
+
+// RankToolsWith is RankTools fused with tools that are near in meaning: similar names
+// them by their IDs, in the place of a server's. nil fuses nothing.
+func RankToolsWith(tools []RetrievalTool, similar func(query string) []Similar) Ranking {
 	docs := make([]document, len(tools))
+	at := map[string]int{}
 	for i, t := range tools {
 		tool := &Tool{ServerID: t.Server, Name: t.Name, Description: t.Description, InputSchema: t.InputSchema}
 		docs[i] = searched(tool, shownText{description: Clean(t.Description)})
+		at[t.ID] = i
 	}
 	x := newIndex(docs)
 	return func(query string) []int {
@@ -138,7 +144,16 @@ func RankTools(tools []RetrievalTool) Ranking {
 		for i, hit := range hits {
 			ranked[i] = hit.doc
 		}
-		return ranked
+		if similar == nil {
+			return ranked
+		}
+		var places []similarPlace
+		for _, near := range similar(query) {
+			if doc, ok := at[near.ServerID]; ok {
+				places = append(places, similarPlace{doc, near.Alone})
+			}
+		}
+		return fuse(ranked, places)
 	}
 }
 

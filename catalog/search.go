@@ -36,6 +36,15 @@ type Query struct {
 	// Language, if it is one that Prepare was told of, has each tool say how code
 	// calls it.
 	Language string
+	// Similar are tools that are near to Text in meaning, nearest first: they are
+	// fused with those that its words find.
+	Similar []Similar
+}
+
+// Similar is a tool that is near to a question in meaning.
+type Similar struct {
+	ToolRef
+	Alone bool // so near that it fits even where no word of the question does
 }
 
 // Answer is what a search found, in the form that code and models get it.
@@ -120,7 +129,10 @@ func (s *Snapshot) matching(q Query) []int {
 	for _, hit := range s.index.search(q.Text, wanted) {
 		found = append(found, hit.doc)
 	}
-	return found
+	if len(q.Similar) == 0 {
+		return found
+	}
+	return fuse(found, s.places(q.Similar, wanted))
 }
 
 // Prepare builds what searches need, so that none of them waits for it: the

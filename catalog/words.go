@@ -110,3 +110,10 @@ func spell(groups map[rune]string) map[rune]rune {
 	}
 	return letters
 }
+
+// Words cuts text into lower-case words, as searches do.
+func Words(text string) []string { return splitWords(text) }
+
+// ContentWords is Words without those that say nothing ("the", "please"), where
+// others are left.
+func ContentWords(text string) []string { return contentWords(text, len(text)) }

@@ -56,6 +56,9 @@ func (e *examination) checks() []check {
 			return imageIntact(ctx, definition.Name)
 		}})
 	}
+	if e.config != nil && (e.config.Embeddings.URL != "" || e.config.Embeddings.Table != "") {
+		checks = append(checks, check{"embeddings", configured, false, e.embeddings})
+	}
 	return append(checks,
 		check{"sandbox", needed, true, e.sandbox},
 		check{"audit log", configured, false, e.auditLog},

@@ -30,7 +30,7 @@ func (v *mcpVerb) Run(ctx context.Context, s *streams) error {
 	}
 	face, err := server.New(opened, opened.Runs(), server.Options{
 		Version: version, Principal: system.Principal(), Profile: opened.Profile(), ServerIDs: opened.ServerIDs(), Approvals: opened.Approvals(), Logger: opened.Logger(), Gate: opened.Gate(),
-		Files: opened.Attachments(), CallTool: opened.Face().CallTool,
+		Files: opened.Attachments(), CallTool: opened.Face().CallTool, Similar: opened.Similar,
 	})
 	if err != nil {
 		return errors.Join(err, opened.Close())

@@ -2,12 +2,20 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strconv"
+	"strings"
 	"text/tabwriter"
+	"time"
 
+	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/catalog/embedding"
+	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
 type measureVerbs struct {
@@ -18,10 +26,14 @@ type measureSearchVerb struct {
 	Tools   string `required:"" type:"path" placeholder:"FILE" help:"The tools, a line of JSON each: id, server, name, description, inputSchema."`
 	Queries string `required:"" type:"path" placeholder:"FILE" help:"The queries, a line of JSON each: id, query, gold (the ids that are wanted; none where no tool fits), any (one of them is enough)."`
 	JSON    bool   `name:"json" help:"Print JSON."`
+
+	Embeddings string `placeholder:"WHERE" help:"Measure searches by words and meaning beside those by words alone: a table in a file, the address of an OpenAI-compatible endpoint, or configuration for what search.embeddings names."`
+	Model      string `help:"The endpoint's model. Its key is read from AIRLOCK_EMBEDDINGS_KEY."`
+	configFlag
 }
 
 // Run asks all queries and prints the figures.
-func (v *measureSearchVerb) Run(_ context.Context, s *streams) error {
+func (v *measureSearchVerb) Run(ctx context.Context, s *streams) error {
 	tools, err := readSet(v.Tools, catalog.ReadRetrievalTools)
 	if err != nil {
 		return err
@@ -30,12 +42,81 @@ func (v *measureSearchVerb) Run(_ context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	quality := catalog.MeasureSearch(tools, queries)
-	if v.JSON {
-		return printLine(s.out, quality)
+	measured := []measuredSearch{{"words", catalog.MeasureSearch(tools, queries)}}
+	if v.Embeddings != "" {
+		fused, err := v.fused(ctx, s, tools, queries)
+		if err != nil {
+			return err
+		}
+		measured = append(measured, measuredSearch{"words and meaning", fused})
 	}
-	return printQuality(s.out, len(tools), quality)
+	if !v.JSON {
+		return printQuality(s.out, len(tools), measured)
+	}
+	if len(measured) == 1 {
+		return printLine(s.out, measured[0].Quality)
+	}
+	return printLine(s.out, struct {
+		catalog.Quality
+		Fused catalog.Quality `json:"fused"`
+	}{measured[0].Quality, measured[1].Quality})
 }
+
+// measuredSearch is how good one way to search is.
+type measuredSearch struct {
+	way string
+	catalog.Quality
+}
+
+// fused measures searches by words and meaning.
+func (v *measureSearchVerb) fused(ctx context.Context, s *streams, tools []catalog.RetrievalTool, queries []catalog.RetrievalQuery) (catalog.Quality, error) {
+	searcher, err := v.searcher(ctx, s)
+	if err != nil {
+		return catalog.Quality{}, &usageError{err.Error(), "docs/catalog.md says which tables and endpoints there are"}
+	}
+	similar, err := searcher.Over(ctx, tools)
+	if err != nil {
+		return catalog.Quality{}, err
+	}
+	failed, last := 0, error(nil)
+	quality := catalog.Measure(tools, queries, catalog.RankToolsWith(tools, func(query string) []catalog.Similar {
+		found, err := similar(query)
+		if err != nil {
+			failed, last = failed+1, err
+		}
+		return found
+	}))
+	if failed > 0 {
+		fmt.Fprintf(s.err, "airlock: %d of %d questions were searched by words alone: %v\n", failed, len(queries), last)
+	}
+	return quality, nil
+}
+
+// searcher opens what --embeddings names.
+func (v *measureSearchVerb) searcher(ctx context.Context, s *streams) (*embedding.Searcher, error) {
+	if v.Embeddings == "configuration" {
+		c, err := v.load(s.err)
+		if err != nil {
+			return nil, err
+		}
+		searcher, err := system.OpenEmbeddings(ctx, c, "")
+		if err == nil && searcher == nil {
+			err = errors.New("the configuration has no search.embeddings")
+		}
+		return searcher, err
+	}
+	wanted := config.Embeddings{Model: v.Model}
+	if strings.HasPrefix(v.Embeddings, "http://") || strings.HasPrefix(v.Embeddings, "https://") {
+		wanted.URL, wanted.Key = v.Embeddings, secret.New(os.Getenv("AIRLOCK_EMBEDDINGS_KEY"))
+		wanted.Timeout = measureTimeout
+	} else {
+		wanted.Table = v.Embeddings
+	}
+	return system.OpenEmbeddings(ctx, &config.Config{Discovery: config.Discovery{Embeddings: wanted}}, "")
+}
+
+// measureTimeout is how long a measurement waits for an endpoint: no user does.
+const measureTimeout = time.Minute
 
 // readSet reads one file of a retrieval set.
 func readSet[T any](path string, read func(io.Reader) ([]T, error)) ([]T, error) {
@@ -52,19 +133,36 @@ func readSet[T any](path string, read func(io.Reader) ([]T, error)) ([]T, error)
 	return items, nil
 }
 
-func printQuality(out io.Writer, tools int, q catalog.Quality) error {
+func printQuality(out io.Writer, tools int, measured []measuredSearch) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(table, "tools\t%d\nqueries\t%d\n", tools, q.Queries)
+	row := func(name string, value func(q catalog.Quality) string) {
+		fmt.Fprint(table, name)
+		for _, m := range measured {
+			fmt.Fprint(table, "\t", value(m.Quality))
+		}
+		fmt.Fprintln(table)
+	}
+	if len(measured) > 1 {
+		fmt.Fprintf(table, "\t%s\t%s\n", measured[0].way, measured[1].way)
+	}
+	row("tools", func(catalog.Quality) string { return strconv.Itoa(tools) })
+	row("queries", func(q catalog.Quality) string { return strconv.Itoa(q.Queries) })
 	for _, figure := range []struct {
 		name  string
-		value float64
+		value func(q catalog.Quality) float64
 	}{
-		{"R@1", q.Recall1}, {"R@3", q.Recall3}, {"R@5", q.Recall5}, {"R@10", q.Recall10},
-		{"nDCG@5", q.NDCG5}, {"nDCG@10", q.NDCG10}, {"MRR", q.MRR},
+		{"R@1", func(q catalog.Quality) float64 { return q.Recall1 }},
+		{"R@3", func(q catalog.Quality) float64 { return q.Recall3 }},
+		{"R@5", func(q catalog.Quality) float64 { return q.Recall5 }},
+		{"R@10", func(q catalog.Quality) float64 { return q.Recall10 }},
+		{"nDCG@5", func(q catalog.Quality) float64 { return q.NDCG5 }},
+		{"nDCG@10", func(q catalog.Quality) float64 { return q.NDCG10 }},
+		{"MRR", func(q catalog.Quality) float64 { return q.MRR }},
 	} {
-		fmt.Fprintf(table, "%s\t%.3f\n", figure.name, figure.value)
+		row(figure.name, func(q catalog.Quality) string { return strconv.FormatFloat(figure.value(q), 'f', 3, 64) })
 	}
-	fmt.Fprintf(table, "without an answer\t%d\n", q.Unanswered)
-	fmt.Fprintf(table, "off-topic queries\t%d\noff-topic queries with an answer\t%d\n", q.OffTopic, q.OffTopicAnswered)
+	row("without an answer", func(q catalog.Quality) string { return strconv.Itoa(q.Unanswered) })
+	row("off-topic queries", func(q catalog.Quality) string { return strconv.Itoa(q.OffTopic) })
+	row("off-topic queries with an answer", func(q catalog.Quality) string { return strconv.Itoa(q.OffTopicAnswered) })
 	return table.Flush()
 }

@@ -76,7 +76,7 @@ func connection(server Server, c *Config) Server {
 var keysOf = map[string]string{
 	"File": "the file itself", "Placeholders": "redaction.placeholders", "Credentials": "a variable that holds a credential",
 	"Limits.Calls": "limits.callTimeout", "Personal": "redaction.personalData",
-	"DefaultProfile": "profiles",
+	"Discovery.DefaultProfile": "profiles", "Discovery.Profiles": "profiles", "Discovery.Refresh": "tools.ttl", "Discovery.Embeddings": "search.embeddings",
 }
 
 // fieldChanges returns the keys of the exported fields that differ, down to

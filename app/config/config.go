@@ -26,10 +26,7 @@ type Config struct {
 	Secrets  Secrets
 	Replay   Replay
 	Agents   Agents
-	// Profiles say which servers and tools a caller sees, in order of their names;
-	// DefaultProfile is the one of callers that name none, empty for all tools.
-	Profiles       []*catalog.Profile
-	DefaultProfile string
+	Discovery
 	Files
 	Face Face
 	// Placeholders numbers what redaction removes, so that an equal value of one
@@ -171,6 +168,28 @@ type Replay struct {
 	Size int64         // the most bytes that all recordings take; the oldest go first
 }
 
+// Discovery says how tools become known, who sees them, and how they are found.
+type Discovery struct {
+	// Profiles say which servers and tools a caller sees, in order of their names;
+	// DefaultProfile is the one of callers that name none, empty for all tools.
+	Profiles       []*catalog.Profile
+	DefaultProfile string
+	// Refresh is how often the servers' tool lists are read again.
+	Refresh    time.Duration
+	Embeddings Embeddings
+}
+
+// Embeddings say what finds tools by meaning, too; the zero value nothing.
+type Embeddings struct {
+	Table      string // absolute path of a table of words; empty means none
+	URL        string // of an endpoint that speaks OpenAI's API; empty means none
+	Model      string // the endpoint's
+	Key        secret.Value
+	Dimensions int           // 0 leaves it to the model
+	Timeout    time.Duration // of one request
+	Batch      int           // texts in one request
+}
+
 // Secrets say where credentials are that env and headers name by reference
 // (age:NAME, keyring:NAME, env:NAME). Paths are absolute; empty means not there.
 type Secrets struct {
@@ -209,6 +228,7 @@ func Default() *Config {
 			Attachments: Attachments{Files: 32, FileBytes: 10 << 20, Bytes: 32 << 20, Keep: 7 * 24 * time.Hour, Size: 1 << 30},
 			Session:     Session{Bytes: 32 << 20, Files: 1000, Size: 1 << 30},
 		},
+		Discovery: Discovery{Refresh: 10 * time.Minute, Embeddings: Embeddings{Timeout: 2 * time.Second, Batch: 64}},
 	}
 }
 

@@ -85,6 +85,8 @@ limits: {stdout: 1KiB, stderr: 2000, output: 1MB, calls: 7, sessionCalls: 70, co
 policies: [policies/default.cedar, /etc/airlock/team.cedar]
 audit: {path: audit.jsonl, clearArguments: true, keepArguments: 24h, argumentsSize: 2MiB, witness: "https://w.example/", witnessKey: w+1+k, witnessDelay: 5s}
 replay: {keep: 48h, size: 3MiB}
+tools: {ttl: 5m}
+search: {embeddings: {url: "https://e.example/v1", model: m, key: "keyring:e", dimensions: 256, timeout: 1s, batch: 8}}
 redaction: {placeholders: true}
 attachments: {files: 3, fileBytes: 2KiB, bytes: 4KiB, keep: 2h, size: 5MiB}
 session: {bytes: 6KiB, files: 7, size: 8MiB}
@@ -127,8 +129,9 @@ secrets: {ageFile: keys.age, ageIdentity: /etc/airlock/age.txt, keyring: team}
 			Witness: "https://w.example/", WitnessKey: "w+1+k", WitnessDelay: 5 * time.Second,
 		},
 		Replay: Replay{Keep: 48 * time.Hour, Size: 3 << 20}, Placeholders: true,
-		Agents:  Agents{QuestionTime: 10 * time.Minute, Rate: Rate{60, time.Minute}},
-		Secrets: Secrets{AgeFile: filepath.Join(dir, "keys.age"), AgeIdentity: "/etc/airlock/age.txt", Keyring: "team"},
+		Discovery: Discovery{Refresh: 5 * time.Minute, Embeddings: Embeddings{URL: "https://e.example/v1", Model: "m", Key: secret.New("keyring:e"), Dimensions: 256, Timeout: time.Second, Batch: 8}},
+		Agents:    Agents{QuestionTime: 10 * time.Minute, Rate: Rate{60, time.Minute}},
+		Secrets:   Secrets{AgeFile: filepath.Join(dir, "keys.age"), AgeIdentity: "/etc/airlock/age.txt", Keyring: "team"},
 	}
 	want.Credentials = []Variable{{"TOKEN", secret.New("hunter2")}, {"TOKEN", secret.New("hunter2")}} // two places name it
 	if diff := cmp.Diff(want, c, sameValues); diff != "" {

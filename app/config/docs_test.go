@@ -38,6 +38,8 @@ func documented() map[string]string {
 	add("audit", d.auditFields(&c.Audit))
 	add("secrets", d.secretsFields(&c.Secrets))
 	add("replay", d.replayFields(&c.Replay))
+	add("tools", d.toolsFields(c))
+	add("search.embeddings", d.embeddingsFields(&c.Embeddings))
 	add("agents", d.agentsFields(&c.Agents))
 	add("redaction", d.redactionFields(c))
 	add("attachments", d.attachmentsFields(&c.Attachments))
@@ -48,7 +50,7 @@ func documented() map[string]string {
 	add("servers.*", d.settingFields(&settings))
 	add("profiles.*", d.profileFields(&catalog.Profile{}, new(bool)))
 	add("servers.*.tools.*", d.toolFields(&tool))
-	for _, section := range []string{"sandbox", "sandbox.containerd", "limits", "audit", "secrets", "replay", "agents", "redaction", "attachments", "session", "face", "servers.*.tools", "profiles"} {
+	for _, section := range []string{"sandbox", "sandbox.containerd", "limits", "audit", "secrets", "replay", "agents", "tools", "search", "redaction", "attachments", "session", "face", "servers.*.tools", "profiles"} {
 		delete(out, section) // its keys are listed instead
 	}
 	return out

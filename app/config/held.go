@@ -42,6 +42,9 @@ func (c *Config) Held() []Held {
 			list = append(list, Held{Name: v.Name, Why: "a variable whose name says so", Value: v.Value})
 		}
 	}
+	if key := c.Embeddings.Key; key.Reveal() != "" {
+		list = append(list, Held{Name: "search.embeddings.key", Why: "the key of an endpoint", Value: key})
+	}
 	for _, s := range c.Servers {
 		list = append(list, s.held()...)
 	}

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
 // top reads the whole file into c. Servers and what is decided about them are
@@ -63,6 +65,14 @@ func (d *decoder) topFields(c *Config, settings map[string]*decided) []field {
 		}},
 		{key: "replay", read: func(n *yaml.Node, path string) error {
 			return d.object(n, path, d.replayFields(&c.Replay))
+		}},
+		{key: "tools", read: func(n *yaml.Node, path string) error {
+			return d.object(n, path, d.toolsFields(c))
+		}},
+		{key: "search", read: func(n *yaml.Node, path string) error {
+			return d.object(n, path, []field{{key: "embeddings", read: func(n *yaml.Node, path string) error {
+				return d.object(n, path, d.embeddingsFields(&c.Embeddings))
+			}}})
 		}},
 		{key: "agents", read: func(n *yaml.Node, path string) error {
 			return d.object(n, path, d.agentsFields(&c.Agents))
@@ -219,6 +229,28 @@ func (d *decoder) faceFields(f *Face) []field {
 	return []field{{key: "callTool", val: flag{&f.CallTool}}}
 }
 
+func (d *decoder) toolsFields(c *Config) []field {
+	return []field{
+		{key: "ttl", val: duration{&c.Refresh, 10 * time.Second, 24 * time.Hour}},
+	}
+}
+
+func (d *decoder) embeddingsFields(e *Embeddings) []field {
+	return []field{
+		{key: "table", read: d.path(&e.Table)},
+		{key: "url", val: free{&e.URL}},
+		{key: "model", val: free{&e.Model}},
+		{key: "key", read: func(n *yaml.Node, path string) error {
+			text, err := d.text(n, path)
+			e.Key = secret.New(text)
+			return err
+		}},
+		{key: "dimensions", val: count[int]{&e.Dimensions, 0, 8192}},
+		{key: "timeout", val: duration{&e.Timeout, 10 * time.Millisecond, time.Minute}},
+		{key: "batch", val: count[int]{&e.Batch, 1, 2048}},
+	}
+}
+
 func (d *decoder) redactionFields(c *Config) []field {
 	return []field{
 		{key: "placeholders", val: flag{&c.Placeholders}},
@@ -236,9 +268,28 @@ func (d *decoder) consistent(root *yaml.Node, c *Config) error {
 		return d.fail(root, "raise sandbox.maxSandboxes or lower sandbox.pool",
 			"sandbox.pool (%d) is larger than sandbox.maxSandboxes (%d)", c.Sandbox.Pool, c.Sandbox.MaxSandboxes)
 	}
+	if err := d.embeddingsFit(root, &c.Embeddings); err != nil {
+		return err
+	}
 	if calls := c.Limits.Calls; calls.ResultBytes > calls.UnreadBytes {
 		return d.fail(root, "raise limits.unreadBytes or lower limits.resultBytes",
 			"limits.resultBytes (%s) is larger than limits.unreadBytes (%s)", showSize(calls.ResultBytes), showSize(calls.UnreadBytes))
+	}
+	return nil
+}
+
+// embeddingsFit checks that one source is named, and wholly.
+func (d *decoder) embeddingsFit(root *yaml.Node, e *Embeddings) error {
+	n := child(root, "search")
+	switch {
+	case n == nil:
+		return nil
+	case e.Table != "" && e.URL != "":
+		return d.fail(n, "keep one of the two", "search.embeddings has both a table and a url")
+	case e.URL != "" && e.Model == "":
+		return d.fail(n, "write the name of the endpoint's model as `model`", "search.embeddings has a url, but no model")
+	case e.URL == "" && (e.Model != "" || e.Key.Reveal() != ""):
+		return d.fail(n, "write the endpoint's address as `url`", "search.embeddings has a model or a key, but no url")
 	}
 	return nil
 }

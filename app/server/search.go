@@ -46,19 +46,31 @@ func (s *Server) searchTools(ctx context.Context, c call) (*mcp.CallToolResult, 
 			return nil, err
 		}
 	}
-	answer := snapshot.Find(query)
+	answer, notes := s.find(ctx, snapshot, query)
 	if answer.Total == 0 && query.ServerID == "" {
 		snapshot = s.startedAll(ctx, c.caller)
-		answer = snapshot.Find(query)
+		answer, notes = s.find(ctx, snapshot, query)
 	}
 	answer.Missing = snapshot.Missing("")
 	switch {
 	case answer.Total == 0:
-		return structured(answer, "Nothing fits. Try one capability in other words, as a verb and a thing, or search without a query to see all tools.")
+		notes = append(notes, "Nothing fits. Try one capability in other words, as a verb and a thing, or search without a query to see all tools.")
 	case len(answer.Tools) == 0:
-		return structured(answer, fmt.Sprintf("The offset is behind the last of %d tools. Use a smaller one.", answer.Total))
+		notes = append(notes, fmt.Sprintf("The offset is behind the last of %d tools. Use a smaller one.", answer.Total))
 	}
-	return structured(answer)
+	return structured(answer, notes...)
+}
+
+// find searches by words, and by meaning where that is configured.
+func (s *Server) find(ctx context.Context, snapshot *catalog.Snapshot, query catalog.Query) (catalog.Answer, []string) {
+	var notes []string
+	if s.similar != nil && strings.TrimSpace(query.Text) != "" {
+		var note string
+		if query.Similar, note = s.similar(ctx, snapshot, query.Text); note != "" {
+			notes = append(notes, note)
+		}
+	}
+	return snapshot.Find(query), notes
 }
 
 // maxOffset is more than any catalog has.

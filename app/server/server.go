@@ -60,7 +60,13 @@ type Options struct {
 	Gate      Gate         // nil lets everything through
 	Files     Files        // nil: no run attaches anything
 	CallTool  bool         // offer call_tool, for one call without code
+	Similar   Similar      // nil searches by words alone
 }
+
+// Similar returns the tools of a snapshot that are near to a question in meaning, and
+// a sentence for the model where that could not be found out. It may be called
+// concurrently, and waits no longer than it is configured to.
+type Similar func(ctx context.Context, snapshot *catalog.Snapshot, question string) ([]catalog.Similar, string)
 
 // Server serves any number of hosts at one time. No host sees, answers, cancels
 // or outlasts what belongs to another.
@@ -71,6 +77,7 @@ type Server struct {
 	logger   *slog.Logger
 	gate     Gate
 	files    Files
+	similar  Similar // nil searches by words alone
 	mcp      *mcp.Server
 	order    []string // the tools' names as they are listed
 	upstream []string // the IDs of the servers behind the tools
@@ -102,7 +109,7 @@ func New(tools Tools, runs Runs, opts Options) (*Server, error) {
 	}
 	s := &Server{
 		files: opts.Files,
-		tools: tools, runs: runs, version: opts.Version, logger: opts.Logger, gate: opts.Gate,
+		tools: tools, runs: runs, version: opts.Version, logger: opts.Logger, gate: opts.Gate, similar: opts.Similar,
 		callers: newCallers(opts.Principal, opts.Profile), upstream: opts.ServerIDs}
 	s.sessions = newSessions(s.endSession, opts.Approvals)
 	if opts.Approvals != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/broker/upstream"
 	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/catalog/embedding"
 	"github.com/airlock-mcp/airlock/catalog/pins"
 	"github.com/airlock-mcp/airlock/codegen"
 	"github.com/airlock-mcp/airlock/internal/store"
@@ -31,6 +32,9 @@ type Catalog struct {
 	opts      Options
 	upstreams *upstream.Set // nil where the tools are fixed
 	snapshot  atomic.Pointer[catalog.Snapshot]
+
+	meaning *embedding.Searcher // nil where no embeddings are configured
+	learn   chan struct{}       // the tools changed: their vectors are due
 
 	due    chan struct{} // a server's tools changed: a new snapshot is due
 	opened chan struct{} // closed when the first snapshot with tools was made
@@ -63,7 +67,7 @@ const (
 // Of the options it uses Version, Logger, Notify, Tools and Profile. The caller closes it.
 func OpenCatalog(ctx context.Context, c *config.Config, opts Options) (*Catalog, error) {
 	made := &Catalog{
-		config: c, opts: opts.withDefaults(), due: make(chan struct{}, 1), opened: make(chan struct{}), told: map[string]string{},
+		config: c, opts: opts.withDefaults(), due: make(chan struct{}, 1), learn: make(chan struct{}, 1), opened: make(chan struct{}), told: map[string]string{},
 	}
 	if err := made.prepare(ctx); err != nil {
 		return nil, err
@@ -77,6 +81,9 @@ func OpenCatalog(ctx context.Context, c *config.Config, opts Options) (*Catalog,
 	}
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	made.done = stop
+	if made.meaning != nil {
+		made.work.Go(func() { made.learnTools(running) })
+	}
 	made.work.Go(func() {
 		if opts.Tools == CachedThenServers {
 			made.openLater(running)
@@ -160,10 +167,13 @@ func (c *Catalog) prepare(ctx context.Context) error {
 		return err
 	}
 	holdCredentials(c.opts.gate.all, c.config)
+	if err := c.openEmbeddings(ctx); err != nil {
+		return err
+	}
 	c.upstreams, err = upstream.New(upstreamConfigs(seen(c.config, c.opts.Profile)), &upstream.Options{
 		// What goes wrong while they start is told in words.
 		Logger: slog.New(errorsOnly{c.opts.Logger.Handler()}), Version: c.opts.Version, CacheDir: directory,
-		OnChange: func(string) { c.publishSoon() },
+		OnChange: func(string) { c.publishSoon() }, Refresh: c.config.Refresh,
 	})
 	if err != nil {
 		return fmt.Errorf("preparing the servers: %w", err)
@@ -307,6 +317,7 @@ func (c *Catalog) refreshLocked(ctx context.Context) error {
 	}
 	c.changed = report.Changed
 	c.snapshot.Store(snapshot)
+	c.learnSoon()
 	return nil
 }
 

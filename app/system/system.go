@@ -133,6 +133,9 @@ func Open(ctx context.Context, c *config.Config, opts Options) (_ *System, err e
 	if err := s.prepare(ctx); err != nil {
 		return nil, Advise(err)
 	}
+	if err := s.recordEgress(ctx); err != nil {
+		return nil, Advise(err)
+	}
 	servers, err := s.openCatalog(ctx)
 	if err != nil {
 		return nil, err

@@ -18,6 +18,10 @@ func ResolveSecrets(ctx context.Context, c *config.Config) (*config.Config, erro
 	store := secrets.New(&secrets.Options{
 		AgeFile: c.Secrets.AgeFile, AgeIdentity: c.Secrets.AgeIdentity, KeyringService: c.Secrets.Keyring,
 	})
+	c, err := embeddingsKey(ctx, c)
+	if err != nil {
+		return nil, err
+	}
 	resolved := *c
 	resolved.Servers = slices.Clone(c.Servers)
 	for i := range resolved.Servers {

@@ -62,6 +62,9 @@ func Approvals(home string) string { return filepath.Join(home, "approvals") }
 // Pins is the directory of tool definitions that were seen before.
 func Pins(home string) string { return filepath.Join(home, "pins") }
 
+// Embeddings is the directory of cached vectors of tools' texts.
+func Embeddings(home string) string { return filepath.Join(home, "embeddings") }
+
 // Lists is the directory of cached tool lists.
 func Lists(home string) string { return filepath.Join(home, "lists") }
 

@@ -1,0 +1,25 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/catalog"
+)
+
+// embeddings asks what finds tools by meaning for one vector.
+func (e *examination) embeddings(ctx context.Context) (string, error) {
+	searcher, err := system.OpenEmbeddings(ctx, e.config, "")
+	if err != nil {
+		return "", err
+	}
+	wanted := e.config.Embeddings
+	if _, err := searcher.Over(ctx, []catalog.RetrievalTool{{ID: "airlock", Name: "read_file", Description: "Reads a file."}}); err != nil {
+		return "", fmt.Errorf("searches find tools by words alone: %w", err)
+	}
+	if wanted.Table != "" {
+		return fmt.Sprintf("the table %s; nothing leaves this machine", wanted.Table), nil
+	}
+	return fmt.Sprintf("%s by %s; the texts of tools and the questions of searches are sent there", wanted.URL, wanted.Model), nil
+}

@@ -1,0 +1,144 @@
+package system
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/broker/audit"
+	"github.com/airlock-mcp/airlock/broker/secrets"
+	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/catalog/embedding"
+	"github.com/airlock-mcp/airlock/internal/store"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
+)
+
+// OpenEmbeddings opens what search.embeddings names; nil when it names nothing.
+// directory keeps the vectors of an endpoint for the next start; empty keeps none.
+// No endpoint is asked yet.
+func OpenEmbeddings(ctx context.Context, c *config.Config, directory string) (*embedding.Searcher, error) {
+	wanted := c.Embeddings
+	switch {
+	case wanted.Table != "":
+		table, err := embedding.OpenTable(wanted.Table)
+		if err != nil {
+			return nil, &SetupError{err, "docs/catalog.md says which tables there are"}
+		}
+		return embedding.New(table, "", ""), nil
+	case wanted.URL == "":
+		return nil, nil
+	}
+	key, err := embeddingsKey(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	endpoint, err := embedding.NewEndpoint(embedding.EndpointConfig{
+		URL: wanted.URL, Model: wanted.Model, Key: key.Embeddings.Key,
+		Dimensions: wanted.Dimensions, Timeout: wanted.Timeout, Batch: wanted.Batch,
+	})
+	if err != nil {
+		return nil, &SetupError{fmt.Errorf("search.embeddings: %w", err), "docs/configuration.md lists its keys"}
+	}
+	return embedding.New(endpoint, directory, endpoint.Name()), nil
+}
+
+// embeddingsKey returns the configuration with the key that it names by reference.
+func embeddingsKey(ctx context.Context, c *config.Config) (*config.Config, error) {
+	if !secrets.IsReference(c.Embeddings.Key.Reveal()) {
+		return c, nil
+	}
+	kept := secrets.New(&secrets.Options{AgeFile: c.Secrets.AgeFile, AgeIdentity: c.Secrets.AgeIdentity, KeyringService: c.Secrets.Keyring})
+	found, err := kept.Lookup(ctx, c.Embeddings.Key.Reveal())
+	if err != nil {
+		return nil, &SetupError{fmt.Errorf("the credential of search.embeddings: %w", err), "docs/configuration.md says where credentials can be kept"}
+	}
+	resolved := *c
+	resolved.Embeddings.Key = found
+	return &resolved, nil
+}
+
+// openEmbeddings prepares searches by meaning, where they are configured.
+func (c *Catalog) openEmbeddings(ctx context.Context) error {
+	if !c.opts.Serving {
+		return nil
+	}
+	home, err := store.Home(os.Getenv)
+	if err != nil {
+		return err
+	}
+	c.meaning, err = OpenEmbeddings(ctx, c.config, store.Embeddings(home))
+	return err
+}
+
+// relearnAfter is when an endpoint that failed is asked again.
+const relearnAfter = time.Minute
+
+// learnSoon has the tools of now learnt, in the background.
+func (c *Catalog) learnSoon() {
+	select {
+	case c.learn <- struct{}{}:
+	default:
+	}
+}
+
+// learnTools makes the vectors of the tools of now whenever they have changed, until
+// ctx ends. No search waits for it: one before it finds what words find.
+func (c *Catalog) learnTools(ctx context.Context) {
+	told := false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.learn:
+		}
+		err := c.meaning.Learn(ctx, c.snapshot.Load())
+		if err == nil || ctx.Err() != nil {
+			told = false
+			continue
+		}
+		if !told {
+			told = true
+			c.opts.Notify(Notice{
+				Text: fmt.Sprintf("searches find tools by words alone: %v", err),
+				Hint: "check search.embeddings; Airlock asks again every minute",
+			})
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(relearnAfter):
+			c.learnSoon()
+		}
+	}
+}
+
+// Similar returns tools that are near to a question in meaning, and a sentence where
+// that could not be found out; nothing of either where no embeddings are configured.
+func (s *System) Similar(ctx context.Context, snapshot *catalog.Snapshot, question string) ([]catalog.Similar, string) {
+	meaning := s.catalog.meaning
+	if meaning == nil {
+		return nil, ""
+	}
+	// A credential that Airlock holds does not leave it.
+	similar, err := meaning.Similar(ctx, snapshot, s.opts.gate.definitions.Text(question))
+	if err != nil {
+		s.opts.Logger.DebugContext(ctx, "a search goes without embeddings", slog.Any(telemetry.KeyError, err))
+		return nil, "Searched by words alone: the embeddings are not available."
+	}
+	return similar, ""
+}
+
+// recordEgress writes down where texts go beside the servers.
+func (s *System) recordEgress(ctx context.Context) error {
+	wanted := s.config.Embeddings
+	if !s.opts.Serving || wanted.URL == "" {
+		return nil
+	}
+	return s.log.Append(ctx, audit.Record{
+		Kind: audit.KindOperator, Identity: audit.Identity{Principal: Principal()},
+		Detail: fmt.Sprintf("search questions and the texts of tools are sent to %s for embeddings by %s", wanted.URL, wanted.Model),
+	})
+}
