@@ -19,13 +19,13 @@ type Definitions interface {
 }
 
 // compareDefinition refuses a call whose tool is not defined any more as it was
-// when the call was decided about: no rule and no person has agreed to what it does now. After a
-// person's answer, which takes its time, the server itself is asked.
+// when the call was decided about: no rule and no person has agreed to what it does now. Where
+// a person's answer lets the call happen, be it one that they gave for the run, the server itself is asked.
 func (a *attempt) compareDefinition(ctx context.Context) *failure {
 	if a.broker.opts.Definitions == nil {
 		return nil
 	}
-	answered := len(a.ruling.Approve) > 0 && !a.verdict.ByGrant
+	answered := len(a.ruling.Approve) > 0
 	now, err := a.broker.opts.Definitions.Current(ctx, a.tool.ServerID, a.tool.Name, answered)
 	switch {
 	case ctx.Err() != nil:

@@ -49,6 +49,8 @@ type knowledge struct {
 	known  catalog.Server
 	ttl    time.Duration // what the server says that the list is good for; 0 when it does not say
 	listed bool          // known is a list, be it a cached one
+	read   time.Time     // when the server was asked for it last
+	took   time.Duration // how long its answer took then
 }
 
 // backoffState says how the attempts to connect have gone.
@@ -141,7 +143,7 @@ func (s *server) start(ctx context.Context) {
 func (s *server) storeLocked(list listing) {
 	next := catalog.Server{ID: s.config.ID, Tools: list.tools, Warnings: list.warnings}
 	same := s.listed && s.known.Problem == "" && s.known.Unreachable == "" && sameTools(s.known.Tools, next.Tools)
-	s.known, s.ttl, s.listed = next, list.ttl, true
+	s.known, s.ttl, s.listed, s.read = next, list.ttl, true, time.Now()
 	s.decide()
 	if !same {
 		s.tellLocked()
@@ -268,12 +270,14 @@ func (s *server) refresh(ctx context.Context) error {
 	case <-ctx.Done():
 		return fmt.Errorf("refreshing server %q: %w", s.config.ID, ctx.Err())
 	}
+	asked := time.Now()
 	list, err := session.list(ctx, s.config.ID)
 	if err != nil {
 		return fmt.Errorf("refreshing server %q: %w", s.config.ID, err)
 	}
 	s.mu.Lock()
 	s.storeLocked(list)
+	s.took = time.Since(asked)
 	s.mu.Unlock()
 	s.cache.save(s.config, list)
 	return nil
