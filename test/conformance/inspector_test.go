@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,48 +19,64 @@ import (
 // inspector is the MCP Inspector's command line in front of `airlock mcp`, with
 // a real server from npm behind it.
 type inspector struct {
-	era     string // "legacy" is 2025-11-25 and older, "modern" 2026-07-28
-	node    string
-	script  string
-	airlock string
-	env     []string
+	era    string
+	node   string
+	script string
+	target []string // what it connects to
+	env    []string
 }
 
+// newInspector has the sixth tool in the newer era.
 func newInspector(t *testing.T, era string) inspector {
 	t.Helper()
 	env := testenv.Sandbox(t)
 	dir, node := suites(t)
 	root := testenv.RepoRoot(t)
-	config := filepath.Join(t.TempDir(), "airlock.yaml")
-	everything := filepath.Join(root, "test", "servers", "node_modules", "@modelcontextprotocol", "server-everything", "dist", "index.js")
-	text := fmt.Sprintf("mcpServers: {everything: {command: node, args: [%q]}}\nservers: {everything: {allow: [echo]}}\naudit: {path: audit.jsonl}\n", everything)
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+	config := configuration(t)
+	text, err := os.ReadFile(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = fmt.Appendf(text, "face: {callTool: %t}\n", era == modern)
+	if err := os.WriteFile(config, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return inspector{
-		era: era, node: node, airlock: filepath.Join(root, "bin", "airlock"),
+		era: era, node: node, target: []string{filepath.Join(root, "bin", "airlock"), "mcp"},
 		script: filepath.Join(dir, "node_modules", "@modelcontextprotocol", "inspector", "clients", "launcher", "build", "index.js"),
 		// A host hands only a few variables on, so what Airlock needs is named.
 		env: []string{"-e", "AIRLOCK_CONFIG=" + config, "-e", "AIRLOCK_HOME=" + env.Home, "-e", "AIRLOCK_RUNSC=" + env.Runsc, "-e", "PATH=" + os.Getenv("PATH")},
 	}
 }
 
+// start runs one method and returns what it prints.
+func (i inspector) start(t *testing.T, args ...string) (stdout, stderr []byte, err error) {
+	t.Helper()
+	args = append(append([]string{i.script, "--cli", "--protocol-era", i.era, "--format", "json", "--quiet"}, i.env...), args...)
+	command := exec.CommandContext(t.Context(), i.node, append(args, i.target...)...)
+	var said bytes.Buffer
+	command.Stderr = &said
+	out, err := command.Output()
+	return out, said.Bytes(), err
+}
+
 // do runs one method and decodes its result.
 func (i inspector) do(t *testing.T, into any, args ...string) {
 	t.Helper()
-	args = append(append([]string{i.script, "--cli", "--protocol-era", i.era, "--format", "json", "--quiet"}, i.env...), args...)
-	command := exec.CommandContext(t.Context(), i.node, append(args, i.airlock, "mcp")...)
-	var stderr bytes.Buffer
-	command.Stderr = &stderr
-	out, err := command.Output()
+	out, said, err := i.start(t, args...)
 	if err != nil {
-		t.Fatalf("the inspector ended with %v\n%s%s", err, out, stderr.String())
+		t.Fatalf("the inspector ended with %v\n%s%s", err, out, said)
 	}
 	answer := struct {
-		Result any `json:"result"`
-	}{into}
+		Result   any               `json:"result"`
+		Findings []json.RawMessage `json:"schemaFindings"`
+	}{Result: into}
 	if err := json.Unmarshal(out, &answer); err != nil {
 		t.Fatalf("reading the inspector's answer: %v\n%s", err, out)
+	}
+	// --strict ends with an error for its errors alone; it also warns.
+	if len(answer.Findings) > 0 {
+		t.Errorf("the inspector finds in the schemas: %s", answer.Findings)
 	}
 }
 
@@ -77,18 +95,34 @@ func (i inspector) call(t *testing.T, tool string, args map[string]any) map[stri
 }
 
 func TestInspector(t *testing.T) {
-	for _, era := range []string{"legacy", "modern"} {
+	t.Parallel()
+	suites(t)
+	for _, era := range []string{legacy, modern} {
 		t.Run(era, func(t *testing.T) {
+			t.Parallel()
 			i := newInspector(t, era)
-			t.Run("lists five tools with portable schemas", i.testList)
+			t.Run("lists tools with portable schemas", i.testList)
 			t.Run("searches", i.testSearch)
 			t.Run("fetches a definition", i.testDefinition)
 			t.Run("runs code that calls a server", i.testRun)
+			t.Run("shows what was wrong", i.testError)
+			i.target, i.env = []string{face(t)}, nil
+			t.Run("lists tools over HTTP", func(t *testing.T) { i.lists(t, fiveTools) })
 		})
 	}
 }
 
+var fiveTools = []string{"search_tools", "get_tool_definition", "run_code", "get_run", "cancel_run"}
+
 func (i inspector) testList(t *testing.T) {
+	want := fiveTools
+	if i.era == modern {
+		want = append(slices.Clone(want), "call_tool")
+	}
+	i.lists(t, want)
+}
+
+func (i inspector) lists(t *testing.T, want []string) {
 	var list struct {
 		Tools []struct{ Name string } `json:"tools"`
 	}
@@ -97,36 +131,44 @@ func (i inspector) testList(t *testing.T) {
 	for _, tool := range list.Tools {
 		got = append(got, tool.Name)
 	}
-	if diff := cmp.Diff([]string{"search_tools", "get_tool_definition", "run_code", "get_run", "cancel_run"}, got); diff != "" {
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("tools differ (-want +got):\n%s", diff)
+	}
+}
+
+func (i inspector) testError(t *testing.T) {
+	out, said, err := i.start(t, "--method", "tools/call", "--tool-name", "get_run", "--tool-args-json", "{}")
+	if shown := string(out) + string(said); !strings.Contains(shown, "run_id") || err == nil && !strings.Contains(shown, `"isError":true`) {
+		t.Errorf("got %v and %s, want an error that names the missing argument", err, shown)
 	}
 }
 
 func (i inspector) testSearch(t *testing.T) {
 	got := i.call(t, "search_tools", map[string]any{"query": "echo", "limit": 1, "detail": "name"})
-	want := map[string]any{"total": 1.0, "tools": []any{map[string]any{
-		"serverId": "everything", "toolName": "echo", "import": "from servers.everything import echo", "signature": "await echo({message: str})",
-	}}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("search differs (-want +got):\n%s", diff)
+	tools, _ := got["tools"].([]any)
+	if len(tools) != 1 {
+		t.Fatalf("got %v, want one tool", got)
+	}
+	first, _ := tools[0].(map[string]any)
+	if first["toolName"] != "echo" || first["import"] != "from servers.good import echo" {
+		t.Errorf("got %v, want echo and its import", first)
 	}
 }
 
 func (i inspector) testDefinition(t *testing.T) {
-	got := i.call(t, "get_tool_definition", map[string]any{"serverId": "everything", "name": "echo"})
-	schema, _ := got["inputSchema"].(map[string]any)
-	if diff := cmp.Diff([]any{"message"}, schema["required"]); got["name"] != "echo" || diff != "" {
+	got := i.call(t, "get_tool_definition", map[string]any{"serverId": "good", "name": "echo"})
+	if _, ok := got["inputSchema"].(map[string]any); !ok || got["name"] != "echo" || got["title"] != "Echo" {
 		t.Errorf("got %v, want the definition of echo", got)
 	}
 }
 
 func (i inspector) testRun(t *testing.T) {
 	for language, code := range map[string]string{
-		"python": "from servers.everything import echo\nresult = (await echo({'message': 'hi'})).data",
-		"node":   "import { echo } from './servers/everything/index.js';\nglobalThis.result = (await echo({ message: 'hi' })).data;",
+		"python": "from servers.good import echo\nresult = (await echo({'text': 'hi'})).structured_content['got']",
+		"node":   "import { echo } from './servers/good/index.js';\nglobalThis.result = (await echo({ text: 'hi' })).structuredContent.got;",
 	} {
 		got := i.call(t, "run_code", map[string]any{"language": language, "code": code})
-		if got["ok"] != true || got["data"] != "Echo: hi" {
+		if diff := cmp.Diff(map[string]any{"text": "hi"}, got["data"]); got["ok"] != true || diff != "" {
 			t.Errorf("%s: got %v, want the answer of the server", language, got)
 		}
 	}

@@ -171,7 +171,7 @@ func (w *walk) lists(t *testing.T) {
 		}
 		w.outputs[tool.Name] = compiled
 	}
-	if diff := cmp.Diff([]string{"search_tools", "get_tool_definition", "run_code", "get_run", "cancel_run"}, names); diff != "" {
+	if diff := cmp.Diff(fiveTools, names); diff != "" {
 		t.Fatalf("tools differ (-want +got):\n%s", diff)
 	}
 }
