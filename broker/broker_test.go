@@ -1,10 +1,12 @@
 package broker_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -459,7 +461,10 @@ func TestUpstreamErrors(t *testing.T) {
 }
 
 func TestCancelledCallsAreRecorded(t *testing.T) {
-	f := newFixture(t, nil)
+	var log bytes.Buffer
+	f := newFixture(t, func(o *broker.Options) {
+		o.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	})
 	started := make(chan struct{})
 	f.upstream.answer = func(ctx context.Context, _ string, _ json.RawMessage) (json.RawMessage, error) {
 		close(started)
@@ -477,6 +482,9 @@ func TestCancelledCallsAreRecorded(t *testing.T) {
 		t.Errorf("got %s %s, want the call's outcome", last.Kind, last.Outcome)
 	}
 	checkAnswer(t, s.Call(t.Context(), call("read_file", `{"path":"x"}`)), "Killed", "over")
+	if log.Len() > 0 {
+		t.Errorf("warnings: got %s, want none of what ended with its run", log.String())
+	}
 }
 
 func TestServerThatDoesNotAnswer(t *testing.T) {

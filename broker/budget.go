@@ -178,7 +178,7 @@ func (s *RunCalls) account(key string, result json.RawMessage, redactions map[st
 // what the code is to be told instead.
 func (s *RunCalls) Look(ctx context.Context) (done func(), refused *Error) {
 	if wait := takeToken(s.searches, s.broker.opts.Now()); wait > 0 {
-		return nil, &failf(errortype.RateLimit, "the catalog is searched too often; try again in %v", soon(wait)).retryable().Error
+		return nil, s.Tell(failf(errortype.RateLimit, "the catalog is searched too often; try again in %v", soon(wait)).retryable().Error)
 	}
 	if err := s.acquireSlot(ctx); err != nil {
 		return nil, &failf(errortype.Killed, "the run is over").Error

@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -146,12 +147,23 @@ func (a *attempt) answer(ctx context.Context, fail *failure) Answer {
 		return Answer{OK: true, Raw: a.result}
 	}
 	if fail.cause != nil {
-		a.broker.opts.Logger.WarnContext(ctx, "a call failed",
-			slog.String(telemetry.KeyRun, a.run.identity.ID), slog.String(telemetry.KeyCall, a.id),
-			slog.String(telemetry.KeyServer, a.call.ServerID), slog.String(telemetry.KeyTool, a.call.Name),
-			slog.String("error_type", fail.Type), slog.Any(telemetry.KeyError, fail.cause))
+		a.log(ctx, fail)
 	}
 	return a.answerError(fail)
+}
+
+// log says why a call failed. One that ended with its run is nothing to look after.
+func (a *attempt) log(ctx context.Context, fail *failure) {
+	attrs := []any{
+		slog.String(telemetry.KeyRun, a.run.identity.ID), slog.String(telemetry.KeyCall, a.id),
+		slog.String(telemetry.KeyServer, a.call.ServerID), slog.String(telemetry.KeyTool, a.call.Name),
+		slog.String("error_type", fail.Type), slog.Any(telemetry.KeyError, fail.cause),
+	}
+	if fail.Type == errortype.Killed || errors.Is(fail.cause, context.Canceled) {
+		a.broker.opts.Logger.InfoContext(ctx, "a call was cancelled", attrs...)
+		return
+	}
+	a.broker.opts.Logger.WarnContext(ctx, "a call failed", attrs...)
 }
 
 func (a *attempt) answerError(fail *failure) Answer {

@@ -470,6 +470,40 @@ func TestSearchesOfCodeHaveARate(t *testing.T) {
 	}
 }
 
+// Code that raises what a search was refused with is believed, as it is of calls.
+func TestRefusedSearchesAreBelieved(t *testing.T) {
+	limits := broker.Limits{CatalogRate: broker.Rate{Calls: 1, Per: time.Hour}}
+	for _, ask := range []struct {
+		method, first, params, want string
+		retryable                   bool
+	}{
+		{methodSearch, `{}`, `{}`, "RateLimit", true},
+		{methodGet, `{"server_id":"demo","name":"echo"}`, `{}`, "RateLimit", true},
+		{methodGet, `{"server_id":"demo","name":"nothing"}`, "", "UnknownTool", false},
+		{methodSearch, `{"server_id":"nothing"}`, "", "UnknownTool", false},
+		{methodSearch, `{"detail":"nothing"}`, "", "ValidationError", false},
+	} {
+		l := newLab(t, nil, limits, Options{}, func(_ context.Context, c *conn) error {
+			var refused struct{ Error *broker.Error }
+			if err := c.ask(ask.method, ask.first, &refused); err != nil {
+				return err
+			}
+			if ask.params != "" {
+				if err := c.ask(ask.method, ask.params, &refused); err != nil {
+					return err
+				}
+			}
+			if refused.Error == nil {
+				return fmt.Errorf("%s was not refused", ask.method)
+			}
+			return c.ask(methodFinish, fmt.Sprintf(`{"ok":false,"error":{"type":%q,"message":"m","call_id":%q}}`, refused.Error.Type, refused.Error.CallID), &struct{}{})
+		})
+		if got := l.run(t, Request{}).Envelope.Result.Error; got.Type != ask.want || got.Source != "broker" || got.Retryable != ask.retryable || got.CallID != "" {
+			t.Errorf("%s %s: got %+v, want %s of the broker", ask.method, ask.params, got, ask.want)
+		}
+	}
+}
+
 func TestRecordsNameTheLimits(t *testing.T) {
 	l := newLab(t, nil, broker.Limits{Calls: 7}, Options{}, func(ctx context.Context, _ *conn) error {
 		<-ctx.Done()

@@ -137,16 +137,16 @@ func (r *run) handleSearch(ctx context.Context, req wire.Request) (any, error) {
 	}
 	done, refused := r.calls.Look(ctx)
 	if refused != nil {
-		return refusedSearch(catalogError(refused)), nil
+		return refusedSearch(refused), nil
+	}
+	answer := Search(r.snapshot, params.Query, params.ServerID, params.Detail, params.Limit)
+	if answer.Error != nil {
+		answer.Error = r.calls.Tell(*answer.Error)
 	}
 	return struct {
 		SearchAnswer
 		lasting
-	}{Search(r.snapshot, params.Query, params.ServerID, params.Detail, params.Limit), lasting{done}}, nil
-}
-
-func catalogError(e *broker.Error) *broker.Error {
-	return &broker.Error{Type: e.Type, Message: e.Message, Retryable: e.Retryable}
+	}{answer, lasting{done}}, nil
 }
 
 func (r *run) handleGet(ctx context.Context, req wire.Request) (any, error) {
@@ -159,12 +159,16 @@ func (r *run) handleGet(ctx context.Context, req wire.Request) (any, error) {
 	}
 	done, refused := r.calls.Look(ctx)
 	if refused != nil {
-		return DefinitionAnswer{Error: catalogError(refused)}, nil
+		return DefinitionAnswer{Error: refused}, nil
+	}
+	answer := Definition(r.snapshot, params.ServerID, params.Name)
+	if answer.Error != nil {
+		answer.Error = r.calls.Tell(*answer.Error)
 	}
 	return struct {
 		DefinitionAnswer
 		lasting
-	}{Definition(r.snapshot, params.ServerID, params.Name), lasting{done}}, nil
+	}{answer, lasting{done}}, nil
 }
 
 func decode(req wire.Request, params any) error {
