@@ -7,6 +7,7 @@ import { types } from "node:util";
 const { stringify } = JSON;
 const { isFinite: isFiniteNumber } = Number;
 const { isArray } = Array;
+const { toString: functionText } = Function.prototype;
 
 const DEEPEST = 900; // levels
 
@@ -51,7 +52,9 @@ function write(value, path, open) {
       return undefined;
     case "function":
       throw new Problem(
-        `is the function ${value.name || "(anonymous)"}, which JSON cannot hold: call it, or leave it out`,
+        /^class\b/.test(functionText.call(value))
+          ? `is the class ${value.name || "(anonymous)"}, which JSON cannot hold: make an object of it and take what its method returns, as in await new ${value.name || "X"}().run()`
+          : `is the function ${value.name || "(anonymous)"}, which JSON cannot hold: call it, or leave it out`,
       );
     case "symbol":
       throw new Problem("is a symbol, which JSON cannot hold: use String(x)");

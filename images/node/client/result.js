@@ -1,6 +1,17 @@
 // What a tool call returns: ToolResult when it worked, ToolError when not.
 
 const { parse, stringify } = JSON;
+const { isArray } = Array;
+const { defineProperty, keys } = Object;
+
+const MOST_MEMBERS = 100;
+
+/** Lets code write `page.items` for `page.data.items`, where the result has no `items` itself. */
+function offerMembers(result, data) {
+  for (const key of keys(data).slice(0, MOST_MEMBERS)) {
+    if (!(key in result)) defineProperty(result, key, { configurable: true, get: () => data[key], set: (value) => (data[key] = value) });
+  }
+}
 
 /**
  * The result of a tool call that worked.
@@ -9,7 +20,8 @@ const { parse, stringify } = JSON;
  *   block, parsed if it is a JSON object or array; else that text; else the list
  *   of content blocks.
  * - `raw`: the whole CallToolResult (MCP 2025-11-25, tools/call) as it came.
- * - `structuredContent`, `content`, `isError`: the members of `raw`.
+ * - `structuredContent`, `content`, `isError`: the members of `raw`;
+ * - the members of `data`, where it is an object, under names that are not taken.
  *
  * As a result of the code and in text, it stands for its `data`.
  */
@@ -18,6 +30,7 @@ export class ToolResult {
     this.ok = true;
     this.data = data;
     this.raw = raw;
+    if (typeof data === "object" && data !== null && !isArray(data)) offerMembers(this, data);
   }
 
   get structuredContent() {

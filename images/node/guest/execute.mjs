@@ -79,6 +79,7 @@ async function evaluate(ending) {
   } catch (thrown) {
     if (!isParseError(thrown)) throw thrown;
     const plain = stripped(code);
+    if (plain === code && /'export'/.test(thrown.message)) await load(`${href}?alone`, code); // what follows the code is not to blame
     if (plain !== code) ending.namespace = await load(`${href}?types`, withResult(plain));
     else if (!code.includes("return")) throw thrown;
     else {
@@ -110,9 +111,18 @@ async function takeExport(ending) {
   const { namespace } = ending;
   if (result.set || resultVariable(namespace) !== undefined || !("default" in namespace)) return;
   let value = namespace.default;
-  if (typeof value === "function" && value.length === 0 && !isClass(value)) value = value();
+  const method = methodOf(value);
+  if (method) value = value[method]();
+  else if (typeof value === "function" && value.length === 0 && !isClass(value)) value = value();
   value = await value;
   if (value !== undefined) ending.exported = { value };
+}
+
+/** Returns the name of the only member of an object, where that is a function to be run: `export default { async run() {} }`. */
+function methodOf(value) {
+  if (typeof value !== "object" || value === null) return "";
+  const [name, ...more] = Object.keys(value);
+  return more.length === 0 && /^(?:run|main|execute|handler|default|start)$/.test(name) && typeof value[name] === "function" && value[name].length === 0 ? name : "";
 }
 
 function isClass(value) {

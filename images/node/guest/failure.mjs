@@ -17,7 +17,7 @@ const OURS =
   /^\s+at .*(?:file:\/\/\/opt\/airlock\/guest\/|file:\/\/\/workspace\/(?:client|servers)\/|node:(?:internal\/|diagnostics_channel))/;
 // What failed inside a tool, the language's own functions say nothing about.
 const OURS_OR_NATIVE = new RegExp(`${OURS.source}|^\\s+at [^/]*\\(<anonymous>\\)$`);
-const FILE_URL = /(?:file:\/\/)?\/workspace\/agent_code\.mjs(?:\?(?:types|function))?/g;
+const FILE_URL = /(?:file:\/\/)?\/workspace\/agent_code\.mjs(?:\?(?:types|function|alone))?/g;
 const BUILTIN = /^(?:Aggregate|Eval|Range|Reference|Syntax|Type|URI)?Error$/;
 
 /** Returns the module that gives advice. A guest that nothing fails in need not load it. */

@@ -37,6 +37,7 @@ const WORDS = {
   axios: "the sandbox has no network: call tools through the wrappers in ./servers",
   sleep: "write `await new Promise((done) => setTimeout(done, ms))`",
   delay: "write `await new Promise((done) => setTimeout(done, ms))`",
+  $: "this is Node, not a browser, and jQuery is not installed",
   _: "only Node's own modules and the wrappers in ./servers are installed: use the methods of arrays and objects",
 };
 const TYPES = /^(?:string|number|boolean|any|unknown|never|void|object|Record|Partial|Array)$/;

@@ -51,18 +51,28 @@ function program(thrown, message) {
   if (!spawned) return "";
   if (/\b(?:npm|npx|yarn|pnpm|pip3?|apt(?:-get)?|bun)\b/.test(spawned[1])) return `nothing can be installed: ${ONLY}`;
   if (/\b(?:curl|wget|git|ssh|gh|aws|docker|psql)\b/.test(spawned[1])) return NO_NETWORK;
-  return thrown.code === "ENOENT" ? "the image has a shell, coreutils, grep, sed, awk, find and tar, and no other programs" : "";
+  return thrown.code === "ENOENT" || thrown.status === 127 || thrown.code === 127 ? "the image has a shell, coreutils, grep, sed, awk, find and tar, and no other programs" : "";
 }
 
 function disk(thrown) {
   return isDiskFull(thrown) ? "the sandbox's disk is full: keep less, or work in pieces" : "";
 }
 
-function file(thrown) {
+/** `process.env.TOKEN.length` */
+function environment(thrown, message, code) {
+  return thrown instanceof TypeError && /^Cannot read properties of undefined/.test(message) && /\bprocess\.env\.\w+\.\w|\bprocess\.argv\[\d\]\.\w/.test(code)
+    ? "there are no environment variables, credentials and arguments in here: put values into the code; the tools hold their own credentials"
+    : "";
+}
+
+function file(thrown, message, text) {
   const { code, path } = thrown ?? {};
   if (typeof path !== "string" || typeof thrown.syscall !== "string" || thrown.syscall.startsWith("spawn")) return "";
   if (code === "ENOENT") {
     if (/^(?:\/workspace\/|\.\/)?servers\//.test(path)) return "the wrappers are modules: import them";
+    if (path.startsWith("/") && !/^\/(?:workspace|tmp)\b/.test(path) && /\b(?:write|append|mkdir|copy|createWriteStream)/.test(text)) {
+      return "only /workspace and /tmp can be written, and what is written is gone after the run: return the data, or write it with a tool";
+    }
     if ((path.startsWith("/") && !/^\/(?:workspace|tmp)\b/.test(path)) || /^(?:~|[A-Za-z]:[\\/])/.test(path)) {
       return "files of the host are not in here: read them with a tool, if a server has one, or put the data into the code";
     }
@@ -72,4 +82,4 @@ function file(thrown) {
   return "";
 }
 
-export const ADVISERS = [disk, missingModule, program, file, noNetwork];
+export const ADVISERS = [disk, missingModule, program, environment, file, noNetwork];

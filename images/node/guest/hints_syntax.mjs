@@ -40,10 +40,20 @@ function notParsed(thrown, message, code) {
   }
   if (/Illegal return/.test(message)) return "write `globalThis.result = …` in place of `return`";
   if (/await is only valid in async functions/.test(message) || (/Unexpected reserved word/.test(message) && /\bawait\b/.test(code))) return "make the function `async`, and await its call";
+  if (/Unexpected token '<'/.test(message)) return "neither JSX nor HTML runs here: put markup into a text, and placeholders in angle brackets replace by what they stand for";
+  if (/\bassert\s*\{\s*type\s*:/.test(code)) return "write `with { type: \"json\" }`";
+  if (/Unexpected end of input|missing \) after argument list|Unexpected token 'export'/.test(message) && closes(code)) return closes(code);
+  if (/Unexpected identifier '\w+'|missing \) after/.test(message) && /'[^'\n]*\w'\w[^'\n]*'/.test(code)) return "a quote inside the text ends it: put the text into double quotes or backticks";
   if (/Cannot use import statement|import declarations? may only|Unexpected (?:identifier|token '[{*]')/.test(message) && /^\s+import\b/m.test(code)) {
     return "`import` stands at the top of the code; inside of a function write `await import(…)`";
   }
   return "";
+}
+
+/** Says which brackets the code leaves open, or "". */
+function closes(code) {
+  const open = ["{}", "()", "[]"].filter(([opening, closing]) => code.split(opening).length > code.split(closing).length);
+  return open.length ? `the code ends too early: it opens more ${open.map(([opening]) => opening).join(" and ")} than it closes` : "";
 }
 
 /** Code that came inside something else, or with its line breaks escaped. */

@@ -41,4 +41,8 @@ function toolError(thrown, message) {
   return "";
 }
 
-export const ADVISERS = [toolError, wrongMethod, noData];
+function constant(thrown, message) {
+  return thrown instanceof TypeError && message === "Assignment to constant variable." ? "declare it with `let`" : "";
+}
+
+export const ADVISERS = [toolError, constant, wrongMethod, noData];

@@ -53,7 +53,10 @@ export function params(ending) {
   const status = Number(process.exitCode ?? 0);
   if (status) return exited(status, `the code ended with exit code ${status}; what it caught may stand in stderr`);
   if (!ending.settled && ending.drained) {
-    return exited(UNSETTLED, "a top-level await never settled: nothing was left that could resolve its promise");
+    const why = /\breadline\b|\bstdin\b/.test(ending.code)
+      ? "stdin is empty in here: put the values into the code"
+      : "nothing was left that could resolve its promise";
+    return exited(UNSETTLED, `a top-level await never settled: ${why}`);
   }
   return succeeded(ending);
 }

@@ -130,6 +130,12 @@ def _leaf(value, path):
 def _instead(value, name):
     if name in _INSTEAD:
         return _INSTEAD[name]
+    if hasattr(value, "add_done_callback"):
+        return "await it"
+    if hasattr(value, "getvalue"):
+        return "use x.getvalue()"
+    if name == "Match":
+        return "use x.group() or x.groups()"
     if isinstance(value, BaseException):
         return "use str(x)"
     if isinstance(value, type):

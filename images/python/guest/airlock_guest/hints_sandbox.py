@@ -68,6 +68,8 @@ def _python_version(failure, message, namespace, code):
 
 
 def _no_stdin(failure, message, namespace, code):
+    if type(failure).__name__ == "JSONDecodeError" and "stdin" in line_of(failure, code):
+        return "stdin is empty in here: put the values into the code"
     if isinstance(failure, EOFError) and "EOF when reading a line" in message:
         return "stdin is empty in here: put the values into the code"
     return ""
@@ -95,7 +97,11 @@ def _program(failure, message, namespace, code):
         return "nothing can be installed: " + _ONLY
     if _NETWORK_PROGRAMS.search(text):
         return _NO_NETWORK
-    return "the image has a shell, coreutils, grep, sed, awk, find and tar, and no other programs" if isinstance(failure, OSError) else ""
+    if re.search(r"\bpython\b(?!3)", text):
+        return "the program is called python3; better, write what it is to do into this program"
+    if isinstance(failure, OSError) or failure.returncode == 127:
+        return "the image has a shell, coreutils, grep, sed, awk, find and tar, and no other programs"
+    return ""
 
 
 def _files(failure):
@@ -121,6 +127,12 @@ def _file(failure, message, namespace, code):
         path = path.decode("utf-8", "replace") if isinstance(path, bytes) else path
         if path.startswith("/workspace/servers") or path.startswith("servers/"):
             return "the wrappers are Python packages: import them, as in `from servers import …`"
+        outside = os.path.isabs(path) and not path.startswith(_OWN_PLACES)
+        if outside and re.search(r"""['"][wax]b?\+?['"]|\b(?:write_|mkdir|makedirs|to_csv|copy)""", line_of(failure, code)):
+            return (
+                "only /workspace and /tmp can be written, and what is written is gone after the run: "
+                "return the data, or write it with a tool"
+            )
         if (os.path.isabs(path) and not path.startswith(_OWN_PLACES)) or path.startswith("~") or re.match(r"^[A-Za-z]:[\\/]", path):
             return "files of the host are not in here: read them with a tool, if a server has one, or put the data into the code"
         return (
@@ -134,6 +146,16 @@ def _file(failure, message, namespace, code):
     return ""
 
 
+def _time(failure, message, namespace, code):
+    if isinstance(failure, TimeoutError) and not message:
+        return "a time limit of the code's own was over (wait_for, asyncio.timeout, result(timeout=…)): give it more time, or do less"
+    if isinstance(failure, RecursionError):
+        return "write a loop in place of the recursion, or check where it ends"
+    if isinstance(failure, TypeError) and message == "exceptions must derive from BaseException":
+        return "write `raise RuntimeError(…)`"
+    return ""
+
+
 def _environment(failure, message, namespace, code):
     if isinstance(failure, KeyError) and failure.__traceback__ and re.search(r"environ\b", line_of(failure, code)):
         return "there are no environment variables and no credentials in here, and none are needed: the tools hold their own"
@@ -142,4 +164,4 @@ def _environment(failure, message, namespace, code):
     return ""
 
 
-ADVISERS = (_disk, _missing_module, _python_version, _no_stdin, _no_network, _program, _environment, _file)
+ADVISERS = (_disk, _time, _missing_module, _python_version, _no_stdin, _no_network, _program, _environment, _file)

@@ -34,6 +34,12 @@ def _syntax(failure, message, namespace, code):
         return "make the function `async def`, and await its call"
     if _SHELL.search(line):
         return "this is no notebook, and nothing can be installed: only Python's standard library and the wrappers in `servers` are there"
+    if isinstance(failure, TabError):
+        return "indent with spaces only"
+    if line.lstrip().startswith((">>> ", "In [")):
+        return "leave the prompts out: send the statements alone"
+    if re.search(r"<\w[\w .-]*>|\{\{\w+\}\}", line) and not re.search(r"['\"].*<.*['\"]", line):
+        return "replace what stands in angle brackets or double braces by what it stands for"
     if line.lstrip()[:3] in ("```", "~~~"):
         return "send the code alone, without Markdown around it"
     if (_PROSE.search(line) and not line.rstrip().endswith((":", ")", "]"))) or (_PROSE.match(code) and failure.lineno == 1):

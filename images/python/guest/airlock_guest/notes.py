@@ -12,6 +12,12 @@ _MAIN = ("main", "run", "execute", "start", "handler", "solve", "program")
 _FUNCTIONS = (_ast.FunctionDef, _ast.AsyncFunctionDef)
 _MOST_NODES = 100_000
 
+# What prints, or ends the program, and returns nothing to keep.
+_PRINTING = {
+    "print", "pprint", "exit", "quit", "info", "debug", "warning", "error", "critical", "exception", "log", "write", "writelines",
+    "flush", "dump", "close", "sleep", "append", "extend", "update", "sort", "add", "insert", "remove", "join", "start", "seed",
+}  # fmt: skip
+
 
 def note(code):
     """Return one sentence on code that set no result."""
@@ -99,6 +105,16 @@ def _local_result(tree):
     return ""
 
 
+def _shown(function):
+    """Return how a function is written that is a member of something: `App().run`, `rows.copy`."""
+    of = function.value if isinstance(function, _ast.Attribute) else None
+    if isinstance(of, _ast.Name):
+        return f"{of.id}.{function.attr}"
+    if isinstance(of, _ast.Call) and isinstance(of.func, _ast.Name):
+        return f"{of.func.id}(…).{function.attr}"
+    return f"….{function.attr}" if of is not None else "…"
+
+
 def _dropped_value(tree):
     """A value as the last line, as in a notebook."""
     last = tree.body[-1] if tree.body else None
@@ -110,11 +126,12 @@ def _dropped_value(tree):
     called = value.value if isinstance(value, _ast.Await) else value
     if isinstance(called, _ast.Call):
         name = getattr(called.func, "id", "")
-        if name in ("print", "pprint", "exit", "quit"):
+        method = getattr(called.func, "attr", "")
+        if (name or method) in _PRINTING:
             return ""
         if getattr(getattr(called.func, "value", None), "id", "") == "asyncio":
             return "the value of the last line is dropped: write `result = asyncio.run(main())`"
-        what = f"{name or getattr(called.func, 'attr', '…')}(…)"
+        what = f"{name or _shown(called.func)}(…)"
         await_ = "await " if isinstance(value, _ast.Await) else ""
         return f"the value of the last line is dropped: write `result = {await_}{what}`"
     if isinstance(called, _ast.Constant):
