@@ -161,7 +161,7 @@ func runLine(envelope orchestrator.Envelope) string {
 		return line
 	}
 	if calls := envelope.Result.Metrics.Calls; calls > 0 {
-		line += fmt.Sprintf("; tool calls made and not undone: %d", calls)
+		line += fmt.Sprintf("; calls not undone: %d", calls)
 	}
 	if envelope.Result.Error.Retryable {
 		line += "; retryable"

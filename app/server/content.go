@@ -70,5 +70,5 @@ func tail(text string, most int) string {
 		return text
 	}
 	end := truncate.Tail(text, most)
-	return fmt.Sprintf("[%d bytes before this are left out]\n%s", len(text)-len(end), end)
+	return fmt.Sprintf("[%d bytes before]\n%s", len(text)-len(end), end)
 }

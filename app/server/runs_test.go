@@ -107,7 +107,7 @@ func TestPrintedOutputOfAFinishedRun(t *testing.T) {
 	if got["stdout"] != "printed <>&\n" || got["state"] != "done" || got["data"] != "x" || got["ok"] != true {
 		t.Errorf("got %v, want what was printed and the result", got)
 	}
-	if want := "[100 bytes before this are left out]\nxxx"; !strings.HasPrefix(got["stderr"].(string), want) {
+	if want := "[100 bytes before]\nxxx"; !strings.HasPrefix(got["stderr"].(string), want) {
 		t.Errorf("got stderr %.60q, want it to start with %q", got["stderr"], want)
 	}
 	if res := callTool(t, session, "get_run", map[string]any{"run_id": "run_none"}); !strings.Contains(textOf(res), "no such run") {

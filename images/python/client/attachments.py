@@ -109,7 +109,9 @@ def _mime_of(value):
     if not isinstance(value, str):
         return None
     text = value.strip().lower()
-    return _FORMATS.get(text.removeprefix(".")) or (text if text.partition("/")[0] in _MAJOR and "/" in text and " " not in text.partition(";")[0] else None)
+    major, slash, rest = text.partition("/")
+    is_type = major in _MAJOR and slash and " " not in rest.partition(";")[0]
+    return _FORMATS.get(text.removeprefix(".")) or (text if is_type else None)
 
 
 def _blocks(data):
@@ -229,13 +231,13 @@ def _looks_like_path(text):
     """Report whether a text that names no file was probably meant to name one."""
     end = text.rpartition("/")[2]
     stem, dot, extension = end.rpartition(".")
-    return (text.startswith(("/", "./", "../", "~/")) or bool(stem and dot and extension.isalnum() and len(extension) < 6)) and not text.startswith(
-        ("<", "{", "[")
-    )
+    has_extension = bool(stem and dot and extension.isalnum() and len(extension) < 6)
+    return (has_extension or text.startswith(("/", "./", "../", "~/"))) and not text.startswith(("<", "{", "["))
 
 
 def _too_large(size):
-    return ToolError("OutputLimit", f"the file has {size} bytes, and one may have {_MOST}: make it smaller, or attach a part of it", source="code")
+    message = f"the file has {size} bytes, and one may have {_MOST}: make it smaller, or attach a part of it"
+    return ToolError("OutputLimit", message, source="code")
 
 
 def _send(content, mime, name):

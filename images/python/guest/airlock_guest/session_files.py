@@ -5,7 +5,23 @@ everything where there is more than the session may hold.
 """
 
 from binascii import a2b_base64, b2a_base64
-from posix import O_CLOEXEC, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY, close, lstat, mkdir, open, read, scandir, unlink, write
+from posix import (
+    O_CLOEXEC,
+    O_CREAT,
+    O_EXCL,
+    O_NOFOLLOW,
+    O_NONBLOCK,
+    O_RDONLY,
+    O_WRONLY,
+    close,
+    lstat,
+    mkdir,
+    open,
+    read,
+    scandir,
+    unlink,
+    write,
+)
 from stat import S_ISDIR, S_ISREG
 
 from client.codec import encode
@@ -155,8 +171,8 @@ class SessionFiles:
         self._request(batch, removed, True)
 
     def _request(self, batch, removed, last):
-        last = "true" if last else "false"
-        answer = self._link.request("session/save", f'{{"files":[{",".join(batch)}],"removed":{encode(list(removed), "removed")},"last":{last}}}')
+        gone, last = encode(list(removed), "removed"), "true" if last else "false"
+        answer = self._link.request("session/save", f'{{"files":[{",".join(batch)}],"removed":{gone},"last":{last}}}')
         if "problem" in answer:
             raise _TooMuch(answer["problem"])
 
