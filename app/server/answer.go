@@ -160,8 +160,8 @@ func runLine(envelope orchestrator.Envelope) string {
 	if envelope.Result.OK {
 		return line
 	}
-	if calls := envelope.Result.Metrics.Calls; calls > 0 {
-		line += fmt.Sprintf("; calls not undone: %d", calls)
+	if calls := envelope.Result.Metrics.Calls; calls > 0 && envelope.ToolName != orchestrator.LanguageCall {
+		line += fmt.Sprintf("; calls made: %d", calls)
 	}
 	if envelope.Result.Error.Retryable {
 		line += "; retryable"
@@ -210,13 +210,14 @@ type waitsFor struct {
 const stateUnknown runs.State = "unknown"
 
 // show answers with where a run stands.
-func (s *Server) show(ctx context.Context, status runs.Status, p orchestrator.Printed, now time.Time, version string) (*mcp.CallToolResult, error) {
+func (s *Server) show(ctx context.Context, status runs.Status, p orchestrator.Printed, now time.Time, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	hostAsks, version := s.hostAsks(req), req.ProtocolVersion()
 	answer := shown{
 		RunID: status.ID, State: status.State, StdoutCut: p.StdoutCut, StderrCut: p.StderrCut,
 		Stdout: tail(p.Stdout, maxLog), Stderr: tail(p.Stderr, maxLog),
 	}
 	for _, q := range status.Questions {
-		answer.Waiting = append(answer.Waiting, waitsFor{q.ID, q.ServerID, q.ToolName, q.Expires, howToAnswer(q)})
+		answer.Waiting = append(answer.Waiting, waitsFor{q.ID, q.ServerID, q.ToolName, q.Expires, howToAnswer(q, hostAsks)})
 	}
 	if status.Outcome != nil {
 		r := resultOf(status.Outcome.Envelope)
@@ -228,7 +229,7 @@ func (s *Server) show(ctx context.Context, status runs.Status, p orchestrator.Pr
 		return nil, err
 	}
 	if status.Outcome == nil {
-		addText(res, fmt.Sprintf("run_id: %s; %s", status.ID, standing(status, now)))
+		addText(res, fmt.Sprintf("run_id: %s; %s", status.ID, standing(status, now, hostAsks)))
 	} else {
 		addResult(res, status.Outcome.Envelope)
 		s.addFiles(ctx, res, status.Outcome.Envelope, version)
@@ -243,18 +244,23 @@ func (s *Server) show(ctx context.Context, status runs.Status, p orchestrator.Pr
 }
 
 // standing says in a few words what a run does now.
-func standing(status runs.Status, now time.Time) string {
+func standing(status runs.Status, now time.Time, hostAsks bool) string {
 	switch {
 	case status.State == runs.Queued:
 		return "queued: it waits for a free sandbox"
 	case len(status.Questions) > 0:
 		q := status.Questions[0]
-		return fmt.Sprintf("waiting for a person to allow %s.%s: %s", q.ServerID, q.ToolName, howToAnswer(q))
+		return fmt.Sprintf("waiting for a person to allow %s.%s: %s", q.ServerID, q.ToolName, howToAnswer(q, hostAsks))
 	}
 	return fmt.Sprintf("running for %d s", int(now.Sub(status.Began).Seconds()))
 }
 
-// howToAnswer tells a person where to answer a question.
-func howToAnswer(q approval.Question) string {
-	return "in the host's form, or in a terminal with `airlock approvals show " + q.ID + "` and `airlock approvals watch`"
+// howToAnswer tells a person where to answer a question: in the host too, where
+// that can ask.
+func howToAnswer(q approval.Question, hostAsks bool) string {
+	terminal := "in a terminal with `airlock approvals show " + q.ID + "` and `airlock approvals watch`"
+	if hostAsks {
+		return "in the host's form, or " + terminal
+	}
+	return terminal
 }

@@ -52,7 +52,7 @@ func TestTheTextOfAnAnswer(t *testing.T) {
 		"a trace that was printed": {outcomeWith(orchestrator.Result{Error: &traced}, orchestrator.Printed{Stderr: "a\n" + traced.Traceback}), []string{"Traceback:\n  line 1\nKeyError: 'id'", "stderr:\na", line}},
 		"a failure with a hint":    {outcomeWith(orchestrator.Result{Error: &hinted}, orchestrator.Printed{}), []string{"KeyError: 'id'; did you mean 'ids'?\nTraceback:\n  line 1\nKeyError: 'id'", line}},
 		"a failure to try again":   {outcomeWith(orchestrator.Result{Error: &retry}, orchestrator.Printed{}), []string{"RateLimit: too fast", line + "; retryable"}},
-		"a failure after calls":    {outcomeWith(orchestrator.Result{Error: &failure, Metrics: orchestrator.Metrics{Calls: 3}}, orchestrator.Printed{}), []string{"KeyError: 'id'", line + "; calls not undone: 3"}},
+		"a failure after calls":    {outcomeWith(orchestrator.Result{Error: &failure, Metrics: orchestrator.Metrics{Calls: 3}}, orchestrator.Printed{}), []string{"KeyError: 'id'", line + "; calls made: 3"}},
 		"a result with no calls":   {outcomeWith(orchestrator.Result{OK: true, Data: json.RawMessage("1"), Metrics: orchestrator.Metrics{Calls: 3}}, orchestrator.Printed{}), []string{"1", line}},
 		"marks of HTML":            {outcomeWith(ok(`"<&>"`), orchestrator.Printed{}), []string{"<&>", line}},
 	} {

@@ -66,6 +66,9 @@ func canAsk(req *mcp.CallToolRequest) bool {
 	return caps != nil && caps.Elicitation != nil && (caps.Elicitation.Form != nil || caps.Elicitation.URL == nil)
 }
 
+// hostAsks tells whether the people of a host are asked through it.
+func (s *Server) hostAsks(req *mcp.CallToolRequest) bool { return s.parking != nil && canAsk(req) }
+
 // answerer names who answers a question through the host.
 func answerer(c call) string {
 	host := "an unnamed host"

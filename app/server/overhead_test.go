@@ -3,7 +3,9 @@ package server
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -76,8 +78,9 @@ func TestAnAnswerAddsLittle(t *testing.T) {
 	}
 	logs := map[string]orchestrator.Printed{"": {}, ", stdout": {Stdout: "a log\n"}, ", stderr": {Stderr: "a log\n"}}
 	sum, count := 0, 0
-	for kind, result := range kinds {
-		for with, printed := range logs {
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		for _, with := range slices.Sorted(maps.Keys(logs)) {
+			result, printed := kinds[kind], logs[with]
 			for range 20 { // IDs differ in what they cost
 				o := outcomeWith(result, printed)
 				o.Envelope.RunID = fmt.Sprintf("run_%016x%016x", random.Uint64(), random.Uint64())

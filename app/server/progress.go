@@ -47,7 +47,7 @@ func (s *Server) reportProgress(ctx context.Context, req *mcp.CallToolRequest, r
 			}
 			asked = len(status.Questions)
 			err := req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
-				ProgressToken: token, Progress: float64(told), Message: standing(status, time.Now()),
+				ProgressToken: token, Progress: float64(told), Message: standing(status, time.Now(), s.hostAsks(req)),
 			})
 			if err != nil {
 				s.logger.DebugContext(ctx, "progress could not be sent", slog.Any(telemetry.KeyError, err))

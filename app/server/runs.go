@@ -34,7 +34,7 @@ func (s *Server) runCode(ctx context.Context, c call) (*mcp.CallToolResult, erro
 // several rounds; every other one when it is done.
 func (s *Server) makeRun(ctx context.Context, c call, req orchestrator.Request) (*mcp.CallToolResult, error) {
 	s.sessions.follow(c)
-	asks := s.parking != nil && canAsk(c.request)
+	asks := s.hostAsks(c.request)
 	between := c.request.ProtocolVersion() >= stateless
 	switch {
 	case asks && between && !req.Background:
@@ -152,7 +152,7 @@ func (s *Server) getRun(ctx context.Context, c call) (*mcp.CallToolResult, error
 	if status.Err != nil {
 		return nil, notStarted(id, status.Err)
 	}
-	return s.show(ctx, status, run.Printed(), time.Now(), c.request.ProtocolVersion())
+	return s.show(ctx, status, run.Printed(), time.Now(), c.request)
 }
 
 // notStarted says why a request did not become a run.
