@@ -133,6 +133,9 @@ func failedCheck(name string, err error) checked {
 	return result
 }
 
+// mostWarnings is how many warnings about one server's tools are listed.
+const mostWarnings = 10
+
 // askServers starts every server and says how each fared.
 func askServers(ctx context.Context, c *config.Config) []checked {
 	if len(c.Servers) == 0 {
@@ -150,7 +153,11 @@ func askServers(ctx context.Context, c *config.Config) []checked {
 	for _, server := range servers.Snapshot().Servers() {
 		result := checked{Name: "server " + server.ID, State: checkOK, Text: counted(len(server.Tools), "tool")}
 		if n := len(server.Warnings); n > 0 {
-			result.Text += fmt.Sprintf(", %s about them: airlock generate --fresh lists all", counted(n, "warning"))
+			result.Text += ", " + counted(n, "warning")
+			result.Details = server.Warnings[:min(n, mostWarnings)]
+			if n > mostWarnings {
+				result.Text += ": airlock tools list --fresh tells all"
+			}
 		}
 		if server.Problem != "" {
 			result = checked{Name: result.Name, State: checkFailed, Text: server.Problem, Hint: hints[server.ID]}

@@ -46,13 +46,14 @@ func (v *generateVerb) Run(ctx context.Context, s *streams) error {
 		if err != nil {
 			return err
 		}
+		report.Warnings = append(unusable(servers), report.Warnings...)
 		reports = append(reports, report)
 	}
 	if v.JSON {
 		return printLine(s.out, map[string]any{"trees": reports})
 	}
 	for _, r := range reports {
-		fmt.Fprintf(s.out, "%s: %d tools of %d servers in %d files, %s\n", r.Path, r.Tools, r.Servers, r.Files, r.Digest)
+		fmt.Fprintf(s.out, "%s: %s of %s in %s, %s\n", r.Path, counted(r.Tools, "tool"), counted(r.Servers, "server"), counted(r.Files, "file"), r.Digest)
 	}
 	for _, warning := range reports[0].Warnings {
 		fmt.Fprintf(s.err, "airlock: %s\n", warning)
@@ -88,6 +89,17 @@ func (v *generateVerb) write(servers []catalog.Server, language codegen.Language
 		report.Warnings = append(report.Warnings, describe(warning))
 	}
 	return report, nil
+}
+
+// unusable says what of the servers' lists cannot be used, and why.
+func unusable(servers []catalog.Server) []string {
+	warnings := []string{}
+	for _, server := range servers {
+		for _, warning := range server.Warnings {
+			warnings = append(warnings, fmt.Sprintf("server %q: %s", server.ID, warning))
+		}
+	}
+	return warnings
 }
 
 // describe names what a warning is about in one line.

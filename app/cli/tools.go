@@ -50,6 +50,11 @@ func (v *toolsListVerb) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
+	for _, warning := range unusable(listed.Servers()) {
+		if v.Server == "" || strings.HasPrefix(warning, fmt.Sprintf("server %q: ", v.Server)) {
+			fmt.Fprintf(s.err, "airlock: %s\n", oneLine(warning, 400))
+		}
+	}
 	return allThere(listed, v.Server)
 }
 
