@@ -371,7 +371,7 @@ func (p *reader) endsPlain() bool {
 	return c < '+' && bytes.IndexByte([]byte(" \t\r\n\"'()"), c) >= 0 || c > '9' && bytes.IndexByte([]byte(";\\<>`{}[]"), c) >= 0 || c == ','
 }
 
-var nextParameter = compile(`\A&(?:amp;|[A-Za-z_][A-Za-z0-9_.\[\]\-]*=)`)
+var nextParameter = compile(`\A&(?:amp;|quot;|apos;|#\d{1,5};|#x[0-9A-Fa-f]{1,4};|lt;|gt;|nbsp;|[A-Za-z_][A-Za-z0-9_.\[\]\-]*=)`)
 
 // finish takes off what belongs to the way the value is written.
 func (p *reader) finish(a *assignment) bool {

@@ -62,12 +62,16 @@ func within(kind, word string, before int, expression string) rule {
 // edge is what may stand before a token: see begins.
 const edge = `(?:^|\\[abefnrtv0]|\\x[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|%[0-9A-Fa-f]{2}|\[[0-9;:?]{0,32}[A-Za-z]|[^A-Za-z0-9]|` + "`[abefnrtv0])"
 
-// end is where a token ends: it is not part of something longer.
-const end = `(?:[^A-Za-z0-9]|\z)`
+// end is where a token ends: it is not part of something longer, unless that is
+// another token, stuck to it.
+const end = `(?:[^A-Za-z0-9]|\z|` + next + `)`
+
+// next is how tokens begin that are often seen.
+const next = `A[KS]IA|AIza|ATBB|GOOG[14]|LTAI|SG\.|dapi[0-9a-f]|eyJ|gh[pousr]_|github_pat_|glpat-|hf_|hvs\.|npm_|r8_|SK[0-9a-f]{32}|s[kr]k?[_\-](?:live|test|ant|proj|or)|xox[abceoprs]-|xapp-|3MVG9`
 
 // find looks for a value at an anchor, which is text[at:at+size], and returns
-// its place and what it cost to look.
-func (r *rule) find(text []byte, at, size int) (s span, cost int, ok bool) {
+// its place and what it cost to look. Where it is stuck, another one ends there.
+func (r *rule) find(text []byte, at, size int, stuck bool) (s span, cost int, ok bool) {
 	if r.locate != nil {
 		p, ok := r.locate(text, at, size)
 		return span{start: p.start, end: p.end, kind: r.kind}, max(p.cost, r.reach()), ok
@@ -79,7 +83,7 @@ func (r *rule) find(text []byte, at, size int) (s span, cost int, ok bool) {
 	from, to := at, min(len(text), at+size+after)
 	if r.before > 0 {
 		from = max(0, at-r.before-longestEscape)
-	} else if !r.glued && !begins(text, at) {
+	} else if !r.glued && !stuck && !begins(text, at) {
 		return span{}, 0, false
 	}
 	m := r.re.FindSubmatchIndex(text[from:to])

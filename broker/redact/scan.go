@@ -50,6 +50,7 @@ func newRuleset(rules []rule) *ruleset {
 func (s *ruleset) find(text []byte) []span {
 	var spans []span
 	left := workPerByte*len(text) + minWork
+	ends := 0    // where the last match ends
 	covered := 0 // up to where a match reaches: nothing inside it is looked at
 	s.words.scan(text, func(word, end int) {
 		at := end - s.sizes[word]
@@ -61,9 +62,9 @@ func (s *ruleset) find(text []byte) []span {
 			if r.column != nil {
 				below, read := r.column(text, at, s.sizes[word])
 				spans, cost = append(spans, below...), read
-			} else if found, read, ok := r.find(text, at, s.sizes[word]); ok {
+			} else if found, read, ok := r.find(text, at, s.sizes[word], at > 0 && at == ends); ok {
 				spans, cost = append(spans, found), read
-				covered = max(covered, found.end)
+				covered, ends = max(covered, found.end), found.end
 			} else {
 				cost = read
 			}

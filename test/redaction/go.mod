@@ -5,6 +5,7 @@ go 1.26.6
 require (
 	github.com/airlock-mcp/airlock v0.0.0
 	github.com/zricethezav/gitleaks/v8 v8.30.1
+	go.yaml.in/yaml/v4 v4.0.0
 )
 
 require (

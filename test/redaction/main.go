@@ -53,7 +53,7 @@ func measure(ctx context.Context, out io.Writer, o options) error {
 		return err
 	}
 	var sets []set
-	for _, fetch := range []func(context.Context, string) (set, error){gitleaksExamples, betterleaksExamples, kicsExamples, velesSecrets, velesPersonal} {
+	for _, fetch := range []func(context.Context, string) (set, error){gitleaksExamples, betterleaksExamples, kicsExamples, velesSecrets, sonarExamples, velesPersonal} {
 		s, err := fetch(ctx, scratch)
 		if err != nil {
 			return err

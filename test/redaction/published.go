@@ -88,8 +88,13 @@ import (
 	"encoding/json"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 )
+
+// identifier is a field that names an account or has a public key, and is no secret
+// where another field stands beside it.
+var identifier = regexp.MustCompile("(?i)(?:id|user|username|public_?key|email)$")
 
 func (e *DetectionEngine) Detect(ctx context.Context, r io.Reader) ([]Secret, error) {
 	text, err := io.ReadAll(r)
@@ -116,8 +121,10 @@ func (e *DetectionEngine) Detect(ctx context.Context, r io.Reader) ([]Secret, er
 				walk(item)
 			}
 		case map[string]any:
-			for _, item := range v {
-				walk(item)
+			for name, item := range v {
+				if len(v) == 1 || !identifier.MatchString(name) {
+					walk(item)
+				}
 			}
 		}
 	}
