@@ -60,13 +60,13 @@ func TestKnownFailuresAreExact(t *testing.T) {
 			for _, name := range test.expected {
 				expected[name] = true
 			}
-			problems, passed, known := compare(got, expected)
-			if len(problems) != len(test.want) || passed != 2 || known+len(problems) < 3 {
-				t.Fatalf("got %q, %d passed, %d known", problems, passed, known)
+			found := compare(got, expected)
+			if len(found.problems) != len(test.want) || found.passed != 2 || found.known+len(found.problems) < 3 {
+				t.Fatalf("got %+v", found)
 			}
 			for i, want := range test.want {
-				if !strings.HasPrefix(problems[i], want) {
-					t.Errorf("got %q, want %q", problems[i], want)
+				if !strings.HasPrefix(found.problems[i], want) {
+					t.Errorf("got %q, want %q", found.problems[i], want)
 				}
 			}
 		})
@@ -97,56 +97,85 @@ type leg struct {
 // run runs everything that a revision requires, and compares what failed with
 // what is known to fail.
 func (l leg) run(t *testing.T) {
-	dir, node := suites(t)
+	dir, _ := suites(t)
 	pkg := filepath.Join(dir, "node_modules", "@modelcontextprotocol", "conformance")
-	results := t.TempDir()
-	args := append([]string{filepath.Join(pkg, "dist", "index.js"), l.role, "--requirements", l.revision, "--output-dir", results}, l.against...)
-	suite := exec.CommandContext(t.Context(), node, args...)
+	got, out := l.results(t, "--requirements", l.revision)
+	if missing := without(required(t, pkg, l.revision, l.role), slices.Collect(maps.Keys(got))); len(missing) > 0 {
+		t.Fatalf("the suite did not run %q:\n%s", missing, out)
+	}
+	known := l.knownFailures(t, slices.Collect(maps.Keys(got)))
+	c := compare(got, known)
+	// The suite has time limits of its own, of a second and a half and less, which a
+	// busy machine may miss: what failed is tried again by itself.
+	for _, scenario := range c.surprises {
+		again, _ := l.results(t, "--scenario", scenario, "--spec-version", l.revision, "--force")
+		if len(again[scenario]) > 0 {
+			got[scenario] = again[scenario]
+		}
+	}
+	if len(c.surprises) > 0 {
+		t.Logf("%s against %s: tried again: %q", l.name, l.revision, c.surprises)
+		c = compare(got, known)
+	}
+	for _, problem := range c.problems {
+		t.Error(problem)
+	}
+	t.Logf("%s against %s: %d scenarios, %d checks passed, %d known failures", l.name, l.revision, len(got), c.passed, c.known)
+}
+
+// results runs the suite and returns what it found, by scenario, and what it printed.
+func (l leg) results(t *testing.T, which ...string) (map[string][]check, []byte) {
+	t.Helper()
+	dir, node := suites(t)
+	directory := t.TempDir()
+	args := []string{filepath.Join(dir, "node_modules", "@modelcontextprotocol", "conformance", "dist", "index.js"), l.role, "--output-dir", directory}
+	suite := exec.CommandContext(t.Context(), node, slices.Concat(args, which, l.against)...)
 	suite.Dir = t.TempDir()
 	out, err := suite.CombinedOutput()
 	var failed *exec.ExitError
 	if err != nil && !errors.As(err, &failed) { // that something fails is told by the results
 		t.Fatalf("starting the suite: %v\n%s", err, out)
 	}
-	got := readResults(t, results, l.role)
-	if missing := without(required(t, pkg, l.revision, l.role), slices.Collect(maps.Keys(got))); len(missing) > 0 {
-		t.Fatalf("the suite did not run %q:\n%s", missing, out)
-	}
-	problems, passed, known := compare(got, l.knownFailures(t, slices.Collect(maps.Keys(got))))
-	for _, problem := range problems {
-		t.Error(problem)
-	}
-	t.Logf("%s against %s: %d scenarios, %d checks passed, %d known failures", l.name, l.revision, len(got), passed, known)
+	return readResults(t, directory, l.role), out
 }
 
-// compare says what fails and is not known to, and what is known to and does not. It
-// counts the checks that pass and those that are known to fail.
-func compare(got map[string][]check, expected map[string]bool) (problems []string, passed, known int) {
+// comparison is what fails and is not known to, and what is known to and does not.
+type comparison struct {
+	problems      []string
+	surprises     []string // scenarios with a failure that is not known
+	passed, known int      // checks
+}
+
+// compare says what fails and is not known to, and what is known to and does not.
+func compare(got map[string][]check, expected map[string]bool) comparison {
+	var found comparison
 	seen := map[string]bool{}
 	for _, scenario := range slices.Sorted(maps.Keys(got)) {
 		for _, c := range got[scenario] {
 			name, whole := scenario+":"+c.ID, scenario
 			switch {
 			case c.passed():
-				passed++
+				found.passed++
 			case !c.failed(): // not applicable, or only told
 			case expected[name]:
 				seen[name] = true
-				known++
+				found.known++
 			case expected[whole]:
 				seen[whole] = true
-				known++
+				found.known++
 			default:
-				problems = append(problems, fmt.Sprintf("%s fails (%s): %s", name, c.Status, c.Message))
+				found.problems = append(found.problems, fmt.Sprintf("%s fails (%s): %s", name, c.Status, c.Message))
+				found.surprises = append(found.surprises, scenario)
 			}
 		}
 	}
+	found.surprises = slices.Compact(found.surprises)
 	for _, name := range slices.Sorted(maps.Keys(expected)) {
 		if !seen[name] {
-			problems = append(problems, name+" is known to fail, and does not: remove it from known-failures.yaml")
+			found.problems = append(found.problems, name+" is known to fail, and does not: remove it from known-failures.yaml")
 		}
 	}
-	return problems, passed, known
+	return found
 }
 
 // check is one result of a scenario.
