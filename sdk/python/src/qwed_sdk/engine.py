@@ -29,6 +29,12 @@ ENGINES: dict[str, str] = {
     "logic_statement": "qwed_new.engines.logic:verify_logic_statement",
     "sql": "qwed_new.engines.sql:verify_sql",
     "code": "qwed_new.engines.code:verify_code",
+    "fact": "qwed_new.engines.facts:verify_fact",
+    "stats": "qwed_new.engines.stats:verify_stats",
+    "image": "qwed_new.engines.image:verify_image",
+    "consensus": "qwed_new.engines.consensus:verify_consensus",
+    "batch": "qwed_new.engines.batch:verify_batch",
+    "auto": "qwed_new.engines.claims:verify",
 }
 
 
@@ -82,13 +88,15 @@ def answer_json(text: str | bytes, seconds: float = SECONDS) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     """Answer stdin; exit code 0, whatever the verdict."""
-    serve = "--serve" in (sys.argv[1:] if arguments is None else arguments)
+    given = sys.argv[1:] if arguments is None else arguments
+    serve = "--serve" in given
     source, sink = sys.stdin.buffer, sys.stdout
     if not serve:
         print(answer_json(source.read(MAX_REQUEST + 1)), file=sink, flush=True)
         return 0
-    preload()
-    print('{"ready": true}', file=sink, flush=True)
+    if "--lazy" not in given:
+        preload()
+        print('{"ready": true}', file=sink, flush=True)
     while line := source.readline(MAX_REQUEST + 1):
         print(answer_json(line), file=sink, flush=True)
     return 0

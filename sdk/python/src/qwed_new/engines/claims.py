@@ -1,0 +1,91 @@
+"""Claims of whatever kind: which engine decides them, and their verdict."""
+
+from __future__ import annotations
+
+import re
+
+from qwed_new.engines import english_math
+from qwed_new.engines.code import verify_code
+from qwed_new.engines.logic import verify_logic
+from qwed_new.engines.math import verify_math
+from qwed_new.engines.math.build import Builder
+from qwed_new.engines.math.decide import number_text
+from qwed_new.engines.math.grammar import parse_expression, variables
+from qwed_new.engines.sql import verify_sql
+from qwed_new.verdict import Status, Verdict
+
+ENGINE = "auto"
+MAX_TEXT = 1_000_000
+_SQL = re.compile(
+    r"\s*(?:select|insert|update|delete|drop|alter|create|truncate|with|merge|grant)\b.*\b(?:from|into|table|set|as|view|on)\b", re.I | re.S
+)
+_CODE = re.compile(
+    r"^\s*(?:import\s+\w+|from\s+\w[\w.]*\s+import\b|def\s+\w+\s*\(|class\s+\w+\s*[:(]|print\s*\(|eval\s*\(|exec\s*\(|@\w+\s*$|for\s+\w+\s+in\b.*:|while\b.*:|try\s*:)",
+    re.M,
+)
+_JAVASCRIPT = re.compile(r"^\s*(?:const|let|var|function)\s+\w+|=>|\bconsole\.log\(|\brequire\(", re.M)
+
+
+def verify(query: str) -> Verdict:
+    """Decide a claim whose kind is not said: QWED-Logic, SQL, a program, or mathematics in symbols or in plain words.
+
+    What is understood whole without a model is decided; any other text is INCONCLUSIVE. `query_type` is the kind.
+    """
+    if not isinstance(query, str) or not query.strip():
+        return Verdict(Status.UNKNOWN, ENGINE, "the claim is empty or no text", query_type="none")
+    if len(query) > MAX_TEXT:
+        return Verdict(Status.BLOCKED, ENGINE, f"the claim has more than {MAX_TEXT} characters", query_type="none")
+    if re.match(r"\s*\(\s*(?:[A-Za-z]{2,9}|[<>=!&|]{1,3})\s", query):
+        verdict = verify_logic(query)
+        if verdict["status"] != "INCONCLUSIVE" or "not understood" not in verdict["message"]:
+            return verdict.with_fields(query_type="logic")
+    if _SQL.match(query):
+        return verify_sql(query, dialect=None).with_fields(query_type="sql")
+    if _CODE.search(query):
+        return verify_code(query, "python").with_fields(query_type="code")
+    if _JAVASCRIPT.search(query):
+        return verify_code(query, "javascript").with_fields(query_type="code")
+    return _mathematics(query)
+
+
+def _mathematics(query: str) -> Verdict:
+    direct = verify_math(query) if len(query) <= 10_000 else None
+    if direct is not None and direct["status"] != "INCONCLUSIVE":
+        return direct.with_fields(query_type="math")
+    translated = english_math.translate(query) if len(query) <= 2_000 else None
+    if translated is None:
+        message = "no engine understands the text whole; a model would have to translate it, and its translation proves nothing"
+        return Verdict(Status.INCONCLUSIVE, ENGINE, message, {"query": query[:200]}, query_type="unknown")
+    text, question = translated
+    if not question:
+        return verify_math(text).with_fields(query_type="math", translated=text)
+    return _answer(text)
+
+
+def _answer(text: str) -> Verdict:
+    """The exact value that a question asks for, proven as an equality."""
+    try:
+        node = parse_expression(text)
+        if variables(node):
+            raise ValueError("the question has variables")
+        value = number_text(Builder().build(node))
+    except Exception as error:
+        reason = verify_math(text)
+        message = (
+            reason["message"] if reason["status"] in ("BLOCKED", "ERROR") else f"the question is not understood: {type(error).__name__}"
+        )
+        status = reason["status"] if reason["status"] in ("BLOCKED", "ERROR") else Status.INCONCLUSIVE
+        return Verdict(status, "math", message, {"translated": text}, query_type="math")
+    verdict = verify_math(f"{text} = {value}")
+    if not verdict["verified"]:
+        return verdict.with_fields(query_type="math", translated=text)
+    return Verdict(
+        Status.VERIFIED,
+        "math",
+        f"{text} = {value}",
+        {**verdict["evidence"], "translated": text},
+        query_type="math",
+        value=value,
+        result=value,
+        answer=value,
+    )

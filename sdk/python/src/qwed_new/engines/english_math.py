@@ -1,0 +1,81 @@
+"""Arithmetic in words: a small, fixed English, turned into the grammar of the math engine without a model."""
+
+from __future__ import annotations
+
+import re
+
+_SMALL = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split()
+_TENS = {"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90}
+_N = r"\(?-?[\d.]+(?:\s*[-+*/^]\s*[\d.]+)*\)?"
+
+_RULES: tuple[tuple[str, str], ...] = (
+    (r"(\d),(?=\d{3}\b)", r"\1"),
+    (r"\bminus (?=\d)(?<!\d )", "- "),
+    (r"\bsquare root of\b", "sqrt of"),
+    (r"\bcube root of\b", "cbrt of"),
+    (rf"\b(?:the )?(sqrt|cbrt) of ({_N}|[a-z])", r"\1(\2)"),
+    (rf"\b(?:the )?(?:natural log(?:arithm)?|ln) of ({_N}|[a-z])", r"ln(\1)"),
+    (rf"\b(?:the )?(sin|cos|tan|sine|cosine|tangent) of ({_N}|[a-z])", r"\1(\2)"),
+    (r"\b(?:the )?factorial of (\d+)", r"(\1)!"),
+    (rf"\b(?:the )?absolute value of ({_N}|[a-z])", r"abs(\1)"),
+    (rf"\b(?:the )?sum of ({_N}|[a-z]) and ({_N}|[a-z])", r"(\1 + \2)"),
+    (rf"\b(?:the )?product of ({_N}|[a-z]) and ({_N}|[a-z])", r"(\1 * \2)"),
+    (rf"\b(?:the )?difference (?:of|between) ({_N}|[a-z]) and ({_N}|[a-z])", r"(\1 - \2)"),
+    (rf"\b(?:the )?quotient of ({_N}|[a-z]) and ({_N}|[a-z])", r"(\1 / \2)"),
+    (r"\b(?:the )?(?:gcd|greatest common divisor) of (\d+) and (\d+)", r"gcd(\1, \2)"),
+    (r"\b(?:the )?(?:lcm|least common multiple) of (\d+) and (\d+)", r"lcm(\1, \2)"),
+    (r"([\d.]+)\s*(?:%|percent|per cent)\s+of\s+([\d.]+)", r"(\1/100*\2)"),
+    (r"([\d.]+)\s*(?:percent|per cent)\b", r"(\1/100)"),
+    (r"\bhalf of ([\d.]+)", r"(\1/2)"),
+    (r"\b(?:twice|double) ([\d.]+|[a-z])\b", r"(2*\1)"),
+    (r"([\d.]+|\b[a-z]\b|\)) (?:raised )?to the power (?:of )?([\d.]+)", r"\1^\2"),
+    (r"([\d.]+|\b[a-z]\b|\)) squared\b", r"\1^2"),
+    (r"([\d.]+|\b[a-z]\b|\)) cubed\b", r"\1^3"),
+    (r"\bplus\b", "+"), (r"\bminus\b", "-"), (r"\b(?:times|multiplied by)\b", "*"), (r"\b(?:divided by|over)\b", "/"), (r"\bmodulo\b", "mod"),
+    (r"\b(?:is|are) (?:greater|more|larger|bigger) than or equal to\b|\bis at least\b", ">="), (r"\bis (?:less|smaller) than or equal to\b|\bis at most\b", "<="),
+    (r"\b(?:is|are) (?:greater|more|larger|bigger) than\b", ">"), (r"\b(?:is|are) (?:less|fewer|smaller) than\b", "<"),
+    (r"\b(?:is not equal to|does not equal|is not)\b", "!="), (r"\bis (?:approximately|about|roughly)\b|\bapproximately equals\b", "≈"),
+    (r"\b(?:is equal to|is exactly|equals?|makes?|gives?|is|are)\b", "="),
+)  # fmt: skip
+_QUESTION = re.compile(r"^(?:what(?:'s| is| are| does)?|how much is|calculate|compute|evaluate|find)\s+(.+?)(?:\s+equals?)?$")
+_YES_NO = re.compile(r"^(?:is it true that|is it correct that|verify that|check that|prove that|show that|is|does|are)\s+(.+)$")
+
+
+def translate(text: str) -> tuple[str, bool] | None:
+    """The claim in the grammar of the math engine, and whether it is a question for a value; None when a word is left over."""
+    value = " ".join(text.strip().rstrip("?.!").split())
+    lowered = _numbers(value.lower())
+    question = False
+    if match := _QUESTION.match(lowered):
+        lowered, question = match[1], True
+    elif match := _YES_NO.match(lowered):
+        lowered = re.sub(r"\bequal to\b|\bequal\b", "equals", match[1])
+    for _ in range(3):
+        before = lowered
+        for pattern, replacement in _RULES:
+            lowered = re.sub(pattern, replacement, lowered)
+        if lowered == before:
+            break
+    lowered = re.sub(r"\bthe\b", " ", lowered)
+    if re.search(
+        r"[a-z]{2,}",
+        re.sub(
+            r"\b(?:sqrt|cbrt|ln|log|exp|sine?|cosi?n?e?|tan(?:gent)?|abs|gcd|lcm|mod|pi|to|decimal|places?|diff|integral|limit|sum)\b",
+            "",
+            lowered,
+        ),
+    ):
+        return None
+    lowered = re.sub(r"\bsine\b", "sin", re.sub(r"\bcosine\b", "cos", re.sub(r"\btangent\b", "tan", lowered)))
+    if question and re.search(r"[=<>≈]", lowered):
+        return None
+    return lowered.strip(), question
+
+
+def _numbers(text: str) -> str:
+    units = "|".join(_SMALL)
+    tens = "|".join(_TENS)
+    text = re.sub(rf"\b({tens})[- ]({'|'.join(_SMALL[1:10])})\b", lambda m: str(_TENS[m[1]] + _SMALL.index(m[2])), text)
+    text = re.sub(rf"\b({tens})\b", lambda m: str(_TENS[m[1]]), text)
+    text = re.sub(rf"\b({units})\b", lambda m: str(_SMALL.index(m[1])), text)
+    return re.sub(r"\b(\d+|a|one) hundred\b", lambda m: str(int(m[1]) * 100 if m[1].isdigit() else 100), text)

@@ -1,0 +1,142 @@
+"""The client for asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any
+
+import httpx
+
+from qwed_new.verdict import Verdict
+from qwed_sdk import calls
+from qwed_sdk.errors import QWEDConnectionError, QWEDResponseError, QWEDServiceRequired
+from qwed_sdk.settings import headers, settings
+from qwed_sdk.worker import Worker
+
+
+class QWEDAsyncClient:
+    """QWEDClient with methods to await; `async with` closes it."""
+
+    def __init__(
+        self,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        timeout: float = 60.0,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        self.api_key, self.base_url = settings(api_key, base_url)
+        self._worker = Worker(timeout)
+        self._http = (
+            httpx.AsyncClient(base_url=self.base_url, timeout=timeout, headers=headers(self.api_key), transport=transport)
+            if self.base_url
+            else None
+        )
+
+    async def __aenter__(self) -> QWEDAsyncClient:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close connections and end the process of the engines."""
+        await asyncio.to_thread(self._worker.close)
+        if self._http:
+            await self._http.aclose()
+
+    async def verify(self, query: str) -> Verdict:
+        """Detect the kind of a claim and decide it."""
+        return await self._ask(calls.verify(query))
+
+    async def verify_math(self, expression: str) -> Verdict:
+        """Decide a mathematical claim."""
+        return await self._ask(calls.math(expression))
+
+    async def verify_logic(self, query: str) -> Verdict:
+        """Decide constraints in QWED-Logic; `model` meets them."""
+        return await self._ask(calls.logic(query))
+
+    async def verify_code(self, code: str, language: str = "python") -> Verdict:
+        """Look for what is dangerous in a program; `vulnerabilities` have severity and message."""
+        return await self._ask(calls.code(code, language))
+
+    async def verify_sql(self, query: str, schema_ddl: str | None = None, dialect: str = "postgresql") -> Verdict:
+        """Hold a query against a schema."""
+        return await self._ask(calls.sql(query, schema_ddl, dialect))
+
+    async def verify_fact(self, claim: str, context: str) -> Verdict:
+        """Decide whether a context supports a claim; texts with personal data are refused before anything is sent."""
+        refusal = calls.personal(claim, context)
+        return refusal if refusal is not None else await self._ask(calls.fact(claim, context))
+
+    async def verify_stats(self, query: str, file_path: str) -> Verdict:
+        """Decide a claim about a CSV table."""
+        return await self._ask(calls.stats(query, file_path, bool(self.base_url)))
+
+    async def verify_consensus(self, query: str, mode: str = "single", min_confidence: float = 0.8) -> Verdict:
+        """Decide a claim by several independent engines; `confidence` is from 0 to 1."""
+        return await self._ask(calls.consensus(query, mode, min_confidence))
+
+    async def verify_image(self, image_path: str, claim: str) -> Verdict:
+        """Decide a claim about an image file."""
+        return await self._ask(calls.image(image_path, claim, bool(self.base_url)))
+
+    async def verify_batch(self, items: Sequence[Mapping[str, Any]]) -> Verdict:
+        """Decide many; `summary.success_rate` is a fraction, `results` are in the order of the items."""
+        return await self._ask(calls.batch(items))
+
+    async def register_agent(
+        self,
+        name: str,
+        type: str = "supervised",
+        principal_id: str | None = None,
+        permissions: Mapping[str, Any] | None = None,
+        budget: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """Register an agent with the service; the answer has agent_id and agent_token."""
+        body = {
+            "name": name,
+            "type": type,
+            "principal_id": principal_id,
+            "permissions": dict(permissions or {}),
+            "budget": dict(budget or {}),
+        }
+        return await self._service("POST", "/v1/agents", body)
+
+    async def verify_action(self, agent_id: str, action: Mapping[str, Any], context: Mapping[str, Any]) -> dict[str, Any]:
+        """Ask the service whether an agent may act; the answer has decision and, when denied, error."""
+        return await self._service("POST", calls.agent_path(agent_id, "actions"), {"action": dict(action), "context": dict(context)})
+
+    async def verify_tool_call(self, agent_id: str, tool_name: str, parameters: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Ask the service whether an agent may call a tool; the answer has approved."""
+        return await self._service("POST", calls.agent_path(agent_id, "tools", tool_name), {"parameters": dict(parameters or {})})
+
+    async def get_agent_budget(self, agent_id: str) -> dict[str, Any]:
+        """What an agent may still spend."""
+        return await self._service("GET", calls.agent_path(agent_id, "budget"))
+
+    async def get_agent_activity(self, agent_id: str, limit: int = 10) -> list[dict[str, Any]]:
+        """The last things that an agent asked for."""
+        answer = await self._service("GET", calls.agent_path(agent_id, "activity") + f"?limit={int(limit)}")
+        return list(answer.get("activity", ())) if isinstance(answer, Mapping) else list(answer)
+
+    async def _ask(self, call: calls.Call | Verdict) -> Verdict:
+        if isinstance(call, Verdict):
+            return call
+        if self._http:
+            return calls.verdict(await self._service("POST", call.path, call.body()))
+        return calls.wrap(await asyncio.to_thread(self._worker.ask, call.engine, call.arguments))
+
+    async def _service(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
+        if self._http is None:
+            raise QWEDServiceRequired("this method needs a service: give base_url, or set QWED_BASE_URL")
+        try:
+            answer = await self._http.request(method, path, json=body)
+            data = answer.json() if answer.content else None
+        except httpx.HTTPError as error:
+            raise QWEDConnectionError(f"the service at {self.base_url} could not be asked: {type(error).__name__}") from error
+        except ValueError:
+            raise QWEDResponseError("the service's answer is not JSON") from None
+        return calls.check_answer(answer.status_code, data)

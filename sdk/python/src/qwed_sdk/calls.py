@@ -1,0 +1,169 @@
+"""What each method of the clients asks: the engine, the path of the service, the arguments."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from qwed_new.verdict import Status, Verdict
+from qwed_sdk.errors import QWEDAuthenticationError, QWEDRateLimitError, QWEDResponseError
+from qwed_sdk.guards import personal_data
+
+MAX_FILE = 64 * 1024 * 1024
+
+
+@dataclass(slots=True)
+class Call:
+    """One question: local arguments for an engine, or a body for the service."""
+
+    engine: str
+    path: str
+    arguments: dict[str, Any]
+    remote: dict[str, Any] = field(default_factory=dict)
+
+    def body(self) -> dict[str, Any]:
+        """What the service is sent."""
+        return self.remote or {k: v for k, v in self.arguments.items() if v is not None}
+
+
+def verify(query: str) -> Call:
+    """A claim of whatever kind."""
+    return Call("auto", "/v1/verify/natural_language", {"query": query})
+
+
+def math(expression: str) -> Call:
+    """A mathematical claim."""
+    return Call("math", "/v1/verify/math", {"expression": expression})
+
+
+def logic(query: str) -> Call:
+    """A query of QWED-Logic."""
+    return Call("logic", "/v1/verify/logic", {"query": query})
+
+
+def code(text: str, language: str) -> Call:
+    """A program."""
+    return Call("code", "/v1/verify/code", {"code": text, "language": language})
+
+
+def sql(query: str, schema_ddl: str | None, dialect: str) -> Call:
+    """A query."""
+    return Call("sql", "/v1/verify/sql", {"query": query, "schema_ddl": schema_ddl, "dialect": dialect})
+
+
+def fact(claim: str, context: str) -> Call:
+    """A claim about a context."""
+    return Call("fact", "/v1/verify/fact", {"claim": claim, "context": context})
+
+
+def stats(query: str, file_path: str, remote: bool) -> Call | Verdict:
+    """A claim about a table; for the service the file is read here."""
+    call = Call("stats", "/v1/verify/stats", {"query": query, "file_path": file_path})
+    if remote:
+        data = _read(file_path)
+        if isinstance(data, Verdict):
+            return data
+        try:
+            call.remote = {"query": query, "csv_text": data.decode("utf-8-sig")}
+        except UnicodeDecodeError:
+            return Verdict(Status.INCONCLUSIVE, "stats", "the file is not UTF-8")
+    return call
+
+
+def image(image_path: str, claim: str, remote: bool) -> Call | Verdict:
+    """A claim about an image; for the service the file is read here."""
+    call = Call("image", "/v1/verify/image", {"image_path": image_path, "claim": claim})
+    if remote:
+        data = _read(image_path)
+        if isinstance(data, Verdict):
+            return data
+        call.remote = {"claim": claim, "image_base64": base64.b64encode(data).decode()}
+    return call
+
+
+def consensus(query: str, mode: str, min_confidence: float) -> Call:
+    """A claim for several engines."""
+    return Call("consensus", "/v1/verify/consensus", {"query": query, "mode": mode, "min_confidence": min_confidence})
+
+
+def batch(items: Sequence[Mapping[str, Any]]) -> Call:
+    """Many claims."""
+    return Call("batch", "/v1/verify/batch", {"items": list(items)})
+
+
+def agent_path(agent_id: str, *parts: str) -> str:
+    """The path of something of an agent."""
+    return "/".join(["/v1/agents", quote(agent_id, safe=""), *(quote(p, safe="") for p in parts)])
+
+
+def personal(*texts: str) -> Verdict | None:
+    """The refusal of texts with personal data, before anything is sent."""
+    found = [f for t in texts if isinstance(t, str) for f in personal_data.find(t)]
+    if not found:
+        return None
+    kinds = sorted({f["type"] for f in found})
+    message = f"the texts contain {', '.join(kinds)}; nothing was sent"
+    return Verdict(Status.BLOCKED, "fact", message, {"pii_types": kinds}, pii_detected=kinds)
+
+
+def _read(path: str) -> bytes | Verdict:
+    try:
+        file = Path(path)
+        if not file.is_file():
+            return Verdict(Status.INCONCLUSIVE, "file", "there is no such file")
+        if file.stat().st_size > MAX_FILE:
+            return Verdict(Status.BLOCKED, "file", f"the file has more than {MAX_FILE} bytes")
+        return file.read_bytes()
+    except OSError as error:
+        return Verdict(Status.INCONCLUSIVE, "file", f"the file cannot be read: {error.strerror}")
+
+
+def check_answer(code: int, data: Any) -> Any:
+    """The body of an answer; one of the errors when it is none."""
+    detail = ""
+    if isinstance(data, Mapping):
+        error = data.get("error", data.get("detail", data.get("message", "")))
+        detail = str(error.get("message", "") if isinstance(error, Mapping) else error)[:300]
+    if code in (401, 403):
+        raise QWEDAuthenticationError(f"the service refuses the API key ({code}) {detail}".strip(), code)
+    if code == 429:
+        raise QWEDRateLimitError(f"the service refuses more requests for now {detail}".strip(), code)
+    if code >= 300 or data is None:
+        raise QWEDResponseError(f"the service answered {code} {detail}".strip(), code)
+    return data
+
+
+def verdict(data: Any) -> Verdict:
+    """The verdict in an answer; nothing but the status VERIFIED makes it verified."""
+    if not isinstance(data, Mapping) or not isinstance(data.get("status"), str):
+        raise QWEDResponseError("the service's answer is no verdict")
+    try:
+        made = Verdict.from_dict(data)
+    except (ValueError, TypeError) as error:
+        raise QWEDResponseError(f"the service's answer is no verdict: {error}") from None
+    return wrap(made)
+
+
+def wrap(made: Verdict) -> Verdict:
+    """A verdict whose lists and objects read as attributes: vulnerabilities, summary, results."""
+    fields: dict[str, Any] = {}
+    for name in ("vulnerabilities", "results"):
+        if isinstance(value := made.get(name), list):
+            fields[name] = [Fields(v) if isinstance(v, dict) else v for v in value]
+    if isinstance(summary := made.get("summary"), dict):
+        fields["summary"] = Fields(summary)
+    return made.with_fields(**fields) if fields else made
+
+
+class Fields(dict[str, Any]):
+    """A dict whose keys read as attributes too."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(name) from None

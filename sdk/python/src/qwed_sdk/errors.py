@@ -1,0 +1,39 @@
+"""What a client raises."""
+
+from __future__ import annotations
+
+
+class QWEDError(Exception):
+    """Something between the client and its service; `status` is what a verdict would say: INCONCLUSIVE."""
+
+    status = "INCONCLUSIVE"
+
+    def __init__(self, message: str, code: int | None = None) -> None:
+        super().__init__(message)
+        self.message, self.code = message, code
+
+
+class QWEDConnectionError(QWEDError):
+    """The service could not be reached, or did not answer in time."""
+
+
+class QWEDAuthenticationError(QWEDError):
+    """The service does not accept the API key, or not for this."""
+
+
+class QWEDRateLimitError(QWEDError):
+    """The service refuses more requests for now."""
+
+
+class QWEDResponseError(QWEDError):
+    """The service answered with an error, or with what is no verdict."""
+
+
+class QWEDServiceRequired(QWEDError):
+    """This method needs a service: give base_url, or set QWED_BASE_URL."""
+
+
+class QWEDBlockedError(QWEDError):
+    """A tool call or an output was refused."""
+
+    status = "BLOCKED"
