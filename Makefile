@@ -67,6 +67,7 @@ fuzz: ## run every fuzz target for FUZZTIME
 .PHONY: bench
 bench: setup $(BENCH_INSTALLED) ## measure, beside what others need on this machine
 	go run ./test/bench
+	$(MAKE) --no-print-directory measure-tokens
 
 .PHONY: measure-redaction
 measure-redaction: test/servers/node_modules/.package-lock.json test/conformance/node_modules/.package-lock.json ## measure what redaction finds of other scanners' examples
@@ -81,6 +82,13 @@ measure-search: build ## measure what searches find on the retrieval sets
 	done
 	go test -count=1 -v -run 'TestSearchInEverydayWords' ./catalog | grep -v '^='
 	go test -run xxx -bench 'Search' ./catalog
+
+TOOL_LISTS ?= $(abspath ..)/shared/corpus/tools
+
+.PHONY: measure-tokens
+measure-tokens: build ## measure what tools cost a model, with Airlock and without
+	@bin/airlock measure tokens --tools $(TOOL_LISTS)
+	@bin/airlock measure tokens --grid --tools $(TOOL_LISTS)
 
 .PHONY: recording
 recording: build images test/servers/node_modules/.package-lock.json build/recording/node_modules/.package-lock.json ## record the terminal session that the README shows

@@ -19,6 +19,7 @@ import (
 )
 
 type measureVerbs struct {
+	Tokens measureTokensVerb `cmd:"" help:"Measure what the tools of the configuration cost a model, with Airlock and without."`
 	Search measureSearchVerb `cmd:"" help:"Measure how well searches find the tools that a set of queries wants."`
 }
 

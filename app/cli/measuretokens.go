@@ -1,0 +1,226 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/airlock-mcp/airlock/app/server"
+	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/codegen"
+	"github.com/airlock-mcp/airlock/internal/tokens"
+)
+
+type measureTokensVerb struct {
+	toolsFlags
+	Tools string `type:"path" placeholder:"DIR" help:"Read tools/list answers from DIR/*.json instead of asking servers; a file's name is its server's ID."`
+	Grid  bool   `help:"Compare direct calls, search and call, and code, over sizes of the catalog, numbers of calls and sizes of results."`
+	JSON  bool   `name:"json" help:"Print JSON."`
+}
+
+// Signs that tools are better found than listed: so many of them, or so many tokens
+// of definitions.
+const (
+	manyTools       = 10
+	manyDefinitions = 10_000
+	maxSampled      = 200 // tools whose way from search to definition is measured
+	sampledRun      = "run_01jd2x8m4k7q9v3n5c6b8h0t2r"
+)
+
+// tokenCost is what a catalog costs a model, in tokens.
+type tokenCost struct {
+	Tokenizer string `json:"tokenizer"`
+	Tools     int    `json:"tools"`
+	// AllDefinitions is every definition up front, as hosts send them without Airlock.
+	AllDefinitions int `json:"allDefinitions"`
+	// OwnTools is Airlock's own definitions and instructions, in their place.
+	OwnTools int `json:"ownTools"`
+	// Search and Definition are the means of one answer of search_tools and of
+	// get_tool_definition, with the call; OnDemand is both.
+	Search     float64 `json:"search"`
+	Definition float64 `json:"definition"`
+	OnDemand   float64 `json:"onDemand"`
+	// AnswerOverhead is what run_code's answer has beside the result.
+	AnswerOverhead int `json:"answerOverhead"`
+	// Pays says that Airlock costs less than listing for a conversation that uses one
+	// tool, and that the tools are many. BreakEven is how many different tools a
+	// conversation may use before it costs more; 0 when it always does.
+	Pays      bool `json:"pays"`
+	BreakEven int  `json:"breakEven"`
+}
+
+// Run measures the tools of the configuration.
+func (v *measureTokensVerb) Run(ctx context.Context, s *streams) error {
+	snapshot, err := v.catalog(ctx, s)
+	if err != nil {
+		return err
+	}
+	if snapshot.Len() == 0 {
+		return &usageError{"there are no tools to measure", "name a configuration with --config, or a directory with --tools"}
+	}
+	if v.Grid {
+		grid, err := measureGrid(snapshot)
+		if err != nil {
+			return err
+		}
+		if v.JSON {
+			return printLine(s.out, grid)
+		}
+		return printGrid(s.out, grid)
+	}
+	cost, err := measureCost(snapshot)
+	if err != nil {
+		return err
+	}
+	if v.JSON {
+		return printLine(s.out, cost)
+	}
+	return printCost(s.out, cost)
+}
+
+// catalog returns the tools, with how code calls them.
+func (v *measureTokensVerb) catalog(ctx context.Context, s *streams) (*catalog.Snapshot, error) {
+	if v.Tools == "" {
+		return v.snapshot(ctx, s.err)
+	}
+	servers, err := readLists(v.Tools)
+	if err != nil {
+		return nil, err
+	}
+	return catalog.NewSnapshot(servers)
+}
+
+// prepared lets searches say how Python calls each tool, as they do for a model.
+func prepared(snapshot *catalog.Snapshot) error {
+	var failed error
+	snapshot.Prepare(nil, func(servers []catalog.Server, language string) map[catalog.ToolRef]catalog.Usage {
+		usages, err := codegen.Usages(servers, codegen.Language(language))
+		failed = cmp.Or(failed, err)
+		return usages
+	}, string(codegen.Python))
+	return failed
+}
+
+// counter adds up tokens and keeps the first error.
+type counter struct{ err error }
+
+func (c *counter) count(text string) int {
+	n, err := tokens.Count(text)
+	c.err = cmp.Or(c.err, err)
+	return n
+}
+
+// shown counts what a rendering function makes.
+func (c *counter) shown(text string, err error) int {
+	c.err = cmp.Or(c.err, err)
+	return c.count(text)
+}
+
+func measureCost(snapshot *catalog.Snapshot) (tokenCost, error) {
+	if err := prepared(snapshot); err != nil {
+		return tokenCost{}, err
+	}
+	c := &counter{}
+	cost := tokenCost{Tokenizer: tokens.Tokenizer, Tools: snapshot.Len(), AllDefinitions: c.direct(snapshot), OwnTools: c.own(snapshot)}
+	sampled := sample(snapshot, maxSampled)
+	for _, tool := range sampled {
+		search, definition := c.onDemand(snapshot, tool)
+		cost.Search += float64(search) / float64(len(sampled))
+		cost.Definition += float64(definition) / float64(len(sampled))
+	}
+	cost.OnDemand = cost.Search + cost.Definition
+	cost.AnswerOverhead = c.count(server.ShownRun(sampledRun, json.RawMessage(`{"count":12}`))) - c.count(`{"count":12}`)
+	if saved := float64(cost.AllDefinitions - cost.OwnTools - cost.AnswerOverhead); saved > 0 {
+		cost.BreakEven = int(math.Floor(saved / cost.OnDemand))
+	}
+	cost.Pays = cost.BreakEven > 0 && (cost.Tools >= manyTools || cost.AllDefinitions > manyDefinitions)
+	return cost, c.err
+}
+
+// direct counts all definitions, as a host lists them.
+func (c *counter) direct(snapshot *catalog.Snapshot) int {
+	total := 0
+	for _, s := range snapshot.Shown() {
+		for _, tool := range s.Tools {
+			total += c.shown(server.ShownTool(tool.Name, tool.Description, tool.InputSchema))
+		}
+	}
+	return total
+}
+
+// own counts Airlock's own tools and instructions.
+func (c *counter) own(snapshot *catalog.Snapshot) int {
+	var ids []string
+	for _, s := range snapshot.Servers() {
+		ids = append(ids, s.ID)
+	}
+	definitions, guide, err := server.ShownTools(ids)
+	c.err = cmp.Or(c.err, err)
+	return c.count(strings.Join(definitions, "\n")) + c.count(guide)
+}
+
+// onDemand counts a search for a tool in the words of its name, and its definition,
+// with the calls that ask for them.
+func (c *counter) onDemand(snapshot *catalog.Snapshot, tool catalog.Tool) (search, definition int) {
+	question := strings.Join(catalog.Words(tool.Name), " ")
+	search = c.count(fmt.Sprintf(`search_tools{"query":%q}`, question)) +
+		c.shown(server.ShownSearch(snapshot, catalog.Query{Text: question, Language: string(codegen.Python)}))
+	definition = c.count(fmt.Sprintf(`get_tool_definition{"serverId":%q,"name":%q}`, tool.ServerID, tool.Name)) +
+		c.shown(server.ShownDefinition(snapshot, tool.ServerID, tool.Name))
+	return search, definition
+}
+
+// sample returns at most limit tools that can be used, evenly over the catalog.
+func sample(snapshot *catalog.Snapshot, limit int) []catalog.Tool {
+	var all []catalog.Tool
+	for _, s := range snapshot.Servers() {
+		all = append(all, slices.DeleteFunc(slices.Clone(s.Tools), func(t catalog.Tool) bool { return t.Withheld })...)
+	}
+	if len(all) <= limit {
+		return all
+	}
+	chosen := make([]catalog.Tool, limit)
+	for i := range chosen {
+		chosen[i] = all[i*len(all)/limit]
+	}
+	return chosen
+}
+
+func printCost(out io.Writer, cost tokenCost) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(table, "tools\t%d\n", cost.Tools)
+	fmt.Fprintf(table, "all definitions up front\t%d tokens\n", cost.AllDefinitions)
+	fmt.Fprintf(table, "Airlock's tools and instructions\t%d tokens\n", cost.OwnTools)
+	fmt.Fprintf(table, "on demand, for each tool that is used\t%.0f tokens: a search %.0f, its definition %.0f\n", cost.OnDemand, cost.Search, cost.Definition)
+	fmt.Fprintf(table, "an answer, beside its result\t%d tokens\n", cost.AnswerOverhead)
+	fmt.Fprintf(table, "break-even\t%s\n", breakEven(cost))
+	fmt.Fprintf(table, "tokenizer\t%s\n", cost.Tokenizer)
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(out, verdict(cost))
+	return err
+}
+
+func breakEven(cost tokenCost) string {
+	if cost.BreakEven == 0 {
+		return "none: listing all tools costs less from the first on"
+	}
+	return fmt.Sprintf("a conversation that uses %d different tools", cost.BreakEven)
+}
+
+func verdict(cost tokenCost) string {
+	switch {
+	case cost.Pays:
+		return "Airlock saves tokens here."
+	case cost.BreakEven > 0:
+		return fmt.Sprintf("Airlock saves few tokens here: there are fewer than %d tools, with %d tokens or less.", manyTools, manyDefinitions)
+	}
+	return "Airlock costs tokens here: use it for its sandbox, policies and log, or for results that need not pass through the model."
+}
