@@ -12,7 +12,7 @@
 // - failure.mjs: describes an error; hints.mjs says how to repair the code, and
 //   notes.mjs why there is probably no result;
 // - session.mjs: the files that the runs of one session share;
-// - output.mjs: streams that lose nothing, with held.mjs and pump.mjs;
+// - output.mjs: streams that lose nothing, with held.cjs and pump.cjs;
 // - random.mjs and openssl.cnf: random numbers that no two sandboxes share.
 //
 // The code shares this process. It may break every global and module; it cannot

@@ -4,7 +4,7 @@
 // that prints faster than anybody reads fills the memory. So what is printed now and
 // then is written at once, with one system call. Code that prints a lot has used up
 // its share of those soon (BURST): from then on its output is held in shared memory
-// for some milliseconds, and then written by a thread of its own (pump.mjs), which
+// for some milliseconds, and then written by a thread of its own (pump.cjs), which
 // no endless loop of the code delays. What ends the process or lets another one
 // print writes what is held first.
 
@@ -13,8 +13,8 @@ import { Console } from "node:console";
 import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { Worker } from "node:worker_threads";
-import { whenReady } from "./blocking.mjs";
-import { Held } from "./held.mjs";
+import { whenReady } from "./blocking.cjs";
+import { Held } from "./held.cjs";
 
 const { writeSync } = fs; // the code may be given another
 const toBytes = Buffer.from;
@@ -128,7 +128,7 @@ function hold(descriptor, chunk, encoding) {
 function begin() {
   try {
     const memory = new Held();
-    const url = new URL("./pump.mjs", import.meta.url);
+    const url = new URL("./pump.cjs", import.meta.url);
     const pump = new Worker(url, { workerData: memory.shared, execArgv: [], env: {}, stdin: false });
     pump.unref();
     pump.on("error", () => {

@@ -1,9 +1,11 @@
 // Blocking reads and writes on descriptors that are not.
 
+"use strict";
+
 const pause = new Int32Array(new SharedArrayBuffer(4));
 
 /** Calls `operation`, a read or write, until the descriptor is ready for it; returns what it returns. */
-export function whenReady(operation) {
+function whenReady(operation) {
   for (;;) {
     try {
       return operation();
@@ -13,3 +15,5 @@ export function whenReady(operation) {
     }
   }
 }
+
+module.exports = { whenReady };

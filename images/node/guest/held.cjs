@@ -1,8 +1,10 @@
 // Output that waits in memory which two threads share: the one that prints and the
-// one that writes (pump.mjs).
+// one that writes (pump.cjs).
 
-import { writeSync } from "node:fs";
-import { whenReady } from "./blocking.mjs";
+"use strict";
+
+const { writeSync } = require("node:fs");
+const { whenReady } = require("./blocking.cjs");
 
 const ROOM = 256 << 10; // bytes for each descriptor
 const STREAMS = [1, 2];
@@ -16,7 +18,7 @@ const WRITING = 4;
 const write = writeSync; // the code may be given another
 
 /** What is held of both streams. */
-export class Held {
+class Held {
   #words;
   #bytes;
 
@@ -85,3 +87,5 @@ export class Held {
     if (Atomics.exchange(this.#words, which, 0) === 2) Atomics.notify(this.#words, which, 1);
   }
 }
+
+module.exports = { Held };
