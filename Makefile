@@ -40,7 +40,7 @@ lint: bin/staticcheck bin/python-lint/bin/ruff build/lint/node_modules/.package-
 	go vet ./...
 	bin/staticcheck ./...
 	bin/python-lint/bin/ruff check --no-cache --quiet --config build/lint/ruff.toml .
-	@git ls-files -z '*.js' '*.mjs' '*.ts' ':!:*testdata*' ':!:test/escape/attacks' | \
+	@git ls-files -z '*.js' '*.mjs' '*.cjs' '*.ts' ':!:*testdata*' ':!:test/escape/attacks' | \
 		xargs -0 build/lint/node_modules/@biomejs/cli-linux-*/biome lint --config-path=build/lint --error-on-warnings
 
 .PHONY: vulnerabilities
