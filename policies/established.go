@@ -16,7 +16,7 @@ import (
 func relation(n ast.IsNode) (key string, negated bool) {
 	switch n := n.(type) {
 	case ast.NodeTypeNotEquals:
-		return fmt.Sprintf("%#v", ast.NodeTypeEquals{BinaryNode: n.BinaryNode}), true
+		return fmt.Sprintf("%#v", ast.NodeTypeEquals(n)), true
 	case ast.NodeTypeEquals, ast.NodeTypeIn, ast.NodeTypeContains, ast.NodeTypeContainsAll, ast.NodeTypeContainsAny, ast.NodeTypeIsEmpty,
 		ast.NodeTypeLike, ast.NodeTypeIs, ast.NodeTypeIsIn, ast.NodeTypeExtensionCall:
 		return fmt.Sprintf("%#v", n), false

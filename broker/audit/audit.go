@@ -18,7 +18,7 @@ import (
 
 const (
 	// defaultSegmentBytes is where a file of the log is full.
-	defaultSegmentBytes = 16 << 20
+	defaultSegmentBytes = 4 << 20
 	// maxBatch is how many records one write carries.
 	maxBatch = 128
 )
@@ -28,7 +28,7 @@ type Options struct {
 	// Keys is the directory of the key files; empty means "keys" in the log's own directory.
 	// A separate directory lets a reader have the log without the keys.
 	Keys string
-	// SegmentBytes is the size at which a new file is begun; 0 means 16 MiB: a start reads
+	// SegmentBytes is the size at which a new file is begun; 0 means 4 MiB: a start reads
 	// the newest file as a whole.
 	SegmentBytes int64
 	// ClearArguments records arguments as they are instead of as keyed hashes.

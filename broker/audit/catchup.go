@@ -150,9 +150,13 @@ func wholeBytes(f *os.File) (size, torn int64, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	text := make([]byte, min(info.Size(), 2*maxLine))
-	if _, err := io.ReadFull(io.NewSectionReader(f, info.Size()-int64(len(text)), int64(len(text))), text); err != nil {
-		return 0, 0, err
+	for most := int64(4 << 10); ; most *= 8 { // nearly always the end is that of a line
+		text := make([]byte, min(info.Size(), most, 2*maxLine))
+		if _, err := io.ReadFull(io.NewSectionReader(f, info.Size()-int64(len(text)), int64(len(text))), text); err != nil {
+			return 0, 0, err
+		}
+		if torn = unfinishedBytes(text); torn < int64(len(text)) || most >= min(info.Size(), 2*maxLine) {
+			return info.Size(), torn, nil
+		}
 	}
-	return info.Size(), unfinishedBytes(text), nil
 }
