@@ -78,7 +78,7 @@ func decode(content []byte, mime string) (err error) {
 	case "image/gif":
 		return decodeGIF(content)
 	}
-	return decodeWith(content, webp.DecodeConfig, webp.Decode)
+	return decodeWebP(content)
 }
 
 func decodeWith(content []byte, config func(io.Reader) (image.Config, error), read func(io.Reader) (image.Image, error)) error {
@@ -111,6 +111,19 @@ func bytesPerPixel(model color.Model) int {
 		return 8
 	}
 	return 4
+}
+
+// decodeWebP looks at the size of the picture itself before it decodes: the one in the
+// header, which DecodeConfig returns, can be another.
+func decodeWebP(content []byte) error {
+	width, height, err := sizeOfWebP(content)
+	if err != nil {
+		return err
+	}
+	if err := checkSize(width, height, width*height*4); err != nil {
+		return err
+	}
+	return decodeWith(content, webp.DecodeConfig, webp.Decode)
 }
 
 func decodeGIF(content []byte) error {

@@ -218,6 +218,21 @@ func TestInspectShowsNoImageThatIsTooLarge(t *testing.T) {
 	}
 }
 
+// The header of a WebP can say that the picture is small.
+func TestInspectBelievesNoHeaderOfAWebP(t *testing.T) {
+	for name, chunks := range map[string]string{
+		"lossless": "VP8L\x06\x00\x00\x00\x2f\xff\xff\xff\x0f\x00",
+		"lossy":    "VP8 \x0a\x00\x00\x00\x10\x00\x00\x9d\x01\x2a\xff\x3f\xff\x3f",
+	} {
+		content := "RIFF\x00\x00\x00\x00WEBPVP8X\x0a\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00" + chunks
+		bytes := []byte(content)
+		binary.LittleEndian.PutUint32(bytes[4:], uint32(len(bytes)-8))
+		if got := Inspect(bytes, "image/webp", ""); got.Kind != Other || !strings.Contains(got.Note, "too large") {
+			t.Errorf("%s: got %s, note %q, want that it is too large", name, got.Kind, got.Note)
+		}
+	}
+}
+
 // Whatever the bytes are, nothing crashes, and what is called an image can be decoded.
 func FuzzInspect(f *testing.F) {
 	for _, mime := range []string{"image/png", "image/jpeg", "image/gif", "image/webp", "audio/wav"} {

@@ -24,6 +24,24 @@ func stripWebP(content []byte) ([]byte, error) {
 	})
 }
 
+// sizeOfWebP returns the size of the largest picture that the chunks hold (RFC 6386,
+// section 9.1; RFC 9649, section 3.4).
+func sizeOfWebP(content []byte) (width, height int, err error) {
+	_, err = keepChunks(content, func(kind string, body []byte) []byte {
+		w, h := 0, 0
+		switch {
+		case kind == "VP8 " && len(body) >= 10:
+			w, h = int(binary.LittleEndian.Uint16(body[6:])&0x3fff), int(binary.LittleEndian.Uint16(body[8:])&0x3fff)
+		case kind == "VP8L" && len(body) >= 5:
+			bits := binary.LittleEndian.Uint32(body[1:])
+			w, h = int(bits&0x3fff)+1, int(bits>>14&0x3fff)+1
+		}
+		width, height = max(width, w), max(height, h)
+		return body
+	})
+	return width, height, err
+}
+
 // cleanWAV keeps the format and the samples: no tags, no pictures.
 func cleanWAV(content []byte) ([]byte, error) {
 	return keepChunks(content, func(kind string, body []byte) []byte {

@@ -4,11 +4,14 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/airlock-mcp/airlock/app/orchestrator"
+	"github.com/airlock-mcp/airlock/app/runs"
+	"github.com/airlock-mcp/airlock/broker/approval"
 )
 
 // outcomeWith returns an outcome with the given result and output.
@@ -93,5 +96,19 @@ func TestAnAnswerWithoutAResult(t *testing.T) {
 	if got, want := string(res.StructuredContent.(json.RawMessage)),
 		`{"ok":true,"data":null,"note":"the code has not set `+"`result`"+`","printed":"row\n","run_id":"run_0123456789abcdef0123456789abcdef"}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// While a person is awaited, it is said where to answer: in the host only where it can ask.
+func TestStandingSaysWhereToAnswer(t *testing.T) {
+	q := approval.Question{ID: "apr_7", Subject: approval.Subject{ServerID: "crm", ToolName: "delete_contact"}}
+	waiting := runs.Status{ID: "run_1", State: runs.Running, Questions: []approval.Question{q}}
+	for hostAsks, want := range map[bool]string{
+		true:  "waiting for a person to allow crm.delete_contact: in the host's form, or in a terminal with `airlock approvals show apr_7` and `airlock approvals watch`",
+		false: "waiting for a person to allow crm.delete_contact: in a terminal with `airlock approvals show apr_7` and `airlock approvals watch`",
+	} {
+		if got := standing(waiting, time.Now(), hostAsks); got != want {
+			t.Errorf("host asks %t: got %q, want %q", hostAsks, got, want)
+		}
 	}
 }

@@ -155,7 +155,9 @@ function read(data, mime) {
 }
 
 function readFile(path) {
-  const { size } = statSync(path);
+  const status = statSync(path);
+  const { size } = status;
+  if (!status.isFile()) throw Object.assign(new Error(`${path} is no regular file, so it cannot be attached`), { code: "EINVAL" });
   if (size > MOST) throw tooLarge(size);
   return { content: readFileSync(path), name: path };
 }
@@ -173,7 +175,8 @@ function readText(text, mime) {
     try {
       return readFile(path);
     } catch (problem) {
-      if (problem.code === "ENOENT" ? looksLikePath(path) : !/^[<{[]/.test(path)) throw problem;
+      const isMissing = problem.code === "ENOENT" || problem.code === "ENOTDIR";
+      if (problem.code !== "ENAMETOOLONG" && (!isMissing || looksLikePath(path))) throw problem;
     }
   }
   if (text.length > 32 && !/^text\/|json|xml/.test(mime ?? "")) {

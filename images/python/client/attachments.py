@@ -9,7 +9,9 @@ and JSON to write into a file. It works at once: `await` may stand before it or 
 
 from _socket import AF_UNIX, SOCK_STREAM, socket
 from binascii import Error, a2b_base64, b2a_base64
+from errno import EINVAL, ENAMETOOLONG, ENOENT, ENOTDIR
 from posix import fspath, stat
+from stat import S_ISREG
 
 from client.arguments import plain
 from client.codec import decode, encode
@@ -189,9 +191,11 @@ def _read_stream(data):
 
 
 def _read_file(path):
-    size = stat(path).st_size
-    if size > _MOST:
-        raise _too_large(size)
+    status = stat(path)
+    if not S_ISREG(status.st_mode):
+        raise OSError(EINVAL, "no regular file, so it cannot be attached", path)
+    if status.st_size > _MOST:
+        raise _too_large(status.st_size)
     with open(path, "rb") as file:
         return file.read(_MOST + 1), None, path if isinstance(path, str) else path.decode(errors="replace")
 
@@ -210,11 +214,8 @@ def _read_text(text, mime, name):
     if 0 < len(path) < _LONGEST_PATH and "\n" not in path and "\0" not in path:
         try:
             return _read_file(path)
-        except FileNotFoundError:
-            if _looks_like_path(path):
-                raise
-        except OSError:
-            if not path.startswith(("<", "{", "[")):
+        except OSError as problem:
+            if problem.errno != ENAMETOOLONG and (problem.errno not in (ENOENT, ENOTDIR) or _looks_like_path(path)):
                 raise
     binary = mime and not mime.startswith("text/") and "json" not in mime and "xml" not in mime
     if len(text) > 32 and (binary or not mime):
