@@ -21,7 +21,8 @@ type Relay interface {
 	Elicit(ctx context.Context, e Elicitation) (ElicitationAnswer, error)
 	// Notify takes what the server says about the request before it answers it: the
 	// params of a notification of progress, without its token, or of a log message.
-	// It must return soon: the server's messages wait for it.
+	// It must return soon: the server's messages wait for it. A call that is cancelled
+	// may return before the last one does.
 	Notify(method string, params json.RawMessage)
 }
 

@@ -1,12 +1,10 @@
 package passthrough
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -14,8 +12,6 @@ import (
 
 	"github.com/airlock-mcp/airlock/broker/upstream"
 )
-
-func newReader(body []byte) io.Reader { return bytes.NewReader(body) }
 
 // mirror is an MCP server that has what the upstream server has.
 type mirror struct {

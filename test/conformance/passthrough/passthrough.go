@@ -5,6 +5,7 @@
 package passthrough
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -53,7 +54,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		r = r.WithContext(context.WithValue(r.Context(), elicitKey{}, declaresElicitation(body)))
-		r.Body = io.NopCloser(newReader(body))
+		r.Body = io.NopCloser(bytes.NewReader(body))
 	}
 	h.era.ServeHTTP(w, r)
 }
