@@ -20,6 +20,9 @@ const (
 	phraseProof        = 1
 	misspeltWord       = 0.7
 	misspeltProof      = 0.8
+	// massFloor is the least rarity that counts, against that of a word which one
+	// tool has: a word that all tools of a small catalog have is what they are about.
+	massFloor = 0.25
 	// weakMass is what is left of the weight of a word that fits any tool.
 	weakMass = 0.3
 	// unknownMass is the same for a word that neither a tool nor synonyms.txt has:
@@ -147,8 +150,12 @@ func (t *termList) addWord(word string, value bool) {
 	one := term{}
 	n := t.alternative(&one, key, 1, 1)
 	meaning := t.meanings.words[key]
+	same := 0
 	for _, stem := range meaning.same {
-		t.alternative(&one, stem, sameWord, sameProof)
+		same = max(same, t.alternative(&one, stem, sameWord, sameProof))
+	}
+	if n == 0 { // what no tool calls so is as common as what it is called
+		n = same
 	}
 	proof := float32(relatedProof)
 	if actionWords[word] || weakWords[word] {
@@ -216,4 +223,6 @@ func (t *termList) finish(one term, n int, mass, credit float64) {
 
 // massOf is what a question needs a term that n tools have: half-way, in
 // proportion, between all alike and their rarity.
-func (x *index) massOf(n int) float64 { return math.Sqrt(x.rarity(n)) }
+func (x *index) massOf(n int) float64 {
+	return math.Sqrt(max(x.rarity(n), massFloor*x.rarity(1)))
+}
