@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/cedar-policy/cedar-go"
+	"github.com/cedar-policy/cedar-go/x/exp/ast"
 
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/nearest"
@@ -109,6 +110,10 @@ func (c *checker) check() []Problem {
 	if _, asks := c.policy.Annotations()["approve"]; asks && c.policy.Effect() == cedar.Forbid {
 		c.problem("@approve", "@approve on a forbid does nothing: nobody is asked about what is forbidden")
 	}
+	if n := parts(c.policy); n > maxParts {
+		c.problem("", "its conditions have %d parts, and no more than %d are looked into: divide it", n, maxParts)
+		return c.found
+	}
 	refs := referencesOf(c.policy)
 	for _, uid := range refs.entities {
 		c.entity(uid)
@@ -135,6 +140,18 @@ func (c *checker) check() []Problem {
 		}
 	}
 	return c.found
+}
+
+// maxParts bounds the conditions of a policy that is looked into, which takes time
+// with the square of them.
+const maxParts = 10_000
+
+// parts counts the operators and values of a policy's conditions.
+func parts(policy *cedar.Policy) (n int) {
+	for _, condition := range (*ast.Policy)(policy.AST()).Conditions {
+		ast.Inspect(ast.NewNode(condition.Body), func(ast.IsNode) bool { n++; return true })
+	}
+	return n
 }
 
 func (c *checker) annotation(key, value string) {

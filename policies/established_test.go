@@ -123,3 +123,16 @@ func TestWhatIsNoContradiction(t *testing.T) {
 		}
 	}
 }
+
+// A policy of more parts than anybody writes is not looked into for minutes.
+func TestLargePoliciesAreToldSo(t *testing.T) {
+	for _, source := range []string{
+		`forbid (principal, action, resource) when { true` + strings.Repeat(" && true", 20_000) + ` };`,
+		`forbid (principal, action, resource) when { ` + strings.Repeat("!", 20_001) + `true };`,
+		`forbid (principal, action, resource) when { context` + strings.Repeat(".session", 20_000) + ` };`,
+	} {
+		if got := problems(source); !strings.Contains(got, "divide it") && !strings.Contains(got, "p.cedar") {
+			t.Errorf("%.60s: got %.200q", source, got)
+		}
+	}
+}
