@@ -17,11 +17,12 @@ from qwed_new.engines.code.python_values import Builtin, Constant, Member, Modul
 
 MAX_CODE = 1_000_000
 _CODING = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
+_FILE_SQL = re.compile(r"\b(?:attach|vacuum\s+into|load_extension|readfile|writefile|edit)\b", re.I)
 # Functions that evaluate a text as Python.
 _SYMPY_SAFE = frozenset(
     "symbols Symbol Dummy Wild var Function Rational Integer Float latex pprint pretty srepr init_printing UndefinedFunction MatrixSymbol Idx IndexedBase".split()
 )
-_SYMPY_TEXT = frozenset("sympify parse_expr S lambdify".split())
+_SYMPY_TEXT = frozenset("sympify parse_expr S lambdify eval_expr stringify_expr parse_mathematica parse_maxima kernS".split())
 
 
 def analyse(code: str) -> list[Finding]:
@@ -218,6 +219,9 @@ class _Analyser:
             self._stored(node)
             return
         self._read(node, node.value, node.attr)
+        for value in self._resolver.values(node):
+            if isinstance(value, Module):
+                self._handed_on(node, value)
 
     def _stored(self, node: ast.Attribute) -> None:
         if node.attr in policy.REFLECTIVE or (
@@ -366,6 +370,11 @@ class _Analyser:
                 self._block(node, "sqlite3.connect of a file")
         elif path == "logging.basicConfig" and any(k.arg in ("filename", None) for k in node.keywords):
             self._block(node, "logging.basicConfig with a file")
+        elif path in ("unittest.main", "unittest.main.TestProgram"):
+            for keyword in node.keywords:
+                plain = keyword.arg == "argv" and isinstance(keyword.value, ast.List | ast.Tuple) and len(keyword.value.elts) <= 1
+                if keyword.arg in ("module", "defaultTest", "testLoader", "testRunner", None) or (keyword.arg == "argv" and not plain):
+                    self._unresolved(node, f"unittest.main with {keyword.arg or 'arguments that are unpacked'}")
         elif path.split(".")[0] == "sympy":
             self._call_sympy(node, path.rsplit(".", 1)[1])
         elif path.endswith((".__setattr__", ".__delattr__")):
@@ -423,6 +432,8 @@ class _Analyser:
             self._call_builtin(
                 ast.copy_location(ast.Call(node.func, node.args[-2:] if len(node.args) == 2 else node.args, []), node), "setattr"
             ) if len(node.args) > 2 else self._set_by_name(node)
+        if function.attr in ("execute", "executescript", "executemany") and node.args:
+            self._statement(node)
         if function.attr == "format" and any(isinstance(b, Constant) and isinstance(b.value, str) for b in bases):
             for base in bases:
                 if isinstance(base, Constant) and isinstance(base.value, str):
@@ -440,6 +451,12 @@ class _Analyser:
                         self._block(node, f"{function.attr} of a text that calls")
                 elif isinstance(value, Text) and function.attr == "eval":
                     self._unresolved(node, "eval of a computed text")
+
+    def _statement(self, node: ast.Call) -> None:
+        """SQL that reaches files from a database in memory."""
+        for value in self._resolver.values(node.args[0]):
+            if isinstance(value, Constant) and isinstance(value.value, str) and _FILE_SQL.search(value.value):
+                self._block(node, "sqlite3 statement that reaches files")
 
     def _set_by_name(self, node: ast.Call) -> None:
         names = self._names(node.args[0]) if node.args else None
