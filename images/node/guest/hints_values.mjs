@@ -8,12 +8,16 @@ const WRAPPERS = /["']\.\/servers\//;
 /** `page.map(…)`, `page.data.map(…)`, `response.json()` */
 function wrongMethod(thrown, message, code) {
   if (!(thrown instanceof TypeError)) return "";
-  const [, path, name] = /^([\w$.[\]()]+|\(intermediate value\))\.(\w+) is not a function/.exec(message) ?? [];
+  const [, path, name] = /^([\w$.,[\]()]+|\(intermediate value\))\.(\w+) is not a function/.exec(message) ?? [];
   if (!name) return "";
   if (name === "json" || name === "text") return "a wrapper returns no HTTP response: its plain value is in `.data`, parsed already";
   if (/^\w+\.data\b/.test(path) && OF_ARRAYS.test(name)) {
     return `${path} is no array: it is the object or text that the tool returned; look at it first, as in console.log(${path})`;
   }
+  const meant = [...Object.getOwnPropertyNames(Array.prototype), ...Object.getOwnPropertyNames(String.prototype)].find(
+    (known) => known !== name && known.toLowerCase() === name.toLowerCase().replace(/_/g, ""),
+  );
+  if (meant) return `did you mean ${meant}?`;
   if (!OF_ARRAYS.test(name) && !OF_TEXTS.test(name)) return "";
   return "if it came from a wrapper, it is a ToolResult: its plain value is in `.data`";
 }
@@ -21,6 +25,8 @@ function wrongMethod(thrown, message, code) {
 /** `page.items.map(…)`, `for (const row of page)`, `const [row] = page` */
 function noData(thrown, message, code) {
   if (!(thrown instanceof TypeError)) return "";
+  if (/^object is not iterable/.test(message) && /\bPromise\.\w+\(/.test(code)) return "Promise.all takes an array: Object.values(x) makes one of an object";
+  if (!WRAPPERS.test(code) && /is not iterable$/.test(message)) return "an object is looped over with Object.entries(x)";
   if (/^Cannot set properties of undefined \(setting 'result'\)/.test(message)) return "`this` is nothing in a module: write `globalThis.result = …`";
   if (!WRAPPERS.test(code)) return "";
   const [, name] = /^(?:Cannot read properties of undefined \(reading '(\w+)'\))/.exec(message) ?? [];

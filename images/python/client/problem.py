@@ -144,6 +144,16 @@ def _instead(value, name):
         return "use dataclasses.asdict(x)"
     if hasattr(value, "value") and hasattr(type(value), "__members__"):
         return "use x.value or x.name"
+    if hasattr(value, "tolist"):
+        return "use x.tolist()"
+    if hasattr(value, "keys") and hasattr(value, "__getitem__"):
+        return "use dict(x)"
+    if hasattr(value, "readable"):
+        return "use x.read()"
+    if name.startswith(("IPv4", "IPv6")):
+        return "use str(x)"
+    if type(value).__module__ == "__main__" and hasattr(value, "__dict__"):
+        return "use vars(x)"
     return "use a dict, list, string, number, boolean or None made from it"
 
 

@@ -70,6 +70,20 @@ def _gather(failure, message, namespace, code):
     return ""
 
 
+def _standard(failure, message, namespace, code):
+    """What of the standard library is often taken for something else."""
+    if isinstance(failure, AttributeError):
+        if "module 'datetime' has no attribute" in message:
+            return "the module has a class of the same name: write `from datetime import datetime`"
+        if "type object 'datetime.datetime' has no attribute" in message:
+            return f"`datetime` is the class in here: leave the first `datetime.` out, or write `from datetime import {failure.name}`"
+        if re.match(r"'list' object has no attribute", message) and failure.name not in ("data", "content", "text"):
+            return f"it is a list: take its members, as in [x[{failure.name!r}] for x in rows]"
+    if isinstance(failure, TypeError) and "not supported between instances of 'dict' and 'dict'" in message:
+        return 'say by what to order: key=lambda row: row["…"]'
+    return ""
+
+
 def _running_loop(failure, message, namespace, code):
     if isinstance(failure, RuntimeError) and (
         "asyncio.run() cannot be called from a running event loop" in message
@@ -179,4 +193,5 @@ ADVISERS = (
     _attribute_of_data,
     _missing_key,
     _positional,
+    _standard,
 )
