@@ -28,6 +28,9 @@ type assignment struct {
 
 // assignmentAt reads the assignment whose name has the word text[at:at+size] in it.
 func assignmentAt(text []byte, at, size int) (assignment, bool) {
+	if text[at+size-1] == '=' { // of pass=
+		size--
+	}
 	start, stop := at, at+size
 	for start > 0 && at-start < maxName && isNameByte(text[start-1]) {
 		start--
@@ -48,7 +51,7 @@ func assignmentAt(text []byte, at, size int) (assignment, bool) {
 		return a, ok
 	}
 	hasOperator := p.operator(closed)
-	if hasOperator && p.comma && !bytes.HasPrefix(text[max(0, start-2):start], []byte("(")) { // of a list, not of a call
+	if hasOperator && p.comma && !a.flag && !bytes.HasPrefix(text[max(0, start-2):start], []byte("(")) { // of a list, not of a call
 		hasOperator, p.comma, p.at = false, false, behind
 	}
 	switch {
@@ -183,7 +186,7 @@ func (p *reader) pair(nameStart int) bool {
 // "DB_PASSWORD"; and pairValue what leads from there to the member with the value.
 var (
 	labelled  = compile(`(?i)(?:name|key|label|var(?:iable)?|header|field|setting|<key>)\\{0,3}["'>]?\s{0,3}[:=]?\s{0,3}\\{0,3}["'` + "`" + `]?(?:[A-Za-z]{0,2}|/[A-Za-z0-9_.\-/]{0,60})$`)
-	pairValue = compile(`(?i)\A\s{0,3}(?:,?\s{0,40}\\{0,3}["']?[a-z_]{1,20}\\{0,3}["']?\s{0,3}[:=]\s{0,3}[^,{}\n]{0,40}){0,2}?,?\s{0,40}\\{0,3}["']?(?:value|val|secretvalue|content)\\{0,3}["']?\s{0,3}[:=]|\A"?[ \t]{0,3}\r?\n\r?\n`)
+	pairValue = compile(`(?i)\A\s{0,3}(?:,?\s{0,40}\\{0,3}["']?[a-z_]{1,20}\\{0,3}["']?\s{0,3}[:=]\s{0,3}[^,{}\n]{0,40}){0,2}?,?\s{0,40}\\{0,3}["']?(?:value|val|secretvalue|content)\\{0,3}["']?\s{0,3}[:=]|\A"?[ \t]{0,3}\r?\n\r?\n|\A["']?>\s{0,20}<(?:value|val|string)>`)
 )
 
 // maxPair is how far before its name a value may begin.

@@ -38,7 +38,7 @@ func contextRules() []rule {
 		{kind: "password", anchors: []string{"identified by", "with password", "securestring", "sshpass"}, glued: true, after: 120,
 			re: compile(`(?i)\A(?:identified by|with password|securestring(?: -string)?|sshpass -p)\s*["']([^"'\s]{4,80})["']`), check: passwordText},
 		{kind: "password-hash", anchors: []string{"$1$", "$5$", "$6$", "$8$", "$y$", "$argon2"}, glued: true, re: compile(`\A(\$(?:1|5|6|8|y|argon2(?:i|d|id))\$[./A-Za-z0-9,=$+]{28,})`)},
-		{kind: "password", anchors: []string{"machine "}, re: compile(`(?i)\Amachine\s+\S{1,}\s+login\s+\S{1,}\s+password\s+(\S{3,})`), line: true, check: notPlaceholder},
+		{kind: "password", anchors: []string{"machine ", "default login", "default\n"}, re: compile(`(?i)\A(?:machine\s+\S{1,}|default)\s+login\s+\S{1,}\s+password\s+(\S{3,})`), line: true, check: notPlaceholder},
 		{kind: "password", anchors: []string{"-u", "--user", "--proxy-user"}, glued: true, locate: curlUser},
 		{kind: "facebook-token", anchors: []string{"facebook", "fb_", "appsecret"}, glued: true, re: compile(`(?i)\A[a-z_.\- ]{0,30}["']?\s{0,3}[:=]\s{0,3}["']?([a-f0-9]{32})(?:[^A-Za-z0-9]|\z)`)},
 		{kind: "docker-auth", anchors: []string{`"auth"`}, glued: true, re: compile(`\A"auth"\s{0,5}:\s{0,5}"([A-Za-z0-9+/]{12,}={0,2})"`)},
@@ -50,9 +50,14 @@ func contextRules() []rule {
 		{kind: "password", anchors: []string{"networkcredential"}, re: compile(`(?i)\Anetworkcredential\s*\(\s*"[^"\n]{1,80}"\s*,\s*"([^"\n]{3,80})"`), check: notPlaceholder},
 		{kind: "password", anchors: []string{"directoryentry"}, re: compile(`(?i)\Adirectoryentry\s*\(\s*"[^"\n]{1,100}"\s*,\s*"[^"\n]{1,80}"\s*,\s*"([^"\n]{3,80})"`), check: notPlaceholder},
 		{kind: "password", anchors: []string{"password '"}, glued: true, after: 120, re: compile(`(?i)\Apassword '([^'\s]{4,80})'`), check: isSaid}, // ALTER USER … PASSWORD '…'
-		{kind: "password", anchors: []string{"mysql", "mariadb", "redis-cli", "sshpass", "docker login", "podman login", "helm registry"}, after: 300, locate: commandPassword},
+		{kind: "password", anchors: []string{"mysql", "mariadb", "ldapsearch", "ldapmodify", "ldapadd", "ldapdelete", "ldapwhoami", "redis-cli", "sshpass", "docker login", "podman login", "helm registry"}, after: 300, locate: commandPassword},
 		{kind: "password", anchors: []string{"@tcp(", "@unix("}, glued: true, before: 120, re: compile(`(?i):([^\s:@"'{}$%]{4,100})@(?:tcp|unix)\(`), check: connectionPassword}, // Go's MySQL driver
 		{kind: "password", anchors: []string{":5432:"}, glued: true, after: 240, re: compile(`\A:5432:[^:\s]{1,64}:[^:\s]{1,64}:([^\s:"']{4,100})`), line: true, check: isSaid},  // .pgpass
+		{kind: "password", anchors: []string{"*:*:*:"}, glued: true, after: 240, re: compile(`\A\*:\*:\*:[^:\s]{1,64}:([^\s:"']{4,100})`), line: true, check: isSaid},
+		{kind: "password", anchors: []string{"secretstr(", "secretstring("}, after: 200, re: compile(`(?i)\Asecretstr(?:ing)?\(\s{0,3}["']([^"'\s]{4,120})["']`), check: passwordText},
+		{kind: "password", anchors: []string{"password('"}, glued: true, after: 120, re: compile(`(?i)\Apassword\('([^'\s]{4,80})'\)`), check: isSaid},
+		{kind: "password", anchors: []string{"psk="}, after: 100, re: compile(`\Apsk="([^"\n]{8,63})"`), check: passwordText},
+		{kind: "authorization", anchors: []string{"auth plain "}, re: compile(`(?i)\Aauth plain ([A-Za-z0-9+/]{8,}={0,2})`), check: notDummy},
 		{kind: "private-key", anchors: []string{"mii", "mhcc", "mc4c", "mig", "mihc", "b3blbnnza"}, after: 100, re: derKey, check: notDummy},
 		{kind: "password", anchors: append([]string{"password", "passphrase", "passcode", "pwd", "passwort"}, foreignPasswords()...), after: 200, line: true, re: saidPassword, check: isSaid},
 		{kind: "secret", anchors: nearWords(), glued: true, after: 100, locate: nearby},

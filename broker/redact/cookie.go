@@ -6,7 +6,7 @@ import "bytes"
 // section 4), if any of its cookies has a value that looks drawn: the whole list
 // goes, because each may be what a session hangs on.
 func cookieHeader(text []byte, at, size int) (place, bool) {
-	m := cookieStart.FindIndex(text[at+size : min(len(text), at+size+12)])
+	m := cookieStart.FindIndex(text[at+size : min(len(text), at+size+24)])
 	if m == nil {
 		return place{}, false
 	}
@@ -15,17 +15,25 @@ func cookieHeader(text []byte, at, size int) (place, bool) {
 	for end < len(text) && end-start < 4096 && bytes.IndexByte([]byte("\r\n\"'`\\<>"), text[end]) < 0 {
 		end++
 	}
-	for part := range bytes.SplitSeq(text[start:end], []byte(";")) {
-		name, value, isPair := bytes.Cut(bytes.TrimSpace(part), []byte("="))
-		if isPair && cookieName.Match(name) && isCookie(name, value) {
-			return place{start, end, end - start}, true
-		}
-	}
-	return place{}, false
+	return place{start, end, end - start}, hasCookie(text[start:end])
 }
 
+// hasCookie says whether there is a cookie in a list that a session may hang on.
+func hasCookie(list []byte) bool {
+	for part := range bytes.SplitSeq(list, []byte(";")) {
+		name, value, isPair := bytes.Cut(bytes.TrimSpace(part), []byte("="))
+		if isPair && cookieName.Match(name) && isCookie(name, value) {
+			return true
+		}
+	}
+	return false
+}
+
+// cookieMember is the name of a member that holds such a list.
+var cookieMember = compile(`(?i)^(?:set-)?cookies?$`)
+
 var (
-	cookieStart = compile(`\A["']?(?:: ?|["']?, ?)["']?`)
+	cookieStart = compile(`\A["']?(?:: ?|["']?, ?(?:["'][vV]alue["']: ?)?)["']?`)
 	cookieName  = compile(`^[A-Za-z0-9_.\-]{1,60}$`)
 )
 

@@ -40,7 +40,7 @@ func isCurlPassword(b []byte) bool {
 }
 
 // commandPassword finds the password in the arguments of commands that take it
-// as -pPASSWORD, -p PASSWORD or -a PASSWORD.
+// as -pPASSWORD, -p PASSWORD, -a PASSWORD or -w PASSWORD.
 func commandPassword(text []byte, at, size int) (place, bool) {
 	m := passwordArgument.FindSubmatchIndex(text[at:min(len(text), at+size+300)])
 	if m == nil {
@@ -51,4 +51,4 @@ func commandPassword(text []byte, at, size int) (place, bool) {
 	return place{start, end, 0}, end > start && isSaid(text[start:end])
 }
 
-var passwordArgument = compile(`(?i)\A(?:mysql[a-z]*|mariadb[a-z\-]*|redis-cli|sshpass|(?:docker|podman) login|helm registry login)(?:[ \t][^\n|;&]{0,200}?)?[ \t](?:-p ?|-a )["']?([^\s"'$<\-][^\s"']{4,100})`)
+var passwordArgument = compile(`(?i)\A(?:mysql[a-z]*|ldap(?:search|modify|add|delete|passwd|whoami)|mariadb[a-z\-]*|redis-cli|sshpass|(?:docker|podman) login|helm registry login)(?:[ \t][^\n|;&]{0,200}?)?[ \t](?:-p ?|-a |-w )["']?([^\s"'$<\-][^\s"']{4,100})`)

@@ -92,6 +92,7 @@ type marks map[int]span
 func (m marks) node(n *node) {
 	if n.isArray {
 		m.entry(n)
+		m.flags(n.items)
 		m.table(n.items)
 		m.keyLines(n.items)
 	} else {
@@ -160,6 +161,17 @@ var (
 func (m marks) entry(n *node) {
 	if len(n.items) == 2 && n.items[0].text != nil && n.items[1].text != nil && !n.items[0].number {
 		m.value(n.items[0].text, n.items[1])
+	}
+}
+
+// flags marks the texts that stand behind a flag in a list of arguments:
+// ["--password", "…"].
+func (m marks) flags(items []*node) {
+	for i := range len(items) - 1 {
+		name, isFlag := bytes.CutPrefix(items[i].text, []byte("--"))
+		if isFlag && !items[i].number && items[i+1].text != nil && !bytes.HasPrefix(items[i+1].text, []byte("-")) {
+			m.value(name, items[i+1])
+		}
 	}
 }
 

@@ -222,6 +222,9 @@ func namedSecret(name, value []byte, number bool) (span, bool) {
 	if len(name) == 0 || len(name) > 100 || len(value) > maxValue || harmlessName.Match(name) {
 		return span{}, false
 	}
+	if cookieMember.Match(name) {
+		return span{start: 0, end: len(value), kind: "cookie"}, !number && hasCookie(value)
+	}
 	kind, isPasswordName := "secret", passwordName.Match(name)
 	if isPasswordName {
 		kind = "password"
