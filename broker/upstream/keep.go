@@ -17,12 +17,45 @@ const (
 	maxSettle = time.Second
 )
 
+// A server that goes on announcing is read quickReads times at once, and then so
+// often in each readsWithin: its list, the wrappers and the sandboxes kept ready cost
+// more than a few seconds' delay.
+const (
+	quickReads  = 5
+	readsWithin = 30 * time.Second
+)
+
+// pace says when lists were read because the server announced a change, oldest first.
+type pace struct{ read []time.Time }
+
+// wait is how long the next one is put off.
+func (p *pace) wait(now time.Time) time.Duration {
+	if len(p.read) < quickReads {
+		return 0
+	}
+	return max(0, readsWithin-now.Sub(p.read[0]))
+}
+
+// note remembers one.
+func (p *pace) note(now time.Time) {
+	p.read = append(p.read, now)
+	if len(p.read) > quickReads {
+		p.read = p.read[1:]
+	}
+}
+
 // keep refreshes the list when the server announces a change and when the list
 // is old, connects again while the last attempt failed, and calls OnChange, until
 // the server is closed.
 func (s *server) keep() {
 	ctx, cancel := s.lifetime(context.Background())
 	defer cancel()
+	var announced pace
+	var putOff <-chan time.Time // set while an announced change waits
+	read := func(since time.Time) {
+		announced.note(time.Now())
+		s.update(ctx, "announced", since)
+	}
 	for {
 		due, missing := s.nextUpdate()
 		timer := time.NewTimer(due)
@@ -35,10 +68,20 @@ func (s *server) keep() {
 		case <-s.failing: // nextUpdate has another answer now
 		case <-s.announced:
 			first := time.Now()
+			if putOff != nil {
+				break // that one will see this change, too
+			}
 			if !s.settled(first) {
 				return
 			}
-			s.update(ctx, "announced", first)
+			if wait := announced.wait(time.Now()); wait > 0 {
+				putOff = time.After(wait)
+				break
+			}
+			read(first)
+		case <-putOff:
+			putOff = nil
+			read(time.Now())
 		case <-timer.C:
 			if missing {
 				s.retry(ctx)
@@ -96,7 +139,7 @@ func (s *server) settled(first time.Time) bool {
 }
 
 func (s *server) update(ctx context.Context, why string, since time.Time) {
-	if err := s.refresh(ctx); err != nil {
+	if err := s.reread(ctx); err != nil {
 		if !s.closing() {
 			s.opts.Logger.WarnContext(ctx, "upstream tools could not be refreshed", slog.String(telemetry.KeyServer, s.config.ID),
 				slog.String("reason", why), slog.String(telemetry.KeyError, err.Error()))

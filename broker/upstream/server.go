@@ -19,8 +19,9 @@ type server struct {
 	spawn  *spawner
 	cache  *listCache
 
-	done    chan struct{}  // closed by close
-	running sync.WaitGroup // everything that close waits for
+	reread  func(context.Context) error // refresh, but for tests
+	done    chan struct{}               // closed by close
+	running sync.WaitGroup              // everything that close waits for
 
 	signals
 	listing chan struct{} // held while a list is read and stored, so that an old one never follows a newer
@@ -62,7 +63,7 @@ type backoffState struct {
 
 func newServer(c Config, o Options, spawn *spawner, cache *listCache) *server {
 	decided := make(chan struct{})
-	return &server{
+	s := &server{
 		config: c, opts: o, spawn: spawn, cache: cache,
 		done: make(chan struct{}), listing: make(chan struct{}, 1),
 		signals: signals{
@@ -71,6 +72,8 @@ func newServer(c Config, o Options, spawn *spawner, cache *listCache) *server {
 		},
 		knowledge: knowledge{known: catalog.Server{ID: c.ID, Problem: notStarted}}, protocol: newestProtocol,
 	}
+	s.reread = s.refresh
+	return s
 }
 
 // notStarted is said about a server before Start or Connect.

@@ -66,6 +66,7 @@ func parts() []part {
 		{"wrappers", measureWrappers},
 		{"import", measureImports},
 		{"search", measureSearch},
+		{"change", measureChange},
 		{"audit", measureAudit},
 		{"agents", measureAgents},
 		{"decide", measureDecisions},
