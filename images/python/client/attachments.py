@@ -45,6 +45,8 @@ class Attachment(dict):
     The members are attributes too. It may be awaited, and is JSON.
     """
 
+    __hash__ = object.__hash__  # asyncio.gather looks its awaitables up
+
     def __getattr__(self, name: str):
         try:
             return self["mime_type" if name in ("mime", "mimeType") else name]
