@@ -27,7 +27,7 @@ func outcome(d policies.Decision) string {
 	return "permit"
 }
 
-// the matrix of trust and risk.
+// the matrix of trust and risk.
 func TestTrustOverRisk(t *testing.T) {
 	rules := agentRules(t)
 	for trust, want := range [4][4]string{

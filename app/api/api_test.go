@@ -158,7 +158,7 @@ func (s *served) register(as, name string) string {
 
 const select1 = `{"action": {"type": "execute_sql", "query": "SELECT 1"}, "context": {"conversation_id": "c", "step_number": %d}}`
 
-// A-001 to A-011, A-052, A-055: an agent from its registration to its activity.
+// A-001 to A-011, A-052, A-055, A-064: an agent from its registration to its activity.
 func TestAnAgentsLife(t *testing.T) {
 	s := serve(t)
 	id := s.register("ann", "DataAnalyst")

@@ -159,7 +159,7 @@ func step(n int, more ...string) string {
 
 func action(kind, query string) string { return fmt.Sprintf(`{"type": %q, "query": %q}`, kind, query) }
 
-// A-021, A-023, A-024, A-028: the document's own example.
+// A-020, A-021, A-023, A-024, A-028, A-034: the document's own example.
 func TestTheDocumentsConversation(t *testing.T) {
 	o := newOffice(t)
 	a, _ := o.register("supervised", "")
@@ -228,6 +228,32 @@ func TestContexts(t *testing.T) {
 		if got := o.try(a, action("calculate", "1"), context); got != want {
 			t.Errorf("%s: %s, want %s", context, got, want)
 		}
+	}
+}
+
+// A-031, A-032: no trust lifts the limits of a conversation.
+func TestTrustedAgentsMeetTheSameLimits(t *testing.T) {
+	o := newOffice(t)
+	a, _ := o.register("trusted", "")
+	for _, turn := range []struct {
+		step int
+		want string
+	}{{1, "APPROVED"}, {1, "DENIED QWED-AGENT-LOOP-002"}, {2, "APPROVED"}, {3, "DENIED QWED-AGENT-LOOP-003"}} {
+		if got := o.try(a, action("execute_code", "x"), step(turn.step)); got != turn.want {
+			t.Errorf("step %d: %s, want %s", turn.step, got, turn.want)
+		}
+	}
+}
+
+// A-019: a service that demands the state before each action.
+func TestTheStateCanBeRequired(t *testing.T) {
+	o := newOffice(t, func(opts *agents.Options) { opts.RequireState = true })
+	a, _ := o.register("trusted", "")
+	if got := o.try(a, action("calculate", "1"), step(1)); got != "DENIED "+agents.CodeStateMissing {
+		t.Errorf("without a state: %s", got)
+	}
+	if got := o.try(a, action("calculate", "1"), step(1, unchanged)); got != "APPROVED" {
+		t.Errorf("with a state: %s", got)
 	}
 }
 
