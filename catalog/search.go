@@ -86,7 +86,7 @@ func (s *Snapshot) Search(q Query) []Entry { return s.Find(q).Tools }
 // Clean and may be shown to a model. An unknown server has no tools: ask Server
 // first to tell the caller so.
 func (s *Snapshot) Find(q Query) Answer {
-	s.searchOnce.Do(s.prepareSearch)
+	s.searchOnce.Do(func() { s.prepareSearch(earlier{}) })
 	found := s.matching(q)
 	limit := q.Limit
 	if limit <= 0 {
@@ -109,7 +109,7 @@ func (s *Snapshot) Find(q Query) Answer {
 
 // Usage returns how code in a language calls a tool; it is zero where that is not known.
 func (s *Snapshot) Usage(tool ToolRef, language string) Usage {
-	s.searchOnce.Do(s.prepareSearch)
+	s.searchOnce.Do(func() { s.prepareSearch(earlier{}) })
 	return s.usages[language][tool]
 }
 
@@ -143,24 +143,27 @@ func (s *Snapshot) Prepare(before *Snapshot, usages Usages, languages ...string)
 	s.prepare = func(view *Snapshot) { view.Prepare(nil, usages, languages...) }
 	if before != nil && before.digest == s.digest {
 		s.searchOnce.Do(func() {
-			before.searchOnce.Do(before.prepareSearch)
-			s.index, s.entries = before.index, before.entries
+			before.searchOnce.Do(func() { before.prepareSearch(earlier{}) })
+			s.index, s.entries, s.docs = before.index, before.entries, before.docs
 		})
 		s.usages = before.usages
 		return
 	}
-	s.searchOnce.Do(s.prepareSearch)
+	known := s.unchanged(before)
+	s.searchOnce.Do(func() { s.prepareSearch(known) })
 	if usages == nil {
 		return
 	}
+	s.shownOnce.Do(func() { s.show(known) })
 	s.usages = map[string]map[ToolRef]Usage{}
 	for _, language := range languages {
 		s.usages[language] = usages(s.Shown(), language)
 	}
 }
 
-// prepareSearch builds what every search needs, once for a snapshot.
-func (s *Snapshot) prepareSearch() {
+// prepareSearch builds what every search needs, once for a snapshot. What is
+// known of unchanged tools is taken over.
+func (s *Snapshot) prepareSearch(known earlier) {
 	docs := make([]document, len(s.tools))
 	s.entries = make([]Entry, len(s.tools))
 	workers := runtime.GOMAXPROCS(0)
@@ -168,12 +171,16 @@ func (s *Snapshot) prepareSearch() {
 	for first := range workers {
 		working.Go(func() {
 			for i := first; i < len(s.tools); i += workers {
-				docs[i], s.entries[i] = s.describe(s.tools[i])
+				if was, same := known.position(i); same {
+					docs[i], s.entries[i] = known.docs[was], known.entries[was]
+				} else {
+					docs[i], s.entries[i] = s.describe(s.tools[i])
+				}
 			}
 		})
 	}
 	working.Wait()
-	s.index = newIndex(docs)
+	s.docs, s.index = docs, newIndex(docs)
 }
 
 // describe returns a tool as it is searched, and as it is shown.

@@ -10,22 +10,31 @@ import (
 // these. Names and whatever else a call needs are unchanged; digests are those
 // of what is shown.
 func (s *Snapshot) Shown() []Server {
-	s.shownOnce.Do(func() {
-		s.shown = make([]Server, len(s.servers))
-		var working sync.WaitGroup
-		for i := range s.servers {
-			working.Go(func() { s.shown[i] = s.shownServer(s.servers[i]) })
-		}
-		working.Wait()
-	})
+	s.shownOnce.Do(func() { s.show(earlier{}) })
 	return s.shown
 }
 
-func (s *Snapshot) shownServer(server Server) Server {
+// show makes what Shown returns. What is known of unchanged tools is taken over.
+func (s *Snapshot) show(known earlier) {
+	s.shown = make([]Server, len(s.servers))
+	var working sync.WaitGroup
+	first := 0 // the position of the server's first tool
+	for i, server := range s.servers {
+		working.Go(func() { s.shown[i] = s.shownServer(server, first, known) })
+		first += len(server.Tools)
+	}
+	working.Wait()
+}
+
+func (s *Snapshot) shownServer(server Server, first int, known earlier) Server {
 	tools := make([]Tool, len(server.Tools))
 	harmless := map[string]bool{}
 	for i := range server.Tools {
-		tools[i] = s.shownTool(&server.Tools[i], harmless)
+		if was, same := known.position(first + i); same {
+			tools[i] = *known.shown[was]
+		} else {
+			tools[i] = s.shownTool(&server.Tools[i], harmless)
+		}
 	}
 	server.Tools, server.Problem = tools, Clean(server.Problem)
 	return server

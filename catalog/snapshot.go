@@ -24,10 +24,14 @@ type Snapshot struct {
 	searchOnce sync.Once
 	index      *index                       // of tools, built at the first search
 	entries    []Entry                      // of tools, likewise
+	docs       []document                   // of tools, likewise
 	usages     map[string]map[ToolRef]Usage // by language; written by Prepare
 
 	shownOnce sync.Once
 	shown     []Server
+
+	posesOnce sync.Once
+	poses     [][]Flag // of tools: how each poses as another server's
 
 	narrowed
 }
