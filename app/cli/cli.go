@@ -70,6 +70,7 @@ type streams struct {
 // Main runs the command line and returns the process's exit code. stdout gets
 // what was asked for, stderr everything else. Cancelling ctx ends what runs.
 func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	stderr = cleaned(stderr)
 	var g grammar
 	exited := -1
 	parser, err := kong.New(&g,
@@ -90,13 +91,19 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 	if exited >= 0 { // --help has printed what was asked for
 		return exited
 	}
+	typed := configFlag{Config: flagValue(args, "--config")}
 	if err != nil {
+		typed.hold()
 		return report(stderr, usage(err, args))
 	}
 	ctx, hangup, stop := onHangup(ctx)
 	defer stop()
 	verb.BindTo(ctx, (*context.Context)(nil))
-	return report(stderr, verb.Run(&streams{in: stdin, out: stdout, err: stderr, hangup: hangup}))
+	err = verb.Run(&streams{in: stdin, out: stdout, err: stderr, hangup: hangup})
+	if err != nil {
+		typed.hold()
+	}
+	return report(stderr, err)
 }
 
 // usage turns a parser's error into one with a hint.

@@ -42,8 +42,10 @@ func (f configFlag) loadWith(stderr io.Writer, env func(string) (string, bool)) 
 	}
 	c, err := config.Load(path, env)
 	if err != nil {
+		system.HoldMentioned(path)
 		return nil, system.Advise(err)
 	}
+	system.HoldPrinted(c)
 	for _, finding := range config.Lint(c) {
 		fmt.Fprintf(stderr, "airlock: %v\n", finding)
 		if hint := finding.Hint(); hint != "" {

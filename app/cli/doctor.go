@@ -41,7 +41,7 @@ type checked struct {
 // Run makes every check, prints what it found, and fails where one failed.
 func (v *doctorVerb) Run(ctx context.Context, s *streams) error {
 	e := &examination{}
-	notes := s.out
+	notes := cleaned(s.out)
 	if v.JSON {
 		notes = s.err
 	}
@@ -50,7 +50,9 @@ func (v *doctorVerb) Run(ctx context.Context, s *streams) error {
 	results := v.examine(ctx, e)
 	done()
 	failed, blocked := 0, false
-	for _, r := range results {
+	for i := range results {
+		r := &results[i]
+		r.Name, r.Text, r.Hint, r.Details = clean(r.Name), clean(r.Text), clean(r.Hint), cleanAll(r.Details)
 		if r.State == checkFailed {
 			failed++
 			blocked = blocked || r.blocks

@@ -9,7 +9,6 @@ import (
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/app/system"
-	"github.com/airlock-mcp/airlock/broker/redact"
 )
 
 // usageError is wrong usage: exit code 2.
@@ -51,11 +50,10 @@ func report(stderr io.Writer, err error) int {
 	if errors.Is(err, syscall.EPIPE) { // who read stdout has seen enough
 		return ExitFailed
 	}
-	clean := redact.New() // what a server or a file says may be in it
-	fmt.Fprintf(stderr, "airlock: %s\n", clean.Text(err.Error()))
+	fmt.Fprintf(stderr, "airlock: %s\n", clean(err.Error())) // what a server or a file says may be in it
 	var advised interface{ Hint() string }
 	if errors.As(err, &advised) && advised.Hint() != "" {
-		fmt.Fprintf(stderr, "hint: %s\n", clean.Text(advised.Hint()))
+		fmt.Fprintf(stderr, "hint: %s\n", clean(advised.Hint()))
 	}
 	return exitCode(err)
 }

@@ -18,8 +18,11 @@ import (
 
 // behind returns what text for w is shown on in the end.
 func behind(w io.Writer) io.Writer {
-	if gathered, ok := w.(*terminalText); ok {
-		return gathered.terminal
+	switch w := w.(type) {
+	case *terminalText:
+		return w.terminal
+	case *cleanWriter:
+		return w.to
 	}
 	return w
 }
@@ -188,7 +191,7 @@ func paged(s *streams, print func(io.Writer) error) error {
 	if command == nil {
 		return flush(s.out, text.Bytes())
 	}
-	command.Stdin, command.Stdout, command.Stderr = bytes.NewReader(text.Bytes()), s.out, s.err
+	command.Stdin, command.Stdout, command.Stderr = bytes.NewReader(text.Bytes()), s.out, behind(s.err)
 	if err := command.Start(); err != nil { // no such program
 		return flush(s.out, text.Bytes())
 	}

@@ -55,6 +55,9 @@ func (v *policyCheckVerb) Run(ctx context.Context, s *streams) error {
 	}
 	servers := r.snapshot.Servers()
 	problems := slices.Concat([]policies.Problem{}, policies.Check(r.files, servers), policies.CheckOperator(r.operator, servers))
+	for i := range problems {
+		problems[i].File, problems[i].Text = clean(problems[i].File), clean(problems[i].Text)
+	}
 	if v.JSON {
 		err = printLine(s.out, map[string]any{"problems": problems})
 	} else if len(problems) == 0 {
@@ -110,7 +113,7 @@ func (v *policyTestVerb) Run(s *streams) error {
 		for _, one := range cases {
 			total++
 			if _, err := one.Run(engine, catalog.Tool{ServerID: one.Server, Name: one.Tool}); err != nil {
-				failed = append(failed, failedCase{path, one.Name, err.Error()})
+				failed = append(failed, failedCase{clean(path), clean(one.Name), clean(err.Error())})
 			}
 		}
 	}
@@ -161,8 +164,8 @@ func (v *policyExplainVerb) Run(ctx context.Context, s *streams) error {
 	}
 	if v.JSON {
 		err = printLine(s.out, explained(request, decided, unfit))
-	} else if err = policies.Explain(s.out, request, decided); err == nil && unfit != nil {
-		_, err = fmt.Fprintf(s.out, "policies are not asked about these arguments: the call ends in ValidationError, because %v\n", unfit)
+	} else if err = policies.Explain(cleaned(s.out), request, decided); err == nil && unfit != nil {
+		_, err = fmt.Fprintf(cleaned(s.out), "policies are not asked about these arguments: the call ends in ValidationError, because %v\n", unfit)
 	}
 	switch {
 	case err != nil:
@@ -192,16 +195,16 @@ type explainedCall struct {
 func explained(r policies.Request, d policies.Decision, unfit error) explainedCall {
 	call := explainedCall{
 		ServerID: r.Tool.ServerID, ToolName: r.Tool.Name, Allow: d.Allow, Risk: d.Risk.String(), Flags: []string{}, Rules: []string{},
-		Approve: slices.Concat([]string{}, d.Approve), Reasons: slices.Concat([]string{}, d.Reasons), Errors: slices.Concat([]string{}, d.Errors),
+		Approve: cleanAll(d.Approve), Reasons: cleanAll(d.Reasons), Errors: cleanAll(d.Errors),
 	}
 	for _, flag := range r.Settings.Flags {
 		call.Flags = append(call.Flags, flag.String())
 	}
 	for _, rule := range d.Rules {
-		call.Rules = append(call.Rules, rule.String())
+		call.Rules = append(call.Rules, clean(rule.String()))
 	}
 	if unfit != nil {
-		call.Unfit = unfit.Error()
+		call.Unfit = clean(unfit.Error())
 	}
 	return call
 }

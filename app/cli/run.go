@@ -32,12 +32,14 @@ type runVerb struct {
 func (v *runVerb) Run(ctx context.Context, s *streams) error {
 	code, err := v.read(s.in)
 	if err != nil {
+		v.hold()
 		return refuse(s, orchestrator.Request{Language: v.language()}, errortype.InvalidRequest, err)
 	}
 	request := orchestrator.Request{
 		Language: v.language(), Code: code, Timeout: v.Timeout, Caller: localCaller(),
 	}
 	if err := request.Check(); err != nil {
+		v.hold()
 		return refuse(s, request, errortype.InvalidRequest, err)
 	}
 	done := progress(s, "starting the servers and a sandbox")

@@ -55,6 +55,7 @@ func embeddingsKey(ctx context.Context, c *config.Config) (*config.Config, error
 	if err != nil {
 		return nil, &SetupError{fmt.Errorf("the credential of search.embeddings: %w", err), "docs/configuration.md says where credentials can be kept"}
 	}
+	printed.Hold(found.Reveal())
 	resolved := *c
 	resolved.Embeddings.Key = found
 	return &resolved, nil

@@ -105,7 +105,7 @@ func (g *Gate) Sentence(text string) string { return withoutHostPaths(g.Text(tex
 
 // Sentence removes secrets and paths of the host from what Airlock says in the
 // place of a run.
-func Sentence(text string) string { return withoutHostPaths(redact.New().Text(text)) }
+func Sentence(text string) string { return withoutHostPaths(printed.Text(text)) }
 
 // hostPath is an absolute path, or one under the user's own directory.
 var hostPath = regexp.MustCompile(`(^|[\s"'(=:])((?:/[\w.@+~-]+){2,}/?|[A-Za-z]:\\[^\s"']+)`)

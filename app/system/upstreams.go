@@ -34,6 +34,7 @@ func ResolveSecrets(ctx context.Context, c *config.Config) (*config.Config, erro
 			}
 		}
 	}
+	HoldPrinted(&resolved)
 	return &resolved, nil
 }
 
@@ -49,6 +50,7 @@ func lookUp(ctx context.Context, store *secrets.Store, values map[string]secret.
 			return &SetupError{fmt.Errorf("the credential %q of the server %q: %w", name, server.ID, err),
 				"docs/configuration.md says where credentials can be kept"}
 		}
+		printed.Hold(found.Reveal()) // also where the next is not found
 		values[name], server.References[name] = found, value.Reveal()
 	}
 	return nil

@@ -1,0 +1,152 @@
+package config
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/airlock-mcp/airlock/internal/secret"
+)
+
+// Mentioned returns what may be a credential in a file that could not be loaded,
+// so that no sentence about the file repeats it: what Held would hold, as far as
+// it can be told, the variables that the file names, and words that are no names
+// where a name belongs. A file that cannot be read mentions none.
+func Mentioned(path string, env func(string) (string, bool)) []secret.Value {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() { // a pipe cannot be read twice
+		return nil
+	}
+	data, err := readFile(path)
+	if err != nil {
+		return nil
+	}
+	m := &mentions{env: env, nodes: maxNodes}
+	var root yaml.Node
+	if loader, err := yaml.NewLoader(strings.NewReader(string(data))); err == nil && loader.Load(&root) == nil {
+		m.node("", &root)
+	} else {
+		m.lines(string(data))
+	}
+	return m.found
+}
+
+// mentions gathers values that may be credentials.
+type mentions struct {
+	env   func(string) (string, bool)
+	nodes int // that are still looked at: aliases can multiply them
+	found []secret.Value
+}
+
+func (m *mentions) add(values ...string) {
+	for _, v := range values {
+		if !isOrdinary(v) {
+			m.found = append(m.found, secret.New(v))
+		}
+	}
+}
+
+// node looks at a value that stands under a name.
+func (m *mentions) node(name string, n *yaml.Node) {
+	if m.nodes--; m.nodes < 0 {
+		return
+	}
+	switch n.Kind {
+	case yaml.AliasNode:
+		m.node(name, n.Alias)
+	case yaml.ScalarNode:
+		m.text(name, n.Value)
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			key := n.Content[i].Value
+			m.name(key)
+			m.node(key, n.Content[i+1])
+		}
+	default:
+		var texts []string
+		for _, item := range n.Content {
+			texts = append(texts, item.Value)
+			m.node(name, item)
+		}
+		for _, flag := range flagValues(texts) {
+			m.text(flag.name, flag.value)
+		}
+	}
+}
+
+// text looks at one text under a name.
+func (m *mentions) text(name, text string) {
+	for _, found := range variableUse.FindAllStringSubmatch(text, -1) {
+		m.variable(found[1], NamesCredential(found[1]))
+		if NamesCredential(found[1]) || NamesCredential(name) {
+			m.add(found[2]) // the default
+		}
+	}
+	if scheme, reference, ok := strings.Cut(text, ":"); ok && slices.Contains([]string{"env", "age", "keyring"}, scheme) {
+		m.name(reference)
+		if scheme == "env" {
+			m.variable(reference, true)
+		}
+		return
+	}
+	if NamesCredential(name) && !variableUse.MatchString(text) {
+		m.add(text)
+		m.add(headerCredentials(text)...)
+	}
+	m.add(addressCredentials(text)...)
+}
+
+// variable looks at a variable that is named.
+func (m *mentions) variable(name string, isCredential bool) {
+	name = strings.TrimPrefix(name, "env:")
+	m.name(name)
+	if value, ok := m.env(name); ok && isCredential {
+		m.add(value)
+	}
+}
+
+// name holds what stands in the place of a name and looks drawn.
+func (m *mentions) name(name string) {
+	if !IsName(name) {
+		m.add(name)
+	}
+}
+
+// lines looks at a file that is no YAML, line by line.
+func (m *mentions) lines(text string) {
+	for line := range strings.Lines(text) {
+		for _, found := range lineEntry.FindAllStringSubmatch(line, -1) {
+			m.name(found[1])
+			m.text(found[1], strings.Trim(strings.TrimSpace(found[2]), `"'`))
+		}
+		for word := range strings.FieldsFuncSeq(line, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`"'{}[],&*!`, r) }) {
+			m.name(strings.TrimSuffix(word, ":"))
+		}
+	}
+}
+
+var (
+	variableUse = regexp.MustCompile(`\$\{([^}:]*(?::[^}:-]*)?)(?::-([^}]*))?\}`)
+	lineEntry   = regexp.MustCompile(`["']?([\w.-]+)["']?\s*:\s*("[^"]*"|'[^']*'|[^,{}\[\]\n]+)`)
+)
+
+// IsName says whether a text may be the name of something, and is none that was
+// drawn: twelve characters and more with letters and four digits or more among
+// them, or marks that no name has.
+func IsName(text string) bool {
+	digits, letters := 0, 0
+	for _, r := range text {
+		switch {
+		case unicode.IsDigit(r):
+			digits++
+		case unicode.IsLetter(r):
+			letters++
+		case !strings.ContainsRune("_-./: @$", r):
+			return false
+		}
+	}
+	return len(text) < 12 || digits < 4 || letters < 4
+}
