@@ -19,7 +19,7 @@ import { Held } from "./held.cjs";
 const { writeSync } = fs; // the code may be given another
 const toBytes = Buffer.from;
 
-const BURST = 32; // writes that may be made at once
+const BURST = 256; // writes that may be made at once: starting the thread costs as much as several hundred
 const REGAINED = 2; // more of them each time that the thread has written
 
 const PRINT = Symbol("print");
