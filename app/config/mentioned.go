@@ -66,6 +66,9 @@ func (m *mentions) node(name string, n *yaml.Node) {
 			m.node(key, n.Content[i+1])
 		}
 	default:
+		if name == "secrets" || name == "public" { // of a server: they list names
+			name = ""
+		}
 		var texts []string
 		for _, item := range n.Content {
 			texts = append(texts, item.Value)
