@@ -14,6 +14,9 @@ import (
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
+// nameSearchTools is the tool whose description names the servers.
+const nameSearchTools = "search_tools"
+
 // How long an answer about tools waits for servers that have neither answered nor
 // failed since Airlock started: for a server that is named, and for all of them
 // where nothing else is found.

@@ -168,7 +168,7 @@ func (s *Server) addTools(withCallTool bool) error {
 		return fmt.Errorf("reading tools.json: %w", err)
 	}
 	handlers := map[string]handler{
-		"search_tools":        s.searchTools,
+		nameSearchTools:       s.searchTools,
 		"get_tool_definition": s.getToolDefinition,
 		"run_code":            s.runCode,
 		"get_run":             s.getRun,
@@ -183,7 +183,7 @@ func (s *Server) addTools(withCallTool bool) error {
 		if !ok {
 			return fmt.Errorf("tools.json defines %q, which nothing handles", tool.Name)
 		}
-		if tool.Name == "search_tools" {
+		if tool.Name == nameSearchTools {
 			tool.Description += serversLine(s.upstream)
 		}
 		s.order = append(s.order, tool.Name)

@@ -73,6 +73,35 @@ func TestInstructionsTeachAndFit(t *testing.T) {
 	}
 }
 
+// search_tools names the connected servers, and what a model is shown of it is
+// what the token figures count.
+func TestSearchNamesTheServers(t *testing.T) {
+	inEveryVersion(t, func(t *testing.T, session *mcp.ClientSession, _ *fakeRuns) {
+		list, err := session.ListTools(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := list.Tools[0].Description
+		if list.Tools[0].Name != nameSearchTools || !strings.Contains(got, "one capability per search") || !strings.HasSuffix(got, " Servers: crm, files.") {
+			t.Errorf("%s says %q, want one capability per search, and the servers", list.Tools[0].Name, got)
+		}
+		definitions, _, err := ShownTools([]string{"crm", "files"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if quoted, _ := json.Marshal(got); !strings.Contains(definitions[0], string(quoted)) {
+			t.Errorf("counted is %q, which lacks %s", definitions[0], quoted)
+		}
+	})
+	var many []string
+	for i := range 300 {
+		many = append(many, fmt.Sprintf("server-%d", i))
+	}
+	if line := serversLine(many); len(line) > maxServersLine+30 || !strings.HasSuffix(line, "… (300 in all).") {
+		t.Errorf("got %d bytes %q, want them cut and counted", len(line), line)
+	}
+}
+
 func TestPromptHasTheSameRules(t *testing.T) {
 	inEveryVersion(t, func(t *testing.T, session *mcp.ClientSession, _ *fakeRuns) {
 		got, err := session.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "code_mode", Arguments: map[string]string{"task": "count contacts"}})

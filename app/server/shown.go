@@ -25,6 +25,9 @@ func ShownTools(serverIDs []string) (definitions []string, guide string, err err
 		if tool.Name == nameCallTool {
 			continue
 		}
+		if tool.Name == nameSearchTools {
+			tool.Description += serversLine(serverIDs)
+		}
 		line, err := ShownTool(tool.Name, tool.Description, tool.InputSchema)
 		if err != nil {
 			return nil, "", err
