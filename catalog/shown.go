@@ -20,7 +20,8 @@ func (s *Snapshot) show(known earlier) {
 	var working sync.WaitGroup
 	first := 0 // the position of the server's first tool
 	for i, server := range s.servers {
-		working.Go(func() { s.shown[i] = s.shownServer(server, first, known) })
+		begin := first
+		working.Go(func() { s.shown[i] = s.shownServer(server, begin, known) })
 		first += len(server.Tools)
 	}
 	working.Wait()
