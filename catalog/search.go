@@ -136,8 +136,8 @@ func (s *Snapshot) matching(q Query) []int {
 }
 
 // Prepare builds what searches need, so that none of them waits for it: the
-// index, and how code in the given languages calls each tool; nil usages leave
-// that out. What before, the snapshot that this one follows, knows already is
+// index, and how code in the given languages calls each tool; usages is called for all
+// of them at one time, nil leaves that out. What before, the snapshot that this one follows, knows already is
 // taken over; nil when there is none. Call it before others see the snapshot.
 func (s *Snapshot) Prepare(before *Snapshot, usages Usages, languages ...string) {
 	s.prepare = func(view *Snapshot) { view.Prepare(nil, usages, languages...) }
@@ -155,9 +155,15 @@ func (s *Snapshot) Prepare(before *Snapshot, usages Usages, languages ...string)
 		return
 	}
 	s.shownOnce.Do(func() { s.show(known) })
+	found := make([]map[ToolRef]Usage, len(languages))
+	var working sync.WaitGroup
+	for i, language := range languages {
+		working.Go(func() { found[i] = usages(s.Shown(), language) })
+	}
+	working.Wait()
 	s.usages = map[string]map[ToolRef]Usage{}
-	for _, language := range languages {
-		s.usages[language] = usages(s.Shown(), language)
+	for i, language := range languages {
+		s.usages[language] = found[i]
 	}
 }
 

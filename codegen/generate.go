@@ -51,7 +51,11 @@ type Warning struct {
 // with a Problem gets a module that says so when it is used. It is an error to
 // give one server twice or one without an ID, or to ask for an unknown language.
 func Generate(servers []catalog.Server, lang Language) (*Tree, error) {
-	g, modules, err := prepare(servers, lang)
+	return generate(servers, lang, nil)
+}
+
+func generate(servers []catalog.Server, lang Language, cache *Cache) (*Tree, error) {
+	g, modules, err := prepare(servers, lang, &generator{cache: cache})
 	if err != nil {
 		return nil, fmt.Errorf("generating wrappers: %w", err)
 	}
@@ -65,8 +69,8 @@ func Generate(servers []catalog.Server, lang Language) (*Tree, error) {
 }
 
 // prepare returns a generator for a language with the modules of the servers.
-func prepare(servers []catalog.Server, lang Language) (*generator, []*module, error) {
-	g := &generator{}
+func prepare(servers []catalog.Server, lang Language, g *generator) (*generator, []*module, error) {
+	g.cache.begin()
 	switch lang {
 	case Python:
 		g.language = pythonLanguage
@@ -82,12 +86,31 @@ func prepare(servers []catalog.Server, lang Language) (*generator, []*module, er
 // generator collects what one call of Generate makes.
 type generator struct {
 	language
+	cache    *Cache // nil makes everything
+	usages   bool   // usages are wanted, not files
 	files    []File
 	warnings []Warning
 }
 
 func (g *generator) add(path string, data []byte) {
 	g.files = append(g.files, File{Path: path, Data: data})
+}
+
+// addWrapper adds the file of a tool, and remembers it with all warnings about it.
+func (g *generator) addWrapper(w *wrapper, path string, write func(*wrapper) []byte) {
+	if w.made != nil {
+		g.add(path, w.made.file)
+		return
+	}
+	warned := len(g.warnings)
+	data := write(w)
+	g.add(path, data)
+	w.warnings = append(w.warnings, g.warnings[warned:]...)
+	g.cache.keep(g.key(w), w, made{file: data, warnings: w.warnings})
+}
+
+func (g *generator) key(w *wrapper) cacheKey {
+	return cacheKey{usage: g.usages, language: g.title, server: w.module.id, tool: w.tool.Name}
 }
 
 func (g *generator) warn(tool *catalog.Tool, text string) {

@@ -54,13 +54,18 @@ type wrapper struct {
 	output  *shape // nil when the tool promises no structured result
 	// shortened says that the signature does not tell everything.
 	shortened bool
+	// optional says that a call may leave the arguments out, structured that the tool
+	// promises a structured result.
+	optional, structured bool
+	warnings             []Warning // of the schemas, then of the file
+	made                 *made     // from the cache: input and output are not read; or nil
 }
 
 func (w *wrapper) inputType() string  { return w.types + "Input" }
 func (w *wrapper) outputType() string { return w.types + "Output" }
 
-// optional reports whether a call may leave the arguments out.
-func (w *wrapper) optional() bool {
+// takesNothing reports whether a call may leave the arguments out.
+func (w *wrapper) takesNothing() bool {
 	s := w.input.follow()
 	return s.form == table || s.form == record && s.demand == "" &&
 		!slices.ContainsFunc(s.fields, func(f field) bool { return f.required })
@@ -69,7 +74,7 @@ func (w *wrapper) optional() bool {
 // defines returns the names that a tool's own file defines, the function first.
 func (w *wrapper) defines() []string {
 	names := []string{w.name, w.inputType()}
-	if w.output != nil {
+	if w.structured {
 		names = append(names, w.outputType())
 	}
 	return names
@@ -198,12 +203,20 @@ func (g *generator) distinctTypes(tools []string, functions map[string]string) m
 	return names
 }
 
-// read makes the shapes of a tool's schemas.
+// read makes the shapes of a tool's schemas, unless the cache has what is made of them.
 func (g *generator) read(w *wrapper) {
+	if was := g.cache.find(g.key(w), w); was != nil {
+		w.made, w.optional, w.structured, w.shortened = was, was.wrapper.optional, was.wrapper.structured, was.wrapper.shortened
+		g.warnings = append(g.warnings, was.warnings...)
+		return
+	}
+	warned := len(g.warnings)
 	w.input = g.schema(w, "input", w.tool.InputSchema)
 	if w.tool.OutputSchema != nil {
 		w.output = g.schema(w, "output", w.tool.OutputSchema)
 	}
+	w.optional, w.structured = w.takesNothing(), w.output != nil
+	w.warnings = slices.Clone(g.warnings[warned:])
 }
 
 // schema reads one schema; one that cannot be used becomes any object.

@@ -34,7 +34,7 @@ func (g *generator) node(modules []*module) {
 			continue
 		}
 		for _, w := range m.wrappers {
-			g.add(m.name+"/"+w.stem+".d.ts", g.nodeDeclaration(w))
+			g.addWrapper(w, m.name+"/"+w.stem+".d.ts", g.nodeDeclaration)
 			g.add(m.name+"/"+w.stem+".js", []byte("export { "+w.name+" } from \"./index.js\";\n"))
 		}
 		g.nodeIndex(m)
@@ -75,7 +75,7 @@ func (g *generator) nodeIndex(m *module) {
 	code = append(code, "\nconst $server = "+nodeLiteral(m.id)+";\n"...)
 	for _, w := range m.wrappers {
 		parameter := "args"
-		if w.optional() {
+		if w.optional {
 			parameter = "args = {}"
 		}
 		code = append(code, fmt.Sprintf("\nexport function %s(%s) {\n  return $invoke($server, %s, args, %s);\n}\n",
@@ -104,7 +104,7 @@ func (g *generator) nodeDeclaration(w *wrapper) []byte {
 		nodeLiteral(w.tool.Name), nodeLiteral(w.module.id), w.tool.Digest))
 	b = append(append(b, '\n'), types...)
 	arguments, result := "args: ", "unknown"
-	if w.optional() {
+	if w.optional {
 		arguments = "args?: "
 	}
 	if w.output != nil {

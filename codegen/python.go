@@ -37,7 +37,7 @@ func (g *generator) python(modules []*module) {
 			continue
 		}
 		for _, w := range m.wrappers {
-			g.add(m.name+"/"+w.stem+".py", g.pythonWrapper(w))
+			g.addWrapper(w, m.name+"/"+w.stem+".py", g.pythonWrapper)
 		}
 		g.pythonPackage(m)
 	}
@@ -137,7 +137,7 @@ func (g *generator) pythonWrapper(w *wrapper) []byte {
 	if s := w.input.follow(); s.form == record && isOpen(s) {
 		arguments += " | dict[str, Any]"
 	}
-	if w.optional() {
+	if w.optional {
 		arguments += " = {}"
 	} else {
 		arguments += " | None = None" // the keywords hold what is required

@@ -20,7 +20,11 @@ const (
 // that Generate writes: one line to import, one with the types in short. A tool
 // without a wrapper is not in it, nor is one of a server that is missing.
 func Usages(servers []catalog.Server, lang Language) (map[catalog.ToolRef]catalog.Usage, error) {
-	_, modules, err := prepare(servers, lang)
+	return usages(servers, lang, nil)
+}
+
+func usages(servers []catalog.Server, lang Language, cache *Cache) (map[catalog.ToolRef]catalog.Usage, error) {
+	g, modules, err := prepare(servers, lang, &generator{cache: cache, usages: true})
 	if err != nil {
 		return nil, fmt.Errorf("describing wrappers: %w", err)
 	}
@@ -31,10 +35,13 @@ func Usages(servers []catalog.Server, lang Language) (map[catalog.ToolRef]catalo
 	usages := map[catalog.ToolRef]catalog.Usage{}
 	for _, m := range modules {
 		for _, w := range m.wrappers {
-			usages[catalog.ToolRef{ServerID: m.id, ToolName: w.tool.Name}] = catalog.Usage{
-				Import:    fmt.Sprintf(names.importing, w.name, m.name),
-				Signature: names.signature(w),
+			ref := catalog.ToolRef{ServerID: m.id, ToolName: w.tool.Name}
+			if w.made != nil {
+				usages[ref] = w.made.usage
+				continue
 			}
+			usages[ref] = catalog.Usage{Import: fmt.Sprintf(names.importing, w.name, m.name), Signature: names.signature(w)}
+			g.cache.keep(g.key(w), w, made{usage: usages[ref]})
 		}
 	}
 	return usages, nil

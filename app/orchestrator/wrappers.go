@@ -34,6 +34,7 @@ type Wrappers struct {
 	mu       sync.Mutex
 	snapshot string           // digest of the newest snapshot
 	trees    map[string]*tree // of the newest snapshot, by language
+	made     codegen.Cache    // spares what did not change from being made again
 	pruned   bool             // trees of former times were looked through
 }
 
@@ -66,7 +67,7 @@ func (w *Wrappers) lease(ctx context.Context, snapshot *catalog.Snapshot, langua
 		ok = false
 	}
 	if !ok {
-		published, err := codegen.Generate(snapshot.Shown(), codegen.Language(language))
+		published, err := w.made.Generate(snapshot.Shown(), codegen.Language(language))
 		if err != nil {
 			return runner.Mount{}, nil, fmt.Errorf("generating %s wrappers: %w", language, err)
 		}

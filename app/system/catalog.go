@@ -33,6 +33,8 @@ type Catalog struct {
 	upstreams *upstream.Set // nil where the tools are fixed
 	snapshot  atomic.Pointer[catalog.Snapshot]
 
+	described codegen.Cache // how code calls the tools
+
 	meaning *embedding.Searcher // nil where no embeddings are configured
 	learn   chan struct{}       // the tools changed: their vectors are due
 
@@ -335,7 +337,7 @@ func (c *Catalog) seen(snapshot *catalog.Snapshot) *catalog.Snapshot {
 
 // usages says how code calls tools.
 func (c *Catalog) usages(servers []catalog.Server, language string) map[catalog.ToolRef]catalog.Usage {
-	usages, err := codegen.Usages(servers, codegen.Language(language))
+	usages, err := c.described.Usages(servers, codegen.Language(language))
 	if err != nil {
 		c.opts.Logger.ErrorContext(context.Background(), "searches do not say how tools are called", slog.Any(telemetry.KeyError, err))
 	}
