@@ -166,11 +166,13 @@ func (d *Desk) Ask(ctx context.Context, q Question) (Verdict, error) {
 	if err != nil {
 		return Verdict{}, fmt.Errorf("asking question %q: %w", q.ID, err)
 	}
+	o := &openQuestion{question: q, digest: canon.Digest(data), done: make(chan struct{})}
+	d.expect(o)
 	held, err := store.CreateHeld(filepath.Join(d.dir, q.ID+questionSuffix), data, 0o600)
 	if err != nil {
+		d.forget(q.ID)
 		return Verdict{}, fmt.Errorf("asking question %q: %w", q.ID, err)
 	}
-	o := &openQuestion{question: q, digest: canon.Digest(data), done: make(chan struct{})}
 	asker := d.post(o)
 	defer d.remove(q.ID, held)
 	return d.await(ctx, asking, o, asker)
@@ -184,11 +186,25 @@ func expired(ctx context.Context) (Verdict, error) {
 	return Verdict{Answer: Expired}, nil
 }
 
-// post makes the question one that can be answered, and returns the channel of
+// expect makes the question one that can be answered, before others can see it:
+// an answer may follow at once.
+func (d *Desk) expect(o *openQuestion) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.open[o.question.ID] = o
+}
+
+// forget takes back a question that no one has seen.
+func (d *Desk) forget(id string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.open, id)
+}
+
+// post tells of a question that others can see by now, and returns the channel of
 // its session, nil for none.
 func (d *Desk) post(o *openQuestion) Asker {
 	d.mu.Lock()
-	d.open[o.question.ID] = o
 	var asker Asker
 	if r := d.askers[o.question.SessionID]; r != nil {
 		asker = r.asker
