@@ -29,6 +29,16 @@ func TestHostileQuestions(t *testing.T) {
 		{"Chinese, another tool", "发送邮件", "fasongyoujian"},
 		{"Chinese that no tool fits", "今天天气怎么样", ""},
 		{"Cyrillic that no tool fits", "какая погода", ""},
+		{"100 kB of Chinese that no tool fits", strings.Repeat("今天天气", 8500), ""},
+		{"Japanese that no tool fits", "おはようございます", ""},
+		{"Arabic that no tool fits", "ما هو الطقس اليوم", ""},
+		{"Hebrew that turns the line around", "\u202eשלום\u202c read a file", "read_file"},
+		{"emoji", "🧨🧨👩‍👩‍👧‍👦", ""},
+		{"emoji between words", "📧 send 🧨 email 📧", "send_email"},
+		{"a thousand marks on one letter", "e" + strings.Repeat("\u0301", 1000), ""},
+		{"a million spaces before words", strings.Repeat(" ", 1_000_000) + "read a file", "read_file"},
+		{"words before a million spaces", "read a file" + strings.Repeat(" ", 1_000_000), "read_file"},
+		{"patterns of regular expressions", `(a+)+$ .*(?:read)[file]{1,99999}|\w`, "read_file"},
 		{"signs alone", "?!*()[]{}", ""},
 	}
 	for _, test := range tests {
@@ -37,6 +47,9 @@ func TestHostileQuestions(t *testing.T) {
 			first := ""
 			if len(got.Tools) > 0 {
 				first = got.Tools[0].ToolName
+			}
+			if got.Tools == nil || len(got.Tools) > catalog.DefaultLimit || got.Total < len(got.Tools) {
+				t.Errorf("got %d tools of %d, want a list of at most %d", len(got.Tools), got.Total, catalog.DefaultLimit)
 			}
 			if first != test.want || (got.Total == 0) != (test.want == "") {
 				t.Errorf("got %q of %d, want %q", first, got.Total, test.want)

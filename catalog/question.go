@@ -72,10 +72,10 @@ type alternative struct {
 	worth, proof float32
 }
 
-// asked cuts a question into terms. Phrases come before their words, and a word
+// asked cuts a question of at most maxQueryBytes into terms. Phrases come before their words, and a word
 // counts once.
 func (x *index) asked(question string) []term {
-	words := splitQuestion(question[:min(len(question), maxQueryBytes)])
+	words := splitQuestion(question)
 	words = words[:min(len(words), maxQueryWords)]
 	texts := make([]string, len(words))
 	for i, word := range words {

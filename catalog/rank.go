@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 )
 
 const (
@@ -42,10 +43,12 @@ type hit struct {
 // stay in order of the documents. Only documents for which keep says true are
 // returned. None are when the best of them has too little of the question.
 func (x *index) search(question string, keep func(doc int) bool) []hit {
+	question = strings.TrimSpace(question)
+	question = question[:min(len(question), maxQueryBytes)]
 	terms := x.asked(question)
 	s := x.score(terms)
 	s.addNames(x)
-	s.addGrams(x, contentWords(question[:min(len(question), maxQueryBytes)], maxQueryWords))
+	s.addGrams(x, contentWords(question, maxQueryWords))
 	asked := slices.ContainsFunc(terms, func(t term) bool {
 		return slices.ContainsFunc(t.alternatives, func(a alternative) bool { return a.stem == deprecatedStem && a.worth == 1 })
 	})
