@@ -288,7 +288,10 @@ func TestARunSaysWhatItWaitsFor(t *testing.T) {
 		changed, stop := run.Subscribe()
 		defer stop()
 		synctest.Wait()
-		<-changed
+		select { // that it began, unless it did before it was subscribed to
+		case <-changed:
+		default:
+		}
 		var asking sync.WaitGroup
 		ask := func(id, runID string) {
 			asking.Go(func() {
