@@ -72,6 +72,15 @@ func start(t *testing.T, r *Registry, who, code string) *Run {
 	return run
 }
 
+// looked takes the word that a run has begun, unless it did so before it was
+// subscribed to.
+func looked(changed <-chan struct{}) {
+	select {
+	case <-changed:
+	default:
+	}
+}
+
 func ids(list []*Run) []string {
 	var out []string
 	for _, run := range list {
@@ -87,7 +96,7 @@ func TestARunFromStartToEnd(t *testing.T) {
 		changed, stop := run.Subscribe()
 		defer stop()
 		synctest.Wait()
-		<-changed
+		looked(changed)
 		status := run.Status()
 		if status.State != Running || status.Owner != person("ann").Owner() || run.Printed().Stdout != "so far" {
 			t.Errorf("got %+v, printed %+v, want a run of ann that goes on", status, run.Printed())
@@ -288,10 +297,7 @@ func TestARunSaysWhatItWaitsFor(t *testing.T) {
 		changed, stop := run.Subscribe()
 		defer stop()
 		synctest.Wait()
-		select { // that it began, unless it did before it was subscribed to
-		case <-changed:
-		default:
-		}
+		looked(changed)
 		var asking sync.WaitGroup
 		ask := func(id, runID string) {
 			asking.Go(func() {
