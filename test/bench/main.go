@@ -60,6 +60,7 @@ type part struct {
 func parts() []part {
 	return []part{
 		{"run", measureRuns},
+		{"initialize", measureInitialize},
 		{"rate", measureRate},
 		{"call", measureCalls},
 		{"memory", measureMemory},
