@@ -69,9 +69,8 @@ def run(code):
         pass
     try:
         _wind_down()
-    except BaseException as failure:
-        if ending.failure is None:
-            ending.failure = failure
+    except BaseException as ignored:  # of a signal: the program itself has ended, as in Python
+        _note_ignored(ignored)
     try:
         pthread_sigmask(SIG_BLOCK, valid_signals())
     except BaseException:  # of a signal that came before
@@ -143,6 +142,13 @@ def _wind_down():
     import atexit
 
     atexit._run_exitfuncs()
+
+
+def _note_ignored(failure):
+    try:
+        write(2, f"Exception ignored while the program ended: {type(failure).__name__}\n".encode())
+    except BaseException:  # the code has closed its stderr, or another signal came
+        return
 
 
 def _offer_site_names():
