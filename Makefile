@@ -8,6 +8,8 @@ GVISOR_VERSION = $(shell go list -C build/gvisor -m -f '{{.Version}}' gvisor.dev
 NPM_DIRECTORIES := test/servers test/conformance codegen/testdata/typecheck
 NPM_INSTALLED := $(NPM_DIRECTORIES:%=%/node_modules/.package-lock.json)
 PYTHON_CLIENT := bin/python-client/mcp/__init__.py
+COLLECTOR := bin/otelcol
+CLEAN_ROOT := bin/clean-root.tar
 BENCH_INSTALLED := test/bench/node_modules/.package-lock.json
 
 .PHONY: help
@@ -15,22 +17,24 @@ help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
 
 .PHONY: build
-build: bin/airlock bin/runsc ## build bin/airlock and bin/runsc
+build: bin/airlock bin/mcp-kernel-server bin/qwed-mcp bin/runsc ## build bin/runsc and bin/airlock, also under the names mcp-kernel-server and qwed-mcp
 	$(if $(filter build demo,$(MAKECMDGOALS)),@echo "Claude Code uses this build after:  $$(bin/airlock mcp --how)")
 
 .PHONY: setup
-setup: prerequisites build containerd images $(NPM_INSTALLED) $(PYTHON_CLIENT) ## do all set-up that is missing
+setup: prerequisites build containerd images bin/oidc-provider $(NPM_INSTALLED) $(PYTHON_CLIENT) ## do all set-up that is missing
 
 .PHONY: demo
-demo: prerequisites build images test/servers/node_modules/.package-lock.json ## show model-written code that uses MCP servers from a sandbox
+demo: prerequisites build code-images test/servers/node_modules/.package-lock.json ## show model-written code that uses MCP servers from a sandbox
 	@./examples/demo/run
 
 .PHONY: test
-test: setup sdk redis ## run all tests, those with real sandboxes included
+test: setup sdk redis $(CLEAN_ROOT) $(COLLECTOR) ## run all tests, those with real sandboxes included
+	@$(MAKE) --no-print-directory dist DIST_ARCHITECTURES="$$(go env GOARCH)"
+	go test -C build/dist -count=1 ./...
 	AIRLOCK_TEST_SANDBOX=1 go test -count=1 -timeout=15m ./...
 
 .PHONY: sdk
-sdk: bin/python-sdk/.installed ## run the tests of the Python SDK and its engines
+sdk: images bin/python-sdk/.installed bin/python-crewai/.installed ## run the tests of the Python SDK and its engines
 	@cd sdk/python && PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=src:$(CURDIR)/bin/python-sdk python3 -m pytest
 
 .PHONY: lint
@@ -91,8 +95,18 @@ measure-tokens: build ## measure what tools cost a model, with Airlock and witho
 	@bin/airlock measure tokens --grid --tools $(TOOL_LISTS)
 
 .PHONY: recording
-recording: build images test/servers/node_modules/.package-lock.json build/recording/node_modules/.package-lock.json ## record the terminal session that the README shows
+recording: build code-images test/servers/node_modules/.package-lock.json build/recording/node_modules/.package-lock.json ## record the terminal session that the README shows
 	@build/recording/record docs/pictures/session.svg
+
+DIST_ARCHITECTURES ?= amd64 arm64
+
+.PHONY: dist
+dist: bin/airlock ## build release archives and Debian packages, with checksums and what is in them
+	@for architecture in $(DIST_ARCHITECTURES); do \
+		build/step "building the programs for $$architecture" build/dist/programs "$$architecture" "bin/dist/programs/$$architecture" || exit; done
+	@build/step 'packing' env SOURCE_DATE_EPOCH="$$(git log -1 --format=%ct)" \
+		go run -C build/dist . -root $(CURDIR) -programs $(CURDIR)/bin/dist/programs -host $(CURDIR)/bin/airlock -out $(CURDIR)/bin/dist $(DIST_ARCHITECTURES)
+	@cd bin/dist && sha256sum --check --quiet SHA256SUMS && ls -1 airlock_*
 
 .PHONY: clean
 clean: ## remove everything that this file makes
@@ -110,10 +124,20 @@ compiler pip redis:
 bin/airlock:
 	@build/step 'building bin/airlock' go build -trimpath -o $@ ./cmd/airlock
 
+# The same program under the names by which hosts know the kernel's tools, and the risk
+# gateway.
+.PHONY: bin/mcp-kernel-server bin/qwed-mcp
+bin/mcp-kernel-server bin/qwed-mcp:
+	@build/step 'building $@' go build -trimpath -o $@ ./cmd/$(@F)
+
 bin/runsc: build/gvisor/go.mod build/gvisor/go.sum $(wildcard build/gvisor/runsc/*.go)
 	@build/step 'building bin/runsc (gVisor; some minutes the first time)' \
 		go build -C build/gvisor -trimpath -ldflags '-s -w -X gvisor.dev/gvisor/runsc/version.version=$(GVISOR_VERSION)' \
 		-o $(CURDIR)/$@ ./runsc
+	@touch $@
+
+bin/oidc-provider: build/oidc/go.mod build/oidc/go.sum build/oidc/main.go
+	@build/step 'building bin/oidc-provider, for tests' go build -C build/oidc -trimpath -o $(CURDIR)/$@ .
 	@touch $@
 
 bin/staticcheck bin/govulncheck: build/lint/go.mod build/lint/go.sum
@@ -126,6 +150,14 @@ $(PYTHON_CLIENT): test/conformance/clients/requirements.txt | pip
 		--only-binary :all: --require-hashes --upgrade --target bin/python-client -r $<
 	@touch $@
 
+$(COLLECTOR): build/collector/go.mod build/collector/go.sum build/collector/main.go
+	@build/step 'building $@ (an OpenTelemetry Collector for tests; some minutes the first time)' \
+		go build -C build/collector -trimpath -ldflags '-s -w' -o $(CURDIR)/$@ .
+	@touch $@
+
+$(CLEAN_ROOT): packaging/debian/package.yaml | prerequisites
+	@build/step 'making a Debian for the test of the package' build/dist/clean-root $@
+
 bin/python-lint/bin/ruff: build/lint/requirements.txt | pip
 	@build/step 'installing ruff' python3 -m pip install --quiet --disable-pip-version-check --no-deps \
 		--only-binary :all: --require-hashes --upgrade --target bin/python-lint -r $<
@@ -137,9 +169,22 @@ bin/python-sdk/.installed: sdk/python/requirements/tests.txt | pip
 		--only-binary :all: --require-hashes --target $(@D) -r $<
 	@touch $@
 
+# CrewAI brings 140 packages with it (0.8 GB), some of other versions: they stay apart, and only its own test uses them.
+bin/python-crewai/.installed: sdk/python/requirements/crewai.txt | pip
+	@rm -rf $(@D)
+	@build/step 'installing CrewAI' python3 -m pip install --quiet --disable-pip-version-check --no-deps \
+		--no-compile --only-binary :all: --require-hashes --target $(@D) -r $<
+	@touch $@
+
+# What runs code without packages; the demo needs no more.
+.PHONY: code-images
+code-images: bin/airlock prerequisites
+	@bin/airlock images build python node >/dev/null
+
 .PHONY: images
-images: bin/airlock prerequisites
-	@bin/airlock images build >/dev/null
+images: code-images pip ## build all images: of both languages, of the engines, of the example with packages
+	@bin/airlock images build verify >/dev/null
+	@bin/airlock images build --config examples/packages/airlock.yaml >/dev/null
 
 %/node_modules/.package-lock.json: %/package-lock.json | prerequisites
 	@build/step 'installing the npm packages of $*' npm --prefix $* ci --ignore-scripts --no-audit --no-fund

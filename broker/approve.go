@@ -24,9 +24,18 @@ func (a *attempt) approve(ctx context.Context) *failure {
 	}
 	a.approval = approval.Pending
 	var fail *failure
-	a.run.parked(func() { fail = a.ask(ctx) })
+	a.run.parked(func() {
+		asking, span := telemetry.Start(ctx, telemetry.SpanApprove)
+		fail = a.ask(asking)
+		answer := telemetry.AttrAnswer.String(string(a.approval))
+		span.Set(answer)
+		span.EndTimed(asking, telemetry.Approval, "", answer)
+	})
 	a.run.met(a.approval)
-	return fail
+	if fail != nil {
+		return fail
+	}
+	return a.approved(ctx)
 }
 
 // ask puts the question, unless a person has refused the same one in this run.
@@ -114,6 +123,9 @@ func (a *attempt) heed(question approval.Question) *failure {
 
 // howToAllow is for the operator who reads the message.
 func (a *attempt) howToAllow() string {
+	if a.tool.ServerID == "" {
+		return "The operator can register an agent that is trusted further (airlock agents create --type)"
+	}
 	if a.ruling.Risk == policies.RiskDestructive {
 		return fmt.Sprintf("The operator can lower its risk (servers.%s.tools.%s.risk: write) and allow it (servers.%s.allow), or write a policy",
 			a.tool.ServerID, a.tool.Name, a.tool.ServerID)
@@ -215,6 +227,8 @@ func withoutDefaults(arguments, inputSchema json.RawMessage) json.RawMessage {
 // questions are what a run has asked people so far. The zero value is ready;
 // methods may be called concurrently.
 type questions struct {
+	typed typed // what people have typed for servers
+
 	mu   sync.Mutex // guards same
 	same map[string]*sameQuestion
 }

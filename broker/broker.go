@@ -60,8 +60,13 @@ type Options struct {
 	// Profiles are those that callers may have, by name. A run of a caller with
 	// another one is refused.
 	Profiles map[string]*catalog.Profile
-	Logger   *slog.Logger // nil discards
-	Now      func() time.Time
+	// Agents decides what agents may do; nil: they may do nothing.
+	Agents Agents
+	Logger *slog.Logger // nil discards
+	Now    func() time.Time
+	// Elicitation names the servers that may ask the person behind a call, as far as the
+	// rules permit it and the Upstream is a RelayingUpstream.
+	Elicitation map[string]bool
 }
 
 // Broker carries calls. All methods may be called concurrently.
@@ -148,6 +153,9 @@ func (b *Broker) Open(run Run, snapshot *catalog.Snapshot, opts *RunOptions) (*R
 		s.opts.Redactor = b.opts.Redactor
 	}
 	s.waiting.changed = s.opts.OnWait
+	if s.opts.Admitted != nil {
+		s.counts.state = s.opts.Admitted.Approval
+	}
 	if s.facts, err = b.openFacts(s); err != nil {
 		return nil, fmt.Errorf("beginning run %q: %w", run.ID, err)
 	}

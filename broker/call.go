@@ -14,6 +14,10 @@ type Run struct {
 	TraceID  string        // 32 hex digits
 	CodeHash string        // sha256:… of the code's bytes
 	Code     string        // the code itself, to be shown to a person who is asked; may be empty
+	Language string        // of the code
+	// Context is what an agent's host says of the step that the run is: JSON of the
+	// context of an announced action; empty says nothing.
+	Context json.RawMessage
 }
 
 // Call is one tool call as the code asked for it.

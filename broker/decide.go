@@ -9,8 +9,8 @@ import (
 	"github.com/airlock-mcp/airlock/policies"
 )
 
-// decide asks the rules.
-func (a *attempt) decide(context.Context) *failure {
+// decide asks the rules: those for every caller, and those about agents.
+func (a *attempt) decide(ctx context.Context) *failure {
 	a.engine = a.rules.Policies
 	a.ruling = a.engine.Decide(policies.Request{
 		Principal: a.run.identity.Caller.Name(),
@@ -19,8 +19,8 @@ func (a *attempt) decide(context.Context) *failure {
 		Input:     a.input,
 		Session:   a.before,
 	})
-	if a.ruling.Allow {
-		return nil
+	if fail := a.decideAgent(ctx); fail != nil || a.ruling.Allow {
+		return fail
 	}
 	f := failf(errortype.PolicyDenied, "policy does not allow this call: %s. Do not retry it; ask the user", a.withoutPaths(strings.Join(a.ruling.Reasons, "; ")))
 	f.detail = strings.Join(append(a.ruling.Reasons, a.ruling.Errors...), "; ")

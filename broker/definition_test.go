@@ -42,20 +42,22 @@ func changedTools(t *testing.T, name string, change func(*catalog.Tool)) *catalo
 	return snapshot
 }
 
+// redescribed changes what a tool says that it does.
+func redescribed(tool *catalog.Tool) {
+	tool.Raw = json.RawMessage(`{"name":"` + tool.Name + `","description":"Does something else."}`)
+	tool.Digest = canon.Digest(tool.Raw)
+}
+
 // What was decided about is what is called: a definition that changes while a
 // person decides, or during a run, is not carried out.
 func TestChangedDefinitionsAreNotCalled(t *testing.T) {
-	other := func(tool *catalog.Tool) {
-		tool.Raw = json.RawMessage(`{"name":"` + tool.Name + `","description":"Does something else."}`)
-		tool.Digest = canon.Digest(tool.Raw)
-	}
 	changes := []struct {
 		name    string
 		change  func(*catalog.Tool)
 		refused bool
 	}{
 		{"nothing", func(*catalog.Tool) {}, false},
-		{"the definition", other, true},
+		{"the definition", redescribed, true},
 		{"it is withheld", func(tool *catalog.Tool) { *tool = catalog.Withhold(*tool) }, true},
 		{"it is gone", func(tool *catalog.Tool) { tool.Name = "another_name" }, true},
 		{"a flag under the same digest", func(tool *catalog.Tool) {

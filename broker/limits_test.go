@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -187,6 +188,17 @@ func TestUnreadAnswersAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, func(o *broker.Options) { o.Limits = broker.Limits{ResultBytes: 1000, UnreadBytes: 2500, Concurrent: 8} })
 		f.big(900)
+		var begun sync.WaitGroup // a call that begins after an answer waits until that is read
+		begun.Add(8)
+		var calls atomic.Int64
+		big := f.upstream.answer
+		f.upstream.answer = func(ctx context.Context, name string, arguments json.RawMessage) (json.RawMessage, error) {
+			if calls.Add(1) <= 8 {
+				begun.Done()
+				begun.Wait()
+			}
+			return big(ctx, name, arguments)
+		}
 		s := f.open()
 		type got struct {
 			answer broker.Answer

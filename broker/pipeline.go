@@ -52,6 +52,7 @@ type ruled struct {
 	before policies.Session // what happened before this call
 	engine *policies.Engine
 	ruling policies.Decision
+	grant  AgentGrant // of an agent's call that is permitted; else nil
 }
 
 // asked is what approve finds out.
@@ -94,6 +95,7 @@ func (a *attempt) carry(ctx context.Context) Answer {
 		message, found := a.run.opts.Redactor.Held([]byte(fail.Message))
 		fail.Message, a.removed = string(message), append(a.removed, found...)
 	}
+	a.endGrant(ctx, fail == nil || !fail.refused)
 	if unrecorded := a.conclude(ctx, fail); unrecorded != nil {
 		fail = unrecorded
 	}
@@ -137,6 +139,9 @@ func (a *attempt) act(ctx context.Context) *failure {
 // cut is the failure of a call whose run ended under it.
 func (a *attempt) cut(ctx context.Context) *failure {
 	f := failf(errortype.Killed, "the run ended before the call was over").because(context.Cause(ctx))
+	if errors.Is(context.Cause(ctx), ErrInactive) {
+		f = failf(errortype.PolicyDenied, "%s: the agent was suspended or ended, so the call was not made", codeInactive)
+	}
 	f.refused = true
 	return f
 }

@@ -32,6 +32,9 @@ type RunOptions struct {
 	// is asked, and each call is recorded in the audit log as one that was answered so.
 	// nil in a run that is no replay.
 	Player *replay.Player
+	// Admitted is what was decided about the run as a whole, whose calls then are no
+	// steps of their own; nil where only its calls are decided about.
+	Admitted *Admission
 }
 
 // Recording keeps what a run's calls were answered. *replay.Recorder is one.
@@ -115,7 +118,7 @@ func (s *RunCalls) CallUnread(ctx context.Context, call Call) (answer Answer, re
 	if s.opts.Player != nil {
 		answer = a.replayed(ctx)
 	} else {
-		answer = a.carry(ctx)
+		answer = a.traced(ctx)
 		s.keep(ctx, a.number, call, answer)
 	}
 	if answer.Error != nil {

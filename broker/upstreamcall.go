@@ -7,6 +7,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/airlock-mcp/airlock/broker/upstream"
 	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/errortype"
 	"github.com/airlock-mcp/airlock/internal/schema"
@@ -17,16 +18,16 @@ import (
 func (a *attempt) callServer(ctx context.Context) *failure {
 	limits := a.run.limits
 	timeout, limit := limits.callTimeout(a.tool.ServerID)
-	deadline, cancel := context.WithTimeout(ctx, timeout)
+	deadline, patience, cancel := upstream.WithPatience(ctx, timeout)
 	defer cancel()
-	result, err := a.broker.upstream.Call(deadline, a.tool.ServerID, a.tool.Name, a.arguments)
+	result, err := a.callUpstream(deadline, patience)
 	if err == nil || ctx.Err() == nil && deadline.Err() == nil {
 		a.run.facts.read(a.tool.ServerID) // an error, too, is in the server's words
 	}
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return failf(errortype.Killed, "the run ended before the server answered").because(err)
-	case err != nil && errors.Is(deadline.Err(), context.DeadlineExceeded):
+	case err != nil && upstream.TimedOut(deadline):
 		return exceeded(limit, errortype.Timeout, "the server did not answer within %v; ask for less, or try again", timeout).because(err).retryable()
 	case err != nil:
 		return upstreamFailure(err)
@@ -116,6 +117,11 @@ func (a *attempt) redact(context.Context) *failure {
 	if limits := a.run.limits; int64(len(cleaned)) > limits.ResultBytes { // what takes a credential's place can be longer
 		return tooLarge(cleaned, limits)
 	}
+	cleaned, repeated, err := a.run.withoutTyped(cleaned)
+	if err != nil {
+		return failf(errortype.OutputValidation, "the server answered with something that is no JSON").because(err)
+	}
+	found = append(found, repeated...)
 	a.run.opts.Redactor.Learn(a.call.ServerID, cleaned)
 	a.result, a.removed = cleaned, found
 	return nil

@@ -39,22 +39,28 @@ type base struct {
 // base returns the base layer for the builder's definition: the cached one, or
 // a new one where there is none or a fresh one is asked for.
 func (b *builder) base(ctx context.Context) (base, error) {
-	dir := filepath.Join(b.dir, "bases", b.def.Name+"-"+b.baseKey())
+	return b.cached(ctx, b.baseName(), b.baseKey(), func(dir string) error { return b.makeBase(ctx, dir) })
+}
+
+// cached returns the layer of that name and key: the one of an earlier build, or
+// the one that fill leaves in the directory that it is given.
+func (b *builder) cached(ctx context.Context, name, key string, fill func(dir string) error) (base, error) {
+	dir := filepath.Join(b.dir, "bases", name+"-"+key)
 	if !b.fresh {
 		if cached, err := readBase(dir); err == nil {
-			b.say.step("using the base layer of an earlier build")
+			b.say.step("using the layer " + name + " of an earlier build")
 			return cached, nil
 		}
 	}
 	staged, err := os.MkdirTemp(b.work, "base-")
 	if err != nil {
-		return base{}, fmt.Errorf("building the base layer: %w", err)
+		return base{}, fmt.Errorf("building the layer %q: %w", name, err)
 	}
-	if err := b.makeBase(ctx, staged); err != nil {
-		return base{}, fmt.Errorf("building the base layer: %w", err)
+	if err := fill(staged); err != nil {
+		return base{}, fmt.Errorf("building the layer %q: %w", name, err)
 	}
 	if err := os.RemoveAll(dir); err != nil {
-		return base{}, fmt.Errorf("replacing the cached base layer: %w", err)
+		return base{}, fmt.Errorf("replacing the cached layer %q: %w", name, err)
 	}
 	if err := store.PublishDir(staged, dir); err != nil {
 		return base{}, err
@@ -122,8 +128,13 @@ func (b *builder) makeBase(ctx context.Context, dir string) error {
 			return err
 		}
 	}
-	b.say.step("packing the base layer")
-	made, err := writeLayer(ctx, filepath.Join(dir, layerFile), rootFS)
+	return b.writeCached(ctx, "base", rootFS, dir, packages)
+}
+
+// writeCached packs a tree, which is removed, and leaves the layer and its record in dir.
+func (b *builder) writeCached(ctx context.Context, name, tree, dir string, packages []Package) error {
+	b.say.step("packing the " + name + " layer")
+	made, err := writeLayer(ctx, filepath.Join(dir, layerFile), tree)
 	if err != nil {
 		return err
 	}
@@ -131,7 +142,7 @@ func (b *builder) makeBase(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(os.WriteFile(filepath.Join(dir, recordFile), text, 0o644), os.RemoveAll(rootFS))
+	return errors.Join(os.WriteFile(filepath.Join(dir, recordFile), text, 0o644), os.RemoveAll(tree))
 }
 
 func (b *builder) addNPM(ctx context.Context, rootFS string) ([]Package, error) {

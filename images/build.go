@@ -21,6 +21,9 @@ type BuildOptions struct {
 	Name     string    // the image
 	Progress io.Writer // gets a line for each step; nil for none
 	Mirror   string    // where Debian's packages come from; empty: Debian's own place
+	Index    string    // where Python packages come from; empty: what pip's settings say
+	Registry string    // where npm packages come from; empty: what npm's settings say
+	Extra    Extra     // packages beside the image's own
 	Fresh    bool      // fetch everything again, though nothing asks for it
 }
 
@@ -38,6 +41,9 @@ type builder struct {
 	mirror string
 	fresh  bool
 	say    *progress
+
+	pythonIndex string
+	registry    string
 }
 
 // Build builds an image, unless this very image is there, and makes it the one
@@ -48,7 +54,7 @@ func Build(ctx context.Context, opts BuildOptions) (Built, error) {
 	if err != nil {
 		return Built{}, err
 	}
-	return buildFrom(ctx, from, opts)
+	return buildFrom(ctx, opts.Extra.apply(from), opts)
 }
 
 func buildFrom(ctx context.Context, from inputs, opts BuildOptions) (Built, error) {
@@ -56,10 +62,13 @@ func buildFrom(ctx context.Context, from inputs, opts BuildOptions) (Built, erro
 	b := &builder{
 		inputs: from,
 		dir:    dir,
-		work:   filepath.Join(dir, "work", from.def.Name),
+		work:   filepath.Join(dir, "work", from.directory()),
 		mirror: opts.Mirror,
 		fresh:  opts.Fresh,
-		say:    newProgress(opts.Progress, from.def.Name),
+		say:    newProgress(opts.Progress, from.directory()),
+
+		pythonIndex: opts.Index,
+		registry:    opts.Registry,
 	}
 	defer b.say.stop()
 	built, err := b.buildAlone(ctx)
@@ -73,11 +82,13 @@ func buildFrom(ctx context.Context, from inputs, opts BuildOptions) (Built, erro
 func (b *builder) buildAlone(ctx context.Context) (built Built, err error) {
 	var undo cleanup.Stack
 	defer func() { err = errors.Join(err, undo.Run()) }()
-	lock, err := b.lock(ctx)
-	if err != nil {
-		return Built{}, err
+	for _, name := range b.locks() {
+		lock, err := b.lock(ctx, name)
+		if err != nil {
+			return Built{}, err
+		}
+		undo.Add(lock.Release)
 	}
-	undo.Add(lock.Release)
 	if record, ok := b.upToDate(); ok {
 		return Built{Record: record, Reused: true}, nil
 	}
@@ -90,14 +101,23 @@ func (b *builder) buildAlone(ctx context.Context) (built Built, err error) {
 	return Built{Record: record}, err
 }
 
-// lock makes the directories and waits until no other process builds this image.
-func (b *builder) lock(ctx context.Context) (*store.Lock, error) {
-	for _, directory := range []string{b.def.Name, "bases", "work"} {
+// locks are the names of the locks of a build, in the order in which they are taken:
+// its own, and that of the image whose base layer it shares.
+func (b *builder) locks() []string {
+	if own := b.directory(); own != b.baseName() {
+		return []string{own, b.baseName()}
+	}
+	return []string{b.baseName()}
+}
+
+// lock makes the directories and waits until no other process builds the image of that name.
+func (b *builder) lock(ctx context.Context, name string) (*store.Lock, error) {
+	for _, directory := range []string{b.directory(), "bases", "work"} {
 		if err := os.MkdirAll(filepath.Join(b.dir, directory), 0o755); err != nil {
 			return nil, err
 		}
 	}
-	path := filepath.Join(b.dir, b.def.Name+".lock")
+	path := filepath.Join(b.dir, name+".lock")
 	lock, err := store.TryAcquire(path, store.Exclusive)
 	if errors.Is(err, store.ErrLocked) {
 		b.say.step("waiting for another process that builds this image")
@@ -110,7 +130,7 @@ func (b *builder) upToDate() (Record, bool) {
 	if b.fresh {
 		return Record{}, false
 	}
-	image, err := open(b.dir, b.def)
+	image, err := open(b.dir, b.inputs)
 	if err != nil {
 		return Record{}, false
 	}
@@ -123,16 +143,15 @@ func (b *builder) build(ctx context.Context) (Record, error) {
 		return Record{}, err
 	}
 	staged := filepath.Join(b.work, "image")
-	upper, err := b.stageRootFS(ctx, filepath.Join(staged, "rootfs"), lower.blob)
+	layers, err := b.stageRootFS(ctx, filepath.Join(staged, "rootfs"), lower)
 	if err != nil {
 		return Record{}, err
 	}
-	record, err := b.record(lower, upper)
+	record, err := b.record(layers)
 	if err != nil {
 		return Record{}, err
 	}
-	parts := []part{{lower.blob, "airlock: Debian and npm packages"}, {upper, "airlock: guest and client"}}
-	record.Digest, err = writeLayout(filepath.Join(staged, "oci"), b.def, labels(b.def, record), parts...)
+	record.Digest, err = writeLayout(filepath.Join(staged, "oci"), b.def, labels(b.def, record), parts(layers)...)
 	if err != nil {
 		return Record{}, err
 	}
@@ -140,28 +159,55 @@ func (b *builder) build(ctx context.Context) (Record, error) {
 	if err := b.publish(ctx, staged, record); err != nil {
 		return Record{}, err
 	}
-	b.prune(record, filepath.Dir(lower.path))
-	b.say.step("built " + record.Digest)
+	b.prune(record, layers)
+	b.say.step(fmt.Sprintf("built %s, %d MiB", record.Digest, record.Size>>20))
 	return record, nil
 }
 
-// stageRootFS unpacks the base layer to rootFS and, over it, Airlock's own
-// layer, which it makes and returns.
-func (b *builder) stageRootFS(ctx context.Context, rootFS string, lower blob) (blob, error) {
+// madeLayer is one layer of an image and how it was made.
+type madeLayer struct {
+	base
+	origin string
+}
+
+// stageRootFS unpacks the base layer to rootFS and, over it, the layer of packages,
+// where the image has one, and Airlock's own, which it makes. It returns all, lowest first.
+func (b *builder) stageRootFS(ctx context.Context, rootFS string, lower base) ([]madeLayer, error) {
 	// The umask must not close the root directory to the code's user.
 	if err := errors.Join(os.MkdirAll(rootFS, 0o755), os.Chmod(rootFS, 0o755)); err != nil {
-		return blob{}, err
+		return nil, err
 	}
 	b.say.step("unpacking the base layer")
-	if err := unpackBlob(ctx, lower, rootFS); err != nil {
-		return blob{}, err
+	layers := []madeLayer{{lower, "airlock: Debian and npm packages"}}
+	if err := unpackBlob(ctx, lower.blob, rootFS); err != nil {
+		return nil, err
+	}
+	if b.hasPackages() {
+		packages, err := b.packagesLayer(ctx, rootFS)
+		if err != nil {
+			return nil, err
+		}
+		b.say.step("unpacking the packages layer")
+		if err := unpackBlob(ctx, packages.blob, rootFS); err != nil {
+			return nil, err
+		}
+		layers = append(layers, madeLayer{packages, "airlock: packages"})
 	}
 	b.say.step("adding Airlock's own files")
 	upper, err := b.ownLayer(ctx, rootFS)
 	if err != nil {
-		return blob{}, err
+		return nil, err
 	}
-	return upper, unpackBlob(ctx, upper, rootFS)
+	layers = append(layers, madeLayer{base{blob: upper}, "airlock: guest and client"})
+	return layers, unpackBlob(ctx, upper, rootFS)
+}
+
+func parts(layers []madeLayer) []part {
+	all := make([]part, 0, len(layers))
+	for _, l := range layers {
+		all = append(all, part{l.blob, l.origin})
+	}
+	return all
 }
 
 // ownLayer packs Airlock's own files, compiled by the interpreter in rootFS.
@@ -171,7 +217,7 @@ func (b *builder) ownLayer(ctx context.Context, rootFS string) (blob, error) {
 		return blob{}, err
 	}
 	if len(b.def.Bytecode) > 0 {
-		if err := compilePython(ctx, rootFS, tree, []string{guestRoot}); err != nil {
+		if err := compilePython(ctx, rootFS, tree, b.ownDirectories()); err != nil {
 			return blob{}, err
 		}
 	}
@@ -187,17 +233,18 @@ func unpackBlob(ctx context.Context, from blob, dir string) error {
 }
 
 // record says what the image holds and how that differs from the lock.
-func (b *builder) record(lower base, upper blob) (Record, error) {
-	record := Record{
-		Name: b.def.Name, Arch: hostArch, Inputs: b.key(),
-		Size: lower.Size + upper.Size, Packages: lower.Packages,
+func (b *builder) record(layers []madeLayer) (Record, error) {
+	record := Record{Name: b.def.Name, Arch: hostArch, Inputs: b.key()}
+	for _, l := range layers {
+		record.Size += l.Size
+		record.Packages = append(record.Packages, l.Packages...)
 	}
 	if len(b.locked) == 0 {
 		record.Warnings = []string{"images.lock says nothing about the architecture " + hostArch}
 		return record, nil
 	}
 	var err error
-	record.Warnings, err = drift(b.locked, lower.Packages)
+	record.Warnings, err = drift(b.locked, layers[0].Packages)
 	return record, err
 }
 
@@ -224,7 +271,7 @@ func (b *builder) publish(ctx context.Context, staged string, record Record) err
 		return err
 	}
 	hex := strings.TrimPrefix(record.Digest, "sha256:")
-	final := filepath.Join(b.dir, b.def.Name, hex)
+	final := filepath.Join(b.dir, b.directory(), hex)
 	if err := b.setDamagedAside(ctx, final); err != nil {
 		return err
 	}
@@ -235,7 +282,7 @@ func (b *builder) publish(ctx context.Context, staged string, record Record) err
 	if err := store.WriteFile(filepath.Join(final, recordFile), text, 0o644); err != nil {
 		return err
 	}
-	return store.WriteFile(filepath.Join(b.dir, b.def.Name, currentFile), []byte(hex), 0o644)
+	return store.WriteFile(filepath.Join(b.dir, b.directory(), currentFile), []byte(hex), 0o644)
 }
 
 // setDamagedAside moves away an image that is no longer what its digest says,

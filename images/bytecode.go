@@ -2,6 +2,7 @@ package images
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -28,7 +29,32 @@ func compilePython(ctx context.Context, rootFS, dir string, directories []string
 	cmd.Dir = dir
 	cmd.Env = []string{"PYTHONHOME=" + filepath.Join(rootFS, "usr"), "PYTHONHASHSEED=0", "LC_ALL=C.UTF-8"}
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("compiling Python files: %w\n  %.2000s", err, strings.TrimSpace(string(out)))
+		return &compileError{err, strings.TrimSpace(string(out))}
 	}
 	return nil
+}
+
+// compileError says which files do not compile.
+type compileError struct {
+	err  error
+	said string
+}
+
+// Error begins with the first files.
+func (e *compileError) Error() string {
+	return fmt.Sprintf("compiling Python files: %v\n  %.2000s", e.err, e.said)
+}
+
+// Unwrap returns how the compiler ended.
+func (e *compileError) Unwrap() error { return e.err }
+
+// compilePackages compiles the packages of other authors below tree. Some ship files
+// that are no Python of this version, such as templates: those stay as they are.
+func compilePackages(ctx context.Context, rootFS, tree string) error {
+	err := compilePython(ctx, rootFS, tree, []string{sitePackages})
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == 1 {
+		return nil
+	}
+	return err
 }

@@ -22,7 +22,7 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-//go:embed all:python all:node skeleton images.lock
+//go:embed all:python all:node all:verify skeleton images.lock
 var embedded embed.FS
 
 // UID and GID are the user and group that code runs as, in every image.
@@ -43,11 +43,15 @@ var ErrUnknown = errors.New("no such image")
 // Definition says what an image is made of. It is read from image.yaml in the
 // image's directory.
 type Definition struct {
-	Name     string            `yaml:"-"`        // the directory's name: "python" or "node"
+	Name     string            `yaml:"-"`        // the directory's name: "python", "node" or "verify"
 	Summary  string            `yaml:"summary"`  // one line for people
+	Language string            `yaml:"language"` // of the code that it runs; "" where it runs none
+	From     string            `yaml:"from"`     // the image whose base layer this one has; "" for one of its own
 	Debian   Debian            `yaml:"debian"`   // the packages that the base layer is made of
 	NPM      *NPM              `yaml:"npm"`      // nil: nothing from npm
 	Links    map[string]string `yaml:"links"`    // path of a symbolic link → where it leads
+	Wheels   *Wheels           `yaml:"wheels"`   // nil: no Python packages
+	Sources  bool              `yaml:"sources"`  // whether the packages of sdk/python are in it
 	Bytecode []string          `yaml:"bytecode"` // directories whose Python files are compiled ahead
 	Args     []string          `yaml:"args"`     // the guest program and its arguments
 	Env      []string          `yaml:"env"`      // the whole environment, NAME=value
@@ -82,8 +86,21 @@ type NPM struct {
 	Files   map[string]string `yaml:"files"`   // path in the package → path in the image
 }
 
+// Wheels is the part of an image that comes from Python packages.
+type Wheels struct {
+	Requirements string   `yaml:"requirements"` // the file of sdk/python with what is wanted, hashed
+	Drop         []string `yaml:"drop"`         // paths to leave out (patterns of path.Match)
+
+	// Other is what an architecture has in place of a requirement: architecture → name
+	// → version and hash in pip's format, or "" where it has none.
+	Other map[string]map[string]string `yaml:"other"`
+}
+
 // names are the directories of this package that hold an image, in the order of List.
-var names = [...]string{"node", "python"}
+var names = [...]string{"node", "python", "verify"}
+
+// Verifier is the name of the image with the engines of package verify.
+const Verifier = "verify"
 
 // List returns the definitions of all images, ordered by name.
 func List() []Definition {
@@ -98,12 +115,17 @@ func List() []Definition {
 	return list
 }
 
+// Languages returns the definitions of the images that run code, ordered by name.
+func Languages() []Definition {
+	return slices.DeleteFunc(List(), func(d Definition) bool { return d.Language == "" })
+}
+
 // Find returns the definition of the image with the given name, or ErrUnknown.
 func Find(name string) (Definition, error) {
 	if slices.Contains(names[:], name) {
 		return define(name)
 	}
-	return Definition{}, fmt.Errorf("image %q: %w: there are %s", name, ErrUnknown, strings.Join(names[:], " and "))
+	return Definition{}, fmt.Errorf("image %q: %w: there are %s", name, ErrUnknown, strings.Join(names[:], ", "))
 }
 
 func define(name string) (Definition, error) {
@@ -111,7 +133,13 @@ func define(name string) (Definition, error) {
 	if err != nil {
 		return Definition{}, fmt.Errorf("reading the definition of image %q: %w", name, err)
 	}
-	return parseDefinition(name, text)
+	def, err := parseDefinition(name, text)
+	if err != nil || def.From == "" {
+		return def, err
+	}
+	from, err := define(def.From)
+	def.Debian, def.NPM, def.Links = from.Debian, from.NPM, from.Links
+	return def, err
 }
 
 func parseDefinition(name string, text []byte) (Definition, error) {

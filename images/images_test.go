@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/cpu"
+
+	"github.com/airlock-mcp/airlock/sdk/python"
 )
 
 func TestDefinitionsAreWhole(t *testing.T) {
@@ -65,6 +67,10 @@ func lockOf(t *testing.T) (lockFile, error) {
 // checkLocked checks that images.lock pins what the definition asks for.
 func checkLocked(t *testing.T, def Definition, arch string, locked []Package) {
 	t.Helper()
+	if def.Wheels != nil {
+		checkLockedWheels(t, def, arch, locked)
+		return // the rest is of the image that it is made from
+	}
 	wanted := make([]Package, 0, len(def.Debian.Packages)+1)
 	for _, name := range def.Debian.Packages {
 		wanted = append(wanted, Package{Source: FromDebian, Name: name})
@@ -83,6 +89,32 @@ func checkLocked(t *testing.T, def Definition, arch string, locked []Package) {
 		} else if pkg.Source == FromNPM && locked[i].Version != def.NPM.Version {
 			t.Errorf("image %q, %s: images.lock pins %s %s, image.yaml says %s", def.Name, arch, pkg.Name, locked[i].Version, def.NPM.Version)
 		}
+	}
+}
+
+// checkLockedWheels checks that images.lock has every requirement in its version, and
+// nothing else.
+func checkLockedWheels(t *testing.T, def Definition, arch string, locked []Package) {
+	t.Helper()
+	requirements, err := python.Source.ReadFile(def.Wheels.Requirements)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wanted := 0
+	for line := range strings.Lines(string(replaced(requirements, def.Wheels.Other[arch]))) {
+		name, version, ok := strings.Cut(line, "==")
+		if !ok || strings.HasPrefix(line, " ") || strings.HasPrefix(line, "#") {
+			continue
+		}
+		wanted++
+		version = strings.Fields(version)[0]
+		pkg := Package{Source: FromPyPI, Name: normalName(name)}
+		if i := slices.IndexFunc(locked, pkg.sameName); i < 0 || locked[i].Version != version {
+			t.Errorf("image %q, %s: images.lock does not pin %s %s: run `airlock images build --update-lock images/images.lock`", def.Name, arch, name, version)
+		}
+	}
+	if wanted == 0 || wanted != len(locked) {
+		t.Errorf("image %q, %s: images.lock has %d Python packages, the requirements %d", def.Name, arch, len(locked), wanted)
 	}
 }
 

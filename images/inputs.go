@@ -1,6 +1,7 @@
 package images
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -22,13 +23,17 @@ var mountPoints = [...]string{
 	"dev", "proc", "run/airlock", "sys", "tmp", "var/tmp", "workspace", "workspace/client", "workspace/servers",
 }
 
-// ownFiles returns the files of Airlock's layer: path in the image → content.
-func ownFiles(name string) (map[string][]byte, error) {
-	files := map[string][]byte{}
+// ownFiles returns the files of Airlock's layer: path in the image → content. An
+// image that is made from another one has the guest and the client of that, too.
+func ownFiles(def Definition) (map[string][]byte, error) {
+	files, name := map[string][]byte{}, cmp.Or(def.From, def.Name)
 	roots := map[string]string{
 		"skeleton":                "",
 		path.Join(name, "guest"):  path.Join(guestRoot, "guest"),
 		path.Join(name, "client"): path.Join(guestRoot, "client"),
+	}
+	if def.From != "" {
+		roots[path.Join(def.Name, "engines")] = path.Join(guestRoot, "engines")
 	}
 	for from, to := range roots {
 		walk := func(file string, entry fs.DirEntry, err error) error {
@@ -40,7 +45,7 @@ func ownFiles(name string) (map[string][]byte, error) {
 			return err
 		}
 		if err := fs.WalkDir(embedded, from, walk); err != nil {
-			return nil, fmt.Errorf("reading the files of image %q: %w", name, err)
+			return nil, fmt.Errorf("reading the files of image %q: %w", def.Name, err)
 		}
 	}
 	return files, nil
@@ -73,9 +78,30 @@ func writeOwnFiles(dir string, files map[string][]byte) error {
 
 // inputs are everything that an image is made from.
 type inputs struct {
-	def    Definition
-	locked []Package         // what images.lock says about it
-	files  map[string][]byte // Airlock's own files: path in the image → content
+	def     Definition
+	dir     string            // the name of the image's directory; "" means the definition's
+	locked  []Package         // what images.lock says about its base layer
+	wheels  []Package         // the Python packages, locked
+	wanted  []string          // the packages that a user asks for
+	modules []byte            // the npm packages, locked
+	files   map[string][]byte // Airlock's own files: path in the image → content
+}
+
+// directory is the name of the image's directory in the state directory.
+func (in inputs) directory() string { return cmp.Or(in.dir, in.def.Name) }
+
+// baseName is the image whose base layer this one has.
+func (in inputs) baseName() string { return cmp.Or(in.def.From, in.def.Name) }
+
+// hasPackages reports whether the image has a layer of packages.
+func (in inputs) hasPackages() bool { return len(in.wheels) > 0 || len(in.modules) > 0 }
+
+// ownDirectories are the directories of Airlock's layer that have Python files.
+func (in inputs) ownDirectories() []string {
+	if in.def.Sources {
+		return []string{guestRoot, sitePackages}
+	}
+	return []string{guestRoot}
 }
 
 // readInputs returns the inputs that this program has embedded, or ErrUnknown.
@@ -84,12 +110,25 @@ func readInputs(name string) (inputs, error) {
 	if err != nil {
 		return inputs{}, err
 	}
-	locked, err := lockedPackages(name)
-	if err != nil {
+	in := inputs{def: def}
+	if in.locked, err = lockedPackages(in.baseName()); err != nil {
 		return inputs{}, err
 	}
-	files, err := ownFiles(name)
-	return inputs{def: def, locked: locked, files: files}, err
+	if def.Wheels != nil {
+		if in.wheels, err = lockedPackages(name); err != nil {
+			return inputs{}, err
+		}
+		if len(in.wheels) == 0 {
+			return inputs{}, fmt.Errorf("images.lock names no packages of image %q for the architecture %s", name, hostArch)
+		}
+	}
+	in.files, err = ownFiles(def)
+	if err != nil || !def.Sources {
+		return in, err
+	}
+	sources, err := sdkFiles()
+	maps.Copy(in.files, sources)
+	return in, err
 }
 
 // baseKey names the base layer that is made from the inputs.
@@ -105,6 +144,17 @@ func (in inputs) baseKey() string {
 	}{recipe, in.def.Debian, in.def.NPM, in.def.Links, in.def.Bytecode, hostArch, in.locked})
 }
 
+// packagesKey names the layer of packages that is made from the inputs.
+func (in inputs) packagesKey() string {
+	return hashJSON(struct {
+		Recipe  int
+		Base    string
+		Def     *Wheels
+		Wheels  []Package
+		Modules string `json:",omitempty"`
+	}{recipe, in.baseKey(), in.def.Wheels, in.wheels, string(in.modules)})
+}
+
 // key names the image that is made from the inputs. An image that was made from
 // others is stale.
 func (in inputs) key() string {
@@ -113,12 +163,17 @@ func (in inputs) key() string {
 		sum := sha256.Sum256(in.files[name])
 		sums = append(sums, name+" "+hex.EncodeToString(sum[:]))
 	}
+	packages := ""
+	if in.hasPackages() {
+		packages = in.packagesKey()
+	}
 	return hashJSON(struct {
-		Base  string
-		Args  []string
-		Env   []string
-		Files []string
-	}{in.baseKey(), in.def.Args, in.def.Env, sums})
+		Base     string
+		Args     []string
+		Env      []string
+		Files    []string
+		Packages string `json:",omitempty"`
+	}{in.baseKey(), in.def.Args, in.def.Env, sums, packages})
 }
 
 func hashJSON(v any) string {

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -16,6 +17,7 @@ type Source string
 const (
 	FromDebian Source = "deb"
 	FromNPM    Source = "npm"
+	FromPyPI   Source = "pypi"
 )
 
 // Package is one package that went into an image.
@@ -24,7 +26,7 @@ type Package struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
 	// Digest is of the package's file: "sha256:" and hexadecimal digits for
-	// Debian, "sha512-" and base64 (Subresource Integrity) for npm.
+	// Debian and PyPI, "sha512-" and base64 (Subresource Integrity) for npm.
 	Digest string `json:"digest"`
 }
 
@@ -80,12 +82,29 @@ func (p Package) sameName(other Package) bool {
 }
 
 func (p Package) check() error {
-	prefix := map[Source]string{FromDebian: "sha256:", FromNPM: "sha512-"}[p.Source]
+	prefix := map[Source]string{FromDebian: "sha256:", FromNPM: "sha512-", FromPyPI: "sha256:"}[p.Source]
 	if prefix == "" {
 		return fmt.Errorf("unknown source %q", p.Source)
 	}
 	if !strings.HasPrefix(p.Digest, prefix) {
 		return fmt.Errorf("the digest of %q does not start with %q", p.Name, prefix)
+	}
+	if p.Source == FromPyPI {
+		return p.checkWheel()
+	}
+	return nil
+}
+
+var (
+	wheelName    = regexp.MustCompile(`^[a-z0-9](-?[a-z0-9]+)*$`)
+	wheelVersion = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z.!+_-]*$`)
+	wheelDigest  = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+)
+
+// checkWheel is check for a wheel whose fields will be written into pip's own formats.
+func (p Package) checkWheel() error {
+	if p.Source != FromPyPI || !wheelName.MatchString(p.Name) || !wheelVersion.MatchString(p.Version) || !wheelDigest.MatchString(p.Digest) {
+		return fmt.Errorf("%.100q %.100q %.100q does not name a wheel", p.Name, p.Version, p.Digest)
 	}
 	return nil
 }

@@ -58,8 +58,17 @@ func Open(home, name string) (Image, error) {
 	return openWanted(home, wanted)
 }
 
+// OpenWith is Open for an image that has other packages beside its own.
+func OpenWith(home, name string, extra Extra) (Image, error) {
+	wanted, err := readInputs(name)
+	if err != nil {
+		return Image{}, err
+	}
+	return openWanted(home, extra.apply(wanted))
+}
+
 func openWanted(home string, wanted inputs) (Image, error) {
-	image, err := open(store.Images(home), wanted.def)
+	image, err := open(store.Images(home), wanted)
 	if err != nil {
 		return Image{}, err
 	}
@@ -73,16 +82,17 @@ func openWanted(home string, wanted inputs) (Image, error) {
 const maxOpens = 3
 
 // open opens whatever image is the current one.
-func open(dir string, def Definition) (Image, error) {
+func open(dir string, wanted inputs) (Image, error) {
+	def := wanted.def
 	for range maxOpens {
-		current, err := os.ReadFile(filepath.Join(dir, def.Name, currentFile))
+		current, err := os.ReadFile(filepath.Join(dir, wanted.directory(), currentFile))
 		if errors.Is(err, fs.ErrNotExist) {
 			return Image{}, fmt.Errorf("opening image %q: %w", def.Name, ErrNotBuilt)
 		}
 		if err != nil {
 			return Image{}, fmt.Errorf("opening image %q: %w", def.Name, err)
 		}
-		image, err := openDirectory(filepath.Join(dir, def.Name, string(current)), def)
+		image, err := openDirectory(filepath.Join(dir, wanted.directory(), string(current)), def)
 		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, store.ErrLocked) {
 			return image, err
 		}
@@ -120,6 +130,22 @@ func openDirectory(directory string, def Definition) (Image, error) {
 
 // digestOf is the digest that an image's directory is named for.
 func digestOf(directory string) string { return "sha256:" + filepath.Base(directory) }
+
+// Records are those of all images that are built in the state directory home, those
+// with a user's packages included. What cannot be read is left out.
+func Records(home string) []Record {
+	var records []Record
+	for _, directory := range subdirectories(store.Images(home)) {
+		current, err := os.ReadFile(filepath.Join(directory, currentFile))
+		if err != nil {
+			continue
+		}
+		if record, err := readRecord(filepath.Join(directory, string(current))); err == nil {
+			records = append(records, record)
+		}
+	}
+	return records
+}
 
 func readRecord(directory string) (Record, error) {
 	text, err := os.ReadFile(filepath.Join(directory, recordFile))

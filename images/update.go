@@ -18,14 +18,14 @@ var archs = [...]string{"amd64", "arm64"}
 
 // UpdateLock asks Debian and npm which packages all images would be made of now,
 // on every architecture, and returns that as the content of images.lock. It builds
-// nothing; a program with the new file embedded does. mirror is as in
+// nothing; a program with the new file embedded does. mirror and index are as in
 // BuildOptions.
-func UpdateLock(ctx context.Context, mirror string, tell io.Writer) ([]byte, error) {
+func UpdateLock(ctx context.Context, mirror, index string, tell io.Writer) ([]byte, error) {
 	lock := lockFile{}
 	for _, def := range List() {
 		for _, arch := range archs {
 			say := newProgress(tell, def.Name+" "+arch)
-			packages, err := resolve(ctx, def, arch, mirror, say)
+			packages, err := resolve(ctx, def, arch, mirror, index, say)
 			say.stop()
 			if err != nil {
 				return nil, fmt.Errorf("locking image %q for %s: %w", def.Name, arch, err)
@@ -37,7 +37,7 @@ func UpdateLock(ctx context.Context, mirror string, tell io.Writer) ([]byte, err
 }
 
 // resolve returns the packages that def is made of.
-func resolve(ctx context.Context, def Definition, arch, mirror string, say *progress) (packages []Package, err error) {
+func resolve(ctx context.Context, def Definition, arch, mirror, index string, say *progress) (packages []Package, err error) {
 	scratch, err := os.MkdirTemp("", "airlock-lock-")
 	if err != nil {
 		return nil, err
@@ -45,6 +45,13 @@ func resolve(ctx context.Context, def Definition, arch, mirror string, say *prog
 	var undo cleanup.Stack
 	defer func() { err = errors.Join(err, undo.Run()) }()
 	undo.Add(func() error { return os.RemoveAll(scratch) })
+	if def.Wheels != nil {
+		say.step("resolving Python packages")
+		packages, err = lockWheels(ctx, def, arch, index, scratch)
+	}
+	if err != nil || def.From != "" {
+		return packages, err
+	}
 	packages, err = debianFetch{Debian: def.Debian, arch: arch, mirror: mirror, say: say}.list(ctx, scratch)
 	if err != nil {
 		return nil, err

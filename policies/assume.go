@@ -309,7 +309,7 @@ func (e *evaluation) declared(name string) abstract {
 		"servers": {abstract{kinds: kindSet, element: &element}, surely},
 	}}
 	return abstract{kinds: kindRecord, closed: true, members: map[string]member{
-		"session": {session, surely}, "input": {inputOf(e.tool), surely},
+		"session": {session, surely}, "input": {inputOf(e.tool), surely}, "elicits": {of(kindBool), surely},
 	}}
 }
 

@@ -88,7 +88,7 @@ func TestCedarSchema(t *testing.T) {
 		}
 	}
 	text := string(policies.CedarSchema(servers()))
-	if want := `context: {"input": {"path"?: String, "range"?: {"from"?: Long}}, "session": Session}`; !strings.Contains(text, want) {
+	if want := `context: {"input": {"path"?: String, "range"?: {"from"?: Long}}, "session": Session, "elicits": Bool}`; !strings.Contains(text, want) {
 		t.Errorf("got %s, want %s in it", text, want)
 	}
 }

@@ -17,6 +17,9 @@ type Request struct {
 	// Input is the call's arguments as internal/schema.Decode returns them.
 	Input   map[string]any
 	Session Session
+	// Elicits means that the request is about a question of the server to the person
+	// behind a call that is under way, and not about the call itself.
+	Elicits bool
 }
 
 // Session is what happened before the call.

@@ -40,6 +40,7 @@ type Engine struct {
 type rule struct {
 	Rule
 	reason      string
+	named       string // @policy: the name that requests choose it by
 	obligations []obligation
 }
 
@@ -77,6 +78,8 @@ func (e *Engine) add(file File) error {
 				r.ID = string(value)
 			case "reason":
 				r.reason = string(value)
+			case "policy":
+				r.named = string(value)
 			case "description":
 			default:
 				r.obligations = append(r.obligations, obligation{string(key), string(value)})

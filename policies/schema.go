@@ -46,7 +46,7 @@ func schemaText(tools []*toolShape) string {
 		if !ok || !strings.HasPrefix(input, "{") {
 			input = "{}"
 		}
-		fmt.Fprintf(&b, "action %s in [\"call\"] appliesTo {\n  principal: [User], resource: [Tool],\n  context: {\"input\": %s, \"session\": Session},\n};\n",
+		fmt.Fprintf(&b, "action %s in [\"call\"] appliesTo {\n  principal: [User], resource: [Tool],\n  context: {\"input\": %s, \"session\": Session, \"elicits\": Bool},\n};\n",
 			cedarString(tool.id), input)
 	}
 	return b.String()

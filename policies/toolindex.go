@@ -104,7 +104,7 @@ func attributes() map[string][]string {
 		"principal":       {"name"},
 		"resource":        {"server", "name", "risk", "allowed", "denied", "flagged", "claims"},
 		"resource.claims": {"readOnly", "destructive", "idempotent", "openWorld"},
-		"context":         {"input", "session"},
+		"context":         {"input", "session", "elicits"},
 		"context.session": {"calls", "runCalls", "servers"},
 	}
 }

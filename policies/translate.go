@@ -81,7 +81,8 @@ func requestContext(req Request) cedar.Record {
 		servers[i] = cedar.String(id)
 	}
 	return cedar.NewRecord(cedar.RecordMap{
-		"input": record(req.Input),
+		"input":   record(req.Input),
+		"elicits": cedar.Boolean(req.Elicits),
 		"session": cedar.NewRecord(cedar.RecordMap{
 			"calls":    cedar.Long(req.Session.Calls),
 			"runCalls": cedar.Long(req.Session.RunCalls),

@@ -30,6 +30,7 @@ type Limits struct {
 	Stdout    int64         // bytes of the code's stdout that are kept
 	Stderr    int64         // bytes of the code's stderr that are kept
 	Output    int64         // bytes the code may write to stdout and stderr before it is stopped
+	Stream    int64         // bytes the code may write to each of them before it is stopped; 0: only Output counts
 }
 
 // Mount is a directory of the host that appears inside the sandbox, read-only.

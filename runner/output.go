@@ -6,6 +6,7 @@ import (
 	"io"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -20,6 +21,9 @@ type Output struct {
 const (
 	headSlack = 4 << 10
 	tailLimit = 64 << 10
+	// readPause is how long a stream is left alone after little was read: a program that prints line by line is not
+	// interrupted for each. The pipe holds what comes meanwhile; flush does not wait.
+	readPause = time.Millisecond
 )
 
 // collector drains one stream for as long as it lasts and keeps its two ends.
@@ -50,7 +54,9 @@ func (c *collector) drain(r io.Reader) {
 	pipe, ok := r.(syscall.Conn)
 	if !ok {
 		begin()
-		for c.read(r.Read) == nil {
+		var err error
+		for err == nil {
+			_, err = c.read(r.Read)
 		}
 		return
 	}
@@ -65,12 +71,16 @@ func (c *collector) drain(r io.Reader) {
 	// Every read happens under the lock, so that flush can know that nothing
 	// is between the pipe and what is kept.
 	for err == nil {
+		var n int
 		waitErr := raw.Read(func(fd uintptr) bool {
-			err = c.read(fdReader(fd))
+			n, err = c.read(fdReader(fd))
 			return !errors.Is(err, unix.EAGAIN)
 		})
 		if waitErr != nil {
 			return
+		}
+		if n < len(c.buffer) && err == nil {
+			time.Sleep(readPause)
 		}
 	}
 }
@@ -86,7 +96,9 @@ func (c *collector) flush() {
 	}
 	// An error means that the stream has ended, and all of it is here.
 	_ = raw.Control(func(fd uintptr) {
-		for c.read(fdReader(fd)) == nil {
+		var err error
+		for err == nil {
+			_, err = c.read(fdReader(fd))
 		}
 	})
 }
@@ -102,18 +114,18 @@ func fdReader(fd uintptr) func([]byte) (int, error) {
 	}
 }
 
-// read reads once and keeps what it got.
-func (c *collector) read(from func([]byte) (int, error)) error {
+// read reads once, keeps what it got, and returns how much that is.
+func (c *collector) read(from func([]byte) (int, error)) (n int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n, err := from(c.buffer)
+	n, err = from(c.buffer)
 	if n > 0 && c.count(n) {
 		c.keepLocked(c.buffer[:n])
 	}
 	if errors.Is(err, unix.EINTR) {
-		return nil
+		return n, nil
 	}
-	return err
+	return n, err
 }
 
 func (c *collector) keepLocked(data []byte) {

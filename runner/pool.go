@@ -108,6 +108,17 @@ func (p *pool) warm(req Request) {
 	p.fillLocked(shelf)
 }
 
+// waiting is how many sandboxes are ready.
+func (p *pool) waiting() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := 0
+	for _, s := range p.shelves {
+		n += len(s.ready)
+	}
+	return n
+}
+
 // refill starts what is missing on a shelf, unless it was dropped meanwhile.
 func (p *pool) refill(s *shelf) {
 	p.mu.Lock()

@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 
 	"golang.org/x/sync/semaphore"
 )
@@ -16,6 +17,7 @@ var ErrBusy = errors.New("too many sandboxes: all are in use and the queue is fu
 type queue struct {
 	slots   *semaphore.Weighted
 	waiters chan struct{} // one element for each caller that waits
+	taken   atomic.Int64  // slots in use
 }
 
 func newQueue(slots, waiters int) *queue {
@@ -29,6 +31,7 @@ func (q *queue) reserve(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	if q.slots.TryAcquire(1) {
+		q.taken.Add(1)
 		return nil
 	}
 	select {
@@ -40,8 +43,12 @@ func (q *queue) reserve(ctx context.Context) error {
 	if q.slots.Acquire(ctx, 1) != nil {
 		return context.Cause(ctx)
 	}
+	q.taken.Add(1)
 	return nil
 }
 
 // release frees a slot for the next waiter.
-func (q *queue) release() { q.slots.Release(1) }
+func (q *queue) release() {
+	q.taken.Add(-1)
+	q.slots.Release(1)
+}

@@ -183,6 +183,26 @@ func (r *Runner) Warm(req Request) {
 	}
 }
 
+// Pooled is how many sandboxes wait for work now.
+func (r *Runner) Pooled() int {
+	if r.pool == nil {
+		return 0
+	}
+	return r.pool.waiting()
+}
+
+// Load is what a runner is at work on.
+type Load struct {
+	Ready   int // sandboxes that wait for work
+	InUse   int
+	Waiting int // callers in the queue for one
+}
+
+// Load tells what the runner is at work on now.
+func (r *Runner) Load() Load {
+	return Load{Ready: r.Pooled(), InUse: int(r.queue.taken.Load()), Waiting: len(r.queue.waiters)}
+}
+
 // enter registers a call that Close must wait for and can cancel.
 func (r *Runner) enter(ctx context.Context) (context.Context, func(), error) {
 	r.mu.Lock()

@@ -54,8 +54,8 @@ func newSandbox(id string, process Process, listener *net.UnixListener, limits L
 		machine: machine{id: id, now: starting}, process: process, listener: listener,
 		streams: streams{limit: limits.Output, flooded: make(chan struct{})}, gone: make(chan struct{}), greeting: make(chan error, 1),
 	}
-	s.streams.stdout = newCollector(limits.Stdout, s.counted)
-	s.streams.stderr = newCollector(limits.Stderr, s.counted)
+	s.streams.stdout = newCollector(limits.Stdout, s.counter(limits.Stream))
+	s.streams.stderr = newCollector(limits.Stderr, s.counter(limits.Stream))
 	go s.streams.stderr.drain(process.Stderr())
 	go func() {
 		if fresh {
@@ -122,7 +122,8 @@ func (s *Sandbox) Stdout() Output { return s.streams.stdout.output() }
 func (s *Sandbox) Stderr() Output { return s.streams.stderr.output() }
 
 // Flooded is closed when the guest has written more than Limits.Output to
-// stdout and stderr together. The sandbox is killed then.
+// stdout and stderr together, or more than Limits.Stream to one of them. The
+// sandbox is killed then.
 func (s *Sandbox) Flooded() <-chan struct{} { return s.streams.flooded }
 
 // flushTimeout bounds a flush through others.
@@ -225,10 +226,31 @@ func (s *Sandbox) counted(n int) bool {
 	if s.streams.written.Add(int64(n)) <= s.streams.limit {
 		return true
 	}
+	s.endFlood()
+	return false
+}
+
+// counter returns what is told of every read from one stream, which may have only
+// so many bytes; 0 is no limit of its own. What exceeds that limit is kept as far as
+// there is room: it shows that there was more.
+func (s *Sandbox) counter(limit int64) func(n int) bool {
+	var written int64 // the collector calls it in turn
+	return func(n int) bool {
+		kept := s.counted(n)
+		before := written
+		if written += int64(n); limit > 0 && written > limit {
+			s.endFlood()
+			return kept && before <= limit
+		}
+		return kept
+	}
+}
+
+// endFlood ends a sandbox that has written too much.
+func (s *Sandbox) endFlood() {
 	s.streams.flood.Do(func() {
 		close(s.streams.flooded)
 		// A failure shows where the owner kills or closes the sandbox.
 		_ = s.process.Kill()
 	})
-	return false
 }

@@ -38,12 +38,13 @@ func (h *handler) agentRoutes() {
 	h.route("GET /v1/agents/{agent}/activity", h.own(h.agentActivity))
 	h.route("POST /v1/agents/{agent}/token", h.managed(h.rotateAgent))
 	h.route("POST /v1/agents/{agent}/status", h.managed(h.setAgentStatus))
+	h.route("POST /v1/agents/{agent}/signal", h.managed(h.signalAgent))
 }
 
 // agentEndpoint is an endpoint about one agent that the caller may see.
 type agentEndpoint func(ctx context.Context, who caller.Caller, agent agents.Agent, r *http.Request) (status int, body any, err error)
 
-var errNoAgent = &refusal{http.StatusNotFound, "not_found", "there is no such agent"}
+var errNoAgent = &refusal{status: http.StatusNotFound, code: "not_found", message: "there is no such agent"}
 
 // own serves callers for their own agents, agents for themselves, and
 // administrators for all. For others the agent does not exist.
@@ -81,7 +82,7 @@ func (h *handler) managed(do agentEndpoint) endpoint {
 }
 
 func needs(scope string) error {
-	return &refusal{http.StatusForbidden, "insufficient_scope", fmt.Sprintf("this needs a token with the scope %q", scope)}
+	return &refusal{status: http.StatusForbidden, code: "insufficient_scope", message: fmt.Sprintf("this needs a token with the scope %q", scope)}
 }
 
 // registered is the answer to a registration.
@@ -102,7 +103,7 @@ func (h *handler) registerAgent(ctx context.Context, who caller.Caller, r *http.
 		registration.PrincipalID = who.Name()
 	}
 	if err := registration.Check(); err != nil {
-		return 0, nil, &refusal{http.StatusUnprocessableEntity, "invalid_request", err.Error()}
+		return 0, nil, &refusal{status: http.StatusUnprocessableEntity, code: "invalid_request", message: err.Error()}
 	}
 	agent, token, err := h.opts.Agents.Register(ctx, registration, who.Name())
 	if err != nil {
@@ -138,7 +139,7 @@ func number(r *http.Request, name string, otherwise, most int) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > most {
-		return 0, &refusal{http.StatusUnprocessableEntity, "invalid_request", fmt.Sprintf("%s is a number from 1 to %d", name, most)}
+		return 0, &refusal{status: http.StatusUnprocessableEntity, code: "invalid_request", message: fmt.Sprintf("%s is a number from 1 to %d", name, most)}
 	}
 	return n, nil
 }
@@ -172,7 +173,7 @@ func (h *handler) verifyTool(ctx context.Context, _ caller.Caller, agent agents.
 	ruling, err := h.opts.Agents.VerifyTool(ctx, agent.ID, r.PathValue("tool"), request.Parameters)
 	var wrong *agents.Error
 	if errors.As(err, &wrong) {
-		err = &refusal{http.StatusUnprocessableEntity, wrong.Code, wrong.Message}
+		err = &refusal{status: http.StatusUnprocessableEntity, code: wrong.Code, message: wrong.Message}
 	}
 	return http.StatusOK, ruling, err
 }
@@ -221,10 +222,10 @@ func (h *handler) setAgentStatus(ctx context.Context, who caller.Caller, agent a
 	switch request.Status {
 	case agents.Active, agents.Suspended, agents.Killed:
 	default:
-		return 0, nil, &refusal{http.StatusUnprocessableEntity, "invalid_request", "status is one of active, suspended and killed"}
+		return 0, nil, &refusal{status: http.StatusUnprocessableEntity, code: "invalid_request", message: "status is one of active, suspended and killed"}
 	}
 	if agent.Status == agents.Killed && request.Status != agents.Killed {
-		return 0, nil, &refusal{http.StatusConflict, "killed", "a killed agent does not come back: register a new one"}
+		return 0, nil, &refusal{status: http.StatusConflict, code: "killed", message: "a killed agent does not come back: register a new one"}
 	}
 	err := h.opts.Agents.SetStatus(ctx, agent.ID, request.Status, who.Name())
 	return http.StatusOK, map[string]any{"agent_id": agent.ID, "status": request.Status}, err

@@ -10,6 +10,8 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"strconv"
+	"strings"
 
 	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/internal/caller"
@@ -18,17 +20,23 @@ import (
 // maxBody is the most bytes of a request's body.
 const maxBody = 4 << 20
 
+// maxQuestion is the most bytes of a question to an engine, which may have a file in it.
+const maxQuestion = 12 << 20
+
 // Options of a handler. Agents and Identify are needed.
 type Options struct {
-	Agents   Agents
-	Identify func(r *http.Request) (caller.Caller, error)
-	Logger   *slog.Logger // nil discards
+	Agents Agents
+	// Verifications ask the engines; nil: questions are refused.
+	Verifications Verifications
+	Identify      func(r *http.Request) (caller.Caller, error)
+	Logger        *slog.Logger // nil discards
 }
 
 // handler serves /v1.
 type handler struct {
-	opts Options
-	mux  *http.ServeMux
+	opts  Options
+	mux   *http.ServeMux
+	share share // of the engines
 }
 
 // New returns what answers requests under /v1.
@@ -39,6 +47,7 @@ func New(opts Options) http.Handler {
 	h := &handler{opts: opts, mux: http.NewServeMux()}
 	h.mux.HandleFunc("GET /v1/openapi.json", h.openapi)
 	h.agentRoutes()
+	h.verifyRoutes()
 	return h
 }
 
@@ -51,7 +60,11 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.notRouted(w, r)
 		return
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	most := int64(maxBody)
+	if strings.HasPrefix(r.URL.Path, "/v1/verify/") {
+		most = maxQuestion
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, most)
 	h.mux.ServeHTTP(w, r)
 }
 
@@ -103,6 +116,7 @@ type endpoint func(ctx context.Context, who caller.Caller, r *http.Request) (sta
 type refusal struct {
 	status        int
 	code, message string
+	retryAfter    int // seconds; 0 says nothing
 }
 
 func (r *refusal) Error() string { return r.message }
@@ -133,6 +147,9 @@ func (h *handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &told):
+		if told.retryAfter > 0 {
+			w.Header().Set("Retry-After", strconv.Itoa(told.retryAfter))
+		}
 		fail(w, told.status, told.code, told.message)
 	case errors.As(err, &large):
 		fail(w, http.StatusRequestEntityTooLarge, "too_large", "the body has more bytes than a request may have")
@@ -155,7 +172,7 @@ func body(r *http.Request, into any) error {
 		return err
 	}
 	if err := decode(raw, into); err != nil {
-		return &refusal{http.StatusUnprocessableEntity, "invalid_request", err.Error()}
+		return &refusal{status: http.StatusUnprocessableEntity, code: "invalid_request", message: err.Error()}
 	}
 	return nil
 }

@@ -39,7 +39,10 @@ func (d directory) Activity(id string, n int) ([]agents.Entry, error) {
 	return agents.Activity(d.log, id, n)
 }
 
-func serve(t *testing.T) *served {
+func serve(t *testing.T) *served { return serveWith(t, nil) }
+
+// serveWith is serve with engines to ask.
+func serveWith(t *testing.T, engines api.Verifications) *served {
 	dir := t.TempDir()
 	log, err := audit.Open(filepath.Join(dir, "audit"), nil)
 	if err != nil {
@@ -55,7 +58,7 @@ func serve(t *testing.T) *served {
 	}
 	s := &served{T: t, tokens: map[string]string{}}
 	tokens := auth.NewTokens(db, nil)
-	for name, scopes := range map[string][]string{"ann": {"agents"}, "bob": {"agents"}, "admin": {"admin"}, "runner": {"run"}} {
+	for name, scopes := range map[string][]string{"ann": {"agents"}, "bob": {"agents"}, "admin": {"admin"}, "runner": {"run"}, "asker": {"verify"}} {
 		_, value, err := tokens.Create(t.Context(), auth.Grant{Name: name, Principal: name, Scopes: scopes})
 		if err != nil {
 			t.Fatal(err)
@@ -63,7 +66,7 @@ func serve(t *testing.T) *served {
 		s.tokens[name] = value.Reveal()
 	}
 	identify := (&auth.Authenticator{Tokens: tokens, Agents: service}).Identify
-	server := httptest.NewServer(api.New(api.Options{Agents: directory{service, filepath.Join(dir, "audit")}, Identify: identify}))
+	server := httptest.NewServer(api.New(api.Options{Agents: directory{service, filepath.Join(dir, "audit")}, Identify: identify, Verifications: engines}))
 	t.Cleanup(func() {
 		server.Close()
 		service.Close()
@@ -204,7 +207,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 		want                   int
 	}{
 		{"", "GET", "/v1/agents", "", 401},
-		{"nobody", "GET", "/v1/agents", "", 401},
+		{"stranger", "GET", "/v1/agents", "", 401},
 		{"runner", "GET", "/v1/agents", "", 403},
 		{"runner", "POST", "/v1/agents", registration, 403},
 		{"runner", "GET", "/v1/agents/" + own, "", 403},
@@ -222,6 +225,11 @@ func TestWhoMayDoWhat(t *testing.T) {
 		{"own", "POST", "/v1/agents", registration, 403},
 		{"own", "POST", "/v1/agents/" + own + "/status", `{"status": "active"}`, 403},
 		{"own", "POST", "/v1/agents/" + own + "/token", ``, 403},
+		{"own", "POST", "/v1/agents/" + own + "/signal", `{"signal": "SIGCONT"}`, 403}, // T39: never the agent
+		{"ann", "POST", "/v1/agents/" + other + "/signal", `{"signal": "SIGKILL"}`, 404},
+		{"ann", "POST", "/v1/agents/" + own + "/signal", `{"signal": "SIGSTOP"}`, 200},
+		{"ann", "POST", "/v1/agents/" + own + "/signal", `{"signal": "SIGKILL"}`, 200},
+		{"ann", "POST", "/v1/agents/" + own + "/signal", `{"signal": "SIGCONT"}`, 409},
 	} {
 		if status, body := s.do(tc.as, tc.method, tc.path, tc.body); status != tc.want {
 			t.Errorf("%s %s %s: %d %v, want %d", tc.as, tc.method, tc.path, status, body, tc.want)
@@ -250,6 +258,7 @@ func TestBadRequests(t *testing.T) {
 		{"POST", "/v1/agents/" + id + "/actions", `{"action": {}, "context": {}, "approved": true}`, 422},
 		{"POST", "/v1/agents/" + id + "/tools/x%00y", `{}`, 422},
 		{"POST", "/v1/agents/" + id + "/status", `{"status": "immortal"}`, 422},
+		{"POST", "/v1/agents/" + id + "/signal", `{"signal": "SIGTERM"}`, 422},
 		{"GET", "/v1/agents?limit=0", ``, 422},
 		{"GET", "/v1/agents?limit=ten", ``, 422},
 		{"GET", "/v1/agents/" + id + "/activity?limit=100000", ``, 422},
@@ -270,9 +279,13 @@ func TestBadRequests(t *testing.T) {
 // TestTheFileDescribesEveryRoute asks for each path and method of the file.
 func TestTheFileDescribesEveryRoute(t *testing.T) {
 	s := serve(t)
-	source, err := os.ReadFile("agents.go")
-	if err != nil {
-		t.Fatal(err)
+	var source []byte
+	for _, name := range []string{"agents.go", "verify.go"} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		source = append(source, text...)
 	}
 	routes := regexp.MustCompile(`h\.route\("([A-Z]+) ([^"]+)"`).FindAllStringSubmatch(string(source), -1)
 	if len(routes) == 0 {
@@ -290,5 +303,26 @@ func TestTheFileDescribesEveryRoute(t *testing.T) {
 	}
 	if described != len(routes)+1 { // and the file itself
 		t.Errorf("the file describes %d operations, there are %d", described, len(routes)+1)
+	}
+}
+
+// A-001: what the SDK leaves out is null: the agent then acts for who registers it, and
+// permissions and budget are the usual ones.
+func TestARegistrationWithNulls(t *testing.T) {
+	s := serve(t)
+	status, agent := s.do("ann", http.MethodPost, "/v1/agents", `{"name": "a", "type": "supervised", "principal_id": null, "permissions": null, "budget": null}`)
+	if status != http.StatusCreated || agent["principal_id"] != "ann" {
+		t.Fatalf("%d, %v", status, agent)
+	}
+	status, budget := s.do("ann", http.MethodGet, "/v1/agents/"+agent["agent_id"].(string)+"/budget", "")
+	if cost, _ := budget["cost"].(map[string]any); status != http.StatusOK || cost["max_daily_usd"] != 100.0 {
+		t.Errorf("%d, %v", status, budget)
+	}
+	for field, body := range map[string]string{
+		"name": `{"name": null, "type": "supervised"}`, "type": `{"name": "a", "type": null}`, "principal_id": `{"name": "a", "type": "supervised", "principal_id": " "}`,
+	} {
+		if status, answer := s.do("ann", http.MethodPost, "/v1/agents", body); status != http.StatusUnprocessableEntity || !strings.Contains(fmt.Sprint(answer), field) {
+			t.Errorf("%s: %d, %v", body, status, answer)
+		}
 	}
 }

@@ -123,8 +123,8 @@ func (d *Draft) keepLocked(file File, content []byte) error {
 	if err == nil {
 		err = d.store.putIndex(d.set)
 	}
-	if err == nil {
-		err = d.store.wrote(file.Bytes)
+	if err == nil && d.store.kept.Due(file.Bytes) {
+		err = d.store.prune()
 	}
 	if err != nil {
 		d.set.Files = d.set.Files[:len(d.set.Files)-1]

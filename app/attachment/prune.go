@@ -1,33 +1,11 @@
 package attachment
 
 import (
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"time"
+
+	"github.com/airlock-mcp/airlock/internal/retention"
 )
-
-// pruneParts is how often the store is pruned while as much is written as may be
-// kept.
-const pruneParts = 16
-
-// wrote counts what was written, and prunes once that is a part of what may be kept.
-func (s *Store) wrote(bytes int64) error {
-	if s.written.Add(bytes) < s.opts.Size/pruneParts {
-		return nil
-	}
-	s.written.Store(0)
-	return s.prune()
-}
-
-// keptRun is the directory of a run with what it takes.
-type keptRun struct {
-	dir     string
-	changed time.Time
-	bytes   int64
-}
 
 // prune removes the files of runs that are too old, and the oldest of what is too much.
 func (s *Store) prune() error {
@@ -35,50 +13,34 @@ func (s *Store) prune() error {
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(kept, func(a, b keptRun) int { return a.changed.Compare(b.changed) })
-	total := int64(0)
-	for _, run := range kept {
-		total += run.bytes
-	}
-	var errs []error
-	for _, run := range kept {
-		if s.opts.Now().Sub(run.changed) <= s.opts.Keep && total <= s.opts.Size {
-			continue
-		}
-		errs = append(errs, os.RemoveAll(run.dir))
-		total -= run.bytes
-	}
-	return errors.Join(errs...)
+	return s.kept.Prune(kept)
 }
 
-func (s *Store) keptRuns() ([]keptRun, error) {
+// keptRuns are the directories of runs with what they take.
+func (s *Store) keptRuns() ([]retention.Item, error) {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
 		return nil, err
 	}
-	var kept []keptRun
+	var kept []retention.Item
 	for _, entry := range entries {
 		if !entry.IsDir() || !runIDForm.MatchString(entry.Name()) {
 			continue
 		}
-		run := keptRun{dir: filepath.Join(s.dir, entry.Name())}
-		files, err := os.ReadDir(run.dir)
+		run := retention.Item{Path: filepath.Join(s.dir, entry.Name())}
+		files, err := os.ReadDir(run.Path)
 		if err != nil {
 			continue // another process has just removed it
 		}
 		if info, err := entry.Info(); err == nil {
-			run.changed = info.ModTime()
+			run.Changed = info.ModTime()
 		}
 		for _, file := range files {
 			if info, err := file.Info(); err == nil {
-				run.bytes += info.Size()
+				run.Bytes += info.Size()
 			}
 		}
 		kept = append(kept, run)
 	}
 	return kept, nil
-}
-
-func (s *Store) expired(info fs.FileInfo) bool {
-	return s.opts.Now().Sub(info.ModTime()) > s.opts.Keep
 }

@@ -12,22 +12,20 @@ import (
 	"regexp"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"filippo.io/age"
 
 	"github.com/airlock-mcp/airlock/internal/agekey"
 	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/retention"
 	"github.com/airlock-mcp/airlock/internal/store"
 )
 
 const (
-	keyFile     = "attachments.key"
-	indexFile   = "index.age"
-	suffix      = ".age"
-	defaultKeep = 7 * 24 * time.Hour
-	defaultSize = 1 << 30
+	keyFile   = "attachments.key"
+	indexFile = "index.age"
+	suffix    = ".age"
 )
 
 // ErrNotFound says that there is no such file: none was attached, it has
@@ -51,7 +49,7 @@ type Store struct {
 	dir      string
 	opts     Options
 	identity *age.X25519Identity
-	written  atomic.Int64 // bytes since the store was pruned
+	kept     *retention.Keeper
 
 	mu  sync.Mutex
 	own map[caller.Owner][]string // IDs of the runs that attached something in this process, oldest first
@@ -74,15 +72,7 @@ func Open(dir string, opts *Options) (*Store, error) {
 	if s.opts.Keys == "" {
 		s.opts.Keys = filepath.Join(dir, "keys")
 	}
-	if s.opts.Keep == 0 {
-		s.opts.Keep = defaultKeep
-	}
-	if s.opts.Size == 0 {
-		s.opts.Size = defaultSize
-	}
-	if s.opts.Now == nil {
-		s.opts.Now = time.Now
-	}
+	s.kept = retention.New(retention.Limits{Keep: s.opts.Keep, Size: s.opts.Size, Now: s.opts.Now})
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("opening the attachments: %w", err)
 	}
@@ -129,7 +119,7 @@ func (s *Store) Files(runID string) (Set, error) {
 	}
 	path := filepath.Join(dir, indexFile)
 	info, err := os.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && s.expired(info) {
+	if errors.Is(err, fs.ErrNotExist) || err == nil && s.kept.Expired(info.ModTime()) {
 		return Set{}, fmt.Errorf("the files of %q: %w", runID, ErrNotFound)
 	}
 	var set Set

@@ -16,15 +16,17 @@ import (
 
 // The scopes of a token: what it may be used for.
 const (
-	ScopeRun     = "run"     // use the MCP face: search, run code
+	ScopeRun     = "run"     // use the MCP face: search, run code; ask the engines
+	ScopeVerify  = "verify"  // ask the engines
 	ScopeAgents  = "agents"  // register agents and announce their actions
 	ScopeApprove = "approve" // answer questions
 	ScopeAudit   = "audit"   // read the audit log
+	ScopeSlash   = "slash"   // lower the reputation of agents
 	ScopeAdmin   = "admin"   // all of these, and the things of others
 )
 
 // Scopes are all scopes, in order.
-var Scopes = []string{ScopeAdmin, ScopeAgents, ScopeApprove, ScopeAudit, ScopeRun}
+var Scopes = []string{ScopeAdmin, ScopeAgents, ScopeApprove, ScopeAudit, ScopeRun, ScopeSlash, ScopeVerify}
 
 // Has says whether a caller has a scope, or may do everything.
 func Has(who caller.Caller, scope string) bool {
@@ -46,7 +48,8 @@ type Agents interface {
 // Authenticator identifies requests by their tokens. It may be used concurrently.
 type Authenticator struct {
 	Tokens *Tokens
-	Agents Agents // nil where there are none
+	Agents Agents  // nil where there are none
+	Issuer *Issuer // nil where only Airlock's own tokens are taken
 }
 
 // agentHeader takes an agent's token beside Authorization.
@@ -61,14 +64,17 @@ func (a *Authenticator) Identify(r *http.Request) (caller.Caller, error) {
 		if len(values) > 1 {
 			return caller.Caller{}, ErrInvalid
 		}
-		return a.agent(r.Context(), secret.New(values[0]))
+		return a.Agent(r.Context(), secret.New(values[0]))
 	}
 	token, err := bearer(r)
 	if err != nil {
 		return caller.Caller{}, err
 	}
 	if agents.IsToken(token.Reveal()) {
-		return a.agent(r.Context(), token)
+		return a.Agent(r.Context(), token)
+	}
+	if a.Issuer != nil && isJWT(token.Reveal()) {
+		return a.Issuer.Authenticate(r.Context(), token)
 	}
 	return a.Tokens.Authenticate(r.Context(), token)
 }
@@ -86,8 +92,9 @@ func bearer(r *http.Request) (secret.Value, error) {
 	return secret.New(token), nil
 }
 
-// agent returns an agent as a caller: it may run code and announce its own actions.
-func (a *Authenticator) agent(ctx context.Context, token secret.Value) (caller.Caller, error) {
+// Agent returns the agent that a token belongs to as a caller: it may run code and
+// announce its own actions. The error is as that of Identify.
+func (a *Authenticator) Agent(ctx context.Context, token secret.Value) (caller.Caller, error) {
 	if a.Agents == nil {
 		return caller.Caller{}, ErrInvalid
 	}
@@ -100,3 +107,10 @@ func (a *Authenticator) agent(ctx context.Context, token secret.Value) (caller.C
 	}
 	return caller.Caller{Principal: agent.ID, Kind: caller.Agent, Session: agent.ID, Scopes: []string{ScopeRun}}, nil
 }
+
+// ScopeError says that a caller is known and lacks a scope (RFC 6750, section 3.1,
+// insufficient_scope).
+type ScopeError struct{ Scope string }
+
+// Error names the scope.
+func (e *ScopeError) Error() string { return "this needs a token with the scope " + e.Scope }

@@ -22,6 +22,8 @@ type agentsVerbs struct {
 	Suspend agentsSuspendVerb `cmd:"" help:"Deny an agent everything until it is resumed."`
 	Resume  agentsResumeVerb  `cmd:"" help:"Let a suspended agent act again."`
 	Kill    agentsKillVerb    `cmd:"" help:"End an agent for good."`
+
+	agentsTrustVerbs `embed:""`
 }
 
 // agentsFlags find what is known of agents.
@@ -33,7 +35,7 @@ func (f agentsFlags) with(ctx context.Context, do func(*system.Agents) error) er
 	if err != nil {
 		return err
 	}
-	a, err := system.OpenAgents(ctx, c, system.Options{Version: version}, false)
+	a, err := system.OpenAgents(ctx, c, system.Options{Version: version})
 	if err != nil {
 		return err
 	}
@@ -151,7 +153,11 @@ func (a shownAgent) write(w io.Writer) error {
 		t.add(cell{"budget", dim}, cell{line, plain})
 	}
 	for _, entry := range a.Activity {
-		t.add(cell{shortBegan(entry.Timestamp), dim}, cell{oneLine(fmt.Sprintf("%s  %s  %s %s", entry.Decision, entry.ActionType, entry.RiskLevel, entry.ErrorCode), 120), plain})
+		what := entry.ActionType
+		if entry.ServerID != "" {
+			what = entry.ServerID + "/" + what
+		}
+		t.add(cell{shortBegan(entry.Timestamp), dim}, cell{oneLine(fmt.Sprintf("%s  %s  %s %s", entry.Decision, what, entry.RiskLevel, entry.ErrorCode), 120), plain})
 	}
 	return t.write(w)
 }
@@ -186,7 +192,7 @@ type agentsCreateVerb struct {
 	Type          string   `default:"supervised" enum:"untrusted,supervised,autonomous,trusted" help:"How far it is trusted: ${enum}."`
 	For           string   `placeholder:"NAME" help:"The principal that it acts for; by default you."`
 	AllowedEngine []string `placeholder:"ENGINE" sep:"," help:"Engines that its actions may need; by default all."`
-	AllowedTool   []string `placeholder:"TOOL" sep:"," help:"Tools beside the safe ones that it may use."`
+	AllowedTool   []string `placeholder:"TOOL" sep:"," help:"Tools beside the safe ones that it may use: SERVER/TOOL, SERVER/*, or a name on any server."`
 	BlockedTool   []string `placeholder:"TOOL" sep:"," help:"Tools and action types that it may not use."`
 	DailyUSD      string   `name:"daily-usd" placeholder:"AMOUNT" help:"What it may spend a day; 100 by default."`
 	HourlyCalls   *int64   `name:"hourly-requests" placeholder:"N" help:"How often it may ask an hour; 1000 by default."`

@@ -24,19 +24,19 @@ const (
 type grammar struct {
 	ShowVersion kong.VersionFlag `name:"version" help:"Print the version."`
 
-	Run       runVerb        `cmd:"" help:"Run a program in a sandbox; print one line of JSON."`
-	Init      initVerb       `cmd:"" help:"Move the MCP servers of your agent hosts behind Airlock, with a backup; --undo takes it back."`
-	MCP       mcpVerb        `cmd:"" name:"mcp" help:"Serve an agent host: MCP over stdin and stdout."`
-	Tools     toolsVerbs     `cmd:"" help:"Look at the tools of the configured servers."`
-	Profiles  profilesVerb   `cmd:"" help:"List the profiles: which servers and tools each client sees."`
-	Generate  generateVerb   `cmd:"" help:"Write the typed wrappers of all tools to a directory."`
+	Run  runVerb  `cmd:"" help:"Run a program in a sandbox; print one line of JSON."`
+	Init initVerb `cmd:"" help:"Move the MCP servers of your agent hosts behind Airlock, with a backup; --undo takes it back."`
+	MCP  mcpVerb  `cmd:"" name:"mcp" help:"Serve an agent host: MCP over stdin and stdout."`
+
+	aboutServers `embed:""`
+	pastRuns     `embed:""`
+
 	Policy    policyVerbs    `cmd:"" help:"Check, test and explain the policies."`
 	Approvals approvalsVerbs `cmd:"" help:"Answer calls that wait for a person."`
 	Audit     auditVerbs     `cmd:"" help:"Read the audit log."`
-	Runs      runsVerbs      `cmd:"" help:"List the runs, and show one with its code and its output."`
-	Replay    replayVerb     `cmd:"" help:"Run a recorded run's code again with the answers it was given then."`
 	Measure   measureVerbs   `cmd:"" help:"Measure searches on a set of queries."`
 	Images    imagesVerbs    `cmd:"" help:"Build and list the sandbox images."`
+	Integrity integrityVerbs `cmd:"" help:"Check that what is installed is what was installed."`
 	Doctor    doctorVerb     `cmd:"" help:"Check whether this machine can run sandboxes; say what to install."`
 	Version   versionVerb    `cmd:"" help:"Print the version."`
 
@@ -44,12 +44,30 @@ type grammar struct {
 	selfDescription `embed:""`
 }
 
+// aboutServers are the verbs about the configured servers.
+type aboutServers struct {
+	Tools    toolsVerbs   `cmd:"" help:"Look at the tools of the configured servers."`
+	Profiles profilesVerb `cmd:"" help:"List the profiles: which servers and tools each client sees."`
+	Login    loginVerb    `cmd:"" help:"Sign in to a server that wants it; without a name, list the sign-ins."`
+	Logout   logoutVerb   `cmd:"" help:"Sign out of a server: revoke and forget its tokens."`
+	Generate generateVerb `cmd:"" help:"Write the typed wrappers of all tools to a directory."`
+}
+
+// pastRuns are the verbs about what was run.
+type pastRuns struct {
+	Runs   runsVerbs  `cmd:"" help:"List the runs, and show one with its code and its output."`
+	BOM    bomVerb    `cmd:"" name:"bom" help:"Print what a run was made of: model and host as announced, engines, tools, image, policies."`
+	Replay replayVerb `cmd:"" help:"Run a recorded run's code again with the answers it was given then."`
+}
+
 // overHTTP are the verbs about agents and other callers over HTTP.
 type overHTTP struct {
 	Agents  agentsVerbs `cmd:"" help:"Register agents, and say what they may do and spend."`
 	Budgets budgetsVerb `cmd:"" help:"List what agents and their principals have spent."`
 	Tokens  tokensVerbs `cmd:"" help:"Make, list and revoke the tokens of callers over HTTP."`
-	Serve   serveVerb   `cmd:"" help:"Serve callers over HTTP: the API at /v1."`
+	Status  statusVerb  `cmd:"" help:"Say how the daemon is that airlock serve is."`
+	Stop    stopVerb    `cmd:"" help:"End the daemon: runs under way get their time."`
+	Serve   serveVerb   `cmd:"" help:"Serve many hosts over HTTP: MCP at /mcp, the API at /v1."`
 }
 
 // selfDescription are the verbs that say how the others are typed.
@@ -72,24 +90,14 @@ type streams struct {
 func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	stderr = cleaned(stderr)
 	var g grammar
-	exited := -1
-	parser, err := kong.New(&g,
-		kong.Name("airlock"),
-		kong.Description("Airlock lets an agent work by writing code: programs run in a gVisor sandbox and use MCP tools through one broker."),
-		kong.Writers(stdout, stderr),
-		kong.Exit(func(code int) { exited = code }),
-		kong.Vars{"version": versionLine()},
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-	)
-	if err != nil {
-		panic(err) // the grammar is ours
-	}
+	parser, exited := newParser(&g, "airlock",
+		"Airlock lets an agent work by writing code: programs run in a gVisor sandbox and use MCP tools through one broker.", stdout, stderr)
 	if len(args) == 0 {
 		args = []string{"--help"}
 	}
 	verb, err := parser.Parse(helpOf(parser.Model, args))
-	if exited >= 0 { // --help has printed what was asked for
-		return exited
+	if *exited >= 0 { // --help has printed what was asked for
+		return *exited
 	}
 	typed := configFlag{Config: flagValue(args, "--config")}
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/airlock-mcp/airlock/app/config"
@@ -51,13 +52,23 @@ func (e *examination) checks() []check {
 	needed := []string{checkConfiguration, checkState, checkPrograms}
 	for _, definition := range images.List() {
 		name := "image " + definition.Name
-		needed = append(needed, name)
-		checks = append(checks, check{name, []string{checkState}, true, func(ctx context.Context) (string, error) {
-			return imageIntact(ctx, definition.Name)
+		runsCode := definition.Language != ""
+		if runsCode {
+			needed = append(needed, name)
+		}
+		checks = append(checks, check{name, []string{checkState}, runsCode, func(ctx context.Context) (string, error) {
+			found, err := e.imageIntact(ctx, definition)
+			if errors.Is(err, images.ErrNotBuilt) && !runsCode {
+				return "not built: `airlock images build " + definition.Name + "` does that, for who verifies claims", nil
+			}
+			return found, err
 		}})
 	}
 	if e.config != nil && (e.config.Embeddings.URL != "" || e.config.Embeddings.Table != "") {
 		checks = append(checks, check{"embeddings", configured, false, e.embeddings})
+	}
+	if e.config != nil && slices.ContainsFunc(e.config.Servers, config.Server.SignsIn) {
+		checks = append(checks, check{"sign-ins", configured, false, e.signIns})
 	}
 	return append(checks,
 		check{"sandbox", needed, true, e.sandbox},
@@ -116,12 +127,16 @@ func (e *examination) programs(ctx context.Context) (string, error) {
 }
 
 // imageIntact reads the whole image and compares it with what was built.
-func imageIntact(ctx context.Context, name string) (string, error) {
+func (e *examination) imageIntact(ctx context.Context, definition images.Definition) (string, error) {
 	home, err := store.Home(os.Getenv)
 	if err != nil {
 		return "", err
 	}
-	image, err := images.Open(home, name)
+	c := e.config
+	if c == nil {
+		c = config.Default()
+	}
+	image, err := openConfigured(c, home, definition)
 	if err != nil {
 		return "", err
 	}

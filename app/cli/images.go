@@ -2,10 +2,13 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
+	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/images"
 	"github.com/airlock-mcp/airlock/internal/store"
@@ -17,11 +20,15 @@ type imagesVerbs struct {
 }
 
 type imagesBuildVerb struct {
+	configFlag
 	Mirror     string   `placeholder:"URL" help:"Where Debian's packages come from; by default Debian's own place."`
+	Index      string   `placeholder:"URL" help:"Where Python packages come from; by default what the settings of pip say."`
+	Registry   string   `placeholder:"URL" help:"Where npm packages come from; by default what the settings of npm say."`
 	Fresh      bool     `help:"Fetch everything again."`
-	UpdateLock string   `placeholder:"FILE" help:"Build nothing; write what images would be made of now to FILE."`
+	Upgrade    bool     `help:"Take the newest versions of the packages that the configuration asks for."`
+	UpdateLock string   `placeholder:"FILE" help:"Build nothing; write what Airlock's own images would be made of now to FILE."`
 	JSON       bool     `name:"json" help:"Print JSON."`
-	Names      []string `arg:"" optional:"" help:"python or node; all by default."`
+	Names      []string `arg:"" optional:"" help:"python, node or verify; python, node and what was built before by default."`
 }
 
 // Run builds images. What is up to date already is left as it is.
@@ -33,22 +40,30 @@ func (v *imagesBuildVerb) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
+	c, err := v.loadPlaces()
+	if err != nil {
+		return err
+	}
 	names := v.Names
 	if len(names) == 0 {
-		for _, definition := range images.List() {
-			names = append(names, definition.Name)
-		}
+		names = usualImages(home)
 	}
 	made := []builtImage{}
 	for _, name := range names {
-		built, err := images.Build(ctx, images.BuildOptions{Home: home, Name: name, Progress: s.err, Mirror: v.Mirror, Fresh: v.Fresh})
+		extra, err := v.extra(ctx, c, name, s)
+		if err != nil {
+			return system.Advise(err)
+		}
+		built, err := images.Build(ctx, images.BuildOptions{
+			Home: home, Name: name, Progress: s.err, Mirror: v.Mirror, Index: v.Index, Registry: v.Registry, Fresh: v.Fresh, Extra: extra,
+		})
 		if err != nil {
 			return system.Advise(err)
 		}
 		for _, warning := range built.Warnings {
 			fmt.Fprintf(s.err, "airlock: %s\n", warning)
 		}
-		made = append(made, builtImage{built.Name, built.Digest, slices.Concat([]string{}, built.Warnings)})
+		made = append(made, builtImage{built.Name, built.Digest, slices.Concat([]string{}, built.Warnings), extra.Wanted, built.Size})
 		if !v.JSON {
 			fmt.Fprintf(s.out, "%s@%s\n", built.Name, built.Digest)
 		}
@@ -59,15 +74,58 @@ func (v *imagesBuildVerb) Run(ctx context.Context, s *streams) error {
 	return nil
 }
 
+// usualImages are those that run code, and those that were built here before, which a
+// newer Airlock has to bring up to date.
+func usualImages(home string) []string {
+	built := images.Records(home)
+	var names []string
+	for _, definition := range images.List() {
+		wasBuilt := slices.ContainsFunc(built, func(r images.Record) bool { return r.Name == definition.Name })
+		if definition.Language != "" || wasBuilt {
+			names = append(names, definition.Name)
+		}
+	}
+	return names
+}
+
+// extra returns the packages that the configuration asks for in an image. Where the lock
+// file has others, or newer ones are asked for, they are resolved and locked first.
+func (v *imagesBuildVerb) extra(ctx context.Context, c *config.Config, name string, s *streams) (images.Extra, error) {
+	if !v.Upgrade {
+		if extra, err := system.Extra(c, name); !errors.Is(err, images.ErrUnlocked) {
+			return extra, err
+		}
+	}
+	wanted := c.Images.Wanted(name)
+	if len(wanted) == 0 {
+		return images.Extra{}, nil
+	}
+	lock, err := images.ReadPackageLock(c.LockFile())
+	if err != nil {
+		return images.Extra{}, err
+	}
+	lock, err = lock.Resolve(ctx, name, wanted, images.ResolveOptions{Progress: s.err, Index: v.Index, Registry: v.Registry, Upgrade: v.Upgrade})
+	if err != nil {
+		return images.Extra{}, err
+	}
+	if err := lock.Write(c.LockFile()); err != nil {
+		return images.Extra{}, err
+	}
+	fmt.Fprintf(s.err, "airlock: the packages are locked in %s\n", c.LockFile())
+	return lock.Extra(name, wanted)
+}
+
 // builtImage is what --json prints for one image.
 type builtImage struct {
 	Name     string   `json:"name"`
 	Digest   string   `json:"digest"`
 	Warnings []string `json:"warnings"`
+	Packages []string `json:"packages,omitempty"` // that the configuration asks for
+	Bytes    int64    `json:"bytes"`              // of all layers
 }
 
 func (v *imagesBuildVerb) updateLock(ctx context.Context, s *streams) error {
-	lock, err := images.UpdateLock(ctx, v.Mirror, s.err)
+	lock, err := images.UpdateLock(ctx, v.Mirror, v.Index, s.err)
 	if err != nil {
 		return system.Advise(err)
 	}
@@ -78,15 +136,18 @@ func (v *imagesBuildVerb) updateLock(ctx context.Context, s *streams) error {
 }
 
 type imagesListVerb struct {
+	configFlag
 	JSON bool `name:"json" help:"Print JSON."`
 }
 
 // listed is what --json prints for one image.
 type listed struct {
-	Name    string `json:"name"`
-	Summary string `json:"summary"`
-	Digest  string `json:"digest,omitempty"`
-	Problem string `json:"problem,omitempty"`
+	Name     string   `json:"name"`
+	Summary  string   `json:"summary"`
+	Packages []string `json:"packages,omitempty"` // that the configuration asks for
+	Digest   string   `json:"digest,omitempty"`
+	Bytes    int64    `json:"bytes,omitempty"` // of all layers
+	Problem  string   `json:"problem,omitempty"`
 }
 
 // Run lists images.
@@ -95,13 +156,17 @@ func (v *imagesListVerb) Run(s *streams) error {
 	if err != nil {
 		return err
 	}
+	c, err := v.loadPlaces()
+	if err != nil {
+		return err
+	}
 	list := []listed{}
 	for _, definition := range images.List() {
-		item := listed{Name: definition.Name, Summary: definition.Summary}
-		if image, err := images.Open(home, definition.Name); err != nil {
+		item := listed{Name: definition.Name, Summary: definition.Summary, Packages: c.Images.Wanted(definition.Language)}
+		if image, err := openConfigured(c, home, definition); err != nil {
 			item.Problem = err.Error()
 		} else {
-			item.Digest = image.Digest
+			item.Digest, item.Bytes = image.Digest, image.Record.Size
 			if err := image.Close(); err != nil {
 				return err
 			}
@@ -113,11 +178,24 @@ func (v *imagesListVerb) Run(s *streams) error {
 	}
 	var t table
 	for _, item := range list {
-		state := cell{item.Digest, green}
+		state, size := cell{item.Digest, green}, cell{showBytes(item.Bytes), plain}
 		if item.Problem != "" {
-			state = cell{item.Problem, red}
+			state, size = cell{item.Problem, red}, cell{"", plain}
 		}
-		t.add(cell{item.Name, bold}, state, cell{item.Summary, plain})
+		summary := item.Summary
+		if len(item.Packages) > 0 {
+			summary += ", with " + strings.Join(item.Packages, ", ")
+		}
+		t.add(cell{item.Name, bold}, state, size, cell{summary, plain})
 	}
 	return t.write(s.out)
+}
+
+// openConfigured opens an image with the packages that the configuration asks for.
+func openConfigured(c *config.Config, home string, definition images.Definition) (images.Image, error) {
+	extra, err := system.Extra(c, definition.Language)
+	if err != nil {
+		return images.Image{}, err
+	}
+	return images.OpenWith(home, definition.Name, extra)
 }

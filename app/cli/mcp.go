@@ -5,46 +5,154 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"sync"
+	"time"
 
-	"github.com/airlock-mcp/airlock/app/server"
+	"github.com/airlock-mcp/airlock/app/daemon"
+	"github.com/airlock-mcp/airlock/app/server/code"
 	"github.com/airlock-mcp/airlock/app/system"
 )
 
 type mcpVerb struct {
 	profiled
-	How bool `help:"Serve nothing; print the command that makes Claude Code use this."`
+	Face    string `enum:"code,gateway" default:"code" help:"code for search, read and run; gateway for the two tools of the risk gateway, which qwed-mcp serves too."`
+	How     bool   `help:"Serve nothing; print the command that makes Claude Code use this."`
+	Verbose bool   `short:"v" help:"Say on stderr whether a daemon answers, or this process alone."`
 }
 
 // Run serves one agent host over stdin and stdout until the host hangs up or
-// ctx ends. stdout carries the protocol and nothing else. SIGHUP has the
-// configuration and the policies read again.
+// ctx ends: through the running daemon of the same user, state directory and
+// configuration, else alone. stdout carries the protocol and nothing else. SIGHUP
+// has the configuration and the policies read again.
 func (v *mcpVerb) Run(ctx context.Context, s *streams) error {
 	if v.How {
 		return v.printHow(s)
 	}
-	logger := newLogger(s.err, false, slog.LevelWarn)
-	opened, err := v.open(ctx, s.err, system.Options{Serving: true, Tools: system.CachedThenServers, Logger: logger})
+	if v.Face == "gateway" {
+		return attendGateway(ctx, s, v.configFlag)
+	}
+	c, err := v.load(s.err)
 	if err != nil {
 		return err
 	}
-	face, err := server.New(opened, opened.Runs(), server.Options{
-		Version: version, Principal: system.Principal(), Profile: opened.Profile(), ServerIDs: opened.ServerIDs(), Approvals: opened.Approvals(), Logger: opened.Logger(), Gate: opened.Gate(),
+	profile, err := profileName(c, v.Profile)
+	if err != nil {
+		return err
+	}
+	token, err := agentToken()
+	if err != nil {
+		return err
+	}
+	h := daemon.Host{Config: c, Version: version, Profile: profile, Agent: token}
+	conn, err := daemon.Join(h)
+	switch {
+	case errors.Is(err, daemon.ErrNone):
+		v.say(s, "this process answers alone: "+daemon.ErrNone.Error())
+		return v.alone(ctx, s, h)
+	case err != nil:
+		v.say(s, "this process answers alone: "+err.Error())
+		return v.alone(ctx, s, h)
+	}
+	v.say(s, fmt.Sprintf("the daemon with process %d answers", conn.PID()))
+	s.hangup.reloads(func() {
+		fmt.Fprintln(s.err, "airlock: the daemon has the configuration: it puts changed files in force by itself")
+	})
+	defer s.hangup.reloads(nil)
+	return daemon.Relay(ctx, s.in, s.out, conn, func(ctx context.Context) (daemon.Backend, error) {
+		return v.move(ctx, s, h)
+	})
+}
+
+func (v *mcpVerb) say(s *streams, text string) {
+	if v.Verbose {
+		fmt.Fprintln(s.err, "airlock: "+text)
+	}
+}
+
+// How long a daemon that has ended is waited for, to come back.
+const (
+	moveTime  = 3 * time.Second
+	movePause = 100 * time.Millisecond
+)
+
+// move finds what answers the host now that the daemon has ended, and says so.
+func (v *mcpVerb) move(ctx context.Context, s *streams, h daemon.Host) (daemon.Backend, error) {
+	fmt.Fprintln(s.err, "airlock: the daemon has ended; requests under way are to be sent again")
+	for deadline := time.Now().Add(moveTime); time.Now().Before(deadline); {
+		conn, err := daemon.Join(h)
+		if err == nil {
+			fmt.Fprintf(s.err, "airlock: the daemon with process %d answers from now on\n", conn.PID())
+			return conn, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(movePause):
+		}
+	}
+	fmt.Fprintln(s.err, "airlock: this process answers alone from now on")
+	opened, err := v.openAlone(ctx, s, h)
+	if err != nil {
+		return nil, err
+	}
+	return daemon.InProcess(context.WithoutCancel(ctx), opened.face.Serve, opened.close), nil
+}
+
+// alone serves the host without a daemon.
+func (v *mcpVerb) alone(ctx context.Context, s *streams, h daemon.Host) error {
+	opened, err := v.openAlone(ctx, s, h)
+	if err != nil {
+		return err
+	}
+	return errors.Join(opened.face.Serve(ctx, s.in, s.out), opened.close())
+}
+
+// standalone is all that answers one host in this process.
+type standalone struct {
+	face  *code.Server
+	close func() error
+}
+
+func (v *mcpVerb) openAlone(ctx context.Context, s *streams, h daemon.Host) (_ *standalone, err error) {
+	_, logger, end, err := beginExport(ctx, newLogger(s.err, false, slog.LevelWarn), false)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			end()
+		}
+	}()
+	opened, err := openSystem(ctx, h.Config, s.err, system.Options{
+		Serving: true, Host: os.Getppid(), Tools: system.CachedThenServers, Logger: logger, Profile: h.Profile,
+	})
+	if err != nil {
+		return nil, err
+	}
+	agent, err := agentIn(ctx, opened, h.Agent)
+	if err != nil {
+		return nil, errors.Join(err, opened.Close())
+	}
+	face, err := code.New(opened, opened.Runs(), code.Options{
+		Version: version, Principal: system.Principal(), Local: agent.local, Profile: opened.Profile(), ServerIDs: opened.ServerIDs(), Packages: code.Packages(opened.Packages()), Approvals: opened.Approvals(), Logger: opened.Logger(), Gate: opened.Gate(),
 		Files: opened.Attachments(), CallTool: opened.Face().CallTool, Similar: opened.Similar,
 	})
 	if err != nil {
-		return errors.Join(err, opened.Close())
+		return nil, errors.Join(err, agent.close(), opened.Close())
 	}
-	watching, stop := context.WithCancel(ctx)
+	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var watch sync.WaitGroup
 	watch.Go(func() { opened.Watch(watching) })
 	s.hangup.reloads(func() { opened.Reload(watching) })
-	err = face.Serve(ctx, s.in, s.out)
-	face.Close()
-	s.hangup.reloads(nil)
-	stop()
-	watch.Wait()
-	return errors.Join(err, opened.Close())
+	return &standalone{face, func() error {
+		face.Close()
+		s.hangup.reloads(nil)
+		stop()
+		watch.Wait()
+		defer end()
+		return errors.Join(agent.close(), opened.Close())
+	}}, nil
 }
 
 // printHow prints the command alone: it is there to be run.

@@ -6,7 +6,7 @@ import (
 	"io"
 	"text/tabwriter"
 
-	"github.com/airlock-mcp/airlock/app/server"
+	"github.com/airlock-mcp/airlock/app/server/code"
 	"github.com/airlock-mcp/airlock/catalog"
 )
 
@@ -45,7 +45,7 @@ func measureGrid(snapshot *catalog.Snapshot) ([]gridCell, error) {
 		tool := median(part)
 		search, definition := c.onDemand(part, tool)
 		program := c.count(gridProgram(part, tool))
-		answer := c.count(server.ShownRun(sampledRun, json.RawMessage(`{"calls":100,"sum":123456}`)))
+		answer := c.count(code.ShownRun(sampledRun, json.RawMessage(`{"calls":100,"sum":123456}`)))
 		overhead := answer - c.count(`{"calls":100,"sum":123456}`)
 		for _, calls := range gridCalls {
 			for _, bytes := range gridPayloads {

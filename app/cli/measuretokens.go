@@ -11,7 +11,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/airlock-mcp/airlock/app/server"
+	"github.com/airlock-mcp/airlock/app/server/code"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/codegen"
 	"github.com/airlock-mcp/airlock/internal/tokens"
@@ -135,7 +135,7 @@ func measureCost(snapshot *catalog.Snapshot) (tokenCost, error) {
 		cost.Definition += float64(definition) / float64(len(sampled))
 	}
 	cost.OnDemand = cost.Search + cost.Definition
-	cost.AnswerOverhead = c.count(server.ShownRun(sampledRun, json.RawMessage(`{"count":12}`))) - c.count(`{"count":12}`)
+	cost.AnswerOverhead = c.count(code.ShownRun(sampledRun, json.RawMessage(`{"count":12}`))) - c.count(`{"count":12}`)
 	if saved := float64(cost.AllDefinitions - cost.OwnTools - cost.AnswerOverhead); saved > 0 {
 		cost.BreakEven = int(math.Floor(saved / cost.OnDemand))
 	}
@@ -148,7 +148,7 @@ func (c *counter) direct(snapshot *catalog.Snapshot) int {
 	total := 0
 	for _, s := range snapshot.Shown() {
 		for _, tool := range s.Tools {
-			total += c.shown(server.ShownTool(tool.Name, tool.Description, tool.InputSchema))
+			total += c.shown(code.ShownTool(tool.Name, tool.Description, tool.InputSchema))
 		}
 	}
 	return total
@@ -160,7 +160,7 @@ func (c *counter) own(snapshot *catalog.Snapshot) int {
 	for _, s := range snapshot.Servers() {
 		ids = append(ids, s.ID)
 	}
-	definitions, guide, err := server.ShownTools(ids)
+	definitions, guide, err := code.ShownTools(ids)
 	c.err = cmp.Or(c.err, err)
 	return c.count(strings.Join(definitions, "\n")) + c.count(guide)
 }
@@ -170,9 +170,9 @@ func (c *counter) own(snapshot *catalog.Snapshot) int {
 func (c *counter) onDemand(snapshot *catalog.Snapshot, tool catalog.Tool) (search, definition int) {
 	question := strings.Join(catalog.Words(tool.Name), " ")
 	search = c.count(fmt.Sprintf(`search_tools{"query":%q}`, question)) +
-		c.shown(server.ShownSearch(snapshot, catalog.Query{Text: question, Language: string(codegen.Python)}))
+		c.shown(code.ShownSearch(snapshot, catalog.Query{Text: question, Language: string(codegen.Python)}))
 	definition = c.count(fmt.Sprintf(`get_tool_definition{"serverId":%q,"name":%q}`, tool.ServerID, tool.Name)) +
-		c.shown(server.ShownDefinition(snapshot, tool.ServerID, tool.Name))
+		c.shown(code.ShownDefinition(snapshot, tool.ServerID, tool.Name))
 	return search, definition
 }
 

@@ -40,9 +40,16 @@ func (f configFlag) open(ctx context.Context, stderr io.Writer, opts system.Opti
 	return openSystem(ctx, c, stderr, opts)
 }
 
+// reread reads a configuration's file again.
+func reread(c *config.Config) func() (*config.Config, error) {
+	return func() (*config.Config, error) { return configFlag{Config: c.File}.loadWith(io.Discard, os.LookupEnv) }
+}
+
 func openSystem(ctx context.Context, c *config.Config, stderr io.Writer, opts system.Options) (*system.System, error) {
 	opts.Version, opts.Notify = version, notices(stderr)
-	opts.Reread = func() (*config.Config, error) { return configFlag{Config: c.File}.loadWith(io.Discard, os.LookupEnv) }
+	if opts.Reread == nil {
+		opts.Reread = reread(c)
+	}
 	return system.Open(ctx, c, opts)
 }
 

@@ -99,10 +99,10 @@ func (v *replayVerb) recorded(s *streams) (*system.Fixed, error) {
 	return &system.Fixed{Snapshot: snapshot, Upstream: noServers{}}, nil
 }
 
-// noServers are those of a replay, which calls none.
+// noServers are those of a replay and of the risk gateway, which call none.
 type noServers struct{}
 
 // Call refuses.
 func (noServers) Call(context.Context, string, string, json.RawMessage) (json.RawMessage, error) {
-	return nil, errors.New("a replay calls no server")
+	return nil, errors.New("no server is called here")
 }

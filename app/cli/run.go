@@ -42,8 +42,13 @@ func (v *runVerb) Run(ctx context.Context, s *streams) error {
 		v.hold()
 		return refuse(s, request, errortype.InvalidRequest, err)
 	}
+	_, logger, end, err := beginExport(ctx, newLogger(s.err, v.JSONLogs, slog.LevelWarn), false)
+	if err != nil {
+		return err
+	}
+	defer end()
 	done := progress(s, "starting the servers and a sandbox")
-	opened, err := v.open(ctx, s.err, system.Options{Tools: system.CachedThenServers, Code: code, Logger: newLogger(s.err, v.JSONLogs, slog.LevelWarn)})
+	opened, err := v.open(ctx, s.err, system.Options{Tools: system.CachedThenServers, Code: code, Logger: logger})
 	done()
 	if err != nil {
 		return refuse(s, request, errortype.Sandbox, err)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -42,6 +43,9 @@ var _ approval.Asker = (*person)(nil)
 // Ask shows a question and waits for a key. A person who wants to decide later
 // can do so elsewhere as long as the question is open.
 func (p *person) Ask(ctx context.Context, q approval.Question) (approval.Verdict, error) {
+	if q.Elicitation != nil && q.Elicitation.NeedsValues {
+		return approval.Verdict{}, errors.New("the server's form takes values, which no terminal asks for")
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := ctx.Err(); err != nil { // it was answered while another was shown

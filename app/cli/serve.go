@@ -5,68 +5,79 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
-	"net/http"
-	"time"
+	"os"
+	"sync"
 
-	"github.com/airlock-mcp/airlock/app/api"
-	"github.com/airlock-mcp/airlock/app/auth"
-	"github.com/airlock-mcp/airlock/app/server"
+	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/daemon"
 	"github.com/airlock-mcp/airlock/app/system"
 )
 
 type serveVerb struct {
 	configFlag
-	Listen string `default:"127.0.0.1:7823" placeholder:"ADDRESS" help:"The loopback address and port; port 0 takes a free one."`
+	Listen string `placeholder:"ADDRESS" help:"The address and port, in place of serve.listen; port 0 takes a free one."`
+	Detach bool   `help:"Go on in the background once it can be reached; airlock stop ends it."`
 }
 
-// Limits of one connection. Bodies are bounded by who reads them.
-const (
-	headerTime  = 10 * time.Second
-	requestTime = time.Minute
-	idleTime    = 2 * time.Minute
-	maxHeader   = 32 << 10
-	drainTime   = 10 * time.Second
-)
-
-// Run serves until ctx ends, and then answers what it has begun. The address is
-// printed on stdout once it can be reached.
+// Run serves until ctx ends or airlock stop asks for the end, and then answers what
+// it has begun. The address is printed on stdout once it can be reached. SIGHUP has
+// the configuration and the policies read again.
 func (v *serveVerb) Run(ctx context.Context, s *streams) error {
 	c, err := v.load(s.err)
 	if err != nil {
 		return err
 	}
-	logger := newLogger(s.err, false, slog.LevelWarn)
-	known, err := system.OpenAgents(ctx, c, system.Options{Version: version, Logger: logger}, true)
+	if v.Listen != "" {
+		c.Serve.Listen = v.Listen
+	}
+	if v.Detach {
+		return v.detach(ctx, s)
+	}
+	listener, err := daemon.Listen(ctx, c)
 	if err != nil {
 		return err
 	}
-	listener, err := server.Listen(ctx, v.Listen)
+	defer listener.Close() // a second time is no error that matters
+	exporter, logger, end, err := beginExport(ctx, newLogger(s.err, false, slog.LevelWarn), true)
 	if err != nil {
-		return errors.Join(err, known.Close())
+		return err
 	}
-	err = v.serve(ctx, s, listener, known, logger)
-	return errors.Join(err, known.Close())
+	defer end()
+	opened, err := openSystem(ctx, c, s.err, system.Options{
+		Serving: true, Environ: os.Environ(), Thorough: true, Tools: system.CachedThenServers, Logger: logger, Reread: v.reread(c),
+	})
+	if err != nil {
+		return err
+	}
+	d, err := daemon.New(ctx, daemon.Options{Config: c, System: opened, Version: version, URL: listener.URL(), Metrics: exporter.Handler(), Logger: opened.Logger()})
+	if err != nil {
+		return errors.Join(err, opened.Close())
+	}
+	watching, stop := context.WithCancel(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() { opened.Watch(watching) })
+	s.hangup.reloads(func() {
+		daemon.NotifyReloading()
+		opened.Reload(watching)
+		daemon.Notify("READY=1")
+	})
+	fmt.Fprintf(s.out, "%s\n", listener.URL())
+	daemon.Notify("READY=1")
+	err = d.Serve(ctx, listener)
+	s.hangup.reloads(nil)
+	stop()
+	watch.Wait()
+	return errors.Join(err, d.Close(), opened.Close())
 }
 
-func (v *serveVerb) serve(ctx context.Context, s *streams, listener net.Listener, known *system.Agents, logger *slog.Logger) error {
-	identify := (&auth.Authenticator{Tokens: known.Tokens(), Agents: known}).Identify
-	mux := http.NewServeMux()
-	mux.Handle("/v1/", api.New(api.Options{Agents: known, Identify: identify, Logger: logger}))
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
-	web := &http.Server{
-		Handler: mux, ReadHeaderTimeout: headerTime, ReadTimeout: requestTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
-		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
+// reread reads the configuration again, with the address that the flag names.
+func (v *serveVerb) reread(c *config.Config) func() (*config.Config, error) {
+	read := reread(c)
+	return func() (*config.Config, error) {
+		next, err := read()
+		if err == nil && v.Listen != "" {
+			next.Serve.Listen = v.Listen
+		}
+		return next, err
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- web.Serve(listener) }()
-	fmt.Fprintf(s.out, "http://%s\n", listener.Addr())
-	select {
-	case err := <-ended:
-		return fmt.Errorf("serving on %s: %w", listener.Addr(), err)
-	case <-ctx.Done():
-	}
-	draining, stop := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
-	defer stop()
-	return web.Shutdown(draining)
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/airlock-mcp/airlock/app/cli"
+	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
 // airlock runs a verb and returns what it printed on stdout.
@@ -25,7 +26,7 @@ func airlock(t *testing.T, args ...string) string {
 // TestServe makes a token, serves, registers an agent over HTTP and revokes the
 // token, with what a user types.
 func TestServe(t *testing.T) {
-	t.Setenv("AIRLOCK_HOME", t.TempDir())
+	testenv.OwnHome(t)
 	t.Chdir(t.TempDir())
 	token := airlock(t, "tokens", "create", "laptop", "--scope", "agents")
 	id := strings.Fields(airlock(t, "tokens", "list"))[0]

@@ -183,8 +183,15 @@ func askAt(ctx context.Context, at *terminal, q approval.Question) (choice, erro
 		return choice{}, err
 	}
 	defer at.end()
-	fmt.Fprintf(at, "\n%s\ny approve this call   r approve this tool for the whole run   n deny   s decide later: ", approval.Excerpt(q, maxShown))
-	key, err := at.key(ctx, "yrns")
+	choices, keys := "y approve this call   r approve this tool for the whole run   n deny   s decide later: ", "yrns"
+	switch e := q.Elicitation; {
+	case e != nil && e.NeedsValues:
+		choices, keys = "n refuse   s leave it to the agent's host, where the form can be filled in: ", "ns"
+	case e != nil:
+		choices, keys = "y agree   n refuse   s decide later: ", "yns"
+	}
+	fmt.Fprintf(at, "\n%s\n%s", approval.Excerpt(q, maxShown), choices)
+	key, err := at.key(ctx, keys)
 	if err != nil {
 		return choice{}, err
 	}

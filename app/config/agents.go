@@ -14,10 +14,14 @@ import (
 type Agents struct {
 	Prices       map[string]budget.Amount // what actions cost, by action type or tool
 	DefaultPrice budget.Amount            // of all other actions
-	RequireState bool                     // each action comes with the hash of the state before it
-	QuestionTime time.Duration            // for a person to answer, and for the answer to be used
-	Rate         Rate                     // requests of one principal's agents
-	Redis        secret.Value             // the address of the server that counts them, maybe with a password; empty: none
+	SecondPrice  budget.Amount            // of each second of a run's sandbox, beside the price of the run
+	// Budgets bound each principal's agents together, and each session of an agent.
+	PrincipalBudget, SessionBudget budget.Limits
+
+	RequireState bool          // each action comes with the hash of the state before it
+	QuestionTime time.Duration // for a person to answer, and for the answer to be used
+	Rate         Rate          // requests of one principal's agents
+	Redis        secret.Value  // the address of the server that counts them, maybe with a password; empty: none
 }
 
 func defaultAgents() Agents {
@@ -28,6 +32,9 @@ func (d *decoder) agentsFields(a *Agents) []field {
 	return []field{
 		{key: "prices", read: d.prices(&a.Prices)},
 		{key: "defaultPrice", val: dollars{&a.DefaultPrice}},
+		{key: "secondPrice", val: dollars{&a.SecondPrice}},
+		{key: "principalBudget", read: d.budget(&a.PrincipalBudget)},
+		{key: "sessionBudget", read: d.budget(&a.SessionBudget)},
 		{key: "requireState", val: flag{&a.RequireState}},
 		{key: "questionTime", val: duration{&a.QuestionTime, time.Second, 24 * time.Hour}},
 		{key: "rate", val: rate{&a.Rate}},
@@ -43,6 +50,31 @@ func (d *decoder) prices(to *map[string]budget.Amount) func(n *yaml.Node, path s
 			err := d.scalar(val, join(path, key.Value), dollars{&price})
 			(*to)[key.Value] = price
 			return err
+		})
+	}
+}
+
+// budget reads the limits of an account; those that are not there do not hold.
+func (d *decoder) budget(to *budget.Limits) func(n *yaml.Node, path string) error {
+	return func(n *yaml.Node, path string) error {
+		*to = budget.Limits{}
+		amount := func(to **budget.Amount) func(n *yaml.Node, path string) error {
+			return func(n *yaml.Node, path string) error {
+				*to = new(budget.Amount)
+				return d.scalar(n, path, dollars{*to})
+			}
+		}
+		requests := func(to **int64) func(n *yaml.Node, path string) error {
+			return func(n *yaml.Node, path string) error {
+				*to = new(int64)
+				return d.scalar(n, path, count[int64]{*to, 0, 1 << 40})
+			}
+		}
+		return d.object(n, path, []field{
+			{key: "dayCost", read: amount(&to.DayCost)},
+			{key: "requestCost", read: amount(&to.RequestCost)},
+			{key: "hourRequests", read: requests(&to.HourRequests)},
+			{key: "dayRequests", read: requests(&to.DayRequests)},
 		})
 	}
 }

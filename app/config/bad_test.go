@@ -42,6 +42,7 @@ func TestMistakes(t *testing.T) {
 		"NaN cores":                      {"sandbox: {cpus: NaN}", `1:17: sandbox.cpus must be between 0.1 and 256, not "NaN"`, ""},
 		"an unknown driver":              {"sandbox: {driver: docker}", `1:19: sandbox.driver must be one of runsc, containerd, not "docker"`, ""},
 		"a network of the code's own":    {"sandbox: {network: egress}", `1:20: sandbox.network can only be none, not "egress": code in a sandbox has no network of its own`, "give the code a tool that fetches what it needs: policies, credentials and the audit log are where tools are called"},
+		"a budget below zero":            {"agents: {sessionBudget: {dayRequests: -1}}", `1:39: agents.sessionBudget.dayRequests must be between 0 and 1099511627776, not "-1"`, ""},
 		"another driver's section":       {"sandbox: {containerd: {address: /x}}", "1:10: sandbox.containerd is set, but sandbox.driver is runsc", "write `driver: containerd` beside it, or remove it"},
 		"an unknown profile":             {"limits: {profile: huge}", `1:19: limits.profile must be one of default, wide, not "huge"`, ""},
 		"an unknown risk":                {"mcpServers: {a: {command: x}}\nservers: {a: {tools: {t: {risk: none}}}}", `2:33: servers.a.tools.t.risk must be one of read, write, destructive, not "none"`, ""},

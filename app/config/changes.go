@@ -64,7 +64,8 @@ func serverChanges(before, after *Config) (live, restart []string) {
 // connection is what a server is reached with.
 func connection(server Server, c *Config) Server {
 	// What is held, and what becomes of personal data, is settled when Airlock starts.
-	server.Settings = Settings{Secrets: server.Settings.Secrets, Public: server.Settings.Public, Personal: server.Settings.Personal}
+	was := server.Settings
+	server.Settings = Settings{Secrets: was.Secrets, Public: was.Public, Personal: was.Personal, OAuth: was.OAuth, Elicitation: was.Elicitation}
 	server.line, server.column = 0, 0
 	if server.CallTimeout == c.Limits.Calls.Timeout {
 		server.CallTimeout = 0 // that of all
@@ -75,8 +76,9 @@ func connection(server Server, c *Config) Server {
 // keysOf are the keys of fields whose names are other words.
 var keysOf = map[string]string{
 	"File": "the file itself", "Placeholders": "redaction.placeholders", "Credentials": "a variable that holds a credential",
-	"Limits.Calls": "limits.callTimeout", "Personal": "redaction.personalData",
-	"Discovery.DefaultProfile": "profiles", "Discovery.Profiles": "profiles", "Discovery.Refresh": "tools.ttl", "Discovery.Embeddings": "search.embeddings",
+	"Limits.Calls": "limits.callTimeout", "Kernel.Models": "models",
+	"Personal":       "redaction.personalData",
+	"DefaultProfile": "profiles", "Profiles": "profiles", "Refresh": "tools.ttl", "Embeddings": "search.embeddings",
 }
 
 // fieldChanges returns the keys of the exported fields that differ, down to
@@ -92,6 +94,8 @@ func fieldChanges(prefix string, before, after reflect.Value) []string {
 		switch key, named := keysOf[name]; {
 		case named:
 			keys = append(keys, key)
+		case field.Anonymous: // the file does not name it
+			keys = append(keys, fieldChanges(prefix, before.Field(i), after.Field(i))...)
 		case field.Type.Kind() == reflect.Struct:
 			keys = append(keys, fieldChanges(name+".", before.Field(i), after.Field(i))...)
 		default:

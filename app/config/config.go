@@ -19,16 +19,16 @@ import (
 type Config struct {
 	File     string   // absolute path of the file it came from; empty for the built-in one
 	Servers  []Server // those that are switched on, ordered by ID
-	Sandbox  Sandbox
 	Limits   Limits
 	Policies []string // absolute paths of Cedar files; empty means the shipped policy
 	Audit    Audit
 	Secrets  Secrets
 	Replay   Replay
 	Agents   Agents
+	Running
 	Discovery
 	Files
-	Face Face
+	Serving
 	// Placeholders numbers what redaction removes, so that an equal value of one
 	// run has an equal placeholder; without it a placeholder names the kind only.
 	Placeholders bool
@@ -46,6 +46,13 @@ type Config struct {
 type Variable struct {
 	Name  string
 	Value secret.Value
+}
+
+// Running says what code and claims run on.
+type Running struct {
+	Sandbox Sandbox
+	Verify  Verify
+	Images  Images
 }
 
 // Sandbox says what a run gets.
@@ -203,7 +210,7 @@ type Secrets struct {
 func Default() *Config {
 	limits := runner.DefaultLimits()
 	return &Config{
-		Sandbox: Sandbox{
+		Running: Running{Verify: defaultVerify(), Sandbox: Sandbox{
 			Driver:            "runsc",
 			Containerd:        Containerd{Address: "/run/containerd/containerd.sock"},
 			Memory:            limits.Memory,
@@ -217,12 +224,13 @@ func Default() *Config {
 			Pool:              runner.DefaultPool,
 			MaxSandboxes:      runner.DefaultSandboxes,
 			Queue:             runner.DefaultWaiting,
-		},
+		}},
 		Limits:  profiles[0].limits,
 		Secrets: Secrets{Keyring: "airlock"},
 		Audit:   Audit{KeepArguments: 7 * 24 * time.Hour, ArgumentsSize: 64 << 20, WitnessDelay: time.Minute},
 		Replay:  Replay{Keep: 7 * 24 * time.Hour, Size: 1 << 30},
 		Agents:  defaultAgents(),
+		Serving: Serving{Serve: defaultServe(), Auth: defaultAuth(), Kernel: defaultKernel()},
 
 		Files: Files{
 			Attachments: Attachments{Files: 32, FileBytes: 10 << 20, Bytes: 32 << 20, Keep: 7 * 24 * time.Hour, Size: 1 << 30},

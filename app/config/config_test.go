@@ -91,6 +91,17 @@ redaction: {placeholders: true}
 attachments: {files: 3, fileBytes: 2KiB, bytes: 4KiB, keep: 2h, size: 5MiB}
 session: {bytes: 6KiB, files: 7, size: 8MiB}
 face: {callTool: true}
+models:
+  gpt-4: {url: "https://api.openai.com/v1", key: "keyring:openai", timeout: 30s}
+  gemini-pro: {url: "http://127.0.0.1:9/v1", model: gemini-3-pro}
+kernel:
+  actions: {database_query: {server: crm, tool: query}, send_email: {server: files, tool: send}}
+  policies: [policies/named.cedar]
+  files: 9
+  fileBytes: 2KiB
+  bytes: 3KiB
+images: {python: {packages: [pandas, numpy, "numpy>=2,<3", numpy]}, node: {packages: ["lodash@^4.17.0"]}, lock: ../p.lock}
+verify: {timeout: 5s, memory: 1GiB, maxSandboxes: 2, queue: 3}
 secrets: {ageFile: keys.age, ageIdentity: /etc/airlock/age.txt, keyring: team}
 `, envOf(map[string]string{"TOKEN": "hunter2"}))
 	dir := filepath.Dir(c.File)
@@ -110,9 +121,11 @@ secrets: {ageFile: keys.age, ageIdentity: /etc/airlock/age.txt, keyring: team}
 					Deny: []string{"delete_file"}, Rate: Rate{20, time.Second},
 					Tools: map[string]Tool{"move_file": {Risk: "destructive", Rate: Rate{5, time.Minute}}}}},
 		},
-		Sandbox: Sandbox{Driver: "containerd", Memory: 1 << 30, CPUs: 0.5, PIDs: 64, Disk: 10 << 20, Inodes: 512,
+		Running: Running{Verify: Verify{Timeout: 5 * time.Second, Memory: 1 << 30, MaxSandboxes: 2, Queue: 3, Pool: 1}, Images: Images{
+			Python: Packages{[]string{"numpy", "numpy>=2,<3", "pandas"}}, Node: Packages{[]string{"lodash@^4.17.0"}}, Lock: filepath.Join(filepath.Dir(dir), "p.lock"),
+		}, Sandbox: Sandbox{Driver: "containerd", Memory: 1 << 30, CPUs: 0.5, PIDs: 64, Disk: 10 << 20, Inodes: 512,
 			OpenFiles: 128, Timeout: 90 * time.Second, BackgroundTimeout: 10 * time.Minute, Pool: 0, MaxSandboxes: 4, Queue: 0, Asked: []string{"memory", "cpus", "pids"},
-			Containerd: Containerd{Address: "/run/c.sock", Snapshotter: "native", Shim: filepath.Join(dir, "bin/shim")}},
+			Containerd: Containerd{Address: "/run/c.sock", Snapshotter: "native", Shim: filepath.Join(dir, "bin/shim")}}},
 		Limits: Limits{Profile: "default", Stdout: 1024, Stderr: 2000, Output: 1_000_000, Calls: CallLimits{
 			Run: 7, Session: 70, Concurrent: 3, BytesIn: 1 << 20, BytesOut: 2 << 20, ResultBytes: 3 << 10, UnreadBytes: 4 << 10,
 			Timeout: 5 * time.Second, Repeats: 9,
@@ -123,15 +136,23 @@ secrets: {ageFile: keys.age, ageIdentity: /etc/airlock/age.txt, keyring: team}
 			Attachments: Attachments{Files: 3, FileBytes: 2 << 10, Bytes: 4 << 10, Keep: 2 * time.Hour, Size: 5 << 20},
 			Session:     Session{Bytes: 6 << 10, Files: 7, Size: 8 << 20},
 		},
-		Face: Face{CallTool: true},
 		Audit: Audit{
 			Path: filepath.Join(dir, "audit.jsonl"), ClearArguments: true, KeepArguments: 24 * time.Hour, ArgumentsSize: 2 << 20,
 			Witness: "https://w.example/", WitnessKey: "w+1+k", WitnessDelay: 5 * time.Second,
 		},
 		Replay: Replay{Keep: 48 * time.Hour, Size: 3 << 20}, Placeholders: true,
 		Discovery: Discovery{Refresh: 5 * time.Minute, Embeddings: Embeddings{URL: "https://e.example/v1", Model: "m", Key: secret.New("keyring:e"), Dimensions: 256, Timeout: time.Second, Batch: 8}},
-		Agents:    Agents{QuestionTime: 10 * time.Minute, Rate: Rate{60, time.Minute}},
-		Secrets:   Secrets{AgeFile: filepath.Join(dir, "keys.age"), AgeIdentity: "/etc/airlock/age.txt", Keyring: "team"},
+		Serving: Serving{Face: Face{CallTool: true}, Serve: Serve{Listen: "127.0.0.1:7823", DrainTime: 30 * time.Second}, Auth: Auth{Types: []string{"at+jwt"}}, Kernel: Kernel{
+			Models: []Model{
+				{Name: "gemini-pro", URL: "http://127.0.0.1:9/v1", Model: "gemini-3-pro", Timeout: time.Minute},
+				{Name: "gpt-4", URL: "https://api.openai.com/v1", Model: "gpt-4", Key: secret.New("keyring:openai"), Timeout: 30 * time.Second},
+			},
+			Actions:  map[string]Action{"database_query": {Server: "crm", Tool: "query", SQL: "query"}, "send_email": {Server: "files", Tool: "send"}},
+			Policies: []string{filepath.Join(dir, "policies/named.cedar")},
+			Files:    KernelFiles{Files: 9, FileBytes: 2 << 10, Bytes: 3 << 10},
+		}},
+		Agents:  Agents{QuestionTime: 10 * time.Minute, Rate: Rate{60, time.Minute}},
+		Secrets: Secrets{AgeFile: filepath.Join(dir, "keys.age"), AgeIdentity: "/etc/airlock/age.txt", Keyring: "team"},
 	}
 	want.Credentials = []Variable{{"TOKEN", secret.New("hunter2")}, {"TOKEN", secret.New("hunter2")}} // two places name it
 	if diff := cmp.Diff(want, c, sameValues); diff != "" {

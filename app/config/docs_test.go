@@ -41,6 +41,16 @@ func documented() map[string]string {
 	add("tools", d.toolsFields(c))
 	add("search.embeddings", d.embeddingsFields(&c.Embeddings))
 	add("agents", d.agentsFields(&c.Agents))
+	add("verify", d.verifyFields(&c.Verify))
+	add("images", d.imagesFields(&c.Images))
+	add("images.python", d.packagesFields("python", &c.Images.Python))
+	add("images.node", d.packagesFields("node", &c.Images.Node))
+	add("kernel", d.kernelFields(&c.Kernel))
+	add("models.*", d.modelFields(&Model{Timeout: defaultModelTimeout}))
+	add("kernel.actions.*", d.actionFields(&Action{}))
+	add("serve", d.serveFields(&c.Serve))
+	add("auth", d.authFields(&c.Auth))
+	add("auth.scopes.*", d.scopeFields(&Scope{}))
 	add("redaction", d.redactionFields(c))
 	add("attachments", d.attachmentsFields(&c.Attachments))
 	add("session", d.sessionFields(&c.Session))
@@ -48,9 +58,11 @@ func documented() map[string]string {
 	add("mcpServers.*", d.serverFields(&s))
 	add("mcpServers.*", d.hostServer(&disabled)[:2])
 	add("servers.*", d.settingFields(&settings))
+	add("servers.*.oauth", d.oauthFields(&OAuth{}))
+	add("servers.*.oauth.provider", d.oauthProviderFields(&OAuthProvider{}))
 	add("profiles.*", d.profileFields(&catalog.Profile{}, new(bool)))
 	add("servers.*.tools.*", d.toolFields(&tool))
-	for _, section := range []string{"sandbox", "sandbox.containerd", "limits", "audit", "secrets", "replay", "agents", "tools", "search", "redaction", "attachments", "session", "face", "servers.*.tools", "profiles"} {
+	for _, section := range []string{"sandbox", "sandbox.containerd", "limits", "audit", "secrets", "replay", "agents", "verify", "images", "images.python", "images.node", "kernel", "serve", "auth", "auth.scopes", "models", "kernel.actions", "tools", "search", "redaction", "attachments", "session", "face", "servers.*.tools", "servers.*.oauth", "servers.*.oauth.provider", "profiles"} {
 		delete(out, section) // its keys are listed instead
 	}
 	return out

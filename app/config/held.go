@@ -45,6 +45,11 @@ func (c *Config) Held() []Held {
 	if key := c.Embeddings.Key; key.Reveal() != "" {
 		list = append(list, Held{Name: "search.embeddings.key", Why: "the key of an endpoint", Value: key})
 	}
+	for _, m := range c.Kernel.Models {
+		if m.Key.Reveal() != "" {
+			list = append(list, Held{Name: "models." + m.Name + ".key", Why: "the key of an endpoint", Value: m.Key})
+		}
+	}
 	for _, s := range c.Servers {
 		list = append(list, s.held()...)
 	}
@@ -121,6 +126,14 @@ func (s Server) held() []Held {
 		isDeclared := slices.Contains(s.Settings.Secrets, flag.name)
 		if !slices.Contains(s.Settings.Public, flag.name) && (isDeclared || NamesCredential(flag.name) && !isOrdinary(flag.value)) {
 			add(flag.name, "a flag whose name says so", flag.value)
+		}
+	}
+	if o := s.Settings.OAuth; o != nil {
+		secrets := o.Secrets()
+		for _, name := range slices.Sorted(maps.Keys(secrets)) {
+			if value := secrets[name].Reveal(); value != "" {
+				add(name, "a credential of a sign-in", value)
+			}
 		}
 	}
 	for _, arg := range s.Args {

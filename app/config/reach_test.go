@@ -84,7 +84,13 @@ func TestWhatServersReachIsPointedOut(t *testing.T) {
 }
 
 func TestWhatTheMachineOffersIsFound(t *testing.T) {
-	root, err := filepath.EvalSymlinks(t.TempDir())
+	// The path of a socket has at most 107 bytes: that of a test's directory may be longer.
+	short, err := os.MkdirTemp("", "r")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(short) })
+	root, err := filepath.EvalSymlinks(short)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +110,7 @@ func TestWhatTheMachineOffersIsFound(t *testing.T) {
 		name = filepath.Join(root, name)
 		socket, err := net.Listen("unix", name)
 		if err != nil {
-			t.Skip(err) // the directory's name is longer than a socket's may be
+			t.Fatal(err)
 		}
 		defer socket.Close()
 		want[name] = true

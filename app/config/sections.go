@@ -74,8 +74,20 @@ func (d *decoder) topFields(c *Config, settings map[string]*decided) []field {
 				return d.object(n, path, d.embeddingsFields(&c.Embeddings))
 			}}})
 		}},
+		{key: "models", read: d.models(&c.Kernel.Models)},
+		{key: "kernel", read: func(n *yaml.Node, path string) error {
+			return d.object(n, path, d.kernelFields(&c.Kernel))
+		}},
 		{key: "agents", read: func(n *yaml.Node, path string) error {
 			return d.object(n, path, d.agentsFields(&c.Agents))
+		}},
+		{key: "serve", read: d.serve(&c.Serve)},
+		{key: "images", read: func(n *yaml.Node, path string) error {
+			return d.object(n, path, d.imagesFields(&c.Images))
+		}},
+		{key: "auth", read: d.auth(&c.Auth)},
+		{key: "verify", read: func(n *yaml.Node, path string) error {
+			return d.object(n, path, d.verifyFields(&c.Verify))
 		}},
 		{key: "attachments", read: func(n *yaml.Node, path string) error {
 			return d.object(n, path, d.attachmentsFields(&c.Attachments))
@@ -267,6 +279,10 @@ func (d *decoder) consistent(root *yaml.Node, c *Config) error {
 	if c.Sandbox.Pool > c.Sandbox.MaxSandboxes {
 		return d.fail(root, "raise sandbox.maxSandboxes or lower sandbox.pool",
 			"sandbox.pool (%d) is larger than sandbox.maxSandboxes (%d)", c.Sandbox.Pool, c.Sandbox.MaxSandboxes)
+	}
+	if c.Verify.Pool > c.Verify.MaxSandboxes {
+		return d.fail(root, "raise verify.maxSandboxes or lower verify.pool",
+			"verify.pool (%d) is larger than verify.maxSandboxes (%d)", c.Verify.Pool, c.Verify.MaxSandboxes)
 	}
 	if err := d.embeddingsFit(root, &c.Embeddings); err != nil {
 		return err

@@ -55,6 +55,10 @@ type Settings struct {
 	Personal Personal
 	Rate     Rate // of its calls, over all runs; zero: that of all servers
 	Tools    map[string]Tool
+	// OAuth says how to sign in to the server; nil finds it out.
+	OAuth *OAuth
+	// Elicitation lets the server ask the person behind a call.
+	Elicitation bool
 }
 
 // Tool is what the operator decides about one tool.

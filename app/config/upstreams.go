@@ -159,7 +159,8 @@ func (d *decoder) endpoint(key *yaml.Node, path string, s *Server) error {
 // does once Airlock is entered there. Without this every start would start another.
 func (d *decoder) isAirlock(key *yaml.Node, s Server) bool {
 	name := strings.TrimSuffix(filepath.Base(s.Command), ".exe")
-	if name != "airlock" || !slices.Contains(s.Args, "mcp") {
+	byName := name == "qwed-mcp" || name == "mcp-kernel-server" // the same program under other names
+	if !byName && (name != "airlock" || !slices.Contains(s.Args, "mcp")) {
 		return false
 	}
 	d.note(key, fmt.Sprintf("the server %q is Airlock itself and is left out", s.ID), "remove it from this file, or keep a file of its own for Airlock")
@@ -192,6 +193,11 @@ func (d *decoder) settingFields(s *Settings) []field {
 		{key: "public", read: d.texts(&s.Public)},
 		{key: "personalData", read: d.personal(&s.Personal)},
 		{key: "rate", val: rate{&s.Rate}},
+		{key: "elicitation", val: flag{&s.Elicitation}},
+		{key: "oauth", read: func(n *yaml.Node, path string) error {
+			s.OAuth = &OAuth{}
+			return d.object(n, path, d.oauthFields(s.OAuth))
+		}},
 		{key: "tools", read: func(n *yaml.Node, path string) error {
 			s.Tools = map[string]Tool{}
 			return d.entries(n, path, func(key, val *yaml.Node) error {
@@ -221,6 +227,9 @@ func (d *decoder) unite(c *Config, settings map[string]*decided) error {
 		if s := settings[ids[i]]; s != nil {
 			c.Servers[i].Settings = s.Settings
 			if err := d.declared(c.Servers[i], s.key); err != nil {
+				return err
+			}
+			if err := d.oauthFits(c.Servers[i], s.key); err != nil {
 				return err
 			}
 		}

@@ -35,7 +35,7 @@ func (r *run) assemble(ctx context.Context, ended ending, calls broker.Summary, 
 	printed := r.print(logs)
 	usage := r.sandbox.Usage()
 	outcome := r.seal(ctx, result, calls, printed, Metrics{PeakMemoryBytes: usage.PeakMemory, CPUMS: usage.CPU.Milliseconds()})
-	outcome.Envelope.Note, outcome.Envelope.Printed = note, end
+	outcome.Envelope.Note, outcome.Envelope.Printed, outcome.End = note, end, r.endOf(ended, logs)
 	return outcome
 }
 
@@ -62,6 +62,9 @@ func (r *run) seal(ctx context.Context, result Result, calls broker.Summary, pri
 func (p plan) toolName() string {
 	if p.request.Call != nil {
 		return LanguageCall
+	}
+	if p.request.Script != nil {
+		return "python-runner"
 	}
 	return p.request.Language + "-runner"
 }

@@ -41,7 +41,7 @@ func (a *attached) remove(found []redact.Finding) {
 // draft begins the files of a run. Those of a replay are kept already.
 func (o *Orchestrator) draft(p plan) *attachment.Draft {
 	store := o.parts.Attachments
-	if p.player != nil {
+	if p.player != nil || p.request.Script != nil {
 		store = nil
 	}
 	return store.Begin(p.identity.ID, p.identity.Caller.Owner(), o.opts.Attachments)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"strings"
 	"time"
 
@@ -46,12 +47,10 @@ func (o *Orchestrator) runCall(ctx context.Context, req Request) (*Outcome, erro
 	if err := req.Check(); err != nil {
 		return nil, err
 	}
-	if req.ID == "" {
-		req.ID = telemetry.NewID("run")
-	}
 	r := newRun(plan{
 		identity: broker.Run{
-			ID: req.ID, Caller: req.Caller, TraceID: telemetry.NewTraceID(), CodeHash: canon.Digest(req.Code), Code: string(req.Code),
+			ID: req.ID, Caller: req.Caller, TraceID: telemetry.TraceID(ctx), CodeHash: canon.Digest(req.Code), Code: string(req.Code),
+			Language: req.Language, Context: req.Context,
 		},
 		request: req, limits: o.limits(req), version: o.opts.Version, snapshot: o.snapshotFor(ctx, req), redactor: o.redactor(),
 	}, &o.parts, nil, time.Now())
@@ -93,7 +92,10 @@ func (r *run) callAlone(ctx context.Context) (*Outcome, error) {
 // attached to the run, so that the caller gets them as files.
 func (r *run) judgeCall(ctx context.Context, answer broker.Answer) Result {
 	if e := answer.Error; e != nil {
-		if ctx.Err() != nil {
+		if errors.Is(context.Cause(ctx), broker.ErrInactive) && e.Type != errortype.PolicyDenied {
+			return failed(errortype.Killed, false, "the call was ended, because the agent was suspended or ended; it may have been carried out")
+		}
+		if ctx.Err() != nil && e.Type != errortype.PolicyDenied {
 			return failed(errortype.Killed, false, "the call was cancelled before it had ended; it may have been carried out")
 		}
 		return Result{Error: &Failure{Type: e.Type, Message: e.Message, Retryable: e.Retryable, Source: e.Source, CallID: e.CallID}}
@@ -166,7 +168,11 @@ func encoded(value any) json.RawMessage {
 	return bytes.TrimSpace(b.Bytes())
 }
 
-// errNoProgram refuses to replay a call without code.
+// errNoProgram refuses to replay a call without code, or a script, which is answered
+// nothing that a replay could answer again.
 func errNoProgram(recording *replay.Recording) error {
+	if recording.Language == LanguageScript {
+		return &InputError{"the run was a script without tools: its output depends on no answer", "airlock runs show " + recording.RunID + " --code"}
+	}
 	return &InputError{"the run was one call without a program, so there is nothing to run again", "airlock runs show " + recording.RunID}
 }

@@ -34,6 +34,9 @@ func (r *run) collect(ctx context.Context, ended ending) logs {
 
 // print returns the logs redacted, then cut.
 func (r *run) print(l logs) Printed {
+	if r.request.Script != nil {
+		return r.printScript(l)
+	}
 	var p Printed
 	p.Stdout, p.StdoutCut = printable(r.redact(string(l.stdout.Head)), l.stdout, r.limits.Stdout)
 	p.Stderr, p.StderrCut = printable(r.redact(string(l.stderr.Head)), l.stderr, r.stderrLimit(len(p.Stdout)))

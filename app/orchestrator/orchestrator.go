@@ -28,11 +28,13 @@ import (
 
 // Parts are what runs are made with. All but Recordings are needed.
 type Parts struct {
-	Runner    *runner.Runner
-	Broker    *broker.Broker
-	Audit     *audit.Log
-	Redactor  *redact.Redactor
-	Images    map[string]runner.Image // by language
+	Runner   *runner.Runner
+	Broker   *broker.Broker
+	Audit    *audit.Log
+	Redactor *redact.Redactor
+	Images   map[string]runner.Image // by language
+	// Script is the image for scripts; nil where there is none.
+	Script    *runner.Image
 	Wrappers  *Wrappers
 	Snapshots Snapshots
 	Logger    *slog.Logger
@@ -106,7 +108,7 @@ func (o *Orchestrator) Check(req Request) error {
 	if req.Call != nil {
 		return nil
 	}
-	_, err := o.image(req.Language)
+	_, err := o.imageFor(req)
 	return err
 }
 
@@ -115,10 +117,12 @@ func (o *Orchestrator) Check(req Request) error {
 // an *InputError, runner.ErrBusy, broker.ErrSessions, or a sandbox that does not
 // start. Cancelling ctx ends the run; its outcome then says so.
 func (o *Orchestrator) Run(ctx context.Context, req Request) (*Outcome, error) {
+	ctx, stop := o.parts.Broker.WhileActive(ctx, req.Caller)
+	defer stop()
 	if req.Call != nil {
-		return o.runCall(ctx, req)
+		return o.traced(ctx, req, o.runCall)
 	}
-	return o.run(ctx, req, nil)
+	return o.traced(ctx, req, func(ctx context.Context, req Request) (*Outcome, error) { return o.run(ctx, req, nil) })
 }
 
 // EndSession says that a session of a host is over: what it has done counts
@@ -169,21 +173,32 @@ func (o *Orchestrator) run(ctx context.Context, req Request, player *replay.Play
 	if err != nil {
 		return nil, err
 	}
-	mount, release, err := o.parts.Wrappers.lease(context.WithoutCancel(ctx), plan.snapshot, req.Language)
+	admission, refused := o.admit(ctx, plan)
+	if refused != nil {
+		return refused, nil
+	}
+	began, done := time.Now(), false
+	defer func() { admission.End(ctx, done, time.Since(began)) }()
+	wanted, release, err := o.request(ctx, plan)
 	if err != nil {
 		return nil, err
 	}
-	sandbox, err := o.parts.Runner.Acquire(ctx, o.sandboxFor(plan.image, mount))
+	sandbox, err := o.acquire(ctx, wanted)
 	if err != nil {
 		release()
 		return nil, err
 	}
+	began = time.Now()
 	r := newRun(plan, &o.parts, sandbox, started)
+	r.admission = admission
 	r.files.draft, r.session = o.draft(plan), o.openSession(plan)
 	if req.OnStart != nil {
 		req.OnStart(r.printedSoFar)
 	}
-	outcome, err := r.execute(ctx)
+	executing, span := telemetry.Start(ctx, telemetry.SpanExecute)
+	outcome, err := r.execute(executing)
+	span.End(errorTypeOf(outcome, err))
+	done = err == nil
 	o.teardowns.Go(func() {
 		defer release()
 		r.tearDown(context.WithoutCancel(ctx), outcome)
@@ -191,12 +206,22 @@ func (o *Orchestrator) run(ctx context.Context, req Request, player *replay.Play
 	return outcome, err
 }
 
+// request asks for the sandbox of a run, with the wrappers of its tools, which
+// release gives back.
+func (o *Orchestrator) request(ctx context.Context, p plan) (_ runner.Request, release func(), _ error) {
+	if p.request.Script != nil {
+		return o.scriptSandbox(p.image, *p.request.Script), func() {}, nil
+	}
+	mount, release, err := o.parts.Wrappers.lease(context.WithoutCancel(ctx), p.snapshot, p.request.Language)
+	return o.sandboxFor(p.image, mount), release, err
+}
+
 // plan says what a run is made of, from the newest tools.
 func (o *Orchestrator) plan(ctx context.Context, req Request, player *replay.Player) (plan, error) {
 	if err := req.Check(); err != nil {
 		return plan{}, err
 	}
-	image, err := o.image(req.Language)
+	image, err := o.imageFor(req)
 	if err != nil {
 		return plan{}, err
 	}
@@ -206,7 +231,8 @@ func (o *Orchestrator) plan(ctx context.Context, req Request, player *replay.Pla
 	return plan{
 		identity: broker.Run{
 			ID: req.ID, Caller: req.Caller,
-			TraceID: telemetry.NewTraceID(), CodeHash: canon.Digest(req.Code), Code: string(req.Code),
+			TraceID: telemetry.TraceID(ctx), CodeHash: canon.Digest(req.Code), Code: string(req.Code),
+			Language: req.Language, Context: req.Context,
 		},
 		request: req, image: image, limits: o.limits(req), version: o.opts.Version,
 		snapshot: o.snapshotFor(ctx, req), redactor: o.redactor(), player: player,
@@ -220,6 +246,17 @@ func (o *Orchestrator) redactor() *redact.Redactor {
 		redactor = redactor.Numbered()
 	}
 	return redactor.With(o.opts.Personal)
+}
+
+// imageFor returns the image that a request's sandbox is made from.
+func (o *Orchestrator) imageFor(req Request) (runner.Image, error) {
+	switch {
+	case req.Script == nil:
+		return o.image(req.Language)
+	case o.parts.Script == nil:
+		return runner.Image{}, &InputError{"there is no image for scripts", "airlock images build verify"}
+	}
+	return *o.parts.Script, nil
 }
 
 func (o *Orchestrator) image(language string) (runner.Image, error) {
@@ -239,6 +276,9 @@ func (o *Orchestrator) image(language string) (runner.Image, error) {
 // for: it may be shorter, never longer.
 func (o *Orchestrator) limits(req Request) runner.Limits {
 	limits := o.opts.Limits
+	if req.Script != nil {
+		return scriptLimits(limits, *req.Script)
+	}
 	if req.Background && o.opts.BackgroundTimeout > 0 {
 		limits.Timeout = o.opts.BackgroundTimeout
 	}

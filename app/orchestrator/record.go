@@ -32,7 +32,7 @@ func (r *run) record(kind audit.Kind) audit.Record {
 func (r *run) recordStart(ctx context.Context) {
 	defer close(r.start.done)
 	start := r.record(audit.KindRunStart)
-	start.Limits = r.limitTable()
+	start.Limits, start.Host, start.Model = r.limitTable(), r.request.Announced.Host, r.request.Announced.Model
 	if err := r.parts.Audit.Note(ctx, start); err != nil {
 		r.start.err = fmt.Errorf("recording the start of %q: %w", r.identity.ID, err)
 	}
@@ -55,6 +55,9 @@ func (r *run) limitTable() map[string]string {
 
 // timeoutKey is the configuration's key of the run's time limit.
 func (p plan) timeoutKey() string {
+	if p.request.Script != nil {
+		return "script.timeout"
+	}
 	if p.request.Background {
 		return "sandbox.backgroundTimeout"
 	}

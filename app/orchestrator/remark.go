@@ -22,7 +22,7 @@ const (
 // some, and returns the end of what it printed. Both are redacted, and empty where
 // the code has set a result, its last line is one, or it has attached what it meant.
 func (r *run) remark(ended ending, result Result, logs logs) (note, printed string) {
-	if !result.OK || string(result.Data) != "null" || logs.lastJSON() != nil || len(r.files.draft.Files()) > 0 {
+	if r.request.Script != nil || !result.OK || string(result.Data) != "null" || logs.lastJSON() != nil || len(r.files.draft.Files()) > 0 {
 		return "", ""
 	}
 	switch {

@@ -41,7 +41,7 @@ func (o *Orchestrator) Replay(ctx context.Context, runID string) (*Replayed, err
 	if err != nil {
 		return nil, err
 	}
-	if recording.Language == LanguageCall {
+	if recording.Language == LanguageCall || recording.Language == LanguageScript {
 		return nil, errNoProgram(recording)
 	}
 	player := recording.Player()
@@ -60,7 +60,7 @@ func (o *Orchestrator) Replay(ctx context.Context, runID string) (*Replayed, err
 // openCalls begins the run's calls: answered from a recording in a replay, and
 // recorded for one otherwise.
 func (r *run) openCalls(ctx context.Context, clock *clock) error {
-	opts := &broker.RunOptions{Redactor: r.redactor, Player: r.player}
+	opts := &broker.RunOptions{Redactor: r.redactor, Player: r.player, Admitted: r.admission}
 	if clock != nil { // a call without code has no clock to stop
 		opts.OnWait = (&pauser{run: r, clock: clock}).wait
 	}

@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"time"
 	"unicode/utf8"
@@ -16,15 +17,20 @@ const MaxCode = 2 << 20
 // Request asks for one run.
 type Request struct {
 	ID       string        // run_…, made before the run; empty: one is made
-	Language string        // "python" or "node"
+	Language string        // "python" or "node"; LanguageScript with Script, LanguageCall with Call
 	Code     []byte        // UTF-8; digested as it is
 	Timeout  time.Duration // 0 means the configured limit, which is also the most
 	// Background says that no request waits for the run, so that the limit for
 	// such runs holds.
 	Background bool
 	Caller     caller.Caller // who asks
+	// Context is what an agent's host says of the step that the run is, see broker.Run.
+	Context   json.RawMessage
+	Announced Announced // what its host says of itself
 	// Call is set where the run is one call without code: see CallRequest.
 	Call *ToolCall
+	// Script is set where the code is a plain Python script: see ScriptRequest.
+	Script *Script
 	// PreviewLarge has a result that is larger than the envelope end the run well,
 	// with a preview in its place; else it is an error. It is kept either way.
 	PreviewLarge bool
@@ -32,6 +38,12 @@ type Request struct {
 	// returns what the code has printed so far, at any time, also after the run.
 	// nil: it is not called.
 	OnStart func(printed func() Printed)
+}
+
+// Announced is what an agent host says of itself. It is recorded, and nothing rests on it.
+type Announced struct {
+	Host  string // its name and version
+	Model string // the language model that writes the code, where the host says that
 }
 
 // Printed is what code wrote to its streams, redacted and cut to their limits.
@@ -46,6 +58,9 @@ type Printed struct {
 type Outcome struct {
 	Envelope Envelope
 	Printed
+
+	// End is how a script ended; the zero value for other runs.
+	End End
 
 	redactions map[string]int // kind → how many were kept from leaving
 	open       int            // calls that had not ended when the run did
@@ -75,6 +90,8 @@ func (r Request) Check() error {
 		return &InputError{fmt.Sprintf("the code is not UTF-8: byte %d is part of no character", invalidAt(r.Code)), "save it as UTF-8"}
 	case r.Timeout < 0:
 		return &InputError{"the timeout is negative", "leave it out, or give a positive time"}
+	case (r.Script != nil) != (r.Language == LanguageScript):
+		return &InputError{fmt.Sprintf("the language %q is unknown", r.Language), "use one of: node, python"}
 	}
 	return nil
 }

@@ -15,6 +15,9 @@ import (
 
 // judge turns why a run ended into its result, without metrics.
 func (r *run) judge(ended ending, logs logs) Result {
+	if r.request.Script != nil {
+		logs.lastLines = nil // what it printed is no result
+	}
 	switch {
 	case ended.delivered != nil:
 		return r.judgeDelivery(*ended.delivered, logs)
@@ -22,6 +25,8 @@ func (r *run) judge(ended ending, logs logs) Result {
 		return r.judgeExit(*ended.exit, logs)
 	case ended.timeout:
 		return r.judgeTimeout(ended.pending)
+	case ended.inactive:
+		return failed(errortype.Killed, false, "the run was ended, because the agent was suspended or ended")
 	case ended.cancelled:
 		return failed(errortype.Killed, false, "the run was cancelled before the code had ended")
 	case ended.flood:

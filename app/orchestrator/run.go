@@ -33,16 +33,17 @@ type plan struct {
 // run is one execution of code in one sandbox.
 type run struct {
 	plan
-	parts    *Parts
-	sandbox  *runner.Sandbox
-	started  time.Time
-	calls    *broker.RunCalls
-	recorder *replay.Recorder // nil where the run is not recorded
-	removed  []redact.Finding // secrets and personal data that were kept from leaving
-	files    attached
-	session  *sessionfiles.Run // nil where the session keeps no files
-	guest    guestState
-	start    startRecord
+	parts     *Parts
+	sandbox   *runner.Sandbox
+	started   time.Time
+	admission *broker.Admission // of the run as a whole; nil for a call without code and for a replay
+	calls     *broker.RunCalls
+	recorder  *replay.Recorder // nil where the run is not recorded
+	removed   []redact.Finding // secrets and personal data that were kept from leaving
+	files     attached
+	session   *sessionfiles.Run // nil where the session keeps no files
+	guest     guestState
+	start     startRecord
 }
 
 // guestState is what the guest has done, as the socket's handlers saw it.
@@ -74,6 +75,7 @@ type ending struct {
 	timeout   bool
 	pending   int // with timeout: tool calls that had not been answered
 	cancelled bool
+	inactive  bool  // with cancelled: because the agent whose run it is was suspended
 	flood     bool  // more output than the sandbox may write
 	protocol  error // the socket's protocol was broken
 	internal  error // our own side failed
@@ -91,6 +93,7 @@ func (r *run) execute(ctx context.Context) (*Outcome, error) {
 	}
 	go r.recordStart(ctx)
 	ended := r.await(ctx, clock)
+	ended.inactive = ended.cancelled && errors.Is(context.Cause(ctx), broker.ErrInactive)
 	if err := r.unrecorded(); err != nil {
 		return nil, err
 	}

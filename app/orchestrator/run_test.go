@@ -143,6 +143,7 @@ func newLab(t *testing.T, servers upstream, limits broker.Limits, options Option
 	l.Orchestrator, err = New(Parts{
 		Runner: sandboxes, Broker: calls, Audit: l.log, Redactor: redactor, Logger: logger,
 		Images:   map[string]runner.Image{"python": {Name: "python", Digest: "sha256:1"}},
+		Script:   &runner.Image{Name: "verify", Digest: "sha256:2"},
 		Wrappers: NewWrappers(filepath.Join(base, "wrappers"), logger), Snapshots: fixed{snapshot(t)},
 	}, options)
 	if err != nil {

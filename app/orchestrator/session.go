@@ -20,7 +20,7 @@ type keptSession struct {
 
 // openSession begins the run's share of its session's files; nil where none are kept.
 func (o *Orchestrator) openSession(p plan) *sessionfiles.Run {
-	if o.parts.Sessions == nil || p.player != nil || p.identity.Caller.Session == "" {
+	if o.parts.Sessions == nil || p.player != nil || p.request.Script != nil || p.identity.Caller.Session == "" {
 		return nil
 	}
 	return o.parts.Sessions.Begin(p.identity.Caller.Owner())

@@ -74,7 +74,10 @@ func (r *run) handleStart(req wire.Request) (any, error) {
 	if err := r.unrecorded(); err != nil {
 		return nil, err
 	}
-	return startAnswer{r.request.Language, string(r.request.Code), r.keptSession()}, nil
+	if r.request.Script != nil {
+		return startAnswer{Language: "python", Code: string(r.request.Code), Script: true}, nil
+	}
+	return startAnswer{Language: r.request.Language, Code: string(r.request.Code), Session: r.keptSession()}, nil
 }
 
 // startAnswer is what the guest is told when it asks for the code.
@@ -82,6 +85,7 @@ type startAnswer struct {
 	Language string       `json:"language"`
 	Code     string       `json:"code"`
 	Session  *keptSession `json:"session,omitempty"` // absent: nothing is kept for later runs
+	Script   bool         `json:"script,omitempty"`  // the code is run as it is, and has no result
 }
 
 func (r *run) handleFinish(req wire.Request) (any, error) {

@@ -14,6 +14,9 @@ import (
 // the run may take; no other server is.
 func (o *Orchestrator) snapshotFor(ctx context.Context, req Request) *catalog.Snapshot {
 	snapshot := o.parts.Snapshots.Snapshot(req.Caller)
+	if req.Script != nil { // it has no tools, whatever its caller sees
+		return snapshot.Within(&catalog.Profile{})
+	}
 	starting := StartingServers(snapshot, string(req.Code))
 	if len(starting) == 0 {
 		return snapshot

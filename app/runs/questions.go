@@ -50,6 +50,9 @@ func (q *Questions) follow(note func(q approval.Question, open bool)) {
 // noteQuestion tells the run of a question. The code is left out: the run has it.
 func (r *Registry) noteQuestion(q approval.Question, open bool) {
 	q.Code = ""
+	if q.Elicitation != nil { // what a server asks its user is nothing for the model
+		q.Arguments, q.Elicitation = nil, nil
+	}
 	r.mu.Lock()
 	run, ok := r.runs[q.RunID]
 	r.mu.Unlock()

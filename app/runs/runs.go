@@ -41,15 +41,16 @@ type Registry struct {
 	now      func() time.Time
 	going    sync.WaitGroup
 
-	mu       sync.Mutex // guards what follows
-	closed   bool
+	mu       sync.Mutex      // guards what follows
+	closed   bool            // no run begins any more
 	runs     map[string]*Run // by ID
 	finished retained
 }
 
 var (
-	// ErrClosed refuses a run because Airlock is about to end.
-	ErrClosed = errors.New("no more runs are made: Airlock is ending")
+	// ErrClosed refuses a run because Airlock is about to end. It has a method
+	// Hint() string.
+	ErrClosed error = closedError{}
 	// ErrCancelled is the error of a run that was cancelled before it had begun.
 	ErrCancelled = errors.New("the run was cancelled before it had begun")
 
@@ -72,13 +73,20 @@ func New(executor Executor, opts *Options) *Registry {
 // ctx: Run.Wait, Cancel, EndSession and Close end it. An error says why the
 // request cannot become a run; one with a method Hint() string says what to do.
 func (r *Registry) Start(ctx context.Context, req orchestrator.Request) (*Run, error) {
+	return r.start(ctx, req, nil)
+}
+
+// start is Start for a run that waits, queued, for its turn first; nil: it does not.
+func (r *Registry) start(ctx context.Context, req orchestrator.Request, turn *turn) (*Run, error) {
 	if !req.Caller.Known() {
 		return nil, errUnknownCaller
 	}
 	if err := errors.Join(ctx.Err(), r.executor.Check(req)); err != nil {
 		return nil, err
 	}
-	req.ID = telemetry.NewID("run")
+	if req.ID == "" {
+		req.ID = telemetry.NewID("run")
+	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	run := newRun(req, cancel, r.now())
 	req.OnStart = func(printed func() orchestrator.Printed) { run.began(printed, r.now()) }
@@ -89,7 +97,7 @@ func (r *Registry) Start(ctx context.Context, req orchestrator.Request) (*Run, e
 	go func() {
 		defer r.going.Done()
 		defer cancel()
-		outcome, err := r.executor.Run(ctx, req)
+		outcome, err := r.execute(ctx, req, turn)
 		if err != nil && ctx.Err() != nil {
 			err = ErrCancelled
 		}
@@ -98,10 +106,21 @@ func (r *Registry) Start(ctx context.Context, req orchestrator.Request) (*Run, e
 	return run, nil
 }
 
+// execute makes a run when its turn has come.
+func (r *Registry) execute(ctx context.Context, req orchestrator.Request, turn *turn) (*orchestrator.Outcome, error) {
+	if turn != nil {
+		if err := turn.wait(ctx); err != nil {
+			return nil, err
+		}
+		defer turn.leave()
+	}
+	return r.executor.Run(ctx, req)
+}
+
 func (r *Registry) add(run *Run) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closed {
+	if r.closed || r.runs[run.id] != nil {
 		return false
 	}
 	r.forgetLocked(r.finished.expired(r.now()))
@@ -187,6 +206,48 @@ func (r *Registry) EndSession(session string) {
 		<-run.done
 	}
 	r.executor.EndSession(session)
+}
+
+// closedError is ErrClosed.
+type closedError struct{}
+
+func (closedError) Error() string { return "no more runs are made: Airlock is ending" }
+
+// Hint says what to do.
+func (closedError) Hint() string {
+	return "send it again in a moment: another Airlock may have taken over"
+}
+
+// Going is how many runs are not over.
+func (r *Registry) Going() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := 0
+	for _, run := range r.runs {
+		if !run.over() {
+			n++
+		}
+	}
+	return n
+}
+
+// Drain refuses new runs with ErrClosed from now on, and waits until those that
+// are going on are over, or ctx ends. It reports whether all are over.
+func (r *Registry) Drain(ctx context.Context) bool {
+	r.mu.Lock()
+	r.closed = true
+	r.mu.Unlock()
+	over := make(chan struct{})
+	go func() { // ends with the runs, which Close ends at the latest
+		r.going.Wait()
+		close(over)
+	}()
+	select {
+	case <-over:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // Close ends all runs and waits until they are over. Calling it twice is fine.

@@ -33,26 +33,43 @@ func LocalUser(principal string) Identify {
 
 // callers derives the caller of each request. See docs/design/0008.
 type callers struct {
-	local caller.Caller     // of stdio, without its session
+	local Local             // of stdio
 	key   [sha256.Size]byte // of derived session IDs: they differ from server to server, and cannot be guessed
 }
 
-func newCallers(principal, profile string) *callers {
-	c := &callers{local: caller.Caller{Principal: principal, Kind: caller.Local, Profile: profile}}
+func newCallers(opts Options) *callers {
+	c := &callers{local: opts.Local}
+	if c.local == nil {
+		user := caller.Caller{Principal: opts.Principal, Kind: caller.Local, Profile: opts.Profile}
+		c.local = func(context.Context) (caller.Caller, error) { return user, nil }
+	}
 	rand.Read(c.key[:]) // never fails: crypto/rand aborts the program instead
 	return c
 }
 
 // connectionKey is the key of the context of a connection that is no HTTP: its
-// value is the ID of the session that the connection is.
+// value is a connected.
 type connectionKey struct{}
+
+// connected is the session that a connection is, and who has it.
+type connected struct {
+	session string
+	local   Local
+}
 
 // of returns who makes a request. Only what the transport has proved counts:
 // the credential of an HTTP request, the connection of any other.
 func (c *callers) of(ctx context.Context, req mcp.Request) caller.Caller {
-	if !isHTTP(req) {
-		local := c.local
-		local.Session, _ = ctx.Value(connectionKey{}).(string)
+	if !IsHTTP(req) {
+		connection, ok := ctx.Value(connectionKey{}).(connected)
+		if !ok {
+			return caller.Caller{}
+		}
+		local, err := connection.local(ctx)
+		if err != nil {
+			return caller.Caller{}
+		}
+		local.Session = connection.session
 		return local
 	}
 	proved, _ := req.GetExtra().TokenInfo.Extra[provedKey].(caller.Caller)
@@ -74,9 +91,9 @@ func (c *callers) ofSession(r *http.Request) string {
 	return c.derive(identityOf(proved), sessionPrefix+r.Header.Get("Mcp-Session-Id"))
 }
 
-// isHTTP reports whether a request came over HTTP: then authenticated has
+// IsHTTP reports whether a request came over HTTP: then authenticated has
 // said who makes it.
-func isHTTP(req mcp.Request) bool {
+func IsHTTP(req mcp.Request) bool {
 	extra := req.GetExtra()
 	return extra != nil && extra.TokenInfo != nil
 }
@@ -98,16 +115,27 @@ func identityOf(c caller.Caller) string {
 // provedKey is where a request's token information holds its caller.
 const provedKey = "io.github.airlock-mcp/caller"
 
+// unauthorized answers a request of an unknown caller.
+func unauthorized(w http.ResponseWriter, _ *http.Request, _ error) {
+	w.Header().Set("WWW-Authenticate", "Bearer")
+	http.Error(w, "the request does not say who makes it, or its credential is not valid", http.StatusUnauthorized)
+}
+
 // authenticated lets only requests with a known caller pass. The caller goes on
 // as token information, which the SDK hands to every handler; a session of the
 // protocol belongs to the identity that began it, and no other can use its ID.
 // The credential itself goes no further.
-func authenticated(identify Identify, next http.Handler) http.Handler {
+func authenticated(identify Identify, refuse func(http.ResponseWriter, *http.Request, error), next http.Handler) http.Handler {
+	if refuse == nil {
+		refuse = unauthorized
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		proved, err := identify(r)
-		if err != nil || !proved.Known() {
-			w.Header().Set("WWW-Authenticate", "Bearer")
-			http.Error(w, "the request does not say who makes it, or its credential is not valid", http.StatusUnauthorized)
+		if err == nil && !proved.Known() {
+			err = ErrUnknownCaller
+		}
+		if err != nil {
+			refuse(w, r, err)
 			return
 		}
 		verified := func(context.Context, string, *http.Request) (*auth.TokenInfo, error) {

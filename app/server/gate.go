@@ -26,7 +26,7 @@ func (openGate) Sentence(text string) string              { return text }
 func (openGate) JSON(raw json.RawMessage) json.RawMessage { return raw }
 
 // cleanAnswers has every result go through the gate.
-func (s *Server) cleanAnswers(next mcp.MethodHandler) mcp.MethodHandler {
+func (t *Transport) cleanAnswers(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		res, err := next(ctx, method, req)
 		if err != nil || res == nil {
@@ -34,86 +34,86 @@ func (s *Server) cleanAnswers(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		switch answer := res.(type) {
 		case *mcp.CallToolResult:
-			s.cleanResult(answer)
+			t.cleanResult(answer)
 		case *mcp.ReadResourceResult:
 			for _, contents := range answer.Contents {
-				s.cleanResource(contents)
+				t.cleanResource(contents)
 			}
 		case *mcp.GetPromptResult:
 			for _, message := range answer.Messages {
-				s.cleanContent(message.Content, s.gate.Text)
+				t.cleanContent(message.Content, t.gate.Text)
 			}
 		}
 		return res, nil
 	}
 }
 
-func (s *Server) cleanResult(answer *mcp.CallToolResult) {
-	clean := s.gate.Text
+func (t *Transport) cleanResult(answer *mcp.CallToolResult) {
+	clean := t.gate.Text
 	if answer.IsError && answer.StructuredContent == nil { // a sentence of Airlock's own
-		clean = s.gate.Sentence
+		clean = t.gate.Sentence
 	}
 	for _, content := range answer.Content {
-		s.cleanContent(content, clean)
+		t.cleanContent(content, clean)
 	}
 	if answer.StructuredContent != nil {
-		answer.StructuredContent = s.cleanData(answer.StructuredContent)
+		answer.StructuredContent = t.cleanData(answer.StructuredContent)
 	}
 }
 
 // cleanContent cleans one block, of whatever kind.
-func (s *Server) cleanContent(content mcp.Content, clean func(string) string) {
+func (t *Transport) cleanContent(content mcp.Content, clean func(string) string) {
 	switch block := content.(type) {
 	case *mcp.TextContent:
 		block.Text = clean(block.Text)
 	case *mcp.ResourceLink:
 		block.URI, block.Name, block.Title, block.Description = clean(block.URI), clean(block.Name), clean(block.Title), clean(block.Description)
 	case *mcp.EmbeddedResource:
-		s.cleanResource(block.Resource)
+		t.cleanResource(block.Resource)
 	}
 }
 
 // cleanResource cleans what a resource holds. Bytes that are no text are looked
 // through as well: a credential may stand in them as it is.
-func (s *Server) cleanResource(contents *mcp.ResourceContents) {
+func (t *Transport) cleanResource(contents *mcp.ResourceContents) {
 	if contents == nil {
 		return
 	}
-	contents.Text = s.gate.Text(contents.Text)
+	contents.Text = t.gate.Text(contents.Text)
 	if len(contents.Blob) > 0 {
-		contents.Blob = []byte(s.gate.Text(string(contents.Blob)))
+		contents.Blob = []byte(t.gate.Text(string(contents.Blob)))
 	}
 }
 
 // cleanRequests has what Airlock sends by itself go through the gate: questions
 // to a person, progress, log messages.
-func (s *Server) cleanRequests(next mcp.MethodHandler) mcp.MethodHandler {
+func (t *Transport) cleanRequests(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		switch params := req.GetParams().(type) {
 		case *mcp.ElicitParams:
-			params.Message, params.URL = s.gate.Text(params.Message), s.gate.Text(params.URL)
-			params.RequestedSchema = s.cleanData(params.RequestedSchema)
+			params.Message, params.URL = t.gate.Text(params.Message), t.gate.Text(params.URL)
+			params.RequestedSchema = t.cleanData(params.RequestedSchema)
 		case *mcp.ProgressNotificationParams:
-			params.Message = s.gate.Text(params.Message)
+			params.Message = t.gate.Text(params.Message)
 		//lint:ignore SA1019 revisions before 2026-07-28 have it
 		case *mcp.LoggingMessageParams:
-			params.Data = s.cleanData(params.Data)
+			params.Data = t.cleanData(params.Data)
 		}
 		return next(ctx, method, req)
 	}
 }
 
 // cleanData is Text or JSON for whatever a message carries.
-func (s *Server) cleanData(data any) any {
+func (t *Transport) cleanData(data any) any {
 	switch data := data.(type) {
 	case nil:
 		return nil
 	case string:
-		return s.gate.Text(data)
+		return t.gate.Text(data)
 	}
 	raw, err := json.Marshal(data)
 	if err != nil {
 		return nil
 	}
-	return s.gate.JSON(raw)
+	return t.gate.JSON(raw)
 }

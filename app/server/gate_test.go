@@ -23,7 +23,7 @@ func (g testGate) JSON(raw json.RawMessage) json.RawMessage {
 
 // Whatever is sent to a host goes through the gate, in all of its parts.
 func TestAllThatIsSentIsCleaned(t *testing.T) {
-	s := &Server{gate: testGate{}}
+	s := &Transport{gate: testGate{}}
 	answers := map[string]mcp.Result{
 		"a text":               &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: canary}}},
 		"an error":             &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: canary}}},

@@ -7,19 +7,30 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/sync/semaphore"
 )
 
 // sessionTimeout is how long an HTTP session may be silent before it ends.
 const sessionTimeout = 30 * time.Minute
 
-// stateless is the first revision whose requests stand alone, without a session.
-const stateless = "2026-07-28"
+// Stateless is the first revision whose requests stand alone, without a session.
+const Stateless = "2026-07-28"
+
+// addressError says why an address is not listened on, and what to do instead.
+type addressError struct{ problem, hint string }
+
+func (e *addressError) Error() string { return e.problem }
+
+// Hint says what to do instead.
+func (e *addressError) Hint() string { return e.hint }
 
 // Listen opens a TCP address for Handler, which must be of the loopback interface.
 func Listen(ctx context.Context, address string) (net.Listener, error) {
@@ -27,8 +38,8 @@ func Listen(ctx context.Context, address string) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the address %q: %w", address, err)
 	}
-	if !isLoopback(host) {
-		return nil, &refusal{fmt.Sprintf("the address %q can be reached from other machines", address), "listen on 127.0.0.1"}
+	if !IsLoopback(host) {
+		return nil, &addressError{fmt.Sprintf("the address %q can be reached from other machines", address), "listen on 127.0.0.1"}
 	}
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", address)
@@ -38,15 +49,28 @@ func Listen(ctx context.Context, address string) (net.Listener, error) {
 	return l, nil
 }
 
+// HTTPOptions say what else is served over HTTP.
+type HTTPOptions struct {
+	Hosts   []string // names in the Host header that are this machine's, beside those of the loopback interface; without ports
+	Origins []string // of web pages that may send requests, beside the pages of this server: https://app.example
+	// Refuse answers a request whose caller identify does not know, or refused with
+	// err; nil answers with status 401.
+	Refuse func(w http.ResponseWriter, r *http.Request, err error)
+}
+
 // Handler returns MCP over streamable HTTP, for one path such as /mcp. It
-// answers only requests that name the loopback interface as their host, come
-// from no foreign web page (MCP 2025-11-25, Transports, Security Warning), and
-// are of a caller whom identify knows.
-func (s *Server) Handler(identify Identify) http.Handler {
-	get := func(*http.Request) *mcp.Server { return s.mcp }
-	logger := slog.New(quiet{s.logger.Handler()})
-	return guard(authenticated(identify, &router{
-		end: s.endSession, callers: s.callers,
+// answers only requests that name this machine as their host, by default the
+// loopback interface, come from no foreign web page (MCP 2025-11-25, Transports,
+// Security Warning), and are of a caller whom identify knows. nil options are
+// the defaults.
+func (t *Transport) Handler(identify Identify, opts *HTTPOptions) http.Handler {
+	if opts == nil {
+		opts = &HTTPOptions{}
+	}
+	get := func(*http.Request) *mcp.Server { return t.face }
+	logger := SDKLogger(t.logger)
+	return Guard(opts.Hosts, opts.Origins, authenticated(identify, opts.Refuse, &router{
+		end: t.end, callers: t.callers, naming: t.naming, room: semaphore.NewWeighted(largeRoom),
 		sessions: mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{
 			Logger:              logger,
 			SessionTimeout:      sessionTimeout,
@@ -64,17 +88,22 @@ func (s *Server) Handler(identify Identify) http.Handler {
 	}))
 }
 
-// guard refuses requests that a web page could have caused: by a name that was
-// made to resolve to this machine, or across origins.
-func guard(next http.Handler) http.Handler {
+// Guard refuses requests that a web page could have caused: by a name that was
+// made to resolve to this machine, or across origins. hosts and origins are those
+// of HTTPOptions; an origin that is none is left out.
+func Guard(hosts, origins []string, next http.Handler) http.Handler {
 	crossOrigin := http.NewCrossOriginProtection()
+	for _, origin := range origins {
+		_ = crossOrigin.AddTrustedOrigin(origin) // what is no origin matches none
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !isLoopback(hostOf(r.Host)) {
+		host := hostOf(r.Host)
+		if !IsLoopback(host) && !slices.ContainsFunc(hosts, func(own string) bool { return strings.EqualFold(own, host) }) {
 			http.Error(w, "the host of the request is not this machine", http.StatusForbidden)
 			return
 		}
 		// Check alone lets every GET pass, and a request without the headers of a browser.
-		if origin := r.Header.Get("Origin"); origin != "" && origin != "http://"+r.Host && origin != "https://"+r.Host {
+		if origin := r.Header.Get("Origin"); origin != "" && origin != "http://"+r.Host && origin != "https://"+r.Host && !slices.Contains(origins, origin) {
 			http.Error(w, "the origin of the request is another site", http.StatusForbidden)
 			return
 		}
@@ -91,7 +120,33 @@ func guard(next http.Handler) http.Handler {
 type router struct {
 	sessions, standalone http.Handler
 	callers              *callers
+	naming               bool // calls are handed on with the IDs of their requests
 	end                  func(sessionID string)
+	room                 *semaphore.Weighted // bytes of large messages that are read at one time
+}
+
+// What messages of more than smallMessage bytes may take at one time, in bytes.
+const (
+	smallMessage = 64 << 10
+	largeRoom    = 16 * MaxMessage
+)
+
+var errBusy = errors.New("too many large messages are being read: send it again")
+
+// read reads the one message of a request. Large ones take room until done.
+func (t *router) read(w http.ResponseWriter, r *http.Request) (body []byte, done func(), err error) {
+	size := r.ContentLength
+	if size < 0 || size > MaxMessage {
+		size = MaxMessage
+	}
+	if size <= smallMessage {
+		size = 0
+	}
+	if !t.room.TryAcquire(size) {
+		return nil, func() {}, errBusy
+	}
+	body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, MaxMessage))
+	return body, sync.OnceFunc(func() { t.room.Release(size) }), err
 }
 
 // ServeHTTP passes the request to the handler of its era.
@@ -104,15 +159,25 @@ func (t *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		t.sessions.ServeHTTP(w, r)
 		return
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxMessage))
+	body, done, err := t.read(w, r)
+	defer done()
 	if err != nil {
 		var large *http.MaxBytesError
+		if errors.Is(err, errBusy) {
+			w.Header().Set("Retry-After", "1")
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
 		if errors.As(err, &large) {
 			http.Error(w, fmt.Sprintf("the message has more than %d bytes", large.Limit), http.StatusRequestEntityTooLarge)
 			return
 		}
 		http.Error(w, "the body could not be read", http.StatusBadRequest)
 		return
+	}
+	if t.naming {
+		body = named(body)
+		r.ContentLength = int64(len(body))
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	answer, forHost, _ := tooDeep(body)
@@ -123,7 +188,7 @@ func (t *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case refuseMisshapen(w, body):
 	case r.Header.Get("Mcp-Session-Id") != "":
 		t.sessions.ServeHTTP(w, r)
-	case r.Header.Get("Mcp-Protocol-Version") >= stateless || standsAlone(body):
+	case r.Header.Get("Mcp-Protocol-Version") >= Stateless || standsAlone(body):
 		t.standalone.ServeHTTP(w, r)
 	default:
 		t.sessions.ServeHTTP(w, r)
@@ -140,7 +205,7 @@ func standsAlone(body []byte) bool {
 			} `json:"_meta"`
 		} `json:"params"`
 	}
-	return json.Unmarshal(body, &message) == nil && message.Params.Meta.Version >= stateless
+	return json.Unmarshal(body, &message) == nil && message.Params.Meta.Version >= Stateless
 }
 
 // hostOf returns the host of a Host header, without its port.
@@ -151,8 +216,8 @@ func hostOf(header string) string {
 	return header
 }
 
-// isLoopback tells whether host names this machine only.
-func isLoopback(host string) bool {
+// IsLoopback tells whether host names this machine only.
+func IsLoopback(host string) bool {
 	if host == "localhost" {
 		return true
 	}

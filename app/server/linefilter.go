@@ -19,13 +19,16 @@ import (
 type lineFilter struct {
 	in      *bufio.Reader
 	batches bool // the host speaks a revision that has batches
+	naming  bool // calls are handed on with the IDs of their requests
 
 	mu   sync.Mutex // guards what follows: the SDK writes too
 	out  io.Writer
 	open map[string]*batch // by the ID of a request that is not yet answered
 	// unanswered are all requests that have no answer yet. The SDK answers no second
-	// one with the same ID.
+	// one with the same ID. The value says whether it calls a tool.
 	unanswered map[jsonrpc.ID]bool
+
+	answered chan struct{} // is told of answers; has room for one value; nil is not
 }
 
 // batch is the answer to a batch of messages, as far as it is known.
@@ -113,7 +116,7 @@ func (f *lineFilter) admit(line []byte) ([]byte, error) {
 		return nil, f.send(rejection(jsonrpc.CodeInvalidRequest, idInUse))
 	}
 	f.notice(message)
-	return append(line, '\n'), nil
+	return append(f.handedOn(line), '\n'), nil
 }
 
 // begin notes a request, and reports whether its ID is free.
@@ -134,11 +137,31 @@ func (f *lineFilter) beginLocked(message jsonrpc.Message) bool {
 	if !req.IsCall() {
 		return true
 	}
-	if f.unanswered[req.ID] {
+	if _, open := f.unanswered[req.ID]; open {
 		return false
 	}
-	f.unanswered[req.ID] = true
+	f.unanswered[req.ID] = req.Method == "tools/call"
 	return true
+}
+
+// handedOn is a message as the SDK gets it.
+func (f *lineFilter) handedOn(message []byte) []byte {
+	if f.naming {
+		return named(message)
+	}
+	return message
+}
+
+// isCalling reports whether a call of a tool has no answer yet.
+func (f *lineFilter) isCalling() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, isCall := range f.unanswered {
+		if isCall {
+			return true
+		}
+	}
+	return false
 }
 
 const notAMessage = "this is no JSON-RPC 2.0 request, notification or response"
@@ -175,7 +198,7 @@ func (f *lineFilter) admitBatch(line []byte) ([]byte, error) {
 			f.open[idOf(raw)] = whole
 			whole.due++
 		}
-		out.Write(raw)
+		out.Write(f.handedOn(raw))
 		out.WriteByte('\n')
 	}
 	return out.Bytes(), f.finishLocked(whole)
@@ -206,6 +229,7 @@ func (f *lineFilter) Write(p []byte) (int, error) {
 	defer f.mu.Unlock()
 	if h.next != "method" {
 		delete(f.unanswered, h.id)
+		defer tell(f.answered) // when it is written
 	}
 	if len(f.open) > 0 {
 		if whole := f.open[idOf(p)]; whole != nil && !hasMethod(p) {
@@ -227,7 +251,7 @@ func (f *lineFilter) finishLocked(whole *batch) error {
 	if whole.due > 0 || len(whole.answers) == 0 {
 		return nil
 	}
-	line, err := encode(whole.answers)
+	line, err := Encode(whole.answers)
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/airlock-mcp/airlock/broker/approval"
+	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
 // sessions ends what belongs to a host's conversation when the conversation is
@@ -15,48 +15,45 @@ import (
 // people are asked. A session of the protocol ends with its connection; that of
 // a credential, under the revision without sessions, with the server.
 type sessions struct {
-	end       func(sessionID string)
-	approvals Approvals // nil: people are not asked through the host
-	watching  sync.WaitGroup
+	end      func(sessionID string)
+	watching sync.WaitGroup
 
 	mu       sync.Mutex                    // guards what follows
 	followed map[*mcp.ServerSession]func() // what ends with them: those whose end is awaited
-	attended map[*mcp.ServerSession]func() // and those whose host is asked
+	attended map[*mcp.ServerSession]func() // and what lasts as long
 	lasting  map[string]bool               // IDs of sessions that end with the server
 }
 
-func newSessions(end func(sessionID string), approvals Approvals) *sessions {
+func newSessions(end func(sessionID string)) *sessions {
 	return &sessions{
-		end: end, approvals: approvals,
-		followed: map[*mcp.ServerSession]func(){}, attended: map[*mcp.ServerSession]func(){}, lasting: map[string]bool{},
+		end: end, followed: map[*mcp.ServerSession]func(){}, attended: map[*mcp.ServerSession]func(){}, lasting: map[string]bool{},
 	}
 }
 
-// follow ends the session of a caller that makes runs when it is over. The
-// session of a connection that is no HTTP ends in Serve.
-func (s *sessions) follow(c call) {
-	if !isHTTP(c.request) {
+// follow ends the session of a caller when it is over. The session of a connection
+// that is no HTTP ends in Serve.
+func (s *sessions) follow(req mcp.Request, who caller.Caller) {
+	session, ok := req.GetSession().(*mcp.ServerSession)
+	if !ok || !IsHTTP(req) {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c.request.Session.ID() == "" {
-		s.lasting[c.caller.Session] = true
+	if session.ID() == "" {
+		s.lasting[who.Session] = true
 		return
 	}
-	s.onceLocked(s.followed, c.request.Session, func() { s.end(c.caller.Session) })
+	s.onceLocked(s.followed, session, func() { s.end(who.Session) })
 }
 
-// attend makes the host of a revision in which a server may ask while it works
-// on a request the channel of its session, until the session ends.
-func (s *sessions) attend(c call, asker approval.Asker) {
+// attend begins what lasts as long as a session, once.
+func (s *sessions) attend(session *mcp.ServerSession, begin func() (end func())) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.attended[c.request.Session] != nil {
+	if s.attended[session] != nil {
 		return
 	}
-	unregister := s.approvals.Register(c.caller.Session, asker)
-	s.onceLocked(s.attended, c.request.Session, unregister)
+	s.onceLocked(s.attended, session, begin())
 }
 
 // onceLocked calls ended once, when the session is over.

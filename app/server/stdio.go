@@ -16,17 +16,38 @@ import (
 // over HTTP. A program of the largest size fits, however it is escaped.
 const MaxMessage = 16 << 20
 
-// Serve talks to one host over newline-delimited JSON until the host closes its
-// end, which is no error, or ctx ends. Only protocol messages are written to out.
-// The connection is a
-// session of its own. When Serve returns, all its runs have ended. When
-// ctx ended it, one read of in may still be waiting until in is closed.
-func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
+// Serve is ServeConnection for the one host of a program.
+func (t *Transport) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
+	return t.ServeConnection(ctx, in, out, Connection{})
+}
+
+// Connection is what is known of a host that is connected other than over HTTP.
+type Connection struct {
+	Local Local // who it is; nil: the one of the transport
+	// Began is called with the ID of the session before the first message, and what
+	// it returned when the session has ended; nil is not.
+	Began func(session string) (ended func())
+}
+
+// ServeConnection talks to one host over newline-delimited JSON until the host
+// closes its end, which is no error, or ctx ends. Only protocol messages are
+// written to out. The connection is a session of its own. When ServeConnection
+// returns, all its runs have ended. When ctx ended it, one read of in may still be
+// waiting until in is closed.
+func (t *Transport) ServeConnection(ctx context.Context, in io.Reader, out io.Writer, c Connection) error {
 	messages, toSession := io.Pipe()
 	filter := newLineFilter(in, out)
+	filter.naming = t.naming
+	defer t.connected.add(filter)()
 	transport := &mcp.IOTransport{Reader: messages, Writer: filter, MaxLineLength: -1}
 	id := telemetry.NewID("ses")
-	session, err := s.mcp.Connect(context.WithValue(ctx, connectionKey{}, id), transport, nil)
+	if c.Local == nil {
+		c.Local = t.callers.local
+	}
+	if c.Began != nil {
+		defer c.Began(id)()
+	}
+	session, err := t.face.Connect(context.WithValue(ctx, connectionKey{}, connected{id, c.Local}), transport, nil)
 	if err != nil {
 		return fmt.Errorf("starting the session: %w", err)
 	}
@@ -34,7 +55,7 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	// The end of the input cancels what is going on; closing the session would
 	// wait for it instead.
 	defer context.AfterFunc(ctx, func() { toSession.Close() })()
-	defer s.endSession(id)
+	defer t.end(id)
 	if err := session.Wait(); err != nil && ctx.Err() == nil && !isGone(err) {
 		return fmt.Errorf("talking to the host: %w", err)
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/broker/agents"
 	"github.com/airlock-mcp/airlock/broker/agents/redislimit"
-	"github.com/airlock-mcp/airlock/broker/approval"
 	"github.com/airlock-mcp/airlock/broker/audit"
+	"github.com/airlock-mcp/airlock/broker/budget"
 	"github.com/airlock-mcp/airlock/internal/cleanup"
 	"github.com/airlock-mcp/airlock/internal/database"
 )
@@ -28,21 +28,22 @@ const requireStateVariable = "DOOM_LOOP_GUARD_REQUIRED"
 type Agents struct {
 	*agents.Service
 	tokens         *auth.Tokens
+	database       *database.DB
+	keys           string // the directory of key files
 	log            *audit.Log
 	auditDirectory string
 	undo           *cleanup.Stack
 }
 
-// OpenAgents opens what is known of agents. Where asking is set, people are asked
-// about their actions until it is closed; otherwise such a question goes
-// unanswered. The caller closes it.
-func OpenAgents(ctx context.Context, c *config.Config, opts Options, asking bool) (_ *Agents, err error) {
+// OpenAgents opens what is known of agents, for a verb: people are not asked, so a
+// question goes unanswered. The caller closes it.
+func OpenAgents(ctx context.Context, c *config.Config, opts Options) (_ *Agents, err error) {
 	opts = opts.withDefaults()
 	directories, err := FindDirectories(c)
 	if err != nil {
 		return nil, err
 	}
-	a := &Agents{auditDirectory: directories.Audit, undo: &cleanup.Stack{}}
+	a := &Agents{auditDirectory: directories.Audit, keys: directories.Keys, undo: &cleanup.Stack{}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(Advise(err), a.Close())
@@ -54,29 +55,42 @@ func OpenAgents(ctx context.Context, c *config.Config, opts Options, asking bool
 	}
 	a.log = log
 	a.undo.Add(log.Close)
-	db, err := database.Open(ctx, filepath.Join(directories.Home, "state.db"), agents.Schema, auth.Schema)
+	return a, a.open(ctx, c.Agents, directories.Home, agents.Options{Log: log, Logger: opts.Logger})
+}
+
+// OpenAgents opens what is known of agents beside the system, with its log and the
+// desk where people are asked; only then agents may do anything through the system. The
+// caller closes it, before the system.
+func (s *System) OpenAgents(ctx context.Context) (*Agents, error) {
+	a := &Agents{auditDirectory: s.directories.Audit, keys: s.directories.Keys, log: s.log, undo: &cleanup.Stack{}}
+	err := a.open(ctx, s.config.Agents, s.directories.Home, agents.Options{Log: s.log, Desk: s.desk, Logger: s.opts.Logger})
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(Advise(err), a.Close())
+	}
+	s.acting.known.Store(a.Service)
+	a.undo.Add(func() error { s.acting.known.Store(nil); return nil })
+	return a, nil
+}
+
+// open opens the database and begins the service.
+func (a *Agents) open(ctx context.Context, c config.Agents, home string, opts agents.Options) error {
+	db, err := database.Open(ctx, filepath.Join(home, "state.db"), agents.Schema, auth.Schema, kernelSchema)
+	if err != nil {
+		return err
 	}
 	a.undo.Add(db.Close)
+	a.database = db
 	a.tokens = auth.NewTokens(db, nil)
-	var asker approval.Asker
-	if asking {
-		desk, err := approval.OpenDesk(directories.Approvals, &approval.Options{Logger: opts.Logger})
-		if err != nil {
-			return nil, err
-		}
-		a.undo.Add(desk.Close)
-		asker = desk
-	}
-	return a, a.begin(ctx, c.Agents, agents.Options{Database: db, Log: log, Desk: asker, Logger: opts.Logger})
+	opts.Database = db
+	return a.begin(ctx, c, opts)
 }
 
 func (a *Agents) begin(ctx context.Context, c config.Agents, opts agents.Options) (err error) {
 	required, _ := strconv.ParseBool(os.Getenv(requireStateVariable)) // what is no such word counts as unset
 	opts.RequireState = c.RequireState || required
 	opts.QuestionTime = c.QuestionTime
-	opts.Prices = agents.Prices{Actions: c.Prices, Default: c.DefaultPrice}
+	opts.Budgets = map[string]budget.Limits{budget.Principal: c.PrincipalBudget, budget.Session: c.SessionBudget}
+	opts.Prices = agents.Prices{Actions: c.Prices, Default: c.DefaultPrice, Second: c.SecondPrice}
 	if opts.Limiter, err = a.limiter(ctx, c, opts.Logger); err != nil {
 		return err
 	}

@@ -16,7 +16,10 @@ func (s *System) openBroker(servers broker.Upstream, redactor *redact.Redactor) 
 	s.rules = &rules{config: s.config, sources: sources}
 	opts := &broker.Options{
 		Policies: rule.Policies, Operator: rule.Operator, Limits: rule.Limits, Approver: s.questions, Redactor: redactor, Logger: s.opts.Logger,
-		Profiles: map[string]*catalog.Profile{},
+		Profiles: map[string]*catalog.Profile{}, Elicitation: map[string]bool{}, Agents: &s.acting,
+	}
+	for _, server := range s.config.Servers {
+		opts.Elicitation[server.ID] = server.Settings.Elicitation
 	}
 	for _, profile := range s.config.Profiles {
 		opts.Profiles[profile.Name] = profile

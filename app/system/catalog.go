@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/broker/oauth"
 	"github.com/airlock-mcp/airlock/broker/upstream"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/catalog/embedding"
@@ -30,7 +31,8 @@ import (
 type Catalog struct {
 	config    *config.Config
 	opts      Options
-	upstreams *upstream.Set // nil where the tools are fixed
+	upstreams *upstream.Set            // nil where the tools are fixed
+	sources   map[string]*oauth.Source // of the user whom Airlock runs for, by server; not changed after the start
 	snapshot  atomic.Pointer[catalog.Snapshot]
 
 	described codegen.Cache // how code calls the tools
@@ -148,7 +150,7 @@ func (c *Catalog) connectUnlisted(ctx context.Context) {
 // even reading thousands of cached definitions takes longer than a host waits.
 func (c *Catalog) openWithoutTools(context.Context) error {
 	servers := make([]catalog.Server, len(c.config.Servers))
-	for i, server := range c.config.Servers { // those that nobody sees included
+	for i, server := range c.config.Servers { // those that no caller sees included
 		servers[i] = catalog.Server{ID: server.ID, Problem: catalog.StillStarting, Retrying: true}
 	}
 	snapshot, err := catalog.NewSnapshot(servers)
@@ -172,7 +174,12 @@ func (c *Catalog) prepare(ctx context.Context) error {
 	if err := c.openEmbeddings(ctx); err != nil {
 		return err
 	}
-	c.upstreams, err = upstream.New(upstreamConfigs(seen(c.config, c.opts.Profile)), &upstream.Options{
+	c.sources = map[string]*oauth.Source{}
+	configs, err := c.upstreamConfigs(seen(c.config, c.opts.Profile), Principal())
+	if err != nil {
+		return err
+	}
+	c.upstreams, err = upstream.New(configs, &upstream.Options{
 		// What goes wrong while they start is told in words.
 		Logger: slog.New(errorsOnly{c.opts.Logger.Handler()}), Version: c.opts.Version, CacheDir: directory,
 		OnChange: func(string) { c.publishSoon() }, Refresh: c.config.Refresh,
@@ -438,6 +445,8 @@ func missingHint(id, command, problem string) string {
 	key := "mcpServers." + id
 	is := func(words string) bool { return strings.Contains(problem, words) }
 	switch {
+	case is("the user signs in with"):
+		return fmt.Sprintf("run `airlock login %s`; its tools are here as soon as that is done", id)
 	case command == "" && is("wants other credentials"):
 		return fmt.Sprintf("write its credentials under %s.headers", key)
 	case command == "" && is("could not be reached"):

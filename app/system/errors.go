@@ -30,7 +30,7 @@ func Advise(err error) error {
 	switch {
 	case errors.As(err, &advised):
 		return err
-	case errors.Is(err, images.ErrNotBuilt), errors.Is(err, images.ErrStale):
+	case errors.Is(err, images.ErrNotBuilt), errors.Is(err, images.ErrStale), errors.Is(err, images.ErrUnlocked):
 		return &SetupError{err, "run `airlock images build`"}
 	case errors.Is(err, images.ErrUnknown):
 		return &SetupError{err, "airlock images list names them"}

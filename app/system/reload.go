@@ -1,6 +1,7 @@
 package system
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -49,6 +50,13 @@ func sources(files []policies.File) [sha256.Size]byte {
 		hash.Write(digest[:])
 	}
 	return [sha256.Size]byte(hash.Sum(nil))
+}
+
+// Config is the configuration that is in force.
+func (s *System) Config() *config.Config {
+	s.rules.mu.Lock()
+	defer s.rules.mu.Unlock()
+	return s.rules.config
 }
 
 // Reload reads the configuration and the policies again and puts them in force:
@@ -117,6 +125,9 @@ func (s *System) putInForceLocked(ctx context.Context) ([]string, error) {
 	}
 	if len(live) == 0 {
 		return nil, nil
+	}
+	if found, err := CheckIntegrity(ctx, next, nil, false); err != nil || !found.Verified {
+		return nil, cmp.Or(err, found.Err())
 	}
 	if err := s.broker.SetRules(ctx, rules, Principal(), "changed and in force: "+strings.Join(live, ", ")); err != nil {
 		return nil, err

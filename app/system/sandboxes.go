@@ -17,29 +17,12 @@ import (
 // closeTimeout bounds the removal of everything at the end.
 const closeTimeout = 30 * time.Second
 
-// openImages opens every image; undo closes them.
-func openImages(home string, undo *cleanup.Stack) (map[string]runner.Image, error) {
-	opened := map[string]runner.Image{}
-	for _, definition := range images.List() {
-		image, err := images.Open(home, definition.Name)
-		if err != nil {
-			return nil, err
-		}
-		undo.Add(image.Close)
-		opened[definition.Name] = runner.Image{
-			Name: image.Name, Digest: image.Digest, RootFS: image.RootFS, Layout: image.Layout, Args: image.Args, Env: image.Env,
-			Unsaved: !definition.Restorable(),
-		}
-	}
-	return opened, nil
-}
-
 func openRunner(ctx context.Context, c *config.Config, home string, opened map[string]runner.Image, pooled bool, logger *slog.Logger) (*runner.Runner, error) {
 	driver, err := newDriver(ctx, c, logger)
 	if err != nil {
 		return nil, err
 	}
-	selfTest := opened[images.List()[0].Name]
+	selfTest := opened[images.Languages()[0].Language]
 	const none = -1 // the runner's word for a count of zero
 	waiting, pool := c.Sandbox.Queue, c.Sandbox.Pool
 	if waiting == 0 {
@@ -88,7 +71,7 @@ func ProveSandbox(ctx context.Context, c *config.Config) (unenforced, err error)
 	}
 	var undo cleanup.Stack
 	defer func() { err = errors.Join(err, undo.Run()) }()
-	opened, err := openImages(home, &undo)
+	opened, err := openImages(c, home, &undo)
 	if err != nil {
 		return nil, err
 	}

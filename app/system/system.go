@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"os/user"
+	"sync/atomic"
 	"time"
 
 	"github.com/airlock-mcp/airlock/app/attachment"
@@ -37,9 +38,15 @@ type Options struct {
 	// Reread reads the configuration's file again, for Reload and Watch; nil: only
 	// policy files are read again.
 	Reread func() (*config.Config, error)
-	// Serving keeps sandboxes ready for many runs, and takes the process that
-	// started this one for an agent host, which must not answer approvals.
+	// Serving keeps sandboxes ready for many runs.
 	Serving bool
+	// Environ is the environment that must have nothing loaded into programs, and
+	// Thorough has the images read as a whole before anything is opened.
+	Environ  []string
+	Thorough bool
+	// Host is the process of the agent host that is served, from within which no
+	// process may answer approvals; 0: there is none.
+	Host int
 	// Directories take the place of the configured ones; nil keeps those.
 	Directories *Directories
 	// Code is the program of the one run that the system is opened for: servers that
@@ -97,6 +104,8 @@ type System struct {
 	broker       *broker.Broker
 	orchestrator *orchestrator.Orchestrator
 	runs         *runs.Registry
+	acting       acting
+	verifier     *Verifier
 }
 
 // machine is what belongs to this machine, whatever servers are configured.
@@ -107,6 +116,7 @@ type machine struct {
 	questions  *runs.Questions // of all runs, on their way to desk
 	recordings *replay.Store   // nil where nothing is recorded
 	sandboxes  *runner.Runner
+	pooled     atomic.Bool // the pool has been filled once
 
 	attachments  *attachment.Store
 	sessionFiles *sessionfiles.Store // nil where no session lasts longer than a run
@@ -129,6 +139,11 @@ func Open(ctx context.Context, c *config.Config, opts Options) (_ *System, err e
 			err = errors.Join(err, s.Close())
 		}
 	}()
+	if err := s.checkIntegrity(ctx); err != nil {
+		return nil, Advise(err)
+	}
+	s.verifier = &Verifier{system: s}
+	s.undo.Add(s.verifier.close)
 	// What a machine lacks is known at once; servers may take their time.
 	if err := s.prepare(ctx); err != nil {
 		return nil, Advise(err)
@@ -146,6 +161,16 @@ func Open(ctx context.Context, c *config.Config, opts Options) (_ *System, err e
 	return s, nil
 }
 
+// checkIntegrity refuses an installation that was tampered with, before any state is
+// opened.
+func (s *System) checkIntegrity(ctx context.Context) error {
+	found, err := CheckIntegrity(ctx, s.config, s.opts.Environ, s.opts.Thorough)
+	if err != nil {
+		return err
+	}
+	return found.Err()
+}
+
 // Close ends all runs and removes everything. It returns when nothing is left.
 // Calling it twice is fine.
 func (s *System) Close() error { return s.undo.Run() }
@@ -153,18 +178,14 @@ func (s *System) Close() error { return s.undo.Run() }
 // prepare opens what belongs to this machine: images, audit log, sandboxes.
 func (s *System) prepare(ctx context.Context) error {
 	var err error
-	if s.images, err = openImages(s.directories.Home, s.undo); err != nil {
+	if s.images, err = openImages(s.config, s.directories.Home, s.undo); err != nil {
 		return err
 	}
 	if s.log, err = audit.Open(s.directories.Audit, auditOptions(s.directories, s.config.Audit)); err != nil {
 		return err
 	}
 	s.undo.Add(s.log.Close)
-	host := 0
-	if s.opts.Serving {
-		host = os.Getppid()
-	}
-	if s.desk, err = approval.OpenDesk(s.directories.Approvals, &approval.Options{HostPID: host, Logger: s.opts.Logger}); err != nil {
+	if s.desk, err = approval.OpenDesk(s.directories.Approvals, &approval.Options{HostPID: s.opts.Host, Logger: s.opts.Logger}); err != nil {
 		return err
 	}
 	s.undo.Add(s.desk.Close)
@@ -232,7 +253,9 @@ func (s *System) openCatalog(ctx context.Context) (broker.Upstream, error) {
 			return nil, err
 		}
 	}
-	return s.catalog.upstreams, nil
+	calling := newCallers(s.catalog)
+	s.undo.Add(calling.Close)
+	return calling, nil
 }
 
 // unnamedPatience is how long the one run of a system waits for servers that its
@@ -261,9 +284,12 @@ func (s *System) assemble(servers broker.Upstream) error {
 	if err := s.openBroker(servers, redactor); err != nil {
 		return err
 	}
-	var err error
+	script, err := s.scriptImage()
+	if err != nil {
+		return err
+	}
 	s.orchestrator, err = orchestrator.New(orchestrator.Parts{
-		Runner: s.sandboxes, Broker: s.broker, Audit: s.log, Redactor: redactor, Images: s.images,
+		Runner: s.sandboxes, Broker: s.broker, Audit: s.log, Redactor: redactor, Images: s.images, Script: script,
 		Wrappers: orchestrator.NewWrappers(s.directories.Wrappers, s.opts.Logger), Snapshots: s, Logger: s.opts.Logger,
 		Recordings: s.recordings, Attachments: s.attachments, Sessions: s.sessionFiles,
 	}, orchestrator.Options{
@@ -278,6 +304,9 @@ func (s *System) assemble(servers broker.Upstream) error {
 	s.runs = runs.New(s.orchestrator, &runs.Options{Questions: s.questions})
 	s.undo.Add(func() error { s.runs.Close(); return nil })
 	s.catalog.onChange(s.orchestrator.Warm)
+	if s.opts.Serving {
+		return s.watchLevels()
+	}
 	return nil
 }
 

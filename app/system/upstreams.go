@@ -33,6 +33,9 @@ func ResolveSecrets(ctx context.Context, c *config.Config) (*config.Config, erro
 				return nil, err
 			}
 		}
+		if err := lookUpOAuth(ctx, store, server); err != nil {
+			return nil, err
+		}
 	}
 	HoldPrinted(&resolved)
 	return &resolved, nil
@@ -69,17 +72,32 @@ func seen(c *config.Config, profile string) []config.Server {
 	return slices.DeleteFunc(slices.Clone(c.Servers), func(s config.Server) bool { return !p.ShowsServer(s.ID) })
 }
 
-// upstreamConfigs hands servers to the package that connects them.
-func upstreamConfigs(servers []config.Server) []upstream.Config {
+// upstreamConfigs hands servers to the package that connects them, signed in to in the
+// name of a principal.
+func (c *Catalog) upstreamConfigs(servers []config.Server, principal string) ([]upstream.Config, error) {
 	configs := make([]upstream.Config, 0, len(servers))
 	for _, server := range servers {
-		configs = append(configs, upstream.Config{
-			ID: server.ID, Command: server.Command, Args: server.Args, Env: reveal(server.Env), Dir: server.Cwd,
-			URL: server.URL, SSE: server.Transport == config.TransportSSE, Headers: reveal(server.Headers),
-			StartTimeout: server.StartTimeout, CallTimeout: server.CallTimeout,
-		})
+		source, err := SignIn(server, principal, c.opts.Version, func(credential string) { c.opts.gate.all.Hold(credential) })
+		if err != nil {
+			return nil, err
+		}
+		made := upstreamConfig(server)
+		if source != nil { // an interface that holds a nil pointer is not nil
+			made.Credentials = source
+			c.sources[server.ID] = source
+		}
+		configs = append(configs, made)
 	}
-	return configs
+	return configs, nil
+}
+
+// upstreamConfig is how a server is reached, without a sign-in.
+func upstreamConfig(server config.Server) upstream.Config {
+	return upstream.Config{
+		ID: server.ID, Command: server.Command, Args: server.Args, Env: reveal(server.Env), Dir: server.Cwd,
+		URL: server.URL, SSE: server.Transport == config.TransportSSE, Headers: reveal(server.Headers),
+		StartTimeout: server.StartTimeout, CallTimeout: server.CallTimeout, Elicitation: server.Settings.Elicitation,
+	}
 }
 
 func reveal(secrets map[string]secret.Value) map[string]string {

@@ -1,6 +1,9 @@
 package agents
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Codes of loops and replays.
 const (
@@ -25,12 +28,19 @@ type conversationState struct {
 	Last      int64    `json:"last"`      // the highest committed step
 	Recent    []acted  `json:"recent"`    // the newest actions, pending ones included
 	Unchanged []string `json:"unchanged"` // fingerprints of the newest approved actions on their states
+	// Called counts the calls of the conversation's code, and Calls are the newest of
+	// them: they are in a row of their own, since they take no step.
+	Called int64   `json:"called,omitempty"`
+	At     int64   `json:"at,omitempty"` // when an act was last taken up, in seconds since 1970
+	Calls  []acted `json:"calls,omitempty"`
 }
 
 // acted is one action of a conversation.
 type acted struct {
 	Step        int64  `json:"step"`
 	Fingerprint string `json:"fingerprint"`
+
+	given bool // the step's number is the caller's
 }
 
 // check returns why the action must not be done at this step, or nil.
@@ -47,6 +57,50 @@ func (s *conversationState) check(at acted, onState string) *Error {
 		return refuse(CodeUnchanged, "the same action was approved %d times while the state did not change: do something else at this step", maxUnchanged)
 	}
 	return nil
+}
+
+// checkAct is check for an act: a step of 0 is the next one, and a call of code takes none.
+func (s *conversationState) checkAct(at acted, onState string, nested bool) *Error {
+	if nested {
+		steps := conversationState{Last: at.Step - 1, Recent: s.Calls, Unchanged: s.Unchanged}
+		if refused := steps.check(at, onState); refused != nil {
+			refused.Message = strings.ReplaceAll(refused.Message, "do something else at this step", "do something else first")
+			return refused
+		}
+		return nil
+	}
+	if at.given {
+		return s.check(at, onState)
+	}
+	if at.Step == 0 {
+		at.Step = s.Last + 1
+	}
+	steps := *s
+	steps.Last = at.Step - 1 // its number was not given, so none can replay it
+	return steps.check(at, onState)
+}
+
+// perform takes an act up, which gets its step where none was given. One that
+// waits for a person gets its number at once, so that no other has it.
+func (s *conversationState) perform(at *acted, onState string, nested, approved bool) {
+	if nested {
+		if at.Step == 0 {
+			s.Called++
+			at.Step = s.Called
+		}
+		calls := conversationState{Recent: s.Calls, Unchanged: s.Unchanged}
+		calls.remember(*at, onState, approved)
+		s.Calls, s.Unchanged = calls.Recent, calls.Unchanged
+		return
+	}
+	if at.Step == 0 {
+		at.Step = s.Last + 1
+	}
+	last := s.Last
+	s.remember(*at, onState, approved)
+	if !at.given {
+		s.Last = max(last, at.Step)
+	}
 }
 
 // repeats counts the identical actions right before this one. The same step

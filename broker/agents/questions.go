@@ -139,7 +139,7 @@ func (s *Service) reserve(q question) bool {
 		return false
 	}
 	s.open[q.agent]++
-	s.live[q.id] = true
+	s.live[q.id] = nil
 	return true
 }
 
@@ -155,7 +155,8 @@ func (s *Service) release(q question) {
 func (s *Service) isLive(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.live[id]
+	_, live := s.live[id]
+	return live
 }
 
 // forget takes back a question that is not going to be put.
@@ -166,25 +167,32 @@ func (a *attempt) forget() {
 	}
 }
 
-// start puts a question and keeps its answer. It returns at once.
-func (s *Service) start(q question) {
+// start puts a question and keeps its answer. It returns at once; ctx may end
+// before there is an answer.
+func (s *Service) start(ctx context.Context, q question) {
+	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.live[q.id] = end
+	if s.closed {
+		end()
+	}
 	s.asking.Go(func() {
+		defer end()
 		defer s.release(q)
-		ctx := s.life()
 		verdict, err := s.opts.Desk.Ask(ctx, q.about)
 		if err != nil && ctx.Err() == nil {
 			s.opts.Logger.WarnContext(ctx, "asking a person about an agent's action", "error", err)
 		}
-		if err := s.keep(q, verdict, err); err != nil {
+		// The answer is kept also while the service closes: a person gave it.
+		if err := s.keep(context.WithoutCancel(ctx), q, verdict, err); err != nil {
 			s.opts.Logger.ErrorContext(ctx, "keeping a person's answer", "error", err)
 		}
 	})
 }
 
 // keep stores an answer. What was not answered is forgotten, so that it is asked again.
-func (s *Service) keep(q question, verdict approval.Verdict, failed error) error {
-	// The answer is kept also while the service closes: a person gave it.
-	ctx := context.WithoutCancel(s.life())
+func (s *Service) keep(ctx context.Context, q question, verdict approval.Verdict, failed error) error {
 	return s.opts.Database.Update(ctx, func(tx database.Tx) error {
 		state := questionRefused
 		switch {

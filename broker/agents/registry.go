@@ -37,7 +37,7 @@ func (s *Service) Register(ctx context.Context, r Registration, by string) (Agen
 	if err != nil {
 		return Agent{}, secret.Value{}, err
 	}
-	if err := s.record(ctx, by, a.ID, fmt.Sprintf("agent registered as %s", a.Type)); err != nil {
+	if err := s.record(ctx, by, a.ID, registered+string(a.Type)); err != nil {
 		return Agent{}, secret.Value{}, err
 	}
 	err = s.opts.Database.Update(ctx, func(tx database.Tx) error {
@@ -72,6 +72,7 @@ func (s *Service) SetStatus(ctx context.Context, id string, status Status, by st
 	if a.Status == Killed && status != Killed {
 		return fmt.Errorf("agent %s was killed: register a new one", id)
 	}
+	defer s.watches.changed()
 	return s.change(ctx, id, by, "agent is "+string(status), `UPDATE agent SET status = ? WHERE id = ? AND (status <> 'killed' OR ? = 'killed')`, status, id, status)
 }
 

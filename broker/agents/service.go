@@ -52,6 +52,7 @@ CREATE TABLE question (
 // Log is where every attempt is recorded: an audit.Log.
 type Log interface {
 	Append(ctx context.Context, r audit.Record) error
+	Note(ctx context.Context, r audit.Record) error
 	Hash(b []byte) string
 }
 
@@ -65,6 +66,9 @@ type Options struct {
 	Desk approval.Asker
 	// Prices are what actions cost.
 	Prices Prices
+	// Budgets are the limits of each principal over all its agents, and of each
+	// session of an agent, by budget.Principal and budget.Session; none where missing.
+	Budgets map[string]budget.Limits
 	// Limiter bounds how often agents ask; nil means no bound beside their budgets.
 	Limiter Limiter
 	// RequireState demands the hash of the state before each action.
@@ -80,12 +84,15 @@ type Options struct {
 type Prices struct {
 	Actions map[string]budget.Amount // by action type or tool
 	Default budget.Amount            // of all others
+	Second  budget.Amount            // of a run's sandbox, beside the price of the run
 }
 
-// of returns the price of an action.
-func (p Prices) of(action string) budget.Amount {
-	if price, listed := p.Actions[action]; listed {
-		return price
+// of returns the price of an action, by the first of its names that has one.
+func (p Prices) of(names ...string) budget.Amount {
+	for _, name := range names {
+		if price, listed := p.Actions[name]; listed {
+			return price
+		}
 	}
 	return p.Default
 }
@@ -106,12 +113,12 @@ type Service struct {
 	ledger *budget.Ledger
 
 	asking  sync.WaitGroup
-	closing context.CancelFunc
-	life    func() context.Context // ends with Close
+	watches watches
 
-	mu   sync.Mutex
-	open map[string]int  // questions under way, by agent
-	live map[string]bool // IDs of those questions
+	mu     sync.Mutex                    // guards what follows
+	closed bool                          // no question is put any more
+	open   map[string]int                // questions under way, by agent
+	live   map[string]context.CancelFunc // those questions, by ID: what ends the asking, nil before it has begun
 }
 
 // defaultQuestionTime is Options.QuestionTime where it is not given.
@@ -138,15 +145,20 @@ func New(opts Options) (*Service, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	life, closing := context.WithCancel(context.Background())
-	return &Service{
-		opts: opts, ledger: budget.New(opts.Now), closing: closing, life: func() context.Context { return life },
-		open: map[string]int{}, live: map[string]bool{},
-	}, nil
+	return &Service{opts: opts, ledger: budget.New(opts.Now, opts.Budgets), open: map[string]int{}, live: map[string]context.CancelFunc{}}, nil
 }
 
-// Close ends the open questions and waits for their ends to be recorded.
+// Close ends the open questions and waits for their ends to be recorded. Calling
+// it twice is fine.
 func (s *Service) Close() {
-	s.closing()
+	s.mu.Lock()
+	s.closed = true
+	for _, end := range s.live {
+		if end != nil {
+			end()
+		}
+	}
+	s.mu.Unlock()
+	s.watches.close()
 	s.asking.Wait()
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/airlock-mcp/airlock/broker/audit"
 	"github.com/airlock-mcp/airlock/broker/budget"
 	"github.com/airlock-mcp/airlock/internal/database"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
 	"github.com/airlock-mcp/airlock/internal/truncate"
 )
 
@@ -60,6 +61,7 @@ type attempt struct {
 	onState string // fingerprint of the action on its state; empty without a state
 	state   conversationState
 	ask     *question // to be put to a person after the commit
+	debited budget.Amount
 }
 
 // VerifyAction decides whether an agent may do what it announces: action and
@@ -82,7 +84,7 @@ func (s *Service) VerifyAction(ctx context.Context, agentID string, action, plac
 		return Decision{}, err
 	}
 	if a.ask != nil {
-		s.start(*a.ask)
+		s.start(ctx, *a.ask)
 	}
 	return d, nil
 }
@@ -166,20 +168,20 @@ func (a *attempt) transact(ctx context.Context, tx database.Tx) (Decision, error
 		d.Decision, d.Error = Denied, refuse(CodePolicy, "%s risk at trust level %d: %s", act.Risk, a.agent.Trust, strings.Join(ruling.Reasons, "; "))
 		return d, a.ledger.Record(ctx, tx, a.accounts(), budget.Charge{})
 	}
-	if len(ruling.Approve) > 0 {
+	charge := budget.Charge{Cost: a.opts.Prices.of(a.action.Type)}
+	if err := a.ledger.Check(ctx, tx, a.accounts(), charge); err != nil {
+		return exceeded(d, err)
+	}
+	if len(ruling.Approve) > 0 { // only what can be paid is worth a question
 		if d, err = a.askedFor(ctx, tx, d, act); err != nil || d.Decision == Denied {
 			return d, err
 		}
 	}
-	return a.pay(ctx, tx, d)
+	return a.pay(ctx, tx, d, charge)
 }
 
 // pay debits an action that is approved, or may become so, and commits its step.
-func (a *attempt) pay(ctx context.Context, tx database.Tx, d Decision) (Decision, error) {
-	charge := budget.Charge{Cost: a.opts.Prices.of(a.action.Type)}
-	if err := a.ledger.Check(ctx, tx, a.accounts(), charge); err != nil {
-		return a.exceeded(d, err)
-	}
+func (a *attempt) pay(ctx context.Context, tx database.Tx, d Decision, charge budget.Charge) (Decision, error) {
 	if d.Decision == Pending {
 		charge = budget.Charge{} // its cost is due when it is approved
 	} else if err := a.answered(ctx, tx); err != nil {
@@ -188,19 +190,19 @@ func (a *attempt) pay(ctx context.Context, tx database.Tx, d Decision) (Decision
 	if err := a.ledger.Record(ctx, tx, a.accounts(), charge); err != nil {
 		return d, err
 	}
+	a.debited = charge.Cost
 	a.state.remember(a.at, a.onState, d.Decision == Approved)
 	return d, a.store(ctx, tx)
 }
 
 // exceeded says which budget is used up. Nothing else follows from it: no step
 // is committed and no person is asked.
-func (a *attempt) exceeded(d Decision, err error) (Decision, error) {
+func exceeded(d Decision, err error) (Decision, error) {
 	var exceeded *budget.Exceeded
 	if !errors.As(err, &exceeded) {
 		return d, err
 	}
-	a.forget()
-	d.Decision, d.ApprovalID, d.Approver = BudgetExceeded, "", ""
+	d.Decision = BudgetExceeded
 	d.Error = &Error{Code: exceeded.Code, Message: exceeded.Text}
 	if !exceeded.Again.IsZero() {
 		d.RetryAt = &exceeded.Again
@@ -209,7 +211,11 @@ func (a *attempt) exceeded(d Decision, err error) (Decision, error) {
 }
 
 func (a *attempt) accounts() []string {
-	return []string{a.agent.Account(), "principal:" + a.agent.PrincipalID}
+	accounts := []string{a.agent.Account(), budget.Principal + ":" + a.agent.PrincipalID}
+	if a.context.Conversation != "" && a.ledger.HasDefault(budget.Session) {
+		accounts = append(accounts, budget.Session+":"+a.agent.ID+"/"+a.context.Conversation)
+	}
+	return accounts
 }
 
 func (a *attempt) decision(word string) Decision {
@@ -254,6 +260,14 @@ func (a *attempt) store(ctx context.Context, tx database.Tx) error {
 
 // recordDecision writes what was decided to the audit log.
 func (a *attempt) recordDecision(ctx context.Context, d Decision) error {
+	r := a.recordOf(d)
+	setCost(&r, a.debited)
+	telemetry.CountAgentAction(ctx, d.Decision)
+	return a.opts.Log.Append(ctx, r)
+}
+
+// recordOf begins a record of a decision.
+func (a *attempt) recordOf(d Decision) audit.Record {
 	r := audit.Record{
 		Kind:     audit.KindAction,
 		Identity: audit.Identity{Principal: a.agent.ID, CallerKind: "agent", SessionID: a.context.Conversation},
@@ -268,5 +282,5 @@ func (a *attempt) recordDecision(ctx context.Context, d Decision) error {
 	if d.Error != nil {
 		r.ErrorType = d.Error.Code
 	}
-	return a.opts.Log.Append(ctx, r)
+	return r
 }

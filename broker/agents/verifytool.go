@@ -36,7 +36,7 @@ func (s *Service) VerifyTool(ctx context.Context, agentID, tool string, paramete
 		return ToolRuling{}, err
 	}
 	if a.ask != nil {
-		s.start(*a.ask)
+		s.start(ctx, *a.ask)
 	}
 	return ruling, nil
 }

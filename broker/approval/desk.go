@@ -32,7 +32,7 @@ const grantLifetime = time.Hour
 // Options of a desk. The zero value is usable.
 type Options struct {
 	// HostPID is the process of the agent's host, from within which no process
-	// can approve; 0: there is no host.
+	// can approve; 0: there is no such one host. AddHost names more.
 	HostPID int
 	Logger  *slog.Logger     // nil discards
 	Now     func() time.Time // nil means time.Now
@@ -55,6 +55,7 @@ type Desk struct {
 	open        map[string]*openQuestion
 	closed      map[string]string // what became of a question, by ID
 	closedOrder []string
+	hosts       map[*host]bool
 	subscribers map[*subscriber]bool
 
 	telling sync.Mutex // held while subscribers are told, so that events come in order
@@ -88,7 +89,7 @@ func grantOf(q Question) grant {
 func OpenDesk(dir string, opts *Options) (*Desk, error) {
 	d := &Desk{
 		dir: dir, room: semaphore.NewWeighted(maxOpen), askers: map[string]*registration{}, grants: map[grant]time.Time{},
-		open: map[string]*openQuestion{}, closed: map[string]string{}, subscribers: map[*subscriber]bool{},
+		open: map[string]*openQuestion{}, closed: map[string]string{}, subscribers: map[*subscriber]bool{}, hosts: map[*host]bool{},
 	}
 	if opts != nil {
 		d.opts = *opts
@@ -130,6 +131,13 @@ func (d *Desk) openDirectory() error {
 // contexts end.
 func (d *Desk) Close() error { return d.listener.close() }
 
+// Open is how many questions wait for an answer now.
+func (d *Desk) Open() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.open)
+}
+
 // Register names the channel through which the people of one session of the
 // host are asked, until the returned function is called. A later one for the same
 // session takes its place.
@@ -166,6 +174,9 @@ func (d *Desk) Ask(ctx context.Context, q Question) (Verdict, error) {
 	if err != nil {
 		return Verdict{}, fmt.Errorf("asking question %q: %w", q.ID, err)
 	}
+	if !d.canBeAnswered(q) {
+		return Verdict{Answer: Unreachable}, nil
+	}
 	o := &openQuestion{question: q, digest: canon.Digest(data), done: make(chan struct{})}
 	d.expect(o)
 	held, err := store.CreateHeld(filepath.Join(d.dir, q.ID+questionSuffix), data, 0o600)
@@ -176,6 +187,17 @@ func (d *Desk) Ask(ctx context.Context, q Question) (Verdict, error) {
 	asker := d.post(o)
 	defer d.remove(q.ID, held)
 	return d.await(ctx, asking, o, asker)
+}
+
+// canBeAnswered reports whether anyone could: a form that has to be filled in takes a
+// session whose people are asked through a channel of its own.
+func (d *Desk) canBeAnswered(q Question) bool {
+	if q.Elicitation == nil || !q.Elicitation.NeedsValues {
+		return true
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.askers[q.SessionID] != nil
 }
 
 // expired is the verdict on a question whose time is over; the error is that of ctx.
@@ -269,6 +291,9 @@ func (d *Desk) await(ctx, asking context.Context, o *openQuestion, asker Asker) 
 func (d *Desk) askThrough(ctx, asking context.Context, o *openQuestion, asker Asker) {
 	v, err := asker.Ask(asking, o.question)
 	if err != nil {
+		if asking.Err() == nil && o.question.Elicitation != nil && o.question.Elicitation.NeedsValues {
+			d.decide(o, Verdict{Answer: Unreachable}) // no other channel takes values
+		}
 		if asking.Err() == nil {
 			d.opts.Logger.WarnContext(ctx, "a person could not be asked through the host", slog.Any(telemetry.KeyError, err))
 		}
@@ -299,13 +324,13 @@ func (d *Desk) decideLocked(o *openQuestion, v Verdict) bool {
 	}
 	o.decided, o.verdict = true, v
 	close(o.done)
-	if v.Answer != Yes || !v.ForRun {
+	if v.Answer != Yes || !v.ForRun || o.question.Elicitation != nil {
 		return true
 	}
 	extends := grantOf(o.question)
 	d.grants[extends] = d.opts.Now().Add(grantLifetime)
 	for _, other := range d.open {
-		if grantOf(other.question) == extends {
+		if other.question.Elicitation == nil && grantOf(other.question) == extends {
 			d.decideLocked(other, byGrant)
 		}
 	}
@@ -317,6 +342,9 @@ var byGrant = Verdict{Answer: Yes, By: "grant for this run", ByGrant: true}
 
 // granted says whether a person has extended an earlier Yes to this call.
 func (d *Desk) granted(q Question) (Verdict, bool) {
+	if q.Elicitation != nil { // each is a question of its own
+		return Verdict{}, false
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := d.opts.Now()

@@ -1,5 +1,8 @@
 package approval
 
+// Dir is where the questions are.
+func (d *Desk) Dir() string { return d.dir }
+
 // Trusting returns options with which every process may approve, so that tests
 // of a desk need no terminal.
 func Trusting(opts *Options) *Options {

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/airlock-mcp/airlock/internal/procfs"
 )
 
 // ErrOfHost says that an approval was given from within the agent's host, such
@@ -17,6 +19,8 @@ var ErrOfHost = errors.New("the answer comes from the agent's own host")
 // ErrNoTerminal says that an approval was not given at a terminal, so that no
 // person is seen to have given it.
 var ErrNoTerminal = errors.New("the answer does not come from a person's terminal")
+
+var errHostEnded = errors.New("the host has ended")
 
 // guard decides whether a process may approve. It rests on what the kernel says
 // about that process and its ancestors, never on what it says of itself.
@@ -35,7 +39,7 @@ func (g guard) check(pid int) error {
 	}
 	p := line[0]
 	switch {
-	case !runsThisProgram(pid):
+	case !procfs.RunsThisProgram(pid):
 		return fmt.Errorf("%w: it was not sent by the airlock program that asks, but by another, or another version", ErrNoTerminal)
 	case p.tracer != 0:
 		return fmt.Errorf("%w: process %d debugs it", ErrNoTerminal, p.tracer)
@@ -75,7 +79,7 @@ func (g guard) line() (hostLine, error) {
 	}
 	line, err := ancestry(g.host)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("%w: the host has ended", ErrOfHost)
+		return nil, fmt.Errorf("%w: %w", ErrOfHost, errHostEnded)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: the host cannot be looked at: %w", ErrOfHost, err)

@@ -162,17 +162,6 @@ func holdsPTY(pid, index int) bool {
 	})
 }
 
-// runsThisProgram reports whether a process runs the very file that this one
-// does.
-func runsThisProgram(pid int) bool {
-	ours, err := os.Stat("/proc/self/exe")
-	if err != nil {
-		return false
-	}
-	theirs, err := os.Stat(filepath.Join("/proc", strconv.Itoa(pid), "exe"))
-	return err == nil && os.SameFile(ours, theirs)
-}
-
 // soPeerPIDFD is SO_PEERPIDFD of Linux 6.5 (include/uapi/asm-generic/socket.h).
 const soPeerPIDFD = 77
 

@@ -3,6 +3,8 @@ package approval
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
 // Question is everything that a person is asked about, and all that the answer holds for.
@@ -13,6 +15,9 @@ type Question struct {
 	Asking
 	Subject
 	Grounds
+	// Elicitation is what a server asks for itself while a call of its tool is made; nil
+	// where the question is whether the call may happen.
+	Elicitation *Elicitation `json:"elicitation,omitempty"`
 	// Desk is the socket, in the directory of the question, that takes its answer.
 	Desk string `json:"desk,omitempty"`
 }
@@ -43,6 +48,14 @@ type Subject struct {
 	// client inside the sandbox says; 0 where it does not. The code could have
 	// made it say another.
 	ClaimedLine int `json:"claimed_line,omitempty"`
+}
+
+// Elicitation is a server's own question (MCP 2025-11-25, Elicitation), fit to be shown.
+// Subject.Arguments has all of it as a person sees it.
+type Elicitation struct {
+	Schema      json.RawMessage `json:"schema,omitempty"`       // of the form; nil where there is nothing to fill in
+	NeedsValues bool            `json:"needs_values,omitempty"` // a bare yes is no answer
+	URL         string          `json:"url,omitempty"`          // that the person is asked to open; no one else does
 }
 
 // Grounds are why a person is asked.
@@ -88,6 +101,9 @@ type Verdict struct {
 	// ForRun extends a Yes to every call of the same tool, with the same
 	// definition, by the same run, under the same policy.
 	ForRun bool
+	// Content is what the person filled in, a JSON object, of a Yes to an Elicitation.
+	// It goes to the server that asked, and is written nowhere.
+	Content secret.Value
 	// ByGrant says that no person answered this question: an earlier Yes was
 	// extended to it.
 	ByGrant bool

@@ -58,7 +58,7 @@ func (c cut) isWhole() bool { return c == whole }
 
 func render(q Question, c cut) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "May this call happen?  %s\n\n", visible.Text(q.ID))
+	renderHead(&b, q)
 	field := func(name, value string) {
 		if value == "" {
 			return
@@ -91,20 +91,38 @@ func render(q Question, c cut) string {
 	return b.String()
 }
 
+// renderHead says what is asked.
+func renderHead(b *strings.Builder, q Question) {
+	if q.Elicitation == nil {
+		fmt.Fprintf(b, "May this call happen?  %s\n\n", visible.Text(q.ID))
+		return
+	}
+	fmt.Fprintf(b, "The server %s asks you, while a call of its tool is made.  %s\n", showName(q.ServerID), visible.Text(q.ID))
+	b.WriteString("The question is the server's, and the answer goes to it. Give it no passwords, keys or codes.\n")
+	if q.Elicitation.URL != "" {
+		b.WriteString("It wants you to open an address. Airlock does not: open it yourself, if you trust the server and the address.\n")
+	}
+	b.WriteString("\n")
+}
+
 // manyLines is from how many lines on the arguments are introduced by their size.
 const manyLines = 40
 
 func renderArguments(b *strings.Builder, q Question, c cut) {
+	what := "arguments"
+	if q.Elicitation != nil {
+		what = "the server's question"
+	}
 	shown := showArguments(q.Arguments, c)
 	lines := strings.Split(strings.TrimSuffix(shown, "\n"), "\n")
 	size := fmt.Sprintf("%s bytes, %s", count(len(q.Arguments)), canon.Digest(q.Arguments))
 	switch {
 	case c.isWhole() && len(lines) <= manyLines:
-		b.WriteString("\narguments, complete:\n")
+		fmt.Fprintf(b, "\n%s, complete:\n", what)
 	case c.isWhole():
-		fmt.Fprintf(b, "\narguments, complete: %s lines, %s\n", count(len(lines)), size)
+		fmt.Fprintf(b, "\n%s, complete: %s lines, %s\n", what, count(len(lines)), size)
 	default:
-		fmt.Fprintf(b, "\narguments, SHORTENED: %s\n", size)
+		fmt.Fprintf(b, "\n%s, SHORTENED: %s\n", what, size)
 		fmt.Fprintf(b, "  to see all of them: airlock approvals show %s\n", visible.Text(q.ID))
 	}
 	for i, line := range lines {

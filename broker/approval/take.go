@@ -34,10 +34,13 @@ func (d *Desk) take(r request, from peer) response {
 	switch r.Answer {
 	case replyDeny:
 	case replyApprove:
-		if refused, ok := d.refuse(from); ok {
+		if e := o.question.Elicitation; e != nil && e.NeedsValues {
+			return response{Refused: refusedOther, Detail: "the server's form has to be filled in, which the agent's host does; it can be refused here"}
+		}
+		if refused, ok := d.refuse(from, o.question.SessionID); ok {
 			return refused
 		}
-		v.Answer, v.ForRun = Yes, r.ForRun
+		v.Answer, v.ForRun = Yes, r.ForRun && o.question.Elicitation == nil
 	default:
 		return response{Refused: refusedOther, Detail: fmt.Sprintf("the answer says neither %s nor %s", replyApprove, replyDeny)}
 	}
@@ -49,9 +52,13 @@ func (d *Desk) take(r request, from peer) response {
 	return response{Refused: refusedClosed, Detail: "the question was answered already: " + o.verdict.String()}
 }
 
-// refuse says why a process may not approve; false when it may.
-func (d *Desk) refuse(from peer) (response, bool) {
+// refuse says why a process may not approve a question of a session; false when it
+// may.
+func (d *Desk) refuse(from peer, session string) (response, bool) {
 	err := d.opts.mayApprove(from.pid)
+	if err == nil {
+		err = d.apartFromHosts(from.pid, session)
+	}
 	if err == nil && !from.lives() {
 		err = fmt.Errorf("%w: the process has ended", ErrNoTerminal)
 	}

@@ -2,7 +2,6 @@ package audit
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/rand"
@@ -14,7 +13,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -22,6 +20,7 @@ import (
 	"filippo.io/age"
 
 	"github.com/airlock-mcp/airlock/internal/agekey"
+	"github.com/airlock-mcp/airlock/internal/retention"
 	files "github.com/airlock-mcp/airlock/internal/store"
 )
 
@@ -189,25 +188,14 @@ func (s *argumentStore) prune() error {
 	if err != nil {
 		return err
 	}
-	var kept []fs.FileInfo
-	total := int64(0)
+	var kept []retention.Item
 	for _, entry := range entries {
 		if info, err := entry.Info(); err == nil && strings.HasSuffix(entry.Name(), argumentsSuffix) {
-			kept, total = append(kept, info), total+info.Size()
+			kept = append(kept, retention.Item{Path: filepath.Join(s.dir, entry.Name()), Changed: info.ModTime(), Bytes: info.Size()})
 		}
 	}
-	slices.SortFunc(kept, func(a, b fs.FileInfo) int { return cmp.Compare(a.Name(), b.Name()) })
-	var errs []error
-	for _, info := range kept {
-		if s.now().Sub(info.ModTime()) <= s.opts.Keep && total+s.fileSize() <= s.opts.Size {
-			continue
-		}
-		if err := os.Remove(filepath.Join(s.dir, info.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, err)
-		}
-		total -= info.Size()
-	}
-	return errors.Join(errs...)
+	// What is left has room for one more file.
+	return retention.New(retention.Limits{Keep: s.opts.Keep, Size: max(s.opts.Size-s.fileSize(), 1), Now: s.now}).Prune(kept)
 }
 
 func (s *argumentStore) closeLocked() error {

@@ -113,7 +113,16 @@ func Open(dir string, opts *Options) (*Log, error) {
 // Append writes a record and returns when it is on stable storage. On an error
 // the record is not in the log, and what it announces must not happen. A
 // cancelled context is an error only before the record is handed over.
-func (l *Log) Append(ctx context.Context, r Record) error { return l.submit(ctx, r, true) }
+func (l *Log) Append(ctx context.Context, r Record) error {
+	began := time.Now()
+	err := l.submit(ctx, r, true)
+	failed := ""
+	if err != nil {
+		failed = "unrecorded"
+	}
+	telemetry.Append.Record(ctx, time.Since(began), failed)
+	return err
+}
 
 // Note writes a record and returns when it is in the file: it survives the
 // death of the process, and soon after, or with the next Append, that of the machine. It

@@ -19,6 +19,9 @@ const (
 	KindViolation Kind = "violation" // code broke the protocol of its socket
 	KindOperator  Kind = "operator"  // an operator changed what is allowed
 	KindAction    Kind = "action"    // an agent announced an action, and what was decided
+	KindKernel    Kind = "kernel"    // a tool of the kernel face was called, and what was decided
+	KindDecision  Kind = "decision"  // the risk gateway decided about a call of its face
+	KindVerdict   Kind = "verdict"   // an engine was asked, and what it said
 )
 
 // The words of Effect.Outcome.
@@ -74,6 +77,8 @@ type Act struct {
 	// Values are the arguments as ArgumentsHash covers them. They are no part of the record:
 	// they are kept beside the log, encrypted, where the operator wants that.
 	Values json.RawMessage `json:"-"`
+	// Engine is the engine of package verify that was asked.
+	Engine string `json:"engine,omitempty"`
 }
 
 // Ruling is what was decided about the act.
@@ -85,6 +90,13 @@ type Ruling struct {
 	Risk          string `json:"risk,omitempty"`
 	Approval      string `json:"approval,omitempty"` // a word of broker/approval
 	Approver      string `json:"approver,omitempty"` // who answered, and through what
+	// CostUSD is what an agent's act was debited, in US dollars as a decimal number;
+	// below zero what was returned.
+	CostUSD string `json:"cost_usd,omitempty"`
+	// VerificationID is the risk gateway's, of one decision.
+	VerificationID string `json:"verification_id,omitempty"`
+	// Verdict is the status of an engine's verdict.
+	Verdict string `json:"verdict,omitempty"`
 }
 
 // Effect is what became of the act.
@@ -113,4 +125,7 @@ type RunFacts struct {
 	// Limits are those in force when the run began, by the configuration's keys,
 	// with values as the configuration would take them.
 	Limits map[string]string `json:"limits,omitempty"`
+	// Host and Model are what the agent host says of itself; nothing proves it.
+	Host  string `json:"host,omitempty"`
+	Model string `json:"model,omitempty"`
 }

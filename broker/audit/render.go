@@ -33,6 +33,9 @@ func WriteLine(w io.Writer, r Record) error {
 	}
 	add("", redactions(r))
 	add("limit=", r.Limit)
+	add("engine=", r.Engine)
+	add("verdict=", r.Verdict)
+	add("verification=", r.VerificationID)
 	add("language=", r.Language)
 	add("run=", r.RunID)
 	add("call=", r.CallID)
@@ -50,7 +53,7 @@ func WriteTree(w io.Writer, t *RunTree) error {
 	}
 	for _, s := range t.steps() {
 		if s.event != nil {
-			fmt.Fprintf(&b, "├─ %s  %s\n│    %s\n", s.event.Kind, shortTime(s.event.Time), visible.Text(s.event.Detail))
+			writeEvent(&b, *s.event)
 			continue
 		}
 		writeCall(&b, *s.call)
@@ -64,6 +67,18 @@ func WriteTree(w io.Writer, t *RunTree) error {
 	return err
 }
 
+// writeEvent writes what is no call: a violation, a decision of the risk gateway, a verdict.
+func writeEvent(b *strings.Builder, r Record) {
+	fmt.Fprintf(b, "├─ %s  %s\n", r.Kind, shortTime(r.Time))
+	for _, line := range []struct{ label, value string }{
+		{"decision ", r.Decision}, {"engine ", r.Engine}, {"verdict ", r.Verdict}, {"verification ", r.VerificationID}, {"", r.ErrorType}, {"", r.Detail},
+	} {
+		if line.value != "" {
+			fmt.Fprintf(b, "│    %s%s\n", line.label, visible.Text(line.value))
+		}
+	}
+}
+
 func header(b *strings.Builder, r Record) {
 	field := func(name, value string) {
 		if value != "" {
@@ -74,6 +89,8 @@ func header(b *strings.Builder, r Record) {
 	field("for", r.Principal)
 	field("issuer", r.Issuer)
 	field("session", r.SessionID)
+	field("host", r.Host)
+	field("model", r.Model)
 	field("language", r.Language)
 	field("code", r.CodeHash)
 	field("image", r.Image)

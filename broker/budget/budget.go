@@ -10,6 +10,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/airlock-mcp/airlock/internal/database"
@@ -31,10 +33,14 @@ CREATE TABLE budget_usage (
 	PRIMARY KEY (account, span, start)
 ) STRICT, WITHOUT ROWID;`
 
-// The spans of time that limits are about, and how many of them are remembered.
+// The spans of time that limits are about, and how many of them with expenses are
+// remembered.
 const (
 	hour, day           = time.Hour, 24 * time.Hour
 	hoursKept, daysKept = 7 * 24, 400
+	// Sessions come and go: of all of theirs so many lines are remembered, which is
+	// looked at once in a while.
+	sessionsKept, sessionsPruned = 20_000, 1_000
 )
 
 // Limits bound one account. A limit of zero allows nothing; nil is no limit.
@@ -82,15 +88,30 @@ type Standing struct {
 
 // Ledger keeps accounts in a database that has the tables of Schema. Its methods
 // may be called concurrently, each with a Tx of its own.
-type Ledger struct{ now func() time.Time }
+type Ledger struct {
+	now      func() time.Time
+	defaults map[string]Limits // by kind of account
+	sessions atomic.Int64      // how many accounts of sessions were opened here
+}
 
-// New returns a ledger with the given clock; nil means time.Now.
-func New(now func() time.Time) *Ledger {
+// The kinds of accounts that many have. An account's name is its kind, a colon and
+// whose it is; that of an agent is the agent's ID alone.
+const (
+	Principal = "principal"
+	Session   = "session"
+)
+
+// New returns a ledger with the given clock; nil means time.Now. An account without
+// limits of its own has those of its kind in defaults, which may be nil.
+func New(now func() time.Time, defaults map[string]Limits) *Ledger {
 	if now == nil {
 		now = time.Now
 	}
-	return &Ledger{now: now}
+	return &Ledger{now: now, defaults: defaults}
 }
+
+// HasDefault reports whether accounts of a kind have limits without being given any.
+func (l *Ledger) HasDefault(kind string) bool { return l.defaults[kind] != Limits{} }
 
 // SetLimits puts the limits of an account in force. What it has spent stays.
 func (l *Ledger) SetLimits(ctx context.Context, tx database.Tx, account string, limits Limits) error {
@@ -132,11 +153,47 @@ func (l *Ledger) Check(ctx context.Context, tx database.Tx, accounts []string, c
 	return nil
 }
 
+// CheckCost is Check for what is part of a request that was debited before: only
+// its cost is held to the limits.
+func (l *Ledger) CheckCost(ctx context.Context, tx database.Tx, accounts []string, cost Amount) error {
+	if cost < 0 || cost > maxAmount {
+		return fmt.Errorf("charging %s dollars: the amount is out of range", cost)
+	}
+	for _, account := range accounts {
+		s, err := l.Standing(ctx, tx, account)
+		if err != nil {
+			return err
+		}
+		s.Limits.HourRequests, s.Limits.DayRequests = nil, nil
+		if exceeded := s.exceeded(Charge{Cost: cost}); exceeded != nil {
+			return exceeded
+		}
+	}
+	return nil
+}
+
 // Record debits a request whatever the limits say: for what has happened.
 func (l *Ledger) Record(ctx context.Context, tx database.Tx, accounts []string, c Charge) error {
+	return l.addAll(ctx, tx, accounts, entry{Charge: c, requests: 1, at: l.now()})
+}
+
+// Adjust debits a cost whatever the limits say, or returns one that is below zero,
+// for a request that was debited at a moment: in the hour and the day of that moment.
+func (l *Ledger) Adjust(ctx context.Context, tx database.Tx, accounts []string, cost Amount, at time.Time) error {
+	return l.addAll(ctx, tx, accounts, entry{Charge: Charge{Cost: cost}, at: at})
+}
+
+// entry is what one line of the ledger grows by.
+type entry struct {
+	Charge
+	requests int64
+	at       time.Time
+}
+
+func (l *Ledger) addAll(ctx context.Context, tx database.Tx, accounts []string, e entry) error {
 	for _, account := range accounts {
 		for _, span := range []time.Duration{hour, day} {
-			if err := l.add(ctx, tx, account, span, c); err != nil {
+			if err := l.add(ctx, tx, account, span, e); err != nil {
 				return wrap("debiting", account, err)
 			}
 		}
@@ -144,26 +201,34 @@ func (l *Ledger) Record(ctx context.Context, tx database.Tx, accounts []string, 
 	return nil
 }
 
-func (l *Ledger) add(ctx context.Context, tx database.Tx, account string, span time.Duration, c Charge) error {
-	start, kept := l.start(span), int64(hoursKept)
+func (l *Ledger) add(ctx context.Context, tx database.Tx, account string, span time.Duration, e entry) error {
+	start, kept := e.at.UTC().Truncate(span), int64(hoursKept)
 	if span == day {
 		kept = daysKept
 	}
 	seconds := int64(span.Seconds())
-	result, err := tx.ExecContext(ctx, `UPDATE budget_usage SET cost = cost + ?, requests = requests + 1, tokens = tokens + ?
-		WHERE account = ? AND span = ? AND start = ?`, int64(c.Cost), c.Tokens, account, seconds, start.Unix())
+	result, err := tx.ExecContext(ctx, `UPDATE budget_usage SET cost = cost + ?, requests = requests + ?, tokens = tokens + ?
+		WHERE account = ? AND span = ? AND start = ?`, int64(e.Cost), e.requests, e.Tokens, account, seconds, start.Unix())
 	if err != nil {
 		return err
 	}
 	if n, err := result.RowsAffected(); err != nil || n == 1 {
 		return err
 	}
-	if _, err = tx.ExecContext(ctx, `INSERT INTO budget_usage VALUES (?, ?, ?, ?, 1, ?)`,
-		account, seconds, start.Unix(), int64(c.Cost), c.Tokens); err != nil {
+	if _, err = tx.ExecContext(ctx, `INSERT INTO budget_usage VALUES (?, ?, ?, ?, ?, ?)`,
+		account, seconds, start.Unix(), int64(e.Cost), e.requests, e.Tokens); err != nil {
 		return err
 	}
-	_, err = tx.ExecContext(ctx, `DELETE FROM budget_usage WHERE account = ? AND span = ? AND start < ?`,
-		account, seconds, start.Unix()-kept*seconds)
+	if strings.HasPrefix(account, Session+":") && l.sessions.Add(1)%sessionsPruned == 0 {
+		if _, err = tx.ExecContext(ctx, `DELETE FROM budget_usage WHERE account >= 'session:' AND account < 'session;' AND start <
+			(SELECT start FROM budget_usage WHERE account >= 'session:' AND account < 'session;' ORDER BY start DESC LIMIT 1 OFFSET ?)`, sessionsKept); err != nil {
+			return err
+		}
+	}
+	// By number, not by age: a clock that jumps ahead must not make what was spent
+	// forgotten when it jumps back.
+	_, err = tx.ExecContext(ctx, `DELETE FROM budget_usage WHERE account = ?1 AND span = ?2 AND start <
+		(SELECT start FROM budget_usage WHERE account = ?1 AND span = ?2 ORDER BY start DESC LIMIT 1 OFFSET ?3)`, account, seconds, kept-1)
 	return err
 }
 
@@ -179,6 +244,9 @@ func (l *Ledger) Standing(ctx context.Context, tx database.Tx, account string) (
 		err = json.Unmarshal([]byte(limits), &s.Limits)
 	} else if errors.Is(err, sql.ErrNoRows) {
 		err = nil
+		if kind, _, named := strings.Cut(account, ":"); named {
+			s.Limits = l.defaults[kind]
+		}
 	}
 	if err != nil {
 		return s, wrap("reading the limits of", account, err)

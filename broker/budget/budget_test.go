@@ -3,7 +3,9 @@ package budget_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -27,7 +29,7 @@ func newBook(t *testing.T) *book {
 	}
 	t.Cleanup(func() { _ = db.Close() })
 	b := &book{T: t, db: db, now: time.Date(2026, 3, 1, 23, 59, 0, 0, time.UTC)}
-	b.ledger = budget.New(func() time.Time { return b.now })
+	b.ledger = budget.New(func() time.Time { return b.now }, map[string]budget.Limits{budget.Session: {HourRequests: new(int64(2))}})
 	return b
 }
 
@@ -172,5 +174,46 @@ func TestAmounts(t *testing.T) {
 		if a, err := budget.ParseAmount(text); err == nil {
 			t.Errorf("%q was read as %s", text, a)
 		}
+	}
+}
+
+// A-030: each session has the limits of its kind, beside those of the agent.
+func TestLimitsOfAKindHoldForEachOfItsAccounts(t *testing.T) {
+	b := newBook(t)
+	one := budget.Charge{Cost: 1}
+	b.wantCode("", one, "a", "session:a/1")
+	b.wantCode("", one, "a", "session:a/1")
+	b.wantCode(budget.CodeHourRequests, one, "a", "session:a/1")
+	b.wantCode("", one, "a", "session:a/2")
+	b.limit("session:a/1", `{"max_requests_per_hour": 3}`) // its own come first
+	b.wantCode("", one, "a", "session:a/1")
+	b.wantCode(budget.CodeHourRequests, one, "a", "session:a/1")
+	b.wantCode("", one, "a")
+}
+
+// Sessions come and go: the ledger does not grow with them without an end.
+func TestSessionsThatAreLongOverAreForgotten(t *testing.T) {
+	b := newBook(t)
+	const sessions = 12_000 // two lines each
+	if err := b.db.Update(b.Context(), func(tx database.Tx) error {
+		for i := range sessions {
+			b.now = b.now.Add(time.Hour)
+			if err := b.ledger.Record(b.Context(), tx, []string{fmt.Sprintf("session:a/%d", i)}, budget.Charge{Cost: 1}); err != nil {
+				return err
+			}
+		}
+		return b.ledger.Record(b.Context(), tx, []string{"a"}, budget.Charge{Cost: 1})
+	}); err != nil {
+		t.Fatal(err)
+	}
+	var accounts []string
+	if err := b.db.Update(b.Context(), func(tx database.Tx) (err error) {
+		accounts, err = b.ledger.Accounts(b.Context(), tx)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if newest := fmt.Sprintf("session:a/%d", sessions-1); len(accounts) > 11_000 || !slices.Contains(accounts, newest) || !slices.Contains(accounts, "a") || slices.Contains(accounts, "session:a/0") {
+		t.Errorf("%d accounts are left; the newest is among them: %v", len(accounts), slices.Contains(accounts, newest))
 	}
 }

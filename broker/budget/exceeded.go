@@ -2,6 +2,7 @@ package budget
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -50,5 +51,12 @@ func (s Standing) exceeded(c Charge) *Exceeded {
 }
 
 func (s Standing) refuse(code string, again time.Time, format string, args ...any) *Exceeded {
-	return &Exceeded{Code: code, Account: s.Account, Text: fmt.Sprintf(format, args...), Again: again}
+	text := fmt.Sprintf(format, args...)
+	switch kind, _, _ := strings.Cut(s.Account, ":"); kind {
+	case Principal:
+		text = "for all agents of the principal together: " + text
+	case Session:
+		text = "for this session: " + text
+	}
+	return &Exceeded{Code: code, Account: s.Account, Text: text, Again: again}
 }

@@ -1,12 +1,11 @@
 package replay
 
 import (
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
+
+	"github.com/airlock-mcp/airlock/internal/retention"
 )
 
 // prune removes what is too old, and the oldest of what is too much. Drafts of
@@ -16,44 +15,23 @@ func (s *Store) prune() error {
 	if err != nil {
 		return err
 	}
-	var found []fs.FileInfo
-	total := int64(0)
+	var found []retention.Item
 	for _, entry := range entries {
-		if !strings.HasSuffix(strings.TrimSuffix(entry.Name(), draftSuffix), suffix) {
+		name, draft := strings.CutSuffix(entry.Name(), draftSuffix)
+		if !strings.HasSuffix(name, suffix) {
 			continue
 		}
 		if info, err := entry.Info(); err == nil {
-			found, total = append(found, info), total+info.Size()
+			found = append(found, retention.Item{Path: filepath.Join(s.dir, entry.Name()), Changed: info.ModTime(), Bytes: info.Size(), Unfinished: draft})
 		}
 	}
-	slices.SortFunc(found, func(a, b fs.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
-	var errs []error
-	for _, info := range found {
-		tooMuch := total > s.opts.Size && !strings.HasSuffix(info.Name(), draftSuffix)
-		if !s.expired(info) && !tooMuch {
-			continue
-		}
-		if err := removeIfThere(filepath.Join(s.dir, info.Name())); err != nil {
-			errs = append(errs, err)
-		}
-		total -= info.Size()
-	}
-	return errors.Join(errs...)
+	return s.kept.Prune(found)
 }
 
-func (s *Store) expired(info fs.FileInfo) bool {
-	return s.opts.Now().Sub(info.ModTime()) > s.opts.Keep
-}
-
-// wrote counts what was written, and prunes once that is a part of what may be kept.
+// wrote counts what was written, and prunes where that is due.
 func (s *Store) wrote(bytes int64) error {
-	if s.written.Add(bytes) < s.opts.Size/pruneParts {
+	if !s.kept.Due(bytes) {
 		return nil
 	}
-	s.written.Store(0)
 	return s.prune()
 }
-
-// pruneParts is how often the recordings are pruned while as much is written as
-// may be kept.
-const pruneParts = 16

@@ -112,7 +112,7 @@ func (r *Recorder) Close(output Output) error {
 	}
 	bytes, statErr := r.bytes()
 	err = errors.Join(err, statErr, r.file.Close())
-	if err == nil && bytes > r.store.opts.Size {
+	if err == nil && bytes > r.store.kept.Size {
 		err = fmt.Errorf("recording: it has %d bytes, more than all may have", bytes)
 	}
 	if err == nil {
@@ -169,7 +169,7 @@ func (s *Store) Load(run string) (*Recording, error) {
 		return nil, fmt.Errorf("loading %q: %w", run, err)
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || s.expired(info) {
+	if info, err := f.Stat(); err != nil || s.kept.Expired(info.ModTime()) {
 		return nil, fmt.Errorf("loading %q: %w", run, ErrNotFound)
 	}
 	plain, err := s.unseal(f)

@@ -11,20 +11,18 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"sync/atomic"
 	"time"
 
 	"filippo.io/age"
 
 	"github.com/airlock-mcp/airlock/internal/agekey"
+	"github.com/airlock-mcp/airlock/internal/retention"
 )
 
 const (
 	suffix      = ".replay.age"
 	draftSuffix = ".draft" // of one that is being made, or whose process died
 	keyFile     = "replay.key"
-	defaultKeep = 7 * 24 * time.Hour
-	defaultSize = 1 << 30
 )
 
 // ErrNotFound says that there is no recording of a run: none was made, or it
@@ -48,7 +46,7 @@ type Store struct {
 	dir      string
 	opts     Options
 	identity *age.X25519Identity
-	written  atomic.Int64 // bytes since the recordings were pruned
+	kept     *retention.Keeper
 }
 
 // Open opens the store in dir, creating it at first use, and removes what has
@@ -61,15 +59,7 @@ func Open(dir string, opts *Options) (*Store, error) {
 	if s.opts.Keys == "" {
 		s.opts.Keys = filepath.Join(dir, "keys")
 	}
-	if s.opts.Keep == 0 {
-		s.opts.Keep = defaultKeep
-	}
-	if s.opts.Size == 0 {
-		s.opts.Size = defaultSize
-	}
-	if s.opts.Now == nil {
-		s.opts.Now = time.Now
-	}
+	s.kept = retention.New(retention.Limits{Keep: s.opts.Keep, Size: s.opts.Size, Now: s.opts.Now})
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("opening the recordings: %w", err)
 	}

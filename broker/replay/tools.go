@@ -35,7 +35,7 @@ func (s *Store) keepTools(digest string, tools func() ([]byte, error)) error {
 	if !ok || tools == nil {
 		return nil
 	}
-	now := s.opts.Now()
+	now := s.kept.Now()
 	if err := os.Chtimes(path, now, now); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

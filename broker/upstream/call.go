@@ -44,7 +44,7 @@ func (s *Set) CallFor(ctx context.Context, relay Relay, serverID, name string, a
 	}
 	ctx, cancel := server.lifetime(ctx)
 	defer cancel()
-	ctx, patience, stop := withPatience(ctx, server.config.CallTimeout)
+	ctx, patience, stop := WithPatience(ctx, server.config.CallTimeout)
 	defer stop()
 	e := &calling{relay: relay, patience: patience, name: name, arguments: arguments}
 	for round := 1; ; round++ {
@@ -59,7 +59,7 @@ func (s *Set) CallFor(ctx context.Context, relay Relay, serverID, name string, a
 		case !needs.required:
 			return result, nil
 		case relay == nil:
-			return nil, server.failure(name, ToolError, "the tool wants to ask a person or a model first, which Airlock does not let it", false, nil)
+			return nil, server.failure(name, ToolError, server.whyNot(needs), false, nil)
 		case round == maxRounds:
 			return nil, server.failure(name, ToolError, fmt.Sprintf("the tool has asked for input %d times without an answer", maxRounds), false, nil)
 		}
@@ -71,8 +71,8 @@ func (s *Set) CallFor(ctx context.Context, relay Relay, serverID, name string, a
 
 // calling is a call of a tool over all its rounds.
 type calling struct {
-	relay     Relay // nil: nobody can be asked
-	patience  *patience
+	relay     Relay // nil: no person can be asked
+	patience  *Patience
 	name      string
 	arguments json.RawMessage
 	more      map[string]json.RawMessage // what the params of this round have beside name and arguments
@@ -118,7 +118,9 @@ func (s *server) call(ctx context.Context, c *calling, mayRepeat bool) (json.Raw
 	e := c.exchange()
 	defer session.tap.forget(e)
 	start := time.Now()
-	_, err = session.client.CallTool(withExchange(ctx, e), &mcp.CallToolParams{Name: name, Arguments: c.arguments})
+	tracing, params, ended := s.traced(ctx, &mcp.CallToolParams{Name: name, Arguments: c.arguments})
+	_, err = session.client.CallTool(withExchange(tracing, e), params)
+	ended(e.soFar(), err)
 	if err == nil {
 		return s.accept(name, e.soFar().result)
 	}
@@ -148,9 +150,14 @@ func (s *server) accept(name string, raw json.RawMessage) (json.RawMessage, erro
 // notConnected is a call that never left.
 func (s *server) notConnected(ctx context.Context, name string, err error) error {
 	var start *StartError
+	var needed *SignInError
 	switch {
 	case s.closing() || errors.Is(err, ErrClosed):
 		return fmt.Errorf("calling tool %q of server %q: %w", name, s.config.ID, ErrClosed)
+	case errors.As(err, &needed):
+		return s.needsSignIn(name, needed)
+	case errors.Is(err, ErrUnauthorized):
+		return s.failure(name, ToolError, "the server refused Airlock's credentials", false, err)
 	case errors.As(err, &start): // before the next: the end of an attempt is no end of ctx
 		return s.failure(name, TransientNetwork, "the server is not there: "+start.Problem, true, err)
 	case cancelled(ctx):
@@ -171,6 +178,8 @@ func (s *server) classify(ctx context.Context, name string, got answer, err erro
 		return s.failure(name, Timeout, fmt.Sprintf("no answer within %s", rounded(waited)), again, err)
 	case got.large:
 		return s.failure(name, OutputLimit, fmt.Sprintf("the result is larger than %d bytes", maxMessage), false, err)
+	case got.needed != nil:
+		return s.needsSignIn(name, got.needed)
 	case got.statusDecides():
 		return s.classifyStatus(name, got.status, again, err)
 	case got.deep:

@@ -17,6 +17,7 @@ var (
 	ErrNotMCP          = errors.New("the server does not speak MCP")
 	ErrUnreachable     = errors.New("the server could not be reached")
 	ErrUnauthorized    = errors.New("the server wants other credentials")
+	ErrSignIn          = errors.New("the server wants its user to sign in")
 )
 
 // StartError says why a server could not be started, reached or listed.

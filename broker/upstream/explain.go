@@ -53,7 +53,7 @@ func (c *stdio) evidence(config Config) string {
 // explain implements link.
 func (w *httpWire) explain(c Config, err error, late bool) *StartError {
 	w.mu.Lock()
-	status, page := w.status, w.page
+	status, page, needed := w.status, w.page, w.needed
 	w.mu.Unlock()
 	failure := &StartError{ServerID: c.ID, cause: err}
 	where := catalog.Quote(plainURL(c.URL))
@@ -64,6 +64,8 @@ func (w *httpWire) explain(c Config, err error, late bool) *StartError {
 	switch {
 	case errors.As(err, &redirect):
 		failure.Reason, failure.Problem = ErrNotMCP, fmt.Sprintf("%s redirects to %s, where it would need a configuration of its own", where, catalog.Quote(redirect.to))
+	case needed != nil:
+		failure.Reason, failure.Problem, failure.cause = ErrSignIn, needed.problem(), needed
 	case late:
 		failure.Reason, failure.Problem = ErrNoAnswer, fmt.Sprintf("%s did not answer within %s", where, c.StartTimeout)
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:

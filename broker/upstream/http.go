@@ -35,8 +35,9 @@ type httpWire struct {
 	skipped skipped // answers and events that are no JSON-RPC
 
 	mu     sync.Mutex
-	status int     // of the last answer that was no success; 0 after none
-	page   *string // the title of a web page that came in the place of an answer; nil after none
+	status int          // of the last answer that was no success; 0 after none
+	needed *SignInError // nil where the last answer did not want one
+	page   *string      // the title of a web page that came in the place of an answer; nil after none
 }
 
 // newHTTPWire takes a checked configuration.
@@ -97,7 +98,7 @@ func (w *httpWire) send(request *http.Request) (*http.Response, jsonrpc.ID, erro
 	call := callID(sent)
 	w.tap.outgoing(ctx, sent)
 	defer w.tap.written(sent)
-	response, err := w.base.RoundTrip(request)
+	response, err := w.signed(request)
 	var dial *net.OpError
 	if err == nil || !errors.As(err, &dial) || dial.Op != "dial" {
 		exchangeOf(ctx).note(func(a *answer) { a.sent = true })

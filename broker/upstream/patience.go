@@ -7,9 +7,10 @@ import (
 	"time"
 )
 
-// patience ends a request that has waited too long for its server. While the
-// server waits for a person, the time stands still.
-type patience struct {
+// Patience ends a request that has waited too long for its server. While the
+// server waits for a person, the time stands still. Its methods may be called
+// concurrently.
+type Patience struct {
 	limit time.Duration
 	timer *time.Timer
 
@@ -17,29 +18,29 @@ type patience struct {
 	asking int // questions that are being answered
 }
 
-// errImpatient is the cause of a context that patience has ended.
+// errImpatient is the cause of a context that Patience has ended.
 var errImpatient = errors.New("the server did not answer in time")
 
-// withPatience returns a context that ends after limit, pauses left out.
-func withPatience(ctx context.Context, limit time.Duration) (context.Context, *patience, context.CancelFunc) {
+// WithPatience returns a context that ends after limit, pauses left out.
+func WithPatience(ctx context.Context, limit time.Duration) (context.Context, *Patience, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	p := &patience{limit: limit, timer: time.AfterFunc(limit, func() { cancel(errImpatient) })}
+	p := &Patience{limit: limit, timer: time.AfterFunc(limit, func() { cancel(errImpatient) })}
 	return ctx, p, func() {
 		p.timer.Stop()
 		cancel(nil)
 	}
 }
 
-// pause begins a time that does not count.
-func (p *patience) pause() {
+// Pause begins a time that does not count.
+func (p *Patience) Pause() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.asking++
 	p.timer.Stop()
 }
 
-// resume ends it: the server has the whole limit again.
-func (p *patience) resume() {
+// Resume ends it: the server has the whole limit again.
+func (p *Patience) Resume() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.asking--; p.asking == 0 {
@@ -47,10 +48,10 @@ func (p *patience) resume() {
 	}
 }
 
-// timedOut reports whether ctx ended because time was over.
-func timedOut(ctx context.Context) bool {
+// TimedOut reports whether ctx ended because time was over.
+func TimedOut(ctx context.Context) bool {
 	return errors.Is(ctx.Err(), context.DeadlineExceeded) || errors.Is(context.Cause(ctx), errImpatient)
 }
 
 // cancelled reports whether ctx ended for another reason.
-func cancelled(ctx context.Context) bool { return ctx.Err() != nil && !timedOut(ctx) }
+func cancelled(ctx context.Context) bool { return ctx.Err() != nil && !TimedOut(ctx) }

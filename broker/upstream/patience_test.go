@@ -10,21 +10,21 @@ import (
 // The limit of a call is about the server, not about the person whom it asks.
 func TestTimeStandsStillWhileAPersonIsAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ctx, p, stop := withPatience(t.Context(), time.Minute)
+		ctx, p, stop := WithPatience(t.Context(), time.Minute)
 		defer stop()
 		time.Sleep(50 * time.Second)
-		p.pause()
-		p.pause() // two questions at one time
+		p.Pause()
+		p.Pause() // two questions at one time
 		time.Sleep(time.Hour)
-		p.resume()
+		p.Resume()
 		time.Sleep(time.Hour)
-		p.resume()
+		p.Resume()
 		time.Sleep(50 * time.Second)
 		if ctx.Err() != nil {
 			t.Fatalf("got %v, want the whole limit again after the last answer", context.Cause(ctx))
 		}
 		time.Sleep(11 * time.Second)
-		if !timedOut(ctx) || cancelled(ctx) {
+		if !TimedOut(ctx) || cancelled(ctx) {
 			t.Errorf("got %v, want the time to be over", context.Cause(ctx))
 		}
 	})
@@ -32,20 +32,20 @@ func TestTimeStandsStillWhileAPersonIsAsked(t *testing.T) {
 
 func TestWhyARequestEnded(t *testing.T) {
 	parent, cancel := context.WithCancel(t.Context())
-	ctx, _, stop := withPatience(parent, time.Minute)
+	ctx, _, stop := WithPatience(parent, time.Minute)
 	defer stop()
-	if timedOut(ctx) || cancelled(ctx) {
+	if TimedOut(ctx) || cancelled(ctx) {
 		t.Error("ended at once")
 	}
 	cancel()
-	if timedOut(ctx) || !cancelled(ctx) {
+	if TimedOut(ctx) || !cancelled(ctx) {
 		t.Errorf("got %v, want a cancellation", context.Cause(ctx))
 	}
 	late, cancelLate := context.WithDeadline(t.Context(), time.Unix(0, 0))
 	defer cancelLate()
-	ctx, _, stopLate := withPatience(late, time.Minute)
+	ctx, _, stopLate := WithPatience(late, time.Minute)
 	defer stopLate()
-	if !timedOut(ctx) {
+	if !TimedOut(ctx) {
 		t.Errorf("got %v, want the time to be over", context.Cause(ctx))
 	}
 }

@@ -52,7 +52,7 @@ const (
 const (
 	refusedSampling = "Airlock lets no server use the host's model"
 	refusedRoots    = "Airlock tells no server the host's directories"
-	refusedElicit   = "Airlock lets this server ask nobody"
+	refusedElicit   = "Airlock lets this server ask no person (servers.<id>.elicitation)"
 	unknownAsker    = "the question belongs to no request that is open"
 )
 
@@ -149,11 +149,11 @@ func (e *exchange) elicit(ctx context.Context, serverID string, p elicitParams) 
 		case <-ctx.Done():
 		}
 	}()
-	e.patience.pause()
-	defer e.patience.resume()
+	e.patience.Pause()
+	defer e.patience.Resume()
 	given, err := e.relay.Elicit(ctx, question)
 	if err != nil {
-		return ElicitationAnswer{}, fmt.Errorf("nobody could be asked")
+		return ElicitationAnswer{}, fmt.Errorf("no person could be asked")
 	}
 	return given.checked(question.Schema)
 }
@@ -165,7 +165,7 @@ func (a ElicitationAnswer) checked(form json.RawMessage) (ElicitationAnswer, err
 	case a.Action == "decline" || a.Action == "cancel":
 		return ElicitationAnswer{Action: a.Action}, nil
 	case a.Action != "accept":
-		return ElicitationAnswer{}, fmt.Errorf("nobody could be asked")
+		return ElicitationAnswer{}, fmt.Errorf("no person could be asked")
 	case form == nil:
 		return ElicitationAnswer{Action: a.Action}, nil
 	}

@@ -14,7 +14,7 @@ import (
 type Request struct {
 	Method string
 	Params json.RawMessage // an object, or nil for none
-	Relay  Relay           // nil: the server can ask nobody, and says nothing meanwhile
+	Relay  Relay           // nil: the server can ask no person, and says nothing meanwhile
 }
 
 // ResponseError is the JSON-RPC error that a server answered with, as it came: its
@@ -50,7 +50,7 @@ func (s *Set) Do(ctx context.Context, serverID string, request Request) (json.Ra
 	}
 	ctx, cancel := server.lifetime(ctx)
 	defer cancel()
-	ctx, patience, stop := withPatience(ctx, server.config.CallTimeout)
+	ctx, patience, stop := WithPatience(ctx, server.config.CallTimeout)
 	defer stop()
 	session, err := server.connected(ctx)
 	if err != nil {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
+	"slices"
 )
 
 // maxRounds is how often a server may ask for input before it answers a call.
@@ -59,6 +61,16 @@ func (s *server) refusalOf(method string) string {
 		return "the tool wants to ask a person first; " + refusedElicit
 	}
 	return ""
+}
+
+// whyNot says why nothing of what a result asks for is answered where there is no person.
+func (s *server) whyNot(needs input) string {
+	for _, name := range slices.Sorted(maps.Keys(needs.requests)) {
+		if why := s.refusalOf(needs.requests[name].Method); why != "" {
+			return why
+		}
+	}
+	return "the tool wants to ask a person or a model first, which Airlock does not let it"
 }
 
 // answers asks the person behind the exchange everything that a result asks for,

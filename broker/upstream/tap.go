@@ -26,8 +26,8 @@ const (
 // answers into its own types, drops fields it does not know and fails on types
 // it does not expect; so the tap keeps the bytes and gives the SDK a stub.
 type exchange struct {
-	relay    Relay     // nil: the server can ask nobody
-	patience *patience // nil without a relay
+	relay    Relay     // nil: the server can ask no person
+	patience *Patience // nil without a relay
 	token    string    // of progress, unique among all exchanges
 	over     chan struct{}
 	finish   func() // closes over; may be called again
@@ -44,7 +44,7 @@ type exchange struct {
 // tokens numbers exchanges. A server sees the numbers and can do nothing with them.
 var tokens atomic.Int64
 
-func newExchange(relay Relay, patience *patience) *exchange {
+func newExchange(relay Relay, patience *Patience) *exchange {
 	over := make(chan struct{})
 	return &exchange{
 		relay: relay, patience: patience, token: "airlock-" + strconv.FormatInt(tokens.Add(1), 10),
@@ -62,6 +62,7 @@ type answer struct {
 	garbled bool            // the answer was no JSON-RPC
 	deep    bool            // the answer was nested too deep to be read
 	expired bool            // an HTTP server does not know the session any more: nothing was done
+	needed  *SignInError    // the server, or the broker before it, wants a sign-in first
 }
 
 // soFar returns what is known by now.

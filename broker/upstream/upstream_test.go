@@ -116,7 +116,7 @@ func TestFailedCalls(t *testing.T) {
 		{"a crash in the call", "good", "crash", `{}`, upstream.TransientNetwork, false, "the connection to the server was lost"},
 		{"a crash in an idempotent call", "good", "crash_again", `{}`, upstream.TransientNetwork, true, "the connection to the server was lost"},
 		{"no result", "good", "no_result", `{}`, upstream.InvalidOutput, false, "the server answered with something that is no tool result"},
-		{"input asked for", "good", "want_input", `{}`, upstream.ToolError, false, "the tool wants to ask a person or a model first, which Airlock does not let it"},
+		{"input asked for", "good", "want_input", `{}`, upstream.ToolError, false, "the tool wants to ask a person first; Airlock lets this server ask no person (servers.<id>.elicitation)"},
 		{"a result beyond the limit", "good", "big", `{"bytes":17000000}`, upstream.OutputLimit, false, "the result is larger than 16711680 bytes"},
 	}
 	for _, test := range tests {

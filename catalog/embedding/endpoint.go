@@ -1,18 +1,14 @@
 package embedding
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
-	"net/http"
-	"net/url"
-	"strings"
 	"time"
 
+	"github.com/airlock-mcp/airlock/internal/openai"
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
@@ -37,17 +33,17 @@ type EndpointConfig struct {
 // Endpoint asks an HTTP endpoint that speaks OpenAI's API for vectors.
 type Endpoint struct {
 	config EndpointConfig
-	client *http.Client
+	at     openai.Endpoint
 }
 
 var _ Source = (*Endpoint)(nil)
 
 // NewEndpoint checks the configuration. Nothing is asked yet.
 func NewEndpoint(c EndpointConfig) (*Endpoint, error) {
-	u, err := url.Parse(c.URL)
+	u, err := openai.At(c.URL, "embeddings")
 	switch {
-	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil:
-		return nil, errors.New("the address of the embeddings is not http:// or https:// and a host")
+	case err != nil:
+		return nil, fmt.Errorf("the embeddings: %w", err)
 	case c.Model == "":
 		return nil, errors.New("the embeddings have no model")
 	}
@@ -57,13 +53,8 @@ func NewEndpoint(c EndpointConfig) (*Endpoint, error) {
 	if c.Batch <= 0 {
 		c.Batch = DefaultBatch
 	}
-	if !strings.HasSuffix(u.Path, "/embeddings") {
-		u = u.JoinPath("embeddings")
-	}
 	c.URL = u.String()
-	// A redirect could lead the key and the texts elsewhere.
-	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	return &Endpoint{c, client}, nil
+	return &Endpoint{c, openai.Endpoint{URL: u, Key: c.Key, Timeout: c.Timeout, Most: maxAnswer}}, nil
 }
 
 // Address is where requests go.
@@ -97,9 +88,7 @@ func (e *Endpoint) Vectors(ctx context.Context, texts []string) ([][]float32, er
 
 // ask makes one request.
 func (e *Endpoint) ask(ctx context.Context, texts []string) ([][]float32, error) {
-	ctx, cancel := context.WithTimeout(ctx, e.config.Timeout)
-	defer cancel()
-	question, err := json.Marshal(struct {
+	raw, err := e.at.Post(ctx, struct {
 		Model      string   `json:"model"`
 		Input      []string `json:"input"`
 		Format     string   `json:"encoding_format"`
@@ -107,34 +96,6 @@ func (e *Endpoint) ask(ctx context.Context, texts []string) ([][]float32, error)
 	}{e.config.Model, texts, "float", e.config.Dimensions})
 	if err != nil {
 		return nil, err
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.config.URL, bytes.NewReader(question))
-	if err != nil {
-		return nil, err
-	}
-	request.Header.Set("Content-Type", "application/json")
-	if key := e.config.Key.Reveal(); key != "" {
-		request.Header.Set("Authorization", "Bearer "+key)
-	}
-	answer, err := e.client.Do(request)
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil, fmt.Errorf("no answer within %s", e.config.Timeout)
-		}
-		return nil, errors.New("it cannot be reached") // the cause may have the address in it, and what it was given
-	}
-	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("it answered with status %d", answer.StatusCode)
-	}
-	raw, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return nil, fmt.Errorf("no whole answer within %s", e.config.Timeout)
-	case err != nil:
-		return nil, errors.New("its answer breaks off")
-	case len(raw) > maxAnswer:
-		return nil, fmt.Errorf("its answer has more than %d bytes", maxAnswer)
 	}
 	return vectorsIn(raw, len(texts))
 }

@@ -20,7 +20,10 @@ type runState struct {
 	Data    json.RawMessage
 	Error   struct{ Type string }
 	Stdout  string
-	Waiting []struct{ ServerID, ToolName, Answer string }
+	Waiting []struct {
+		ID                         string `json:"question_id"`
+		ServerID, ToolName, Answer string
+	}
 }
 
 // call calls one of Airlock's tools and decodes what it answers.

@@ -14,7 +14,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"airlock": main})
+	testscript.Main(m, map[string]func(){"airlock": main, "qwed-mcp": main, "mcp-kernel-server": main})
 }
 
 // TestScript drives the real program with the scripts of testdata/script, which

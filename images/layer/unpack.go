@@ -33,7 +33,7 @@ func Unpack(ctx context.Context, r io.Reader, dir string, keep func(name string)
 		return fmt.Errorf("unpacking to %q: %w", dir, err)
 	}
 	undo.Add(root.Close)
-	u := &unpacker{root: root, archive: tar.NewReader(r), room: maxBytes}
+	u := &unpacker{root: root, archive: tar.NewReader(r), room: maxBytes, limit: maxBytes}
 	for entries := 0; ; entries++ {
 		header, err := u.archive.Next()
 		if errors.Is(err, io.EOF) {
@@ -58,6 +58,7 @@ type unpacker struct {
 	root        *os.Root
 	archive     *tar.Reader
 	room        int64    // bytes that may still be written
+	limit       int64    // bytes that might at first
 	directories []string // whose times are set last, because content changes them
 }
 
@@ -145,16 +146,24 @@ func (u *unpacker) makeRoom(name string) error {
 
 func (u *unpacker) file(name string, header *tar.Header) error {
 	if header.Size > u.room {
-		return fmt.Errorf("the archive holds more than %d bytes", int64(maxBytes))
+		return u.full()
 	}
-	u.room -= header.Size
+	return u.content(name, u.archive, header.FileInfo().Mode())
+}
+
+func (u *unpacker) full() error { return fmt.Errorf("the archive holds more than %d bytes", u.limit) }
+
+// content writes a new file.
+func (u *unpacker) content(name string, from io.Reader, mode fs.FileMode) error {
 	file, err := u.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(file, u.archive)
-	mode := plainMode(header.FileInfo().Mode())
-	if err = errors.Join(err, file.Chmod(mode), file.Close()); err != nil {
+	size, err := io.Copy(file, from)
+	if u.room -= size; err == nil && u.room < 0 {
+		err = u.full()
+	}
+	if err = errors.Join(err, file.Chmod(plainMode(mode)), file.Close()); err != nil {
 		return err
 	}
 	return u.root.Chtimes(name, Time(), Time())

@@ -42,3 +42,14 @@ const (
 	SourceBroker  = "broker"
 	SourceSandbox = "sandbox"
 )
+
+// Known reports whether a type is one of this package's: programs raise errors of
+// any type.
+func Known(errorType string) bool {
+	switch errorType {
+	case InvalidRequest, Memory, Processes, Disk, NonZeroExit, NotSerializable, Output, Timeout, Killed, Sandbox, RateLimit,
+		Tool, Validation, OutputValidation, UnknownTool, PolicyDenied, ApprovalDenied, ApprovalTimeout, Budget, Loop, Transient:
+		return true
+	}
+	return false
+}

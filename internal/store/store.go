@@ -77,6 +77,9 @@ func Attachments(home string) string { return filepath.Join(home, "attachments")
 // Sessions is the directory of the files that runs of one session share.
 func Sessions(home string) string { return filepath.Join(home, "sessions") }
 
+// SignIns is the directory of kept sign-ins to upstream servers.
+func SignIns(home string) string { return filepath.Join(home, "sign-ins") }
+
 // Keys is the directory of secret keys; it is created with mode 0700.
 func Keys(home string) string { return filepath.Join(home, "keys") }
 

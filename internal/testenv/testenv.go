@@ -71,3 +71,23 @@ func RepoRoot(t testing.TB) string {
 		dir = parent
 	}
 }
+
+// OwnHome is Sandbox for a test with a state directory of its own: AIRLOCK_HOME
+// names it, with the images of the shared one.
+func OwnHome(t *testing.T) Env {
+	t.Helper()
+	env := Sandbox(t)
+	// Short, since sockets are made below it.
+	home, err := os.MkdirTemp("", "alk")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(home) })
+	if err := os.Symlink(filepath.Join(env.Home, "images"), filepath.Join(home, "images")); err != nil {
+		t.Fatal(err)
+	}
+	env.Home = home
+	t.Setenv("AIRLOCK_HOME", home)
+	t.Setenv("AIRLOCK_RUNSC", env.Runsc)
+	return env
+}

@@ -108,14 +108,7 @@ func direct(session *mcp.ClientSession) func(context.Context) (sample, error) {
 	return func(ctx context.Context) (sample, error) {
 		var took sample
 		for n := range batchHeads + batch {
-			got, err := timed(func() error {
-				answer, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "echo", Arguments: map[string]string{"message": fmt.Sprintf("message %d", n)}})
-				if err == nil && answer.IsError {
-					text, _ := json.Marshal(answer.Content)
-					err = fmt.Errorf("the tool failed: %s", text)
-				}
-				return err
-			})
+			got, err := timed(func() error { return callEcho(ctx, session, fmt.Sprintf("message %d", n)) })
 			if err != nil {
 				return nil, err
 			}
@@ -123,6 +116,16 @@ func direct(session *mcp.ClientSession) func(context.Context) (sample, error) {
 		}
 		return took[batchHeads:], nil
 	}
+}
+
+// callEcho makes one call.
+func callEcho(ctx context.Context, session *mcp.ClientSession, message string) error {
+	answer, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "echo", Arguments: map[string]string{"message": message}})
+	if err == nil && answer.IsError {
+		text, _ := json.Marshal(answer.Content)
+		err = fmt.Errorf("the tool failed: %s", text)
+	}
+	return err
 }
 
 // callingProgram is a program that makes a batch of calls and returns how long each took.

@@ -63,6 +63,8 @@ func parts() []part {
 		{"initialize", measureInitialize},
 		{"rate", measureRate},
 		{"call", measureCalls},
+		{"at once", measureAtOnce},
+		{"print", measurePrinting},
 		{"memory", measureMemory},
 		{"wrappers", measureWrappers},
 		{"import", measureImports},
@@ -72,6 +74,7 @@ func parts() []part {
 		{"agents", measureAgents},
 		{"decide", measureDecisions},
 		{"redact", measureRedaction},
+		{"verdict", measureVerdicts},
 	}
 }
 

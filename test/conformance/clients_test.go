@@ -21,6 +21,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/server"
+	"github.com/airlock-mcp/airlock/app/server/code"
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/internal/testenv"
 )
@@ -339,7 +340,7 @@ func overHTTP(t *testing.T, configuration string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	face, err := server.New(opened, opened.Runs(), server.Options{
+	face, err := code.New(opened, opened.Runs(), code.Options{
 		Version: "test", Principal: "user:test", ServerIDs: opened.ServerIDs(), Approvals: opened.Approvals(), Gate: opened.Gate(),
 	})
 	if err != nil {
@@ -352,7 +353,7 @@ func overHTTP(t *testing.T, configuration string) string {
 		}
 	})
 	mux := http.NewServeMux()
-	mux.Handle("/mcp", face.Handler(server.LocalUser("user:test")))
+	mux.Handle("/mcp", face.Handler(server.LocalUser("user:test"), nil))
 	return listen(t, mux)
 }
 

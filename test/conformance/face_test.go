@@ -13,6 +13,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/app/runs"
 	"github.com/airlock-mcp/airlock/app/server"
+	"github.com/airlock-mcp/airlock/app/server/code"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
@@ -41,11 +42,11 @@ func face(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := server.New(noTools{snapshot}, runs.New(noRuns{}, nil), server.Options{Version: "test", Principal: "user:test"})
+	s, err := code.New(noTools{snapshot}, runs.New(noRuns{}, nil), code.Options{Version: "test", Principal: "user:test"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	mux := http.NewServeMux()
-	mux.Handle("/mcp", s.Handler(server.LocalUser("user:test")))
+	mux.Handle("/mcp", s.Handler(server.LocalUser("user:test"), nil))
 	return listen(t, mux)
 }

@@ -79,7 +79,7 @@ func drivers() map[string]func(*testing.T, testenv.Env) runner.Driver {
 func openLab(t *testing.T, env testenv.Env, driver runner.Driver) *lab {
 	t.Helper()
 	l := &lab{driver: driver, images: map[string]runner.Image{}, logger: slog.New(alarm{slog.NewTextHandler(t.Output(), nil), t})}
-	for _, definition := range images.List() {
+	for _, definition := range images.Languages() {
 		image, err := images.Open(env.Home, definition.Name)
 		if err != nil {
 			t.Fatal(err)

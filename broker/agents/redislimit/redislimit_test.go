@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -129,6 +130,24 @@ func TestWithoutRedisNothingIsAllowed(t *testing.T) {
 	<-s.ended
 	if err := l.Allow(t.Context(), "ann"); err == nil || errors.Is(err, agents.ErrTooOften) {
 		t.Errorf("after its death: %v, want that it cannot tell", err)
+	}
+}
+
+// a Redis that stands still is one that cannot tell; when it goes on, it counts again.
+func TestARedisThatStandsStill(t *testing.T) {
+	s := start(t)
+	l := open(t, s, 10, time.Hour)
+	if err := s.process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Allow(t.Context(), "ann"); err == nil || errors.Is(err, agents.ErrTooOften) {
+		t.Errorf("%v, want that it cannot tell", err)
+	}
+	if err := s.process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Allow(t.Context(), "ann"); err != nil {
+		t.Errorf("afterwards: %v", err)
 	}
 }
 

@@ -59,6 +59,12 @@ class Held {
     }
   }
 
+  /** Forgets what is held, unwritten. */
+  discard() {
+    for (const descriptor of STREAMS) this.#words[descriptor] = 0;
+    this.#words[WAITING] = 0;
+  }
+
   /** Blocks until something is held; then writes it after `delay` milliseconds. */
   pump(delay) {
     Atomics.wait(this.#words, WAITING, 0);

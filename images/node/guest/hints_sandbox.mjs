@@ -1,10 +1,11 @@
 // Advice on files, packages, the network and whatever else of home is not in here.
 
+import { readFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import { isDiskFull } from "./failure.mjs";
 import { example, missingServer, PRODUCTS, serverNamed } from "./hints_names.mjs";
 
-const ONLY = "only Node's own modules and the wrappers in ./servers are installed";
+const ONLY = `only Node's own modules${installed()} and the wrappers in ./servers are installed`;
 const NO_NETWORK = "the sandbox has no network: call tools through the wrappers in ./servers";
 const NETWORK = /^(?:axios|node-fetch|got|superagent|undici|ky|request|ws|openai|@anthropic-ai\/.*|puppeteer|playwright|cheerio|pg|mysql2?|redis)$/;
 const INSTEAD = {
@@ -83,3 +84,13 @@ function file(thrown, message, text) {
 }
 
 export const ADVISERS = [disk, missingModule, program, environment, file, noNetwork];
+
+/** What the image has beside Node's own modules, as its operator asked for it: ", NAME, …". */
+function installed() {
+  try {
+    const names = readFileSync("/opt/airlock/packages.txt", "utf8").trim().split("\n");
+    return `, ${names.join(", ")}`;
+  } catch {
+    return ""; // an image without packages
+  }
+}

@@ -12,7 +12,6 @@ from PIL import Image
 from qwed_new.engines.batch import verify_batch
 from qwed_new.engines.claims import verify, verify_translated
 from qwed_new.engines.consensus import verify_consensus
-from qwed_new.engines.facts import verify_fact
 from qwed_new.engines.image import verify_image
 from qwed_new.engines.stats import verify_stats
 
@@ -43,38 +42,20 @@ def test_questions_are_answered_exactly() -> None:
 CONTEXT = "Acme Corp was established in 2020 in San Francisco."
 
 
-@pytest.mark.row("P-012")
-@pytest.mark.parametrize(
-    ("claim", "context", "status"),
-    [
-        ("The company was founded in 2020", CONTEXT, "VERIFIED"), ("The company was founded in 2019", CONTEXT, "ERROR"), ("The company was not founded in 2020", CONTEXT, "ERROR"),
-        ("Acme was founded in San Francisco", CONTEXT, "VERIFIED"), ("Acme was founded in Boston", CONTEXT, "INCONCLUSIVE"), ("The company was sold in 2020", CONTEXT, "INCONCLUSIVE"),
-        ("Google bought YouTube", "YouTube bought Google.", "INCONCLUSIVE"), ("Google bought YouTube in 2006", "Google acquired YouTube in 2006 for $1.65 billion.", "VERIFIED"),
-        ("Revenue was 5 million", "Revenue was $5,000,000 last year.", "VERIFIED"), ("Revenue was 6 million", "Revenue was $5,000,000 last year.", "ERROR"),
-        ("Revenue grew 5%", "Revenue did not grow 5%.", "ERROR"), ("Acme was founded in 2020", "Acme was reportedly founded in 2020.", "INCONCLUSIVE"), ("公司成立于2020年", "公司成立于2020年。", "VERIFIED"),
-        ("公司成立于2020年", "公司不是成立于2020年。", "INCONCLUSIVE"), ("", "", "INCONCLUSIVE"), ("The company was founded in 2020", "", "INCONCLUSIVE"),
-        ("Paris is the capital of France", "Paris is the capital of France, and Lyon is not.", "VERIFIED"), ("The meeting is on 15 January 2026", "The meeting is on 2026-01-15.", "VERIFIED"),
-        ("The meeting is on 16 January 2026", "The meeting is on 2026-01-15.", "ERROR"), ("x" * 10_000, CONTEXT, "BLOCKED"),
-    ],
-)  # fmt: skip
-def test_facts(claim: str, context: str, status: str) -> None:
-    verdict = verify_fact(claim=claim, context=context)
-    assert verdict.status == status, verdict
-    if status == "VERIFIED":
-        assert verdict.evidence["span"] in context and context[verdict.evidence["start"] :].startswith(verdict.evidence["span"])
-
-
 @pytest.mark.row("P-014")
 @pytest.mark.parametrize(
     ("claim", "table", "status"),
     [
         ("The average salary is above 50000", "name,salary\na,60000\nb,50000", "VERIFIED"), ("The average salary is above 50000", "salary\n50000\n50000", "ERROR"),
         ("The average salary is at least 50000", "salary\n50000\n50000", "VERIFIED"), ("The average bonus is above 5", "salary\n1", "INCONCLUSIVE"), ("The average salary is above 1", "salary\n2\nNaN", "INCONCLUSIVE"),
-        ("The average salary is above 1", "salary\n2\n=1+1", "INCONCLUSIVE"), ("The average salary is above 1", "name,salary\na,2\nb", "INCONCLUSIVE"), ("The average salary is above 1", "salary\n2\n\"\"", "VERIFIED"),
+        ("The average salary is above 1", "salary\n2\n=1+1", "INCONCLUSIVE"), ("The average salary is above 1", "name,salary\na,2\nb", "INCONCLUSIVE"), ("The average salary is above 1", "salary\n2\n\"\"", "INCONCLUSIVE"),
         ("The average salary is above 1", "name,salary\na,2\nb,", "INCONCLUSIVE"), ("The sum of x is 0.3", "x\n0.1\n0.2", "VERIFIED"), ("The median x is 2", "x\n1\n2\n9", "VERIFIED"), ("The maximum x is 9", "x\n1\n9", "VERIFIED"),
         ("The average salary is above 50000", "\ufeffsalary\n60000", "VERIFIED"), ("The average salary is 50k", "salary;n\n50000;1", "VERIFIED"), ("The number of rows is 2", "x\n1\n2", "VERIFIED"),
         ("The average x is between 1 and 3", "x\n1\n3", "VERIFIED"), ("The standard deviation of x is 1.41", "x\n1\n3", "VERIFIED"), ("Salaries are good", "x\n1", "INCONCLUSIVE"), ("The average x is 1", "", "INCONCLUSIVE"),
         ("The average x is 1", "x,x\n1,1", "INCONCLUSIVE"), ("The average x is 1", "x\n\"1", "INCONCLUSIVE"), ("The average x is 1", "x\0\n1", "INCONCLUSIVE"), ("The average x is 1e5", "x\n1", "INCONCLUSIVE"),
+        ("The mean x is 15", "x;y\n1,5;2\n1,5;3", "INCONCLUSIVE"), ("The mean x is 1000", "x\n1_000\n1000", "INCONCLUSIVE"), ("The mean x is 1", "x\n$1\n€1", "INCONCLUSIVE"), ("The mean x is €5", "x\n$5\n$5", "INCONCLUSIVE"),
+        ("The mean x is $5", "x\n$5\n$5", "VERIFIED"), ("The mean x is 50000", "x\n\"50,000\"\n50000", "VERIFIED"), ("The standard deviation of x is 1.0", "x\n1\n3", "INCONCLUSIVE"), ("The standard deviation of x is 7", "x\n1\n3", "ERROR"),
+        ("The average x where y > 2 is 1", "x,y\n1,3\n5,1", "INCONCLUSIVE"), ("The average x and y is 1", "x,y\n1,1", "INCONCLUSIVE"), ("The average x is never 4", "x\n5", "INCONCLUSIVE"), ("The average x is 5 per month", "x\n5", "INCONCLUSIVE"),
     ],
 )  # fmt: skip
 def test_statistics(tmp_path: Path, claim: str, table: str, status: str) -> None:

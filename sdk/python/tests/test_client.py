@@ -212,6 +212,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert usage.value.code == 2
 
 
+@pytest.mark.row("A-062", "A-063")
 def test_the_integrations_construct_without_their_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
     callback = QWEDVerificationCallback(agent_id="agent_abc123")
     assert callback.check("2+2=4") is not None and callback.verdicts[0].verified
@@ -224,6 +225,7 @@ def test_the_integrations_construct_without_their_libraries(monkeypatch: pytest.
         _ = agent.agent
 
 
+@pytest.mark.row("A-062")
 def test_langchain_asks_before_a_tool_runs() -> None:
     tools = pytest.importorskip("langchain_core.tools")
     ran: list[str] = []

@@ -43,3 +43,30 @@ def test_the_program_serves_one_line_after_another() -> None:
     answers = [json.loads(line) for line in run.stdout.splitlines()]
     assert answers[0] == {"ready": True}
     assert [a["status"] for a in answers[1:]] == ["BLOCKED", "UNKNOWN", "VERIFIED"]
+
+
+_TEMPLATE = """
+import json, os, random, signal, sys, threading
+before = [signal.getsignal(s) for s in (signal.SIGALRM, signal.SIGINT, signal.SIGTERM)]
+from qwed_sdk import engine
+engine.preload()
+assert threading.active_count() == 1, threading.enumerate()
+assert before == [signal.getsignal(s) for s in (signal.SIGALRM, signal.SIGINT, signal.SIGTERM)]
+import sympy.core.random as sampler
+for _ in range(2):
+    if not os.fork():
+        ask = lambda e, **a: json.loads(engine.answer_json(json.dumps({"engine": e, "arguments": a})))["status"]
+        assert ask("math", expression="(x+2)**2 = x**2 + 4*x + 4") == "VERIFIED" and ask("logic", query="(AND (GT x 5) (LT y 10))") == "VERIFIED"
+        assert json.loads(engine.answer_json('{"engine": "math", "arguments": {"expression": "integral(x^x^x,x,1,2) = 3", "seconds": 0.3}}'))["status"] == "INCONCLUSIVE"
+        worker = threading.Thread(target=lambda: print(ask("math", expression="2+2=4"), random.random(), sampler.rng.random(), flush=True))
+        worker.start(), worker.join()
+        os._exit(0)
+    os.wait()
+"""
+
+
+def test_what_is_copied_from_one_template_works_and_draws_its_own_randomness() -> None:
+    run = subprocess.run([sys.executable, "-c", _TEMPLATE], env={"PYTHONPATH": ":".join(sys.path), "PATH": "/usr/bin"}, capture_output=True, text=True, timeout=120)
+    assert run.returncode == 0, run.stderr
+    first, second = (line.split() for line in run.stdout.splitlines())
+    assert first[0] == second[0] == "VERIFIED" and first[1] != second[1] and first[2] != second[2]

@@ -46,6 +46,39 @@ def test_banking_scenarios(scenario: str, output: str, status: str) -> None:
     assert FinanceVerifier().verify_banking_compliance(scenario, output).status == status
 
 
+@pytest.mark.row("Q-073")
+@pytest.mark.parametrize(
+    ("scenario", "output"),
+    [
+        ("Premium is 5% of $1,000", "The premium is not $50"), ("Premium is 5% of $1,000", "The premium is $40, certainly not $50"), ("Premium is 5% of $1,000", "Either $50 or $60"), ("Premium is 5% of $1,000", "The premium is €50"),
+        ("Premium is 5% of $1,000", "$50k"), ("Premium is 5% of $1,000", "50 thousand"), ("Premium is 5% of $1 million", "$0.05"), ("Premium is 5% of $1,000 less a discount", "$50"), ("Fee of 5% on $1000 is waived", "50"),
+        ("Tax of 5% on $1000, total to pay", "50"), ("10% discount on $1000, final price", "100"), ("Interest on $1000 at 5%", "50"), ("Interest on $1000 at 5% per month", "50"), ("Interest on $1000 at 5% for 2 years", "100"),
+        ("Compound interest on $1000 at 5% for 2 years", "1102.50"), ("future value of $1000 at 5% per month for 2 years compounded monthly", "1104.94"), ("future value of $1000 monthly deposit at 5% for 2 years compounded monthly", "1104.94"),
+        ("simple interest on $1000 at 5% for 90 days", "50"), ("Monthly payment on a $1000 loan at 12% for 12 months with 10% down", "88.85"),
+    ],
+)  # fmt: skip
+def test_scenarios_that_are_not_read_whole_are_not_decided(scenario: str, output: str) -> None:
+    verdict = FinanceVerifier().verify_banking_compliance(scenario, output)
+    assert verdict.status == "INCONCLUSIVE" and verdict.message, verdict
+
+
+@pytest.mark.row("Q-073")
+def test_the_sign_of_an_answer_counts() -> None:
+    for wrong in ("-$50", "(50)", "$ -50"):
+        assert not FinanceVerifier().verify_banking_compliance("Premium is 5% of $1,000", wrong).verified, wrong
+
+
+@pytest.mark.row("Q-058")
+def test_impossible_arguments_are_not_decided() -> None:
+    verifier = FinanceVerifier()
+    assert verifier.verify_total_interest("x", "1", 1, "1").status == "INCONCLUSIVE"
+    assert verifier.verify_compound_interest(1000, "0.05", 2, "1102.50", compounding=None).status == "INCONCLUSIVE"  # type: ignore[arg-type]
+    assert verifier.verify_irr([-100, 110], "50%", tolerance=100).status == "INCONCLUSIVE" and verifier.verify_irr([-100, 110], "10%", tolerance=-1).status == "INCONCLUSIVE"
+    assert verifier.verify_monthly_payment(-1000, "0.12", 12, "-88.85").status == "INCONCLUSIVE"
+    for amount in ("5,0", "1,2345", "$50 €", "1_000"):
+        assert verifier.verify_simple_interest(1000, "0.05", 1, amount).status == "INCONCLUSIVE", amount
+
+
 PAYMENT: dict[str, Any] = {
     "MsgId": "ABC123", "CreDtTm": "2026-01-15T10:00:00Z", "NbOfTxs": 1, "TtlIntrBkSttlmAmt": {"amount": 100.5, "currency": "EUR"},
     "CdtTrfTxInf": [{"EndToEndId": "E1", "IntrBkSttlmAmt": {"amount": "100.50", "currency": "EUR"}, "DbtrAcct": {"IBAN": "DE89370400440532013000"}, "DbtrAgt": {"BICFI": "DEUTDEFF"}}],
@@ -85,6 +118,25 @@ def test_iso_20022() -> None:
 )  # fmt: skip
 def test_carts(cart: dict[str, Any], status: str) -> None:
     assert UCPVerifier().verify_cart(json.dumps(cart)).status == status, UCPVerifier().verify_cart(json.dumps(cart))
+
+
+ONE = {"price": 10, "quantity": 2}
+
+
+@pytest.mark.row("Q-074")
+@pytest.mark.parametrize(
+    "cart",
+    [
+        {"items": [], "subtotal": 100, "total": 100}, {"subtotal": 100, "tax": -8.25, "total": 91.75}, {"items": [{**ONE, "discount": {"amount": 1}}], "total": 20}, {"items": [ONE], "totals": [{"type": "total", "amount": 20}, {"type": "total", "amount": 0}]},
+        {"items": [ONE], "total": 20, "shipping": {"amount": 5}}, {"items": [ONE], "total": 20, "tax": {"amount": 5}}, {"items": [ONE], "total": 20, "service_charge": 5}, {"items": [ONE], "total": 20, "tax_rate": 0.1}, {"items": [ONE], "total": 20, "grand_total": 25},
+        {"items": [{**ONE, "currency": "EUR"}], "total": 20, "currency": "USD"}, {"items": [{"price": {"amount": 10, "currency": "EUR"}, "quantity": 2}], "total": 20, "currency": "USD"}, {"items": [ONE], "line_items": [{"price": 1}], "total": 1},
+        {"items": [{"price": "$10", "quantity": 2}], "total": "€20"}, {"items": [{"price": 10, "unit_price": 20}], "total": 20}, {"items": [{**ONE, "qty": 3}], "total": 20}, {"items": [{**ONE, "tax": 5}], "total": 20}, {"items": {"a": ONE}, "total": 20},
+        {"items": [ONE], "total": 20, "totals": [{"type": "total", "amount": 25}]}, {"items": [{"price": "1,5", "quantity": 1}], "total": 15},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_carts_that_only_seem_to_add_up(cart: dict[str, Any]) -> None:
+    assert UCPVerifier().verify_cart(cart).status == "ERROR", UCPVerifier().verify_cart(cart)
 
 
 @pytest.mark.row("Q-074")

@@ -166,3 +166,17 @@ def test_secrets_are_found_with_their_path(config: Any, path: str) -> None:
 def test_references_and_ordinary_values_pass() -> None:
     for config in ({"password": "${DB_PASSWORD}"}, {"token": "vault:secret/x"}, {"port": 5432, "host": "localhost"}, {"api_key": "<your key>"}, {"max_tokens": 4096}, {"author": "Ada"}, {"token_limit": "1000"}, [], None, "", {"sha": "a" * 40}):
         assert ConfigGuard().verify_config_safety(config)["verified"], config
+
+
+@pytest.mark.row("P-044", "Q-080")
+def test_secrets_of_more_services_by_detect_secrets() -> None:
+    cases = {
+        "PYPI_TOKEN": {"t": "pypi-AgEIcHlwaS5vcmc" + "A" * 80}, "TELEGRAM_TOKEN": {"bot": "110201543:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw1"}, "SQUARE_SECRET": {"s": "sq0csp-" + "a" * 43},
+        "MAILCHIMP_KEY": {"m": "0123456789abcdef0123456789abcdef-us10"}, "AZURE_STORAGE_KEY": {"c": "AccountKey=" + "a" * 86 + "=="}, "ARTIFACTORY_KEY": {"a": "AKC" + "a" * 60},
+    }  # fmt: skip
+    for kind, config in cases.items():
+        answer = ConfigGuard().verify_config_safety(config)
+        assert kind in {v["type"] for v in answer["violations"]}, (kind, answer)
+        assert kind in {f["type"] for f in ConfigGuard().scan_string(next(iter(config.values())))["secrets_found"]}, kind
+    for harmless in ({"bot": "${TELEGRAM_TOKEN}"}, {"note": "call 110201543 or AA"}, {"x": "AKC"}, {"t": "pypi-name"}):
+        assert ConfigGuard().verify_config_safety(harmless)["verified"], harmless

@@ -78,3 +78,31 @@ def test_huge_queries_end() -> None:
 @pytest.mark.parametrize("dialect", ["klingon", 7])
 def test_unknown_dialects_are_said(dialect: object) -> None:
     assert verify_sql("SELECT 1", dialect=dialect).status == "UNKNOWN"  # type: ignore[arg-type]
+
+
+@pytest.mark.row("Q-026", "Q-072")
+@pytest.mark.parametrize(
+    "operand",
+    [
+        "id IS NOT NULL OR id IS NULL", "COALESCE(1,0)", "CASE WHEN 1=1 THEN TRUE ELSE FALSE END", "abs(-1)=1", "ascii('a')=97", "exists(select 1 from users)", "(select count(*) from users)>=0", "id/id=1", "date('now')>'2000-01-01'",
+        "random()<2", "current_timestamp IS NOT NULL", "id=any(select id from users)", "id IN (SELECT id FROM users)", "(1,2)=(1,2)", "pi() > 3", "greatest(1,2)=2", "sign(5)=1", "length(name)>=0", "id%1=0", "id&0=0", "1 IN (SELECT 1)",
+        "1=ANY(ARRAY[1])", "name ~ '.*'", "name ~ ''", "name SIMILAR TO '%'", "name REGEXP ''", "name NOT LIKE 'x' OR name LIKE 'x'", "abs(id)>=0", "1 IS NOT NULL",
+    ],
+)  # fmt: skip
+def test_operands_that_hold_for_every_row_are_blocked(operand: str) -> None:
+    verdict = verify_sql(f"SELECT * FROM users WHERE id = 1 OR {operand}", DDL)
+    assert verdict.status == "BLOCKED" and "always true" in verdict.message, verdict
+
+
+@pytest.mark.row("P-011")
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [
+        ("SELECT * FROM users WHERE id = {{id}}", "INCONCLUSIVE"), ("SELECT * FROM users WHERE id = '${id}'", "INCONCLUSIVE"), ('SELECT "ID" FROM users', "ERROR"), ('SELECT "id" FROM users', "VERIFIED"), ("SELECT * FROM other.users", "ERROR"),
+        ("SELECT public.users.id FROM public.users", "VERIFIED"), ("SELECT id AS a FROM users WHERE a = 1", "ERROR"), ("SELECT id AS a FROM users ORDER BY a", "VERIFIED"), ("SELECT * FROM users WHERE 1", "BLOCKED"), ("SELECT * FROM users WHERE 1=0", "VERIFIED"),
+        ("SELECT * FROM users WHERE $1 IS NULL OR id = $1", "VERIFIED"), ("SELECT * FROM users WHERE name IS NOT NULL OR id = 1", "VERIFIED"), ("SELECT * FROM users WHERE name NOT LIKE 'a%' OR id = 1", "VERIFIED"),
+        ("SELECT * FROM users WHERE id = 1 OR id IN (SELECT user_id FROM orders)", "VERIFIED"), ("SELECT name FROM users GROUP BY name HAVING count(*) > 1 OR max(id) > 5", "VERIFIED"), ("SELECT * FROM users WHERE name ~ '^a' OR id = 1", "VERIFIED"),
+    ],
+)  # fmt: skip
+def test_names_and_parameters_as_postgresql_reads_them(query: str, status: str) -> None:
+    assert verify_sql(query, DDL).status == status, verify_sql(query, DDL)

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/airlock-mcp/airlock/broker/upstream"
 )
@@ -28,6 +29,9 @@ func run(ctx context.Context) (err error) {
 		return errors.New("the only argument is the address of a server")
 	}
 	scenario := os.Getenv("MCP_CONFORMANCE_SCENARIO")
+	if strings.HasPrefix(scenario, "auth/") {
+		return signIn(ctx, os.Args[1])
+	}
 	set, err := upstream.New([]upstream.Config{{ID: serverID, URL: os.Args[1], Elicitation: true}}, &upstream.Options{Version: "test"})
 	if err != nil {
 		return err

@@ -2,7 +2,9 @@
 
 import sys
 from _ast import PyCF_ALLOW_TOP_LEVEL_AWAIT
+from _io import TextIOWrapper, _IOBase
 from _signal import SIG_BLOCK, pthread_sigmask, valid_signals
+from gc import get_objects
 from posix import write
 
 from airlock_guest import output
@@ -21,12 +23,13 @@ class Ending:
 
     `failure` is the exception that reached the top, or None. `namespace` holds the
     globals, `code` the program's text. `unawaited` lists the coroutines that were dropped without `await`, as
-    pairs of function name and file.
+    pairs of function name and file. A `script` has no result.
     """
 
-    def __init__(self, namespace, code):
+    def __init__(self, namespace, code, script=False):
         self.namespace = namespace
         self.code = code
+        self.script = script
         self.failure = None
         self.unawaited = []
 
@@ -45,15 +48,21 @@ def rehearse(code):
     return ending
 
 
-def run(code):
-    """Run `code` to its end, wait for its threads and exit handlers, and return its Ending."""
+def run(code, script=False):
+    """Run `code` to its end, wait for its threads and exit handlers, and return its Ending.
+
+    A script is run as it is: what judged it has seen the same text.
+    """
     main = _ModuleType("__main__")
     main.__builtins__ = sys.modules["builtins"]
     main.__file__ = NAME
     sys.modules["__main__"] = main
     sys.argv = [NAME]
-    code = _unwrapped(code)
-    ending = Ending(main.__dict__, code)
+    if script:
+        _clear_environment()
+    else:
+        code = _unwrapped(code)
+    ending = Ending(main.__dict__, code, script)
     when_imported("linecache", lambda linecache: _publish(code, linecache))
     when_imported("multiprocessing.spawn", lambda _: _write(code))
     when_imported("warnings", lambda warnings: _watch_coroutines(warnings, ending.unawaited))
@@ -69,6 +78,7 @@ def run(code):
         pass
     try:
         _wind_down()
+        _flush_files()
     except BaseException as ignored:  # of a signal: the program itself has ended, as in Python
         _note_ignored(ignored)
     try:
@@ -80,6 +90,14 @@ def run(code):
     except BaseException:
         pass
     return ending
+
+
+def _clear_environment():
+    """Leave what a script may see: the sandbox adds names, and the interpreter sets LC_CTYPE."""
+    from os import environ
+
+    for name in environ.keys() - {"PATH", "PYTHONPATH", "LC_CTYPE"}:
+        del environ[name]
 
 
 def _unwrapped(code):
@@ -142,6 +160,17 @@ def _wind_down():
     import atexit
 
     atexit._run_exitfuncs()
+
+
+def _flush_files():
+    """Write what files that the code has not closed still hold, as an interpreter's end does."""
+    files = [thing for thing in get_objects() if issubclass(type(thing), _IOBase)]
+    files.sort(key=lambda file: not issubclass(type(file), TextIOWrapper))  # they write to the others
+    for file in files:
+        try:
+            file.flush()
+        except Exception:  # it is closed, or the disk is full
+            continue
 
 
 def _note_ignored(failure):

@@ -173,13 +173,24 @@ def _elsewhere(name, code):
     if name in (*PRODUCTS, _WRAPPERS, "mcp__"):
         return f"tools are imported: {example(code, skip=PRODUCTS)}"
     if name in _USUAL_ALIASES:
-        return f"{_USUAL_ALIASES[name]} is not installed: only the standard library and the wrappers in `servers` are"
+        package = _USUAL_ALIASES[name]
+        if _is_installed(package):
+            module = "matplotlib.pyplot" if name == "plt" else package
+            return f"write `import {module}{'' if module == name else f' as {name}'}`"
+        return f"{package} is not installed: only the standard library and the wrappers in `servers` are"
     if name in sys.stdlib_module_names:
         return f"write `import {name}`"
     for module in ("datetime", "collections", "pathlib", "typing", "itertools", "functools", "dataclasses", "decimal", "time", "enum"):
         if hasattr(__import__(module), name):
             return f"write `from {module} import {name}`"
     return ""
+
+
+def _is_installed(package):
+    """Report whether a package can be imported, without importing it."""
+    from importlib.util import find_spec
+
+    return find_spec(package) is not None
 
 
 def _import_name(failure, message, namespace, code):

@@ -6,7 +6,17 @@ import sys
 
 from airlock_guest.hints_values import line_of
 
-_ONLY = "only the standard library and the wrappers in `servers` are installed"
+
+def _installed():
+    """Return what the image has beside the standard library, as its operator asked for it: ", NAME, …"."""
+    try:
+        with open("/opt/airlock/packages.txt", encoding="utf-8") as file:
+            return "".join(f", {name}" for name in file.read().splitlines())
+    except OSError:  # an image without packages
+        return ""
+
+
+_ONLY = f"only the standard library{_installed()} and the wrappers in `servers` are installed"
 _NO_NETWORK = "the sandbox has no network: call tools through the wrappers in `servers`"
 _INSTEAD = {
     "pandas": f"{_ONLY}: use lists of dicts, csv, statistics and collections",

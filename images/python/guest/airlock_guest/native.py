@@ -5,7 +5,23 @@ starts for it (SIGEV_THREAD): nothing of the interpreter takes part. Loaded when
 program prints a lot.
 """
 
-from ctypes import CDLL, POINTER, PyDLL, Structure, Union, byref, c_char, c_char_p, c_int, c_long, c_size_t, c_void_p, cast
+from ctypes import (
+    CDLL,
+    PyDLL,
+    Structure,
+    Union,
+    addressof,
+    byref,
+    c_char,
+    c_char_p,
+    c_int,
+    c_long,
+    c_size_t,
+    c_ulong,
+    c_void_p,
+    cast,
+    create_string_buffer,
+)  # fmt: skip
 
 _CLOCK_MONOTONIC = 1
 _SIGEV_THREAD = 2
@@ -13,17 +29,19 @@ _FULLY_BUFFERED = 0  # _IOFBF
 
 # Holding is quick, and keeps Python's lock; writing may wait, and gives it up.
 _holding, _writing = PyDLL(None), CDLL(None)
-_fwrite = _holding.fwrite
-_fwrite.argtypes = (c_char_p, c_size_t, c_size_t, c_void_p)
-_fwrite.restype = c_size_t
+# Declared types of arguments and of what is returned would double what a call costs.
+# These two are only ever given bytes, numbers below 2³¹ and objects of ctypes.
+_fwrite, _settime = _holding.fwrite, _holding.timer_settime
+_fwrite.restype = _settime.restype = None
 _fdopen = _holding.fdopen
 _fdopen.argtypes, _fdopen.restype = (c_int, c_char_p), c_void_p
 _setvbuf = _holding.setvbuf
 _setvbuf.argtypes = (c_void_p, c_void_p, c_int, c_size_t)
-_fpending = _holding.__fpending
-_fpending.argtypes, _fpending.restype = (c_void_p,), c_size_t
 _fflush = _writing.fflush
 _fflush.argtypes = (c_void_p,)
+
+_LARGE = 1 << 31
+_WRITE_POINTER = 5  # the word of a FILE where what is held ends; its layout is part of the C library's binary interface
 
 
 class _Function(Structure):
@@ -42,11 +60,8 @@ class _Setting(Structure):  # struct itimerspec
     _fields_ = [("every_s", c_long), ("every_ns", c_long), ("after_s", c_long), ("after_ns", c_long)]
 
 
-_settime = _holding.timer_settime
-_settime.argtypes = (c_void_p, c_int, POINTER(_Setting), c_void_p)
-
 _timer = c_void_p()
-_files = {}  # descriptor → FILE
+_files = {}  # descriptor → (FILE, its buffer)
 
 
 def restart():
@@ -58,28 +73,39 @@ def restart():
         raise OSError("no timer")
 
 
-def holder(descriptor, room):
-    """Return a function that holds bytes for a descriptor, up to `room`.
+def holder(descriptor, room, begun):
+    """Return a function that holds bytes for a descriptor and returns how many they are.
 
-    It reports whether the bytes are all that is held now.
+    It writes what is held when that is more than `room` bytes. It calls `begun` with
+    the bytes where nothing else is held, so that nobody may be about to write them.
     """
-    file = _files.get(descriptor)
-    if file is None:
-        file = _files[descriptor] = c_void_p(_fdopen(descriptor, b"w"))
-        _setvbuf(file, None, _FULLY_BUFFERED, room)
-    fwrite, fpending = _fwrite, _fpending
+    if descriptor not in _files:
+        buffer = create_string_buffer(room)
+        file = c_void_p(_fdopen(descriptor, b"w"))
+        _setvbuf(file, buffer, _FULLY_BUFFERED, room)
+        _files[descriptor] = file, buffer
+    file, buffer = _files[descriptor]
+    words = memoryview((c_ulong * (_WRITE_POINTER + 1)).from_address(file.value)).cast("B").cast("L")
+    pointer = byref(c_char.from_address(file.value))  # costs less to hand over than `file`
+    fwrite, start = _fwrite, addressof(buffer)
 
     def hold(data):
+        if type(data) is not bytes:
+            data = bytes(memoryview(data))
         size = len(data)
-        fwrite(data, 1, size, file)
-        return fpending(file) <= size
+        fwrite(data, 1, size if size < _LARGE else c_size_t(size), pointer)
+        # The write comes first: what is flushed in between is flushed with these bytes.
+        if words[_WRITE_POINTER] - start <= size:
+            begun(data)
+        return size
 
     return hold
 
 
-def write_after(seconds):
-    """Have everything written in that time, whatever the interpreter does."""
-    _settime(_timer, 0, byref(_Setting(after_ns=int(seconds * 1e9))), None)
+def timer(seconds):
+    """Return a function that has everything written in that time, whatever the interpreter does."""
+    setting = byref(_Setting(after_ns=int(seconds * 1e9)))
+    return lambda: _settime(_timer, 0, setting, None)
 
 
 def flush():

@@ -107,6 +107,8 @@ def _text(status):
 
 
 def _succeeded(ending):
+    if ending.script:
+        return '{"ok":true,"has_result":false}'
     namespace = ending.namespace
     has_result = "result" in namespace
     forgotten = _forgotten_await(ending, has_result)

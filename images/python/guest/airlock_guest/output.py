@@ -13,7 +13,7 @@ from _io import TextIOWrapper, _BufferedIOBase
 from posix import register_at_fork, write
 from time import monotonic
 
-_BURST = 32  # writes that may be made at once
+_BURST = 8  # writes that may be made at once
 _RATE = 500  # more of them each second
 _TICK = 0.005  # seconds that output is held at most
 _HELD = 64 << 10  # bytes that are held at most
@@ -28,10 +28,14 @@ _FLUSHING = {("posix", "os"): ("_exit", "abort", "write", "writev"), ("_signal",
 
 _watched = []  # not empty once _watch has been called
 _native = None  # the module airlock_guest.native, once output is held; False where none can be
+_write_soon = None  # has what is held written within _TICK
 
 
 class Output(_BufferedIOBase):
-    """What a TextIOWrapper writes to: the bytes of one descriptor."""
+    """What a TextIOWrapper writes to: the bytes of one descriptor.
+
+    While something may be held, the attribute `write` of the object is what holds more.
+    """
 
     mode = "wb"
 
@@ -40,33 +44,24 @@ class Output(_BufferedIOBase):
         self._descriptor = descriptor
         self._left = _BURST
         self._since = None  # when _left was right
-        self._hold = None  # holds bytes; None while none are
+        self._hold = None  # holds bytes, once any were
         self._begun = b""  # a line whose end has not come, where none can be held
 
     def write(self, data):
-        if type(data) is not bytes:
-            data = bytes(data)
-        hold = self._hold
-        if hold is None:
-            return self._write(data)
-        first = hold(data)  # nothing was held, so nothing is on its way
-        if first or self._left >= 1:
-            self._settle(data, first)
-        return len(data)
-
-    def _write(self, data):
         """Write whole lines at once, or begin to hold."""
         if self.closed:
             raise ValueError("I/O operation on closed file")
+        if type(data) is not bytes:
+            data = bytes(memoryview(data))
         if self._left < 1:
             self._refill()
+        size = len(data)
         # print writes each of its arguments by itself: one system call is enough for all.
         if data and (self._left < 1 or not data.endswith(b"\n")) and _start():
-            self._hold = _native.holder(self._descriptor, _HELD)
+            self.prepare_to_hold()
+            self.write = self._hold if self._left < 1 else self._continue
             self._hold(data)
-            _native.write_after(_TICK)
-            return len(data)
-        size = len(data)
+            return size
         if self._begun:
             data, self._begun = self._begun + data, b""
         if _native is False and not data.endswith(b"\n") and len(data) < _HELD:
@@ -76,15 +71,29 @@ class Output(_BufferedIOBase):
         self._through(data)
         return size
 
-    def _settle(self, data, first):
-        """Write what is held if its line is complete, or else see to it that it will be."""
+    def prepare_to_hold(self):
+        if self._hold is None:
+            self._hold = _native.holder(self._descriptor, _HELD, self._settle)
+
+    def _continue(self, data):
+        """Hold more of a line; write it when it is whole."""
+        size = self._hold(data)
+        if self.write == self._continue and data[-1:] == b"\n":
+            self._left -= 1
+            self.flush()
+        return size
+
+    def _settle(self, data):
+        """Have written what nobody else writes: nothing was held before these bytes."""
         if self._left < 1:
             self._refill()
+            if self._left >= 1:
+                self.write = self._continue
         if self._left >= 1 and data.endswith(b"\n"):
             self._left -= 1
             self.flush()
-        elif first:
-            _native.write_after(_TICK)
+        else:
+            _write_soon()
 
     def _refill(self):
         # In a fresh sandbox asking for the time is a system call.
@@ -101,8 +110,7 @@ class Output(_BufferedIOBase):
 
     def flush(self):
         """Write what is held."""
-        if self._hold is not None:
-            self._hold = None
+        if self._stop_holding():
             _native.flush()
         if self._begun:
             data, self._begun = self._begun, b""
@@ -110,7 +118,12 @@ class Output(_BufferedIOBase):
 
     def forget(self):
         """Leave what is held to the process that this one was forked from."""
-        self._hold, self._begun = None, b""
+        self._stop_holding()
+        self._begun = b""
+
+    def _stop_holding(self):
+        """Let the class's `write` be the one again; report whether it was another."""
+        return self.__dict__.pop("write", None) is not None
 
     def writable(self):
         return True
@@ -154,18 +167,25 @@ def _forget():
     _watch_once()
 
 
-def _start():
-    """Get ready to hold output; report whether that is possible."""
-    global _native
-    if _native is None:
-        try:
-            from airlock_guest import native
+def prepare_to_hold():
+    """Get ready to hold output before there is any: starting a thread takes milliseconds in a sandbox."""
+    global _native, _write_soon
+    try:
+        from airlock_guest import native
 
-            native.restart()
-        except Exception:  # no thread may be left to start
-            _native = False
-            return False
-        _native = native
+        native.restart()
+    except Exception:  # no thread may be left to start
+        _native = False
+    else:
+        _native, _write_soon = native, native.timer(_TICK)
+        _outputs[0].prepare_to_hold()
+
+
+def _start():
+    """Report whether output can be held."""
+    if _native is None:
+        prepare_to_hold()
+    if _native and not _watched:
         _watch_once()
     return bool(_native)
 

@@ -7,7 +7,7 @@ from posix import O_RDONLY, _exit, close, dup2, getcwd, getpid, open, read, writ
 from select import poll
 
 import client
-from airlock_guest import execute, outcome, session_files
+from airlock_guest import execute, outcome, output, session_files
 from airlock_guest.link import Link
 from airlock_guest.on_import import import_without
 from client.codec import decode, encode
@@ -43,7 +43,7 @@ def main():
     start = link.start()
     granted = start.get("session")
     files = session_files.SessionFiles(link, granted) if granted else None
-    ending = execute.run(start["code"])
+    ending = execute.run(start["code"], script=start.get("script", False))
     if files is not None:
         files.save()
     delivered = outcome.deliver(link, ending)
@@ -64,6 +64,7 @@ def _is_awaited():
 def _preload():
     for name in _USUAL:
         __import__(name)
+    output.prepare_to_hold()
     # What is here stays: no collection of the code's garbage need look at it.
     gc.collect()
     gc.freeze()

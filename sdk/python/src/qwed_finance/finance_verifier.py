@@ -49,6 +49,8 @@ class FinanceVerifier:
             flows, claimed, allowed = [amount(c) for c in _bounded(cashflows)], _rate(llm_output), amount(tolerance)
         except ValueError as error:
             return _undecided(error, llm_output)
+        if not 0 <= allowed <= Decimal("0.01"):
+            return _undecided(ValueError("the tolerance is from 0 to 0.01, a percentage point"), llm_output)
         changes = sum(1 for a, b in pairwise(f for f in flows if f) if (a < 0) != (b < 0))
         if changes != 1:
             word = "no rate of return exists" if changes == 0 else "more than one rate of return may exist"
@@ -76,16 +78,15 @@ class FinanceVerifier:
 
     def verify_total_interest(self, principal: Any, annual_rate: Any, months: int, llm_output: Any) -> Verdict:
         """Payments less principal; both with the exact payment and with the payment rounded to cents."""
-        principal_, n = amount(principal), _periods(months)
 
         def exact() -> Decimal:
-            return payment(principal_, amount(annual_rate), n) * n - principal_
+            return payment(amount(principal), amount(annual_rate), _periods(months)) * _periods(months) - amount(principal)
 
         verdict = self._check(exact, llm_output, "total interest = PMT·n − P")
         if verdict.status != "ERROR":
             return verdict
         rounded = self._check(
-            lambda: self._round(payment(principal_, amount(annual_rate), n)) * n - principal_,
+            lambda: self._round(payment(amount(principal), amount(annual_rate), months)) * months - amount(principal),
             llm_output,
             "total interest = round(PMT)·n − P",
         )
@@ -93,7 +94,7 @@ class FinanceVerifier:
 
     def verify_compound_interest(self, principal: Any, rate: Any, periods: Any, llm_output: Any, compounding: str = "annual") -> Verdict:
         """Final amount: P(1 + r/n)^(nt), t in years."""
-        n = COMPOUNDING.get(compounding.lower())
+        n = COMPOUNDING.get(compounding.lower()) if isinstance(compounding, str) else None
         if n is None:
             return Verdict(
                 Status.INCONCLUSIVE,
@@ -222,6 +223,8 @@ def _bisect(flows: list[Decimal]) -> Decimal:
 
 def payment(principal: Decimal, annual_rate: Decimal, months: int) -> Decimal:
     """The payment of an annuity."""
+    if principal <= 0 or annual_rate < 0:
+        raise ValueError("a principal is positive, and a rate is not negative")
     rate = annual_rate / 12
     if rate == 0:
         return principal / months

@@ -30,6 +30,36 @@ _COMPOUNDING = {
     "annual": 1,
 }
 
+# All words that a scenario may consist of: whatever else stands in it may change what is to be computed.
+_KNOWN = frozenset(
+    "a an the of on in at for with to is are be and by from over as what which how much it its this that their his her he she they there who "
+    "loan loans mortgage borrow borrows borrowed borrower principal amount sum deposit deposits deposited deposit fixed fd account savings bank customer client person citizen senior citizens "
+    "invest invests invested investment places placed puts rate interest annual annually yearly year years per annum pa additional extra bonus plus more gets receives offers offered "
+    "simple compound compounded compounding quarterly monthly daily semi-annual semiannual half-yearly half yearly weekly payment installment instalment emi term tenure repaid repay "
+    "premium insurance insured policy commission fee charge charged tax discount value future maturity matures mature grows grow earned earn earns accrued final balance total calculate "
+    "compute usd eur gbp inr rs dollars rupees euros percent aged age old".split()
+)
+_DENIED = re.compile(
+    r"\b(?:not|no|never|wrong|incorrect|isn't|false|instead|rather|less|waived|without|either|or|about|approximately|around|roughly|over|under|almost)\b|n't\b",
+    re.I,
+)
+_SCALED = re.compile(r"\d\s*(?:k|m|bn|thousand|lakhs?|lacs?|crores?|million|billion|mn)\b", re.I)
+_CURRENCIES = {
+    "$": "$",
+    "usd": "$",
+    "dollars": "$",
+    "€": "€",
+    "eur": "€",
+    "euros": "€",
+    "£": "£",
+    "gbp": "£",
+    "₹": "₹",
+    "inr": "₹",
+    "rs": "₹",
+    "rupees": "₹",
+    "¥": "¥",
+}
+
 
 @dataclass(slots=True)
 class Scenario:
@@ -46,6 +76,7 @@ def compute(scenario: str, output: str) -> Scenario:
     if not isinstance(scenario, str) or not isinstance(output, str) or max(len(scenario), len(output)) > MAX_TEXT:
         raise ValueError("scenario and llm_output are texts of at most 20000 characters")
     text = " ".join(scenario.lower().split())
+    _read_whole(text, output)
     bare = _MONTHS.sub(" ", _YEARS.sub(" ", _PERCENT.sub(" ", re.sub(r"\b(?:age[d]?|aged)\s+\d+|\b\d+[- ]year[- ]old", " ", text))))
     money = [m for m in amounts_in(bare) if m > 0]
     if len(money) != 1:
@@ -55,13 +86,32 @@ def compute(scenario: str, output: str) -> Scenario:
     if not rates or len(rates) - len(extra) != 1:
         raise ValueError("the scenario names no single rate")
     total = sum(rates, Decimal(0))
-    claims = amounts_in(_PERCENT.sub(" ", _YEARS.sub(" ", _MONTHS.sub(" ", output))))
-    if not claims:
-        raise ValueError("the answer names no amount")
+    claims = {c for c in amounts_in(_PERCENT.sub(" ", _YEARS.sub(" ", _MONTHS.sub(" ", output)))) if c != money[0]}
+    if len(claims) != 1:
+        raise ValueError("the answer names no amount" if not claims else "the answer names several amounts")
     years = _duration(text)
     value, formula = _value(text, money[0], total, years)
     inputs = {"principal": money[0], "rate": total, "additional": extra, "years": years}
-    return Scenario(value, claims[-1], formula, inputs)
+    return Scenario(value, claims.pop(), formula, inputs)
+
+
+def _read_whole(text: str, output: str) -> None:
+    """ValueError for words that may change what is computed, amounts in thousands, and two currencies."""
+    unknown = sorted({w for w in re.findall(r"[^\W\d_][^\W\d_'’-]*", text) if w.strip("-'") not in _KNOWN})
+    if unknown:
+        raise ValueError(f"the scenario is not read whole: {', '.join(unknown[:5])}")
+    if re.search(r"\b(?:daily|weekly|monthly|quarterly|annual|annually|yearly)\s+(?:deposit|invest|place|sum|amount)", text):
+        raise ValueError("deposits that are made again and again are not computed")
+    if _SCALED.search(text) or _SCALED.search(output):
+        raise ValueError("amounts are read as figures: write 1000000 for a million")
+    if _DENIED.search(output):
+        raise ValueError("the answer denies or qualifies something")
+    currencies = [
+        {sign for word, sign in _CURRENCIES.items() if re.search(rf"(?<![a-z]){re.escape(word)}(?![a-z])", t.lower())}
+        for t in (text, output)
+    ]
+    if any(len(c) > 1 for c in currencies) or (all(currencies) and currencies[0] != currencies[1]):
+        raise ValueError("there are two currencies")
 
 
 def _duration(text: str) -> Decimal | None:
@@ -91,6 +141,13 @@ def _value(text: str, principal: Decimal, rate: Decimal, years: Decimal | None) 
             if n is None:
                 raise ValueError("how interest is compounded is not said")
             final = principal * (1 + rate / n) ** (n * years)
+            whole = re.search(r"\b(?:grows?|matur\w+|future value|final|balance|total)\b", text)
+            if (
+                "compound interest" in text
+                and not whole
+                and not re.search(r"\binterest (?:earned|amount|accrued)\b|\bhow much interest\b", text)
+            ):
+                raise ValueError("whether the interest is asked for or the final amount is not said")
             if re.search(r"\binterest (?:earned|only|amount|accrued)\b|\bhow much interest\b", text):
                 return final - principal, f"interest = P(1 + r/{n})^({n}t) − P"
             return final, f"A = P(1 + r/{n})^({n}t)"
@@ -99,5 +156,9 @@ def _value(text: str, principal: Decimal, rate: Decimal, years: Decimal | None) 
                 raise ValueError("a share of an amount has no duration")
             return principal * rate, "share = amount × rate"
         if "interest" in text:
+            if years is None and not re.search(r"\b(?:annual|yearly|per (?:year|annum))\b", text):
+                raise ValueError("the scenario names no duration")
+            if years not in (None, 1) and "simple" not in text:
+                raise ValueError("whether interest is simple or compounded is not said")
             return principal * rate * (years if years is not None else 1), "I = P·r·t"
     raise ValueError("the kind of calculation is not understood")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -25,50 +24,58 @@ class TooLarge(ValueError):
     """The input, or a number that it would make, is beyond a stated limit."""
 
 
-class time_limit:
-    """Run a block for at most `seconds` and raise TimeLimit inside it after that.
+AGAIN = 0.25  # seconds after which a computation that goes on is told again
 
-    It works in any thread, for Python code; one call into C is not interrupted, so numbers
-    are bounded before they are computed and solvers are given a time limit of their own.
+
+def limited(seconds: float, compute: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """What compute returns; TimeLimit, raised inside it, when that takes longer than `seconds`.
+
+    It works in any thread, the main one or not, for Python code; one call into C is not interrupted, so numbers are bounded
+    before they are computed and solvers are given a time limit of their own. When it returns no thread of it is left and nothing
+    is raised later. It starts its thread anew at each call, so that it works in a process that was restored from a checkpoint.
     """
+    return _limited(type("TimeLimit", (TimeLimit,), {}), seconds, lambda: compute(*args, **kwargs))
 
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._thread = threading.get_ident()
-        self._lock = threading.Lock()
-        self._over = threading.Event()
-        self._watch = threading.Thread(target=self._wait, daemon=True)
 
-    def __enter__(self) -> time_limit:
-        self._watch.start()
-        return self
+def _limited(limit: type[TimeLimit], seconds: float, compute: Callable[[], T]) -> T:
+    """What compute returns; a limit of this very type when its time is over, so that limits nest."""
+    running = threading.Lock()
+    watch = threading.Thread(target=_watch, args=(threading.get_ident(), running, seconds, limit), daemon=True)
+    try:
+        # The lock is released by C code, which no exception from another thread interrupts: the end of the computation
+        # cannot be missed. In a method __exit__ of Python an exception at its first instruction would leave the watch on for ever.
+        with running:
+            watch.start()
+            return compute()
+    finally:
+        _settle(watch)
 
-    def _wait(self) -> None:
-        delay = self._seconds
-        # Again and again: an exception raised in a finalizer is only printed.
-        while not self._over.wait(delay):
-            with self._lock:
-                if self._over.is_set():
-                    return
-                _raise_in(ctypes.c_ulong(self._thread), ctypes.py_object(TimeLimit))
-            delay = 0.25
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        while not self._over.is_set():
-            try:
-                with self._lock:
-                    self._over.set()
-                    _raise_in(ctypes.c_ulong(self._thread), None)
-            except TimeLimit:
-                continue
+def _watch(thread: int, running: threading.Lock, seconds: float, limit: type[TimeLimit]) -> None:
+    """Raise TimeLimit in a thread while a lock is held after `seconds`: again and again, because finalizers swallow it."""
+    while not running.acquire(timeout=seconds):
+        _raise_in(ctypes.c_ulong(thread), ctypes.py_object(limit))
+        seconds = AGAIN
+
+
+def _settle(watch: threading.Thread) -> None:
+    """Wait for the watch, and take back what it raised at the last moment; at most one TimeLimit can still arrive here."""
+    for _ in range(2):
+        try:
+            if watch.is_alive():
+                watch.join()
+            _raise_in(ctypes.c_ulong(threading.get_ident()), None)
+            return
+        except TimeLimit:
+            continue
 
 
 def within(seconds: float, compute: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
     """What compute returns, or None when its time was over."""
+    own = type("TimeLimit", (TimeLimit,), {})
     try:
-        with time_limit(seconds):
-            return compute(*args, **kwargs)
-    except TimeLimit:
+        return _limited(own, seconds, lambda: compute(*args, **kwargs))
+    except own:  # that of another limit around this one goes on
         return None
 
 

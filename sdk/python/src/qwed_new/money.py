@@ -23,7 +23,9 @@ _AMOUNT = re.compile(
     r"\(?-?\s*(?:[$€£¥₹]|USD|EUR|GBP|INR|Rs\.?)?\s*-?(\d{1,3}(?:,\d{2,3})+|\d+)(\.\d+)?\s*(?:USD|EUR|GBP|INR|dollars|rupees|euros)?\)?",
     re.I,
 )
-_SIGNS = re.compile(r"[$€£¥₹,\s_]|\b(?:USD|EUR|GBP|INR|JPY|CHF)\b|Rs\.?", re.I)
+_SIGNS = re.compile(r"[$€£¥₹]|\b(?:USD|EUR|GBP|INR|JPY|CHF)\b|Rs\.?", re.I)
+# Groups of three digits, or of two before the last three as in India; `1,5` is none, and may be one and a half.
+_GROUPED = re.compile(r"[-+]?\(?[-+]?(?:\d{1,3}(?:,\d{3})+|\d{1,2}(?:,\d{2})+,\d{3})(?:\.\d+)?\)?")
 
 
 def minor_digits(currency: str) -> int:
@@ -39,7 +41,16 @@ def amount(value: Any) -> Decimal:
     if len(text) > 100:
         raise ValueError("an amount has more than 100 characters")
     if isinstance(value, str):
-        text = _SIGNS.sub("", text)
+        if len(_SIGNS.findall(text)) > 1:
+            raise ValueError(f"{value!r} has two currencies"[:80])
+        text = _SIGNS.sub("", text).strip()
+        text = re.sub(r"^([-+(]+)\s+|\s+(\))$", r"\1\2", text)
+        if "," in text:
+            if not _GROUPED.fullmatch(text):
+                raise ValueError(f"{value!r} may be a decimal comma: write a decimal point"[:100])
+            text = text.replace(",", "")
+        if "_" in text:
+            raise ValueError(f"{value!r} is no amount"[:80])
         if text.startswith("(") and text.endswith(")"):
             text = "-" + text[1:-1]
     try:
@@ -52,9 +63,14 @@ def amount(value: Any) -> Decimal:
 
 
 def amounts_in(text: str) -> list[Decimal]:
-    """The numbers of a text, percentages left out, in their order."""
+    """The numbers of a text with their sign, percentages left out, in their order; one in parentheses is negative."""
     found = []
     for match in _AMOUNT.finditer(text[:100_000]):
         if not text[match.end() :].lstrip().startswith(("%", "percent", "per cent")):
-            found.append(Decimal(match[1].replace(",", "") + (match[2] or "")))
+            negative = (
+                match[0].lstrip("( ").startswith("-")
+                or bool(re.match(r"[^\d(]*-", match[0]))
+                or (match[0].startswith("(") and match[0].endswith(")"))
+            )
+            found.append(Decimal(("-" if negative else "") + match[1].replace(",", "") + (match[2] or "")))
     return found

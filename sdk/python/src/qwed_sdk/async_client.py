@@ -96,13 +96,7 @@ class QWEDAsyncClient:
         budget: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         """Register an agent with the service; the answer has agent_id and agent_token."""
-        body = {
-            "name": name,
-            "type": type,
-            "principal_id": principal_id,
-            "permissions": dict(permissions or {}),
-            "budget": dict(budget or {}),
-        }
+        body = calls.registration(name, type, principal_id, permissions, budget)
         return await self._service("POST", "/v1/agents", body)
 
     async def verify_action(self, agent_id: str, action: Mapping[str, Any], context: Mapping[str, Any]) -> dict[str, Any]:

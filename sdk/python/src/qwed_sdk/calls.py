@@ -95,6 +95,14 @@ def batch(items: Sequence[Mapping[str, Any]]) -> Call:
     return Call("batch", "/v1/verify/batch", {"items": list(items)})
 
 
+def registration(
+    name: str, kind: str, principal_id: str | None, permissions: Mapping[str, Any] | None, budget: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """What registers an agent; what is not given is not sent, so that the service's own defaults hold."""
+    given = {"name": name, "type": kind, "principal_id": principal_id, "permissions": permissions, "budget": budget}
+    return {k: dict(v) if isinstance(v, Mapping) else v for k, v in given.items() if v is not None}
+
+
 def agent_path(agent_id: str, *parts: str) -> str:
     """The path of something of an agent."""
     return "/".join(["/v1/agents", quote(agent_id, safe=""), *(quote(p, safe="") for p in parts)])
@@ -129,7 +137,8 @@ def check_answer(code: int, data: Any) -> Any:
         error = data.get("error", data.get("detail", data.get("message", "")))
         detail = str(error.get("message", "") if isinstance(error, Mapping) else error)[:300]
     if code in (401, 403):
-        raise QWEDAuthenticationError(f"the service refuses the API key ({code}) {detail}".strip(), code)
+        what = "refuses the API key" if code == 401 else "does not allow this with the API key"
+        raise QWEDAuthenticationError(f"the service {what} ({code}) {detail}".strip(), code)
     if code == 429:
         raise QWEDRateLimitError(f"the service refuses more requests for now {detail}".strip(), code)
     if code >= 300 or data is None:

@@ -95,13 +95,7 @@ class QWEDClient:
         budget: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         """Register an agent with the service; the answer has agent_id and agent_token."""
-        body = {
-            "name": name,
-            "type": type,
-            "principal_id": principal_id,
-            "permissions": dict(permissions or {}),
-            "budget": dict(budget or {}),
-        }
+        body = calls.registration(name, type, principal_id, permissions, budget)
         return self._service("POST", "/v1/agents", body)
 
     def verify_action(self, agent_id: str, action: Mapping[str, Any], context: Mapping[str, Any]) -> dict[str, Any]:

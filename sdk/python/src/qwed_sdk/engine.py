@@ -13,10 +13,11 @@ from __future__ import annotations
 import importlib
 import inspect
 import json
+import random
 import sys
 from collections.abc import Callable, Mapping
 
-from qwed_new.limits import TimeLimit, TooLarge, time_limit
+from qwed_new.limits import TimeLimit, TooLarge, limited
 from qwed_new.verdict import Status, Verdict
 
 MAX_REQUEST = 16 * 1024 * 1024
@@ -35,6 +36,7 @@ ENGINES: dict[str, str] = {
     "consensus": "qwed_new.engines.consensus:verify_consensus",
     "batch": "qwed_new.engines.batch:verify_batch",
     "auto": "qwed_new.engines.claims:verify",
+    "skill": "qwed_mcp.security.skills:verify_manifest",
 }
 
 # One small question for each engine that is slow at its first.
@@ -61,6 +63,19 @@ def preload() -> list[str]:
     return names
 
 
+def _reseed() -> None:
+    """New randomness for Python's and SymPy's generators: every process that is restored from one checkpoint has the state of that one."""
+    random.seed()
+    if sampler := sys.modules.get("sympy.core.random"):
+        sampler.rng.seed()
+
+
+def _call(name: str, arguments: Mapping[str, object]) -> Verdict:
+    function = resolve(name)
+    inspect.signature(function).bind(**arguments)
+    return function(**arguments)
+
+
 def answer(request: object, seconds: float = SECONDS) -> Verdict:
     """The verdict on one request, within `seconds`."""
     if not isinstance(request, Mapping) or not isinstance(request.get("engine"), str):
@@ -70,11 +85,9 @@ def answer(request: object, seconds: float = SECONDS) -> Verdict:
         return Verdict(Status.UNKNOWN, "none", f"no engine {name!r}; there are {', '.join(ENGINES)}")
     if not isinstance(arguments, Mapping):
         return Verdict(Status.UNKNOWN, name, "arguments is not an object")
+    _reseed()
     try:
-        with time_limit(seconds):
-            function = resolve(name)
-            inspect.signature(function).bind(**arguments)
-            return function(**arguments)
+        return limited(seconds, _call, name, arguments)
     except TypeError as error:
         return Verdict(Status.UNKNOWN, name, f"the arguments do not fit: {error}")
     except TimeLimit:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
@@ -93,7 +94,45 @@ def _structure(cart: Mapping[str, Any]) -> list[str]:
     for name in ("line_items", "items", "totals"):
         if name in cart and not isinstance(cart[name], list | Mapping):
             issues.append(f"{name} is not a list")
-    return issues
+    if isinstance(cart.get("items"), Mapping) or isinstance(cart.get("line_items"), Mapping):
+        issues.append("items are a list")
+    lists = [n for n in ("line_items", "items", "cart") if isinstance(cart.get(n), list)]
+    if len(lists) > 1:
+        issues.append(f"items are listed twice: {' and '.join(lists)}")
+    for names in (("total", "grand_total"), _PRICES, _QUANTITIES):
+        for place, entry in (("the cart", cart), *((f"item {i + 1}", e) for i, e in enumerate(_items(cart)) if isinstance(e, Mapping))):
+            given = {str(entry[n]) for n in names if entry.get(n) is not None}
+            if len(given) > 1:
+                issues.append(f"{place} has two values for one thing: {', '.join(names)}")
+    return issues + _currencies(cart)
+
+
+def _currencies(cart: Mapping[str, Any]) -> list[str]:
+    """Currencies that are not the cart's: of items, prices and signs in amounts."""
+    found: set[str] = set()
+    stack: list[Any] = [cart]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, Mapping):
+            if isinstance(code := value.get("currency"), str):
+                found.add(code)
+            stack.extend(value.values())
+        elif isinstance(value, list):
+            stack.extend(value)
+        elif isinstance(value, str) and re.fullmatch(r"[$€£¥₹]\s?[\d.,]+|[\d.,]+\s?[$€£¥₹]", value.strip()):
+            found.update(c for c in value if c in "$€£¥₹")
+    codes = {c for c in found if len(c) > 1}
+    signs = found - codes
+    fits = {
+        "$": {"USD", "CAD", "AUD", "NZD", "SGD", "HKD", "MXN", "TWD", "BBD", "BSD"},
+        "€": {"EUR"},
+        "£": {"GBP"},
+        "¥": {"JPY", "CNY"},
+        "₹": {"INR"},
+    }
+    if len(codes) > 1 or len(signs) > 1 or any(codes and not codes <= fits[s] for s in signs):
+        return [f"there are several currencies: {', '.join(sorted(found))}"]
+    return []
 
 
 def _state(cart: Mapping[str, Any], required: bool) -> list[str]:
@@ -137,7 +176,10 @@ def _line(item: Any, place: str, quantum: Decimal) -> tuple[Decimal | None, list
     if count <= 0 or count != count.to_integral_value():
         issues.append(f"{place} has the quantity {count}")
     computed = unit * count
-    discount = amount(item.get("discount", 0)) if not isinstance(item.get("discount"), Mapping) else Decimal(0)
+    given = item.get("discount", 0)
+    discount = abs(amount(given.get("amount", given.get("value")) if isinstance(given, Mapping) else given))
+    if added := sorted(k for k in _ADDED if isinstance(item.get(k), str | int | float | Decimal) and amount(item[k]) != 0):
+        issues.append(f"{place} has {', '.join(added)} of its own, which is not added up here")
     for name, value in stated.items():
         if value not in ((computed, computed - discount) if name != "subtotal" else (computed,)):
             issues.append(f"{place}: {name} is {value:f}, but {count} × {unit:f} is {computed:f}")
@@ -152,6 +194,8 @@ def _totals(cart: Mapping[str, Any]) -> dict[str, Decimal]:
         for entry in totals:
             if isinstance(entry, Mapping) and "type" in entry and "amount" in entry:
                 kind = str(entry["type"]).lower()
+                if kind in ("total", "subtotal") and kind in found:
+                    raise ValueError(f"totals has two entries of type {kind}")
                 found[kind] = found.get(kind, Decimal(0)) + amount(entry["amount"])
             else:
                 raise ValueError("an entry of totals has no type or amount")
@@ -159,8 +203,17 @@ def _totals(cart: Mapping[str, Any]) -> dict[str, Decimal]:
         found.update({str(k).lower(): amount(v) for k, v in totals.items()})
     for name in ("subtotal", "total", "grand_total", "line_total", *_ADDED, *_TAKEN):
         value = cart.get(name)
-        if value is not None and not isinstance(value, Mapping | list) and name not in found:
-            found["total" if name == "grand_total" else name] = amount(value)
+        if isinstance(value, Mapping):
+            value = value.get("amount", value.get("value"))
+        if value is None or isinstance(value, list):
+            continue
+        name = "total" if name == "grand_total" else name
+        if name in found and found[name] != amount(value):
+            raise ValueError(f"{name} is given twice, as {found[name]:f} and {value}")
+        found[name] = amount(value)
+    negative = sorted(k for k, v in found.items() if v < 0 and k in (*_ADDED, "subtotal"))
+    if negative:
+        raise ValueError(f"{', '.join(negative)} is negative")
     return found
 
 
@@ -181,8 +234,14 @@ def _sums(cart: Mapping[str, Any], evidence: dict[str, Any]) -> tuple[list[str],
         issues += [f"{k} {v:f} is no amount of {currency}" for k, v in totals.items() if v != v.quantize(quantum)]
     items_sum = sum(lines, Decimal(0))
     unknown = sorted(set(totals) - {"subtotal", "total", *_ADDED, *_TAKEN})
+    unknown += sorted(
+        k
+        for k in cart
+        if re.search(r"(?:fee|charge|tax|surcharge|discount|credit|tip|duty|cost)s?$", str(k).lower()) and k not in (*_ADDED, *_TAKEN)
+    )
     subtotal = totals.get("subtotal")
-    if lines and subtotal is not None and subtotal != items_sum:
+    listed = any(isinstance(cart.get(n), list) for n in ("line_items", "items", "cart"))
+    if (lines or listed) and subtotal is not None and subtotal != items_sum:
         issues.append(f"subtotal is {subtotal:f}, but the items add up to {items_sum:f}")
     base = subtotal if subtotal is not None else items_sum if lines else None
     total = totals.get("total")
@@ -199,6 +258,8 @@ def _sums(cart: Mapping[str, Any], evidence: dict[str, Any]) -> tuple[list[str],
     if total < 0:
         issues.append("total is negative")
     rate = cart.get("tax_rate")
+    if rate is not None and "tax" not in totals and amount(rate) != 0:
+        issues.append("there is a tax_rate, but no tax")
     if rate is not None and "tax" in totals:
         tax = ((base - taken) * amount(rate)).quantize(quantum, "ROUND_HALF_UP")
         gross = (base * amount(rate)).quantize(quantum, "ROUND_HALF_UP")

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
+
+from qwed_new.values import texts
+from qwed_new.verdict import Status, Verdict
 
 UNTRUSTED_REGISTRIES = frozenset({"clawdhub.com", "moltbot.io", "skillhub.ai", "agentstore.dev", "llm-tools.net"})
 TRUSTED_DOMAINS = frozenset({"github.com", "gitlab.com", "bitbucket.org", "pypi.org", "npmjs.com", "qwedai.com"})
@@ -95,6 +98,14 @@ class SkillProvenanceGuard:
         return []
 
 
+def verify_manifest(manifest: Mapping[str, Any]) -> Verdict:
+    """The judgement of SkillProvenanceGuard as a verdict: VERIFIED when the manifest is trusted, else BLOCKED."""
+    judged = SkillProvenanceGuard().verify_skill(manifest)
+    status = Status.VERIFIED if judged["verified"] else Status.BLOCKED
+    evidence = {k: judged[k] for k in ("skill_name", "risk_level", "findings")}
+    return Verdict(status, "skill", judged["message"], {**evidence, "method": "checks of provenance"})
+
+
 def _host(text: str) -> str:
     text = text.strip().lower()
     if "//" in text:
@@ -125,25 +136,11 @@ def _downloads(manifest: Mapping[str, Any]) -> list[str]:
 
 def _patterns(manifest: Mapping[str, Any]) -> list[str]:
     findings = []
-    for count, (path, text) in enumerate(_texts(manifest)):
+    for count, (path, text) in enumerate(texts(manifest, _METADATA)):
         if count >= _MAX_VALUES:
             return [*findings, "Manifest has too many values to be scanned"]
         findings += [f"Suspicious pattern in {path}: {what}" for what, pattern in _SUSPICIOUS.items() if pattern.search(text)]
     return findings
-
-
-def _texts(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Every text but the metadata at the top, with its path; keys too. Without recursion: manifests are hostile."""
-    stack: list[tuple[str, Any]] = [(str(k), v) for k, v in reversed(list(manifest.items())) if k not in _METADATA]
-    while stack:
-        path, value = stack.pop()
-        if isinstance(value, str):
-            yield path, value
-        elif isinstance(value, Mapping):
-            yield path, " ".join(str(k) for k in list(value)[:1_000])
-            stack += [(f"{path}.{k}", v) for k, v in value.items()]
-        elif isinstance(value, list | tuple):
-            stack += [(f"{path}[{i}]", v) for i, v in enumerate(value)]
 
 
 def _response(name: str, findings: list[str], risk: str) -> dict[str, Any]:

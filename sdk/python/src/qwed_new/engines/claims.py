@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from qwed_new.engines import english_math
-from qwed_new.engines.code import verify_code
+from qwed_new.engines.code import is_program, verify_code
 from qwed_new.engines.logic import verify_logic
 from qwed_new.engines.math import verify_math
 from qwed_new.engines.math.build import Builder
@@ -39,13 +39,22 @@ def verify(query: str) -> Verdict:
         verdict = verify_logic(query)
         if verdict["status"] != "INCONCLUSIVE" or "not understood" not in verdict["message"]:
             return verdict.with_fields(query_type="logic")
-    if _SQL.match(query):
-        return verify_sql(query, dialect=None).with_fields(query_type="sql")
+    if _SQL.match(query) and (verdict := verify_sql(query, dialect=None))["status"] != "ERROR":
+        return verdict.with_fields(query_type="sql")
     if _CODE.search(query):
-        return verify_code(query, "python").with_fields(query_type="code")
+        return _program(query, "python")
     if _JAVASCRIPT.search(query):
-        return verify_code(query, "javascript").with_fields(query_type="code")
+        return _program(query, "javascript")
     return _mathematics(query)
+
+
+def _program(query: str, language: str) -> Verdict:
+    """The verdict on a text that is a program; INCONCLUSIVE for a sentence that begins like one, and for a formula that parses as one."""
+    verdict = verify_code(query, language)
+    if verdict["status"] == "VERIFIED" and not is_program(query, language):
+        message = f"the text may be a sentence, a formula or {language}: name the engine that is meant"
+        return Verdict(Status.INCONCLUSIVE, ENGINE, message, {"query": query[:200]}, query_type="unknown")
+    return verdict.with_fields(query_type="code")
 
 
 def _mathematics(query: str) -> Verdict:

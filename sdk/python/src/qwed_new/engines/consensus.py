@@ -13,7 +13,7 @@ from mpmath import iv
 from qwed_new.engines import english_math
 from qwed_new.engines.claims import verify
 from qwed_new.engines.math.grammar import Claim, Name, Node, Number, parse
-from qwed_new.limits import TimeLimit, time_limit
+from qwed_new.limits import TimeLimit, limited
 from qwed_new.verdict import Status, Verdict
 
 ENGINE = "consensus"
@@ -52,9 +52,8 @@ def verify_consensus(query: str, mode: str = "single", min_confidence: float | s
             if len(votes) >= MODES[mode]:
                 break
             try:
-                with time_limit(SECONDS):
-                    votes[name] = decide(claim)
-            except (_NotFor, ZeroDivisionError, ArithmeticError, z3.Z3Exception, RecursionError) as error:
+                votes[name] = limited(SECONDS, decide, claim)
+            except (ValueError, ArithmeticError, z3.Z3Exception, RecursionError) as error:
                 left_out[name] = str(error) or type(error).__name__
             except TimeLimit:
                 left_out[name] = "its time was over"
@@ -115,7 +114,10 @@ def _by_z3(claim: Claim) -> bool:
     holds = z3.And([compare[r](terms[i], terms[i + 1]) for i, r in enumerate(claim.relations)])
     solver = z3.Solver()
     solver.set("timeout", 5_000)
-    solver.add(*extra, z3.Not(holds))
+    solver.add(*extra)
+    if solver.check() != z3.sat:
+        raise _NotFor("the claim is defined nowhere over the real numbers")
+    solver.add(z3.Not(holds))
     answer = solver.check()
     if answer == z3.unknown:
         raise _NotFor("the solver did not decide")

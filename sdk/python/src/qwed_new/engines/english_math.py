@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal, InvalidOperation
 
 _SMALL = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split()
 _TENS = {"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90}
@@ -37,12 +38,22 @@ _RULES: tuple[tuple[str, str], ...] = (
     (r"\b(?:is not equal to|does not equal|is not)\b", "!="), (r"\bis (?:approximately|about|roughly)\b|\bapproximately equals\b", "≈"),
     (r"\b(?:is equal to|is exactly|equals?|makes?|gives?|is|are)\b", "="),
 )  # fmt: skip
+_ONE = r"(?:\([^()]*\)|-?[\d.]+|[a-z]\b)"
+_MORE = r"\s*(?:[-+*/^!%−]|(?:plus|minus|times|multiplied|divided|over|squared|cubed|raised|to the power|mod|modulo|percent|per cent)\b)"
+# What has two readings in words: `the square root of 16 plus 9`, `the sum of 1 and 2 times 3`, `-3 squared`, `the difference between 3 and 5`.
+_TWO_READINGS = re.compile(
+    rf"(?:\b(?:square root|cube root|sqrt|cbrt|log|logarithm|ln|sine?|cos(?:ine)?|tan(?:gent)?|factorial|absolute value|half|percent|per cent)|%) of (?:the )?{_ONE}{_MORE}"
+    rf"|\b(?:twice|double) {_ONE}{_MORE}"
+    rf"|\b(?:sum|product|difference|quotient) (?:of|between) {_ONE} and {_ONE}{_MORE}"
+    rf"|(?:-|−|minus |negative ){_ONE} (?:squared|cubed|to the power|raised)"
+)
+_DIFFERENCE = re.compile(r"\bdifference between (-?[\d.]+|[a-z]) and (-?[\d.]+|[a-z])")
 _QUESTION = re.compile(r"^(?:what(?:'s| is| are| does)?|how much is|calculate|compute|evaluate|find)\s+(.+?)(?:\s+equals?)?$")
 _YES_NO = re.compile(r"^(?:is it true that|is it correct that|verify that|check that|prove that|show that|is|does|are)\s+(.+)$")
 
 
 def translate(text: str) -> tuple[str, bool] | None:
-    """The claim in the grammar of the math engine, and whether it is a question for a value; None when a word is left over."""
+    """The claim in the grammar of the math engine, and whether it is a question for a value; None when a word is left over, or there are two readings."""
     value = " ".join(text.strip().rstrip("?.!").split())
     lowered = _numbers(value.lower())
     question = False
@@ -50,6 +61,8 @@ def translate(text: str) -> tuple[str, bool] | None:
         lowered, question = match[1], True
     elif match := _YES_NO.match(lowered):
         lowered = re.sub(r"\bequal to\b|\bequal\b", "equals", match[1])
+    if _TWO_READINGS.search(lowered) or any(_sign_is_open(*m.groups()) for m in _DIFFERENCE.finditer(lowered)):
+        return None
     for _ in range(3):
         before = lowered
         for pattern, replacement in _RULES:
@@ -70,6 +83,14 @@ def translate(text: str) -> tuple[str, bool] | None:
     if question and re.search(r"[=<>≈]", lowered):
         return None
     return lowered.strip(), question
+
+
+def _sign_is_open(a: str, b: str) -> bool:
+    """Whether `the difference between a and b` may be meant with either sign."""
+    try:
+        return Decimal(a) < Decimal(b)
+    except InvalidOperation:
+        return True
 
 
 def _numbers(text: str) -> str:

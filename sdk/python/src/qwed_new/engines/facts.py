@@ -1,70 +1,36 @@
-"""Facts: whether a context supports a claim, part by part, each with the span that does."""
+"""Facts: whether a sentence of a context says what a claim says, word for word but for a few freedoms."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import Any
 
-from qwed_new.calendar_dates import read_date
+from qwed_new.engines.fact_words import Statement, Token, clauses, is_year, same, sentences, statement, without_suffixes
 from qwed_new.limits import TooLarge, bounded_text
 from qwed_new.verdict import Status, Verdict
 
 ENGINE = "fact"
-MAX_CLAIM, MAX_CONTEXT = 5_000, 1_000_000
+MAX_CLAIM, MAX_CONTEXT, MAX_SENTENCES = 5_000, 1_000_000, 20_000
+METHOD = "the claim's words in their order; adjuncts of time and place compared on their own"
 
-# Verbs and nouns that say the same of a subject.
-_SAME = (
-    ("found", "establish", "create", "start", "incorporate", "form", "set up", "launch"), ("buy", "acquire", "purchase", "take over"), ("bear", "born"), ("die", "pass away", "decease"),
-    ("locate", "base", "headquarter", "situate", "sit"), ("employ", "work for"), ("big", "large"), ("cost", "price"), ("begin", "start", "commence"), ("end", "finish", "conclude"),
-    ("earn", "make"), ("rise", "increase", "grow"), ("fall", "decrease", "decline", "drop"), ("lead", "head", "run"), ("ceo", "chief executive officer"), ("write", "author"),
-)  # fmt: skip
-_IRREGULAR = {"founded": "found", "was": "be", "is": "be", "are": "be", "were": "be", "bought": "buy", "began": "begin", "begun": "begin", "rose": "rise", "risen": "rise",
-              "fell": "fall", "fallen": "fall", "grew": "grow", "grown": "grow", "led": "lead", "ran": "run", "wrote": "write", "written": "write", "made": "make", "sold": "sell",
-              "won": "win", "lost": "lose", "had": "have", "has": "have", "born": "bear", "died": "die", "took": "take", "taken": "take", "costs": "cost", "men": "man", "women": "woman",
-              "people": "person", "children": "child", "companies": "company", "cities": "city", "countries": "country", "employees": "employee"}  # fmt: skip
-_STOP = frozenset("a an the of in on at to for by with from as and or but be it its this that these those there their his her he she they which who whom company firm organization "
-                  "organisation business corporation year month day date about approximately exactly also has have had been being will would can could may did do does than then so "
-                  "inc ltd corp llc gmbh total".split())  # fmt: skip
-_NEGATION = re.compile(
-    r"\b(?:not|no|never|neither|nor|none|without|nobody|nothing|cannot|[a-z]+n't|denied|denies|false|fails?|failed|lacks?|lacked|refused|un(?:true|likely))\b",
+_GENERIC = frozenset("company firm business corporation organization organisation".split())
+# What a sentence says of the sentence beside it, or of a clause in it.
+_DOUBT = re.compile(
+    r"\b(?:false(?:ly)?|myths?|untrue|incorrect(?:ly)?|wrong(?:ly)?|hoax(?:es)?|fiction\w*|rumou?rs?|lie[sd]?|lying|disprov\w+|debunk\w+|not true|opposite|contrary|satir\w+|jok\w+|"
+    r"misinformation|fake|pretend\w*|imagine|suppose|novel|denied|denies|doubt\w*)\b",
     re.I,
 )
-_HEDGE = re.compile(
-    r"\b(?:may|might|could|possibly|perhaps|probably|allegedly|reportedly|rumou?red|claims?|claimed|planned|plans?|expected|proposed|would|if|unless|almost|nearly|alleged|considered|supposed(?:ly)?)\b",
-    re.I,
-)
-_NUMBER = re.compile(
-    r"(?<![\w.])[$€£]?(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)\s*(%|percent\b|thousand\b|million\b|billion\b|trillion\b|[kmb]\b)?", re.I
-)
-_SCALE = {"thousand": 3, "k": 3, "million": 6, "m": 6, "billion": 9, "b": 9, "trillion": 12}
-_DATE = re.compile(
-    r"\b(?:\d{4}-\d{2}-\d{2}|\d{1,2}(?:st|nd|rd|th)?\s+(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?,?\s+\d{4}|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?\s+\d{1,2}(?:st|nd|rd|th)?,?\s+\d{4})\b",
-    re.I,
-)
-_WORD = re.compile(r"[^\W\d_][\w'’-]*")
-
-
-@dataclass(slots=True)
-class _Parts:
-    """What a sentence says: numbers, dates, words, whether it denies or only supposes."""
-
-    numbers: set[str] = field(default_factory=set)
-    dates: set[str] = field(default_factory=set)
-    words: set[str] = field(default_factory=set)
-    names: set[str] = field(default_factory=set)
-    order: list[str] = field(default_factory=list)
-    denied: bool = False
-    hedged: bool = False
+# What happens once, so that another date says otherwise.
+_ONCE = frozenset("founded established incorporated born died is are ends begins starts expires ended began started expired signed".split())
 
 
 def verify_fact(claim: str, context: str) -> Verdict:
     """Decide whether a sentence of the context supports the claim, or says otherwise.
 
-    VERIFIED needs one sentence that has every number, date, name and content word of the claim, with the same denial; ERROR
-    needs a sentence on the same matter with another number, date, or the opposite denial. Anything else is INCONCLUSIVE.
+    VERIFIED needs a clause with the claim's words in their order, a few verbs that mean the same apart; beside them only adjuncts such as
+    `in 2020` and `in Paris` may stand, and only of what is past. `The company` may be the one company that is named. ERROR needs the same words with another number or date, or
+    the opposite denial. Anything else is INCONCLUSIVE, as is a sentence that is hedged, doubted beside it, or contradicted by another.
     """
     try:
         claim, context = bounded_text(claim, "claim", MAX_CLAIM), bounded_text(context, "context", MAX_CONTEXT)
@@ -72,38 +38,162 @@ def verify_fact(claim: str, context: str) -> Verdict:
         return Verdict(Status.BLOCKED, ENGINE, str(error))
     except ValueError as error:
         return Verdict(Status.INCONCLUSIVE, ENGINE, str(error))
-    wanted = _parts(claim)
-    if not wanted.words - wanted.names and not wanted.numbers and not wanted.names:
-        return Verdict(Status.INCONCLUSIVE, ENGINE, "the claim is not understood", {"claim": claim[:200]})
     if re.search(r"[^\W\d_]", claim) and not re.search(r"[A-Za-z]", claim):
         return _verbatim(claim, context)
-    refutation: Verdict | None = None
-    hedged: str | None = None
-    for start, sentence in _sentences(context):
-        given = _parts(sentence)
-        answer = _compare(wanted, given)
-        evidence = _evidence(wanted, sentence, start)
-        if answer == "supports":
-            return Verdict(Status.VERIFIED, ENGINE, "a sentence of the context supports every part of the claim", evidence)
-        if answer == "hedged":
-            hedged = sentence
-        if answer.startswith("refutes") and refutation is None:
-            refutation = Verdict(
-                Status.ERROR,
-                ENGINE,
-                f"the context says otherwise: {answer.removeprefix('refutes ')}",
-                {**evidence, "counterexample": sentence},
-            )
-    if refutation is not None:
-        return refutation
-    if hedged is not None:
-        return Verdict(Status.INCONCLUSIVE, ENGINE, "the context only supposes it", {"span": hedged})
-    return Verdict(
-        Status.INCONCLUSIVE,
-        ENGINE,
-        "no sentence of the context has all parts of the claim",
-        {"numbers": sorted(wanted.numbers), "words": sorted(wanted.words)},
+    wanted = statement(claim)
+    if len(wanted.core) < 2 or not any(t.kind == "word" for t in wanted.core) or claim.rstrip().endswith("?"):
+        return Verdict(Status.INCONCLUSIVE, ENGINE, "the claim is not understood", {"claim": claim[:200]})
+    return _conclude(wanted, _answers(wanted, context))
+
+
+def _answers(wanted: Statement, context: str) -> list[tuple[str, str, int]]:
+    """What the sentences say of a claim: supports, opposite, number, date, hedged or doubted; the sentence; its place."""
+    found: list[tuple[str, str, int]] = []
+    given = [s for _, s in zip(range(MAX_SENTENCES), sentences(context), strict=False)]
+    company = _only_company([s for _, s in given]) if _is_generic(wanted) else None
+    for i, (start, sentence) in enumerate(given):
+        if sentence.endswith(("?", "？")):
+            continue
+        answers = [a for clause in clauses(sentence) if (a := _compare(wanted, statement(clause), company))]
+        if not answers:
+            continue
+        beside = [s for _, s in given[max(0, i - 1) : i + 2] if s != sentence]
+        doubted = _DOUBT.search(sentence) or any(_DOUBT.search(s) for s in beside) or (i and given[i - 1][1].endswith(":"))
+        found.append(("doubted" if doubted else answers[0], sentence, start))
+    return found
+
+
+def _conclude(wanted: Statement, answers: list[tuple[str, str, int]]) -> Verdict:
+    kinds = {kind.split(" ")[0] for kind, _, _ in answers}
+    refuting = [a for a in answers if a[0].split(" ")[0] in ("opposite", "number", "date")]
+    supporting = [a for a in answers if a[0] == "supports"]
+    if supporting and refuting:
+        evidence = {"supports": supporting[0][1], "says_otherwise": refuting[0][1]}
+        return Verdict(Status.INCONCLUSIVE, ENGINE, "the context contradicts itself", evidence)
+    if supporting:
+        return Verdict(
+            Status.VERIFIED, ENGINE, "a sentence of the context says every part of the claim", _evidence(wanted, *supporting[0][1:])
+        )
+    if refuting:
+        kind, sentence, start = refuting[0]
+        what = {
+            "opposite": "the opposite",
+            "number": f"the number is {kind.partition(' ')[2]}",
+            "date": f"the date is {kind.partition(' ')[2]}",
+        }
+        evidence = {**_evidence(wanted, sentence, start), "counterexample": sentence}
+        return Verdict(Status.ERROR, ENGINE, f"the context says otherwise: {what[kind.split(' ')[0]]}", evidence)
+    if kinds:
+        message = "the context only supposes it" if "hedged" in kinds else "what stands beside the sentence puts it in doubt"
+        return Verdict(Status.INCONCLUSIVE, ENGINE, message, {"span": answers[0][1]})
+    parts = [t.text for t in wanted.core]
+    return Verdict(Status.INCONCLUSIVE, ENGINE, "no sentence of the context says all parts of the claim in their order", {"parts": parts})
+
+
+def _evidence(wanted: Statement, sentence: str, start: int) -> dict[str, Any]:
+    parts = [t.text for t in wanted.core] + [" ".join(t.text for t in a) for a in wanted.adjuncts]
+    return {"span": sentence, "start": start, "end": start + len(sentence), "parts": parts, "method": METHOD}
+
+
+def _is_generic(wanted: Statement) -> bool:
+    return len(wanted.core) > 1 and wanted.core[0].text.lower() == "the" and wanted.core[1].text in _GENERIC
+
+
+def _named(core: list[Token]) -> int:
+    """How many tokens the name has with which a sentence begins."""
+    length = 0
+    while length < len(core) and core[length].capital:
+        length += 1
+    return length
+
+
+def _only_company(given: list[str]) -> str | None:
+    """The one name with which sentences begin whose subject is a name; None where there are several."""
+    names = {
+        " ".join(t.text for t in without_suffixes(core)[: _named(without_suffixes(core))])
+        for s in given
+        if _named(core := statement(s).core)
+    }
+    names -= {"It", "The", "They", "Its", "This", "A", "An", ""}
+    return next(iter(names)) if len(names) == 1 else None
+
+
+def _compare(wanted: Statement, given: Statement, company: str | None) -> str:
+    """What a clause says of a claim, "" for nothing."""
+    mine, theirs = wanted.core, given.core
+    if len(without_suffixes(mine)) == len(mine):
+        theirs = without_suffixes(theirs)
+    if company is not None and (length := _named(theirs)) and " ".join(t.text for t in theirs[:length]) == company:
+        theirs = mine[:2] + theirs[length:]
+    theirs = _without_support(mine, theirs, given.denied)
+    if given.denied != wanted.denied:
+        mine = _without_support(theirs, mine, wanted.denied)
+    if len(mine) != len(theirs):
+        return ""
+    different = [(a, b) for i, (a, b) in enumerate(zip(mine, theirs, strict=True)) if not same(a, b, i == 0)]
+    missing = [a for a in wanted.adjuncts if not any(_covers(a, b) for b in given.adjuncts)]
+    extra = len(given.adjuncts) > len(wanted.adjuncts)
+    if extra and (given.denied or not given.past):
+        return ""  # what does not hold there and then may hold elsewhere
+    if not different and not missing:
+        if given.hedged != wanted.hedged:
+            return "hedged"
+        return "supports" if given.denied == wanted.denied else "opposite"
+    if given.hedged or wanted.hedged or given.denied or wanted.denied:
+        return ""
+    if not missing and len(different) == 1 and _numbers_differ(*different[0]) and not (extra and _has_time(given)):
+        return f"number {different[0][1].text}"
+    if not different and len(missing) == 1 and (other := _other_date(missing[0], given)) and any(t.text in _ONCE for t in theirs):
+        return f"date {other}"
+    return ""
+
+
+def _without_support(plain: list[Token], core: list[Token], denied: bool) -> list[Token]:
+    """`did grow` of a denial as `grew`, where the other side has that verb in another form."""
+    for i, token in enumerate(core[:-1]):
+        if denied and token.text in ("did", "does", "do") and i < len(plain) and _same_verb(core[i + 1].text, plain[i].text):
+            return [*core[:i], plain[i], *core[i + 2 :]]
+    return core
+
+
+_IRREGULAR = {"grow": "grew", "rise": "rose", "fall": "fell", "buy": "bought", "sell": "sold", "begin": "began", "win": "won", "lose": "lost", "take": "took", "make": "made", "pay": "paid"}  # fmt: skip
+
+
+def _same_verb(base: str, form: str) -> bool:
+    stem = base.removesuffix("e")
+    return form in (
+        base,
+        base + "s",
+        base + "es",
+        stem + "ed",
+        base + base[-1:] + "ed",
+        base[:-1] + "ies",
+        base[:-1] + "ied",
+        _IRREGULAR.get(base),
     )
+
+
+def _numbers_differ(a: Token, b: Token) -> bool:
+    """Numbers of one kind with other values; `1.2` and `1.20` are not said to differ."""
+    if a.kind != "number" or b.kind != "number" or a.value.endswith("%") != b.value.endswith("%") or a.currency not in ("", b.currency):
+        return False
+    return float(a.value.rstrip("%")) != float(b.value.rstrip("%"))
+
+
+def _has_time(given: Statement) -> bool:
+    return any(t.kind == "date" or is_year(t) for a in given.adjuncts for t in a)
+
+
+def _covers(claimed: tuple[Token, ...], given: tuple[Token, ...]) -> bool:
+    """Whether two adjuncts say the same."""
+    return len(claimed) == len(given) and all(same(a, b, i == 0) for i, (a, b) in enumerate(zip(claimed, given, strict=True)))
+
+
+def _other_date(claimed: tuple[Token, ...], given: Statement) -> str:
+    times = [a for a in given.adjuncts if len(a) == 2 and (a[1].kind == "date" or is_year(a[1]))]
+    if len(claimed) == 2 and len(times) == 1 and times[0][1].kind == claimed[1].kind and (claimed[1].kind == "date" or is_year(claimed[1])):
+        return times[0][1].text if times[0][0].text.lower() == claimed[0].text.lower() and times[0][1].value != claimed[1].value else ""
+    return ""
 
 
 def _verbatim(claim: str, context: str) -> Verdict:
@@ -123,109 +213,3 @@ def _verbatim(claim: str, context: str) -> Verdict:
         "claims in this script are compared word for word, and the context does not have it so",
         {"claim": text},
     )
-
-
-def _evidence(wanted: _Parts, sentence: str, start: int) -> dict[str, Any]:
-    parts = [*sorted(wanted.dates), *sorted(wanted.numbers), *sorted(wanted.words)]
-    return {
-        "span": sentence,
-        "start": start,
-        "end": start + len(sentence),
-        "parts": parts,
-        "method": "every part of the claim in one sentence",
-    }
-
-
-def _compare(wanted: _Parts, given: _Parts) -> str:
-    """supports, hedged, refutes WHY, or nothing."""
-    missing = wanted.words - given.words
-    numbers, dates = wanted.numbers - given.numbers, wanted.dates - given.dates
-    names = wanted.names - given.names
-    topic = {w for w in wanted.words - wanted.names if w in given.words}
-    subject = (not names and (bool(wanted.names) or bool(topic))) or (not wanted.names and bool(topic))
-    about = bool(wanted.names & given.names) or not wanted.names
-    loose = _generic_subject(wanted, given, missing)
-    if (not missing or loose) and not numbers and not dates:
-        if given.hedged != wanted.hedged:
-            return "hedged"
-        if not loose and not _same_order(wanted, given):
-            return ""
-        return "supports" if given.denied == wanted.denied else "refutes it says the opposite"
-    if (subject or loose) and about and (not missing or loose) and not given.hedged and not given.denied and not wanted.denied:
-        if dates and given.dates and not given.dates & wanted.dates:
-            return f"refutes the date is {', '.join(sorted(given.dates))}"
-        if numbers and given.numbers and len(given.numbers) == len(wanted.numbers):
-            return f"refutes the number is {', '.join(sorted(given.numbers - wanted.numbers))}"
-    return ""
-
-
-def _generic_subject(wanted: _Parts, given: _Parts, missing: set[str]) -> bool:
-    """`The company was founded` about a sentence whose subject is a name: all other words are there."""
-    return not missing and not wanted.names and bool(wanted.words & given.words)
-
-
-def _same_order(wanted: _Parts, given: _Parts) -> bool:
-    """Two names stand in the same order: who bought whom matters."""
-    mine = [w for w in wanted.order if w in wanted.names]
-    theirs = [w for w in given.order if w in wanted.names]
-    return len(dict.fromkeys(mine)) < 2 or list(dict.fromkeys(mine)) == list(dict.fromkeys(theirs))
-
-
-def _parts(sentence: str) -> _Parts:
-    text = unicodedata.normalize("NFKC", sentence).replace("’", "'")
-    parts = _Parts(denied=len(_NEGATION.findall(text)) % 2 == 1, hedged=bool(_HEDGE.search(text)))
-    for match in _DATE.finditer(text):
-        try:
-            parts.dates.add(read_date(match[0].replace(".", "")).isoformat())
-        except ValueError:
-            continue
-    rest = _DATE.sub(" ", text)
-    for number, unit in _NUMBER.findall(rest):
-        value = Decimal(number.replace(",", "")).scaleb(_SCALE.get(unit.lower(), 0))
-        parts.numbers.add(f"{value.normalize():f}" + ("%" if unit.lower() in ("%", "percent") else ""))
-    first = True
-    for match in _WORD.finditer(_NEGATION.sub(" ", _HEDGE.sub(" ", rest))):
-        word = match[0].removesuffix("'s")
-        stem = _stem(word.lower())
-        if stem and stem not in _STOP and stem not in _SCALE and stem != "percent":
-            parts.words.add(stem)
-            parts.order.append(stem)
-            if word[0].isupper() and not first:
-                parts.names.add(stem)
-            elif word[0].isupper() and word.lower() not in _STOP and not _is_common(word.lower()):
-                parts.names.add(stem)
-        first = False
-    return parts
-
-
-def _is_common(word: str) -> bool:
-    return word in _IRREGULAR or any(word.startswith(w) for group in _SAME for w in group)
-
-
-def _stem(word: str) -> str:
-    word = _IRREGULAR.get(word, word)
-    for suffix, replacement in (("ies", "y"), ("sses", "ss"), ("ing", ""), ("ed", ""), ("es", "e"), ("s", "")):
-        if word.endswith(suffix) and len(word) - len(suffix) >= 3 and not word.endswith("ss"):
-            word = word[: -len(suffix)] + replacement
-            break
-    word = word.removesuffix("e") if len(word) > 4 else word
-    for group in _SAME:
-        if any(word == w or word == w.removesuffix("e") for w in group):
-            return group[0]
-    return word
-
-
-def _sentences(context: str) -> list[tuple[int, str]]:
-    found = []
-    for match in re.finditer(r"(?:[^.!?;\n。]|\.(?=\d|[A-Za-z]\.|,))+[.!?;。]?", context):
-        text = match[0].strip()
-        start = match.start() + len(match[0]) - len(match[0].lstrip())
-        clauses = re.split(r"(,\s+(?:and|but|while|whereas|though|although)\s+|;\s+)", text)
-        if len(clauses) == 1 or not _NEGATION.search(text):
-            found.append((start, text)) if text else None
-        if len(clauses) > 1:  # each clause denies for itself
-            for clause in clauses:
-                if not re.match(r"[,;]", clause):
-                    found.append((start, clause))
-                start += len(clause)
-    return found[:20_000]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import re
 import warnings
@@ -33,12 +34,17 @@ _COLOURS = {"black": (0, 0, 0), "white": (255, 255, 255), "red": (255, 0, 0), "g
 _START = r"^(?:the|this|that)?\s*(?:image|picture|photo|file)?\s*(?:'s)?\s*"
 
 
-def verify_image(image_path: str, claim: str) -> Verdict:
-    """Decide a claim on the size, format, transparency or one colour of an image file; INCONCLUSIVE for what would need eyes."""
+def verify_image(image_path: str | None = None, claim: str = "", image_base64: str | None = None) -> Verdict:
+    """Decide a claim on the size, format, transparency or one colour of an image; INCONCLUSIVE for what would need eyes.
+
+    The image is a file, or its content in base64, which a service is sent; one of them.
+    """
     try:
         if not isinstance(claim, str) or len(claim) > 2_000:
             raise ValueError("the claim is no short text")
-        facts, image = _read(image_path)
+        if (image_path is None) == (image_base64 is None):
+            raise ValueError("one of image_path and image_base64 is needed")
+        facts, image = _open(_file(image_path) if image_base64 is None else _decoded(image_base64))
     except TooLarge as error:
         return Verdict(Status.BLOCKED, ENGINE, str(error))
     except OSError as error:
@@ -67,7 +73,15 @@ def verify_image(image_path: str, claim: str) -> Verdict:
     return Verdict(Status.VERIFIED, ENGINE, "the file is as the claim says", evidence)
 
 
-def _read(path: str) -> tuple[dict[str, Any], Image.Image]:
+def _decoded(text: str) -> bytes:
+    if not isinstance(text, str):
+        raise ValueError("image_base64 is not a text")
+    if len(text) > MAX_BYTES * 4 // 3 + 4:
+        raise TooLarge(f"the image has more than {MAX_BYTES} bytes")
+    return base64.b64decode(text, validate=True)
+
+
+def _file(path: str | None) -> bytes:
     if not isinstance(path, str):
         raise ValueError("the path is not a text")
     file = Path(path)
@@ -75,7 +89,10 @@ def _read(path: str) -> tuple[dict[str, Any], Image.Image]:
         raise FileNotFoundError(2, "there is no such file")
     if file.stat().st_size > MAX_BYTES:
         raise TooLarge(f"the file has more than {MAX_BYTES} bytes")
-    data = file.read_bytes()
+    return file.read_bytes()
+
+
+def _open(data: bytes) -> tuple[dict[str, Any], Image.Image]:
     with warnings.catch_warnings():
         warnings.simplefilter("error", Image.DecompressionBombWarning)
         try:

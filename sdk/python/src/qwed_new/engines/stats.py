@@ -47,7 +47,7 @@ def verify_stats(query: str, file_path: str | None = None, csv_text: str | None 
     try:
         header, rows = _read(file_path, csv_text)
         measure, column, relation, values = _parse(query, header)
-        return _decide(measure, column, relation, values, header, rows)
+        return _decide(measure, column, relation, values, header, rows, {c for c in query if c in "$€£¥₹"})
     except TooLarge as error:
         return Verdict(Status.BLOCKED, ENGINE, str(error))
     except OSError as error:
@@ -76,7 +76,7 @@ def _read(path: str | None, text: str | None) -> tuple[list[str], list[list[str]
     csv.field_size_limit(1_000_000)
     rows: list[list[str]] = []
     for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True):
-        if row and any(c.strip() for c in row):
+        if row == [""] or any(c.strip() for c in row):  # an empty cell in quotes is a value that is missing, an empty line is none
             rows.append(row)
         if len(rows) > MAX_ROWS:
             raise TooLarge(f"the table has more than {MAX_ROWS} rows")
@@ -129,7 +129,9 @@ def _column(name: str, header: list[str], measure: str) -> str:
     return found[0]
 
 
-def _decide(measure: str, column: str, relation: str, values: list[Decimal], header: list[str], rows: list[list[str]]) -> Verdict:
+def _decide(
+    measure: str, column: str, relation: str, values: list[Decimal], header: list[str], rows: list[list[str]], currencies: set[str]
+) -> Verdict:
     ragged = [i + 2 for i, r in enumerate(rows) if len(r) != len(header)]
     if ragged:
         raise _NotUnderstood(f"{len(ragged)} row(s) have another number of cells than the header, the first in line {ragged[0]}")
@@ -137,7 +139,7 @@ def _decide(measure: str, column: str, relation: str, values: list[Decimal], hea
         at = header.index(column) if column else None
         numbers = [Decimal(1) for r in rows if at is None or r[at].strip()]
     else:
-        numbers = _numbers(rows, header.index(column), column)
+        numbers = _numbers(rows, header.index(column), column, currencies)
     places = max(0, *(-e for v in values if isinstance(e := v.as_tuple().exponent, int))) if values else 0
     with localcontext() as context:
         context.prec = 60
@@ -146,6 +148,13 @@ def _decide(measure: str, column: str, relation: str, values: list[Decimal], hea
         if measure == "stdev" and relation == "=":
             compared = computed.quantize(Decimal(1).scaleb(-places))
         holds = _holds(relation, compared, values)
+        if measure in ("stdev", "variance") and not holds and len(numbers) > 1:
+            whole = _measure("variance", numbers) * (len(numbers) - 1) / len(numbers)
+            whole = (whole if measure == "variance" else whole.sqrt()).quantize(Decimal(1).scaleb(-places))
+            if _holds(relation, whole, values):
+                raise _NotUnderstood(
+                    f"the claim holds of the {measure} of a whole population, {whole:f}, not of that of a sample, {computed:f}"
+                )
     evidence = {
         "measure": measure,
         "column": column or "rows",
@@ -160,8 +169,12 @@ def _decide(measure: str, column: str, relation: str, values: list[Decimal], hea
     return Verdict(Status.ERROR, ENGINE, f"{measure} of {column or 'rows'} is {computed:f}", evidence, value=computed)
 
 
-def _numbers(rows: list[list[str]], at: int, column: str) -> list[Decimal]:
+def _numbers(rows: list[list[str]], at: int, column: str, currencies: set[str]) -> list[Decimal]:
+    """The numbers of a column; their currency signs, and those of the claim, are one."""
     numbers = []
+    found = currencies | {c for row in rows for c in row[at] if c in "$€£¥₹"}
+    if len(found) > 1:
+        raise _NotUnderstood(f"there are several currencies: {', '.join(sorted(found))}")
     for i, row in enumerate(rows):
         cell = row[at].strip()
         try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import importlib
 import json
 import math
 import re
@@ -43,6 +45,25 @@ _REFERENCE = re.compile(
 )
 
 
+# Detectors of detect-secrets for kinds that have no pattern above: its name, and what a violation calls it. None of them opens a connection.
+_DETECTORS = {
+    "artifactory.ArtifactoryDetector": "ARTIFACTORY_KEY", "azure_storage_key.AzureStorageKeyDetector": "AZURE_STORAGE_KEY", "cloudant.CloudantDetector": "CLOUDANT_KEY",
+    "ibm_cloud_iam.IbmCloudIamDetector": "IBM_CLOUD_KEY", "ibm_cos_hmac.IbmCosHmacDetector": "IBM_COS_KEY", "mailchimp.MailchimpDetector": "MAILCHIMP_KEY",
+    "pypi_token.PypiTokenDetector": "PYPI_TOKEN", "softlayer.SoftlayerDetector": "SOFTLAYER_KEY", "square_oauth.SquareOAuthDetector": "SQUARE_SECRET",
+    "telegram_token.TelegramBotTokenDetector": "TELEGRAM_TOKEN",
+}  # fmt: skip
+MAX_TEXT = 100_000
+
+
+@functools.cache
+def _detectors() -> list[tuple[str, Any]]:
+    found = []
+    for name, kind in _DETECTORS.items():
+        module, _, detector = name.partition(".")
+        found.append((kind, getattr(importlib.import_module(f"detect_secrets.plugins.{module}"), detector)()))
+    return found
+
+
 class ConfigGuard:
     """Scans keys and values at any depth. A value under a key that names a secret counts unless it is a reference or a placeholder.
 
@@ -82,12 +103,17 @@ class ConfigGuard:
             for name, p in self._patterns.items()
             if (m := p.findall(text))
         ]
+        for kind, detector in _detectors():
+            if count := sum(1 for line in _lines("", text) for _ in detector.analyze_string(line)):
+                found.append({"type": kind, "count": count, "message": f"Found {count} instance(s) of {kind}."})
         if found:
             return refused("SECRET_EXPOSURE", f"Found {len(found)} kind(s) of secret in the text.", secrets_found=found)
         return allowed("No secrets were found.", secrets_found=[])
 
     def _kinds(self, key: str, text: str) -> list[str]:
         kinds = [name for name, pattern in self._patterns.items() if pattern.search(text)]
+        if not _REFERENCE.match(text.strip()):
+            kinds += [kind for kind, d in _detectors() if any(True for line in _lines(key, text) for _ in d.analyze_string(line))]
         if not kinds and self.sensitivity == "high":
             value = text.strip()
             spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key)
@@ -100,6 +126,12 @@ class ConfigGuard:
                 if match and not _REFERENCE.match(match[1]):
                     kinds.append("SECRET_VALUE")
         return kinds
+
+
+def _lines(key: str, text: str) -> list[str]:
+    """The lines of a text as detectors want them: one of a single value with its key before it."""
+    lines = text[:MAX_TEXT].splitlines()[:10_000]
+    return [f"{key} = {lines[0]}"] if len(lines) == 1 and key else lines
 
 
 def _entropy(text: str) -> float:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
+from qwed_new.values import texts
 from qwed_sdk.guards.answers import allowed, refused
 
 MAX_VALUES = 20_000
@@ -127,17 +128,9 @@ def _decoded(text: str) -> Iterator[str]:
             yield decoded
 
 
+_SCHEMAS = frozenset({"inputSchema", "outputSchema", "parameters"})
+
+
 def _texts(definition: Mapping[str, Any], parameters: bool) -> Iterator[tuple[str, str]]:
-    stack: list[tuple[str, Any]] = [
-        (str(k), v) for k, v in definition.items() if parameters or k not in ("inputSchema", "outputSchema", "parameters")
-    ]
     yield "keys", " ".join(str(k) for k in definition)
-    while stack:
-        path, value = stack.pop()
-        if isinstance(value, str):
-            yield path, value
-        elif isinstance(value, Mapping):
-            yield path, " ".join(str(k) for k in list(value)[:1_000])
-            stack += [(f"{path}.{k}", v) for k, v in value.items()]
-        elif isinstance(value, list | tuple):
-            stack += [(f"{path}[{i}]", v) for i, v in enumerate(value)]
+    yield from texts(definition, frozenset() if parameters else _SCHEMAS)

@@ -38,6 +38,23 @@ def analyse(code: str) -> list[Finding]:
         return [Finding("too_deep", "high", "Too deep: the program is nested too deep to be analysed")]
 
 
+def parses(code: str) -> bool:
+    """Whether a text is Python; one that is too deep to be parsed counts as such, because it was judged so."""
+    try:
+        ast.parse(code)
+    except (SyntaxError, ValueError):
+        return False
+    except (RecursionError, MemoryError):
+        return True
+    return True
+
+
+def does_something(code: str) -> bool:
+    """Whether a program imports, defines or calls something."""
+    kinds = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.Call)
+    return parses(code) and any(isinstance(node, kinds) for node in ast.walk(ast.parse(code)))
+
+
 def _encoding(code: str) -> Finding | None:
     for line in code.encode("utf-8", "replace").splitlines()[:2]:
         match = _CODING.match(line)
@@ -52,9 +69,12 @@ class _Analyser:
         self._program = Program()
         self._resolver = Resolver(self._program)
         self._texts = 0
+        self._formats = self._has_sys = False
 
     def run(self, tree: ast.AST, scope: Scope | None = None) -> list[Finding]:
         read(tree, self._program, scope or Scope("module", None))
+        self._formats = any(isinstance(n, ast.Attribute) and n.attr in ("format", "format_map") for n in ast.walk(tree))
+        self._has_sys = any(isinstance(n, ast.alias) and n.name == "sys" for n in ast.walk(tree))
         for node in list(ast.walk(tree)):
             check = getattr(self, "_check_" + type(node).__name__, None)
             if check:
@@ -88,6 +108,9 @@ class _Analyser:
                 self._unresolved(node, f"module {module} as an attribute of a class")
             return True
         parts = module.split(".")
+        if root.startswith("_"):
+            self._block(node, root)
+            return False
         if root in policy.PACKAGES or policy.THIRD_PARTY_DENY.get(root) is policy.ALL:
             self._block(node, root)
             return False
@@ -119,7 +142,12 @@ class _Analyser:
         root, *rest = path.split(".")
         denied = policy.THIRD_PARTY_DENY.get(root, frozenset())
         for part in rest:
-            if part in policy.SEGMENTS or part in denied or (part.startswith("_") and not part.startswith("__")):
+            if (
+                part in policy.SEGMENTS
+                or part in denied
+                or policy.leads_out(root, part)
+                or (part.startswith("_") and not part.startswith("__"))
+            ):
                 self._block(node, path)
                 return
         if root in policy.PACKAGES:
@@ -161,6 +189,8 @@ class _Analyser:
                 self._handed_on(node, value)
             elif isinstance(value, Member) and value.known and id(value.thing) in policy.identities() and callable(value.thing):
                 self._block(node, policy.identities()[id(value.thing)])
+            elif isinstance(value, Member) and value.known and not self._defined(node):  # by a star import
+                self._member(node, *value.path.rsplit(".", 1))
         if node.id.startswith("__") and node.id.endswith("__") and node.id.strip("_") not in policy.DUNDERS | {"debug"}:
             if node.id not in policy.BUILTINS and not self._defined(node):
                 self._unresolved(node, node.id)
@@ -237,6 +267,8 @@ class _Analyser:
         if name in policy.REFLECTIVE or (name.startswith("__") and name.endswith("__") and name.strip("_") not in policy.DUNDERS):
             self._block(node, name)
             return
+        if name == "raw" and self._has_sys and name not in self._program.attributes:
+            self._block(node, "sys.stdout.buffer.raw")  # its type opens files
         for value in self._resolver.values(base):
             if isinstance(value, Module) and not value.foreign:
                 self._member(node, value.name, name)
@@ -307,7 +339,10 @@ class _Analyser:
                 self._call_builtin(node, function.name)
             elif isinstance(function, Member):
                 self._call_member(node, function.path)
+        self._file_of_a_package(node, functions)
         for keyword in node.keywords:
+            if keyword.arg == "fromfile_prefix_chars" and not self._is_constant(keyword.value, None):
+                self._block(node, "fromfile_prefix_chars")
             if keyword.arg in ("allow_pickle", "eval_str", "shell") and not self._is_constant(keyword.value, False):
                 self._block(node, f"{keyword.arg}=True")
         if isinstance(node.func, ast.Attribute):
@@ -316,6 +351,58 @@ class _Analyser:
             for argument in node.func.args:
                 if isinstance(argument, ast.Lambda) or Builtin("type") in self._resolver.values(argument):
                     self._unresolved(node, "a type of a function or type is called")
+
+    def _file_of_a_package(self, node: ast.Call, functions: set[Value]) -> None:
+        """A function or method of a package that is given the name of a file, as `read_csv("x")` and `.save("x")` are."""
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id if isinstance(node.func, ast.Name) else ""
+        paths = [f.path for f in functions if isinstance(f, Member) and not f.known]
+        if paths:
+            name = paths[0].rsplit(".", 1)[-1]
+        if name not in policy.FILES or name in self._program.attributes or not (paths or Unknown() in functions):
+            return
+        if isinstance(node.func, ast.Name) and not paths:
+            return  # a function of the program's own
+        given = [*node.args[:1], *(k.value for k in node.keywords if k.arg in policy.PATH_ARGUMENTS)]
+        for argument in given:
+            for value in self._resolver.values(argument):
+                if isinstance(value, Text) or (isinstance(value, Constant) and isinstance(value.value, str)):
+                    self._block(node, f"{name} of a file")
+
+    def _check_Constant(self, node: ast.Constant) -> None:
+        """A template whose fields reach into objects, in a program that formats."""
+        if self._formats and isinstance(node.value, str):
+            for field in re.findall(r"\{([^{}]*)", node.value[:100_000]):
+                for name in re.findall(r"[.\[](\w+)", field):
+                    if name.startswith("__"):
+                        self._by_name(node, name)
+
+    # Patterns read attributes too: by keyword, and by __match_args__.
+
+    def _check_MatchClass(self, node: ast.MatchClass) -> None:
+        for name in node.kwd_attrs:
+            self._in_pattern(node, name)
+
+    def _in_pattern(self, node: ast.AST, name: str) -> None:
+        if name == "__dict__":
+            self._block(node, name)  # of a module, for all that is known
+        else:
+            self._by_name(node, name)
+
+    def _check_Assign(self, node: ast.Assign) -> None:
+        if not any(
+            isinstance(t, ast.Name | ast.Attribute) and (t.id if isinstance(t, ast.Name) else t.attr) == "__match_args__"
+            for t in node.targets
+        ):
+            return
+        if not isinstance(node.value, ast.Tuple | ast.List):
+            self._unresolved(node, "__match_args__ that is computed")
+            return
+        for element in node.value.elts:
+            names = self._names(element)
+            if names is None:
+                self._unresolved(node, "__match_args__ that is computed")
+            for name in names or ():
+                self._in_pattern(node, name)
 
     def _is_constant(self, node: ast.expr, wanted: object) -> bool:
         return self._resolver.values(node) == {Constant(wanted)}
@@ -364,10 +451,10 @@ class _Analyser:
                     self._unresolved(node, f"{path} of a computed statement")
             if any(k.arg == "globals" for k in node.keywords):
                 self._block(node, f"{path} with globals")
-        elif path == "sqlite3.connect":
+        elif path in ("sqlite3.connect", "sqlite3.Connection"):
             names = self._names(node.args[0]) if node.args else None
             if names is None or any(n not in (":memory:", "") for n in names):
-                self._block(node, "sqlite3.connect of a file")
+                self._block(node, f"{path} of a file")
         elif path == "logging.basicConfig" and any(k.arg in ("filename", None) for k in node.keywords):
             self._block(node, "logging.basicConfig with a file")
         elif path in ("unittest.main", "unittest.main.TestProgram"):
@@ -422,6 +509,7 @@ class _Analyser:
             name in policy.REFLECTIVE
             or name in policy.METHODS
             or name in policy.SEGMENTS
+            or (name == "raw" and self._has_sys)
             or (name.startswith("__") and name.strip("_") not in policy.DUNDERS)
         ):
             self._block(node, name)

@@ -63,6 +63,7 @@ _DENY = {
     "platform": {"popen"},
     "threading": {"settrace", "setprofile", "settrace_all_threads", "setprofile_all_threads", "excepthook"},
     "warnings": {"showwarning"},
+    "base64": {"main", "test"},
     "builtins": set(BUILTINS) | {"vars", "getattr", "setattr", "delattr", "type"},
     "email": {"message_from_file", "message_from_binary_file"},
     "unittest": {"mock", "loader", "TestProgram", "runner", "util"},
@@ -97,6 +98,8 @@ _ONLY = {
     "pathlib": "Path PurePath PosixPath PurePosixPath PureWindowsPath",
     "contextlib": "contextmanager asynccontextmanager suppress redirect_stdout redirect_stderr nullcontext ExitStack AsyncExitStack closing AbstractContextManager ContextDecorator",
     "resource": "getrusage RUSAGE_SELF",
+    "shlex": "split join quote",
+    "gettext": "gettext ngettext pgettext npgettext NullTranslations",
 }
 
 _ALLOWED = (
@@ -105,7 +108,7 @@ _ALLOWED = (
     "html html.parser html.entities xml xml.etree xml.etree.ElementTree csv urllib urllib.parse ipaddress email email.message email.utils email.mime email.mime.text "
     "email.mime.multipart traceback threading concurrent concurrent.futures queue sched zlib argparse platform fnmatch ast graphlib keyword token errno stat codecs "
     "quopri colorsys logging warnings unittest __future__ posixpath ntpath genericpath reprlib builtins json.decoder json.encoder "
-    "unittest.case encodings tomllib getopt gettext shlex"
+    "unittest.case encodings tomllib getopt"
 ).split()
 
 STDLIB: dict[str, tuple[frozenset[str], frozenset[str]]] = {
@@ -127,8 +130,16 @@ PACKAGES = frozenset(
 # Names by which a dangerous module is reached through another one.
 SEGMENTS = frozenset(
     "os sys subprocess builtins __builtin__ importlib ctypes socket shutil posix nt pty pickle marshal imp runpy pkgutil code codeop pdb inspect gc multiprocessing "
-    "signal tempfile glob http urllib2 requests ctypeslib f2py distutils testing_runstring linecache zipimport compat_os".split()
+    "signal tempfile glob http urllib2 requests ctypeslib f2py distutils testing_runstring linecache zipimport compat_os exec_ eval_ execfile".split()
 )
+
+# Functions and methods of packages that read or write the file that their first argument names.
+FILES = frozenset(
+    "save savez savez_compressed savefig imsave imread savetxt loadtxt genfromtxt tofile fromfile dump to_csv to_json to_excel to_parquet to_feather to_html to_markdown "
+    "to_xml to_stata to_latex read_csv read_json read_excel read_parquet read_html read_xml read_table read_fwf read_feather read_orc read_sas read_spss read_stata "
+    "read_sql ExcelFile ExcelWriter HDFStore".split()
+)
+PATH_ARGUMENTS = frozenset("path path_or_buf filepath_or_buffer path_or_buffer fname file io fp filename excel_writer".split())
 
 THIRD_PARTY_DENY = {
     "numpy": frozenset("load fromfile memmap f2py ctypeslib distutils fromregex genfromtxt DataSource".split()),
@@ -146,10 +157,11 @@ THIRD_PARTY_DENY = {
     "sklearn": frozenset("externals".split()),
     "matplotlib": frozenset("animation style".split()),
     "jinja2": frozenset("Environment Template NativeEnvironment nativetypes".split()),
+    "lxml": frozenset("parse iterparse".split()),
     "mako": ALL,
     "ruamel": ALL,
     "pytest": frozenset("main console_main".split()),
-    "qwed_sdk": frozenset("engine worker cli".split()),
+    "qwed_sdk": frozenset("engine worker cli Worker".split()),
 }
 
 ALTERNATIVES = {
@@ -180,6 +192,15 @@ def identities() -> dict[int, str]:
                 if (found := getattr(importlib.import_module(module), name, None)) is not None:
                     _IDENTITIES.setdefault(id(found), f"{module}.{name}")
     return _IDENTITIES
+
+
+def leads_out(root: str, part: str) -> bool:
+    """Whether an attribute of a package is a package that runs code or opens connections, or a module that a package of this distribution imports."""
+    if part in PACKAGES:
+        return True
+    return root.startswith("qwed_") and (
+        part in sys.stdlib_module_names or part in ("Path", "Worker", "z3", "sympy", "sqlglot", "holidays")
+    )
 
 
 def is_stdlib(module: str) -> bool:

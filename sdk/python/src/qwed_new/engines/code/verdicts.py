@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from qwed_new.engines.code import javascript, patterns, python, safety, shell
 from qwed_new.engines.code.findings import Finding
-from qwed_new.limits import TimeLimit, time_limit
+from qwed_new.limits import TimeLimit, limited
 from qwed_new.verdict import Status, Verdict
 
 ENGINE = "code"
@@ -36,11 +37,12 @@ def findings(code: str, language: str) -> list[Finding]:
     return found
 
 
-def verify_code(code: str, language: str = "python", seconds: float = SECONDS) -> Verdict:
+def verify_code(code: str, language: str = "python", seconds: float = SECONDS, accept_unparsed: bool = False) -> Verdict:
     """Decide whether a program is free of what LANGUAGES' analysers know to be dangerous.
 
-    BLOCKED carries `vulnerabilities`, each with severity, message and line. VERIFIED means that
-    nothing was found, not that the program does what it should.
+    BLOCKED carries `vulnerabilities`, each with severity, message and line. VERIFIED means that nothing was found, not that the
+    program does what it should. A text that is no Python is searched for patterns and is INCONCLUSIVE when there are none;
+    accept_unparsed makes it VERIFIED, for those who run it and let it run into its SyntaxError.
     """
     if not isinstance(code, str) or not isinstance(language, str):
         return Verdict(Status.UNKNOWN, ENGINE, "code and language are texts", vulnerabilities=[])
@@ -48,18 +50,37 @@ def verify_code(code: str, language: str = "python", seconds: float = SECONDS) -
         known = ", ".join(sorted(set(LANGUAGES.values())))
         return Verdict(Status.UNKNOWN, ENGINE, f"the language {language!r} is not supported; these are: {known}", vulnerabilities=[])
     try:
-        with time_limit(seconds):
-            found = findings(code, language)
+        found, parses = limited(seconds, _analysed, code, language)
     except TimeLimit:
         return Verdict(Status.INCONCLUSIVE, ENGINE, f"not analysed within {seconds:g} seconds", vulnerabilities=[])
     except (RecursionError, MemoryError):
         return Verdict(Status.BLOCKED, ENGINE, "the program is nested too deep", vulnerabilities=[])
-    evidence: dict[str, Any] = {"language": LANGUAGES[language.strip().lower()], "method": "parsed", "characters": len(code)}
+    evidence: dict[str, Any] = {
+        "language": LANGUAGES[language.strip().lower()],
+        "method": "parsed" if parses else "patterns",
+        "characters": len(code),
+        "rules_checked": len(safety.RULES),
+    }
     problems = [Vulnerability(f.to_dict()) for f in found]
     if problems:
         message = "; ".join(f.message for f in found[:10])
         return Verdict(Status.BLOCKED, ENGINE, message, {**evidence, "findings": [f.to_dict() for f in found]}, vulnerabilities=problems)
+    if not parses and not accept_unparsed:
+        message = "the text does not parse as Python, so that it was only searched for dangerous patterns; none was found"
+        return Verdict(Status.INCONCLUSIVE, ENGINE, message, evidence, vulnerabilities=[])
     return Verdict(Status.VERIFIED, ENGINE, "nothing dangerous was found", evidence, vulnerabilities=[])
+
+
+def _analysed(code: str, language: str) -> tuple[list[Finding], bool]:
+    """What is wrong with a program, and whether it is one."""
+    return findings(code, language), LANGUAGES[language.strip().lower()] != "python" or python.parses(code)
+
+
+def is_program(text: str, language: str) -> bool:
+    """Whether a text that parses is more likely a program than a formula or a sentence: it has several lines, imports, defines or calls something."""
+    if "\n" in text.strip() or ";" in text:
+        return True
+    return python.does_something(text) if language == "python" else bool(re.search(r"[\w\])]\s*\(|\bfunction\b|\brequire\b|=>\s*\{", text))
 
 
 class Vulnerability(dict[str, Any]):
@@ -84,7 +105,6 @@ def verify_code_safety(code: str, language: str, context: dict[str, Any] | None 
         return safety.report(code if isinstance(code, str) else "", str(language), [unsupported])
     name = LANGUAGES[language.strip().lower()]
     try:
-        with time_limit(SECONDS):
-            return safety.report(code, name, findings(code, language))
+        return safety.report(code, name, limited(SECONDS, findings, code, language))
     except TimeLimit:
         return safety.report(code, name, [Finding("too_large", "high", f"The program was not analysed within {SECONDS:g} seconds")])

@@ -10,8 +10,8 @@ import z3
 from qwed_new.engines.logic.constraints import ENGINE, SECONDS, new_solver, why_unknown
 from qwed_new.engines.logic.dsl import Atom, Form, LogicSyntaxError, Tree, show
 from qwed_new.engines.logic.english import Statements
-from qwed_new.engines.logic.sorts import SortError
-from qwed_new.engines.logic.terms import value_of
+from qwed_new.engines.logic.sorts import INT, REAL, SortError
+from qwed_new.engines.logic.terms import core_of, value_of
 from qwed_new.limits import TooLarge
 from qwed_new.verdict import Status, Verdict
 
@@ -46,21 +46,42 @@ def _decide(premises: list[str], conclusion: str, seconds: float) -> Verdict:
         raise TooLarge(f"there are more than {MAX_PREMISES} premises")
     statements = Statements()
     trees = [statements.read(p) for p in [*premises, conclusion]]
-    terms = statements.compile(trees)
+    whole, assumed = _decide_for(statements, trees, premises, seconds, INT)
+    if not assumed or whole["status"] == "INCONCLUSIVE":
+        return whole
+    real, _ = _decide_for(statements, trees, premises, seconds, REAL)
+    if real["status"] == whole["status"]:
+        return whole
+    message = f"for whole numbers {whole['message']}; for real numbers {real['message']}"
+    return Verdict(Status.INCONCLUSIVE, ENGINE, message, whole["evidence"])
+
+
+def _decide_for(statements: Statements, trees: list[Tree], premises: list[str], seconds: float, numbers: str) -> tuple[Verdict, bool]:
+    """The verdict when numbers are of that sort, and whether that was only assumed of a variable."""
+    terms, nonzero, assumed = statements.compile(trees, numbers)
     evidence: dict[str, Any] = {
         "premises": [show(t) for t in trees[:-1]],
         "conclusion": show(trees[-1]),
         "propositions": statements.propositions,
         "method": "Z3: premises and the negated conclusion",
     }
+    return _prove(trees, premises, terms, nonzero, evidence, seconds), assumed
+
+
+def _prove(
+    trees: list[Tree], premises: list[str], terms: list[Any], nonzero: list[Any], evidence: dict[str, Any], seconds: float
+) -> Verdict:
     solver = new_solver(seconds)
+    solver.add(*nonzero)
+    if nonzero and solver.check() == z3.unsat:
+        return Verdict(Status.INCONCLUSIVE, ENGINE, "a statement divides by zero and has no value", evidence)
     names: dict[str, str] = {}
     for i, (term, text) in enumerate(zip(terms[:-1], premises, strict=True)):
         names[f"premise#{i}"] = text
         solver.assert_and_track(term, f"premise#{i}")
     consistent = solver.check()
     if consistent == z3.unsat:
-        core = [names[str(label)] for label in solver.unsat_core()]
+        core = core_of(solver, names)
         message = "the premises contradict each other, so that anything would follow"
         return Verdict(Status.ERROR, ENGINE, message, {**evidence, "unsat_core": core})
     solver.assert_and_track(z3.Not(terms[-1]), "conclusion#")
@@ -68,7 +89,7 @@ def _decide(premises: list[str], conclusion: str, seconds: float) -> Verdict:
     if answer == z3.unsat:
         if consistent != z3.sat:
             return Verdict(Status.INCONCLUSIVE, ENGINE, "the conclusion follows, but whether the premises agree was not decided", evidence)
-        used = [names[str(label)] for label in solver.unsat_core() if str(label) in names]
+        used = core_of(solver, names)
         return Verdict(Status.VERIFIED, ENGINE, "the conclusion follows from the premises", {**evidence, "used_premises": used})
     if answer == z3.sat and (opaque := _opaque(trees[-1]) - {p for t in trees[:-1] for p in _opaque(t)}):
         message = f"the conclusion does not follow by its form, and its text is not understood: {min(opaque)!r}"

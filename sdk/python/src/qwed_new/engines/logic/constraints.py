@@ -7,8 +7,8 @@ from typing import Any
 import z3
 
 from qwed_new.engines.logic.dsl import Form, LogicSyntaxError, Tree, parse, show
-from qwed_new.engines.logic.sorts import SortError, Sorts
-from qwed_new.engines.logic.terms import Compiler, divisors, value_of
+from qwed_new.engines.logic.sorts import INT, REAL, SortError, Sorts
+from qwed_new.engines.logic.terms import Compiler, core_of, divides_by_quantified, divisors, value_of
 from qwed_new.limits import TooLarge
 from qwed_new.verdict import Status, Verdict
 
@@ -42,8 +42,33 @@ def _conjuncts(tree: Tree) -> list[Tree]:
 
 
 def _decide(tree: Tree, seconds: float) -> Verdict:
-    sorts = Sorts()
+    """Decide for whole numbers; where that sort is only assumed and could matter, for real numbers too."""
+    whole, assumed = _decide_for(tree, seconds, INT)
+    if not assumed or whole["status"] == "INCONCLUSIVE" or (whole["status"] == "VERIFIED" and not _quantified(tree)):
+        return whole
+    real, _ = _decide_for(tree, seconds, REAL)
+    if real["status"] == whole["status"]:
+        return whole
+    message = (
+        f"for whole numbers {whole['message']}, for real numbers {real['message']}: write a number with decimals (0.0) where real numbers are meant, "
+        "(EQ (MOD x 1) 0) where whole ones are"
+    )
+    return Verdict(
+        Status.INCONCLUSIVE, ENGINE, message, {**whole["evidence"], "whole": whole["status"], "real": real["status"]}, model=None
+    )
+
+
+def _decide_for(tree: Tree, seconds: float, numbers: str) -> tuple[Verdict, bool]:
+    """The verdict when numbers are of that sort, and whether that was only assumed of a variable."""
+    sorts = Sorts(numbers)
     sorts.infer(tree)
+    if divides_by_quantified(tree):
+        raise LogicSyntaxError("division by a quantified variable is not decided: it has no value where that is zero")
+    verdict = _solve(tree, seconds, sorts)
+    return verdict, sorts.assumed
+
+
+def _solve(tree: Tree, seconds: float, sorts: Sorts) -> Verdict:
     compiler = Compiler(sorts)
     conjuncts = _conjuncts(tree)
     solver = new_solver(seconds / 2 if _quantified(tree) else seconds)
@@ -55,10 +80,7 @@ def _decide(tree: Tree, seconds: float) -> Verdict:
     for i, divisor in enumerate(divisors(tree)):
         label = z3.Bool(f"divisor#{i}")
         names[label.decl().name()] = f"(NEQ {show(divisor)} 0)"
-        try:
-            solver.assert_and_track(compiler.compile(divisor) != 0, label)
-        except z3.Z3Exception:
-            continue  # of a quantified variable
+        solver.assert_and_track(compiler.compile(divisor) != 0, label)
     found = {name: sorts.of(name) for name in sorted(compiler.variables)}
     evidence: dict[str, Any] = {"parsed": show(tree), "method": "Z3", "sorts": found}
     answer = solver.check()
@@ -67,6 +89,8 @@ def _decide(tree: Tree, seconds: float) -> Verdict:
         eliminated.set("timeout", int(seconds * 500))
         for conjunct in conjuncts:
             eliminated.add(compiler.compile(conjunct))
+        for divisor in divisors(tree):
+            eliminated.add(compiler.compile(divisor) != 0)
         solver, answer = eliminated, eliminated.check()
         evidence["method"] = "Z3 after elimination of quantifiers"
         if answer == z3.unsat:
@@ -80,7 +104,7 @@ def _decide(tree: Tree, seconds: float) -> Verdict:
             return Verdict(Status.INCONCLUSIVE, ENGINE, "the solver's model could not be checked", evidence, model=None)
         return Verdict(Status.VERIFIED, ENGINE, "the constraints can be met", {**evidence, "model": values}, model=values, satisfiable=True)
     if answer == z3.unsat:
-        core = [names[str(label)] for label in solver.unsat_core() if str(label) in names]
+        core = core_of(solver, names)
         message = "the constraints contradict each other"
         return Verdict(Status.ERROR, ENGINE, message, {**evidence, "unsat_core": core}, model=None, unsat_core=core, satisfiable=False)
     return Verdict(Status.INCONCLUSIVE, ENGINE, f"the solver did not decide: {why_unknown(solver)}", evidence, model=None)

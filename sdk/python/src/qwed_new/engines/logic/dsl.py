@@ -97,7 +97,9 @@ def _form(items: list[Tree]) -> Tree:
     head, rest = items[0], tuple(items[1:])
     if isinstance(head, Atom):
         operator = OPERATORS.get(head.text.upper())
-        if operator and rest:
+        if operator and not rest:
+            raise LogicSyntaxError(f"{head.text!r} says nothing of nothing: it takes at least one argument")
+        if operator:
             return Form(operator, rest)
     return Group(tuple(items))
 

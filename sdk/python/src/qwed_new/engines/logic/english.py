@@ -15,7 +15,7 @@ import z3
 from qwed_new.engines.logic.dsl import Atom, Form, LogicSyntaxError, Tree, parse
 from qwed_new.engines.logic.infix import parse_infix
 from qwed_new.engines.logic.sorts import Sorts
-from qwed_new.engines.logic.terms import Compiler, _apply
+from qwed_new.engines.logic.terms import Compiler, _apply, divides_by_quantified, divisors
 from qwed_new.limits import bounded_text
 
 MAX_TEXT = 5_000
@@ -41,6 +41,29 @@ _SPLITS: tuple[tuple[str, str], ...] = (  # first match wins: the pattern and wh
     (r"^(?:it is not the case that|it is false that|it is not true that|not) (.+)$", "NOT"),
     (r"^(?:it is the case that|it is true that|it holds that) (.+)$", "SAME"),
 )
+# What English leaves open, and what to write instead.
+_TWO_READINGS = (
+    (
+        re.compile(r"^(?:all|every|each|any) .+? (?:are|is|can|must|may|will|should|has|have) not "),
+        "'all … are not …' may mean none or not all: write 'no … are …' or 'not all … are …'",
+    ),
+    (
+        re.compile(r"^it is (?:not the case|false|not true) that .+ (?:and|or|if|unless) "),
+        "what is denied, one statement or both, is not clear: write a statement for each, or (NOT (AND p q))",
+    ),
+    (
+        re.compile(r"^not \w+ \w+.* (?:and|or) "),
+        "what is denied, one statement or both, is not clear: write a statement for each, or (NOT (AND p q))",
+    ),
+    (
+        re.compile(r"^(?!if |either |neither |both ).+ (?:and .+ or|or .+ and) "),
+        "'and' and 'or' stand together without parentheses: write (OR p (AND q r))",
+    ),
+    (
+        re.compile(r"^(?:a|an) .+? (?:is|was|has) (?!(?:not )?an? )"),
+        "'a man is …' may mean one or all: write 'some man is …' or 'all men are …'",
+    ),
+)
 _NOT_ALL = re.compile(r"^not (?:all|every) (.+)$")
 _ALL = re.compile(r"^(?:all|every|each|any) (?:of the )?(.+?) (?:are|is) (not )?(.+)$")
 _ALL_VERB = re.compile(r"^(?:all|every|each|any) (\w+) (can|must|may|will|should|has|have) (not )?(.+)$")
@@ -50,7 +73,7 @@ _ONLY = re.compile(r"^only (.+?) (?:are|is) (.+)$")
 _SOME = re.compile(
     r"^(?:some|at least one|there (?:is|exists) (?:a|an|some)|there are) (.+?) (?:are|is|that is|that are|who is|who are) (not )?(.+)$"
 )
-_IS = re.compile(r"^(.+?) (?:is|are|was|were|am) (not )?(.+)$")
+_IS = re.compile(r"^(.+?) (is|are|was|were|am) (not )?(.+)$")
 _VERB = re.compile(r"^(\w+(?: \w+)?) (can|must|may|will|should|has|have) (not )?(.+)$")
 _DOES_NOT = re.compile(r"^(.+?) (?:does|do|did) not (\w+)(.*)$")
 
@@ -59,7 +82,7 @@ class Statements:
     """Reads statements that share their propositions, and compiles them together."""
 
     def __init__(self) -> None:
-        self._names: dict[str, str] = {}
+        self._spelt: dict[str, str] = {}
         self.propositions: list[str] = []
 
     def read(self, text: str) -> Tree:
@@ -71,17 +94,30 @@ class Statements:
             if isinstance(tree, Form):
                 return tree
         if tree := _quietly(parse_infix, text):
+            self._one_spelling(text)
             return tree
         return self._english(_normalise(text), 0)
+
+    def _one_spelling(self, formula: str) -> None:
+        """LogicSyntaxError for names of formulas that differ in capitals only: they may be meant to be one or two."""
+        for name in re.findall(r"[^\W\d]\w*", formula):
+            if self._spelt.setdefault(name.lower(), name) != name:
+                raise LogicSyntaxError(f"{self._spelt[name.lower()]!r} and {name!r} differ in capitals only: write one name one way")
 
     def _english(self, text: str, depth: int) -> Tree:
         if depth > 40:
             raise LogicSyntaxError("a statement is nested too deep")
+        for pattern, advice in _TWO_READINGS:
+            if pattern.search(text):
+                raise LogicSyntaxError(advice)
         if match := _NOT_ALL.match(text):
             return Form("NOT", (self._english("all " + match[1], depth + 1),))
         for pattern, head in _SPLITS:
             if match := re.match(pattern, text):
-                return self._joined(head, [self._english(g.strip(" ,"), depth + 1) for g in match.groups()])
+                parts = [g.strip(" ,") for g in match.groups()]
+                if head in ("AND", "OR") and _has_no_verb(parts[0]) and re.search(r"\b(?:are|were|have)\b", parts[1]):
+                    raise LogicSyntaxError("what is said of several together may not hold of each: write a statement for each")
+                return self._joined(head, [self._english(p, depth + 1) for p in parts])
         return self._simple(text)
 
     def _joined(self, head: str, parts: list[Tree]) -> Tree:
@@ -110,7 +146,8 @@ class Statements:
             verb = match[2] if match[1].endswith(("they", "we", "you", "i")) else _third_person(match[2])
             return Form("NOT", (self._proposition(f"{match[1]} {verb}{match[3]}"),))
         if match := _IS.match(text):
-            return _negated(_predicate(match[3], match[1]), bool(match[2]))
+            predicate = f"{match[2]} {match[4]}" if match[2] in ("was", "were") else match[4]  # what was is not what is
+            return _negated(_predicate(predicate.replace("were ", "was ", 1), match[1]), bool(match[3]))
         if match := _VERB.match(text):
             return _negated(_predicate(f"{_verb(match[2])} {match[4]}", match[1]), bool(match[3]))
         if tree := _quietly(parse_infix, text):
@@ -120,16 +157,19 @@ class Statements:
     def _proposition(self, text: str) -> Tree:
         return Form("PROP", (Atom(text),))
 
-    def compile(self, trees: Sequence[Tree]) -> list[Any]:
-        """The Z3 terms of statements that were read here."""
-        sorts = Sorts()
+    def compile(self, trees: Sequence[Tree], numbers: str) -> tuple[list[Any], list[Any], bool]:
+        """The Z3 terms of statements that were read here, that their divisors are not zero, and whether a sort was only assumed to be `numbers`."""
+        sorts = Sorts(numbers)
         for tree in trees:
             _infer(tree, sorts)
         compiler = Compiler(sorts)
         entity = z3.DeclareSort("Entity")
         terms = [_term(tree, compiler, entity, self.propositions) for tree in trees]
+        if any(divides_by_quantified(t) for t in trees):
+            raise LogicSyntaxError("division by a quantified variable is not decided: it has no value where that is zero")
+        nonzero = [compiler.compile(d) != 0 for t in trees for d in divisors(t)]
         self.propositions = sorted(set(self.propositions) | set(compiler.variables))
-        return terms
+        return terms, nonzero, sorts.assumed
 
 
 def _term(tree: Tree, compiler: Compiler, entity: Any, seen: list[str]) -> Any:
@@ -162,6 +202,10 @@ def _infer(tree: Tree, sorts: Sorts) -> None:
             _infer(argument, sorts)
     elif not (isinstance(tree, Form) and tree.head in _OWN):
         sorts.infer(tree)
+
+
+def _has_no_verb(text: str) -> bool:
+    return not any(p.match(text) for p in (_IS, _VERB, _DOES_NOT))
 
 
 def _quietly(read: Any, text: str) -> Tree | None:

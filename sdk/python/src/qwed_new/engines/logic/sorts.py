@@ -19,10 +19,12 @@ class SortError(ValueError):
 class Sorts:
     """Union-find over variables and subterms; a class has one sort.
 
-    Numbers that meet a decimal or a division are real; all others are whole.
+    Numbers that meet a decimal or a division are real; all others are of the sort `numbers`, whole unless it is said.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, numbers: str = INT) -> None:
+        self._numbers = numbers
+        self.assumed = False  # whether the sort of a variable was only assumed to be `numbers`
         self._parent: dict[str, str] = {}
         self._sort: dict[str, str] = {}
         self._compared: set[str] = set()
@@ -36,8 +38,11 @@ class Sorts:
         """The sort of a variable; one that is only compared is a whole number, any other a truth value."""
         sort = self._sort.get(self._root(name))
         if sort is None:
-            return INT if any(self._root(c) == self._root(name) for c in self._compared) else BOOL
-        return INT if sort == NUMBER else sort
+            if not any(self._root(c) == self._root(name) for c in self._compared):
+                return BOOL
+            sort = NUMBER
+        self.assumed |= sort == NUMBER
+        return self._numbers if sort == NUMBER else sort
 
     def _root(self, key: str) -> str:
         self._parent.setdefault(key, key)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -125,7 +126,33 @@ def divisors(tree: Tree) -> list[Tree]:
     found = [d for p in parts for d in divisors(p)]
     if isinstance(tree, Form) and tree.head in ("DIV", "MOD"):
         found.extend(tree.arguments[1:])
+    if isinstance(tree, Form) and tree.head == "POW" and isinstance(exponent := tree.arguments[-1], Atom) and is_zero(exponent.text):
+        found.append(tree.arguments[0])
     return found
+
+
+def is_zero(text: str) -> bool:
+    """Whether an atom is the number zero."""
+    return is_number(text) and float(text) == 0
+
+
+def divides_by_quantified(tree: Tree, bound: frozenset[str] = frozenset()) -> bool:
+    """Whether a quantified variable stands in a divisor: whether that is zero depends on its value, so that no constraint excludes it."""
+    if isinstance(tree, Atom):
+        return False
+    if isinstance(tree, Form) and tree.head in ("FORALL", "EXISTS") and len(tree.arguments) == 2:
+        bound = bound | {name for name, _ in quantified(tree.arguments[0])}
+    parts = tree.arguments if isinstance(tree, Form) else tree.items
+    if any(divides_by_quantified(p, bound) for p in parts):
+        return True
+    return any(names_in(d) & bound for d in divisors(tree))
+
+
+def names_in(tree: Tree) -> set[str]:
+    """The atoms of a tree."""
+    if isinstance(tree, Atom):
+        return {tree.text}
+    return {n for p in (tree.arguments if isinstance(tree, Form) else tree.items) for n in names_in(p)}
 
 
 def value_of(term: Any) -> Any:
@@ -141,3 +168,9 @@ def value_of(term: Any) -> Any:
     if z3.is_string_value(term):
         return term.as_string()
     return str(term)
+
+
+def core_of(solver: z3.Solver, names: Mapping[str, str]) -> list[str]:
+    """What a solver's unsat core names, in the order of names: the solver's own differs from run to run."""
+    labels = {str(label) for label in solver.unsat_core()}
+    return [text for label, text in names.items() if label in labels]

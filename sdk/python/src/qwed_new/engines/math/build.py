@@ -9,6 +9,7 @@ from typing import Any
 import sympy
 from sympy import Expr, Integer, Rational, Symbol
 
+from qwed_new.engines.math import checks
 from qwed_new.engines.math.grammar import Apply, MathSyntaxError, Name, Node, Number
 from qwed_new.limits import TooLarge
 
@@ -21,6 +22,10 @@ _CONSTANTS = {"pi": sympy.pi, "e": sympy.E, "i": sympy.I, "oo": sympy.oo, "tau":
 
 class Undefined(ValueError):
     """The expression has no value, as 1/0 has none."""
+
+
+class TwoConventions(MathSyntaxError):
+    """The expression has one value for some readers and another for others."""
 
 
 class Builder:
@@ -78,6 +83,8 @@ def _pow(base: Expr, exponent: Expr) -> Expr:
             raise Undefined("division by zero")
         if base == 0 and exponent == 0:
             raise Undefined("zero to the power of zero")
+        if isinstance(base, Rational) and base < 0 and exponent.q > 1 and exponent.q % 2:
+            raise TwoConventions("a negative number to the power 1/3 has a real and a complex value: write cbrt(a) or root(a, n)")
     elif exponent.is_number:
         magnitude = abs(complex(exponent.evalf(15))) if exponent.is_finite else math.inf
         if magnitude > 10_000:
@@ -143,6 +150,8 @@ def _gamma(a: Expr) -> Expr:
 def _root(a: Expr, n: Expr) -> Expr:
     if n == 0:
         raise Undefined("a root's degree is not 0")
+    if isinstance(a, Rational) and a < 0 and isinstance(n, Integer) and n % 2:
+        return -_pow(-a, 1 / n)  # the real root
     return _pow(a, 1 / n)
 
 
@@ -150,7 +159,7 @@ _OPERATIONS: dict[str, Callable[..., Expr]] = {
     "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "div": _div, "neg": lambda a: -a, "pow": _pow,
     "exp": lambda a: _pow(sympy.E, a), "ln": _log, "log": _log,
     "log2": lambda a: _log(a, Integer(2)), "log10": lambda a: _log(a, Integer(10)),
-    "sqrt": lambda a: _pow(a, Rational(1, 2)), "cbrt": sympy.cbrt, "root": _root,
+    "sqrt": lambda a: _pow(a, Rational(1, 2)), "cbrt": lambda a: _root(a, Integer(3)), "root": _root,
     "abs": sympy.Abs, "sign": sympy.sign, "floor": sympy.floor, "ceil": sympy.ceiling,
     "factorial": _factorial, "binomial": _binomial, "gamma": _gamma, "erf": sympy.erf,
     "gcd": lambda *a: sympy.gcd(list(a)), "lcm": lambda *a: sympy.lcm(list(a)), "min": sympy.Min, "max": sympy.Max,
@@ -177,11 +186,27 @@ def _integral(builder: Builder, node: Apply) -> Expr:
     if len(node.arguments) < 4:
         return sympy.integrate(body, symbol)
     low, high = builder.build(node.arguments[2]), builder.build(node.arguments[3])
-    return sympy.integrate(body, (symbol, low, high))
+    value = sympy.integrate(body, (symbol, low, high))
+    if value.is_number and value.is_finite and not value.has(sympy.Integral) and low.is_number and high.is_number:
+        checks.check_integral(body, symbol, low, high, value)
+    return value
 
 
 def _limit(builder: Builder, node: Apply) -> Expr:
-    return sympy.limit(builder.build(node.arguments[0]), builder.variable(node.arguments[1]), builder.build(node.arguments[2]))
+    """The limit from both sides; from one where the expression is real on that side only."""
+    body, symbol = builder.build(node.arguments[0]), builder.variable(node.arguments[1])
+    point = builder.build(node.arguments[2])
+    if not point.is_finite:
+        return sympy.limit(body, symbol, point)
+    right, left = (sympy.limit(body, symbol, point, side) for side in "+-")
+    if right == left or sympy.simplify(right - left) == 0:
+        return right
+    real = {side: checks.is_real_beside(body, symbol, point, sign) for side, sign in (("+", 1), ("-", -1))}
+    if real["+"] and real["-"] is False:
+        return right
+    if real["-"] and real["+"] is False:
+        return left
+    raise Undefined("the limits from the left and from the right differ")
 
 
 def _series(make: Callable[..., Any]) -> Callable[[Builder, Apply], Expr]:
@@ -192,7 +217,11 @@ def _series(make: Callable[..., Any]) -> Callable[[Builder, Apply], Expr]:
             raise MathSyntaxError("a sum takes an expression, an index and both limits")
         symbol = builder.variable(name)
         low, high = builder.build(node.arguments[2]), builder.build(node.arguments[3])
-        if isinstance(low, Integer) and isinstance(high, Integer) and high - low > MAX_TERMS:
+        if not isinstance(low, Integer) or (high.is_number and not isinstance(high, Integer) and high is not sympy.oo):
+            raise MathSyntaxError("the limits of a sum are whole numbers, the upper one a name or infinity too")
+        if isinstance(high, Integer) and high < low - 1:
+            raise MathSyntaxError("the upper limit of a sum is below the lower one, which has two conventions")
+        if isinstance(high, Integer) and high - low > MAX_TERMS:
             raise TooLarge(f"a sum has more than {MAX_TERMS} terms")
         index = sympy.Dummy("k", integer=True)
         return make(body.subs(symbol, index), (index, low, high)).doit()
@@ -216,6 +245,14 @@ def only_symbol(expression: Expr) -> Symbol:
     raise MathSyntaxError(f"which of the variables {', '.join(map(str, symbols))} is meant is not said")
 
 
+def _corners(node: Node) -> list[Node]:
+    """What is zero where an expression has no derivative."""
+    if not isinstance(node, Apply):
+        return []
+    own = [node.arguments[0]] if node.function in ("abs", "sign") else []
+    return own + [c for a in node.arguments for c in _corners(a)]
+
+
 def denominators(node: Node) -> list[Node]:
     """What may not be zero in the expression as it was written."""
     if not isinstance(node, Apply):
@@ -223,6 +260,12 @@ def denominators(node: Node) -> list[Node]:
     found = [d for a in node.arguments for d in denominators(a)]
     if node.function == "div" and not isinstance(node.arguments[1], Number):
         found.append(node.arguments[1])
+    if node.function in ("ln", "log", "log2", "log10"):
+        found.append(node.arguments[0])
+    if node.function == "pow" and isinstance(node.arguments[1], Number) and node.arguments[1].value <= 0:
+        found.append(node.arguments[0])
+    if node.function == "diff":
+        found += _corners(node.arguments[0])
     if node.function == "pow" and isinstance(node.arguments[1], Apply) and node.arguments[1].function == "neg":
         found.append(node.arguments[0])
     return found

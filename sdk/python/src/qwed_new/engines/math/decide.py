@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from decimal import Decimal
+from typing import Any
 
 import sympy
 from sympy import Expr, FiniteSet, Rational
 
-from qwed_new.engines.math import grammar
+from qwed_new.engines.math import grammar, readings
 from qwed_new.engines.math.build import Builder, Undefined, only_symbol
+from qwed_new.engines.math.checks import Disagreement
 from qwed_new.engines.math.equality import Outcome, equal, is_real, points, sign_of, value_at
 from qwed_new.engines.math.grammar import Claim, HostileText, MathSyntaxError, Node, Number
-from qwed_new.limits import TimeLimit, TooLarge, time_limit
+from qwed_new.limits import TimeLimit, TooLarge, limited
 from qwed_new.verdict import Status, Verdict
 
 ENGINE = "math"
@@ -53,8 +55,7 @@ def verify_math_expression(
 
 def _guarded(decide: Callable[[], Verdict], seconds: float) -> Verdict:
     try:
-        with time_limit(seconds):
-            return decide()
+        return limited(seconds, decide)
     except TimeLimit:
         return Verdict(Status.INCONCLUSIVE, ENGINE, f"not decided within {seconds:g} seconds", {"limit_seconds": seconds})
     except HostileText as hostile:
@@ -63,6 +64,8 @@ def _guarded(decide: Callable[[], Verdict], seconds: float) -> Verdict:
         return Verdict(Status.BLOCKED, ENGINE, str(large), {"limit": str(large)})
     except Undefined as undefined:
         return Verdict(Status.ERROR, ENGINE, f"the expression has no value: {undefined}")
+    except Disagreement as error:
+        return Verdict(Status.INCONCLUSIVE, ENGINE, str(error))
     except MathSyntaxError as error:
         return Verdict(Status.INCONCLUSIVE, ENGINE, f"the text is not understood: {error}")
     except (RecursionError, MemoryError):
@@ -90,9 +93,20 @@ def _verify_claim(text: str) -> Verdict:
         simplified = sympy.simplify(Builder(real=True).build(claim.sides[0]))
         message = "the expression claims nothing; it was simplified"
         return Verdict(Status.INCONCLUSIVE, ENGINE, message, {"parsed": shown}, simplified=str(simplified), value=str(simplified))
-    outcomes = [_relation(claim, i, tolerance) for i in range(len(claim.relations))]
-    worst = min(outcomes, key=lambda o: {False: 0, None: 1, True: 2}[o.holds])
+    if tolerance is not None:
+        shown += f" ± {number_text(tolerance)}"
+    worst = _worst(claim, tolerance)
+    if worst.holds is not None:
+        for other, advice in readings.others(claim, refuted=not worst.holds):
+            if _worst(other, tolerance).holds is not worst.holds:
+                return Verdict(Status.INCONCLUSIVE, ENGINE, advice, {"parsed": shown, "other_reading": grammar.show_claim(other)})
     return _verdict(worst, shown)
+
+
+def _worst(claim: Claim, tolerance: Rational | None) -> Outcome:
+    """The outcome of the relation that decides a chain: one that is refuted, else one that is undecided."""
+    outcomes = [_relation(claim, i, tolerance) for i in range(len(claim.relations))]
+    return min(outcomes, key=lambda o: {False: 0, None: 1, True: 2}[o.holds])
 
 
 def _precision(text: object) -> tuple[str, Rational | None]:
@@ -101,6 +115,9 @@ def _precision(text: object) -> tuple[str, Rational | None]:
     if len(text) > grammar.MAX_TEXT:
         raise TooLarge(f"expression has {len(text)} characters, more than {grammar.MAX_TEXT}")
     if match := _PLACES.search(text):
+        decimals = re.search(r"\.(\d+)\s*$", text[: match.start()])
+        if decimals and len(decimals[1]) > int(match[1]):
+            raise MathSyntaxError(f"the number has more decimals than the {match[1]} that the claim is about")
         return text[: match.start()], Rational(1, 2) / Rational(10) ** int(match[1])
     if match := _TOLERANCE.search(text):
         return text[: match.start()], Rational(match[1])
@@ -112,7 +129,7 @@ def _relation(claim: Claim, index: int, tolerance: Rational | None) -> Outcome:
     if relation == "≈" or (relation == "=" and tolerance is not None):
         return _about(left, right, tolerance if tolerance is not None else _written_precision(right))
     if relation in ("=", "!="):
-        outcome = equal(left, right)
+        outcome = _antiderivative(left, right) or equal(left, right) if relation == "=" else equal(left, right)
         if relation == "=":
             return outcome
         if grammar.variables(left) | grammar.variables(right):
@@ -124,6 +141,18 @@ def _relation(claim: Claim, index: int, tolerance: Rational | None) -> Outcome:
             outcome.evidence,
         )
     return _order(left, right, relation)
+
+
+def _antiderivative(left: Node, right: Node) -> Outcome | None:
+    """Decide `integral(f, x) = F` by differentiating F, so that constants do not matter; None where that is not the claim."""
+    for side, other in ((left, right), (right, left)):
+        if isinstance(side, grammar.Apply) and side.function == "integral" and len(side.arguments) <= 2 and not grammar.has_binder(other):
+            body = side.arguments[0]
+            symbol = side.arguments[1] if len(side.arguments) > 1 else grammar.Name(f"var:{only_symbol(Builder(real=True).build(body))}")
+            outcome = equal(grammar.Apply("diff", (other, symbol)), body)
+            outcome.method = f"the antiderivative was differentiated; {outcome.method}"
+            return outcome
+    return None
 
 
 def _written_precision(node: Node) -> Rational:
@@ -142,6 +171,8 @@ def _about(left: Node, right: Node, tolerance: Rational) -> Outcome:
         return Outcome(None, "none", "a claim about precision is decided for numbers only")
     sign = sign_of(tolerance - abs(a - b))
     evidence = {"left": str(a.evalf(20)), "right": str(b.evalf(20)), "tolerance": str(tolerance)}
+    if not (is_real(a) and is_real(b)):
+        return Outcome(None, "none", "a claim about precision is decided for real numbers only", evidence)
     if sign is None:
         return Outcome(None, "certain digits", "the difference is as large as the tolerance, as far as digits tell", evidence)
     return Outcome(
@@ -250,6 +281,9 @@ def _solve(expression: str, claimed: str) -> Verdict:
         "claimed": [str(v) for v in values],
     }
     for value in values:
+        if not _defined_at(claim.sides, str(symbol), value):
+            message = f"{symbol} = {value} is no solution: the equation is not defined there"
+            return Verdict(Status.ERROR, ENGINE, message, {**evidence, "counterexample": {str(symbol): str(value)}})
         rest = equation.subs(symbol, value)
         if sympy.simplify(rest) != 0:
             message = f"{symbol} = {value} is no solution"
@@ -261,6 +295,7 @@ def _solve(expression: str, claimed: str) -> Verdict:
     evidence["domain"] = str(domain)
     if not isinstance(solutions, FiniteSet | type(sympy.S.EmptySet)):
         return Verdict(Status.INCONCLUSIVE, ENGINE, "each value is a solution; whether there are more was not decided", evidence)
+    solutions = FiniteSet(*(s for s in solutions if _defined_at(claim.sides, str(symbol), s)))
     computed = [str(s) for s in sorted(solutions, key=str)]
     missing = [s for s in solutions if not any(sympy.simplify(s - v) == 0 for v in values)]
     if missing:
@@ -268,6 +303,25 @@ def _solve(expression: str, claimed: str) -> Verdict:
             Status.ERROR, ENGINE, f"a solution is missing: {symbol} = {missing[0]}", {**evidence, "solutions": computed}, computed=computed
         )
     return Verdict(Status.VERIFIED, ENGINE, "these are all solutions", {**evidence, "solutions": computed}, computed=computed)
+
+
+def _defined_at(sides: tuple[Node, ...], name: str, value: Expr) -> bool:
+    """Whether the sides, as they are written, have a value where a variable has one."""
+    try:
+        return all(_With(name, value).build(side) is not None for side in sides)
+    except Undefined:
+        return False
+
+
+class _With(Builder):
+    """Builds with one variable replaced by a value."""
+
+    def __init__(self, name: str, value: Expr) -> None:
+        super().__init__()
+        self._name, self._value = name, value
+
+    def symbol(self, name: str) -> Any:
+        return self._value if name == self._name else super().symbol(name)
 
 
 def _solution_texts(claimed: str, symbol: str) -> list[str]:

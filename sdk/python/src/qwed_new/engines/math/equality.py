@@ -11,13 +11,12 @@ import sympy
 from sympy import Expr, Float, Rational
 
 from qwed_new.engines.math import grammar
-from qwed_new.engines.math.build import Builder, Undefined, denominators
+from qwed_new.engines.math.build import Builder, TwoConventions, Undefined, denominators
 from qwed_new.engines.math.grammar import Apply, Node
 from qwed_new.limits import TooLarge, within
 
 POINTS = 12
 STEP_SECONDS = 3.0
-_BINDERS = frozenset({"diff", "integral", "limit", "sum", "product"})
 
 
 @dataclass(slots=True)
@@ -129,12 +128,8 @@ def _mentions(node: Node, constant: str) -> bool:
     return isinstance(node, Apply) and any(_mentions(a, constant) for a in node.arguments)
 
 
-def _has_binder(node: Node) -> bool:
-    return isinstance(node, Apply) and (node.function in _BINDERS or any(_has_binder(a) for a in node.arguments))
-
-
 def _needs_points(left: Node, right: Node) -> bool:
-    return not (_has_binder(left) or _has_binder(right))
+    return not (grammar.has_binder(left) or grammar.has_binder(right))
 
 
 def points(names: list[str]) -> Iterator[dict[str, Rational]]:
@@ -158,12 +153,12 @@ class _At(Builder):
 def value_at(node: Node, expression: Expr, point: dict[str, Rational]) -> Expr | None:
     """The number that a tree has at a point, None where it has none."""
     try:
-        if _has_binder(node):
+        if grammar.has_binder(node):
             by_name = {s: point[str(s)] for s in expression.free_symbols if str(s) in point}
             value = expression.subs(by_name)
             return None if value.has(sympy.nan, sympy.zoo) or value.free_symbols else value
         return _At(point).build(node)
-    except (Undefined, TooLarge):
+    except (Undefined, TwoConventions, TooLarge):
         return None
 
 
@@ -221,11 +216,13 @@ def _excluded(left: Node, right: Node, builder: Builder) -> list[str]:
     """Where a side is not defined, as `x = 0` or, where the roots are not found, `x**5 - x + 1 = 0`."""
     found: list[str] = []
     for node in (*denominators(left), *denominators(right)):
+        while isinstance(node, Apply) and node.function == "abs":
+            node = node.arguments[0]
         try:
             expression = builder.build(node)
         except Undefined:
             continue
-        if not (symbols := expression.free_symbols):
+        if not (symbols := expression.free_symbols) or expression.is_nonzero:
             continue
         texts = [f"{expression} = 0"]
         if len(symbols) == 1 and expression.is_polynomial():

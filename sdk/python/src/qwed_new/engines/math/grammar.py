@@ -59,6 +59,8 @@ FUNCTIONS = {
 
 CONSTANTS = {
     "pi": "pi",
+    "Pi": "pi",
+    "PI": "pi",
     "π": "pi",
     "e": "e",
     "E": "e",
@@ -81,12 +83,22 @@ _HOSTILE = re.compile(
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
 _TOKEN = re.compile(
     r"""\s*(?:
-    (?P<number>(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+(?![\w.]))?)
+    (?P<number>(?:\d+(?:_\d+)*(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+(?![\w.]))?)
   | (?P<name>[^\W\d_⁰¹²³⁴⁵⁶⁷⁸⁹][^\W⁰¹²³⁴⁵⁶⁷⁸⁹]*)
   | (?P<sup>[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+)
   | (?P<op>\*\*|<=|>=|==|!=|~=|\+/-|[-+*/^!(),=<>≤≥≠≈%|{}\[\]√×÷·−±])
   )""",
     re.VERBOSE,
+)
+
+
+# What is written so that two readers read two things, and what to write instead.
+_TWO_READINGS = (
+    (re.compile(r"[\w)²³]!=(?!=)"), "'a!=b' may be a factorial or an inequality: write 'a! = b' or 'a != b'"),
+    (re.compile(r"[\w)]%\s+[\w(√]"), "'a% b' may be a percentage or a remainder: write 'a mod b' or 'a% * b'"),
+    (re.compile(r"(?<![\w.])0[xXbBoO]\w"), "'0x…' is no number here: write it with decimal digits"),
+    (re.compile(r"\d[eE]\d+[A-Za-z_]"), "a number with an exponent is followed by a letter: write '*' between them"),
+    (re.compile(r"\d\.(?!\d)\s*[\w(√]"), "a number ends with a point: write its decimals"),
 )
 
 
@@ -139,7 +151,39 @@ def parse(text: str) -> Claim:
     text = bounded_text(text, "expression", MAX_TEXT)
     if _HOSTILE.search(text):
         raise HostileText("the text is program code, no mathematical expression")
-    return _Parser(text).claim()
+    for pattern, reason in _TWO_READINGS:
+        if pattern.search(text):
+            raise MathSyntaxError(reason)
+    claim = _Parser(text).claim()
+    _check_infinity(claim)
+    return claim
+
+
+BINDERS = frozenset({"diff", "integral", "limit", "sum", "product"})
+
+
+def has_binder(node: Node) -> bool:
+    """Whether a tree has a limit, sum, product, derivative or integral in it."""
+    return isinstance(node, Apply) and (node.function in BINDERS or any(has_binder(a) for a in node.arguments))
+
+
+def _is_infinity(node: Node) -> bool:
+    if isinstance(node, Apply) and node.function == "neg":
+        node = node.arguments[0]
+    return node == Name("oo")
+
+
+def _check_infinity(claim: Claim) -> None:
+    """Infinity is a bound, or what a limit, sum or integral is said to be; it is no number to calculate with."""
+    alone = len(claim.sides) == 1 or any(has_binder(s) for s in claim.sides)
+    stack = [s for s in claim.sides if not (alone and _is_infinity(s))]
+    while stack:
+        node = stack.pop()
+        if node == Name("oo"):
+            raise MathSyntaxError("infinity is no number: it may be a bound, or what a limit, sum or integral is")
+        if isinstance(node, Apply):
+            bounds = 2 if node.function in BINDERS else len(node.arguments)
+            stack.extend(a for i, a in enumerate(node.arguments) if i < bounds or not _is_infinity(a))
 
 
 def parse_expression(text: str) -> Node:
@@ -173,6 +217,7 @@ class _Parser:
         self._at = 0
         self._nodes = 0
         self._depth = 0
+        self._percentages: list[Node] = []
 
     def _peek(self, *operators: str) -> bool:
         return self._at < len(self._tokens) and self._tokens[self._at][0] == "op" and self._tokens[self._at][1] in operators
@@ -210,17 +255,26 @@ class _Parser:
             raise TooLarge(f"the expression is nested more than {MAX_DEPTH} deep")
         node = self._term()
         while operator := self._take("+", "-", "−"):
-            node = self._apply("add" if operator == "+" else "sub", node, self._term())
+            right, percentage = self._term(), self._is_percentage(node)
+            if self._is_percentage(right) and not percentage:
+                raise MathSyntaxError("'a + b%' may add a share of a, or a number: write 'a * (1 + b/100)' or 'a + b/100'")
+            node = self._apply("add" if operator == "+" else "sub", node, right)
+            if percentage:
+                self._percentages.append(node)
         self._depth -= 1
         return node
 
+    def _is_percentage(self, node: Node) -> bool:
+        return any(node is p for p in self._percentages)
+
     def _term(self) -> Node:
         node = self._unary()
+        divided = False
         while True:
             if self._take("*", "×", "·"):
-                node = self._apply("mul", node, self._unary())
+                node, divided = self._apply("mul", node, self._unary()), False
             elif self._take("/", "÷"):
-                node = self._apply("div", node, self._unary())
+                node, divided = self._apply("div", node, self._unary()), True
             elif self._peek("%") and self._operand_follows(1):
                 self._at += 1
                 node = self._apply("mod", node, self._unary())
@@ -228,6 +282,8 @@ class _Parser:
                 self._at += 1
                 node = self._apply("mod", node, self._unary())
             elif self._operand_follows(0) and not self._word("mod"):
+                if divided:
+                    raise MathSyntaxError("'1/2x' may be 1/(2x) or (1/2)x: write the parentheses")
                 node = self._apply("mul", node, self._power())  # 2x, (x+1)(x-1)
             else:
                 return node
@@ -249,7 +305,12 @@ class _Parser:
         while operator := self._take("-", "−", "+"):
             signs += operator != "+"
         node = self._power()
-        return self._apply("neg", node) if signs % 2 else node
+        if signs % 2:
+            percentage = self._is_percentage(node)
+            node = self._apply("neg", node)
+            if percentage:
+                self._percentages.append(node)
+        return node
 
     def _power(self) -> Node:
         node = self._postfix()
@@ -274,6 +335,7 @@ class _Parser:
             elif text == "%" and kind == "op" and not self._operand_follows(1):
                 self._at += 1
                 node = self._apply("div", node, Number(Decimal(100)))
+                self._percentages.append(node)
             else:
                 break
         return node
@@ -296,7 +358,10 @@ class _Parser:
             self._need("|")
             return self._apply("abs", node)
         if text == "√":
-            return self._apply("sqrt", self._postfix())
+            node = self._apply("sqrt", self._postfix())
+            if self._peek("^", "**"):
+                raise MathSyntaxError("'√a^b' may be √(a^b) or (√a)^b: write the parentheses")
+            return node
         raise MathSyntaxError(f"unexpected {text!r}")
 
     def _number(self, text: str) -> Node:
@@ -315,6 +380,10 @@ class _Parser:
             raise MathSyntaxError(f"the function {text!r} is not known")
         if len(text) > 32:
             raise MathSyntaxError(f"the name {text[:12]!r}… is too long")
+        if any(not (c.isalpha() or c == "_" or (c.isascii() and c.isdigit())) for c in text):
+            raise MathSyntaxError(f"{text!r} is no name: write numbers with digits")
+        if begun := next((f for f in sorted(_PREFIX, key=len, reverse=True) if text.startswith(f) and len(text) - len(f) == 1), None):
+            raise MathSyntaxError(f"{text!r} may be a name or a function: write {begun}({text[len(begun) :]})")
         return Name("var:" + text)
 
     def _call(self, function: str) -> Node:
@@ -331,6 +400,8 @@ class _Parser:
             self._need(")")
         else:
             arguments = [self._power()]  # sin x
+            if function == "sqrt" and isinstance(arguments[0], Apply) and arguments[0].function == "pow":
+                raise MathSyntaxError("'sqrt a^b' may be sqrt(a^b) or sqrt(a)^b: write the parentheses")
             while self._operand_follows(0) and self._tokens[self._at][1] not in FUNCTIONS:
                 arguments = [self._apply("mul", arguments[0], self._power())]
         low, high = ARITY.get(function, (1, 1))

@@ -8,8 +8,8 @@ from typing import Any
 from sqlglot import exp
 
 from qwed_new.engines.sql import reading, schema, tautology
-from qwed_new.engines.sql.reading import SQLSyntaxError
-from qwed_new.limits import TimeLimit, TooLarge, time_limit
+from qwed_new.engines.sql.reading import SQLSyntaxError, Template
+from qwed_new.limits import TimeLimit, TooLarge, limited
 from qwed_new.verdict import Status, Verdict
 
 ENGINE = "sql"
@@ -55,12 +55,13 @@ def verify_sql(
             Status.UNKNOWN, ENGINE, f"the dialect {dialect!r} is not known; these are: {', '.join(d for d in reading.DIALECTS if d)}"
         )
     try:
-        with time_limit(seconds):
-            return _decide(query, schema_ddl, name, allowed_tables, allow_mutations)
+        return limited(seconds, _decide, query, schema_ddl, name, allowed_tables, allow_mutations)
     except TimeLimit:
         return Verdict(Status.INCONCLUSIVE, ENGINE, f"not decided within {seconds:g} seconds")
     except TooLarge as error:
         return Verdict(Status.BLOCKED, ENGINE, str(error), issues=[str(error)])
+    except Template as error:
+        return Verdict(Status.INCONCLUSIVE, ENGINE, str(error), issues=[str(error)])
     except SQLSyntaxError as error:
         return Verdict(Status.ERROR, ENGINE, f"the query does not parse: {error}", issues=[f"does not parse: {error}"])
     except ValueError as error:

@@ -22,6 +22,13 @@ DIALECTS = {
 _WORD = re.compile(r"\w+")
 
 
+_TEMPLATE = re.compile(r"\{\{|\}\}|\$\{|<%|\{%|#\{|\{\w*\}")
+
+
+class Template(ValueError):
+    """The text is no query yet."""
+
+
 class SQLSyntaxError(ValueError):
     """The text is no SQL of the dialect."""
 
@@ -34,6 +41,8 @@ def dialect_of(name: str | None) -> str | None:
 def parse(text: str, dialect: str | None, what: str = "query") -> list[exp.Expression]:
     """The statements of a text."""
     text = bounded_text(text, what, MAX_TEXT)
+    if _TEMPLATE.search(text):
+        raise Template(f"{what} is a template: what stands for {_TEMPLATE.search(text)[0]!r} is not known; bind values as parameters")  # type: ignore[index]
     depth = deepest = 0
     for character in text:
         depth += (character == "(") - (character == ")")

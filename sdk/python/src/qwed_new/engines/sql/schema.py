@@ -28,14 +28,38 @@ Schema = dict[str, dict[str, str]]
 
 
 def read_schema(ddl: str, dialect: str | None) -> Schema:
-    """Tables with their columns and types, in lower case."""
+    """Tables with their columns and types, folded as the dialect folds names; a table outside the default schema with its schema."""
     schema: Schema = {}
     for statement in parse(ddl, dialect, "schema_ddl"):
         if not isinstance(statement, exp.Create) or not isinstance(statement.this, exp.Schema):
             continue
-        columns = {c.name.lower(): (c.kind.sql() if c.kind else "TEXT") for c in statement.this.expressions if isinstance(c, exp.ColumnDef)}
-        schema[statement.this.this.name.lower()] = columns
+        columns = {
+            _folded(c.this, dialect): (c.kind.sql() if c.kind else "TEXT")
+            for c in statement.this.expressions
+            if isinstance(c, exp.ColumnDef)
+        }
+        table = statement.this.this
+        schema[".".join(p for p in (_schema_of(table), table.name.lower()) if p)] = columns
     return schema
+
+
+def _folded(name: exp.Identifier, dialect: str | None) -> str:
+    """A name in lower case; PostgreSQL keeps the capitals of quoted ones."""
+    return name.name if dialect == "postgres" and name.quoted else name.name.lower()
+
+
+_DEFAULT_SCHEMAS = frozenset({"", "public", "main", "dbo"})
+
+
+def _schema_of(table: exp.Table) -> str:
+    """The schema of a table, "" for the default one."""
+    return "" if table.db.lower() in _DEFAULT_SCHEMAS else table.db.lower()
+
+
+def _known_as(table: str) -> str:
+    """A name as tables returns it, in the form that read_schema has."""
+    schema, _, name = table.rpartition(".")
+    return name if schema in _DEFAULT_SCHEMAS else table
 
 
 def tables(statement: exp.Expression) -> set[str]:
@@ -57,15 +81,18 @@ def is_system(table: str) -> bool:
 
 def problems(statement: exp.Expression, schema: Schema, dialect: str | None) -> list[str]:
     """What a statement names that the schema does not have."""
-    unknown = [f"unknown table: {t}" for t in sorted(tables(statement)) if t.split(".")[-1] not in schema]
+    unknown = [f"unknown table: {t}" for t in sorted(tables(statement)) if _known_as(t) not in schema]
     if unknown:
         return unknown
     if isinstance(statement, exp.Query):
         try:
             folded = statement.transform(
-                lambda n: exp.to_identifier(n.name.lower(), quoted=n.quoted) if isinstance(n, exp.Identifier) else n
+                lambda n: exp.to_identifier(_folded(n, dialect), quoted=n.quoted) if isinstance(n, exp.Identifier) else n
             )
-            qualify(folded, schema=dict(schema), dialect=dialect, quote_identifiers=False, identify=False)
+            known = {t.split(".")[-1]: c for t, c in schema.items()}
+            for table in folded.find_all(exp.Table):
+                table.set("db", None)  # the schema was held against the known tables above
+            qualify(folded, schema=known, dialect=dialect, quote_identifiers=False, identify=False, expand_alias_refs=False)
             list(traverse_scope(statement))
         except SqlglotError as error:
             return [f"unknown column: {str(error).splitlines()[0][:160]}"]
@@ -74,7 +101,7 @@ def problems(statement: exp.Expression, schema: Schema, dialect: str | None) -> 
 
 
 def _columns_of_mutation(statement: exp.Expression, schema: Schema) -> list[str]:
-    known = {c for t in tables(statement) for c in schema.get(t.split(".")[-1], {})}
+    known = {c for t in tables(statement) for c in schema.get(_known_as(t), {})}
     named = {c.name.lower() for c in statement.find_all(exp.Column)}
     if isinstance(statement, exp.Insert) and isinstance(statement.this, exp.Schema):
         named |= {i.name.lower() for i in statement.this.expressions}

@@ -24,9 +24,24 @@ def tautologies(statement: exp.Expression) -> list[str]:
         if not isinstance(condition, exp.Expression) or isinstance(node, exp.If):
             continue
         for part in _candidates(condition):
-            if part.sql() not in found and always_true(part):
+            if part.sql() not in found and (always_true(part) or (part is not condition and _is_constant(part))):
                 found.append(part.sql())
-    return found
+        if _is_constant(condition) and not condition.find(exp.Subquery, exp.Exists) and not _always(condition, False):
+            found.append(condition.sql())
+    return list(dict.fromkeys(found))
+
+
+def _is_constant(condition: exp.Expression) -> bool:
+    """Whether an operand of OR names no column and no parameter, so that it is the same for every row, whatever it computes."""
+    open_parts = (exp.Column, exp.AggFunc, exp.Placeholder, exp.Parameter, exp.SessionParameter)
+    own = [n for n in condition.find_all(*open_parts, exp.Where) if not _in_unfiltered_query(n, condition)]
+    return not own and not isinstance(condition, exp.Boolean | exp.Or | exp.Xor | exp.And)
+
+
+def _in_unfiltered_query(node: exp.Expression, within: exp.Expression) -> bool:
+    """Whether a node stands in a subquery without WHERE, which says the same for every row."""
+    query = node.find_ancestor(exp.Select)
+    return query is not None and query is not within.parent_select and not query.args.get("where")
 
 
 def _candidates(condition: exp.Expression) -> list[exp.Expression]:
@@ -39,6 +54,10 @@ def _candidates(condition: exp.Expression) -> list[exp.Expression]:
 
 def always_true(condition: exp.Expression) -> bool:
     """Whether a condition is true whatever values the columns have."""
+    return _always(condition, True)
+
+
+def _always(condition: exp.Expression, value: bool) -> bool:
     translator = _Translator()
     try:
         term = translator.truth(condition)
@@ -46,7 +65,7 @@ def always_true(condition: exp.Expression) -> bool:
         return False
     solver = z3.Solver()
     solver.set("timeout", MILLISECONDS)
-    solver.add(z3.Not(term))
+    solver.add(*translator.bounds, z3.Not(term) if value else term)
     return solver.check() == z3.unsat
 
 
@@ -55,8 +74,13 @@ class _Translator:
 
     def __init__(self) -> None:
         self._texts: dict[str, Any] = {}
+        self.bounds: list[Any] = []  # what is known of functions, such as that no length is negative
 
     def truth(self, node: exp.Expression) -> Any:
+        if node.args.get("negate"):
+            plain = node.copy()
+            plain.set("negate", False)
+            return z3.Not(self.truth(plain))
         if isinstance(node, exp.Paren):
             return self.truth(node.this)
         if isinstance(node, exp.And):
@@ -74,6 +98,12 @@ class _Translator:
         if isinstance(node, exp.Between):
             value = self.value(node.this)
             return z3.And(value >= self.value(node.args["low"]), value <= self.value(node.args["high"]))
+        if isinstance(node, exp.In) and _selects_all_of(node.args.get("query"), node.this):
+            return z3.BoolVal(True)
+        if isinstance(node, exp.EQ) and isinstance(node.right, exp.Any) and _selects_all_of(node.right.this, node.left):
+            return z3.BoolVal(True)
+        if isinstance(node, exp.RegexpLike | exp.RegexpILike | exp.SimilarTo) and _matches_all(node):
+            return z3.BoolVal(True)
         if isinstance(node, exp.In) and node.expressions:
             value = self.value(node.this)
             return z3.Or([value == self.value(e) for e in node.expressions])
@@ -118,6 +148,12 @@ class _Translator:
             return -self.value(node.this)
         if isinstance(node, exp.Boolean):
             return z3.RealVal(int(bool(node.this)))
+        if isinstance(node, exp.Div) and node.left == node.right:
+            return z3.RealVal(1)
+        if isinstance(node, exp.Mod) and node.right in (exp.Literal.number(1), exp.Literal.number(-1)):
+            return z3.RealVal(0)
+        if isinstance(node, exp.BitwiseAnd) and exp.Literal.number(0) in (node.left, node.right):
+            return z3.RealVal(0)
         operate = _OPERATE.get(type(node))
         if operate is not None:
             return operate(self.value(node.left), self.value(node.right))
@@ -139,7 +175,10 @@ class _Translator:
         if isinstance(node, exp.Func | exp.Subquery | exp.Case | exp.Anonymous | exp.Placeholder | exp.Parameter | exp.Null):
             if node.find(exp.Rand) or isinstance(node, exp.Null | exp.Placeholder | exp.Parameter):
                 raise _Unclear(node.sql())
-            return z3.Real("? " + node.sql().lower())
+            value = z3.Real("? " + node.sql().lower())
+            if isinstance(node, exp.Length | exp.Abs | exp.Count | exp.StrPosition):
+                self.bounds.append(value >= 0)
+            return value
         raise _Unclear(node.sql())
 
     def _literal(self, node: exp.Literal) -> Any:
@@ -161,6 +200,38 @@ class _Translator:
                 z3.RealVal(code + 10**6) if len(text) <= 12 else z3.RealVal(code + 10**6) + z3.RealVal(f"{len(self._texts) + 1}/1000000")
             )
         return self._texts[text]
+
+
+def _selects_all_of(query: exp.Expression | None, column: exp.Expression) -> bool:
+    """Whether a subquery without conditions reads the very column from a table of the statement itself."""
+    query = query.unnest() if isinstance(query, exp.Subquery) else query
+    outer = column.parent_select
+    if not (isinstance(query, exp.Select) and isinstance(column, exp.Column) and outer) or any(
+        query.args.get(k) for k in ("where", "limit", "having", "joins")
+    ):
+        return False
+    inside = {t.name.lower() for t in query.find_all(exp.Table)}
+    around = {t.name.lower() for t in outer.find_all(exp.Table)}
+    selected = query.expressions[0] if len(query.expressions) == 1 else None
+    return isinstance(selected, exp.Column) and selected.name.lower() == column.name.lower() and bool(inside & around)
+
+
+_SAMPLES = ("", "a", "Z", "0", "zz9 -", "ä\n", "'x'")
+
+
+def _matches_all(node: exp.Expression) -> bool:
+    """Whether a constant pattern matches every text, as far as samples of every kind tell."""
+    pattern = node.args.get("expression")
+    if not (isinstance(pattern, exp.Literal) and pattern.is_string) or len(pattern.this) > 200:
+        return False
+    text = pattern.this
+    if isinstance(node, exp.SimilarTo):
+        text = "^(?:" + text.replace("%", ".*").replace("_", ".") + ")$"
+    try:
+        compiled = re.compile(text, re.S)
+    except (re.error, RecursionError, OverflowError):
+        return False
+    return all(compiled.search(sample) for sample in _SAMPLES)
 
 
 def _text_of(node: exp.Expression | None) -> str | None:

@@ -1,0 +1,163 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/airlock-mcp/airlock/app/auth"
+	"github.com/airlock-mcp/airlock/broker/agents"
+	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/verify"
+)
+
+// Verifications ask the engines for callers, and record what was asked. It may be
+// called concurrently. Its errors are verify.ErrBusy, verify.ErrClosed, the context's,
+// or why no engine can be asked; one with a method Hint() string says what to do.
+type Verifications interface {
+	Verify(ctx context.Context, who caller.Caller, r verify.Request) (verify.Verdict, error)
+}
+
+func (h *handler) verifyRoutes() {
+	h.route("POST /v1/verify/natural_language", h.verify("auto", "", text("query")))
+	h.route("POST /v1/verify/math", h.verify("math", "math", text("expression")))
+	h.route("POST /v1/verify/logic", h.verify("logic", "logic", text("query")))
+	h.route("POST /v1/verify/code", h.verify("code", "code", text("code"), optional("language", isText)))
+	h.route("POST /v1/verify/sql", h.verify("sql", "sql", text("query"), optional("schema_ddl", isText), optional("dialect", isText),
+		optional("allowed_tables", isTexts), optional("allow_mutations", isFlag)))
+	h.route("POST /v1/verify/fact", h.verify("fact", "fact", text("claim"), text("context")))
+	h.route("POST /v1/verify/stats", h.verify("stats", "stats", text("query"), text("csv_text")))
+	h.route("POST /v1/verify/image", h.verify("image", "image", text("claim"), text("image_base64")))
+	h.route("POST /v1/verify/consensus", h.verify("consensus", "consensus", text("query"), optional("mode", isText), optional("min_confidence", isNumber)))
+	h.route("POST /v1/verify/batch", h.verify("batch", "", member{"items", isList, true}))
+}
+
+// member is one of the names that a question may have.
+type member struct {
+	name   string
+	kind   kind
+	needed bool
+}
+
+func text(name string) member                { return member{name, isText, true} }
+func optional(name string, kind kind) member { return member{name, kind, false} }
+
+// kind is what a member must be.
+type kind struct {
+	name string
+	is   func(raw json.RawMessage) bool
+}
+
+var (
+	isText   = kind{"a text", decodes[string]}
+	isTexts  = kind{"a list of texts", decodes[[]string]}
+	isList   = kind{"a list of objects", decodes[[]map[string]json.RawMessage]}
+	isNumber = kind{"a number", decodes[float64]}
+	isFlag   = kind{"true or false", decodes[bool]}
+)
+
+func decodes[T any](raw json.RawMessage) bool {
+	var value T
+	return json.Unmarshal(raw, &value) == nil
+}
+
+// verify answers a question to an engine with its verdict. permission is the engine's
+// name in an agent's allowed_engines; empty for what asks more than one.
+func (h *handler) verify(engine, permission string, members ...member) endpoint {
+	return func(ctx context.Context, who caller.Caller, r *http.Request) (int, any, error) {
+		if !auth.Has(who, auth.ScopeVerify) && !auth.Has(who, auth.ScopeRun) {
+			return 0, nil, needs(auth.ScopeVerify)
+		}
+		if err := h.mayAsk(ctx, who, permission); err != nil {
+			return 0, nil, err
+		}
+		done, err := h.share.begin(who)
+		if err != nil {
+			return 0, nil, err
+		}
+		defer done()
+		var given map[string]json.RawMessage
+		if err := body(r, &given); err != nil {
+			return 0, nil, err
+		}
+		arguments, err := argumentsOf(given, members)
+		if err != nil {
+			return 0, nil, err
+		}
+		verdict, err := h.opts.Verifications.Verify(ctx, who, verify.Request{Engine: engine, Arguments: arguments})
+		if err != nil {
+			return 0, nil, noVerdict(err)
+		}
+		return http.StatusOK, verdict.Body, nil
+	}
+}
+
+// mayAsk refuses an engine that an agent's registration does not name.
+func (h *handler) mayAsk(ctx context.Context, who caller.Caller, permission string) error {
+	if h.opts.Verifications == nil {
+		return &refusal{status: http.StatusServiceUnavailable, code: "unavailable", message: "this server verifies nothing"}
+	}
+	if who.Kind != caller.Agent {
+		return nil
+	}
+	agent, err := h.opts.Agents.Find(ctx, who.Principal)
+	if err != nil {
+		return err
+	}
+	if agent.Status != agents.Active {
+		return &refusal{status: http.StatusForbidden, code: "agent_inactive", message: "the agent is " + string(agent.Status)}
+	}
+	allowed := agent.Permissions.AllowedEngines
+	if allowed != nil && !slices.Contains(allowed, permission) {
+		return &refusal{status: http.StatusForbidden, code: "engine_not_allowed", message: "the agent's allowed_engines do not allow this engine"}
+	}
+	return nil
+}
+
+// argumentsOf checks what a question has and returns it as an engine takes it. null is
+// the same as absent.
+func argumentsOf(given map[string]json.RawMessage, members []member) (json.RawMessage, error) {
+	arguments := map[string]json.RawMessage{}
+	for _, m := range members {
+		value, there := given[m.name]
+		delete(given, m.name)
+		switch {
+		case !there || string(value) == "null":
+			if m.needed {
+				return nil, malformed(fmt.Sprintf("the member %q is missing: it is %s", m.name, m.kind.name))
+			}
+		case !m.kind.is(value):
+			return nil, malformed(fmt.Sprintf("the member %q is not %s", m.name, m.kind.name))
+		default:
+			arguments[m.name] = value
+		}
+	}
+	for name := range given {
+		return nil, malformed(fmt.Sprintf("there is no member %.40q", name))
+	}
+	return json.Marshal(arguments)
+}
+
+func malformed(sentence string) error {
+	return &refusal{status: http.StatusUnprocessableEntity, code: "invalid_request", message: sentence}
+}
+
+// noVerdict says why there is no verdict, where the caller can do something about it.
+func noVerdict(err error) error {
+	var advised interface {
+		error
+		Hint() string
+	}
+	switch {
+	case errors.Is(err, verify.ErrBusy):
+		return &refusal{http.StatusServiceUnavailable, "busy", "too many verifications wait already: send it again", 1}
+	case errors.Is(err, verify.ErrClosed):
+		return &refusal{http.StatusServiceUnavailable, "unavailable", "the server is ending: send it again", 1}
+	case errors.As(err, &advised):
+		return &refusal{status: http.StatusServiceUnavailable, code: "unavailable", message: "this server cannot verify now: " + advised.Hint()}
+	}
+	return err
+}

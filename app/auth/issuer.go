@@ -1,0 +1,202 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+
+	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/secret"
+)
+
+// algorithms are the signatures that are taken: those with a key that only the issuer
+// has. A token that is not signed, or is signed with a secret, is none.
+var algorithms = []jose.SignatureAlgorithm{
+	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512, jose.ES256, jose.ES384, jose.ES512, jose.EdDSA,
+}
+
+const (
+	clockSkew   = time.Minute // by which our clock and the issuer's may differ
+	maxJWT      = 16 << 10    // bytes
+	maxSubject  = 200         // bytes
+	maxLifetime = 24 * time.Hour
+)
+
+// Issuer checks the access tokens of an OAuth 2.1 authorization server: JWTs (RFC 9068)
+// for us as their audience. It may be used concurrently.
+type Issuer struct {
+	config config.Auth
+	scopes []config.Scope
+	keys   *keys
+	now    func() time.Time
+}
+
+// NewIssuer returns who checks tokens as the configuration says. client sends the
+// requests for keys, nil: one of its own; now is the clock, nil: time.Now.
+func NewIssuer(c config.Auth, client *http.Client, now func() time.Time) *Issuer {
+	if now == nil {
+		now = time.Now
+	}
+	i := &Issuer{config: c, scopes: c.Scopes, keys: newKeys(c.Issuer, c.JWKS, client, now), now: now}
+	if len(i.scopes) == 0 {
+		for _, right := range Scopes {
+			i.scopes = append(i.scopes, config.Scope{Name: right, Rights: []string{right}})
+		}
+	}
+	return i
+}
+
+// claims are those beside the registered ones that matter here.
+type claims struct {
+	Scope    string `json:"scope"`     // RFC 8693, section 4.2
+	Scp      any    `json:"scp"`       // as others name it: a text, or a list
+	ClientID string `json:"client_id"` // RFC 8693, section 4.3
+	Party    string `json:"azp"`       // as OpenID Connect names it
+}
+
+// isJWT reports whether a token has the form of a JWT.
+func isJWT(token string) bool { return strings.Count(token, ".") == 2 }
+
+// Authenticate returns whom a token identifies, or ErrInvalid. Any other error says
+// that the issuer's keys could not be had, or that the scopes contradict each other.
+func (i *Issuer) Authenticate(ctx context.Context, token secret.Value) (caller.Caller, error) {
+	text := token.Reveal()
+	if len(text) > maxJWT {
+		return caller.Caller{}, ErrInvalid
+	}
+	parsed, err := jwt.ParseSigned(text, algorithms)
+	if err != nil || len(parsed.Headers) != 1 || !i.takesType(parsed.Headers[0]) {
+		return caller.Caller{}, ErrInvalid
+	}
+	header := parsed.Headers[0]
+	found, err := i.keys.find(ctx, header.KeyID, header.Algorithm)
+	if err != nil {
+		return caller.Caller{}, err
+	}
+	var registered jwt.Claims
+	var own claims
+	if !slices.ContainsFunc(found, func(k jose.JSONWebKey) bool {
+		registered, own = jwt.Claims{}, claims{}
+		return parsed.Claims(k.Key, &registered, &own) == nil
+	}) {
+		return caller.Caller{}, ErrInvalid
+	}
+	if !i.valid(registered) {
+		return caller.Caller{}, ErrInvalid
+	}
+	return i.caller(registered, own)
+}
+
+// takesType reports whether a token is of a type that is taken: others are signed with
+// the same keys for other purposes (RFC 8725, section 3.11).
+func (i *Issuer) takesType(header jose.Header) bool {
+	named, _ := header.ExtraHeaders[jose.HeaderType].(string)
+	named = strings.TrimPrefix(strings.ToLower(named), "application/")
+	return slices.ContainsFunc(i.config.Types, func(taken string) bool { return strings.EqualFold(taken, named) })
+}
+
+// valid reports whether a token is of the issuer, for us, for now, and has a subject.
+func (i *Issuer) valid(c jwt.Claims) bool {
+	now := i.now()
+	if c.Expiry == nil || c.Subject == "" || len(c.Subject) > maxSubject || strings.ContainsFunc(c.Subject, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		return false
+	}
+	if c.IssuedAt != nil && c.Expiry.Time().Sub(c.IssuedAt.Time()) > maxLifetime {
+		return false
+	}
+	return c.ValidateWithLeeway(jwt.Expected{Issuer: i.config.Issuer, AnyAudience: jwt.Audience{i.config.Audience}, Time: now}, clockSkew) == nil
+}
+
+// caller is who a valid token identifies. The session is that of the client: a token
+// that was renewed is the same.
+func (i *Issuer) caller(c jwt.Claims, own claims) (caller.Caller, error) {
+	who := caller.Caller{Principal: c.Subject, Kind: caller.User, Issuer: i.config.Issuer}
+	client := own.ClientID
+	if client == "" {
+		client = own.Party
+	}
+	who.Session = fmt.Sprintf("oauth %d:%s%s", len(client), client, c.Subject)
+	granted := strings.Fields(own.Scope)
+	switch scp := own.Scp.(type) {
+	case string:
+		granted = append(granted, strings.Fields(scp)...)
+	case []any:
+		for _, one := range scp {
+			if text, ok := one.(string); ok {
+				granted = append(granted, text)
+			}
+		}
+	}
+	for _, scope := range i.scopes {
+		if !slices.Contains(granted, scope.Name) {
+			continue
+		}
+		if scope.Profile != "" && who.Profile != "" && scope.Profile != who.Profile {
+			return caller.Caller{}, ErrProfiles
+		}
+		if scope.Profile != "" {
+			who.Profile = scope.Profile
+		}
+		who.Scopes = append(who.Scopes, scope.Rights...)
+	}
+	slices.Sort(who.Scopes)
+	who.Scopes = slices.Compact(who.Scopes)
+	if slices.Contains(who.Scopes, ScopeAdmin) {
+		who.Scopes = append(who.Scopes, caller.ScopeAllRuns)
+	}
+	return who, nil
+}
+
+// ErrProfiles says that the scopes of a token name several profiles.
+var ErrProfiles = errors.New("the scopes of the token name several profiles: ask for one of them")
+
+// ScopesFor names the scopes of the issuer that give a right.
+func (i *Issuer) ScopesFor(right string) []string {
+	var names []string
+	for _, scope := range i.scopes {
+		if slices.Contains(scope.Rights, right) {
+			names = append(names, scope.Name)
+		}
+	}
+	return names
+}
+
+// Metadata is what a protected resource says about itself (RFC 9728, section 2).
+type Metadata struct {
+	Resource             string   `json:"resource"`
+	AuthorizationServers []string `json:"authorization_servers"`
+	ScopesSupported      []string `json:"scopes_supported"`
+	BearerMethods        []string `json:"bearer_methods_supported"`
+	ResourceName         string   `json:"resource_name"`
+}
+
+// Metadata returns ours.
+func (i *Issuer) Metadata() Metadata {
+	m := Metadata{Resource: i.config.Audience, AuthorizationServers: []string{i.config.Issuer}, BearerMethods: []string{"header"}, ResourceName: "Airlock"}
+	for _, scope := range i.scopes {
+		m.ScopesSupported = append(m.ScopesSupported, scope.Name)
+	}
+	return m
+}
+
+// MetadataPath is where our metadata are under the origin of a resource's URL (RFC
+// 9728, section 3.1), without a path of the resource.
+const MetadataPath = "/.well-known/oauth-protected-resource"
+
+// MetadataURL is where our metadata are: at our address, MetadataPath, our path.
+func (i *Issuer) MetadataURL() string {
+	scheme, rest, _ := strings.Cut(i.config.Audience, "://")
+	host, path, found := strings.Cut(rest, "/")
+	if found && path != "" {
+		path = "/" + path
+	}
+	return scheme + "://" + host + MetadataPath + path
+}

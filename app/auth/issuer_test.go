@@ -1,0 +1,339 @@
+package auth
+
+import (
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/secret"
+)
+
+// authServer is an authorization server, as far as a resource server needs it.
+type authServer struct {
+	*httptest.Server
+	mu       sync.Mutex
+	keys     []jose.JSONWebKey
+	answered int  // requests for keys
+	away     bool // answers with an error
+	issuer   string
+}
+
+func newAuthServer(t *testing.T) *authServer {
+	t.Helper()
+	s := &authServer{}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		json.NewEncoder(w).Encode(map[string]string{"issuer": s.issuer, "jwks_uri": s.URL + "/keys"})
+	})
+	mux.HandleFunc("GET /keys", func(w http.ResponseWriter, _ *http.Request) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.answered++
+		if s.away {
+			http.Error(w, "away", http.StatusServiceUnavailable)
+			return
+		}
+		json.NewEncoder(w).Encode(jose.JSONWebKeySet{Keys: s.keys})
+	})
+	s.Server = httptest.NewServer(mux)
+	s.issuer = s.URL
+	t.Cleanup(s.Close)
+	return s
+}
+
+// publish adds a key to those that tokens are checked with.
+func (s *authServer) publish(id, algorithm string, public any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keys = append(s.keys, jose.JSONWebKey{Key: public, KeyID: id, Algorithm: algorithm, Use: "sig"})
+}
+
+func (s *authServer) asked() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.answered
+}
+
+// sign makes a token.
+func sign(t *testing.T, algorithm jose.SignatureAlgorithm, key any, header map[string]any, claims map[string]any) string {
+	t.Helper()
+	opts := &jose.SignerOptions{}
+	for name, value := range header {
+		opts.WithHeader(jose.HeaderKey(name), value)
+	}
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: algorithm, Key: key}, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(claims)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed, err := signer.Sign(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := signed.CompactSerialize()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+const ours = "https://airlock.example.com/mcp"
+
+// A token counts exactly when it is of the issuer, for us, for now, and signed with one
+// of its keys in a way that only the issuer can.
+func TestTokensOfAnIssuer(t *testing.T) {
+	server := newAuthServer(t)
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	curve, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	edPublic, ed, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.publish("rsa", "RS256", key.Public())
+	server.publish("ec", "", curve.Public())
+	server.publish("ed", "", edPublic)
+	now := time.Unix(1_800_000_000, 0)
+	issuer := NewIssuer(config.Auth{Issuer: server.URL, Audience: ours, Types: []string{"at+jwt"}}, nil, func() time.Time { return now })
+	publicPEM, err := x509.MarshalPKIXPublicKey(key.Public())
+	if err != nil {
+		t.Fatal(err)
+	}
+	confused := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: publicPEM})
+
+	good := func(change map[string]any) map[string]any {
+		claims := map[string]any{
+			"iss": server.URL, "aud": ours, "sub": "ann", "client_id": "laptop", "scope": "openid run", "jti": "1",
+			"iat": now.Unix() - 10, "nbf": now.Unix() - 10, "exp": now.Unix() + 300,
+		}
+		for name, value := range change {
+			if claims[name] = value; value == nil {
+				delete(claims, name)
+			}
+		}
+		return claims
+	}
+	header := map[string]any{"kid": "rsa", "typ": "at+jwt"}
+	rs := func(change map[string]any) string { return sign(t, jose.RS256, key, header, good(change)) }
+	withHeader := func(more map[string]any) string {
+		all := map[string]any{"kid": "rsa", "typ": "at+jwt"}
+		for name, value := range more {
+			if all[name] = value; value == nil {
+				delete(all, name)
+			}
+		}
+		return sign(t, jose.RS256, key, all, good(nil))
+	}
+	bare := func(header, claims string) string {
+		return base64.RawURLEncoding.EncodeToString([]byte(header)) + "." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + "."
+	}
+	everything, err := json.Marshal(good(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tampered := rs(nil)
+	parts := strings.Split(tampered, ".")
+	parts[1] = base64.RawURLEncoding.EncodeToString([]byte(strings.Replace(string(everything), `"ann"`, `"bob"`, 1)))
+
+	for name, test := range map[string]struct {
+		token string
+		valid bool
+	}{
+		"as it should be":                    {rs(nil), true},
+		"application/ before the type":       {withHeader(map[string]any{"typ": "application/at+jwt"}), true},
+		"several audiences":                  {rs(map[string]any{"aud": []string{"https://other.example", ours}}), true},
+		"an elliptic curve":                  {sign(t, jose.ES256, curve, map[string]any{"kid": "ec", "typ": "at+jwt"}, good(nil)), true},
+		"an Edwards curve":                   {sign(t, jose.EdDSA, ed, map[string]any{"kid": "ed", "typ": "at+jwt"}, good(nil)), true},
+		"no key ID":                          {withHeader(map[string]any{"kid": nil}), true},
+		"expired within the skew":            {rs(map[string]any{"exp": now.Unix() - 30}), true},
+		"expired":                            {rs(map[string]any{"exp": now.Unix() - 61}), false},
+		"no end":                             {rs(map[string]any{"exp": nil}), false},
+		"an end that is a text":              {rs(map[string]any{"exp": "tomorrow"}), false},
+		"valid for a month":                  {rs(map[string]any{"exp": now.Unix() + 30*24*3600}), false},
+		"not before tomorrow":                {rs(map[string]any{"nbf": now.Unix() + 24*3600}), false},
+		"issued tomorrow":                    {rs(map[string]any{"iat": now.Unix() + 24*3600, "exp": now.Unix() + 25*3600}), false},
+		"another audience":                   {rs(map[string]any{"aud": "https://other.example"}), false},
+		"an audience that begins like us":    {rs(map[string]any{"aud": ours + "/more"}), false},
+		"no audience":                        {rs(map[string]any{"aud": nil}), false},
+		"another issuer":                     {rs(map[string]any{"iss": "https://evil.example"}), false},
+		"the issuer with a slash":            {rs(map[string]any{"iss": server.URL + "/"}), false},
+		"no issuer":                          {rs(map[string]any{"iss": nil}), false},
+		"no subject":                         {rs(map[string]any{"sub": nil}), false},
+		"a subject with a line break":        {rs(map[string]any{"sub": "ann\nbob"}), false},
+		"a huge subject":                     {rs(map[string]any{"sub": strings.Repeat("a", maxSubject+1)}), false},
+		"an ID token":                        {withHeader(map[string]any{"typ": "JWT"}), false},
+		"no type":                            {withHeader(map[string]any{"typ": nil}), false},
+		"a logout token":                     {withHeader(map[string]any{"typ": "logout+jwt"}), false},
+		"a header that has to be understood": {withHeader(map[string]any{"crit": []string{"x"}, "x": 1}), false},
+		"another's key":                      {sign(t, jose.RS256, other, header, good(nil)), false},
+		"a key of its own in the header":     {sign(t, jose.RS256, other, map[string]any{"kid": "rsa", "typ": "at+jwt", "jwk": jose.JSONWebKey{Key: other.Public()}}, good(nil)), false},
+		"keys at an address of its own":      {sign(t, jose.RS256, other, map[string]any{"kid": "rsa", "typ": "at+jwt", "jku": "https://evil.example/keys"}, good(nil)), false},
+		"another algorithm than the key's":   {sign(t, jose.PS256, key, header, good(nil)), false},
+		"the public key as a secret":         {sign(t, jose.HS256, confused, header, good(nil)), false},
+		"alg none":                           {bare(`{"alg":"none","kid":"rsa","typ":"at+jwt"}`, string(everything)), false},
+		"alg None":                           {bare(`{"alg":"None","kid":"rsa","typ":"at+jwt"}`, string(everything)), false},
+		"no signature":                       {parts[0] + "." + strings.Split(tampered, ".")[1] + ".", false},
+		"claims of another":                  {strings.Join(parts, "."), false},
+		"no JWT":                             {"a.b.c", false},
+		"huge":                               {rs(map[string]any{"more": strings.Repeat("x", maxJWT)}), false},
+	} {
+		who, err := issuer.Authenticate(t.Context(), secret.New(test.token))
+		if (err == nil) != test.valid || err != nil && !errors.Is(err, ErrInvalid) {
+			t.Errorf("%s: got %+v, %v, want valid: %t", name, who, err, test.valid)
+		}
+		if err == nil && (who.Principal != "ann" || who.Issuer != server.URL || who.Kind != caller.User || !slices.Equal(who.Scopes, []string{ScopeRun}) || !who.Known()) {
+			t.Errorf("%s: got %+v, want ann of the issuer, who may run", name, who)
+		}
+	}
+}
+
+// New keys are found when a token names one, and tokens that name keys which there are
+// not do not have them asked for again and again.
+func TestKeysRotate(t *testing.T) {
+	server := newAuthServer(t)
+	now := time.Unix(1_800_000_000, 0)
+	var clock sync.Mutex
+	wait := func(d time.Duration) {
+		clock.Lock()
+		defer clock.Unlock()
+		now = now.Add(d)
+	}
+	at := func() time.Time {
+		clock.Lock()
+		defer clock.Unlock()
+		return now
+	}
+	issuer := NewIssuer(config.Auth{Issuer: server.URL, Audience: ours, Types: []string{"at+jwt"}}, nil, at)
+	_, first, _ := ed25519.GenerateKey(rand.Reader)
+	_, second, _ := ed25519.GenerateKey(rand.Reader)
+	token := func(id string, key ed25519.PrivateKey) error {
+		_, err := issuer.Authenticate(t.Context(), secret.New(sign(t, jose.EdDSA, key, map[string]any{"kid": id, "typ": "at+jwt"},
+			map[string]any{"iss": server.URL, "aud": ours, "sub": "ann", "exp": at().Add(time.Minute).Unix()})))
+		return err
+	}
+	server.publish("one", "", first.Public())
+	if err := token("one", first); err != nil {
+		t.Fatal(err)
+	}
+	for range 50 {
+		if err := token("none", second); !errors.Is(err, ErrInvalid) {
+			t.Fatalf("a key that there is not: got %v", err)
+		}
+	}
+	if got := server.asked(); got != 1 {
+		t.Errorf("the keys were asked for %d times, want once", got)
+	}
+	server.publish("two", "", second.Public())
+	wait(keysPause)
+	if err := token("two", second); err != nil {
+		t.Errorf("a new key: got %v", err)
+	}
+	server.mu.Lock()
+	server.keys, server.away = server.keys[1:], false
+	server.mu.Unlock()
+	wait(keysFresh + keysPause)
+	if err := token("one", first); err == nil { // what is known will do until the keys are read
+		for token("one", first) == nil {
+			if t.Context().Err() != nil {
+				t.Fatal("a key that was withdrawn stays valid")
+			}
+		}
+	}
+	server.mu.Lock()
+	server.away = true
+	server.mu.Unlock()
+	wait(keysFresh + keysPause)
+	if err := token("two", second); err != nil {
+		t.Errorf("while the issuer is away: got %v, want the keys that are known", err)
+	}
+	wait(keysUsable)
+	if err := token("two", second); !errors.Is(err, ErrIssuer) {
+		t.Errorf("long after: got %v, want %v", err, ErrIssuer)
+	}
+}
+
+func TestMetadataOfAnotherIssuerAreNotTaken(t *testing.T) {
+	server := newAuthServer(t)
+	server.issuer = "https://evil.example"
+	_, key, _ := ed25519.GenerateKey(rand.Reader)
+	server.publish("one", "", key.Public())
+	issuer := NewIssuer(config.Auth{Issuer: server.URL, Audience: ours, Types: []string{"at+jwt"}}, nil, nil)
+	_, err := issuer.Authenticate(t.Context(), secret.New(sign(t, jose.EdDSA, key, map[string]any{"kid": "one", "typ": "at+jwt"},
+		map[string]any{"iss": server.URL, "aud": ours, "sub": "ann", "exp": time.Now().Add(time.Minute).Unix()})))
+	if !errors.Is(err, ErrIssuer) {
+		t.Errorf("got %v, want %v", err, ErrIssuer)
+	}
+}
+
+// Scopes become rights and a profile; what is not configured gives nothing.
+func TestScopesOfAnIssuer(t *testing.T) {
+	server := newAuthServer(t)
+	_, key, _ := ed25519.GenerateKey(rand.Reader)
+	server.publish("one", "", key.Public())
+	issuer := NewIssuer(config.Auth{Issuer: server.URL, Audience: ours, Types: []string{"at+jwt"}, Scopes: []config.Scope{
+		{Name: "airlock.use", Rights: []string{"run"}, Profile: "small"}, {Name: "airlock.wide", Rights: []string{"run"}, Profile: "wide"},
+		{Name: "airlock.all", Rights: []string{"admin"}},
+	}}, nil, nil)
+	for _, test := range []struct {
+		name    string
+		claims  map[string]any
+		rights  []string
+		profile string
+		err     error
+	}{
+		{"one scope", map[string]any{"scope": "openid airlock.use"}, []string{"run"}, "small", nil},
+		{"a list, as others write it", map[string]any{"scp": []any{"airlock.use", 7}}, []string{"run"}, "small", nil},
+		{"a text, as others write it", map[string]any{"scp": "airlock.use"}, []string{"run"}, "small", nil},
+		{"names of our own rights", map[string]any{"scope": "run admin"}, nil, "", nil},
+		{"none", nil, nil, "", nil},
+		{"the administrator", map[string]any{"scope": "airlock.all airlock.use"}, []string{"admin", "run", caller.ScopeAllRuns}, "small", nil},
+		{"two profiles", map[string]any{"scope": "airlock.use airlock.wide"}, nil, "", ErrProfiles},
+	} {
+		claims := map[string]any{"iss": server.URL, "aud": ours, "sub": "ann", "exp": time.Now().Add(time.Minute).Unix()}
+		for name, value := range test.claims {
+			claims[name] = value
+		}
+		who, err := issuer.Authenticate(t.Context(), secret.New(sign(t, jose.EdDSA, key, map[string]any{"kid": "one", "typ": "at+jwt"}, claims)))
+		if !errors.Is(err, test.err) || !slices.Equal(who.Scopes, test.rights) || who.Profile != test.profile {
+			t.Errorf("%s: got %+v, %v, want %v, %q, %v", test.name, who, err, test.rights, test.profile, test.err)
+		}
+	}
+	if got := issuer.ScopesFor("run"); !slices.Equal(got, []string{"airlock.use", "airlock.wide"}) {
+		t.Errorf("scopes for run: got %v", got)
+	}
+	if got := issuer.MetadataURL(); got != "https://airlock.example.com/.well-known/oauth-protected-resource/mcp" {
+		t.Errorf("the address of the metadata: got %s", got)
+	}
+}

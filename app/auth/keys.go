@@ -1,0 +1,188 @@
+package auth
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+)
+
+// How long keys are used, and how often they are asked for.
+const (
+	keysFresh   = 15 * time.Minute // then they are read again
+	keysUsable  = 24 * time.Hour   // while they cannot be read again
+	keysPause   = 10 * time.Second // between two attempts, whatever tokens name
+	keysTime    = 5 * time.Second  // of one attempt
+	maxDocument = 256 << 10        // bytes of metadata, or of keys
+)
+
+// ErrIssuer says that the keys of the issuer cannot be had.
+var ErrIssuer = errors.New("the keys of the issuer of tokens cannot be read")
+
+// keys are those of an issuer. A key that is not known has them read again, one
+// attempt at a time and not more often than keysPause.
+type keys struct {
+	issuer, address string
+	client          *http.Client
+	now             func() time.Time
+
+	mu      sync.Mutex
+	set     jose.JSONWebKeySet
+	read    time.Time     // when set was read; zero: never
+	tried   time.Time     // when it was tried last
+	reading chan struct{} // closed when the attempt under way is over; nil: none is
+}
+
+func newKeys(issuer, address string, client *http.Client, now func() time.Time) *keys {
+	if client == nil {
+		client = &http.Client{}
+	}
+	own := *client
+	own.Timeout = keysTime
+	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &keys{issuer: issuer, address: address, client: &own, now: now}
+}
+
+// find returns the keys that a token may be signed with: those of its key ID, of the
+// right use and algorithm. None is no error, unless the keys could not be read at all.
+func (k *keys) find(ctx context.Context, id, algorithm string) ([]jose.JSONWebKey, error) {
+	k.mu.Lock()
+	found, age := k.ofLocked(id, algorithm), k.now().Sub(k.read)
+	fresh := !k.read.IsZero() && age < keysFresh
+	if len(found) > 0 && fresh {
+		k.mu.Unlock()
+		return found, nil
+	}
+	attempt := k.attemptLocked()
+	k.mu.Unlock()
+	if attempt != nil && (len(found) == 0 || age >= keysUsable) { // else what is known will do meanwhile
+		select {
+		case <-attempt:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.read.IsZero() || k.now().Sub(k.read) >= keysUsable {
+		return nil, ErrIssuer
+	}
+	return k.ofLocked(id, algorithm), nil
+}
+
+// ofLocked selects keys. A token without a key ID may be of any.
+func (k *keys) ofLocked(id, algorithm string) []jose.JSONWebKey {
+	var found []jose.JSONWebKey
+	for _, key := range k.set.Keys {
+		if (id == "" || key.KeyID == id) && (key.Use == "" || key.Use == "sig") && (key.Algorithm == "" || key.Algorithm == algorithm) && key.IsPublic() && key.Valid() {
+			found = append(found, key)
+		}
+	}
+	return found
+}
+
+// attemptLocked has the keys read, unless that was tried just now. It returns what is
+// closed when the attempt under way is over; nil where there is none.
+func (k *keys) attemptLocked() chan struct{} {
+	if k.reading != nil {
+		return k.reading
+	}
+	if !k.tried.IsZero() && k.now().Sub(k.tried) < keysPause {
+		return nil
+	}
+	over := make(chan struct{})
+	k.tried, k.reading = k.now(), over
+	go func() { // ends after keysTime at the latest
+		set, err := k.fetch()
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		if err == nil {
+			k.set, k.read = set, k.now()
+		}
+		k.reading = nil
+		close(over)
+	}()
+	return over
+}
+
+// fetch reads the keys from where they are.
+func (k *keys) fetch() (jose.JSONWebKeySet, error) {
+	ctx, stop := context.WithTimeout(context.Background(), keysTime)
+	defer stop()
+	var set jose.JSONWebKeySet
+	address := k.address
+	if address == "" {
+		var err error
+		if address, err = k.discover(ctx); err != nil {
+			return set, err
+		}
+	}
+	err := k.document(ctx, address, &set)
+	if err == nil && len(set.Keys) == 0 {
+		err = errors.New("the issuer has no keys")
+	}
+	return set, err
+}
+
+// discover finds where the keys are, in the issuer's metadata (RFC 8414, section 3.1;
+// OpenID Connect Discovery 1.0, section 4).
+func (k *keys) discover(ctx context.Context) (string, error) {
+	u, err := url.Parse(k.issuer)
+	if err != nil {
+		return "", err
+	}
+	path := strings.TrimSuffix(u.Path, "/")
+	var failed error
+	for _, at := range []string{"/.well-known/oauth-authorization-server" + path, "/.well-known/openid-configuration" + path, path + "/.well-known/openid-configuration"} {
+		var metadata struct {
+			Issuer string `json:"issuer"`
+			Keys   string `json:"jwks_uri"`
+		}
+		if err := k.document(ctx, u.Scheme+"://"+u.Host+at, &metadata); err != nil {
+			failed = err
+			continue
+		}
+		if metadata.Issuer != k.issuer { // RFC 8414, section 3.3
+			return "", fmt.Errorf("the metadata are of another issuer than %q", k.issuer)
+		}
+		keysURL, err := url.Parse(metadata.Keys)
+		if err != nil || keysURL.Scheme != "https" && keysURL.Scheme != u.Scheme {
+			return "", errors.New("the metadata name no address of keys that can be trusted")
+		}
+		return metadata.Keys, nil
+	}
+	return "", failed
+}
+
+// document reads a JSON document.
+func (k *keys) document(ctx context.Context, address string, into any) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Accept", "application/json")
+	answer, err := k.client.Do(r)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answers with status %d", address, answer.StatusCode)
+	}
+	text, err := io.ReadAll(io.LimitReader(answer.Body, maxDocument+1))
+	if err != nil {
+		return err
+	}
+	if len(text) > maxDocument {
+		return fmt.Errorf("%s answers with more than %d bytes", address, maxDocument)
+	}
+	return json.Unmarshal(text, into)
+}

@@ -1,0 +1,231 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/broker/agents"
+	"github.com/airlock-mcp/airlock/broker/iatp"
+)
+
+// agentsTrustVerbs are the verbs about signals, and about trust between agents.
+type agentsTrustVerbs struct {
+	Signal     agentsSignalVerb     `cmd:"" help:"Send an agent a signal: SIGSTOP, SIGCONT or SIGKILL."`
+	Keys       agentsKeysVerb       `cmd:"" help:"List the keys that an agent signs with; make a new one, revoke one."`
+	Manifest   agentsManifestVerb   `cmd:"" help:"Print what makes an agent known elsewhere, or say what it can do."`
+	Pin        agentsPinVerb        `cmd:"" help:"Make an agent known that is registered elsewhere, by what airlock agents manifest printed there."`
+	Reputation agentsReputationVerb `cmd:"" help:"Show an agent's reputation, and what changed it."`
+}
+
+type agentsSignalVerb struct {
+	agentsFlags
+	Agent  string `arg:"" help:"The ID of an agent."`
+	Signal string `arg:"" help:"SIGSTOP, SIGCONT or SIGKILL."`
+}
+
+// Run sends the signal.
+func (v *agentsSignalVerb) Run(ctx context.Context) error {
+	signal := agents.Signal(v.Signal)
+	if _, ok := signal.Status(); !ok {
+		return &usageError{fmt.Sprintf("%q is none of SIGSTOP, SIGCONT and SIGKILL", v.Signal), "airlock agents signal AGENT SIGSTOP"}
+	}
+	return v.with(ctx, func(a *system.Agents) error { return a.Signal(ctx, v.Agent, signal, system.Principal()) })
+}
+
+// trusting runs do on what is known of trust between agents.
+func (f agentsFlags) trusting(ctx context.Context, do func(*iatp.Service) error) error {
+	return f.with(ctx, func(a *system.Agents) error {
+		trust, err := a.Trust()
+		if err != nil {
+			return err
+		}
+		return ofTrust(do(trust))
+	})
+}
+
+// ofTrust adds the hint to an error about trust.
+func ofTrust(err error) error {
+	var no *iatp.Refusal
+	switch {
+	case errors.As(err, &no):
+		return &usageError{no.Text, "airlock agents list"}
+	case errors.Is(err, iatp.ErrForged), errors.Is(err, iatp.ErrExpired), errors.Is(err, iatp.ErrReplayed):
+		return &hinted{fmt.Errorf("the manifest is not accepted: %w", err), "ask the agent's operator for what airlock agents manifest prints now", ExitFailed}
+	}
+	return err
+}
+
+type agentsKeysVerb struct {
+	agentsFlags
+	Agent  string `arg:"" help:"The ID of an agent."`
+	Rotate bool   `help:"Make a new key, which signs from now on."`
+	Revoke string `placeholder:"KEY" help:"Make everything worthless that this key has signed."`
+	JSON   bool   `name:"json" help:"Print JSON."`
+}
+
+// Run lists keys, after it has made or revoked one.
+func (v *agentsKeysVerb) Run(ctx context.Context, s *streams) error {
+	return v.trusting(ctx, func(trust *iatp.Service) error {
+		if v.Revoke != "" {
+			if err := trust.Revoke(ctx, v.Agent, v.Revoke, system.Principal()); err != nil {
+				return err
+			}
+		}
+		if v.Rotate {
+			if _, err := trust.Rotate(ctx, v.Agent, system.Principal()); err != nil {
+				return err
+			}
+		}
+		keys, err := trust.Keys(ctx, v.Agent)
+		if err != nil {
+			return err
+		}
+		if v.JSON {
+			return printLine(s.out, map[string]any{"keys": keys})
+		}
+		if len(keys) == 0 {
+			_, err := fmt.Fprintln(s.err, "airlock: the agent has no key yet: it gets one when it first signs")
+			return err
+		}
+		return paged(s, func(w io.Writer) error {
+			var t table
+			for _, key := range keys {
+				state, style := "until "+key.Expires.Format(time.DateOnly), plain
+				if key.Revoked != nil {
+					state, style = "revoked "+key.Revoked.Format(time.DateOnly), red
+				}
+				t.add(cell{key.ID, plain}, cell{"from " + key.Created.Format(time.DateOnly), dim}, cell{state, style})
+			}
+			return t.write(w)
+		})
+	})
+}
+
+type agentsManifestVerb struct {
+	agentsFlags
+	Agent         string   `arg:"" help:"The ID of an agent."`
+	Scope         []string `placeholder:"NAME" help:"A scope that the agent has, such as repo:read; may be repeated."`
+	Retention     string   `placeholder:"WORD" help:"How long it keeps data: ephemeral, session or permanent."`
+	Reversibility string   `placeholder:"WORD" help:"What of its work can be taken back: full, partial or none."`
+	Level         string   `placeholder:"LEVEL" help:"How far you trust it: verified_partner, trusted, standard, unknown or untrusted; by default as its type says."`
+}
+
+// Run keeps a new manifest where a flag says something, and prints the manifest
+// with the agent's keys, for airlock agents pin elsewhere.
+func (v *agentsManifestVerb) Run(ctx context.Context, s *streams) error {
+	return v.trusting(ctx, func(trust *iatp.Service) error {
+		if len(v.Scope) > 0 || v.Retention != "" || v.Reversibility != "" || v.Level != "" {
+			m := iatp.Manifest{Agent: v.Agent, Scopes: v.Scope, Retention: v.Retention, Reversibility: v.Reversibility}
+			if m.Retention == "" {
+				m.Retention = "permanent"
+			}
+			if m.Reversibility == "" {
+				m.Reversibility = "none"
+			}
+			if err := trust.SetManifest(ctx, m, iatp.Level(v.Level), system.Principal()); err != nil {
+				return err
+			}
+		}
+		offer, err := trust.Offer(ctx, v.Agent)
+		if err != nil {
+			return err
+		}
+		return printLine(s.out, offer)
+	})
+}
+
+type agentsPinVerb struct {
+	agentsFlags
+	File  string `arg:"" help:"The file with the manifest and the keys, - for stdin, or the https address at which its operator publishes them."`
+	Level string `default:"standard" placeholder:"LEVEL" help:"How far you trust it: verified_partner, trusted, standard, unknown or untrusted."`
+}
+
+// Run pins an agent and prints its ID.
+func (v *agentsPinVerb) Run(ctx context.Context, s *streams) error {
+	pinned, err := v.read(ctx, s)
+	if err != nil {
+		return err
+	}
+	return v.trusting(ctx, func(trust *iatp.Service) error {
+		id, err := trust.Pin(ctx, pinned, iatp.Level(v.Level), system.Principal())
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(s.out, id)
+		return err
+	})
+}
+
+// read reads what is pinned.
+func (v *agentsPinVerb) read(ctx context.Context, s *streams) (pinned iatp.Pinned, _ error) {
+	if strings.Contains(v.File, "://") {
+		pinned, err := iatp.Fetch(ctx, v.File)
+		var refused *iatp.Refusal
+		if errors.As(err, &refused) {
+			err = &usageError{refused.Error(), "airlock agents pin https://HOST" + iatp.ManifestPath + "AGENT"}
+		}
+		return pinned, err
+	}
+	in := s.in
+	if v.File != "-" {
+		file, err := os.Open(v.File)
+		if err != nil {
+			return pinned, &usageError{err.Error(), "airlock agents pin FILE"}
+		}
+		defer file.Close() // it is only read
+		in = file
+	}
+	raw, err := io.ReadAll(io.LimitReader(in, iatp.MaxPinned+1))
+	if err != nil {
+		return pinned, fmt.Errorf("reading %q: %w", v.File, err)
+	}
+	if len(raw) > iatp.MaxPinned || json.Unmarshal(raw, &pinned) != nil {
+		return pinned, &usageError{fmt.Sprintf("%q is not what airlock agents manifest prints", v.File), "airlock agents manifest AGENT > agent.json, where the agent is registered"}
+	}
+	return pinned, nil
+}
+
+type agentsReputationVerb struct {
+	agentsFlags
+	Agent string `arg:"" help:"The ID of an agent."`
+	Lines int    `short:"n" default:"20" help:"How many of the newest events."`
+	JSON  bool   `name:"json" help:"Print JSON."`
+}
+
+// Run shows the score and the newest events.
+func (v *agentsReputationVerb) Run(ctx context.Context, s *streams) error {
+	if v.Lines < 0 || v.Lines > agents.MaxActivity {
+		return &usageError{fmt.Sprintf("-n takes a number of events, from 0 to %d", agents.MaxActivity), "airlock agents reputation AGENT -n 20"}
+	}
+	return v.trusting(ctx, func(trust *iatp.Service) error {
+		r, err := trust.Reputation(ctx, v.Agent)
+		if err != nil {
+			return err
+		}
+		events, err := trust.History(ctx, v.Agent, v.Lines)
+		if err != nil {
+			return err
+		}
+		if v.JSON {
+			return printLine(s.out, struct {
+				iatp.Reputation
+				Events []iatp.Event `json:"events"`
+			}{r, events})
+		}
+		return paged(s, func(w io.Writer) error {
+			var t table
+			t.add(cell{"score", dim}, cell{fmt.Sprintf("%s (%s)", r.Score, strings.ReplaceAll(string(r.Level), "_", " ")), plain})
+			for _, e := range events {
+				t.add(cell{shortBegan(e.Time.Format(time.RFC3339Nano)), dim}, cell{oneLine(fmt.Sprintf("%s  %s  by %s: %s", e.Change, e.Severity, e.By, e.Reason), 160), plain})
+			}
+			return t.write(w)
+		})
+	})
+}

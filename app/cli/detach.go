@@ -1,0 +1,155 @@
+package cli
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/airlock-mcp/airlock/app/daemon"
+	"github.com/airlock-mcp/airlock/internal/store"
+)
+
+// maxServeLog is the size in bytes past which the log of a detached daemon begins anew.
+const maxServeLog = 16 << 20
+
+// detach starts this program again, in a session of its own, and returns when it can
+// be reached or has failed.
+func (v *serveVerb) detach(ctx context.Context, s *streams) error {
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("finding this program: %w", err)
+	}
+	args := []string{"serve"}
+	if v.Config != "" {
+		args = append(args, "--config", v.Config)
+	}
+	if v.Listen != "" {
+		args = append(args, "--listen", v.Listen)
+	}
+	log, path, err := openServeLog()
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	begin, err := log.Seek(0, io.SeekEnd)
+	if err != nil {
+		return fmt.Errorf("opening the log of the daemon: %w", err)
+	}
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), self, args...)
+	cmd.Stderr = log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return fmt.Errorf("starting the daemon: %w", err)
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("starting the daemon: %w", err)
+	}
+	defer context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() })() // unless it serves by then
+	url, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		_ = cmd.Wait() // what it said is in the log
+		return failedDaemon(log, begin)
+	}
+	fmt.Fprintf(s.err, "airlock: process %d serves; its log is %s\n", cmd.Process.Pid, path)
+	fmt.Fprint(s.out, url)
+	return cmd.Process.Release()
+}
+
+// openServeLog opens what a detached daemon writes to, for appending.
+func openServeLog() (*os.File, string, error) {
+	home, err := store.Home(os.Getenv)
+	if err != nil {
+		return nil, "", err
+	}
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		return nil, "", fmt.Errorf("opening the log of the daemon: %w", err)
+	}
+	path := filepath.Join(home, "serve.log")
+	flags := os.O_RDWR | os.O_CREATE | os.O_APPEND
+	if info, err := os.Stat(path); err == nil && info.Size() > maxServeLog {
+		flags |= os.O_TRUNC
+	}
+	log, err := os.OpenFile(path, flags, 0o600)
+	if err != nil {
+		return nil, "", fmt.Errorf("opening the log of the daemon: %w", err)
+	}
+	return log, path, nil
+}
+
+// failedDaemon says why a daemon did not start: its last words.
+func failedDaemon(log *os.File, begin int64) error {
+	const most = 16 << 10
+	said, err := io.ReadAll(io.NewSectionReader(log, begin, most))
+	if err != nil {
+		return fmt.Errorf("reading the log of the daemon: %w", err)
+	}
+	problem, hint := "", ""
+	for line := range strings.Lines(string(said)) {
+		line = strings.TrimSpace(line)
+		if text, ok := strings.CutPrefix(line, "hint: "); ok {
+			hint = text
+		} else if text, ok := strings.CutPrefix(line, "airlock: "); ok {
+			problem = text
+		}
+	}
+	return &hinted{errors.New(cmp.Or(problem, "the daemon ended before it could be reached")), cmp.Or(hint, "airlock serve shows what it says"), ExitFailed}
+}
+
+type statusVerb struct {
+	configFlag
+	JSON bool `name:"json" help:"Print JSON."`
+}
+
+// Run says how the daemon of this user, state directory and configuration is.
+func (v *statusVerb) Run(s *streams) error {
+	c, err := v.loadPlaces()
+	if err != nil {
+		return err
+	}
+	status, err := daemon.Ask(c)
+	if err != nil {
+		return noDaemon(err)
+	}
+	if v.JSON {
+		return printLine(s.out, status)
+	}
+	_, err = fmt.Fprintf(s.out, "%s at %s: process %d, version %s, for %s; %s joined, %s going on\n", status.State, status.URL, status.PID, status.Version,
+		time.Since(status.Since).Round(time.Second), counted(status.Hosts, "host"), counted(status.Runs, "run"))
+	return err
+}
+
+// noDaemon is the error of verbs that need a daemon.
+func noDaemon(err error) error {
+	if errors.Is(err, daemon.ErrNone) {
+		return &hinted{daemon.ErrNone, "airlock serve --detach", ExitFailed}
+	}
+	return err
+}
+
+type stopVerb struct{ configFlag }
+
+// Run ends the daemon in order, and returns when it has ended.
+func (v *stopVerb) Run(ctx context.Context, s *streams) error {
+	c, err := v.loadPlaces()
+	if err != nil {
+		return err
+	}
+	done := progress(&streams{err: s.err}, "waiting for runs to end")
+	pid, err := daemon.Stop(ctx, c)
+	done()
+	if err != nil {
+		return noDaemon(err)
+	}
+	_, err = fmt.Fprintf(s.err, "airlock: process %d has ended\n", pid)
+	return err
+}

@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"strconv"
+	"sync"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/daemon"
+	"github.com/airlock-mcp/airlock/app/server"
+	"github.com/airlock-mcp/airlock/app/server/kernel"
+	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/internal/secret"
+)
+
+// kernelVerb is the whole command line of mcp-kernel-server.
+type kernelVerb struct {
+	ShowVersion kong.VersionFlag `name:"version" help:"Print the version."`
+	configFlag
+	Stdio bool `help:"Serve one agent host over stdin and stdout."`
+	HTTP  bool `name:"http" help:"Serve hosts over HTTP at /mcp, on the loopback interface; each needs a token (airlock tokens create, or an agent's)."`
+	Port  int  `default:"8080" help:"The port of --http; 0 takes a free one."`
+}
+
+// KernelMain runs the command line of mcp-kernel-server and returns the process's
+// exit code. Over stdio, stdout carries the protocol; over HTTP it gets the
+// address. Everything else goes to stderr. Cancelling ctx ends what runs.
+func KernelMain(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	return runVerbless(ctx, &kernelVerb{}, "mcp-kernel-server",
+		"The tools of agent-os-kernel, by Airlock: code is judged, claims are checked, actions of agents are carried out under policies.",
+		args, stdin, stdout, stderr)
+}
+
+func (v *kernelVerb) check() error {
+	switch {
+	case v.Stdio == v.HTTP:
+		return &usageError{"one of --stdio and --http says how hosts are served", "mcp-kernel-server --stdio"}
+	case v.Port < 0 || v.Port > 65535:
+		return &usageError{fmt.Sprintf("there is no port %d", v.Port), "mcp-kernel-server --http --port 8080"}
+	}
+	return nil
+}
+
+func (v *kernelVerb) run(ctx context.Context, s *streams) (err error) {
+	if err := v.check(); err != nil {
+		return err
+	}
+	c, err := v.load(s.err)
+	if err != nil {
+		return err
+	}
+	c.Serve.Listen = "127.0.0.1:" + strconv.Itoa(v.Port)
+	token, err := agentToken() // before anything is started that could inherit it
+	if err != nil {
+		return err
+	}
+	var listener *daemon.Listener
+	exporter, logger, end, err := beginExport(ctx, newLogger(s.err, false, slog.LevelWarn), v.HTTP)
+	if err != nil {
+		return err
+	}
+	defer end()
+	opts := system.Options{Serving: true, Tools: system.CachedThenServers, Logger: logger}
+	if v.HTTP {
+		if listener, err = daemon.Listen(ctx, c); err != nil {
+			return err
+		}
+		defer listener.Close() // a second time is no error that matters
+	} else {
+		opts.Host = os.Getppid()
+	}
+	opened, err := openSystem(ctx, c, s.err, opts)
+	if err != nil {
+		return err
+	}
+	watching, stop := context.WithCancel(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() { opened.Watch(watching) })
+	s.hangup.reloads(func() { opened.Reload(watching) })
+	if v.HTTP {
+		err = serveKernel(ctx, s, c, opened, listener, exporter.Handler())
+	} else {
+		err = attendKernel(ctx, s, opened, token)
+	}
+	s.hangup.reloads(nil)
+	stop()
+	watch.Wait()
+	return errors.Join(err, opened.Close())
+}
+
+// attendKernel serves one host over stdio: the agent whose token it has, or the user.
+func attendKernel(ctx context.Context, s *streams, opened *system.System, token *secret.Value) (err error) {
+	known, err := opened.OpenAgents(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, known.Close()) }()
+	k, _, err := opened.OpenKernel(ctx, known)
+	if err != nil {
+		return err
+	}
+	var local server.Local
+	if token != nil {
+		if local, err = agentOf(ctx, known, *token, opened.Profile()); err != nil {
+			return err
+		}
+	}
+	face, err := kernel.New(k, kernel.Options{
+		Principal: system.Principal(), Local: local, Profile: opened.Profile(), Logger: opened.Logger(), Gate: opened.Gate(), EndSession: opened.Runs().EndSession,
+	})
+	if err != nil {
+		return err
+	}
+	err = face.Serve(ctx, s.in, s.out)
+	face.Close()
+	return err
+}
+
+// serveKernel serves hosts over HTTP until ctx ends.
+func serveKernel(ctx context.Context, s *streams, c *config.Config, opened *system.System, listener *daemon.Listener, metrics http.Handler) error {
+	d, err := daemon.New(ctx, daemon.Options{Config: c, System: opened, Version: version, Metrics: metrics, Logger: opened.Logger(), Kernel: true})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(s.out, "%s/mcp\n", listener.URL())
+	return errors.Join(d.Serve(ctx, listener), d.Close())
+}

@@ -1,0 +1,251 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/broker/oauth"
+	"github.com/airlock-mcp/airlock/catalog"
+)
+
+type loginVerb struct {
+	configFlag
+	Server  string        `arg:"" optional:"" help:"The server, as mcpServers names it."`
+	Scope   []string      `placeholder:"SCOPE" sep:"none" help:"A right to ask for beside those that are needed anyway; may be repeated."`
+	For     string        `placeholder:"PRINCIPAL" help:"Who is signed in: a principal that calls over HTTP, as its token names it; by default you."`
+	Browser bool          `negatable:"" default:"true" help:"Open a browser where there is one."`
+	Wait    time.Duration `default:"10m" help:"How long to wait for the person who signs in."`
+	JSON    bool          `name:"json" help:"Print JSON."`
+}
+
+// loggedIn is what --json prints about one sign-in.
+type loggedIn struct {
+	ServerID string   `json:"server_id"`
+	SignedIn bool     `json:"signed_in"`
+	Issuer   string   `json:"issuer,omitempty"`
+	Resource string   `json:"resource,omitempty"`
+	Scopes   []string `json:"scopes,omitempty"`
+	Expires  string   `json:"expires,omitempty"` // RFC 3339; of the access token
+	Renews   bool     `json:"renews"`
+	Wanted   []string `json:"wanted_scopes,omitempty"`
+	Problem  string   `json:"problem,omitempty"`
+	Tools    *int     `json:"tools,omitempty"` // after a sign-in
+}
+
+func (l *loggedIn) take(s oauth.SignedIn) {
+	l.Issuer, l.Resource, l.Scopes, l.Renews = s.Issuer, s.Resource, s.Scopes, s.Renews
+	if !s.Expires.IsZero() {
+		l.Expires = s.Expires.UTC().Format(time.RFC3339)
+	}
+}
+
+// Run signs in, and shows that the server can be used.
+func (v *loginVerb) Run(ctx context.Context, s *streams) error {
+	c, err := v.load(s.err)
+	if err != nil {
+		return err
+	}
+	if v.Server == "" {
+		return v.list(s, system.SignInStates(c, version))
+	}
+	if v.Wait <= 0 {
+		return &usageError{"--wait takes a time that is longer than none", "airlock login SERVER --wait 5m"}
+	}
+	login, err := system.OpenLogin(ctx, c, v.Server, v.For, version)
+	if err != nil {
+		return err
+	}
+	waiting, cancel := context.WithTimeout(ctx, v.Wait)
+	defer cancel()
+	signed, err := login.SignsIn(waiting, &visitor{streams: s, serverID: v.Server, browses: v.Browser}, v.Scope)
+	if err != nil {
+		return v.failed(ctx, err)
+	}
+	tools, err := login.Tools(ctx)
+	if err != nil {
+		return fmt.Errorf("signed in, but the server cannot be used: %w", err)
+	}
+	if v.JSON {
+		report := loggedIn{ServerID: v.Server, SignedIn: true, Tools: &tools}
+		report.take(signed)
+		return printLine(s.out, report)
+	}
+	_, err = fmt.Fprintf(s.out, "signed in to %s at %s: %s\n", v.Server, clean(signed.Issuer), counted(tools, "tool"))
+	return err
+}
+
+func (v *loginVerb) failed(ctx context.Context, err error) error {
+	var denied *oauth.DeniedError
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.As(err, &denied) && denied.Code == "access_denied":
+		return &hinted{err, "nothing has changed; airlock login " + v.Server + " asks again", ExitFailed}
+	}
+	return err
+}
+
+// list prints the sign-ins.
+func (v *loginVerb) list(s *streams, states []system.SignInState) error {
+	reports := make([]loggedIn, 0, len(states))
+	for _, state := range states {
+		report := loggedIn{ServerID: state.ServerID, SignedIn: state.IsSignedIn, Wanted: state.Wanted, Problem: state.Over + state.Problem}
+		report.take(state.SignedIn)
+		reports = append(reports, report)
+	}
+	if v.JSON {
+		return printLine(s.out, map[string]any{"servers": reports})
+	}
+	if len(reports) == 0 {
+		_, err := fmt.Fprintln(s.err, "airlock: no server is one that is signed in to: none has a url without an Authorization header")
+		return err
+	}
+	table := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
+	for _, r := range reports {
+		fmt.Fprintf(table, "%s\t%s\n", r.ServerID, clean(r.words()))
+	}
+	return table.Flush()
+}
+
+// words says how a sign-in is.
+func (l loggedIn) words() string {
+	switch {
+	case l.Problem != "":
+		return l.Problem
+	case !l.SignedIn:
+		return "not signed in"
+	}
+	text := "signed in at " + l.Issuer
+	if len(l.Scopes) > 0 {
+		text += ", scopes " + strings.Join(l.Scopes, " ")
+	}
+	if !l.Renews && l.Expires != "" {
+		text += ", until " + l.Expires
+	}
+	if len(l.Wanted) > 0 {
+		text += "; the server has asked for " + strings.Join(l.Wanted, " ")
+	}
+	return text
+}
+
+type logoutVerb struct {
+	configFlag
+	Server string `arg:"" help:"The server, as mcpServers names it."`
+	For    string `placeholder:"PRINCIPAL" help:"Who is signed out: a principal that calls over HTTP; by default you."`
+}
+
+// Run signs out.
+func (v *logoutVerb) Run(ctx context.Context, s *streams) error {
+	c, err := v.load(s.err)
+	if err != nil {
+		return err
+	}
+	login, err := system.OpenLogin(ctx, c, v.Server, v.For, version)
+	if err != nil {
+		return err
+	}
+	out, err := login.SignsOut(ctx)
+	switch {
+	case err != nil:
+		return err
+	case !out.WasSignedIn:
+		_, err = fmt.Fprintf(s.out, "not signed in to %s\n", v.Server)
+		return err
+	case out.NotRevoked != "":
+		fmt.Fprintf(s.err, "airlock: the tokens are forgotten here, but not revoked: %s\nhint: remove Airlock's access in the account settings of the service\n", clean(out.NotRevoked))
+	}
+	_, err = fmt.Fprintf(s.out, "signed out of %s\n", v.Server)
+	return err
+}
+
+// visitor is the person who signs in from a terminal.
+type visitor struct {
+	*streams
+	serverID string
+	browses  bool
+	lines    chan string // of stdin; nil before it is read
+}
+
+var _ oauth.Person = (*visitor)(nil)
+
+// Invite implements oauth.Person.
+func (p *visitor) Invite(ctx context.Context, i oauth.Invitation) error {
+	fmt.Fprintf(p.err, "Sign in to %s\n  for     %s\n  at      %s\n", p.serverID, catalog.Clean(i.Resource), catalog.Clean(i.Issuer))
+	if len(i.Scopes) > 0 {
+		fmt.Fprintf(p.err, "  rights  %s\n", catalog.Clean(strings.Join(i.Scopes, " ")))
+	}
+	opened := p.browses && openBrowser(ctx, i.Address)
+	if opened {
+		fmt.Fprintf(p.err, "\nA browser has been opened. If it shows nothing, open this address:\n\n%s\n", i.Address)
+	} else {
+		fmt.Fprintf(p.err, "\nOpen this address in a browser:\n\n%s\n", i.Address)
+	}
+	fmt.Fprintf(p.err, "\nIf the browser is on another machine, it ends at a page that it cannot show: copy the address of that page\n(it begins with http://127.0.0.1) and paste it here.\n")
+	return nil
+}
+
+// openBrowser opens one where the environment has a display.
+func openBrowser(ctx context.Context, address string) bool {
+	program := "xdg-open"
+	switch {
+	case runtime.GOOS == "darwin":
+		program = "open"
+	case os.Getenv("DISPLAY") == "" && os.Getenv("WAYLAND_DISPLAY") == "":
+		return false
+	}
+	command := exec.CommandContext(ctx, program, address)
+	return command.Run() == nil // both end as soon as the browser has the address
+}
+
+// Paste implements oauth.Person: it reads a line.
+func (p *visitor) Paste(ctx context.Context) (string, error) {
+	if p.lines == nil {
+		p.lines = make(chan string)
+		go p.read(ctx, p.lines)
+	}
+	select {
+	case line, ok := <-p.lines:
+		if !ok {
+			return "", io.EOF
+		}
+		return line, nil
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+// maxPasted is the longest line that is read, in bytes.
+const maxPasted = 64 << 10
+
+// read passes lines on until there are no more. It may outlive the verb by one line: a
+// terminal cannot be told that no one waits for it any more, and the process ends then.
+func (p *visitor) read(ctx context.Context, lines chan<- string) {
+	defer close(lines)
+	scanner := bufio.NewScanner(p.in)
+	scanner.Buffer(nil, maxPasted)
+	for scanner.Scan() {
+		if strings.TrimSpace(scanner.Text()) == "" {
+			continue
+		}
+		select {
+		case lines <- scanner.Text():
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Strange implements oauth.Person.
+func (p *visitor) Strange() {
+	fmt.Fprintf(p.err, "airlock: this is not the address of the page at the end of this sign-in\nhint: it begins with http://127.0.0.1, and has code= and state= in it\n")
+}

@@ -1,0 +1,122 @@
+package config
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/airlock-mcp/airlock/internal/secret"
+)
+
+// OAuth is what the operator decides about signing in to one server. The zero value
+// finds out everything by itself.
+type OAuth struct {
+	Grant        string // empty, client_credentials, jwt_bearer or enterprise
+	Issuer       string // the only authorization server; empty: the one that the server names
+	Scopes       []string
+	RedirectPort int  // 0: any
+	DPoP         bool // also where the server does not ask for it
+	Shared       bool // callers of all principals use the sign-in of Airlock's own user
+	OAuthClient
+	AssertionFile string // absolute
+	Provider      OAuthProvider
+}
+
+// OAuthClient is who Airlock is for an authorization server.
+type OAuthClient struct {
+	ClientID       string
+	ClientSecret   secret.Value
+	ClientKey      secret.Value // PEM
+	ClientDocument string       // the URL of a client-id metadata document
+}
+
+// OAuthProvider is the identity provider of the grant enterprise.
+type OAuthProvider struct {
+	Issuer       string
+	ClientID     string
+	ClientSecret secret.Value
+}
+
+// OAuthGrants are the values of servers.*.oauth.grant.
+var OAuthGrants = []string{"authorization_code", "client_credentials", "jwt_bearer", "enterprise"}
+
+func (d *decoder) oauthFields(o *OAuth) []field {
+	grant := "authorization_code"
+	return []field{
+		{key: "grant", val: oauthGrant{word{&grant, OAuthGrants}, o}},
+		{key: "issuer", val: free{&o.Issuer}},
+		{key: "scopes", read: d.texts(&o.Scopes)},
+		{key: "redirectPort", val: count[int]{&o.RedirectPort, 0, 65535}},
+		{key: "dpop", val: flag{&o.DPoP}},
+		{key: "shared", val: flag{&o.Shared}},
+		{key: "clientId", val: free{&o.ClientID}},
+		{key: "clientSecret", read: d.secret(&o.ClientSecret)},
+		{key: "clientKey", read: d.secret(&o.ClientKey)},
+		{key: "clientDocument", val: free{&o.ClientDocument}},
+		{key: "assertionFile", read: d.path(&o.AssertionFile)},
+		{key: "provider", read: func(n *yaml.Node, path string) error { return d.object(n, path, d.oauthProviderFields(&o.Provider)) }},
+	}
+}
+
+func (d *decoder) oauthProviderFields(p *OAuthProvider) []field {
+	return []field{
+		{key: "issuer", val: free{&p.Issuer}},
+		{key: "clientId", val: free{&p.ClientID}},
+		{key: "clientSecret", read: d.secret(&p.ClientSecret)},
+	}
+}
+
+// oauthGrant writes the default as nothing.
+type oauthGrant struct {
+	word
+	oauth *OAuth
+}
+
+func (g oauthGrant) set(text string) error {
+	if err := g.word.set(text); err != nil {
+		return err
+	}
+	if g.oauth.Grant = text; text == OAuthGrants[0] {
+		g.oauth.Grant = ""
+	}
+	return nil
+}
+
+func (d *decoder) secret(to *secret.Value) func(n *yaml.Node, path string) error {
+	return func(n *yaml.Node, path string) error {
+		text, err := d.text(n, path)
+		*to = secret.New(text)
+		return err
+	}
+}
+
+// Secrets are the places of the credentials, by the key below servers.*.
+func (o *OAuth) Secrets() map[string]*secret.Value {
+	return map[string]*secret.Value{
+		"oauth.clientSecret": &o.ClientSecret, "oauth.clientKey": &o.ClientKey, "oauth.provider.clientSecret": &o.Provider.ClientSecret,
+	}
+}
+
+// SignsIn reports whether requests to the server are signed with what a sign-in gives:
+// it is reached by URL, and no header says who asks.
+func (s Server) SignsIn() bool {
+	if s.URL == "" {
+		return false
+	}
+	return !slices.ContainsFunc(slices.Collect(maps.Keys(s.Headers)), func(name string) bool { return strings.EqualFold(name, "Authorization") })
+}
+
+// oauthFits checks that there is a server to sign in to. at is the place of its settings.
+func (d *decoder) oauthFits(s Server, at *yaml.Node) error {
+	switch {
+	case s.Settings.OAuth == nil:
+		return nil
+	case s.URL == "":
+		return d.fail(at, "remove it: a program that Airlock starts gets its credentials in env", "servers.%s.oauth is about a server that has no url", s.ID)
+	case !s.SignsIn():
+		return d.fail(at, "keep one of the two", "servers.%s.oauth is about a server whose headers have an Authorization", s.ID)
+	}
+	return nil
+}

@@ -1,0 +1,108 @@
+package config
+
+import (
+	"errors"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// Serving says what hosts are offered, and how `airlock serve` is reached.
+type Serving struct {
+	Face   Face
+	Serve  Serve
+	Auth   Auth
+	Kernel Kernel
+}
+
+// Serve says where `airlock serve` listens.
+type Serve struct {
+	Listen  string   // address and port
+	Hosts   []string // names in the Host header that are this machine's, beside the loopback interface's; in lower case
+	Origins []string // of web pages that may send requests, beside its own
+	// Certificate and Key are the absolute paths of the PEM files for TLS; both or none.
+	Certificate, Key string
+	Proxy            bool          // a proxy in front of it ends TLS
+	DrainTime        time.Duration // that runs under way get at the end
+}
+
+func defaultServe() Serve { return Serve{Listen: "127.0.0.1:7823", DrainTime: 30 * time.Second} }
+
+func (d *decoder) serveFields(s *Serve) []field {
+	return []field{
+		{key: "listen", val: hostPort{&s.Listen}},
+		{key: "hosts", read: d.hostNames(&s.Hosts)},
+		{key: "origins", read: d.origins(&s.Origins)},
+		{key: "certificate", read: d.path(&s.Certificate)},
+		{key: "key", read: d.path(&s.Key)},
+		{key: "proxy", val: flag{&s.Proxy}},
+		{key: "drainTime", val: duration{&s.DrainTime, 0, time.Hour}},
+	}
+}
+
+// serve reads the section and checks what belongs together.
+func (d *decoder) serve(s *Serve) func(n *yaml.Node, path string) error {
+	return func(n *yaml.Node, path string) error {
+		if err := d.object(n, path, d.serveFields(s)); err != nil {
+			return err
+		}
+		if (s.Certificate == "") != (s.Key == "") {
+			return d.fail(n, "name both, or neither", "%s has a certificate without a key, or a key without a certificate", path)
+		}
+		if s.Proxy && s.Certificate != "" {
+			return d.fail(n, "leave one of the two out", "%s says that a proxy ends TLS, and has a certificate", path)
+		}
+		return nil
+	}
+}
+
+// hostNames reads names as the Host header has them, without ports.
+func (d *decoder) hostNames(to *[]string) func(n *yaml.Node, path string) error {
+	return func(n *yaml.Node, path string) error {
+		return d.items(n, path, func(n *yaml.Node, path string) error {
+			name, err := d.text(n, path)
+			if err != nil {
+				return err
+			}
+			if name == "" || strings.ContainsAny(name, "/*@ \t") || strings.Contains(name, ":") && net.ParseIP(strings.Trim(name, "[]")) == nil {
+				return d.fail(n, "write it as in airlock.example.com: no port, no wildcard", "%s is not the name of a host: %q", path, name)
+			}
+			*to = append(*to, strings.ToLower(name))
+			return nil
+		})
+	}
+}
+
+// origins reads the origins of web pages (RFC 6454, section 6.2).
+func (d *decoder) origins(to *[]string) func(n *yaml.Node, path string) error {
+	return func(n *yaml.Node, path string) error {
+		return d.items(n, path, func(n *yaml.Node, path string) error {
+			origin, err := d.text(n, path)
+			if err != nil {
+				return err
+			}
+			u, err := url.Parse(origin)
+			if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Scheme+"://"+u.Host != origin {
+				return d.fail(n, "write scheme, host and port alone: https://app.example.com", "%s is not the origin of a web page: %q", path, origin)
+			}
+			*to = append(*to, origin)
+			return nil
+		})
+	}
+}
+
+// hostPort is a host and a port.
+type hostPort struct{ to *string }
+
+func (v hostPort) set(text string) error {
+	if _, _, err := net.SplitHostPort(text); err != nil {
+		return errors.New("must be an address and a port, such as 127.0.0.1:7823")
+	}
+	*v.to = text
+	return nil
+}
+
+func (v hostPort) show() string { return *v.to }

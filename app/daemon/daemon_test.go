@@ -1,0 +1,248 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/airlock-mcp/airlock/app/auth"
+	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/internal/testenv"
+)
+
+// served is a daemon with real sandboxes.
+type served struct {
+	t      *testing.T
+	url    string
+	daemon *Daemon
+	stop   func()     // begins its orderly end
+	ended  chan error // gets what Serve returned
+}
+
+// serve starts a daemon with a configuration of its own, on a free port.
+func serve(t *testing.T, keys string) *served {
+	t.Helper()
+	testenv.OwnHome(t)
+	file := filepath.Join(t.TempDir(), "airlock.yaml")
+	if err := os.WriteFile(file, []byte(keys), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := config.Load(file, os.LookupEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Serve.Listen = "127.0.0.1:0"
+	logger := slog.New(slog.NewTextHandler(t.Output(), nil))
+	opened, err := system.Open(t.Context(), c, system.Options{Version: "test", Serving: true, Tools: system.CachedThenServers, Logger: logger})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := New(t.Context(), Options{Config: c, System: opened, Version: "test", Logger: logger})
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := Listen(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	s := &served{t: t, url: listener.URL(), daemon: d, stop: stop, ended: make(chan error, 1)}
+	go func() { s.ended <- d.Serve(ctx, listener) }()
+	go opened.Watch(ctx)
+	t.Cleanup(func() {
+		stop()
+		if err := <-s.ended; err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+		s.ended <- nil
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := opened.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// token makes a token of a principal.
+func (s *served) token(principal string, scopes ...string) string {
+	s.t.Helper()
+	_, value, err := s.daemon.known.Tokens().Create(s.t.Context(), auth.Grant{Name: "test", Principal: principal, Scopes: scopes})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return value.Reveal()
+}
+
+// bearer sends a token with each request.
+type bearer string
+
+func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+string(b))
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// connect is a host with a token, in a revision of the protocol.
+func (s *served) connect(token, revision string) *mcp.ClientSession {
+	s.t.Helper()
+	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+	session, err := client.Connect(s.t.Context(), &mcp.StreamableClientTransport{Endpoint: s.url + "/mcp", HTTPClient: &http.Client{Transport: bearer(token)}},
+		&mcp.ClientSessionOptions{ProtocolVersion: revision})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { session.Close() })
+	return session
+}
+
+// run runs a program and returns what structured content says of it, and the text.
+func (s *served) run(session *mcp.ClientSession, args map[string]any) (answer map[string]any, text string) {
+	s.t.Helper()
+	res, err := session.CallTool(s.t.Context(), &mcp.CallToolParams{Name: "run_code", Arguments: args})
+	if err != nil {
+		s.t.Error(err)
+		return nil, ""
+	}
+	answer, _ = res.StructuredContent.(map[string]any)
+	for _, content := range res.Content {
+		if block, ok := content.(*mcp.TextContent); ok {
+			text += block.Text + "\n"
+		}
+	}
+	return answer, text
+}
+
+// get returns the status and the body of a path.
+func (s *served) get(path string) (int, string) {
+	s.t.Helper()
+	res, err := http.Get(s.url + path)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return res.StatusCode, string(body)
+}
+
+// untilReady asks until runs can be made.
+func (s *served) untilReady() {
+	s.t.Helper()
+	for {
+		if status, _ := s.get("/readyz"); status == http.StatusOK {
+			return
+		}
+		if s.t.Context().Err() != nil {
+			s.t.Fatal("the daemon did not become ready")
+		}
+	}
+}
+
+var revisions = []string{"2025-03-26", "2025-11-25", "2026-07-28"}
+
+// One daemon answers hosts of both eras of the protocol.
+func TestRunsOverHTTPInBothEras(t *testing.T) {
+	s := serve(t, "")
+	token := s.token("ann", auth.ScopeRun)
+	if status, body := s.get("/healthz"); status != http.StatusOK || !strings.Contains(body, `"ok"`) {
+		t.Errorf("healthz: %d %s", status, body)
+	}
+	s.untilReady()
+	for _, revision := range revisions {
+		session := s.connect(token, revision)
+		answer, text := s.run(session, map[string]any{"language": "python", "code": "result = 6 * 7"})
+		if answer["ok"] != true || fmt.Sprint(answer["data"]) != "42" {
+			t.Errorf("%s: got %v, %s", revision, answer, text)
+		}
+	}
+}
+
+func TestOnlyTokensThatMayRunReachTheFace(t *testing.T) {
+	s := serve(t, "")
+	for _, test := range []struct {
+		name, token, challenge string
+		status                 int
+	}{
+		{"no token", "", "Bearer", http.StatusUnauthorized},
+		{"a token that there is not", "airlock_0", `Bearer error="invalid_token"`, http.StatusUnauthorized},
+		{"a token without the scope", s.token("ann", auth.ScopeAudit), `Bearer error="insufficient_scope", scope="run"`, http.StatusForbidden},
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if test.token != "" {
+			r.Header.Set("Authorization", "Bearer "+test.token)
+		}
+		res, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if got := res.Header.Get("WWW-Authenticate"); res.StatusCode != test.status || got != test.challenge {
+			t.Errorf("%s: got %d, %q, want %d, %q", test.name, res.StatusCode, got, test.status, test.challenge)
+		}
+	}
+}
+
+// A run that is under way when the daemon ends is answered; a new one is told to
+// come back.
+func TestRunsUnderWayEndWithAnAnswer(t *testing.T) {
+	s := serve(t, "")
+	session := s.connect(s.token("ann", auth.ScopeRun), "2025-11-25")
+	waiting := s.connect(s.token("bob", auth.ScopeRun), "2025-11-25")
+	started, _ := s.run(waiting, map[string]any{"language": "python", "code": "import time\ntime.sleep(2)\nresult = 'done'", "background": true})
+	id, _ := started["run_id"].(string)
+	outcome := make(chan map[string]any, 1)
+	go func() {
+		answer, _ := s.run(session, map[string]any{"language": "python", "code": "import time\ntime.sleep(2)\nresult = 'done'"})
+		outcome <- answer
+	}()
+	for len(s.daemon.opts.System.Runs().List(everyone)) < 2 {
+		if t.Context().Err() != nil {
+			t.Fatal("the runs did not begin")
+		}
+	}
+	s.stop()
+	for !s.daemon.draining.Load() {
+		if t.Context().Err() != nil {
+			t.Fatal("the daemon does not drain")
+		}
+	}
+	if status, body := s.get("/readyz"); status != http.StatusServiceUnavailable || !strings.Contains(body, "draining") {
+		t.Errorf("readyz: got %d %s, want that it drains", status, body)
+	}
+	for { // until runs are refused: the flag comes a moment before
+		_, text := s.run(waiting, map[string]any{"language": "python", "code": "result = 1"})
+		if strings.Contains(text, "Airlock is ending") && strings.Contains(text, "hint: send it again") {
+			break
+		}
+		if text == "" {
+			t.Fatal("got no answer, want that no more runs are made")
+		}
+	}
+	if answer := <-outcome; answer["data"] != "done" {
+		t.Errorf("the run under way: got %v, want its result", answer)
+	}
+	res, err := waiting.CallTool(t.Context(), &mcp.CallToolParams{Name: "get_run", Arguments: map[string]any{"run_id": id}})
+	if err == nil {
+		text, _ := json.Marshal(res.StructuredContent)
+		if !strings.Contains(string(text), "done") && !strings.Contains(string(text), "running") {
+			t.Errorf("the run in the background: got %s", text)
+		}
+	}
+}

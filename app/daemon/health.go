@@ -1,0 +1,54 @@
+package daemon
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/airlock-mcp/airlock/app/auth"
+)
+
+// alive says that the process answers.
+func (d *Daemon) alive(w http.ResponseWriter, _ *http.Request) { tell(w, http.StatusOK, "ok", "") }
+
+// ready says whether a run could be made now: what makes it impossible stands in
+// the log alone, since the answer is for everyone.
+func (d *Daemon) ready(w http.ResponseWriter, r *http.Request) {
+	if d.draining.Load() {
+		tell(w, http.StatusServiceUnavailable, "draining", "no new runs are made")
+		return
+	}
+	if err := d.opts.System.Ready(r.Context()); err != nil {
+		d.opts.Logger.DebugContext(r.Context(), "not ready", "error", err)
+		tell(w, http.StatusServiceUnavailable, "starting", "no run can be made yet")
+		return
+	}
+	tell(w, http.StatusOK, "ready", "")
+}
+
+// metrics answers with the metrics in Prometheus' text format. They name servers and
+// tools, so they are for callers who may read the audit log.
+func (d *Daemon) metrics(w http.ResponseWriter, r *http.Request) {
+	who, err := d.caller(r)
+	if err == nil && !auth.Has(who, auth.ScopeAudit) {
+		err = &auth.ScopeError{Scope: auth.ScopeAudit}
+	}
+	if err != nil {
+		d.refuse(w, r, err)
+		return
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	d.opts.Metrics.ServeHTTP(w, r)
+}
+
+// tell answers with a state.
+func tell(w http.ResponseWriter, status int, state, detail string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(struct { // an error means that the client has disconnected
+		State  string `json:"state"`
+		Detail string `json:"detail,omitempty"`
+	}{state, detail})
+}

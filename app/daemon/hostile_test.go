@@ -1,0 +1,121 @@
+package daemon
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/airlock-mcp/airlock/app/auth"
+)
+
+// raw sends bytes as they are and returns the status of each answer until the
+// connection ends.
+func (s *served) raw(request string) []int {
+	s.t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, request); err != nil {
+		s.t.Fatal(err)
+	}
+	conn.(*net.TCPConn).CloseWrite()
+	var statuses []int
+	for in := bufio.NewReader(conn); ; {
+		res, err := http.ReadResponse(in, nil)
+		if err != nil {
+			return statuses
+		}
+		io.Copy(io.Discard, res.Body) // the status is all that counts
+		statuses = append(statuses, res.StatusCode)
+	}
+}
+
+// Requests that two programs could read in two ways are not answered as if there were
+// one way to read them, and nothing that is smuggled in a body is a request.
+func TestSmuggledRequestsAreRefused(t *testing.T) {
+	s := serve(t, "")
+	host := "Host: 127.0.0.1\r\n"
+	for name, test := range map[string]struct {
+		request string
+		want    string
+	}{
+		"two lengths":              {"POST /mcp HTTP/1.1\r\n" + host + "Content-Length: 4\r\nContent-Length: 5\r\n\r\nabcdGET /healthz HTTP/1.1\r\n" + host + "\r\n", "[400]"},
+		"a length and no number":   {"POST /mcp HTTP/1.1\r\n" + host + "Content-Length: +4\r\n\r\nabcd", "[400]"},
+		"an unknown encoding":      {"POST /mcp HTTP/1.1\r\n" + host + "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n", "[501]"},
+		"two encodings":            {"POST /mcp HTTP/1.1\r\n" + host + "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "[501]"},
+		"a space before the colon": {"POST /mcp HTTP/1.1\r\n" + host + "Content-Length : 4\r\n\r\nabcd", "[400]"},
+		"two hosts":                {"GET /healthz HTTP/1.1\r\n" + host + "Host: evil.example\r\n\r\n", "[400]"},
+		"no host":                  {"GET /healthz HTTP/1.1\r\n\r\n", "[400]"},
+		"a huge header":            {"GET /healthz HTTP/1.1\r\n" + host + "X: " + strings.Repeat("x", 64<<10) + "\r\n\r\n", "[431]"},
+		"another name":             {"POST /mcp HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 2\r\n\r\n{}", "[403]"},
+		"a foreign page":           {"POST /mcp HTTP/1.1\r\n" + host + "Origin: https://evil.example\r\nContent-Length: 2\r\n\r\n{}", "[403]"},
+		"a foreign page at /v1":    {"GET /v1/agents HTTP/1.1\r\n" + host + "Origin: https://evil.example\r\n\r\n", "[403]"},
+		"a token in the address":   {"POST /mcp?access_token=" + s.token("ann", auth.ScopeRun) + " HTTP/1.1\r\n" + host + "Content-Length: 2\r\n\r\n{}", "[401]"},
+	} {
+		if got := fmt.Sprint(s.raw(test.request)); got != test.want {
+			t.Errorf("%s: got %s, want %s", name, got, test.want)
+		}
+	}
+}
+
+// Connections that do nothing keep no one else from an answer.
+func TestIdleConnections(t *testing.T) {
+	s := serve(t, "")
+	const idle = 5000 // of which this process holds both ends
+	for range idle {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+		if err != nil {
+			t.Skipf("this machine does not give a process so many connections: %v", err)
+		}
+		defer conn.Close()
+	}
+	if status, _ := s.get("/healthz"); status != http.StatusOK {
+		t.Errorf("got %d beside %d idle connections", status, idle)
+	}
+}
+
+// Two hundred callers at one time get what they asked for, or are told to come back.
+func TestTwoHundredCallers(t *testing.T) {
+	s := serve(t, "sandbox: {queue: 64}\n")
+	s.untilReady()
+	var answered, busy atomic.Int32
+	var callers sync.WaitGroup
+	for n := range 200 {
+		token := s.token(fmt.Sprintf("caller-%d", n), auth.ScopeRun)
+		callers.Go(func() {
+			client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+			session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: s.url + "/mcp", HTTPClient: &http.Client{Transport: bearer(token)}},
+				&mcp.ClientSessionOptions{ProtocolVersion: revisions[n%len(revisions)]})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer session.Close()
+			answer, text := s.run(session, map[string]any{"language": "python", "code": fmt.Sprintf("result = %d", n)})
+			failure, _ := answer["error"].(map[string]any)
+			switch {
+			case answer["ok"] == true && fmt.Sprint(answer["data"]) == fmt.Sprint(n):
+				answered.Add(1)
+			case failure["type"] == "RateLimit" || strings.Contains(text, "run it again"):
+				busy.Add(1)
+			default:
+				t.Errorf("caller %d: got %v, %s", n, answer, text)
+			}
+		})
+	}
+	callers.Wait()
+	t.Logf("%d answered, %d told to come back", answered.Load(), busy.Load())
+	if answered.Load() == 0 {
+		t.Error("no caller was answered")
+	}
+}

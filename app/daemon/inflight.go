@@ -1,0 +1,37 @@
+package daemon
+
+import (
+	"context"
+	"sync/atomic"
+)
+
+// inFlight counts requests that are being answered.
+type inFlight struct {
+	n    atomic.Int64
+	over chan struct{} // holds a value when one has been answered
+}
+
+func newInFlight() *inFlight { return &inFlight{over: make(chan struct{}, 1)} }
+
+// begin counts a request until the returned function is called.
+func (f *inFlight) begin() (end func()) {
+	f.n.Add(1)
+	return func() {
+		f.n.Add(-1)
+		select {
+		case f.over <- struct{}{}:
+		default: // it holds one
+		}
+	}
+}
+
+// wait waits until no request is being answered, or ctx ends.
+func (f *inFlight) wait(ctx context.Context) {
+	for f.n.Load() > 0 {
+		select {
+		case <-f.over:
+		case <-ctx.Done():
+			return
+		}
+	}
+}

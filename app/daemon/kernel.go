@@ -1,0 +1,72 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/airlock-mcp/airlock/app/server/kernel"
+	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/broker/iatp"
+)
+
+// kernelPath is where the kernel's face is beside that of code.
+const kernelPath = "/kernel/mcp"
+
+// openKernel makes the face with the kernel's tools.
+func (d *Daemon) openKernel(ctx context.Context) error {
+	s := d.opts.System
+	k, trust, err := s.OpenKernel(ctx, d.known)
+	if err != nil {
+		return err
+	}
+	d.trust = trust
+	d.kernel, err = kernel.New(k, kernel.Options{Principal: system.Principal(), Logger: s.Logger(), Gate: s.Gate(), EndSession: s.Runs().EndSession})
+	if err != nil {
+		return err
+	}
+	d.undo.Add(func() error { d.kernel.Close(); return nil })
+	return nil
+}
+
+// maxKeys is how many keys one answer lists.
+const maxKeys = 1000
+
+// agentKeys lists the keys with which agents sign now, as a JSON Web Key Set (RFC
+// 7517, section 5): of one agent (?agent_id=), or of all, in pages (?after= with
+// the last key ID). Keys are public, so every caller of this address may read them.
+func (d *Daemon) agentKeys(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	keys, err := d.trust.Published(r.Context(), query.Get("agent_id"), query.Get("after"), maxKeys)
+	if err != nil {
+		d.opts.Logger.ErrorContext(r.Context(), "the keys of agents could not be read", "error", err)
+		w.Header().Set("Retry-After", "1")
+		http.Error(w, "the keys could not be read: send it again", http.StatusServiceUnavailable)
+		return
+	}
+	set := struct {
+		Keys []iatp.JWK `json:"keys"`
+	}{[]iatp.JWK{}}
+	for _, key := range keys {
+		set.Keys = append(set.Keys, key.JWK())
+	}
+	w.Header().Set("Content-Type", "application/jwk-set+json")
+	w.Header().Set("Cache-Control", "no-cache") // a revoked key must not live on elsewhere
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	_ = json.NewEncoder(w).Encode(set) // an error means that the client has disconnected
+}
+
+// agentManifest publishes the manifest of an agent whose operator has made one, with
+// the agent's keys, for airlock agents pin elsewhere. It says nothing of others.
+func (d *Daemon) agentManifest(w http.ResponseWriter, r *http.Request) {
+	offer, err := d.trust.PublishedManifest(r.Context(), r.PathValue("agent"))
+	if err != nil {
+		d.opts.Logger.DebugContext(r.Context(), "a manifest was asked for that is not published", "error", err)
+		http.Error(w, "there is no such manifest", http.StatusNotFound)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-cache")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	_ = json.NewEncoder(w).Encode(offer) // an error means that the client has disconnected
+}

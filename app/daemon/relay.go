@@ -1,0 +1,405 @@
+package daemon
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/airlock-mcp/airlock/app/server"
+)
+
+// Backend is what answers a host: a daemon, or this process. Read and Write may be
+// called concurrently.
+type Backend interface {
+	io.ReadWriter
+	// CloseWrite says that the host has closed its end. What is left is still read.
+	CloseWrite() error
+	// Close ends it and waits for what it did. Calling it twice is fine.
+	Close() error
+}
+
+// maxMoves is how many backends in a row may end before they have begun.
+const maxMoves = 5
+
+// Relay connects a host, who writes a message a line to in and reads from out, with
+// a backend. When that ends before the host does, what it had not answered ends with
+// an error that says to send it again, and the conversation goes on with what next
+// returns: the host's greeting is repeated there. Relay returns nil when the host has
+// closed its end or ctx has ended.
+func Relay(ctx context.Context, in io.Reader, out io.Writer, first Backend, next func(context.Context) (Backend, error)) error {
+	r := &relay{out: out, open: map[string]bool{}, moved: make(chan struct{})}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	hostGone := make(chan struct{})
+	go func() { // one read of in may outlive the relay, as that of Serve does
+		defer close(hostGone)
+		r.fromHost(ctx, in)
+	}()
+	backend := first
+	for moves := 0; ; {
+		answered, err := r.serve(ctx, backend, hostGone)
+		err = errors.Join(err, backend.Close())
+		select {
+		case <-hostGone:
+			return nil
+		case <-ctx.Done():
+			return nil
+		default:
+		}
+		if moves++; answered {
+			moves = 1
+		}
+		if moves > maxMoves {
+			return fmt.Errorf("talking to the host: %w", err)
+		}
+		r.leave()
+		if backend, err = r.next(ctx, next, hostGone); err != nil || backend == nil {
+			return err
+		}
+	}
+}
+
+// next finds another backend; nil when the host has gone meanwhile, or ctx has ended.
+func (r *relay) next(ctx context.Context, find func(context.Context) (Backend, error), hostGone <-chan struct{}) (Backend, error) {
+	finding, stop := context.WithCancel(ctx)
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	defer stop()
+	watching.Go(func() {
+		select {
+		case <-hostGone:
+			stop()
+		case <-finding.Done():
+		}
+	})
+	backend, err := find(finding)
+	if finding.Err() == nil {
+		return backend, err
+	}
+	if err == nil && backend != nil {
+		return nil, backend.Close()
+	}
+	return nil, nil
+}
+
+// relay is what is known of a host's conversation.
+type relay struct {
+	writing sync.Mutex // one message at a time to out
+	out     io.Writer
+
+	mu          sync.Mutex // guards what follows
+	backend     Backend    // nil between two
+	moved       chan struct{}
+	generation  int             // of the backend; 0 is the first
+	open        map[string]bool // the host's requests without an answer, by ID
+	greeting    *message        // the host's initialize
+	greeted     bool            // it was answered
+	initialized []byte          // the host's notification that it has the answer
+}
+
+// message is a line, as far as the relay reads it.
+type message struct {
+	line   []byte
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+}
+
+// messagesOf reads the messages of a line, one or those of a batch. What cannot be
+// read is for the backend to answer.
+func messagesOf(line []byte) []message {
+	var one message
+	if line = bytes.TrimSpace(line); len(line) == 0 {
+		return nil
+	}
+	if line[0] == '[' {
+		var several []message
+		if json.Unmarshal(line, &several) != nil {
+			return nil
+		}
+		return several
+	}
+	if json.Unmarshal(line, &one) != nil {
+		return nil
+	}
+	one.line = line
+	return []message{one}
+}
+
+// id is the message's ID as it stands there; "" for none.
+func (m message) id() string {
+	if string(m.ID) == "null" {
+		return ""
+	}
+	return string(m.ID)
+}
+
+func (m message) isRequest() bool  { return m.Method != "" && m.id() != "" }
+func (m message) isResponse() bool { return m.Method == "" && m.id() != "" }
+
+// fromHost hands the host's lines on until it closes its end.
+func (r *relay) fromHost(ctx context.Context, in io.Reader) {
+	lines := bufio.NewReaderSize(in, 64<<10)
+	for {
+		line, long, err := boundedLine(lines)
+		if long {
+			r.write(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"the message has more than %d bytes"}}`+"\n", server.MaxMessage))
+		} else if len(line) > 0 {
+			r.pass(ctx, line)
+		}
+		if err != nil {
+			break
+		}
+	}
+	if backend := r.await(ctx); backend != nil {
+		_ = backend.CloseWrite() // it may have ended just now
+	}
+}
+
+// boundedLine reads a line, of which it keeps no more than the largest message.
+func boundedLine(in *bufio.Reader) (line []byte, long bool, err error) {
+	for {
+		part, err := in.ReadSlice('\n')
+		if long = long || len(line)+len(part) > server.MaxMessage; long {
+			line = nil
+		} else {
+			line = append(line, part...)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, long, err
+		}
+	}
+}
+
+// await returns the backend, once there is one; nil when ctx ends before.
+func (r *relay) await(ctx context.Context) Backend {
+	for {
+		r.mu.Lock()
+		backend, moved := r.backend, r.moved
+		r.mu.Unlock()
+		if backend != nil {
+			return backend
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// pass hands one line of the host on, noting what it asks.
+func (r *relay) pass(ctx context.Context, line []byte) {
+	var backend Backend
+	for backend == nil {
+		if r.await(ctx) == nil {
+			return
+		}
+		r.mu.Lock()
+		if backend = r.backend; backend != nil { // else it has ended meanwhile
+			line = r.noteLocked(line)
+		}
+		r.mu.Unlock()
+	}
+	if line != nil {
+		// Where this fails, the backend has ended, and what was asked is answered then.
+		_, _ = backend.Write(line)
+	}
+}
+
+// noteLocked notes what a line of the host asks, and returns it as the backend has to
+// see it; nil when it is an answer to a former backend.
+func (r *relay) noteLocked(line []byte) []byte {
+	for _, m := range messagesOf(line) {
+		switch {
+		case m.isRequest():
+			r.open[m.id()] = true
+			if m.Method == "initialize" {
+				kept := m
+				kept.line = bytes.Clone(line)
+				r.greeting, r.greeted, r.initialized = &kept, false, nil
+			}
+		case m.Method == "notifications/initialized":
+			r.initialized = bytes.Clone(line)
+		case m.Method == "notifications/cancelled":
+			var params struct {
+				ID json.RawMessage `json:"requestId"`
+			}
+			if json.Unmarshal(m.Params, &params) == nil {
+				delete(r.open, string(params.ID)) // it may never be answered
+			}
+		case m.isResponse() && r.generation > 0:
+			return r.ownLocked(m)
+		}
+	}
+	return line
+}
+
+// A backend other than the first has its requests to the host renamed: an answer to a
+// question of a former one must not count for another with the same ID.
+func (r *relay) prefix() string { return fmt.Sprintf("airlock-%d-", r.generation) }
+
+// ownLocked returns the host's answer under the ID that the backend knows; nil when it
+// is for a former backend.
+func (r *relay) ownLocked(m message) []byte {
+	var named string
+	if json.Unmarshal(m.ID, &named) != nil {
+		return nil
+	}
+	own, ok := bytes.CutPrefix([]byte(named), []byte(r.prefix()))
+	if !ok {
+		return nil
+	}
+	return withMember(m.line, "id", own)
+}
+
+// withMember returns a message with another value for one member; nil where it is none.
+func withMember(line []byte, name string, value json.RawMessage) []byte {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(line, &members) != nil {
+		return nil
+	}
+	members[name] = value
+	changed, err := server.Encode(members)
+	if err != nil {
+		return nil
+	}
+	return append(changed, '\n')
+}
+
+// serve talks through one backend until it ends, and reports whether it answered
+// anything.
+func (r *relay) serve(ctx context.Context, backend Backend, hostGone <-chan struct{}) (answered bool, err error) {
+	defer context.AfterFunc(ctx, func() { _ = backend.Close() })() // it is closed again
+	lines := bufio.NewReaderSize(backend, 64<<10)
+	if err := r.greet(backend, lines); err != nil {
+		return false, err
+	}
+	r.mu.Lock()
+	r.backend = backend
+	close(r.moved)
+	r.moved = make(chan struct{})
+	r.mu.Unlock()
+	select {
+	case <-hostGone: // between two backends
+		_ = backend.CloseWrite()
+	default:
+	}
+	for {
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			return answered, err
+		}
+		answered = true
+		r.write(r.toHost(line))
+	}
+}
+
+// greet repeats the host's greeting to a backend that has not heard it, and keeps the
+// answer from the host, who had one already.
+func (r *relay) greet(backend Backend, lines *bufio.Reader) error {
+	r.mu.Lock()
+	greeting, greeted, initialized, id := r.greeting, r.greeted, r.initialized, r.prefix()+"greeting"
+	first := r.generation == 0
+	r.mu.Unlock()
+	if first || greeting == nil {
+		return nil
+	}
+	if !greeted { // the answer is for the host
+		_, err := backend.Write(greeting.line)
+		return err
+	}
+	name, _ := json.Marshal(id) // a string always encodes
+	if _, err := backend.Write(withMember(greeting.line, "id", name)); err != nil {
+		return err
+	}
+	for {
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			return err
+		}
+		if got := messagesOf(line); len(got) == 1 && got[0].id() == string(name) {
+			break
+		}
+		r.write(r.toHost(line))
+	}
+	if len(initialized) == 0 {
+		return nil
+	}
+	_, err := backend.Write(initialized)
+	return err
+}
+
+// toHost notes what a line of the backend answers, and returns it as the host has to
+// see it.
+func (r *relay) toHost(line []byte) []byte {
+	messages := messagesOf(line)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, m := range messages {
+		switch {
+		case m.isResponse():
+			delete(r.open, m.id())
+			if r.greeting != nil && m.id() == r.greeting.id() {
+				r.greeted = true
+			}
+		case r.generation == 0 || m.line == nil:
+		case m.isRequest():
+			name, _ := json.Marshal(r.prefix() + m.id()) // a string always encodes
+			return withMember(line, "id", name)
+		case m.Method == "notifications/cancelled":
+			return r.cancelledLocked(m, line)
+		}
+	}
+	return line
+}
+
+// cancelledLocked renames the request that a backend takes back.
+func (r *relay) cancelledLocked(m message, line []byte) []byte {
+	var params struct {
+		ID json.RawMessage `json:"requestId"`
+	}
+	if json.Unmarshal(m.Params, &params) != nil || len(params.ID) == 0 {
+		return line
+	}
+	name, _ := json.Marshal(r.prefix() + string(params.ID)) // a string always encodes
+	renamed := withMember(m.Params, "requestId", name)
+	return withMember(line, "params", bytes.TrimSpace(renamed))
+}
+
+// leave answers what the backend that has ended did not.
+func (r *relay) leave() {
+	r.mu.Lock()
+	r.backend = nil
+	r.generation++
+	var open []string
+	for id := range r.open {
+		if r.greeting == nil || r.greeted || id != r.greeting.id() {
+			open = append(open, id)
+			delete(r.open, id)
+		}
+	}
+	r.mu.Unlock()
+	for _, id := range open {
+		r.write(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":%q,"data":{"retryable":true}}}`+"\n", id, endedText))
+	}
+}
+
+// endedText is what is said of a request whose daemon has ended.
+const endedText = "the Airlock daemon ended while it worked on this: send it again. What a program did through tools before is done"
+
+// write writes one line to the host. A host that cannot be written to is gone, which
+// reading from it says.
+func (r *relay) write(line []byte) {
+	if line == nil {
+		return
+	}
+	r.writing.Lock()
+	defer r.writing.Unlock()
+	_, _ = r.out.Write(line)
+}

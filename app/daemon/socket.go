@@ -1,0 +1,226 @@
+package daemon
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/server"
+	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/procfs"
+	"github.com/airlock-mcp/airlock/internal/secret"
+	"github.com/airlock-mcp/airlock/internal/store"
+)
+
+// maxHosts is how many hosts may have joined at one time.
+const maxHosts = 1000
+
+// acceptPause is how long a socket that cannot accept, for example for want of
+// descriptors, waits before it tries again.
+const acceptPause = 100 * time.Millisecond
+
+// socket is where hosts of the same user join the daemon.
+type socket struct {
+	listener *net.UnixListener
+	lock     *store.Lock
+	path     string
+
+	joined atomic.Int64
+	room   chan struct{}
+	work   sync.WaitGroup
+}
+
+// openSocket makes the socket of a configuration, which one daemon at a time has.
+func openSocket(c *config.Config) (_ *socket, err error) {
+	path, err := socketPath(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fmt.Errorf("making the directory of the socket: %w", err)
+	}
+	lock, err := store.TryAcquire(path+".lock", store.Exclusive)
+	if errors.Is(err, store.ErrLocked) {
+		return nil, alone(c)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("locking the socket: %w", err)
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) { // of a daemon that was killed
+		return nil, errors.Join(err, lock.Release())
+	}
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("listening for hosts: %w", err), lock.Release())
+	}
+	if err := os.Chmod(path, 0o600); err != nil { // its directory is the user's alone already
+		return nil, errors.Join(err, listener.Close(), lock.Release())
+	}
+	return &socket{listener: listener, lock: lock, path: path, room: make(chan struct{}, maxHosts)}, nil
+}
+
+// close stops listening, and waits for the connections, which ctx of serve ends.
+func (s *socket) close() error {
+	err := s.listener.Close() // which removes the file
+	if errors.Is(err, net.ErrClosed) {
+		err = nil
+	}
+	s.work.Wait()
+	return errors.Join(err, s.lock.Release())
+}
+
+// acceptHosts takes connections until the socket is closed. Those that it has taken
+// end with ctx at the latest.
+func (d *Daemon) acceptHosts(ctx context.Context) {
+	for {
+		conn, err := d.socket.listener.AcceptUnix()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			d.opts.Logger.WarnContext(ctx, "a host could not join", slog.Any("error", err))
+			time.Sleep(acceptPause)
+			continue
+		}
+		d.socket.room <- struct{}{}
+		d.socket.work.Go(func() {
+			defer func() { <-d.socket.room }()
+			defer conn.Close()
+			defer context.AfterFunc(ctx, func() { conn.Close() })()
+			if err := d.take(ctx, conn); err != nil && ctx.Err() == nil {
+				d.opts.Logger.DebugContext(ctx, "a connection of a host ended", slog.Any("error", err))
+			}
+		})
+	}
+}
+
+// take answers one connection.
+func (d *Daemon) take(ctx context.Context, conn *net.UnixConn) error {
+	if err := conn.SetDeadline(time.Now().Add(helloTime)); err != nil {
+		return err
+	}
+	in := bufio.NewReaderSize(conn, 64<<10)
+	line, err := helloLine(in)
+	if err != nil {
+		return err
+	}
+	var h hello
+	if err := json.Unmarshal(line, &h); err != nil {
+		return refuseHost(conn, "the first line is no greeting")
+	}
+	if err := trusted(conn, h.Purpose); err != nil {
+		return refuseHost(conn, err.Error())
+	}
+	status := d.status(ctx)
+	switch h.Purpose {
+	case purposeStatus:
+		return json.NewEncoder(conn).Encode(reply{Status: &status})
+	case purposeStop:
+		if err := json.NewEncoder(conn).Encode(reply{Status: &status}); err != nil {
+			return err
+		}
+		d.askToStop()
+		<-ctx.Done()
+		return nil
+	case purposeJoin:
+	default:
+		return refuseHost(conn, fmt.Sprintf("the daemon does not know the purpose %q", h.Purpose))
+	}
+	if why := d.unfit(h); why != "" {
+		return refuseHost(conn, why)
+	}
+	local := d.local(h)
+	if _, err := local(ctx); err != nil {
+		return refuseHost(conn, err.Error())
+	}
+	if err := json.NewEncoder(conn).Encode(reply{Status: &status}); err != nil {
+		return err
+	}
+	if err := conn.SetDeadline(time.Time{}); err != nil {
+		return err
+	}
+	return d.serveHost(ctx, conn, in, local)
+}
+
+// local says who a host is: the user, or the agent whose token it has, which is looked
+// up for each request.
+func (d *Daemon) local(h hello) server.Local {
+	if h.Agent == "" {
+		user := caller.Caller{Principal: system.Principal(), Kind: caller.Local, Profile: h.Profile}
+		return func(context.Context) (caller.Caller, error) { return user, nil }
+	}
+	token := secret.New(h.Agent)
+	return func(ctx context.Context) (caller.Caller, error) {
+		who, err := d.identify.Agent(ctx, token)
+		who.Profile = h.Profile
+		return who, err
+	}
+}
+
+// unfit says why a host would be served otherwise than alone; "" where it would not.
+func (d *Daemon) unfit(h hello) string {
+	c := d.opts.System.Config()
+	switch {
+	case d.draining.Load():
+		return "the daemon is ending"
+	case h.Version != d.opts.Version:
+		return fmt.Sprintf("the daemon is version %s", d.opts.Version)
+	case h.Config != config.Digest(c):
+		return "the daemon has another configuration in force than the one that would be read now"
+	}
+	if _, err := c.Profile(h.Profile); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+func refuseHost(conn net.Conn, why string) error {
+	return json.NewEncoder(conn).Encode(reply{Refused: why})
+}
+
+// serveHost talks to one host until either end closes. The process that is the
+// parent of who connected is the agent's host, from within which no one approves.
+func (d *Daemon) serveHost(ctx context.Context, conn *net.UnixConn, in io.Reader, local server.Local) error {
+	pid, _, err := procfs.Peer(conn)
+	if err != nil {
+		return err
+	}
+	host, err := procfs.Parent(pid)
+	if err != nil {
+		return fmt.Errorf("finding the agent's host: %w", err)
+	}
+	d.socket.joined.Add(1)
+	defer d.socket.joined.Add(-1)
+	return d.face.ServeConnection(ctx, in, conn, server.Connection{
+		Local: local,
+		Began: func(session string) (ended func()) { return d.opts.System.Approvals().AddHost(session, host) },
+	})
+}
+
+// status is how the daemon is now.
+func (d *Daemon) status(ctx context.Context) Status {
+	s := Status{
+		PID: os.Getpid(), Version: d.opts.Version, URL: d.opts.URL, Since: d.since, State: "ready",
+		Hosts: int(d.socket.joined.Load()), Runs: d.opts.System.Runs().Going(),
+	}
+	if err := d.opts.System.Ready(ctx); err != nil {
+		s.State = "starting"
+	}
+	if d.draining.Load() {
+		s.State = "draining"
+	}
+	return s
+}

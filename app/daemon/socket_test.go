@@ -1,0 +1,118 @@
+package daemon
+
+import (
+	"errors"
+	"net"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/internal/secret"
+)
+
+// joined is a host that is served through the socket.
+func (s *served) joined(profile string) *mcp.ClientSession {
+	s.t.Helper()
+	conn, err := Join(Host{Config: s.daemon.opts.Config, Version: "test", Profile: profile})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+	session, err := client.Connect(s.t.Context(), &mcp.IOTransport{Reader: conn, Writer: conn}, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { session.Close() })
+	return session
+}
+
+// Hosts that join share the daemon's pool, and do not see each other's runs.
+func TestHostsJoin(t *testing.T) {
+	s := serve(t, "mcpServers: {files: {command: cat}}\nprofiles: {small: {servers: [files]}}\n")
+	first, second := s.joined(""), s.joined("small")
+	answer, text := s.run(first, map[string]any{"language": "python", "code": "result = 6 * 7"})
+	if answer["ok"] != true {
+		t.Fatalf("got %v, %s", answer, text)
+	}
+	res, err := second.CallTool(t.Context(), &mcp.CallToolParams{Name: "get_run", Arguments: map[string]any{"run_id": answer["run_id"]}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := res.StructuredContent.(map[string]any); got["state"] != "unknown" {
+		t.Errorf("another host sees %v, want that there is no such run", got)
+	}
+	status, err := Ask(s.daemon.opts.Config)
+	if err != nil || status.Hosts != 2 || status.PID != os.Getpid() || status.Version != "test" {
+		t.Errorf("got %+v, %v, want two hosts", status, err)
+	}
+}
+
+func TestWhoDoesNotFitIsRefused(t *testing.T) {
+	s := serve(t, "")
+	c := s.daemon.opts.Config
+	other := *c
+	other.Limits.Calls.Run++
+	token := secret.New("qwed_agent_none")
+	for name, join := range map[string]func() (*Conn, error){
+		"another version":           func() (*Conn, error) { return Join(Host{Config: c, Version: "other"}) },
+		"another configuration":     func() (*Conn, error) { return Join(Host{Config: &other, Version: "test"}) },
+		"an unknown profile":        func() (*Conn, error) { return Join(Host{Config: c, Version: "test", Profile: "none"}) },
+		"a token that there is not": func() (*Conn, error) { return Join(Host{Config: c, Version: "test", Agent: &token}) },
+		"an unknown purpose":        func() (*Conn, error) { return dial(c, hello{Purpose: "x"}) },
+	} {
+		var refused *RefusedError
+		if _, err := join(); !errors.As(err, &refused) {
+			t.Errorf("%s: got %v, want a refusal", name, err)
+		}
+	}
+	if _, err := Join(Host{Config: &config.Config{File: "/another/file"}, Version: "test"}); !errors.Is(err, ErrNone) {
+		t.Errorf("another file: got %v, want that there is no daemon", err)
+	}
+	path, err := socketPath(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the socket: %v, %v, want mode 0600", info.Mode(), err)
+	}
+	for name, line := range map[string]string{"nonsense": "hello\n", "a long line": strings.Repeat("x", maxHello+1) + "\n", "nothing": ""} {
+		conn, err := net.Dial("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn.Write([]byte(line))
+		conn.(*net.UnixConn).CloseWrite()
+		answer := make([]byte, 1000)
+		n, _ := conn.Read(answer)
+		conn.Close()
+		if strings.Contains(string(answer[:n]), "status") {
+			t.Errorf("%s: got %s, want a refusal or the end", name, answer[:n])
+		}
+	}
+	if _, err := openSocket(c); err == nil || !strings.Contains(err.Error(), "serves this configuration already") {
+		t.Errorf("a second daemon: got %v, want a refusal", err)
+	}
+}
+
+// A joined host's run that is under way at the end is answered.
+func TestAJoinedHostIsAnsweredAtTheEnd(t *testing.T) {
+	s := serve(t, "")
+	session := s.joined("")
+	outcome := make(chan map[string]any, 1)
+	go func() {
+		answer, _ := s.run(session, map[string]any{"language": "python", "code": "import time\ntime.sleep(1)\nresult = 'done'"})
+		outcome <- answer
+	}()
+	for s.daemon.opts.System.Runs().Going() == 0 {
+		if t.Context().Err() != nil {
+			t.Fatal("the run did not begin")
+		}
+	}
+	s.daemon.askToStop()
+	if answer := <-outcome; answer["data"] != "done" {
+		t.Errorf("got %v, want the result", answer)
+	}
+}

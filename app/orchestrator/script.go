@@ -1,0 +1,119 @@
+package orchestrator
+
+import (
+	"strings"
+	"time"
+
+	"github.com/airlock-mcp/airlock/internal/truncate"
+	"github.com/airlock-mcp/airlock/runner"
+)
+
+// LanguageScript is the language of a run that is a plain Python script.
+const LanguageScript = "script"
+
+// Script says how a plain Python script is run: as a process of its own, as
+// `python3 FILE` would, in the image for scripts. It has no tools and no files of
+// earlier runs, and nothing of it is a result but what it prints and its exit status.
+type Script struct {
+	Timeout time.Duration // of the run, whatever is configured for others
+	Stream  int64         // bytes of stdout, and of stderr, that are kept; at one more the script is stopped
+}
+
+// ScriptRequest asks for one run of a script.
+func ScriptRequest(code string, s Script) Request {
+	return Request{Language: LanguageScript, Code: []byte(code), Script: &s}
+}
+
+// Stop is why a script was stopped. The zero value says that it ended by itself.
+type Stop string
+
+// Why a script was stopped.
+const (
+	StoppedAtTimeout Stop = "timeout"
+	StoppedAtOutput  Stop = "output"    // it wrote more than Script.Stream to stdout or to stderr
+	StoppedByCancel  Stop = "cancelled" // by its caller, or because Airlock ended
+	StoppedAtLimit   Stop = "limit"     // memory, processes or disk: the envelope's error says which
+	StoppedBySandbox Stop = "sandbox"   // the sandbox failed, the script broke it, or it was not let in
+)
+
+// exitKilled is the exit status of what was stopped: minus the number of SIGKILL,
+// as Python's subprocess counts.
+const exitKilled = -9
+
+// End is how a script ended, as the host saw it.
+type End struct {
+	ExitCode int // 0 is success; minus the number of the signal that ended it
+	Stopped  Stop
+}
+
+// endOf says how a script ended. That it delivered does not count where it wrote
+// too much before.
+func (r *run) endOf(ended ending, l logs) End {
+	if r.request.Script == nil {
+		return End{}
+	}
+	most := r.request.Script.Stream
+	switch {
+	case ended.flood, l.stdout.Total > most, l.stderr.Total > most:
+		return End{exitKilled, StoppedAtOutput}
+	case ended.delivered != nil && ended.delivered.OK:
+		return End{}
+	case ended.delivered != nil && ended.delivered.ExitCode != 0:
+		return End{ExitCode: ended.delivered.ExitCode}
+	case ended.delivered != nil:
+		return End{ExitCode: 1} // an exception that nothing caught
+	case ended.timeout:
+		return End{exitKilled, StoppedAtTimeout}
+	case ended.cancelled:
+		return End{exitKilled, StoppedByCancel}
+	case ended.exit != nil && ended.exit.Reason != runner.ReasonNone:
+		return End{exitKilled, StoppedAtLimit}
+	case ended.exit != nil && ended.exit.Signal != 0:
+		return End{ExitCode: -ended.exit.Signal}
+	case ended.exit != nil:
+		return End{ExitCode: ended.exit.Code}
+	}
+	return End{exitKilled, StoppedBySandbox}
+}
+
+// scriptSandbox asks for the sandbox of a script. Scripts differ in their time limits,
+// which the sandbox does not know, so all of one stream limit ask for the same.
+func (o *Orchestrator) scriptSandbox(image runner.Image, s Script) runner.Request {
+	s.Timeout = o.opts.Limits.Timeout
+	return runner.Request{Image: image, Limits: scriptLimits(o.opts.Limits, s)}
+}
+
+// WarmScripts has sandboxes for scripts with the usual limit of their streams made ready
+// in the background. Without an image for scripts it does nothing.
+func (o *Orchestrator) WarmScripts() {
+	if o.parts.Script != nil {
+		o.parts.Runner.Warm(o.scriptSandbox(*o.parts.Script, Script{Stream: ScriptStream}))
+	}
+}
+
+// ScriptStream is the usual limit of a script's stdout, and of its stderr, in bytes.
+const ScriptStream = 1 << 20
+
+// scriptLimits are those of a script's sandbox.
+func scriptLimits(limits runner.Limits, s Script) runner.Limits {
+	limits.Timeout = s.Timeout
+	limits.Stdout, limits.Stderr, limits.Stream = s.Stream, s.Stream, s.Stream
+	// Each stream is stopped by itself: together they may have both.
+	limits.Output = 2*s.Stream + 1
+	return limits
+}
+
+// printScript returns what a script printed: each stream redacted, then cut to its
+// limit, without a mark.
+func (r *run) printScript(l logs) Printed {
+	var p Printed
+	p.Stdout, p.StdoutCut = r.headOf(l.stdout)
+	p.Stderr, p.StderrCut = r.headOf(l.stderr)
+	return p
+}
+
+func (r *run) headOf(output runner.Output) (kept string, missing int64) {
+	text := strings.ToValidUTF8(r.redact(string(output.Head)), "\uFFFD")
+	kept = truncate.Head(text, int(r.request.Script.Stream))
+	return kept, output.Total - int64(len(output.Head)) + int64(len(text)-len(kept))
+}

@@ -1,0 +1,60 @@
+package orchestrator
+
+import (
+	"context"
+
+	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/airlock-mcp/airlock/internal/errortype"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
+	"github.com/airlock-mcp/airlock/runner"
+)
+
+// traced makes a run a span and a duration.
+func (o *Orchestrator) traced(ctx context.Context, req Request, run func(context.Context, Request) (*Outcome, error)) (*Outcome, error) {
+	if req.ID == "" {
+		req.ID = telemetry.NewID("run")
+	}
+	language := o.knownLanguage(req)
+	ctx, span := telemetry.Start(ctx, telemetry.SpanRun, telemetry.AttrRun.String(req.ID), language)
+	outcome, err := run(ctx, req)
+	span.EndTimed(ctx, telemetry.Run, errorTypeOf(outcome, err), language)
+	return outcome, err
+}
+
+// knownLanguage is the language of a request as traces have it: not a caller's own word.
+func (o *Orchestrator) knownLanguage(req Request) attribute.KeyValue {
+	if _, known := o.parts.Images[req.Language]; known || req.Language == LanguageCall {
+		return telemetry.AttrLanguage.String(req.Language)
+	}
+	return telemetry.AttrLanguage.String("other")
+}
+
+// errorTypeOf says what kind of error a run ended with: Airlock's own types, and one
+// for all that programs raise, whose names are theirs.
+func errorTypeOf(outcome *Outcome, err error) string {
+	switch {
+	case err != nil:
+		return "refused"
+	case outcome == nil || outcome.Envelope.Result.OK:
+		return ""
+	case outcome.Envelope.Result.Error == nil || outcome.Envelope.Result.Error.Source == errortype.SourceCode:
+		return "exception"
+	case !errortype.Known(outcome.Envelope.Result.Error.Type):
+		return "exception"
+	}
+	return outcome.Envelope.Result.Error.Type
+}
+
+// acquire waits for the sandbox of a run.
+func (o *Orchestrator) acquire(ctx context.Context, wanted runner.Request) (*runner.Sandbox, error) {
+	image := telemetry.AttrImage.String(wanted.Image.Name)
+	within, span := telemetry.Start(ctx, telemetry.SpanAcquire, image)
+	sandbox, err := o.parts.Runner.Acquire(within, wanted)
+	failed := ""
+	if err != nil {
+		failed = "refused"
+	}
+	span.EndTimed(ctx, telemetry.Acquire, failed, image)
+	return sandbox, err
+}

@@ -1,0 +1,337 @@
+package runs
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/airlock-mcp/airlock/app/orchestrator"
+	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
+)
+
+// JobState is where a job stands.
+type JobState string
+
+// The states of a job. All but the first two are final.
+const (
+	JobQueued    JobState = "queued"
+	JobRunning   JobState = "running"
+	JobSuccess   JobState = "success"
+	JobFailed    JobState = "failed"
+	JobCancelled JobState = "cancelled"
+	JobTimedOut  JobState = "timed_out"
+	JobLost      JobState = "lost" // the process that had it has ended, and with it its result
+)
+
+// What jobs may take. A job waits for one of the turns; how long it is queued counts
+// towards no time limit.
+const (
+	jobsAtOnce    = 5
+	keepJobs      = time.Hour // after they are over
+	maxQueuedJobs = 100
+	maxOwnedJobs  = 1000     // of one principal, those that are over included
+	maxOwnedOut   = 64 << 20 // bytes of their output
+	maxJobsOut    = 256 << 20
+)
+
+// ErrJobs refuses a job because too many are kept. Some of them are forgotten later.
+var ErrJobs = &jobsError{}
+
+type jobsError struct{}
+
+func (*jobsError) Error() string {
+	return "too many background jobs are queued, or too much output of earlier ones is kept"
+}
+
+// Hint says what to do instead.
+func (*jobsError) Hint() string {
+	return "wait until queued jobs are over; what a job has printed is kept for an hour"
+}
+
+// JobOptions of a registry of jobs. The zero value is usable.
+type JobOptions struct {
+	Book   *JobBook         // nil: a restart forgets jobs
+	Now    func() time.Time // nil means time.Now
+	Logger *slog.Logger     // nil logs nothing
+}
+
+// Jobs are runs in the background that are asked for later, by an ID of their own: a
+// UUID. They begin in the order in which they were asked for, five at one time, and
+// can be asked for an hour after they are over. Only who asked for a job sees it. Its
+// methods may be called concurrently.
+type Jobs struct {
+	registry *Registry
+	opts     JobOptions
+	turns    *turns
+	watching sync.WaitGroup
+
+	mu   sync.Mutex // guards what follows
+	jobs map[string]*job
+}
+
+// job is a run with what is known of it beyond.
+type job struct {
+	id       string
+	owner    caller.Owner
+	run      *Run
+	timer    *time.Timer // forgets it; nil while it goes on
+	bytes    int         // of its output
+	finished JobState    // empty while it goes on
+}
+
+// JobStatus is a job at one moment.
+type JobStatus struct {
+	ID      string
+	RunID   string
+	State   JobState
+	Last    JobState              // of a job that is lost: where it stood
+	Outcome *orchestrator.Outcome // of one that is over and became a run
+	Err     error                 // why one that is over became none
+}
+
+// NewJobs returns the jobs of a registry.
+func NewJobs(registry *Registry, opts *JobOptions) *Jobs {
+	j := &Jobs{registry: registry, turns: newTurns(jobsAtOnce), jobs: map[string]*job{}}
+	if opts != nil {
+		j.opts = *opts
+	}
+	if j.opts.Now == nil {
+		j.opts.Now = time.Now
+	}
+	if j.opts.Logger == nil {
+		j.opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	return j
+}
+
+// Start queues a job and returns its ID. It outlives ctx: Cancel, EndSession and Close
+// end it. ErrJobs says that there is no room for it; other errors are those of
+// Registry.Start.
+func (j *Jobs) Start(ctx context.Context, req orchestrator.Request) (string, error) {
+	req.Background = true
+	if req.ID == "" {
+		req.ID = telemetry.NewID("run")
+	}
+	made := &job{id: newUUID(), owner: req.Caller.Owner()}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !j.hasRoomLocked(req.Caller) {
+		return "", ErrJobs
+	}
+	if err := j.opts.Book.enter(ctx, made, req.ID, j.opts.Now()); err != nil {
+		return "", fmt.Errorf("noting a job: %w", err)
+	}
+	turn := j.turns.join()
+	run, err := j.registry.start(ctx, req, turn)
+	if err != nil {
+		turn.leave()
+		return "", errors.Join(err, j.opts.Book.cross(context.WithoutCancel(ctx), made.id))
+	}
+	made.run = run
+	j.jobs[made.id] = made
+	j.watching.Go(func() { j.watch(context.WithoutCancel(ctx), made) })
+	return made.id, nil
+}
+
+// hasRoomLocked reports whether the caller may have one more job.
+func (j *Jobs) hasRoomLocked(c caller.Caller) bool {
+	var queued, owned, ownedBytes, bytes int
+	for _, other := range j.jobs {
+		bytes += other.bytes
+		if other.finished == "" && other.run.Status().State == Queued {
+			queued++
+		}
+		if isOf(other.owner, c) {
+			owned++
+			ownedBytes += other.bytes
+		}
+	}
+	return queued < maxQueuedJobs && owned < maxOwnedJobs && ownedBytes < maxOwnedOut && bytes < maxJobsOut
+}
+
+// isOf reports whether an owner is the principal of a caller, in whatever session.
+func isOf(owner caller.Owner, c caller.Caller) bool {
+	mine := c.Owner()
+	mine.Session = owner.Session
+	return owner == mine
+}
+
+// watch follows a job to its end, and notes where it stands.
+func (j *Jobs) watch(ctx context.Context, made *job) {
+	changed, stop := made.run.Subscribe()
+	defer stop()
+	for begun := false; ; {
+		status := made.run.Status()
+		if status.State == Done {
+			break
+		}
+		if status.State == Running && !begun {
+			begun = true
+			j.note(ctx, made.id, JobRunning)
+		}
+		<-changed
+	}
+	j.finish(ctx, made)
+}
+
+func (j *Jobs) finish(ctx context.Context, made *job) {
+	status := made.run.Status()
+	state := endOf(status)
+	j.note(ctx, made.id, state)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	made.finished = state
+	if status.Outcome != nil {
+		made.bytes = len(status.Outcome.Stdout) + len(status.Outcome.Stderr)
+	}
+	if j.jobs[made.id] == made { // its session goes on
+		made.timer = time.AfterFunc(keepJobs, func() { j.forget(made) })
+	}
+}
+
+// endOf says what became of a run that is done.
+func endOf(status Status) JobState {
+	if status.Outcome == nil {
+		if errors.Is(status.Err, ErrCancelled) {
+			return JobCancelled
+		}
+		return JobFailed
+	}
+	switch end := status.Outcome.End; {
+	case end.Stopped == orchestrator.StoppedByCancel:
+		return JobCancelled
+	case end.Stopped == orchestrator.StoppedAtTimeout:
+		return JobTimedOut
+	case end == orchestrator.End{} && (status.Outcome.Envelope.Result.OK):
+		return JobSuccess
+	}
+	return JobFailed
+}
+
+// note writes into the book where a job stands. Where that fails, a restart takes the
+// job for lost, which it is.
+func (j *Jobs) note(ctx context.Context, id string, state JobState) {
+	if err := j.opts.Book.note(ctx, id, state, j.opts.Now()); err != nil {
+		j.opts.Logger.WarnContext(ctx, "the state of a job could not be noted", slog.Any(telemetry.KeyError, err))
+	}
+}
+
+func (j *Jobs) forget(made *job) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.jobs[made.id] == made {
+		delete(j.jobs, made.id)
+	}
+}
+
+// Get returns a job of the caller. One that a process had which has ended is lost, for
+// an hour; it is found by its principal, since the session has ended, too.
+func (j *Jobs) Get(ctx context.Context, c caller.Caller, id string) (JobStatus, bool) {
+	j.mu.Lock()
+	made, ok := j.jobs[id]
+	var state JobState
+	if ok {
+		state = made.finished
+	}
+	j.mu.Unlock()
+	if !ok {
+		return j.lost(ctx, c, id)
+	}
+	if !c.MayReach(made.owner) {
+		return JobStatus{}, false
+	}
+	status := made.run.Status()
+	if state == "" {
+		state = stateOf(status)
+	}
+	return JobStatus{ID: id, RunID: made.run.ID(), State: state, Outcome: status.Outcome, Err: status.Err}, true
+}
+
+// stateOf is that of a job whose end is not noted yet.
+func stateOf(status Status) JobState {
+	switch status.State {
+	case Queued:
+		return JobQueued
+	case Running:
+		return JobRunning
+	}
+	return endOf(status)
+}
+
+func (j *Jobs) lost(ctx context.Context, c caller.Caller, id string) (JobStatus, bool) {
+	found, err := j.opts.Book.find(ctx, id, j.opts.Now())
+	if err != nil {
+		j.opts.Logger.WarnContext(ctx, "lost jobs could not be looked up", slog.Any(telemetry.KeyError, err))
+	}
+	if err != nil || found.id == "" || !isOf(found.owner, c) || !c.Known() {
+		return JobStatus{}, false
+	}
+	return JobStatus{ID: id, RunID: found.runID, State: JobLost, Last: found.state}, true
+}
+
+// Cancel ends a job of the caller. It reports whether the job was still queued or
+// running; calling it twice is fine.
+func (j *Jobs) Cancel(c caller.Caller, id string) bool {
+	j.mu.Lock()
+	made, ok := j.jobs[id]
+	j.mu.Unlock()
+	if !ok || !c.MayReach(made.owner) || made.run.over() {
+		return false
+	}
+	made.run.Cancel()
+	return true
+}
+
+// EndSession forgets the jobs of a session that is over. Those that go on are
+// cancelled, and waited for.
+func (j *Jobs) EndSession(session string) {
+	var left []*job
+	j.mu.Lock()
+	for id, made := range j.jobs {
+		if made.owner.Session == session {
+			left = append(left, made)
+			delete(j.jobs, id)
+			if made.timer != nil {
+				made.timer.Stop()
+			}
+		}
+	}
+	j.mu.Unlock()
+	for _, made := range left {
+		made.run.Cancel()
+		<-made.run.Done()
+	}
+}
+
+// Close ends all jobs, waits until they are over, and forgets them. Calling it twice
+// is fine.
+func (j *Jobs) Close() error {
+	j.mu.Lock()
+	for _, made := range j.jobs {
+		made.run.Cancel()
+	}
+	j.mu.Unlock()
+	j.watching.Wait()
+	j.mu.Lock()
+	for id, made := range j.jobs {
+		if made.timer != nil {
+			made.timer.Stop()
+		}
+		delete(j.jobs, id)
+	}
+	j.mu.Unlock()
+	return j.opts.Book.Close()
+}
+
+// newUUID returns a random UUID, version 4 (RFC 9562, section 5.4).
+func newUUID() string {
+	var b [16]byte
+	rand.Read(b[:]) // never fails: crypto/rand aborts the program instead
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}

@@ -1,0 +1,188 @@
+package code
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/airlock-mcp/airlock/app/orchestrator"
+)
+
+// aliases are other names that models give arguments, in small letters and without
+// separators, each with the names that it may stand for; the first that the tool
+// knows counts.
+var aliases = map[string][]string{
+	"q": {"query"}, "queries": {"query"}, "search": {"query"}, "searchquery": {"query"}, "keyword": {"query"}, "keywords": {"query"},
+	"text": {"query", "code"}, "prompt": {"query"}, "task": {"query"}, "description": {"query"}, "pattern": {"query"},
+	"toolname": {"name", "query", "tool"}, "tool": {"name", "query"}, "name": {"query", "tool"}, "tools": {"name", "query"}, "toolnames": {"name"},
+	"names": {"name"}, "function": {"name", "tool"}, "functionname": {"name"}, "toolid": {"name"}, "method": {"name"},
+	"server": {"serverId"}, "serverid": {"server"}, "servername": {"serverId", "server"}, "servers": {"serverId"}, "mcpserver": {"serverId"},
+	"topk": {"limit"}, "k": {"limit"}, "n": {"limit"}, "max": {"limit"}, "maxresults": {"limit"}, "count": {"limit"}, "top": {"limit"},
+	"size": {"limit"}, "pagesize": {"limit"}, "skip": {"offset"}, "start": {"offset"}, "detaillevel": {"detail"}, "verbosity": {"detail"},
+	"lang": {"language"}, "runtime": {"language"}, "kernel": {"language"}, "interpreter": {"language"},
+	"program": {"code"}, "script": {"code"}, "source": {"code"}, "sourcecode": {"code"}, "snippet": {"code"}, "codesnippet": {"code"},
+	"command": {"code"}, "cmd": {"code"}, "content": {"code"}, "input": {"code", "arguments"}, "body": {"code"},
+	"args": {"arguments"}, "params": {"arguments"}, "parameters": {"arguments"}, "toolinput": {"arguments"}, "toolargs": {"arguments"}, "toolarguments": {"arguments"},
+	"async": {"background"}, "runinbackground": {"background"}, "isbackground": {"background"},
+	"id": {"run_id", "name"}, "run": {"run_id"},
+}
+
+// wrappers are names under which models pass all arguments together.
+var wrappers = []string{"input", "arguments", "args", "params", "parameters", "kwargs", "request", "payload", "data"}
+
+// plain returns a name without capitals and separators.
+func plain(name string) string {
+	return strings.Map(func(c rune) rune {
+		if !unicode.IsLetter(c) && !unicode.IsDigit(c) {
+			return -1
+		}
+		return unicode.ToLower(c)
+	}, name)
+}
+
+// unwrapped returns the arguments that stand in an object around which there is
+// another one, as in {"arguments": {"query": "x"}}.
+func unwrapped(values map[string]json.RawMessage, known []string) map[string]json.RawMessage {
+	if len(values) != 1 {
+		return values
+	}
+	for name, raw := range values {
+		var inner map[string]json.RawMessage
+		if !slices.Contains(known, name) && slices.Contains(wrappers, plain(name)) && json.Unmarshal(raw, &inner) == nil && inner != nil {
+			return inner
+		}
+	}
+	return values
+}
+
+// resolveAliases gives arguments the names that the tool knows. One that is given
+// under two names stays, and is refused as unknown, unless it says the same.
+func resolveAliases(values map[string]json.RawMessage, known []string) {
+	if slices.Contains(known, "code") {
+		splitLanguages(values)
+	}
+	if slices.Contains(known, "timeout_seconds") {
+		resolveTimeout(values)
+	}
+	for _, alias := range slices.Sorted(maps.Keys(values)) {
+		name := meant(plain(alias), known)
+		if name == "" || slices.Contains(known, alias) {
+			continue
+		}
+		if other, both := values[name]; !both || bytes.Equal(other, values[alias]) {
+			values[name] = values[alias]
+			delete(values, alias)
+		}
+	}
+	for name, raw := range values {
+		values[name] = joined(raw)
+	}
+}
+
+// meant returns the known argument that a plain name stands for, or "".
+func meant(name string, known []string) string {
+	for _, k := range known {
+		if plain(k) == name {
+			return k
+		}
+	}
+	for _, k := range aliases[name] {
+		if slices.Contains(known, k) {
+			return k
+		}
+	}
+	return ""
+}
+
+// joined makes one text of a list of texts: lines of a program, words of a search,
+// the one tool of a list. Anything else stays as it is.
+func joined(raw json.RawMessage) json.RawMessage {
+	var parts []string
+	if json.Unmarshal(raw, &parts) != nil || len(parts) == 0 {
+		return raw
+	}
+	text, err := json.Marshal(strings.Join(parts, "\n"))
+	if err != nil {
+		return raw
+	}
+	return text
+}
+
+// splitLanguages takes the language from where it names the code, as in
+// {"python": "…"} and {"code": {"python": "…"}}.
+func splitLanguages(values map[string]json.RawMessage) {
+	from := values
+	if raw, given := values["code"]; given {
+		var inner map[string]json.RawMessage
+		if json.Unmarshal(raw, &inner) != nil || len(inner) != 1 {
+			return
+		}
+		from = inner
+	}
+	for name, raw := range from {
+		word, known := orchestrator.ParseLanguage(name)
+		if !known {
+			continue
+		}
+		delete(from, name)
+		values["code"] = raw
+		if _, given := values["language"]; !given {
+			values["language"] = json.RawMessage(strconv.Quote(word))
+		}
+		return
+	}
+}
+
+// timeouts are plain names of the time limit, with the seconds of their unit; 0
+// where the name says none.
+var timeouts = map[string]float64{
+	"timeout": 0, "timelimit": 0, "maxtime": 0, "timeoutsecs": 1, "timeoutsec": 1, "timeouts": 1, "timeoutinseconds": 1,
+	"timeoutms": 1e-3, "timeoutmillis": 1e-3, "timeoutmilliseconds": 1e-3, "timeoutinms": 1e-3,
+}
+
+// msFrom is the number from which a time without a unit is one of milliseconds.
+const msFrom = 1000
+
+// resolveTimeout turns a time limit of another name or unit into timeout_seconds.
+func resolveTimeout(values map[string]json.RawMessage) {
+	if _, given := values["timeout_seconds"]; given {
+		return
+	}
+	for name, raw := range values {
+		unit, known := timeouts[plain(name)]
+		if !known {
+			continue
+		}
+		seconds, ok := secondsOf(raw, unit)
+		if !ok {
+			continue // it is refused by its name
+		}
+		delete(values, name)
+		values["timeout_seconds"] = strconv.AppendFloat(nil, seconds, 'g', -1, 64)
+		return
+	}
+}
+
+// secondsOf reads a time: a number of units, or a text such as "5", "5s" or "500 ms".
+func secondsOf(raw json.RawMessage, unit float64) (float64, bool) {
+	text := string(raw)
+	if json.Unmarshal(raw, &text) != nil {
+		text = string(raw)
+	}
+	number, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	switch {
+	case err != nil:
+		length, err := time.ParseDuration(strings.ReplaceAll(text, " ", ""))
+		return length.Seconds(), err == nil
+	case unit != 0:
+		return number * unit, true
+	case number >= msFrom:
+		return number / 1000, true
+	}
+	return number, true
+}

@@ -1,0 +1,267 @@
+package code
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/airlock-mcp/airlock/app/orchestrator"
+	"github.com/airlock-mcp/airlock/app/runs"
+	"github.com/airlock-mcp/airlock/app/server"
+	"github.com/airlock-mcp/airlock/broker/approval"
+)
+
+// How much of what a program printed an answer holds, in bytes of each stream:
+// its end, where the interesting part of a failure is.
+const (
+	maxLog      = 16 << 10 // in get_run, which is there to show it
+	maxLogTail  = 1 << 10  // beside a result
+	maxLogAlone = 4 << 10  // in the place of a result
+)
+
+// envelopeKey is where an answer's _meta has the whole envelope.
+const envelopeKey = "io.github.airlock-mcp/envelope"
+
+// result is what came of a run, as structured content has it.
+type result struct {
+	OK    bool                  `json:"ok"`
+	Data  json.RawMessage       `json:"data,omitempty"`  // set, possibly to null, exactly when OK
+	Error *orchestrator.Failure `json:"error,omitempty"` // set exactly when not OK
+	// Note says, where the program has set no result, what probably went wrong;
+	// Printed is then the end of its stdout.
+	Note    string `json:"note,omitempty"`
+	Printed string `json:"printed,omitempty"`
+	// Attachments are the files that the program has attached.
+	Attachments []orchestrator.Attached `json:"attachments,omitempty"`
+	// ResultFile is the whole result where Data is a preview of it.
+	ResultFile *orchestrator.ResultFile `json:"result_file,omitempty"`
+}
+
+// outcome is what run_code answers for a finished run.
+type outcome struct {
+	result
+	RunID string `json:"run_id"`
+}
+
+// finished answers with the outcome of a run: what the model sees is its result
+// or its error, what it has attached, the end of what it printed, and its ID. The
+// whole envelope is in _meta. A program that failed is a failed call: hosts show
+// those to the model as errors to repair.
+func (s *Server) finished(ctx context.Context, o *orchestrator.Outcome, version string) (*mcp.CallToolResult, error) {
+	envelope := o.Envelope
+	res, err := content(outcome{resultOf(envelope), envelope.RunID})
+	if err != nil {
+		return nil, err
+	}
+	addResult(res, envelope)
+	s.addFiles(ctx, res, envelope, version)
+	most := maxLogTail
+	if envelope.Note != "" { // what was printed is all there is
+		addText(res, envelope.Note)
+		most = maxLogAlone
+	}
+	addLogs(res, withoutResult(o), most)
+	addText(res, runLine(envelope))
+	res.IsError = !envelope.Result.OK
+	res.Meta = mcp.Meta{envelopeKey: envelope}
+	return res, nil
+}
+
+func resultOf(envelope orchestrator.Envelope) result {
+	r := envelope.Result
+	return result{
+		OK: r.OK, Data: r.Data, Error: r.Error, Note: envelope.Note, Printed: envelope.Printed,
+		Attachments: envelope.Attachments, ResultFile: envelope.ResultFile,
+	}
+}
+
+// addResult adds the result as a text, unless there is none beside what was attached.
+func addResult(res *mcp.CallToolResult, envelope orchestrator.Envelope) {
+	if r := envelope.Result; r.OK && string(r.Data) == "null" && len(envelope.Attachments) > 0 {
+		return
+	}
+	addText(res, resultText(envelope.Result))
+}
+
+// content answers with value as structured content and no text yet.
+func content(value any) (*mcp.CallToolResult, error) {
+	line, err := server.Encode(value)
+	if err != nil {
+		return nil, err
+	}
+	return &mcp.CallToolResult{StructuredContent: json.RawMessage(line)}, nil
+}
+
+func addText(res *mcp.CallToolResult, text string) {
+	if text != "" {
+		res.Content = append(res.Content, &mcp.TextContent{Text: cut(text)})
+	}
+}
+
+// addLogs adds the ends of both streams, as far as anything was printed.
+func addLogs(res *mcp.CallToolResult, p orchestrator.Printed, most int) {
+	for _, stream := range []struct {
+		name, text string
+		cut        int64
+	}{{"stdout", p.Stdout, p.StdoutCut}, {"stderr", p.Stderr, p.StderrCut}} {
+		switch shown := strings.TrimRight(tail(stream.text, most), "\n"); {
+		case shown != "":
+			addText(res, stream.name+":\n"+shown)
+		case stream.cut > 0: // not even the marker fits the limit
+			addText(res, fmt.Sprintf("%s: <TRUNCATED %d bytes>", stream.name, stream.cut))
+		}
+	}
+}
+
+// withoutResult returns what a run printed, less the line that is its result and
+// the traceback that its error has.
+func withoutResult(o *orchestrator.Outcome) orchestrator.Printed {
+	p := o.Printed
+	lines := strings.TrimRight(p.Stdout, "\n")
+	start := strings.LastIndexByte(lines, '\n') + 1
+	if r := o.Envelope.Result; r.OK && len(r.Data) > 0 && strings.TrimSpace(lines[start:]) == string(r.Data) {
+		p.Stdout = lines[:start]
+	}
+	if e := o.Envelope.Result.Error; e != nil && e.Traceback != "" {
+		p.Stderr = strings.TrimSuffix(strings.TrimRight(p.Stderr, "\n"), strings.TrimRight(e.Traceback, "\n"))
+	}
+	return p
+}
+
+// resultText is the result for a model to read: a text as it is, other data as
+// JSON, an error with its type and where it happened.
+func resultText(r orchestrator.Result) string {
+	if r.Error == nil {
+		var text string
+		if bytes.HasPrefix(r.Data, []byte{'"'}) && json.Unmarshal(r.Data, &text) == nil && text != "" {
+			return text
+		}
+		return string(r.Data)
+	}
+	e := r.Error
+	said := e.Type + ": " + e.Message
+	if e.Traceback == "" {
+		return said
+	}
+	if traceback := strings.TrimRight(e.Traceback, "\n"); strings.HasSuffix(traceback, said) {
+		return traceback
+	}
+	return said + "\n" + strings.TrimRight(e.Traceback, "\n")
+}
+
+// runLine is the one line about the run itself: its ID, and after a failure what
+// a model must know before it tries again.
+func runLine(envelope orchestrator.Envelope) string {
+	line := "run_id: " + envelope.RunID
+	if envelope.Result.OK {
+		return line
+	}
+	if calls := envelope.Result.Metrics.Calls; calls > 0 && envelope.ToolName != orchestrator.LanguageCall {
+		line += fmt.Sprintf("; calls made: %d", calls)
+	}
+	if envelope.Result.Error.Retryable {
+		line += "; retryable"
+	}
+	return line
+}
+
+// begun is what run_code answers for a run in the background.
+type begun struct {
+	RunID string     `json:"run_id"`
+	State runs.State `json:"state"`
+}
+
+// started answers for a run in the background.
+func started(run *runs.Run) (*mcp.CallToolResult, error) {
+	res, err := content(begun{run.ID(), run.Status().State})
+	if err != nil {
+		return nil, err
+	}
+	addText(res, "run_id: "+run.ID()+"; it goes on in the background. get_run shows its output so far and its outcome.")
+	return res, nil
+}
+
+// shown is what get_run answers.
+type shown struct {
+	RunID     string     `json:"run_id"`
+	State     runs.State `json:"state"`
+	*result              // of a run that is done
+	Waiting   []waitsFor `json:"waiting,omitempty"`
+	Stdout    string     `json:"stdout,omitempty"`
+	Stderr    string     `json:"stderr,omitempty"`
+	StdoutCut int64      `json:"stdout_cut_bytes,omitempty"`
+	StderrCut int64      `json:"stderr_cut_bytes,omitempty"`
+}
+
+// waitsFor is a question that a run waits for.
+type waitsFor struct {
+	QuestionID string    `json:"question_id"`
+	ServerID   string    `json:"serverId"`
+	ToolName   string    `json:"toolName"`
+	Expires    time.Time `json:"expires"`
+	Answer     string    `json:"answer"` // how a person answers
+}
+
+// stateUnknown is the state of a run that is not there, or not any more.
+const stateUnknown runs.State = "unknown"
+
+// show answers with where a run stands.
+func (s *Server) show(ctx context.Context, status runs.Status, p orchestrator.Printed, now time.Time, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	hostAsks, version := s.hostAsks(status.Owner.Kind, req), req.ProtocolVersion()
+	answer := shown{
+		RunID: status.ID, State: status.State, StdoutCut: p.StdoutCut, StderrCut: p.StderrCut,
+		Stdout: tail(p.Stdout, maxLog), Stderr: tail(p.Stderr, maxLog),
+	}
+	for _, q := range status.Questions {
+		answer.Waiting = append(answer.Waiting, waitsFor{q.ID, q.ServerID, q.ToolName, q.Expires, howToAnswer(q, hostAsks)})
+	}
+	if status.Outcome != nil {
+		r := resultOf(status.Outcome.Envelope)
+		r.Printed = "" // stdout has it
+		answer.result = &r
+	}
+	res, err := content(answer)
+	if err != nil {
+		return nil, err
+	}
+	if status.Outcome == nil {
+		addText(res, fmt.Sprintf("run_id: %s; %s", status.ID, standing(status, now, hostAsks)))
+	} else {
+		addResult(res, status.Outcome.Envelope)
+		s.addFiles(ctx, res, status.Outcome.Envelope, version)
+		addText(res, status.Outcome.Envelope.Note)
+		res.Meta = mcp.Meta{envelopeKey: status.Outcome.Envelope}
+	}
+	addLogs(res, p, maxLog)
+	if status.Outcome != nil {
+		addText(res, runLine(status.Outcome.Envelope))
+	}
+	return res, nil
+}
+
+// standing says in a few words what a run does now.
+func standing(status runs.Status, now time.Time, hostAsks bool) string {
+	switch {
+	case status.State == runs.Queued:
+		return "queued: it waits for a free sandbox"
+	case len(status.Questions) > 0:
+		q := status.Questions[0]
+		return fmt.Sprintf("waiting for a person to allow %s.%s: %s", q.ServerID, q.ToolName, howToAnswer(q, hostAsks))
+	}
+	return fmt.Sprintf("running for %d s", int(now.Sub(status.Began).Seconds()))
+}
+
+// howToAnswer tells a person where to answer a question: in the host too, where
+// that can ask.
+func howToAnswer(q approval.Question, hostAsks bool) string {
+	terminal := "in a terminal with `airlock approvals show " + q.ID + "` and `airlock approvals watch`"
+	if hostAsks {
+		return "in the host's form, or " + terminal
+	}
+	return terminal
+}

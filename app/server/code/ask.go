@@ -1,0 +1,163 @@
+package code
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/airlock-mcp/airlock/broker/approval"
+	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/secret"
+	"github.com/airlock-mcp/airlock/internal/visible"
+)
+
+// Approvals is where questions to people come from: an approval.Desk.
+type Approvals interface {
+	// Register names the channel through which the people of one session are
+	// asked, until the returned function is called. A later one for the same
+	// session takes its place.
+	Register(sessionID string, asker approval.Asker) (unregister func())
+}
+
+// maxQuestion is how many bytes of a question a host is given to show. A longer
+// one could be cut there, so it is shortened here, and says so.
+const maxQuestion = 16 << 10
+
+// What a person can choose.
+const (
+	choiceOnce = "approve this call"
+	choiceRun  = "approve this tool for the whole run"
+	choiceDeny = "deny"
+)
+
+// choices is the form that goes with a question.
+const choices = `{"type": "object", "required": ["decision"], "properties": {"decision": {"type": "string",
+	"title": "Decision", "enum": ["` + choiceOnce + `", "` + choiceRun + `", "` + choiceDeny + `"], "default": "` + choiceDeny + `"}}}`
+
+// question turns a question into what a host shows (MCP 2025-11-25, Elicitation, Form
+// Mode). A server's own form is handed on, with a message that names the server; its
+// address is part of the message, which no host opens.
+func question(q approval.Question) *mcp.ElicitParams {
+	asked := &mcp.ElicitParams{Mode: "form", Message: approval.Excerpt(q, maxQuestion), RequestedSchema: json.RawMessage(choices)}
+	switch e := q.Elicitation; {
+	case e == nil:
+	case e.Schema != nil:
+		asked.RequestedSchema = e.Schema
+	default:
+		asked.RequestedSchema = json.RawMessage(agreement)
+	}
+	return asked
+}
+
+// What a person can say to a server that wants nothing filled in.
+const (
+	choiceAgree   = "yes: I agree, or have done it"
+	choiceDecline = "no"
+)
+
+// agreement is the form that goes with such a question.
+const agreement = `{"type": "object", "required": ["decision"], "properties": {"decision": {"type": "string",
+	"title": "Decision", "enum": ["` + choiceAgree + `", "` + choiceDecline + `"], "default": "` + choiceDecline + `"}}}`
+
+// given reads what a person answered to a question.
+func given(q approval.Question, res *mcp.ElicitResult, by string) approval.Verdict {
+	v := approval.Verdict{By: by}
+	switch e := q.Elicitation; {
+	case e == nil:
+		return verdict(res, by)
+	case res.Action == "cancel":
+		v.Answer = approval.Dismissed
+	case res.Action != "accept":
+	case e.Schema != nil:
+		if content, err := json.Marshal(res.Content); err == nil {
+			v.Answer, v.Content = approval.Yes, secret.New(string(content))
+		}
+	case res.Content["decision"] == choiceAgree:
+		v.Answer = approval.Yes
+	}
+	return v
+}
+
+// verdict reads what a person chose. Everything but a clear yes is none; who
+// closes the form without a choice has refused nothing.
+func verdict(res *mcp.ElicitResult, by string) approval.Verdict {
+	v := approval.Verdict{By: by}
+	if res.Action == "cancel" {
+		v.Answer = approval.Dismissed
+	}
+	if res.Action != "accept" {
+		return v
+	}
+	switch res.Content["decision"] {
+	case choiceOnce:
+		v.Answer = approval.Yes
+	case choiceRun:
+		v.Answer, v.ForRun = approval.Yes, true
+	}
+	return v
+}
+
+// canAsk tells whether the host can show a form to a person. A host that
+// says elicitation and no more means forms (MCP 2025-11-25, Elicitation, Capabilities).
+func canAsk(req *mcp.CallToolRequest) bool {
+	caps := req.ClientCapabilities()
+	return caps != nil && caps.Elicitation != nil && (caps.Elicitation.Form != nil || caps.Elicitation.URL == nil)
+}
+
+// attend makes the host of a revision in which a server may ask while it works
+// on a request the channel of its session, until the session ends.
+func (s *Server) attend(c call) {
+	s.Attend(c.request.Session, func() (unregister func()) {
+		return s.approvals.Register(c.caller.Session, elicitor{c.request.Session, answerer(c)})
+	})
+}
+
+// hostAsks tells whether the people of a host are asked through it. An agent's host
+// is the agent: it does not approve what it does itself.
+func (s *Server) hostAsks(kind caller.Kind, req *mcp.CallToolRequest) bool {
+	return s.parking != nil && kind != caller.Agent && canAsk(req)
+}
+
+// answerer names who answers a question through the host.
+func answerer(c call) string {
+	host := "an unnamed host"
+	if info := c.request.ClientInfo(); info != nil && info.Name != "" {
+		host = visible.Clip(info.Name, 60)
+	}
+	return c.caller.Name() + ", through " + host
+}
+
+// elicitor asks through a session of a revision in which a server may ask while
+// it works on a request: 2025-06-18 and 2025-11-25.
+type elicitor struct {
+	session *mcp.ServerSession
+	by      string
+}
+
+var _ approval.Asker = elicitor{}
+
+// Ask shows the question in the host and waits for the person.
+func (e elicitor) Ask(ctx context.Context, q approval.Question) (approval.Verdict, error) {
+	res, err := e.session.Elicit(ctx, question(q))
+	if err != nil {
+		return approval.Verdict{}, fmt.Errorf("asking through the host: %w", err)
+	}
+	return given(q, res, e.by), nil
+}
+
+// TooLate tells the host that its person's answer does not count.
+func (e elicitor) TooLate(ctx context.Context, q approval.Question, won approval.Verdict) {
+	// A host that cannot be told has the outcome of the call to go by.
+	//lint:ignore SA1019 in these revisions logging is how a host hears of what it did not ask for
+	_ = e.session.Log(ctx, &mcp.LoggingMessageParams{ //lint:ignore SA1019 as above
+		Level: "warning", Logger: "airlock", Data: fmt.Sprintf("the answer to %s came too late: the question was answered already: %v", q.ID, won),
+	})
+}
+
+var _ approval.Informer = elicitor{}
+
+// errNotParked is the error of a question for which no request is open.
+var errNotParked = errors.New("no request of the host waits for this run")

@@ -1,0 +1,54 @@
+package code
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/airlock-mcp/airlock/app/orchestrator"
+)
+
+// nameCallTool is the tool that is offered only where the operator wants it.
+const nameCallTool = "call_tool"
+
+// callTool makes one call without code: a run like any other, but without a sandbox.
+func (s *Server) callTool(ctx context.Context, c call) (*mcp.CallToolResult, error) {
+	server, tool, args := c.args.text("server", false), c.args.text("tool", true), c.args.object("arguments")
+	if c.args.err != nil {
+		return nil, c.args.err
+	}
+	snapshot := s.started(ctx, c.caller, server)
+	ref, err := resolveTool(snapshot, server, tool)
+	if err != nil {
+		return nil, err
+	}
+	if ref.ServerID == "" {
+		return nil, &refusal{"there is no tool " + quote(tool), "search_tools finds the names of servers and tools"}
+	}
+	req, err := orchestrator.CallRequest(orchestrator.ToolCall{ServerID: ref.ServerID, Name: ref.ToolName, Arguments: args})
+	if err != nil {
+		return nil, err
+	}
+	req.Caller, req.PreviewLarge = c.caller, true
+	return s.makeRun(ctx, c, req)
+}
+
+// object returns an argument that is an object, also one that is written as a text;
+// absent means an empty one.
+func (a *arguments) object(name string) json.RawMessage {
+	raw := bytes.TrimSpace(a.values[name])
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		raw = bytes.TrimSpace([]byte(text))
+	}
+	switch {
+	case len(raw) == 0, bytes.Equal(raw, []byte("null")):
+		return json.RawMessage("{}")
+	case raw[0] != '{' || !json.Valid(raw):
+		a.fail("the argument %q must be an object", name)
+		return nil
+	}
+	return raw
+}

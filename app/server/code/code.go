@@ -1,0 +1,290 @@
+// Package code is the face that Airlock shows to agent hosts: an MCP server
+// with five tools, or six, whatever number of tools stands behind it.
+package code
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/airlock-mcp/airlock/app/orchestrator"
+	"github.com/airlock-mcp/airlock/app/runs"
+	"github.com/airlock-mcp/airlock/app/server"
+	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
+)
+
+// Tools is where the definitions behind search_tools come from.
+type Tools interface {
+	// Snapshot returns the newest definitions of what the caller sees. It may be
+	// called concurrently; what it returns never changes.
+	Snapshot(who caller.Caller) *catalog.Snapshot
+	// Await waits until the named servers have answered or failed since Airlock
+	// started, and the snapshot says so. It returns an error when ctx ends before.
+	Await(ctx context.Context, serverIDs ...string) error
+}
+
+// Runs is the registry of runs behind run_code, get_run and cancel_run: *runs.Registry. Its
+// methods may be called concurrently; each answers for the given caller alone.
+type Runs interface {
+	// Start begins a run that outlives ctx. An error says why the request cannot
+	// become a run; one with a method Hint() string tells the caller what to do.
+	Start(ctx context.Context, req orchestrator.Request) (*runs.Run, error)
+	// Get returns a run of the caller.
+	Get(c caller.Caller, runID string) (*runs.Run, bool)
+	// Cancel ends a run of the caller. It reports whether the run was still going.
+	Cancel(c caller.Caller, runID string) bool
+	// EndSession ends the runs of a session that is over, and waits for them.
+	EndSession(sessionID string)
+}
+
+// Options say who is served and how.
+type Options struct {
+	Version   string       // Airlock's own
+	Principal string       // whom a host on stdio belongs to; needed
+	Profile   string       // which servers and tools a host on stdio sees; empty for all
+	Local     server.Local // who a host on stdio is, where it is not the principal
+	ServerIDs []string     // the upstream servers, named in the instructions
+	Packages  Packages     // named to the model as installed
+	Approvals Approvals    // nil: people are not asked through the host
+	Logger    *slog.Logger // nil logs nothing
+	Gate      server.Gate  // nil lets everything through
+	Files     Files        // nil: no run attaches anything
+	CallTool  bool         // offer call_tool, for one call without code
+	Similar   Similar      // nil searches by words alone
+}
+
+// Similar returns the tools of a snapshot that are near to a question in meaning, and
+// a sentence for the model where that could not be found out. It may be called
+// concurrently, and waits no longer than it is configured to.
+type Similar func(ctx context.Context, snapshot *catalog.Snapshot, question string) ([]catalog.Similar, string)
+
+// Server is the face on its transport. No host sees, answers, cancels or outlasts
+// what belongs to another.
+type Server struct {
+	*server.Transport
+	tools    Tools
+	runs     Runs
+	version  string // Airlock's own
+	logger   *slog.Logger
+	files    Files
+	similar  Similar // nil searches by words alone
+	mcp      *mcp.Server
+	order    []string // the tools' names as they are listed
+	upstream []string // the IDs of the servers behind the tools
+	packages Packages
+	parking  *parking // nil without approvals
+
+	approvals Approvals // nil: people are not asked through the host
+}
+
+//go:embed tools.json
+var toolsJSON []byte
+
+// New returns a server for the given tools and runs.
+func New(tools Tools, runs Runs, opts Options) (*Server, error) {
+	if tools == nil || runs == nil || opts.Principal == "" {
+		return nil, errors.New("a server needs tools, runs and a principal")
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	if opts.Files == nil {
+		opts.Files = noFiles{}
+	}
+	s := &Server{
+		files: opts.Files,
+		tools: tools, runs: runs, version: opts.Version, logger: opts.Logger, similar: opts.Similar,
+		upstream: opts.ServerIDs, packages: opts.Packages, approvals: opts.Approvals}
+	s.mcp = mcp.NewServer(
+		&mcp.Implementation{Name: "airlock", Title: "Airlock", Version: opts.Version},
+		&mcp.ServerOptions{
+			Instructions: instructions(opts.ServerIDs),
+			Logger:       server.SDKLogger(opts.Logger),
+			SetCacheable: ownCache,
+			// The tools and the prompt never change, and an answer names the files that
+			// its run has attached, so no list_changed is promised.
+			Capabilities: &mcp.ServerCapabilities{
+				Tools: &mcp.ToolCapabilities{}, Prompts: &mcp.PromptCapabilities{}, Resources: &mcp.ResourceCapabilities{},
+			},
+		})
+	if err := s.addTools(opts.CallTool); err != nil {
+		return nil, err
+	}
+	s.addPrompt()
+	s.addResources()
+	s.mcp.AddReceivingMiddleware(s.listInOrder, s.listOwnFiles, s.answerUnknown)
+	var err error
+	s.Transport, err = server.New(s.mcp, server.Options{
+		Principal: opts.Principal, Profile: opts.Profile, Local: opts.Local, Logger: opts.Logger, Gate: opts.Gate, EndSession: s.endSession, Tools: s.order,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if opts.Approvals != nil {
+		s.parking = newParking(opts.Approvals, runs.Start, s.Gate())
+	}
+	return s, nil
+}
+
+// endSession ends what belongs to a session that is over.
+func (s *Server) endSession(id string) {
+	if s.parking != nil {
+		s.parking.end(id)
+	}
+	s.runs.EndSession(id)
+	s.files.EndSession(id)
+}
+
+// handler answers one tool call. A *refusal among its errors becomes a result
+// with isError set, every other error one that names no cause.
+type handler func(ctx context.Context, call call) (*mcp.CallToolResult, error)
+
+// call is one tools/call as handlers see it.
+type call struct {
+	args    *arguments
+	caller  caller.Caller
+	request *mcp.CallToolRequest
+}
+
+// addTools registers the tools of tools.json, call_tool only where it is wanted.
+func (s *Server) addTools(withCallTool bool) error {
+	var tools []*mcp.Tool
+	if err := json.Unmarshal(toolsJSON, &tools); err != nil {
+		return fmt.Errorf("reading tools.json: %w", err)
+	}
+	handlers := map[string]handler{
+		nameSearchTools:       s.searchTools,
+		"get_tool_definition": s.getToolDefinition,
+		"run_code":            s.runCode,
+		"get_run":             s.getRun,
+		"cancel_run":          s.cancelRun,
+		nameCallTool:          s.callTool,
+	}
+	for _, tool := range tools {
+		if tool.Name == nameCallTool && !withCallTool {
+			continue
+		}
+		handle, ok := handlers[tool.Name]
+		if !ok {
+			return fmt.Errorf("tools.json defines %q, which nothing handles", tool.Name)
+		}
+		if tool.Name == nameSearchTools {
+			tool.Description += serversLine(s.upstream)
+		}
+		if tool.Name == "run_code" {
+			tool.Description += s.packages.line()
+		}
+		s.order = append(s.order, tool.Name)
+		s.mcp.AddTool(tool, s.adapt(handle, parameters(tool)))
+	}
+	return nil
+}
+
+// maxServersLine is how many characters a tool's description has for the names of
+// the servers.
+const maxServersLine = 600
+
+// serversLine names the connected servers, as far as there is room.
+func serversLine(ids []string) string {
+	if len(ids) == 0 {
+		return ""
+	}
+	line := " Servers: "
+	for i, id := range ids {
+		if len(line)+len(id) > maxServersLine {
+			return line + fmt.Sprintf("… (%d in all).", len(ids))
+		}
+		line += id
+		if i < len(ids)-1 {
+			line += ", "
+		}
+	}
+	return line + "."
+}
+
+// parameters returns the names of a tool's arguments, for hints.
+func parameters(tool *mcp.Tool) []string {
+	schema, _ := tool.InputSchema.(map[string]any)
+	properties, _ := schema["properties"].(map[string]any)
+	var names []string
+	for name := range properties {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// adapt makes a handler of the SDK's kind. Wrong arguments and refused runs are
+// results, not protocol errors, so that the model sees them (MCP 2025-11-25,
+// Tools, Error Handling).
+func (s *Server) adapt(handle handler, known []string) mcp.ToolHandler {
+	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		args, err := parseArguments(req.Params.Arguments, known)
+		if err != nil {
+			return refused(err), nil
+		}
+		who := s.Caller(ctx, req)
+		if !who.Known() {
+			return nil, server.ErrUnknownCaller
+		}
+		res, err := handle(ctx, call{args: args, caller: who, request: req})
+		if err == nil {
+			return res, nil
+		}
+		var advised interface{ Hint() string }
+		if !errors.As(err, &advised) && ctx.Err() == nil {
+			s.logger.ErrorContext(ctx, "a tool of Airlock's own failed",
+				slog.String(telemetry.KeyTool, req.Params.Name), slog.Any(telemetry.KeyError, err))
+		}
+		return refused(err), nil
+	}
+}
+
+// listInOrder puts tools/list into the order of tools.json: the SDK sorts by name.
+func (s *Server) listInOrder(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		res, err := next(ctx, method, req)
+		if list, ok := res.(*mcp.ListToolsResult); ok && err == nil {
+			slices.SortFunc(list.Tools, func(a, b *mcp.Tool) int {
+				return slices.Index(s.order, a.Name) - slices.Index(s.order, b.Name)
+			})
+		}
+		return res, err
+	}
+}
+
+//go:embed instructions.md
+var instructionsText string
+
+// maxInstructions is how many characters of instructions every host shows its model.
+const maxInstructions = 2048
+
+// instructions teach search, read, write code, and name the servers as far as
+// there is room.
+func instructions(serverIDs []string) string {
+	text := strings.TrimSpace(instructionsText)
+	if len(serverIDs) == 0 {
+		return text
+	}
+	const more = ", …"
+	names := "\nServers: " + serverIDs[0]
+	if len(text)+len(names)+len(more) > maxInstructions {
+		return text
+	}
+	for _, id := range serverIDs[1:] {
+		if len(text)+len(names)+len(", "+id)+len(more) > maxInstructions {
+			return text + names + more
+		}
+		names += ", " + id
+	}
+	return text + names
+}

@@ -1,0 +1,178 @@
+package code
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/airlock-mcp/airlock/app/server"
+	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/nearest"
+)
+
+// serverNamed returns the ID of the server that a name means in any spelling; the
+// name itself where there is none or more than one.
+func serverNamed(snapshot *catalog.Snapshot, name string) string {
+	if isServer(snapshot, name) {
+		return name
+	}
+	found := name
+	for _, server := range snapshot.Servers() {
+		switch {
+		case plain(server.ID) != plain(name):
+		case found != name:
+			return name
+		default:
+			found = server.ID
+		}
+	}
+	return found
+}
+
+func isServer(snapshot *catalog.Snapshot, id string) bool {
+	_, ok := snapshot.Server(id)
+	return ok
+}
+
+// toolsNamed returns the tools that a name can mean, in any spelling: that of a
+// tool, or of its server and it ("crm.list_contacts", "mcp__crm__list_contacts").
+// serverID limits them to one server; "" is all.
+func toolsNamed(snapshot *catalog.Snapshot, serverID, name string) []catalog.ToolRef {
+	wanted := plain(strings.TrimPrefix(strings.TrimSpace(name), "mcp__"))
+	if wanted == "" {
+		return nil
+	}
+	var exact, spelt []catalog.ToolRef
+	for _, server := range snapshot.Servers() {
+		if serverID != "" && server.ID != serverID {
+			continue
+		}
+		for _, tool := range server.Tools {
+			ref := catalog.ToolRef{ServerID: server.ID, ToolName: tool.Name}
+			switch {
+			case tool.Name == name:
+				exact = append(exact, ref)
+			case plain(tool.Name) == wanted, plain(server.ID+tool.Name) == wanted:
+				spelt = append(spelt, ref)
+			}
+		}
+	}
+	if len(exact) > 0 {
+		return exact
+	}
+	return spelt
+}
+
+// resolveTool returns the tool that a caller means, where there is only one; else what
+// was given, with no server where none was.
+func resolveTool(snapshot *catalog.Snapshot, serverID, name string) (catalog.ToolRef, error) {
+	if serverID != "" {
+		serverID = serverNamed(snapshot, serverID)
+	}
+	found := toolsNamed(snapshot, serverID, name)
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case serverID != "" || len(found) == 0:
+		return catalog.ToolRef{ServerID: serverID, ToolName: name}, nil
+	}
+	var servers []string
+	for _, ref := range found {
+		servers = append(servers, ref.ServerID)
+	}
+	return catalog.ToolRef{}, &refusal{
+		fmt.Sprintf("several servers have a tool %s", quote(name)), "say which with serverId: " + strings.Join(slices.Compact(servers), ", ")}
+}
+
+// answerUnknown answers calls of tools that Airlock does not have: most are those of a
+// server, which only programs call. The error stays that of the protocol; its message
+// says what to do instead.
+func (s *Server) answerUnknown(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		call, ok := req.(*mcp.CallToolRequest)
+		if !ok || call.Params == nil || slices.Contains(s.order, call.Params.Name) {
+			return next(ctx, method, req)
+		}
+		who := s.Caller(ctx, req)
+		if !who.Known() {
+			return nil, server.ErrUnknownCaller
+		}
+		sentence := s.unknownTool(s.tools.Snapshot(who), call.Params)
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: s.Gate().Sentence(sentence)}
+	}
+}
+
+// others are names that models give Airlock's own tools, in plain spelling.
+var others = map[string]string{
+	"executecode": "run_code", "execute": "run_code", "exec": "run_code", "python": "run_code", "runpython": "run_code", "codeinterpreter": "run_code",
+	"javascript": "run_code", "node": "run_code", "eval": "run_code", "bash": "run_code", "shell": "run_code", "runprogram": "run_code", "codemode": "run_code",
+	"calltool": "run_code", "usemcptool": "run_code", "invoketool": "run_code", "executetool": "run_code",
+	"listtools": "search_tools", "findtools": "search_tools", "search": "search_tools", "toolsearch": "search_tools", "discovertools": "search_tools",
+	"tooldefinition": "get_tool_definition", "gettool": "get_tool_definition", "gettoolschema": "get_tool_definition", "describetool": "get_tool_definition",
+	"getresult": "get_run", "getoutput": "get_run", "stoprun": "cancel_run", "killrun": "cancel_run",
+}
+
+// unknownTool says what to call in the place of a tool that Airlock does not have.
+func (s *Server) unknownTool(snapshot *catalog.Snapshot, call *mcp.CallToolParamsRaw) string {
+	name := call.Name
+	unknown := "unknown tool " + quote(name)
+	last := name[strings.LastIndex(name, "__")+1:]
+	for _, own := range s.order {
+		if plain(own) == plain(name) || plain(own) == plain(last) {
+			return fmt.Sprintf("%s; its name is %q", unknown, own)
+		}
+	}
+	if found := toolsNamed(snapshot, "", name); len(found) > 0 {
+		return unknown + ": the tools of servers are called by programs. " + howToCall(snapshot, found[0], call.Arguments)
+	}
+	if own := others[plain(name)]; own != "" {
+		return fmt.Sprintf("%s; call %q", unknown, own)
+	}
+	if server := serverNamed(snapshot, name); isServer(snapshot, server) {
+		return fmt.Sprintf("%s: %q is a server, whose tools programs call. Find them with search_tools, and call them in run_code", unknown, server)
+	}
+	if near := nearest.Word(name, s.order); near != "" {
+		return fmt.Sprintf("%s; did you mean %q?", unknown, near)
+	}
+	return fmt.Sprintf("%s; the tools are %s. Those of servers are found with search_tools, and called by programs in run_code", unknown, strings.Join(s.order, ", "))
+}
+
+// maxShownArguments is how many bytes of arguments an example repeats.
+const maxShownArguments = 2 << 10
+
+// howToCall shows the program that calls a tool with the arguments that it was given,
+// or with the types of those that it takes.
+func howToCall(snapshot *catalog.Snapshot, tool catalog.ToolRef, given json.RawMessage) string {
+	usage := snapshot.Usage(tool, "python")
+	if usage.Import == "" {
+		return fmt.Sprintf("Read get_tool_definition of %q on %q, and write the call in run_code", tool.ToolName, tool.ServerID)
+	}
+	call := usage.Signature
+	if function, _, ok := strings.Cut(call, "("); ok && len(given) > len("{}") && len(given) <= maxShownArguments && json.Valid(given) && given[0] == '{' {
+		call = function + "(" + inPython(given) + ")"
+	}
+	return fmt.Sprintf("Call run_code with the language \"python\" and code such as:\n%s\nresult = %s", usage.Import, call)
+}
+
+var jsonPart = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|\b(?:true|false|null)\b`)
+
+// inPython writes JSON as Python does.
+func inPython(raw json.RawMessage) string {
+	return jsonPart.ReplaceAllStringFunc(string(raw), func(part string) string {
+		switch part {
+		case "true":
+			return "True"
+		case "false":
+			return "False"
+		case "null":
+			return "None"
+		}
+		return part
+	})
+}

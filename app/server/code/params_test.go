@@ -1,0 +1,72 @@
+package code
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/airlock-mcp/airlock/app/server"
+)
+
+// misshapenRequests are requests that a host's author gets wrong, with what they are told.
+var misshapenRequests = []struct{ name, method, params, want string }{
+	{"a text in the place of the params", "tools/call", `"x"`, `the params of tools/call do not have their form: the whole is a string where an object belongs`},
+	{"a list in the place of the params", "ping", `[]`, `the params of ping do not have their form: the whole is a list where an object belongs`},
+	{"a number in the place of a tool's name", "tools/call", `{"name":7}`, `the params of tools/call do not have their form: "name" has a number where a string belongs`},
+	{"a number in the place of _meta", "tools/call", `{"_meta":7,"name":"x"}`, `the params of tools/call do not have their form: "_meta" has a number where an object belongs`},
+	{"a number in the place of a cursor", "tools/list", `{"cursor":7}`, `the params of tools/list do not have their form: "cursor" has a number where a string belongs`},
+	{"a number in the place of a prompt's argument", "prompts/get", `{"name":"code_mode","arguments":{"task":7}}`, `the params of prompts/get do not have their form: "arguments" has a number where a string belongs`},
+	{"a number in the place of the revision", "initialize", `{"protocolVersion":7}`, `the params of initialize do not have their form: "protocolVersion" has a number where a string belongs`},
+}
+
+// checkForm holds an answer against what is wanted: -32602, and one sentence without Go's types.
+func checkForm(t *testing.T, line, want string) {
+	t.Helper()
+	var answer struct {
+		ID    int
+		Error struct {
+			Code    int
+			Message string
+		}
+	}
+	if err := json.Unmarshal([]byte(line), &answer); err != nil || answer.ID != 5 || answer.Error.Code != -32602 || answer.Error.Message != want {
+		t.Errorf("got %s (%v), want -32602 with %q for request 5", line, err, want)
+	}
+}
+
+func TestMisshapenParamsAreExplained(t *testing.T) {
+	s, _ := newServer(t)
+	out, in := serve(t, s)
+	lines := bufio.NewScanner(out)
+	web := httptest.NewServer(s.Handler(server.LocalUser("user:ann"), nil))
+	t.Cleanup(web.Close)
+	for _, test := range misshapenRequests {
+		request := fmt.Sprintf(`{"jsonrpc":"2.0","id":5,"method":%q,"params":%s}`, test.method, test.params)
+		t.Run(test.name+", on stdio", func(t *testing.T) {
+			if _, err := fmt.Fprintln(in, request); err != nil {
+				t.Fatal(err)
+			}
+			if !lines.Scan() {
+				t.Fatalf("no answer: %v", lines.Err())
+			}
+			checkForm(t, lines.Text(), test.want)
+		})
+		t.Run(test.name+", over HTTP", func(t *testing.T) {
+			res, err := http.Post(web.URL, "application/json", strings.NewReader(request))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer res.Body.Close()
+			text, err := io.ReadAll(res.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkForm(t, string(text), test.want)
+		})
+	}
+}

@@ -1,0 +1,286 @@
+package code
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/airlock-mcp/airlock/app/orchestrator"
+	"github.com/airlock-mcp/airlock/app/runs"
+	"github.com/airlock-mcp/airlock/app/server"
+	"github.com/airlock-mcp/airlock/broker/approval"
+	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
+)
+
+// parkGrace is how long a run is kept for its host after the last question has
+// expired.
+const parkGrace = time.Minute
+
+// parking holds runs whose host is to ask a person between two requests: from
+// 2026-07-28 on a server answers input_required, and the host sends the call
+// again with the person's answer (MCP 2026-07-28, Multi Round-Trip Requests).
+// The run goes on meanwhile and waits for its answer. A question belongs to the
+// run that asks it, and a run to its caller.
+type parking struct {
+	approvals Approvals
+	begin     func(ctx context.Context, req orchestrator.Request) (*runs.Run, error)
+	gate      server.Gate
+
+	mu      sync.Mutex
+	runs    map[string]*parkedRun // by run ID: all that their host has not got the outcome of
+	waiting map[string]*parkedRun // by request state: those whose host is to come back
+	asking  map[string]*channel   // by session
+}
+
+// channel is the registration of a session whose questions come here.
+type channel struct {
+	runs       int // those of the session in parking.runs
+	unregister func()
+}
+
+// parkedRun is a run that outlives the request which began it.
+type parkedRun struct {
+	*runs.Run
+	owner   caller.Owner
+	request orchestrator.Request
+	by      string        // who answers
+	wake    chan struct{} // holds a value when there may be something to ask
+	expiry  *time.Timer   // set while it waits for the host; guarded by parking.mu
+
+	open   map[string]*openQuestion // by ID; guarded by parking.mu
+	closed map[string]bool          // questions that were decided elsewhere or expired; guarded by parking.mu
+	late   []string                 // questions whose answer from the host came too late; guarded by parking.mu
+}
+
+type openQuestion struct {
+	asked   approval.Question
+	params  *mcp.ElicitParams
+	expires time.Time
+	answer  chan approval.Verdict // has room for the one answer
+}
+
+func newParking(approvals Approvals, begin func(context.Context, orchestrator.Request) (*runs.Run, error), gate server.Gate) *parking {
+	return &parking{
+		approvals: approvals, begin: begin, gate: gate,
+		runs: map[string]*parkedRun{}, waiting: map[string]*parkedRun{}, asking: map[string]*channel{},
+	}
+}
+
+// start begins a run that outlives ctx. by names who answers its questions.
+func (p *parking) start(ctx context.Context, req orchestrator.Request, by string) (*parkedRun, error) {
+	p.mu.Lock() // until the run is known here: its first question waits for that
+	defer p.mu.Unlock()
+	p.listenLocked(req.Caller.Session)
+	run, err := p.begin(ctx, req)
+	if err != nil {
+		p.unlistenLocked(req.Caller.Session)
+		return nil, err
+	}
+	parked := &parkedRun{
+		Run: run, owner: req.Caller.Owner(), request: req, by: by,
+		wake: make(chan struct{}, 1), open: map[string]*openQuestion{}, closed: map[string]bool{},
+	}
+	p.runs[run.ID()] = parked
+	return parked, nil
+}
+
+// listenLocked has the questions of a session come here, while it has runs.
+func (p *parking) listenLocked(session string) {
+	c := p.asking[session]
+	if c == nil {
+		c = &channel{unregister: p.approvals.Register(session, p)}
+		p.asking[session] = c
+	}
+	c.runs++
+}
+
+func (p *parking) unlistenLocked(session string) {
+	c := p.asking[session]
+	if c.runs--; c.runs == 0 {
+		c.unregister()
+		delete(p.asking, session)
+	}
+}
+
+// await waits until the run is over, or has something to ask: then it returns
+// the questions and the state that the host must send back. It takes the run
+// from the parking when it is over or when ctx ends, which ends the run.
+func (p *parking) await(ctx context.Context, r *parkedRun) (asked mcp.InputRequestMap, state string) {
+	for {
+		if ctx.Err() == nil { // else the host does not come back
+			if asked, state = p.park(r); asked != nil {
+				return asked, state
+			}
+		}
+		select {
+		case <-r.wake:
+			continue
+		case <-ctx.Done():
+			r.Cancel()
+			<-r.Done()
+		case <-r.Done():
+		}
+		p.leave(r)
+		return nil, ""
+	}
+}
+
+// park hands the open questions out and keeps the run until the host comes
+// back; nil when there is nothing to ask.
+func (p *parking) park(r *parkedRun) (mcp.InputRequestMap, string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case <-r.Done(): // whatever it had asked no longer matters
+		return nil, ""
+	default:
+	}
+	if len(r.open) == 0 {
+		return nil, ""
+	}
+	asked := mcp.InputRequestMap{}
+	var last time.Time
+	for id, q := range r.open {
+		asked[id] = q.params
+		if q.expires.After(last) {
+			last = q.expires
+		}
+	}
+	state := telemetry.NewID("wait")
+	p.waiting[state] = r
+	r.expiry = time.AfterFunc(time.Until(last)+parkGrace, func() { p.abandon(state) })
+	return asked, state
+}
+
+// resume finds the run that a host comes back for, and hands the answers on. A
+// state counts once, for the caller of the run, and only for the very same call.
+func (p *parking) resume(state string, req orchestrator.Request, answers mcp.InputResponseMap) (*parkedRun, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r := p.waiting[state]
+	if r == nil || r.owner != req.Caller.Owner() || !sameCall(r.request, req) {
+		return nil, &refusal{"the requestState belongs to no call that waits for an answer", "send the call again without it"}
+	}
+	delete(p.waiting, state)
+	r.expiry.Stop()
+	for id, answer := range answers {
+		res, isForm := answer.(*mcp.ElicitResult)
+		switch q := r.open[id]; {
+		case !isForm:
+		case q != nil:
+			delete(r.open, id) // also one that was closed: it is not shown again
+			q.answer <- given(q.asked, res, r.by)
+		case r.closed[id] && res.Action != "cancel":
+			r.late = append(r.late, id)
+		}
+	}
+	return r, nil
+}
+
+// tooLate returns the questions that had been decided before their answer came
+// through the host.
+func (p *parking) tooLate(r *parkedRun) []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	slices.Sort(r.late)
+	return r.late
+}
+
+// sameCall reports whether two requests have the same arguments.
+func sameCall(a, b orchestrator.Request) bool {
+	return a.Language == b.Language && (a.Call == nil) == (b.Call == nil) && a.Timeout == b.Timeout && bytes.Equal(a.Code, b.Code)
+}
+
+// abandon ends a run that its host did not come back for.
+func (p *parking) abandon(state string) {
+	p.mu.Lock()
+	r := p.waiting[state]
+	delete(p.waiting, state)
+	p.mu.Unlock()
+	if r == nil {
+		return
+	}
+	r.Cancel()
+	<-r.Done()
+	p.leave(r)
+}
+
+// leave forgets a run that is over.
+func (p *parking) leave(r *parkedRun) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.runs[r.ID()] == r {
+		delete(p.runs, r.ID())
+		p.unlistenLocked(r.owner.Session)
+	}
+}
+
+// end ends the runs of a session that is over, and waits for them.
+func (p *parking) end(session string) {
+	p.mu.Lock()
+	for state, r := range p.waiting {
+		if r.owner.Session == session {
+			r.expiry.Stop()
+			delete(p.waiting, state)
+		}
+	}
+	var left []*parkedRun
+	for _, r := range p.runs {
+		if r.owner.Session == session {
+			r.Cancel()
+			left = append(left, r)
+		}
+	}
+	p.mu.Unlock()
+	for _, r := range left {
+		<-r.Done()
+		p.leave(r)
+	}
+}
+
+var _ approval.Asker = (*parking)(nil)
+
+// Ask gives the question to the run that asks it, for its host to show, and
+// waits for the answer.
+func (p *parking) Ask(ctx context.Context, q approval.Question) (approval.Verdict, error) {
+	asked := &openQuestion{asked: q, params: question(q), expires: q.Expires, answer: make(chan approval.Verdict, 1)}
+	asked.params.Message = p.gate.Text(asked.params.Message)
+	if q.Elicitation != nil && q.Elicitation.Schema != nil { // the server's texts
+		asked.params.RequestedSchema = p.gate.JSON(q.Elicitation.Schema)
+	}
+	r := p.ask(q, asked)
+	if r == nil {
+		return approval.Verdict{}, errNotParked
+	}
+	select {
+	case v := <-asked.answer:
+		return v, nil
+	case <-ctx.Done():
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(r.open, q.ID)
+		r.closed[q.ID] = true
+		return approval.Verdict{}, ctx.Err()
+	}
+}
+
+// ask adds the question to its run and wakes the request that waits.
+func (p *parking) ask(q approval.Question, asked *openQuestion) *parkedRun {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r := p.runs[q.RunID]
+	if r == nil {
+		return nil
+	}
+	r.open[q.ID] = asked
+	select {
+	case r.wake <- struct{}{}:
+	default: // it is awake, or will be asked when the host comes back
+	}
+	return r
+}

@@ -1,0 +1,121 @@
+package code
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/airlock-mcp/airlock/app/attachment"
+	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
+)
+
+// Files is where what runs have attached is kept: *attachment.Store. Its methods
+// may be called concurrently.
+type Files interface {
+	// Files returns what one run has attached, with its owner.
+	Files(runID string) (attachment.Set, error)
+	// Read returns one file of a run.
+	Read(runID, name string) (attachment.File, []byte, error)
+	// OfOwner returns what all runs of an owner have attached, the newest first.
+	OfOwner(owner caller.Owner) []attachment.Set
+	// EndSession says that no one asks for the files of a session any more.
+	EndSession(session string)
+}
+
+// noFiles keeps none: for a server that was given no Files.
+type noFiles struct{}
+
+func (noFiles) Files(string) (attachment.Set, error) { return attachment.Set{}, attachment.ErrNotFound }
+
+func (noFiles) Read(string, string) (attachment.File, []byte, error) {
+	return attachment.File{}, nil, attachment.ErrNotFound
+}
+
+func (noFiles) OfOwner(caller.Owner) []attachment.Set { return nil }
+
+func (noFiles) EndSession(string) {}
+
+// maxListed is how many files resources/list names, the newest.
+const maxListed = 200
+
+// addResources offers the files that a caller's runs have attached.
+func (s *Server) addResources() {
+	s.mcp.AddResourceTemplate(&mcp.ResourceTemplate{
+		URITemplate: attachment.Template,
+		Name:        "run_file",
+		Title:       "File of a run",
+		Description: "A file that a program of this session attached with client.attach, or a result that was too large to be shown whole (result.json).",
+	}, s.readResource)
+}
+
+// readResource serves one file to the caller whose run has attached it. To
+// everyone else there is no such file.
+func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+	uri := req.Params.URI
+	runID, name, ok := attachment.ParseURI(uri)
+	who := s.Caller(ctx, req)
+	if !ok || !who.Known() {
+		return nil, mcp.ResourceNotFoundError(uri)
+	}
+	set, err := s.files.Files(runID)
+	if err == nil && !who.MayReach(set.Owner) {
+		err = attachment.ErrNotFound
+	}
+	var file attachment.File
+	var content []byte
+	if err == nil {
+		file, content, err = s.files.Read(runID, name)
+	}
+	if err != nil {
+		if !errors.Is(err, attachment.ErrNotFound) {
+			s.logger.ErrorContext(ctx, "a file of a run could not be read", slog.String(telemetry.KeyRun, runID), slog.Any(telemetry.KeyError, err))
+		}
+		return nil, mcp.ResourceNotFoundError(uri)
+	}
+	contents := &mcp.ResourceContents{URI: uri, MIMEType: file.MIME}
+	if file.IsText() && len(content) > 0 { // it was cleaned when it was attached
+		contents.Text = string(content)
+	} else {
+		contents.Blob = content
+	}
+	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{contents}}, nil
+}
+
+// listOwnFiles has resources/list name the files of the caller's runs: the SDK
+// knows only what all callers share.
+func (s *Server) listOwnFiles(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		res, err := next(ctx, method, req)
+		list, ok := res.(*mcp.ListResourcesResult)
+		if !ok || list == nil || err != nil {
+			return res, err
+		}
+		who := s.Caller(ctx, req)
+		if !who.Known() {
+			return res, nil
+		}
+		for _, set := range s.files.OfOwner(who.Owner()) {
+			for _, f := range set.Files {
+				if len(list.Resources) == maxListed {
+					return res, nil
+				}
+				list.Resources = append(list.Resources, &mcp.Resource{
+					URI: attachment.URI(set.RunID, f.Name), Name: f.Name, Title: f.Name, MIMEType: f.MIME, Size: f.Bytes, Description: f.Note,
+				})
+			}
+		}
+		return res, nil
+	}
+}
+
+// ownCache says that no one but the caller may cache what is the caller's alone
+// (MCP 2026-07-28, Caching).
+func ownCache(_ context.Context, req mcp.Request, c *mcp.Cacheable) {
+	switch req.(type) {
+	case *mcp.ReadResourceRequest, *mcp.ListResourcesRequest:
+		c.CacheScope = "private"
+	}
+}

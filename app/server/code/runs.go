@@ -1,0 +1,210 @@
+package code
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/airlock-mcp/airlock/app/orchestrator"
+	"github.com/airlock-mcp/airlock/app/runs"
+	"github.com/airlock-mcp/airlock/app/server"
+	"github.com/airlock-mcp/airlock/broker"
+	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/errortype"
+	"github.com/airlock-mcp/airlock/internal/truncate"
+	"github.com/airlock-mcp/airlock/runner"
+)
+
+// maxID is how many bytes of an unknown run's ID are repeated in an answer.
+const maxID = 200
+
+// runCode runs a program.
+func (s *Server) runCode(ctx context.Context, c call) (*mcp.CallToolResult, error) {
+	req, err := runRequest(c)
+	if err != nil {
+		return nil, err
+	}
+	return s.makeRun(ctx, c, req)
+}
+
+// makeRun makes a run and answers with what came of it. A run in the background
+// is answered for at once; one whose host can be asked between requests, in
+// several rounds; every other one when it is done.
+func (s *Server) makeRun(ctx context.Context, c call, req orchestrator.Request) (*mcp.CallToolResult, error) {
+	req.Announced.Host, req.Announced.Model = server.Announced(c.request)
+	s.Follow(c.request, c.caller)
+	if c.caller.Kind == caller.Agent {
+		req.Context = stepContext(c.request)
+	}
+	asks := s.hostAsks(c.caller.Kind, c.request)
+	between := c.request.ProtocolVersion() >= server.Stateless
+	switch {
+	case asks && between && !req.Background:
+		return s.runBetweenRequests(ctx, c, req)
+	// Over HTTP a host is asked on the stream of its request, which a run in the
+	// background has outlived.
+	case asks && !between && (!req.Background || !server.IsHTTP(c.request)):
+		s.attend(c)
+	}
+	run, err := s.runs.Start(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	if req.Background {
+		return started(run)
+	}
+	defer s.reportProgress(ctx, c.request, run)()
+	return s.finish(ctx, c, req, run)
+}
+
+// contextKey is where the _meta of an agent's request has the context of its step, as
+// an announced action has it (docs/agents.md).
+const contextKey = "io.github.airlock-mcp/context"
+
+// stepContext is what the host says of the step of a request; empty: nothing.
+func stepContext(req *mcp.CallToolRequest) json.RawMessage {
+	said, there := req.Params.Meta[contextKey]
+	if !there {
+		return nil
+	}
+	raw, err := json.Marshal(said)
+	if err != nil {
+		return json.RawMessage("null") // which is no context, and refused as such
+	}
+	return raw
+}
+
+// runRequest reads the arguments of run_code.
+func runRequest(c call) (orchestrator.Request, error) {
+	said, code := c.args.text("language", false), c.args.text("code", true)
+	req := orchestrator.Request{
+		Language:   languageOf(language(said), code),
+		Code:       []byte(code),
+		Timeout:    seconds(c.args.positive("timeout_seconds")),
+		Background: c.args.flag("background"),
+		Caller:     c.caller,
+
+		PreviewLarge: true,
+	}
+	switch hint := hintForLanguage(req.Language); {
+	case c.args.err != nil:
+		return req, c.args.err
+	case req.Language == "":
+		return req, &refusal{`the argument "language" is missing or empty`, `say "python" or "node"`}
+	case hint != "":
+		return req, &refusal{fmt.Sprintf("the language %s does not run here", quote(req.Language)), hint}
+	}
+	return req, nil
+}
+
+// runBetweenRequests makes a run that may ask its host for input: the call then
+// ends with the questions, and comes again with the answers.
+func (s *Server) runBetweenRequests(ctx context.Context, c call, req orchestrator.Request) (*mcp.CallToolResult, error) {
+	var parked *parkedRun
+	var err error
+	if state := c.request.Params.RequestState; state != "" {
+		parked, err = s.parking.resume(state, req, c.request.Params.InputResponses)
+	} else {
+		parked, err = s.parking.start(ctx, req, answerer(c))
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer s.reportProgress(ctx, c.request, parked.Run)()
+	if asked, state := s.parking.await(ctx, parked); asked != nil {
+		return &mcp.CallToolResult{InputRequests: asked, RequestState: state}, nil
+	}
+	res, err := s.finish(ctx, c, req, parked.Run)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range s.parking.tooLate(parked) {
+		addText(res, "The answer to question "+id+" came too late and does not count: it was answered elsewhere, or had expired, before.")
+	}
+	return res, nil
+}
+
+// finish waits for the outcome of a run and answers with it. Where there was no
+// room for the run, the answer is an outcome, too: it says that the same request
+// may succeed later.
+func (s *Server) finish(ctx context.Context, c call, req orchestrator.Request, run *runs.Run) (*mcp.CallToolResult, error) {
+	outcome, err := run.Wait(ctx)
+	req.ID = run.ID()
+	switch {
+	case errors.Is(err, runner.ErrBusy):
+		return s.busy(ctx, c, req, "all sandboxes are in use and the queue is full: run it again when another run has ended")
+	case errors.Is(err, broker.ErrSessions):
+		return s.busy(ctx, c, req, "too many sessions are open: run it again when another has ended")
+	case err != nil:
+		return nil, err
+	}
+	return s.finished(ctx, outcome, c.request.ProtocolVersion())
+}
+
+func (s *Server) busy(ctx context.Context, c call, req orchestrator.Request, sentence string) (*mcp.CallToolResult, error) {
+	refused := &orchestrator.Outcome{Envelope: orchestrator.Refused(req, s.version, errortype.RateLimit, sentence)}
+	return s.finished(ctx, refused, c.request.ProtocolVersion())
+}
+
+// seconds turns an argument into a duration: 0 stays 0, which means no wish of
+// one's own; what is too small or too large for a duration becomes the nearest.
+func seconds(n float64) time.Duration {
+	switch {
+	case n == 0:
+		return 0
+	case n >= math.MaxInt64/float64(time.Second):
+		return math.MaxInt64
+	}
+	return max(time.Duration(n*float64(time.Second)), 1)
+}
+
+func (s *Server) getRun(ctx context.Context, c call) (*mcp.CallToolResult, error) {
+	id := c.args.text("run_id", true)
+	if c.args.err != nil {
+		return nil, c.args.err
+	}
+	run, ok := s.runs.Get(c.caller, id)
+	if !ok {
+		return structured(shown{RunID: truncate.Head(id, maxID), State: stateUnknown}, "There is no such run in this session, or it is no longer kept.")
+	}
+	status := run.Status()
+	if status.Err != nil {
+		return nil, notStarted(id, status.Err)
+	}
+	return s.show(ctx, status, run.Printed(), time.Now(), c.request)
+}
+
+// notStarted says why a request did not become a run.
+func notStarted(id string, err error) error {
+	sentence := fmt.Sprintf("the run %s could not be started: %v", quote(id), err)
+	switch {
+	case errors.Is(err, runner.ErrBusy), errors.Is(err, broker.ErrSessions):
+		return &refusal{sentence, "run it again when another run has ended"}
+	case errors.Is(err, runs.ErrCancelled):
+		return &refusal{problem: sentence}
+	}
+	return fmt.Errorf("the run %s could not be started: %w", quote(id), err)
+}
+
+// stopped is what cancel_run answers.
+type stopped struct {
+	RunID     string `json:"run_id"`
+	Cancelled bool   `json:"cancelled"`
+}
+
+func (s *Server) cancelRun(_ context.Context, c call) (*mcp.CallToolResult, error) {
+	id := c.args.text("run_id", true)
+	if c.args.err != nil {
+		return nil, c.args.err
+	}
+	answer := stopped{truncate.Head(id, maxID), s.runs.Cancel(c.caller, id)}
+	if !answer.Cancelled {
+		return structured(answer, "There is no run of that ID that is still going.")
+	}
+	return structured(answer)
+}

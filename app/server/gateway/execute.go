@@ -1,0 +1,133 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/airlock-mcp/airlock/app/orchestrator"
+	"github.com/airlock-mcp/airlock/app/runs"
+	"github.com/airlock-mcp/airlock/app/server"
+	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
+	"github.com/airlock-mcp/airlock/runner"
+)
+
+// The limits of programs.
+const (
+	Timeout           = 30 * time.Second  // of one that a request waits for
+	DefaultBackground = 120 * time.Second // of a job, unless the administrator says otherwise
+	MaxBackground     = 600 * time.Second // of a job, whatever the administrator says
+	maxStream         = orchestrator.ScriptStream
+)
+
+// execute runs a program and answers with what came of it. The programs of one session
+// run one after the other.
+func (s *Server) execute(ctx context.Context, who caller.Caller, req orchestrator.Request) *mcp.CallToolResult {
+	runID := req.ID
+	leave, err := s.lanes.enter(ctx, who.Session)
+	if err != nil {
+		return s.noRun(ctx, runID, err)
+	}
+	defer leave()
+	run, err := s.parts.Runs.Start(ctx, req)
+	if err != nil {
+		return s.noRun(ctx, runID, err)
+	}
+	outcome, err := run.Wait(ctx)
+	if err != nil {
+		return s.noRun(ctx, runID, err)
+	}
+	res := result(synchronousText(outcome)...)
+	res.IsError = outcome.End != orchestrator.End{}
+	res.Meta = mcp.Meta{runKey: runID}
+	return res
+}
+
+// dispatch queues a program as a job and answers at once.
+func (s *Server) dispatch(ctx context.Context, who caller.Caller, req orchestrator.Request, requestID string) *mcp.CallToolResult {
+	id, err := s.parts.Jobs.Start(ctx, req)
+	if err != nil {
+		return s.noRun(ctx, req.ID, err)
+	}
+	if ctx.Err() != nil { // the request was cancelled meanwhile
+		s.parts.Jobs.Cancel(who, id)
+	}
+	s.remember(who, requestID, id)
+	res := result("Verification order is being placed for the request " + id + ". Check back using the 'verification_status' tool.")
+	res.Meta = mcp.Meta{runKey: req.ID, "io.github.airlock-mcp/job_id": id}
+	return res
+}
+
+// request asks for the run of a program.
+func (s *Server) request(call *mcp.CallToolRequest, who caller.Caller, runID, code string, background bool) orchestrator.Request {
+	timeout := Timeout
+	if background {
+		timeout = s.background
+	}
+	req := orchestrator.ScriptRequest(code, orchestrator.Script{Timeout: timeout, Stream: maxStream})
+	req.ID, req.Caller, req.Background = runID, who, background
+	req.Announced.Host, req.Announced.Model = server.Announced(call)
+	return req
+}
+
+// noRun answers for a program that did not become a run.
+func (s *Server) noRun(ctx context.Context, runID string, err error) *mcp.CallToolResult {
+	problem, hint := whyNoRun(err)
+	if hint == "" {
+		s.logger.ErrorContext(ctx, "a program could not be run", slog.String(telemetry.KeyRun, runID), slog.Any(telemetry.KeyError, err))
+	}
+	return failed(problem, hint)
+}
+
+// whyNoRun says in one sentence why a program did not become a run, and what to do.
+// The cause of what no caller can mend is for the log alone.
+func whyNoRun(err error) (problem, hint string) {
+	var advised interface{ Hint() string }
+	switch {
+	case errors.Is(err, runner.ErrBusy):
+		return "all sandboxes are in use and the queue is full", "call it again when another run has ended"
+	case errors.Is(err, context.Canceled), errors.Is(err, runs.ErrCancelled):
+		return "the call was cancelled before the program had begun", "call it again"
+	case errors.Is(err, runs.ErrClosed):
+		return "the server is ending", "call it again when it has been started again"
+	case errors.As(err, &advised):
+		return err.Error(), advised.Hint()
+	}
+	return "the program could not be run; its run's ID leads to the cause in the server's log", ""
+}
+
+// lanes let one program of a session run at a time.
+type lanes struct {
+	mu  sync.Mutex
+	all map[string]chan struct{} // by session; holds a value while a program runs
+}
+
+func newLanes() *lanes { return &lanes{all: map[string]chan struct{}{}} }
+
+// enter waits for the turn of a session's next program.
+func (l *lanes) enter(ctx context.Context, session string) (leave func(), _ error) {
+	l.mu.Lock()
+	lane := l.all[session]
+	if lane == nil {
+		lane = make(chan struct{}, 1)
+		l.all[session] = lane
+	}
+	l.mu.Unlock()
+	select {
+	case lane <- struct{}{}:
+		return func() { <-lane }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (l *lanes) forget(session string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.all, session)
+}

@@ -1,0 +1,171 @@
+package kernel
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/airlock-mcp/airlock/broker/iatp"
+	"github.com/airlock-mcp/airlock/broker/kernel"
+)
+
+// read decodes arguments that fit their schema.
+func read(arguments json.RawMessage, into any) error {
+	if err := json.Unmarshal(arguments, into); err != nil {
+		return &kernel.Refusal{Text: "Invalid arguments: " + err.Error()}
+	}
+	return nil
+}
+
+func (s *Server) verifyCodeSafety(ctx context.Context, a kernel.Actor, arguments json.RawMessage) (any, error) {
+	var in struct{ Code, Language string }
+	if err := read(arguments, &in); err != nil {
+		return nil, err
+	}
+	return s.kernel.Judge(ctx, a, in.Code, in.Language)
+}
+
+func (s *Server) verifyClaim(ctx context.Context, a kernel.Actor, arguments json.RawMessage) (any, error) {
+	in := struct {
+		Claim, Context string
+		Models         []string
+		Threshold      float64
+	}{Threshold: kernel.DefaultThreshold}
+	if err := read(arguments, &in); err != nil {
+		return nil, err
+	}
+	return s.kernel.VerifyClaim(ctx, a, kernel.Claim{Text: in.Claim, Context: in.Context, Models: in.Models, Threshold: in.Threshold})
+}
+
+func (s *Server) reviewCode(ctx context.Context, a kernel.Actor, arguments json.RawMessage) (any, error) {
+	var in struct {
+		Code, Language string
+		Models, Focus  []string
+	}
+	if err := read(arguments, &in); err != nil {
+		return nil, err
+	}
+	return s.kernel.ReviewCode(ctx, a, kernel.Code{Text: in.Code, Language: in.Language, Models: in.Models, Focus: in.Focus})
+}
+
+func (s *Server) execute(ctx context.Context, a kernel.Actor, arguments json.RawMessage) (any, error) {
+	var in struct {
+		Action   string
+		Params   json.RawMessage
+		Agent    string `json:"agent_id"`
+		Policies []string
+	}
+	if err := read(arguments, &in); err != nil {
+		return nil, err
+	}
+	done, err := s.kernel.Execute(ctx, a, kernel.Request{Action: in.Action, Agent: in.Agent, Params: in.Params, Policies: in.Policies})
+	if err == nil && done.Error != nil {
+		return nil, &failure{done}
+	}
+	return done, err
+}
+
+// failure is an action that was tried and failed.
+type failure struct{ done kernel.Executed }
+
+// Error says how.
+func (f *failure) Error() string { return f.done.Error.Message }
+
+func (s *Server) sign(ctx context.Context, a kernel.Actor, arguments json.RawMessage) (any, error) {
+	var in struct {
+		Content      string
+		Agent        string `json:"agent_id"`
+		Capabilities []string
+		Metadata     json.RawMessage
+	}
+	if err := read(arguments, &in); err != nil {
+		return nil, err
+	}
+	return s.kernel.Sign(ctx, a, in.Agent, iatp.Content{Text: in.Content, Capabilities: in.Capabilities, Metadata: in.Metadata})
+}
+
+func (s *Server) verifyAgent(ctx context.Context, a kernel.Actor, arguments json.RawMessage) (any, error) {
+	var in struct {
+		Agent          string          `json:"remote_agent_id"`
+		Level          iatp.Level      `json:"required_trust_level"`
+		Scopes         []string        `json:"required_scopes"`
+		Classification string          `json:"data_classification"`
+		Attestation    json.RawMessage `json:"attestation"`
+	}
+	if err := read(arguments, &in); err != nil {
+		return nil, err
+	}
+	q := iatp.Query{Agent: in.Agent, Level: in.Level, Scopes: in.Scopes, Classification: in.Classification}
+	if len(in.Attestation) > 0 {
+		q.Attestation = &iatp.Envelope{}
+		if json.Unmarshal(in.Attestation, q.Attestation) != nil {
+			*q.Attestation = iatp.Envelope{} // what is no envelope is signed by no key
+		}
+	}
+	return s.kernel.Verify(ctx, a, q)
+}
+
+func (s *Server) reputation(ctx context.Context, a kernel.Actor, arguments json.RawMessage) (any, error) {
+	var in struct {
+		Action   string
+		Agent    string          `json:"agent_id"`
+		Reason   string          `json:"slash_reason"`
+		Severity string          `json:"slash_severity"`
+		Evidence json.RawMessage `json:"evidence"`
+	}
+	if err := read(arguments, &in); err != nil {
+		return nil, err
+	}
+	if in.Action == "query" {
+		return s.kernel.Reputation(ctx, a, in.Agent)
+	}
+	return s.kernel.Slash(ctx, a, iatp.Slash{Agent: in.Agent, Reason: in.Reason, Severity: in.Severity, Evidence: in.Evidence})
+}
+
+func (s *Server) auditLog(ctx context.Context, a kernel.Actor, arguments json.RawMessage) (any, error) {
+	var in struct {
+		Limit  *float64
+		Filter struct {
+			Agent  string `json:"agent_id"`
+			Type   string
+			Since  string
+			Before uint64
+		}
+	}
+	if err := read(arguments, &in); err != nil {
+		return nil, err
+	}
+	q := kernel.LogQuery{Limit: kernel.DefaultEntries, Agent: in.Filter.Agent, Type: in.Filter.Type, Before: in.Filter.Before}
+	if in.Limit != nil {
+		q.Limit = int(*in.Limit) // a fraction of an entry is none
+	}
+	var err error
+	if in.Filter.Since != "" {
+		if q.Since, err = parseTime(in.Filter.Since); err != nil {
+			return nil, err
+		}
+	}
+	return s.kernel.Log(ctx, a, q)
+}
+
+// parseTime reads a timestamp of ISO 8601: a date, or a date with a time, which is
+// UTC without a zone.
+func parseTime(text string) (time.Time, error) {
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02T15:04Z07:00", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02", "20060102T150405Z"} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return at, nil
+		}
+	}
+	return time.Time{}, &kernel.Refusal{Text: fmt.Sprintf("filter.since %.40q is no ISO 8601 timestamp, such as 2026-01-31T12:00:00Z", text)}
+}
+
+// asFailure returns the action that was tried and failed.
+func asFailure(err error) (kernel.Executed, bool) {
+	var f *failure
+	if errors.As(err, &f) {
+		return f.done, true
+	}
+	return kernel.Executed{}, false
+}

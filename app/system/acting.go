@@ -1,0 +1,112 @@
+package system
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/airlock-mcp/airlock/broker"
+	"github.com/airlock-mcp/airlock/broker/agents"
+	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/errortype"
+)
+
+// acting has agents' runs and calls decided by what is known of agents, as soon as
+// that is open. Before, nothing is permitted. It implements broker.Agents.
+type acting struct {
+	known atomic.Pointer[agents.Service]
+}
+
+var _ broker.Agents = (*acting)(nil)
+
+var errAgentsClosed = errors.New("what is known of agents is not open")
+
+// Decide decides about one run or call of an agent.
+func (a *acting) Decide(ctx context.Context, act broker.AgentAct) (broker.AgentRuling, error) {
+	known := a.known.Load()
+	if known == nil {
+		return broker.AgentRuling{}, errAgentsClosed
+	}
+	asked, err := actOf(act)
+	if err != nil {
+		return broker.AgentRuling{}, err
+	}
+	r, err := known.Decide(ctx, asked)
+	if err != nil {
+		return broker.AgentRuling{}, err
+	}
+	ruling := broker.AgentRuling{Rules: r.Rules.Rules, Approve: r.Rules.Approve, Risk: r.RiskLevel, Refused: refusalOf(r.Decision)}
+	if r.Grant != nil {
+		ruling.Grant = grant{r.Grant}
+	}
+	return ruling, nil
+}
+
+// Watch tells when an agent may not act any more.
+func (a *acting) Watch(ctx context.Context, agent caller.Caller) (inactive <-chan struct{}, stop func()) {
+	known := a.known.Load()
+	if known == nil {
+		return nil, func() {} // nothing that it does is permitted
+	}
+	return known.Watch(ctx, agent.Principal)
+}
+
+// actOf is a run or a call as it is decided about.
+func actOf(act broker.AgentAct) (asked agents.Act, err error) {
+	asked = agents.Act{
+		AgentID: act.Run.Caller.Principal, Conversation: act.Run.Caller.Session, Context: act.Run.Context,
+		Longest: act.Longest, RunID: act.Run.ID,
+	}
+	if c := act.Call; c != nil {
+		asked.ServerID, asked.Tool, asked.Arguments, asked.CallID = c.ServerID, c.Name, c.Arguments, c.ID
+		asked.Risk, asked.Nested, asked.Asks, asked.Refused = c.Risk, c.Nested, c.Asks, c.Refused
+		return asked, nil
+	}
+	asked.Arguments, err = broker.RunArguments(act.Run)
+	return asked, err
+}
+
+// grant is the permission for one act.
+type grant struct{ of *agents.Grant }
+
+// Approve decides again, now that a person has agreed.
+func (g grant) Approve(ctx context.Context, by string) (*broker.Error, error) {
+	d, err := g.of.Approve(ctx, by)
+	if err != nil {
+		return nil, err
+	}
+	return refusalOf(d), nil
+}
+
+// End says what became of the act.
+func (g grant) End(ctx context.Context, done bool, kept time.Duration) error {
+	return g.of.End(ctx, done, kept)
+}
+
+// refusalOf is what the code of an agent is told; nil where the act is permitted.
+func refusalOf(d agents.Decision) *broker.Error {
+	if d.Error == nil {
+		return nil
+	}
+	e := &broker.Error{Type: errorTypeOf(d.Error.Code), Message: d.Error.Error(), Source: errortype.SourceBroker}
+	e.Retryable = e.Type == errortype.RateLimit
+	if d.RetryAt != nil {
+		e.Message += "; it begins anew at " + d.RetryAt.UTC().Format(time.RFC3339)
+	}
+	return e
+}
+
+// errorTypeOf is the type of the error that a code of a refusal belongs to.
+func errorTypeOf(code string) string {
+	for part, kind := range map[string]string{
+		"-LOOP-": errortype.Loop, "-BUDGET-": errortype.Budget, "-RATE-": errortype.RateLimit,
+		"-CTX-": errortype.Validation, "-STATE-": errortype.Validation, "-ACTION-": errortype.Validation,
+	} {
+		if strings.Contains(code, part) {
+			return kind
+		}
+	}
+	return errortype.PolicyDenied
+}

@@ -1,0 +1,156 @@
+package system
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/airlock-mcp/airlock/app/runs"
+	"github.com/airlock-mcp/airlock/broker/audit"
+	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/canon"
+	"github.com/airlock-mcp/airlock/internal/schema"
+	"github.com/airlock-mcp/airlock/verify"
+	"github.com/airlock-mcp/airlock/verify/gateway"
+)
+
+// Gateway is what the risk gateway's face is made of.
+type Gateway struct {
+	Decider *gateway.Gateway
+	Jobs    *runs.Jobs
+}
+
+// OpenGateway opens the risk gateway of a system, which closes it. trusted is the
+// administrator's switch. Where the image with the engines is not built, the error says
+// what to run.
+func (s *System) OpenGateway(ctx context.Context, trusted bool) (*Gateway, error) {
+	if err := s.verifier.Warm(); err != nil { // every program is analysed first
+		return nil, err
+	}
+	decider, err := gateway.New(gateway.Options{Verifier: s.verifier, Recorder: decisions{s}, Trusted: trusted})
+	if err != nil {
+		return nil, err
+	}
+	book, err := runs.OpenJobBook(ctx, filepath.Join(s.directories.Home, "jobs"))
+	if err != nil {
+		return nil, err
+	}
+	jobs := runs.NewJobs(s.runs, &runs.JobOptions{Book: book, Logger: s.opts.Logger})
+	s.undo.Add(jobs.Close)
+	s.orchestrator.WarmScripts()
+	return &Gateway{decider, jobs}, nil
+}
+
+// decisions keeps the decisions of the risk gateway in the audit log.
+type decisions struct{ system *System }
+
+// Record keeps a decision: durably where it allows something.
+func (d decisions) Record(ctx context.Context, r gateway.Record) error {
+	log := d.system.log
+	record := audit.Record{
+		Kind: audit.KindDecision, Identity: identityOf(r.Caller),
+		Act:    audit.Act{ToolName: r.Tool, ArgumentsHash: log.Hash(r.Arguments)},
+		Ruling: audit.Ruling{Decision: "allow", VerificationID: r.Decision.VerificationID, Risk: r.Decision.RiskLevel},
+		Effect: audit.Effect{ErrorType: r.Decision.ErrorCode},
+	}
+	record.RunID = r.RunID
+	if r.Analysed {
+		record.Engine, record.Image = "code", d.system.verifier.imageName()
+	}
+	if r.Decision.Verified {
+		return log.Append(ctx, record)
+	}
+	record.Decision, record.Outcome = "deny", audit.OutcomeRefused
+	return log.Note(ctx, record)
+}
+
+// identityOf is a caller as records name it.
+func identityOf(c caller.Caller) audit.Identity {
+	return audit.Identity{SessionID: c.Session, Principal: c.Principal, Issuer: c.Issuer, CallerKind: string(c.Kind), Profile: c.Profile}
+}
+
+// Verifications ask the engines for callers, and record what was asked: an api.Verifications.
+type Verifications struct{ system *System }
+
+// Verifications returns them, until the system is closed.
+func (s *System) Verifications() Verifications { return Verifications{s} }
+
+// Verify asks one engine. A verdict that cannot be recorded is withheld.
+func (v Verifications) Verify(ctx context.Context, who caller.Caller, r verify.Request) (verify.Verdict, error) {
+	verdict, err := v.system.verifier.Verify(ctx, r)
+	if err != nil {
+		return verify.Verdict{}, err
+	}
+	arguments, err := canon.JSON(r.Arguments)
+	if err != nil { // numbers that no double is: they are hashed as they were sent
+		arguments = r.Arguments
+	}
+	record := audit.Record{
+		Kind: audit.KindVerdict, Identity: identityOf(who),
+		Act:    audit.Act{Engine: r.Engine, ArgumentsHash: v.system.log.Hash(arguments)},
+		Ruling: audit.Ruling{Verdict: string(verdict.Status)}, Effect: audit.Effect{Outcome: audit.OutcomeOK},
+	}
+	record.Image = v.system.verifier.imageName()
+	if err := v.system.log.Note(ctx, record); err != nil {
+		return verify.Verdict{}, fmt.Errorf("recording a verdict: %w", err)
+	}
+	return verdict, nil
+}
+
+// SkillManifestVariable names the manifest that CheckSkill checks.
+const SkillManifestVariable = "QWED_SKILL_MANIFEST"
+
+// maxManifest is the most bytes of a skill's manifest.
+const maxManifest = 1 << 20
+
+// CheckSkill refuses a manifest of a skill that is not trusted, by the guard of
+// qwed_mcp.security in a sandbox: a manifest is hostile text.
+func (s *System) CheckSkill(ctx context.Context, path string) error {
+	manifest, err := readManifest(path)
+	if err != nil {
+		return &SetupError{fmt.Errorf("the skill manifest %q: %w", path, err), SkillManifestVariable + " names a JSON object, as docs/gateway.md says"}
+	}
+	arguments, err := json.Marshal(map[string]json.RawMessage{"manifest": manifest})
+	if err != nil {
+		return fmt.Errorf("the skill manifest %q: %w", path, err)
+	}
+	verdict, err := s.verifier.Verify(ctx, verify.Request{Engine: skillEngine, Arguments: arguments})
+	if err != nil {
+		return fmt.Errorf("checking the skill manifest %q: %w", path, err)
+	}
+	if verdict.Status != verify.Verified || verdict.Engine != skillEngine {
+		return &SetupError{fmt.Errorf("the skill manifest %q is not trusted: %s", path, verdict.Reason), "remove the skill, or unset " + SkillManifestVariable}
+	}
+	return nil
+}
+
+// skillEngine is the guard of qwed_mcp.security among the engines.
+const skillEngine = "skill"
+
+func readManifest(path string) (json.RawMessage, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, errors.Unwrap(err)
+	}
+	defer file.Close()
+	raw, err := io.ReadAll(io.LimitReader(file, maxManifest+1))
+	if err != nil {
+		return nil, errors.Unwrap(err)
+	}
+	if len(raw) > maxManifest {
+		return nil, fmt.Errorf("it has more than %d bytes", maxManifest)
+	}
+	value, err := schema.Decode([]byte(strings.TrimPrefix(string(raw), "\ufeff")))
+	if err != nil {
+		return nil, fmt.Errorf("it is not JSON: %w", err)
+	}
+	if _, ok := value.(map[string]any); !ok {
+		return nil, errors.New("it must be a JSON object, not an array or primitive")
+	}
+	return json.Marshal(value)
+}

@@ -1,0 +1,231 @@
+package system
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/images"
+	"github.com/airlock-mcp/airlock/internal/canon"
+	"github.com/airlock-mcp/airlock/internal/startuphooks"
+	"github.com/airlock-mcp/airlock/internal/store"
+)
+
+// Integrity is what is found about an installation before any state of it is opened:
+// the hooks in its images, and what is not as it was sealed.
+type Integrity struct {
+	startuphooks.Result
+	Variables []string `json:"variables"`      // of the environment, that have something loaded first
+	Seal      string   `json:"seal,omitempty"` // the file with what was installed; empty: nothing is sealed
+	Changed   []string `json:"changed"`        // what is not as it was sealed, a sentence each
+}
+
+// Seal is what was installed: digests of SHA-256, as "sha256:…".
+type Seal struct {
+	Made    time.Time         `json:"made"`
+	Program string            `json:"program"`
+	Files   map[string]string `json:"files"`  // configuration and policies, by their paths
+	Images  map[string]string `json:"images"` // by their names
+}
+
+// systemSeal is the seal of a machine's administrator: it counts before that in the state
+// directory, which the user who runs Airlock can write to.
+const systemSeal = "/etc/airlock/installed.json"
+
+const sealFile = "installed.json"
+
+// maxSeal bounds the bytes of a seal that are read.
+const maxSeal = 1 << 20
+
+// CheckIntegrity looks through an installation. environ is the environment to be
+// looked at, nil for none; thorough reads the images as a whole, which takes seconds.
+func CheckIntegrity(ctx context.Context, c *config.Config, environ []string, thorough bool) (Integrity, error) {
+	directories, err := FindDirectories(c)
+	if err != nil {
+		return Integrity{}, err
+	}
+	i := Integrity{Variables: startuphooks.Variables(environ), Changed: []string{}}
+	results, built := []startuphooks.Result{}, map[string]string{}
+	for _, definition := range images.List() {
+		image, err := images.Open(directories.Home, definition.Name)
+		if errors.Is(err, images.ErrNotBuilt) || errors.Is(err, images.ErrStale) {
+			continue // who needs it says so
+		}
+		if err != nil {
+			return i, err
+		}
+		built[definition.Name] = image.Digest
+		results = append(results, startuphooks.Root(image.RootFS))
+		if thorough {
+			if err := images.Verify(ctx, image); err != nil && ctx.Err() == nil {
+				i.Changed = append(i.Changed, fmt.Sprintf("the image %q is not what was built: %v", definition.Name, err))
+			}
+		}
+		if err := errors.Join(ctx.Err(), image.Close()); err != nil {
+			return i, err
+		}
+	}
+	i.Result = startuphooks.All(results...)
+	sealed, err := readSeal(&i, directories.Home)
+	if err != nil {
+		return i, err
+	}
+	if sealed != nil {
+		now, err := sealOf(c, built)
+		if err != nil {
+			return i, err
+		}
+		i.Changed = append(i.Changed, sealed.differences(now)...)
+	}
+	if len(i.Changed)+len(i.Variables) > 0 {
+		i.Verified, i.Status = false, startuphooks.Compromised
+	}
+	return i, nil
+}
+
+// Err is why nothing may be started; nil when nothing speaks against it.
+func (i Integrity) Err() error {
+	if i.Verified {
+		return nil
+	}
+	var reasons []string
+	advice := "airlock integrity check says more"
+	if len(i.Hooks)+len(i.Errors) > 0 {
+		reasons = append(append(reasons, i.Message), i.Hooks...)
+		advice = "build the images anew: `airlock images build`; " + advice
+	}
+	if len(i.Changed) > 0 {
+		reasons = append(reasons, i.Changed...)
+		advice = "where you made the change, `airlock integrity seal` takes it over; " + advice
+	}
+	if n := i.Variables; len(n) > 0 {
+		reasons = append(reasons, "the environment has "+strings.Join(n, ", ")+", by which other code is loaded into programs")
+		advice = "start it without: env -u " + strings.Join(n, " -u ") + " airlock …; " + advice
+	}
+	return &SetupError{fmt.Errorf("environment integrity verification failed: %s", strings.Join(reasons, "; ")), advice}
+}
+
+// MakeSeal remembers the installation as it is: in path, or in the state directory
+// where that is empty. It returns the path.
+func MakeSeal(ctx context.Context, c *config.Config, path string) (string, error) {
+	directories, err := FindDirectories(c)
+	if err != nil {
+		return "", err
+	}
+	built := map[string]string{}
+	for _, definition := range images.List() {
+		image, err := images.Open(directories.Home, definition.Name)
+		if err != nil {
+			return "", Advise(err)
+		}
+		built[definition.Name] = image.Digest
+		err = images.Verify(ctx, image)
+		if err = errors.Join(err, image.Close()); err != nil {
+			return "", err
+		}
+	}
+	seal, err := sealOf(c, built)
+	if err != nil {
+		return "", err
+	}
+	text, err := json.MarshalIndent(seal, "", "  ")
+	if err != nil {
+		return "", err
+	}
+	if path == "" {
+		path = filepath.Join(directories.Home, sealFile)
+		if err := os.MkdirAll(directories.Home, 0o755); err != nil {
+			return "", err
+		}
+	}
+	return path, store.WriteFile(path, append(text, '\n'), 0o644)
+}
+
+// sealOf is the installation as it is now.
+func sealOf(c *config.Config, built map[string]string) (Seal, error) {
+	s := Seal{Made: time.Now().UTC().Truncate(time.Second), Files: map[string]string{}, Images: built}
+	program, err := os.Executable()
+	if err == nil {
+		s.Program, err = digestOfFile(program)
+	}
+	if err != nil {
+		return s, fmt.Errorf("reading the program itself: %w", err)
+	}
+	files := c.Policies
+	if c.File != "" {
+		files = append([]string{c.File}, files...)
+	}
+	for _, path := range files {
+		if s.Files[path], err = digestOfFile(path); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
+
+func digestOfFile(path string) (string, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	return canon.Digest(content), nil
+}
+
+// readSeal returns the seal that counts, nil where there is none.
+func readSeal(i *Integrity, home string) (*Seal, error) {
+	for _, path := range []string{systemSeal, filepath.Join(home, sealFile)} {
+		info, err := os.Stat(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil && (!info.Mode().IsRegular() || info.Size() > maxSeal) {
+			err = fmt.Errorf("%q is no seal", path)
+		}
+		var text []byte
+		if err == nil {
+			text, err = os.ReadFile(path)
+		}
+		var s Seal
+		if err == nil {
+			err = json.Unmarshal(text, &s)
+		}
+		if err != nil { // what cannot be compared is not known to be as it was
+			return nil, &SetupError{fmt.Errorf("reading what was installed: %w", err), "airlock integrity seal"}
+		}
+		i.Seal = path
+		return &s, nil
+	}
+	return nil, nil
+}
+
+// differences say what is now another than what was sealed. Files that are sealed and
+// not used now do not matter, nor do images.
+func (s *Seal) differences(now Seal) []string {
+	var changed []string
+	if s.Program != now.Program {
+		changed = append(changed, "the program airlock is not the one that was sealed")
+	}
+	for _, path := range slices.Sorted(maps.Keys(now.Files)) {
+		switch sealed, known := s.Files[path]; {
+		case !known:
+			changed = append(changed, fmt.Sprintf("%s was not sealed", path))
+		case sealed != now.Files[path]:
+			changed = append(changed, fmt.Sprintf("%s is not what was sealed", path))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(now.Images)) {
+		if s.Images[name] != now.Images[name] {
+			changed = append(changed, fmt.Sprintf("the image %q is not the one that was sealed", name))
+		}
+	}
+	return changed
+}

@@ -1,0 +1,230 @@
+package system
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+
+	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/orchestrator"
+	"github.com/airlock-mcp/airlock/broker"
+	"github.com/airlock-mcp/airlock/broker/iatp"
+	"github.com/airlock-mcp/airlock/broker/kernel"
+	"github.com/airlock-mcp/airlock/broker/models"
+	"github.com/airlock-mcp/airlock/broker/secrets"
+	"github.com/airlock-mcp/airlock/broker/vfs"
+	"github.com/airlock-mcp/airlock/internal/agekey"
+	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/nearest"
+	"github.com/airlock-mcp/airlock/policies"
+	"github.com/airlock-mcp/airlock/runner"
+)
+
+// kernelSchema makes the tables of the kernel beside those of agents.
+const kernelSchema = vfs.Schema + iatp.Schema
+
+// agentsKeyFile holds the key that encrypts the agents' signing keys and files.
+const agentsKeyFile = "agents-age.key"
+
+// Trust is how agents come to trust each other: their keys, manifests and
+// reputations. The caller keeps a open.
+func (a *Agents) Trust() (*iatp.Service, error) {
+	identity, err := agekey.LoadOrCreate(filepath.Join(a.keys, agentsKeyFile))
+	if err != nil {
+		return nil, err
+	}
+	return iatp.New(iatp.Options{Database: a.database, Agents: a.Service, Log: a.log, Identity: identity})
+}
+
+// OpenKernel puts the kernel together, of a system and its agents, which both stay
+// open longer.
+func (s *System) OpenKernel(ctx context.Context, known *Agents) (*kernel.Service, *iatp.Service, error) {
+	trust, err := known.Trust()
+	if err != nil {
+		return nil, nil, Advise(err)
+	}
+	k, err := s.openKernel(ctx, known, trust)
+	return k, trust, Advise(err)
+}
+
+func (s *System) openKernel(ctx context.Context, known *Agents, trust *iatp.Service) (*kernel.Service, error) {
+	c := s.config.Kernel
+	asked, err := openModels(ctx, s.config)
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range asked.keys {
+		s.opts.gate.all.Hold(key)
+	}
+	files, err := namedPolicyFiles(c)
+	if err != nil {
+		return nil, err
+	}
+	named, err := policies.LoadNamed(files...)
+	if err != nil {
+		return nil, &SetupError{fmt.Errorf("kernel.policies: %w", err), "docs/kernel.md says what a named policy looks like"}
+	}
+	identity, err := agekey.LoadOrCreate(filepath.Join(known.keys, agentsKeyFile))
+	if err != nil {
+		return nil, err
+	}
+	actions, err := kernelActions(s.config)
+	if err != nil {
+		return nil, err
+	}
+	return kernel.New(kernel.Options{
+		Agents: known, Log: s.log, AuditDirectory: s.directories.Audit, Trust: trust,
+		Files:  vfs.New(known.database, identity, vfs.Limits{Files: c.Files.Files, FileBytes: c.Files.FileBytes, Bytes: c.Files.Bytes}, nil),
+		Models: asked.Models, Policies: named, PolicyFiles: files, Actions: actions, Dispatcher: dispatcher{s}, Verifier: s.Verify(),
+		Redactor: s.opts.gate.definitions,
+	})
+}
+
+// kernelActions are the configured actions. One that names a server which is not
+// configured could never be carried out.
+func kernelActions(c *config.Config) (map[string]kernel.Action, error) {
+	var ids []string
+	for _, server := range c.Servers {
+		ids = append(ids, server.ID)
+	}
+	actions := map[string]kernel.Action{}
+	for _, name := range slices.Sorted(maps.Keys(c.Kernel.Actions)) {
+		action := c.Kernel.Actions[name]
+		if !slices.Contains(ids, action.Server) {
+			return nil, &SetupError{fmt.Errorf("kernel.actions.%s: there is no server %q%s", name, action.Server, nearest.Hint(action.Server, ids)), "name one under mcpServers"}
+		}
+		actions[name] = kernel.Action{Server: action.Server, Tool: action.Tool, SQL: action.SQL}
+	}
+	return actions, nil
+}
+
+// askable are the configured models, with the keys that were looked up.
+type askable struct {
+	*models.Models
+	keys []string
+}
+
+func openModels(ctx context.Context, c *config.Config) (askable, error) {
+	kept := secrets.New(&secrets.Options{AgeFile: c.Secrets.AgeFile, AgeIdentity: c.Secrets.AgeIdentity, KeyringService: c.Secrets.Keyring})
+	var list []models.Model
+	var keys []string
+	for _, m := range c.Kernel.Models {
+		key := m.Key
+		if secrets.IsReference(key.Reveal()) {
+			found, err := kept.Lookup(ctx, key.Reveal())
+			if err != nil {
+				return askable{}, &SetupError{fmt.Errorf("the credential of models.%s: %w", m.Name, err), "docs/configuration.md says where credentials can be kept"}
+			}
+			key = found
+		}
+		if key.Reveal() != "" {
+			printed.Hold(key.Reveal())
+			keys = append(keys, key.Reveal())
+		}
+		list = append(list, models.Model{Name: m.Name, URL: m.URL, Model: m.Model, Key: key, Timeout: m.Timeout})
+	}
+	known, err := models.New(list)
+	if err != nil {
+		return askable{}, &SetupError{fmt.Errorf("models: %w", err), "docs/configuration.md lists its keys"}
+	}
+	return askable{known, keys}, nil
+}
+
+// namedPolicyFiles reads the operator's own named policies, under the last part of
+// their paths: that is how agents see them.
+func namedPolicyFiles(c config.Kernel) ([]policies.File, error) {
+	var files []policies.File
+	seen := map[string]bool{"kernel.cedar": true, "agents.cedar": true, "registration.json": true}
+	for _, path := range c.Policies {
+		source, err := readPolicy(path)
+		if err != nil {
+			return nil, fmt.Errorf("reading kernel.policies: %w", err)
+		}
+		name := filepath.Base(path)
+		if seen[name] {
+			return nil, &SetupError{fmt.Errorf("kernel.policies: there are two files named %q", name), "give each file a name of its own"}
+		}
+		seen[name] = true
+		files = append(files, policies.File{Name: name, Source: source})
+	}
+	return files, nil
+}
+
+// dispatcher carries the kernel's actions out as runs of the registry: with the
+// policies, approvals, limits and records of every run.
+type dispatcher struct{ system *System }
+
+var _ kernel.Dispatcher = dispatcher{}
+
+// Call makes a run that is one tool call.
+func (d dispatcher) Call(ctx context.Context, who caller.Caller, serverID, tool string, arguments json.RawMessage) (kernel.Output, error) {
+	if d.system.catalog.opened != nil { // a server that is still starting is waited for, alone
+		if err := d.system.Await(ctx, serverID); err != nil {
+			return kernel.Output{}, err
+		}
+	}
+	req, err := orchestrator.CallRequest(orchestrator.ToolCall{ServerID: serverID, Name: tool, Arguments: arguments})
+	if err != nil {
+		return refusedRun(err)
+	}
+	return d.run(ctx, who, req)
+}
+
+// Run makes a run of a program.
+func (d dispatcher) Run(ctx context.Context, who caller.Caller, language, code string) (kernel.Output, error) {
+	if language == "javascript" {
+		language = "node"
+	}
+	return d.run(ctx, who, orchestrator.Request{Language: language, Code: []byte(code)})
+}
+
+func (d dispatcher) run(ctx context.Context, who caller.Caller, req orchestrator.Request) (kernel.Output, error) {
+	req.Caller, req.PreviewLarge = who, true
+	run, err := d.system.runs.Start(ctx, req)
+	if err != nil {
+		return refusedRun(err)
+	}
+	outcome, err := run.Wait(ctx)
+	if err != nil {
+		return refusedRun(err)
+	}
+	out := kernel.Output{RunID: run.ID()}
+	if failed := outcome.Envelope.Result.Error; failed != nil {
+		out.Failure = &kernel.Failure{Type: failed.Type, Message: failed.Message, Retryable: failed.Retryable}
+		return out, nil
+	}
+	out.Data = outcome.Envelope.Result.Data
+	return out, nil
+}
+
+// refusedRun is the failure of a request that did not become a run, where the
+// caller can do something about it; another error stays.
+func refusedRun(err error) (kernel.Output, error) {
+	var advised interface{ Hint() string }
+	switch {
+	case errors.Is(err, runner.ErrBusy), errors.Is(err, broker.ErrSessions):
+		return kernel.Output{Failure: &kernel.Failure{Type: "RateLimit", Message: "all sandboxes are in use: try it again later", Retryable: true}}, nil
+	case errors.As(err, &advised):
+		return kernel.Output{Failure: &kernel.Failure{Type: "ValidationError", Message: err.Error() + ": " + advised.Hint()}}, nil
+	}
+	return kernel.Output{}, err
+}
+
+// Risk returns the risk of a tool, as the operator and the tool's definition say it.
+func (d dispatcher) Risk(who caller.Caller, serverID, tool string) (policies.Risk, bool) {
+	defined, ok := d.system.Snapshot(who).Tool(serverID, tool)
+	if !ok {
+		return policies.RiskUnknown, false
+	}
+	d.system.rules.mu.Lock()
+	operator, err := OperatorSettings(d.system.rules.config)
+	d.system.rules.mu.Unlock()
+	if err != nil {
+		return policies.RiskUnknown, true
+	}
+	return policies.EffectiveRisk(defined, operator.Settings(serverID, tool, nil)), true
+}

@@ -1,0 +1,22 @@
+package system
+
+import "github.com/airlock-mcp/airlock/internal/telemetry"
+
+// watchLevels has the numbers of what is at work now measured, until the system is closed.
+func (s *System) watchLevels() error {
+	stop, err := telemetry.Watch(
+		telemetry.Level{Name: "airlock.sandbox.ready", Unit: "{sandbox}", Description: "Sandboxes that wait for work.",
+			Read: func() int64 { return int64(s.sandboxes.Load().Ready) }},
+		telemetry.Level{Name: "airlock.sandbox.in_use", Unit: "{sandbox}", Description: "Sandboxes that run code.",
+			Read: func() int64 { return int64(s.sandboxes.Load().InUse) }},
+		telemetry.Level{Name: "airlock.queue.waiting", Unit: "{run}", Description: "Runs that wait for a sandbox.",
+			Read: func() int64 { return int64(s.sandboxes.Load().Waiting) }},
+		telemetry.Level{Name: "airlock.approval.open", Unit: "{question}", Description: "Questions that wait for an answer.",
+			Read: func() int64 { return int64(s.desk.Open()) }},
+	)
+	if err != nil {
+		return err
+	}
+	s.undo.Add(stop)
+	return nil
+}

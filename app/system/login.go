@@ -1,0 +1,177 @@
+package system
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/broker/audit"
+	"github.com/airlock-mcp/airlock/broker/oauth"
+	"github.com/airlock-mcp/airlock/broker/upstream"
+	"github.com/airlock-mcp/airlock/internal/nearest"
+	"github.com/airlock-mcp/airlock/internal/secret"
+)
+
+// Login signs in to one server.
+type Login struct {
+	config    *config.Config
+	server    config.Server // its references looked up
+	source    *oauth.Source
+	principal string
+	version   string
+}
+
+// OpenLogin prepares a sign-in to the server of that ID, of this user, or of a principal
+// that calls over HTTP (caller.Caller.Name). No other server's credentials are looked up.
+func OpenLogin(ctx context.Context, c *config.Config, serverID, principal, version string) (*Login, error) {
+	at := slices.IndexFunc(c.Servers, func(s config.Server) bool { return s.ID == serverID })
+	if at < 0 {
+		return nil, noSuchServer(c, serverID)
+	}
+	only := *c
+	only.Servers, only.Embeddings.Key = []config.Server{c.Servers[at]}, secret.New("")
+	resolved, err := ResolveSecrets(ctx, &only)
+	if err != nil {
+		return nil, err
+	}
+	if principal == "" {
+		principal = Principal()
+	}
+	l := &Login{config: c, server: resolved.Servers[0], principal: principal, version: version}
+	if l.source, err = SignIn(l.server, l.principal, version, func(string) {}); err != nil {
+		return nil, err
+	}
+	if l.source == nil && l.server.URL == "" {
+		return nil, &SetupError{fmt.Errorf("the server %q is a program that Airlock starts: there is nothing to sign in to", serverID),
+			fmt.Sprintf("it gets its credentials in mcpServers.%s.env", serverID)}
+	}
+	if l.source == nil {
+		return nil, &SetupError{fmt.Errorf("the headers of the server %q have an Authorization, which takes the place of a sign-in", serverID),
+			fmt.Sprintf("remove it from mcpServers.%s.headers to sign in", serverID)}
+	}
+	return l, nil
+}
+
+func noSuchServer(c *config.Config, serverID string) error {
+	ids := make([]string, len(c.Servers))
+	for i, server := range c.Servers {
+		ids[i] = server.ID
+	}
+	hint := "the servers are those of mcpServers in the configuration"
+	if len(ids) > 0 {
+		hint = "the servers are " + strings.Join(ids, ", ")
+	}
+	if best := nearest.Word(serverID, ids); best != "" {
+		hint = fmt.Sprintf("did you mean %q?", best)
+	}
+	return &SetupError{fmt.Errorf("there is no server %q", serverID), hint}
+}
+
+// SignsIn asks the server what it wants, and signs the person in.
+func (l *Login) SignsIn(ctx context.Context, person oauth.Person, scopes []string) (oauth.SignedIn, error) {
+	if err := l.probe(ctx); err != nil {
+		return oauth.SignedIn{}, err
+	}
+	signed, err := l.source.Login(ctx, person, scopes)
+	if err != nil {
+		return signed, err
+	}
+	what := fmt.Sprintf("signed %q in to the server %q at %q, for %q", l.principal, l.server.ID, signed.Issuer, signed.Resource)
+	if len(signed.Scopes) > 0 {
+		what += fmt.Sprintf(", with the scopes %q", signed.Scopes)
+	}
+	return signed, errors.Join(l.record(ctx, what), RequestRefresh())
+}
+
+// probe asks the server for its tools without a sign-in, so that it says what it wants.
+// One that lists them anyway may still want one for calls.
+func (l *Login) probe(ctx context.Context) error {
+	_, err := l.connect(ctx, l.source.Prober(), "")
+	if err != nil && !errors.Is(err, upstream.ErrSignIn) && !errors.Is(err, upstream.ErrUnauthorized) {
+		return err
+	}
+	return nil
+}
+
+// Tools connects with the sign-in and returns how many tools there are.
+func (l *Login) Tools(ctx context.Context) (int, error) {
+	directory, err := listsDirectory()
+	if err != nil {
+		return 0, err
+	}
+	return l.connect(ctx, l.source, directory)
+}
+
+func (l *Login) connect(ctx context.Context, credentials upstream.Credentials, cache string) (tools int, err error) {
+	made := upstreamConfig(l.server)
+	made.Credentials = credentials
+	set, err := upstream.New([]upstream.Config{made}, &upstream.Options{Logger: slog.New(slog.DiscardHandler), Version: l.version, CacheDir: cache})
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, set.Close()) }()
+	set.Connect(ctx)
+	if err := set.Problem(l.server.ID); err != nil {
+		return 0, err
+	}
+	return len(set.Servers()[0].Tools), ctx.Err()
+}
+
+// SignsOut forgets the sign-in and revokes it where that is possible.
+func (l *Login) SignsOut(ctx context.Context) (oauth.LoggedOut, error) {
+	out, err := l.source.Logout(ctx)
+	if err != nil || !out.WasSignedIn {
+		return out, err
+	}
+	return out, errors.Join(l.record(ctx, fmt.Sprintf("signed %q out of the server %q", l.principal, l.server.ID)), RequestRefresh())
+}
+
+// record writes what an operator did into the log. It is done by then: a log that cannot
+// be written is an error, not a refusal.
+func (l *Login) record(ctx context.Context, what string) (err error) {
+	directories, err := FindDirectories(l.config)
+	if err != nil {
+		return err
+	}
+	log, err := audit.Open(directories.Audit, auditOptions(directories, l.config.Audit))
+	if err != nil {
+		return fmt.Errorf("recording a sign-in: %w", err)
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	return log.Append(ctx, audit.Record{
+		Kind: audit.KindOperator, Identity: audit.Identity{Principal: Principal()}, Act: audit.Act{ServerID: l.server.ID}, Detail: what,
+	})
+}
+
+// SignInState is what is known about the sign-in of this user to one server.
+type SignInState struct {
+	ServerID string
+	URL      string
+	oauth.State
+	Problem string // why nothing is known
+}
+
+// SignInStates returns those of all servers that are reached by URL and have no
+// credentials of their own, in order.
+func SignInStates(c *config.Config, version string) []SignInState {
+	var list []SignInState
+	for _, server := range c.Servers {
+		source, err := SignIn(server, Principal(), version, func(string) {})
+		if source == nil && err == nil {
+			continue
+		}
+		state := SignInState{ServerID: server.ID, URL: server.URL}
+		if err == nil {
+			state.State, err = source.State()
+		}
+		if err != nil {
+			state.Problem = err.Error()
+		}
+		list = append(list, state)
+	}
+	return list
+}

@@ -1,0 +1,78 @@
+package system
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/broker/oauth"
+	"github.com/airlock-mcp/airlock/broker/secrets"
+	"github.com/airlock-mcp/airlock/internal/secret"
+	"github.com/airlock-mcp/airlock/internal/store"
+)
+
+// SignIn returns what signs in to a server in the name of a principal, as
+// caller.Caller.Name says; nil where no one does. hold is told each credential. The
+// configuration is one whose references were looked up.
+func SignIn(server config.Server, principal, version string, hold func(credential string)) (*oauth.Source, error) {
+	if !server.SignsIn() {
+		return nil, nil
+	}
+	home, err := store.Home(os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	named := principal
+	if principal == Principal() {
+		named = ""
+	}
+	source, err := oauth.New(oauthConfig(server), &oauth.Options{
+		For:   named,
+		Store: oauth.NewStore(store.SignIns(home), store.Keys(home)), Principal: principal, Version: version,
+		Hold: func(credential string) {
+			printed.Hold(credential)
+			hold(credential)
+		},
+	})
+	if err != nil {
+		return nil, &SetupError{err, fmt.Sprintf("mend servers.%s.oauth; docs/upstream-sign-in.md says what each grant needs", server.ID)}
+	}
+	return source, nil
+}
+
+// oauthConfig is what the operator decided about signing in to a server.
+func oauthConfig(server config.Server) oauth.Config {
+	c := oauth.Config{ServerID: server.ID, URL: server.URL}
+	o := server.Settings.OAuth
+	if o == nil {
+		return c
+	}
+	c.Grant, c.Issuer, c.Scopes, c.RedirectPort, c.DPoP = oauth.Grant(o.Grant), o.Issuer, o.Scopes, o.RedirectPort, o.DPoP
+	c.Client = oauth.Client{ClientID: o.ClientID, ClientSecret: o.ClientSecret, ClientKey: o.ClientKey, ClientDocument: o.ClientDocument}
+	c.AssertionFile = o.AssertionFile
+	c.Provider = oauth.Provider{Issuer: o.Provider.Issuer, ClientID: o.Provider.ClientID, ClientSecret: o.Provider.ClientSecret}
+	return c
+}
+
+// lookUpOAuth puts credentials in the places of the references in what the operator
+// decided about signing in, of which the server gets a copy.
+func lookUpOAuth(ctx context.Context, store *secrets.Store, server *config.Server) error {
+	if server.Settings.OAuth == nil {
+		return nil
+	}
+	own := *server.Settings.OAuth
+	server.Settings.OAuth = &own
+	places := own.Secrets()
+	values := map[string]secret.Value{}
+	for name, place := range places {
+		values[name] = *place
+	}
+	if err := lookUp(ctx, store, values, server); err != nil {
+		return err
+	}
+	for name, place := range places {
+		*place = values[name]
+	}
+	return nil
+}

@@ -1,0 +1,150 @@
+package system
+
+import (
+	"context"
+	"errors"
+	"os"
+	"sync"
+
+	"github.com/airlock-mcp/airlock/images"
+	"github.com/airlock-mcp/airlock/internal/cleanup"
+	"github.com/airlock-mcp/airlock/internal/store"
+	"github.com/airlock-mcp/airlock/runner"
+	"github.com/airlock-mcp/airlock/verify"
+)
+
+// Verifier verifies claims and programs. It opens what that takes at the first request:
+// the image with the engines, and sandboxes of its own, so that a run that waits
+// for a verdict never waits for the place that it holds itself. Its methods may be called
+// concurrently.
+type Verifier struct {
+	system *System
+
+	mu      sync.Mutex
+	service *verify.Service // nil until the first request
+	image   string          // of the service: NAME@DIGEST
+	undo    cleanup.Stack
+	closed  bool
+}
+
+// Verify is what verifies claims and programs until the system is closed.
+func (s *System) Verify() *Verifier { return s.verifier }
+
+// Verify asks one engine, as verify.Service does. Where the image is not built, the
+// error says what to run; once it is, the next request finds it.
+func (v *Verifier) Verify(ctx context.Context, r verify.Request) (verify.Verdict, error) {
+	service, err := v.open()
+	if err != nil {
+		return verify.Verdict{}, err
+	}
+	return service.Verify(ctx, r)
+}
+
+// Warm has what the first request needs made ready in the background. It returns why
+// that cannot be.
+func (v *Verifier) Warm() error {
+	service, err := v.open()
+	if err != nil {
+		return err
+	}
+	service.Warm()
+	return nil
+}
+
+// imageName names the image that the engines are in; empty before the first request.
+func (v *Verifier) imageName() string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.image
+}
+
+func (v *Verifier) open() (_ *verify.Service, err error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	switch {
+	case v.closed:
+		return nil, verify.ErrClosed
+	case v.service != nil:
+		return v.service, nil
+	}
+	var undo cleanup.Stack
+	defer func() { err = errors.Join(err, undo.Run()) }()
+	image, err := openImage(v.system.directories.Home, images.Verifier, images.Extra{}, &undo)
+	if errors.Is(err, images.ErrNotBuilt) || errors.Is(err, images.ErrStale) {
+		return nil, &SetupError{err, "run `airlock images build verify`"}
+	}
+	if err != nil {
+		return nil, Advise(err)
+	}
+	sandboxes, err := v.openRunner(image, &undo)
+	if err != nil {
+		return nil, Advise(err)
+	}
+	c := v.system.config.Verify
+	service, err := verify.New(sandboxes, image, &verify.Options{Logger: v.system.opts.Logger, Timeout: c.Timeout, Memory: c.Memory})
+	if err != nil {
+		return nil, err
+	}
+	undo.Add(service.Close)
+	v.service, v.image = service, image.Name+"@"+image.Digest
+	v.undo.Add(undo.Take().Run)
+	return service, nil
+}
+
+// verifyPoolMemory is what waiting sandboxes with engines, and what they are started
+// from, may take together, in bytes.
+const verifyPoolMemory = 1 << 30
+
+func (v *Verifier) openRunner(image runner.Image, undo *cleanup.Stack) (*runner.Runner, error) {
+	ctx, c, logger := context.Background(), v.system.config, v.system.opts.Logger
+	driver, err := newDriver(ctx, c, logger)
+	if err != nil {
+		return nil, err
+	}
+	const none = -1 // the runner's word for a count of zero
+	opts := &runner.Options{
+		Logger: logger, StateDir: store.Run(v.system.directories.Home, os.Getenv), MaxSandboxes: c.Verify.MaxSandboxes,
+		MaxWaiting: c.Verify.Queue, Pool: c.Verify.Pool, PoolMemory: verifyPoolMemory, SelfTest: &image,
+	}
+	if opts.MaxWaiting == 0 {
+		opts.MaxWaiting = none
+	}
+	if opts.Pool == 0 || !v.system.opts.Serving {
+		opts.Pool = none
+	}
+	sandboxes, err := runner.New(driver, opts)
+	if err != nil {
+		return nil, err
+	}
+	undo.Add(func() error { return closeRunner(ctx, sandboxes) })
+	return sandboxes, nil
+}
+
+// close ends all verifications and what was opened for them.
+func (v *Verifier) close() error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.closed = true
+	return v.undo.Run()
+}
+
+// scriptImage is the image that plain Python scripts run in: that of the engines, so
+// that they can import the packages of the SDK, with the guest that runs code. It is nil
+// where that is not built. The caller has nothing to close before the system.
+func (s *System) scriptImage() (*runner.Image, error) {
+	image, err := openImage(s.directories.Home, images.Verifier, images.Extra{}, s.undo)
+	if errors.Is(err, images.ErrNotBuilt) || errors.Is(err, images.ErrStale) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	python, err := images.Find("python")
+	if err != nil {
+		return nil, err
+	}
+	image.Args = python.Args
+	// Q-010: nothing else is in a script's environment.
+	image.Env = []string{"PATH=/usr/bin", "PYTHONPATH=/usr/lib/python3/dist-packages"}
+	return &image, nil
+}

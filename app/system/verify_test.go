@@ -1,0 +1,57 @@
+package system
+
+import (
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/images"
+	"github.com/airlock-mcp/airlock/internal/testenv"
+	"github.com/airlock-mcp/airlock/verify"
+)
+
+// verifierAt is a verifier of a system whose state is in home.
+func verifierAt(home string) *Verifier {
+	return &Verifier{system: &System{config: config.Default(), opts: Options{}.withDefaults(), directories: Directories{Home: home}}}
+}
+
+var sum = verify.Request{Engine: "math", Arguments: json.RawMessage(`{"expression":"2+2=4"}`)}
+
+func TestVerifierWithoutItsImageSaysWhatToRun(t *testing.T) {
+	v := verifierAt(t.TempDir())
+	for range 2 { // asking is no reason not to look again
+		_, err := v.Verify(t.Context(), sum)
+		var advised interface{ Hint() string }
+		if !errors.Is(err, images.ErrNotBuilt) || !errors.As(err, &advised) || advised.Hint() != "run `airlock images build verify`" {
+			t.Errorf("got %v, want that the image is not built, with a hint", err)
+		}
+		if err := v.Warm(); !errors.Is(err, images.ErrNotBuilt) {
+			t.Errorf("Warm: got %v, want %v", err, images.ErrNotBuilt)
+		}
+	}
+	if err := v.close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestVerifierOpensAtTheFirstRequestAndEndsWithTheSystem(t *testing.T) {
+	env := testenv.Sandbox(t)
+	t.Setenv(envRunsc, env.Runsc)
+	v := verifierAt(env.Home)
+	if v.service != nil {
+		t.Error("it is open before the first request")
+	}
+	verdict, err := v.Verify(t.Context(), sum)
+	if err != nil || verdict.Status != verify.Verified {
+		t.Errorf("got %+v, %v, want VERIFIED", verdict, err)
+	}
+	for range 2 {
+		if err := v.close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := v.Verify(t.Context(), sum); !errors.Is(err, verify.ErrClosed) {
+		t.Errorf("after the end: got %v, want %v", err, verify.ErrClosed)
+	}
+}

@@ -1,0 +1,197 @@
+package agents
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/airlock-mcp/airlock/broker/budget"
+	"github.com/airlock-mcp/airlock/internal/canon"
+	"github.com/airlock-mcp/airlock/internal/schema"
+	"github.com/airlock-mcp/airlock/policies"
+)
+
+// RunCode is the type of a run, in permissions, prices and activity. An agent
+// whose permissions block "execute_code" runs no code either.
+const RunCode = "run_code"
+
+const executeCode = "execute_code"
+
+// Act is what an agent is about to do through Airlock itself: run code, or call
+// a tool.
+type Act struct {
+	AgentID string
+	// Conversation is that of an act whose Context names none.
+	Conversation string
+	// Context is what the host says of the act's step: JSON of an action's context,
+	// of which nothing is needed; empty says nothing.
+	Context json.RawMessage
+	// ServerID and Tool name what is called; both are empty for a run.
+	ServerID, Tool string
+	// Arguments are those of the call, or the language and the code of a run: an object.
+	Arguments json.RawMessage
+	Risk      policies.Risk // of the tool, as policies know it
+	// Nested is set for a call of code: its run has taken the step.
+	Nested bool
+	// Longest is how long a run may keep its sandbox.
+	Longest time.Duration
+	// Asks is set where other rules want a person to approve the act, Refused why
+	// they do not permit it; empty: they do.
+	Asks    bool
+	Refused string
+	// RunID and CallID name the act in records.
+	RunID, CallID string
+}
+
+// isRun says whether the act is a run.
+func (act Act) isRun() bool { return act.Tool == "" }
+
+// names are what permissions and prices can call the act: the exact one first.
+func (act Act) names() []string {
+	if act.isRun() {
+		return []string{RunCode, executeCode}
+	}
+	exact := policies.ToolID(act.ServerID, act.Tool)
+	return []string{exact, strings.TrimSuffix(exact, act.Tool) + "*", act.Tool}
+}
+
+// name is what activity and records call the act.
+func (act Act) name() string { return act.names()[0] }
+
+// isListed says whether a list of permissions names the act.
+func (act Act) isListed(list []string) bool {
+	return slices.ContainsFunc(act.names(), func(name string) bool { return slices.Contains(list, name) })
+}
+
+// priceNames are names without that for the code of other programs: a run in a
+// sandbox has a price of its own.
+func (act Act) priceNames() []string {
+	if act.isRun() {
+		return []string{RunCode}
+	}
+	return act.names()
+}
+
+// costs returns what the act is debited before it is done, of which a run gets
+// back what it has not used.
+func (s *Service) costs(act Act) budget.Amount {
+	return s.opts.Prices.of(act.priceNames()...) + s.secondsCost(act.Longest)
+}
+
+// secondsCost is the price of a sandbox for a time, rounded up.
+func (s *Service) secondsCost(d time.Duration) budget.Amount {
+	ms := budget.Amount(max(d, 0).Milliseconds())
+	return (s.opts.Prices.Second*ms + 999) / 1000
+}
+
+// actOf describes an act to the rules. refused says why the agent's permissions
+// leave nothing to decide; empty: they do.
+func (a Agent) actOf(act Act, action Action) (described policies.Act, refused string) {
+	described = policies.Act{
+		AgentID: a.ID, Trust: a.Trust, Active: a.Status == Active, Engines: a.Permissions.AllowedEngines,
+		Type: act.name(), Blocked: act.isListed(a.Permissions.BlockedTools), Category: policies.ActOther,
+	}
+	if act.isRun() {
+		// Code in a sandbox reaches nothing by itself: what it can do are its calls, and
+		// each of them is an act of its own (docs/design/0014-agents-and-their-real-calls.md).
+		described.Risk, described.Engine = policies.ActLow, "code"
+		return described, ""
+	}
+	described.Risk = policies.ActRiskOf(act.Risk)
+	if meaning, known := actionTypes[act.Tool]; known {
+		described.Risk, described.Engine = max(described.Risk, meaning.risk), meaning.engine
+		if meaning.sql {
+			described.Risk = max(described.Risk, riskOfStatements(action.Parameters))
+		}
+	}
+	if action.destroys() {
+		described.Risk = policies.ActCritical
+	}
+	switch {
+	case slices.Contains(dangerousTools, act.Tool):
+		described.Category, described.Risk = policies.ActDangerous, policies.ActCritical
+	case described.Blocked || !described.Active: // the rules say so
+	case slices.Contains(safeTools, act.Tool) || act.isListed(a.Permissions.AllowedTools):
+		described.Category = policies.ActSafe
+	default:
+		return described, fmt.Sprintf("Unknown tool '%s' requires explicit allowlisting (risk_score=%.1f)", act.name(), riskScore(act.Tool, act.Arguments))
+	}
+	return described, ""
+}
+
+// riskOfStatements is that of the worst SQL among the arguments that usually have it.
+func riskOfStatements(arguments json.RawMessage) policies.ActRisk {
+	var given map[string]any
+	if json.Unmarshal(arguments, &given) != nil {
+		return policies.ActCritical // what cannot be read is not harmless
+	}
+	worst := policies.ActLow
+	for _, name := range []string{"query", "sql", "statement"} {
+		if text, ok := given[name].(string); ok {
+			worst = max(worst, riskOfSQL(text))
+		}
+	}
+	return worst
+}
+
+// action is the act in the form of an announced one, for its fingerprint.
+func (act Act) action() (Action, error) {
+	action := Action{Type: act.name(), Parameters: json.RawMessage("null")}
+	value, err := schema.Decode(act.Arguments)
+	if err != nil {
+		return action, refuse(CodeAction, "the arguments: %s", err)
+	}
+	action.Parameters, err = canon.Marshal(withoutLongNumbers(value))
+	if err != nil {
+		return action, refuse(CodeAction, "the arguments: %s", err)
+	}
+	return action, nil
+}
+
+// withoutLongNumbers returns a value in which numbers that RFC 8785 cannot write
+// are texts: two that differ must not have one fingerprint.
+func withoutLongNumbers(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		for name, member := range v {
+			v[name] = withoutLongNumbers(member)
+		}
+	case []any:
+		for i, item := range v {
+			v[i] = withoutLongNumbers(item)
+		}
+	case json.Number:
+		if !isDouble(string(v)) {
+			return string(v)
+		}
+	}
+	return value
+}
+
+// place reads what the host says of the step. A step of 0 is the next one.
+func (act Act) place() (Context, error) {
+	c := Context{Conversation: act.Conversation}
+	if len(act.Context) == 0 {
+		return c, nil
+	}
+	if len(act.Context) > maxRequest {
+		return c, refuse(CodeContext, "the context has %d bytes, and %d are allowed", len(act.Context), maxRequest)
+	}
+	m, err := members(act.Context, contextMembers)
+	if err != nil {
+		return c, refuse(CodeContext, "context: %s", err)
+	}
+	if m["conversation_id"] != nil {
+		if c.Conversation, err = conversation(m["conversation_id"]); err != nil {
+			return c, err
+		}
+	}
+	if m["step_number"] != nil && !act.Nested {
+		if c.Step, err = step(m["step_number"]); err != nil {
+			return c, err
+		}
+	}
+	return c, c.readState(m)
+}

@@ -1,0 +1,225 @@
+package broker_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/airlock-mcp/airlock/broker"
+	"github.com/airlock-mcp/airlock/broker/approval"
+	"github.com/airlock-mcp/airlock/broker/audit"
+	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/policies"
+)
+
+// office decides about agents as a test says, and notes what became of their acts.
+type office struct {
+	ruling   broker.AgentRuling
+	err      error
+	late     *broker.Error // what Approve returns
+	inactive chan struct{}
+
+	mu    sync.Mutex
+	acts  []broker.AgentAct
+	ended []string
+}
+
+func (o *office) Decide(_ context.Context, act broker.AgentAct) (broker.AgentRuling, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.acts = append(o.acts, act)
+	r := o.ruling
+	if r.Refused == nil && o.err == nil {
+		r.Grant = officeGrant{o}
+	}
+	return r, o.err
+}
+
+func (o *office) Watch(context.Context, caller.Caller) (inactive <-chan struct{}, stop func()) {
+	return o.inactive, func() {}
+}
+
+type officeGrant struct{ *office }
+
+func (g officeGrant) Approve(_ context.Context, by string) (*broker.Error, error) {
+	g.note("approved by " + by)
+	return g.late, nil
+}
+
+func (g officeGrant) End(_ context.Context, done bool, _ time.Duration) error {
+	if done {
+		g.note("done")
+	} else {
+		g.note("not done")
+	}
+	return nil
+}
+
+func (o *office) note(what string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.ended = append(o.ended, what)
+}
+
+var agentCaller = caller.Caller{Principal: "agent_1", Kind: caller.Agent, Session: "s1"}
+
+// What is decided about an agent's call is asked once, and it hears what became of
+// the call: only one that went out is done.
+func TestAgentsCallsAreDecidedAbout(t *testing.T) {
+	refused := &broker.Error{Type: "LoopDetected", Message: "QWED-AGENT-LOOP-003: the same", Source: "broker"}
+	yes := approval.Verdict{Answer: approval.Yes, By: "ann, console"}
+	for name, c := range map[string]struct {
+		ruling  broker.AgentRuling
+		err     error
+		late    *broker.Error
+		verdict approval.Verdict
+		tool    string
+		change  func(*broker.Options)
+		want    string // type of the error
+		ended   []string
+	}{
+		"permitted":                  {tool: "read_file", ended: []string{"done"}},
+		"refused":                    {ruling: broker.AgentRuling{Refused: refused}, tool: "read_file", want: "LoopDetected"},
+		"nothing could be decided":   {err: errors.New("the disk is full"), tool: "read_file", want: "SandboxError"},
+		"a person agrees":            {ruling: broker.AgentRuling{Approve: []string{"owner"}}, verdict: yes, tool: "read_file", ended: []string{"approved by ann, console", "done"}},
+		"agrees too late":            {ruling: broker.AgentRuling{Approve: []string{"owner"}}, verdict: yes, late: refused, tool: "read_file", want: "LoopDetected", ended: []string{"approved by ann, console", "not done"}},
+		"a person refuses":           {ruling: broker.AgentRuling{Approve: []string{"owner"}}, tool: "read_file", want: "ApprovalDenied", ended: []string{"not done"}},
+		"policies ask as well":       {verdict: yes, tool: "write_file", ended: []string{"approved by ann, console", "done"}},
+		"policies refuse":            {tool: "read_file", change: func(o *broker.Options) { o.Policies = nil }, want: "PolicyDenied", ended: []string{"not done"}},
+		"the definition changed":     {tool: "read_file", change: func(o *broker.Options) { o.Definitions = &definitions{now: changedTools(t, "read_file", redescribed)} }, want: "PolicyDenied", ended: []string{"not done"}},
+		"nothing is known of agents": {tool: "read_file", change: func(o *broker.Options) { o.Agents = nil }, want: "SandboxError"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := &office{ruling: c.ruling, err: c.err, late: c.late}
+			f := newFixture(t, func(opts *broker.Options) {
+				opts.Agents, opts.Approver = o, approver{verdict: c.verdict}
+				if c.change != nil {
+					c.change(opts)
+				}
+			})
+			calls := open(t, f.Broker, broker.Run{ID: "run_1", Caller: agentCaller}, f.snapshot, nil)
+			answer := calls.Call(t.Context(), broker.Call{ServerID: "files", Name: c.tool, Arguments: json.RawMessage(`{"path": "a"}`)})
+			got := ""
+			if answer.Error != nil {
+				got = answer.Error.Type
+			}
+			if got != c.want || !slices.Equal(o.ended, c.ended) {
+				t.Errorf("got %q and %q (%+v), want %q and %q", got, o.ended, answer.Error, c.want, c.ended)
+			}
+			if went := len(f.upstream.calls) > 0; went != (c.want == "") {
+				t.Errorf("the server was called: %t", went)
+			}
+			if len(o.acts) > 1 {
+				t.Errorf("decided %d times", len(o.acts))
+			}
+		})
+	}
+}
+
+// A call before the decision is no act: it is not found, or not fit.
+func TestOnlyWhatCouldBeCalledIsDecidedAbout(t *testing.T) {
+	o := &office{}
+	f := newFixture(t, func(opts *broker.Options) { opts.Agents = o })
+	calls := open(t, f.Broker, broker.Run{ID: "run_1", Caller: agentCaller}, f.snapshot, &broker.RunOptions{Admitted: &broker.Admission{Approval: approval.Approved}})
+	calls.Call(t.Context(), broker.Call{ServerID: "files", Name: "none"})
+	calls.Call(t.Context(), broker.Call{ServerID: "files", Name: "read_file"})
+	if len(o.acts) != 0 {
+		t.Errorf("%+v", o.acts)
+	}
+	calls.Call(t.Context(), broker.Call{ServerID: "files", Name: "read_file", Arguments: json.RawMessage(`{"path": "a"}`)})
+	if len(o.acts) != 1 || !o.acts[0].Call.Nested || o.acts[0].Call.Risk != policies.RiskRead || o.acts[0].Call.Asks {
+		t.Errorf("%+v", o.acts)
+	}
+	if state := calls.Close().ApprovalState; state != "APPROVED" {
+		t.Errorf("the approval of the run is lost: %s", state)
+	}
+	// Who is no agent is not asked about.
+	f.open().Call(t.Context(), broker.Call{ServerID: "files", Name: "read_file", Arguments: json.RawMessage(`{"path": "a"}`)})
+	if len(o.acts) != 1 {
+		t.Errorf("%+v", o.acts)
+	}
+}
+
+// A run of an agent is decided about before it begins; a person who is asked sees its code.
+func TestAgentsRunsAreAdmitted(t *testing.T) {
+	var shown approval.Question
+	o := &office{ruling: broker.AgentRuling{Approve: []string{"owner"}, Risk: "LOW"}}
+	f := newFixture(t, func(opts *broker.Options) {
+		opts.Agents = o
+		opts.Approver = approver{approval.Verdict{Answer: approval.Yes, By: "ann"}, func(q approval.Question) { shown = q }}
+	})
+	run := broker.Run{ID: "run_1", Caller: agentCaller, Language: "python", Code: "result = 1", CodeHash: "sha256:c"}
+	admission, refused := f.Admit(t.Context(), run, time.Minute)
+	if refused != nil || admission.Approval != approval.Approved || o.acts[0].Longest != time.Minute {
+		t.Fatalf("%+v, %+v", admission, refused)
+	}
+	if shown.Code != "result = 1" || shown.ToolName != "run_code" || shown.CallerKind != "agent" || shown.Risk != "LOW" {
+		t.Errorf("%+v", shown)
+	}
+	admission.End(t.Context(), true, time.Second)
+	if want := []string{"approved by ann", "done"}; !slices.Equal(o.ended, want) {
+		t.Errorf("%q, want %q", o.ended, want)
+	}
+	kinds := []audit.Kind{}
+	for _, r := range f.records(t) {
+		kinds = append(kinds, r.Kind)
+	}
+	if !slices.Contains(kinds, audit.KindApproval) {
+		t.Errorf("no record of the question: %q", kinds)
+	}
+
+	o.ruling.Refused = &broker.Error{Type: "BudgetExceeded", Message: "spent"}
+	if _, refused := f.Admit(t.Context(), run, 0); refused == nil || refused.Type != "BudgetExceeded" {
+		t.Errorf("%+v", refused)
+	}
+	o.ruling.Refused, o.err = nil, errors.New("the disk is full")
+	if _, refused := f.Admit(t.Context(), run, 0); refused == nil || strings.Contains(refused.Message, "disk") {
+		t.Errorf("%+v", refused)
+	}
+	run.Caller.Kind = caller.Local
+	if admission, refused := f.Admit(t.Context(), run, 0); refused != nil || admission.Approval != approval.NotRequired {
+		t.Errorf("%+v, %+v", admission, refused)
+	}
+}
+
+// A run that no one approves is told what a run needs.
+func TestAnUnapprovedRunSaysSo(t *testing.T) {
+	o := &office{ruling: broker.AgentRuling{Approve: []string{"owner"}}}
+	f := newFixture(t, func(opts *broker.Options) { opts.Agents = o })
+	admission, refused := f.Admit(t.Context(), broker.Run{ID: "run_1", Caller: agentCaller, Code: "x"}, 0)
+	if refused == nil || refused.Type != "ApprovalDenied" || !strings.HasPrefix(refused.Message, "the run needs a person's approval") || strings.Contains(refused.Message, "servers..") {
+		t.Errorf("%+v", refused)
+	}
+	admission.End(t.Context(), false, 0)
+	if admission.Approval != approval.Denied || !slices.Equal(o.ended, []string{"not done"}) {
+		t.Errorf("%+v, %q", admission, o.ended)
+	}
+}
+
+// What an agent does ends when it is suspended, and says why.
+func TestWhileActive(t *testing.T) {
+	o := &office{inactive: make(chan struct{})}
+	f := newFixture(t, func(opts *broker.Options) { opts.Agents = o })
+	ctx, stop := f.WhileActive(t.Context(), agentCaller)
+	defer stop()
+	other, stopOther := f.WhileActive(t.Context(), caller.Caller{Principal: "ann", Kind: caller.Local, Session: "s"})
+	defer stopOther()
+	close(o.inactive)
+	<-ctx.Done()
+	if cause := context.Cause(ctx); !errors.Is(cause, broker.ErrInactive) || other.Err() != nil {
+		t.Errorf("%v, %v", cause, other.Err())
+	}
+	calls := open(t, f.Broker, broker.Run{ID: "run_1", Caller: agentCaller}, f.snapshot, nil)
+	answer := calls.Call(ctx, broker.Call{ServerID: "files", Name: "read_file", Arguments: json.RawMessage(`{"path": "a"}`)})
+	if answer.Error == nil || answer.Error.Type != "PolicyDenied" || !strings.HasPrefix(answer.Error.Message, "QWED-AGENT-POLICY-001: ") || len(f.upstream.calls) > 0 {
+		t.Errorf("%+v", answer.Error)
+	}
+	if _, refused := f.Admit(ctx, broker.Run{ID: "run_1", Caller: agentCaller}, 0); refused != nil {
+		t.Errorf("it is decided although the agent was suspended: %+v", refused)
+	}
+}

@@ -1,0 +1,52 @@
+package audit
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"slices"
+)
+
+// Brief is the part of a record that is read without a proof of the rest.
+type Brief struct {
+	Seq       uint64 `json:"seq"`
+	Time      string `json:"time"`
+	Kind      Kind   `json:"kind"`
+	Principal string `json:"principal"`
+	ToolName  string `json:"tool_name"`
+	Decision  string `json:"decision"`
+	Outcome   string `json:"outcome"`
+}
+
+// Scan calls visit for the records that have one of the words in their line, the
+// newest first, until it returns false. record proves the record to be as it was
+// written and returns all of it. limit is the most bytes of the log that are read;
+// whole is false where there is more of it that was not looked at.
+func Scan(dir string, limit int64, words []string, visit func(b Brief, record func() (Record, error)) (more bool, err error)) (whole bool, err error) {
+	list, err := segments(dir)
+	if err != nil {
+		return false, err
+	}
+	var read int64
+	more := true
+	for _, s := range slices.Backward(list) {
+		err := eachLineBackward(s.path, func(line []byte) (bool, error) {
+			if read += int64(len(line)) + 1; read > limit {
+				more = false
+			}
+			if !more || !slices.ContainsFunc(words, func(word string) bool { return bytes.Contains(line, []byte(word)) }) {
+				return more, nil
+			}
+			var b Brief
+			if json.Unmarshal(line, &b) != nil {
+				return false, errors.New("a line of the audit log is no record: airlock audit verify says more")
+			}
+			more, err = visit(b, func() (Record, error) { return open(line) })
+			return more, err
+		})
+		if err != nil || !more {
+			return false, err
+		}
+	}
+	return true, nil
+}

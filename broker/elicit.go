@@ -1,0 +1,204 @@
+package broker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+
+	"github.com/airlock-mcp/airlock/broker/approval"
+	"github.com/airlock-mcp/airlock/broker/audit"
+	"github.com/airlock-mcp/airlock/broker/redact"
+	"github.com/airlock-mcp/airlock/broker/upstream"
+	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
+	"github.com/airlock-mcp/airlock/policies"
+)
+
+// RelayingUpstream is an Upstream whose servers may ask the person behind a call.
+// CallFor is Call for that person.
+type RelayingUpstream interface {
+	Upstream
+	CallFor(ctx context.Context, relay upstream.Relay, serverID, name string, arguments json.RawMessage) (json.RawMessage, error)
+}
+
+var _ RelayingUpstream = (*upstream.Set)(nil)
+
+// CallersUpstream is an Upstream that calls some servers in the name of who calls.
+type CallersUpstream interface {
+	Upstream
+	// For returns who carries calls of a caller to a server, until done is called. An error
+	// is one of Call.
+	For(who caller.Caller, serverID string) (carrier RelayingUpstream, done func(), err error)
+}
+
+// maxElicitations is how often a server may ask the person during one call.
+const maxElicitations = 10
+
+// callUpstream calls the server in the caller's name, for the person behind the run where
+// the operator lets the server ask.
+func (a *attempt) callUpstream(ctx context.Context, patience *upstream.Patience) (json.RawMessage, error) {
+	carrier := a.broker.upstream
+	if callers, ok := carrier.(CallersUpstream); ok {
+		own, done, err := callers.For(a.run.identity.Caller, a.tool.ServerID)
+		if err != nil {
+			return nil, err
+		}
+		defer done()
+		carrier = own
+	}
+	relaying, ok := carrier.(RelayingUpstream)
+	if !ok || !a.broker.opts.Elicitation[a.tool.ServerID] {
+		return carrier.Call(ctx, a.tool.ServerID, a.tool.Name, a.arguments)
+	}
+	return relaying.CallFor(ctx, &relay{attempt: a, patience: patience}, a.tool.ServerID, a.tool.Name, a.arguments)
+}
+
+// relay is the person behind one call.
+type relay struct {
+	attempt  *attempt
+	patience *upstream.Patience
+
+	mu    sync.Mutex // guards asked
+	asked int
+}
+
+var _ upstream.Relay = (*relay)(nil)
+
+// Notify implements upstream.Relay: what a server says meanwhile goes nowhere.
+func (r *relay) Notify(string, json.RawMessage) {}
+
+// Elicit implements upstream.Relay. It asks the person in the server's name, where
+// policy allows it. What they type goes to that server and is kept nowhere.
+func (r *relay) Elicit(ctx context.Context, e upstream.Elicitation) (upstream.ElicitationAnswer, error) {
+	r.mu.Lock()
+	r.asked++
+	tooMany := r.asked > maxElicitations
+	r.mu.Unlock()
+	form, err := readForm(e)
+	switch {
+	case tooMany:
+		err = fmt.Errorf("it has asked %d times during this call", maxElicitations)
+	case err == nil:
+		err = r.permitted()
+	}
+	if err != nil {
+		return upstream.ElicitationAnswer{}, r.refuse(ctx, form, err)
+	}
+	var answer upstream.ElicitationAnswer
+	r.patience.Pause()
+	defer r.patience.Resume()
+	r.attempt.run.parked(func() { answer, err = r.ask(ctx, form) })
+	return answer, err
+}
+
+// permitted asks the rules that are in force now.
+func (r *relay) permitted() error {
+	a := r.attempt
+	ruling := a.broker.rules.Load().Policies.Decide(policies.Request{
+		Principal: a.run.identity.Caller.Name(), Tool: a.tool, Settings: a.settings, Input: a.input, Session: a.before, Elicits: true,
+	})
+	if !ruling.Allow {
+		return errors.New(strings.Join(ruling.Reasons, "; "))
+	}
+	return nil
+}
+
+// refuse records that a server may not ask.
+func (r *relay) refuse(ctx context.Context, f form, why error) error {
+	what := f.what
+	if what == "" {
+		what = "a question"
+	}
+	r.note(ctx, fmt.Sprintf("the server wanted to ask the person (%s), and may not: %v", what, why), "")
+	return fmt.Errorf("asking for server %q: %w", r.attempt.tool.ServerID, why)
+}
+
+// ask puts the question to the person, after it is recorded.
+func (r *relay) ask(ctx context.Context, f form) (upstream.ElicitationAnswer, error) {
+	a := r.attempt
+	question := a.question()
+	question.Code, question.ClaimedLine, question.Rules, question.Approve = "", 0, []string{}, []string{} // the question is the server's
+	question.Arguments = a.shown(f.shown)
+	question.Elicitation = &f.Elicitation
+	started := a.elicitationRecord(fmt.Sprintf("%s: the server asks the person, with %s, until %s", question.ID, f.what, question.Expires.UTC().Format("2006-01-02T15:04:05Z")))
+	if err := a.broker.recorder.Append(ctx, started); err != nil {
+		return upstream.ElicitationAnswer{}, fmt.Errorf("recording a question: %w", err)
+	}
+	verdict, err := a.broker.opts.Approver.Ask(ctx, question)
+	if err != nil {
+		r.note(ctx, question.ID+": no person could be asked", "")
+		return upstream.ElicitationAnswer{}, err
+	}
+	answer := upstream.ElicitationAnswer{Action: "decline"}
+	switch verdict.Answer {
+	case approval.Yes:
+		answer.Action = "accept"
+		if f.URL == "" {
+			answer.Content = json.RawMessage(verdict.Content.Reveal())
+		}
+		a.run.typedIn(f, answer.Content)
+	case approval.Expired, approval.Dismissed:
+		answer.Action = "cancel"
+	case approval.Unreachable:
+		r.note(ctx, question.ID+": there is no person here who could answer", "")
+		return upstream.ElicitationAnswer{}, errors.New("there is no person to ask")
+	}
+	r.note(ctx, fmt.Sprintf("%s: the person's answer: %s", question.ID, answer.Action), verdict.By)
+	return answer, nil
+}
+
+func (a *attempt) elicitationRecord(detail string) audit.Record {
+	record := a.record(audit.KindApproval)
+	record.Detail = a.run.opts.Redactor.Text(detail)
+	return record
+}
+
+// note records what became of a question. It is not needed for what follows.
+func (r *relay) note(ctx context.Context, detail, by string) {
+	record := r.attempt.elicitationRecord(detail)
+	record.Approver = by
+	if err := r.attempt.broker.recorder.Note(ctx, record); err != nil {
+		r.attempt.broker.opts.Logger.ErrorContext(ctx, "the end of a question could not be recorded",
+			slog.String(telemetry.KeyCall, r.attempt.id), slog.Any(telemetry.KeyError, err))
+	}
+}
+
+// typed is what people have typed for servers during a run. It does not go into the
+// sandbox when a server repeats it.
+type typed struct {
+	mu     sync.Mutex // guards values
+	values *redact.Redactor
+}
+
+// typedIn remembers free texts of an answer; what is chosen from a list is no secret.
+func (s *RunCalls) typedIn(f form, content json.RawMessage) {
+	var values map[string]any
+	if json.Unmarshal(content, &values) != nil {
+		return
+	}
+	s.questions.typed.mu.Lock()
+	defer s.questions.typed.mu.Unlock()
+	for _, name := range f.free {
+		if text, ok := values[name].(string); ok {
+			if s.questions.typed.values == nil {
+				s.questions.typed.values = redact.New()
+			}
+			s.questions.typed.values.Hold(text) // what is too short to be looked for is left
+		}
+	}
+}
+
+// withoutTyped removes what people have typed from a result.
+func (s *RunCalls) withoutTyped(result json.RawMessage) (json.RawMessage, []redact.Finding, error) {
+	s.questions.typed.mu.Lock()
+	values := s.questions.typed.values
+	s.questions.typed.mu.Unlock()
+	if values == nil {
+		return result, nil, nil
+	}
+	return values.HeldJSON(result)
+}

@@ -1,0 +1,67 @@
+package iatp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// Limits of what is fetched.
+const (
+	MaxPinned = 1 << 20 // bytes of a manifest with its keys
+	fetchTime = 30 * time.Second
+)
+
+// ManifestPath is below which a daemon publishes what Offer returns, by agent ID.
+const ManifestPath = "/.well-known/agent-manifest/"
+
+// Fetch reads what an agent's operator publishes at an address, for Pin: over
+// https, or over http from this machine. Redirects are not followed: what was typed
+// is what is asked. The error is a *Refusal where the address or the answer is at fault.
+func Fetch(ctx context.Context, address string) (Pinned, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && (u.Scheme != "http" || !thisMachine(u.Hostname())) {
+		return Pinned{}, &Refusal{"the address of a manifest begins with https:// and has no credential in it"}
+	}
+	ctx, cancel := context.WithTimeout(ctx, fetchTime)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return Pinned{}, err
+	}
+	req.Header.Set("Accept", "application/json")
+	client := &http.Client{
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, MaxResponseHeaderBytes: 64 << 10, DisableKeepAlives: true},
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		return Pinned{}, fmt.Errorf("fetching the manifest: %w", err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return Pinned{}, &Refusal{fmt.Sprintf("%s answers with HTTP %d in place of a manifest", u.Host, res.StatusCode)}
+	}
+	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
+	raw, err := io.ReadAll(io.LimitReader(res.Body, MaxPinned+1))
+	if err != nil {
+		return Pinned{}, fmt.Errorf("fetching the manifest: %w", err)
+	}
+	var p Pinned
+	if kind != "application/json" || len(raw) > MaxPinned || json.Unmarshal(raw, &p) != nil {
+		return Pinned{}, &Refusal{u.Host + " answers with something that is no manifest"}
+	}
+	return p, nil
+}
+
+// thisMachine tells whether a host is the loopback interface.
+func thisMachine(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}

@@ -1,0 +1,217 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Invitation is what a person is shown before the browser opens. Texts are those of the
+// server and of its authorization server.
+type Invitation struct {
+	Address  string // to be opened
+	Resource string
+	Issuer   string
+	Scopes   []string
+}
+
+// Person signs in.
+type Person interface {
+	// Invite shows where to sign in, and opens a browser where there is one. It returns
+	// at once; an error ends the sign-in.
+	Invite(ctx context.Context, i Invitation) error
+	// Paste returns the address that the person has copied from the browser, or an error
+	// when there is no one who could: then only the browser can answer. It is called
+	// again after an address that does not belong to the sign-in.
+	Paste(ctx context.Context) (string, error)
+	// Strange says that what was pasted does not belong to the sign-in.
+	Strange()
+}
+
+// SignedIn is what came of a sign-in.
+type SignedIn struct {
+	Resource string
+	Issuer   string
+	Scopes   []string
+	Expires  time.Time // zero: the server did not say
+	Renews   bool      // there is a refresh token
+}
+
+// Login signs the user in, with the given scopes beside those that are needed anyway, and
+// keeps what comes of it. It waits for the person until ctx ends. For grants without a
+// person it gets a token.
+func (s *Source) Login(ctx context.Context, person Person, scopes []string) (SignedIn, error) {
+	w, err := s.wire(ctx)
+	if err != nil {
+		return SignedIn{}, err
+	}
+	defer w.close()
+	kept, err := s.reload()
+	if err != nil && !isUnreadable(err) {
+		return SignedIn{}, err
+	}
+	challenge := s.lastChallenge()
+	found, err := w.discover(ctx, s.config, challenge)
+	if err != nil {
+		return SignedIn{}, fmt.Errorf("signing in to %q: %w", s.config.ServerID, err)
+	}
+	var fresh *record
+	if s.config.isInteractive() {
+		fresh, err = s.consent(ctx, w, found, person, kept, s.scopes(found, challenge, kept, scopes))
+	} else {
+		fresh, err = s.machine(ctx, w, found, s.scopes(found, challenge, kept, scopes))
+	}
+	if err == nil {
+		err = s.replace(ctx, fresh)
+	}
+	if err != nil {
+		return SignedIn{}, fmt.Errorf("signing in to %q: %w", s.config.ServerID, err)
+	}
+	return fresh.signedIn(), nil
+}
+
+func (r *record) signedIn() SignedIn {
+	return SignedIn{Resource: r.Resource, Issuer: r.Issuer, Scopes: slices.Clone(r.Tokens.Scopes), Expires: r.Tokens.Expires, Renews: r.Tokens.Refresh != ""}
+}
+
+// scopes are those to ask for (MCP, Scope Selection Strategy): what the server's
+// challenge names, else what it says it has, or what the operator chose instead; with
+// them what a sign-in that still holds has, what calls were refused for, and what was
+// asked for by hand. A refresh token is asked for where that needs a scope.
+func (s *Source) scopes(found discovered, challenge Challenge, kept *record, more []string) []string {
+	chosen := s.config.Scopes
+	if len(chosen) == 0 {
+		chosen = found.resource.ScopesSupported
+		if len(challenge.Scopes) > 0 {
+			chosen = challenge.Scopes
+		}
+	}
+	var had, wanted []string
+	if kept != nil && kept.Issuer == found.server.Issuer {
+		had, wanted = kept.Tokens.Scopes, kept.Wanted
+	}
+	all := union(had, chosen, challenge.Scopes, wanted, more)
+	if s.config.isInteractive() && slices.Contains(found.server.ScopesSupported, "offline_access") {
+		all = union(all, []string{"offline_access"})
+	}
+	return all
+}
+
+// record begins what is kept of a sign-in.
+func (s *Source) record(found discovered, client registration) (*record, *signer, error) {
+	r := &record{
+		Format: recordFormat, Principal: s.opts.Principal, ServerID: s.config.ServerID, URL: s.config.URL,
+		Resource: found.resource.Resource, Issuer: found.server.Issuer, At: found.server.endpoints, Client: client,
+	}
+	if !s.config.DPoP && !found.resource.DPoPRequired && s.lastChallenge().Scheme != "dpop" {
+		return r, nil, nil
+	}
+	if len(found.server.DPoPAlgorithms) > 0 && !slices.Contains(found.server.DPoPAlgorithms, "ES256") {
+		return nil, nil, errors.New("the authorization server takes no DPoP proofs with ES256")
+	}
+	key, raw, err := generateKey()
+	r.Key = raw
+	return r, &key, err
+}
+
+// consent asks the person, in the browser (OAuth 2.1, section 4.1).
+func (s *Source) consent(ctx context.Context, w *wire, found discovered, person Person, kept *record, scopes []string) (*record, error) {
+	if !slices.Contains(found.server.ChallengeKinds, "S256") {
+		return nil, fmt.Errorf("the authorization server %s does not offer PKCE with S256, without which a code could be stolen", plain(found.server.Issuer))
+	}
+	if kept == nil {
+		kept = &record{}
+	}
+	back, err := listen(ctx, s.config.RedirectPort, kept.Client.Redirect)
+	if err != nil {
+		return nil, err
+	}
+	defer back.listener.Close()
+	client, err := w.register(ctx, s.config, found.server, back.redirect, kept.Client, s.opts.Now())
+	if err != nil {
+		return nil, err
+	}
+	s.hold(client.Secret)
+	request := newAuthorization(back.redirect, found.server)
+	address, err := request.address(found.server, client.ID, found.resource.Resource, scopes)
+	if err != nil {
+		return nil, err
+	}
+	code, err := s.ask(ctx, back, request, person, Invitation{Address: address, Resource: found.resource.Resource, Issuer: found.server.Issuer, Scopes: scopes})
+	if err != nil {
+		return nil, err
+	}
+	s.hold(code)
+	r, key, err := s.record(found, client)
+	if err != nil {
+		return nil, err
+	}
+	form := url.Values{
+		"grant_type": {"authorization_code"}, "code": {code}, "code_verifier": {request.verifier},
+		"redirect_uri": {request.redirect}, "resource": {r.Resource},
+	}
+	got, err := s.requester(w, r, key).ask(ctx, form)
+	if err != nil {
+		return nil, err
+	}
+	r.Tokens = got.tokens(s.opts.Now(), scopes, "")
+	return r, nil
+}
+
+// ask waits for the answer, be it from the browser or pasted.
+func (s *Source) ask(ctx context.Context, back *callback, request authorization, person Person, i Invitation) (string, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	answers := make(chan outcome, 3)
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		if err := back.serve(ctx, request, answers); err != nil {
+			answers <- outcome{err: fmt.Errorf("listening for the answer of the browser: %w", err)}
+		}
+	}()
+	defer func() { cancel(); <-served }()
+	if err := person.Invite(ctx, i); err != nil {
+		return "", err
+	}
+	pasting := make(chan struct{})
+	go func() {
+		defer close(pasting)
+		for ctx.Err() == nil {
+			text, err := person.Paste(ctx)
+			if err != nil {
+				return
+			}
+			code, err := request.pasted(text)
+			if errors.Is(err, errForeign) {
+				person.Strange()
+				continue
+			}
+			answers <- outcome{code, err}
+			return
+		}
+	}()
+	defer func() { cancel(); <-pasting }()
+	select {
+	case answer := <-answers:
+		return answer.code, answer.err
+	case <-ctx.Done():
+		return "", errors.New("no one signed in")
+	}
+}
+
+// requester asks the authorization server of r.
+func (s *Source) requester(w *wire, r *record, dpop *signer) requester {
+	made := requester{wire: w, endpoint: r.At.Token, client: r.Client, dpop: dpop, now: s.opts.Now}
+	if key, err := parseKey(s.config.ClientKey); err == nil {
+		made.key = &key
+	}
+	return made
+}
+
+// words joins scopes as forms want them.
+func words(scopes []string) string { return strings.Join(scopes, " ") }

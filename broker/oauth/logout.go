@@ -1,0 +1,81 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+)
+
+// LoggedOut is what came of a logout.
+type LoggedOut struct {
+	WasSignedIn bool
+	// NotRevoked says why the authorization server was not told; empty when it was, or
+	// when there was nothing to tell.
+	NotRevoked string
+}
+
+// Logout revokes the kept tokens where the authorization server offers that (RFC 7009),
+// and forgets them in any case.
+func (s *Source) Logout(ctx context.Context) (LoggedOut, error) {
+	var out LoggedOut
+	if _, err := s.reload(); isUnreadable(err) { // it is forgotten
+		out.WasSignedIn, out.NotRevoked = true, "the kept sign-in cannot be read"
+		return out, s.opts.Store.remove(s.path)
+	}
+	err := s.alone(ctx, false, func(kept *record) error {
+		if kept == nil {
+			return nil
+		}
+		out.WasSignedIn = true
+		if err := s.revoke(ctx, kept); err != nil {
+			out.NotRevoked = err.Error()
+		}
+		if s.opts.Store != nil {
+			if err := s.opts.Store.remove(s.path); err != nil {
+				return err
+			}
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.kept, s.version = nil, version{}
+		return nil
+	})
+	if err != nil {
+		return out, fmt.Errorf("signing out of %q: %w", s.config.ServerID, err)
+	}
+	return out, nil
+}
+
+func (s *Source) revoke(ctx context.Context, r *record) error {
+	if r.Tokens.Refresh == "" && r.Tokens.Access == "" {
+		return nil
+	}
+	if r.At.Revocation == "" {
+		return errors.New("the authorization server offers no revocation")
+	}
+	w, err := s.wire(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.close()
+	asker := s.requester(w, r, nil)
+	for _, token := range []struct{ text, hint string }{{r.Tokens.Refresh, "refresh_token"}, {r.Tokens.Access, "access_token"}} {
+		if token.text == "" {
+			continue
+		}
+		form := url.Values{"token": {token.text}, "token_type_hint": {token.hint}}
+		header, err := asker.authenticate(form)
+		if err != nil {
+			return err
+		}
+		status, _, _, err := w.post(ctx, r.At.Revocation, form, header)
+		switch {
+		case err != nil:
+			return err
+		case status != 200:
+			return &refusal{status: status}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,78 @@
+package oauth
+
+import (
+	"slices"
+	"time"
+)
+
+// record is what is kept of one principal's sign-in to one server. It holds
+// credentials: it is written encrypted only, and printed nowhere.
+type record struct {
+	Format    int       `json:"format"`
+	Principal string    `json:"principal"`
+	ServerID  string    `json:"server"`
+	URL       string    `json:"url"`
+	Changed   time.Time `json:"changed"`
+
+	Resource string       `json:"resource"` // as the server published it
+	Issuer   string       `json:"issuer"`
+	At       endpoints    `json:"endpoints"`
+	Client   registration `json:"client"`
+	Tokens   tokens       `json:"tokens"`
+	// Wanted are scopes that the server has asked for since, and the sign-in does not have.
+	Wanted []string `json:"wanted,omitempty"`
+	// Over says why no token can be had until the user signs in again.
+	Over string `json:"over,omitempty"`
+	Key  []byte `json:"key,omitempty"` // of DPoP, PKCS #8; nil for bearer tokens
+}
+
+const recordFormat = 1
+
+// registration is who Airlock is at one authorization server.
+type registration struct {
+	Issuer     string    `json:"issuer"` // it is never shown to another
+	ID         string    `json:"id"`
+	Secret     string    `json:"secret,omitempty"`
+	Method     string    `json:"method"` // of token_endpoint_auth_method
+	Redirect   string    `json:"redirect,omitempty"`
+	Expires    time.Time `json:"expires,omitzero"`
+	Registered bool      `json:"registered,omitempty"` // by Airlock itself
+}
+
+// tokens are what an authorization server has issued.
+type tokens struct {
+	Access  string    `json:"access,omitempty"`
+	Refresh string    `json:"refresh,omitempty"`
+	Issued  time.Time `json:"issued,omitzero"`
+	Expires time.Time `json:"expires,omitzero"` // zero: the server did not say
+	Scopes  []string  `json:"scopes,omitempty"`
+}
+
+// ahead is how long before its end a token is refreshed: a fifth of its life, at most
+// five minutes.
+func (t tokens) ahead() time.Duration {
+	return min(5*time.Minute, t.Expires.Sub(t.Issued)/5)
+}
+
+// isDue reports whether it is time for another token.
+func (t tokens) isDue(now time.Time) bool {
+	return t.Access == "" || !t.Expires.IsZero() && !now.Before(t.Expires.Add(-t.ahead()))
+}
+
+// isUsable reports whether the access token can still be sent.
+func (t tokens) isUsable(now time.Time) bool {
+	return t.Access != "" && (t.Expires.IsZero() || now.Before(t.Expires))
+}
+
+// secrets are the texts that must not leave Airlock.
+func (r *record) secrets() []string {
+	return slices.DeleteFunc([]string{r.Tokens.Access, r.Tokens.Refresh, r.Client.Secret}, func(s string) bool { return s == "" })
+}
+
+// scheme is that of the header Authorization.
+func (r *record) scheme() string {
+	if len(r.Key) > 0 {
+		return "DPoP"
+	}
+	return "Bearer"
+}

@@ -1,0 +1,315 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"time"
+)
+
+// reload returns the kept sign-in as it is now, be it another process that changed it.
+// What it returns is not changed any more; nil means that there is none.
+func (s *Source) reload() (*record, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.opts.Store == nil {
+		return s.kept, nil
+	}
+	version := s.opts.Store.version(s.path)
+	if version == s.version {
+		return s.kept, nil
+	}
+	r, err := s.opts.Store.load(s.path)
+	if err == nil && r != nil && (r.Principal != s.opts.Principal || r.ServerID != s.config.ServerID || r.URL != s.config.URL) {
+		err = fmt.Errorf("the kept sign-in %q belongs to another principal or server", s.path)
+	}
+	if err != nil {
+		return nil, &unreadableError{err}
+	}
+	if r != nil {
+		for _, credential := range r.secrets() {
+			s.hold(credential)
+		}
+	}
+	s.kept, s.version = r, version
+	return r, nil
+}
+
+// unreadableError is a kept sign-in that is damaged, or was made by another Airlock. A new
+// one takes its place.
+type unreadableError struct{ cause error }
+
+// Error names the file.
+func (e *unreadableError) Error() string { return e.cause.Error() }
+
+// Unwrap returns the cause.
+func (e *unreadableError) Unwrap() error { return e.cause }
+
+func isUnreadable(err error) bool {
+	var unreadable *unreadableError
+	return errors.As(err, &unreadable)
+}
+
+// replaceLocked keeps r, durably, before it is used. The caller has the turn, and the
+// lock of the file.
+func (s *Source) replaceLocked(r *record) error {
+	for _, credential := range r.secrets() {
+		s.hold(credential)
+	}
+	r.Changed = s.opts.Now()
+	if s.opts.Store != nil {
+		if err := s.opts.Store.save(s.path, r); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.kept = r
+	if s.opts.Store != nil {
+		s.version = s.opts.Store.version(s.path)
+	}
+	return nil
+}
+
+// alone runs do while no one else changes the sign-in, in this process or another. One
+// that cannot be read is none for what replaces it.
+func (s *Source) alone(ctx context.Context, replaces bool, do func(kept *record) error) (err error) {
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return fmt.Errorf("waiting for a token of %q: %w", s.config.ServerID, ctx.Err())
+	}
+	if s.opts.Store != nil {
+		lock, err := s.opts.Store.lock(ctx, s.path)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, lock.Release()) }()
+	}
+	kept, err := s.reload()
+	if err != nil && !(replaces && isUnreadable(err)) {
+		return err
+	}
+	return do(kept)
+}
+
+// replace keeps a new sign-in.
+func (s *Source) replace(ctx context.Context, r *record) error {
+	return s.alone(ctx, true, func(*record) error {
+		s.mu.Lock()
+		s.refused = refused{}
+		s.mu.Unlock()
+		return s.replaceLocked(r)
+	})
+}
+
+// current returns a sign-in whose token can be sent; nil where the user has never signed
+// in. A token that is about to end is refreshed first: one request at a time does that,
+// and the others wait for it.
+func (s *Source) current(ctx context.Context) (*record, error) {
+	r, err := s.reload()
+	switch now := s.opts.Now(); {
+	case err != nil:
+		return nil, s.failure(err)
+	case r == nil:
+		return nil, nil
+	case r.Over != "":
+		return nil, s.problem(r.Over, nil)
+	case !r.Tokens.isDue(now):
+		return r, nil
+	case r.Tokens.isUsable(now) && s.config.isInteractive() && r.Tokens.Refresh == "":
+		return r, nil
+	}
+	return s.refresh(ctx, func(r *record) bool { return r.Tokens.isDue(s.opts.Now()) })
+}
+
+// refresh gets another token where that is still due when it is this request's turn.
+func (s *Source) refresh(ctx context.Context, due func(*record) bool) (*record, error) {
+	var r *record
+	err := s.alone(ctx, false, func(kept *record) error {
+		if r = kept; kept == nil || kept.Over != "" || !due(kept) {
+			return nil
+		}
+		next := *kept
+		err := s.refreshLocked(ctx, &next)
+		if err == nil {
+			r = &next
+			return nil
+		}
+		if now := s.opts.Now(); kept.Tokens.isUsable(now) && kept.Tokens.isDue(now) && mayPass(err) {
+			return nil // it was ahead of its time: the old one still does
+		}
+		return err
+	})
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
+		return nil, s.failure(err)
+	case r == nil:
+		return nil, s.problem(whyNever, nil)
+	case r.Over != "":
+		return nil, s.problem(r.Over, nil)
+	}
+	return r, nil
+}
+
+// mayPass reports whether a failure is about the authorization server, for now.
+func mayPass(err error) bool {
+	var away *unreachableError
+	var refusal *refusal
+	return errors.As(err, &away) || errors.As(err, &refusal) && refusal.isTemporary()
+}
+
+// refreshLocked gets another token for next, and keeps it. A refresh token that is
+// refused ends the sign-in, durably. The request goes on when the call that wants it
+// ends: a refresh token that was used once may be worth nothing, and its successor must
+// not be lost.
+func (s *Source) refreshLocked(ctx context.Context, next *record) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*httpTimeout)
+	defer cancel()
+	var dpop *signer
+	if len(next.Key) > 0 {
+		key, err := signerOf(next.Key)
+		if err != nil {
+			return err
+		}
+		dpop = &key
+	}
+	w, err := s.wire(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.close()
+	if !s.config.isInteractive() {
+		if err := s.tolerated(func() error { return s.obtain(ctx, w, next, dpop, union(next.Tokens.Scopes, next.Wanted)) }); err != nil {
+			return err
+		}
+		return s.replaceLocked(next)
+	}
+	if next.Tokens.Refresh == "" {
+		next.Over, next.Tokens.Access = whyOver, ""
+		return s.replaceLocked(next)
+	}
+	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {next.Tokens.Refresh}, "resource": {next.Resource}}
+	got, err := s.requester(w, next, dpop).ask(ctx, form)
+	var refusal *refusal
+	switch {
+	case errors.As(err, &refusal) && refusal.isFinal():
+		next.Over, next.Tokens.Access, next.Tokens.Refresh = whyRevoked, "", ""
+		return s.replaceLocked(next)
+	case err != nil:
+		return err
+	}
+	next.Tokens = got.tokens(s.opts.Now(), next.Tokens.Scopes, next.Tokens.Refresh)
+	return s.replaceLocked(next)
+}
+
+// tolerated runs do unless the authorization server has just refused Airlock: it is
+// not asked the same with every call.
+func (s *Source) tolerated(do func() error) error {
+	s.mu.Lock()
+	before := s.refused
+	s.mu.Unlock()
+	if before.err != nil && s.opts.Now().Before(before.until) {
+		return before.err
+	}
+	err := do()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refused = refused{}
+	if err != nil {
+		s.refused = refused{err, s.opts.Now().Add(retryAfter)}
+	}
+	return err
+}
+
+// renew is what follows a token that the server refused (HTTP 401); sent is empty where
+// there was none.
+func (s *Source) renew(ctx context.Context, sent string) (again bool, err error) {
+	kept, err := s.reload()
+	switch {
+	case err != nil:
+		return false, s.failure(err)
+	case kept == nil && s.config.isInteractive():
+		return false, s.problem(whyNever, nil)
+	case kept == nil || kept.Tokens.Access == "" && !s.config.isInteractive():
+		return s.first(ctx)
+	case kept.Over == "" && kept.Tokens.Access != sent:
+		return true, nil // another request has got a new one meanwhile
+	}
+	if kept.Over == "" && s.opts.Now().Sub(kept.Tokens.Issued) < justIssued && !s.config.isInteractive() {
+		return false, s.failure(errors.New("the server does not accept the token that it issues"))
+	}
+	_, err = s.refresh(ctx, func(r *record) bool { return r.Tokens.Access == sent })
+	return err == nil, err
+}
+
+// justIssued is how long a token is taken for new: a server that refuses it will refuse
+// the next one, too.
+const justIssued = 2 * time.Second
+
+// first gets the first token of a grant without a person.
+func (s *Source) first(ctx context.Context) (bool, error) {
+	err := s.alone(ctx, false, func(kept *record) error {
+		if kept != nil && kept.Tokens.isUsable(s.opts.Now()) {
+			return nil
+		}
+		return s.tolerated(func() error {
+			w, err := s.wire(ctx)
+			if err != nil {
+				return err
+			}
+			defer w.close()
+			challenge := s.lastChallenge()
+			found, err := w.discover(ctx, s.config, challenge)
+			if err != nil {
+				return err
+			}
+			r, err := s.machine(ctx, w, found, s.scopes(found, challenge, nil, nil))
+			if err != nil {
+				return err
+			}
+			return s.replaceLocked(r)
+		})
+	})
+	if err != nil && ctx.Err() != nil {
+		return false, ctx.Err()
+	}
+	if err != nil {
+		return false, s.failure(err)
+	}
+	return true, nil
+}
+
+// stepUp is what follows a request that needs more rights than the token has (RFC 6750,
+// section 3.1). The user decides about them; a grant without a person asks for them once.
+func (s *Source) stepUp(ctx context.Context, sent string, scopes []string) (again bool, err error) {
+	lacks := func(r *record) bool {
+		return slices.ContainsFunc(scopes, func(scope string) bool { return !slices.Contains(r.Tokens.Scopes, scope) })
+	}
+	mayAskAgain := false
+	err = s.alone(ctx, false, func(kept *record) error {
+		if kept == nil || kept.Tokens.Access != sent || !lacks(kept) {
+			again = kept != nil && kept.Tokens.Access != sent && kept.Over == ""
+			return nil
+		}
+		next := *kept
+		next.Wanted = union(kept.Wanted, scopes)
+		mayAskAgain = !s.config.isInteractive()
+		return s.replaceLocked(&next)
+	})
+	switch {
+	case err != nil:
+		return false, s.failure(err)
+	case again:
+		return true, nil
+	case mayAskAgain:
+		r, err := s.refresh(ctx, func(r *record) bool { return r.Tokens.Access == sent })
+		return err == nil && !lacks(r), err
+	}
+	return false, s.problem(whyScopes(scopes), scopes)
+}

@@ -1,0 +1,247 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/airlock-mcp/airlock/broker/upstream"
+)
+
+// Source signs the requests to one server in the name of one principal. Its methods may
+// be called concurrently, and several processes may have one for the same sign-in.
+type Source struct {
+	config Config
+	opts   Options
+	path   string        // of the kept sign-in; empty without a store
+	turn   chan struct{} // holds a value while a token is got or changed
+
+	mu        sync.Mutex
+	kept      *record // nil: no sign-in
+	version   version // of the file that kept was read from
+	challenge Challenge
+	nonce     string // of the next DPoP proof for the server
+	refused   refused
+}
+
+// refused is what an authorization server said to Airlock itself last.
+type refused struct {
+	err   error
+	until time.Time
+}
+
+var _ upstream.Credentials = (*Source)(nil)
+
+// New returns the source of a checked configuration.
+func New(config Config, opts *Options) (*Source, error) {
+	if err := config.Check(); err != nil {
+		return nil, err
+	}
+	s := &Source{config: config, turn: make(chan struct{}, 1)}
+	if opts != nil {
+		s.opts = *opts
+	}
+	s.opts = s.opts.withDefaults()
+	if s.opts.Store != nil {
+		s.path = s.opts.Store.path(s.opts.Principal, config.ServerID, config.URL)
+	}
+	return s, nil
+}
+
+// State is what is known about a sign-in, without credentials.
+type State struct {
+	SignedIn
+	IsSignedIn bool     // a token can be had
+	Over       string   // why none can be had any more; empty where there was never one
+	Wanted     []string // scopes that the server asked for and the sign-in lacks
+}
+
+// State reads the kept sign-in.
+func (s *Source) State() (State, error) {
+	kept, err := s.reload()
+	if err != nil || kept == nil {
+		return State{}, err
+	}
+	isOver := kept.Over != "" || !kept.Tokens.isUsable(s.opts.Now()) && kept.Tokens.Refresh == "" && s.config.isInteractive()
+	return State{SignedIn: kept.signedIn(), IsSignedIn: !isOver, Over: kept.Over, Wanted: slices.Clone(kept.Wanted)}, nil
+}
+
+// IsKept reports whether there is a sign-in, be it one that has ended.
+func (s *Source) IsKept() bool {
+	kept, err := s.reload()
+	return kept != nil || err != nil
+}
+
+// Path is the file of the kept sign-in; empty without a store.
+func (s *Source) Path() string { return s.path }
+
+// Sign implements upstream.Credentials. Without a sign-in it adds nothing: not every
+// request to a server needs one.
+func (s *Source) Sign(ctx context.Context, request *http.Request) error {
+	if !s.isServer(request.URL) {
+		return nil
+	}
+	r, err := s.current(ctx)
+	if err != nil || r == nil {
+		return err
+	}
+	request.Header.Set("Authorization", r.scheme()+" "+r.Tokens.Access)
+	if len(r.Key) == 0 {
+		return nil
+	}
+	key, err := signerOf(r.Key)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	nonce := s.nonce
+	s.mu.Unlock()
+	proof, err := key.proof(request.Method, request.URL.String(), r.Tokens.Access, nonce, s.opts.Now())
+	if err == nil {
+		request.Header.Set("DPoP", proof)
+	}
+	return err
+}
+
+// isServer reports whether a URL belongs to the server: tokens go nowhere else.
+func (s *Source) isServer(u *url.URL) bool { return originOf(u.String()) == originOf(s.config.URL) }
+
+// Refused implements upstream.Credentials.
+func (s *Source) Refused(ctx context.Context, request *http.Request, response *http.Response) (again bool, err error) {
+	challenge := challengeOf(response.Header)
+	sent := tokenOf(request)
+	switch {
+	case response.StatusCode == http.StatusUnauthorized && challenge.Error == "use_dpop_nonce" && nonceOf(response.Header) != "":
+		return s.takeNonce(nonceOf(response.Header)), nil
+	case response.StatusCode == http.StatusUnauthorized:
+		s.remember(challenge)
+		return s.renew(ctx, sent)
+	case response.StatusCode == http.StatusForbidden && challenge.Error == "insufficient_scope":
+		s.remember(challenge)
+		return s.stepUp(ctx, sent, challenge.Scopes)
+	}
+	return false, nil
+}
+
+// takeNonce keeps a nonce for the next proof, and reports whether it is a new one.
+func (s *Source) takeNonce(nonce string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	isNew := s.nonce != nonce
+	s.nonce = nonce
+	return isNew
+}
+
+func tokenOf(request *http.Request) string {
+	_, token, _ := strings.Cut(request.Header.Get("Authorization"), " ")
+	return token
+}
+
+func (s *Source) remember(c Challenge) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.challenge = c
+}
+
+func (s *Source) lastChallenge() Challenge {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.challenge
+}
+
+// hold makes a credential known to what cleans output.
+func (s *Source) hold(credential string) {
+	if credential != "" {
+		s.opts.Hold(credential)
+	}
+}
+
+// wire returns a way to authorization servers that goes nowhere nearer than the server,
+// or than the authorization server that the operator has named.
+func (s *Source) wire(ctx context.Context) (*wire, error) {
+	nearest := public
+	for _, address := range union([]string{s.config.URL, s.config.Issuer, s.config.Provider.Issuer}) {
+		u, err := url.Parse(address)
+		if err != nil {
+			return nil, err
+		}
+		r, err := reachOf(ctx, u.Hostname())
+		if err != nil {
+			return nil, &unreachableError{plain(address), reason(err)}
+		}
+		nearest = max(nearest, r)
+	}
+	return newWire(nearest), nil
+}
+
+// problem is a *upstream.SignInError that says what a person does about it.
+func (s *Source) problem(why string, scopes []string) error {
+	e := &upstream.SignInError{ServerID: s.config.ServerID, Why: why, Command: "airlock login " + shellWord(s.config.ServerID)}
+	if s.opts.For != "" {
+		e.Command += " --for " + shellWord(s.opts.For)
+	}
+	for _, scope := range scopes {
+		if plainWord.MatchString(scope) { // others are remembered, and asked for with the plain command
+			e.Command += " --scope " + scope
+		}
+	}
+	if !s.config.isInteractive() {
+		e.Command = ""
+	}
+	return e
+}
+
+// plainWord is a word that means itself in every shell, and no more to a reader.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.:/@-]{0,79}$`)
+
+// shellWord writes a text as one word of a command that a person may copy.
+func shellWord(text string) string {
+	if plainWord.MatchString(text) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
+// maxShownScopes is how many scopes a sentence names.
+const maxShownScopes = 8
+
+// Reasons for a sign-in.
+const (
+	whyNever      = "its user has not signed in"
+	whyOver       = "its sign-in has ended, and cannot be renewed"
+	whyUnreadable = "its kept sign-in cannot be read"
+	whyRevoked    = "its sign-in has ended: the authorization server no longer accepts it"
+)
+
+// whyScopes says which rights are missing.
+func whyScopes(scopes []string) string {
+	if len(scopes) == 0 {
+		return "it asks for rights that its sign-in does not have"
+	}
+	more := ""
+	if len(scopes) > maxShownScopes {
+		scopes, more = scopes[:maxShownScopes], " and more"
+	}
+	return "it asks for rights that its sign-in does not have: " + quoteAll(scopes) + more
+}
+
+// failure is why there is no token, as the caller of a tool is told.
+func (s *Source) failure(err error) error {
+	var signIn *upstream.SignInError
+	switch {
+	case errors.As(err, &signIn):
+		return err
+	case isUnreadable(err): // the model need not know where it is kept
+		return s.problem(whyUnreadable, nil)
+	case mayPass(err):
+		return &upstream.SignInError{ServerID: s.config.ServerID, Why: fmt.Sprintf("its authorization server cannot be reached now: %v", err), Temporary: true}
+	}
+	return &upstream.SignInError{ServerID: s.config.ServerID, Why: fmt.Sprintf("its authorization server gives Airlock no token: %v", err)}
+}

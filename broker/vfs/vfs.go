@@ -1,0 +1,254 @@
+// Package vfs holds the files of agents: a working memory for each, bounded in
+// bytes and files, encrypted at rest, and changed in whole files only. The files
+// are rows of a database, so that no path leads anywhere else: there are no
+// links, no devices and no directories to leave.
+package vfs
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"filippo.io/age"
+
+	"github.com/airlock-mcp/airlock/internal/database"
+)
+
+// Schema makes the table of files.
+const Schema = `
+CREATE TABLE vfs (
+	agent   TEXT NOT NULL,
+	path    TEXT NOT NULL,
+	sealed  BLOB NOT NULL,    -- encrypted with age: agent and path, each with a NUL, and the content
+	bytes   INTEGER NOT NULL, -- of the content
+	changed INTEGER NOT NULL, -- seconds since 1970
+	PRIMARY KEY (agent, path)
+) STRICT;`
+
+// Limits bound the files of one agent.
+type Limits struct {
+	Files     int   // number of files
+	FileBytes int64 // bytes of one file
+	Bytes     int64 // bytes of all files together
+}
+
+var (
+	// ErrNotFound says that there is no such file.
+	ErrNotFound = errors.New("there is no such file")
+	// ErrDamaged says that a file is not what was written: another program changed it.
+	ErrDamaged = errors.New("the stored file is damaged")
+)
+
+// A LimitError says which limit a write would exceed, for who wrote.
+type LimitError struct{ Text string }
+
+// Error returns the text.
+func (e *LimitError) Error() string { return e.Text }
+
+// File describes one file.
+type File struct {
+	Path    string    `json:"path"`
+	Bytes   int64     `json:"bytes"`
+	Changed time.Time `json:"changed"` // UTC, whole seconds
+}
+
+// Store holds the files of all agents. Its methods may be called concurrently;
+// a caller sees a file as it was before a write or after it. Who may see which
+// agent's files is for the callers to decide.
+type Store struct {
+	db       *database.DB
+	identity *age.X25519Identity
+	limits   Limits
+	now      func() time.Time
+}
+
+// New returns the files in a database with the table of Schema. now is the
+// clock; nil means time.Now.
+func New(db *database.DB, identity *age.X25519Identity, limits Limits, now func() time.Time) *Store {
+	if now == nil {
+		now = time.Now
+	}
+	return &Store{db, identity, limits, now}
+}
+
+// Read returns the content of a file, or ErrNotFound, a *PathError or ErrDamaged.
+func (s *Store) Read(ctx context.Context, agent, path string) ([]byte, error) {
+	if err := CheckPath(path); err != nil {
+		return nil, err
+	}
+	var sealed []byte
+	err := s.db.View(ctx, func(tx database.Tx) error {
+		return tx.QueryRowContext(ctx, `SELECT sealed FROM vfs WHERE agent = ? AND path = ?`, agent, path).Scan(&sealed)
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, ErrNotFound
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.open(sealed, agent, path)
+}
+
+// Write puts a file in place of what was there, as a whole or not at all. The
+// error is a *PathError, a *LimitError, or that it could not be stored.
+func (s *Store) Write(ctx context.Context, agent, path string, content []byte) error {
+	if err := CheckPath(path); err != nil {
+		return err
+	}
+	if int64(len(content)) > s.limits.FileBytes {
+		return &LimitError{fmt.Sprintf("the file has %d bytes, and a file has at most %d", len(content), s.limits.FileBytes)}
+	}
+	sealed, err := s.seal(agent, path, content)
+	if err != nil {
+		return err
+	}
+	return s.db.Update(ctx, func(tx database.Tx) error {
+		if err := s.fits(ctx, tx, agent, path, int64(len(content))); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, `INSERT OR REPLACE INTO vfs VALUES (?, ?, ?, ?, ?)`, agent, path, sealed, len(content), s.now().Unix())
+		return err
+	})
+}
+
+// fits checks the limits of an agent against what it would have after a write.
+func (s *Store) fits(ctx context.Context, tx database.Tx, agent, path string, size int64) error {
+	var files int
+	var bytes int64
+	err := tx.QueryRowContext(ctx, `SELECT count(*), coalesce(sum(bytes), 0) FROM vfs WHERE agent = ? AND path <> ?`, agent, path).Scan(&files, &bytes)
+	switch {
+	case err != nil:
+		return err
+	case files+1 > s.limits.Files:
+		return &LimitError{fmt.Sprintf("there are %d files, and an agent has at most %d", files, s.limits.Files)}
+	case bytes+size > s.limits.Bytes:
+		return &LimitError{fmt.Sprintf("the files would have %d bytes, and those of an agent have at most %d", bytes+size, s.limits.Bytes)}
+	}
+	return notInside(ctx, tx, agent, path)
+}
+
+// notInside refuses a path that leads through a file, or that is one's directory.
+func notInside(ctx context.Context, tx database.Tx, agent, path string) error {
+	for at := range len(path) {
+		if path[at] != '/' {
+			continue
+		}
+		var one int
+		err := tx.QueryRowContext(ctx, `SELECT 1 FROM vfs WHERE agent = ? AND path = ?`, agent, path[:at]).Scan(&one)
+		if err == nil {
+			return &PathError{fmt.Sprintf("%q is a file, so nothing is inside it", path[:at])}
+		}
+		if !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+	}
+	var inside string
+	// '0' is the character after '/'.
+	err := tx.QueryRowContext(ctx, `SELECT path FROM vfs WHERE agent = ? AND path > ? AND path < ? LIMIT 1`, agent, path+"/", path+"0").Scan(&inside)
+	if err == nil {
+		return &PathError{fmt.Sprintf("%q is a directory: there is a file %q", path, inside)}
+	}
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	return err
+}
+
+// Remove deletes a file, or returns ErrNotFound or a *PathError.
+func (s *Store) Remove(ctx context.Context, agent, path string) error {
+	if err := CheckPath(path); err != nil {
+		return err
+	}
+	return s.db.Update(ctx, func(tx database.Tx) error {
+		result, err := tx.ExecContext(ctx, `DELETE FROM vfs WHERE agent = ? AND path = ?`, agent, path)
+		if err != nil {
+			return err
+		}
+		if n, err := result.RowsAffected(); err != nil || n == 0 {
+			return errors.Join(err, ErrNotFound)
+		}
+		return nil
+	})
+}
+
+// List returns the files of an agent in order of their paths, after the one named
+// after, n at most. directory selects those inside it; empty selects all.
+func (s *Store) List(ctx context.Context, agent, directory, after string, n int) ([]File, error) {
+	first, last := "", "\U0010FFFF"
+	if directory = strings.TrimSuffix(directory, "/"); directory != "" {
+		if err := CheckPath(directory); err != nil {
+			return nil, err
+		}
+		first, last = directory+"/", directory+"0"
+	}
+	files := []File{}
+	err := s.db.View(ctx, func(tx database.Tx) error {
+		rows, err := tx.QueryContext(ctx, `SELECT path, bytes, changed FROM vfs WHERE agent = ? AND path > ? AND path >= ? AND path < ? ORDER BY path LIMIT ?`,
+			agent, after, first, last, n)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var f File
+			var changed int64
+			if err := rows.Scan(&f.Path, &f.Bytes, &changed); err != nil {
+				return err
+			}
+			f.Changed = time.Unix(changed, 0).UTC()
+			files = append(files, f)
+		}
+		return rows.Err()
+	})
+	return files, err
+}
+
+// Usage returns how many files an agent has, and their bytes.
+func (s *Store) Usage(ctx context.Context, agent string) (files int, bytes int64, err error) {
+	err = s.db.View(ctx, func(tx database.Tx) error {
+		return tx.QueryRowContext(ctx, `SELECT count(*), coalesce(sum(bytes), 0) FROM vfs WHERE agent = ?`, agent).Scan(&files, &bytes)
+	})
+	return files, bytes, err
+}
+
+// owner binds a sealed content to its place: content moved elsewhere in the
+// database is damaged.
+func owner(agent, path string) []byte { return []byte(agent + "\x00" + path + "\x00") }
+
+func (s *Store) seal(agent, path string, content []byte) ([]byte, error) {
+	var out bytes.Buffer
+	w, err := age.Encrypt(&out, s.identity.Recipient())
+	if err != nil {
+		return nil, fmt.Errorf("encrypting a file: %w", err)
+	}
+	for _, part := range [][]byte{owner(agent, path), content} {
+		if _, err := w.Write(part); err != nil {
+			return nil, fmt.Errorf("encrypting a file: %w", err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		return nil, fmt.Errorf("encrypting a file: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+func (s *Store) open(sealed []byte, agent, path string) ([]byte, error) {
+	r, err := age.Decrypt(bytes.NewReader(sealed), s.identity)
+	if err != nil {
+		return nil, ErrDamaged
+	}
+	content, err := io.ReadAll(r)
+	if err != nil {
+		return nil, ErrDamaged
+	}
+	content, ours := bytes.CutPrefix(content, owner(agent, path))
+	if !ours {
+		return nil, ErrDamaged
+	}
+	return content, nil
+}

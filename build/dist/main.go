@@ -1,0 +1,134 @@
+// Command dist packs a release: an archive, a Debian package and a software bill
+// of materials for each architecture, and the checksums of all.
+//
+//	dist -root CHECKOUT -programs DIRECTORY -out DIRECTORY ARCHITECTURE ...
+//
+// DIRECTORY/ARCHITECTURE holds the programs. The same programs give the same
+// files, byte for byte: every time in them is that of SOURCE_DATE_EPOCH
+// (reproducible-builds.org/specs/source-date-epoch).
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// release is what is packed.
+type release struct {
+	root    string // the checkout
+	out     string
+	version string
+	time    time.Time
+	host    string // an airlock that this machine can run
+}
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	root := flag.String("root", ".", "the checkout")
+	programs := flag.String("programs", "", "the directory with a directory of programs for each architecture")
+	out := flag.String("out", "", "where the files go")
+	host := flag.String("host", "", "an airlock of the same commit that this machine can run")
+	flag.Parse()
+	if *programs == "" || *out == "" || *host == "" || flag.NArg() == 0 {
+		return errors.New("usage: dist -root CHECKOUT -programs DIRECTORY -host AIRLOCK -out DIRECTORY ARCHITECTURE ...")
+	}
+	seconds, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64)
+	if err != nil {
+		return errors.New("SOURCE_DATE_EPOCH is not set to seconds since 1970")
+	}
+	r := &release{root: *root, out: *out, time: time.Unix(seconds, 0).UTC(), host: *host}
+	if r.version, err = r.askVersion(); err != nil {
+		return err
+	}
+	if err := r.empty(); err != nil {
+		return err
+	}
+	var made []string
+	for _, architecture := range flag.Args() {
+		files, err := r.pack(filepath.Join(*programs, architecture), architecture)
+		if err != nil {
+			return fmt.Errorf("packing for %s: %w", architecture, err)
+		}
+		made = append(made, files...)
+	}
+	return r.checksums(made)
+}
+
+// empty removes what was packed before: another version, or another architecture.
+func (r *release) empty() error {
+	if err := os.MkdirAll(r.out, 0o755); err != nil {
+		return err
+	}
+	old, err := filepath.Glob(filepath.Join(r.out, "airlock_*"))
+	for _, file := range old {
+		err = errors.Join(err, os.Remove(file))
+	}
+	return err
+}
+
+// askVersion asks the program that this machine can run.
+func (r *release) askVersion() (string, error) {
+	text, err := exec.Command(r.host, "version", "--json").Output()
+	if err != nil {
+		return "", fmt.Errorf("asking %s for its version: %w", r.host, err)
+	}
+	var answer struct{ Version string }
+	if err := json.Unmarshal(text, &answer); err != nil || answer.Version == "" {
+		return "", fmt.Errorf("%s told no version: %q", r.host, text)
+	}
+	return answer.Version, nil
+}
+
+// pack makes the files of one architecture and returns their names.
+func (r *release) pack(programs, architecture string) ([]string, error) {
+	entries, err := r.content(programs)
+	if err != nil {
+		return nil, err
+	}
+	archive := fmt.Sprintf("airlock_%s_linux_%s.tar.gz", r.version, architecture)
+	if err := r.archive(archive, entries); err != nil {
+		return nil, err
+	}
+	debian, err := r.debian(entries, architecture)
+	if err != nil {
+		return nil, err
+	}
+	bill := fmt.Sprintf("airlock_%s_linux_%s.cdx.json", r.version, architecture)
+	return []string{archive, debian, bill}, r.bill(bill, programs)
+}
+
+// checksums writes SHA256SUMS as sha256sum(1) reads it.
+func (r *release) checksums(names []string) error {
+	slices.Sort(names)
+	var text strings.Builder
+	for _, name := range names {
+		f, err := os.Open(filepath.Join(r.out, name))
+		if err != nil {
+			return err
+		}
+		sum := sha256.New()
+		_, err = io.Copy(sum, f)
+		if err := errors.Join(err, f.Close()); err != nil {
+			return err
+		}
+		fmt.Fprintf(&text, "%x  %s\n", sum.Sum(nil), name)
+	}
+	return os.WriteFile(filepath.Join(r.out, "SHA256SUMS"), []byte(text.String()), 0o644)
+}

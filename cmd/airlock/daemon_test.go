@@ -1,0 +1,162 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/airlock-mcp/airlock/internal/testenv"
+)
+
+// ownProgram is the real program, after testenv.OwnHome.
+func ownProgram() string { return filepath.Join(filepath.Dir(os.Getenv("AIRLOCK_RUNSC")), "airlock") }
+
+// airlock runs the real program and returns what it printed, and its exit code.
+func airlock(t *testing.T, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	cmd := exec.Command(ownProgram(), args...)
+	var out, err bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &err
+	_ = cmd.Run() // its code says how it went
+	return out.String(), err.String(), cmd.ProcessState.ExitCode()
+}
+
+// heard is what a process writes to stderr, which may be read meanwhile.
+type heard struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (h *heard) Write(p []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.text.Write(p)
+}
+
+func (h *heard) String() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.text.String()
+}
+
+// A daemon in the background serves hosts until it is stopped, and one at a time.
+func TestADaemonInTheBackground(t *testing.T) {
+	testenv.OwnHome(t)
+	t.Chdir(t.TempDir())
+	if _, stderr, code := airlock(t, "status"); code != 1 || !strings.Contains(stderr, "no daemon is running") {
+		t.Errorf("status without a daemon: got %d, %s", code, stderr)
+	}
+	url, stderr, code := airlock(t, "serve", "--detach", "--listen", "127.0.0.1:0")
+	if code != 0 || !strings.HasPrefix(url, "http://127.0.0.1:") {
+		t.Fatalf("serve --detach: got %d, %s, %s", code, url, stderr)
+	}
+	defer airlock(t, "stop")
+	status, stderr, code := airlock(t, "status", "--json")
+	var at struct{ URL string }
+	if err := json.Unmarshal([]byte(status), &at); err != nil || code != 0 || at.URL != strings.TrimSpace(url) {
+		t.Errorf("status: got %d, %s, %s", code, status, stderr)
+	}
+	if _, stderr, code := airlock(t, "serve", "--detach", "--listen", "127.0.0.1:0"); code != 1 || !strings.Contains(stderr, "serves this configuration already") {
+		t.Errorf("a second one: got %d, %s", code, stderr)
+	}
+	if _, stderr, code := airlock(t, "stop"); code != 0 || !strings.Contains(stderr, "has ended") {
+		t.Errorf("stop: got %d, %s", code, stderr)
+	}
+	if _, stderr, code := airlock(t, "stop"); code != 1 || !strings.Contains(stderr, "no daemon is running") {
+		t.Errorf("stop without a daemon: got %d, %s", code, stderr)
+	}
+}
+
+// joinedHost is a host whose `airlock mcp` has joined a daemon.
+type joinedHost struct {
+	*mcp.ClientSession
+	stderr *heard
+}
+
+func joinHost(t *testing.T) joinedHost {
+	t.Helper()
+	cmd := exec.Command(ownProgram(), "mcp", "-v")
+	h := joinedHost{stderr: &heard{}}
+	cmd.Stderr = h.stderr
+	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+	var err error
+	if h.ClientSession, err = client.Connect(t.Context(), &mcp.CommandTransport{Command: cmd}, nil); err != nil {
+		t.Fatalf("%v: %s", err, h.stderr)
+	}
+	t.Cleanup(func() {
+		if err := h.Close(); err != nil {
+			t.Errorf("a host's end: %v: %s", err, h.stderr)
+		}
+	})
+	return h
+}
+
+// Five hosts go on when the daemon that they have joined is killed: what was under way
+// ends with an error, what they ask next is answered, and they say so.
+func TestADaemonIsKilledWhileHostsAreConnected(t *testing.T) {
+	testenv.OwnHome(t)
+	t.Chdir(t.TempDir())
+	for _, test := range []struct {
+		name, says string
+		again      bool // another daemon is started, for which hosts wait a while
+	}{
+		{"another daemon", "from now on", true},
+		{"no daemon", "this process answers alone from now on", false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if _, stderr, code := airlock(t, "serve", "--detach", "--listen", "127.0.0.1:0"); code != 0 {
+				t.Fatal(stderr)
+			}
+			defer airlock(t, "stop")
+			var hosts []joinedHost
+			for range 5 {
+				hosts = append(hosts, joinHost(t))
+			}
+			status, _, _ := airlock(t, "status", "--json")
+			var daemon struct{ PID, Hosts, Runs int }
+			if err := json.Unmarshal([]byte(status), &daemon); err != nil || daemon.Hosts != 5 {
+				t.Fatalf("got %s, want five hosts", status)
+			}
+			var lost sync.WaitGroup
+			for _, h := range hosts {
+				lost.Go(func() {
+					_, err := h.CallTool(t.Context(), &mcp.CallToolParams{Name: "run_code", Arguments: map[string]any{"language": "python", "code": "import time\ntime.sleep(25)"}})
+					if err == nil || !strings.Contains(err.Error(), "send it again") {
+						t.Errorf("a call under way: got %v, want that it is to be sent again", err)
+					}
+				})
+			}
+			for daemon.Runs < 5 {
+				status, _, code := airlock(t, "status", "--json")
+				if err := json.Unmarshal([]byte(status), &daemon); err != nil || code != 0 {
+					t.Fatalf("got %d, %s", code, status)
+				}
+			}
+			if err := syscall.Kill(daemon.PID, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			lost.Wait()
+			if test.again {
+				if _, stderr, code := airlock(t, "serve", "--detach", "--listen", "127.0.0.1:0"); code != 0 {
+					t.Fatal(stderr)
+				}
+			}
+			for _, h := range hosts {
+				if answer, text := call(t, h.ClientSession, "run_code", map[string]any{"language": "python", "code": "result = 6 * 7"}); string(answer.Data) != "42" {
+					t.Errorf("afterwards: got %s", text)
+				}
+				if said := h.stderr.String(); !strings.Contains(said, "the daemon has ended") || !strings.Contains(said, test.says) {
+					t.Errorf("the host is told %q, want that %s", said, test.says)
+				}
+			}
+		})
+	}
+}

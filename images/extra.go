@@ -1,0 +1,90 @@
+package images
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// ErrUnlocked says that a lock file has not what is asked for, which `airlock images
+// build` cures.
+var ErrUnlocked = errors.New("the packages are not locked")
+
+// MaxWanted bounds how many packages may be asked for in one image.
+const MaxWanted = 200
+
+// Extra is what an image has beside its definition: packages that a user asks for.
+// The zero value has none.
+type Extra struct {
+	Wanted  []string // as they were asked for
+	Wheels  []Package
+	Modules []byte // a lock file of npm, version 3
+}
+
+// wantedFile tells the guest, whose advice names them, what was asked for: one a line.
+const wantedFile = guestRoot + "/packages.txt"
+
+// empty reports whether there is nothing to add.
+func (e Extra) empty() bool { return len(e.Wheels) == 0 && len(e.Modules) == 0 }
+
+// apply adds the packages to the inputs of an image, which becomes one of its own.
+func (e Extra) apply(in inputs) inputs {
+	if e.empty() {
+		return in
+	}
+	in.wheels, in.modules, in.wanted = slices.Concat(in.wheels, e.Wheels), e.Modules, e.Wanted
+	in.dir = in.directory() + "+" + in.packagesKey()[:12]
+	in.files = maps.Clone(in.files)
+	in.files[wantedFile] = []byte(strings.Join(e.Wanted, "\n") + "\n")
+	return in
+}
+
+// The forms in which a package may be asked for: a name, and which versions of it. Nothing
+// else that pip or npm would understand: no path, no address, no option.
+var (
+	pythonWish = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,98}[A-Za-z0-9])?(\[[A-Za-z0-9][A-Za-z0-9._,-]{0,98}\])?` +
+		`( ?(===?|~=|!=|<=?|>=?) ?[A-Za-z0-9.*+!_-]{1,60}(, ?(===?|~=|!=|<=?|>=?) ?[A-Za-z0-9.*+!_-]{1,60})*)?$`)
+	nodeWish = regexp.MustCompile(`^(@[a-z0-9~][a-z0-9._~-]{0,98}/)?[a-z0-9~][a-z0-9._~-]{0,98}(@[\^~]?[0-9x*][0-9A-Za-z.*+-]{0,60})?$`)
+)
+
+// CheckWish says what is wrong with a package that is asked for in an image that runs the
+// language; nil when nothing is.
+func CheckWish(language, wish string) error {
+	switch language {
+	case "python":
+		if pythonWish.MatchString(wish) {
+			return nil
+		}
+		return fmt.Errorf("%.100q is no name of a Python package with versions, such as pandas or pandas>=2,<3", wish)
+	case "node":
+		if nodeWish.MatchString(wish) {
+			return nil
+		}
+		return fmt.Errorf("%.100q is no name of an npm package with a version, such as lodash or lodash@^4.17.0", wish)
+	}
+	return fmt.Errorf("there are no packages for the language %.40q", language)
+}
+
+// checkWishes is CheckWish for all that is asked for.
+func checkWishes(language string, wanted []string) error {
+	if len(wanted) > MaxWanted {
+		return fmt.Errorf("%d packages are asked for, more than %d", len(wanted), MaxWanted)
+	}
+	for _, wish := range wanted {
+		if err := CheckWish(language, wish); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// nodeDependency splits what is asked for into npm's name and range of versions.
+func nodeDependency(wish string) (name, versions string) {
+	if i := strings.LastIndex(wish, "@"); i > 0 {
+		return wish[:i], wish[i+1:]
+	}
+	return wish, "*"
+}

@@ -1,0 +1,118 @@
+package images
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/airlock-mcp/airlock/internal/store"
+)
+
+// PackageLock is the content of a lock file: which files the packages are that a
+// configuration asks for, by language. It is JSON, to be kept beside the configuration
+// and reviewed with it.
+type PackageLock struct {
+	Python *PythonLock `json:"python,omitempty"`
+	Node   *NodeLock   `json:"node,omitempty"`
+}
+
+// PythonLock names the wheels for each architecture.
+type PythonLock struct {
+	Wanted []string             `json:"wanted"`
+	Wheels map[string][]Package `json:"wheels"` // by Go's name of the architecture
+}
+
+// NodeLock holds npm's own lock file, which names the files for all architectures.
+type NodeLock struct {
+	Wanted      []string        `json:"wanted"`
+	PackageLock json.RawMessage `json:"packageLock"`
+}
+
+// maxPackageLock bounds a lock file, in bytes.
+const maxPackageLock = 16 << 20
+
+// ReadPackageLock reads a lock file; one that is not there is empty.
+func ReadPackageLock(path string) (PackageLock, error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return PackageLock{}, nil
+	}
+	if err == nil && info.Size() > maxPackageLock {
+		err = fmt.Errorf("it has more than %d bytes", maxPackageLock)
+	}
+	if err != nil {
+		return PackageLock{}, fmt.Errorf("reading the lock file %q: %w", path, err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return PackageLock{}, fmt.Errorf("reading the lock file %q: %w", path, err)
+	}
+	lock, err := parsePackageLock(text)
+	if err != nil {
+		return PackageLock{}, &PackageError{fmt.Sprintf("the lock file %q is damaged: %v", path, err), "remove it and run `airlock images build`, which writes it anew"}
+	}
+	return lock, nil
+}
+
+func parsePackageLock(text []byte) (PackageLock, error) {
+	var lock PackageLock
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&lock); err != nil {
+		return PackageLock{}, err
+	}
+	if lock.Python != nil {
+		for _, wheels := range lock.Python.Wheels {
+			for _, pkg := range wheels {
+				if err := pkg.checkWheel(); err != nil {
+					return PackageLock{}, err
+				}
+			}
+		}
+	}
+	if lock.Node != nil {
+		if _, err := checkModules(lock.Node.PackageLock); err != nil {
+			return PackageLock{}, err
+		}
+	}
+	return lock, nil
+}
+
+// Write replaces the lock file at path.
+func (l PackageLock) Write(path string) error {
+	text, err := json.MarshalIndent(l, "", "  ")
+	if err != nil {
+		return fmt.Errorf("writing the lock file %q: %w", path, err)
+	}
+	if err := store.WriteFile(path, append(text, '\n'), 0o644); err != nil {
+		return fmt.Errorf("writing the lock file %q: %w", path, err)
+	}
+	return nil
+}
+
+// Extra returns the packages that are asked for in the image of that name, for this
+// architecture. ErrUnlocked says that the lock is of others.
+func (l PackageLock) Extra(language string, wanted []string) (Extra, error) {
+	extra := Extra{Wanted: wanted}
+	switch {
+	case len(wanted) == 0:
+		return Extra{}, nil
+	case language == "python" && l.Python != nil && slices.Equal(l.Python.Wanted, wanted):
+		extra.Wheels = l.Python.Wheels[hostArch]
+	case language == "node" && l.Node != nil && slices.Equal(l.Node.Wanted, wanted):
+		var compact bytes.Buffer // however the file is indented
+		if err := json.Compact(&compact, l.Node.PackageLock); err != nil {
+			return Extra{}, err
+		}
+		extra.Modules = compact.Bytes()
+	}
+	if extra.empty() {
+		return Extra{}, fmt.Errorf("image %q: %w: the configuration asks for %s", language, ErrUnlocked, strings.Join(wanted, ", "))
+	}
+	return extra, nil
+}

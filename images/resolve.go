@@ -1,0 +1,86 @@
+package images
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/airlock-mcp/airlock/internal/cleanup"
+)
+
+// ResolveOptions say where packages come from and who is told.
+type ResolveOptions struct {
+	Progress io.Writer // gets a line for each step; nil for none
+	Index    string    // where Python packages come from; empty: what pip's settings say
+	Registry string    // where npm packages come from; empty: what npm's settings say
+	Upgrade  bool      // take newer versions for all architectures
+}
+
+// Resolve asks which files the packages are that are wanted for a language, and all that
+// they need, and returns the lock with them. What is locked for another architecture
+// stays, where the same is wanted. A *PackageError says which package cannot be had.
+func (l PackageLock) Resolve(ctx context.Context, language string, wanted []string, opts ResolveOptions) (_ PackageLock, err error) {
+	if err := checkWishes(language, wanted); err != nil {
+		return l, &PackageError{err.Error(), "correct it in the configuration, under images." + language + ".packages"}
+	}
+	say := newProgress(opts.Progress, language)
+	defer say.stop()
+	scratch, err := os.MkdirTemp("", "airlock-packages-")
+	if err != nil {
+		return l, err
+	}
+	var undo cleanup.Stack
+	defer func() { err = errors.Join(err, undo.Run()) }()
+	undo.Add(func() error { return os.RemoveAll(scratch) })
+	if language == "node" {
+		say.step("resolving npm packages")
+		lock, err := resolveModules(ctx, wanted, opts.Registry, scratch)
+		if err != nil {
+			return l, err
+		}
+		scripted, err := checkModules(lock)
+		if err != nil {
+			return l, err
+		}
+		for _, name := range scripted {
+			say.step(fmt.Sprintf("the package %s has an installation script, which is not run: look whether it works", name))
+		}
+		l.Node = &NodeLock{Wanted: wanted, PackageLock: lock}
+		return l, nil
+	}
+	return l.resolveWheels(ctx, wanted, opts, scratch, say)
+}
+
+func (l PackageLock) resolveWheels(ctx context.Context, wanted []string, opts ResolveOptions, scratch string, say *progress) (PackageLock, error) {
+	made := &PythonLock{Wanted: wanted, Wheels: map[string][]Package{}}
+	if l.Python != nil && !opts.Upgrade && slices.Equal(l.Python.Wanted, wanted) {
+		maps.Copy(made.Wheels, l.Python.Wheels)
+	}
+	for _, arch := range archs {
+		if arch != hostArch && len(made.Wheels[arch]) > 0 {
+			continue
+		}
+		say.step("resolving Python packages for " + arch)
+		dir, err := os.MkdirTemp(scratch, "")
+		if err != nil {
+			return l, err
+		}
+		found, err := pip{arch: arch, index: opts.Index}.resolve(ctx, []byte(strings.Join(wanted, "\n")+"\n"), false, dir)
+		var missing *PackageError
+		switch {
+		case err == nil:
+			made.Wheels[arch] = found
+		case arch == hostArch || !errors.As(err, &missing):
+			return l, err
+		default:
+			say.step("not locked for " + arch + ": " + missing.Problem)
+		}
+	}
+	l.Python = made
+	return l, nil
+}

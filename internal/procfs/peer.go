@@ -1,0 +1,82 @@
+package procfs
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// Peer returns the process and the user at the other end of a unix socket, as the
+// kernel knew them when they connected, or listened (unix(7), SO_PEERCRED).
+func Peer(conn *net.UnixConn) (pid, uid int, err error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return 0, 0, err
+	}
+	var credentials *unix.Ucred
+	var asked error
+	if err := raw.Control(func(fd uintptr) {
+		credentials, asked = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	}); err != nil {
+		return 0, 0, err
+	}
+	if asked != nil {
+		return 0, 0, asked
+	}
+	return int(credentials.Pid), int(credentials.Uid), nil
+}
+
+// Parent returns the process that is the parent of a process now.
+func Parent(pid int) (int, error) {
+	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	if err != nil {
+		return 0, err
+	}
+	// The program's name may hold anything, closing parentheses too.
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if len(fields) < 2 {
+		return 0, fmt.Errorf("the state of process %d cannot be read", pid)
+	}
+	return strconv.Atoi(string(fields[1]))
+}
+
+// RunsThisProgram reports whether a process runs the very file that this one does.
+func RunsThisProgram(pid int) bool {
+	ours, err := os.Stat("/proc/self/exe")
+	if err != nil {
+		return false
+	}
+	theirs, err := os.Stat(filepath.Join("/proc", strconv.Itoa(pid), "exe"))
+	return err == nil && os.SameFile(ours, theirs)
+}
+
+// Wait waits until a process, which need not be a child of this one, has ended, or
+// ctx ends (pidfd_open(2)).
+func Wait(ctx context.Context, pid int) error {
+	handle, err := unix.PidfdOpen(pid, 0)
+	if errors.Is(err, unix.ESRCH) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("watching process %d: %w", pid, err)
+	}
+	defer unix.Close(handle)
+	const tick = 100 // milliseconds after which ctx is looked at
+	for ctx.Err() == nil {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(handle), Events: unix.POLLIN}}, tick)
+		if err != nil && !errors.Is(err, unix.EINTR) {
+			return fmt.Errorf("watching process %d: %w", pid, err)
+		}
+		if n > 0 {
+			return nil
+		}
+	}
+	return ctx.Err()
+}

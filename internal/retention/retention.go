@@ -1,0 +1,92 @@
+// Package retention decides what a store of files keeps: what is too old goes,
+// and then the oldest of what is too much.
+package retention
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"sync/atomic"
+	"time"
+)
+
+// What Limits mean by 0.
+const (
+	DefaultKeep = 7 * 24 * time.Hour
+	DefaultSize = 1 << 30
+)
+
+// parts is how often a store is pruned while as much is written as may be kept.
+const parts = 16
+
+// Limits bound a store.
+type Limits struct {
+	Keep time.Duration    // how long an item is kept; 0 means DefaultKeep
+	Size int64            // the most bytes of all items; 0 means DefaultSize
+	Now  func() time.Time // nil means time.Now
+}
+
+// Keeper holds a store to its limits. Its methods may be called concurrently,
+// also by several processes with the same files.
+type Keeper struct {
+	Limits               // complete; not to be changed
+	written atomic.Int64 // bytes since the store was pruned
+}
+
+// New returns a keeper.
+func New(l Limits) *Keeper {
+	if l.Keep == 0 {
+		l.Keep = DefaultKeep
+	}
+	if l.Size == 0 {
+		l.Size = DefaultSize
+	}
+	if l.Now == nil {
+		l.Now = time.Now
+	}
+	return &Keeper{Limits: l}
+}
+
+// Expired tells whether what was changed at a time is too old.
+func (k *Keeper) Expired(changed time.Time) bool {
+	return k.Now().Sub(changed) > k.Keep
+}
+
+// Due counts bytes that were written, and tells whether it is time to prune: once
+// they are a part of what may be kept.
+func (k *Keeper) Due(bytes int64) bool {
+	if k.written.Add(bytes) < k.Size/parts {
+		return false
+	}
+	k.written.Store(0)
+	return true
+}
+
+// Item is a file or a directory that is removed as a whole.
+type Item struct {
+	Path       string
+	Changed    time.Time
+	Bytes      int64
+	Unfinished bool // still being written: it counts, and stays until it is too old
+}
+
+// Prune removes those items that are too old, and the oldest of what is too much.
+// Of items that changed at one time, the first in the list is the oldest. What is
+// no longer there is no error.
+func (k *Keeper) Prune(items []Item) error {
+	items = slices.Clone(items)
+	slices.SortStableFunc(items, func(a, b Item) int { return a.Changed.Compare(b.Changed) })
+	total := int64(0)
+	for _, item := range items {
+		total += item.Bytes
+	}
+	var errs []error
+	for _, item := range items {
+		if tooMuch := total > k.Size && !item.Unfinished; !tooMuch && !k.Expired(item.Changed) {
+			continue
+		}
+		errs = append(errs, os.RemoveAll(item.Path))
+		total -= item.Bytes
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,37 @@
+"""Other readings of a claim that a careful reader may have: `log` to the base 10, `xy` as x times y."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from qwed_new.engines.math.grammar import Apply, Claim, Name, Node
+
+
+def others(claim: Claim, refuted: bool) -> Iterator[tuple[Claim, str]]:
+    """Each other reading with what to write so that there is one; names are taken apart only where the claim was refuted."""
+    decimal = _mapped(
+        claim, lambda n: Apply("log10", n.arguments) if isinstance(n, Apply) and n.function == "log" and len(n.arguments) == 1 else n
+    )
+    if decimal != claim:
+        yield decimal, "'log' may be to the base e or 10: write ln or log10"
+    if refuted and (apart := _mapped(claim, _apart)) != claim:
+        yield apart, "names of several letters may be products: write '*' between the letters"
+
+
+def _mapped(claim: Claim, change: Callable[[Node], Node]) -> Claim:
+    def walk(node: Node) -> Node:
+        if isinstance(node, Apply):
+            node = Apply(node.function, tuple(walk(a) for a in node.arguments))
+        return change(node)
+
+    return Claim(tuple(walk(s) for s in claim.sides), claim.relations)
+
+
+def _apart(node: Node) -> Node:
+    if not (isinstance(node, Name) and node.name.startswith("var:") and 2 <= len(node.name) - 4 <= 3 and node.name[4:].isalpha()):
+        return node
+    letters = [Name("e" if c == "e" else "i" if c == "i" else "var:" + c) for c in node.name[4:]]
+    product: Node = letters[0]
+    for letter in letters[1:]:
+        product = Apply("mul", (product, letter))
+    return product

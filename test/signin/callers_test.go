@@ -1,0 +1,101 @@
+package signin
+
+import (
+	"bufio"
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/airlock-mcp/airlock/internal/testenv"
+)
+
+// bearing sends a token with each request.
+type bearing string
+
+func (b bearing) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+string(b))
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// serve starts airlock serve and returns its address.
+func (a *airlock) serve(t *testing.T) string {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	command := a.command(ctx, "serve", "--listen", "127.0.0.1:0")
+	stdout, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cancel()
+		command.Wait() // it was killed
+	})
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil {
+		t.Fatalf("%v\n%s", err, a.said)
+	}
+	return strings.TrimSpace(line)
+}
+
+// caller is a host of a principal.
+func (a *airlock) caller(t *testing.T, address, principal string) *mcp.ClientSession {
+	t.Helper()
+	args := []string{"tokens", "create", "host"}
+	if principal != "" {
+		args = append(args, "--for", principal)
+	}
+	token, err := a.command(t.Context(), args...).Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, a.said)
+	}
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "host", Version: "1"}, nil).Connect(t.Context(),
+		&mcp.StreamableClientTransport{Endpoint: address + "/mcp", HTTPClient: &http.Client{Transport: bearing(strings.TrimSpace(string(token)))}}, nil)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, a.said)
+	}
+	t.Cleanup(func() { session.Close() }) // a server that is gone needs no goodbye
+	return session
+}
+
+// A sign-in is one person's: another caller of the daemon never calls with it.
+func TestCallersDoNotShareASignIn(t *testing.T) {
+	testenv.Sandbox(t)
+	provider := startProvider(t, "")
+	server := startNotes(t, provider)
+	program := newAirlock(t, server)
+	program.login(t, follows)
+	address := program.serve(t)
+
+	own, ann := program.caller(t, address, ""), program.caller(t, address, "ann")
+	works(t, own)
+	before := len(server.all())
+	got, raw := run(t, ann)
+	if got.OK || got.Error.Retryable || !strings.Contains(got.Error.Message, "airlock login notes --for ann") {
+		t.Errorf("ann, who has not signed in: got %s", raw)
+	}
+	if len(server.all()) != before {
+		t.Error("a call of ann's went to the server with a token of another's")
+	}
+
+	program.login(t, follows, "--for", "ann")
+	works(t, ann)
+	anns := server.newest()
+	works(t, own)
+	if server.newest() == anns {
+		t.Error("both call with one token")
+	}
+	if out, err := program.command(t.Context(), "logout", "notes", "--for", "ann").Output(); err != nil {
+		t.Errorf("logout: %s, %v", out, err)
+	}
+	if got, raw := run(t, ann); got.OK || !strings.Contains(got.Error.Message, "--for ann") {
+		t.Errorf("ann, signed out: got %s", raw)
+	}
+	works(t, own)
+}

@@ -1,0 +1,232 @@
+// Package signin signs in to upstream servers with the real program at a real OpenID
+// provider.
+package signin
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/airlock-mcp/airlock/internal/testenv"
+)
+
+// provider is bin/oidc-provider: an authorization server that forgets everything when it
+// is started again.
+type provider struct {
+	issuer string
+	stop   func()
+}
+
+// startProvider starts one; an empty address means any.
+func startProvider(t *testing.T, address string) *provider {
+	t.Helper()
+	program := filepath.Join(testenv.RepoRoot(t), "bin", "oidc-provider")
+	if _, err := os.Stat(program); err != nil {
+		t.Fatalf("the OpenID provider is not built: %v\nhint: run make setup", err)
+	}
+	if address == "" {
+		address = "127.0.0.1:0"
+	}
+	command := exec.Command(program, "-listen", address)
+	stdin, err := command.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	stop := sync.OnceFunc(func() {
+		stdin.Close()
+		command.Wait() // it ends with its stdin
+	})
+	t.Cleanup(stop)
+	issuer, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil {
+		t.Fatalf("starting the OpenID provider: %v", err)
+	}
+	return &provider{strings.TrimSpace(issuer), stop}
+}
+
+// again starts the provider at the same address, without anything that it knew.
+func (p *provider) again(t *testing.T) {
+	t.Helper()
+	p.stop()
+	p.stop = startProvider(t, strings.TrimPrefix(p.issuer, "http://")).stop
+}
+
+// revoke makes a token worthless (RFC 7009).
+func (p *provider) revoke(t *testing.T, token string) {
+	t.Helper()
+	response, err := http.PostForm(p.issuer+"/revoke", url.Values{"token": {token}, "client_id": {"airlock"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		t.Fatalf("revoking: got HTTP %d", response.StatusCode)
+	}
+}
+
+// subject is whose token it is, as the provider says; empty for a worthless one.
+func (p *provider) subject(ctx context.Context, token string) string {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.issuer+"/userinfo", nil)
+	if err != nil {
+		return ""
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return ""
+	}
+	defer response.Body.Close()
+	var info struct {
+		Subject string `json:"sub"`
+	}
+	if response.StatusCode != http.StatusOK || json.NewDecoder(response.Body).Decode(&info) != nil {
+		return ""
+	}
+	return info.Subject
+}
+
+// notes is an MCP server whose one tool says who calls, for whom the provider vouches.
+type notes struct {
+	url      string
+	provider *provider
+
+	mu     sync.Mutex
+	tokens []string // that came with requests, each once
+}
+
+func startNotes(t *testing.T, p *provider) *notes {
+	t.Helper()
+	n := &notes{provider: p}
+	server := mcp.NewServer(&mcp.Implementation{Name: "notes", Version: "1"}, nil)
+	type none struct{}
+	type answer struct {
+		Who  string `json:"who"`
+		Echo string `json:"echo"`
+	}
+	readOnly := &mcp.ToolAnnotations{ReadOnlyHint: true}
+	mcp.AddTool(server, &mcp.Tool{Name: "whoami", Description: "Says who calls.", Annotations: readOnly},
+		func(ctx context.Context, r *mcp.CallToolRequest, _ none) (*mcp.CallToolResult, answer, error) {
+			header := r.Extra.Header.Get("Authorization")
+			return nil, answer{n.provider.subject(ctx, bearer(header)), header}, nil
+		})
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true})
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /.well-known/oauth-protected-resource/mcp", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		json.NewEncoder(w).Encode(map[string]any{"resource": n.url, "authorization_servers": []string{p.issuer}, "scopes_supported": []string{"openid", "profile"}})
+	})
+	mux.HandleFunc("/mcp", func(w http.ResponseWriter, r *http.Request) {
+		token := bearer(r.Header.Get("Authorization"))
+		n.note(token)
+		if p.subject(r.Context(), token) == "" {
+			w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token", resource_metadata="`+strings.TrimSuffix(n.url, "/mcp")+`/.well-known/oauth-protected-resource/mcp"`)
+			http.Error(w, "no", http.StatusUnauthorized)
+			return
+		}
+		handler.ServeHTTP(w, r)
+	})
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.url = "http://" + listener.Addr().String() + "/mcp"
+	web := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	served := make(chan error, 1)
+	go func() { served <- web.Serve(listener) }()
+	t.Cleanup(func() { web.Close(); <-served })
+	return n
+}
+
+func bearer(header string) string {
+	token, _ := strings.CutPrefix(header, "Bearer ")
+	return token
+}
+
+func (n *notes) note(token string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if token != "" && (len(n.tokens) == 0 || n.tokens[len(n.tokens)-1] != token) {
+		n.tokens = append(n.tokens, token)
+	}
+}
+
+// newest is the last token that came.
+func (n *notes) newest() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.tokens) == 0 {
+		return ""
+	}
+	return n.tokens[len(n.tokens)-1]
+}
+
+func (n *notes) all() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return append([]string{}, n.tokens...)
+}
+
+// requestID finds the hidden field of the provider's form.
+var requestID = regexp.MustCompile(`name="id" value="([^"]+)"`)
+
+// browse signs the user in at the provider and returns the address that the browser is
+// sent to at the end, which it does not open.
+func browse(t *testing.T, address string) string {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := ""
+	browser := &http.Client{Jar: jar, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
+		if r.URL.Path == "/callback" && r.URL.Query().Get("state") != "" {
+			last = r.URL.String()
+			return http.ErrUseLastResponse
+		}
+		return nil
+	}}
+	response, err := browser.Get(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := io.ReadAll(response.Body)
+	response.Body.Close()
+	found := requestID.FindSubmatch(page)
+	if err != nil || found == nil {
+		t.Fatalf("%s shows no form (%v):\n%s", address, err, page)
+	}
+	response, err = browser.PostForm(response.Request.URL.Scheme+"://"+response.Request.URL.Host+"/login/username", url.Values{
+		"id": {string(found[1])}, "username": {"test-user@127.0.0.1"}, "password": {"verysecure"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, _ = io.ReadAll(response.Body)
+	response.Body.Close()
+	if last == "" {
+		t.Fatalf("the sign-in does not end at Airlock:\n%s", page)
+	}
+	return last
+}

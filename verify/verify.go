@@ -1,0 +1,37 @@
+// Package verify takes a claim or a program and answers with a verdict and its
+// evidence. The engines are those of sdk/python. They parse hostile text, so each
+// request is decided in a sandbox of its own.
+package verify
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Status is what a verdict says.
+type Status string
+
+// The statuses. Only Verified says that a claim holds.
+const (
+	Verified     Status = "VERIFIED"     // the claim holds
+	Error        Status = "ERROR"        // it was refuted, or has no value
+	Inconclusive Status = "INCONCLUSIVE" // it was not decided
+	Blocked      Status = "BLOCKED"      // the input is hostile or beyond a limit, and was not evaluated
+	Unknown      Status = "UNKNOWN"      // there is no engine or operation of that name
+	Simplified   Status = "SIMPLIFIED"   // an item of a batch that claims nothing
+)
+
+// Request asks one engine.
+type Request struct {
+	Engine    string          // its name: math, logic, sql, code, …; sdk/python/src/qwed_sdk/engine.py lists them
+	Arguments json.RawMessage // an object: the keyword arguments of the engine's function
+	Timeout   time.Duration   // 0 means the service's limit, which is also the most
+}
+
+// Verdict is an engine's answer.
+type Verdict struct {
+	Status Status
+	Engine string
+	Reason string          // one sentence
+	Body   json.RawMessage // the whole verdict as an object, evidence included, as the SDK's clients read it
+}

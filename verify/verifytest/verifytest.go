@@ -1,0 +1,94 @@
+// Package verifytest asks the engines of sdk/python in a process of their own, for
+// tests of what asks a verify service. It isolates nothing.
+package verifytest
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/airlock-mcp/airlock/internal/testenv"
+	"github.com/airlock-mcp/airlock/verify"
+)
+
+// Engines are the real engines, one request at a time. Verify may be called concurrently.
+type Engines struct {
+	mu  sync.Mutex
+	in  io.WriteCloser
+	out *bufio.Reader
+}
+
+// Python returns the command that runs Python with the packages of sdk/python. The
+// test is skipped where they are not installed (`make sdk` does that); asked for
+// with AIRLOCK_TEST_SANDBOX=1, it fails.
+func Python(t testing.TB, arguments ...string) *exec.Cmd {
+	t.Helper()
+	root := testenv.RepoRoot(t)
+	installed := filepath.Join(root, "bin", "python-sdk")
+	if _, err := os.Stat(installed); err != nil {
+		if os.Getenv("AIRLOCK_TEST_SANDBOX") == "1" {
+			t.Fatalf("the packages of sdk/python are missing (run `make sdk` first): %v", err)
+		}
+		t.Skip("needs the packages of sdk/python: run `make sdk`")
+	}
+	command := exec.Command("python3", append([]string{"-B"}, arguments...)...)
+	command.Env = []string{
+		"PATH=" + os.Getenv("PATH"),
+		"PYTHONPATH=" + filepath.Join(root, "sdk", "python", "src") + string(os.PathListSeparator) + installed,
+	}
+	return command
+}
+
+// Start starts the engines; they end with the test.
+func Start(t testing.TB) *Engines {
+	t.Helper()
+	command := Python(t, "-m", "qwed_sdk.engine", "--serve", "--lazy")
+	in, err := command.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := command.StdoutPipe()
+	if err == nil {
+		err = command.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = in.Close() // the process ends with its input
+		_ = command.Wait()
+	})
+	return &Engines{in: in, out: bufio.NewReader(out)}
+}
+
+// Verify asks one engine.
+func (e *Engines) Verify(ctx context.Context, r verify.Request) (verify.Verdict, error) {
+	if err := ctx.Err(); err != nil {
+		return verify.Verdict{}, err
+	}
+	line, err := json.Marshal(map[string]any{"engine": r.Engine, "arguments": r.Arguments})
+	if err != nil {
+		return verify.Verdict{}, fmt.Errorf("asking the engine %q: %w", r.Engine, err)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	_, written := e.in.Write(append(line, '\n'))
+	answer, err := e.out.ReadBytes('\n')
+	if err := errors.Join(written, err); err != nil {
+		return verify.Verdict{}, fmt.Errorf("asking the engine %q: %w", r.Engine, err)
+	}
+	var verdict struct {
+		Status          verify.Status
+		Engine, Message string
+	}
+	err = json.Unmarshal(answer, &verdict)
+	return verify.Verdict{Status: verdict.Status, Engine: verdict.Engine, Reason: verdict.Message, Body: answer}, err
+}
