@@ -5,7 +5,7 @@ export AIRLOCK_HOME := $(CURDIR)/.airlock
 export CGO_ENABLED := 0
 
 GVISOR_VERSION = $(shell go list -C build/gvisor -m -f '{{.Version}}' gvisor.dev/gvisor)
-NPM_DIRECTORIES := test/servers test/conformance codegen/testdata/typecheck
+NPM_DIRECTORIES := test/servers test/conformance test/console codegen/testdata/typecheck
 NPM_INSTALLED := $(NPM_DIRECTORIES:%=%/node_modules/.package-lock.json)
 PYTHON_CLIENT := bin/python-client/mcp/__init__.py
 COLLECTOR := bin/otelcol
@@ -28,10 +28,13 @@ demo: prerequisites build code-images test/servers/node_modules/.package-lock.js
 	@./examples/demo/run
 
 .PHONY: test
-test: setup sdk redis $(CLEAN_ROOT) $(COLLECTOR) ## run all tests, those with real sandboxes included
+test: setup sdk redis chromium $(CLEAN_ROOT) $(COLLECTOR) ## run all tests, those with real sandboxes included
 	@$(MAKE) --no-print-directory dist DIST_ARCHITECTURES="$$(go env GOARCH)"
 	go test -C build/dist -count=1 ./...
 	AIRLOCK_TEST_SANDBOX=1 go test -count=1 -timeout=15m ./...
+
+.PHONY: browser
+browser: chromium test/console/node_modules/.package-lock.json ## install what the tests of the console drive: Chromium and playwright-core
 
 .PHONY: sdk
 sdk: images bin/python-sdk/.installed bin/python-crewai/.installed ## run the tests of the Python SDK and its engines
@@ -112,11 +115,11 @@ dist: bin/airlock ## build release archives and Debian packages, with checksums 
 clean: ## remove everything that this file makes
 	rm -rf bin .airlock $(NPM_DIRECTORIES:%=%/node_modules) test/bench/node_modules build/lint/node_modules build/recording/node_modules
 
-.PHONY: prerequisites compiler pip redis
+.PHONY: prerequisites compiler pip redis chromium
 prerequisites:
 	@build/prerequisites
 
-compiler pip redis:
+compiler pip redis chromium:
 	@build/prerequisites $@
 
 # Go knows better than make whether something changed, and is quick about it.

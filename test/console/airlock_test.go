@@ -1,0 +1,123 @@
+package console
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/airlock-mcp/airlock/internal/testenv"
+)
+
+// airlock is the real program with a state directory of its own, serving over HTTP.
+type airlock struct {
+	program, configuration string
+	address                string  // http://127.0.0.1:PORT
+	said                   *output // what all of its processes print to stderr
+}
+
+// output collects what several processes print.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+// startAirlock serves with a configuration until the test ends.
+func startAirlock(t *testing.T, configuration string) *airlock {
+	t.Helper()
+	testenv.OwnHome(t)
+	a := &airlock{
+		program: filepath.Join(testenv.RepoRoot(t), "bin", "airlock"), configuration: filepath.Join(t.TempDir(), "airlock.yaml"), said: &output{},
+	}
+	if err := os.WriteFile(a.configuration, []byte(configuration), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	command := a.command(ctx, "serve", "--listen", "127.0.0.1:0")
+	stdout, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("airlock said:\n%s", a.said)
+		}
+		cancel()
+		command.Wait() // it was told to end, or killed
+	})
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil {
+		t.Fatalf("%v\n%s", err, a.said)
+	}
+	a.address = strings.TrimSpace(line)
+	return a
+}
+
+// command is one of the program with the same state and configuration. It is asked to
+// end when ctx ends.
+func (a *airlock) command(ctx context.Context, args ...string) *exec.Cmd {
+	command := exec.CommandContext(ctx, a.program, append(args, "--config", a.configuration)...)
+	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
+	command.Stderr = a.said
+	return command
+}
+
+// prints runs a verb and returns what it prints to stdout.
+func (a *airlock) prints(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := a.command(t.Context(), args...).Output()
+	if err != nil {
+		t.Fatalf("airlock %q: %v\n%s", args, err, a.said)
+	}
+	return string(out)
+}
+
+// token makes one for a principal with scopes such as "run,approve".
+func (a *airlock) token(t *testing.T, principal, scopes string) string {
+	t.Helper()
+	return strings.TrimSpace(a.prints(t, "tokens", "create", "of "+principal, "--for", principal, "--scope", scopes))
+}
+
+// bearing sends a token with each request.
+type bearing string
+
+func (b bearing) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+string(b))
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// host connects an agent host with a token.
+func (a *airlock) host(t *testing.T, token string) *mcp.ClientSession {
+	t.Helper()
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "host", Version: "1"}, nil).Connect(t.Context(),
+		&mcp.StreamableClientTransport{Endpoint: a.address + "/mcp", HTTPClient: &http.Client{Transport: bearing(token)}}, nil)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, a.said)
+	}
+	t.Cleanup(func() { session.Close() }) // a server that is gone needs no goodbye
+	return session
+}

@@ -1,0 +1,127 @@
+// Drives Chromium for the Go tests beside it: one JSON object a line on stdin, one a line
+// on stdout, in the same order. It ends, and Chromium with it, with its stdin.
+//
+//   node drive.mjs CHROMIUM [NAME=ADDRESS ...]
+//
+// Names resolve to the addresses given with them; every other name does not resolve, so
+// that no traffic leaves this machine.
+import { createInterface } from "node:readline";
+import { chromium } from "playwright-core";
+
+const [program, ...names] = process.argv.slice(2);
+const rules = names.map((name) => "MAP " + name.replace("=", " "));
+const browser = await chromium.launch({
+  executablePath: program,
+  args: ["--host-resolver-rules=" + [...rules, "MAP * ~NOTFOUND", "EXCLUDE 127.0.0.1", "EXCLUDE localhost"].join(", ")],
+});
+
+// One page at a time, in a profile of its own.
+let page;
+
+// What a page must not do: errors and warnings of its console (which are told of each
+// violation of its policy), exceptions, dialogs, and calls of canary(), which only
+// injected code makes.
+let problems = [];
+
+const steps = {
+  // profile begins anew: no cookie, no storage, no page of before.
+  async profile({ dark, width, height, time }) {
+    await page?.context().close();
+    problems = [];
+    const context = await browser.newContext({
+      colorScheme: dark ? "dark" : "light",
+      viewport: { width: width || 1280, height: height || 800 },
+      locale: "en-GB",
+      timezoneId: "UTC",
+      reducedMotion: "reduce",
+    });
+    context.setDefaultTimeout(60_000);
+    await context.exposeFunction("canary", (...what) => problems.push("injected code ran: " + what.join(" ")));
+    context.on("console", (message) => {
+      if (["error", "warning"].includes(message.type())) problems.push(message.text() + " at " + message.location().url);
+    });
+    context.on("weberror", (error) => problems.push("uncaught: " + error.error().message));
+    context.on("dialog", (dialog) => {
+      problems.push("a dialog: " + dialog.message());
+      dialog.dismiss();
+    });
+    page = await context.newPage();
+    if (time) await page.clock.setFixedTime(time);
+  },
+  async open({ address }) {
+    const response = await page.goto(address);
+    return { status: response.status() };
+  },
+  async reload() {
+    await page.reload();
+  },
+  async click({ role, name }) {
+    await page.getByRole(role, { name, exact: true }).click();
+  },
+  async fill({ label, value }) {
+    await page.getByLabel(label, { exact: true }).fill(value);
+  },
+  async choose({ label, value }) {
+    await page.getByLabel(label, { exact: true }).selectOption(value);
+  },
+  async press({ key }) {
+    await page.keyboard.press(key);
+  },
+  async type({ value }) {
+    await page.keyboard.type(value);
+  },
+  // sees waits until a text is shown, unsees until none that is shown has it.
+  async sees({ text }) {
+    await page.getByText(text).filter({ visible: true }).first().waitFor();
+  },
+  async unsees({ text }) {
+    await page.getByText(text).filter({ visible: true }).first().waitFor({ state: "detached" });
+  },
+  async reaches({ path }) {
+    await page.waitForURL((url) => url.pathname === path);
+  },
+  async text({ selector }) {
+    return { text: await page.locator(selector).first().textContent() };
+  },
+  async html() {
+    return { text: await page.content() };
+  },
+  // runs evaluates a function in the page, as a tool of the developer does: the page's
+  // policy does not hold for it.
+  async runs({ code }) {
+    return { value: await page.evaluate(code) };
+  },
+  async downloads({ role, name }) {
+    const begun = page.waitForEvent("download");
+    await page.getByRole(role, { name, exact: true }).click();
+    const download = await begun;
+    return { path: await download.path(), name: download.suggestedFilename() };
+  },
+  async screenshot({ path, selector }) {
+    const whole = { path, animations: "disabled", caret: "hide" };
+    await (selector ? page.locator(selector).screenshot(whole) : page.screenshot(whole));
+  },
+  async where() {
+    return { address: page.url(), title: await page.title() };
+  },
+  async cookies() {
+    return { value: await page.context().cookies() };
+  },
+  // problems returns those since the last call.
+  async problems() {
+    return { value: problems.splice(0) };
+  },
+};
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const { step, ...options } = JSON.parse(line);
+  let answer;
+  try {
+    answer = (await steps[step](options)) ?? {};
+  } catch (error) {
+    const shown = await page?.locator("body").ariaSnapshot({ timeout: 1000 }).catch(() => "");
+    answer = { error: error.message, address: page?.url(), shown };
+  }
+  process.stdout.write(JSON.stringify(answer) + "\n");
+}
+await browser.close();
