@@ -55,7 +55,7 @@ func (h *handler) own(do agentEndpoint) endpoint {
 			return 0, nil, errNoAgent
 		}
 		if who.Kind != caller.Agent && !auth.Has(who, auth.ScopeAgents) {
-			return 0, nil, needs(auth.ScopeAgents)
+			return 0, nil, needs(auth.ScopeAgents, who)
 		}
 		agent, err := h.opts.Agents.Find(ctx, id)
 		switch {
@@ -75,15 +75,13 @@ func (h *handler) managed(do agentEndpoint) endpoint {
 	own := h.own(do)
 	return func(ctx context.Context, who caller.Caller, r *http.Request) (int, any, error) {
 		if who.Kind == caller.Agent {
-			return 0, nil, needs(auth.ScopeAgents)
+			return 0, nil, needs(auth.ScopeAgents, who)
 		}
 		return own(ctx, who, r)
 	}
 }
 
-func needs(scope string) error {
-	return &refusal{status: http.StatusForbidden, code: "insufficient_scope", message: fmt.Sprintf("this needs a token with the scope %q", scope)}
-}
+func needs(scope string, who caller.Caller) error { return &auth.ScopeError{Scope: scope, Caller: who} }
 
 // registered is the answer to a registration.
 type registered struct {
@@ -93,7 +91,7 @@ type registered struct {
 
 func (h *handler) registerAgent(ctx context.Context, who caller.Caller, r *http.Request) (int, any, error) {
 	if who.Kind == caller.Agent || !auth.Has(who, auth.ScopeAgents) {
-		return 0, nil, needs(auth.ScopeAgents)
+		return 0, nil, needs(auth.ScopeAgents, who)
 	}
 	var registration agents.Registration
 	if err := body(r, &registration); err != nil {
@@ -117,7 +115,7 @@ const maxPage = 1000
 
 func (h *handler) listAgents(ctx context.Context, who caller.Caller, r *http.Request) (int, any, error) {
 	if who.Kind == caller.Agent || !auth.Has(who, auth.ScopeAgents) {
-		return 0, nil, needs(auth.ScopeAgents)
+		return 0, nil, needs(auth.ScopeAgents, who)
 	}
 	owner := who.Name()
 	if auth.Has(who, auth.ScopeAdmin) {

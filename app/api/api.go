@@ -15,6 +15,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/problem"
 )
 
 // maxBody is the most bytes of a request's body.
@@ -29,7 +30,10 @@ type Options struct {
 	// Verifications ask the engines; nil: questions are refused.
 	Verifications Verifications
 	Identify      func(r *http.Request) (caller.Caller, error)
-	Logger        *slog.Logger // nil discards
+	// Refuse answers for an error of Identify, or of a caller who lacks a scope, as
+	// auth.Authenticator.Refuse does; nil: without a word about where callers sign in.
+	Refuse func(err error, path string) (auth.Refusal, bool)
+	Logger *slog.Logger // nil discards
 }
 
 // handler serves /v1.
@@ -43,6 +47,9 @@ type handler struct {
 func New(opts Options) http.Handler {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	if opts.Refuse == nil {
+		opts.Refuse = (&auth.Authenticator{}).Refuse
 	}
 	h := &handler{opts: opts, mux: http.NewServeMux()}
 	h.mux.HandleFunc("GET /v1/openapi.json", h.openapi)
@@ -74,10 +81,10 @@ func (h *handler) notRouted(w http.ResponseWriter, r *http.Request) {
 	h.mux.ServeHTTP(record, r)
 	if record.status == http.StatusMethodNotAllowed {
 		w.Header().Set("Allow", record.header.Get("Allow"))
-		fail(w, http.StatusMethodNotAllowed, "method_not_allowed", "this path takes "+record.header.Get("Allow"))
+		problem.Write(w, http.StatusMethodNotAllowed, "method_not_allowed", "this path takes "+record.header.Get("Allow"))
 		return
 	}
-	fail(w, http.StatusNotFound, "not_found", "there is no such path; GET /v1/openapi.json lists them")
+	problem.Write(w, http.StatusNotFound, "not_found", "there is no such path; GET /v1/openapi.json lists them")
 }
 
 // statusOnly remembers what status the mux would have answered with.
@@ -89,20 +96,6 @@ type statusOnly struct {
 func (s *statusOnly) Header() http.Header         { return s.header }
 func (s *statusOnly) Write(b []byte) (int, error) { return len(b), nil }
 func (s *statusOnly) WriteHeader(status int)      { s.status = status }
-
-// problem is the body of every answer that is not a success.
-type problem struct {
-	Error struct {
-		Code    string `json:"code"`
-		Message string `json:"message"`
-	} `json:"error"`
-}
-
-func fail(w http.ResponseWriter, status int, code, message string) {
-	var p problem
-	p.Error.Code, p.Error.Message = code, message
-	answer(w, status, p)
-}
 
 func answer(w http.ResponseWriter, status int, body any) {
 	w.WriteHeader(status)
@@ -143,6 +136,10 @@ func (h *handler) route(pattern string, do endpoint) {
 
 // refuse answers with an error. What is not meant for the caller is logged.
 func (h *handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	if refusal, ok := h.opts.Refuse(err, r.URL.Path); ok {
+		refusal.Write(w)
+		return
+	}
 	var told *refusal
 	var large *http.MaxBytesError
 	switch {
@@ -150,18 +147,12 @@ func (h *handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		if told.retryAfter > 0 {
 			w.Header().Set("Retry-After", strconv.Itoa(told.retryAfter))
 		}
-		fail(w, told.status, told.code, told.message)
+		problem.Write(w, told.status, told.code, told.message)
 	case errors.As(err, &large):
-		fail(w, http.StatusRequestEntityTooLarge, "too_large", "the body has more bytes than a request may have")
-	case errors.Is(err, auth.ErrNone):
-		w.Header().Set("WWW-Authenticate", "Bearer")
-		fail(w, http.StatusUnauthorized, "unauthorized", "the request has no token: send it as Authorization: Bearer")
-	case errors.Is(err, auth.ErrInvalid):
-		w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
-		fail(w, http.StatusUnauthorized, "unauthorized", "the token is not valid")
+		problem.Write(w, http.StatusRequestEntityTooLarge, "too_large", "the body has more bytes than a request may have")
 	default:
 		h.opts.Logger.ErrorContext(r.Context(), "a request of the API failed", "error", err)
-		fail(w, http.StatusServiceUnavailable, "unavailable", "the request could not be decided, so it is refused; try again")
+		problem.Write(w, http.StatusServiceUnavailable, "unavailable", "the request could not be decided, so it is refused; try again")
 	}
 }
 

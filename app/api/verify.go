@@ -69,7 +69,7 @@ func decodes[T any](raw json.RawMessage) bool {
 func (h *handler) verify(engine, permission string, members ...member) endpoint {
 	return func(ctx context.Context, who caller.Caller, r *http.Request) (int, any, error) {
 		if !auth.Has(who, auth.ScopeVerify) && !auth.Has(who, auth.ScopeRun) {
-			return 0, nil, needs(auth.ScopeVerify)
+			return 0, nil, needs(auth.ScopeVerify, who)
 		}
 		if err := h.mayAsk(ctx, who, permission); err != nil {
 			return 0, nil, err

@@ -50,6 +50,8 @@ type Authenticator struct {
 	Tokens *Tokens
 	Agents Agents  // nil where there are none
 	Issuer *Issuer // nil where only Airlock's own tokens are taken
+	// Profile is that of callers whose credential names none; empty for all servers and tools.
+	Profile string
 }
 
 // agentHeader takes an agent's token beside Authorization.
@@ -57,9 +59,21 @@ const agentHeader = "X-Agent-Token"
 
 // Identify returns who makes a request: whom its token belongs to, as Bearer in
 // Authorization (RFC 6750, section 2.1), or the agent's in X-Agent-Token. A
-// token in the address is not looked at. The error is ErrNone, ErrInvalid, or that
-// nothing could be looked up.
+// token in the address is not looked at. The error is ErrNone, ErrInvalid,
+// ErrProfiles, or that nothing could be looked up.
 func (a *Authenticator) Identify(r *http.Request) (caller.Caller, error) {
+	who, err := a.proved(r)
+	if err != nil {
+		return caller.Caller{}, err
+	}
+	if who.Profile == "" {
+		who.Profile = a.Profile
+	}
+	return who, nil
+}
+
+// proved is who makes a request, as its credential says.
+func (a *Authenticator) proved(r *http.Request) (caller.Caller, error) {
 	if values := r.Header.Values(agentHeader); len(values) > 0 {
 		if len(values) > 1 {
 			return caller.Caller{}, ErrInvalid
@@ -74,7 +88,7 @@ func (a *Authenticator) Identify(r *http.Request) (caller.Caller, error) {
 		return a.Agent(r.Context(), token)
 	}
 	if a.Issuer != nil && isJWT(token.Reveal()) {
-		return a.Issuer.Authenticate(r.Context(), token)
+		return a.Issuer.Authenticate(r.Context(), token, r.URL.Path)
 	}
 	return a.Tokens.Authenticate(r.Context(), token)
 }
@@ -107,10 +121,3 @@ func (a *Authenticator) Agent(ctx context.Context, token secret.Value) (caller.C
 	}
 	return caller.Caller{Principal: agent.ID, Kind: caller.Agent, Session: agent.ID, Scopes: []string{ScopeRun}}, nil
 }
-
-// ScopeError says that a caller is known and lacks a scope (RFC 6750, section 3.1,
-// insufficient_scope).
-type ScopeError struct{ Scope string }
-
-// Error names the scope.
-func (e *ScopeError) Error() string { return "this needs a token with the scope " + e.Scope }

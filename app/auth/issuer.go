@@ -65,9 +65,10 @@ type claims struct {
 // isJWT reports whether a token has the form of a JWT.
 func isJWT(token string) bool { return strings.Count(token, ".") == 2 }
 
-// Authenticate returns whom a token identifies, or ErrInvalid. Any other error says
-// that the issuer's keys could not be had, or that the scopes contradict each other.
-func (i *Issuer) Authenticate(ctx context.Context, token secret.Value) (caller.Caller, error) {
+// Authenticate returns whom a token identifies that comes with a request of a path, or
+// ErrInvalid. Any other error says that the issuer's keys could not be had, or that the
+// scopes contradict each other.
+func (i *Issuer) Authenticate(ctx context.Context, token secret.Value, path string) (caller.Caller, error) {
 	text := token.Reveal()
 	if len(text) > maxJWT {
 		return caller.Caller{}, ErrInvalid
@@ -89,7 +90,7 @@ func (i *Issuer) Authenticate(ctx context.Context, token secret.Value) (caller.C
 	}) {
 		return caller.Caller{}, ErrInvalid
 	}
-	if !i.valid(registered) {
+	if !i.valid(registered, path) {
 		return caller.Caller{}, ErrInvalid
 	}
 	return i.caller(registered, own)
@@ -103,8 +104,9 @@ func (i *Issuer) takesType(header jose.Header) bool {
 	return slices.ContainsFunc(i.config.Types, func(taken string) bool { return strings.EqualFold(taken, named) })
 }
 
-// valid reports whether a token is of the issuer, for us, for now, and has a subject.
-func (i *Issuer) valid(c jwt.Claims) bool {
+// valid reports whether a token is of the issuer, for us or the resource that a path is,
+// for now, and has a subject.
+func (i *Issuer) valid(c jwt.Claims, path string) bool {
 	now := i.now()
 	if c.Expiry == nil || c.Subject == "" || len(c.Subject) > maxSubject || strings.ContainsFunc(c.Subject, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		return false
@@ -112,7 +114,7 @@ func (i *Issuer) valid(c jwt.Claims) bool {
 	if c.IssuedAt != nil && c.Expiry.Time().Sub(c.IssuedAt.Time()) > maxLifetime {
 		return false
 	}
-	return c.ValidateWithLeeway(jwt.Expected{Issuer: i.config.Issuer, AnyAudience: jwt.Audience{i.config.Audience}, Time: now}, clockSkew) == nil
+	return c.ValidateWithLeeway(jwt.Expected{Issuer: i.config.Issuer, AnyAudience: jwt.Audience{i.config.Audience, i.resource(path)}, Time: now}, clockSkew) == nil
 }
 
 // caller is who a valid token identifies. The session is that of the client: a token
@@ -158,45 +160,38 @@ func (i *Issuer) caller(c jwt.Claims, own claims) (caller.Caller, error) {
 // ErrProfiles says that the scopes of a token name several profiles.
 var ErrProfiles = errors.New("the scopes of the token name several profiles: ask for one of them")
 
-// ScopesFor names the scopes of the issuer that give a right.
-func (i *Issuer) ScopesFor(right string) []string {
+// names reports whether a scope leads to a profile.
+func (i *Issuer) names(profile string) bool {
+	return slices.ContainsFunc(i.scopes, func(s config.Scope) bool { return s.Profile == profile })
+}
+
+// scopesFor names scopes of the issuer that together give rights: for each right that
+// no other of them gives, the one with the fewest rights, and of those the first. One
+// that leads to another profile than a caller has is not among them.
+func (i *Issuer) scopesFor(rights []string, profile string) []string {
 	var names []string
-	for _, scope := range i.scopes {
-		if slices.Contains(scope.Rights, right) {
-			names = append(names, scope.Name)
+	given := map[string]bool{}
+	for _, right := range rights {
+		if given[right] {
+			continue
+		}
+		var best *config.Scope
+		for n := range i.scopes {
+			one := &i.scopes[n]
+			if slices.Contains(one.Rights, right) && (one.Profile == "" || profile == "" || one.Profile == profile) && (best == nil || len(one.Rights) < len(best.Rights)) {
+				best = one
+			}
+		}
+		if best == nil {
+			continue
+		}
+		names = append(names, best.Name)
+		for _, more := range best.Rights {
+			given[more] = true
+		}
+		if best.Profile != "" {
+			profile = best.Profile
 		}
 	}
 	return names
-}
-
-// Metadata is what a protected resource says about itself (RFC 9728, section 2).
-type Metadata struct {
-	Resource             string   `json:"resource"`
-	AuthorizationServers []string `json:"authorization_servers"`
-	ScopesSupported      []string `json:"scopes_supported"`
-	BearerMethods        []string `json:"bearer_methods_supported"`
-	ResourceName         string   `json:"resource_name"`
-}
-
-// Metadata returns ours.
-func (i *Issuer) Metadata() Metadata {
-	m := Metadata{Resource: i.config.Audience, AuthorizationServers: []string{i.config.Issuer}, BearerMethods: []string{"header"}, ResourceName: "Airlock"}
-	for _, scope := range i.scopes {
-		m.ScopesSupported = append(m.ScopesSupported, scope.Name)
-	}
-	return m
-}
-
-// MetadataPath is where our metadata are under the origin of a resource's URL (RFC
-// 9728, section 3.1), without a path of the resource.
-const MetadataPath = "/.well-known/oauth-protected-resource"
-
-// MetadataURL is where our metadata are: at our address, MetadataPath, our path.
-func (i *Issuer) MetadataURL() string {
-	scheme, rest, _ := strings.Cut(i.config.Audience, "://")
-	host, path, found := strings.Cut(rest, "/")
-	if found && path != "" {
-		path = "/" + path
-	}
-	return scheme + "://" + host + MetadataPath + path
 }

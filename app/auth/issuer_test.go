@@ -209,7 +209,7 @@ func TestTokensOfAnIssuer(t *testing.T) {
 		"no JWT":                             {"a.b.c", false},
 		"huge":                               {rs(map[string]any{"more": strings.Repeat("x", maxJWT)}), false},
 	} {
-		who, err := issuer.Authenticate(t.Context(), secret.New(test.token))
+		who, err := issuer.Authenticate(t.Context(), secret.New(test.token), "/mcp")
 		if (err == nil) != test.valid || err != nil && !errors.Is(err, ErrInvalid) {
 			t.Errorf("%s: got %+v, %v, want valid: %t", name, who, err, test.valid)
 		}
@@ -240,7 +240,7 @@ func TestKeysRotate(t *testing.T) {
 	_, second, _ := ed25519.GenerateKey(rand.Reader)
 	token := func(id string, key ed25519.PrivateKey) error {
 		_, err := issuer.Authenticate(t.Context(), secret.New(sign(t, jose.EdDSA, key, map[string]any{"kid": id, "typ": "at+jwt"},
-			map[string]any{"iss": server.URL, "aud": ours, "sub": "ann", "exp": at().Add(time.Minute).Unix()})))
+			map[string]any{"iss": server.URL, "aud": ours, "sub": "ann", "exp": at().Add(time.Minute).Unix()})), "/mcp")
 		return err
 	}
 	server.publish("one", "", first.Public())
@@ -291,7 +291,7 @@ func TestMetadataOfAnotherIssuerAreNotTaken(t *testing.T) {
 	server.publish("one", "", key.Public())
 	issuer := NewIssuer(config.Auth{Issuer: server.URL, Audience: ours, Types: []string{"at+jwt"}}, nil, nil)
 	_, err := issuer.Authenticate(t.Context(), secret.New(sign(t, jose.EdDSA, key, map[string]any{"kid": "one", "typ": "at+jwt"},
-		map[string]any{"iss": server.URL, "aud": ours, "sub": "ann", "exp": time.Now().Add(time.Minute).Unix()})))
+		map[string]any{"iss": server.URL, "aud": ours, "sub": "ann", "exp": time.Now().Add(time.Minute).Unix()})), "/mcp")
 	if !errors.Is(err, ErrIssuer) {
 		t.Errorf("got %v, want %v", err, ErrIssuer)
 	}
@@ -325,15 +325,9 @@ func TestScopesOfAnIssuer(t *testing.T) {
 		for name, value := range test.claims {
 			claims[name] = value
 		}
-		who, err := issuer.Authenticate(t.Context(), secret.New(sign(t, jose.EdDSA, key, map[string]any{"kid": "one", "typ": "at+jwt"}, claims)))
+		who, err := issuer.Authenticate(t.Context(), secret.New(sign(t, jose.EdDSA, key, map[string]any{"kid": "one", "typ": "at+jwt"}, claims)), "/mcp")
 		if !errors.Is(err, test.err) || !slices.Equal(who.Scopes, test.rights) || who.Profile != test.profile {
 			t.Errorf("%s: got %+v, %v, want %v, %q, %v", test.name, who, err, test.rights, test.profile, test.err)
 		}
-	}
-	if got := issuer.ScopesFor("run"); !slices.Equal(got, []string{"airlock.use", "airlock.wide"}) {
-		t.Errorf("scopes for run: got %v", got)
-	}
-	if got := issuer.MetadataURL(); got != "https://airlock.example.com/.well-known/oauth-protected-resource/mcp" {
-		t.Errorf("the address of the metadata: got %s", got)
 	}
 }

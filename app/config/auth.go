@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/url"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -26,7 +27,7 @@ type Scope struct {
 }
 
 // AuthRights are the rights that a scope can give.
-var AuthRights = []string{"admin", "agents", "approve", "audit", "run"}
+var AuthRights = []string{"admin", "agents", "approve", "audit", "run", "slash", "verify"}
 
 func defaultAuth() Auth { return Auth{Types: []string{"at+jwt"}} }
 
@@ -77,7 +78,7 @@ func (d *decoder) scopes(to *[]Scope) func(n *yaml.Node, path string) error {
 			}
 			for _, right := range s.Rights {
 				if !slices.Contains(AuthRights, right) {
-					return d.fail(val, "the rights are admin, agents, approve, audit, run", "%s has no such right: %q", at, right)
+					return d.fail(val, "the rights are "+strings.Join(AuthRights, ", "), "%s has no such right: %q", at, right)
 				}
 			}
 			if len(s.Rights) == 0 {

@@ -30,7 +30,7 @@ func (d *Daemon) ready(w http.ResponseWriter, r *http.Request) {
 func (d *Daemon) metrics(w http.ResponseWriter, r *http.Request) {
 	who, err := d.caller(r)
 	if err == nil && !auth.Has(who, auth.ScopeAudit) {
-		err = &auth.ScopeError{Scope: auth.ScopeAudit}
+		err = &auth.ScopeError{Scope: auth.ScopeAudit, Caller: who}
 	}
 	if err != nil {
 		d.refuse(w, r, err)

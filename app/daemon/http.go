@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/airlock-mcp/airlock/app/api"
-	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/app/server"
 	"github.com/airlock-mcp/airlock/broker/iatp"
+	"github.com/airlock-mcp/airlock/internal/problem"
 )
 
 // Limits of connections and requests. A message's size is bounded by who reads it.
@@ -44,15 +44,14 @@ func (d *Daemon) webServer() *http.Server {
 	mux.Handle("GET /.well-known/agent-keys", server.Guard(serve.Hosts, serve.Origins, http.HandlerFunc(d.agentKeys)))
 	mux.Handle("GET "+iatp.ManifestPath+"{agent}", server.Guard(serve.Hosts, serve.Origins, http.HandlerFunc(d.agentManifest)))
 	mux.Handle("/v1/", server.Guard(serve.Hosts, serve.Origins,
-		api.New(api.Options{Agents: d.known, Verifications: d.opts.System.Verifications(), Identify: d.caller, Logger: d.opts.Logger})))
+		api.New(api.Options{Agents: d.known, Verifications: d.opts.System.Verifications(), Identify: d.caller, Refuse: d.identify.Refuse, Logger: d.opts.Logger})))
 	if d.opts.Metrics != nil {
 		mux.Handle("GET /metrics", server.Guard(serve.Hosts, serve.Origins, http.HandlerFunc(d.metrics)))
 	}
 	mux.HandleFunc("GET /healthz", d.alive)
 	mux.HandleFunc("GET /readyz", d.ready)
 	if d.identify.Issuer != nil {
-		mux.HandleFunc("GET "+auth.MetadataPath, d.metadata)
-		mux.HandleFunc("GET "+auth.MetadataPath+"/mcp", d.metadata)
+		d.identify.Issuer.Describe(mux, d.faces()...)
 	}
 	return &http.Server{
 		Handler: patient(&bounded{next: mux, room: make(chan struct{}, maxRequests), answering: d.answering}), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime,
@@ -83,7 +82,7 @@ func (b *bounded) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		b.next.ServeHTTP(w, r)
 	default:
 		w.Header().Set("Retry-After", "1")
-		http.Error(w, "too many requests are being answered: send it again", http.StatusServiceUnavailable)
+		problem.Write(w, http.StatusServiceUnavailable, "busy", "too many requests are being answered: send it again")
 	}
 }
 
@@ -192,4 +191,12 @@ type boundedConn struct {
 func (c *boundedConn) Close() error {
 	defer c.leave()
 	return c.Conn.Close()
+}
+
+// faces are the paths of the MCP faces.
+func (d *Daemon) faces() []string {
+	if d.opts.Kernel {
+		return []string{"/mcp"}
+	}
+	return []string{"/mcp", kernelPath}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/server/kernel"
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/broker/iatp"
+	"github.com/airlock-mcp/airlock/internal/problem"
 )
 
 // kernelPath is where the kernel's face is beside that of code.
@@ -41,7 +42,7 @@ func (d *Daemon) agentKeys(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		d.opts.Logger.ErrorContext(r.Context(), "the keys of agents could not be read", "error", err)
 		w.Header().Set("Retry-After", "1")
-		http.Error(w, "the keys could not be read: send it again", http.StatusServiceUnavailable)
+		problem.Write(w, http.StatusServiceUnavailable, "unavailable", "the keys could not be read: send it again")
 		return
 	}
 	set := struct {
@@ -62,7 +63,7 @@ func (d *Daemon) agentManifest(w http.ResponseWriter, r *http.Request) {
 	offer, err := d.trust.PublishedManifest(r.Context(), r.PathValue("agent"))
 	if err != nil {
 		d.opts.Logger.DebugContext(r.Context(), "a manifest was asked for that is not published", "error", err)
-		http.Error(w, "there is no such manifest", http.StatusNotFound)
+		problem.Write(w, http.StatusNotFound, "not_found", "there is no such manifest")
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")

@@ -4,6 +4,7 @@ import (
 	"crypto/ed25519"
 	"crypto/rand"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/airlock-mcp/airlock/app/auth"
+	"github.com/airlock-mcp/airlock/internal/problem"
 )
 
 // signer makes tokens as an authorization server would.
@@ -73,40 +75,60 @@ func (s *signer) token(subject, client, scope string) string {
 // and where.
 func TestSigningInIsExplained(t *testing.T) {
 	issuer := newSigner(t)
-	s := serve(t, "auth: {issuer: \""+issuer.url+"\", audience: \"http://127.0.0.1/mcp\", scopes: {airlock.use: {rights: [run]}, airlock.look: {rights: [audit]}}}\n")
-	const metadata = `resource_metadata="http://127.0.0.1/.well-known/oauth-protected-resource/mcp"`
-	for name, test := range map[string]struct {
-		token, challenge string
-		status           int
-	}{
-		"no token":               {"", `Bearer scope="airlock.use", ` + metadata, http.StatusUnauthorized},
-		"no valid token":         {"a.b.c", `Bearer error="invalid_token", ` + metadata, http.StatusUnauthorized},
-		"a token without rights": {issuer.token("ann", "c", "airlock.look"), `Bearer error="insufficient_scope", scope="airlock.use", ` + metadata, http.StatusForbidden},
+	s := serve(t, "auth: {issuer: \""+issuer.url+"\", audience: \"http://127.0.0.1/mcp\", scopes: {airlock.use: {rights: [run]}, airlock.look: {rights: [audit]}, airlock.manage: {rights: [agents]}}}\n")
+	const metadata = `resource_metadata="http://127.0.0.1/.well-known/oauth-protected-resource`
+	for path, test := range map[string]struct{ resource, scope string }{
+		"/mcp": {"/mcp", "airlock.use"}, kernelPath: {kernelPath, "airlock.use"}, "/v1/agents": {"/mcp", "airlock.manage"},
 	} {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if test.token != "" {
-			r.Header.Set("Authorization", "Bearer "+test.token)
-		}
-		res, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		res.Body.Close()
-		if got := res.Header.Get("WWW-Authenticate"); res.StatusCode != test.status || got != test.challenge {
-			t.Errorf("%s: got %d, %s\nwant %d, %s", name, res.StatusCode, got, test.status, test.challenge)
+		for _, tc := range []struct {
+			name, token, challenge, code string
+			status                       int
+		}{
+			{"no token", "", `scope="airlock.use"`, "unauthorized", http.StatusUnauthorized},
+			{"no valid token", "a.b.c", `error="invalid_token"`, "unauthorized", http.StatusUnauthorized},
+			{"a token without rights", issuer.token("ann", "c", "airlock.look"), `error="insufficient_scope", scope="` + test.scope + ` airlock.look"`, "insufficient_scope", http.StatusForbidden},
+		} {
+			res, body := s.post(path, tc.token, `{"jsonrpc":"2.0","id":1,"method":"ping"}`)
+			want := "Bearer " + tc.challenge + ", " + metadata + test.resource + `"`
+			if got := res.Header.Get("WWW-Authenticate"); res.StatusCode != tc.status || got != want {
+				t.Errorf("%s, %s: got %d, %s\nwant %d, %s", path, tc.name, res.StatusCode, got, tc.status, want)
+			}
+			var told problem.Body
+			if err := json.Unmarshal(body, &told); err != nil || told.Error.Code != tc.code || told.Error.Message == "" {
+				t.Errorf("%s, %s: got %s, %v, want the code %s", path, tc.name, body, err, tc.code)
+			}
 		}
 	}
 	for _, path := range []string{"", "/mcp"} {
 		status, body := s.get(auth.MetadataPath + path)
 		var m auth.Metadata
 		if err := json.Unmarshal([]byte(body), &m); err != nil || status != http.StatusOK || m.Resource != "http://127.0.0.1/mcp" ||
-			len(m.AuthorizationServers) != 1 || m.AuthorizationServers[0] != issuer.url || len(m.ScopesSupported) != 2 {
+			len(m.AuthorizationServers) != 1 || m.AuthorizationServers[0] != issuer.url || len(m.ScopesSupported) != 3 {
 			t.Errorf("the metadata at %q: got %d, %s", path, status, body)
 		}
 	}
+}
+
+// post sends a body with a token, "" for none.
+func (s *served) post(path, token, body string) (*http.Response, []byte) {
+	s.t.Helper()
+	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.url+path, strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	raw, err := io.ReadAll(res.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return res, raw
 }
 
 // No caller sees, cancels or reads what is another's, whatever its credential is: another

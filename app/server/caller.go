@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/problem"
 )
 
 // Identify says who makes an HTTP request, from what the request proves, or why
@@ -118,7 +119,7 @@ const provedKey = "io.github.airlock-mcp/caller"
 // unauthorized answers a request of an unknown caller.
 func unauthorized(w http.ResponseWriter, _ *http.Request, _ error) {
 	w.Header().Set("WWW-Authenticate", "Bearer")
-	http.Error(w, "the request does not say who makes it, or its credential is not valid", http.StatusUnauthorized)
+	problem.Write(w, http.StatusUnauthorized, "unauthorized", "the request does not say who makes it, or its credential is not valid")
 }
 
 // authenticated lets only requests with a known caller pass. The caller goes on

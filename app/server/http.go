@@ -16,6 +16,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/sync/semaphore"
+
+	"github.com/airlock-mcp/airlock/internal/problem"
 )
 
 // sessionTimeout is how long an HTTP session may be silent before it ends.
@@ -99,16 +101,16 @@ func Guard(hosts, origins []string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host := hostOf(r.Host)
 		if !IsLoopback(host) && !slices.ContainsFunc(hosts, func(own string) bool { return strings.EqualFold(own, host) }) {
-			http.Error(w, "the host of the request is not this machine", http.StatusForbidden)
+			problem.Write(w, http.StatusForbidden, "foreign_host", "the host of the request is not this machine")
 			return
 		}
 		// Check alone lets every GET pass, and a request without the headers of a browser.
 		if origin := r.Header.Get("Origin"); origin != "" && origin != "http://"+r.Host && origin != "https://"+r.Host && !slices.Contains(origins, origin) {
-			http.Error(w, "the origin of the request is another site", http.StatusForbidden)
+			problem.Write(w, http.StatusForbidden, "foreign_origin", "the origin of the request is another site")
 			return
 		}
 		if err := crossOrigin.Check(r); err != nil {
-			http.Error(w, "the origin of the request is another site", http.StatusForbidden)
+			problem.Write(w, http.StatusForbidden, "foreign_origin", "the origin of the request is another site")
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -165,14 +167,14 @@ func (t *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		var large *http.MaxBytesError
 		if errors.Is(err, errBusy) {
 			w.Header().Set("Retry-After", "1")
-			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			problem.Write(w, http.StatusServiceUnavailable, "busy", err.Error())
 			return
 		}
 		if errors.As(err, &large) {
-			http.Error(w, fmt.Sprintf("the message has more than %d bytes", large.Limit), http.StatusRequestEntityTooLarge)
+			problem.Write(w, http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("the message has more than %d bytes", large.Limit))
 			return
 		}
-		http.Error(w, "the body could not be read", http.StatusBadRequest)
+		problem.Write(w, http.StatusBadRequest, "bad_request", "the body could not be read")
 		return
 	}
 	if t.naming {
