@@ -5,7 +5,7 @@ export AIRLOCK_HOME := $(CURDIR)/.airlock
 export CGO_ENABLED := 0
 
 GVISOR_VERSION = $(shell go list -C build/gvisor -m -f '{{.Version}}' gvisor.dev/gvisor)
-NPM_DIRECTORIES := test/servers test/conformance test/console codegen/testdata/typecheck
+NPM_DIRECTORIES := test/servers test/conformance test/console codegen/testdata/typecheck build/htmx
 NPM_INSTALLED := $(NPM_DIRECTORIES:%=%/node_modules/.package-lock.json)
 PYTHON_CLIENT := bin/python-client/mcp/__init__.py
 COLLECTOR := bin/otelcol
@@ -47,7 +47,7 @@ lint: bin/staticcheck bin/python-lint/bin/ruff build/lint/node_modules/.package-
 	go vet ./...
 	bin/staticcheck ./...
 	bin/python-lint/bin/ruff check --no-cache --quiet --config build/lint/ruff.toml .
-	@git ls-files -z '*.js' '*.mjs' '*.cjs' '*.ts' ':!:*testdata*' ':!:test/escape/attacks' | \
+	@git ls-files -z '*.js' '*.mjs' '*.cjs' '*.ts' ':!:*testdata*' ':!:test/escape/attacks' ':!:app/console/assets/htmx.min.js' | \
 		xargs -0 build/lint/node_modules/@biomejs/cli-linux-*/biome lint --config-path=build/lint --error-on-warnings
 
 .PHONY: vulnerabilities

@@ -62,7 +62,17 @@ const agentHeader = "X-Agent-Token"
 // token in the address is not looked at. The error is ErrNone, ErrInvalid,
 // ErrProfiles, or that nothing could be looked up.
 func (a *Authenticator) Identify(r *http.Request) (caller.Caller, error) {
-	who, err := a.proved(r)
+	return a.profiled(a.proved(r))
+}
+
+// Token returns whom a token of any kind belongs to that comes with no request of its
+// own. The error is as that of Identify.
+func (a *Authenticator) Token(ctx context.Context, token secret.Value) (caller.Caller, error) {
+	return a.profiled(a.ofToken(ctx, token, ""))
+}
+
+// profiled gives a caller the default profile where its credential names none.
+func (a *Authenticator) profiled(who caller.Caller, err error) (caller.Caller, error) {
 	if err != nil {
 		return caller.Caller{}, err
 	}
@@ -84,13 +94,18 @@ func (a *Authenticator) proved(r *http.Request) (caller.Caller, error) {
 	if err != nil {
 		return caller.Caller{}, err
 	}
+	return a.ofToken(r.Context(), token, r.URL.Path)
+}
+
+// ofToken is who has a token that comes with a request of a path.
+func (a *Authenticator) ofToken(ctx context.Context, token secret.Value, path string) (caller.Caller, error) {
 	if agents.IsToken(token.Reveal()) {
-		return a.Agent(r.Context(), token)
+		return a.Agent(ctx, token)
 	}
 	if a.Issuer != nil && isJWT(token.Reveal()) {
-		return a.Issuer.Authenticate(r.Context(), token, r.URL.Path)
+		return a.Issuer.Authenticate(ctx, token, path)
 	}
-	return a.Tokens.Authenticate(r.Context(), token)
+	return a.Tokens.Authenticate(ctx, token)
 }
 
 // bearer returns the one bearer token of a request.

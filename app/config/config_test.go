@@ -142,7 +142,7 @@ secrets: {ageFile: keys.age, ageIdentity: /etc/airlock/age.txt, keyring: team}
 		},
 		Replay: Replay{Keep: 48 * time.Hour, Size: 3 << 20}, Placeholders: true,
 		Discovery: Discovery{Refresh: 5 * time.Minute, Embeddings: Embeddings{URL: "https://e.example/v1", Model: "m", Key: secret.New("keyring:e"), Dimensions: 256, Timeout: time.Second, Batch: 8}},
-		Serving: Serving{Face: Face{CallTool: true}, Serve: Serve{Listen: "127.0.0.1:7823", DrainTime: 30 * time.Second}, Auth: Auth{Types: []string{"at+jwt"}}, Kernel: Kernel{
+		Serving: Serving{Face: Face{CallTool: true}, Serve: Serve{Listen: "127.0.0.1:7823", Console: true, DrainTime: 30 * time.Second}, Auth: Auth{Types: []string{"at+jwt"}}, Kernel: Kernel{
 			Models: []Model{
 				{Name: "gemini-pro", URL: "http://127.0.0.1:9/v1", Model: "gemini-3-pro", Timeout: time.Minute},
 				{Name: "gpt-4", URL: "https://api.openai.com/v1", Model: "gpt-4", Key: secret.New("keyring:openai"), Timeout: 30 * time.Second},

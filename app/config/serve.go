@@ -26,10 +26,13 @@ type Serve struct {
 	// Certificate and Key are the absolute paths of the PEM files for TLS; both or none.
 	Certificate, Key string
 	Proxy            bool          // a proxy in front of it ends TLS
+	Console          bool          // web pages for people are served at "/"
 	DrainTime        time.Duration // that runs under way get at the end
 }
 
-func defaultServe() Serve { return Serve{Listen: "127.0.0.1:7823", DrainTime: 30 * time.Second} }
+func defaultServe() Serve {
+	return Serve{Listen: "127.0.0.1:7823", Console: true, DrainTime: 30 * time.Second}
+}
 
 func (d *decoder) serveFields(s *Serve) []field {
 	return []field{
@@ -39,6 +42,7 @@ func (d *decoder) serveFields(s *Serve) []field {
 		{key: "certificate", read: d.path(&s.Certificate)},
 		{key: "key", read: d.path(&s.Key)},
 		{key: "proxy", val: flag{&s.Proxy}},
+		{key: "console", val: flag{&s.Console}},
 		{key: "drainTime", val: duration{&s.DrainTime, 0, time.Hour}},
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/console"
 	"github.com/airlock-mcp/airlock/app/server/code"
 	"github.com/airlock-mcp/airlock/app/server/kernel"
 	"github.com/airlock-mcp/airlock/app/system"
@@ -38,6 +39,7 @@ type Daemon struct {
 	identify *auth.Authenticator
 	face     *code.Server
 	kernel   *kernel.Server
+	console  *console.Console // nil: there is none
 	trust    *iatp.Service
 	socket   *socket
 	since    time.Time
@@ -68,6 +70,9 @@ func New(ctx context.Context, opts Options) (*Daemon, error) {
 	}
 	d.undo.Add(func() error { d.face.Close(); return nil })
 	if err := d.openKernel(ctx); err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	if err := d.openConsole(); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
 	if !opts.Kernel { // what joins is a host whose model writes code

@@ -45,6 +45,9 @@ func (d *Daemon) webServer() *http.Server {
 	mux.Handle("GET "+iatp.ManifestPath+"{agent}", server.Guard(serve.Hosts, serve.Origins, http.HandlerFunc(d.agentManifest)))
 	mux.Handle("/v1/", server.Guard(serve.Hosts, serve.Origins,
 		api.New(api.Options{Agents: d.known, Verifications: d.opts.System.Verifications(), Identify: d.caller, Refuse: d.identify.Refuse, Logger: d.opts.Logger})))
+	if d.console != nil {
+		mux.Handle("/", d.console)
+	}
 	if d.opts.Metrics != nil {
 		mux.Handle("GET /metrics", server.Guard(serve.Hosts, serve.Origins, http.HandlerFunc(d.metrics)))
 	}

@@ -83,7 +83,6 @@ func isPlanned(row tableRow) bool { return strings.HasPrefix(row[1], "*planned:*
 func TestPlannedDirectoriesAreStillToCome(t *testing.T) {
 	root := testenv.RepoRoot(t)
 	rows := append(layoutTable(t, "## The table"), layoutTable(t, "Directories without Go packages:")...)
-	planned := 0
 	for _, row := range rows {
 		directory := names(row[0])[0]
 		info, err := os.Stat(filepath.Join(root, filepath.FromSlash(directory)))
@@ -94,12 +93,9 @@ func TestPlannedDirectoriesAreStillToCome(t *testing.T) {
 		case !isPlanned(row) && !exists:
 			t.Errorf("docs/layout.md has a row for %s, which does not exist: write *planned:* or remove it", directory)
 		}
-		if isPlanned(row) {
-			planned++
-		}
 	}
-	if planned == 0 {
-		t.Error("found no planned row: the rule checks nothing")
+	if len(rows) < 50 {
+		t.Errorf("found %d rows: the rule checks next to nothing", len(rows))
 	}
 }
 

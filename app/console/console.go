@@ -1,0 +1,122 @@
+// Package console is the web pages for people that airlock serve shows at "/":
+// templates of Go with htmx for what is live, and no build step. Who signs in has the
+// rights of their token; a page that they may not see is neither shown nor served.
+//
+// # How a page is added
+//
+// One file NAME.go with a function that returns a section, one file
+// templates/NAME.html, and one row in the table sections (pages.go). A section names
+// its template, its entry in the navigation and its addresses, each with the
+// scope that it needs and the function that makes its view. health.go with
+// templates/health.html is the smallest one.
+//
+//   - A template defines "content", which the frame surrounds, and what else it
+//     needs. view.part names a template that is sent without the frame: htmx asks
+//     for such with hx-get, to keep a part of a page live.
+//   - A form is a plain one with method="post" and {{template "csrf" $}} in it. Its
+//     page is a "POST …" pattern and answers with view.redirect, a local path, after
+//     query.tell, whose sentence the next page shows. The token is checked before the
+//     page is asked. What a GET answers to changes nothing.
+//   - Every text that is not ours goes through {{line .X}} (one line) or {{lines .X}}
+//     (as it is broken), which make hidden characters visible, or {{clip 200 .X}}, and
+//     then through html/template. A page has no inline style and no inline script.
+//   - An error is a refusal (refuse.go) or is logged and shown as one sentence.
+package console
+
+import (
+	"context"
+	"html/template"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/airlock-mcp/airlock/app/runs"
+	"github.com/airlock-mcp/airlock/app/server"
+	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/broker/approval"
+	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/secret"
+)
+
+// Options of a console. All but the last four are needed.
+type Options struct {
+	System    *system.System
+	Runs      *runs.Registry
+	Approvals *approval.Desk
+	// Identify says whom a token belongs to, with the errors of auth.Authenticator.
+	Identify func(ctx context.Context, token secret.Value) (caller.Caller, error)
+	Status   func(ctx context.Context) Status
+	// Hosts are the names in the Host header that are this machine's, beside those of the
+	// loopback interface.
+	Hosts []string
+	// Secure says that browsers reach the console over TLS, so that its cookie can be
+	// bound to that.
+	Secure bool
+	Logger *slog.Logger     // nil discards
+	Now    func() time.Time // nil means time.Now
+}
+
+// Status is how the daemon is.
+type Status struct {
+	State   string // starting, ready or draining
+	Version string
+	URL     string
+	Since   time.Time
+	Hosts   int // that joined through the socket
+	Runs    int // that are going on
+}
+
+// Console is the pages. Its methods may be called concurrently.
+type Console struct {
+	opts      Options
+	guarded   http.Handler // what is left of requests that come from no foreign page
+	mux       *http.ServeMux
+	templates map[string]*template.Template // by the names of their files
+	sections  []section
+	sessions  *sessions
+	links     *links
+	failures  *failures
+}
+
+// New returns the console of a system.
+func New(opts Options) (*Console, error) {
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	c := &Console{opts: opts, mux: http.NewServeMux(), sections: sections(), sessions: newSessions(opts.Now), links: newLinks(opts.Now), failures: newFailures(opts.Now)}
+	var err error
+	if c.templates, err = parseTemplates(); err != nil {
+		return nil, err
+	}
+	c.guarded = server.Guard(opts.Hosts, nil, http.HandlerFunc(c.serve))
+	c.mux.HandleFunc("GET /assets/{name}", c.asset)
+	c.signInRoutes()
+	for _, s := range c.sections {
+		for _, p := range s.pages {
+			c.route(s, p)
+		}
+	}
+	return c, nil
+}
+
+// ServeHTTP answers one request. Requests for other hosts, or from pages of other
+// origins, those among them that may use the API, are refused.
+func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	protect(w.Header())
+	c.guarded.ServeHTTP(w, r)
+}
+
+func (c *Console) serve(w http.ResponseWriter, r *http.Request) {
+	if _, pattern := c.mux.Handler(r); pattern == "" {
+		c.notRouted(w, r)
+		return
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	c.mux.ServeHTTP(w, r)
+}
+
+// maxForm is the most bytes of a form.
+const maxForm = 64 << 10

@@ -1,0 +1,187 @@
+package console_test
+
+import (
+	"context"
+	"crypto/tls"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/airlock-mcp/airlock/app/auth"
+	"github.com/airlock-mcp/airlock/app/console"
+	"github.com/airlock-mcp/airlock/broker/agents"
+	"github.com/airlock-mcp/airlock/broker/approval"
+	"github.com/airlock-mcp/airlock/broker/audit"
+	"github.com/airlock-mcp/airlock/internal/database"
+)
+
+// served is a console over real parts: tokens, agents, desk, audit log.
+type served struct {
+	*testing.T
+	url     string
+	console *console.Console
+	tokens  *auth.Tokens
+	agents  *agents.Service
+	desk    *approval.Desk
+
+	mu  sync.Mutex // guards now
+	now time.Time
+}
+
+func (s *served) clock() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.now
+}
+
+// advance moves the clock of the console and its tokens.
+func (s *served) advance(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now = s.now.Add(d)
+}
+
+// serve starts a console; change may change its options.
+func serve(t *testing.T, change func(*console.Options)) *served {
+	t.Helper()
+	dir := t.TempDir()
+	s := &served{T: t, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+	db, err := database.Open(t.Context(), filepath.Join(dir, "state.db"), agents.Schema, auth.Schema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	log, err := audit.Open(filepath.Join(dir, "audit"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = log.Close() })
+	if s.agents, err = agents.New(agents.Options{Database: db, Log: log}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.agents.Close)
+	if s.desk, err = approval.OpenDesk(filepath.Join(dir, "approvals"), nil); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.desk.Close() })
+	s.tokens = auth.NewTokens(db, s.clock)
+	opts := console.Options{
+		Approvals: s.desk, Identify: (&auth.Authenticator{Tokens: s.tokens, Agents: s.agents}).Token, Now: s.clock,
+		Status: func(context.Context) console.Status {
+			return console.Status{State: "ready", Version: "test", Since: s.clock().Add(-time.Hour)}
+		},
+	}
+	if change != nil {
+		change(&opts)
+	}
+	if s.console, err = console.New(opts); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(s.console)
+	t.Cleanup(server.Close)
+	s.url = server.URL
+	return s
+}
+
+// token makes a token of a principal.
+func (s *served) token(principal string, scopes ...string) (id, value string) {
+	s.Helper()
+	made, secret, err := s.tokens.Create(s.Context(), auth.Grant{Name: "test", Principal: principal, Scopes: scopes})
+	if err != nil {
+		s.Fatal(err)
+	}
+	return made.ID, secret.Reveal()
+}
+
+// browser keeps cookies and does not follow redirects.
+type browser struct {
+	*served
+	client *http.Client
+}
+
+func (s *served) browser() *browser {
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return &browser{s, &http.Client{
+		Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}},
+	}}
+}
+
+// answer is what came back.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+func (b *browser) send(method, path string, form url.Values, headers map[string]string) answer {
+	b.Helper()
+	r, err := http.NewRequestWithContext(b.Context(), method, b.url+path, strings.NewReader(form.Encode()))
+	if err != nil {
+		b.Fatal(err)
+	}
+	if form != nil {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	for name, value := range headers {
+		r.Header.Set(name, value)
+	}
+	res, err := b.client.Do(r)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return answer{res.StatusCode, res.Header, string(body)}
+}
+
+func (b *browser) get(path string) answer { b.Helper(); return b.send(http.MethodGet, path, nil, nil) }
+
+// post sends a form with the token of the session's forms, from a page of the console.
+func (b *browser) post(path string, form url.Values) answer {
+	b.Helper()
+	if form == nil {
+		form = url.Values{}
+	}
+	if !form.Has("csrf") {
+		form.Set("csrf", b.csrf())
+	}
+	return b.send(http.MethodPost, path, form, nil)
+}
+
+var csrfField = regexp.MustCompile(`name="csrf" value="([^"]*)"`)
+
+// csrf is the token that this browser's forms have.
+func (b *browser) csrf() string {
+	b.Helper()
+	found := csrfField.FindStringSubmatch(b.get("/health").body)
+	if found == nil {
+		return ""
+	}
+	return found[1]
+}
+
+// signIn is a browser that is signed in as a principal.
+func (s *served) signIn(principal string, scopes ...string) *browser {
+	s.Helper()
+	_, token := s.token(principal, scopes...)
+	b := s.browser()
+	if got := b.send(http.MethodPost, "/sign-in", url.Values{"token": {token}}, nil); got.status != http.StatusSeeOther {
+		s.Fatalf("signing in: got %d %s", got.status, got.body)
+	}
+	return b
+}

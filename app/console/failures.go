@@ -1,0 +1,86 @@
+package console
+
+import (
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// How often sign-ins may fail: a token cannot be guessed, and who tries costs us
+// nothing but that.
+const (
+	failuresPerAddress = 10 // at once; one more each failurePause
+	failurePause       = 6 * time.Second
+	maxAddresses       = 10_000
+)
+
+// failures counts sign-ins that failed, by the network that they came from.
+type failures struct {
+	now func() time.Time
+
+	mu sync.Mutex // guards what follows
+	of map[string]*rate.Limiter
+}
+
+func newFailures(now func() time.Time) *failures {
+	return &failures{now: now, of: map[string]*rate.Limiter{}}
+}
+
+// tooMany reports whether sign-ins from an address are refused for now.
+func (f *failures) tooMany(remote string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	limiter := f.of[network(remote)]
+	return limiter != nil && limiter.TokensAt(f.now()) < 1
+}
+
+// add notes that a sign-in from an address failed.
+func (f *failures) add(remote string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now, name := f.now(), network(remote)
+	limiter := f.of[name]
+	if limiter == nil {
+		f.forgetLocked(now)
+		limiter = rate.NewLimiter(rate.Every(failurePause), failuresPerAddress)
+		f.of[name] = limiter
+	}
+	limiter.AllowN(now, 1)
+}
+
+// forgetLocked forgets addresses whose failures are long ago, and where that is not
+// enough any of them.
+func (f *failures) forgetLocked(now time.Time) {
+	for _, unused := range []bool{true, false} {
+		for name, limiter := range f.of {
+			if len(f.of) < maxAddresses {
+				return
+			}
+			if !unused || limiter.TokensAt(now) >= failuresPerAddress {
+				delete(f.of, name)
+			}
+		}
+	}
+}
+
+// network is the address of a client, of IPv6 the /64 that one client has.
+func network(remote string) string {
+	host, _, err := net.SplitHostPort(remote)
+	if err != nil {
+		host = remote
+	}
+	address, err := netip.ParseAddr(host)
+	if err != nil {
+		return host
+	}
+	address = address.Unmap().WithZone("")
+	if address.Is6() {
+		if prefix, err := address.Prefix(64); err == nil {
+			return prefix.String()
+		}
+	}
+	return address.String()
+}

@@ -1,0 +1,103 @@
+package console
+
+import (
+	"crypto/subtle"
+	"fmt"
+	"net/http"
+
+	"github.com/airlock-mcp/airlock/app/auth"
+	"github.com/airlock-mcp/airlock/internal/caller"
+)
+
+// sections is the table of all pages, in the order of the navigation.
+func sections() []section {
+	return []section{
+		healthSection(),
+	}
+}
+
+// section is what one file of this package shows.
+type section struct {
+	name     string // its entry in the navigation; empty: it has none
+	path     string // where the entry leads
+	scope    string // that a caller needs to be shown the entry; empty: none
+	template string // templates/TEMPLATE.html
+	pages    []page
+}
+
+// page is one address.
+type page struct {
+	pattern string // of http.ServeMux: "GET /runs/{run}"
+	scope   string // that a caller needs; empty: every one that is signed in
+	show    func(c *Console, q *query) (view, error)
+}
+
+// query is a request of a caller who is signed in.
+type query struct {
+	*http.Request
+	who     caller.Caller
+	session *session
+}
+
+// may reports whether the caller has a scope.
+func (q *query) may(scope string) bool { return scope == "" || auth.Has(q.who, scope) }
+
+// tell has the next page say a sentence, once.
+func (q *query) tell(format string, args ...any) { q.session.tell(fmt.Sprintf(format, args...)) }
+
+// view is what a page answers with: data for its template, or one of the others.
+type view struct {
+	title    string
+	data     any
+	part     string    // the template to send without the frame; empty: all of the page
+	status   int       // of HTTP; 0 is 200
+	redirect string    // a local path to go on to, with status 303
+	file     *download // sent as it is
+}
+
+// route serves a page for callers who may see it.
+func (c *Console) route(s section, p page) {
+	c.mux.HandleFunc(p.pattern, func(w http.ResponseWriter, r *http.Request) {
+		q, err := c.query(r)
+		if err != nil {
+			c.toSignIn(w, r, err)
+			return
+		}
+		shown, err := c.show(p, q)
+		if err != nil {
+			c.refuse(w, q, err)
+			return
+		}
+		c.answer(w, q, s.template, shown)
+	})
+}
+
+// show asks a page for its view, if the caller may see it and, where something is
+// to be changed, sent the form that this session was shown.
+func (c *Console) show(p page, q *query) (view, error) {
+	if !q.may(p.scope) {
+		return view{}, &auth.ScopeError{Scope: p.scope}
+	}
+	if q.Method == http.MethodPost {
+		if err := q.ParseForm(); err != nil {
+			return view{}, badForm(err)
+		}
+		if subtle.ConstantTimeCompare([]byte(q.PostForm.Get("csrf")), []byte(q.session.form)) != 1 {
+			return view{}, errForeignForm
+		}
+	}
+	return p.show(c, q)
+}
+
+// query returns a request with who is signed in.
+func (c *Console) query(r *http.Request) (*query, error) {
+	s, err := c.signedIn(r)
+	if err != nil {
+		return nil, err
+	}
+	who, err := c.callerOf(r.Context(), s)
+	if err != nil {
+		return nil, err
+	}
+	return &query{Request: r, who: who, session: s}, nil
+}

@@ -1,0 +1,66 @@
+package console
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+
+	"github.com/airlock-mcp/airlock/app/auth"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
+)
+
+// refusal is an error that a person is told.
+type refusal struct {
+	status  int
+	message string // one sentence
+	hint    string // what to do; may be empty
+}
+
+func (r *refusal) Error() string { return r.message }
+
+var (
+	errForeignForm = &refusal{http.StatusForbidden, "The form is not of this session.", "Open the page again and send it from there."}
+	errNoPage      = &refusal{http.StatusNotFound, "There is no such page.", ""}
+)
+
+// notFound says that there is nothing of a name, or that it is another's.
+func notFound(what string) error {
+	return &refusal{http.StatusNotFound, "There is no such " + what + ".", ""}
+}
+
+func badForm(err error) error {
+	var large *http.MaxBytesError
+	if errors.As(err, &large) {
+		return &refusal{http.StatusRequestEntityTooLarge, "The form is too large.", ""}
+	}
+	return &refusal{http.StatusBadRequest, "The form could not be read.", ""}
+}
+
+// refuse answers a signed-in caller with an error. What is not meant for them is
+// logged.
+func (c *Console) refuse(w http.ResponseWriter, q *query, err error) {
+	var told *refusal
+	var scope *auth.ScopeError
+	switch {
+	case errors.As(err, &told):
+	case errors.As(err, &scope):
+		told = &refusal{http.StatusForbidden, "You may not do this: it needs the scope " + scope.Scope + ".", "Sign in with a token that has it: airlock tokens create --scope " + scope.Scope}
+	default:
+		c.opts.Logger.ErrorContext(q.Context(), "a page of the console failed", slog.String(telemetry.KeyPath, q.URL.Path), slog.Any(telemetry.KeyError, err))
+		told = &refusal{http.StatusServiceUnavailable, "This could not be done.", "The log of airlock serve says why."}
+	}
+	c.render(w, q, "refused", refusedView(told))
+}
+
+func refusedView(told *refusal) view {
+	return view{title: http.StatusText(told.status), status: told.status, data: struct{ Message, Hint string }{told.message, told.hint}}
+}
+
+// notRouted answers a request for what is no page.
+func (c *Console) notRouted(w http.ResponseWriter, r *http.Request) {
+	q, err := c.query(r)
+	if err != nil {
+		q = nil // who is not signed in sees no navigation
+	}
+	c.render(w, q, "refused", refusedView(errNoPage))
+}

@@ -1,0 +1,149 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"log/slog"
+	"mime"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/airlock-mcp/airlock/internal/telemetry"
+	"github.com/airlock-mcp/airlock/internal/truncate"
+	"github.com/airlock-mcp/airlock/internal/visible"
+)
+
+//go:embed templates/*.html
+var templateFiles embed.FS
+
+// frameFiles are part of every page.
+var frameFiles = []string{"templates/frame.html"}
+
+// parseTemplates returns the pages' templates by the names of their files, each
+// with the frame.
+func parseTemplates() (map[string]*template.Template, error) {
+	frame, err := template.New("frame.html").Funcs(functions).ParseFS(templateFiles, frameFiles...)
+	if err != nil {
+		return nil, fmt.Errorf("reading the frame of the console: %w", err)
+	}
+	files, err := fs.Glob(templateFiles, "templates/*.html")
+	if err != nil {
+		return nil, err
+	}
+	parsed := map[string]*template.Template{}
+	for _, file := range files {
+		one, err := frame.Clone()
+		if err == nil {
+			_, err = one.ParseFS(templateFiles, file)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading a page of the console: %w", err)
+		}
+		parsed[strings.TrimSuffix(path.Base(file), ".html")] = one
+	}
+	return parsed, nil
+}
+
+// functions are those that templates may call.
+var functions = template.FuncMap{
+	"line":  visible.Line,
+	"lines": visible.Lines,
+	"clip":  func(n int, text string) string { return truncate.Characters(visible.Line(text), n) },
+	"time":  func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+	"clock": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") },
+}
+
+// frame is what the template of a page is given.
+type frame struct {
+	Title   string
+	Path    string // of the page
+	Who     string // who is signed in; empty: no one
+	Scopes  []string
+	Nav     []navigation
+	CSRF    string   // for forms
+	Notices []string // to be said once
+	Data    any      // the page's own
+}
+
+// navigation is one entry.
+type navigation struct {
+	Name, Path string
+	Here       bool
+}
+
+// answer sends a view.
+func (c *Console) answer(w http.ResponseWriter, q *query, name string, v view) {
+	switch {
+	case v.redirect != "":
+		w.Header().Set("Location", localPath(v.redirect))
+		w.WriteHeader(http.StatusSeeOther)
+	case v.file != nil:
+		v.file.send(w)
+	default:
+		c.render(w, q, name, v)
+	}
+}
+
+// render executes a template as a whole before anything is sent, so that a failure is
+// a page of its own and never half of one.
+func (c *Console) render(w http.ResponseWriter, q *query, name string, v view) {
+	f := frame{Title: v.title, Data: v.data}
+	part, ctx := v.part, context.Background()
+	if q != nil {
+		ctx = q.Context()
+		f.Path, f.Who, f.Scopes, f.CSRF = q.URL.Path, q.who.Name(), shownScopes(q.who.Scopes), q.session.form
+		if part == "" {
+			f.Nav, f.Notices = c.navigation(q), q.session.told()
+		}
+	}
+	if part == "" {
+		part = "frame"
+	}
+	var out bytes.Buffer
+	if err := c.templates[name].ExecuteTemplate(&out, part, f); err != nil {
+		c.opts.Logger.ErrorContext(ctx, "a page of the console could not be made", slog.String(telemetry.KeyPath, name), slog.Any(telemetry.KeyError, err))
+		http.Error(w, "the page could not be made; the log of airlock serve says why", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	if v.status != 0 {
+		w.WriteHeader(v.status)
+	}
+	_, _ = w.Write(out.Bytes()) // an error means that the client has disconnected
+}
+
+// navigation lists the sections that the caller may see.
+func (c *Console) navigation(q *query) []navigation {
+	var list []navigation
+	for _, s := range c.sections {
+		if s.name == "" || !q.may(s.scope) {
+			continue
+		}
+		here := q.URL.Path == s.path || strings.HasPrefix(q.URL.Path, strings.TrimSuffix(s.path, "/")+"/")
+		list = append(list, navigation{Name: s.name, Path: s.path, Here: here})
+	}
+	return list
+}
+
+// download is a text that is not shown but saved: browsers neither guess what it is nor
+// run anything in it.
+type download struct {
+	name string
+	text []byte
+}
+
+func (d *download) send(w http.ResponseWriter) {
+	h := w.Header()
+	h.Set("Content-Type", "text/plain; charset=utf-8")
+	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": d.name}))
+	h.Set("Content-Security-Policy", "sandbox; default-src 'none'; frame-ancestors 'none'")
+	h.Set("Content-Length", strconv.Itoa(len(d.text)))
+	_, _ = w.Write(d.text) // an error means that the client has disconnected
+}

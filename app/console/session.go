@@ -1,0 +1,228 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/airlock-mcp/airlock/app/auth"
+	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/secret"
+)
+
+// What a session may take. One that a page keeps asking by itself is not used by that.
+const (
+	idleTime     = 2 * time.Hour // since a person last did something
+	sessionTime  = 12 * time.Hour
+	maxSessions  = 1000
+	maxOwned     = 20 // of one principal; the one that was unused for longest ends
+	maxNotices   = 5
+	sessionBytes = 32 // of the ID, and of the token of its forms
+)
+
+// session is a browser that is signed in.
+type session struct {
+	token secret.Value   // what it signed in with; unset: it was given by a link
+	given *caller.Caller // whom a link was made for; nil: the token says it
+	owner string         // for maxOwned
+	form  string         // the token of its forms
+	began time.Time
+
+	mu      sync.Mutex // guards what follows
+	used    time.Time
+	notices []string // to be said on its next page
+}
+
+// callerOf says who a session is now: a token may have been revoked, and its rights
+// changed, since.
+func (c *Console) callerOf(ctx context.Context, s *session) (caller.Caller, error) {
+	if s.given != nil {
+		return *s.given, nil
+	}
+	who, err := c.opts.Identify(ctx, s.token)
+	if err == nil && !isPerson(who) {
+		err = auth.ErrInvalid
+	}
+	return who, err
+}
+
+// isPerson reports whether a caller may use pages for people: an agent may not.
+func isPerson(who caller.Caller) bool { return who.Known() && who.Kind != caller.Agent }
+
+func (s *session) tell(sentence string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.notices) < maxNotices {
+		s.notices = append(s.notices, sentence)
+	}
+}
+
+// told returns what is to be said, once.
+func (s *session) told() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	said := s.notices
+	s.notices = nil
+	return said
+}
+
+func (s *session) touch(now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.used = now
+}
+
+func (s *session) lastUsed() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.used
+}
+
+func (s *session) over(now time.Time) bool {
+	return now.Sub(s.began) >= sessionTime || now.Sub(s.lastUsed()) >= idleTime
+}
+
+// sessions are those of all browsers, by the hashes of their IDs. Its methods may be
+// called concurrently.
+type sessions struct {
+	now func() time.Time
+
+	mu   sync.Mutex // guards what follows
+	byID map[[sha256.Size]byte]*session
+}
+
+func newSessions(now func() time.Time) *sessions {
+	return &sessions{now: now, byID: map[[sha256.Size]byte]*session{}}
+}
+
+// errFull refuses a session because there are too many.
+var errFull = errors.New("too many people are signed in")
+
+// begin makes a session and returns its ID, which is kept nowhere.
+func (s *sessions) begin(made *session) (id string, err error) {
+	id, made.form = newSecret(), newSecret()
+	now := s.now()
+	made.began, made.used = now, now
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.makeRoomLocked(made.owner, now)
+	if len(s.byID) >= maxSessions {
+		return "", errFull
+	}
+	s.byID[sha256.Sum256([]byte(id))] = made
+	return id, nil
+}
+
+// makeRoomLocked ends sessions that are over, and the oldest of an owner with many.
+func (s *sessions) makeRoomLocked(owner string, now time.Time) {
+	type kept struct {
+		id   [sha256.Size]byte
+		used time.Time
+	}
+	var owned []kept
+	for id, other := range s.byID {
+		switch {
+		case other.over(now):
+			delete(s.byID, id)
+		case other.owner == owner:
+			owned = append(owned, kept{id, other.lastUsed()})
+		}
+	}
+	slices.SortFunc(owned, func(a, b kept) int { return a.used.Compare(b.used) })
+	for len(owned) >= maxOwned {
+		delete(s.byID, owned[0].id)
+		owned = owned[1:]
+	}
+}
+
+// find returns the session of an ID; nil where there is none.
+func (s *sessions) find(id string) *session {
+	sum := sha256.Sum256([]byte(id)) // the map is over hashes: how long the search takes says nothing of an ID
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found := s.byID[sum]
+	if found != nil && found.over(s.now()) {
+		delete(s.byID, sum)
+		return nil
+	}
+	return found
+}
+
+// end forgets a session. Calling it twice is fine.
+func (s *sessions) end(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.byID, sha256.Sum256([]byte(id)))
+}
+
+// newSecret is 256 random bits as text.
+func newSecret() string {
+	raw := make([]byte, sessionBytes)
+	rand.Read(raw) // never fails: crypto/rand aborts the program instead
+	return base64.RawURLEncoding.EncodeToString(raw)
+}
+
+// The names of the cookie. A browser takes one with the prefix from us alone, over TLS
+// alone and for our whole address (RFC 6265bis, section 4.1.3.2).
+const (
+	cookieName       = "airlock-console"
+	secureCookieName = "__Host-airlock-console"
+)
+
+func (c *Console) cookieName() string {
+	if c.opts.Secure {
+		return secureCookieName
+	}
+	return cookieName
+}
+
+// cookie is the one of a session; an empty ID removes it.
+func (c *Console) cookie(id string) *http.Cookie {
+	cookie := &http.Cookie{
+		Name: c.cookieName(), Value: id, Path: "/", HttpOnly: true, Secure: c.opts.Secure, SameSite: http.SameSiteStrictMode,
+		MaxAge: int(sessionTime / time.Second),
+	}
+	if id == "" {
+		cookie.MaxAge = -1
+	}
+	return cookie
+}
+
+// sessionID is what a request's cookie says; empty for none, and for several.
+func (c *Console) sessionID(r *http.Request) string {
+	if all := r.CookiesNamed(c.cookieName()); len(all) == 1 {
+		return all[0].Value
+	}
+	return ""
+}
+
+// isLive reports whether a page asks by itself, with no person's doing.
+func isLive(r *http.Request) bool { return r.Header.Get("HX-Request") != "" }
+
+// signedIn returns the session of a request, or auth.ErrNone.
+func (c *Console) signedIn(r *http.Request) (*session, error) {
+	id := c.sessionID(r)
+	if id == "" {
+		return nil, auth.ErrNone
+	}
+	s := c.sessions.find(id)
+	if s == nil {
+		return nil, auth.ErrNone
+	}
+	if !isLive(r) {
+		s.touch(c.opts.Now())
+	}
+	return s, nil
+}
+
+// ownerOf names the principal that sessions are counted for.
+func ownerOf(who caller.Caller) string {
+	return string(cmp.Or(who.Kind, caller.Local)) + " " + who.Name()
+}

@@ -1,0 +1,146 @@
+package console
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/airlock-mcp/airlock/app/auth"
+	"github.com/airlock-mcp/airlock/internal/secret"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
+)
+
+// signInPath is where a person signs in.
+const signInPath = "/sign-in"
+
+// signIn is what its page shows.
+type signIn struct {
+	Next          string // where to go on to
+	Problem, Hint string // why it did not work
+}
+
+var errForm = &refusal{http.StatusBadRequest, "The form could not be read.", ""}
+
+// signInRoutes are the addresses for who is not signed in.
+func (c *Console) signInRoutes() {
+	c.mux.HandleFunc("GET "+signInPath, func(w http.ResponseWriter, r *http.Request) {
+		c.showSignIn(w, 0, signIn{Next: localPath(r.URL.Query().Get("next"))})
+	})
+	c.mux.HandleFunc("POST "+signInPath, c.signIn)
+	c.mux.HandleFunc("POST /sign-out", c.signOut)
+	c.mux.HandleFunc("GET "+linkPath, c.showLink)
+	c.mux.HandleFunc("POST "+linkPath, c.useLink)
+	c.mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
+		q, err := c.query(r)
+		if err != nil {
+			c.toSignIn(w, r, err)
+			return
+		}
+		for _, s := range c.sections { // the first that the caller may see
+			if s.name != "" && q.may(s.scope) {
+				c.answer(w, q, s.template, view{redirect: s.path})
+				return
+			}
+		}
+	})
+}
+
+func (c *Console) showSignIn(w http.ResponseWriter, status int, s signIn) {
+	c.render(w, nil, "signin", view{title: "Sign in", status: status, data: s})
+}
+
+// toSignIn sends a request to the sign-in that is of no session, or of one whose token
+// counts no more. The error is that of query.
+func (c *Console) toSignIn(w http.ResponseWriter, r *http.Request, err error) {
+	switch {
+	case errors.Is(err, auth.ErrInvalid):
+		c.sessions.end(c.sessionID(r))
+	case !errors.Is(err, auth.ErrNone):
+		c.opts.Logger.ErrorContext(r.Context(), "who uses the console could not be looked up", slog.Any(telemetry.KeyError, err))
+		w.Header().Set("Retry-After", "1")
+		c.render(w, nil, "refused", refusedView(&refusal{http.StatusServiceUnavailable, "Who you are could not be looked up.", "Try again in a moment."}))
+		return
+	}
+	next := "/"
+	if r.Method == http.MethodGet && !isLive(r) {
+		next = r.URL.RequestURI()
+	}
+	target := signInPath
+	if next = localPath(next); next != "/" {
+		target += "?next=" + url.QueryEscape(next)
+	}
+	if isLive(r) {
+		w.Header().Set("HX-Redirect", signInPath) // htmx leaves the page for it
+		http.Error(w, "the session is over", http.StatusUnauthorized)
+		return
+	}
+	w.Header().Set("Location", target)
+	w.WriteHeader(http.StatusSeeOther)
+}
+
+// signIn begins a session for who has a token.
+func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
+	if c.failures.tooMany(r.RemoteAddr) {
+		w.Header().Set("Retry-After", "10")
+		c.showSignIn(w, http.StatusTooManyRequests, signIn{Problem: "Too many sign-ins have failed from your network.", Hint: "Wait a minute, then try again"})
+		return
+	}
+	if err := r.ParseForm(); err != nil {
+		c.render(w, nil, "refused", refusedView(errForm))
+		return
+	}
+	shown := signIn{Next: localPath(r.PostForm.Get("next"))}
+	token := secret.New(strings.TrimSpace(r.PostForm.Get("token")))
+	who, err := c.opts.Identify(r.Context(), token)
+	switch {
+	case errors.Is(err, auth.ErrProfiles):
+		shown.Problem, shown.Hint = "The scopes of the token name more than one profile.", "Ask the operator of the identity provider"
+	case err != nil && !errors.Is(err, auth.ErrInvalid) && !errors.Is(err, auth.ErrNone):
+		c.toSignIn(w, r, err)
+		return
+	case err != nil:
+		c.failures.add(r.RemoteAddr)
+		shown.Problem, shown.Hint = "The token is not valid: it is unknown, has expired or was revoked.", "airlock tokens list shows those there are, airlock tokens create makes one"
+	case !isPerson(who):
+		c.failures.add(r.RemoteAddr)
+		shown.Problem, shown.Hint = "The token is an agent's, and these pages are for people.", "airlock tokens create makes one for a person"
+	default:
+		c.begin(w, r, &session{token: token, owner: ownerOf(who)}, shown.Next)
+		return
+	}
+	c.showSignIn(w, http.StatusForbidden, shown)
+}
+
+// begin gives a browser its session, in place of the one that it has.
+func (c *Console) begin(w http.ResponseWriter, r *http.Request, made *session, next string) {
+	c.sessions.end(c.sessionID(r))
+	id, err := c.sessions.begin(made)
+	if err != nil {
+		w.Header().Set("Retry-After", "60")
+		c.showSignIn(w, http.StatusServiceUnavailable, signIn{Problem: "Too many people are signed in.", Hint: "Try again later"})
+		return
+	}
+	http.SetCookie(w, c.cookie(id))
+	w.Header().Set("Location", localPath(next))
+	w.WriteHeader(http.StatusSeeOther)
+}
+
+// signOut ends the session. It asks for the token of its forms: another site shall not
+// sign a person out.
+func (c *Console) signOut(w http.ResponseWriter, r *http.Request) {
+	q, err := c.query(r)
+	if err != nil {
+		c.toSignIn(w, r, err)
+		return
+	}
+	if _, err := c.show(page{show: func(*Console, *query) (view, error) { return view{}, nil }}, q); err != nil {
+		c.refuse(w, q, err)
+		return
+	}
+	c.sessions.end(c.sessionID(r))
+	http.SetCookie(w, c.cookie(""))
+	w.Header().Set("Location", signInPath)
+	w.WriteHeader(http.StatusSeeOther)
+}
