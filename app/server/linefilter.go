@@ -24,11 +24,12 @@ type lineFilter struct {
 	mu   sync.Mutex // guards what follows: the SDK writes too
 	out  io.Writer
 	open map[string]*batch // by the ID of a request that is not yet answered
-	// unanswered are all requests that have no answer yet. The SDK answers no second
-	// one with the same ID. The value says whether it calls a tool.
-	unanswered map[jsonrpc.ID]bool
+	// unanswered are all requests that have no answer yet, with their methods. The SDK
+	// answers no second one with the same ID.
+	unanswered map[jsonrpc.ID]string
 
 	answered chan struct{} // is told of answers; has room for one value; nil is not
+	prompt   chan struct{} // is closed when every prompt request is answered; nil while that matters to nobody
 }
 
 // batch is the answer to a batch of messages, as far as it is known.
@@ -38,7 +39,7 @@ type batch struct {
 }
 
 func newLineFilter(in io.Reader, out io.Writer) *lineFilter {
-	return &lineFilter{in: bufio.NewReaderSize(in, 64<<10), out: out, open: map[string]*batch{}, unanswered: map[jsonrpc.ID]bool{}}
+	return &lineFilter{in: bufio.NewReaderSize(in, 64<<10), out: out, open: map[string]*batch{}, unanswered: map[jsonrpc.ID]string{}}
 }
 
 // copyTo writes the lines that are messages to w until the input ends, which
@@ -140,7 +141,7 @@ func (f *lineFilter) beginLocked(message jsonrpc.Message) bool {
 	if _, open := f.unanswered[req.ID]; open {
 		return false
 	}
-	f.unanswered[req.ID] = req.Method == "tools/call"
+	f.unanswered[req.ID] = req.Method
 	return true
 }
 
@@ -156,8 +157,8 @@ func (f *lineFilter) handedOn(message []byte) []byte {
 func (f *lineFilter) isCalling() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, isCall := range f.unanswered {
-		if isCall {
+	for _, method := range f.unanswered {
+		if method == "tools/call" {
 			return true
 		}
 	}
@@ -230,6 +231,7 @@ func (f *lineFilter) Write(p []byte) (int, error) {
 	if h.next != "method" {
 		delete(f.unanswered, h.id)
 		defer tell(f.answered) // when it is written
+		defer f.noticePromptLocked()
 	}
 	if len(f.open) > 0 {
 		if whole := f.open[idOf(p)]; whole != nil && !hasMethod(p) {

@@ -30,8 +30,9 @@ type Connection struct {
 }
 
 // ServeConnection talks to one host over newline-delimited JSON until the host
-// closes its end, which is no error, or ctx ends. Only protocol messages are
-// written to out. The connection is a session of its own. When ServeConnection
+// closes its end, which is no error, or ctx ends. What the host asked before it closed
+// its end is answered where that takes no work, such as initialize and tools/list; its
+// calls of tools are cancelled. Only protocol messages are written to out. The connection is a session of its own. When ServeConnection
 // returns, all its runs have ended. When ctx ended it, one read of in may still be
 // waiting until in is closed.
 func (t *Transport) ServeConnection(ctx context.Context, in io.Reader, out io.Writer, c Connection) error {
@@ -51,7 +52,11 @@ func (t *Transport) ServeConnection(ctx context.Context, in io.Reader, out io.Wr
 	if err != nil {
 		return fmt.Errorf("starting the session: %w", err)
 	}
-	go func() { toSession.CloseWithError(filter.copyTo(toSession)) }()
+	go func() {
+		err := filter.copyTo(toSession)
+		filter.answerPrompt(ctx)
+		toSession.CloseWithError(err)
+	}()
 	// The end of the input cancels what is going on; closing the session would
 	// wait for it instead.
 	defer context.AfterFunc(ctx, func() { toSession.Close() })()
