@@ -10,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 
@@ -159,8 +160,14 @@ func (h *handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 // body reads the JSON object of a request into the members that are known.
 func body(r *http.Request, into any) error {
 	raw, err := io.ReadAll(r.Body)
-	if err != nil {
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
 		return err
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return &refusal{status: http.StatusRequestTimeout, code: "timeout", message: "the body did not arrive in time"}
+	case err != nil:
+		return &refusal{status: http.StatusBadRequest, code: "invalid_request", message: "the body could not be read: it is not framed as HTTP has it, or the connection ended"}
 	}
 	if err := decode(raw, into); err != nil {
 		return &refusal{status: http.StatusUnprocessableEntity, code: "invalid_request", message: err.Error()}

@@ -59,6 +59,9 @@ func (v *serveVerb) Run(ctx context.Context, s *streams) error {
 	s.hangup.reloads(func() {
 		daemon.NotifyReloading()
 		opened.Reload(watching)
+		if err := listener.Reread(); err != nil {
+			opened.Logger().WarnContext(watching, daemon.CertificateStays, slog.Any("error", err))
+		}
 		daemon.Notify("READY=1")
 	})
 	fmt.Fprintf(s.out, "%s\n", listener.URL())

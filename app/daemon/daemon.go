@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -45,6 +46,7 @@ type Daemon struct {
 	since    time.Time
 	draining atomic.Bool
 	stop     chan struct{} // has room for the one wish to end
+	limits   limits        // of what is reached over HTTP
 
 	answering *inFlight // requests over HTTP other than open streams
 	undo      cleanup.Stack
@@ -55,7 +57,7 @@ func New(ctx context.Context, opts Options) (*Daemon, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	d := &Daemon{opts: opts, since: time.Now().UTC().Truncate(time.Second), stop: make(chan struct{}, 1), answering: newInFlight()}
+	d := &Daemon{opts: opts, since: time.Now().UTC().Truncate(time.Second), stop: make(chan struct{}, 1), limits: defaultLimits(), answering: newInFlight()}
 	var err error
 	if d.known, err = opts.System.OpenAgents(ctx); err != nil {
 		return nil, err
@@ -109,8 +111,13 @@ func (d *Daemon) Close() error { return d.undo.Run() }
 // under way get their time, what has begun is answered, and Serve returns.
 func (d *Daemon) Serve(ctx context.Context, listener *Listener) error {
 	web := d.webServer()
+	watching, stopWatching := context.WithCancel(context.WithoutCancel(ctx))
+	var watch sync.WaitGroup
+	defer watch.Wait()
+	defer stopWatching()
+	watch.Go(func() { listener.watch(watching, d.opts.Logger) })
 	ended := make(chan error, 1)
-	go func() { ended <- listener.serve(web) }()
+	go func() { ended <- listener.serve(web, d.limits.connections) }()
 	hosts, endHosts := context.WithCancel(context.WithoutCancel(ctx))
 	defer endHosts()
 	if d.socket != nil {
@@ -122,7 +129,9 @@ func (d *Daemon) Serve(ctx context.Context, listener *Listener) error {
 	case <-ctx.Done():
 	case <-d.stop:
 	}
-	return d.drain(context.WithoutCancel(ctx), web, endHosts)
+	err := d.drain(context.WithoutCancel(ctx), web, endHosts)
+	<-ended
+	return err
 }
 
 // drain ends in order: the address is reachable while runs end, and says that it
@@ -136,7 +145,7 @@ func (d *Daemon) drain(ctx context.Context, web *http.Server, endHosts func()) e
 		d.opts.Logger.WarnContext(ctx, "runs that were under way are ended: their time is over")
 		d.opts.System.Runs().Close()
 	}
-	closing, stop := context.WithTimeout(ctx, answerTime)
+	closing, stop := context.WithTimeout(ctx, d.limits.answerTime)
 	defer stop()
 	d.settle(closing)
 	endHosts()

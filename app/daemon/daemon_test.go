@@ -22,15 +22,17 @@ import (
 
 // served is a daemon with real sandboxes.
 type served struct {
-	t      *testing.T
-	url    string
-	daemon *Daemon
-	stop   func()     // begins its orderly end
-	ended  chan error // gets what Serve returned
+	t        *testing.T
+	url      string
+	daemon   *Daemon
+	listener *Listener
+	stop     func()     // begins its orderly end
+	ended    chan error // gets what Serve returned
 }
 
-// serve starts a daemon with a configuration of its own, on a free port.
-func serve(t *testing.T, keys string) *served {
+// serve starts a daemon with a configuration of its own, on a free port; change may
+// change it before it serves.
+func serve(t *testing.T, keys string, change ...func(*Daemon)) *served {
 	t.Helper()
 	testenv.OwnHome(t)
 	file := filepath.Join(t.TempDir(), "airlock.yaml")
@@ -51,12 +53,15 @@ func serve(t *testing.T, keys string) *served {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, change := range change {
+		change(d)
+	}
 	listener, err := Listen(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	s := &served{t: t, url: listener.URL(), daemon: d, stop: stop, ended: make(chan error, 1)}
+	s := &served{t: t, url: listener.URL(), daemon: d, listener: listener, stop: stop, ended: make(chan error, 1)}
 	go func() { s.ended <- d.Serve(ctx, listener) }()
 	go opened.Watch(ctx)
 	t.Cleanup(func() {

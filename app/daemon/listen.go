@@ -15,16 +15,28 @@ import (
 // Listener is an open address.
 type Listener struct {
 	net.Listener
-	tls *tls.Config // nil: what arrives is HTTP without TLS
+	certificate *certificate // nil: what arrives is HTTP without TLS
 }
 
-// serve answers with web until the listener is closed.
-func (l *Listener) serve(web *http.Server) error {
-	web.TLSConfig = l.tls
-	if l.tls != nil {
-		return web.ServeTLS(newBounded(l.Listener, maxConnections), "", "")
+// serve answers with web, on so many connections at one time, until the listener is closed.
+func (l *Listener) serve(web *http.Server, most int) error {
+	accepted := newConnections(l.Listener, most, l.certificate != nil)
+	defer accepted.wait()
+	web.ConnState = accepted.follow
+	if l.certificate != nil {
+		web.TLSConfig = &tls.Config{GetCertificate: l.certificate.get, MinVersion: tls.VersionTLS12}
+		return web.ServeTLS(accepted, "", "")
 	}
-	return web.Serve(newBounded(l.Listener, maxConnections))
+	return web.Serve(accepted)
+}
+
+// Reread puts the certificate in force that is in the files now. Where there is an
+// error, the one that is in force stays. It may be called at any time.
+func (l *Listener) Reread() error {
+	if l.certificate == nil {
+		return nil
+	}
+	return l.certificate.read()
 }
 
 // Listen opens the configured address. One that other machines can reach needs
@@ -51,13 +63,12 @@ func Listen(ctx context.Context, c *config.Config) (*Listener, error) {
 			return nil, &system.SetupError{Err: refused, Advice: "list in serve.hosts the names by which it is reached: requests for any other name are refused"}
 		}
 	}
-	var secured *tls.Config
+	var secured *certificate
 	if serve.Certificate != "" {
-		certificate, err := tls.LoadX509KeyPair(serve.Certificate, serve.Key)
-		if err != nil {
-			return nil, &system.SetupError{Err: fmt.Errorf("reading the certificate: %w", err), Advice: "serve.certificate and serve.key are PEM files that belong together"}
+		secured = &certificate{file: serve.Certificate, key: serve.Key}
+		if err := secured.read(); err != nil {
+			return nil, &system.SetupError{Err: err, Advice: "serve.certificate and serve.key are PEM files that belong together"}
 		}
-		secured = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
 	}
 	if given != nil {
 		return &Listener{given, secured}, nil
@@ -72,7 +83,7 @@ func Listen(ctx context.Context, c *config.Config) (*Listener, error) {
 
 // URL is where the listener is reached from this machine.
 func (l *Listener) URL() string {
-	if l.tls != nil {
+	if l.certificate != nil {
 		return "https://" + l.Addr().String()
 	}
 	return "http://" + l.Addr().String()

@@ -1,0 +1,93 @@
+package daemon
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/airlock-mcp/airlock/app/auth"
+)
+
+// asks sends a request on a connection and returns the status and the whole answer.
+func asks(t *testing.T, conn net.Conn, request string) (status int, body string) {
+	t.Helper()
+	if _, err := io.WriteString(conn, request); err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.StatusCode == http.StatusServiceUnavailable && res.Header.Get("Retry-After") == "" {
+		t.Error("busy without Retry-After")
+	}
+	return res.StatusCode, string(text)
+}
+
+const health = "GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+
+// When there are as many connections as there may be, the one that has waited longest for
+// a request makes room, be it new or between two requests.
+func TestIdleConnectionsKeepNobodyOut(t *testing.T) {
+	const most = 8
+	s := serve(t, "", func(d *Daemon) { d.limits.connections = most })
+	var idle []net.Conn
+	for n := range most {
+		conn := s.dial()
+		if n%2 == 0 { // the others have never asked
+			if status, body := asks(t, conn, health); status != http.StatusOK {
+				t.Fatalf("connection %d: got %d, %s", n, status, body)
+			}
+		}
+		idle = append(idle, conn)
+	}
+	for n := range 3 * most { // each in the place of another
+		if status, body := asks(t, s.dial(), health); status != http.StatusOK {
+			t.Errorf("connection %d beside %d that do nothing: got %d, %s", n, most, status, body)
+		}
+	}
+	for n, conn := range idle {
+		if got, err := io.ReadAll(conn); len(got) > 0 {
+			t.Errorf("connection %d got %q, %v, want its end alone", n, got, err)
+		}
+	}
+}
+
+// When all connections are being answered, a new one is told to come back, and is
+// answered when there is room again.
+func TestMoreConnectionsThanCanBeAnsweredAreTold(t *testing.T) {
+	const most = 4
+	s := serve(t, "", func(d *Daemon) { d.limits.connections = most })
+	token := s.token("ann", auth.ScopeAgents)
+	body := `{"name":"a","type":"supervised"}`
+	var going []net.Conn
+	for range most {
+		going = append(going, s.send(post("/v1/agents", token, len(body))+body[:1]))
+	}
+	for s.daemon.answering.n.Load() < most {
+		if t.Context().Err() != nil {
+			t.Fatal("the requests did not begin")
+		}
+	}
+	for range 3 {
+		if status, text := asks(t, s.dial(), health); status != http.StatusServiceUnavailable || !strings.Contains(text, "send it again") {
+			t.Errorf("a connection too many: got %d, %s", status, text)
+		}
+	}
+	for _, conn := range going {
+		if status, text := asks(t, conn, body[1:]); status != http.StatusCreated {
+			t.Errorf("a request that was under way: got %d, %s", status, text)
+		}
+	}
+	if status, text := asks(t, s.dial(), health); status != http.StatusOK {
+		t.Errorf("when there is room again: got %d, %s", status, text)
+	}
+}

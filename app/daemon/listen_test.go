@@ -1,0 +1,57 @@
+package daemon
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/system"
+)
+
+// An address that other machines can reach is opened only where the configuration says
+// how TLS ends and which names count.
+func TestAddressesBeyondThisMachine(t *testing.T) {
+	dir := t.TempDir()
+	certificate, key := pair(t, 1)
+	for name, text := range map[string][]byte{"cert.pem": certificate, "key.pem": key} {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const tls = "certificate: cert.pem, key: key.pem"
+	for name, test := range map[string]struct{ serve, hint string }{
+		"every address":            {`listen: "0.0.0.0:0"`, "listen on 127.0.0.1"},
+		"every address of IPv6":    {`listen: "[::]:0"`, "listen on 127.0.0.1"},
+		"no address":               {`listen: ":0"`, "listen on 127.0.0.1"},
+		"a name":                   {`listen: "airlock.example.com:0"`, "listen on 127.0.0.1"},
+		"TLS alone":                {`listen: "0.0.0.0:0", ` + tls, "serve.hosts"},
+		"a proxy alone":            {`listen: "0.0.0.0:0", proxy: true`, "serve.hosts"},
+		"TLS and a name":           {`listen: "0.0.0.0:0", hosts: [airlock.example.com], ` + tls, ""},
+		"a proxy and a name":       {`listen: "0.0.0.0:0", hosts: [airlock.example.com], proxy: true`, ""},
+		"loopback":                 {`listen: "127.0.0.1:0"`, ""},
+		"another loopback address": {`listen: "127.9.9.9:0"`, ""},
+		"a key of no certificate":  {`listen: "127.0.0.1:0", certificate: cert.pem, key: cert.pem`, "belong together"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(dir, strings.ReplaceAll(name, " ", "-")+".yaml")
+			if err := os.WriteFile(file, []byte("serve: {"+test.serve+"}\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			c, err := config.Load(file, os.LookupEnv)
+			if err != nil {
+				t.Fatal(err)
+			}
+			l, err := Listen(t.Context(), c)
+			if err == nil {
+				l.Close()
+			}
+			var refused *system.SetupError
+			if test.hint == "" && err != nil || test.hint != "" && (!errors.As(err, &refused) || !strings.Contains(refused.Advice, test.hint)) {
+				t.Errorf("got %v, want the hint %q", err, test.hint)
+			}
+		})
+	}
+}
