@@ -76,6 +76,12 @@ bench: setup $(BENCH_INSTALLED) ## measure, beside what others need on this mach
 	go run ./test/bench
 	$(MAKE) --no-print-directory measure-tokens
 
+SOAK ?= 1h
+
+.PHONY: soak
+soak: build code-images ## let a daemon work for SOAK, and fail when something grows or slows down
+	go run ./test/soak -for $(SOAK)
+
 .PHONY: measure-redaction
 measure-redaction: test/servers/node_modules/.package-lock.json test/conformance/node_modules/.package-lock.json ## measure what redaction finds of other scanners' examples
 	go run -C test/redaction -mod=mod .

@@ -86,7 +86,7 @@ func runCase(ctx context.Context, runs *orchestrator.Orchestrator, c contract.Ca
 	}
 	outcome, err := runs.Run(ctx, request)
 	if err != nil {
-		outcome = &orchestrator.Outcome{Envelope: orchestrator.Refused(request, version, refusalType(err), system.Sentence(err.Error()))}
+		outcome = &orchestrator.Outcome{Envelope: orchestrator.Refused(request, version, orchestrator.RefusalType(err), system.Sentence(err.Error()))}
 	}
 	line, err := outcome.Envelope.Line()
 	if err != nil {

@@ -59,18 +59,6 @@ type profiled struct {
 	Profile string `placeholder:"NAME" help:"What the client sees: a name under profiles in the configuration; by default the one that is marked there, else everything."`
 }
 
-// open is that of configFlag, for callers of the profile.
-func (f profiled) open(ctx context.Context, stderr io.Writer, opts system.Options) (*system.System, error) {
-	c, err := f.load(stderr)
-	if err != nil {
-		return nil, err
-	}
-	if opts.Profile, err = profileName(c, f.Profile); err != nil {
-		return nil, err
-	}
-	return openSystem(ctx, c, stderr, opts)
-}
-
 // profileName returns the name of the profile that is asked for, or of the default
 // one; "" where everything is seen.
 func profileName(c *config.Config, asked string) (string, error) {

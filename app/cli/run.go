@@ -11,11 +11,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/daemon"
 	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/internal/errortype"
 	"github.com/airlock-mcp/airlock/internal/visible"
-	"github.com/airlock-mcp/airlock/runner"
 )
 
 type runVerb struct {
@@ -27,7 +28,8 @@ type runVerb struct {
 	File     string        `arg:"" optional:"" default:"-" help:"The program; - reads it from stdin."`
 }
 
-// Run makes one run. Whatever happens after the command line was understood,
+// Run makes one run: through the running daemon of the same user, state directory and
+// configuration, else alone. Whatever happens after the command line was understood,
 // stdout gets exactly one line of JSON.
 func (v *runVerb) Run(ctx context.Context, s *streams) error {
 	code, err := v.read(s.in)
@@ -42,24 +44,43 @@ func (v *runVerb) Run(ctx context.Context, s *streams) error {
 		v.hold()
 		return refuse(s, request, errortype.InvalidRequest, err)
 	}
+	c, err := v.load(s.err)
+	if err != nil {
+		return refuse(s, request, errortype.Sandbox, err)
+	}
+	if request.Caller.Profile, err = profileName(c, v.Profile); err != nil {
+		return refuse(s, request, errortype.Sandbox, err)
+	}
+	if conn, err := daemon.JoinRun(daemon.Host{Config: c, Version: version, Profile: request.Caller.Profile}); err == nil {
+		if err = runThere(ctx, s, conn, request); !errors.Is(err, errEnding) {
+			return err
+		}
+	}
+	return v.alone(ctx, s, c, request)
+}
+
+// alone makes the run in this process.
+func (v *runVerb) alone(ctx context.Context, s *streams, c *config.Config, request orchestrator.Request) error {
 	_, logger, end, err := beginExport(ctx, newLogger(s.err, v.JSONLogs, slog.LevelWarn), false)
 	if err != nil {
 		return err
 	}
 	defer end()
 	done := progress(s, "starting the servers and a sandbox")
-	opened, err := v.open(ctx, s.err, system.Options{Tools: system.CachedThenServers, Code: code, Logger: logger})
+	opened, err := openSystem(ctx, c, s.err, system.Options{
+		Tools: system.CachedThenServers, Code: request.Code, Logger: logger, Profile: request.Caller.Profile,
+	})
 	done()
 	if err != nil {
 		return refuse(s, request, errortype.Sandbox, err)
 	}
-	request.Caller.Profile = opened.Profile()
-	stopAsking := askHere(opened.Approvals(), request.Caller.Session, s.err)
+	desk := opened.Approvals()
+	stopAsking := askHere(desk, request.Caller.Session, s.err)
 	outcome, err := opened.Orchestrator().Run(ctx, request)
 	stopAsking()
 	if err != nil {
 		err = system.Advise(err)
-		return errors.Join(refuse(s, request, refusalType(err), err), opened.Close())
+		return errors.Join(refuse(s, request, orchestrator.RefusalType(err), err), opened.Close())
 	}
 	printed := printOutcome(s, outcome)
 	if err := opened.Close(); err != nil {
@@ -106,13 +127,23 @@ func (v *runVerb) language() string {
 
 // printOutcome prints what the code wrote to stderr and the envelope to stdout.
 func printOutcome(s *streams, outcome *orchestrator.Outcome) error {
-	if _, err := io.WriteString(s.err, forReader(s.err, outcome.Stdout+outcome.Stderr)); err != nil {
-		return fmt.Errorf("printing the logs: %w", err)
-	}
-	if err := printEnvelope(s.out, outcome.Envelope); err != nil {
+	line, err := outcome.Envelope.Line()
+	if err != nil {
 		return err
 	}
-	switch failure := outcome.Envelope.Result.Error; {
+	return printRun(s, outcome.Stdout+outcome.Stderr, line, outcome.Envelope.Result.Error)
+}
+
+// printRun prints what the code wrote to stderr, and the line of its envelope to
+// stdout. The error says with which code a run ends that failed so.
+func printRun(s *streams, written string, line []byte, failure *orchestrator.Failure) error {
+	if _, err := io.WriteString(s.err, forReader(s.err, written)); err != nil {
+		return fmt.Errorf("printing the logs: %w", err)
+	}
+	if err := printLineOf(s.out, line); err != nil {
+		return err
+	}
+	switch {
 	case failure == nil:
 		return nil
 	case wasRefused(*failure):
@@ -145,22 +176,16 @@ func refuse(s *streams, request orchestrator.Request, kind string, err error) er
 	return errors.Join(err, printEnvelope(s.out, orchestrator.Refused(request, version, kind, system.Sentence(err.Error()))))
 }
 
-func refusalType(err error) string {
-	var wrong *orchestrator.InputError
-	switch {
-	case errors.As(err, &wrong):
-		return errortype.InvalidRequest
-	case errors.Is(err, runner.ErrBusy):
-		return errortype.RateLimit
-	}
-	return errortype.Sandbox
-}
-
 func printEnvelope(out io.Writer, envelope orchestrator.Envelope) error {
 	line, err := envelope.Line()
 	if err != nil {
 		return err
 	}
+	return printLineOf(out, line)
+}
+
+// printLineOf prints the line of an envelope.
+func printLineOf(out io.Writer, line []byte) error {
 	if _, err := out.Write(line); err != nil {
 		return fmt.Errorf("printing the envelope: %w", err)
 	}

@@ -16,8 +16,7 @@ import (
 func askHere(desk *approval.Desk, session string, stderr io.Writer) (stop func()) {
 	unsubscribe := desk.Subscribe(func(e approval.Event) {
 		if e.Open && !e.HasChannel {
-			fmt.Fprintf(stderr, "airlock: the call of %s on %s waits for your decision until %s (%s)\nhint: airlock approvals watch, in another terminal\n",
-				oneLine(e.Question.ToolName, 60), oneLine(e.Question.ServerID, 60), e.Question.Expires.Local().Format("15:04:05"), e.Question.ID)
+			tellWaits(stderr, e.Question)
 		}
 	})
 	at, err := openTerminal()
@@ -30,6 +29,12 @@ func askHere(desk *approval.Desk, session string, stderr io.Writer) (stop func()
 		unsubscribe()
 		at.close()
 	}
+}
+
+// tellWaits says that a call waits for an answer that is given elsewhere.
+func tellWaits(stderr io.Writer, q approval.Question) {
+	fmt.Fprintf(stderr, "airlock: the call of %s on %s waits for your decision until %s (%s)\nhint: airlock approvals watch, in another terminal\n",
+		oneLine(q.ToolName, 60), oneLine(q.ServerID, 60), q.Expires.Local().Format("15:04:05"), q.ID)
 }
 
 // person is the user at the terminal of `airlock run`.

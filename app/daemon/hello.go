@@ -22,6 +22,7 @@ import (
 // What a connection to a daemon's socket is for.
 const (
 	purposeJoin   = "join"   // serve a host: MCP follows, a message a line
+	purposeRun    = "run"    // run one program: see fromClient and toClient
 	purposeStatus = "status" // tell how the daemon is
 	purposeStop   = "stop"   // end in order; the connection ends with the daemon
 )
@@ -30,8 +31,8 @@ const (
 type hello struct {
 	Purpose string `json:"purpose"`
 	Version string `json:"version,omitempty"`
-	Config  string `json:"config,omitempty"`  // its digest; of purposeJoin
-	Profile string `json:"profile,omitempty"` // of purposeJoin
+	Config  string `json:"config,omitempty"`  // its digest; of purposeJoin and purposeRun
+	Profile string `json:"profile,omitempty"` // likewise
 	Agent   string `json:"agent,omitempty"`   // the token of the agent that the host is; of purposeJoin
 }
 
@@ -147,7 +148,7 @@ func helloLine(in *bufio.Reader) ([]byte, error) {
 }
 
 // trusted returns nil when the process at the other end is of this user and, where
-// a host joins, runs this very program, as the kernel says.
+// a host joins or a program is run, runs this very program, as the kernel says.
 func trusted(conn *net.UnixConn, purpose string) error {
 	pid, uid, err := procfs.Peer(conn)
 	if err != nil {
@@ -156,7 +157,7 @@ func trusted(conn *net.UnixConn, purpose string) error {
 	if uid != os.Geteuid() {
 		return errors.New("the process at the other end of the socket is another user's")
 	}
-	if purpose == purposeJoin && !procfs.RunsThisProgram(pid) {
+	if (purpose == purposeJoin || purpose == purposeRun) && !procfs.RunsThisProgram(pid) {
 		return errors.New("the process at the other end of the socket runs another program, or another version of this one")
 	}
 	return nil

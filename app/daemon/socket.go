@@ -124,6 +124,15 @@ func (d *Daemon) take(ctx context.Context, conn *net.UnixConn) error {
 	if err := trusted(conn, h.Purpose); err != nil {
 		return refuseHost(conn, err.Error())
 	}
+	if h.Purpose == purposeRun { // without the status, which takes a while to find out
+		if why := d.unfit(h); why != "" {
+			return refuseHost(conn, why)
+		}
+		if err := json.NewEncoder(conn).Encode(reply{Status: &Status{PID: os.Getpid(), Version: d.opts.Version}}); err != nil {
+			return err
+		}
+		return d.serveRun(ctx, conn, in, h.Profile)
+	}
 	status := d.status(ctx)
 	switch h.Purpose {
 	case purposeStatus:

@@ -3,11 +3,14 @@ package orchestrator
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 	"unicode/utf8"
 
 	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/errortype"
+	"github.com/airlock-mcp/airlock/runner"
 )
 
 // MaxCode is the largest program in bytes. With JSON escapes it still fits one
@@ -94,6 +97,18 @@ func (r Request) Check() error {
 		return &InputError{fmt.Sprintf("the language %q is unknown", r.Language), "use one of: node, python"}
 	}
 	return nil
+}
+
+// RefusalType is the error type that an envelope has for a request that did not become a run.
+func RefusalType(err error) string {
+	var wrong *InputError
+	switch {
+	case errors.As(err, &wrong):
+		return errortype.InvalidRequest
+	case errors.Is(err, runner.ErrBusy):
+		return errortype.RateLimit
+	}
+	return errortype.Sandbox
 }
 
 // invalidAt returns the offset of the first byte that is not UTF-8.

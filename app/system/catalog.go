@@ -399,19 +399,26 @@ func (c *Catalog) announceLocked(ctx context.Context) {
 // what can be done about it, and which are there again.
 func (c *Catalog) tellMissingLocked() {
 	c.tellBackLocked()
-	commands := map[string]string{}
-	for _, server := range c.config.Servers {
-		commands[server.ID] = server.Command
-	}
 	for _, missing := range c.snapshot.Load().Missing("") {
 		if missing.Starting || c.told[missing.ServerID] == missing.Problem {
 			continue
 		}
 		c.told[missing.ServerID] = missing.Problem
-		c.opts.Notify(Notice{
-			Text: fmt.Sprintf("the server %q is missing: %s", missing.ServerID, missing.Problem),
-			Hint: missingHint(missing.ServerID, commands[missing.ServerID], missing.Problem), Server: missing.ServerID,
-		})
+		c.opts.Notify(c.missingNotice(missing))
+	}
+}
+
+// missingNotice says that a server is missing, and what can be done about it.
+func (c *Catalog) missingNotice(missing catalog.MissingServer) Notice {
+	command := ""
+	for _, server := range c.config.Servers {
+		if server.ID == missing.ServerID {
+			command = server.Command
+		}
+	}
+	return Notice{
+		Text: fmt.Sprintf("the server %q is missing: %s", missing.ServerID, missing.Problem),
+		Hint: missingHint(missing.ServerID, command, missing.Problem), Server: missing.ServerID,
 	}
 }
 
@@ -430,14 +437,42 @@ func (c *Catalog) tellBackLocked() {
 
 // tellChanged says which tools are withheld and what an operator does about it.
 func (c *Catalog) tellChanged() {
-	for i, change := range c.changed {
-		notice := Notice{Text: fmt.Sprintf("the tool %s of the server %q is withheld: its definition changed since it was first seen",
-			catalog.Quote(change.ToolName), change.ServerID)}
-		if i == len(c.changed)-1 {
-			notice.Hint = "look at the change with `airlock tools diff`, then `airlock tools accept SERVER TOOL`"
-		}
+	for _, notice := range changedNotices(c.changed) {
 		c.opts.Notify(notice)
 	}
+}
+
+func changedNotices(changed []pins.Change) []Notice {
+	notices := make([]Notice, len(changed))
+	for i, change := range changed {
+		notice := Notice{Text: fmt.Sprintf("the tool %s of the server %q is withheld: its definition changed since it was first seen",
+			catalog.Quote(change.ToolName), change.ServerID)}
+		if i == len(changed)-1 {
+			notice.Hint = "look at the change with `airlock tools diff`, then `airlock tools accept SERVER TOOL`"
+		}
+		notices[i] = notice
+	}
+	return notices
+}
+
+// notices says what is wrong now with the servers that callers of a profile see, as
+// one who asks for the first time is told it.
+func (c *Catalog) notices(profile string) []Notice {
+	var notices []Notice
+	if c.upstreams == nil {
+		return nil
+	}
+	shown := map[string]bool{}
+	for _, server := range seen(c.config, profile) {
+		shown[server.ID] = true
+	}
+	for _, missing := range c.snapshot.Load().Missing("") {
+		if !missing.Starting && shown[missing.ServerID] {
+			notices = append(notices, c.missingNotice(missing))
+		}
+	}
+	changed := slices.DeleteFunc(slices.Clone(c.Changed()), func(change pins.Change) bool { return !shown[change.ServerID] })
+	return append(notices, changedNotices(changed)...)
 }
 
 // missingHint says what to try for a server that is missing because of problem.

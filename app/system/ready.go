@@ -59,3 +59,7 @@ func writable(directory string) (err error) {
 	}
 	return nil
 }
+
+// Notices says what is wrong now with the servers that callers of a profile see. It
+// may be called concurrently.
+func (s *System) Notices(profile string) []Notice { return s.catalog.notices(profile) }

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"os/user"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -249,7 +250,7 @@ func (s *System) openCatalog(ctx context.Context) (broker.Upstream, error) {
 	}
 	s.undo.Add(s.catalog.Close)
 	if !s.opts.Serving {
-		if err := s.awaitServers(ctx); err != nil {
+		if err := s.awaitServers(ctx, s.opts.Code); err != nil {
 			return nil, err
 		}
 	}
@@ -258,23 +259,40 @@ func (s *System) openCatalog(ctx context.Context) (broker.Upstream, error) {
 	return calling, nil
 }
 
-// unnamedPatience is how long the one run of a system waits for servers that its
-// program does not name.
+// unnamedPatience is how long one run waits for servers that its program does not name.
 const unnamedPatience = 5 * time.Second
 
-// awaitServers waits for the servers that the one run may use: for those that its
-// program names until they have answered or failed.
-func (s *System) awaitServers(ctx context.Context) error {
+// awaitServers waits for the servers that one run may use: for those that its program
+// names until they have answered or failed, for the others, or those with the IDs, briefly.
+func (s *System) awaitServers(ctx context.Context, code []byte, serverIDs ...string) error {
 	limited, cancel := context.WithTimeout(ctx, unnamedPatience)
 	defer cancel()
-	if err := s.catalog.Await(limited); err == nil || ctx.Err() != nil {
+	if err := s.catalog.Await(limited, serverIDs...); err == nil || ctx.Err() != nil {
 		return err
 	}
-	named := orchestrator.StartingServers(s.catalog.Snapshot(), string(s.opts.Code))
+	named := orchestrator.StartingServers(s.catalog.Snapshot(), string(code))
 	if len(named) == 0 {
 		return nil
 	}
 	return s.catalog.Await(ctx, named...)
+}
+
+// AwaitFor waits, as one run alone does, for the servers that a program of callers with
+// a profile may use and that have not answered yet. An error means that ctx has ended.
+func (s *System) AwaitFor(ctx context.Context, code []byte, profile string) error {
+	if s.opts.Fixed != nil {
+		return nil
+	}
+	var starting []string
+	for _, server := range seen(s.config, profile) {
+		if slices.ContainsFunc(s.catalog.Snapshot().Missing(server.ID), func(m catalog.MissingServer) bool { return m.Starting }) {
+			starting = append(starting, server.ID)
+		}
+	}
+	if len(starting) == 0 {
+		return nil
+	}
+	return s.awaitServers(ctx, code, starting...)
 }
 
 // assemble puts the parts together that need a snapshot and servers to call.

@@ -55,10 +55,7 @@ func (d *Desk) take(r request, from peer) response {
 // refuse says why a process may not approve a question of a session; false when it
 // may.
 func (d *Desk) refuse(from peer, session string) (response, bool) {
-	err := d.opts.mayApprove(from.pid)
-	if err == nil {
-		err = d.apartFromHosts(from.pid, session)
-	}
+	err := d.MayApprove(from.pid, session)
 	if err == nil && !from.lives() {
 		err = fmt.Errorf("%w: the process has ended", ErrNoTerminal)
 	}
@@ -71,4 +68,14 @@ func (d *Desk) refuse(from peer, session string) (response, bool) {
 		why = refusedHost
 	}
 	return response{Refused: why, Detail: err.Error()}, true
+}
+
+// MayApprove returns nil when an approval that the process pid gives now may count for
+// a question of a session: it runs this program at a person's terminal (else
+// ErrNoTerminal), and not from within an agent's host (else ErrOfHost).
+func (d *Desk) MayApprove(pid int, session string) error {
+	if err := d.opts.mayApprove(pid); err != nil {
+		return err
+	}
+	return d.apartFromHosts(pid, session)
 }

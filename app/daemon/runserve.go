@@ -1,0 +1,224 @@
+package daemon
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/airlock-mcp/airlock/app/orchestrator"
+	"github.com/airlock-mcp/airlock/app/runs"
+	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/broker/approval"
+	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/procfs"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
+)
+
+// runClient is one `airlock run` whose program runs here.
+type runClient struct {
+	d       *Daemon
+	conn    *net.UnixConn
+	pid     int
+	session string
+	cancel  context.CancelFunc
+
+	telling sync.WaitGroup
+	writing sync.Mutex // held while a line is written
+	mu      sync.Mutex // guards what follows
+	waiting map[string]chan runAnswer
+}
+
+// serveRun makes one run for a client, in a session of its own.
+func (d *Daemon) serveRun(ctx context.Context, conn *net.UnixConn, in *bufio.Reader, profile string) error {
+	defer d.answering.begin()()
+	pid, _, err := procfs.Peer(conn)
+	if err != nil {
+		return err
+	}
+	first, err := readClient(in)
+	if err != nil {
+		return err
+	}
+	if first.Run == nil {
+		return errors.New("the first line has no program")
+	}
+	if err := conn.SetDeadline(time.Time{}); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	c := &runClient{d: d, conn: conn, pid: pid, session: telemetry.NewID("ses"), cancel: cancel, waiting: map[string]chan runAnswer{}}
+	var reading sync.WaitGroup
+	defer reading.Wait()
+	defer conn.Close() // which ends the reading
+	defer cancel()
+	reading.Go(func() { c.read(in) })
+	who := caller.Caller{Principal: system.Principal(), Kind: caller.Local, Session: c.session, Profile: profile}
+	last := c.run(ctx, *first.Run, who)
+	c.telling.Wait() // no more is asked
+	err = c.write(last)
+	d.opts.System.Runs().EndSession(c.session)
+	return err
+}
+
+// readClient reads one line.
+func readClient(in *bufio.Reader) (fromClient, error) {
+	var line []byte
+	for {
+		part, err := in.ReadSlice('\n')
+		line = append(line, part...)
+		if len(line) > maxRunLine {
+			return fromClient{}, fmt.Errorf("a line has more than %d bytes", maxRunLine)
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		if err != nil {
+			return fromClient{}, err
+		}
+		var message fromClient
+		return message, json.Unmarshal(line, &message)
+	}
+}
+
+// read takes the lines of the client until it has gone, which ends the run.
+func (c *runClient) read(in *bufio.Reader) {
+	defer c.cancel()
+	for {
+		message, err := readClient(in)
+		switch {
+		case err != nil:
+			return
+		case message.Cancel:
+			c.cancel()
+		case message.Answer != nil:
+			c.mu.Lock()
+			waiting := c.waiting[message.Answer.ID]
+			delete(c.waiting, message.Answer.ID) // the first answer counts
+			c.mu.Unlock()
+			if waiting != nil {
+				waiting <- *message.Answer
+			}
+		}
+	}
+}
+
+// write writes one line. A client that does not read it in time is cut off.
+func (c *runClient) write(message toClient) error {
+	line, err := json.Marshal(message)
+	if err != nil {
+		return err
+	}
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	if err := c.conn.SetWriteDeadline(time.Now().Add(c.d.limits.readTime)); err != nil {
+		return err
+	}
+	_, err = c.conn.Write(append(line, '\n'))
+	return err
+}
+
+// run makes the run and returns the last line for the client. Cancelling ctx ends it.
+func (c *runClient) run(ctx context.Context, r RunRequest, who caller.Caller) toClient {
+	s := c.d.opts.System
+	if err := s.AwaitFor(ctx, r.Code, who.Profile); err != nil {
+		return refusal(err)
+	}
+	for _, notice := range s.Notices(who.Profile) {
+		if err := c.write(toClient{Notice: &notice}); err != nil {
+			return refusal(err) // the client has gone
+		}
+	}
+	defer c.ask(r.Terminal)()
+	run, err := s.Runs().Start(ctx, orchestrator.Request{Language: r.Language, Code: r.Code, Timeout: r.Timeout, Caller: who})
+	if err != nil {
+		return refusal(err)
+	}
+	outcome, err := run.Wait(ctx)
+	if err != nil {
+		return refusal(err)
+	}
+	line, err := outcome.Envelope.Line()
+	if err != nil {
+		return refusal(err)
+	}
+	return toClient{Outcome: &RunOutcome{Line: line, Stdout: outcome.Stdout, Stderr: outcome.Stderr}}
+}
+
+func refusal(err error) toClient {
+	err = system.Advise(err)
+	r := &RunRefusal{Kind: orchestrator.RefusalType(err), Problem: err.Error(), Ending: errors.Is(err, runs.ErrClosed)}
+	var advised interface{ Hint() string }
+	if errors.As(err, &advised) {
+		r.Advice = advised.Hint()
+	}
+	var input *orchestrator.InputError
+	var setup *system.SetupError
+	r.Usage = errors.As(err, &input) || errors.As(err, &setup)
+	return toClient{Refused: r}
+}
+
+// ask makes the client's terminal, where it has one, the channel through which calls
+// of its run are approved, and tells it which calls wait for an answer elsewhere. A
+// terminal from which no approval would count is no channel.
+func (c *runClient) ask(terminal bool) (stop func()) {
+	desk := c.d.opts.System.Approvals()
+	unsubscribe := desk.Subscribe(func(e approval.Event) {
+		if e.Open && !e.HasChannel && e.Question.SessionID == c.session {
+			c.telling.Go(func() { _ = c.write(toClient{Waits: &e.Question}) }) // a client that has gone need not know
+		}
+	})
+	if !terminal {
+		return unsubscribe
+	}
+	if err := desk.MayApprove(c.pid, c.session); err != nil {
+		c.d.opts.Logger.WarnContext(context.Background(), "the terminal of a run is not asked: no approval from there would count", slog.Any(telemetry.KeyError, err))
+		return unsubscribe
+	}
+	unregister := desk.Register(c.session, c)
+	return func() {
+		unregister()
+		unsubscribe()
+	}
+}
+
+var _ approval.Asker = (*runClient)(nil)
+
+// Ask implements approval.Asker.
+func (c *runClient) Ask(ctx context.Context, q approval.Question) (approval.Verdict, error) {
+	answer := make(chan runAnswer, 1)
+	c.mu.Lock()
+	c.waiting[q.ID] = answer
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		delete(c.waiting, q.ID)
+		c.mu.Unlock()
+	}()
+	if err := c.write(toClient{Question: &q}); err != nil {
+		return approval.Verdict{}, err
+	}
+	select {
+	case <-ctx.Done():
+		_ = c.write(toClient{Over: q.ID}) // a client that has gone need not know
+		return approval.Verdict{}, ctx.Err()
+	case a := <-answer:
+		if a.Nobody {
+			return approval.Verdict{}, errors.New("no person was reached at the terminal of the run")
+		}
+		v := approval.Verdict{By: q.Principal + ", terminal of the run"}
+		if !a.Approve {
+			return v, nil
+		}
+		if err := c.d.opts.System.Approvals().MayApprove(c.pid, c.session); err != nil {
+			return approval.Verdict{}, err
+		}
+		v.Answer, v.ForRun = approval.Yes, a.ForRun
+		return v, nil
+	}
+}
