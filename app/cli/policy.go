@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/catalog"
-	"github.com/airlock-mcp/airlock/internal/schema"
 	"github.com/airlock-mcp/airlock/policies"
 )
 
@@ -21,25 +19,13 @@ type policyVerbs struct {
 	Schema  policySchemaVerb  `cmd:"" help:"Print the Cedar schema of what policies can be about, for editors and for Cedar's own tools."`
 }
 
-// rules are the configured policies with the tools that they are about.
-type rules struct {
-	files    []policies.File
-	operator policies.Operator
-	snapshot *catalog.Snapshot
-}
-
 // readRules learns which tools there are, because rules are about them.
-func readRules(ctx context.Context, flag toolsFlags, s *streams) (rules, error) {
+func readRules(ctx context.Context, flag toolsFlags, s *streams) (system.RuleSet, error) {
 	c, snapshot, err := flag.openTools(ctx, s.err)
 	if err != nil {
-		return rules{}, err
+		return system.RuleSet{}, err
 	}
-	r := rules{snapshot: snapshot}
-	if r.files, err = system.PolicyFiles(c); err != nil {
-		return rules{}, err
-	}
-	r.operator, err = system.OperatorSettings(c)
-	return r, err
+	return system.ReadRuleSet(c, snapshot)
 }
 
 type policyCheckVerb struct {
@@ -53,15 +39,15 @@ func (v *policyCheckVerb) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	servers := r.snapshot.Servers()
-	problems := slices.Concat([]policies.Problem{}, policies.Check(r.files, servers), policies.CheckOperator(r.operator, servers))
+	servers := r.Snapshot.Servers()
+	problems := slices.Concat([]policies.Problem{}, policies.Check(r.Files, servers), policies.CheckOperator(r.Operator, servers))
 	for i := range problems {
 		problems[i].File, problems[i].Text = clean(problems[i].File), clean(problems[i].Text)
 	}
 	if v.JSON {
 		err = printLine(s.out, map[string]any{"problems": problems})
 	} else if len(problems) == 0 {
-		_, err = fmt.Fprintf(s.out, "%d policy files fit the %d tools of %d servers\n", len(r.files), r.snapshot.Len(), len(servers))
+		_, err = fmt.Fprintf(s.out, "%d policy files fit the %d tools of %d servers\n", len(r.Files), r.Snapshot.Len(), len(servers))
 	}
 	if err != nil || len(problems) == 0 {
 		return err
@@ -141,29 +127,20 @@ func (v *policyExplainVerb) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	tool, err := r.snapshot.Lookup(v.Server, v.Tool)
-	if err != nil {
+	explained, err := r.Explain(system.Principal(), v.Server, v.Tool, v.Arguments)
+	var unknown *catalog.UnknownError
+	var withheld *catalog.WithheldError
+	switch {
+	case errors.As(err, &unknown), errors.As(err, &withheld):
 		return noTool(err)
-	}
-	decoded, err := schema.Decode([]byte(cmp.Or(v.Arguments, "{}")))
-	input, ok := decoded.(map[string]any)
-	if err != nil || !ok {
-		return &usageError{"the arguments are no JSON object", `airlock policy explain SERVER TOOL '{"path": "/tmp"}'`}
-	}
-	engine, err := policies.Load(r.files...)
-	if err != nil {
+	case errors.Is(err, system.ErrNoObject):
+		return &usageError{err.Error(), `airlock policy explain SERVER TOOL '{"path": "/tmp"}'`}
+	case err != nil:
 		return err
 	}
-	request := policies.Request{
-		Principal: system.Principal(), Tool: tool, Settings: r.operator.Settings(v.Server, v.Tool, r.snapshot.Flags(v.Server, v.Tool)), Input: input,
-	}
-	decided := engine.Decide(request)
-	var unfit error
-	if v.Arguments != "" {
-		unfit = fits(tool, decoded)
-	}
+	request, decided, unfit := explained.Request, explained.Decision, explained.Unfit
 	if v.JSON {
-		err = printLine(s.out, explained(request, decided, unfit))
+		err = printLine(s.out, explainedJSON(request, decided, unfit))
 	} else if err = policies.Explain(cleaned(s.out), request, decided); err == nil && unfit != nil {
 		_, err = fmt.Fprintf(cleaned(s.out), "policies are not asked about these arguments: the call ends in ValidationError, because %v\n", unfit)
 	}
@@ -192,7 +169,7 @@ type explainedCall struct {
 	Unfit    string   `json:"validation_error,omitempty"`
 }
 
-func explained(r policies.Request, d policies.Decision, unfit error) explainedCall {
+func explainedJSON(r policies.Request, d policies.Decision, unfit error) explainedCall {
 	call := explainedCall{
 		ServerID: r.Tool.ServerID, ToolName: r.Tool.Name, Allow: d.Allow, Risk: d.Risk.String(), Flags: []string{}, Rules: []string{},
 		Approve: cleanAll(d.Approve), Reasons: cleanAll(d.Reasons), Errors: cleanAll(d.Errors),
@@ -207,15 +184,6 @@ func explained(r policies.Request, d policies.Decision, unfit error) explainedCa
 		call.Unfit = clean(unfit.Error())
 	}
 	return call
-}
-
-// fits checks arguments as the broker does before it asks the policies.
-func fits(tool catalog.Tool, arguments any) error {
-	input, err := schema.Compile(tool.InputSchema)
-	if err != nil {
-		return err
-	}
-	return input.Check(arguments)
 }
 
 type policySchemaVerb struct {

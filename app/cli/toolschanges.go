@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -14,17 +13,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rogpeppe/go-internal/diff"
-
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/catalog/pins"
 )
-
-// shortDigest is how many hex digits of a definition's digest are shown and are
-// enough to name it: 64 bits, too many to make a second definition that fits.
-const shortDigest = 16
 
 type toolsDiffVerb struct {
 	configFlag
@@ -73,7 +66,7 @@ func (v *toolsDiffVerb) Run(ctx context.Context, s *streams) error {
 // write prints the differences.
 func (v *toolsDiffVerb) write(w io.Writer, changed []pins.Change) error {
 	for _, change := range changed {
-		text := difference(change)
+		text := system.Difference(change)
 		if !v.Full {
 			text = condense(text, painterFor(w))
 		}
@@ -106,15 +99,6 @@ func changes(ctx context.Context, flag configFlag, s *streams) (*config.Config, 
 	}
 	return c, servers.Changed(), errors.Join(err, servers.Close())
 }
-
-// difference is a change as a person judges it, with the digest that names it.
-func difference(c pins.Change) []byte {
-	name := fmt.Sprintf("%s %s", c.ServerID, catalog.Quote(c.ToolName))
-	return diff.Diff(name+" seen "+c.Pinned.Since.Format(time.RFC3339), printable(c.Pinned.Definition),
-		name+" now, digest "+short(c.Found), printable(c.Found.Definition))
-}
-
-func short(p pins.Pin) string { return strings.TrimPrefix(p.Digest, "sha256:")[:shortDigest] }
 
 type toolsAcceptVerb struct {
 	configFlag
@@ -157,7 +141,7 @@ func (v *toolsAcceptVerb) Run(ctx context.Context, s *streams) error {
 		return printLine(s.out, map[string]any{"accepted": tools})
 	}
 	for _, change := range chosen {
-		if _, err := fmt.Fprintf(s.out, "accepted %s %s %s\n", change.ServerID, catalog.Quote(change.ToolName), short(change.Found)); err != nil {
+		if _, err := fmt.Fprintf(s.out, "accepted %s %s %s\n", change.ServerID, catalog.Quote(change.ToolName), system.ShortDigest(change.Found)); err != nil {
 			return err
 		}
 	}
@@ -208,24 +192,8 @@ func (v *toolsAcceptVerb) seen(c pins.Change) error {
 	case looked == "":
 		return &hinted{fmt.Errorf("no one has looked at the change of %s yet", name), lookAgain + " first", ExitRefused}
 	case !strings.HasPrefix(strings.TrimPrefix(c.Found.Digest, "sha256:"), looked):
-		return &hinted{fmt.Errorf("%s has another definition than the one that was looked at: it is %s now", name, short(c.Found)),
+		return &hinted{fmt.Errorf("%s has another definition than the one that was looked at: it is %s now", name, system.ShortDigest(c.Found)),
 			lookAgain + " again", ExitRefused}
 	}
 	return nil
-}
-
-// printable writes a definition one member a line, every character but printable
-// ASCII escaped: what a person compares must not hide anything.
-func printable(definition json.RawMessage) []byte {
-	text, err := json.MarshalIndent(definition, "", "  ")
-	if err != nil {
-		text = definition
-	}
-	var out bytes.Buffer
-	for line := range strings.Lines(string(text)) {
-		quoted := fmt.Sprintf("%+q", strings.TrimSuffix(line, "\n"))
-		out.WriteString(strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`))
-		out.WriteByte('\n')
-	}
-	return out.Bytes()
 }

@@ -9,11 +9,11 @@ import (
 
 // openBroker makes the broker with the operator's policies.
 func (s *System) openBroker(servers broker.Upstream, redactor *redact.Redactor) error {
-	rule, sources, err := readRules(s.config)
+	rule, files, err := readRules(s.config)
 	if err != nil {
 		return err
 	}
-	s.rules = &rules{config: s.config, sources: sources}
+	s.rules = &rules{config: s.config, files: files, sources: sources(files)}
 	opts := &broker.Options{
 		Policies: rule.Policies, Operator: rule.Operator, Limits: rule.Limits, Approver: s.questions, Redactor: redactor, Logger: s.opts.Logger,
 		Profiles: map[string]*catalog.Profile{}, Elicitation: map[string]bool{}, Agents: &s.acting,

@@ -23,38 +23,50 @@ type Login struct {
 	source    *oauth.Source
 	principal string
 	version   string
+	by        audit.Identity
+	log       *audit.Log // nil: the log is opened for one record
 }
 
 // OpenLogin prepares a sign-in to the server of that ID, of this user, or of a principal
 // that calls over HTTP (caller.Caller.Name). No other server's credentials are looked up.
 func OpenLogin(ctx context.Context, c *config.Config, serverID, principal, version string) (*Login, error) {
+	if principal == "" {
+		principal = Principal()
+	}
+	l := &Login{config: c, principal: principal, version: version, by: audit.Identity{Principal: Principal()}}
+	return l, l.open(ctx, serverID, func(string) {})
+}
+
+// open finds the server and what signs in to it. hold is told each credential.
+func (l *Login) open(ctx context.Context, serverID string, hold func(credential string)) error {
+	c := l.config
 	at := slices.IndexFunc(c.Servers, func(s config.Server) bool { return s.ID == serverID })
 	if at < 0 {
-		return nil, noSuchServer(c, serverID)
+		return noSuchServer(c, serverID)
 	}
 	only := *c
 	only.Servers, only.Embeddings.Key = []config.Server{c.Servers[at]}, secret.New("")
 	resolved, err := ResolveSecrets(ctx, &only)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if principal == "" {
-		principal = Principal()
-	}
-	l := &Login{config: c, server: resolved.Servers[0], principal: principal, version: version}
-	if l.source, err = SignIn(l.server, l.principal, version, func(string) {}); err != nil {
-		return nil, err
+	l.server = resolved.Servers[0]
+	if l.source, err = SignIn(l.server, l.principal, l.version, hold); err != nil {
+		return err
 	}
 	if l.source == nil && l.server.URL == "" {
-		return nil, &SetupError{fmt.Errorf("the server %q is a program that Airlock starts: there is nothing to sign in to", serverID),
+		return &SetupError{fmt.Errorf("the server %q is a program that Airlock starts: there is nothing to sign in to", serverID),
 			fmt.Sprintf("it gets its credentials in mcpServers.%s.env", serverID)}
 	}
 	if l.source == nil {
-		return nil, &SetupError{fmt.Errorf("the headers of the server %q have an Authorization, which takes the place of a sign-in", serverID),
+		return &SetupError{fmt.Errorf("the headers of the server %q have an Authorization, which takes the place of a sign-in", serverID),
 			fmt.Sprintf("remove it from mcpServers.%s.headers to sign in", serverID)}
 	}
-	return l, nil
+	return nil
 }
+
+// errSharedSignIn is why a caller cannot sign in.
+var errSharedSignIn = errors.New("the sign-in to this server is one for all callers: the user whom Airlock runs for signs in")
 
 func noSuchServer(c *config.Config, serverID string) error {
 	ids := make([]string, len(c.Servers))
@@ -133,6 +145,10 @@ func (l *Login) SignsOut(ctx context.Context) (oauth.LoggedOut, error) {
 // record writes what an operator did into the log. It is done by then: a log that cannot
 // be written is an error, not a refusal.
 func (l *Login) record(ctx context.Context, what string) (err error) {
+	record := audit.Record{Kind: audit.KindOperator, Identity: l.by, Act: audit.Act{ServerID: l.server.ID}, Detail: what}
+	if l.log != nil {
+		return l.log.Append(ctx, record)
+	}
 	directories, err := FindDirectories(l.config)
 	if err != nil {
 		return err
@@ -142,9 +158,7 @@ func (l *Login) record(ctx context.Context, what string) (err error) {
 		return fmt.Errorf("recording a sign-in: %w", err)
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	return log.Append(ctx, audit.Record{
-		Kind: audit.KindOperator, Identity: audit.Identity{Principal: Principal()}, Act: audit.Act{ServerID: l.server.ID}, Detail: what,
-	})
+	return log.Append(ctx, record)
 }
 
 // SignInState is what is known about the sign-in of this user to one server.
@@ -160,18 +174,26 @@ type SignInState struct {
 func SignInStates(c *config.Config, version string) []SignInState {
 	var list []SignInState
 	for _, server := range c.Servers {
-		source, err := SignIn(server, Principal(), version, func(string) {})
-		if source == nil && err == nil {
-			continue
+		if state, signsIn := signInState(server, Principal(), version); signsIn {
+			list = append(list, state)
 		}
-		state := SignInState{ServerID: server.ID, URL: server.URL}
-		if err == nil {
-			state.State, err = source.State()
-		}
-		if err != nil {
-			state.Problem = err.Error()
-		}
-		list = append(list, state)
 	}
 	return list
+}
+
+// signInState is what is known about the sign-in of a principal to one server; false
+// where nobody signs in to it.
+func signInState(server config.Server, principal, version string) (state SignInState, signsIn bool) {
+	source, err := SignIn(server, principal, version, func(string) {})
+	if source == nil && err == nil {
+		return SignInState{}, false
+	}
+	state = SignInState{ServerID: server.ID, URL: server.URL}
+	if err == nil {
+		state.State, err = source.State()
+	}
+	if err != nil {
+		state.Problem = err.Error()
+	}
+	return state, true
 }

@@ -23,22 +23,23 @@ import (
 type rules struct {
 	mu      sync.Mutex // one reload at a time
 	config  *config.Config
+	files   []policies.File   // as they were read
 	sources [sha256.Size]byte // of the policy files
 	refused string            // why the files as they are now are not in force; "" when they are
 }
 
 // readRules reads what the configuration c, its policy files included, decides.
-func readRules(c *config.Config) (broker.Rules, [sha256.Size]byte, error) {
+func readRules(c *config.Config) (broker.Rules, []policies.File, error) {
 	files, err := PolicyFiles(c)
 	if err != nil {
-		return broker.Rules{}, [sha256.Size]byte{}, err
+		return broker.Rules{}, nil, err
 	}
 	engine, err := policies.Load(files...)
 	if err != nil {
-		return broker.Rules{}, [sha256.Size]byte{}, err
+		return broker.Rules{}, nil, err
 	}
 	operator, err := OperatorSettings(c)
-	return broker.Rules{Policies: engine, Operator: operator, Limits: callLimits(c)}, sources(files), err
+	return broker.Rules{Policies: engine, Operator: operator, Limits: callLimits(c)}, files, err
 }
 
 // sources digests policy files, to notice that one has changed.
@@ -116,10 +117,11 @@ func (s *System) putInForceLocked(ctx context.Context) ([]string, error) {
 	if len(restart) > 0 {
 		return nil, &restartError{restart}
 	}
-	rules, sources, err := readRules(next)
+	rules, files, err := readRules(next)
 	if err != nil {
 		return nil, err
 	}
+	sources := sources(files)
 	if sources != s.rules.sources && (len(live) == 0 || live[len(live)-1] != "policies") {
 		live = append(live, "policies")
 	}
@@ -132,7 +134,7 @@ func (s *System) putInForceLocked(ctx context.Context) ([]string, error) {
 	if err := s.broker.SetRules(ctx, rules, Principal(), "changed and in force: "+strings.Join(live, ", ")); err != nil {
 		return nil, err
 	}
-	s.rules.config, s.rules.sources = next, sources
+	s.rules.config, s.rules.files, s.rules.sources = next, files, sources
 	return live, nil
 }
 

@@ -18,11 +18,19 @@ type Brief struct {
 	Outcome   string `json:"outcome"`
 }
 
+var errNoRecord = errors.New("a line of the audit log is no record: airlock audit verify says more")
+
 // Scan calls visit for the records that have one of the words in their line, the
 // newest first, until it returns false. record proves the record to be as it was
 // written and returns all of it. limit is the most bytes of the log that are read;
 // whole is false where there is more of it that was not looked at.
 func Scan(dir string, limit int64, words []string, visit func(b Brief, record func() (Record, error)) (more bool, err error)) (whole bool, err error) {
+	return ScanBefore(dir, 0, limit, words, visit)
+}
+
+// ScanBefore is Scan for the records with a number below before, 0 for all. What is
+// passed over on the way to them does not count for limit.
+func ScanBefore(dir string, before uint64, limit int64, words []string, visit func(b Brief, record func() (Record, error)) (more bool, err error)) (whole bool, err error) {
 	list, err := segments(dir)
 	if err != nil {
 		return false, err
@@ -30,7 +38,22 @@ func Scan(dir string, limit int64, words []string, visit func(b Brief, record fu
 	var read int64
 	more := true
 	for _, s := range slices.Backward(list) {
+		if before > 0 && s.first >= before {
+			continue
+		}
 		err := eachLineBackward(s.path, func(line []byte) (bool, error) {
+			if before > 0 {
+				var at struct {
+					Seq uint64 `json:"seq"`
+				}
+				if json.Unmarshal(line, &at) != nil {
+					return false, errNoRecord
+				}
+				if at.Seq >= before {
+					return true, nil
+				}
+				before = 0
+			}
 			if read += int64(len(line)) + 1; read > limit {
 				more = false
 			}
@@ -39,7 +62,7 @@ func Scan(dir string, limit int64, words []string, visit func(b Brief, record fu
 			}
 			var b Brief
 			if json.Unmarshal(line, &b) != nil {
-				return false, errors.New("a line of the audit log is no record: airlock audit verify says more")
+				return false, errNoRecord
 			}
 			more, err = visit(b, func() (Record, error) { return open(line) })
 			return more, err

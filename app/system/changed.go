@@ -1,0 +1,91 @@
+package system
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rogpeppe/go-internal/diff"
+
+	"github.com/airlock-mcp/airlock/broker/audit"
+	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/catalog/pins"
+	"github.com/airlock-mcp/airlock/internal/caller"
+)
+
+// shortDigest is how many hex digits of a definition's digest are shown and are
+// enough to name it: 64 bits, too many to make a second definition that fits.
+const shortDigest = 16
+
+// ShortDigest names a definition for people.
+func ShortDigest(p pins.Pin) string { return strings.TrimPrefix(p.Digest, "sha256:")[:shortDigest] }
+
+// Difference is a change as a person judges it, a unified diff with the digest that
+// names it. Every character of it is printable ASCII.
+func Difference(c pins.Change) []byte {
+	name := fmt.Sprintf("%s %s", c.ServerID, catalog.Quote(c.ToolName))
+	return diff.Diff(name+" seen "+c.Pinned.Since.Format(time.RFC3339), printable(c.Pinned.Definition),
+		name+" now, digest "+ShortDigest(c.Found), printable(c.Found.Definition))
+}
+
+// printable writes a definition one member a line, every character but printable
+// ASCII escaped: what a person compares must not hide anything.
+func printable(definition json.RawMessage) []byte {
+	text, err := json.MarshalIndent(definition, "", "  ")
+	if err != nil {
+		text = definition
+	}
+	var out bytes.Buffer
+	for line := range strings.Lines(string(text)) {
+		quoted := fmt.Sprintf("%+q", strings.TrimSuffix(line, "\n"))
+		out.WriteString(strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`))
+		out.WriteByte('\n')
+	}
+	return out.Bytes()
+}
+
+// ChangedTools returns the tools that the caller would see and that are withheld,
+// because their definitions changed since they were first seen.
+func (s *System) ChangedTools(who caller.Caller) []pins.Change {
+	view := s.Snapshot(who)
+	return slices.DeleteFunc(slices.Clone(s.catalog.Changed()), func(c pins.Change) bool {
+		_, shown := view.Tool(c.ServerID, c.ToolName)
+		return !shown
+	})
+}
+
+// ErrOtherChange says that a tool has no change, or another one than was looked at.
+var ErrOtherChange = errors.New("the tool's definition is not the one that was looked at")
+
+// AcceptTool lets a tool be used again with the changed definition of that digest,
+// which the caller was shown, and records first that it will.
+func (s *System) AcceptTool(ctx context.Context, who caller.Caller, serverID, toolName, digest string) error {
+	changed := s.ChangedTools(who)
+	at := slices.IndexFunc(changed, func(c pins.Change) bool {
+		return c.ServerID == serverID && c.ToolName == toolName && c.Found.Digest == digest
+	})
+	if at < 0 {
+		return ErrOtherChange
+	}
+	book, err := OpenPins(s.config)
+	if err != nil {
+		return err
+	}
+	record := audit.Record{
+		Kind: audit.KindOperator, Identity: identityOf(who), Act: audit.Act{ServerID: serverID, ToolName: toolName, DefinitionDigest: digest},
+		Detail: "a changed definition is accepted",
+	}
+	if err := s.log.Append(ctx, record); err != nil {
+		return err
+	}
+	if err := book.Accept(ctx, changed[at:at+1], time.Now()); err != nil {
+		return err
+	}
+	s.catalog.takeAccepted(ctx)
+	return nil
+}
