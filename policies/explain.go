@@ -20,7 +20,7 @@ func Explain(w io.Writer, req Request, d Decision) error {
 		verdict = "happens"
 	}
 	fmt.Fprintf(&b, "%s: %s\n", visible.Text(ToolID(req.Tool.ServerID, req.Tool.Name)), verdict)
-	fmt.Fprintf(&b, "  risk %s: %s\n", d.Risk, whyRisk(req))
+	fmt.Fprintf(&b, "  risk %s: %s\n", d.Risk, WhyRisk(req))
 	for _, flag := range req.Settings.Flags {
 		fmt.Fprintf(&b, "  flagged %s\n", visible.Text(flag.String()))
 	}
@@ -41,7 +41,8 @@ func Explain(w io.Writer, req Request, d Decision) error {
 	return err
 }
 
-func whyRisk(req Request) string {
+// WhyRisk says in words what EffectiveRisk was decided by.
+func WhyRisk(req Request) string {
 	s, a := req.Settings, req.Tool.Annotations
 	switch {
 	case s.Risk != RiskUnknown:

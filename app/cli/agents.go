@@ -149,7 +149,7 @@ func (a shownAgent) write(w io.Writer) error {
 	t.add(cell{"type", dim}, cell{fmt.Sprintf("%s (trust %d), %s", a.Type, a.Trust, a.Status), plain})
 	t.add(cell{"acts for", dim}, cell{oneLine(a.PrincipalID, 80), plain})
 	t.add(cell{"permissions", dim}, cell{string(permissions), plain})
-	for _, line := range budgetLines(a.Budget) {
+	for _, line := range a.Budget.Lines() {
 		t.add(cell{"budget", dim}, cell{line, plain})
 	}
 	for _, entry := range a.Activity {
@@ -160,30 +160,6 @@ func (a shownAgent) write(w io.Writer) error {
 		t.add(cell{shortBegan(entry.Timestamp), dim}, cell{oneLine(fmt.Sprintf("%s  %s  %s %s", entry.Decision, what, entry.RiskLevel, entry.ErrorCode), 120), plain})
 	}
 	return t.write(w)
-}
-
-func budgetLines(s budget.Standing) []string {
-	of := func(used any, limit any, set bool) string {
-		if !set {
-			return fmt.Sprint(used)
-		}
-		return fmt.Sprintf("%v of %v", used, limit)
-	}
-	value := func(n *int64) int64 {
-		if n == nil {
-			return 0
-		}
-		return *n
-	}
-	cost := budget.Amount(0)
-	if s.Limits.DayCost != nil {
-		cost = *s.Limits.DayCost
-	}
-	return []string{
-		of(s.Day.Cost, cost, s.Limits.DayCost != nil) + " USD today",
-		of(s.Hour.Requests, value(s.Limits.HourRequests), s.Limits.HourRequests != nil) + " requests this hour",
-		of(s.Day.Requests, value(s.Limits.DayRequests), s.Limits.DayRequests != nil) + " requests today",
-	}
 }
 
 type agentsCreateVerb struct {
@@ -312,7 +288,7 @@ func (v *budgetsVerb) Run(ctx context.Context, s *streams) error {
 		return paged(s, func(w io.Writer) error {
 			var t table
 			for _, standing := range standings {
-				t.add(cell{oneLine(standing.Account, 60), plain}, cell{strings.Join(budgetLines(standing), "  "), plain})
+				t.add(cell{oneLine(standing.Account, 60), plain}, cell{strings.Join(standing.Lines(), "  "), plain})
 			}
 			return t.write(w)
 		})

@@ -28,6 +28,7 @@ import (
 	"html/template"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/airlock-mcp/airlock/app/runs"
@@ -43,6 +44,7 @@ type Options struct {
 	System    *system.System
 	Runs      *runs.Registry
 	Approvals *approval.Desk
+	Agents    *system.Agents // stays open until the console is closed
 	// Identify says whom a token belongs to, with the errors of auth.Authenticator.
 	Identify func(ctx context.Context, token secret.Value) (caller.Caller, error)
 	Status   func(ctx context.Context) Status
@@ -64,6 +66,9 @@ type Status struct {
 	Since   time.Time
 	Hosts   int // that joined through the socket
 	Runs    int // that are going on
+
+	Sandboxes, Working, Waiting int    // kept ready; at work; runs that wait for one
+	Problem                     string // why no run could be made now; empty: one could
 }
 
 // Console is the pages. Its methods may be called concurrently.
@@ -76,6 +81,8 @@ type Console struct {
 	sessions  *sessions
 	links     *links
 	failures  *failures
+	flows     *flows
+	verifying sync.Mutex // held while the audit log is verified
 }
 
 // New returns the console of a system.
@@ -86,7 +93,7 @@ func New(opts Options) (*Console, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	c := &Console{opts: opts, mux: http.NewServeMux(), sections: sections(), sessions: newSessions(opts.Now), links: newLinks(opts.Now), failures: newFailures(opts.Now)}
+	c := &Console{opts: opts, mux: http.NewServeMux(), sections: sections(), sessions: newSessions(opts.Now), links: newLinks(opts.Now), failures: newFailures(opts.Now), flows: newFlows()}
 	var err error
 	if c.templates, err = parseTemplates(); err != nil {
 		return nil, err
@@ -100,6 +107,13 @@ func New(opts Options) (*Console, error) {
 		}
 	}
 	return c, nil
+}
+
+// Close ends the sign-ins to servers that are going on, and returns when none is.
+// Calling it twice is fine.
+func (c *Console) Close() error {
+	c.flows.close()
+	return nil
 }
 
 // ServeHTTP answers one request. Requests for other hosts, or from pages of other

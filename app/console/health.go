@@ -1,6 +1,10 @@
 package console
 
-import "time"
+import (
+	"time"
+
+	"github.com/airlock-mcp/airlock/app/auth"
+)
 
 // healthSection is how the daemon is.
 func healthSection() section {
@@ -13,12 +17,14 @@ func healthSection() section {
 type health struct {
 	Status
 	Up        time.Duration
-	Questions int // that wait for an answer
+	Questions int  // that wait for an answer
+	MayKnow   bool // why no run could be made
 }
 
 func showHealth(c *Console, q *query) (view, error) {
 	s := c.opts.Status(q.Context())
-	return view{title: "Health", data: health{s, c.opts.Now().Sub(s.Since).Truncate(time.Second), c.opts.Approvals.Open()}}, nil
+	h := health{s, c.opts.Now().Sub(s.Since).Truncate(time.Second), c.opts.Approvals.Open(), q.may(auth.ScopeAudit)}
+	return view{title: "Health", data: h}, nil
 }
 
 func showHealthNow(c *Console, q *query) (view, error) {

@@ -12,6 +12,15 @@ import (
 // sections is the table of all pages, in the order of the navigation.
 func sections() []section {
 	return []section{
+		serversSection(),
+		flowsSection(),
+		toolsSection(),
+		toolSection(),
+		changesSection(),
+		policiesSection(),
+		auditSection(),
+		agentsSection(),
+		agentSection(),
 		healthSection(),
 	}
 }
@@ -53,6 +62,7 @@ type view struct {
 	status   int       // of HTTP; 0 is 200
 	redirect string    // a local path to go on to, with status 303
 	file     *download // sent as it is
+	stream   *stream   // the same, of any length
 }
 
 // route serves a page for callers who may see it.

@@ -53,11 +53,13 @@ func parseTemplates() (map[string]*template.Template, error) {
 
 // functions are those that templates may call.
 var functions = template.FuncMap{
-	"line":  visible.Line,
-	"lines": visible.Lines,
-	"clip":  func(n int, text string) string { return truncate.Characters(visible.Line(text), n) },
-	"time":  func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-	"clock": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") },
+	"line":      visible.Line,
+	"lines":     visible.Lines,
+	"clip":      func(n int, text string) string { return truncate.Characters(visible.Line(text), n) },
+	"clipLines": func(n int, text string) string { return truncate.Characters(visible.Lines(text), n) },
+	"tool":      toolPath,
+	"time":      func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+	"clock":     func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") },
 }
 
 // frame is what the template of a page is given.
@@ -86,6 +88,8 @@ func (c *Console) answer(w http.ResponseWriter, q *query, name string, v view) {
 		w.WriteHeader(http.StatusSeeOther)
 	case v.file != nil:
 		v.file.send(w)
+	case v.stream != nil:
+		v.stream.send(c, w, q)
 	default:
 		c.render(w, q, name, v)
 	}

@@ -14,12 +14,24 @@ func (d *Daemon) openConsole() (err error) {
 		return nil
 	}
 	d.console, err = console.New(console.Options{
-		System: d.opts.System, Runs: d.opts.System.Runs(), Approvals: d.opts.System.Approvals(), Identify: d.identify.Token, Status: d.consoleStatus, Hosts: serve.Hosts, Secure: serve.Certificate != "" || serve.Proxy, Logger: d.opts.Logger,
+		System: d.opts.System, Runs: d.opts.System.Runs(), Approvals: d.opts.System.Approvals(), Agents: d.known,
+		Identify: d.identify.Token, Status: d.consoleStatus, Hosts: serve.Hosts, Secure: serve.Certificate != "" || serve.Proxy, Logger: d.opts.Logger,
 	})
+	if err == nil {
+		d.undo.Add(d.console.Close)
+	}
 	return err
 }
 
 func (d *Daemon) consoleStatus(ctx context.Context) console.Status {
 	s := d.status(ctx)
-	return console.Status{State: s.State, Version: s.Version, URL: s.URL, Since: s.Since, Hosts: s.Hosts, Runs: s.Runs}
+	load := d.opts.System.Load()
+	status := console.Status{
+		State: s.State, Version: s.Version, URL: s.URL, Since: s.Since, Hosts: s.Hosts, Runs: s.Runs,
+		Sandboxes: load.Ready, Working: load.InUse, Waiting: load.Waiting,
+	}
+	if err := d.opts.System.Ready(ctx); err != nil {
+		status.Problem = d.opts.System.Gate().Sentence(err.Error())
+	}
+	return status
 }

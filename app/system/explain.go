@@ -46,6 +46,9 @@ type Explanation struct {
 	Unfit error
 }
 
+// WhyRisk says in words why the tool has the risk that it has.
+func (e Explanation) WhyRisk() string { return policies.WhyRisk(e.Request) }
+
 // ErrNoObject says that arguments are no JSON object.
 var ErrNoObject = errors.New("the arguments are no JSON object")
 

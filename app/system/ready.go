@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"time"
+
+	"github.com/airlock-mcp/airlock/runner"
 )
 
 // proveTime is how long Ready waits for the self-test of the sandboxes.
@@ -63,3 +65,6 @@ func writable(directory string) (err error) {
 // Notices says what is wrong now with the servers that callers of a profile see. It
 // may be called concurrently.
 func (s *System) Notices(profile string) []Notice { return s.catalog.notices(profile) }
+
+// Load is what the sandboxes are at work on now.
+func (s *System) Load() runner.Load { return s.sandboxes.Load() }

@@ -24,6 +24,14 @@ const (
 	KindVerdict   Kind = "verdict"   // an engine was asked, and what it said
 )
 
+// Kinds lists all kinds.
+func Kinds() []Kind {
+	return []Kind{
+		KindLogStart, KindRotate, KindRecovered, KindUpgrade, KindRunStart, KindRunEnd, KindIntent, KindOutcome,
+		KindApproval, KindViolation, KindOperator, KindAction, KindKernel, KindDecision, KindVerdict,
+	}
+}
+
 // The words of Effect.Outcome.
 const (
 	OutcomeOK      = "ok"      // the act succeeded

@@ -1,0 +1,113 @@
+package console
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+
+	"github.com/airlock-mcp/airlock/app/auth"
+	"github.com/airlock-mcp/airlock/broker/agents"
+	"github.com/airlock-mcp/airlock/broker/budget"
+)
+
+// agentsSection is the registered agents: one's own, and with the scope admin all.
+func agentsSection() section {
+	return section{name: "Agents", path: "/agents", scope: auth.ScopeAgents, template: "agents", pages: []page{
+		{pattern: "GET /agents", scope: auth.ScopeAgents, show: showAgents},
+	}}
+}
+
+// agentSection is one of them.
+func agentSection() section {
+	return section{path: "/agents", template: "agent", pages: []page{
+		{pattern: "GET /agents/{agent}", scope: auth.ScopeAgents, show: showAgent},
+		{pattern: "POST /agents/{agent}/status", scope: auth.ScopeAdmin, show: setAgentStatus},
+	}}
+}
+
+// How many agents one page lists, and how many actions of one.
+const (
+	agentsPage    = 100
+	shownActivity = 25
+)
+
+func showAgents(c *Console, q *query) (view, error) {
+	owner := q.who.Name()
+	if q.may(auth.ScopeAdmin) {
+		owner = ""
+	}
+	list, err := c.opts.Agents.List(q.Context(), owner, q.URL.Query().Get("after"), agentsPage+1)
+	if err != nil {
+		return view{}, err
+	}
+	var shown struct {
+		Agents []agents.Agent
+		Later  string
+	}
+	if len(list) > agentsPage {
+		list = list[:agentsPage]
+		shown.Later = "/agents?" + url.Values{"after": {list[agentsPage-1].ID}}.Encode()
+	}
+	shown.Agents = list
+	return view{title: "Agents", data: shown}, nil
+}
+
+type shownAgent struct {
+	agents.Agent
+	Permissions string
+	Budget      []string
+	Activity    []agents.Entry
+	MaySet      bool
+}
+
+// agentOf is the agent that a request names, if the caller may see it.
+func agentOf(c *Console, q *query) (agents.Agent, error) {
+	agent, err := c.opts.Agents.Find(q.Context(), q.PathValue("agent"))
+	if errors.Is(err, agents.ErrUnknown) || err == nil && agent.Owner != q.who.Name() && !q.may(auth.ScopeAdmin) {
+		return agents.Agent{}, notFound("agent")
+	}
+	return agent, err
+}
+
+func showAgent(c *Console, q *query) (view, error) {
+	agent, err := agentOf(c, q)
+	if err != nil {
+		return view{}, err
+	}
+	shown := shownAgent{Agent: agent, MaySet: q.may(auth.ScopeAdmin) && agent.Status != agents.Killed}
+	permissions, err := json.MarshalIndent(agent.Permissions, "", "  ")
+	if err != nil {
+		return view{}, err
+	}
+	shown.Permissions = string(permissions)
+	var standing budget.Standing
+	if standing, err = c.opts.Agents.Budget(q.Context(), agent.ID); err != nil {
+		return view{}, err
+	}
+	shown.Budget = standing.Lines()
+	if shown.Activity, err = c.opts.Agents.Activity(agent.ID, shownActivity); err != nil {
+		return view{}, err
+	}
+	return view{title: agent.Name, data: shown}, nil
+}
+
+// setAgentStatus does what airlock agents suspend, resume and kill do.
+func setAgentStatus(c *Console, q *query) (view, error) {
+	agent, err := agentOf(c, q)
+	if err != nil {
+		return view{}, err
+	}
+	status := agents.Status(q.PostForm.Get("status"))
+	switch {
+	case status != agents.Active && status != agents.Suspended && status != agents.Killed:
+		return view{}, &refusal{http.StatusUnprocessableEntity, "An agent is active, suspended or killed.", ""}
+	case agent.Status == agents.Killed && status != agents.Killed:
+		return view{}, &refusal{http.StatusConflict, "The agent was killed, and does not come back.", "Register a new one."}
+	}
+	if err := c.opts.Agents.SetStatus(q.Context(), agent.ID, status, q.who.Name()); err != nil {
+		return view{}, err
+	}
+	q.tell("The agent is %s.", status)
+	return view{redirect: "/agents/" + url.PathEscape(agent.ID)}, nil
+}

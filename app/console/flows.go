@@ -1,0 +1,245 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/airlock-mcp/airlock/app/auth"
+	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/broker/oauth"
+)
+
+// What a sign-in to a server may take.
+const (
+	flowTime   = 10 * time.Minute // for the person, as airlock login waits
+	inviteTime = 20 * time.Second // to learn where to sign in
+	maxFlows   = 100              // at one time
+)
+
+// flowsSection is the sign-in to one server, which has no entry of its own.
+func flowsSection() section {
+	return section{path: "/servers", template: "flow", pages: []page{
+		{pattern: "POST /servers/{server}/sign-in", scope: auth.ScopeRun, show: beginFlow},
+		{pattern: "GET /servers/{server}/sign-in", scope: auth.ScopeRun, show: showFlow},
+		{pattern: "GET /servers/{server}/sign-in/now", scope: auth.ScopeRun, show: showFlowNow},
+		{pattern: "POST /servers/{server}/sign-in/address", scope: auth.ScopeRun, show: pasteAddress},
+	}}
+}
+
+// flow is one authorization flow (OAuth 2.1, section 4.1) of a person. The browser comes back to
+// the callback of broker/oauth, or the person pastes the address at which it has ended.
+type flow struct {
+	server  string
+	invited chan struct{} // closed when the invitation is there
+	ended   chan struct{} // closed when the sign-in is over
+	pasted  chan string
+	stop    context.CancelFunc
+
+	mu         sync.Mutex // guards what follows
+	invitation *oauth.Invitation
+	strange    bool   // what was pasted last does not belong to the sign-in
+	tools      int    // after it
+	problem    string // why there is none
+}
+
+var _ oauth.Person = (*flow)(nil)
+
+// Invite implements oauth.Person.
+func (v *flow) Invite(_ context.Context, i oauth.Invitation) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.invitation = &i
+	close(v.invited)
+	return nil
+}
+
+// Paste implements oauth.Person.
+func (v *flow) Paste(ctx context.Context) (string, error) {
+	select {
+	case text := <-v.pasted:
+		return text, nil
+	case <-ctx.Done():
+		return "", io.EOF
+	}
+}
+
+// Strange implements oauth.Person.
+func (v *flow) Strange() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.strange = true
+}
+
+// flowKey says whose flow it is: no other session sees it.
+type flowKey struct {
+	session *session
+	server  string
+}
+
+// flows are those that are going on, and the last one of each session and server. Its
+// methods may be called concurrently.
+type flows struct {
+	work sync.WaitGroup
+
+	mu     sync.Mutex // guards what follows
+	of     map[flowKey]*flow
+	closed bool
+}
+
+func newFlows() *flows { return &flows{of: map[flowKey]*flow{}} }
+
+var errManyFlows = &refusal{http.StatusServiceUnavailable, "Too many people sign in to servers at once.", "Try again later."}
+
+// begin has a flow go on until it is over, in the place of an earlier one to the same
+// server.
+func (all *flows) begin(ctx context.Context, key flowKey, login *system.Login) (*flow, error) {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), flowTime)
+	v := &flow{server: key.server, invited: make(chan struct{}), ended: make(chan struct{}), pasted: make(chan string, 1), stop: stop}
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	all.forgetLocked()
+	if earlier := all.of[key]; earlier != nil {
+		earlier.stop()
+		<-earlier.ended
+	} else if all.closed || len(all.of) >= maxFlows {
+		stop()
+		return nil, errManyFlows
+	}
+	all.of[key] = v
+	all.work.Go(func() {
+		defer stop()
+		defer close(v.ended)
+		v.goOn(ctx, login)
+	})
+	return v, nil
+}
+
+// forgetLocked makes room: what is over need not be kept where there are many.
+func (all *flows) forgetLocked() {
+	for key, v := range all.of {
+		if len(all.of) < maxFlows {
+			return
+		}
+		if v.isOver() {
+			delete(all.of, key)
+		}
+	}
+}
+
+func (all *flows) find(key flowKey) *flow {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	return all.of[key]
+}
+
+// close ends all flows and returns when none goes on.
+func (all *flows) close() {
+	all.mu.Lock()
+	all.closed = true
+	for _, v := range all.of {
+		v.stop()
+	}
+	all.mu.Unlock()
+	all.work.Wait()
+}
+
+func (v *flow) isOver() bool {
+	select {
+	case <-v.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// goOn signs in and shows that the server can be used.
+func (v *flow) goOn(ctx context.Context, login *system.Login) {
+	_, err := login.SignsIn(ctx, v, nil)
+	tools := 0
+	if err == nil {
+		tools, err = login.Tools(ctx)
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.tools = tools
+	if err != nil {
+		v.problem = err.Error()
+	}
+}
+
+// beginFlow asks where to sign in, and shows it.
+func beginFlow(c *Console, q *query) (view, error) {
+	login, err := loginTo(c, q)
+	if err != nil {
+		return view{}, err
+	}
+	server := q.PathValue("server")
+	v, err := c.flows.begin(q.Context(), flowKey{q.session, server}, login)
+	if err != nil {
+		return view{}, err
+	}
+	limited, cancel := context.WithTimeout(q.Context(), inviteTime)
+	defer cancel()
+	select {
+	case <-v.invited:
+	case <-v.ended:
+	case <-limited.Done(): // the page goes on waiting
+	}
+	return view{redirect: serverPath(server, "/sign-in")}, nil
+}
+
+// shownFlow is what its page shows.
+type shownFlow struct {
+	Server     string
+	Path       string // of its addresses
+	Over       bool
+	Problem    string
+	Tools      int
+	Strange    bool
+	Invitation *oauth.Invitation
+}
+
+func showFlow(c *Console, q *query) (view, error) {
+	server := q.PathValue("server")
+	v := c.flows.find(flowKey{q.session, server})
+	if v == nil {
+		return view{redirect: "/servers"}, nil
+	}
+	over := v.isOver() // before the rest is read: what is over changes no more
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	shown := shownFlow{
+		Server: server, Path: serverPath(server, "/sign-in"), Over: over, Problem: c.opts.System.Gate().Sentence(v.problem),
+		Tools: v.tools, Strange: v.strange, Invitation: v.invitation,
+	}
+	return view{title: "Sign in to " + server, data: shown}, nil
+}
+
+func showFlowNow(c *Console, q *query) (view, error) {
+	v, err := showFlow(c, q)
+	v.part = "now"
+	return v, err
+}
+
+// pasteAddress takes the address of a page that the browser could not show.
+func pasteAddress(c *Console, q *query) (view, error) {
+	server := q.PathValue("server")
+	v := c.flows.find(flowKey{q.session, server})
+	if v == nil || v.isOver() {
+		return view{redirect: "/servers"}, nil
+	}
+	v.mu.Lock()
+	v.strange = false
+	v.mu.Unlock()
+	select {
+	case v.pasted <- q.PostForm.Get("address"):
+	case <-v.ended:
+	case <-q.Context().Done():
+		return view{}, errors.New("the browser has gone")
+	}
+	return view{redirect: serverPath(server, "/sign-in")}, nil
+}

@@ -1,0 +1,192 @@
+package console
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/airlock-mcp/airlock/app/auth"
+	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/catalog/pins"
+)
+
+// toolsSection is the tools that the caller sees, and those that are withheld because
+// their definitions changed. A server or a tool may have any name, so addresses have
+// them in their query and not in their path.
+func toolsSection() section {
+	return section{name: "Tools", path: "/tools", scope: auth.ScopeRun, template: "tools", pages: []page{
+		{pattern: "GET /tools", scope: auth.ScopeRun, show: showTools},
+	}}
+}
+
+// toolSection is one tool, and changesSection are the changed ones. They are reached
+// from the list.
+func toolSection() section {
+	return section{path: "/tools", template: "tool", pages: []page{
+		{pattern: "GET /tools/one", scope: auth.ScopeRun, show: showTool},
+	}}
+}
+
+func changesSection() section {
+	return section{path: "/tools", template: "changes", pages: []page{
+		{pattern: "GET /tools/changes", scope: auth.ScopeRun, show: showChanges},
+		{pattern: "POST /tools/accept", scope: auth.ScopeAdmin, show: acceptTool},
+	}}
+}
+
+// toolsPage is how many tools one page lists.
+const toolsPage = 50
+
+// maxQuery bounds what is searched for, in bytes.
+const maxQuery = 500
+
+type shownTools struct {
+	Query, Server  string
+	Servers        []string
+	Found          catalog.Answer
+	First, Last    int
+	Earlier, Later string // addresses; empty: there are none
+	Changed        int    // how many are withheld
+}
+
+func showTools(c *Console, q *query) (view, error) {
+	asked := q.URL.Query()
+	shown := shownTools{Query: asked.Get("q"), Server: asked.Get("server"), Changed: len(c.opts.System.ChangedTools(q.who))}
+	if len(shown.Query) > maxQuery {
+		return view{}, &refusal{http.StatusRequestEntityTooLarge, "A search has at most 500 bytes.", "Say it in fewer words."}
+	}
+	snapshot := c.opts.System.Snapshot(q.who)
+	for _, server := range snapshot.Servers() {
+		shown.Servers = append(shown.Servers, server.ID)
+	}
+	offset, _ := strconv.Atoi(asked.Get("from")) // what is no number is the beginning
+	offset = min(max(offset, 0), snapshot.Len())
+	shown.Found = snapshot.Find(catalog.Query{Text: shown.Query, ServerID: shown.Server, Detail: catalog.DetailDescription, Limit: toolsPage, Offset: offset})
+	shown.First, shown.Last = offset+1, offset+len(shown.Found.Tools)
+	at := func(from int) string {
+		return "/tools?" + url.Values{"q": {shown.Query}, "server": {shown.Server}, "from": {strconv.Itoa(from)}}.Encode()
+	}
+	if offset > 0 {
+		shown.Earlier = at(max(0, offset-toolsPage))
+	}
+	if shown.Last < shown.Found.Total && len(shown.Found.Tools) > 0 {
+		shown.Later = at(shown.Last)
+	}
+	return view{title: "Tools", data: shown}, nil
+}
+
+// toolPath is the address of one tool.
+func toolPath(serverID, toolName string) string {
+	return "/tools/one?" + url.Values{"server": {serverID}, "tool": {toolName}}.Encode()
+}
+
+type shownTool struct {
+	Server, Name       string
+	Title, Description string
+	Risk, Why          string
+	Flags              []string
+	Definition         string
+	Withheld           bool
+}
+
+func showTool(c *Console, q *query) (view, error) {
+	asked := q.URL.Query()
+	shown := shownTool{Server: asked.Get("server"), Name: asked.Get("tool")}
+	rules, err := c.opts.System.RuleSet(q.who)
+	if err != nil {
+		return view{}, err
+	}
+	tool, err := rules.Snapshot.Lookup(shown.Server, shown.Name)
+	var unknown *catalog.UnknownError
+	var withheld *catalog.WithheldError
+	switch {
+	case errors.As(err, &unknown):
+		return view{}, notFound("tool")
+	case errors.As(err, &withheld):
+		shown.Withheld = true
+		return view{title: shown.Name, data: shown}, nil
+	case err != nil:
+		return view{}, err
+	}
+	definition, err := rules.Snapshot.Definition(shown.Server, shown.Name)
+	if err != nil {
+		return view{}, err
+	}
+	shown.Title, shown.Description = catalog.Clean(tool.Title), catalog.Clean(tool.Description)
+	for _, flag := range definition.Flags {
+		shown.Flags = append(shown.Flags, flag.String())
+	}
+	var pretty bytes.Buffer
+	if json.Indent(&pretty, definition.JSON, "", "  ") != nil {
+		pretty.Write(definition.JSON)
+	}
+	shown.Definition = pretty.String()
+	explained, err := rules.Explain(q.who.Name(), shown.Server, shown.Name, "")
+	if err != nil {
+		return view{}, err
+	}
+	shown.Risk, shown.Why = explained.Decision.Risk.String(), explained.WhyRisk()
+	return view{title: shown.Name, data: shown}, nil
+}
+
+// shownChange is one tool that is withheld.
+type shownChange struct {
+	pins.Change
+	Short string // its digest as airlock tools diff prints it
+	Lines []diffLine
+}
+
+// diffLine is one line of a unified diff.
+type diffLine struct{ Kind, Text string }
+
+func diffLines(unified []byte) []diffLine {
+	var list []diffLine
+	for line := range strings.Lines(string(unified)) {
+		line = strings.TrimSuffix(line, "\n")
+		kind := "same"
+		switch {
+		case strings.HasPrefix(line, "diff "), strings.HasPrefix(line, "@@"):
+			kind = "place"
+		case strings.HasPrefix(line, "--- ") && len(list) < 3, strings.HasPrefix(line, "+++ ") && len(list) < 3:
+			kind = "place"
+		case strings.HasPrefix(line, "-"):
+			kind = "removed"
+		case strings.HasPrefix(line, "+"):
+			kind = "added"
+		}
+		list = append(list, diffLine{kind, line})
+	}
+	return list
+}
+
+func showChanges(c *Console, q *query) (view, error) {
+	var shown struct {
+		Changes   []shownChange
+		MayAccept bool
+	}
+	for _, change := range c.opts.System.ChangedTools(q.who) {
+		shown.Changes = append(shown.Changes, shownChange{change, system.ShortDigest(change.Found), diffLines(system.Difference(change))})
+	}
+	shown.MayAccept = q.may(auth.ScopeAdmin)
+	return view{title: "Changed tools", data: shown}, nil
+}
+
+// acceptTool lets a tool be used again with the definition that was shown.
+func acceptTool(c *Console, q *query) (view, error) {
+	server, tool := q.PostForm.Get("server"), q.PostForm.Get("tool")
+	err := c.opts.System.AcceptTool(q.Context(), q.who, server, tool, q.PostForm.Get("digest"))
+	switch {
+	case errors.Is(err, system.ErrOtherChange):
+		q.tell("Nothing was accepted: %v. Look at it again.", err)
+	case err != nil:
+		return view{}, err
+	default:
+		q.tell("%s of %s is used again, with its changed definition.", tool, server)
+	}
+	return view{redirect: "/tools/changes"}, nil
+}
