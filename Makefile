@@ -29,7 +29,7 @@ demo: prerequisites build code-images test/servers/node_modules/.package-lock.js
 
 .PHONY: test
 test: setup sdk redis chromium $(CLEAN_ROOT) $(COLLECTOR) ## run all tests, those with real sandboxes included
-	@$(MAKE) --no-print-directory dist DIST_ARCHITECTURES="$$(go env GOARCH)"
+	@$(MAKE) --no-print-directory dist
 	go test -C build/dist -count=1 ./...
 	AIRLOCK_TEST_SANDBOX=1 go test -count=1 -timeout=15m ./...
 
@@ -72,7 +72,7 @@ fuzz: ## run every fuzz target for FUZZTIME
 	@build/fuzz $(FUZZTIME)
 
 .PHONY: bench
-bench: setup $(BENCH_INSTALLED) ## measure, beside what others need on this machine
+bench: setup $(BENCH_INSTALLED) $(COLLECTOR) ## measure, beside what others need on this machine
 	go run ./test/bench
 	$(MAKE) --no-print-directory measure-tokens
 
@@ -111,6 +111,7 @@ DIST_ARCHITECTURES ?= amd64 arm64
 
 .PHONY: dist
 dist: bin/airlock ## build release archives and Debian packages, with checksums and what is in them
+	@rm -rf bin/dist/programs
 	@for architecture in $(DIST_ARCHITECTURES); do \
 		build/step "building the programs for $$architecture" build/dist/programs "$$architecture" "bin/dist/programs/$$architecture" || exit; done
 	@build/step 'packing' env SOURCE_DATE_EPOCH="$$(git log -1 --format=%ct)" \
