@@ -2,12 +2,17 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -99,11 +104,32 @@ func joinHost(t *testing.T) joinedHost {
 	return h
 }
 
+// counter is a server with one tool, which counts its calls.
+func counter(t *testing.T) (url string, calls *atomic.Int64) {
+	t.Helper()
+	calls = &atomic.Int64{}
+	server := mcp.NewServer(&mcp.Implementation{Name: "counter", Version: "1"}, nil)
+	mcp.AddTool(server, &mcp.Tool{Name: "count", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
+		func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+			calls.Add(1)
+			return nil, map[string]any{}, nil
+		})
+	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil))
+	t.Cleanup(web.Close)
+	return web.URL, calls
+}
+
 // Five hosts go on when the daemon that they have joined is killed: what was under way
-// ends with an error, what they ask next is answered, and they say so.
+// ends with an error, and is not done again by itself; what they ask next is answered, and
+// they say so.
 func TestADaemonIsKilledWhileHostsAreConnected(t *testing.T) {
 	testenv.OwnHome(t)
 	t.Chdir(t.TempDir())
+	url, calls := counter(t)
+	configuration := fmt.Sprintf("mcpServers: {counter: {url: %q}}\nservers: {counter: {trustAnnotations: true}}\n", url)
+	if err := os.WriteFile("airlock.yaml", []byte(configuration), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, test := range []struct {
 		name, says string
 		again      bool // another daemon is started, for which hosts wait a while
@@ -112,6 +138,7 @@ func TestADaemonIsKilledWhileHostsAreConnected(t *testing.T) {
 		{"no daemon", "this process answers alone from now on", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			calls.Store(0)
 			if _, stderr, code := airlock(t, "serve", "--detach", "--listen", "127.0.0.1:0"); code != 0 {
 				t.Fatal(stderr)
 			}
@@ -128,13 +155,13 @@ func TestADaemonIsKilledWhileHostsAreConnected(t *testing.T) {
 			var lost sync.WaitGroup
 			for _, h := range hosts {
 				lost.Go(func() {
-					_, err := h.CallTool(t.Context(), &mcp.CallToolParams{Name: "run_code", Arguments: map[string]any{"language": "python", "code": "import time\ntime.sleep(25)"}})
+					_, err := h.CallTool(t.Context(), &mcp.CallToolParams{Name: "run_code", Arguments: map[string]any{"language": "python", "code": "import time\nfrom servers.counter import count\nawait count({})\ntime.sleep(25)"}})
 					if err == nil || !strings.Contains(err.Error(), "send it again") {
 						t.Errorf("a call under way: got %v, want that it is to be sent again", err)
 					}
 				})
 			}
-			for daemon.Runs < 5 {
+			for daemon.Runs < 5 || calls.Load() < 5 {
 				status, _, code := airlock(t, "status", "--json")
 				if err := json.Unmarshal([]byte(status), &daemon); err != nil || code != 0 {
 					t.Fatalf("got %d, %s", code, status)
@@ -155,6 +182,9 @@ func TestADaemonIsKilledWhileHostsAreConnected(t *testing.T) {
 				}
 				if said := h.stderr.String(); !strings.Contains(said, "the daemon has ended") || !strings.Contains(said, test.says) {
 					t.Errorf("the host is told %q, want that %s", said, test.says)
+				}
+				if n := calls.Load(); n != 5 {
+					t.Errorf("five calls were made %d times", n)
 				}
 			}
 		})
