@@ -19,8 +19,8 @@ type face struct {
 	process *os.Process
 }
 
-// openFace starts an Airlock with the given configuration.
-func (b *bench) openFace(ctx context.Context, config map[string]any, undo *cleanup.Stack) (*face, error) {
+// openFace starts an Airlock with the given configuration, and with variables of its own.
+func (b *bench) openFace(ctx context.Context, config map[string]any, undo *cleanup.Stack, env ...string) (*face, error) {
 	text, err := json.Marshal(config)
 	if err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func (b *bench) openFace(ctx context.Context, config map[string]any, undo *clean
 		return nil, err
 	}
 	cmd := exec.Command(b.bin("airlock"), "mcp", "--config", file.Name())
-	cmd.Env = append(os.Environ(), "AIRLOCK_HOME="+b.home)
+	cmd.Env = append(append(os.Environ(), "AIRLOCK_HOME="+b.home), env...)
 	cmd.Stderr = os.Stderr
 	session, err := connect(ctx, cmd)
 	if err != nil {

@@ -60,6 +60,7 @@ type part struct {
 func parts() []part {
 	return []part{
 		{"run", measureRuns},
+		{"telemetry", measureTelemetry},
 		{"initialize", measureInitialize},
 		{"rate", measureRate},
 		{"call", measureCalls},

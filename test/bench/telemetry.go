@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/airlock-mcp/airlock/internal/cleanup"
+)
+
+// telemetryBlock is how many runs one block has: processor time is known for blocks
+// only, since the system counts it in hundredths of a second.
+const telemetryBlock = 10
+
+// observed is an Airlock whose runs are measured, and what they took.
+type observed struct {
+	name string
+	face *face
+
+	waited sample // milliseconds of each run
+	spent  sample // milliseconds of processor time of a run, of each block
+}
+
+// measureTelemetry takes runs from the pool of two Airlocks in turn, of which one exports
+// traces, metrics and logs to a real OpenTelemetry Collector.
+func measureTelemetry(ctx context.Context, b *bench) (err error) {
+	var undo cleanup.Stack
+	defer func() { err = errors.Join(err, undo.Run()) }()
+	endpoint, err := b.openCollector(ctx, &undo)
+	if err != nil {
+		return err
+	}
+	targets, err := b.targets()
+	if err != nil {
+		return err
+	}
+	python := languages()[0]
+	for _, program := range []struct{ name, code string }{
+		{"trivial Python run from the pool", python.trivial},
+		{fmt.Sprintf("Python run from the pool with %d tool calls", batchHeads+batch), callingProgram(python, serverID(0))},
+	} {
+		sides := []*observed{{name: "off"}, {name: "on"}}
+		for _, side := range sides {
+			var env []string
+			if side.name == "on" {
+				// Metrics are sent as often as traces, more often than by default.
+				env = []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + endpoint, "OTEL_METRIC_EXPORT_INTERVAL=5000"}
+			}
+			if side.face, err = b.openFace(ctx, inFrontOf(targets[:1]), &undo, env...); err != nil {
+				return err
+			}
+		}
+		if err := inBlocks(ctx, max(2, b.rounds/telemetryBlock), python, program.code, sides); err != nil {
+			return err
+		}
+		off, on := sides[0], sides[1]
+		b.table.add(newRow(program.name+", telemetry off", "ms", off.waited),
+			newRow("the same, telemetry on", "ms", on.waited).aims("≤ 1.05 ×").times(off.waited, "off"),
+			newRow("processor time of such a run, telemetry off", "ms", off.spent),
+			newRow("the same, telemetry on", "ms", on.spent).aims("≤ 1.05 ×").times(off.spent, "off"))
+	}
+	return nil
+}
+
+// inBlocks takes blocks of runs of all sides in turn. The first block of each does not count.
+func inBlocks(ctx context.Context, blocks int, lang language, code string, sides []*observed) error {
+	order := rand.New(rand.NewPCG(1, 2))
+	for block := -1; block < blocks; block++ {
+		for _, i := range order.Perm(len(sides)) {
+			side := sides[i]
+			before, err := processorTime(side.face.process.Pid)
+			if err != nil {
+				return err
+			}
+			var waited sample
+			for range telemetryBlock {
+				got, err := timed(func() error { return side.face.run(ctx, lang, code, nil) })
+				if err != nil {
+					return fmt.Errorf("telemetry %s: %w", side.name, err)
+				}
+				waited = append(waited, got...)
+				if err := rest(ctx, roundPause); err != nil { // in which the pool is filled again
+					return err
+				}
+			}
+			after, err := processorTime(side.face.process.Pid)
+			if err != nil {
+				return err
+			}
+			if block >= 0 {
+				side.waited = append(side.waited, waited...)
+				side.spent = append(side.spent, (after-before)/telemetryBlock)
+			}
+		}
+	}
+	return nil
+}
+
+// processorTime is what a process and those of its children that have ended have taken,
+// in milliseconds (proc_pid_stat(5)).
+func processorTime(pid int) (float64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, err
+	}
+	const perTick = 10 // USER_HZ is 100 on every architecture that Airlock runs on
+	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+	sum := 0.0
+	for _, field := range fields[11:15] { // utime, stime, cutime, cstime
+		ticks, err := strconv.ParseFloat(field, 64)
+		if err != nil {
+			return 0, err
+		}
+		sum += ticks * perTick
+	}
+	return sum, nil
+}
+
+// openCollector starts a collector that writes what it gets to a file, and returns its
+// endpoint for OTLP over HTTP.
+func (b *bench) openCollector(ctx context.Context, undo *cleanup.Stack) (endpoint string, err error) {
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	address := free.Addr().String()
+	if err := free.Close(); err != nil {
+		return "", err
+	}
+	config := fmt.Sprintf("receivers: {otlp: {protocols: {http: {endpoint: %q}}}}\nexporters: {file: {path: %q}}\n", address, filepath.Join(b.home, "telemetry.jsonl")) +
+		"service: {pipelines: {traces: {receivers: [otlp], exporters: [file]}, metrics: {receivers: [otlp], exporters: [file]}, logs: {receivers: [otlp], exporters: [file]}}}\n"
+	file := filepath.Join(b.home, "collector.yaml")
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		return "", err
+	}
+	cmd := exec.Command(b.bin("otelcol"), "--config", "file:"+file)
+	if err := cmd.Start(); err != nil {
+		return "", fmt.Errorf("starting the collector: %w", err)
+	}
+	undo.Add(func() error {
+		_ = cmd.Process.Kill() // it is waited for
+		_ = cmd.Wait()
+		return nil
+	})
+	for began := time.Now(); time.Since(began) < time.Minute; {
+		if conn, err := net.Dial("tcp", address); err == nil {
+			return "http://" + address, conn.Close()
+		}
+		if err := rest(ctx, roundPause); err != nil {
+			return "", err
+		}
+	}
+	return "", errors.New("the collector does not listen")
+}
