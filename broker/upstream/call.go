@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -81,6 +82,7 @@ type calling struct {
 // exchange returns a new exchange for one attempt.
 func (c *calling) exchange() *exchange {
 	e := newExchange(c.relay, c.patience)
+	e.taken = true
 	if c.relay == nil {
 		return e
 	}
@@ -120,6 +122,7 @@ func (s *server) call(ctx context.Context, c *calling, mayRepeat bool) (json.Raw
 	start := time.Now()
 	tracing, params, ended := s.traced(ctx, &mcp.CallToolParams{Name: name, Arguments: c.arguments})
 	_, err = session.client.CallTool(withExchange(tracing, e), params)
+	err = e.unlessTaken(err)
 	ended(e.soFar(), err)
 	if err == nil {
 		return s.accept(name, e.soFar().result)
@@ -140,9 +143,8 @@ func (s *server) accept(name string, raw json.RawMessage) (json.RawMessage, erro
 	if !utf8.Valid(raw) {
 		return nil, s.failure(name, InvalidOutput, "the result is not UTF-8", false, nil)
 	}
-	var result map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &result); err != nil || result == nil {
-		return nil, s.failure(name, InvalidOutput, "the server answered with something that is no tool result", false, err)
+	if raw = bytes.TrimSpace(raw); len(raw) == 0 || raw[0] != '{' || !json.Valid(raw) {
+		return nil, s.failure(name, InvalidOutput, "the server answered with something that is no tool result", false, nil)
 	}
 	return raw, nil
 }

@@ -89,19 +89,6 @@ func (r *lineReader) skip(text, part []byte, err error) ([]byte, *jsonrpc.ID, er
 	return start, nil, err
 }
 
-// decodeMessage reads one JSON-RPC message. Unlike the SDK, which would choke
-// on its own output, it refuses a method without a name.
-func decodeMessage(text []byte) (jsonrpc.Message, error) {
-	message, err := jsonrpc.DecodeMessage(text)
-	if err != nil {
-		return nil, err
-	}
-	if request, ok := message.(*jsonrpc.Request); ok && request.Method == "" {
-		return nil, errors.New("a method without a name")
-	}
-	return message, nil
-}
-
 func parseLine(text []byte) line {
 	if text[0] == '[' {
 		return parseBatch(text)

@@ -57,10 +57,10 @@ func (s *Set) Do(ctx context.Context, serverID string, request Request) (json.Ra
 		return nil, server.notConnected(ctx, request.Method, err)
 	}
 	e := newExchange(request.Relay, patience)
-	e.method, e.params = request.Method, members
+	e.method, e.params, e.taken = request.Method, members, true
 	defer session.tap.forget(e)
 	start := time.Now()
-	err = session.send(withExchange(ctx, e), e)
+	err = e.unlessTaken(session.send(withExchange(ctx, e), e))
 	got := e.soFar()
 	switch {
 	case err == nil:

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,6 +30,9 @@ var errNoInput = errors.New("the server asks for input in a way that MCP does no
 
 // inputOf reads what a result asks for.
 func inputOf(raw json.RawMessage) (input, error) {
+	if !bytes.Contains(raw, []byte("input")) && !bytes.Contains(raw, []byte(`\u`)) {
+		return input{}, nil // it cannot say input_required, not in escapes either
+	}
 	var result struct {
 		Kind     json.RawMessage `json:"resultType"`
 		Requests json.RawMessage `json:"inputRequests"`
