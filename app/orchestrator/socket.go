@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/internal/wire"
 )
 
@@ -101,23 +100,6 @@ func (r *run) handleFinish(req wire.Request) (any, error) {
 	default: // the first one counts
 	}
 	return struct{}{}, nil
-}
-
-func (r *run) handleCall(ctx context.Context, req wire.Request) (any, error) {
-	var params struct {
-		ServerID  string          `json:"server_id"`
-		Name      string          `json:"name"`
-		Arguments json.RawMessage `json:"arguments"`
-		Line      int             `json:"line"` // of the code, as the client claims
-	}
-	if err := decode(req, &params); err != nil {
-		return nil, err
-	}
-	answer, read := r.calls.CallUnread(ctx, broker.Call{ServerID: params.ServerID, Name: params.Name, Arguments: params.Arguments, Line: params.Line})
-	return struct {
-		broker.Answer
-		lasting
-	}{answer, lasting{read}}, nil
 }
 
 // lasting is the part of an answer that releases, once the code has read it,

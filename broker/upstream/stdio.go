@@ -2,11 +2,9 @@ package upstream
 
 import (
 	"context"
-	"errors"
 	"io"
 	"log/slog"
 	"sync"
-	"syscall"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -19,7 +17,7 @@ type stdio struct {
 	tap     *tap
 	skipped skipped // lines of stdout that are no JSON-RPC
 
-	frames   chan frame           // to the writer
+	lines    *lineWriter
 	messages chan jsonrpc.Message // from the reader; closed at the end of the stream
 	own      chan jsonrpc.Message // from skipDiscovery; has room for one
 	closed   chan struct{}
@@ -35,17 +33,12 @@ var (
 func newStdio(p *process, t *tap, log *slog.Logger) *stdio {
 	c := &stdio{
 		process: p, tap: t, skipped: skipped{log: log, serverID: p.serverID},
-		frames: make(chan frame), messages: make(chan jsonrpc.Message), own: make(chan jsonrpc.Message, 1), closed: make(chan struct{}),
+		messages: make(chan jsonrpc.Message), own: make(chan jsonrpc.Message, 1), closed: make(chan struct{}),
 	}
+	c.lines = newLineWriter(p.stdin, c.closed, func() { c.Close() })
 	c.running.Go(c.readAll)
-	c.running.Go(c.writeAll)
+	c.running.Go(c.lines.run)
 	return c
-}
-
-// frame is a message on its way to the writer, which says what became of it.
-type frame struct {
-	line    []byte
-	written chan<- error // has room
 }
 
 // Connect implements mcp.Transport.
@@ -80,25 +73,23 @@ func (c *stdio) Write(ctx context.Context, message jsonrpc.Message) error {
 	}
 	c.tap.outgoing(ctx, message)
 	defer c.tap.written(message)
-	written := make(chan error, 1)
-	select {
-	case c.frames <- frame{append(line, '\n'), written}:
-	case <-c.closed:
+	if c.isClosed() {
 		return io.ErrClosedPipe
-	case <-ctx.Done():
-		return ctx.Err()
 	}
-	select {
-	case err = <-written:
-	case <-ctx.Done():
-		err = ctx.Err()
-	}
-	// A pipe without a reader takes nothing. In all other cases the server may
-	// have read the message, or will.
-	if !errors.Is(err, syscall.EPIPE) {
+	sent, err := c.lines.write(ctx, append(line, '\n'))
+	if sent {
 		exchangeOf(ctx).note(func(a *answer) { a.sent = true })
 	}
 	return err
+}
+
+func (c *stdio) isClosed() bool {
+	select {
+	case <-c.closed:
+		return true
+	default:
+		return false
+	}
 }
 
 // Close implements mcp.Connection. The SDK calls it with a lock held, so it
@@ -109,21 +100,6 @@ func (c *stdio) Close() error {
 		c.process.stdin.Close()
 	})
 	return nil
-}
-
-func (c *stdio) writeAll() {
-	for {
-		select {
-		case frame := <-c.frames:
-			_, err := c.process.stdin.Write(frame.line)
-			if err != nil {
-				c.Close()
-			}
-			frame.written <- err
-		case <-c.closed:
-			return
-		}
-	}
 }
 
 // readAll hands messages over until the server's stdout ends.
@@ -176,10 +152,8 @@ func (c *stdio) gone() bool {
 	select {
 	case <-c.process.exited:
 		return true
-	case <-c.closed:
-		return true
 	default:
-		return false
+		return c.isClosed()
 	}
 }
 

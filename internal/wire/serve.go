@@ -3,10 +3,8 @@ package wire
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"slices"
 	"sync"
@@ -107,7 +105,7 @@ func (c *conversation) serveConn(ctx context.Context, conn net.Conn) error {
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
 	reader := &frameReader{in: bufio.NewReaderSize(conn, 64<<10), large: c.large}
-	writer := &frameWriter{out: conn}
+	writer := &answers{out: conn}
 	var handlers sync.WaitGroup
 	defer handlers.Wait()
 	for {
@@ -131,69 +129,37 @@ func (c *conversation) serveConn(ctx context.Context, conn net.Conn) error {
 			release()
 			return nil
 		}
-		answer := func() {
-			defer func() { <-c.inFlight }()
-			defer release()
-			c.answer(ctx, writer, req)
+		over := func() {
+			release()
+			<-c.inFlight
 		}
 		if slices.Contains(c.inTurn, req.Method) {
-			answer()
+			c.answer(ctx, writer, req, over)
 			continue
 		}
-		handlers.Go(answer)
+		handlers.Go(func() { c.answer(ctx, writer, req, over) })
 	}
 }
 
-func (c *conversation) answer(ctx context.Context, writer *frameWriter, req Request) {
+// answer handles a request. It calls over when the answer has left, or will not.
+func (c *conversation) answer(ctx context.Context, writer *answers, req Request, over func()) {
 	if ctx.Err() != nil {
+		over()
 		return // what comes after the end of the conversation does not count
 	}
 	result, err := c.handle(ctx, req)
 	if err != nil {
+		over()
 		c.fail(err)
 		return
 	}
-	if lasting, ok := result.(Lasting); ok {
-		defer lasting.Left()
-	}
-	if err := writer.write(req.ID, result); err != nil && ctx.Err() == nil {
-		c.fail(err)
-	}
-}
-
-// frameWriter writes whole frames, one at a time.
-type frameWriter struct {
-	mu  sync.Mutex
-	out io.Writer
-}
-
-// write sends one response (JSON-RPC 2.0 Specification, section 5). An answer
-// is not encoded before its turn: what waits takes its memory once, not twice.
-func (w *frameWriter) write(id json.RawMessage, result any) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	encoder := json.NewEncoder(oneFrame{w.out})
-	encoder.SetEscapeHTML(false) // it would make some texts six times as long
-	err := encoder.Encode(struct {
-		Version string          `json:"jsonrpc"`
-		ID      json.RawMessage `json:"id"`
-		Result  any             `json:"result"`
-	}{"2.0", id, result})
-	if err != nil {
-		return fmt.Errorf("encoding an answer: %w", err)
-	}
-	return nil
-}
-
-// oneFrame takes what an encoder writes at once, its newline included.
-type oneFrame struct{ out io.Writer }
-
-// Write sends a frame. A far side that has hung up is no error: its requests
-// ended with it, and the reader notices.
-func (f oneFrame) Write(frame []byte) (int, error) {
-	if len(frame) > MaxFrame {
-		return 0, fmt.Errorf("an answer of %d bytes does not fit a frame", len(frame))
-	}
-	_, _ = f.out.Write(frame)
-	return len(frame), nil
+	writer.send(answer{req.ID, result, func(err error) {
+		if err != nil && ctx.Err() == nil {
+			c.fail(err)
+		}
+		if lasting, ok := result.(Lasting); ok {
+			lasting.Left()
+		}
+		over()
+	}})
 }

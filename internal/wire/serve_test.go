@@ -286,5 +286,64 @@ func FuzzParseRequest(f *testing.F) {
 		if !json.Valid(req.ID) || !json.Valid(req.Params) || req.Method == "" {
 			t.Errorf("accepted %q as %+v", frame, req)
 		}
+		// It is what a decoder makes of it, whichever way it was read.
+		var want struct {
+			Version string          `json:"jsonrpc"`
+			ID      json.RawMessage `json:"id"`
+			Method  string          `json:"method"`
+			Params  json.RawMessage `json:"params"`
+		}
+		if err := wire.DecodeStrict(frame, &want); err != nil {
+			t.Fatalf("accepted %q: %v", frame, err)
+		}
+		if want.Params == nil {
+			want.Params = json.RawMessage("{}")
+		}
+		if string(req.ID) != string(want.ID) || req.Method != want.Method || string(req.Params) != string(want.Params) {
+			t.Errorf("got %+v, want %+v", req, want)
+		}
 	})
+}
+
+// Answers that wait for a far side that does not read arrive once and whole, in any order,
+// and those that cannot be encoded are the handler's failure.
+func TestServeAnswersManyAtOnce(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	path, ended := start(t, ctx, func(_ context.Context, req wire.Request) (any, error) {
+		return strings.Repeat(string(req.ID)+" ", 3000), nil
+	})
+	conn := dial(t, path)
+	const count = 40 // ten kilobytes and more each: more than the socket holds
+	for n := range count {
+		fmt.Fprintf(conn, `{"jsonrpc":"2.0","id":%d,"method":"x"}`+"\n", n+100)
+	}
+	seen := map[int]bool{}
+	lines := bufio.NewReader(conn)
+	for range count {
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		var answer struct {
+			ID     int    `json:"id"`
+			Result string `json:"result"`
+		}
+		if err := json.Unmarshal(line, &answer); err != nil || answer.Result != strings.Repeat(fmt.Sprint(answer.ID, " "), 3000) {
+			t.Fatalf("got %.80s (%v)", line, err)
+		}
+		seen[answer.ID] = true
+	}
+	if len(seen) != count {
+		t.Errorf("got answers to %d requests, want %d", len(seen), count)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+
+	path, ended = start(t, t.Context(), func(context.Context, wire.Request) (any, error) { return func() {}, nil })
+	fmt.Fprintln(dial(t, path), `{"jsonrpc":"2.0","id":1,"method":"x"}`)
+	if err := <-ended; err == nil {
+		t.Error("an answer that cannot be encoded: got no error")
+	}
 }

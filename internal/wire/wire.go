@@ -13,6 +13,8 @@ import (
 	"io"
 	"unicode/utf8"
 
+	"github.com/airlock-mcp/airlock/internal/canon"
+	"github.com/airlock-mcp/airlock/internal/members"
 	"github.com/airlock-mcp/airlock/internal/misfit"
 )
 
@@ -48,6 +50,9 @@ func ParseRequest(frame []byte) (Request, error) {
 	if !utf8.Valid(frame) {
 		return Request{}, Violation("a frame is not UTF-8")
 	}
+	if req, ok := plainRequest(frame); ok {
+		return req, nil
+	}
 	var members struct {
 		Version string          `json:"jsonrpc"`
 		ID      json.RawMessage `json:"id"`
@@ -70,6 +75,44 @@ func ParseRequest(frame []byte) (Request, error) {
 		return Request{}, Violation("a request's params are no object")
 	}
 	return Request{ID: members.ID, Method: members.Method, Params: members.Params}, nil
+}
+
+// plainRequest reads a frame that is as our clients write them: each member once, spelt
+// without escapes. Nothing is copied. Any other frame, and what is wrong with it, is ParseRequest's.
+func plainRequest(frame []byte) (Request, bool) {
+	if !json.Valid(frame) {
+		return Request{}, false
+	}
+	var version, id, method, params []byte
+	all := members.Each(frame, canon.MaxDepth, func(name, value []byte) bool {
+		switch {
+		case string(name) == "jsonrpc" && version == nil:
+			version = value
+		case string(name) == "id" && id == nil:
+			id = value
+		case string(name) == "method" && method == nil:
+			method = value
+		case string(name) == "params" && params == nil:
+			params = value
+		default:
+			return false
+		}
+		return true
+	})
+	named, plain := PlainText(method)
+	if !all || string(version) != `"2.0"` || !validID(id) || !plain || named == "" || len(params) == 0 || params[0] != '{' {
+		return Request{}, false
+	}
+	return Request{ID: id, Method: named, Params: params}, true
+}
+
+// PlainText is the text of a JSON value that is one without escapes; false for any other value.
+// The value must be valid JSON.
+func PlainText(value []byte) (string, bool) {
+	if len(value) < 2 || value[0] != '"' || bytes.IndexByte(value, '\\') >= 0 {
+		return "", false
+	}
+	return string(value[1 : len(value)-1]), true
 }
 
 // DecodeStrict decodes exactly one JSON value into v and refuses unknown members.
