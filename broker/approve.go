@@ -117,6 +117,9 @@ func (a *attempt) heed(question approval.Question) *failure {
 		return failf(errortype.ApprovalDenied, "the call needs a person's approval (%s), and there is no one to ask here. %s. %s",
 			a.withoutPaths(strings.Join(a.ruling.Policies(), ", ")), whereToAnswer, a.howToAllow())
 	default:
+		if a.verdict.Reason != "" {
+			return failf(errortype.ApprovalDenied, "a person refused the call and says %q. Do not repeat it; ask the user what to do instead", a.verdict.Reason)
+		}
 		return failf(errortype.ApprovalDenied, "a person refused the call. Do not repeat it; ask the user what to do instead")
 	}
 }

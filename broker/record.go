@@ -86,6 +86,8 @@ func (a *attempt) recordVerdict(ctx context.Context, q approval.Question, asking
 		r.Detail = q.ID + " could not be asked"
 	case a.verdict.ForRun:
 		r.Detail += ", and for this tool's further calls in this run"
+	case a.verdict.Reason != "":
+		r.Detail += ": " + a.verdict.Reason
 	}
 	if err := a.broker.recorder.Note(ctx, r); err != nil {
 		a.broker.opts.Logger.ErrorContext(ctx, "the end of a question could not be recorded",

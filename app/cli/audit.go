@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -119,38 +118,11 @@ func (v *auditShowVerb) Run(s *streams) error {
 			fmt.Fprintf(s.err, "airlock: %d kept arguments are damaged or do not fit the log's hash, and are not shown\n", misfits)
 		}
 	}
-	withoutHeld(tree)
+	system.WithoutHeld(tree)
 	if v.JSON {
 		return printLine(s.out, tree)
 	}
 	return paged(s, func(w io.Writer) error { return audit.WriteTree(w, tree) })
-}
-
-// withoutHeld removes the credentials of the configuration from arguments that are
-// shown as they were: the code can have written one.
-func withoutHeld(tree *audit.RunTree) {
-	for i := range tree.Calls {
-		c := &tree.Calls[i]
-		shown := []*json.RawMessage{&c.Arguments}
-		for _, r := range []*audit.Record{c.Intent, c.Outcome} {
-			if r != nil {
-				shown = append(shown, &r.Arguments)
-			}
-		}
-		for j := range c.Approvals {
-			shown = append(shown, &c.Approvals[j].Arguments)
-		}
-		for _, arguments := range shown {
-			if len(*arguments) == 0 {
-				continue
-			}
-			cleaned, _, err := system.Printed().HeldJSON(*arguments)
-			if err != nil {
-				cleaned = json.RawMessage("null")
-			}
-			*arguments = cleaned
-		}
-	}
 }
 
 type auditVerifyVerb struct {

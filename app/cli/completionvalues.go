@@ -81,7 +81,7 @@ func newestRuns(c *config.Config) []candidate {
 	}
 	var found []candidate
 	for _, run := range runs {
-		listed := listRun(run)
+		listed := system.ListRun(run)
 		found = append(found, candidate{listed.ID, shortBegan(listed.Began) + " " + listed.State})
 	}
 	return found

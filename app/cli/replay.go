@@ -85,7 +85,7 @@ func (v *replayVerb) recorded(s *streams) (*system.Fixed, error) {
 	if tree, err := findRun(directories.Audit, v.RunID); err == nil { // the beginning of an ID is enough
 		v.RunID = tree.ID
 	}
-	recording, err := loadRecording(directories, c.Replay, v.RunID)
+	recording, err := system.LoadRecording(directories, c.Replay, v.RunID)
 	if errors.Is(err, replay.ErrNotFound) {
 		return nil, &hinted{err, "airlock runs list shows the newest runs; recordings expire", ExitFailed}
 	}

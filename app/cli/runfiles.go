@@ -9,29 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/airlock-mcp/airlock/app/attachment"
-	"github.com/airlock-mcp/airlock/app/config"
-	"github.com/airlock-mcp/airlock/app/system"
 )
-
-// openFiles opens the store of what runs attached; nil where nothing was ever kept.
-func openFiles(directories system.Directories, c config.Attachments) (*attachment.Store, error) {
-	if _, err := os.Stat(directories.Attachments); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return attachment.Open(directories.Attachments, &attachment.Options{Keys: directories.Keys, Keep: c.Keep, Size: c.Size})
-}
-
-// filesOf returns what a run has attached; nothing where it is not kept.
-func filesOf(store *attachment.Store, runID string) ([]attachment.File, error) {
-	if store == nil {
-		return nil, nil
-	}
-	set, err := store.Files(runID)
-	if errors.Is(err, attachment.ErrNotFound) {
-		return nil, nil
-	}
-	return set.Files, err
-}
 
 // printFiles lists what a run has attached.
 func printFiles(s *streams, runID string, files []attachment.File) error {

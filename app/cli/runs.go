@@ -1,19 +1,14 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
-	"github.com/airlock-mcp/airlock/app/attachment"
-	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/broker/audit"
-	"github.com/airlock-mcp/airlock/broker/replay"
 )
 
 type runsVerbs struct {
@@ -21,31 +16,10 @@ type runsVerbs struct {
 	Show runsShowVerb `cmd:"" help:"Show one run: how it ended and what came of it, its code and what it printed."`
 }
 
-// The words for how a run stands.
-const (
-	runOK         = "ok"
-	runUnfinished = "unfinished" // it goes on, or Airlock ended before it did
-)
-
 type runsListVerb struct {
 	auditFlags
 	Lines int  `short:"n" default:"20" help:"How many runs."`
 	JSON  bool `name:"json" help:"Print JSON."`
-}
-
-// listedRun is what --json prints for one run.
-type listedRun struct {
-	ID         string `json:"run_id"`
-	State      string `json:"state"` // ok, unfinished, or the type of its error
-	Began      string `json:"began,omitempty"`
-	DurationMS int64  `json:"duration_ms"`
-	Language   string `json:"language,omitempty"`
-	Principal  string `json:"principal,omitempty"`
-	SessionID  string `json:"session_id,omitempty"`
-	Profile    string `json:"profile,omitempty"`
-	Calls      int    `json:"calls"`
-	Approval   string `json:"approval_state,omitempty"`
-	Limit      string `json:"limit,omitempty"` // the configuration's key of the limit that ended it
 }
 
 // Run lists runs, the newest first.
@@ -63,9 +37,9 @@ func (v *runsListVerb) Run(s *streams) error {
 			return err
 		}
 	}
-	runs := []listedRun{}
+	runs := []system.ListedRun{}
 	for _, run := range found {
-		runs = append(runs, listRun(run))
+		runs = append(runs, system.ListRun(run))
 	}
 	if v.JSON {
 		return printLine(s.out, map[string]any{"runs": runs})
@@ -84,33 +58,11 @@ func (v *runsListVerb) Run(s *streams) error {
 	})
 }
 
-func listRun(run audit.RunSummary) listedRun {
-	listed := listedRun{ID: run.ID, State: runUnfinished}
-	if run.Start != nil {
-		listed.Began, listed.Language = run.Start.Time, run.Start.Language
-		listed.Principal, listed.SessionID, listed.Profile = run.Start.Principal, run.Start.SessionID, run.Start.Profile
-	}
-	if end := run.End; end != nil {
-		listed.State = runOK
-		if end.Outcome != audit.OutcomeOK {
-			listed.State = end.ErrorType
-			if listed.State == "" {
-				listed.State = end.Outcome
-			}
-		}
-		listed.DurationMS, listed.Calls, listed.Approval, listed.Limit = end.DurationMS, end.Calls, end.ApprovalState, end.Limit
-		if listed.Principal == "" {
-			listed.Language, listed.Principal, listed.SessionID = end.Language, end.Principal, end.SessionID
-		}
-	}
-	return listed
-}
-
 func stateStyle(state string) style {
 	switch state {
-	case runOK:
+	case system.RunOK:
 		return green
-	case runUnfinished:
+	case system.RunUnfinished:
 		return yellow
 	}
 	return red
@@ -125,8 +77,8 @@ func shortBegan(text string) string {
 	return began.Local().Format(time.DateTime)
 }
 
-func took(run listedRun) string {
-	if run.State == runUnfinished {
+func took(run system.ListedRun) string {
+	if run.State == system.RunUnfinished {
 		return "-"
 	}
 	return (time.Duration(run.DurationMS) * time.Millisecond).String()
@@ -141,19 +93,6 @@ type runsShowVerb struct {
 	Files bool   `help:"List the files that it attached, and nothing else."`
 	Save  string `placeholder:"NAME" help:"Write one of its files to PATH."`
 	Path  string `arg:"" optional:"" help:"Where --save writes to: a new file, a directory, or - for stdout; by default NAME here."`
-}
-
-// shownRun is what --json prints.
-type shownRun struct {
-	listedRun
-	Result       json.RawMessage `json:"result,omitempty"` // of the envelope
-	OutputDigest string          `json:"output_digest,omitempty"`
-	Kept         bool            `json:"kept"` // the code, the result and the output are
-	Code         string          `json:"code,omitempty"`
-	Stdout       string          `json:"stdout,omitempty"`
-	Stderr       string          `json:"stderr,omitempty"`
-
-	Files []attachment.File `json:"files,omitempty"` // that it attached
 }
 
 // Run shows a run: what the audit log says about it, and what its encrypted
@@ -171,11 +110,11 @@ func (v *runsShowVerb) Run(s *streams) error {
 	if err != nil {
 		return err
 	}
-	recording, unkept := loadRecording(directories, c.Replay, tree.ID)
-	run := showRun(tree, recording)
-	store, err := openFiles(directories, c.Attachments)
+	recording, unkept := system.LoadRecording(directories, c.Replay, tree.ID)
+	run := system.ShowRun(tree, recording)
+	store, err := system.OpenFiles(directories, c.Attachments)
 	if err == nil {
-		run.Files, err = filesOf(store, tree.ID)
+		run.Files, err = system.FilesOf(store, tree.ID)
 	}
 	if err != nil {
 		return err
@@ -203,7 +142,7 @@ func (v *runsShowVerb) Run(s *streams) error {
 }
 
 // printKept prints the code, the output, or both with a heading each.
-func (v *runsShowVerb) printKept(w io.Writer, run shownRun) error {
+func (v *runsShowVerb) printKept(w io.Writer, run system.ShownRun) error {
 	parts := []struct {
 		name, text string
 		wanted     bool
@@ -233,7 +172,7 @@ func lines(text string) string {
 }
 
 // printCame prints what came of the run, with how to see more.
-func printCame(w io.Writer, run shownRun, unkept error) error {
+func printCame(w io.Writer, run system.ShownRun, unkept error) error {
 	if unkept != nil {
 		_, err := fmt.Fprintf(w, "\nIts code and its output are not kept: %v\n", unkept)
 		return err
@@ -251,45 +190,10 @@ func printCame(w io.Writer, run shownRun, unkept error) error {
 }
 
 // printFileCount says how many files the run attached, if any.
-func printFileCount(w io.Writer, run shownRun) error {
+func printFileCount(w io.Writer, run system.ShownRun) error {
 	if len(run.Files) == 0 {
 		return nil
 	}
 	_, err := fmt.Fprintf(w, "files   %d: airlock runs show %s --files\n", len(run.Files), run.ID)
 	return err
-}
-
-// loadRecording reads the run's recording, and makes nothing where there is none.
-func loadRecording(directories system.Directories, c config.Replay, runID string) (*replay.Recording, error) {
-	if c.Keep == 0 {
-		return nil, errors.New("recordings are switched off (replay.keep)")
-	}
-	if _, err := os.Stat(directories.Recordings); err != nil {
-		return nil, fmt.Errorf("loading %q: %w", runID, replay.ErrNotFound)
-	}
-	store, err := replay.Open(directories.Recordings, &replay.Options{Keys: directories.Keys, Keep: c.Keep, Size: c.Size})
-	if err != nil {
-		return nil, err
-	}
-	return store.Load(runID)
-}
-
-func showRun(tree *audit.RunTree, recording *replay.Recording) shownRun {
-	shown := shownRun{listedRun: listRun(audit.RunSummary{ID: tree.ID, Start: tree.Start, End: tree.End})}
-	if tree.End == nil {
-		shown.Calls = len(tree.Calls)
-	} else {
-		shown.OutputDigest = tree.End.OutputDigest
-	}
-	if recording == nil {
-		return shown
-	}
-	shown.Kept, shown.Code, shown.Stdout, shown.Stderr = true, recording.Code, recording.Stdout, recording.Stderr
-	var envelope struct {
-		Result json.RawMessage `json:"result"`
-	}
-	if json.Unmarshal(recording.Envelope, &envelope) == nil {
-		shown.Result = envelope.Result
-	}
-	return shown
 }

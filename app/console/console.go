@@ -39,10 +39,11 @@ import (
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
-// Options of a console. All but the last four are needed.
+// Options of a console. All but the last five are needed.
 type Options struct {
 	System    *system.System
 	Runs      *runs.Registry
+	RunLog    *system.RunLog
 	Approvals *approval.Desk
 	Agents    *system.Agents // stays open until the console is closed
 	// Identify says whom a token belongs to, with the errors of auth.Authenticator.
@@ -51,6 +52,8 @@ type Options struct {
 	// Hosts are the names in the Host header that are this machine's, beside those of the
 	// loopback interface.
 	Hosts []string
+	// Clean removes secrets from texts that runs have left; nil leaves them as they are.
+	Clean func(text string) string
 	// Secure says that browsers reach the console over TLS, so that its cookie can be
 	// bound to that.
 	Secure bool
@@ -92,6 +95,9 @@ func New(opts Options) (*Console, error) {
 	}
 	if opts.Now == nil {
 		opts.Now = time.Now
+	}
+	if opts.Clean == nil {
+		opts.Clean = func(text string) string { return text }
 	}
 	c := &Console{opts: opts, mux: http.NewServeMux(), sections: sections(), sessions: newSessions(opts.Now), links: newLinks(opts.Now), failures: newFailures(opts.Now), flows: newFlows()}
 	var err error

@@ -16,10 +16,14 @@ import (
 	"time"
 
 	"github.com/airlock-mcp/airlock/app/auth"
+	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/console"
+	"github.com/airlock-mcp/airlock/app/runs"
+	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/broker/agents"
 	"github.com/airlock-mcp/airlock/broker/approval"
 	"github.com/airlock-mcp/airlock/broker/audit"
+	"github.com/airlock-mcp/airlock/broker/replay"
 	"github.com/airlock-mcp/airlock/internal/database"
 )
 
@@ -31,6 +35,10 @@ type served struct {
 	tokens  *auth.Tokens
 	agents  *agents.Service
 	desk    *approval.Desk
+	log     *audit.Log
+	runs    *runs.Registry
+	records *replay.Store
+	parked  chan struct{} // closed: the runs that wait go on
 
 	mu  sync.Mutex // guards now
 	now time.Time
@@ -59,12 +67,18 @@ func serve(t *testing.T, change func(*console.Options)) *served {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	log, err := audit.Open(filepath.Join(dir, "audit"), nil)
-	if err != nil {
+	places := system.Directories{Audit: filepath.Join(dir, "audit"), Keys: filepath.Join(dir, "keys"), Recordings: filepath.Join(dir, "recordings"), Attachments: filepath.Join(dir, "files")}
+	if s.log, err = audit.Open(places.Audit, &audit.Options{Keys: places.Keys}); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = log.Close() })
-	if s.agents, err = agents.New(agents.Options{Database: db, Log: log}); err != nil {
+	t.Cleanup(func() { _ = s.log.Close() })
+	if s.records, err = replay.Open(places.Recordings, &replay.Options{Keys: places.Keys, Keep: time.Hour, Size: 1 << 30}); err != nil {
+		t.Fatal(err)
+	}
+	s.parked = make(chan struct{})
+	s.runs = runs.New(executor{s}, nil)
+	t.Cleanup(s.runs.Close)
+	if s.agents, err = agents.New(agents.Options{Database: db, Log: s.log}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.agents.Close)
@@ -73,8 +87,11 @@ func serve(t *testing.T, change func(*console.Options)) *served {
 	}
 	t.Cleanup(func() { _ = s.desk.Close() })
 	s.tokens = auth.NewTokens(db, s.clock)
+	kept := &config.Config{}
+	kept.Replay = config.Replay{Keep: time.Hour, Size: 1 << 30}
+	kept.Attachments = config.Default().Attachments
 	opts := console.Options{
-		Approvals: s.desk, Identify: (&auth.Authenticator{Tokens: s.tokens, Agents: s.agents}).Token, Now: s.clock,
+		Runs: s.runs, RunLog: system.NewRunLog(places, kept), Approvals: s.desk, Identify: (&auth.Authenticator{Tokens: s.tokens, Agents: s.agents}).Token, Now: s.clock,
 		Status: func(context.Context) console.Status {
 			return console.Status{State: "ready", Version: "test", Since: s.clock().Add(-time.Hour)}
 		},

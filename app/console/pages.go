@@ -12,6 +12,10 @@ import (
 // sections is the table of all pages, in the order of the navigation.
 func sections() []section {
 	return []section{
+		runsSection(),
+		runSection(),
+		questionsSection(),
+		questionSection(),
 		serversSection(),
 		flowsSection(),
 		toolsSection(),

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"mime"
 	"net/http"
+	"net/url"
 	"path"
 	"strconv"
 	"strings"
@@ -59,8 +60,12 @@ var functions = template.FuncMap{
 	"clipLines": func(n int, text string) string { return truncate.Characters(visible.Lines(text), n) },
 	"tool":      toolPath,
 	"time":      func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-	"clock":     func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") },
+	"segment":   url.PathEscape, // of the path of an address
+	"clock":     clock,
 }
+
+// clock is a time in UTC, to the second.
+func clock(t time.Time) string { return t.UTC().Format(time.DateTime) }
 
 // frame is what the template of a page is given.
 type frame struct {
@@ -136,18 +141,22 @@ func (c *Console) navigation(q *query) []navigation {
 	return list
 }
 
-// download is a text that is not shown but saved: browsers neither guess what it is nor
-// run anything in it.
+// download is what is not shown but saved: browsers neither guess what it is nor run
+// anything in it.
 type download struct {
-	name string
-	text []byte
+	name    string
+	content []byte
+	isText  bool
 }
 
 func (d *download) send(w http.ResponseWriter) {
 	h := w.Header()
-	h.Set("Content-Type", "text/plain; charset=utf-8")
+	h.Set("Content-Type", "application/octet-stream")
+	if d.isText {
+		h.Set("Content-Type", "text/plain; charset=utf-8")
+	}
 	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": d.name}))
 	h.Set("Content-Security-Policy", "sandbox; default-src 'none'; frame-ancestors 'none'")
-	h.Set("Content-Length", strconv.Itoa(len(d.text)))
-	_, _ = w.Write(d.text) // an error means that the client has disconnected
+	h.Set("Content-Length", strconv.Itoa(len(d.content)))
+	_, _ = w.Write(d.content) // an error means that the client has disconnected
 }

@@ -14,8 +14,8 @@ func (d *Daemon) openConsole() (err error) {
 		return nil
 	}
 	d.console, err = console.New(console.Options{
-		System: d.opts.System, Runs: d.opts.System.Runs(), Approvals: d.opts.System.Approvals(), Agents: d.known,
-		Identify: d.identify.Token, Status: d.consoleStatus, Hosts: serve.Hosts, Secure: serve.Certificate != "" || serve.Proxy, Logger: d.opts.Logger,
+		System: d.opts.System, Runs: d.opts.System.Runs(), RunLog: d.opts.System.RunLog(), Approvals: d.opts.System.Approvals(), Agents: d.known,
+		Identify: d.identify.Token, Status: d.consoleStatus, Hosts: serve.Hosts, Clean: d.opts.System.Gate().Text, Secure: serve.Certificate != "" || serve.Proxy, Logger: d.opts.Logger,
 	})
 	if err == nil {
 		d.undo.Add(d.console.Close)

@@ -176,6 +176,15 @@ func (r *Registry) List(c caller.Caller) []*Run {
 	return list
 }
 
+// All returns every run, the oldest first, for who checks itself which of them its
+// caller may see.
+func (r *Registry) All() []*Run {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.forgetLocked(r.finished.expired(r.now()))
+	return slices.SortedFunc(maps.Values(r.runs), func(a, b *Run) int { return a.asked.Compare(b.asked) })
+}
+
 // Cancel ends a run that the caller may see. It reports whether the run was
 // still queued or running; calling it twice is fine.
 func (r *Registry) Cancel(c caller.Caller, id string) bool {

@@ -53,7 +53,7 @@ type Desk struct {
 	askers      map[string]*registration
 	grants      map[grant]time.Time // until when
 	open        map[string]*openQuestion
-	closed      map[string]string // what became of a question, by ID
+	closed      map[string]closedQuestion // by ID
 	closedOrder []string
 	hosts       map[*host]bool
 	subscribers map[*subscriber]bool
@@ -89,7 +89,7 @@ func grantOf(q Question) grant {
 func OpenDesk(dir string, opts *Options) (*Desk, error) {
 	d := &Desk{
 		dir: dir, room: semaphore.NewWeighted(maxOpen), askers: map[string]*registration{}, grants: map[grant]time.Time{},
-		open: map[string]*openQuestion{}, closed: map[string]string{}, subscribers: map[*subscriber]bool{}, hosts: map[*host]bool{},
+		open: map[string]*openQuestion{}, closed: map[string]closedQuestion{}, subscribers: map[*subscriber]bool{}, hosts: map[*host]bool{},
 	}
 	if opts != nil {
 		d.opts = *opts
@@ -246,13 +246,13 @@ func (d *Desk) remove(id string, held *store.Lock) {
 	delete(d.open, id)
 	outcome := "the question was withdrawn, because its run ended"
 	if o.decided {
-		outcome = "the question was answered already: " + o.verdict.String()
+		outcome = o.outcome()
 	}
 	if len(d.closedOrder) >= maxClosed {
 		delete(d.closed, d.closedOrder[0])
 		d.closedOrder = d.closedOrder[1:]
 	}
-	d.closed[id] = outcome
+	d.closed[id] = closedQuestion{o.question.Asking, outcome}
 	d.closedOrder = append(d.closedOrder, id)
 	d.mu.Unlock()
 	if err := errors.Join(removeIfThere(filepath.Join(d.dir, id+questionSuffix)), held.Release()); err != nil {

@@ -101,6 +101,8 @@ type Verdict struct {
 	// ForRun extends a Yes to every call of the same tool, with the same
 	// definition, by the same run, under the same policy.
 	ForRun bool
+	// Reason is why a person refused, in their own words; for who made the call.
+	Reason string
 	// Content is what the person filled in, a JSON object, of a Yes to an Elicitation.
 	// It goes to the server that asked, and is written nowhere.
 	Content secret.Value

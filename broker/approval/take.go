@@ -17,9 +17,9 @@ func (d *Desk) take(r request, from peer) response {
 		return response{Refused: refusedOther, Detail: "the answer comes from another user"}
 	}
 	d.mu.Lock()
-	o, outcome := d.open[r.ID], d.closed[r.ID]
+	o, outcome := d.open[r.ID], d.closed[r.ID].outcome
 	if o != nil && o.decided {
-		outcome = "the question was answered already: " + o.verdict.String()
+		outcome = o.outcome()
 	}
 	d.mu.Unlock()
 	switch {
@@ -49,7 +49,7 @@ func (d *Desk) take(r request, from peer) response {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return response{Refused: refusedClosed, Detail: "the question was answered already: " + o.verdict.String()}
+	return response{Refused: refusedClosed, Detail: o.outcome()}
 }
 
 // refuse says why a process may not approve a question of a session; false when it

@@ -248,7 +248,7 @@ func ShowArguments(dir, keys string, t *RunTree) (misfits int, err error) {
 			if c == nil || k.RunID != t.ID {
 				return
 			}
-			if h.sum(k.Values) != lastOf(*c).ArgumentsHash {
+			if h.sum(k.Values) != c.Last().ArgumentsHash {
 				misfits++
 				return
 			}

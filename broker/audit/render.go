@@ -26,12 +26,12 @@ func WriteLine(w io.Writer, r Record) error {
 	add("", r.Outcome)
 	add("", r.ErrorType)
 	if r.Kind == KindIntent || r.Outcome == OutcomeRefused {
-		add("", ruling(r))
+		add("", r.RulingLine())
 	}
 	if r.Kind == KindOutcome || r.Kind == KindRunEnd {
 		add("", cost(r))
 	}
-	add("", redactions(r))
+	add("", r.RedactionsLine())
 	add("limit=", r.Limit)
 	add("engine=", r.Engine)
 	add("verdict=", r.Verdict)
@@ -51,12 +51,12 @@ func WriteTree(w io.Writer, t *RunTree) error {
 	if t.Start != nil {
 		header(&b, *t.Start)
 	}
-	for _, s := range t.steps() {
-		if s.event != nil {
-			writeEvent(&b, *s.event)
+	for _, s := range t.Steps() {
+		if s.Event != nil {
+			writeEvent(&b, *s.Event)
 			continue
 		}
-		writeCall(&b, *s.call)
+		writeCall(&b, *s.Call)
 	}
 	if t.End == nil {
 		b.WriteString("└─ not ended\n")
@@ -118,7 +118,7 @@ func limits(r Record) []string {
 }
 
 func writeCall(b *strings.Builder, c CallTree) {
-	last := lastOf(c)
+	last := c.Last()
 	fmt.Fprintf(b, "├─ %s  %s", visible.Clip(tool(last), maxShown), shortTime(last.Time))
 	switch {
 	case c.Outcome == nil:
@@ -133,7 +133,7 @@ func writeCall(b *strings.Builder, c CallTree) {
 		b.WriteString("\n")
 	}
 	fmt.Fprintf(b, "│    call       %s\n", visible.Text(c.ID))
-	if text := ruling(last); text != "" {
+	if text := last.RulingLine(); text != "" {
 		fmt.Fprintf(b, "│    decision   %s\n", visible.Text(text))
 	}
 	for _, asked := range c.Approvals {
@@ -141,10 +141,10 @@ func writeCall(b *strings.Builder, c CallTree) {
 	}
 	if len(c.Arguments) > 0 {
 		fmt.Fprintf(b, "│    arguments  %s\n", visible.Text(string(c.Arguments)))
-	} else if text := arguments(c); text != "" {
+	} else if text := c.ShownArguments(); text != "" {
 		fmt.Fprintf(b, "│    arguments  %s\n", visible.Clip(text, 4*maxShown))
 	}
-	if text := redactions(last); text != "" {
+	if text := last.RedactionsLine(); text != "" {
 		fmt.Fprintf(b, "│    %s\n", text)
 	}
 	if last.Limit != "" {
@@ -155,8 +155,12 @@ func writeCall(b *strings.Builder, c CallTree) {
 	}
 }
 
-// arguments are those of the call's intent or, where it was refused, its outcome.
-func arguments(c CallTree) string {
+// ShownArguments are the arguments as they were, where they are kept, else as the
+// log has them, of the call's intent or, where it was refused, its outcome.
+func (c CallTree) ShownArguments() string {
+	if len(c.Arguments) > 0 {
+		return string(c.Arguments)
+	}
 	for _, r := range slices.Concat(deref(c.Intent), deref(c.Outcome)) {
 		if len(r.Arguments) > 0 {
 			return string(r.Arguments)
@@ -165,7 +169,8 @@ func arguments(c CallTree) string {
 	return ""
 }
 
-func lastOf(c CallTree) Record {
+// Last is the newest record about the call.
+func (c CallTree) Last() Record {
 	switch {
 	case c.Outcome != nil:
 		return *c.Outcome
@@ -179,7 +184,7 @@ func lastOf(c CallTree) Record {
 // the log.
 func ending(b *strings.Builder, r Record, calls int) {
 	fmt.Fprintf(b, "└─ %s", r.Outcome)
-	for _, extra := range []string{errorOf(r), cost(r), limitOf(r), redactions(r), r.Detail} {
+	for _, extra := range []string{errorOf(r), cost(r), limitOf(r), r.RedactionsLine(), r.Detail} {
 		if extra != "" {
 			fmt.Fprintf(b, "  %s", visible.Clip(extra, maxShown))
 		}
@@ -261,7 +266,9 @@ func tool(r Record) string {
 	return r.ServerID + "/" + r.ToolName
 }
 
-func ruling(r Record) string {
+// RulingLine says in a line what was decided about an act, by which rules, and who agreed;
+// empty where nothing was.
+func (r Record) RulingLine() string {
 	if r.Decision == "" {
 		return ""
 	}
@@ -305,7 +312,8 @@ func size(n int64) string {
 	}
 }
 
-func redactions(r Record) string {
+// RedactionsLine says how often what was redacted; empty where nothing was.
+func (r Record) RedactionsLine() string {
 	var parts []string
 	for _, kind := range slices.Sorted(maps.Keys(r.Redactions)) {
 		parts = append(parts, fmt.Sprintf("%d × %s", r.Redactions[kind], visible.Clip(kind, maxShown)))

@@ -34,12 +34,15 @@ type CallTree struct {
 
 // Show gathers a run's records. runID may be the beginning of an ID, when only
 // one run's begins so.
-func Show(dir, runID string) (*RunTree, error) {
+func Show(dir, runID string) (*RunTree, error) { return ShowFrom(dir, 1, runID) }
+
+// ShowFrom is Show for a run whose first record is known: what is older is not read.
+func ShowFrom(dir string, first uint64, runID string) (*RunTree, error) {
 	if runID == "" {
 		return nil, ErrNoRun
 	}
 	runs := map[string]*RunTree{}
-	err := each(dir, 1, `"run_id":"`+runID, func(r Record) error {
+	err := each(dir, first, `"run_id":"`+runID, func(r Record) error {
 		if !strings.HasPrefix(r.RunID, runID) {
 			return nil
 		}
@@ -112,21 +115,22 @@ func deref(r *Record) []Record {
 	return []Record{*r}
 }
 
-// steps merges calls and events by their numbers, as they happened.
-func (t *RunTree) steps() []step {
-	var steps []step
+// Steps merges calls and events by their numbers, as they happened.
+func (t *RunTree) Steps() []Step {
+	var steps []Step
 	for i := range t.Calls {
-		steps = append(steps, step{t.Calls[i].first(), &t.Calls[i], nil})
+		steps = append(steps, Step{t.Calls[i].first(), &t.Calls[i], nil})
 	}
 	for i := range t.Events {
-		steps = append(steps, step{t.Events[i].Seq, nil, &t.Events[i]})
+		steps = append(steps, Step{t.Events[i].Seq, nil, &t.Events[i]})
 	}
-	slices.SortFunc(steps, func(a, b step) int { return cmp.Compare(a.seq, b.seq) })
+	slices.SortFunc(steps, func(a, b Step) int { return cmp.Compare(a.seq, b.seq) })
 	return steps
 }
 
-type step struct {
+// Step is one thing that happened in a run: a call, or what is none.
+type Step struct {
 	seq   uint64
-	call  *CallTree
-	event *Record
+	Call  *CallTree
+	Event *Record // a violation, a decision of the risk gateway, a verdict
 }

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"bytes"
 	"context"
 	"slices"
 	"time"
@@ -62,9 +63,20 @@ func lastLines(path string, n int) (lines [][]byte, end int64, err error) {
 	return lines[max(0, len(lines)-max(0, n)):], end, err
 }
 
+// Follower reads a log from its beginning and, with each call, what is new. It may
+// not be used concurrently.
+type Follower struct{ at cursor }
+
+// NewFollower returns a follower of the records that have the word in their line.
+func NewFollower(dir, word string) *Follower { return &Follower{cursor{dir: dir, word: word}} }
+
+// Advance calls visit for each record that is new.
+func (f *Follower) Advance(visit func(Record) error) error { return f.at.advance(visit) }
+
 // cursor is a place in a log up to which it has been read.
 type cursor struct {
 	dir    string
+	word   string // that a record has in its line; empty for all records
 	first  uint64 // the segment; 0 before there is one
 	offset int64
 }
@@ -99,6 +111,9 @@ func (c *cursor) advance(visit func(Record) error) error {
 		}
 		err := eachLine(s.path, c.offset, func(_ int, line []byte) error {
 			c.offset += int64(len(line)) + 1
+			if !bytes.Contains(line, []byte(c.word)) {
+				return nil
+			}
 			r, err := open(line)
 			if err != nil {
 				return err

@@ -1,0 +1,229 @@
+package console
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/rogpeppe/go-internal/diff"
+
+	"github.com/airlock-mcp/airlock/app/auth"
+	"github.com/airlock-mcp/airlock/broker/approval"
+	"github.com/airlock-mcp/airlock/internal/caller"
+)
+
+// questionsSection shows the calls that wait for a person, and takes the answers.
+func questionsSection() section {
+	return section{name: "Questions", path: "/questions", scope: auth.ScopeApprove, template: "questions", pages: []page{
+		{pattern: "GET /questions", scope: auth.ScopeApprove, show: showQuestions},
+		{pattern: "GET /questions/now", scope: auth.ScopeApprove, show: func(c *Console, q *query) (view, error) {
+			v, err := showQuestions(c, q)
+			v.part = "now"
+			return v, err
+		}},
+	}}
+}
+
+// questionSection shows one question.
+func questionSection() section {
+	return section{path: "/questions", scope: auth.ScopeApprove, template: "question", pages: []page{
+		{pattern: "GET /questions/{question}", scope: auth.ScopeApprove, show: showQuestion},
+		{pattern: "GET /questions/{question}/now", scope: auth.ScopeApprove, show: showQuestionNow},
+		{pattern: "GET /questions/{question}/text", scope: auth.ScopeApprove, show: saveQuestion},
+		{pattern: "POST /questions/{question}", scope: auth.ScopeApprove, show: answerQuestion},
+	}}
+}
+
+// questionRow is a question in the list.
+type questionRow struct {
+	approval.Posted
+	Left time.Duration
+}
+
+func (c *Console) left(q approval.Posted) time.Duration {
+	return max(0, q.Expires.Sub(c.opts.Now())).Truncate(time.Second)
+}
+
+func showQuestions(c *Console, q *query) (view, error) {
+	var rows []questionRow
+	for _, posted := range c.opts.Approvals.Posted() {
+		if reaches(q.who, askerOf(posted.Asking)) {
+			rows = append(rows, questionRow{posted, c.left(posted)})
+		}
+	}
+	return view{title: "Questions", data: rows}, nil
+}
+
+// askerOf is whose question it is.
+func askerOf(a approval.Asking) caller.Owner {
+	return caller.Owner{Principal: a.Principal, Kind: caller.Kind(a.CallerKind), Issuer: a.Issuer, Session: a.SessionID}
+}
+
+// questionPage is what the page of one question shows.
+type questionPage struct {
+	approval.Posted
+	Text    string // all that the answer is bound to, as every other place shows it
+	Whole   bool   // Text is not shortened
+	Changes []change
+	Grants  bool   // an approval can be extended to the run
+	Yes     string // what agreeing is called
+	Gone    string // what became of it; empty: it is open
+	Left    time.Duration
+	Here    string // the address of the live part
+}
+
+// change is a text that takes the place of another one, line by line.
+type change struct {
+	Where string
+	Lines []diffLine
+	Cut   bool
+}
+
+const (
+	maxQuestionText = 64 << 10 // bytes that a page shows of a question
+	maxDiffLines    = 2000
+)
+
+// findQuestion looks a question up that is open. What is another's is not found; of
+// one that is over gone says what became of it.
+func (c *Console) findQuestion(q *query) (posted approval.Posted, gone string, err error) {
+	posted, asking, err := c.opts.Approvals.Find(q.PathValue("question"))
+	if asking == (approval.Asking{}) || !reaches(q.who, askerOf(asking)) {
+		return approval.Posted{}, "", notFound("question")
+	}
+	if errors.Is(err, approval.ErrClosed) {
+		return approval.Posted{}, sentence(err.Error()), nil
+	}
+	return posted, "", err
+}
+
+// sentence begins with a capital letter and ends with a full stop.
+func sentence(text string) string {
+	if text == "" {
+		return ""
+	}
+	return strings.ToUpper(text[:1]) + strings.TrimSuffix(text[1:], ".") + "."
+}
+
+func showQuestion(c *Console, q *query) (view, error) {
+	posted, gone, err := c.findQuestion(q)
+	if err != nil {
+		return view{}, err
+	}
+	p := questionPage{Posted: posted, Gone: gone, Here: "/questions/" + url.PathEscape(q.PathValue("question")) + "/now"}
+	if gone != "" {
+		return view{title: "A question that is over", data: p}, nil
+	}
+	p.Text = approval.Excerpt(posted.Question, maxQuestionText)
+	p.Whole = p.Text == approval.Text(posted.Question)
+	p.Left, p.Yes, p.Grants = c.left(posted), "Allow once", posted.Elicitation == nil
+	title := "May this call happen?"
+	if e := posted.Elicitation; e != nil {
+		title, p.Yes = "A server asks", "Agree"
+		if e.NeedsValues {
+			p.Yes = ""
+		}
+	} else {
+		p.Changes = changesOf(posted.Question)
+	}
+	return view{title: title, data: p}, nil
+}
+
+// showQuestionNow says how the question stands, beside a form that is left alone.
+func showQuestionNow(c *Console, q *query) (view, error) {
+	posted, gone, err := c.findQuestion(q)
+	if err != nil {
+		return view{}, err
+	}
+	return view{part: "now", data: questionPage{Posted: posted, Gone: gone, Left: c.left(posted)}}, nil
+}
+
+// saveQuestion sends the whole text of a question.
+func saveQuestion(c *Console, q *query) (view, error) {
+	posted, gone, err := c.findQuestion(q)
+	switch {
+	case err != nil:
+		return view{}, err
+	case gone != "":
+		return view{}, notFound("question")
+	}
+	return view{file: &download{name: posted.ID + ".txt", content: []byte(approval.Text(posted.Question)), isText: true}}, nil
+}
+
+// changesOf lays out what the arguments of a call say will change.
+func changesOf(q approval.Question) []change {
+	var list []change
+	for _, found := range approval.Changes(q.Arguments) {
+		list = append(list, diffOf(found))
+	}
+	return list
+}
+
+// diffOf is the difference of two texts, line by line.
+func diffOf(found approval.Change) change {
+	const header = 3 // lines that name what is compared
+	lines := diffLines(diff.Diff("before", ended(found.Before), "after", ended(found.After)))
+	if len(lines) < header { // the two are one
+		return change{Where: found.Where}
+	}
+	lines = lines[header:]
+	return change{found.Where, lines[:min(len(lines), maxDiffLines)], len(lines) > maxDiffLines}
+}
+
+// ended is a text that ends its last line.
+func ended(text string) []byte {
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	return []byte(text)
+}
+
+// answerQuestion takes an answer, for the question exactly as the page had it.
+func answerQuestion(c *Console, q *query) (view, error) {
+	posted, gone, err := c.findQuestion(q)
+	if err != nil {
+		return view{}, err
+	}
+	list := view{redirect: "/questions"}
+	if gone != "" {
+		q.tell("Your answer came too late. %s", gone)
+		return list, nil
+	}
+	r := approval.Response{ID: posted.ID, Digest: q.PostForm.Get("digest"), By: q.who.Name() + ", console"}
+	switch q.PostForm.Get("answer") {
+	case "allow":
+		r.Approve = true
+	case "allow-run":
+		r.Approve, r.ForRun = true, true
+	case "deny":
+		r.Reason = q.PostForm.Get("reason")
+	default:
+		return view{}, &refusal{http.StatusBadRequest, "The form says neither yes nor no.", ""}
+	}
+	err = c.opts.Approvals.Answer(r)
+	switch {
+	case errors.Is(err, approval.ErrClosed):
+		q.tell("Your answer came too late. %s", sentence(err.Error()))
+		return list, nil
+	case errors.Is(err, approval.ErrChanged):
+		return view{}, &refusal{http.StatusConflict, "The page shows another question than the one that is open.", "Open the question again, and read it."}
+	case errors.Is(err, approval.ErrNeedsValues):
+		return view{}, &refusal{http.StatusConflict, sentence(err.Error()), ""}
+	case err != nil:
+		return view{}, err
+	}
+	q.tell("%s: %s/%s.", answered(r), posted.ServerID, posted.ToolName)
+	return list, nil
+}
+
+func answered(r approval.Response) string {
+	switch {
+	case r.ForRun:
+		return "Allowed for the whole run"
+	case r.Approve:
+		return "Allowed once"
+	}
+	return "Denied"
+}

@@ -1,0 +1,326 @@
+package console
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/airlock-mcp/airlock/app/attachment"
+	"github.com/airlock-mcp/airlock/app/auth"
+	"github.com/airlock-mcp/airlock/app/runs"
+	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/broker/approval"
+	"github.com/airlock-mcp/airlock/broker/audit"
+)
+
+// runSection shows one run: what the audit log says about it as a tree and a timeline,
+// its code, what it printed and what came of it.
+func runSection() section {
+	return section{path: "/runs", scope: auth.ScopeRun, template: "run", pages: []page{
+		{pattern: "GET /runs/{run}", scope: auth.ScopeRun, show: showRun},
+		{pattern: "GET /runs/{run}/now", scope: auth.ScopeRun, show: func(c *Console, q *query) (view, error) {
+			v, err := showRun(c, q)
+			v.part = "now"
+			return v, err
+		}},
+		{pattern: "GET /runs/{run}/text/{part}", scope: auth.ScopeRun, show: saveRunText},
+		{pattern: "GET /runs/{run}/files/{name}", scope: auth.ScopeRun, show: saveRunFile},
+		{pattern: "POST /runs/{run}/cancel", scope: auth.ScopeRun, show: cancelRun},
+	}}
+}
+
+// maxTextShown is how many bytes of a code, an output or a result a page shows.
+const maxTextShown = 64 << 10
+
+// maxSteps is how many calls and events of a run a page shows, the first ones.
+const maxSteps = 300
+
+// runPage is what the page of one run shows.
+type runPage struct {
+	Row       runRow
+	Start     *audit.Record
+	End       *audit.Record
+	Steps     []step
+	Left      int // steps that are not shown
+	Timeline  timeline
+	Questions []approval.Question // that wait for a person
+	Answers   bool                // the caller may answer them
+	Texts     []runText
+	Unkept    string // why the code and the output are not there; empty: they are
+	Files     []attachment.File
+	MayCancel bool
+}
+
+// Live reports whether the page has more to come.
+func (p runPage) Live() bool { return p.Row.Going }
+
+// step is one line of the tree.
+type step struct {
+	Name, State, Class string
+	At                 time.Time
+	Facts              []fact
+}
+
+// fact is what is said about a step.
+type fact struct{ Label, Text string }
+
+// runText is a text that belongs to a run.
+type runText struct {
+	Part, Name string // code, stdout, stderr, result
+	Text       string
+	Size       int
+	Cut        bool // Text is its beginning
+}
+
+// runState is a run as the registry and the log have it. One that the caller may not
+// see is none.
+type runState struct {
+	status *runs.Status // nil: the registry does not have it
+	run    *runs.Run
+	listed *system.ListedRun // nil: the log does not have it
+	tree   *audit.RunTree    // nil likewise
+}
+
+// findRun looks a run up. What is another's is not found.
+func (c *Console) findRun(q *query) (runState, error) {
+	id := q.PathValue("run")
+	var s runState
+	for _, run := range c.opts.Runs.All() {
+		if run.ID() == id {
+			status := run.Status()
+			s.run, s.status = run, &status
+		}
+	}
+	listed, ok, err := c.opts.RunLog.Find(id)
+	if err != nil {
+		return runState{}, err
+	}
+	if ok {
+		s.listed = &listed
+	}
+	if s.status == nil && s.listed == nil || s.status != nil && !reaches(q.who, s.status.Owner) || s.listed != nil && !reaches(q.who, s.listed.Owner) {
+		return runState{}, notFound("run")
+	}
+	if s.listed != nil {
+		s.tree, err = c.opts.RunLog.Tree(listed)
+		if errors.Is(err, audit.ErrNoRun) { // its ID is not one that Airlock makes
+			return runState{}, notFound("run")
+		}
+		if err != nil {
+			return runState{}, err
+		}
+	}
+	return s, nil
+}
+
+// row is the run in one line.
+func (s runState) row(now time.Time) runRow {
+	if s.status != nil && (s.listed == nil || s.status.State != runs.Done) {
+		row := rowOfRun(*s.status, now)
+		if s.status.Err != nil {
+			row.State, row.Going = "not begun", false
+		}
+		return row
+	}
+	return rowOfListed(*s.listed)
+}
+
+func showRun(c *Console, q *query) (view, error) {
+	s, err := c.findRun(q)
+	if err != nil {
+		return view{}, err
+	}
+	p := runPage{Row: s.row(c.opts.Now()), Answers: q.may(auth.ScopeApprove)}
+	p.MayCancel = p.Row.Going && s.run != nil
+	if s.status != nil {
+		p.Questions = s.status.Questions
+	}
+	if s.tree != nil {
+		p.Start, p.End = s.tree.Start, s.tree.End
+		p.Steps, p.Left = stepsOf(s.tree)
+		p.Timeline = timelineOf(s.tree, c.opts.Now())
+	}
+	if p.Texts, p.Unkept, err = c.texts(s); err != nil {
+		return view{}, err
+	}
+	for i := range p.Texts {
+		p.Texts[i].shorten()
+	}
+	if s.tree != nil {
+		if p.Files, err = c.opts.RunLog.Files(s.tree.ID); err != nil {
+			return view{}, err
+		}
+	}
+	return view{title: "Run " + p.Row.ID, data: p}, nil
+}
+
+// texts are the code, the output and the result of a run, as far as they are known.
+func (c *Console) texts(s runState) (texts []runText, unkept string, err error) {
+	add := func(part, name, text string) {
+		if text != "" {
+			text = c.opts.Clean(text)
+			texts = append(texts, runText{Part: part, Name: name, Text: text, Size: len(text)})
+		}
+	}
+	if s.run != nil && s.status.State != runs.Done {
+		printed := s.run.Printed()
+		add("stdout", "stdout", printed.Stdout)
+		add("stderr", "stderr", printed.Stderr)
+		return texts, "", nil
+	}
+	if s.tree == nil {
+		return nil, "the run did not begin", nil
+	}
+	shown, why := c.opts.RunLog.Show(s.tree)
+	if why != nil && s.status != nil && s.status.Outcome != nil { // it is not recorded, and this process has it
+		outcome := s.status.Outcome
+		shown.Result = outcome.Envelope.Result.Data
+		shown.Stdout, shown.Stderr, shown.Kept, why = outcome.Stdout, outcome.Stderr, true, nil
+	}
+	if why != nil {
+		return nil, why.Error(), nil
+	}
+	add("code", "code", shown.Code)
+	add("result", "result", string(shown.Result))
+	add("stdout", "stdout", shown.Stdout)
+	add("stderr", "stderr", shown.Stderr)
+	return texts, "", nil
+}
+
+// shorten leaves as much of a text as a page shows.
+func (t *runText) shorten() {
+	if len(t.Text) > maxTextShown {
+		t.Text, t.Cut = strings.ToValidUTF8(t.Text[:maxTextShown], ""), true
+	}
+}
+
+// stepsOf lists what happened in a run.
+func stepsOf(tree *audit.RunTree) (steps []step, left int) {
+	all := tree.Steps()
+	for i, s := range all {
+		if i == maxSteps {
+			return steps, len(all) - i
+		}
+		if s.Event != nil {
+			steps = append(steps, stepOfEvent(*s.Event))
+		} else {
+			steps = append(steps, stepOfCall(*s.Call))
+		}
+	}
+	return steps, 0
+}
+
+func stepOfCall(c audit.CallTree) step {
+	last := c.Last()
+	s := step{Name: last.ServerID + "/" + last.ToolName, State: "under way", Class: "waiting", At: timeOf(last.Time)}
+	if c.Outcome != nil {
+		s.State, s.Class = c.Outcome.Outcome, "bad"
+		if c.Outcome.Outcome == audit.OutcomeOK {
+			s.Class = "ok"
+		}
+		if c.Outcome.ErrorType != "" {
+			s.State += ", " + c.Outcome.ErrorType
+		}
+		s.say("took", fmt.Sprintf("%d ms", c.Outcome.DurationMS))
+		if c.Outcome.ResultSize > 0 {
+			s.say("result", fmt.Sprintf("%d bytes", c.Outcome.ResultSize))
+		}
+	}
+	s.say("decision", last.RulingLine())
+	for _, asked := range c.Approvals {
+		s.say("approval", clock(timeOf(asked.Time))+" "+asked.Detail)
+	}
+	s.say("arguments", c.ShownArguments())
+	s.say("redacted", strings.TrimPrefix(last.RedactionsLine(), "redacted "))
+	s.say("limit", last.Limit)
+	s.say("why", last.Detail)
+	s.say("call", c.ID)
+	return s
+}
+
+func stepOfEvent(r audit.Record) step {
+	s := step{Name: string(r.Kind), State: r.Decision, Class: "waiting", At: timeOf(r.Time)}
+	s.say("engine", r.Engine)
+	s.say("verdict", r.Verdict)
+	s.say("verification", r.VerificationID)
+	s.say("error", r.ErrorType)
+	s.say("why", r.Detail)
+	return s
+}
+
+func (s *step) say(label, text string) {
+	if text != "" {
+		s.Facts = append(s.Facts, fact{label, text})
+	}
+}
+
+// timeOf reads a record's time; the zero time where it is none.
+func timeOf(text string) time.Time {
+	at, _ := time.Parse(time.RFC3339Nano, text)
+	return at
+}
+
+// saveRunText sends a whole text of a run as a file.
+func saveRunText(c *Console, q *query) (view, error) {
+	s, err := c.findRun(q)
+	if err != nil {
+		return view{}, err
+	}
+	texts, _, err := c.texts(s)
+	if err != nil {
+		return view{}, err
+	}
+	for _, text := range texts {
+		if text.Part == q.PathValue("part") {
+			return view{file: &download{name: s.row(c.opts.Now()).ID + "-" + text.Part + ".txt", content: []byte(text.Text), isText: true}}, nil
+		}
+	}
+	return view{}, notFound("text")
+}
+
+// saveRunFile sends a file that a run has attached.
+func saveRunFile(c *Console, q *query) (view, error) {
+	s, err := c.findRun(q)
+	if err != nil {
+		return view{}, err
+	}
+	if s.tree == nil {
+		return view{}, notFound("file")
+	}
+	file, content, err := c.opts.RunLog.File(s.tree.ID, q.PathValue("name"))
+	if errors.Is(err, attachment.ErrNotFound) {
+		return view{}, notFound("file")
+	}
+	if err != nil {
+		return view{}, err
+	}
+	return view{file: &download{name: file.Name, content: content}}, nil
+}
+
+// cancelRun ends a run that goes on.
+func cancelRun(c *Console, q *query) (view, error) {
+	s, err := c.findRun(q)
+	if err != nil {
+		return view{}, err
+	}
+	back := view{redirect: "/runs/" + q.PathValue("run")}
+	if s.run == nil || s.status.State == runs.Done {
+		q.tell("The run is over already.")
+		return back, nil
+	}
+	s.run.Cancel()
+	select { // the page shows how it ended, if that comes soon
+	case <-s.run.Done():
+		q.tell("The run is cancelled.")
+	case <-time.After(cancelPatience):
+		q.tell("The run is being cancelled.")
+	case <-q.Context().Done():
+		return view{}, &refusal{http.StatusServiceUnavailable, "The run is being cancelled.", ""}
+	}
+	return back, nil
+}
+
+// cancelPatience is how long a page waits for a run that was cancelled.
+const cancelPatience = 2 * time.Second

@@ -1,0 +1,209 @@
+package console
+
+import (
+	"cmp"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/airlock-mcp/airlock/app/auth"
+	"github.com/airlock-mcp/airlock/app/runs"
+	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/internal/caller"
+)
+
+// runsSection lists the runs that the caller may see.
+func runsSection() section {
+	return section{name: "Runs", path: "/runs", scope: auth.ScopeRun, template: "runs", pages: []page{
+		{pattern: "GET /runs", scope: auth.ScopeRun, show: showRuns},
+		{pattern: "GET /runs/now", scope: auth.ScopeRun, show: func(c *Console, q *query) (view, error) {
+			v, err := showRuns(c, q)
+			v.part = "now"
+			return v, err
+		}},
+	}}
+}
+
+const (
+	runsPerPage = 50
+	maxRunPages = 1000
+)
+
+// The states of a run that goes on, beside those of system.ListedRun.
+const (
+	stateQueued  = "queued"
+	stateRunning = "running"
+	stateWaiting = "waiting" // for a person
+)
+
+// runRow is a run in the list.
+type runRow struct {
+	ID, State, Language, Owner, Session string
+	Began                               time.Time // zero: not yet
+	Took                                time.Duration
+	Calls                               int
+	Going                               bool
+}
+
+// Class is the state as the style sheet knows it.
+func (r runRow) Class() string { return classOf(r.State, r.Going) }
+
+func classOf(state string, going bool) string {
+	switch {
+	case going, state == system.RunUnfinished:
+		return "waiting"
+	case state == system.RunOK:
+		return "ok"
+	}
+	return "bad"
+}
+
+// runsPage is what the list shows.
+type runsPage struct {
+	Filter      runFilter
+	Rows        []runRow
+	Here        string // the address of the live part, with its filter
+	Prev, Next  string // the addresses of other pages; empty: there is none
+	Page, Going int
+}
+
+// runFilter says which runs are listed.
+type runFilter struct {
+	State, Text string
+	page        int // from 1
+}
+
+// States are those that can be chosen.
+func (runFilter) States() []string { return []string{"going on", "ok", "not ok"} }
+
+func runFilterOf(values url.Values) runFilter {
+	f := runFilter{State: values.Get("state"), Text: strings.TrimSpace(values.Get("text")), page: 1}
+	if n, err := strconv.Atoi(values.Get("page")); err == nil && n > 1 {
+		f.page = min(n, maxRunPages)
+	}
+	return f
+}
+
+// address is the list with this filter, at another page.
+func (f runFilter) address(path string, page int) string {
+	values := url.Values{}
+	for name, value := range map[string]string{"state": f.State, "text": f.Text} {
+		if value != "" {
+			values.Set(name, value)
+		}
+	}
+	if page > 1 {
+		values.Set("page", strconv.Itoa(page))
+	}
+	if len(values) == 0 {
+		return path
+	}
+	return path + "?" + values.Encode()
+}
+
+// takes reports whether a run is to be listed.
+func (f runFilter) takes(row runRow) bool {
+	switch f.State {
+	case "going on":
+		if !row.Going {
+			return false
+		}
+	case "ok":
+		if row.State != system.RunOK {
+			return false
+		}
+	case "not ok":
+		if row.Going || row.State == system.RunOK {
+			return false
+		}
+	}
+	if f.Text == "" {
+		return true
+	}
+	return slices.ContainsFunc([]string{row.ID, row.State, row.Language, row.Owner, row.Session}, func(text string) bool {
+		return strings.Contains(strings.ToLower(text), strings.ToLower(f.Text))
+	})
+}
+
+// showRuns lists runs, the newest first: those that go on, as the registry has them,
+// and those of the audit log.
+func showRuns(c *Console, q *query) (view, error) {
+	f := runFilterOf(q.URL.Query())
+	going := map[string]runRow{}
+	for _, run := range c.reachableRuns(q.who) {
+		if row := rowOfRun(run, c.opts.Now()); row.Going {
+			going[row.ID] = row
+		}
+	}
+	p := runsPage{Filter: f, Page: f.page, Going: len(going), Here: f.address("/runs/now", f.page)}
+	match := func(run system.ListedRun) bool {
+		_, isGoing := going[run.ID]
+		return !isGoing && reaches(q.who, run.Owner) && f.takes(rowOfListed(run))
+	}
+	if f.page == 1 {
+		p.Rows = newestFirst(going, f)
+	}
+	past, more, err := c.opts.RunLog.List(match, (f.page-1)*runsPerPage, runsPerPage)
+	if err != nil {
+		return view{}, err
+	}
+	for _, run := range past {
+		p.Rows = append(p.Rows, rowOfListed(run))
+	}
+	if more {
+		p.Next = f.address("/runs", f.page+1)
+	}
+	if f.page > 1 {
+		p.Prev = f.address("/runs", f.page-1)
+	}
+	return view{title: "Runs", data: p}, nil
+}
+
+// newestFirst are the runs that go on and that a filter takes.
+func newestFirst(going map[string]runRow, f runFilter) []runRow {
+	var rows []runRow
+	for _, row := range going {
+		if f.takes(row) {
+			rows = append(rows, row)
+		}
+	}
+	slices.SortFunc(rows, func(a, b runRow) int { return cmp.Or(b.Began.Compare(a.Began), cmp.Compare(a.ID, b.ID)) })
+	return rows
+}
+
+// reachableRuns are the runs of the registry that a caller may see.
+func (c *Console) reachableRuns(who caller.Caller) []runs.Status {
+	var list []runs.Status
+	for _, run := range c.opts.Runs.All() {
+		if status := run.Status(); reaches(who, status.Owner) {
+			list = append(list, status)
+		}
+	}
+	return list
+}
+
+// rowOfRun is a run of the registry. One that is done counts as going on no more: the
+// log has it.
+func rowOfRun(s runs.Status, now time.Time) runRow {
+	row := runRow{ID: s.ID, Language: s.Language, Owner: s.Owner.Principal, Session: s.Owner.Session, Going: s.State != runs.Done, Began: s.Asked, State: stateRunning}
+	switch {
+	case len(s.Questions) > 0:
+		row.State = stateWaiting
+	case s.State == runs.Queued:
+		row.State = stateQueued
+	}
+	if !s.Began.IsZero() {
+		row.Began = s.Began
+		row.Took = now.Sub(s.Began).Truncate(time.Second)
+	}
+	return row
+}
+
+// rowOfListed is a run of the audit log.
+func rowOfListed(run system.ListedRun) runRow {
+	row := runRow{ID: run.ID, State: run.State, Language: run.Language, Owner: run.Principal, Session: run.SessionID, Calls: run.Calls, Took: time.Duration(run.DurationMS) * time.Millisecond}
+	row.Began, _ = time.Parse(time.RFC3339Nano, run.Began) // the zero time is shown as none
+	return row
+}

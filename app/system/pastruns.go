@@ -1,0 +1,177 @@
+package system
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/airlock-mcp/airlock/app/attachment"
+	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/broker/audit"
+	"github.com/airlock-mcp/airlock/broker/replay"
+	"github.com/airlock-mcp/airlock/internal/caller"
+)
+
+// The words for how a run stands that is listed.
+const (
+	RunOK         = "ok"
+	RunUnfinished = "unfinished" // it goes on, or Airlock ended before it did
+)
+
+// ListedRun is a run of the audit log as a list shows it.
+type ListedRun struct {
+	ID         string `json:"run_id"`
+	State      string `json:"state"` // ok, unfinished, or the type of its error
+	Began      string `json:"began,omitempty"`
+	DurationMS int64  `json:"duration_ms"`
+	Language   string `json:"language,omitempty"`
+	Principal  string `json:"principal,omitempty"`
+	SessionID  string `json:"session_id,omitempty"`
+	Profile    string `json:"profile,omitempty"`
+	Calls      int    `json:"calls"`
+	Approval   string `json:"approval_state,omitempty"`
+	Limit      string `json:"limit,omitempty"` // the configuration's key of the limit that ended it
+
+	Owner caller.Owner `json:"-"` // whose it is
+	first uint64       // the number of its first record
+}
+
+// ListRun returns a run as a list shows it.
+func ListRun(run audit.RunSummary) ListedRun {
+	listed := ListedRun{ID: run.ID, State: RunUnfinished}
+	if run.Start != nil {
+		listed.start(*run.Start)
+	}
+	if run.End != nil {
+		listed.end(*run.End)
+	}
+	return listed
+}
+
+// start takes over what a run began with.
+func (l *ListedRun) start(r audit.Record) {
+	l.Began, l.Language, l.first = r.Time, r.Language, r.Seq
+	l.Principal, l.SessionID, l.Profile, l.Owner = r.Principal, r.SessionID, r.Profile, ownerOf(r)
+}
+
+// end takes over how a run ended.
+func (l *ListedRun) end(r audit.Record) {
+	l.State = RunOK
+	if r.Outcome != audit.OutcomeOK {
+		l.State = r.ErrorType
+		if l.State == "" {
+			l.State = r.Outcome
+		}
+	}
+	l.DurationMS, l.Calls, l.Approval, l.Limit = r.DurationMS, r.Calls, r.ApprovalState, r.Limit
+	if l.Principal == "" {
+		l.Language, l.Principal, l.SessionID, l.Owner = r.Language, r.Principal, r.SessionID, ownerOf(r)
+	}
+	if l.first == 0 {
+		l.first = r.Seq
+	}
+}
+
+// ownerOf returns whom a run's record says that the run belongs to.
+func ownerOf(r audit.Record) caller.Owner {
+	return caller.Owner{Principal: r.Principal, Kind: caller.Kind(r.CallerKind), Issuer: r.Issuer, Session: r.SessionID}
+}
+
+// ShownRun is a run with all that is kept of it.
+type ShownRun struct {
+	ListedRun
+	Result       json.RawMessage `json:"result,omitempty"` // of the envelope
+	OutputDigest string          `json:"output_digest,omitempty"`
+	Kept         bool            `json:"kept"` // the code, the result and the output are
+	Code         string          `json:"code,omitempty"`
+	Stdout       string          `json:"stdout,omitempty"`
+	Stderr       string          `json:"stderr,omitempty"`
+
+	Files []attachment.File `json:"files,omitempty"` // that it attached
+}
+
+// ShowRun returns what the log and a recording say about a run; nil where it was not
+// recorded.
+func ShowRun(tree *audit.RunTree, recording *replay.Recording) ShownRun {
+	shown := ShownRun{ListedRun: ListRun(audit.RunSummary{ID: tree.ID, Start: tree.Start, End: tree.End})}
+	if tree.End == nil {
+		shown.Calls = len(tree.Calls)
+	} else {
+		shown.OutputDigest = tree.End.OutputDigest
+	}
+	if recording == nil {
+		return shown
+	}
+	shown.Kept, shown.Code, shown.Stdout, shown.Stderr = true, recording.Code, recording.Stdout, recording.Stderr
+	var envelope struct {
+		Result json.RawMessage `json:"result"`
+	}
+	if json.Unmarshal(recording.Envelope, &envelope) == nil {
+		shown.Result = envelope.Result
+	}
+	return shown
+}
+
+// LoadRecording reads a run's recording, and makes nothing where there is none.
+func LoadRecording(directories Directories, c config.Replay, runID string) (*replay.Recording, error) {
+	if c.Keep == 0 {
+		return nil, errors.New("recordings are switched off (replay.keep)")
+	}
+	if _, err := os.Stat(directories.Recordings); err != nil {
+		return nil, fmt.Errorf("loading %q: %w", runID, replay.ErrNotFound)
+	}
+	store, err := replay.Open(directories.Recordings, &replay.Options{Keys: directories.Keys, Keep: c.Keep, Size: c.Size})
+	if err != nil {
+		return nil, err
+	}
+	return store.Load(runID)
+}
+
+// OpenFiles opens the store of what runs attached; nil where nothing was ever kept.
+func OpenFiles(directories Directories, c config.Attachments) (*attachment.Store, error) {
+	if _, err := os.Stat(directories.Attachments); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return attachment.Open(directories.Attachments, &attachment.Options{Keys: directories.Keys, Keep: c.Keep, Size: c.Size})
+}
+
+// FilesOf returns what a run has attached; nothing where it is not kept.
+func FilesOf(store *attachment.Store, runID string) ([]attachment.File, error) {
+	if store == nil {
+		return nil, nil
+	}
+	set, err := store.Files(runID)
+	if errors.Is(err, attachment.ErrNotFound) {
+		return nil, nil
+	}
+	return set.Files, err
+}
+
+// WithoutHeld removes the credentials of the configuration from arguments that are
+// shown as they were: the code can have written one.
+func WithoutHeld(tree *audit.RunTree) {
+	for i := range tree.Calls {
+		c := &tree.Calls[i]
+		shown := []*json.RawMessage{&c.Arguments}
+		for _, r := range []*audit.Record{c.Intent, c.Outcome} {
+			if r != nil {
+				shown = append(shown, &r.Arguments)
+			}
+		}
+		for j := range c.Approvals {
+			shown = append(shown, &c.Approvals[j].Arguments)
+		}
+		for _, arguments := range shown {
+			if len(*arguments) == 0 {
+				continue
+			}
+			cleaned, _, err := Printed().HeldJSON(*arguments)
+			if err != nil {
+				cleaned = json.RawMessage("null")
+			}
+			*arguments = cleaned
+		}
+	}
+}

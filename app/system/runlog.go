@@ -1,0 +1,141 @@
+package system
+
+import (
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/airlock-mcp/airlock/app/attachment"
+	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/broker/audit"
+)
+
+// maxIndexed is how many runs of the audit log a RunLog lists, the newest ones.
+const maxIndexed = 10_000
+
+// RunLog is the runs of the audit log, for a program that is asked for them again and
+// again: each time it reads what is new. Its methods may be called concurrently.
+type RunLog struct {
+	directories Directories
+	config      *config.Config
+
+	mu     sync.Mutex // guards what follows
+	reader *audit.Follower
+	byID   map[string]*ListedRun
+	order  []string // by their first records, oldest first
+}
+
+// NewRunLog returns the runs of a log. The configuration says what is kept of them
+// beside it.
+func NewRunLog(directories Directories, c *config.Config) *RunLog {
+	return &RunLog{directories: directories, config: c, reader: audit.NewFollower(directories.Audit, `"kind":"run_`), byID: map[string]*ListedRun{}}
+}
+
+// RunLog returns the runs of the system's audit log.
+func (s *System) RunLog() *RunLog { return NewRunLog(s.directories, s.config) }
+
+// refreshLocked reads what is new in the log.
+func (l *RunLog) refreshLocked() error {
+	return l.reader.Advance(func(r audit.Record) error {
+		if r.Kind != audit.KindRunStart && r.Kind != audit.KindRunEnd {
+			return nil
+		}
+		run := l.byID[r.RunID]
+		if run == nil {
+			run = &ListedRun{ID: r.RunID, State: RunUnfinished}
+			l.byID[r.RunID] = run
+			l.order = append(l.order, r.RunID)
+		}
+		if r.Kind == audit.KindRunStart {
+			run.start(r)
+		} else {
+			run.end(r)
+		}
+		if excess := len(l.order) - maxIndexed; excess >= maxIndexed/10 {
+			for _, id := range l.order[:excess] {
+				delete(l.byID, id)
+			}
+			l.order = slices.Delete(l.order, 0, excess)
+		}
+		return nil
+	})
+}
+
+// List returns at most n of the runs that match, the newest first, after leaving out
+// skip of them; more says that there are others.
+func (l *RunLog) List(match func(ListedRun) bool, skip, n int) (list []ListedRun, more bool, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.refreshLocked(); err != nil {
+		return nil, false, err
+	}
+	for _, id := range slices.Backward(l.order) {
+		run := *l.byID[id]
+		switch {
+		case !match(run):
+		case skip > 0:
+			skip--
+		case len(list) == n:
+			return list, true, nil
+		default:
+			list = append(list, run)
+		}
+	}
+	return list, false, nil
+}
+
+// Find returns a run of the log by its whole ID.
+func (l *RunLog) Find(id string) (ListedRun, bool, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.refreshLocked(); err != nil {
+		return ListedRun{}, false, err
+	}
+	run, ok := l.byID[id]
+	if !ok {
+		return ListedRun{}, false, nil
+	}
+	return *run, true, nil
+}
+
+// Tree returns all that the log says about a run that Find has found, with the
+// arguments of its calls where they are kept.
+func (l *RunLog) Tree(run ListedRun) (*audit.RunTree, error) {
+	tree, err := audit.ShowFrom(l.directories.Audit, run.first, run.ID)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := audit.ShowArguments(l.directories.Audit, l.directories.Keys, tree); err != nil && !errors.Is(err, audit.ErrNoArgumentsKey) {
+		return nil, err
+	}
+	WithoutHeld(tree)
+	return tree, nil
+}
+
+// Show returns what is kept of a run beside the log. unkept says why its code and its
+// output are not there.
+func (l *RunLog) Show(tree *audit.RunTree) (shown ShownRun, unkept error) {
+	recording, unkept := LoadRecording(l.directories, l.config.Replay, tree.ID)
+	return ShowRun(tree, recording), unkept
+}
+
+// Files returns what a run has attached.
+func (l *RunLog) Files(runID string) ([]attachment.File, error) {
+	store, err := OpenFiles(l.directories, l.config.Attachments)
+	if err != nil {
+		return nil, err
+	}
+	return FilesOf(store, runID)
+}
+
+// File returns one file that a run has attached, or attachment.ErrNotFound.
+func (l *RunLog) File(runID, name string) (attachment.File, []byte, error) {
+	store, err := OpenFiles(l.directories, l.config.Attachments)
+	if err != nil {
+		return attachment.File{}, nil, err
+	}
+	if store == nil {
+		return attachment.File{}, nil, attachment.ErrNotFound
+	}
+	return store.Read(runID, name)
+}

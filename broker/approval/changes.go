@@ -1,0 +1,82 @@
+package approval
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Change is a text among the arguments of a call that takes the place of another one,
+// which the arguments name as well.
+type Change struct {
+	Where         string // the member that has both: edits[0]; empty: the arguments themselves
+	Before, After string
+}
+
+// The limits of what Changes looks for.
+const (
+	maxChanges     = 20
+	maxChangeDepth = 10
+)
+
+// pairs are the names by which tools take a text and what takes its place, in lower
+// case and without what stands between words.
+var pairs = []struct{ before, after string }{
+	{"oldtext", "newtext"}, {"oldstring", "newstring"}, {"oldstr", "newstr"}, {"oldvalue", "newvalue"}, {"oldcontent", "newcontent"}, {"old", "new"},
+	{"before", "after"}, {"search", "replace"}, {"find", "replace"}, {"original", "replacement"}, {"original", "updated"}, {"previous", "current"},
+}
+
+// Changes finds what the arguments of a call say will change: pairs of texts such as
+// oldText and newText. It is help to read the arguments, which are what counts: what
+// the tool does with them is the server's business.
+func Changes(arguments json.RawMessage) []Change {
+	in := json.NewDecoder(bytes.NewReader(arguments))
+	in.UseNumber()
+	var value any
+	if in.Decode(&value) != nil {
+		return nil
+	}
+	var found []Change
+	findChanges("", value, 0, &found)
+	return found
+}
+
+func findChanges(where string, value any, depth int, found *[]Change) {
+	if depth > maxChangeDepth || len(*found) >= maxChanges {
+		return
+	}
+	switch value := value.(type) {
+	case []any:
+		for i, item := range value {
+			findChanges(where+"["+strconv.Itoa(i)+"]", item, depth+1, found)
+		}
+	case map[string]any:
+		if before, after, ok := pairOf(value); ok && len(*found) < maxChanges {
+			*found = append(*found, Change{where, before, after})
+		}
+		for _, name := range slices.Sorted(maps.Keys(value)) {
+			findChanges(strings.TrimPrefix(where+"."+name, "."), value[name], depth+1, found)
+		}
+	}
+}
+
+// pairOf returns the two texts of an object that has such a pair.
+func pairOf(object map[string]any) (before, after string, ok bool) {
+	texts := map[string]string{}
+	for name, value := range object {
+		if text, is := value.(string); is {
+			texts[strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name))] = text
+		}
+	}
+	for _, pair := range pairs {
+		before, has := texts[pair.before]
+		after, hasAfter := texts[pair.after]
+		if has && hasAfter {
+			return before, after, true
+		}
+	}
+	return "", "", false
+}
