@@ -1,11 +1,13 @@
 package catalog
 
-import "regexp"
+import (
+	"github.com/airlock-mcp/airlock/internal/lazyregexp"
+)
 
 // deprecation finds where a tool says of itself that it should not be used any
 // more: as a label ("[Deprecated]", "DEPRECATED:"), or in a sentence whose
 // subject is the tool. A tool that is about deprecated things says it otherwise.
-var deprecation = regexp.MustCompile(`DEPRECATED\b|(?i)` +
+var deprecation = lazyregexp.New(`DEPRECATED\b|(?i)` +
 	`^\s*\W?(deprecated|obsolete)\b\W?\s*([:.,;)\]-]|$|use\b|in favou?r)|` +
 	`[(\[](deprecated|obsolete)\b[^)\]]*[)\]]|` +
 	`\b(this|the) (tool|function|method|command|endpoint|operation|action|api) (is|was|has been) (now )?(deprecated|obsolete|superseded)\b|` +

@@ -1,8 +1,9 @@
 package catalog
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 )
 
 // A lure is one way in which text addresses the model instead of describing a
@@ -11,7 +12,7 @@ import (
 // space made one space.
 type lure struct {
 	words      [][]string
-	expression *regexp.Regexp
+	expression *lazyregexp.Regexp
 }
 
 // lures follow the attacks that have been published against MCP clients: orders
@@ -21,45 +22,45 @@ type lure struct {
 // before that one") is no lure.
 var lures = []lure{
 	{[][]string{{"ignor", "disregard", "forget", "overrid"}, {"instruction", "prompt", "rule", "guideline", "message", "directive", "polic", "context"}},
-		regexp.MustCompile(`\b(ignor|disregard|forget|overrid)\w* (all |any |of |the |your |my |these |those |every )*` +
+		lazyregexp.New(`\b(ignor|disregard|forget|overrid)\w* (all |any |of |the |your |my |these |those |every )*` +
 			`(previous|prior|above|earlier|preceding|existing|original|other|system|safety|security|user'?s?)\b[^.]{0,40}` +
 			`\b(instruction|prompt|rule|guideline|message|directive|polic|context)`)},
 	{[][]string{{"not", "n't", "dont", "never", "without", "avoid"}, {"tell", "mention", "inform", "notify", "reveal", "disclos", "alert", "warn", "let"}, people},
-		regexp.MustCompile(`\b(do not|don'?t|must not|mustn'?t|never|without|avoid) (ever )?(tell|mention|inform|notify|reveal|disclos|alert|warn|let)\w*\b[^.]{0,60}` +
+		lazyregexp.New(`\b(do not|don'?t|must not|mustn'?t|never|without|avoid) (ever )?(tell|mention|inform|notify|reveal|disclos|alert|warn|let)\w*\b[^.]{0,60}` +
 			`\b(user|human|operator)s?\b`)},
 	{[][]string{{"keep", "hid", "conceal"}, {"from the"}, people},
-		regexp.MustCompile(`\b(keep|hid|conceal)\w*\b[^.]{0,50}\bfrom the (user|human|operator)\b`)},
+		lazyregexp.New(`\b(keep|hid|conceal)\w*\b[^.]{0,50}\bfrom the (user|human|operator)\b`)},
 	{[][]string{{"without"}, {"user", "human", "confirm", "approval", "permission", "consent"}},
-		regexp.MustCompile(`\bwithout (asking|waiting for|requesting|getting|seeking) (\w+ ){0,3}(user|human|confirm\w*|approval|permission|consent)\b`)},
+		lazyregexp.New(`\bwithout (asking|waiting for|requesting|getting|seeking) (\w+ ){0,3}(user|human|confirm\w*|approval|permission|consent)\b`)},
 	{[][]string{{"<"}, {"important", "critical", "/", "|", "sys"}},
-		regexp.MustCompile(`<\s*/?\s*(important|critical)\s*>|` + // an opening one like <secret> is an honest placeholder
+		lazyregexp.New(`<\s*/?\s*(important|critical)\s*>|` + // an opening one like <secret> is an honest placeholder
 			`<\s*/\s*(system|secret|instructions?|assistant|admin|hidden)\s*>|<\|\s*\w+\s*\|>|<<\s*/?sys\s*>>`)},
-	{[][]string{{"[inst]", "[/inst]", "[system]"}}, regexp.MustCompile(`\[/?inst\]|\[system\]`)},
+	{[][]string{{"[inst]", "[/inst]", "[system]"}}, lazyregexp.New(`\[/?inst\]|\[system\]`)},
 	{[][]string{{".ssh", "id_rsa", "id_ed25519", ".aws/", "mcp.json", "/etc/passwd", "/etc/shadow", ".netrc", ".git-credentials", "claude_desktop_config"}},
-		regexp.MustCompile(`\b(read|open|cat|load|fetch|include|pass|send|attach|upload|access|put|provide|retrieve|get)\w*\b.{0,120}` +
+		lazyregexp.New(`\b(read|open|cat|load|fetch|include|pass|send|attach|upload|access|put|provide|retrieve|get)\w*\b.{0,120}` +
 			`(\.ssh\b|id_rsa|id_ed25519|\.aws/|mcp\.json|/etc/(passwd|shadow)|\.netrc|\.git-credentials|claude_desktop_config)`)},
 	{[][]string{{"send", "forward", "transmit", "exfiltrat", "leak", "bcc", "append", "attach", "include", "pass"},
 		{"conversation", "history", "prompt", "credential", "key", "secret", "password", "environment"},
 		{"entire", "full", "whole", "all", "complete", "previous", "user"}},
-		regexp.MustCompile(`\b(send|forward|transmit|exfiltrat|leak|bcc|append|attach|include|pass)\w*\b[^.]{0,60}` +
+		lazyregexp.New(`\b(send|forward|transmit|exfiltrat|leak|bcc|append|attach|include|pass)\w*\b[^.]{0,60}` +
 			`\b(entire |full |whole |all |complete |previous |user'?s? )+[^.]{0,20}` +
 			`(conversations?|chat history|system prompt|credentials?|api keys?|secrets?|passwords?|private keys?|message history|environment variables)\b` +
 			`[^.]{0,60}\b(to|in|as|into|at)\b`)},
 	{[][]string{{"instruction", "prompt", "directive", "message", "note"}, {":", "model", "assistant", "ai", "llm", "agent"}},
-		regexp.MustCompile(`\b(new|updated|revised|real|actual|hidden|additional) (system )?(instructions?|prompt|directives?) ?(:|for the (model|assistant|ai|llm|agent))|` +
+		lazyregexp.New(`\b(new|updated|revised|real|actual|hidden|additional) (system )?(instructions?|prompt|directives?) ?(:|for the (model|assistant|ai|llm|agent))|` +
 			`\b(instructions?|message|note|directives?) (to|for) the (model|assistant|ai|llm|agent)\b`)},
 	{[][]string{{"you are now", "act as", "pretend"}},
-		regexp.MustCompile(`\byou are now (an?|the|in|free|no|my)\b|\b(act|pretend) (as|to be) (if you (are|were) )?` +
+		lazyregexp.New(`\byou are now (an?|the|in|free|no|my)\b|\b(act|pretend) (as|to be) (if you (are|were) )?` +
 			`(an? |the )?(unrestricted|system|admin\w*|root|developer mode|different (ai|assistant|model))`)},
 	{[][]string{{"jailbreak", "anything", "exfiltrat"}},
-		regexp.MustCompile(`\bjailbreak (mode|yourself)|\bdo anything now\b|\bexfiltrat(e|ing) (the|all|any|user|this|your|it)\b`)},
+		lazyregexp.New(`\bjailbreak (mode|yourself)|\bdo anything now\b|\bexfiltrat(e|ing) (the|all|any|user|this|your|it)\b`)},
 }
 
 // people are the ones from whom something is to be hidden.
 var people = []string{"user", "human", "operator"}
 
 // publicKey is the path of an SSH key that is no secret and may be asked for.
-var publicKey = regexp.MustCompile(`\S*\bid_\w+\.pub\b`)
+var publicKey = lazyregexp.New(`\S*\bid_\w+\.pub\b`)
 
 // addressesModel reports whether text gives instructions to the model. It is a
 // net with wide meshes: what it finds is withheld, what it misses is still only

@@ -4,9 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 )
 
 // ErrUnlocked says that a lock file has not what is asked for, which `airlock images
@@ -45,9 +46,9 @@ func (e Extra) apply(in inputs) inputs {
 // The forms in which a package may be asked for: a name, and which versions of it. Nothing
 // else that pip or npm would understand: no path, no address, no option.
 var (
-	pythonWish = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,98}[A-Za-z0-9])?(\[[A-Za-z0-9][A-Za-z0-9._,-]{0,98}\])?` +
+	pythonWish = lazyregexp.New(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,98}[A-Za-z0-9])?(\[[A-Za-z0-9][A-Za-z0-9._,-]{0,98}\])?` +
 		`( ?(===?|~=|!=|<=?|>=?) ?[A-Za-z0-9.*+!_-]{1,60}(, ?(===?|~=|!=|<=?|>=?) ?[A-Za-z0-9.*+!_-]{1,60})*)?$`)
-	nodeWish = regexp.MustCompile(`^(@[a-z0-9~][a-z0-9._~-]{0,98}/)?[a-z0-9~][a-z0-9._~-]{0,98}(@[\^~]?[0-9x*][0-9A-Za-z.*+-]{0,60})?$`)
+	nodeWish = lazyregexp.New(`^(@[a-z0-9~][a-z0-9._~-]{0,98}/)?[a-z0-9~][a-z0-9._~-]{0,98}(@[\^~]?[0-9x*][0-9A-Za-z.*+-]{0,60})?$`)
 )
 
 // CheckWish says what is wrong with a package that is asked for in an image that runs the

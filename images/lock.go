@@ -5,9 +5,10 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 )
 
 // Source is where a package comes from.
@@ -96,9 +97,9 @@ func (p Package) check() error {
 }
 
 var (
-	wheelName    = regexp.MustCompile(`^[a-z0-9](-?[a-z0-9]+)*$`)
-	wheelVersion = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z.!+_-]*$`)
-	wheelDigest  = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+	wheelName    = lazyregexp.New(`^[a-z0-9](-?[a-z0-9]+)*$`)
+	wheelVersion = lazyregexp.New(`^[0-9A-Za-z][0-9A-Za-z.!+_-]*$`)
+	wheelDigest  = lazyregexp.New(`^sha256:[0-9a-f]{64}$`)
 )
 
 // checkWheel is check for a wheel whose fields will be written into pip's own formats.

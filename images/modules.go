@@ -10,9 +10,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 )
 
 // nodeModules is where npm packages are in an image: where Node looks for them last,
@@ -188,7 +189,7 @@ func npm(ctx context.Context, dir, registry string, args ...string) error {
 	return nil
 }
 
-var npmMissing = regexp.MustCompile(`(?m)(?:404 +'?([^\s']+?)'? is not in this registry|No matching version found for (\S+?)\.?\s*$|404 Not Found - GET \S*/(\S+))`)
+var npmMissing = lazyregexp.New(`(?m)(?:404 +'?([^\s']+?)'? is not in this registry|No matching version found for (\S+?)\.?\s*$|404 Not Found - GET \S*/(\S+))`)
 
 func npmFailure(err error, said string) error {
 	if found := npmMissing.FindStringSubmatch(said); found != nil {

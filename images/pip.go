@@ -9,8 +9,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
+
+	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 )
 
 // pythonVersion is that of the interpreter in the Python image, as packages are
@@ -110,7 +111,7 @@ func parsePipReport(text []byte) ([]Package, error) {
 	return packages, nil
 }
 
-var nameSeparators = regexp.MustCompile(`[-_.]+`)
+var nameSeparators = lazyregexp.New(`[-_.]+`)
 
 // normalName is the one spelling of a Python package's name (PEP 503, "Normalized Names").
 func normalName(name string) string {
@@ -196,9 +197,9 @@ func platforms(machine string) []string {
 }
 
 var (
-	noWheel   = regexp.MustCompile(`No matching distribution found for ([^\n]+)`)
-	conflict  = regexp.MustCompile(`(?s)Cannot install ([^\n]+) because these package versions have conflicting dependencies`)
-	otherHash = regexp.MustCompile(`THESE PACKAGES DO NOT MATCH THE HASHES`)
+	noWheel   = lazyregexp.New(`No matching distribution found for ([^\n]+)`)
+	conflict  = lazyregexp.New(`(?s)Cannot install ([^\n]+) because these package versions have conflicting dependencies`)
+	otherHash = lazyregexp.New(`THESE PACKAGES DO NOT MATCH THE HASHES`)
 )
 
 // failure says in one sentence why pip gave up, where that is known.

@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
 
 	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 	"github.com/airlock-mcp/airlock/internal/nearest"
 	"github.com/airlock-mcp/airlock/internal/schema"
 )
@@ -90,8 +90,8 @@ func ParseCases(name string, source []byte) ([]Case, error) {
 
 // What the YAML decoder says of Go types.
 var (
-	unknownKey = regexp.MustCompile(`field (\S+) not found in type .*`)
-	wrongKind  = regexp.MustCompile(`(?s)cannot construct !!(\w+)( .*)? into .*`)
+	unknownKey = lazyregexp.New(`field (\S+) not found in type .*`)
+	wrongKind  = lazyregexp.New(`(?s)cannot construct !!(\w+)( .*)? into .*`)
 )
 
 // plainly returns what the YAML decoder complains about, without Go types.

@@ -5,10 +5,11 @@ import (
 	"encoding/binary"
 	"net/http"
 	"path"
-	"regexp"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 )
 
 // types are the media types of common extensions. The first extension of a type
@@ -53,7 +54,7 @@ func typeOfName(name string) string {
 }
 
 // mimeForm is a media type without parameters (RFC 6838, section 4.2).
-var mimeForm = regexp.MustCompile(`^[a-z0-9][a-z0-9!#$&^_.+-]{0,62}/[a-z0-9][a-z0-9!#$&^_.+-]{0,62}$`)
+var mimeForm = lazyregexp.New(`^[a-z0-9][a-z0-9!#$&^_.+-]{0,62}/[a-z0-9][a-z0-9!#$&^_.+-]{0,62}$`)
 
 // announced returns the media type that a program says a file has; "" where it
 // says none, or something else.

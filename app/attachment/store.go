@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"sync"
 	"time"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/internal/agekey"
 	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 	"github.com/airlock-mcp/airlock/internal/retention"
 	"github.com/airlock-mcp/airlock/internal/store"
 )
@@ -87,10 +87,10 @@ func Open(dir string, opts *Options) (*Store, error) {
 }
 
 // runIDForm is the form of a run's ID; another never becomes part of a path.
-var runIDForm = regexp.MustCompile(`^run_[0-9a-zA-Z]{1,64}$`)
+var runIDForm = lazyregexp.New(`^run_[0-9a-zA-Z]{1,64}$`)
 
 // digestForm is the form of a digest whose digits are the name of a file.
-var digestForm = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+var digestForm = lazyregexp.New(`^sha256:[0-9a-f]{64}$`)
 
 func (s *Store) directory(runID string) (string, error) {
 	if !runIDForm.MatchString(runID) {

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 	"github.com/airlock-mcp/airlock/internal/store"
 )
 
@@ -47,7 +47,7 @@ func registerCommand(c *config.Config, profile string) (string, error) {
 }
 
 // bareWord is what a shell takes as it is.
-var bareWord = regexp.MustCompile(`^[A-Za-z0-9_./:=@%+,-]+$`)
+var bareWord = lazyregexp.New(`^[A-Za-z0-9_./:=@%+,-]+$`)
 
 // shellQuoted writes a word so that a POSIX shell reads it as it is.
 func shellQuoted(word string) string {

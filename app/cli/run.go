@@ -137,8 +137,10 @@ func printOutcome(s *streams, outcome *orchestrator.Outcome) error {
 // printRun prints what the code wrote to stderr, and the line of its envelope to
 // stdout. The error says with which code a run ends that failed so.
 func printRun(s *streams, written string, line []byte, failure *orchestrator.Failure) error {
-	if _, err := io.WriteString(s.err, forReader(s.err, written)); err != nil {
-		return fmt.Errorf("printing the logs: %w", err)
+	if written != "" { // else nothing has to be cleaned, for which a ruleset would be built
+		if _, err := io.WriteString(s.err, forReader(s.err, written)); err != nil {
+			return fmt.Errorf("printing the logs: %w", err)
+		}
 	}
 	if err := printLineOf(s.out, line); err != nil {
 		return err

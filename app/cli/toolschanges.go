@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/catalog/pins"
+	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 )
 
 type toolsDiffVerb struct {
@@ -110,7 +110,7 @@ type toolsAcceptVerb struct {
 }
 
 // digestForm is what --digest takes: the short form, or anything longer.
-var digestForm = regexp.MustCompile(`^[0-9a-f]{16,64}$`)
+var digestForm = lazyregexp.New(`^[0-9a-f]{16,64}$`)
 
 // Run accepts definitions that a person has seen, all of those asked for or none.
 func (v *toolsAcceptVerb) Run(ctx context.Context, s *streams) error {

@@ -2,13 +2,13 @@ package config
 
 import (
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
@@ -132,8 +132,8 @@ func (m *mentions) lines(text string) {
 }
 
 var (
-	variableUse = regexp.MustCompile(`\$\{([^}:]*(?::[^}:-]*)?)(?::-([^}]*))?\}`)
-	lineEntry   = regexp.MustCompile(`["']?([\w.-]+)["']?\s*:\s*("[^"]*"|'[^']*'|[^,{}\[\]\n]+)`)
+	variableUse = lazyregexp.New(`\$\{([^}:]*(?::[^}:-]*)?)(?::-([^}]*))?\}`)
+	lineEntry   = lazyregexp.New(`["']?([\w.-]+)["']?\s*:\s*("[^"]*"|'[^']*'|[^,{}\[\]\n]+)`)
 )
 
 // IsName says whether a text may be the name of something, and is none that was

@@ -6,17 +6,18 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 )
 
 // runtimeSockets are the addresses of container engines and of what starts
 // containers on a machine of a cluster. Who can write to one is root on the host, and a
 // server that has one hands that to every tool call.
-var runtimeSockets = regexp.MustCompile(
+var runtimeSockets = lazyregexp.New(
 	`\b(docker|containerd|podman|crio|buildkitd|cri-dockerd|dockershim|kubelet|k3s|docker\.raw|lxd/unix|incus/unix)\.(sock(et)?|raw\.sock)($|[^\w.-])` +
 		`|(^|[/=])(docker|podman)_engine($|\W)` +
 		`|\b(tcp|http)://(localhost|127\.[0-9.]+|0\.0\.0\.0|\[::1?\]|host\.docker\.internal):237[56]\b`)
@@ -44,7 +45,7 @@ func isLocalEngine(address string) bool {
 }
 
 // clusterTokens are where a pod has its tokens, and a user those of a cluster.
-var clusterTokens = regexp.MustCompile(
+var clusterTokens = lazyregexp.New(
 	`/secrets/kubernetes\.io|serviceaccount/(token|ca\.crt|namespace)|/serviceaccount(/|:|$)|/secrets/eks\.amazonaws\.com|/secrets/azure/tokens|/run/secrets/tokens` +
 		`|/var/lib/kubelet|/etc/kubernetes|/etc/rancher/k[3s]|/\.kube(/|:|,|$)|(^|[/=\s])kubeconfig(\.ya?ml|\.conf)?($|[=:\s])|-kubeconfig\b`)
 
@@ -140,11 +141,11 @@ func (s Server) words() []string {
 }
 
 // shellOption is the option of a shell before a command.
-var shellOption = regexp.MustCompile(`^-[a-z]*c$`)
+var shellOption = lazyregexp.New(`^-[a-z]*c$`)
 
 // mentioned returns the first match in anything that the server is given, or "". Its
 // address is no file of this machine.
-func (s Server) mentioned(what *regexp.Regexp) string {
+func (s Server) mentioned(what *lazyregexp.Regexp) string {
 	texts := append([]string{s.Command, s.Cwd}, s.Args...)
 	for _, secret := range s.Env {
 		texts = append(texts, secret.Reveal())
@@ -188,7 +189,7 @@ func (s Server) runDirectory() string {
 }
 
 // engineDirectories hold the sockets of container engines.
-var engineDirectories = regexp.MustCompile(`^(/var)?/run/(docker|containerd|podman|crio|k3s(/containerd)?|buildkit|user/[0-9]+(/(podman|docker))?|secrets)$|^/var/snap/lxd/common/lxd$`)
+var engineDirectories = lazyregexp.New(`^(/var)?/run/(docker|containerd|podman|crio|k3s(/containerd)?|buildkit|user/[0-9]+(/(podman|docker))?|secrets)$|^/var/snap/lxd/common/lxd$`)
 
 // runPart returns a directory, with links followed, if it is /run, a part of it that
 // holds sockets or tokens, or, mounted, what /run is in.

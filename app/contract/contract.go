@@ -12,12 +12,13 @@ import (
 	"io"
 	"io/fs"
 	"path"
-	"regexp"
 	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v4"
 	"golang.org/x/tools/txtar"
+
+	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 )
 
 //go:embed cases
@@ -94,7 +95,7 @@ func (v *Value) UnmarshalYAML(node *yaml.Node) error {
 	return err
 }
 
-var integer = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
+var integer = lazyregexp.New(`^-?(0|[1-9][0-9]*)$`)
 
 func exact(node *yaml.Node) (any, error) {
 	switch node.Kind {

@@ -5,9 +5,10 @@ import (
 	"maps"
 	"net/url"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 )
 
 // Entry is one MCP server as a host's file names it, in Airlock's terms: its
@@ -221,7 +222,7 @@ func (e *Entry) project(env Environment) {
 }
 
 // dollar finds a variable without braces.
-var dollar = regexp.MustCompile(`\$([A-Za-z_][A-Za-z0-9_]*)`)
+var dollar = lazyregexp.New(`\$([A-Za-z_][A-Za-z0-9_]*)`)
 
 // translate writes a text of the host's file for Airlock's, where ${X} is a
 // variable, $${ a literal, and any other $ a plain character.
@@ -236,7 +237,7 @@ func (x expansion) translate(text string) string {
 }
 
 // variable finds what Airlock would expand, but not the literal $${.
-var variable = regexp.MustCompile(`(\$?)\$\{([^}]*)\}`)
+var variable = lazyregexp.New(`(\$?)\$\{([^}]*)\}`)
 
 // variables returns the names of the variables that Airlock expands in the entry.
 func (e Entry) variables() []string {

@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"log/slog"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/airlock-mcp/airlock/broker/redact"
 	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 )
 
 // gate cleans what leaves Airlock other than through a run: its log, its notices,
@@ -108,7 +108,7 @@ func (g *Gate) Sentence(text string) string { return withoutHostPaths(g.Text(tex
 func Sentence(text string) string { return withoutHostPaths(printed.Text(text)) }
 
 // hostPath is an absolute path, or one under the user's own directory.
-var hostPath = regexp.MustCompile(`(^|[\s"'(=:])((?:/[\w.@+~-]+){2,}/?|[A-Za-z]:\\[^\s"']+)`)
+var hostPath = lazyregexp.New(`(^|[\s"'(=:])((?:/[\w.@+~-]+){2,}/?|[A-Za-z]:\\[^\s"']+)`)
 
 // withoutHostPaths replaces absolute paths that exist here, or lie under a
 // directory of the user's, by their last part.

@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/big"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/airlock-mcp/airlock/internal/canon"
+	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 	"github.com/airlock-mcp/airlock/internal/schema"
 )
 
@@ -171,7 +171,7 @@ var contextMembers = []string{"conversation_id", "step_number", "user_intent", "
 // stateSources are the ways in which a state's hash may have come about.
 var stateSources = []string{"file_tree", "db_snapshot", "conversation_digest", "git_tree", "custom"}
 
-var stateHash = regexp.MustCompile(`\A[0-9a-f]{64}\z`)
+var stateHash = lazyregexp.New(`\A[0-9a-f]{64}\z`)
 
 // ParseContext reads the JSON of a context. The error is an *Error.
 func ParseContext(raw []byte) (Context, error) {

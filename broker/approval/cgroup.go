@@ -5,11 +5,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 )
 
 // groupsRoot is where the kernel's control groups are mounted.
@@ -50,7 +51,7 @@ func isFixed(controllers, path string) bool {
 
 // terminalPrograms are programs that show a terminal in a window, by the names that
 // the kernel has for them, cut to 15 characters.
-var terminalPrograms = regexp.MustCompile(`^(gnome-terminal-|kgx|ptyxis.*|konsole|yakuake|xfce4-terminal|mate-terminal|lxterminal|qterminal|deepin-terminal|io.elementary.t|` +
+var terminalPrograms = lazyregexp.New(`^(gnome-terminal-|kgx|ptyxis.*|konsole|yakuake|xfce4-terminal|mate-terminal|lxterminal|qterminal|deepin-terminal|io.elementary.t|` +
 	`terminator|tilix|guake|tilda|terminology|x?term|u?xterm|u?rxvt.*|st|foot|footclient|kitty|alacritty|wezterm-gui|ghostty|contour|cool-retro-term)$`)
 
 // isOfRoot reports whether a file belongs to root, and no other user can change it.

@@ -10,13 +10,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/airlock-mcp/airlock/internal/canon"
+	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 	"github.com/airlock-mcp/airlock/internal/store"
 )
 
@@ -37,8 +37,8 @@ const maxFile = 20 << 20
 // The forms of names in the directory; one that has another never becomes part
 // of a path.
 var (
-	questionID = regexp.MustCompile(`^apr_[0-9a-f]{32}$`)
-	socketName = regexp.MustCompile(`^desk-[0-9a-f]{32}\.sock$`)
+	questionID = lazyregexp.New(`^apr_[0-9a-f]{32}$`)
+	socketName = lazyregexp.New(`^desk-[0-9a-f]{32}\.sock$`)
 )
 
 // readOwn reads a file that only this user, or root, can have written. It

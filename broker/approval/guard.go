@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 	"github.com/airlock-mcp/airlock/internal/procfs"
 )
 
@@ -202,7 +202,7 @@ func isClosed(p process) bool {
 // The programs that start people's sessions and applications, by the names that
 // the kernel has for them, cut to 15 characters: init systems, logins, desktops.
 // The name of an ancestor of the host is not for the host to choose.
-var sessionStarters = regexp.MustCompile(`^(` + strings.Join([]string{
+var sessionStarters = lazyregexp.New(`^(` + strings.Join([]string{
 	`systemd`, `init`, `tini`, `dumb-init`, `docker-init`, `catatonit`, `conmon`, `s6-.*`, `runsv.*`, `supervisord`, `containerd-shim.*`,
 	`sshd.*`, `dropbear`, `login`, `a?getty`, `gdm.*`, `lightdm`, `sddm.*`, `xdm`, `greetd`, `ly-dm`,
 	`dbus-(daemon|broker).*`, `gnome-s(ession|hell).*`, `plasma.*`, `startplasma.*`, `ksmserver`, `kwin_.*`, `xfce4-(session|panel)`, `xfwm4`, `xfdesktop`,
@@ -213,7 +213,7 @@ var sessionStarters = regexp.MustCompile(`^(` + strings.Join([]string{
 func startsSessions(p process) bool { return sessionStarters.MatchString(p.name) }
 
 // loginServices start sessions and adopt no orphans.
-var loginServices = regexp.MustCompile(`^(sshd.*|dropbear|login|a?getty)$`)
+var loginServices = lazyregexp.New(`^(sshd.*|dropbear|login|a?getty)$`)
 
 func isLoginService(pid int) bool {
 	p, err := readProcess(pid)
@@ -221,11 +221,11 @@ func isLoginService(pid int) bool {
 }
 
 // jobSchedulers start what anybody has asked them to start.
-var jobSchedulers = regexp.MustCompile(`^(cron|crond|anacron|fcron|atd|at|batch|incrond|systemd-run|run-parts)$`)
+var jobSchedulers = lazyregexp.New(`^(cron|crond|anacron|fcron|atd|at|batch|incrond|systemd-run|run-parts)$`)
 
 func schedulesJobs(p process) bool { return jobSchedulers.MatchString(p.name) }
 
 // transientUnit is the form of the names that systemd-run gives.
-var transientUnit = regexp.MustCompile(`/run-[a-z]?[0-9a-f-]+\.(service|scope)\b`)
+var transientUnit = lazyregexp.New(`/run-[a-z]?[0-9a-f-]+\.(service|scope)\b`)
 
 func isTransient(p process) bool { return transientUnit.MatchString(p.cgroup) }

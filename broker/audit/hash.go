@@ -8,8 +8,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
-	"regexp"
 
+	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 	files "github.com/airlock-mcp/airlock/internal/store"
 )
 
@@ -45,7 +45,7 @@ func (h hasher) sum(b []byte) string {
 }
 
 // plainName is a member's name that is worth reading and too plain to be data.
-var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,63}$`)
+var plainName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_.-]{0,63}$`)
 
 // shape replaces every value in v, numbers and booleans included, by its keyed
 // hash, and every name that may be data as well. It returns nil when there are

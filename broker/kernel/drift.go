@@ -2,9 +2,10 @@ package kernel
 
 import (
 	"math"
-	"regexp"
 	"strings"
 	"unicode"
+
+	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 )
 
 // stance is what an answer says about a claim.
@@ -19,8 +20,8 @@ const (
 )
 
 var (
-	verdictLine = regexp.MustCompile(`(?im)^[\s*_#>"'` + "`" + `-]*verdict[\s*_"'` + "`" + `]*[:=-][\s*_"'` + "`" + `]*(true|false|uncertain)\b`)
-	firstWord   = regexp.MustCompile(`(?i)^[\s*_#>"'` + "`" + `-]*(true|yes|correct|false|no|incorrect|uncertain|unclear|unknown)\b`)
+	verdictLine = lazyregexp.New(`(?im)^[\s*_#>"'` + "`" + `-]*verdict[\s*_"'` + "`" + `]*[:=-][\s*_"'` + "`" + `]*(true|false|uncertain)\b`)
+	firstWord   = lazyregexp.New(`(?i)^[\s*_#>"'` + "`" + `-]*(true|yes|correct|false|no|incorrect|uncertain|unclear|unknown)\b`)
 )
 
 // stanceOf reads an answer: the one verdict it states, else its first word. Of

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/airlock-mcp/airlock/broker/upstream"
+	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 )
 
 // Source signs the requests to one server in the name of one principal. Its methods may
@@ -199,7 +199,7 @@ func (s *Source) problem(why string, scopes []string) error {
 }
 
 // plainWord is a word that means itself in every shell, and no more to a reader.
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.:/@-]{0,79}$`)
+var plainWord = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9_.:/@-]{0,79}$`)
 
 // shellWord writes a text as one word of a command that a person may copy.
 func shellWord(text string) string {

@@ -1,10 +1,10 @@
 package redact
 
 import (
-	"regexp"
+	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 )
 
-func compile(expression string) *regexp.Regexp { return regexp.MustCompile(expression) }
+func compile(expression string) *lazyregexp.Regexp { return lazyregexp.New(expression) }
 
 // contextRules find values whose own form says nothing, by what stands before them.
 func contextRules() []rule {

@@ -1,6 +1,8 @@
 package redact
 
-import "regexp"
+import (
+	"github.com/airlock-mcp/airlock/internal/lazyregexp"
+)
 
 // isMisshapen says whether a value is built as one vendor's tokens are and is
 // none: it is too short or too long, or has a character that they never have.
@@ -16,7 +18,7 @@ func isMisshapen(value []byte) bool {
 }
 
 // shapes are what a vendor's tokens look like from afar, and what they are.
-var shapes = []struct{ like, form *regexp.Regexp }{
+var shapes = []struct{ like, form *lazyregexp.Regexp }{
 	{compile(`^\d{3,20}:A[A-Za-z0-9_\-]{8,}$`), compile(`^\d{5,16}:A[A-Za-z0-9_\-]{34}$`)}, // Telegram: number of the bot, secret
 	{compile(`^xox[abcprs]-`), compile(`^xox[a-z]-(?:[A-Za-z0-9]+-)*[A-Za-z0-9]{8,}$`)},    // Slack
 	{compile(`^v1\.0-[0-9a-f]{16,}-`), compile(`^v1\.0-[0-9a-f]{24}-[0-9a-f]{146}$`)},      // Cloudflare, keys for origins

@@ -1,8 +1,9 @@
 package redact
 
 import (
-	"regexp"
 	"slices"
+
+	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 )
 
 // findNumbers looks at every place where digits begin.
@@ -68,7 +69,7 @@ func continues(text []byte, i int) bool {
 }
 
 // announced says whether one of a few words stands shortly before a place.
-func announced(text []byte, i int, words *regexp.Regexp) bool {
+func announced(text []byte, i int, words *lazyregexp.Regexp) bool {
 	return words.Match(text[max(0, i-32):i])
 }
 

@@ -3,6 +3,8 @@ package redact
 import (
 	"regexp"
 	"strings"
+
+	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 )
 
 // How far a rule looks around its anchor, unless it says otherwise, in bytes.
@@ -20,7 +22,7 @@ type rule struct {
 	after   int      // bytes from the anchor on; 0 means defaultAfter
 	// re has the value in group 1. With before it is searched around the anchor,
 	// without it must begin there.
-	re *regexp.Regexp
+	re *lazyregexp.Regexp
 	// locate finds the value in the place of re.
 	locate locator
 	// column finds any number of values, below a head.
@@ -50,13 +52,13 @@ func token(kind, prefix, rest string) rule {
 	} else {
 		expression += `)` + end
 	}
-	r.re = regexp.MustCompile(expression)
+	r.re = lazyregexp.New(expression)
 	return r
 }
 
 // within is a rule for values that have a fixed word somewhere inside.
 func within(kind, word string, before int, expression string) rule {
-	return rule{kind: kind, anchors: []string{strings.ToLower(word)}, before: before, re: regexp.MustCompile(edge + `(` + expression + `)` + end), check: notDummy}
+	return rule{kind: kind, anchors: []string{strings.ToLower(word)}, before: before, re: lazyregexp.New(edge + `(` + expression + `)` + end), check: notDummy}
 }
 
 // edge is what may stand before a token: see begins.

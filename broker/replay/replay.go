@@ -10,12 +10,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"time"
 
 	"filippo.io/age"
 
 	"github.com/airlock-mcp/airlock/internal/agekey"
+	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 	"github.com/airlock-mcp/airlock/internal/retention"
 )
 
@@ -75,7 +75,7 @@ func Open(dir string, opts *Options) (*Store, error) {
 }
 
 // runID is the form of a run's ID; another never becomes part of a path.
-var runID = regexp.MustCompile(`^run_[0-9a-zA-Z]{1,64}$`)
+var runID = lazyregexp.New(`^run_[0-9a-zA-Z]{1,64}$`)
 
 func (s *Store) path(run string) (string, error) {
 	if !runID.MatchString(run) {

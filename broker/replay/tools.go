@@ -9,16 +9,16 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"filippo.io/age"
 
+	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 	"github.com/airlock-mcp/airlock/internal/store"
 )
 
 // toolsDigest is the form of a snapshot's digest; another names no file.
-var toolsDigest = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+var toolsDigest = lazyregexp.New(`^sha256:[0-9a-f]{64}$`)
 
 // toolsPath is the file with the tools of a snapshot, which recordings share.
 func (s *Store) toolsPath(digest string) (path string, ok bool) {

@@ -2,9 +2,10 @@ package upstream
 
 import (
 	"encoding/json"
-	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 )
 
 // A server that cannot start says why on its stderr, and the line that does is
@@ -38,7 +39,7 @@ const (
 // noise matches lines that accompany an error and say nothing about it, in the
 // output of Node, npm, Deno and Bun, Python and uv, Go, Rust, Java, .NET, Ruby,
 // PHP, Docker and common parsers of command lines.
-var noise = regexp.MustCompile(`^(?:` + strings.Join([]string{
+var noise = lazyregexp.New(`^(?:` + strings.Join([]string{
 	`[^\pL\pN]*$`, // nothing but punctuation
 	`\s*at\s.*`, `\s+from\s.*`, `\s*File ".*", line \d+.*`, `#\d+\s.*`, `\s*\.\.\. \d+ .*`,
 	`Node\.js v\d.*`, `Bun v\d.*`, `node:\S+:\d+$`, `(?:file://)?/\S+:\d+$`, `\s*throw\s.*`, `Require stack:`, `\s*- /.*`, `Emitted '.*`,
@@ -53,22 +54,22 @@ var noise = regexp.MustCompile(`^(?:` + strings.Join([]string{
 }, `|`) + `)$`)
 
 var (
-	isWarned = regexp.MustCompile(`^(?:npm warn\b|npm WARN\b|\(node:\d+\)|(?:\S+: )?\w*Warning: |(?i:\[?warn(?:ing)?\]?\b)|\S+:\d+: \w*Warning: )|\bWARN(?:ING)?\b`)
-	usage    = regexp.MustCompile(`^(?:(?i:usage):|--?\w)`)
-	isNumber = regexp.MustCompile(`^npm (?:error|ERR!) (?:code|errno) `)
-	thrown   = regexp.MustCompile(`^(?:` + strings.Join([]string{
+	isWarned = lazyregexp.New(`^(?:npm warn\b|npm WARN\b|\(node:\d+\)|(?:\S+: )?\w*Warning: |(?i:\[?warn(?:ing)?\]?\b)|\S+:\d+: \w*Warning: )|\bWARN(?:ING)?\b`)
+	usage    = lazyregexp.New(`^(?:(?i:usage):|--?\w)`)
+	isNumber = lazyregexp.New(`^npm (?:error|ERR!) (?:code|errno) `)
+	thrown   = lazyregexp.New(`^(?:` + strings.Join([]string{
 		`(?:Uncaught )?(?:[\pL_$][\pL\pN_$]*[.:]{1,2})*[\pL_$]*(?:Error|Exception|Rejection|Interrupt|Exit)(?: \[\w+\])?(?:: .*|$)`,
 		`(?:[a-z_]\w*\.)+[A-Z]\w*: .*`, // a class of Python without the word
 		`panic: .*`, `fatal error: .*`, `thread '.*' panicked at .*`, `Exception in thread .*`, `Unhandled exception\. .*`,
 		`PHP Fatal error: .*`, `.+:\d+:in .*: .* \(\S+\)`, `error: Uncaught .*`,
 	}, `|`) + `)`)
-	grouped  = regexp.MustCompile(`^(?:\pL+\.)*(?:Base)?ExceptionGroup: `)
-	caused   = regexp.MustCompile(`^\s*(?:Caused by:|\[cause\]:)\s*(.+)`)
-	marked   = regexp.MustCompile(`(?i)^(?:\S+ ){0,4}\W*(?:err(?:or)?|fatal|critical|emerg)\b|"level":\s*"(?:error|fatal)"`)
-	troubled = regexp.MustCompile(`(?i)\b(?:errors?|fail(?:ed|s|ure)?|cannot|can't|could not|couldn't|unable|not (?:found|set|exist|defined|installed|configured|provided|permitted|allowed|valid|supported|available)|no such|denied|refused|missing|required|requires|must|invalid|unknown|timed out|timeout|expired|unsatisfiable|unauthorized|forbidden|already in use|does not|killed|out of memory|no \w+ (?:found|matches))\b`)
-	goesOn   = regexp.MustCompile(`(?:[:\[{(,]|\d+ validation errors? for .*)$`)
-	marker   = regexp.MustCompile(`^[\s|+]*[|+×╰─▶>]+[\s─▶]*`) // of exception groups and of uv
-	colour   = regexp.MustCompile("\x1b\\[[0-9;?]*[ -/]*[@-~]|\x1b\\][^\x07\x1b]*(?:\x07|\x1b\\\\)")
+	grouped  = lazyregexp.New(`^(?:\pL+\.)*(?:Base)?ExceptionGroup: `)
+	caused   = lazyregexp.New(`^\s*(?:Caused by:|\[cause\]:)\s*(.+)`)
+	marked   = lazyregexp.New(`(?i)^(?:\S+ ){0,4}\W*(?:err(?:or)?|fatal|critical|emerg)\b|"level":\s*"(?:error|fatal)"`)
+	troubled = lazyregexp.New(`(?i)\b(?:errors?|fail(?:ed|s|ure)?|cannot|can't|could not|couldn't|unable|not (?:found|set|exist|defined|installed|configured|provided|permitted|allowed|valid|supported|available)|no such|denied|refused|missing|required|requires|must|invalid|unknown|timed out|timeout|expired|unsatisfiable|unauthorized|forbidden|already in use|does not|killed|out of memory|no \w+ (?:found|matches))\b`)
+	goesOn   = lazyregexp.New(`(?:[:\[{(,]|\d+ validation errors? for .*)$`)
+	marker   = lazyregexp.New(`^[\s|+]*[|+×╰─▶>]+[\s─▶]*`) // of exception groups and of uv
+	colour   = lazyregexp.New("\x1b\\[[0-9;?]*[ -/]*[@-~]|\x1b\\][^\x07\x1b]*(?:\x07|\x1b\\\\)")
 )
 
 // causeOf returns the line of a server's output on stderr that says why it
@@ -197,10 +198,10 @@ func logMessage(line string) string {
 
 // hostPath matches an absolute path of this machine, but not the path of a URL:
 // the model does not need to know where things lie.
-var hostPath = regexp.MustCompile(`(^|[\s'"` + "`" + `(\[{<=,:;|])((?:file|unix):/*|[A-Za-z]:)?(/|\\)((?:[^\s'"` + "`" + `()\[\]{}<>,:;|/\\]+[/\\])+)([^\s'"` + "`" + `()\[\]{}<>,:;|/\\]*)`)
+var hostPath = lazyregexp.New(`(^|[\s'"` + "`" + `(\[{<=,:;|])((?:file|unix):/*|[A-Za-z]:)?(/|\\)((?:[^\s'"` + "`" + `()\[\]{}<>,:;|/\\]+[/\\])+)([^\s'"` + "`" + `()\[\]{}<>,:;|/\\]*)`)
 
 // urlText matches a URL with what may be a credential in it.
-var urlText = regexp.MustCompile(`\b(https?|wss?|postgres(?:ql)?|mysql|redis|mongodb(?:\+srv)?|amqp)://[^\s'"<>` + "`" + `]+`)
+var urlText = lazyregexp.New(`\b(https?|wss?|postgres(?:ql)?|mysql|redis|mongodb(?:\+srv)?|amqp)://[^\s'"<>` + "`" + `]+`)
 
 // withoutPaths writes ... for the directories of this machine, and leaves of a URL
 // what plainURL does.

@@ -10,12 +10,13 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 )
 
 // maxErrorBody is how much of an HTTP answer that is no success is read, in bytes.
@@ -171,7 +172,7 @@ func isPage(response *http.Response) bool {
 }
 
 // pageTitle finds the title of a page of HTML.
-var pageTitle = regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title>`)
+var pageTitle = lazyregexp.New(`(?is)<title[^>]*>(.*?)</title>`)
 
 // notePage notes the title of a web page.
 func (w *httpWire) notePage(response *http.Response) error {

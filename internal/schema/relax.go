@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 )
 
 // relax returns the schema without the patterns that RE2 cannot run, and those
@@ -90,7 +92,7 @@ func translatePatterns(object map[string]any, dropped map[string]bool) {
 	object["patternProperties"] = kept
 }
 
-var unicodeEscape = regexp.MustCompile(`\\u(?:([0-9A-Fa-f]{4})|\{([0-9A-Fa-f]{1,6})\})`)
+var unicodeEscape = lazyregexp.New(`\\u(?:([0-9A-Fa-f]{4})|\{([0-9A-Fa-f]{1,6})\})`)
 
 // translate turns an ECMA-262 expression into one for RE2, if it can be one.
 func translate(pattern string) (string, bool) {

@@ -13,9 +13,10 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 )
 
 // The words of Result.Status.
@@ -66,13 +67,13 @@ var knownLines = []string{
 const maxHook = 64 << 10
 
 // suspicious are signs of code that hides or carries off something.
-var suspicious = []*regexp.Regexp{
-	regexp.MustCompile(`(?i)\b(exec|eval|compile|__import__)\s*\(`),
-	regexp.MustCompile(`(?i)\b(base64|zlib|marshal|codecs|ctypes)\b`),
-	regexp.MustCompile(`(?i)\bimport\s+(socket|subprocess|urllib|requests|http|ssl|pty)\b`),
-	regexp.MustCompile(`(?i)\bos\s*\.\s*(system|popen|exec\w*|spawn\w*|posix_spawn\w*|fork)\s*\(`),
-	regexp.MustCompile(`\\x[0-9a-fA-F]{2}`),
-	regexp.MustCompile(`(?i)cryptowallet|\.aws/credentials|\.ssh/`),
+var suspicious = []*lazyregexp.Regexp{
+	lazyregexp.New(`(?i)\b(exec|eval|compile|__import__)\s*\(`),
+	lazyregexp.New(`(?i)\b(base64|zlib|marshal|codecs|ctypes)\b`),
+	lazyregexp.New(`(?i)\bimport\s+(socket|subprocess|urllib|requests|http|ssl|pty)\b`),
+	lazyregexp.New(`(?i)\bos\s*\.\s*(system|popen|exec\w*|spawn\w*|posix_spawn\w*|fork)\s*\(`),
+	lazyregexp.New(`\\x[0-9a-fA-F]{2}`),
+	lazyregexp.New(`(?i)cryptowallet|\.aws/credentials|\.ssh/`),
 }
 
 // sitePackages are where a Python looks for such files, below a root.
@@ -252,7 +253,7 @@ func judge(path, text string) []string {
 }
 
 func matches(line string) bool {
-	return slices.ContainsFunc(suspicious, func(sign *regexp.Regexp) bool { return sign.MatchString(line) })
+	return slices.ContainsFunc(suspicious, func(sign *lazyregexp.Regexp) bool { return sign.MatchString(line) })
 }
 
 // leadsAstray says whether a directory to import from is one that others may write, or

@@ -4,12 +4,13 @@
 package tokens
 
 import (
-	"regexp"
 	"sync"
 	"unicode"
 	"unicode/utf8"
 
 	loader "github.com/pkoukk/tiktoken-go-loader"
+
+	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 )
 
 // Tokenizer names what counts.
@@ -20,7 +21,7 @@ const maxPiece = 512
 
 // pieces cuts a text before pairs are merged, as o200k_base does; whitespace that
 // stands before something else is parted afterwards, which Go's expressions cannot say.
-var pieces = regexp.MustCompile(`[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?` +
+var pieces = lazyregexp.New(`[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?` +
 	`|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?` +
 	`|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+|.`)
 

@@ -4,9 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"regexp"
 	"strings"
 
+	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 	"github.com/airlock-mcp/airlock/verify"
 )
 
@@ -86,7 +86,7 @@ func issuesOf(v verify.Verdict) string {
 }
 
 // uuid is the canonical form of RFC 9562, section 4, in lower case.
-var uuid = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
+var uuid = lazyregexp.New(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 
 // status rules on verification_status.
 func status(arguments map[string]any) ruling {

@@ -2,10 +2,10 @@ package code
 
 import (
 	"cmp"
-	"regexp"
 	"strings"
 
 	"github.com/airlock-mcp/airlock/app/orchestrator"
+	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 )
 
 // languageOf returns the language that a program is in: what its Markdown fence says,
@@ -15,7 +15,7 @@ func languageOf(said, code string) string {
 	return cmp.Or(fenced(code), said, guessed(code))
 }
 
-var fence = regexp.MustCompile("^\\s*(?:```+|~~~+)[ \\t]*([\\w.+#-]+)[^\\n]*\\n")
+var fence = lazyregexp.New("^\\s*(?:```+|~~~+)[ \\t]*([\\w.+#-]+)[^\\n]*\\n")
 
 // fenced returns the language that a fence at the beginning of a program names, or "".
 func fenced(code string) string {
@@ -29,12 +29,12 @@ func fenced(code string) string {
 
 // What only one of the two languages has.
 var (
-	ofNode = regexp.MustCompile(`(?m)^\s*(?:const|let|var)\s+[\w$\[{]|^\s*import\b[^\n]*\bfrom\s+["']|^\s*export\s+(?:default|const|async|function)\b` +
+	ofNode = lazyregexp.New(`(?m)^\s*(?:const|let|var)\s+[\w$\[{]|^\s*import\b[^\n]*\bfrom\s+["']|^\s*export\s+(?:default|const|async|function)\b` +
 		`|=>|\bfunction\s*\*?\s*\w*\s*\(|===|!==|\bconsole\.\w+\(|\bglobalThis\b|\bawait\s+import\(|\bnew\s+[A-Z]\w*\(|\brequire\(["']|^\s*//|&&|\|\||\bprocess\.(?:std|exit|argv|env)`)
-	ofPython = regexp.MustCompile(`(?m)^\s*from\s+[\w.]+\s+import\b|^\s*import\s+[\w.]+(?:\s+as\s+\w+)?(?:\s*,\s*\w+)*\s*(?:$|;|#)` +
+	ofPython = lazyregexp.New(`(?m)^\s*from\s+[\w.]+\s+import\b|^\s*import\s+[\w.]+(?:\s+as\s+\w+)?(?:\s*,\s*\w+)*\s*(?:$|;|#)` +
 		`|^\s*(?:async\s+)?def\s+\w+\s*\(|^\s*(?:if|for|while|with|class|elif|try|else|except|async\s+for|async\s+with)\b[^\n{]*:\s*(?:$|#)|\bprint\(` +
 		`|\b(?:None|True|False|elif|lambda)\b|^\s*#|\bf["']|\b(?:len|str|range|dict|enumerate|sorted)\(|^\w+(?:\[[^\]]*\])?\s*[-+*]?=\s*[^=>;]+$|\bnot\s+in\b`)
-	inQuotes = regexp.MustCompile(`(?s)""".*?"""|'''.*?'''|` + "`[^`]*`" + `|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'`)
+	inQuotes = lazyregexp.New(`(?s)""".*?"""|'''.*?'''|` + "`[^`]*`" + `|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'`)
 )
 
 // guessed returns the only language that a program can be in, or "": it has something

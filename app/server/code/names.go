@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/app/server"
 	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 	"github.com/airlock-mcp/airlock/internal/nearest"
 )
 
@@ -160,7 +160,7 @@ func howToCall(snapshot *catalog.Snapshot, tool catalog.ToolRef, given json.RawM
 	return fmt.Sprintf("Call run_code with the language \"python\" and code such as:\n%s\nresult = %s", usage.Import, call)
 }
 
-var jsonPart = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|\b(?:true|false|null)\b`)
+var jsonPart = lazyregexp.New(`"(?:[^"\\]|\\.)*"|\b(?:true|false|null)\b`)
 
 // inPython writes JSON as Python does.
 func inPython(raw json.RawMessage) string {

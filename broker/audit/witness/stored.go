@@ -7,9 +7,11 @@ import (
 	"os"
 	"regexp"
 	"strings"
+
+	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 )
 
-var encodedNote = regexp.MustCompile(regexp.QuoteMeta(syslogNote) + `([A-Za-z0-9+/]{40,}={0,2})`)
+var encodedNote = lazyregexp.New(regexp.QuoteMeta(syslogNote) + `([A-Za-z0-9+/]{40,}={0,2})`)
 
 // maxStored is the most bytes of a witness's file that are read.
 const maxStored = 1 << 30
