@@ -65,9 +65,10 @@ type overHTTP struct {
 	Agents  agentsVerbs `cmd:"" help:"Register agents, and say what they may do and spend."`
 	Budgets budgetsVerb `cmd:"" help:"List what agents and their principals have spent."`
 	Tokens  tokensVerbs `cmd:"" help:"Make, list and revoke the tokens of callers over HTTP."`
+	Console consoleVerb `cmd:"" help:"Print a link that signs in to the web pages of the daemon, once."`
 	Status  statusVerb  `cmd:"" help:"Say how the daemon is that airlock serve is."`
 	Stop    stopVerb    `cmd:"" help:"End the daemon: runs under way get their time."`
-	Serve   serveVerb   `cmd:"" help:"Serve many hosts over HTTP: MCP at /mcp, the API at /v1."`
+	Serve   serveVerb   `cmd:"" help:"Serve many hosts over HTTP: MCP at /mcp, the API at /v1, web pages at /."`
 }
 
 // selfDescription are the verbs that say how the others are typed.

@@ -65,6 +65,9 @@ func (v *serveVerb) Run(ctx context.Context, s *streams) error {
 		daemon.Notify("READY=1")
 	})
 	fmt.Fprintf(s.out, "%s\n", listener.URL())
+	if c.Serve.Console {
+		fmt.Fprintf(s.err, "airlock: the console is at %s/; airlock console prints a link that signs in\n", d.ConsoleURL())
+	}
 	daemon.Notify("READY=1")
 	err = d.Serve(ctx, listener)
 	s.hangup.reloads(nil)

@@ -2,8 +2,15 @@ package daemon
 
 import (
 	"context"
+	"errors"
+	"net"
+	"net/url"
 
+	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/app/console"
+	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/procfs"
 )
 
 // openConsole makes the web pages for people, where the configuration has them and
@@ -34,4 +41,44 @@ func (d *Daemon) consoleStatus(ctx context.Context) console.Status {
 		status.Problem = d.opts.System.Gate().Sentence(err.Error())
 	}
 	return status
+}
+
+// ConsoleURL is where a browser reaches the console: by the first name of serve.hosts
+// where TLS ends here or at a proxy.
+func (d *Daemon) ConsoleURL() string {
+	serve := d.opts.Config.Serve
+	if len(serve.Hosts) == 0 || serve.Certificate == "" && !serve.Proxy {
+		return d.opts.URL
+	}
+	host := serve.Hosts[0]
+	if u, err := url.Parse(d.opts.URL); err == nil && !serve.Proxy && u.Port() != "443" {
+		host = net.JoinHostPort(host, u.Port())
+	}
+	return "https://" + host
+}
+
+// The rights of who uses a link: those of the user whom Airlock runs for. One that a
+// process asks for which may not approve, as a shell of the agent's host, only looks.
+var (
+	userScopes = []string{auth.ScopeAdmin, caller.ScopeAllRuns}
+	lookScopes = []string{auth.ScopeRun, auth.ScopeAudit, caller.ScopeAllRuns}
+)
+
+// consoleLink makes a link for the process at the other end, which is of this user.
+func (d *Daemon) consoleLink(conn *net.UnixConn) (Link, error) {
+	if d.console == nil {
+		return Link{}, errors.New("the console is switched off: serve.console")
+	}
+	pid, _, err := procfs.Peer(conn)
+	if err != nil {
+		return Link{}, err
+	}
+	who := caller.Caller{Principal: system.Principal(), Kind: caller.Local, Session: "console", Scopes: userScopes}
+	var link Link
+	if err := d.opts.System.Approvals().MayApprove(pid, ""); err != nil {
+		who.Scopes, link.Limited = lookScopes, err.Error()
+	}
+	path, err := d.console.Link(who)
+	link.URL = d.ConsoleURL() + path
+	return link, err
 }

@@ -21,10 +21,11 @@ import (
 
 // What a connection to a daemon's socket is for.
 const (
-	purposeJoin   = "join"   // serve a host: MCP follows, a message a line
-	purposeRun    = "run"    // run one program: see fromClient and toClient
-	purposeStatus = "status" // tell how the daemon is
-	purposeStop   = "stop"   // end in order; the connection ends with the daemon
+	purposeJoin    = "join"    // serve a host: MCP follows, a message a line
+	purposeRun     = "run"     // run one program: see fromClient and toClient
+	purposeStatus  = "status"  // tell how the daemon is
+	purposeConsole = "console" // make a link that signs in to the console
+	purposeStop    = "stop"    // end in order; the connection ends with the daemon
 )
 
 // hello is the first line on the socket, from who connects.
@@ -40,6 +41,15 @@ type hello struct {
 type reply struct {
 	Refused string  `json:"refused,omitempty"`
 	Status  *Status `json:"status,omitempty"`
+	Link    *Link   `json:"link,omitempty"` // of purposeConsole
+}
+
+// Link is an address that signs in to the console once, within two minutes.
+type Link struct {
+	URL string `json:"url"`
+	// Limited is why who uses it may neither answer questions nor accept what changed;
+	// empty: they may do all.
+	Limited string `json:"limited,omitempty"`
 }
 
 // Status is how a daemon is.
@@ -84,6 +94,7 @@ type Conn struct {
 	*net.UnixConn
 	in     *bufio.Reader // may hold what came behind the reply
 	status Status
+	link   *Link
 }
 
 // Read reads what the daemon writes behind its reply.
@@ -135,7 +146,7 @@ func greet(conn *net.UnixConn, h hello) (*Conn, error) {
 	if r.Status == nil {
 		r.Status = &Status{}
 	}
-	return &Conn{conn, in, *r.Status}, conn.SetDeadline(time.Time{})
+	return &Conn{conn, in, *r.Status, r.Link}, conn.SetDeadline(time.Time{})
 }
 
 // helloLine reads one line of at most maxHello bytes.
@@ -189,6 +200,18 @@ func Ask(c *config.Config) (Status, error) {
 		return Status{}, err
 	}
 	return conn.status, conn.Close()
+}
+
+// ConsoleLink returns a link to the console of the running daemon.
+func ConsoleLink(c *config.Config) (Link, error) {
+	conn, err := dial(c, hello{Purpose: purposeConsole})
+	if err != nil {
+		return Link{}, err
+	}
+	if conn.link == nil {
+		return Link{}, errors.Join(&RefusedError{"the daemon is of a version that has no console"}, conn.Close())
+	}
+	return *conn.link, conn.Close()
 }
 
 // Stop ends the running daemon in order, and returns its process when it has ended.

@@ -137,6 +137,12 @@ func (d *Daemon) take(ctx context.Context, conn *net.UnixConn) error {
 	switch h.Purpose {
 	case purposeStatus:
 		return json.NewEncoder(conn).Encode(reply{Status: &status})
+	case purposeConsole:
+		link, err := d.consoleLink(conn)
+		if err != nil {
+			return refuseHost(conn, err.Error())
+		}
+		return json.NewEncoder(conn).Encode(reply{Status: &status, Link: &link})
 	case purposeStop:
 		if err := json.NewEncoder(conn).Encode(reply{Status: &status}); err != nil {
 			return err

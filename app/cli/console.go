@@ -1,0 +1,37 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/airlock-mcp/airlock/app/daemon"
+)
+
+type consoleVerb struct {
+	configFlag
+	JSON bool `name:"json" help:"Print JSON."`
+}
+
+// Run prints a link that signs in to the console of the running daemon. Where this
+// process may not approve calls, as one that the agent's host has started, neither may
+// who uses the link.
+func (v *consoleVerb) Run(s *streams) error {
+	c, err := v.loadPlaces()
+	if err != nil {
+		return err
+	}
+	link, err := daemon.ConsoleLink(c)
+	if err != nil {
+		return noDaemon(err)
+	}
+	if v.JSON {
+		return printLine(s.out, link)
+	}
+	if _, err := fmt.Fprintln(s.out, link.URL); err != nil {
+		return err
+	}
+	fmt.Fprintln(s.err, "airlock: open it within two minutes; it works once")
+	if link.Limited != "" {
+		fmt.Fprintf(s.err, "airlock: who uses it cannot answer questions, or accept what changed: %s\nhint: run airlock console in a terminal of your own\n", link.Limited)
+	}
+	return nil
+}
