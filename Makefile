@@ -146,7 +146,7 @@ bin/runsc: build/gvisor/go.mod build/gvisor/go.sum $(wildcard build/gvisor/runsc
 		-o $(CURDIR)/$@ ./runsc
 	@touch $@
 
-bin/oidc-provider: build/oidc/go.mod build/oidc/go.sum build/oidc/main.go
+bin/oidc-provider: build/oidc/go.mod build/oidc/go.sum $(wildcard build/oidc/*.go)
 	@build/step 'building bin/oidc-provider, for tests' go build -C build/oidc -trimpath -o $(CURDIR)/$@ .
 	@touch $@
 

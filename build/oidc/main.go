@@ -1,10 +1,17 @@
 // Command oidc-provider is the example of an OpenID provider that comes with
 // github.com/zitadel/oidc, for tests that sign in at a real one. It keeps everything in
 // memory, listens on the loopback interface, prints its issuer as the first line, and
-// ends with its stdin.
+// ends with its stdin. A line of stdin is a command, which a line of stdout answers:
+// "done", or what is wrong.
+//
+//	rotate             sign with a new key, and publish it beside the old ones
+//	retire             publish no key but the one that signs
+//	clock DURATION     be wrong about the time, ahead of it or (with a minus) behind
+//	lifetime DURATION  of access tokens made from now on; negative: they have expired
 package main
 
 import (
+	"bufio"
 	"errors"
 	"flag"
 	"fmt"
@@ -13,6 +20,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/zitadel/oidc/v3/example/server/exampleop"
@@ -28,27 +36,45 @@ func main() {
 
 func run() error {
 	address := flag.String("listen", "127.0.0.1:0", "where to listen")
-	client := flag.String("client", "airlock", "the ID of a public client")
-	redirect := flag.String("redirect", "http://127.0.0.1/callback", "its redirect URI; any port is taken")
+	clients := flag.String("client", "airlock", "the IDs of public clients, with commas between them")
+	redirect := flag.String("redirect", "http://127.0.0.1/callback", "their redirect URI; any port is taken")
+	scopes := flag.String("scopes", "", "scopes that clients may ask for beside those of OpenID, with commas between them")
+	jwt := flag.Bool("jwt", false, "access tokens are JWTs, whose audience has the resource that was asked for (RFC 8707)")
 	flag.Parse()
 	listener, err := net.Listen("tcp", *address)
 	if err != nil {
 		return err
 	}
 	issuer := "http://" + listener.Addr().String()
-	storage.RegisterClients(storage.NativeClient(*client, *redirect))
-	kept := storage.NewStorage(storage.NewUserStore(issuer))
+	for _, id := range strings.Split(*clients, ",") {
+		storage.RegisterClients(storage.NativeClient(id, *redirect))
+	}
+	kept, err := newStore(storage.NewStorage(storage.NewUserStore(issuer)), *jwt, strings.Split(*scopes, ","))
+	if err != nil {
+		return err
+	}
 	server := &http.Server{
-		Handler:           exampleop.SetupServer(issuer, kept, slog.New(slog.DiscardHandler), false),
+		Handler:           withResource(exampleop.SetupServer(issuer, kept, slog.New(slog.DiscardHandler), false)),
 		ReadHeaderTimeout: 10 * time.Second,
 	}
+	fmt.Println(issuer)
 	go func() {
-		io.Copy(io.Discard, os.Stdin) // ends when who started this ends
+		obey(kept, os.Stdin, os.Stdout) // ends when who started this ends
 		server.Close()
 	}()
-	fmt.Println(issuer)
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil
+}
+
+// obey does what lines say.
+func obey(kept *store, in io.Reader, out io.Writer) {
+	for lines := bufio.NewScanner(in); lines.Scan(); {
+		if err := kept.command(strings.Fields(lines.Text())); err != nil {
+			fmt.Fprintln(out, err)
+			continue
+		}
+		fmt.Fprintln(out, "done")
+	}
 }

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -42,6 +45,26 @@ func TestFace(t *testing.T) {
 			t.Parallel()
 			leg{name: "face", role: "server", against: []string{"--url", face(t)}, revision: revision}.run(t)
 		})
+	}
+}
+
+// For servers the suite has nothing about signing in, as README.md says: a version that
+// has is to be run against airlock serve.
+func TestTheSuiteHasNoSignInForServers(t *testing.T) {
+	dir, node := suites(t)
+	out, err := exec.CommandContext(t.Context(), node, filepath.Join(dir, "node_modules", "@modelcontextprotocol", "conformance", "dist", "index.js"), "list").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(out), "Server scenarios")
+	servers, clients, found := strings.Cut(rest, "Client scenarios")
+	if !found || !strings.Contains(servers, "- ping ") || !strings.Contains(clients, "- auth/") {
+		t.Fatalf("the list is not as expected:\n%s", out)
+	}
+	for line := range strings.Lines(servers) {
+		if strings.Contains(line, "auth") {
+			t.Errorf("the suite can check how servers take tokens: %s", line)
+		}
 	}
 }
 

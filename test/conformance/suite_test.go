@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -30,11 +29,7 @@ func suites(t *testing.T) (dir, node string) {
 	t.Helper()
 	testenv.Sandbox(t) // asked for together with everything that needs to be set up
 	dir = filepath.Join(testenv.RepoRoot(t), "test", "conformance")
-	node = filepath.Join(dir, "node_modules", "node-linux-"+map[string]string{"amd64": "x64", "arm64": "arm64"}[runtime.GOARCH], "bin", "node")
-	if _, err := os.Stat(node); err != nil {
-		t.Fatalf("the suites are not installed: %v\nhint: run make setup", err)
-	}
-	return dir, node
+	return dir, testenv.SuiteNode(t)
 }
 
 // A failure that is not listed is an error, and so is an entry that does not fail.

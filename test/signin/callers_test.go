@@ -75,12 +75,12 @@ func TestCallersDoNotShareASignIn(t *testing.T) {
 
 	own, ann := program.caller(t, address, ""), program.caller(t, address, "ann")
 	works(t, own)
-	before := len(server.all())
+	before := server.calls()
 	got, raw := run(t, ann)
 	if got.OK || got.Error.Retryable || !strings.Contains(got.Error.Message, "airlock login notes --for ann") {
 		t.Errorf("ann, who has not signed in: got %s", raw)
 	}
-	if len(server.all()) != before {
+	if server.calls() != before {
 		t.Error("a call of ann's went to the server with a token of another's")
 	}
 

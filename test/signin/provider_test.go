@@ -1,5 +1,5 @@
-// Package signin signs in to upstream servers with the real program at a real OpenID
-// provider.
+// Package signin signs in with the real program at a real OpenID provider: Airlock to
+// upstream servers, and hosts to Airlock.
 package signin
 
 import (
@@ -30,10 +30,12 @@ import (
 type provider struct {
 	issuer string
 	stop   func()
+	in     io.Writer
+	out    *bufio.Reader
 }
 
 // startProvider starts one; an empty address means any.
-func startProvider(t *testing.T, address string) *provider {
+func startProvider(t *testing.T, address string, args ...string) *provider {
 	t.Helper()
 	program := filepath.Join(testenv.RepoRoot(t), "bin", "oidc-provider")
 	if _, err := os.Stat(program); err != nil {
@@ -42,7 +44,7 @@ func startProvider(t *testing.T, address string) *provider {
 	if address == "" {
 		address = "127.0.0.1:0"
 	}
-	command := exec.Command(program, "-listen", address)
+	command := exec.Command(program, append([]string{"-listen", address}, args...)...)
 	stdin, err := command.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -59,18 +61,30 @@ func startProvider(t *testing.T, address string) *provider {
 		command.Wait() // it ends with its stdin
 	})
 	t.Cleanup(stop)
-	issuer, err := bufio.NewReader(stdout).ReadString('\n')
+	out := bufio.NewReader(stdout)
+	issuer, err := out.ReadString('\n')
 	if err != nil {
 		t.Fatalf("starting the OpenID provider: %v", err)
 	}
-	return &provider{strings.TrimSpace(issuer), stop}
+	return &provider{strings.TrimSpace(issuer), stop, stdin, out}
+}
+
+// obey has the provider do what a line says.
+func (p *provider) obey(t *testing.T, line string) {
+	t.Helper()
+	if _, err := io.WriteString(p.in, line+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	if answer, err := p.out.ReadString('\n'); err != nil || answer != "done\n" {
+		t.Fatalf("%s: got %q, %v", line, answer, err)
+	}
 }
 
 // again starts the provider at the same address, without anything that it knew.
 func (p *provider) again(t *testing.T) {
 	t.Helper()
 	p.stop()
-	p.stop = startProvider(t, strings.TrimPrefix(p.issuer, "http://")).stop
+	*p = *startProvider(t, strings.TrimPrefix(p.issuer, "http://"))
 }
 
 // revoke makes a token worthless (RFC 7009).
@@ -113,7 +127,8 @@ type notes struct {
 	provider *provider
 
 	mu     sync.Mutex
-	tokens []string // that came with requests, each once
+	tokens []string // that came with requests, each once in a row
+	called []string // those that came with calls of the tool: Airlock reads lists by itself
 }
 
 func startNotes(t *testing.T, p *provider) *notes {
@@ -129,6 +144,9 @@ func startNotes(t *testing.T, p *provider) *notes {
 	mcp.AddTool(server, &mcp.Tool{Name: "whoami", Description: "Says who calls.", Annotations: readOnly},
 		func(ctx context.Context, r *mcp.CallToolRequest, _ none) (*mcp.CallToolResult, answer, error) {
 			header := r.Extra.Header.Get("Authorization")
+			n.mu.Lock()
+			n.called = append(n.called, bearer(header))
+			n.mu.Unlock()
 			return nil, answer{n.provider.subject(ctx, bearer(header)), header}, nil
 		})
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true})
@@ -172,14 +190,21 @@ func (n *notes) note(token string) {
 	}
 }
 
-// newest is the last token that came.
+// newest is the token of the last call; empty before the first.
 func (n *notes) newest() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if len(n.tokens) == 0 {
+	if len(n.called) == 0 {
 		return ""
 	}
-	return n.tokens[len(n.tokens)-1]
+	return n.called[len(n.called)-1]
+}
+
+// calls is how often the tool was called.
+func (n *notes) calls() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return len(n.called)
 }
 
 func (n *notes) all() []string {
@@ -191,9 +216,18 @@ func (n *notes) all() []string {
 // requestID finds the hidden field of the provider's form.
 var requestID = regexp.MustCompile(`name="id" value="([^"]+)"`)
 
-// browse signs the user in at the provider and returns the address that the browser is
-// sent to at the end, which it does not open.
-func browse(t *testing.T, address string) string {
+// The users of the provider; the subjects of their tokens.
+const (
+	firstUser, firstSubject   = "test-user@127.0.0.1", "id1"
+	secondUser, secondSubject = "test-user2", "id2"
+)
+
+// browse signs the first user in at the provider and returns the address that the
+// browser is sent to at the end, which it does not open.
+func browse(t *testing.T, address string) string { return browseAs(t, address, firstUser) }
+
+// browseAs is browse for a user.
+func browseAs(t *testing.T, address, user string) string {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
 	if err != nil {
@@ -218,7 +252,7 @@ func browse(t *testing.T, address string) string {
 		t.Fatalf("%s shows no form (%v):\n%s", address, err, page)
 	}
 	response, err = browser.PostForm(response.Request.URL.Scheme+"://"+response.Request.URL.Host+"/login/username", url.Values{
-		"id": {string(found[1])}, "username": {"test-user@127.0.0.1"}, "password": {"verysecure"},
+		"id": {string(found[1])}, "username": {user}, "password": {"verysecure"},
 	})
 	if err != nil {
 		t.Fatal(err)
