@@ -9,6 +9,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/airlock-mcp/airlock/app/daemon"
 	"github.com/airlock-mcp/airlock/app/server"
 	face "github.com/airlock-mcp/airlock/app/server/gateway"
 	"github.com/airlock-mcp/airlock/app/system"
@@ -85,6 +86,13 @@ func serveGateway(ctx context.Context, s *streams, opened *system.System, local 
 	err = served.Serve(ctx, s.in, s.out)
 	served.Close()
 	return err
+}
+
+// gatewaySettings are what the administrator has set in the environment.
+func gatewaySettings() daemon.Gateway {
+	return daemon.Gateway{
+		Trusted: gateway.IsTrusted(os.Getenv(gateway.Switch)), Background: face.ParseBackground(os.Getenv(face.BackgroundVariable)), Manifest: os.Getenv(system.SkillManifestVariable),
+	}
 }
 
 // failedStart is an error of a check that did not pass, in place of one of usage.

@@ -49,7 +49,7 @@ func (v *serveVerb) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	d, err := daemon.New(ctx, daemon.Options{Config: c, System: opened, Version: version, URL: listener.URL(), Metrics: exporter.Handler(), Logger: opened.Logger()})
+	d, err := daemon.New(ctx, daemon.Options{Config: c, System: opened, Version: version, URL: listener.URL(), Metrics: exporter.Handler(), Logger: opened.Logger(), Gateway: gatewaySettings()})
 	if err != nil {
 		return errors.Join(err, opened.Close())
 	}

@@ -30,6 +30,7 @@ type Options struct {
 	URL     string       // where it is reached over HTTP; for its status
 	Metrics http.Handler // answers /metrics, for callers with the scope audit; nil: there is no such path
 	Logger  *slog.Logger // nil logs nothing
+	Gateway Gateway      // what is set for the risk gateway
 	Kernel  bool         // what /mcp shows is the kernel's tools, not those for models that write code
 }
 
@@ -40,6 +41,7 @@ type Daemon struct {
 	identify *auth.Authenticator
 	face     *code.Server
 	kernel   *kernel.Server
+	gateway  riskGateway
 	console  *console.Console // nil: there is none
 	trust    *iatp.Service
 	socket   *socket
@@ -71,6 +73,7 @@ func New(ctx context.Context, opts Options) (*Daemon, error) {
 		return nil, errors.Join(err, d.Close())
 	}
 	d.undo.Add(func() error { d.face.Close(); return nil })
+	d.undo.Add(func() error { d.closeGateway(); return nil })
 	if err := d.openKernel(ctx); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
@@ -153,6 +156,7 @@ func (d *Daemon) drain(ctx context.Context, web *http.Server, endHosts func()) e
 	go func() { // open streams end with their sessions
 		d.face.Close()
 		d.kernel.Close()
+		d.closeGateway()
 		close(over)
 	}()
 	err := web.Shutdown(closing)

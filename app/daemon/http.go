@@ -20,6 +20,7 @@ func (d *Daemon) webServer() *http.Server {
 	} else {
 		mux.Handle("/mcp", d.face.Handler(d.caller, opts))
 		mux.Handle(kernelPath, d.kernel.Handler(d.caller, opts))
+		mux.Handle(gatewayPath, d.gatewayHandler(opts))
 	}
 	mux.Handle("GET /.well-known/agent-keys", server.Guard(serve.Hosts, serve.Origins, http.HandlerFunc(d.agentKeys)))
 	mux.Handle("GET "+iatp.ManifestPath+"{agent}", server.Guard(serve.Hosts, serve.Origins, http.HandlerFunc(d.agentManifest)))
@@ -75,5 +76,5 @@ func (d *Daemon) faces() []string {
 	if d.opts.Kernel {
 		return []string{"/mcp"}
 	}
-	return []string{"/mcp", kernelPath}
+	return []string{"/mcp", kernelPath, gatewayPath}
 }

@@ -21,7 +21,7 @@ import (
 )
 
 // A tool of each face.
-var toolOf = map[string]string{"/mcp": "run_code", "/kernel/mcp": "kernel_execute"}
+var toolOf = map[string]string{"/mcp": "run_code", "/kernel/mcp": "kernel_execute", "/gateway/mcp": "execute_python_code"}
 
 // C-082, C-086: a host that knows no more than the URL of a face finds the provider from
 // the 401, signs its user in, and is served; with the official SDKs, in both eras.

@@ -57,6 +57,7 @@ func startService(t *testing.T) *service {
 	ctx, cancel := context.WithCancel(context.Background())
 	command := exec.CommandContext(ctx, "sh", "-c", `LISTEN_PID=$$ LISTEN_FDS=1 exec "$0" "$@"`,
 		filepath.Join(testenv.RepoRoot(t), "bin", "airlock"), "serve", "--config", configuration)
+	command.Env = append(os.Environ(), "QWED_MCP_TRUSTED_CODE_EXECUTION=true")
 	command.ExtraFiles, command.Stderr = []*os.File{passed}, s.said
 	stdout, err := command.StdoutPipe()
 	if err != nil {
@@ -124,7 +125,7 @@ func (p *provider) token(t *testing.T, form url.Values) tokens {
 }
 
 // paths are where a token is shown: every MCP face, and the API.
-var paths = []string{"/mcp", "/kernel/mcp", "/v1/agents"}
+var paths = []string{"/mcp", "/kernel/mcp", "/gateway/mcp", "/v1/agents"}
 
 // answer is how a request is answered.
 type answer struct {

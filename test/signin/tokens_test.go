@@ -160,7 +160,7 @@ func TestTokensThatDoNotCount(t *testing.T) {
 	}
 	// A token for the kernel's face alone is one for no other.
 	narrow := p.signIn(t, firstUser, "laptop", s.url+"/kernel/mcp", scopes).Access
-	for path, want := range map[string]int{"/kernel/mcp": http.StatusOK, "/mcp": http.StatusUnauthorized, "/v1/agents": http.StatusUnauthorized} {
+	for path, want := range map[string]int{"/kernel/mcp": http.StatusOK, "/mcp": http.StatusUnauthorized, "/gateway/mcp": http.StatusUnauthorized, "/v1/agents": http.StatusUnauthorized} {
 		if got := s.ask(t, path, narrow); got.status != want {
 			t.Errorf("%s with a token for /kernel/mcp: got %+v, want %d", path, got, want)
 		}

@@ -1,0 +1,111 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/airlock-mcp/airlock/app/server"
+	"github.com/airlock-mcp/airlock/app/server/gateway"
+	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/internal/problem"
+)
+
+// gatewayPath is where the face of the risk gateway is beside that of code.
+const gatewayPath = "/gateway/mcp"
+
+// Gateway is what the administrator has set for the risk gateway.
+type Gateway struct {
+	Trusted    bool          // programs that were found safe run; else none does
+	Background time.Duration // how long a job may take; 0: the usual
+	Manifest   string        // the path of a skill's manifest that has to be trusted; empty for none
+}
+
+// riskGateway is the face of the risk gateway, which is opened when a caller asks for
+// it first: it needs an image that may not be built, and keeps sandboxes ready.
+type riskGateway struct {
+	mu      sync.Mutex
+	face    *gateway.Server // nil until then
+	handler http.Handler    // the face's, likewise
+}
+
+// gatewayHandler serves the face of the risk gateway, to callers who may run.
+func (d *Daemon) gatewayHandler(opts *server.HTTPOptions) http.Handler {
+	return server.Guard(opts.Hosts, opts.Origins, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := d.caller(r); err != nil { // before anything is opened for it
+			d.refuse(w, r, err)
+			return
+		}
+		handler, err := d.openGateway(r.Context(), opts)
+		if err != nil {
+			d.noGateway(w, r, err)
+			return
+		}
+		handler.ServeHTTP(w, r)
+	}))
+}
+
+// openGateway opens the face unless it is open.
+func (d *Daemon) openGateway(ctx context.Context, opts *server.HTTPOptions) (http.Handler, error) {
+	d.gateway.mu.Lock()
+	defer d.gateway.mu.Unlock()
+	if d.gateway.handler != nil {
+		return d.gateway.handler, nil
+	}
+	if d.draining.Load() {
+		return nil, errEnding
+	}
+	// What is opened outlasts the request that it is opened for.
+	face, err := d.newGateway(context.WithoutCancel(ctx))
+	if err != nil {
+		return nil, err
+	}
+	d.gateway.face, d.gateway.handler = face, face.Handler(d.caller, opts)
+	return d.gateway.handler, nil
+}
+
+var errEnding = errors.New("the daemon is ending")
+
+func (d *Daemon) newGateway(ctx context.Context) (*gateway.Server, error) {
+	s, set := d.opts.System, d.opts.Gateway
+	if set.Manifest != "" {
+		if err := s.CheckSkill(ctx, set.Manifest); err != nil {
+			return nil, err
+		}
+	}
+	parts, err := s.OpenGateway(ctx, set.Trusted)
+	if err != nil {
+		return nil, err
+	}
+	return gateway.New(gateway.Parts{Decider: parts.Decider, Runs: s.Runs(), Jobs: parts.Jobs}, gateway.Options{
+		Version: d.opts.Version, Principal: system.Principal(), BackgroundTimeout: set.Background, Logger: s.Logger(), Gate: s.Gate(),
+	})
+}
+
+// closeGateway ends the face's sessions. Calling it twice is fine.
+func (d *Daemon) closeGateway() {
+	d.gateway.mu.Lock()
+	face := d.gateway.face
+	d.gateway.mu.Unlock()
+	if face != nil {
+		face.Close()
+	}
+}
+
+// noGateway answers that the face is not there. What an operator has to do is in the
+// answer where it says nothing of this machine, and in the log.
+func (d *Daemon) noGateway(w http.ResponseWriter, r *http.Request, err error) {
+	var advised interface{ Hint() string }
+	message := "the risk gateway cannot be used now; the server's log says why"
+	switch {
+	case errors.Is(err, errEnding):
+		message = "the server is ending: send it again"
+		w.Header().Set("Retry-After", "1")
+	case errors.As(err, &advised) && d.opts.Gateway.Manifest == "":
+		message = "the risk gateway cannot be used now: " + advised.Hint()
+	}
+	d.opts.Logger.ErrorContext(r.Context(), "the risk gateway could not be opened", "error", err)
+	problem.Write(w, http.StatusServiceUnavailable, "unavailable", message)
+}
