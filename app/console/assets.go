@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-//go:embed assets/*.js assets/*.css assets/*.LICENSE
+//go:embed assets/*.js assets/*.css assets/*.svg assets/*.LICENSE
 var assetFiles embed.FS
 
 // asset serves what pages load, the licence of htmx included. It is the same for

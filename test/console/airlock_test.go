@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"net/http"
 	"os"
 	"os/exec"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -79,7 +81,10 @@ func startAirlock(t *testing.T, configuration string) *airlock {
 // command is one of the program with the same state and configuration. It is asked to
 // end when ctx ends.
 func (a *airlock) command(ctx context.Context, args ...string) *exec.Cmd {
-	command := exec.CommandContext(ctx, a.program, append(args, "--config", a.configuration)...)
+	if args[0] != "approvals" { // the state directory has one desk, whatever is configured
+		args = append(args, "--config", a.configuration)
+	}
+	command := exec.CommandContext(ctx, a.program, args...)
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 	command.Stderr = a.said
 	return command
@@ -120,4 +125,49 @@ func (a *airlock) host(t *testing.T, token string) *mcp.ClientSession {
 	}
 	t.Cleanup(func() { session.Close() }) // a server that is gone needs no goodbye
 	return session
+}
+
+// ran is how a program ended.
+type ran struct {
+	OK    bool
+	RunID string `json:"run_id"`
+	Error struct{ Type, Message string }
+}
+
+// run runs Python code for whom a token identifies, to its end.
+func (a *airlock) run(t *testing.T, token, code string) ran {
+	t.Helper()
+	return runs(t, a.host(t, token), code)
+}
+
+func runs(t *testing.T, host *mcp.ClientSession, code string) ran {
+	t.Helper()
+	result, err := host.CallTool(t.Context(), &mcp.CallToolParams{Name: "run_code", Arguments: map[string]any{"language": "python", "code": code}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := json.Marshal(result.StructuredContent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got ran
+	if err := json.Unmarshal(raw, &got); err != nil || got.RunID == "" {
+		t.Fatalf("got %s, %v", raw, err)
+	}
+	return got
+}
+
+// until runs a verb again until it prints a text.
+func (a *airlock) until(t *testing.T, text string, args ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for {
+		if out := a.prints(t, args...); strings.Contains(out, text) {
+			return out
+		}
+		if ctx.Err() != nil {
+			t.Fatalf("airlock %q does not print %q\n%s", args, text, a.said)
+		}
+	}
 }

@@ -35,7 +35,7 @@ const steps = {
       timezoneId: "UTC",
       reducedMotion: "reduce",
     });
-    context.setDefaultTimeout(60_000);
+    context.setDefaultTimeout(Number(process.env.AIRLOCK_BROWSER_PATIENCE ?? 60) * 1000);
     await context.exposeFunction("canary", (...what) => problems.push("injected code ran: " + what.join(" ")));
     context.on("console", (message) => {
       if (["error", "warning"].includes(message.type())) problems.push(message.text() + " at " + message.location().url);
@@ -58,11 +58,15 @@ const steps = {
   async click({ role, name }) {
     await page.getByRole(role, { name, exact: true }).click();
   },
+  // taps clicks the first that a selector of CSS finds.
+  async taps({ selector }) {
+    await page.locator(selector).first().click();
+  },
   async fill({ label, value }) {
     await page.getByLabel(label, { exact: true }).fill(value);
   },
   async choose({ label, value }) {
-    await page.getByLabel(label, { exact: true }).selectOption(value);
+    await page.getByRole("combobox", { name: label, exact: true }).selectOption(value);
   },
   async press({ key }) {
     await page.keyboard.press(key);
@@ -76,6 +80,19 @@ const steps = {
   },
   async unsees({ text }) {
     await page.getByText(text).filter({ visible: true }).first().waitFor({ state: "detached" });
+  },
+  // popup clicks what opens another tab, which is the page from then on; back closes it.
+  async popup({ role, name }) {
+    const opened = page.context().waitForEvent("page");
+    await page.getByRole(role, { name, exact: true }).click();
+    page = await opened;
+    await page.waitForLoadState();
+  },
+  async back() {
+    const context = page.context();
+    await page.close();
+    page = context.pages()[0];
+    await page.bringToFront();
   },
   async reaches({ path }) {
     await page.waitForURL((url) => url.pathname === path);

@@ -1,0 +1,152 @@
+package console
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"net"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/airlock-mcp/airlock/internal/testenv"
+)
+
+// startProvider starts bin/oidc-provider and returns its issuer.
+func startProvider(t *testing.T) string {
+	t.Helper()
+	command := exec.Command(filepath.Join(testenv.RepoRoot(t), "bin", "oidc-provider"))
+	stdin, err := command.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatalf("starting the OpenID provider: %v\nhint: run make setup", err)
+	}
+	t.Cleanup(func() {
+		stdin.Close()
+		command.Wait() // it ends with its stdin
+	})
+	issuer, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil {
+		t.Fatalf("starting the OpenID provider: %v", err)
+	}
+	return strings.TrimSpace(issuer)
+}
+
+// startServer serves MCP on the loopback interface and returns its URL. Where an issuer
+// is given, it answers those alone for whom the issuer vouches (RFC 9728).
+func startServer(t *testing.T, server *mcp.Server, issuer string) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	origin := "http://" + listener.Addr().String()
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true})
+	mux := http.NewServeMux()
+	const metadata = "/.well-known/oauth-protected-resource/mcp"
+	mux.HandleFunc("GET "+metadata, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		json.NewEncoder(w).Encode(map[string]any{"resource": origin + "/mcp", "authorization_servers": []string{issuer}, "scopes_supported": []string{"openid"}})
+	})
+	mux.HandleFunc("/mcp", func(w http.ResponseWriter, r *http.Request) {
+		if issuer != "" && !isVouchedFor(r, issuer) {
+			w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="`+origin+metadata+`"`)
+			http.Error(w, "no", http.StatusUnauthorized)
+			return
+		}
+		handler.ServeHTTP(w, r)
+	})
+	web := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	served := make(chan error, 1)
+	go func() { served <- web.Serve(listener) }()
+	t.Cleanup(func() { web.Close(); <-served })
+	return origin + "/mcp"
+}
+
+// isVouchedFor asks the issuer about the token of a request.
+func isVouchedFor(r *http.Request, issuer string) bool {
+	ask, err := http.NewRequestWithContext(r.Context(), http.MethodGet, issuer+"/userinfo", nil)
+	if err != nil {
+		return false
+	}
+	ask.Header.Set("Authorization", r.Header.Get("Authorization"))
+	response, err := http.DefaultClient.Do(ask)
+	if err != nil {
+		return false
+	}
+	return response.Body.Close() == nil && response.StatusCode == http.StatusOK
+}
+
+// A person signs in to a server through the button, for their own calls and nobody
+// else's, and out again.
+func TestSignInToAServer(t *testing.T) {
+	issuer := startProvider(t)
+	server := mcp.NewServer(&mcp.Implementation{Name: "notes", Version: "1"}, nil)
+	mcp.AddTool(server, &mcp.Tool{Name: "whoami", Description: "Says who calls."}, func(_ context.Context, _ *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "you"}}}, nil, nil
+	})
+	a := startAirlock(t, "mcpServers: {notes: {url: "+startServer(t, server, issuer)+"}}\nservers: {notes: {oauth: {clientId: airlock}}}\n")
+	b := openBrowser(t)
+	b.signIn(t, a, a.token(t, "ann", "run"))
+	b.open(t, a.address+"/servers")
+	b.sees(t, "not signed in")
+	b.click(t, "button", "Sign in to notes")
+	link := "Sign in at " + issuer
+	b.sees(t, link)
+
+	b.do(t, "popup", map[string]any{"role": "link", "name": link})
+	b.fill(t, "Username:", "test-user@127.0.0.1")
+	b.fill(t, "Password:", "verysecure")
+	b.click(t, "button", "Login")
+	b.sees(t, "Airlock has the answer. You can close this window.")
+	var address string
+	b.evaluate(t, "location.href", &address)
+	b.do(t, "back", nil)
+	b.sees(t, "You are signed in to notes: 1 tool.")
+	b.noProblems(t, "favicon.ico") // of the other pages
+
+	b.open(t, a.address+"/servers")
+	b.sees(t, "signed in", "at "+issuer)
+	var page string
+	b.evaluate(t, "document.documentElement.outerHTML", &page)
+	if strings.Contains(page, "eyJ") { // how a JWT begins
+		t.Errorf("the page shows a token:\n%s", page)
+	}
+	other := openBrowser(t)
+	other.signIn(t, a, a.token(t, "bob", "admin"))
+	other.open(t, a.address+"/servers")
+	other.sees(t, "not signed in")
+	if status := other.open(t, a.address+"/servers/notes/sign-in"); status != 200 {
+		t.Errorf("got %d", status)
+	}
+	other.do(t, "reaches", map[string]any{"path": "/servers"}) // there is no flow of bob's
+
+	b.click(t, "button", "Sign out of notes")
+	b.sees(t, "You are signed out of notes.", "not signed in")
+}
+
+// A sign-in whose browser is on another machine ends with an address that is pasted.
+func TestPasteTheAddress(t *testing.T) {
+	issuer := startProvider(t)
+	a := startAirlock(t, "mcpServers: {notes: {url: "+startServer(t, mcp.NewServer(&mcp.Implementation{Name: "notes", Version: "1"}, nil), issuer)+"}}\nservers: {notes: {oauth: {clientId: airlock}}}\n")
+	b := openBrowser(t)
+	b.signIn(t, a, a.token(t, "ann", "run"))
+	b.open(t, a.address+"/servers")
+	b.click(t, "button", "Sign in to notes")
+	b.sees(t, "Sign in at "+issuer)
+	b.do(t, "taps", map[string]any{"selector": "summary"})
+	b.fill(t, "Address of the page", "http://127.0.0.1/callback?code=stolen&state=guessed")
+	b.click(t, "button", "Send")
+	b.sees(t, "This is not the address of the page at the end of this sign-in.")
+}
