@@ -140,7 +140,7 @@ bin/airlock:
 bin/mcp-kernel-server bin/qwed-mcp:
 	@build/step 'building $@' go build -trimpath -o $@ ./cmd/$(@F)
 
-bin/runsc: build/gvisor/go.mod build/gvisor/go.sum $(wildcard build/gvisor/runsc/*.go)
+bin/runsc: build/gvisor/go.mod build/gvisor/go.sum $(wildcard build/gvisor/runsc/*.go build/gvisor/runsc/*/*.go)
 	@build/step 'building bin/runsc (gVisor; some minutes the first time)' \
 		go build -C build/gvisor -trimpath -ldflags '-s -w -X gvisor.dev/gvisor/runsc/version.version=$(GVISOR_VERSION)' \
 		-o $(CURDIR)/$@ ./runsc

@@ -100,9 +100,11 @@ func rootFlag(state string) string { return "--root=" + state }
 // environment is that of the kernel process, not of the code. Its collector of
 // garbage would otherwise run several times before the code does, for a heap of
 // a few megabytes: a seventh of all that a start costs. It runs again, and
-// harder, where the heap would take a quarter of the sandbox's memory.
+// harder, where the heap would take a quarter of the sandbox's memory. What the
+// kernel does before it knows its number of processors (Resources), it does in
+// turn: a thread more has to be started, and told of each capability that is dropped.
 func environment(l runner.Limits) []string {
-	return []string{"GOGC=400", "GOMEMLIMIT=" + strconv.FormatInt(l.Memory/4, 10)}
+	return []string{"GOGC=400", "GOMAXPROCS=1", "GOMEMLIMIT=" + strconv.FormatInt(l.Memory/4, 10)}
 }
 
 func arguments(flags []gvisor.Flag) []string {

@@ -15,55 +15,37 @@ import (
 
 var _ runner.Saver = (*Driver)(nil)
 
-// template is a saved sandbox: what gVisor's kernel wrote of its own state, of
-// which pages the memory consists, and the pages. All three lie in memory that
-// is sealed against changes.
+// template is a saved sandbox, in memory that is sealed against changes.
 type template struct {
 	image  runner.Image
 	limits runner.Limits
 	mounts []runner.Mount
 
-	state, index, pages *os.File
+	// state is what gVisor's kernel wrote: its own state, then the pages of the code's
+	// memory. Pages in a file of their own would be read by a queue of workers,
+	// each of which takes a thread: a tenth of all that a start costs.
+	state *os.File
 }
 
 // Size is the memory that the template takes, in bytes.
 func (t *template) Size() int64 {
-	var size int64
-	for _, f := range t.files() {
-		if info, err := f.Stat(); err == nil {
-			size += info.Size()
-		}
+	info, err := t.state.Stat()
+	if err != nil {
+		return 0
 	}
-	return size
+	return info.Size()
 }
 
 // Close frees the template's memory, once no start uses it any more.
-func (t *template) Close() error {
-	var errs []error
-	for _, f := range t.files() {
-		errs = append(errs, f.Close())
-	}
-	return errors.Join(errs...)
-}
+func (t *template) Close() error { return t.state.Close() }
 
-// files are in the order in which the kernel wants them.
-func (t *template) files() []*os.File { return []*os.File{t.state, t.index, t.pages} }
-
-// newTemplate makes the files for one.
-func newTemplate(spec runner.Spec) (_ *template, err error) {
-	var undo cleanup.Stack
-	defer func() { err = errors.Join(err, undo.Run()) }()
-	t := &template{image: spec.Image, limits: spec.Limits, mounts: spec.Mounts}
-	for _, file := range []**os.File{&t.state, &t.index, &t.pages} {
-		fd, err := unix.MemfdCreate("airlock-template", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
-		if err != nil {
-			return nil, err
-		}
-		*file = os.NewFile(uintptr(fd), "template")
-		undo.Add((*file).Close)
+// newTemplate makes the file for one.
+func newTemplate(spec runner.Spec) (*template, error) {
+	fd, err := unix.MemfdCreate("airlock-template", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return nil, err
 	}
-	undo.Keep()
-	return t, nil
+	return &template{image: spec.Image, limits: spec.Limits, mounts: spec.Mounts, state: os.NewFile(uintptr(fd), "template")}, nil
 }
 
 // Save stops a sandbox that waits and keeps its state as a template.
@@ -86,14 +68,12 @@ func (d *Driver) Save(ctx context.Context, started runner.Process) (_ runner.Tem
 		return nil, errors.Join(err, t.Close())
 	}
 	defer kernel.close()
-	arg := map[string]any{"metadata": map[string]string{"compression": "none"}, "have_pages_file": true}
-	if err := kernel.call(ctx, methodCheckpoint, arg, t.files()...); err != nil {
+	arg := map[string]any{"metadata": map[string]string{"compression": "none"}}
+	if err := kernel.call(ctx, methodCheckpoint, arg, t.state); err != nil {
 		return nil, errors.Join(p.explain(ctx, err), t.Close())
 	}
-	for _, f := range t.files() {
-		if err := seal(f); err != nil {
-			return nil, errors.Join(err, t.Close())
-		}
+	if err := seal(t.state); err != nil {
+		return nil, errors.Join(err, t.Close())
 	}
 	return t, nil
 }
@@ -144,17 +124,12 @@ func (p *process) restore(ctx context.Context, t *template) error {
 		return p.explain(ctx, err)
 	}
 	// Every reader needs an offset of its own, and may not write.
-	var files []*os.File
-	defer func() { closeAll(files) }()
-	for _, f := range t.files() {
-		own, err := reopen(f)
-		if err != nil {
-			return err
-		}
-		files = append(files, own)
+	state, err := reopen(t.state)
+	if err != nil {
+		return err
 	}
-	arg := map[string]any{"HavePagesFile": true, "Background": true}
-	if err := kernel.call(ctx, methodRestore, arg, files...); err != nil {
+	defer state.Close()
+	if err := kernel.call(ctx, methodRestore, map[string]any{}, state); err != nil {
 		return p.explain(ctx, err)
 	}
 	return nil

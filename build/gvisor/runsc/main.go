@@ -1,13 +1,15 @@
-// Command runsc is gVisor's runsc as the pinned module has it, with three things
+// Command runsc is gVisor's runsc as the pinned module has it, with four things
 // added: the system call filter of the kernel process, compiled ahead (see
 // ../seccomp), which gVisor's own build adds too and the module lacks; limits that
-// `runsc boot` knows and `runsc create` does not pass on (limits.go); and a kernel
-// that releases the memory of its start (idle.go).
+// `runsc boot` knows and `runsc create` does not pass on (limits.go); a kernel
+// that releases the memory of its start (idle.go); and a second process, which
+// unmounts /proc, that does not initialise a kernel first (unmount).
 package main
 
 import (
 	"os"
 
+	_ "github.com/airlock-mcp/airlock/build/gvisor/runsc/unmount"
 	"gvisor.dev/gvisor/runsc/cli/maincli"
 	"gvisor.dev/gvisor/runsc/version"
 )
