@@ -15,7 +15,7 @@ import (
 // sandbox. Each is used once: what is taken never comes back.
 type pool struct {
 	runner *Runner
-	base   int   // sandboxes to keep for each kind of request
+	base   int   // sandboxes to keep for each kind of request; with 0 only templates are kept
 	budget int64 // bytes that all waiting sandboxes and templates may take
 
 	idle time.Duration // without use, after which the pool goes back to base
@@ -34,6 +34,7 @@ type shelf struct {
 	template *sharedTemplate
 	saving   savingState
 	target   int
+	asked    int       // how often a sandbox was taken from it, since it was made or had no use for the idle time
 	used     time.Time // when something was last asked of it
 	missed   time.Time // when it was last found empty, or shrank
 	dropped  bool
@@ -81,6 +82,7 @@ func (p *pool) take(req Request) (*Sandbox, *sharedTemplate) {
 	shelf := p.shelfLocked(req)
 	defer time.AfterFunc(refillDelay, func() { p.refill(shelf) })
 	shelf.used = time.Now()
+	shelf.asked++
 	p.shrinkLaterLocked()
 	for len(shelf.ready) > 0 {
 		s := shelf.ready[0]
@@ -91,8 +93,10 @@ func (p *pool) take(req Request) (*Sandbox, *sharedTemplate) {
 		p.runner.release(s)
 	}
 	shelf.missed = shelf.used
-	// More than can be in use at once would only wait.
-	shelf.target = min(shelf.target+1, max(p.base, p.runner.opts.MaxSandboxes))
+	if p.base > 0 {
+		// More than can be in use at once would only wait.
+		shelf.target = min(shelf.target+1, max(p.base, p.runner.opts.MaxSandboxes))
+	}
 	if shelf.template != nil && shelf.template.use() {
 		return nil, shelf.template
 	}
@@ -177,12 +181,13 @@ func (p *pool) clearLocked(s *shelf) {
 	}
 }
 
+// oftenEnough is how often a sandbox was asked for before one is saved for the next,
+// where none are kept ready: a single run is over by then.
+const oftenEnough = 2
+
 // fillLocked starts what is missing, as far as processors and memory allow.
 func (p *pool) fillLocked(s *shelf) {
-	for len(s.ready)+s.pending < s.target && p.filling < maxFills && p.usedLocked() < p.budget {
-		if s.saving == saving {
-			return // what comes next starts from the template
-		}
+	for p.lacksLocked(s) && p.filling < maxFills && p.usedLocked() < p.budget {
 		ctx, done, err := p.runner.enter(context.Background())
 		if err != nil {
 			return // the runner closes
@@ -199,6 +204,17 @@ func (p *pool) fillLocked(s *shelf) {
 			p.filled(s, err)
 		}()
 	}
+}
+
+// lacksLocked reports whether something is to be started for a shelf now.
+func (p *pool) lacksLocked(s *shelf) bool {
+	switch {
+	case s.saving == saving:
+		return false // what comes next starts from the template
+	case p.base == 0:
+		return s.saving == unsaved && s.asked >= oftenEnough
+	}
+	return len(s.ready)+s.pending < s.target
 }
 
 // shrinkLaterLocked makes sure that shrinkIdle runs some time after the last use.
@@ -228,6 +244,7 @@ func (p *pool) shrinkIdle() {
 		switch {
 		case time.Since(s.used) >= p.idle:
 			s.target = p.base
+			p.forgetLocked(s)
 		case s.target > p.base && time.Since(s.missed) >= p.idle:
 			s.target--
 			s.missed = time.Now()
@@ -236,10 +253,22 @@ func (p *pool) shrinkIdle() {
 			p.runner.release(s.ready[0])
 			s.ready = s.ready[1:]
 		}
-		more = more || s.target > p.base || len(s.ready)+s.pending > p.base || p.hasOlderLocked(s)
+		more = more || s.target > p.base || len(s.ready)+s.pending > p.base || p.base == 0 && s.asked > 0 || p.hasOlderLocked(s)
 	}
 	if more {
 		p.shrinkLaterLocked()
+	}
+}
+
+// forgetLocked closes the template of a shelf that is not used, where nothing is to be kept.
+func (p *pool) forgetLocked(s *shelf) {
+	if p.base > 0 || s.saving == saving {
+		return
+	}
+	s.asked = 0
+	if s.template != nil {
+		p.report(s.template.retire())
+		s.template, s.saving = nil, unsaved
 	}
 }
 

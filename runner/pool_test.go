@@ -62,6 +62,57 @@ func TestPoolIsFilledFromATemplate(t *testing.T) {
 	}
 }
 
+func TestWithoutAPoolTheThirdRunStartsFromATemplate(t *testing.T) {
+	fake := &runnertest.Fake{Guest: patient, Restored: restored}
+	r := newRunner(t, fake, runner.Options{Pool: -1, Save: true})
+	run := func() {
+		t.Helper()
+		s, err := r.Acquire(t.Context(), request())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(s.Go(), s.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.Warm(request()) // nothing is to be kept ready
+	run()
+	if made, _, _ := fake.Templates(); made != 0 {
+		t.Errorf("templates after one run: got %d, want none", made)
+	}
+	eventually(t, "one starts from what was saved", func() bool {
+		run()
+		_, _, starts := fake.Templates()
+		return starts > 0
+	})
+	if r.Pooled() != 0 {
+		t.Errorf("waiting: got %d, want none", r.Pooled())
+	}
+	if err := r.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if made, closed, _ := fake.Templates(); made != 1 || closed != 1 {
+		t.Errorf("templates: got %d made and %d closed, want 1", made, closed)
+	}
+}
+
+func TestWithoutAPoolAnUnusedTemplateIsClosed(t *testing.T) {
+	fake := &runnertest.Fake{Guest: patient, Restored: restored}
+	r := newRunner(t, fake, runner.Options{Pool: -1, Save: true, PoolIdle: 100 * time.Millisecond})
+	eventually(t, "a template is made", func() bool {
+		s, err := r.Acquire(t.Context(), request())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		made, _, _ := fake.Templates()
+		return made > 0
+	})
+	eventually(t, "it is closed", func() bool { made, closed, _ := fake.Templates(); return closed == made })
+}
+
 func TestPoolSavesNothingOfAnImageThatForbidsIt(t *testing.T) {
 	fake := &runnertest.Fake{Guest: patient, Restored: restored}
 	r := newRunner(t, fake, runner.Options{Pool: 2})

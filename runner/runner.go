@@ -34,6 +34,11 @@ type Options struct {
 	PoolIdle   time.Duration // without use, after which it keeps no more than Pool; 0 means 30 s
 	PoolMemory int64         // bytes that all sandboxes that are kept ready may take together; 0 means 512 MiB
 
+	// Save keeps a saved sandbox, which is memory and no process, of a request that
+	// came twice within PoolIdle, where Pool keeps none ready: the third starts from
+	// it. It is closed when it was not used for PoolIdle.
+	Save bool
+
 	// SelfTest is an image with a shell in which the runner proves, beside its
 	// first work, that code is answered by gVisor's kernel and has no network. No
 	// sandbox is handed out before that. Nil is for callers that have the proof.
@@ -84,7 +89,7 @@ type Runner struct {
 	opts     Options
 	instance *instance
 	queue    *queue
-	pool     *pool // nil where none is kept
+	pool     *pool // nil where nothing is kept
 	selfTest selfTest
 
 	mu       sync.Mutex
@@ -124,7 +129,7 @@ func New(driver Driver, opts *Options) (*Runner, error) {
 		starting: map[*context.CancelCauseFunc]struct{}{},
 		living:   map[*Sandbox]struct{}{},
 	}
-	if complete.Pool > 0 {
+	if complete.Pool > 0 || complete.Save {
 		r.pool = newPool(r)
 	}
 	if complete.SelfTest != nil {

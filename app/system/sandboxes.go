@@ -33,7 +33,7 @@ func openRunner(ctx context.Context, c *config.Config, home string, opened map[s
 	}
 	return runner.New(driver, &runner.Options{
 		Logger: logger, StateDir: store.Run(home, os.Getenv), MaxSandboxes: c.Sandbox.MaxSandboxes, MaxWaiting: waiting, Pool: pool,
-		SelfTest: &selfTest,
+		Save: pooled, SelfTest: &selfTest,
 	})
 }
 

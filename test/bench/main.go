@@ -63,6 +63,7 @@ func parts() []part {
 		{"telemetry", measureTelemetry},
 		{"initialize", measureInitialize},
 		{"rate", measureRate},
+		{"cost", measureCost},
 		{"call", measureCalls},
 		{"at once", measureAtOnce},
 		{"print", measurePrinting},
