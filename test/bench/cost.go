@@ -3,10 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
-	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -68,7 +64,7 @@ func (f *face) cost(ctx context.Context, lang language) (sample, error) {
 		return nil, err
 	}
 	after, err := processorTime(f.process.Pid)
-	return sample{milliseconds(after-before) / costed}, err
+	return sample{(after - before) / costed}, err
 }
 
 // cost is the processor time of one `runsc run`, in milliseconds.
@@ -85,27 +81,4 @@ func (b *bundle) cost(ctx context.Context) (sample, error) {
 	err := unix.Getrusage(unix.RUSAGE_CHILDREN, &after)
 	spent := after.Utime.Nano() + after.Stime.Nano() - before.Utime.Nano() - before.Stime.Nano()
 	return sample{milliseconds(time.Duration(spent)) / costed}, err
-}
-
-// clockTick is the unit of times in /proc/PID/stat: USER_HZ, which is 100 on Linux.
-const clockTick = 10 * time.Millisecond
-
-// processorTime is what a process and all its children that have ended took, of processors.
-func processorTime(pid int) (time.Duration, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0, err
-	}
-	// Fields 14 to 17: utime, stime, cutime, cstime (proc(5)); what follows the
-	// program's name, in brackets, begins with field 3.
-	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-	var ticks time.Duration
-	for _, field := range fields[14-3 : 18-3] {
-		n, err := strconv.ParseInt(field, 10, 64)
-		if err != nil {
-			return 0, err
-		}
-		ticks += time.Duration(n)
-	}
-	return ticks * clockTick, nil
 }
