@@ -61,11 +61,13 @@ func parts() []part {
 	return []part{
 		{"run", measureRuns},
 		{"telemetry", measureTelemetry},
+		{"start", measureStart},
 		{"initialize", measureInitialize},
 		{"rate", measureRate},
 		{"cost", measureCost},
 		{"call", measureCalls},
 		{"at once", measureAtOnce},
+		{"instead", measureInstead},
 		{"print", measurePrinting},
 		{"memory", measureMemory},
 		{"wrappers", measureWrappers},
