@@ -5,15 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/airlock-mcp/airlock/internal/cleanup"
+	"github.com/airlock-mcp/airlock/test/telemetry"
 )
 
 // telemetryBlock is how many runs one block has: processor time is known for blocks
@@ -34,10 +31,11 @@ type observed struct {
 func measureTelemetry(ctx context.Context, b *bench) (err error) {
 	var undo cleanup.Stack
 	defer func() { err = errors.Join(err, undo.Run()) }()
-	endpoint, err := b.openCollector(ctx, &undo)
+	collector, err := telemetry.StartCollector(ctx, b.bin("otelcol"), b.home)
 	if err != nil {
 		return err
 	}
+	undo.Add(func() error { collector.Kill(); return nil })
 	targets, err := b.targets()
 	if err != nil {
 		return err
@@ -52,7 +50,7 @@ func measureTelemetry(ctx context.Context, b *bench) (err error) {
 			var env []string
 			if side.name == "on" {
 				// Metrics are sent as often as traces, more often than by default.
-				env = []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + endpoint, "OTEL_METRIC_EXPORT_INTERVAL=5000"}
+				env = []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + collector.Endpoint, "OTEL_METRIC_EXPORT_INTERVAL=5000"}
 			}
 			if side.face, err = b.openFace(ctx, inFrontOf(targets[:1]), &undo, env...); err != nil {
 				return err
@@ -70,38 +68,53 @@ func measureTelemetry(ctx context.Context, b *bench) (err error) {
 	return nil
 }
 
-// inBlocks takes blocks of runs of all sides in turn. The first block of each does not count.
+// inBlocks takes runs of all sides in turn. The first block does not count.
 func inBlocks(ctx context.Context, blocks int, lang language, code string, sides []*observed) error {
 	order := rand.New(rand.NewPCG(1, 2))
 	for block := -1; block < blocks; block++ {
-		for _, i := range order.Perm(len(sides)) {
-			side := sides[i]
-			before, err := processorTime(side.face.process.Pid)
-			if err != nil {
-				return err
-			}
-			var waited sample
-			for range telemetryBlock {
-				got, err := timed(func() error { return side.face.run(ctx, lang, code, nil) })
+		before, err := processorTimes(sides)
+		if err != nil {
+			return err
+		}
+		for range telemetryBlock {
+			for _, i := range order.Perm(len(sides)) {
+				side := sides[i]
+				waited, err := timed(func() error { return side.face.run(ctx, lang, code, nil) })
 				if err != nil {
 					return fmt.Errorf("telemetry %s: %w", side.name, err)
 				}
-				waited = append(waited, got...)
+				if block >= 0 {
+					side.waited = append(side.waited, waited...)
+				}
 				if err := rest(ctx, roundPause); err != nil { // in which the pool is filled again
 					return err
 				}
 			}
-			after, err := processorTime(side.face.process.Pid)
-			if err != nil {
-				return err
-			}
+		}
+		after, err := processorTimes(sides)
+		if err != nil {
+			return err
+		}
+		for i, side := range sides {
 			if block >= 0 {
-				side.waited = append(side.waited, waited...)
-				side.spent = append(side.spent, (after-before)/telemetryBlock)
+				side.spent = append(side.spent, (after[i]-before[i])/telemetryBlock)
 			}
 		}
 	}
 	return nil
+}
+
+// processorTimes is what each side has taken until now.
+func processorTimes(sides []*observed) ([]float64, error) {
+	var all []float64
+	for _, side := range sides {
+		taken, err := processorTime(side.face.process.Pid)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, taken)
+	}
+	return all, nil
 }
 
 // processorTime is what a process and those of its children that have ended have taken,
@@ -122,41 +135,4 @@ func processorTime(pid int) (float64, error) {
 		sum += ticks * perTick
 	}
 	return sum, nil
-}
-
-// openCollector starts a collector that writes what it gets to a file, and returns its
-// endpoint for OTLP over HTTP.
-func (b *bench) openCollector(ctx context.Context, undo *cleanup.Stack) (endpoint string, err error) {
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	address := free.Addr().String()
-	if err := free.Close(); err != nil {
-		return "", err
-	}
-	config := fmt.Sprintf("receivers: {otlp: {protocols: {http: {endpoint: %q}}}}\nexporters: {file: {path: %q}}\n", address, filepath.Join(b.home, "telemetry.jsonl")) +
-		"service: {pipelines: {traces: {receivers: [otlp], exporters: [file]}, metrics: {receivers: [otlp], exporters: [file]}, logs: {receivers: [otlp], exporters: [file]}}}\n"
-	file := filepath.Join(b.home, "collector.yaml")
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		return "", err
-	}
-	cmd := exec.Command(b.bin("otelcol"), "--config", "file:"+file)
-	if err := cmd.Start(); err != nil {
-		return "", fmt.Errorf("starting the collector: %w", err)
-	}
-	undo.Add(func() error {
-		_ = cmd.Process.Kill() // it is waited for
-		_ = cmd.Wait()
-		return nil
-	})
-	for began := time.Now(); time.Since(began) < time.Minute; {
-		if conn, err := net.Dial("tcp", address); err == nil {
-			return "http://" + address, conn.Close()
-		}
-		if err := rest(ctx, roundPause); err != nil {
-			return "", err
-		}
-	}
-	return "", errors.New("the collector does not listen")
 }

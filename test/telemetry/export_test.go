@@ -118,7 +118,7 @@ func TestOneTraceFromTheHostToTheServer(t *testing.T) {
 	testenv.OwnHome(t)
 	collector := startCollector(t)
 	url, traceparent := upstream(t)
-	cmd := airlock(t, url, []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + collector.endpoint, "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf", "OTEL_METRIC_EXPORT_INTERVAL=50"}, "mcp")
+	cmd := airlock(t, url, []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + collector.Endpoint, "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf", "OTEL_METRIC_EXPORT_INTERVAL=50"}, "mcp")
 	envelope := runCode(t, cmd, fmt.Sprintf(`
 from servers import up
 print(%q)
@@ -133,10 +133,13 @@ raise %s(%q)
 	if envelope["trace_id"] != hostTrace {
 		t.Errorf("the envelope is of the trace %v", envelope["trace_id"])
 	}
-	all := collector.stop()
+	all, err := collector.Stop()
+	if err != nil {
+		t.Fatal(err)
+	}
 	parent := hostSpan
 	for _, name := range []string{"tools/call run_code", "airlock.run", "airlock.sandbox.execute", "airlock.call", "tools/call lookup"} {
-		s, ok := all.spans[name]
+		s, ok := all.Spans[name]
 		if !ok || s.TraceID != hostTrace || s.ParentSpanID != parent {
 			t.Errorf("%s: got trace %s below %s, want %s below %s", name, s.TraceID, s.ParentSpanID, hostTrace, parent)
 		}
@@ -145,7 +148,7 @@ raise %s(%q)
 	if want := "00-" + hostTrace + "-" + parent + "-01"; traceparent() != want {
 		t.Errorf("the server was called in %q, want %q", traceparent(), want)
 	}
-	if acquire := all.spans["airlock.sandbox.acquire"]; acquire.ParentSpanID != all.spans["airlock.run"].SpanID {
+	if acquire := all.Spans["airlock.sandbox.acquire"]; acquire.ParentSpanID != all.Spans["airlock.run"].SpanID {
 		t.Errorf("acquire is below %q", acquire.ParentSpanID)
 	}
 	for name, want := range map[string]map[string]string{
@@ -155,24 +158,24 @@ raise %s(%q)
 		"tools/call lookup":   {"airlock.server.id": "up", "network.transport": "tcp", "error.type": ""},
 	} {
 		for key, value := range want {
-			if got := all.spans[name].of(key); got != value {
+			if got := all.Spans[name].Of(key); got != value {
 				t.Errorf("%s of %s is %q, want %q", key, name, got, value)
 			}
 		}
 	}
 	for _, name := range []string{"mcp.server.operation.duration", "mcp.client.operation.duration", "airlock.run.duration", "airlock.sandbox.acquire.duration", "airlock.call.duration", "airlock.audit.append.duration", "airlock.sandbox.ready", "airlock.queue.waiting", "airlock.approval.open"} {
-		if !all.metrics[name] {
+		if !all.Metrics[name] {
 			t.Errorf("there is no metric %s", name)
 		}
 	}
-	if !all.service["airlock"] || len(all.service) != 1 {
-		t.Errorf("services: %v", all.service)
+	if !all.Services["airlock"] || len(all.Services) != 1 {
+		t.Errorf("services: %v", all.Services)
 	}
-	if len(all.logs) == 0 {
+	if len(all.Logs) == 0 {
 		t.Error("no log record arrived, though a call failed")
 	}
 	for _, canary := range []string{canaryCode, canaryArgument, canaryResult, canaryLog, canaryError, canarySecret} {
-		if strings.Contains(all.raw, canary) {
+		if strings.Contains(all.Raw, canary) {
 			t.Errorf("%s was exported", canary)
 		}
 	}

@@ -1,0 +1,212 @@
+// Package team walks through what serving a team is, with the real program and nothing
+// that is a stand-in: one daemon, two hosts, a sign-in at an OpenID provider, a question
+// that a person answers, and the trace of it all in an OpenTelemetry Collector.
+// docs/serving.md tells the same walk for people.
+package team
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/airlock-mcp/airlock/internal/testenv"
+	"github.com/airlock-mcp/airlock/test/telemetry"
+)
+
+// The trace of the host's request.
+const (
+	hostTrace = "4bf92f3577b34da6a3ce929d0e0e4736"
+	hostSpan  = "00f067aa0ba902b7"
+)
+
+// program is the real one, after testenv.OwnHome.
+func program(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	return exec.Command(filepath.Join(testenv.RepoRoot(t), "bin", "airlock"), append(args, "--config", os.Getenv("AIRLOCK_TEST_CONFIGURATION"))...)
+}
+
+// airlock runs a verb and returns what it printed.
+func airlock(t *testing.T, args ...string) string {
+	t.Helper()
+	cmd := program(t, args...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("airlock %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// login signs the user in to a server, as a person with a browser does.
+func login(t *testing.T, server string) {
+	t.Helper()
+	cmd := program(t, "login", server, "--no-browser", "--json")
+	var stdout bytes.Buffer
+	cmd.Stdout = &stdout
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for lines := bufio.NewScanner(stderr); lines.Scan(); {
+		if strings.HasPrefix(lines.Text(), "http") {
+			if err := signIn(lines.Text()); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if err := cmd.Wait(); err != nil || !strings.Contains(stdout.String(), `"signed_in":true`) {
+		t.Fatalf("login: %v, %s", err, stdout.String())
+	}
+}
+
+// bearer sends a token with each request.
+type bearer string
+
+func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+string(b))
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// host is an agent host with a person who is asked, and agrees.
+type host struct {
+	*mcp.ClientSession
+	asked chan string // messages of questions
+}
+
+func connect(t *testing.T, transport mcp.Transport) host {
+	t.Helper()
+	h := host{asked: make(chan string, 10)}
+	client := mcp.NewClient(&mcp.Implementation{Name: "host", Version: "1"}, &mcp.ClientOptions{
+		ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			h.asked <- r.Params.Message
+			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": "approve this call"}}, nil
+		},
+	})
+	var err error
+	if h.ClientSession, err = client.Connect(t.Context(), transport, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { h.Close() }) // the second time it is closed already
+	return h
+}
+
+// ran is how a run ended.
+type ran struct {
+	OK    bool
+	Data  any
+	Error struct{ Message string }
+}
+
+// run has a host run a program, in the trace of its own.
+func (h host) run(t *testing.T, code string) (ran, string) {
+	t.Helper()
+	result, err := h.CallTool(t.Context(), &mcp.CallToolParams{
+		Meta: mcp.Meta{"traceparent": "00-" + hostTrace + "-" + hostSpan + "-01"},
+		Name: "run_code", Arguments: map[string]any{"language": "python", "code": code},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := json.Marshal(result)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var whole struct{ StructuredContent ran }
+	if err := json.Unmarshal(raw, &whole); err != nil {
+		t.Fatal(err)
+	}
+	return whole.StructuredContent, string(raw)
+}
+
+const adding = "from servers.calendar import add_event\nresult = (await add_event({'what': %q})).structured_content"
+
+// C-094 to C-103: start the daemon, connect two hosts, sign in to a server, answer a
+// question, and find the trace in a collector.
+func TestServingATeam(t *testing.T) {
+	testenv.OwnHome(t)
+	collector, err := telemetry.StartCollector(t.Context(), filepath.Join(testenv.RepoRoot(t), "bin", "otelcol"), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(collector.Kill)
+	server := startCalendar(t, startProvider(t))
+	configuration := filepath.Join(t.TempDir(), "airlock.yaml")
+	text := fmt.Sprintf("mcpServers: {calendar: {url: %q}}\nservers: {calendar: {oauth: {clientId: airlock}}}\n", server.url)
+	if err := os.WriteFile(configuration, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("AIRLOCK_TEST_CONFIGURATION", configuration)
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.Endpoint)
+
+	address := airlock(t, "serve", "--detach", "--listen", "127.0.0.1:0")
+	t.Cleanup(func() { _ = program(t, "stop").Run() }) // the second time it has ended already
+	token := airlock(t, "tokens", "create", "laptop")
+	overHTTP := connect(t, &mcp.StreamableClientTransport{Endpoint: address + "/mcp", HTTPClient: &http.Client{Transport: bearer(token)}})
+	onStdio := connect(t, &mcp.CommandTransport{Command: program(t, "mcp")})
+	var status struct{ Hosts int }
+	if err := json.Unmarshal([]byte(airlock(t, "status", "--json")), &status); err != nil || status.Hosts != 1 {
+		t.Errorf("%d hosts have joined through the socket, %v, want one beside the one over HTTP", status.Hosts, err)
+	}
+
+	if got, raw := onStdio.run(t, fmt.Sprintf(adding, "too early")); got.OK || !strings.Contains(raw, "airlock login calendar") {
+		t.Errorf("before the sign-in: got %s, want what the user has to do", raw)
+	}
+	login(t, "calendar")
+	for n, h := range []host{onStdio, overHTTP} {
+		what := fmt.Sprintf("event %d", n)
+		got, raw := h.run(t, fmt.Sprintf(adding, what))
+		for !got.OK && strings.Contains(raw, "airlock login calendar") && t.Context().Err() == nil { // until the daemon has taken notice
+			got, raw = h.run(t, fmt.Sprintf(adding, what))
+		}
+		if !got.OK {
+			t.Fatalf("host %d: got %s", n, raw)
+		}
+		if question := <-h.asked; !strings.Contains(question, "add_event") || !strings.Contains(question, what) {
+			t.Errorf("host %d: the person was asked %q, want the tool and its arguments", n, question)
+		}
+	}
+
+	for _, h := range []host{onStdio, overHTTP} {
+		if err := h.Close(); err != nil {
+			t.Errorf("closing a host: %v", err)
+		}
+	}
+	airlock(t, "stop")
+	exported, err := collector.Stop()
+	if err != nil {
+		t.Fatal(err)
+	}
+	parent := hostSpan
+	for _, name := range []string{"tools/call run_code", "airlock.run", "airlock.sandbox.execute", "airlock.call", "tools/call add_event"} {
+		s, ok := exported.Spans[name]
+		if !ok || s.TraceID != hostTrace || s.ParentSpanID != parent {
+			t.Errorf("%s: got trace %s below %s, want %s below %s", name, s.TraceID, s.ParentSpanID, hostTrace, parent)
+		}
+		parent = s.SpanID
+	}
+	if asked := exported.Spans["airlock.approval"]; asked.TraceID != hostTrace || asked.Of("airlock.approval.answer") == "" {
+		t.Errorf("the question is %+v in the collector", asked)
+	}
+	changes := server.all()
+	if len(changes) != 2 || changes[0].who == "" || changes[0].what != "event 0" || changes[1].what != "event 1" {
+		t.Fatalf("the server was called %+v", changes)
+	}
+	if want := "00-" + hostTrace + "-" + parent + "-01"; changes[1].traceparent != want {
+		t.Errorf("the server was called in %q, want %q", changes[1].traceparent, want)
+	}
+}
