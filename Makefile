@@ -165,7 +165,7 @@ $(COLLECTOR): build/collector/go.mod build/collector/go.sum build/collector/main
 		go build -C build/collector -trimpath -ldflags '-s -w' -o $(CURDIR)/$@ .
 	@touch $@
 
-$(CLEAN_ROOT): packaging/debian/package.yaml | prerequisites
+$(CLEAN_ROOT): packaging/debian/package.yaml build/dist/clean-root | prerequisites
 	@build/step 'making a Debian for the test of the package' build/dist/clean-root $@
 
 bin/python-lint/bin/ruff: build/lint/requirements.txt | pip
