@@ -37,7 +37,7 @@ const WORDS = {
   axios: "the sandbox has no network: call tools through the wrappers in ./servers",
   sleep: "write `await new Promise((done) => setTimeout(done, ms))`",
   delay: "write `await new Promise((done) => setTimeout(done, ms))`",
-  $: "this is Node, not a browser, and jQuery is not installed",
+  $: "this is Node: jQuery is not installed, and commands run by `execSync` of \"node:child_process\"",
   _: "only Node's own modules and the wrappers in ./servers are installed: use the methods of arrays and objects",
 };
 const TYPES = /^(?:string|number|boolean|any|unknown|never|void|object|Record|Partial|Array)$/;
@@ -48,8 +48,10 @@ function undefinedName(thrown, message, code) {
   const [, name] = /^([\w$]+) is not defined/.exec(message) ?? /both '(\w+)' and top-level await/.exec(message) ?? [];
   if (!name) return "";
   if (name === "require") {
-    const [, module] = /\brequire\(\s*["'`]([^"'`]+)["'`]\s*\)/.exec(code) ?? [];
-    return `the code is an ES module: write \`import x from ${JSON.stringify(module ?? "node:fs")}\` at its top`;
+    const [, names = "x", module = "node:fs"] = /(?:(?:const|let|var)\s+(\w+|\{[^{}:]*\})\s*=\s*)?\brequire\(\s*["'`]([^"'`]+)["'`]\s*\)/.exec(code) ?? [];
+    const [, server] = /^(?:\.{0,2}\/)?servers\/([\w.-]+?)(?:\/(?:index(?:\.[cm]?[jt]s)?)?)?$/.exec(module) ?? [];
+    if (!server) return `the code is an ES module: write \`import ${names} from ${JSON.stringify(module)}\` at its top`;
+    return `the code is an ES module: write \`import ${names.startsWith("{") ? names : `* as ${names}`} from "./servers/${server}/index.js"\` at its top`;
   }
   if (Object.hasOwn(WORDS, name)) return WORDS[name];
   if (TYPES.test(name)) return "types are stripped only where the code does not parse as JavaScript: leave the type out";

@@ -6,6 +6,7 @@ import { FILE } from "./file.mjs";
 
 const PYTHON =
   /^\s*(?:def \w+\(.*\).*:|from [\w.]+ import |import \w+(?:\s+as\s+\w+)?\s*$|elif .*:|print\(.*\)\s*$|class \w+.*:\s*$|async def |for \w+ in .*:\s*$|if .*:\s*$|#(?!!))/m;
+const PYTHONS_WORDS = { and: "&&", or: "||", not: "!", elif: "else if" };
 const PROSE = /^\s*(?:Here(?:'s| is| you| are)|This |Sure|I |The |Below|Let me|Certainly|Note:|To )/;
 
 /**
@@ -32,12 +33,15 @@ function notParsed(thrown, message, code) {
   if (/[\u00a0\u200b-\u200d\u2060\ufeff]/.test(code) && /Invalid or unexpected token/.test(message)) return "remove the invisible characters";
   const [, hyphened] = /\bimport\s*\{[^{}]*?\b(\w+(?:-\w+)+)/.exec(code) ?? [];
   if (hyphened) return `a name in code has no hyphen: write ${hyphened.replace(/-(\w)/g, (_, letter) => letter.toUpperCase())}`;
-  if (/^\s*@\w+/m.test(code) && /Invalid or unexpected token/.test(message)) return "Node has no decorators: call the function yourself";
+  if (/(?:^|[{;}])\s*@\w+/m.test(code) && /Invalid or unexpected token/.test(message)) return "Node has no decorators: call the function yourself";
   if (/^\s*(?:```|~~~)/m.test(code) && PROSE.test(code)) return "send the code alone, without Markdown and text around it";
   if (PROSE.test(code)) return "send the code alone, without text around it";
   if (PYTHON.test(code) && !/^\s*(?:const|let|var|function|import .* from)\b/m.test(code)) {
     return 'this looks like Python, and the language of the run is JavaScript: ask for the language "python", or write JavaScript';
   }
+  const [, word] = /Unexpected identifier '(and|or|not|elif)'/.exec(message) ?? [];
+  if (word) return `this is JavaScript: write \`${PYTHONS_WORDS[word]}\` for \`${word}\``;
+  if (/Unexpected string/.test(message) && /(?<![\w$])f["']/.test(code)) return "write the text between backticks, with a $ before each brace and without the f";
   if (/Illegal return/.test(message)) return "write `globalThis.result = …` in place of `return`";
   if (/await is only valid in async functions/.test(message) || (/Unexpected reserved word/.test(message) && /\bawait\b/.test(code))) return "make the function `async`, and await its call";
   if (/Unexpected token '<'/.test(message)) return "neither JSX nor HTML runs here: put markup into a text, and placeholders in angle brackets replace by what they stand for";
@@ -56,10 +60,20 @@ function closes(code) {
   return open.length ? `the code ends too early: it opens more ${open.map(([opening]) => opening).join(" and ")} than it closes` : "";
 }
 
+/** Reports whether the code is nothing but a JSON object or array. */
+function isJSON(code) {
+  try {
+    return typeof JSON.parse(code) === "object";
+  } catch {
+    return false;
+  }
+}
+
 /** Code that came inside something else, or with its line breaks escaped. */
 function wrapped(code) {
   if (/^\s*<\/?[a-z_]+>/i.test(code)) return "send the code alone, without tags around it";
   if (/^\s*\{\s*"(?:code|language|program)"\s*:/.test(code)) return 'send the code alone: the value of "code", not the object';
+  if (isJSON(code)) return "this is JSON, not a program: write `globalThis.result = …` before it";
   return !code.trim().includes("\n") && /[^\\]\\n/.test(code) ? "the lines end in the two characters \\ and n: send line breaks" : "";
 }
 

@@ -24,11 +24,13 @@ const REGAINED = 2; // more of them each time that the thread has written
 
 const ROUNDS = 20;
 const ROUND = 50;
+const START = 10_000; // milliseconds that the thread may take to start
 const NONE = -1e6; // writes that are left where none may be made at once, whatever is regained
 
 const left = [0, BURST, BURST]; // writes that may be made at once now, by descriptor
 let memory = null; // what may hold output, once it was needed
-let held = null; // the same while a thread writes what is in it; null before, false where none can be started
+let pump = null; // the thread that writes what is in it; null before it was started, false where none can be
+let held = null; // the memory while output may be held in it; null before, false where there is no thread
 
 /** Makes process.stdout, process.stderr and the console lose nothing. Streams have no public switch for that. */
 export function writeAtOnce() {
@@ -74,6 +76,11 @@ export function flush() {
   }
 }
 
+/** Reports whether the thread that writes what is held was started. */
+export function writesInThread() {
+  return Boolean(held);
+}
+
 /** Writes all of `data`, a Buffer, to a descriptor. */
 export function writeFully(descriptor, data) {
   while (data.length) data = data.subarray(whenReady(() => writeSync(descriptor, data)));
@@ -91,14 +98,17 @@ export function printError(text) {
 
 /** Holds a chunk; reports whether that is possible. */
 function hold(descriptor, chunk, encoding) {
-  if (held === null) held = begin();
+  held ??= begin();
   return held ? held.add(descriptor, chunk, encoding) : false;
 }
 
 /**
- * Prints into memory, often enough that the compiler of the engine has seen what
+ * Gets ready to hold output, so that a saved sandbox has what a run would have to
+ * wait for. Called once, while no run waits and nothing was printed.
+ *
+ * It prints into memory, often enough that the compiler of the engine has seen what
  * printing is: the first ten thousand lines of a program would take 30 ms, and the
- * next 4. Called once, while no run waits and nothing was printed.
+ * next 4. And it starts the thread, which takes a processor up to 60 ms.
  */
 export function practise() {
   held = memory = new Held();
@@ -113,25 +123,35 @@ export function practise() {
   }
   held = null;
   left.fill(BURST);
+  startPump();
+  if (pump && !memory.whenPumped(START)) pump = false;
 }
 
-function begin() {
+/** Starts the thread, if that was not done; it keeps no program from ending. */
+function startPump() {
+  if (pump !== null) return;
   try {
     memory ??= new Held();
     const url = new URL("./pump.cjs", import.meta.url);
-    const pump = new Worker(url, { workerData: memory.shared, execArgv: [], env: {}, stdin: false });
+    pump = new Worker(url, { workerData: memory.shared, execArgv: [], env: {}, stdin: false });
     pump.unref();
     pump.on("error", () => {
-      held = false;
+      pump = held = false;
     });
-    flushBefore(process, "reallyExit", "abort", "kill");
-    flushBefore(fs, "write", "writeSync", "writev", "writevSync");
-    flushBefore(childProcess, "exec", "execFile", "execFileSync", "execSync", "fork", "spawn", "spawnSync");
-    syncBuiltinESMExports();
-    return memory;
   } catch {
-    return false; // no thread may be left to start
+    pump = false; // no thread may be left to start
   }
+}
+
+/** Returns the memory that output is held in from now on, or false. */
+function begin() {
+  startPump();
+  if (!pump) return false;
+  flushBefore(process, "reallyExit", "abort", "kill");
+  flushBefore(fs, "write", "writeSync", "writev", "writevSync");
+  flushBefore(childProcess, "exec", "execFile", "execFileSync", "execSync", "fork", "spawn", "spawnSync");
+  syncBuiltinESMExports();
+  return memory;
 }
 
 /** Makes functions write what is held before they do what they do. */

@@ -9,4 +9,5 @@ const { Held } = require("./held.cjs");
 const TICK = 5; // milliseconds that output is held at most
 
 const held = new Held(workerData);
+held.ready();
 for (;;) held.pump(TICK);

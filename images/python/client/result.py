@@ -64,6 +64,8 @@ class ToolResult:
             missing.add_note(_describe(self.data))
             raise
         except TypeError as wrong:
+            if isinstance(key, str) and key in _RAW_MEMBERS and key in self.raw:
+                return self.raw[key]  # the data is a text or a list
             wrong.add_note(_describe(self.data))
             raise
 

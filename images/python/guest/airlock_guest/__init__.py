@@ -5,7 +5,7 @@
 - `execute`: runs the code as `__main__`;
 - `source`: reads a program as what it means where Python would refuse it;
 - `outcome`: turns how the code ended into what the host is told;
-- `output`: streams that lose nothing; `native` is its part below Python;
+- `output`: streams that lose nothing; `native` is its part below Python, `printing` a print that costs little;
 - `notes`: says why there is probably no result;
 - `repair`: makes the interpreter usable again after the code;
 - `failure`: describes an exception; `hints` says how to repair the code;

@@ -149,6 +149,8 @@ def _name(failure, message, namespace, code):
     name = failure.name
     if isinstance(failure, UnboundLocalError):
         return f"the function assigns {name!r} later: pass it in, or write `global {name}`"
+    if name == "result" and re.search(r"^\s*result\s*==[^=]", code, re.MULTILINE):
+        return "to return a value write `result = …`, with one `=`"
     if name in _OTHER_WORDS:
         return _OTHER_WORDS[name]
     if name in _SEARCHERS:

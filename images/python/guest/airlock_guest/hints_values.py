@@ -112,9 +112,15 @@ def _text_as_object(failure, message, namespace, code):
     return ""
 
 
+_WHOLE = {"body", "json", "output", "parsed", "result", "results", "text", "value"}  # what other clients call the data
+
+
 def _attribute_of_data(failure, message, namespace, code):
-    if not isinstance(failure, AttributeError) or isinstance(failure.obj, (ToolResult, type(sys))):
+    if not isinstance(failure, AttributeError) or isinstance(failure.obj, type(sys)):
         return ""
+    if isinstance(failure.obj, ToolResult):
+        in_it = isinstance(failure.obj.data, dict) and failure.name in failure.obj.data
+        return "the tool's value is in `.data`, parsed already" if failure.name in _WHOLE and not in_it else ""
     value, name = failure.obj, failure.name
     if isinstance(value, dict) and name in value:
         return f"it is a dict: write [{name!r}]"

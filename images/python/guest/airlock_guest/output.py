@@ -8,10 +8,13 @@ the lock for minutes, or takes all memory, delays it. What ends the process or l
 another one print writes what is held first: `flush`.
 """
 
+import builtins
 import sys
 from _io import TextIOWrapper, _BufferedIOBase
 from posix import register_at_fork, write
 from time import monotonic
+
+from airlock_guest.printing import printing
 
 _BURST = 8  # writes that may be made at once
 _RATE = 500  # more of them each second
@@ -145,6 +148,7 @@ def prepare():
         stream.mode = "w"
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
+    builtins.print = printing(builtins.print, sys.stdout)
     register_at_fork(before=flush, after_in_child=_forget)
 
 
