@@ -107,6 +107,12 @@ measure-tokens: build ## measure what tools cost a model, with Airlock and witho
 recording: build code-images test/servers/node_modules/.package-lock.json build/recording/node_modules/.package-lock.json ## record the terminal session that the README shows
 	@build/recording/record docs/pictures/session.svg
 
+.PHONY: screenshots
+screenshots: build code-images browser pngquant ## take the pictures of the console that docs/console.md shows
+	@build/step 'taking pictures of the console' env AIRLOCK_TEST_SANDBOX=1 AIRLOCK_SCREENSHOTS=$(CURDIR)/docs/pictures \
+		go test -count=1 -run '^TestScreenshots$$' ./test/console
+	@pngquant --force --strip --skip-if-larger --speed 1 --ext .png docs/pictures/console-*.png
+
 DIST_ARCHITECTURES ?= amd64 arm64
 
 .PHONY: dist
@@ -122,11 +128,11 @@ dist: bin/airlock ## build release archives and Debian packages, with checksums 
 clean: ## remove everything that this file makes
 	rm -rf bin .airlock $(NPM_DIRECTORIES:%=%/node_modules) test/bench/node_modules build/lint/node_modules build/recording/node_modules
 
-.PHONY: prerequisites compiler pip redis chromium
+.PHONY: prerequisites compiler pip redis chromium pngquant
 prerequisites:
 	@build/prerequisites
 
-compiler pip redis chromium:
+compiler pip redis chromium pngquant:
 	@build/prerequisites $@
 
 # Go knows better than make whether something changed, and is quick about it.
