@@ -1,6 +1,7 @@
 // Package team walks through what serving a team is, with the real program and nothing
-// that is a stand-in: one daemon, two hosts, a sign-in at an OpenID provider, a question
-// that a person answers, and the trace of it all in an OpenTelemetry Collector.
+// that is a stand-in: one daemon, two hosts, a sign-in at an OpenID provider, questions
+// that a person answers, at a host and in a browser, and the trace of it all in an
+// OpenTelemetry Collector.
 // docs/serving.md tells the same walk for people.
 package team
 
@@ -82,21 +83,24 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// host is an agent host with a person who is asked, and agrees.
+// host is an agent host.
 type host struct {
 	*mcp.ClientSession
-	asked chan string // messages of questions
+	asked chan string // messages of questions to its person
 }
 
-func connect(t *testing.T, transport mcp.Transport) host {
+// connect is a host; asks says that it has a person who is asked, and agrees.
+func connect(t *testing.T, transport mcp.Transport, asks bool) host {
 	t.Helper()
 	h := host{asked: make(chan string, 10)}
-	client := mcp.NewClient(&mcp.Implementation{Name: "host", Version: "1"}, &mcp.ClientOptions{
-		ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+	options := &mcp.ClientOptions{}
+	if asks {
+		options.ElicitationHandler = func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 			h.asked <- r.Params.Message
 			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": "approve this call"}}, nil
-		},
-	})
+		}
+	}
+	client := mcp.NewClient(&mcp.Implementation{Name: "host", Version: "1"}, options)
 	var err error
 	if h.ClientSession, err = client.Connect(t.Context(), transport, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"}); err != nil {
 		t.Fatal(err)
@@ -120,15 +124,18 @@ func (h host) run(t *testing.T, code string) (ran, string) {
 		Name: "run_code", Arguments: map[string]any{"language": "python", "code": code},
 	})
 	if err != nil {
-		t.Fatal(err)
+		t.Error(err)
+		return ran{}, err.Error()
 	}
 	raw, err := json.Marshal(result)
 	if err != nil {
-		t.Fatal(err)
+		t.Error(err)
+		return ran{}, err.Error()
 	}
 	var whole struct{ StructuredContent ran }
 	if err := json.Unmarshal(raw, &whole); err != nil {
-		t.Fatal(err)
+		t.Error(err)
+		return ran{}, err.Error()
 	}
 	return whole.StructuredContent, string(raw)
 }
@@ -136,7 +143,7 @@ func (h host) run(t *testing.T, code string) (ran, string) {
 const adding = "from servers.calendar import add_event\nresult = (await add_event({'what': %q})).structured_content"
 
 // C-094 to C-103: start the daemon, connect two hosts, sign in to a server, answer a
-// question, and find the trace in a collector.
+// question in the browser, and find the trace in a collector.
 func TestServingATeam(t *testing.T) {
 	testenv.OwnHome(t)
 	collector, err := telemetry.StartCollector(t.Context(), filepath.Join(testenv.RepoRoot(t), "bin", "otelcol"), t.TempDir())
@@ -156,8 +163,8 @@ func TestServingATeam(t *testing.T) {
 	address := airlock(t, "serve", "--detach", "--listen", "127.0.0.1:0")
 	t.Cleanup(func() { _ = program(t, "stop").Run() }) // the second time it has ended already
 	token := airlock(t, "tokens", "create", "laptop")
-	overHTTP := connect(t, &mcp.StreamableClientTransport{Endpoint: address + "/mcp", HTTPClient: &http.Client{Transport: bearer(token)}})
-	onStdio := connect(t, &mcp.CommandTransport{Command: program(t, "mcp")})
+	overHTTP := connect(t, &mcp.StreamableClientTransport{Endpoint: address + "/mcp", HTTPClient: &http.Client{Transport: bearer(token)}}, false)
+	onStdio := connect(t, &mcp.CommandTransport{Command: program(t, "mcp")}, true)
 	var status struct{ Hosts int }
 	if err := json.Unmarshal([]byte(airlock(t, "status", "--json")), &status); err != nil || status.Hosts != 1 {
 		t.Errorf("%d hosts have joined through the socket, %v, want one beside the one over HTTP", status.Hosts, err)
@@ -167,18 +174,43 @@ func TestServingATeam(t *testing.T) {
 		t.Errorf("before the sign-in: got %s, want what the user has to do", raw)
 	}
 	login(t, "calendar")
-	for n, h := range []host{onStdio, overHTTP} {
-		what := fmt.Sprintf("event %d", n)
-		got, raw := h.run(t, fmt.Sprintf(adding, what))
-		for !got.OK && strings.Contains(raw, "airlock login calendar") && t.Context().Err() == nil { // until the daemon has taken notice
-			got, raw = h.run(t, fmt.Sprintf(adding, what))
+	got, raw := onStdio.run(t, fmt.Sprintf(adding, "event 0"))
+	for !got.OK && strings.Contains(raw, "airlock login calendar") && t.Context().Err() == nil { // until the daemon has taken notice
+		got, raw = onStdio.run(t, fmt.Sprintf(adding, "event 0"))
+	}
+	if !got.OK {
+		t.Fatalf("the host on stdio got %s", raw)
+	}
+	if question := <-onStdio.asked; !strings.Contains(question, "add_event") || !strings.Contains(question, "event 0") {
+		t.Errorf("the person at the host was asked %q, want the tool and its arguments", question)
+	}
+
+	outcome := make(chan string, 1)
+	go func() {
+		got, raw := overHTTP.run(t, fmt.Sprintf(adding, "event 1"))
+		if got.OK {
+			raw = "done"
 		}
-		if !got.OK {
-			t.Fatalf("host %d: got %s", n, raw)
-		}
-		if question := <-h.asked; !strings.Contains(question, "add_event") || !strings.Contains(question, what) {
-			t.Errorf("host %d: the person was asked %q, want the tool and its arguments", n, question)
-		}
+		outcome <- raw
+	}()
+	ann := atBrowser(t)
+	ann.opens(address + "/questions")
+	ann.fills("Token", airlock(t, "tokens", "create", "--scope", "admin", "browser"))
+	ann.clicks("button", "Sign in")
+	ann.sees("1 call waits for a person")
+	ann.opens(address + "/runs")
+	ann.sees("1 going on now")
+	ann.opens(address + "/questions")
+	ann.clicks("link", "calendar/add_event")
+	ann.sees("event 1")
+	ann.clicks("button", "Allow once")
+	if raw := <-outcome; raw != "done" {
+		t.Errorf("the run whose question was answered in the browser: got %s", raw)
+	}
+	ann.opens(address + "/runs")
+	ann.sees("No run goes on now")
+	if problems := string(ann.does("problems", nil)); problems != "[]" {
+		t.Errorf("the browser tells of %s", problems)
 	}
 
 	for _, h := range []host{onStdio, overHTTP} {
