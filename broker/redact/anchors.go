@@ -10,50 +10,57 @@ type automaton struct {
 
 // newAutomaton takes lower-case words. Together they may have at most 65,535 bytes.
 func newAutomaton(words []string) *automaton {
-	a := &automaton{next: make([][256]uint16, 1), out: make([][]int, 1)}
+	most := 1 // states; one that grew would be copied again and again
+	for _, word := range words {
+		most += len(word)
+	}
+	a := &automaton{next: make([][256]uint16, 1, most), out: make([][]int, 1, most)}
+	ways := make([][]way, 1, most)
 	for i, word := range words {
 		state := uint16(0)
 		for _, c := range []byte(word) {
 			if a.next[state][c] == 0 {
 				a.next = append(a.next, [256]uint16{})
-				a.out = append(a.out, nil)
-				a.next[state][c] = uint16(len(a.next) - 1)
+				a.out, ways = append(a.out, nil), append(ways, nil)
+				to := uint16(len(a.next) - 1)
+				a.next[state][c] = to
+				ways[state] = append(ways[state], way{c, to})
 			}
 			state = a.next[state][c]
 		}
 		a.out[state] = append(a.out[state], i)
 	}
-	a.link()
+	a.link(ways)
 	return a
 }
 
-// link turns the trie into an automaton: where a state has no way on, it goes
-// where its longest proper suffix would go.
-func (a *automaton) link() {
+// way leads from a state to the one of a word that is longer by a byte.
+type way struct {
+	by byte
+	to uint16
+}
+
+// link turns the trie, whose ways are given by state, into an automaton: where a state
+// has no way on, it goes where its longest proper suffix would go.
+func (a *automaton) link(ways [][]way) {
 	fail := make([]uint16, len(a.next))
-	var queue []uint16
-	for c := range 256 {
-		if s := a.next[0][c]; s != 0 {
-			queue = append(queue, s)
+	queue := make([]uint16, 1, len(a.next)) // shorter words come first, so a suffix is finished before
+	for at := 0; at < len(queue); at++ {
+		s := queue[at]
+		if s != 0 {
+			a.out[s] = append(a.out[s], a.out[fail[s]]...)
+			a.next[s] = a.next[fail[s]]
 		}
-	}
-	for len(queue) > 0 {
-		s := queue[0]
-		queue = queue[1:]
-		a.out[s] = append(a.out[s], a.out[fail[s]]...)
-		for c := range 256 {
-			t := a.next[s][c]
-			if t == 0 {
-				a.next[s][c] = a.next[fail[s]][c]
-				continue
+		row := &a.next[s]
+		for _, w := range ways[s] {
+			if s != 0 {
+				fail[w.to] = row[w.by]
 			}
-			fail[t] = a.next[fail[s]][c]
-			queue = append(queue, t)
-		}
-	}
-	for s := range a.next { // case costs nothing
-		for c := 'A'; c <= 'Z'; c++ {
-			a.next[s][c] = a.next[s][c+'a'-'A']
+			row[w.by] = w.to
+			if 'a' <= w.by && w.by <= 'z' { // case costs nothing
+				row[w.by-'a'+'A'] = w.to
+			}
+			queue = append(queue, w.to)
 		}
 	}
 }
