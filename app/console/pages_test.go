@@ -22,7 +22,7 @@ func TestRunsAreListedAndShown(t *testing.T) {
 		}
 	}
 	page := b.get("/runs/" + now)
-	for _, want := range []string{"running", "print(6*7)", "Cancel the run", `hx-get="/runs/` + now + `/now"`} {
+	for _, want := range []string{"running", "print(6*7)", `aria-label="code"`, "Cancel the run", `hx-get="/runs/` + now + `/now"`} {
 		if !strings.Contains(page.body, want) {
 			t.Errorf("a run that goes on: no %q: %s", want, page.body)
 		}

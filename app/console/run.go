@@ -166,6 +166,7 @@ func (c *Console) texts(s runState) (texts []runText, unkept string, err error) 
 	}
 	if s.run != nil && s.status.State != runs.Done {
 		printed := s.run.Printed()
+		add("code", "code", s.run.Code())
 		add("stdout", "stdout", printed.Stdout)
 		add("stderr", "stderr", printed.Stderr)
 		return texts, "", nil

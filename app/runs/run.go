@@ -72,6 +72,7 @@ type Run struct {
 	done       chan struct{} // closed when the run is done
 
 	mu          sync.Mutex // guards what follows
+	code        []byte     // nil when the run is done
 	state       State
 	start, end  time.Time
 	events      []Event
@@ -84,7 +85,7 @@ type Run struct {
 
 func newRun(req orchestrator.Request, cancel context.CancelFunc, now time.Time) *Run {
 	return &Run{
-		id: req.ID, owner: req.Caller.Owner(), language: req.Language, background: req.Background,
+		id: req.ID, owner: req.Caller.Owner(), language: req.Language, background: req.Background, code: req.Code,
 		asked: now, cancel: cancel, done: make(chan struct{}),
 		state: Queued, events: []Event{{Kind: EventQueued, Time: now}}, subscribers: map[chan struct{}]bool{},
 	}
@@ -92,6 +93,13 @@ func newRun(req orchestrator.Request, cancel context.CancelFunc, now time.Time) 
 
 // ID returns the run's ID.
 func (r *Run) ID() string { return r.id }
+
+// Code returns what is run, until the run is done; then nothing.
+func (r *Run) Code() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return string(r.code)
+}
 
 // Done returns a channel that is closed when the run is done.
 func (r *Run) Done() <-chan struct{} { return r.done }
@@ -172,7 +180,7 @@ func (r *Run) began(printed func() orchestrator.Printed, now time.Time) {
 func (r *Run) finish(outcome *orchestrator.Outcome, err error, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.state, r.end, r.printed, r.questions = Done, now, nil, nil
+	r.state, r.end, r.printed, r.questions, r.code = Done, now, nil, nil, nil
 	r.outcome, r.err = outcome, err
 	r.noteLocked(Event{Kind: EventDone, Time: now})
 	close(r.done)
