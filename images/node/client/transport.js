@@ -16,6 +16,7 @@ const OTHER_LIMIT = 2;
 const CHUNK = 1 << 16; // bytes that one read may take
 
 const { parse } = JSON;
+const { nextTick } = process; // an import of node:process would open stdin
 const ID_PREFIX = '{"jsonrpc":"2.0","id":';
 
 let keepsOpen = false;
@@ -51,6 +52,7 @@ class Connection {
   #socket;
   #pending = new Map(); // id → request, for what was sent and not answered
   #waiting = []; // requests not sent yet
+  #gathers = false; // what is sent in this turn goes out in one write
   #parts = []; // the beginning of a frame whose end has not come
   #size = 0; // bytes in #parts
 
@@ -73,7 +75,18 @@ class Connection {
     }
     if (this.#pending.size === 0) this.#socket.ref();
     this.#pending.set(request.id, request);
+    if (this.#pending.size > 1) this.#gather();
     this.#socket.write(request.frame);
+  }
+
+  #gather() {
+    if (this.#gathers) return;
+    this.#gathers = true;
+    this.#socket.cork();
+    nextTick(() => {
+      this.#gathers = false;
+      this.#socket.uncork();
+    });
   }
 
   #onData(chunk) {

@@ -7,6 +7,7 @@ its answer is parsed where the loop sees it arrive.
 
 from _socket import AF_UNIX, SOCK_STREAM, socket
 from collections import deque
+from itertools import islice
 
 from client.codec import decode
 from client.result import ToolError
@@ -18,6 +19,7 @@ MAX_FRAME = 16 << 20  # bytes, the newline included
 # read is mapped and unmapped by the C library where it is larger than 128 KiB, which
 # costs more in gVisor than the read.
 _CHUNK = 1 << 16
+_SENT_AT_ONCE = 64  # frames
 _ID_PREFIX = b'{"jsonrpc":"2.0","id":'
 
 
@@ -42,7 +44,8 @@ class Connection:
         self._on_idle = on_idle
         self._pending = {}  # id → future, for what was sent and not answered
         self._waiting = deque()  # (id, frame, future), not sent yet
-        self._unsent = deque()  # views of what the socket had no room for
+        self._unsent = deque()  # views of frames on their way
+        self._due = False  # the loop will call to send them
         self._parts = []  # the beginning of a frame whose end has not come
         self._size = 0  # bytes in _parts
         self._buffer = memoryview(bytearray(_CHUNK))
@@ -71,7 +74,8 @@ class Connection:
         self._pending = dict.fromkeys(self._pending)
         self.loop = loop
         loop.add_reader(self._socket.fileno(), self._on_readable)
-        if self._unsent:
+        self._due = bool(self._unsent)
+        if self._due:
             loop.add_writer(self._socket.fileno(), self._on_writable)
 
     def close(self):
@@ -95,12 +99,28 @@ class Connection:
         return await future
 
     def _send(self, frame):
+        """Send `frame`: at once if it is alone, else with those that are made in this turn of the loop."""
         self._unsent.append(memoryview(frame))
-        if len(self._unsent) == 1 and not self._flush():
+        if self._due:
+            return
+        if len(self._pending) > 1:
+            self._due = True
+            self.loop.call_soon(self._on_turn, self.loop)
+        else:
+            self._write()
+
+    def _on_turn(self, loop):
+        if self.loop is loop and not self.broken:
+            self._write()
+
+    def _write(self):
+        self._due = not self._flush()
+        if self._due:
             self.loop.add_writer(self._socket.fileno(), self._on_writable)
 
     def _on_writable(self):
         if self._flush() and not self.broken:
+            self._due = False
             self.loop.remove_writer(self._socket.fileno())
 
     def _flush(self):
@@ -108,11 +128,15 @@ class Connection:
         unsent = self._unsent
         try:
             while unsent:
-                sent = self._socket.send(unsent[0])
-                if sent < len(unsent[0]):
+                if len(unsent) == 1:
+                    sent = self._socket.send(unsent[0])
+                else:
+                    sent = self._socket.sendmsg(list(islice(unsent, _SENT_AT_ONCE)))
+                while sent and sent >= len(unsent[0]):
+                    sent -= len(unsent.popleft())
+                if sent:
                     unsent[0] = unsent[0][sent:]
                     return False
-                unsent.popleft()
         except (BlockingIOError, InterruptedError):
             return False
         except OSError as cause:
