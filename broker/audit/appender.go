@@ -92,8 +92,9 @@ func (s *appender) locked(do func() error) error {
 	})
 }
 
-// write appends a batch, all of it or none, and what could not be written before.
-func (s *appender) write(batch []request) error {
+// write appends a batch, all of it or none, and what could not be written before. It calls
+// noted once all of it is in the file, before it is durable.
+func (s *appender) write(batch []request, noted func()) error {
 	if s.broken != nil {
 		s.keep(batch)
 		return s.broken
@@ -113,6 +114,7 @@ func (s *appender) write(batch []request) error {
 			return err
 		}
 		s.backlog, written = nil, true
+		noted()
 		switch {
 		case !durable:
 			return nil
@@ -246,7 +248,7 @@ func (s *appender) close() error {
 	var err error
 	if rest := s.open.closing(endedEarly, s.now()); len(rest)+len(s.backlog) > 0 {
 		s.backlog = append(s.backlog, rest...)
-		err = s.write(nil)
+		err = s.write(nil, func() {})
 	}
 	if s.broken == nil {
 		err = errors.Join(err, s.locked(func() error {

@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/airlock-mcp/airlock/internal/telemetry"
@@ -48,30 +47,11 @@ var ErrClosed = errors.New("the audit log is closed")
 // time: they take turns, batch by batch, and write one chain. All methods may
 // be called concurrently.
 type Log struct {
-	opts     Options
-	hasher   hasher
-	courier  *courier       // nil without a witness
-	kept     *argumentStore // nil where no arguments are kept
-	appender *appender      // used by the committer alone
-
-	mu     sync.RWMutex // guards closed: no send on queue after it is set
-	closed bool
-	queue  chan request
-	done   chan struct{} // closed when the committer has ended
-	batch  []request     // the committer's, empty between two writes
-}
-
-// request is one record on its way to the committer.
-type request struct {
-	record  Record
-	durable bool
-	answer  chan written // buffered: the committer never waits
-}
-
-// written is what became of a request.
-type written struct {
-	last uint64 // number of a record at or behind it
-	err  error
+	opts    Options
+	hasher  hasher
+	courier *courier       // nil without a witness
+	kept    *argumentStore // nil where no arguments are kept
+	commits *committer
 }
 
 // Open opens the log in dir, creating it at first use. It cuts off what a
@@ -95,7 +75,7 @@ func Open(dir string, opts *Options) (*Log, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening audit log %q: %w", dir, err)
 	}
-	l := &Log{opts: o, hasher: s.hasher, appender: s, queue: make(chan request, maxBatch), done: make(chan struct{}), batch: make([]request, 0, maxBatch)}
+	l := &Log{opts: o, hasher: s.hasher}
 	if o.KeepArguments != nil {
 		if l.kept, err = openArguments(s.places, s.writer.id, *o.KeepArguments, o.Now); err != nil {
 			return nil, errors.Join(fmt.Errorf("opening audit log %q: %w", dir, err), s.close())
@@ -106,7 +86,7 @@ func Open(dir string, opts *Options) (*Log, error) {
 			return nil, errors.Join(fmt.Errorf("opening audit log %q: %w", dir, err), s.close())
 		}
 	}
-	go l.commit()
+	l.commits = newCommitter(s, l.courier)
 	return l, nil
 }
 
@@ -148,7 +128,7 @@ func (l *Log) submit(ctx context.Context, r Record, durable bool) error {
 	}
 	r.Values = nil
 	answer := make(chan written, 1)
-	if err := l.send(request{r, durable, answer}); err != nil {
+	if err := l.commits.add(request{r, durable, answer}); err != nil {
 		return fmt.Errorf("recording %s: %w", r.Kind, err)
 	}
 	result := <-answer
@@ -163,16 +143,6 @@ func (l *Log) submit(ctx context.Context, r Record, durable bool) error {
 
 // strict says whether each call waits for the witness.
 func (o *Options) strict() bool { return o.Witness != nil && o.Witness.Delay == 0 }
-
-func (l *Log) send(r request) error {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	if l.closed {
-		return ErrClosed
-	}
-	l.queue <- r
-	return nil
-}
 
 // Hash returns the keyed hash of bytes: "hmac-sha256:" and 64 hex digits. Equal
 // bytes have equal hashes within one log's key.
@@ -195,18 +165,10 @@ func (l *Log) Arguments(v any) json.RawMessage {
 // Close writes what is left, makes it durable and releases the log. Calling it
 // twice is fine.
 func (l *Log) Close() error {
-	l.mu.Lock()
-	already := l.closed
-	l.closed = true
-	if !already {
-		close(l.queue)
-	}
-	l.mu.Unlock()
-	<-l.done
-	if already {
+	if already := l.commits.close(); already {
 		return nil
 	}
-	err := l.appender.close()
+	err := l.commits.appender.close()
 	if l.courier != nil {
 		err = errors.Join(err, l.courier.close())
 	}
@@ -214,81 +176,6 @@ func (l *Log) Close() error {
 		err = errors.Join(err, l.kept.close())
 	}
 	return err
-}
-
-// settleAfter is how long records wait at most to be signed, and what was only
-// noted for an append that makes it durable along.
-const settleAfter = 50 * time.Millisecond
-
-// commit writes batches until the queue is closed. All who wait at one moment
-// share one write and one sync.
-func (l *Log) commit() {
-	defer close(l.done)
-	// Each runs from the first record that waits: those after it must not put it off.
-	var settle, keep <-chan time.Time
-	for {
-		settle = waitFrom(settle, l.appender.unsigned(), settleAfter)
-		keep = waitFrom(keep, l.appender.unkept(), keepEvery)
-		select {
-		case first, ok := <-l.queue:
-			if !ok {
-				return
-			}
-			l.writeBatch(first)
-		case <-settle:
-			// No caller waits for this error. A failed sync is remembered,
-			// and any other cause meets the next write.
-			l.flush()
-			settle = nil
-		case <-keep:
-			l.flush() // likewise
-			keep = nil
-		}
-	}
-}
-
-// flush signs what was written, and makes the courier look for a new checkpoint.
-func (l *Log) flush() {
-	_ = l.appender.flush()
-	if l.courier != nil {
-		l.courier.look()
-	}
-}
-
-// waitFrom keeps a timer that runs while there is something to wait for.
-func waitFrom(timer <-chan time.Time, needed bool, after time.Duration) <-chan time.Time {
-	switch {
-	case !needed:
-		return nil
-	case timer == nil:
-		return time.After(after)
-	}
-	return timer
-}
-
-func (l *Log) writeBatch(first request) {
-	batch := append(l.batch[:0], first)
-	defer clear(batch[:cap(batch)]) // it is used again, and must not hold on to records
-	for len(batch) < maxBatch {
-		next, ok := tryReceive(l.queue)
-		if !ok {
-			break
-		}
-		batch = append(batch, next)
-	}
-	err := l.appender.write(batch)
-	for _, r := range batch {
-		r.answer <- written{l.appender.end.next - 1, err}
-	}
-}
-
-func tryReceive(queue <-chan request) (request, bool) {
-	select {
-	case r, ok := <-queue:
-		return r, ok
-	default:
-		return request{}, false
-	}
 }
 
 // newWriterID names this process in the records it writes.

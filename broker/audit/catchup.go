@@ -118,6 +118,7 @@ func (s *appender) openSegment(first uint64, create bool) error {
 	}
 	if s.files.active != nil {
 		s.files.active.Close() // nothing of it is unsynced: see rotate
+		delete(s.files.inodes, s.files.active)
 	}
 	s.files.active, s.end.bytes, s.end.sealed = f, 0, false
 	if create {

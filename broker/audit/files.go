@@ -19,7 +19,12 @@ type openFiles struct {
 	tree      hashFile
 	position  *os.File
 	active    *os.File // the segment that is written
+
+	inodes map[*os.File]inode // of those that inPlace has looked at
 }
+
+// inode is which file it is. While it is open, no other has the same.
+type inode struct{ device, number uint64 }
 
 // open opens all files but the active segment, creating those that are missing.
 func (f *openFiles) open(p places) error {
@@ -47,26 +52,39 @@ const lockFile = "lock"
 // inPlace says whether what is open still stands where it was opened. A log that
 // was renamed, removed or replaced by another would take records that are never read.
 func (f *openFiles) inPlace(p places) error {
-	if !standsAt(f.directory, unix.AT_FDCWD, p.dir, 0) {
+	if !f.standsAt(f.directory, unix.AT_FDCWD, p.dir, 0) {
 		return &replacedError{p.dir}
 	}
 	directory := int(f.directory.Fd())
 	for _, file := range []*os.File{f.lock, f.head, f.kept, f.active} {
-		if file != nil && !standsAt(file, directory, filepath.Base(file.Name()), unix.AT_SYMLINK_NOFOLLOW) {
+		if file != nil && !f.standsAt(file, directory, filepath.Base(file.Name()), unix.AT_SYMLINK_NOFOLLOW) {
 			return &replacedError{file.Name()}
 		}
 	}
-	if f.position != nil && !standsAt(f.position, unix.AT_FDCWD, p.position, unix.AT_SYMLINK_NOFOLLOW) {
+	if f.position != nil && !f.standsAt(f.position, unix.AT_FDCWD, p.position, unix.AT_SYMLINK_NOFOLLOW) {
 		return &replacedError{p.position}
 	}
 	return nil
 }
 
 // standsAt says whether the open file is the one of that name.
-func standsAt(open *os.File, directory int, name string, flags int) bool {
+func (f *openFiles) standsAt(open *os.File, directory int, name string, flags int) bool {
 	var is, named unix.Stat_t
-	return unix.Fstat(int(open.Fd()), &is) == nil && unix.Fstatat(directory, name, &named, flags) == nil &&
-		is.Dev == named.Dev && is.Ino == named.Ino && is.Nlink > 0
+	if unix.Fstatat(directory, name, &named, flags) != nil {
+		return false
+	}
+	there := inode{named.Dev, named.Ino}
+	if f.inodes[open] == there {
+		return true
+	}
+	if unix.Fstat(int(open.Fd()), &is) != nil || there != (inode{is.Dev, is.Ino}) {
+		return false
+	}
+	if f.inodes == nil {
+		f.inodes = map[*os.File]inode{}
+	}
+	f.inodes[open] = there
+	return true
 }
 
 // replacedError says that a file of a log is not the one that was opened.
