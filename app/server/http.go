@@ -153,6 +153,11 @@ func (t *router) read(w http.ResponseWriter, r *http.Request) (body []byte, done
 
 // ServeHTTP passes the request to the handler of its era.
 func (t *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("Mcp-Session-Id") != "" {
+		alike := &noSession{ResponseWriter: w}
+		defer alike.release()
+		w = alike
+	}
 	if r.Method == http.MethodDelete {
 		// The SDK waits for the requests of a session that it ends, and they for their runs.
 		t.end(t.callers.ofSession(r))

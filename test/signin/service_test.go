@@ -49,7 +49,7 @@ func startService(t *testing.T) *service {
 	defer passed.Close()
 	s := &service{url: "http://" + listener.Addr().String(), provider: p, said: &output{}}
 	configuration := filepath.Join(t.TempDir(), "airlock.yaml")
-	text := fmt.Sprintf("auth: {issuer: %q, audience: %q, types: [JWT], scopes: {airlock.use: {rights: [run]}, airlock.look: {rights: [audit]}, airlock.manage: {rights: [agents]}}}\n",
+	text := fmt.Sprintf("auth: {issuer: %q, audience: %q, types: [JWT], scopes: {airlock.use: {rights: [run]}, airlock.look: {rights: [audit]}, airlock.manage: {rights: [agents]}}}\nface: {callTool: true}\n",
 		p.issuer, s.url+"/mcp")
 	if err := os.WriteFile(configuration, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
