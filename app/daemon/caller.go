@@ -27,7 +27,9 @@ func (d *Daemon) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		refusal.Write(w)
 		return
 	}
-	d.opts.Logger.ErrorContext(r.Context(), "a caller could not be looked up", "error", err)
+	if r.Context().Err() == nil { // else the client ended its connection meanwhile
+		d.opts.Logger.ErrorContext(r.Context(), "a caller could not be looked up", "error", err)
+	}
 	w.Header().Set("Retry-After", "1")
 	problem.Write(w, http.StatusServiceUnavailable, "unavailable", "who calls could not be looked up: send it again")
 }

@@ -2,9 +2,13 @@ package daemon
 
 import (
 	"bufio"
+	"context"
+	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -89,5 +93,24 @@ func TestMoreConnectionsThanCanBeAnsweredAreTold(t *testing.T) {
 	}
 	if status, text := asks(t, s.dial(), health); status != http.StatusOK {
 		t.Errorf("when there is room again: got %d, %s", status, text)
+	}
+}
+
+// Who disconnects while its credential is looked up leaves nothing for an operator in the log.
+func TestWhoDisconnectsIsNoError(t *testing.T) {
+	var log strings.Builder
+	d := &Daemon{opts: Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, identify: &auth.Authenticator{}}
+	gone, disconnect := context.WithCancel(t.Context())
+	disconnect()
+	for ctx, want := range map[context.Context]bool{gone: false, t.Context(): true} {
+		log.Reset()
+		answer := httptest.NewRecorder() // a client that ended only its half still reads
+		d.refuse(answer, httptest.NewRequestWithContext(ctx, http.MethodPost, "/mcp", nil), errors.New("the database is away"))
+		if got := strings.Contains(log.String(), "could not be looked up"); got != want {
+			t.Errorf("connected %v: got %q", want, log.String())
+		}
+		if answer.Code != http.StatusServiceUnavailable {
+			t.Errorf("connected %v: got %d", want, answer.Code)
+		}
 	}
 }
