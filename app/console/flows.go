@@ -18,6 +18,7 @@ const (
 	flowTime   = 10 * time.Minute // for the person, as airlock login waits
 	inviteTime = 20 * time.Second // to learn where to sign in
 	maxFlows   = 100              // at one time
+	maxOwn     = 10               // of them of one principal
 )
 
 // flowsSection is the sign-in to one server, which has no entry of its own.
@@ -105,7 +106,7 @@ func (all *flows) begin(ctx context.Context, key flowKey, login *system.Login) (
 	if earlier := all.of[key]; earlier != nil {
 		earlier.stop()
 		<-earlier.ended
-	} else if all.closed || len(all.of) >= maxFlows {
+	} else if all.closed || len(all.of) >= maxFlows || all.goingOnLocked(key.session.owner) >= maxOwn {
 		stop()
 		return nil, errManyFlows
 	}
@@ -116,6 +117,17 @@ func (all *flows) begin(ctx context.Context, key flowKey, login *system.Login) (
 		v.goOn(ctx, login)
 	})
 	return v, nil
+}
+
+// goingOnLocked counts the flows of a principal that are not over.
+func (all *flows) goingOnLocked(owner string) int {
+	n := 0
+	for key, flow := range all.of {
+		if key.session.owner == owner && !flow.isOver() {
+			n++
+		}
+	}
+	return n
 }
 
 // forgetLocked makes room: what is over need not be kept where there are many.
