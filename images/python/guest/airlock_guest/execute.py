@@ -9,7 +9,7 @@ from posix import write
 
 from airlock_guest import output
 from airlock_guest.on_import import when_imported
-from airlock_guest.repair import repair
+from airlock_guest.repair import keep, repair
 
 NAME = "<agent_code>"  # what tracebacks call the code
 REHEARSAL = "import json\nresult = {str(n): [n, None] for n in range(3)}\n"
@@ -37,6 +37,7 @@ class Ending:
 def prepare():
     """Do what every run needs and no code has a part in."""
     output.prepare()
+    keep("print")
     _offer_site_names()
 
 

@@ -7,6 +7,11 @@ _RECURSION_LIMIT = 1000  # Python's default
 _builtins = dict(vars(builtins))
 
 
+def keep(name):
+    """Let a builtin be restored as what it is now."""
+    _builtins[name] = vars(builtins)[name]
+
+
 def repair():
     """Restore builtins and the recursion limit, and stop tracing and profiling."""
     sys.settrace(None)
