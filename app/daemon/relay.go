@@ -36,10 +36,7 @@ func Relay(ctx context.Context, in io.Reader, out io.Writer, first Backend, next
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	hostGone := make(chan struct{})
-	go func() { // one read of in may outlive the relay, as that of Serve does
-		defer close(hostGone)
-		r.fromHost(ctx, in)
-	}()
+	go r.fromHost(ctx, in, hostGone) // one read of in may outlive the relay, as that of Serve does
 	backend := first
 	for moves := 0; ; {
 		answered, err := r.serve(ctx, backend, hostGone)
@@ -142,8 +139,8 @@ func (m message) id() string {
 func (m message) isRequest() bool  { return m.Method != "" && m.id() != "" }
 func (m message) isResponse() bool { return m.Method == "" && m.id() != "" }
 
-// fromHost hands the host's lines on until it closes its end.
-func (r *relay) fromHost(ctx context.Context, in io.Reader) {
+// fromHost hands the host's lines on until it closes its end, and closes gone then.
+func (r *relay) fromHost(ctx context.Context, in io.Reader, gone chan<- struct{}) {
 	lines := bufio.NewReaderSize(in, 64<<10)
 	for {
 		line, long, err := boundedLine(lines)
@@ -156,7 +153,11 @@ func (r *relay) fromHost(ctx context.Context, in io.Reader) {
 			break
 		}
 	}
-	if backend := r.await(ctx); backend != nil {
+	close(gone)
+	r.mu.Lock()
+	backend := r.backend
+	r.mu.Unlock()
+	if backend != nil { // else none is looked for any more, or serve tells it
 		_ = backend.CloseWrite() // it may have ended just now
 	}
 }

@@ -224,8 +224,29 @@ func TestWhatIsNoOrdinaryMessageIsHandedOn(t *testing.T) {
 	c.ends(second)
 }
 
-// A host that goes while there is no backend ends the relay; backends that end at once
-// are not tried for ever.
+// A host that goes while another backend is looked for ends the relay.
+func TestAHostGoesBetweenTwoBackends(t *testing.T) {
+	first := newScripted(t)
+	in, host := io.Pipe()
+	looking := make(chan struct{})
+	result := make(chan error, 1)
+	go func() {
+		result <- Relay(t.Context(), in, io.Discard, first, func(ctx context.Context) (Backend, error) {
+			close(looking)
+			<-ctx.Done()
+			return nil, ctx.Err()
+		})
+	}()
+	close(first.end)
+	<-looking
+	host.Close()
+	if err := <-result; err != nil {
+		t.Errorf("got %v, want nil", err)
+	}
+}
+
+// A host that goes as its backend does ends the relay; backends that end at once are
+// not tried for ever.
 func TestTheEndOfARelay(t *testing.T) {
 	first := newScripted(t)
 	c := converse(t, first)
