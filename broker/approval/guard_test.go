@@ -40,7 +40,9 @@ func act(args []string) bool {
 		out.WriteString(result)
 		out.Close()
 	case "terminal": // FILE: a person's terminal, whose shell does what the file says
-		cmd := exec.Command("sh", "-c", `while read -r line < "$0"; do eval "$line"; done`, args[2])
+		// A line may be read before its writer has closed the pipe: then there is nothing
+		// to read the next time.
+		cmd := exec.Command("sh", "-c", `while :; do read -r line < "$0" && eval "$line"; done`, args[2])
 		typed, err := testenv.StartAtTerminal(cmd)
 		if err != nil {
 			panic(err)
