@@ -14,8 +14,6 @@ const STREAMS = [1, 2];
 const WAITING = 0;
 const CHANGING = 3;
 const WRITING = 4;
-const READY = 5; // whether the thread that writes has started
-const WORDS = 6;
 
 const write = writeSync; // the code may be given another
 
@@ -25,7 +23,7 @@ class Held {
   #bytes;
 
   /** Takes the memory of another thread's, or makes it. */
-  constructor(shared = { words: new SharedArrayBuffer(WORDS * 4), bytes: new SharedArrayBuffer(ROOM * STREAMS.length) }) {
+  constructor(shared = { words: new SharedArrayBuffer(20), bytes: new SharedArrayBuffer(ROOM * STREAMS.length) }) {
     this.shared = shared;
     this.#words = new Int32Array(shared.words);
     this.#bytes = STREAMS.map((_, i) => Buffer.from(shared.bytes, i * ROOM, ROOM));
@@ -65,18 +63,6 @@ class Held {
   discard() {
     for (const descriptor of STREAMS) this.#words[descriptor] = 0;
     this.#words[WAITING] = 0;
-  }
-
-  /** Blocks until the other thread is ready, for `limit` milliseconds at most; reports whether it is. */
-  whenPumped(limit) {
-    return Atomics.wait(this.#words, READY, 0, limit) !== "timed-out";
-  }
-
-  /** Lets the thread that waits for it know that this one is ready. */
-  ready() {
-    this.flush(); // so that it is compiled
-    Atomics.store(this.#words, READY, 1);
-    Atomics.notify(this.#words, READY);
   }
 
   /** Blocks until something is held; then writes it after `delay` milliseconds. */

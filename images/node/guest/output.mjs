@@ -24,13 +24,11 @@ const REGAINED = 2; // more of them each time that the thread has written
 
 const ROUNDS = 20;
 const ROUND = 50;
-const START = 10_000; // milliseconds that the thread may take to start
 const NONE = -1e6; // writes that are left where none may be made at once, whatever is regained
 
 const left = [0, BURST, BURST]; // writes that may be made at once now, by descriptor
 let memory = null; // what may hold output, once it was needed
-let pump = null; // the thread that writes what is in it; null before it was started, false where none can be
-let held = null; // the memory while output may be held in it; null before, false where there is no thread
+let held = null; // the same while a thread writes what is in it; null before, false where none can be started
 
 /** Makes process.stdout, process.stderr and the console lose nothing. Streams have no public switch for that. */
 export function writeAtOnce() {
@@ -103,12 +101,9 @@ function hold(descriptor, chunk, encoding) {
 }
 
 /**
- * Gets ready to hold output, so that a saved sandbox has what a run would have to
- * wait for. Called once, while no run waits and nothing was printed.
- *
- * It prints into memory, often enough that the compiler of the engine has seen what
+ * Prints into memory, often enough that the compiler of the engine has seen what
  * printing is: the first ten thousand lines of a program would take 30 ms, and the
- * next 4. And it starts the thread, which takes a processor up to 60 ms.
+ * next 4. Called once, while no run waits and nothing was printed.
  */
 export function practise() {
   held = memory = new Held();
@@ -123,35 +118,26 @@ export function practise() {
   }
   held = null;
   left.fill(BURST);
-  startPump();
-  if (pump && !memory.whenPumped(START)) pump = false;
 }
 
-/** Starts the thread, if that was not done; it keeps no program from ending. */
-function startPump() {
-  if (pump !== null) return;
+/** Starts the thread; returns the memory that output is held in from now on, or false. */
+function begin() {
   try {
     memory ??= new Held();
     const url = new URL("./pump.cjs", import.meta.url);
-    pump = new Worker(url, { workerData: memory.shared, execArgv: [], env: {}, stdin: false });
-    pump.unref();
+    const pump = new Worker(url, { workerData: memory.shared, execArgv: [], env: {}, stdin: false });
+    pump.unref(); // it keeps no program from ending
     pump.on("error", () => {
-      pump = held = false;
+      held = false;
     });
+    flushBefore(process, "reallyExit", "abort", "kill");
+    flushBefore(fs, "write", "writeSync", "writev", "writevSync");
+    flushBefore(childProcess, "exec", "execFile", "execFileSync", "execSync", "fork", "spawn", "spawnSync");
+    syncBuiltinESMExports();
+    return memory;
   } catch {
-    pump = false; // no thread may be left to start
+    return false; // no thread may be left to start
   }
-}
-
-/** Returns the memory that output is held in from now on, or false. */
-function begin() {
-  startPump();
-  if (!pump) return false;
-  flushBefore(process, "reallyExit", "abort", "kill");
-  flushBefore(fs, "write", "writeSync", "writev", "writevSync");
-  flushBefore(childProcess, "exec", "execFile", "execFileSync", "execSync", "fork", "spawn", "spawnSync");
-  syncBuiltinESMExports();
-  return memory;
 }
 
 /** Makes functions write what is held before they do what they do. */

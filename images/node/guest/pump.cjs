@@ -9,5 +9,4 @@ const { Held } = require("./held.cjs");
 const TICK = 5; // milliseconds that output is held at most
 
 const held = new Held(workerData);
-held.ready();
 for (;;) held.pump(TICK);
