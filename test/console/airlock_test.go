@@ -2,7 +2,6 @@ package console
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -10,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -22,26 +20,8 @@ import (
 // airlock is the real program with a state directory of its own, serving over HTTP.
 type airlock struct {
 	program, configuration string
-	address                string  // http://127.0.0.1:PORT
-	said                   *output // what all of its processes print to stderr
-}
-
-// output collects what several processes print.
-type output struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
+	address                string          // http://127.0.0.1:PORT
+	said                   *testenv.Output // what all of its processes print to stderr
 }
 
 // startAirlock serves with a configuration until the test ends.
@@ -49,7 +29,7 @@ func startAirlock(t *testing.T, configuration string) *airlock {
 	t.Helper()
 	testenv.OwnHome(t)
 	a := &airlock{
-		program: filepath.Join(testenv.RepoRoot(t), "bin", "airlock"), configuration: filepath.Join(t.TempDir(), "airlock.yaml"), said: &output{},
+		program: filepath.Join(testenv.RepoRoot(t), "bin", "airlock"), configuration: filepath.Join(t.TempDir(), "airlock.yaml"), said: &testenv.Output{},
 	}
 	if err := os.WriteFile(a.configuration, []byte(configuration), 0o600); err != nil {
 		t.Fatal(err)

@@ -1,13 +1,10 @@
 package console
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"net"
 	"net/http"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -16,32 +13,6 @@ import (
 
 	"github.com/airlock-mcp/airlock/internal/testenv"
 )
-
-// startProvider starts bin/oidc-provider and returns its issuer.
-func startProvider(t *testing.T) string {
-	t.Helper()
-	command := exec.Command(filepath.Join(testenv.RepoRoot(t), "bin", "oidc-provider"))
-	stdin, err := command.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stdout, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatalf("starting the OpenID provider: %v\nhint: run make setup", err)
-	}
-	t.Cleanup(func() {
-		stdin.Close()
-		command.Wait() // it ends with its stdin
-	})
-	issuer, err := bufio.NewReader(stdout).ReadString('\n')
-	if err != nil {
-		t.Fatalf("starting the OpenID provider: %v", err)
-	}
-	return strings.TrimSpace(issuer)
-}
 
 // startServer serves MCP on the loopback interface and returns its URL. Where an issuer
 // is given, it answers those alone for whom the issuer vouches (RFC 9728).
@@ -91,7 +62,7 @@ func isVouchedFor(r *http.Request, issuer string) bool {
 // A person signs in to a server through the button, for their own calls and nobody
 // else's, and out again.
 func TestSignInToAServer(t *testing.T) {
-	issuer := startProvider(t)
+	issuer := testenv.StartOpenIDProvider(t).Issuer
 	server := mcp.NewServer(&mcp.Implementation{Name: "notes", Version: "1"}, nil)
 	mcp.AddTool(server, &mcp.Tool{Name: "whoami", Description: "Says who calls."}, func(_ context.Context, _ *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "you"}}}, nil, nil
@@ -138,7 +109,7 @@ func TestSignInToAServer(t *testing.T) {
 
 // A sign-in whose browser is on another machine ends with an address that is pasted.
 func TestPasteTheAddress(t *testing.T) {
-	issuer := startProvider(t)
+	issuer := testenv.StartOpenIDProvider(t).Issuer
 	a := startAirlock(t, "mcpServers: {notes: {url: "+startServer(t, mcp.NewServer(&mcp.Implementation{Name: "notes", Version: "1"}, nil), issuer)+"}}\nservers: {notes: {oauth: {clientId: airlock}}}\n")
 	b := openBrowser(t)
 	b.signIn(t, a, a.token(t, "ann", "run"))

@@ -67,7 +67,7 @@ func (a *airlock) caller(t *testing.T, address, principal string) *mcp.ClientSes
 // A sign-in is one person's: another caller of the daemon never calls with it.
 func TestCallersDoNotShareASignIn(t *testing.T) {
 	testenv.Sandbox(t)
-	provider := startProvider(t, "")
+	provider := startProvider(t)
 	server := startNotes(t, provider)
 	program := newAirlock(t, server)
 	program.login(t, follows)

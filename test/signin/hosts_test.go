@@ -130,7 +130,7 @@ func scriptHost(t *testing.T, sdk, era, face string, held *tokens) []string {
 		t.Fatal(err)
 	}
 	command := exec.CommandContext(t.Context(), testenv.SuiteNode(t), filepath.Join(directory, "clients", "signin.mjs"), string(argument))
-	stderr := &output{}
+	stderr := &testenv.Output{}
 	command.Stderr = stderr
 	stdin, err := command.StdinPipe()
 	if err != nil {

@@ -3,7 +3,6 @@
 package signin
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"io"
@@ -11,9 +10,6 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -25,72 +21,25 @@ import (
 	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
-// provider is bin/oidc-provider: an authorization server that forgets everything when it
-// is started again.
-type provider struct {
-	issuer string
-	stop   func()
-	in     io.Writer
-	out    *bufio.Reader
-}
+// provider is an authorization server with what people and servers ask of it.
+type provider struct{ *testenv.OpenIDProvider }
 
-// startProvider starts one; an empty address means any.
-func startProvider(t *testing.T, address string, args ...string) *provider {
+func startProvider(t *testing.T, flags ...string) *provider {
 	t.Helper()
-	program := filepath.Join(testenv.RepoRoot(t), "bin", "oidc-provider")
-	if _, err := os.Stat(program); err != nil {
-		t.Fatalf("the OpenID provider is not built: %v\nhint: run make setup", err)
-	}
-	if address == "" {
-		address = "127.0.0.1:0"
-	}
-	command := exec.Command(program, append([]string{"-listen", address}, args...)...)
-	stdin, err := command.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stdout, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	stop := sync.OnceFunc(func() {
-		stdin.Close()
-		command.Wait() // it ends with its stdin
-	})
-	t.Cleanup(stop)
-	out := bufio.NewReader(stdout)
-	issuer, err := out.ReadString('\n')
-	if err != nil {
-		t.Fatalf("starting the OpenID provider: %v", err)
-	}
-	return &provider{strings.TrimSpace(issuer), stop, stdin, out}
-}
-
-// obey has the provider do what a line says.
-func (p *provider) obey(t *testing.T, line string) {
-	t.Helper()
-	if _, err := io.WriteString(p.in, line+"\n"); err != nil {
-		t.Fatal(err)
-	}
-	if answer, err := p.out.ReadString('\n'); err != nil || answer != "done\n" {
-		t.Fatalf("%s: got %q, %v", line, answer, err)
-	}
+	return &provider{testenv.StartOpenIDProvider(t, flags...)}
 }
 
 // again starts the provider at the same address, without anything that it knew.
 func (p *provider) again(t *testing.T) {
 	t.Helper()
-	p.stop()
-	*p = *startProvider(t, strings.TrimPrefix(p.issuer, "http://"))
+	p.Stop()
+	*p = *startProvider(t, "-listen", strings.TrimPrefix(p.Issuer, "http://"))
 }
 
 // revoke makes a token worthless (RFC 7009).
 func (p *provider) revoke(t *testing.T, token string) {
 	t.Helper()
-	response, err := http.PostForm(p.issuer+"/revoke", url.Values{"token": {token}, "client_id": {"airlock"}})
+	response, err := http.PostForm(p.Issuer+"/revoke", url.Values{"token": {token}, "client_id": {"airlock"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +51,7 @@ func (p *provider) revoke(t *testing.T, token string) {
 
 // subject is whose token it is, as the provider says; empty for a worthless one.
 func (p *provider) subject(ctx context.Context, token string) string {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.issuer+"/userinfo", nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.Issuer+"/userinfo", nil)
 	if err != nil {
 		return ""
 	}
@@ -153,7 +102,7 @@ func startNotes(t *testing.T, p *provider) *notes {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /.well-known/oauth-protected-resource/mcp", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		json.NewEncoder(w).Encode(map[string]any{"resource": n.url, "authorization_servers": []string{p.issuer}, "scopes_supported": []string{"openid", "profile"}})
+		json.NewEncoder(w).Encode(map[string]any{"resource": n.url, "authorization_servers": []string{p.Issuer}, "scopes_supported": []string{"openid", "profile"}})
 	})
 	mux.HandleFunc("/mcp", func(w http.ResponseWriter, r *http.Request) {
 		token := bearer(r.Header.Get("Authorization"))

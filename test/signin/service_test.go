@@ -25,7 +25,7 @@ import (
 type service struct {
 	url      string
 	provider *provider
-	said     *output
+	said     *testenv.Output
 }
 
 // scopesOfService are those that the provider gives for it.
@@ -34,7 +34,7 @@ const scopesOfService = "airlock.use,airlock.look,airlock.manage"
 // startService starts one, with a provider of its own.
 func startService(t *testing.T) *service {
 	t.Helper()
-	p := startProvider(t, "", "-jwt", "-scopes", scopesOfService, "-client", "laptop,phone")
+	p := startProvider(t, "-jwt", "-scopes", scopesOfService, "-client", "laptop,phone")
 	testenv.OwnHome(t)
 	// The audience has the port, so the address is open before the configuration is written.
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -47,10 +47,10 @@ func startService(t *testing.T) *service {
 		t.Fatal(err)
 	}
 	defer passed.Close()
-	s := &service{url: "http://" + listener.Addr().String(), provider: p, said: &output{}}
+	s := &service{url: "http://" + listener.Addr().String(), provider: p, said: &testenv.Output{}}
 	configuration := filepath.Join(t.TempDir(), "airlock.yaml")
 	text := fmt.Sprintf("auth: {issuer: %q, audience: %q, types: [JWT], scopes: {airlock.use: {rights: [run]}, airlock.look: {rights: [audit]}, airlock.manage: {rights: [agents]}}}\nface: {callTool: true}\n",
-		p.issuer, s.url+"/mcp")
+		p.Issuer, s.url+"/mcp")
 	if err := os.WriteFile(configuration, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func (p *provider) signIn(t *testing.T, user, client, resource, scopes string) t
 	if resource != "" {
 		query.Set("resource", resource)
 	}
-	back, err := url.Parse(browseAs(t, p.issuer+"/auth?"+query.Encode(), user))
+	back, err := url.Parse(browseAs(t, p.Issuer+"/auth?"+query.Encode(), user))
 	if err != nil || back.Query().Get("state") != state {
 		t.Fatalf("the browser was sent to %v, %v", back, err)
 	}
@@ -111,7 +111,7 @@ func (p *provider) signIn(t *testing.T, user, client, resource, scopes string) t
 // token asks the token endpoint.
 func (p *provider) token(t *testing.T, form url.Values) tokens {
 	t.Helper()
-	response, err := http.PostForm(p.issuer+"/oauth/token", form)
+	response, err := http.PostForm(p.Issuer+"/oauth/token", form)
 	if err != nil {
 		t.Fatal(err)
 	}

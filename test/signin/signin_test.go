@@ -13,7 +13,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -25,25 +24,7 @@ import (
 // airlock is the real program with a state directory of its own.
 type airlock struct {
 	program, configuration, home string
-	said                         *output // what all of its processes print to stderr
-}
-
-// output collects what several processes print.
-type output struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
+	said                         *testenv.Output // what all of its processes print to stderr
 }
 
 func newAirlock(t *testing.T, n *notes) *airlock {
@@ -51,7 +32,7 @@ func newAirlock(t *testing.T, n *notes) *airlock {
 	env := testenv.OwnHome(t)
 	a := &airlock{
 		program: filepath.Join(testenv.RepoRoot(t), "bin", "airlock"), configuration: filepath.Join(t.TempDir(), "airlock.yaml"),
-		home: env.Home, said: &output{},
+		home: env.Home, said: &testenv.Output{},
 	}
 	text := fmt.Sprintf("mcpServers: {notes: {url: %q}}\nservers: {notes: {trustAnnotations: true, oauth: {clientId: airlock}}}\nreplay: {keep: 1h}\naudit: {clearArguments: true}\n", n.url)
 	if err := os.WriteFile(a.configuration, []byte(text), 0o600); err != nil {
@@ -208,7 +189,7 @@ func works(t *testing.T, host *mcp.ClientSession) {
 // real program.
 func TestSigningInAtAnOpenIDProvider(t *testing.T) {
 	testenv.Sandbox(t)
-	provider := startProvider(t, "")
+	provider := startProvider(t)
 	server := startNotes(t, provider)
 	program := newAirlock(t, server)
 	host := program.host(t)

@@ -51,7 +51,7 @@ func forged(t *testing.T, real string, header map[string]any, change map[string]
 // that a careless checker takes for the secret of an HMAC.
 func (p *provider) publicKey(t *testing.T) (id string, encodings map[string][]byte) {
 	t.Helper()
-	response, err := http.Get(p.issuer + "/keys")
+	response, err := http.Get(p.Issuer + "/keys")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestTokensThatDoNotCount(t *testing.T) {
 			t.Fatalf("%s: a good token: got %+v", path, got)
 		}
 	}
-	other := startProvider(t, "", "-jwt", "-scopes", scopesOfService, "-client", "laptop")
+	other := startProvider(t, "-jwt", "-scopes", scopesOfService, "-client", "laptop")
 	none := func(string) []byte { return nil }
 	own, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -103,10 +103,10 @@ func TestTokensThatDoNotCount(t *testing.T) {
 	}
 	id, encodings := p.publicKey(t)
 	at := func(clock, lifetime string) string {
-		p.obey(t, "clock "+clock)
-		p.obey(t, "lifetime "+lifetime)
-		defer p.obey(t, "clock 0s")
-		defer p.obey(t, "lifetime 5m")
+		p.Obey(t, "clock "+clock)
+		p.Obey(t, "lifetime "+lifetime)
+		defer p.Obey(t, "clock 0s")
+		defer p.Obey(t, "lifetime 5m")
 		return p.signIn(t, firstUser, "laptop", resource, scopes).Access
 	}
 	rs := map[string]any{"alg": "RS256", "typ": "JWT", "kid": id}
@@ -125,10 +125,10 @@ func TestTokensThatDoNotCount(t *testing.T) {
 		"alg none":                               forged(t, good.Access, map[string]any{"alg": "none", "typ": "JWT", "kid": id}, nil, none),
 		"alg NonE":                               forged(t, good.Access, map[string]any{"alg": "NonE", "typ": "JWT"}, nil, none),
 		"a key of one's own under its ID":        forged(t, good.Access, rs, map[string]any{"sub": secondSubject}, withOwn),
-		"the other's issuer, the key of neither": forged(t, good.Access, rs, map[string]any{"iss": other.issuer}, withOwn),
+		"the other's issuer, the key of neither": forged(t, good.Access, rs, map[string]any{"iss": other.Issuer}, withOwn),
 		"a key that is in the token": forged(t, good.Access, map[string]any{"alg": "RS256", "typ": "JWT", "jwk": map[string]any{
 			"kty": "RSA", "n": base64.RawURLEncoding.EncodeToString(own.N.Bytes()), "e": "AQAB"}}, nil, withOwn),
-		"a key that the token points to": forged(t, good.Access, map[string]any{"alg": "RS256", "typ": "JWT", "kid": id, "jku": other.issuer + "/keys"}, nil, withOwn),
+		"a key that the token points to": forged(t, good.Access, map[string]any{"alg": "RS256", "typ": "JWT", "kid": id, "jku": other.Issuer + "/keys"}, nil, withOwn),
 	}
 	for encoding, secret := range encodings {
 		bad["HMAC with the public key as "+encoding] = forged(t, good.Access, map[string]any{"alg": "HS256", "typ": "JWT", "kid": id}, map[string]any{"sub": secondSubject}, func(signed string) []byte {
@@ -175,14 +175,14 @@ func TestKeysOfTheProviderRotate(t *testing.T) {
 	fresh := func() string { return s.provider.signIn(t, firstUser, "laptop", s.url+"/mcp", "airlock.use").Access }
 	first := fresh()
 	s.until(t, first, http.StatusOK)
-	s.provider.obey(t, "rotate")
+	s.provider.Obey(t, "rotate")
 	second := fresh()
 	s.until(t, second, http.StatusOK)
 	if got := s.ask(t, "/mcp", first); got.status != http.StatusOK {
 		t.Errorf("the old key is still published: got %+v", got)
 	}
-	s.provider.obey(t, "rotate")
-	s.provider.obey(t, "retire")
+	s.provider.Obey(t, "rotate")
+	s.provider.Obey(t, "retire")
 	s.until(t, fresh(), http.StatusOK) // now the keys were read again
 	for name, token := range map[string]string{"first": first, "second": second} {
 		if got := s.ask(t, "/mcp", token); got.status != http.StatusUnauthorized {

@@ -1,7 +1,6 @@
 package team
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,50 +9,14 @@ import (
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
-	"strings"
 	"sync"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
-
-	"github.com/airlock-mcp/airlock/internal/testenv"
 )
-
-// startProvider starts the OpenID provider of make setup and returns its issuer.
-func startProvider(t *testing.T) string {
-	t.Helper()
-	program := filepath.Join(testenv.RepoRoot(t), "bin", "oidc-provider")
-	if _, err := os.Stat(program); err != nil {
-		t.Fatalf("%v (run `make setup` first)", err)
-	}
-	command := exec.Command(program)
-	stdin, err := command.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stdout, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		stdin.Close()
-		command.Wait() // it ends with its stdin
-	})
-	issuer, err := bufio.NewReader(stdout).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.TrimSpace(issuer)
-}
 
 // calendar is an MCP server for users of a provider. Its tool changes something, and it
 // remembers who changed what, and in which trace.

@@ -151,7 +151,7 @@ func TestServingATeam(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(collector.Kill)
-	server := startCalendar(t, startProvider(t))
+	server := startCalendar(t, testenv.StartOpenIDProvider(t).Issuer)
 	configuration := filepath.Join(t.TempDir(), "airlock.yaml")
 	text := fmt.Sprintf("mcpServers: {calendar: {url: %q}}\nservers: {calendar: {oauth: {clientId: airlock}}}\n", server.url)
 	if err := os.WriteFile(configuration, []byte(text), 0o600); err != nil {
