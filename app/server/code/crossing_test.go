@@ -76,8 +76,8 @@ func TestACancellationReachesItsOwnCaller(t *testing.T) {
 					message := fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`+form+`}}`, id)
 					post(t, web.URL, "t-agent", bob.ID(), version, message)
 					if ann.ID() != "" {
-						if status := post(t, web.URL, "t-agent", ann.ID(), version, message); status != http.StatusForbidden {
-							t.Fatalf("in ann's session: got status %d, want %d", status, http.StatusForbidden)
+						if status := post(t, web.URL, "t-agent", ann.ID(), version, message); status != http.StatusNotFound {
+							t.Fatalf("in ann's session: got status %d, want %d", status, http.StatusNotFound)
 						}
 					}
 				}
@@ -146,6 +146,8 @@ func TestAnAnswerFromAnotherSessionDoesNotCount(t *testing.T) {
 					return &mcp.ElicitResult{Action: "decline"}, nil
 				},
 			})
+			decline := sync.OnceFunc(func() { close(answer) })
+			t.Cleanup(decline) // before her session is closed, which waits for it
 			bob := dial(t, web.URL, "t-agent", version, nil)
 			done := make(chan string, 1)
 			go func() {
@@ -161,12 +163,12 @@ func TestAnAnswerFromAnotherSessionDoesNotCount(t *testing.T) {
 				for _, form := range []string{"%d", `"%d"`} {
 					message := fmt.Sprintf(`{"jsonrpc":"2.0","id":`+form+`,"result":{"action":"accept","content":{"decision":%q}}}`, id, choiceRun)
 					post(t, web.URL, "t-agent", bob.ID(), version, message)
-					if status := post(t, web.URL, "t-agent", ann.ID(), version, message); status != http.StatusForbidden {
-						t.Fatalf("in ann's session: got status %d, want %d", status, http.StatusForbidden)
+					if status := post(t, web.URL, "t-agent", ann.ID(), version, message); status != http.StatusNotFound {
+						t.Fatalf("in ann's session: got status %d, want %d", status, http.StatusNotFound)
 					}
 				}
 			}
-			close(answer)
+			decline()
 			if said := <-done; !strings.Contains(said, "denied") {
 				t.Errorf("got %s, want ann's own answer", said)
 			}
@@ -216,7 +218,7 @@ func TestTheEndOfASessionEndsItsRuns(t *testing.T) {
 			wait(ann, "wait", true)
 			wait(ann, "wait", false)
 			wait(ann, "queue", false)
-			for token, want := range map[string]int{"t-agent": http.StatusForbidden, "t-unknown": http.StatusUnauthorized} {
+			for token, want := range map[string]int{"t-agent": http.StatusNotFound, "t-unknown": http.StatusUnauthorized} {
 				if status := request(t, http.MethodDelete, web.URL, token, ann.ID(), version, ""); status != want {
 					t.Errorf("ended by %s: got status %d, want %d", token, status, want)
 				}

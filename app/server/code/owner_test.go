@@ -264,7 +264,7 @@ func TestASessionCannotBeTakenOver(t *testing.T) {
 	defer session.Close()
 	id := runIDOf(callTool(t, session, "run_code", map[string]any{"language": "python", "code": "x"}))
 	for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodDelete} {
-		for token, want := range map[string]int{"t-ann-b": 403, "t-agent": 403, "t-nobody": 401, "": 401, "t-unknown": 401} {
+		for token, want := range map[string]int{"t-ann-b": 404, "t-agent": 404, "t-nobody": 401, "": 401, "t-unknown": 401} {
 			body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_run","arguments":{"run_id":%q}}}`, id)
 			r, err := http.NewRequestWithContext(t.Context(), method, web.URL, strings.NewReader(body))
 			if err != nil {
