@@ -126,12 +126,10 @@ func (v *toolsAcceptVerb) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	book, err := system.OpenPins(c)
-	if err != nil {
-		return err
-	}
-	if err := book.Accept(ctx, chosen, time.Now()); err != nil {
+	if err := system.AcceptChanges(ctx, c, chosen); errors.Is(err, pins.ErrChangedMeanwhile) {
 		return &hinted{err, lookAgain, ExitRefused}
+	} else if err != nil {
+		return err
 	}
 	if v.JSON {
 		tools := []changedTool{}

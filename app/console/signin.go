@@ -58,7 +58,9 @@ func (c *Console) toSignIn(w http.ResponseWriter, r *http.Request, err error) {
 	case errors.Is(err, auth.ErrInvalid):
 		c.sessions.end(c.sessionID(r))
 	case !errors.Is(err, auth.ErrNone):
-		c.opts.Logger.ErrorContext(r.Context(), "who uses the console could not be looked up", slog.Any(telemetry.KeyError, err))
+		if r.Context().Err() == nil { // else the browser ended its connection meanwhile
+			c.opts.Logger.ErrorContext(r.Context(), "who uses the console could not be looked up", slog.Any(telemetry.KeyError, err))
+		}
 		w.Header().Set("Retry-After", "1")
 		c.render(w, nil, "refused", refusedView(&refusal{http.StatusServiceUnavailable, "Who you are could not be looked up.", "Try again in a moment."}))
 		return

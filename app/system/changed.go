@@ -12,6 +12,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/diff"
 
+	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/broker/audit"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/catalog/pins"
@@ -72,20 +73,34 @@ func (s *System) AcceptTool(ctx context.Context, who caller.Caller, serverID, to
 	if at < 0 {
 		return ErrOtherChange
 	}
-	book, err := OpenPins(s.config)
-	if err != nil {
-		return err
-	}
-	record := audit.Record{
-		Kind: audit.KindOperator, Identity: identityOf(who), Act: audit.Act{ServerID: serverID, ToolName: toolName, DefinitionDigest: digest},
-		Detail: "a changed definition is accepted",
-	}
-	if err := s.log.Append(ctx, record); err != nil {
-		return err
-	}
-	if err := book.Accept(ctx, changed[at:at+1], time.Now()); err != nil {
+	if err := accept(ctx, s.config, s.log, identityOf(who), changed[at:at+1]); err != nil {
 		return err
 	}
 	s.catalog.takeAccepted(ctx)
 	return nil
+}
+
+// AcceptChanges lets tools be used again with their changed definitions, all or none, and
+// records first that the user of this process will.
+func AcceptChanges(ctx context.Context, c *config.Config, changes []pins.Change) error {
+	return withLog(c, func(log *audit.Log) error {
+		return accept(ctx, c, log, audit.Identity{Principal: Principal()}, changes)
+	})
+}
+
+func accept(ctx context.Context, c *config.Config, log *audit.Log, by audit.Identity, changes []pins.Change) error {
+	book, err := OpenPins(c)
+	if err != nil {
+		return err
+	}
+	for _, change := range changes {
+		err := log.Append(ctx, audit.Record{
+			Kind: audit.KindOperator, Identity: by, Detail: "a changed definition is accepted",
+			Act: audit.Act{ServerID: change.ServerID, ToolName: change.ToolName, DefinitionDigest: change.Found.Digest},
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return book.Accept(ctx, changes, time.Now())
 }

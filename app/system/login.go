@@ -144,21 +144,12 @@ func (l *Login) SignsOut(ctx context.Context) (oauth.LoggedOut, error) {
 
 // record writes what an operator did into the log. It is done by then: a log that cannot
 // be written is an error, not a refusal.
-func (l *Login) record(ctx context.Context, what string) (err error) {
+func (l *Login) record(ctx context.Context, what string) error {
 	record := audit.Record{Kind: audit.KindOperator, Identity: l.by, Act: audit.Act{ServerID: l.server.ID}, Detail: what}
 	if l.log != nil {
 		return l.log.Append(ctx, record)
 	}
-	directories, err := FindDirectories(l.config)
-	if err != nil {
-		return err
-	}
-	log, err := audit.Open(directories.Audit, auditOptions(directories, l.config.Audit))
-	if err != nil {
-		return fmt.Errorf("recording a sign-in: %w", err)
-	}
-	defer func() { err = errors.Join(err, log.Close()) }()
-	return log.Append(ctx, record)
+	return withLog(l.config, func(log *audit.Log) error { return log.Append(ctx, record) })
 }
 
 // SignInState is what is known about the sign-in of this user to one server.

@@ -1,0 +1,24 @@
+package system
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/broker/audit"
+)
+
+// withLog opens the audit log for a verb that opens no system, beside those that others
+// have open.
+func withLog(c *config.Config, use func(*audit.Log) error) (err error) {
+	directories, err := FindDirectories(c)
+	if err != nil {
+		return err
+	}
+	log, err := audit.Open(directories.Audit, auditOptions(directories, c.Audit))
+	if err != nil {
+		return fmt.Errorf("opening the audit log: %w", err)
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	return use(log)
+}
