@@ -5,7 +5,7 @@ export AIRLOCK_HOME := $(CURDIR)/.airlock
 export CGO_ENABLED := 0
 
 GVISOR_VERSION = $(shell go list -C build/gvisor -m -f '{{.Version}}' gvisor.dev/gvisor)
-NPM_DIRECTORIES := test/servers test/conformance test/console codegen/testdata/typecheck build/htmx
+NPM_DIRECTORIES := test/servers test/conformance test/browser codegen/testdata/typecheck build/htmx
 NPM_INSTALLED := $(NPM_DIRECTORIES:%=%/node_modules/.package-lock.json)
 PYTHON_CLIENT := bin/python-client/mcp/__init__.py
 COLLECTOR := bin/otelcol
@@ -34,7 +34,7 @@ test: setup sdk redis chromium $(CLEAN_ROOT) $(COLLECTOR) ## run all tests, thos
 	AIRLOCK_TEST_SANDBOX=1 go test -count=1 -timeout=15m ./...
 
 .PHONY: browser
-browser: chromium test/console/node_modules/.package-lock.json ## install what the tests of the console drive: Chromium and playwright-core
+browser: chromium test/browser/node_modules/.package-lock.json ## install what the tests of the console drive: Chromium and playwright-core
 
 .PHONY: sdk
 sdk: images bin/python-sdk/.installed bin/python-crewai/.installed ## run the tests of the Python SDK and its engines

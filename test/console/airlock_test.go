@@ -1,3 +1,4 @@
+// Package console has a real Chromium drive the console of the real program.
 package console
 
 import (

@@ -6,6 +6,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/airlock-mcp/airlock/test/browser"
 )
 
 // request asks for a path as a script of the page does that is open, and says what the
@@ -26,7 +28,7 @@ func TestForeignPages(t *testing.T) {
 	port := a.address[strings.LastIndex(a.address, ":"):]
 	foreign := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<title>foreign</title>") }))
 	defer foreign.Close()
-	b := openBrowser(t, "rebound.example=127.0.0.1")
+	b := browser.Open(t, "rebound.example=127.0.0.1")
 
 	call := `JSON.stringify({jsonrpc: "2.0", id: 1, method: "tools/list"})`
 	bearing := fmt.Sprintf(`{"Authorization": "Bearer %s", "Content-Type": "application/json", "Accept": "application/json, text/event-stream"}`, token)
@@ -39,13 +41,13 @@ func TestForeignPages(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			b.open(t, test.page)
+			b.Goto(t, test.page)
 			var got string
-			b.evaluate(t, fmt.Sprintf(request, test.address, test.method, test.mode, test.headers, test.body), &got)
+			b.Evaluate(t, fmt.Sprintf(request, test.address, test.method, test.mode, test.headers, test.body), &got)
 			if got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
-			b.noProblems(t, "CORS policy", "403 (Forbidden)", "net::ERR_FAILED", "/favicon.ico")
+			b.NoProblems(t, "CORS policy", "403 (Forbidden)", "net::ERR_FAILED", "/favicon.ico")
 		})
 	}
 }

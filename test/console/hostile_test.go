@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/airlock-mcp/airlock/test/browser"
 )
 
 // payloads call canary() where a page takes them for more than text.
@@ -98,8 +100,8 @@ for i, p in enumerate(payloads):
 	defer func() { stop(); <-asked }()
 	a.until(t, "write", "approvals", "list")
 
-	b := openBrowser(t)
-	b.signIn(t, a, a.token(t, "bob", "admin"))
+	b := browser.Open(t)
+	signIn(t, b, a, a.token(t, "bob", "admin"))
 	seen, queue := map[string]bool{}, []string{"/questions", "/runs", "/servers", "/tools", "/tools/changes", "/policies", "/audit", "/agents", "/health"}
 	const most = 80
 	for len(queue) > 0 && len(seen) < most {
@@ -109,16 +111,16 @@ for i, p in enumerate(payloads):
 			continue
 		}
 		seen[path] = true
-		if status := b.open(t, a.address+path); status >= 500 {
+		if status := b.Goto(t, a.address+path); status >= 500 {
 			t.Errorf("%s: got %d", path, status)
 		}
 		var found, next []string
-		b.evaluate(t, injected, &found)
+		b.Evaluate(t, injected, &found)
 		for _, one := range found {
 			t.Errorf("%s has an %s", path, one)
 		}
-		b.noProblems(t)
-		b.evaluate(t, links, &next)
+		b.NoProblems(t)
+		b.Evaluate(t, links, &next)
 		queue = append(queue, next...)
 	}
 	for _, page := range []string{"/tools/one", "/agents/", "/runs/run_", "/questions/"} {
@@ -126,18 +128,18 @@ for i, p in enumerate(payloads):
 			t.Errorf("no page %s… was reached: %q", page, keys(seen))
 		}
 	}
-	b.open(t, a.address+"/policies")
-	b.fill(t, "Server", payloads[1])
-	b.fill(t, "Tool", payloads[2])
-	b.fill(t, "Arguments", payloads[3])
-	b.click(t, "button", "Explain")
-	b.sees(t, "Policies")
+	b.Goto(t, a.address+"/policies")
+	b.Fill(t, "Server", payloads[1])
+	b.Fill(t, "Tool", payloads[2])
+	b.Fill(t, "Arguments", payloads[3])
+	b.Click(t, "button", "Explain")
+	b.Sees(t, "Policies")
 	var found []string
-	b.evaluate(t, injected, &found)
+	b.Evaluate(t, injected, &found)
 	if len(found) > 0 {
 		t.Errorf("what was typed comes back as %q", found)
 	}
-	b.noProblems(t, "422 (Unprocessable Entity)")
+	b.NoProblems(t, "422 (Unprocessable Entity)")
 }
 
 func keys(m map[string]bool) []string {

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/airlock-mcp/airlock/test/browser"
 )
 
 // startNotes serves notes that are read without a question, and written after one. A
@@ -61,33 +63,33 @@ func TestWatchARun(t *testing.T) {
 	url, goOn := startNotes(t)
 	a := startAirlock(t, trusted(url))
 	host := a.host(t, a.token(t, "ann", "run"))
-	b := openBrowser(t)
-	b.signIn(t, a, a.token(t, "ann", "run"))
-	b.open(t, a.address+"/runs")
-	b.sees(t, "No run goes on now.")
+	b := browser.Open(t)
+	signIn(t, b, a, a.token(t, "ann", "run"))
+	b.Goto(t, a.address+"/runs")
+	b.Sees(t, "No run goes on now.")
 	ended := begin(t, host, "from servers.notes import read_note\nprint('reading')\nawait read_note({})\nresult = 'read'")
-	b.sees(t, "1 going on now.")
-	b.do(t, "taps", map[string]any{"selector": "main table a"})
-	b.sees(t, "running")
+	b.Sees(t, "1 going on now.")
+	b.Do(t, "taps", map[string]any{"selector": "main table a"})
+	b.Sees(t, "running")
 	close(goOn)
-	b.sees(t, "Timeline", "notes/read_note", "await read_note({})")
-	b.unsees(t, "so far") // the end shows by itself
+	b.Sees(t, "Timeline", "notes/read_note", "await read_note({})")
+	b.Unsees(t, "so far") // the end shows by itself
 	got := ended()
 	if !got.OK {
 		t.Errorf("got %+v", got)
 	}
 	var path string
-	b.evaluate(t, "location.pathname", &path)
+	b.Evaluate(t, "location.pathname", &path)
 	if path != "/runs/"+got.RunID {
 		t.Errorf("the page is %s, the run %s", path, got.RunID)
 	}
-	b.noProblems(t)
-	b.begin(t, profile{})
-	b.signIn(t, a, a.token(t, "eve", "run,approve"))
-	if status := b.open(t, a.address+path); status != 404 {
+	b.NoProblems(t)
+	b.Begin(t, browser.Profile{})
+	signIn(t, b, a, a.token(t, "eve", "run,approve"))
+	if status := b.Goto(t, a.address+path); status != 404 {
 		t.Errorf("another's run: got %d, want 404", status)
 	}
-	b.noProblems(t, "404 (Not Found)")
+	b.NoProblems(t, "404 (Not Found)")
 }
 
 // A person answers a question in the browser, and the run goes on; what was answered
@@ -96,30 +98,30 @@ func TestAnswerAQuestion(t *testing.T) {
 	url, _ := startNotes(t)
 	a := startAirlock(t, trusted(url))
 	host := a.host(t, a.token(t, "ann", "run"))
-	first, second := openBrowser(t), openBrowser(t)
+	first, second := browser.Open(t), browser.Open(t)
 	token := a.token(t, "ann", "run,approve")
-	for _, b := range []*browser{first, second} {
-		b.signIn(t, a, token)
-		b.open(t, a.address+"/questions")
-		b.sees(t, "No call waits for a person.")
+	for _, b := range []*browser.Browser{first, second} {
+		signIn(t, b, a, token)
+		b.Goto(t, a.address+"/questions")
+		b.Sees(t, "No call waits for a person.")
 	}
 	ended := begin(t, host, writes)
-	for _, b := range []*browser{first, second} {
-		b.click(t, "link", "notes/write_note") // it comes by itself
-		b.sees(t, "Milk", "two litres")
+	for _, b := range []*browser.Browser{first, second} {
+		b.Click(t, "link", "notes/write_note") // it comes by itself
+		b.Sees(t, "Milk", "two litres")
 	}
-	first.fill(t, "Why not? The model reads it. It may stay empty.", "not now")
-	first.do(t, "taps", map[string]any{"selector": "button.primary"})
+	first.Fill(t, "Why not? The model reads it. It may stay empty.", "not now")
+	first.Do(t, "taps", map[string]any{"selector": "button.primary"})
 	if got := ended(); !got.OK {
 		t.Errorf("allowed: got %+v", got)
 	}
-	second.sees(t, "An answer counts no more.")
+	second.Sees(t, "An answer counts no more.")
 
 	ended = begin(t, host, writes)
-	second.open(t, a.address+"/questions")
-	second.click(t, "link", "notes/write_note")
-	second.fill(t, "Why not? The model reads it. It may stay empty.", "no milk today")
-	second.click(t, "button", "Deny")
+	second.Goto(t, a.address+"/questions")
+	second.Click(t, "link", "notes/write_note")
+	second.Fill(t, "Why not? The model reads it. It may stay empty.", "no milk today")
+	second.Click(t, "button", "Deny")
 	if got := ended(); got.OK {
 		t.Errorf("denied: got %+v", got)
 	}
@@ -130,40 +132,40 @@ func TestKeyboardAlone(t *testing.T) {
 	url, _ := startNotes(t)
 	a := startAirlock(t, trusted(url))
 	host := a.host(t, a.token(t, "ann", "run"))
-	b := openBrowser(t)
-	b.open(t, a.address+"/questions")
-	b.do(t, "type", map[string]any{"value": a.token(t, "ann", "run,approve")}) // the field has the focus
-	b.do(t, "press", map[string]any{"key": "Enter"})
-	b.sees(t, "No call waits for a person.")
-	b.do(t, "press", map[string]any{"key": "Tab"})
+	b := browser.Open(t)
+	b.Goto(t, a.address+"/questions")
+	b.Do(t, "type", map[string]any{"value": a.token(t, "ann", "run,approve")}) // the field has the focus
+	b.Do(t, "press", map[string]any{"key": "Enter"})
+	b.Sees(t, "No call waits for a person.")
+	b.Do(t, "press", map[string]any{"key": "Tab"})
 	var focused string
-	b.evaluate(t, "document.activeElement.textContent", &focused)
+	b.Evaluate(t, "document.activeElement.textContent", &focused)
 	if focused != "Skip to content" {
 		t.Errorf("the first stop is %q", focused)
 	}
-	b.do(t, "press", map[string]any{"key": "Enter"})
+	b.Do(t, "press", map[string]any{"key": "Enter"})
 	ended := begin(t, host, writes)
-	b.sees(t, "notes/write_note")
-	b.tabTo(t, "notes/write_note")
-	b.do(t, "press", map[string]any{"key": "Enter"})
-	b.sees(t, "two litres")
-	b.tabTo(t, "Deny")
-	b.do(t, "press", map[string]any{"key": "Space"})
+	b.Sees(t, "notes/write_note")
+	tabTo(t, b, "notes/write_note")
+	b.Do(t, "press", map[string]any{"key": "Enter"})
+	b.Sees(t, "two litres")
+	tabTo(t, b, "Deny")
+	b.Do(t, "press", map[string]any{"key": "Space"})
 	if got := ended(); got.OK {
 		t.Errorf("denied: got %+v", got)
 	}
 }
 
 // tabTo moves the focus on until it is on what has a text, and is seen there.
-func (b *browser) tabTo(t *testing.T, text string) {
+func tabTo(t *testing.T, b *browser.Browser, text string) {
 	t.Helper()
 	for range 60 {
-		b.do(t, "press", map[string]any{"key": "Tab"})
+		b.Do(t, "press", map[string]any{"key": "Tab"})
 		var at struct {
 			Text  string
 			Shown bool
 		}
-		b.evaluate(t, `({Text: document.activeElement.textContent, Shown: getComputedStyle(document.activeElement).outlineStyle !== "none"})`, &at)
+		b.Evaluate(t, `({Text: document.activeElement.textContent, Shown: getComputedStyle(document.activeElement).outlineStyle !== "none"})`, &at)
 		if at.Text == text {
 			if !at.Shown {
 				t.Errorf("the focus on %q is not shown", text)

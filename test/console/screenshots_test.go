@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/airlock-mcp/airlock/test/browser"
 )
 
 // fixed puts one time, one run and one duration in the place of each that a page has, so
@@ -34,7 +36,7 @@ func TestScreenshots(t *testing.T) {
 	a := startAirlock(t, trusted(url))
 	token := a.token(t, "ann", "run,approve,audit")
 	host := a.host(t, token)
-	b := openBrowser(t)
+	b := browser.Open(t)
 	ended := begin(t, host, `from servers.notes import read_note, write_note
 
 old = await read_note({"title": "Shopping"})
@@ -48,27 +50,27 @@ result = {"title": "Shopping", "lines": 2}
 `)
 	takes := func(name, ready string) {
 		for suffix, dark := range map[string]bool{"light": false, "dark": true} {
-			b.begin(t, profile{Dark: dark, Width: 1100, Height: 1180})
-			b.signIn(t, a, token)
-			b.open(t, a.address+"/questions")
+			b.Begin(t, browser.Profile{Dark: dark, Width: 1100, Height: 1180})
+			signIn(t, b, a, token)
+			b.Goto(t, a.address+"/questions")
 			if name == "question" {
-				b.click(t, "link", "notes/write_note")
+				b.Click(t, "link", "notes/write_note")
 			} else {
-				b.open(t, a.address+"/runs")
-				b.do(t, "taps", map[string]any{"selector": "main table a"})
+				b.Goto(t, a.address+"/runs")
+				b.Do(t, "taps", map[string]any{"selector": "main table a"})
 			}
-			b.sees(t, ready)
+			b.Sees(t, ready)
 			var done bool
-			b.evaluate(t, fixed, &done)
-			b.do(t, "screenshot", map[string]any{"path": filepath.Join(directory, "console-"+name+"-"+suffix+".png")})
+			b.Evaluate(t, fixed, &done)
+			b.Do(t, "screenshot", map[string]any{"path": filepath.Join(directory, "console-"+name+"-"+suffix+".png")})
 		}
 	}
 	takes("question", "two litres of milk")
-	b.begin(t, profile{})
-	b.signIn(t, a, token)
-	b.open(t, a.address+"/questions")
-	b.click(t, "link", "notes/write_note")
-	b.do(t, "taps", map[string]any{"selector": "button.primary"})
+	b.Begin(t, browser.Profile{})
+	signIn(t, b, a, token)
+	b.Goto(t, a.address+"/questions")
+	b.Click(t, "link", "notes/write_note")
+	b.Do(t, "taps", map[string]any{"selector": "button.primary"})
 	if got := ended(); !got.OK {
 		t.Fatalf("got %+v", got)
 	}

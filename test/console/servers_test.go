@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/airlock-mcp/airlock/internal/testenv"
+	"github.com/airlock-mcp/airlock/test/browser"
 )
 
 // startServer serves MCP on the loopback interface and returns its URL. Where an issuer
@@ -68,56 +69,56 @@ func TestSignInToAServer(t *testing.T) {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "you"}}}, nil, nil
 	})
 	a := startAirlock(t, "mcpServers: {notes: {url: "+startServer(t, server, issuer)+"}}\nservers: {notes: {oauth: {clientId: airlock}}}\n")
-	b := openBrowser(t)
-	b.signIn(t, a, a.token(t, "ann", "run"))
-	b.open(t, a.address+"/servers")
-	b.sees(t, "not signed in")
-	b.click(t, "button", "Sign in to notes")
+	b := browser.Open(t)
+	signIn(t, b, a, a.token(t, "ann", "run"))
+	b.Goto(t, a.address+"/servers")
+	b.Sees(t, "not signed in")
+	b.Click(t, "button", "Sign in to notes")
 	link := "Sign in at " + issuer
-	b.sees(t, link)
+	b.Sees(t, link)
 
-	b.do(t, "popup", map[string]any{"role": "link", "name": link})
-	b.fill(t, "Username:", "test-user@127.0.0.1")
-	b.fill(t, "Password:", "verysecure")
-	b.click(t, "button", "Login")
-	b.sees(t, "Airlock has the answer. You can close this window.")
+	b.Do(t, "popup", map[string]any{"role": "link", "name": link})
+	b.Fill(t, "Username:", "test-user@127.0.0.1")
+	b.Fill(t, "Password:", "verysecure")
+	b.Click(t, "button", "Login")
+	b.Sees(t, "Airlock has the answer. You can close this window.")
 	var address string
-	b.evaluate(t, "location.href", &address)
-	b.do(t, "back", nil)
-	b.sees(t, "You are signed in to notes: 1 tool.")
-	b.noProblems(t, "favicon.ico") // of the other pages
+	b.Evaluate(t, "location.href", &address)
+	b.Do(t, "back", nil)
+	b.Sees(t, "You are signed in to notes: 1 tool.")
+	b.NoProblems(t, "favicon.ico") // of the other pages
 
-	b.open(t, a.address+"/servers")
-	b.sees(t, "signed in", "at "+issuer)
+	b.Goto(t, a.address+"/servers")
+	b.Sees(t, "signed in", "at "+issuer)
 	var page string
-	b.evaluate(t, "document.documentElement.outerHTML", &page)
+	b.Evaluate(t, "document.documentElement.outerHTML", &page)
 	if strings.Contains(page, "eyJ") { // how a JWT begins
 		t.Errorf("the page shows a token:\n%s", page)
 	}
-	other := openBrowser(t)
-	other.signIn(t, a, a.token(t, "bob", "admin"))
-	other.open(t, a.address+"/servers")
-	other.sees(t, "not signed in")
-	if status := other.open(t, a.address+"/servers/notes/sign-in"); status != 200 {
+	other := browser.Open(t)
+	signIn(t, other, a, a.token(t, "bob", "admin"))
+	other.Goto(t, a.address+"/servers")
+	other.Sees(t, "not signed in")
+	if status := other.Goto(t, a.address+"/servers/notes/sign-in"); status != 200 {
 		t.Errorf("got %d", status)
 	}
-	other.do(t, "reaches", map[string]any{"path": "/servers"}) // there is no flow of bob's
+	other.Do(t, "reaches", map[string]any{"path": "/servers"}) // there is no flow of bob's
 
-	b.click(t, "button", "Sign out of notes")
-	b.sees(t, "You are signed out of notes.", "not signed in")
+	b.Click(t, "button", "Sign out of notes")
+	b.Sees(t, "You are signed out of notes.", "not signed in")
 }
 
 // A sign-in whose browser is on another machine ends with an address that is pasted.
 func TestPasteTheAddress(t *testing.T) {
 	issuer := testenv.StartOpenIDProvider(t).Issuer
 	a := startAirlock(t, "mcpServers: {notes: {url: "+startServer(t, mcp.NewServer(&mcp.Implementation{Name: "notes", Version: "1"}, nil), issuer)+"}}\nservers: {notes: {oauth: {clientId: airlock}}}\n")
-	b := openBrowser(t)
-	b.signIn(t, a, a.token(t, "ann", "run"))
-	b.open(t, a.address+"/servers")
-	b.click(t, "button", "Sign in to notes")
-	b.sees(t, "Sign in at "+issuer)
-	b.do(t, "taps", map[string]any{"selector": "summary"})
-	b.fill(t, "Address of the page", "http://127.0.0.1/callback?code=stolen&state=guessed")
-	b.click(t, "button", "Send")
-	b.sees(t, "This is not the address of the page at the end of this sign-in.")
+	b := browser.Open(t)
+	signIn(t, b, a, a.token(t, "ann", "run"))
+	b.Goto(t, a.address+"/servers")
+	b.Click(t, "button", "Sign in to notes")
+	b.Sees(t, "Sign in at "+issuer)
+	b.Do(t, "taps", map[string]any{"selector": "summary"})
+	b.Fill(t, "Address of the page", "http://127.0.0.1/callback?code=stolen&state=guessed")
+	b.Click(t, "button", "Send")
+	b.Sees(t, "This is not the address of the page at the end of this sign-in.")
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/airlock-mcp/airlock/internal/testenv"
+	"github.com/airlock-mcp/airlock/test/browser"
 	"github.com/airlock-mcp/airlock/test/telemetry"
 )
 
@@ -193,25 +194,23 @@ func TestServingATeam(t *testing.T) {
 		}
 		outcome <- raw
 	}()
-	ann := atBrowser(t)
-	ann.opens(address + "/questions")
-	ann.fills("Token", airlock(t, "tokens", "create", "--scope", "admin", "browser"))
-	ann.clicks("button", "Sign in")
-	ann.sees("1 call waits for a person")
-	ann.opens(address + "/runs")
-	ann.sees("1 going on now")
-	ann.opens(address + "/questions")
-	ann.clicks("link", "calendar/add_event")
-	ann.sees("event 1")
-	ann.clicks("button", "Allow once")
+	ann := browser.Open(t)
+	ann.Goto(t, address+"/questions")
+	ann.Fill(t, "Token", airlock(t, "tokens", "create", "--scope", "admin", "browser"))
+	ann.Click(t, "button", "Sign in")
+	ann.Sees(t, "1 call waits for a person")
+	ann.Goto(t, address+"/runs")
+	ann.Sees(t, "1 going on now")
+	ann.Goto(t, address+"/questions")
+	ann.Click(t, "link", "calendar/add_event")
+	ann.Sees(t, "event 1")
+	ann.Click(t, "button", "Allow once")
 	if raw := <-outcome; raw != "done" {
 		t.Errorf("the run whose question was answered in the browser: got %s", raw)
 	}
-	ann.opens(address + "/runs")
-	ann.sees("No run goes on now")
-	if problems := string(ann.does("problems", nil)); problems != "[]" {
-		t.Errorf("the browser tells of %s", problems)
-	}
+	ann.Goto(t, address+"/runs")
+	ann.Sees(t, "No run goes on now")
+	ann.NoProblems(t)
 
 	for _, h := range []host{onStdio, overHTTP} {
 		if err := h.Close(); err != nil {
@@ -223,13 +222,9 @@ func TestServingATeam(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parent := hostSpan
-	for _, name := range []string{"tools/call run_code", "airlock.run", "airlock.sandbox.execute", "airlock.call", "tools/call add_event"} {
-		s, ok := exported.Spans[name]
-		if !ok || s.TraceID != hostTrace || s.ParentSpanID != parent {
-			t.Errorf("%s: got trace %s below %s, want %s below %s", name, s.TraceID, s.ParentSpanID, hostTrace, parent)
-		}
-		parent = s.SpanID
+	parent, err := exported.Chain(hostTrace, hostSpan, "tools/call run_code", "airlock.run", "airlock.sandbox.execute", "airlock.call", "tools/call add_event")
+	if err != nil {
+		t.Error(err)
 	}
 	if asked := exported.Spans["airlock.approval"]; asked.TraceID != hostTrace || asked.Of("airlock.approval.answer") == "" {
 		t.Errorf("the question is %+v in the collector", asked)

@@ -1,5 +1,7 @@
 package telemetry
 
+import "fmt"
+
 // Got is what a collector was sent.
 type Got struct {
 	Raw      string          // all of it, as JSON
@@ -7,6 +9,19 @@ type Got struct {
 	Metrics  map[string]bool // by name
 	Services map[string]bool // values of service.name
 	Logs     []string        // the texts of records
+}
+
+// Chain checks that spans of these names are one below the other in a trace, the first
+// of them below parent, and returns the identifier of the last.
+func (g *Got) Chain(trace, parent string, names ...string) (last string, err error) {
+	for _, name := range names {
+		s, ok := g.Spans[name]
+		if !ok || s.TraceID != trace || s.ParentSpanID != parent {
+			return "", fmt.Errorf("%s: got trace %q below %q, want %s below %s", name, s.TraceID, s.ParentSpanID, trace, parent)
+		}
+		parent = s.SpanID
+	}
+	return parent, nil
 }
 
 // Span is one of a trace, as OTLP has it.
