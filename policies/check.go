@@ -108,7 +108,7 @@ func (c *checker) check() []Problem {
 		c.annotation(string(key), string(value))
 	}
 	if _, asks := c.policy.Annotations()["approve"]; asks && c.policy.Effect() == cedar.Forbid {
-		c.problem("@approve", "@approve on a forbid does nothing: nobody is asked about what is forbidden")
+		c.problem("@approve", "@approve on a forbid does nothing: what is forbidden is not asked about")
 	}
 	if n := parts(c.policy); n > maxParts {
 		c.problem("", "its conditions have %d parts, and no more than %d are looked into: divide it", n, maxParts)

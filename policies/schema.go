@@ -15,7 +15,7 @@ const maxTypeDepth = 5
 
 // CedarSchema returns the Cedar schema of everything that policies can be about
 // with these servers, in its human-readable form, for editors and for other
-// tools of Cedar. An argument whose JSON Schema has no one type in Cedar is left
+// tools of Cedar. An argument whose JSON Schema has not exactly one type in Cedar is left
 // out; a JSON number is a Long, though 1.5 arrives as a decimal.
 func CedarSchema(servers []catalog.Server) []byte {
 	w := newWorld(servers)

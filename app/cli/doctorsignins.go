@@ -9,7 +9,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/system"
 )
 
-// signIns says how the kept sign-ins are, a line each. A server that no one has signed in
+// signIns says how the kept sign-ins are, a line each. A server that no user has signed in
 // to may need none: --servers asks it.
 func (e *examination) signIns(ctx context.Context) (string, error) {
 	resolved, err := system.ResolveSecrets(ctx, e.config)

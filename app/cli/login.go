@@ -228,7 +228,7 @@ func (p *visitor) Paste(ctx context.Context) (string, error) {
 const maxPasted = 64 << 10
 
 // read passes lines on until there are no more. It may outlive the verb by one line: a
-// terminal cannot be told that no one waits for it any more, and the process ends then.
+// terminal cannot be told that it is not awaited any more, and the process ends then.
 func (p *visitor) read(ctx context.Context, lines chan<- string) {
 	defer close(lines)
 	scanner := bufio.NewScanner(p.in)

@@ -71,7 +71,7 @@ func clock(t time.Time) string { return t.UTC().Format(time.DateTime) }
 type frame struct {
 	Title   string
 	Path    string // of the page
-	Who     string // who is signed in; empty: no one
+	Who     string // who is signed in; empty: no user
 	Scopes  []string
 	Nav     []navigation
 	CSRF    string   // for forms

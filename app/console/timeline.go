@@ -30,7 +30,7 @@ type bar struct {
 	Class       string
 	Y, TextY    int
 	X, W        int // while it was made
-	AskX, AskW  int // while a person was asked; W 0: nobody was
+	AskX, AskW  int // while a person was asked; W 0: no person was
 	Label       string
 }
 

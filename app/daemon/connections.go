@@ -12,7 +12,7 @@ import (
 
 // connections keeps the number of open connections within a limit. When there are as
 // many, the one that has waited longest for a request makes room for a new one, so that
-// connections that do nothing keep nobody out; when all are being answered, the new one
+// connections that do nothing do not displace others; when all are being answered, the new one
 // is told to come back.
 type connections struct {
 	net.Listener

@@ -207,7 +207,7 @@ func refuseHost(conn net.Conn, why string) error {
 }
 
 // serveHost talks to one host until either end closes. The process that is the
-// parent of who connected is the agent's host, from within which no one approves.
+// parent of who connected is the agent's host, from within which calls are not approved.
 func (d *Daemon) serveHost(ctx context.Context, conn *net.UnixConn, in io.Reader, local server.Local) error {
 	pid, _, err := procfs.Peer(conn)
 	if err != nil {

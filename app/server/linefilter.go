@@ -29,7 +29,7 @@ type lineFilter struct {
 	unanswered map[jsonrpc.ID]string
 
 	answered chan struct{} // is told of answers; has room for one value; nil is not
-	prompt   chan struct{} // is closed when every prompt request is answered; nil while that matters to nobody
+	prompt   chan struct{} // is closed when every prompt request is answered; nil while that is not awaited
 }
 
 // batch is the answer to a batch of messages, as far as it is known.

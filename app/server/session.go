@@ -85,7 +85,7 @@ func (s *sessions) close() {
 		ended()
 	}
 	for _, session := range left {
-		// Nobody is there any more who could be told that it did not end well.
+		// The client has gone: it cannot be told that this did not end well.
 		_ = session.Close()
 	}
 	s.watching.Wait()

@@ -66,7 +66,7 @@ func (c *callers) For(who caller.Caller, serverID string) (broker.RelayingUpstre
 	}
 	release := func() { c.release(own) }
 	if shared := c.catalog.sources[serverID]; !own.source.IsKept() && (shared == nil || !shared.IsKept()) {
-		release() // no one has signed in: the requests are the same for all
+		release() // no user has signed in: the requests are the same for all
 		return c.catalog.upstreams, func() {}, nil
 	}
 	return own.set, release, nil

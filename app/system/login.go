@@ -173,7 +173,7 @@ func SignInStates(c *config.Config, version string) []SignInState {
 }
 
 // signInState is what is known about the sign-in of a principal to one server; false
-// where nobody signs in to it.
+// where it has no sign-in.
 func signInState(server config.Server, principal, version string) (state SignInState, signsIn bool) {
 	source, err := SignIn(server, principal, version, func(string) {})
 	if source == nil && err == nil {

@@ -152,7 +152,7 @@ func TestReloadIsAllOrNothing(t *testing.T) {
 				t.Errorf("%s: got told %+v, want %q with the hint %q", step.name, notice, step.notice, step.hint)
 			}
 		default:
-			t.Errorf("%s: nobody was told", step.name)
+			t.Errorf("%s: the subscriber was not told", step.name)
 		}
 		record := r.lastOperatorRecord()
 		if isNew := record.Seq != before; isNew != (step.record != "") || !strings.Contains(record.Detail, step.record) {

@@ -21,7 +21,7 @@ type ServerState struct {
 	Problem, Unreachable string
 	Retrying             bool
 	Warnings             []string
-	// SignIn is how the sign-in is that the caller's calls use; nil where nobody signs in.
+	// SignIn is how the sign-in is that the caller's calls use; nil where it has no sign-in.
 	SignIn *SignInState
 	// Personal says that the sign-in is the caller's own, which OpenLogin makes and ends.
 	Personal bool

@@ -13,7 +13,7 @@ import (
 )
 
 // SignIn returns what signs in to a server in the name of a principal, as
-// caller.Caller.Name says; nil where no one does. hold is told each credential. The
+// caller.Caller.Name says; nil where there is none. hold is told each credential. The
 // configuration is one whose references were looked up.
 func SignIn(server config.Server, principal, version string, hold func(credential string)) (*oauth.Source, error) {
 	if !server.SignsIn() {

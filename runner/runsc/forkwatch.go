@@ -13,7 +13,7 @@ import (
 
 // forkWatch learns from gVisor's kernel which processes and threads the code starts,
 // and that it met its limit of them. The limit itself (RLIMIT_NPROC) only makes clone(2) fail with
-// EAGAIN inside, which no one outside sees; so the kernel reports the results
+// EAGAIN inside, which is not seen outside; so the kernel reports the results
 // of these calls over a socket (gVisor's runtime monitoring, "trace session").
 type forkWatch struct {
 	conn    net.Conn

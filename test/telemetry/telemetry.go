@@ -82,7 +82,7 @@ func FreeAddress() (string, error) {
 	return l.Addr().String(), l.Close()
 }
 
-// Kill ends a collector that nobody asks what it got. After Stop it does nothing.
+// Kill ends a collector whose data is not asked for. After Stop it does nothing.
 func (c *Collector) Kill() {
 	if c.cmd.ProcessState == nil {
 		_ = c.cmd.Process.Kill() // it is waited for

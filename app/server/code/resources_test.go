@@ -54,7 +54,7 @@ func newFileServer(t *testing.T) *Server {
 	}
 	runs := newFakeRuns()
 	runs.files = store
-	go func() { // no one waits for the ends of sessions here
+	go func() { // the ends of sessions are not awaited here
 		for range runs.left {
 		}
 	}()

@@ -225,7 +225,7 @@ func (s *Server) listInOrder(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// ownCache says that no one but the caller may cache what is the caller's alone
+// ownCache says that only the caller may cache what is the caller's alone
 // (MCP 2026-07-28, Caching).
 func ownCache(_ context.Context, req mcp.Request, c *mcp.Cacheable) {
 	if _, ok := req.(*mcp.ReadResourceRequest); ok {

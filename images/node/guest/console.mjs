@@ -7,7 +7,7 @@ const LOGGING = { log: 0, info: 0, debug: 0, error: 1, warn: 1 }; // to which st
 
 /**
  * Lets the console print without what each of its calls costs in Node: telling the
- * inspector, which nobody uses in here, listening for errors, a turn through the
+ * inspector, which is not used in here, listening for errors, a turn through the
  * stream, and, where only texts and numbers are printed, through what formats objects.
  * That makes a kilobyte of garbage a line: in a sandbox, where memory that is
  * touched for the first time is dear, it would cost more than all the rest.

@@ -18,7 +18,7 @@ const BIG = { bigint: true };
 /** There is more than the session may hold; the message says how much. */
 class TooMuch extends Error {}
 
-/** Makes the directory. Part of getting ready, when nobody waits. */
+/** Makes the directory. Part of getting ready, while no run waits. */
 export function prepareSession() {
   mkdirSync(DIRECTORY, { recursive: true, mode: 0o755 });
 }

@@ -77,7 +77,7 @@ def holder(descriptor, room, begun):
     """Return a function that holds bytes for a descriptor and returns how many they are.
 
     It writes what is held when that is more than `room` bytes. It calls `begun` with
-    the bytes where nothing else is held, so that nobody may be about to write them.
+    the bytes where nothing else is held, so that no other thread may be about to write them.
     """
     if descriptor not in _files:
         buffer = create_string_buffer(room)

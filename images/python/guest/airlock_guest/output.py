@@ -87,7 +87,7 @@ class Output(_BufferedIOBase):
         return size
 
     def _settle(self, data):
-        """Have written what nobody else writes: nothing was held before these bytes."""
+        """Have these bytes written, before which nothing was held."""
         if self._left < 1:
             self._refill()
             if self._left >= 1:

@@ -39,7 +39,7 @@ class _TooMuch(Exception):
 
 
 def prepare():
-    """Make the directory. Part of getting ready, when nobody waits."""
+    """Make the directory. Part of getting ready, while no run waits."""
     try:
         mkdir(DIRECTORY, 0o755)
     except FileExistsError:
