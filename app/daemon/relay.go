@@ -99,46 +99,6 @@ type relay struct {
 	initialized []byte          // the host's notification that it has the answer
 }
 
-// message is a line, as far as the relay reads it.
-type message struct {
-	line   []byte
-	ID     json.RawMessage `json:"id"`
-	Method string          `json:"method"`
-	Params json.RawMessage `json:"params"`
-}
-
-// messagesOf reads the messages of a line, one or those of a batch. What cannot be
-// read is for the backend to answer.
-func messagesOf(line []byte) []message {
-	var one message
-	if line = bytes.TrimSpace(line); len(line) == 0 {
-		return nil
-	}
-	if line[0] == '[' {
-		var several []message
-		if json.Unmarshal(line, &several) != nil {
-			return nil
-		}
-		return several
-	}
-	if json.Unmarshal(line, &one) != nil {
-		return nil
-	}
-	one.line = line
-	return []message{one}
-}
-
-// id is the message's ID as it stands there; "" for none.
-func (m message) id() string {
-	if string(m.ID) == "null" {
-		return ""
-	}
-	return string(m.ID)
-}
-
-func (m message) isRequest() bool  { return m.Method != "" && m.id() != "" }
-func (m message) isResponse() bool { return m.Method == "" && m.id() != "" }
-
 // fromHost hands the host's lines on until it closes its end, and closes gone then.
 func (r *relay) fromHost(ctx context.Context, in io.Reader, gone chan<- struct{}) {
 	lines := bufio.NewReaderSize(in, 64<<10)
@@ -159,21 +119,6 @@ func (r *relay) fromHost(ctx context.Context, in io.Reader, gone chan<- struct{}
 	r.mu.Unlock()
 	if backend != nil { // else none is looked for any more, or serve tells it
 		_ = backend.CloseWrite() // it may have ended just now
-	}
-}
-
-// boundedLine reads a line, of which it keeps no more than the largest message.
-func boundedLine(in *bufio.Reader) (line []byte, long bool, err error) {
-	for {
-		part, err := in.ReadSlice('\n')
-		if long = long || len(line)+len(part) > server.MaxMessage; long {
-			line = nil
-		} else {
-			line = append(line, part...)
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return line, long, err
-		}
 	}
 }
 
@@ -257,20 +202,6 @@ func (r *relay) ownLocked(m message) []byte {
 		return nil
 	}
 	return withMember(m.line, "id", own)
-}
-
-// withMember returns a message with another value for one member; nil where it is none.
-func withMember(line []byte, name string, value json.RawMessage) []byte {
-	var members map[string]json.RawMessage
-	if json.Unmarshal(line, &members) != nil {
-		return nil
-	}
-	members[name] = value
-	changed, err := server.Encode(members)
-	if err != nil {
-		return nil
-	}
-	return append(changed, '\n')
 }
 
 // serve talks through one backend until it ends, and reports whether it answered

@@ -1,0 +1,79 @@
+package daemon
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+
+	"github.com/airlock-mcp/airlock/app/server"
+)
+
+// message is a line, as far as the relay reads it.
+type message struct {
+	line   []byte
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+}
+
+// messagesOf reads the messages of a line, one or those of a batch. What cannot be
+// read is for the backend to answer.
+func messagesOf(line []byte) []message {
+	var one message
+	if line = bytes.TrimSpace(line); len(line) == 0 {
+		return nil
+	}
+	if line[0] == '[' {
+		var several []message
+		if json.Unmarshal(line, &several) != nil {
+			return nil
+		}
+		return several
+	}
+	if json.Unmarshal(line, &one) != nil {
+		return nil
+	}
+	one.line = line
+	return []message{one}
+}
+
+// id is the message's ID as it stands there; "" for none.
+func (m message) id() string {
+	if string(m.ID) == "null" {
+		return ""
+	}
+	return string(m.ID)
+}
+
+func (m message) isRequest() bool  { return m.Method != "" && m.id() != "" }
+func (m message) isResponse() bool { return m.Method == "" && m.id() != "" }
+
+// boundedLine reads a line, of which it keeps no more than the largest message.
+func boundedLine(in *bufio.Reader) (line []byte, long bool, err error) {
+	for {
+		part, err := in.ReadSlice('\n')
+		if long = long || len(line)+len(part) > server.MaxMessage; long {
+			line = nil
+		} else {
+			line = append(line, part...)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, long, err
+		}
+	}
+}
+
+// withMember returns a message with another value for one member; nil where it is none.
+func withMember(line []byte, name string, value json.RawMessage) []byte {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(line, &members) != nil {
+		return nil
+	}
+	members[name] = value
+	changed, err := server.Encode(members)
+	if err != nil {
+		return nil
+	}
+	return append(changed, '\n')
+}

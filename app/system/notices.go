@@ -1,0 +1,128 @@
+package system
+
+import (
+	"fmt"
+	"maps"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/catalog/pins"
+)
+
+// tellMissingLocked says, once for each reason, which servers are missing and
+// what can be done about it, and which are there again.
+func (c *Catalog) tellMissingLocked() {
+	c.tellBackLocked()
+	for _, missing := range c.snapshot.Load().Missing("") {
+		if missing.Starting || c.told[missing.ServerID] == missing.Problem {
+			continue
+		}
+		c.told[missing.ServerID] = missing.Problem
+		c.opts.Notify(c.missingNotice(missing))
+	}
+}
+
+// missingNotice says that a server is missing, and what can be done about it.
+func (c *Catalog) missingNotice(missing catalog.MissingServer) Notice {
+	command := ""
+	for _, server := range c.config.Servers {
+		if server.ID == missing.ServerID {
+			command = server.Command
+		}
+	}
+	return Notice{
+		Text: fmt.Sprintf("the server %q is missing: %s", missing.ServerID, missing.Problem),
+		Hint: missingHint(missing.ServerID, command, missing.Problem), Server: missing.ServerID,
+	}
+}
+
+// tellBackLocked says which of the servers that were missing are there again.
+func (c *Catalog) tellBackLocked() {
+	snapshot := c.snapshot.Load()
+	for _, id := range slices.Sorted(maps.Keys(c.told)) {
+		if len(snapshot.Missing(id)) > 0 {
+			continue
+		}
+		delete(c.told, id)
+		server, _ := snapshot.Server(id)
+		c.opts.Notify(Notice{Text: fmt.Sprintf("the server %q is there again, with %d tools", id, len(server.Tools)), Server: id})
+	}
+}
+
+// tellChanged says which tools are withheld and what an operator does about it.
+func (c *Catalog) tellChanged() {
+	for _, notice := range changedNotices(c.changed) {
+		c.opts.Notify(notice)
+	}
+}
+
+func changedNotices(changed []pins.Change) []Notice {
+	notices := make([]Notice, len(changed))
+	for i, change := range changed {
+		notice := Notice{Text: fmt.Sprintf("the tool %s of the server %q is withheld: its definition changed since it was first seen",
+			catalog.Quote(change.ToolName), change.ServerID)}
+		if i == len(changed)-1 {
+			notice.Hint = "look at the change with `airlock tools diff`, then `airlock tools accept SERVER TOOL`"
+		}
+		notices[i] = notice
+	}
+	return notices
+}
+
+// notices says what is wrong now with the servers that callers of a profile see, as
+// one who asks for the first time is told it.
+func (c *Catalog) notices(profile string) []Notice {
+	var notices []Notice
+	if c.upstreams == nil {
+		return nil
+	}
+	shown := map[string]bool{}
+	for _, server := range seen(c.config, profile) {
+		shown[server.ID] = true
+	}
+	for _, missing := range c.snapshot.Load().Missing("") {
+		if !missing.Starting && shown[missing.ServerID] {
+			notices = append(notices, c.missingNotice(missing))
+		}
+	}
+	changed := slices.DeleteFunc(slices.Clone(c.Changed()), func(change pins.Change) bool { return !shown[change.ServerID] })
+	return append(notices, changedNotices(changed)...)
+}
+
+// missingHint says what to try for a server that is missing because of problem.
+func missingHint(id, command, problem string) string {
+	key := "mcpServers." + id
+	is := func(words string) bool { return strings.Contains(problem, words) }
+	switch {
+	case is("the user signs in with"):
+		return fmt.Sprintf("run `airlock login %s`; its tools are here as soon as that is done", id)
+	case command == "" && is("wants other credentials"):
+		return fmt.Sprintf("write its credentials under %s.headers", key)
+	case command == "" && is("could not be reached"):
+		return fmt.Sprintf("start the server, or mend %s.url", key)
+	case is("did not answer within"):
+		return fmt.Sprintf("%s.startTimeout gives it more time", key)
+	case command == "":
+		return fmt.Sprintf("check %s.url and its headers", key)
+	case is("working directory"):
+		return fmt.Sprintf("mend %s.cwd", key)
+	case is("was not found") && !is("first line names"):
+		if _, err := exec.LookPath(command); err != nil {
+			return InstallHint(command)
+		}
+	}
+	return fmt.Sprintf("run the command of %s by hand to see what it says", key)
+}
+
+// InstallHint says where a missing program comes from.
+func InstallHint(program string) string {
+	switch program {
+	case "npx", "npm", "node":
+		return "install Node.js 20 or newer: apt-get install nodejs npm"
+	case "uvx", "uv":
+		return "install uv, which brings uvx"
+	}
+	return "install it, or write its full path as `command`"
+}

@@ -1,0 +1,143 @@
+package system
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/codegen"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
+)
+
+// Changes of several servers come close together, above all after the start:
+// one snapshot is made of those within settle, and none waits longer than
+// maxSettle.
+const (
+	settle    = 50 * time.Millisecond
+	maxSettle = 200 * time.Millisecond
+)
+
+func (c *Catalog) publishSoon() {
+	select {
+	case c.due <- struct{}{}:
+	default:
+	}
+}
+
+// publishChanges makes a new snapshot when servers have changed their tools,
+// until ctx ends.
+func (c *Catalog) publishChanges(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.due:
+		}
+		latest := time.After(maxSettle)
+		for quiet := false; !quiet; {
+			select {
+			case <-ctx.Done():
+				return
+			case <-c.due:
+			case <-time.After(settle):
+				quiet = true
+			case <-latest:
+				quiet = true
+			}
+		}
+		c.listAgain(ctx)
+	}
+}
+
+// listAgain is refreshLocked for servers that changed their lists later. Where
+// that fails the last good snapshot stays.
+func (c *Catalog) listAgain(ctx context.Context) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before, withheld := c.snapshot.Load(), c.changed
+	if err := c.refreshLocked(ctx); err != nil {
+		if ctx.Err() == nil {
+			c.opts.Logger.ErrorContext(ctx, "the tools of the servers make no snapshot", slog.Any(telemetry.KeyError, err))
+		}
+		return
+	}
+	c.tellMissingLocked()
+	if c.snapshot.Load().Digest() == before.Digest() {
+		return
+	}
+	c.announceLocked(ctx)
+	for _, change := range c.changed {
+		if slices.ContainsFunc(withheld, change.Same) {
+			continue
+		}
+		c.opts.Logger.WarnContext(ctx, "a tool changed its definition and is withheld",
+			slog.String(telemetry.KeyServer, change.ServerID), slog.String(telemetry.KeyTool, change.ToolName))
+	}
+}
+
+// takeAccepted puts tools into use that were withheld and that an operator has
+// accepted since.
+func (c *Catalog) takeAccepted(ctx context.Context) {
+	if len(c.Changed()) > 0 {
+		c.listAgain(ctx)
+	}
+}
+
+// refreshLocked makes a new snapshot of what the servers now offer, without the
+// tools that changed behind the operator's back.
+func (c *Catalog) refreshLocked(ctx context.Context) error {
+	book, err := OpenPins(c.config)
+	if err != nil {
+		return err
+	}
+	servers := c.opts.gate.servers(c.upstreams.Servers())
+	report, err := book.Check(ctx, servers, time.Now())
+	if err != nil {
+		return fmt.Errorf("comparing the tools with those seen before: %w", err)
+	}
+	snapshot, err := catalog.NewSnapshot(withhold(servers, report.Changed))
+	if err != nil {
+		return err
+	}
+	if c.opts.Serving { // so that no search pays for it
+		c.seen(snapshot).Prepare(c.seen(c.snapshot.Load()), c.usages, string(codegen.Python), string(codegen.Node))
+	}
+	c.changed = report.Changed
+	c.snapshot.Store(snapshot)
+	c.learnSoon()
+	return nil
+}
+
+// seen returns what the callers see, where all have one profile.
+func (c *Catalog) seen(snapshot *catalog.Snapshot) *catalog.Snapshot {
+	if snapshot == nil || c.opts.Profile == "" {
+		return snapshot
+	}
+	profile, err := c.config.Profile(c.opts.Profile)
+	if err != nil {
+		return snapshot.Within(nothing)
+	}
+	return snapshot.Within(profile)
+}
+
+// usages says how code calls tools.
+func (c *Catalog) usages(servers []catalog.Server, language string) map[catalog.ToolRef]catalog.Usage {
+	usages, err := c.described.Usages(servers, codegen.Language(language))
+	if err != nil {
+		c.opts.Logger.ErrorContext(context.Background(), "searches do not say how tools are called", slog.Any(telemetry.KeyError, err))
+	}
+	return usages
+}
+
+// announceLocked keeps sandboxes ready for the tools of now.
+func (c *Catalog) announceLocked(ctx context.Context) {
+	if c.refresh == nil {
+		return
+	}
+	if err := c.refresh(ctx); err != nil {
+		c.opts.Logger.WarnContext(ctx, "no sandboxes are kept ready for the changed tools", slog.Any(telemetry.KeyError, err))
+	}
+}
