@@ -24,6 +24,12 @@ const (
 type grammar struct {
 	ShowVersion kong.VersionFlag `name:"version" help:"Print the version."`
 
+	working         `embed:""`
+	selfDescription `embed:""`
+}
+
+// working are the verbs that need nothing of the grammar but themselves.
+type working struct {
 	Run  runVerb  `cmd:"" help:"Run a program in a sandbox; print one line of JSON."`
 	Init initVerb `cmd:"" help:"Move the MCP servers of your agent hosts behind Airlock, with a backup; --undo takes it back."`
 	MCP  mcpVerb  `cmd:"" name:"mcp" help:"Serve an agent host: MCP over stdin and stdout."`
@@ -40,8 +46,7 @@ type grammar struct {
 	Doctor    doctorVerb     `cmd:"" help:"Check whether this machine can run sandboxes; say what to install."`
 	Version   versionVerb    `cmd:"" help:"Print the version."`
 
-	overHTTP        `embed:""`
-	selfDescription `embed:""`
+	overHTTP `embed:""`
 }
 
 // aboutServers are the verbs about the configured servers.
@@ -90,29 +95,37 @@ type streams struct {
 // what was asked for, stderr everything else. Cancelling ctx ends what runs.
 func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	stderr = cleaned(stderr)
-	var g grammar
-	parser, exited := newParser(&g, "airlock",
-		"Airlock lets an agent work by writing code: programs run in a gVisor sandbox and use MCP tools through one broker.", stdout, stderr)
-	if len(args) == 0 {
-		args = []string{"--help"}
-	}
-	verb, err := parser.Parse(helpOf(parser.Model, args))
-	if *exited >= 0 { // --help has printed what was asked for
-		return *exited
-	}
 	typed := configFlag{Config: flagValue(args, "--config")}
-	if err != nil {
-		typed.hold()
-		return report(stderr, usage(err, args))
+	verb, understood := parseVerb(args)
+	if !understood {
+		parser, exited := newWholeParser(stdout, stderr)
+		if len(args) == 0 {
+			args = []string{"--help"}
+		}
+		var err error
+		verb, err = parser.Parse(helpOf(parser.Model, args))
+		if *exited >= 0 { // --help has printed what was asked for
+			return *exited
+		}
+		if err != nil {
+			typed.hold()
+			return report(stderr, usage(err, args))
+		}
 	}
 	ctx, hangup, stop := onHangup(ctx)
 	defer stop()
 	verb.BindTo(ctx, (*context.Context)(nil))
-	err = verb.Run(&streams{in: stdin, out: stdout, err: stderr, hangup: hangup})
+	err := verb.Run(&streams{in: stdin, out: stdout, err: stderr, hangup: hangup})
 	if err != nil {
 		typed.hold()
 	}
 	return report(stderr, err)
+}
+
+// newWholeParser returns the parser of the whole command line, and what newParser does.
+func newWholeParser(stdout, stderr io.Writer) (parser *kong.Kong, exited *int) {
+	return newParser(new(grammar), "airlock",
+		"Airlock lets an agent work by writing code: programs run in a gVisor sandbox and use MCP tools through one broker.", stdout, stderr)
 }
 
 // usage turns a parser's error into one with a hint.
