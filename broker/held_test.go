@@ -1,9 +1,11 @@
 package broker_test
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/broker/approval"
@@ -78,4 +80,39 @@ func TestARecordingKeepsNoHeldCredential(t *testing.T) {
 	if answer := again.Call(t.Context(), c); !answer.OK {
 		t.Errorf("the replay answers %+v", answer)
 	}
+}
+
+// A credential that Airlock holds only after the answer was cleaned is not in the recording either.
+func TestARecordingKeepsNoCredentialThatComesMeanwhile(t *testing.T) {
+	redactor, answered := redact.New(), false
+	f := newFixture(t, func(o *broker.Options) {
+		o.Redactor = redactor
+		o.Now = func() time.Time { // asked for the outcome's duration, behind the cleaning
+			if answered {
+				redactor.Hold(heldCanary)
+			}
+			return time.Now()
+		}
+	})
+	f.upstream.answer = func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+		answered = true
+		return json.RawMessage(`{"content":[{"type":"text","text":"` + heldCanary + `"}]}`), nil
+	}
+	kept := &exchanges{}
+	s := f.openWith(&broker.RunOptions{Recording: kept})
+	defer s.Close()
+	if answer := s.Call(t.Context(), call("read_file", `{"path":"a"}`)); !answer.OK || !strings.Contains(string(answer.Raw), heldCanary) {
+		t.Fatalf("got %+v, want what was no credential of Airlock's yet", answer)
+	}
+	if text := string((*kept)[0].Answer); strings.Contains(text, "c4nary") || !strings.Contains(text, "[redacted:held-credential]") {
+		t.Errorf("the recording has %s", text)
+	}
+}
+
+// exchanges are a recording in memory.
+type exchanges []replay.Exchange
+
+func (e *exchanges) Answered(one replay.Exchange) error {
+	*e = append(*e, one)
+	return nil
 }

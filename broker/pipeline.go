@@ -66,6 +66,7 @@ type answered struct {
 	result  json.RawMessage  // callServer, then validated and redacted
 	isError bool             // validateOutput: the tool says that it failed
 	removed []redact.Finding // redact
+	held    int              // redact: how many credentials were looked for
 }
 
 // stage is one step of a call; a failure ends it.

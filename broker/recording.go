@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"slices"
 
 	"github.com/airlock-mcp/airlock/broker/audit"
 	"github.com/airlock-mcp/airlock/broker/replay"
@@ -11,15 +12,13 @@ import (
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
-// keep adds a call and its answer to the run's recording, where it has one.
-func (s *RunCalls) keep(ctx context.Context, number int, call Call, answer Answer) {
+// keep adds a call and its answer to the run's recording, where it has one. A result in the answer
+// was cleaned when Airlock held as many credentials as held says.
+func (s *RunCalls) keep(ctx context.Context, number int, call Call, answer Answer, held int) {
 	if s.opts.Recording == nil {
 		return
 	}
-	text, err := json.Marshal(answer)
-	if err == nil {
-		text, _, err = s.opts.Redactor.HeldJSON(text)
-	}
+	text, err := s.keptAnswer(answer, held)
 	if err == nil {
 		err = s.opts.Recording.Answered(replay.Exchange{
 			Number: number, ServerID: call.ServerID, Name: call.Name, Arguments: s.recorded(call.Arguments), Answer: text,
@@ -29,6 +28,20 @@ func (s *RunCalls) keep(ctx context.Context, number int, call Call, answer Answe
 		s.broker.opts.Logger.WarnContext(ctx, "a run cannot be replayed",
 			slog.String(telemetry.KeyRun, s.identity.ID), slog.Any(telemetry.KeyError, err))
 	}
+}
+
+// keptAnswer returns an answer as a recording has it: without credentials that Airlock holds. A
+// result is looked through again only where it holds more of them since it was cleaned.
+func (s *RunCalls) keptAnswer(answer Answer, held int) (json.RawMessage, error) {
+	if answer.OK && answer.Error == nil && len(answer.Raw) > 0 && held == s.opts.Redactor.HeldCount() {
+		return slices.Concat([]byte(`{"ok":true,"raw":`), answer.Raw, []byte{'}'}), nil
+	}
+	text, err := json.Marshal(answer)
+	if err != nil {
+		return nil, err
+	}
+	text, _, err = s.opts.Redactor.HeldJSON(text)
+	return text, err
 }
 
 // recorded returns arguments as a recording has them: without credentials that

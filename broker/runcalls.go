@@ -119,7 +119,7 @@ func (s *RunCalls) CallUnread(ctx context.Context, call Call) (answer Answer, re
 		answer = a.replayed(ctx)
 	} else {
 		answer = a.traced(ctx)
-		s.keep(ctx, a.number, call, answer)
+		s.keep(ctx, a.number, call, answer, a.held)
 	}
 	if answer.Error != nil {
 		s.failed(*answer.Error)

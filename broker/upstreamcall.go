@@ -107,6 +107,7 @@ func (a *attempt) validateOutput(context.Context) *failure {
 // code is for, and they are removed where results leave the sandbox
 // (docs/design/0005-where-results-are-redacted.md).
 func (a *attempt) redact(context.Context) *failure {
+	a.held = a.run.opts.Redactor.HeldCount() // before it looks: what comes meanwhile makes it one more
 	cleaned, found, err := a.run.opts.Redactor.HeldJSON(a.result)
 	if errors.Is(err, canon.ErrDeep) {
 		return failf(errortype.OutputValidation, "the server answered with JSON that is nested more than %d levels deep", canon.MaxDepth)

@@ -33,6 +33,10 @@ func New() *Redactor { return &Redactor{held: &held{}} }
 // looked for, and false is returned for them.
 func (r *Redactor) Hold(value string) bool { return r.held.add(value) }
 
+// HeldCount is the number of credentials that are removed everywhere. It only grows: text that was cleaned of
+// them has none as long as the number is the same.
+func (r *Redactor) HeldCount() int { return r.held.count() }
+
 // Bytes returns text with everything removed that rules or canaries find. The
 // text itself is not changed, and returned as it is when nothing was found.
 func (r *Redactor) Bytes(text []byte) ([]byte, []Finding) { return r.replace(text, r.find(text)) }

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strconv"
 	"sync"
 
 	"filippo.io/age"
@@ -50,21 +51,49 @@ func (s *Store) Create(head Head, tools func() ([]byte, error)) (*Recorder, erro
 // Answered adds one exchange. A recording that could not be written stays
 // unfinished: Close says why.
 func (r *Recorder) Answered(e Exchange) error {
+	text, err := encodeExchange(e)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.count++
-	return r.write(line{Exchange: &e})
+	return r.write(text, err)
 }
 
-// write adds a line, behind the head.
-func (r *Recorder) write(l line) error {
+// write adds the text of a line, behind the head. problem is why there is no text.
+func (r *Recorder) write(text []byte, problem error) error {
 	if r.file == nil && r.failed == nil {
 		r.failed = r.open()
 	}
+	if r.failed == nil && problem != nil {
+		r.failed = fmt.Errorf("recording: %w", problem)
+	}
 	if r.failed == nil {
-		r.failed = r.put(l)
+		r.failed = r.put(text)
 	}
 	return r.failed
+}
+
+// encodeExchange returns the line of an exchange, whose arguments and answer go into it as they are:
+// what encoding/json would make of them costs two more looks at every byte.
+func encodeExchange(e Exchange) ([]byte, error) {
+	if !json.Valid(e.Arguments) || !json.Valid(e.Answer) {
+		return json.Marshal(line{Exchange: &e}) // says what is wrong
+	}
+	server, err := json.Marshal(e.ServerID)
+	if err != nil {
+		return nil, err
+	}
+	name, err := json.Marshal(e.Name)
+	if err != nil {
+		return nil, err
+	}
+	text := make([]byte, 0, len(e.Arguments)+len(e.Answer)+len(server)+len(name)+100)
+	text = append(text, `{"exchange":{"number":`...)
+	text = strconv.AppendInt(text, int64(e.Number), 10)
+	text = append(append(text, `,"server_id":`...), server...)
+	text = append(append(text, `,"name":`...), name...)
+	text = append(append(text, `,"arguments":`...), e.Arguments...)
+	text = append(append(text, `,"answer":`...), e.Answer...)
+	return append(text, "}}"...), nil
 }
 
 func (r *Recorder) open() error {
@@ -79,15 +108,17 @@ func (r *Recorder) open() error {
 	if r.packed, err = gzip.NewWriterLevel(r.sealed, gzip.BestSpeed); err != nil {
 		return fmt.Errorf("recording: %w", err)
 	}
-	return r.put(line{Head: &r.head})
+	head, err := json.Marshal(line{Head: &r.head})
+	if err != nil {
+		return fmt.Errorf("recording: %w", err)
+	}
+	return r.put(head)
 }
 
-func (r *Recorder) put(l line) error {
-	text, err := json.Marshal(l)
-	if err == nil {
-		if r.size += int64(len(text)) + 1; r.size > maxRecording {
-			err = fmt.Errorf("it would hold more than %d bytes", maxRecording)
-		}
+func (r *Recorder) put(text []byte) error {
+	var err error
+	if r.size += int64(len(text)) + 1; r.size > maxRecording {
+		err = fmt.Errorf("it would hold more than %d bytes", maxRecording)
 	}
 	if err == nil {
 		_, err = r.packed.Write(append(text, '\n'))
@@ -103,7 +134,7 @@ func (r *Recorder) put(l line) error {
 func (r *Recorder) Close(output Output) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	err := r.write(line{End: &ending{output, r.count}})
+	err := r.write(json.Marshal(line{End: &ending{output, r.count}}))
 	if r.file == nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -385,5 +386,53 @@ func TestRecordingsOfOlderVersions(t *testing.T) {
 	}
 	if recording, err := s.Load("run_1"); err != nil || recording.OutputDigest != "sha256:out" || recording.Tools != nil {
 		t.Errorf("got %+v, %v, want it as it was", recording, err)
+	}
+}
+
+// What was answered comes back byte for byte, whatever the code wrote it like.
+func TestExchangesComeBackAsTheyWere(t *testing.T) {
+	s := open(t, t.TempDir(), nil)
+	r, err := s.Create(head(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	odd := replay.Exchange{Number: 1, ServerID: "a\"\\\n\u2028<b>", Name: "größe\x00", Arguments: json.RawMessage("{\n \"a\" : \"<&>\\u003c\" }"), Answer: json.RawMessage(`{"ok":true,"raw":{"a":"<&>","b":1.0e+2}}`)}
+	none := replay.Exchange{Number: 2, ServerID: "s", Name: "n", Answer: json.RawMessage(`{}`)}
+	for _, e := range []replay.Exchange{odd, none} {
+		if err := r.Answered(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.Close(replay.Output{}); err != nil {
+		t.Fatal(err)
+	}
+	recording, err := s.Load("run_1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	none.Arguments = json.RawMessage("null")
+	for i, want := range []replay.Exchange{odd, none} {
+		if got := recording.Exchanges[i]; !reflect.DeepEqual(got, want) {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+	}
+}
+
+// An exchange that is no JSON leaves no recording that could be taken for a whole one.
+func TestAnExchangeThatIsNoJSONEndsTheRecording(t *testing.T) {
+	s := open(t, t.TempDir(), nil)
+	r, err := s.Create(head(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := exchange(1, "read", `{}},"exchange":{`)
+	if err := r.Answered(broken); err == nil {
+		t.Error("it was recorded")
+	}
+	if err := r.Close(replay.Output{}); err == nil {
+		t.Error("the recording was finished")
+	}
+	if _, err := s.Load("run_1"); !errors.Is(err, replay.ErrNotFound) {
+		t.Errorf("got %v, want no recording", err)
 	}
 }

@@ -106,8 +106,8 @@ func (c *conversation) serveConn(ctx context.Context, conn net.Conn) error {
 	defer stop()
 	reader := &frameReader{in: bufio.NewReaderSize(conn, 64<<10), large: c.large}
 	writer := &answers{out: conn}
-	var handlers sync.WaitGroup
-	defer handlers.Wait()
+	handlers := newHandlers(func(h handling) { c.answer(ctx, writer, h.req, h.over) })
+	defer handlers.close()
 	for {
 		frame, release, err := reader.next(ctx.Done())
 		if err != nil {
@@ -137,7 +137,7 @@ func (c *conversation) serveConn(ctx context.Context, conn net.Conn) error {
 			c.answer(ctx, writer, req, over)
 			continue
 		}
-		handlers.Go(func() { c.answer(ctx, writer, req, over) })
+		handlers.handle(handling{req, over})
 	}
 }
 

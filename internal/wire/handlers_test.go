@@ -1,0 +1,42 @@
+package wire
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// Every request is handled once, before close returns, also those at one moment, and by handlers
+// that have handled others.
+func TestHandlers(t *testing.T) {
+	const waves, atOnce = 50, 20
+	var handled [waves * atOnce]atomic.Int32
+	var wave sync.WaitGroup
+	h := newHandlers(func(one handling) { one.over() })
+	for n := range waves {
+		wave.Add(atOnce)
+		together := make(chan struct{})
+		for i := range atOnce {
+			h.handle(handling{over: func() {
+				if i%2 == 0 {
+					<-together // so that the next ones need handlers of their own
+				}
+				handled[n*atOnce+i].Add(1)
+				wave.Done()
+			}})
+		}
+		close(together)
+		wave.Wait()
+	}
+	last := false
+	h.handle(handling{over: func() { last = true }})
+	h.close()
+	if !last {
+		t.Error("close did not wait")
+	}
+	for i := range handled {
+		if got := handled[i].Load(); got != 1 {
+			t.Fatalf("request %d was handled %d times", i, got)
+		}
+	}
+}
