@@ -40,6 +40,10 @@ var (
 	ErrInvalid = errors.New("the token is not valid")
 )
 
+// ErrShare says that a caller whose credential is valid has its share of what there is
+// for all callers already. The same request may be sent again.
+var ErrShare = errors.New("this caller has as many requests under way as one caller may: wait for one of them")
+
 // Agents knows the tokens of agents.
 type Agents interface {
 	Authenticate(ctx context.Context, token secret.Value) (agents.Agent, error)
@@ -52,27 +56,37 @@ type Authenticator struct {
 	Issuer *Issuer // nil where only Airlock's own tokens are taken
 	// Profile is that of callers whose credential names none; empty for all servers and tools.
 	Profile string
+	// Admit is told the account of who has proved its identity: all tokens of a principal
+	// have one, and all agents that a principal registered have another. Its error refuses
+	// the request. nil admits all.
+	Admit func(ctx context.Context, account string) error
 }
 
-// agentHeader takes an agent's token beside Authorization.
-const agentHeader = "X-Agent-Token"
+// AgentHeader is the header that takes an agent's token beside Authorization.
+const AgentHeader = "X-Agent-Token"
 
 // Identify returns who makes a request: whom its token belongs to, as Bearer in
 // Authorization (RFC 6750, section 2.1), or the agent's in X-Agent-Token. A
 // token in the address is not looked at. The error is ErrNone, ErrInvalid,
-// ErrProfiles, or that nothing could be looked up.
+// ErrProfiles, ErrShare, or that nothing could be looked up.
 func (a *Authenticator) Identify(r *http.Request) (caller.Caller, error) {
-	return a.profiled(a.proved(r))
+	who, account, err := a.proved(r)
+	return a.admitted(r.Context(), who, account, err)
 }
 
 // Token returns whom a token of any kind belongs to that comes with no request of its
 // own. The error is as that of Identify.
 func (a *Authenticator) Token(ctx context.Context, token secret.Value) (caller.Caller, error) {
-	return a.profiled(a.ofToken(ctx, token, ""))
+	who, account, err := a.ofToken(ctx, token, "")
+	return a.admitted(ctx, who, account, err)
 }
 
-// profiled gives a caller the default profile where its credential names none.
-func (a *Authenticator) profiled(who caller.Caller, err error) (caller.Caller, error) {
+// admitted lets a caller pass who may, and gives it the default profile where its
+// credential names none.
+func (a *Authenticator) admitted(ctx context.Context, who caller.Caller, account string, err error) (caller.Caller, error) {
+	if err == nil && a.Admit != nil {
+		err = a.Admit(ctx, account)
+	}
 	if err != nil {
 		return caller.Caller{}, err
 	}
@@ -82,30 +96,33 @@ func (a *Authenticator) profiled(who caller.Caller, err error) (caller.Caller, e
 	return who, nil
 }
 
-// proved is who makes a request, as its credential says.
-func (a *Authenticator) proved(r *http.Request) (caller.Caller, error) {
-	if values := r.Header.Values(agentHeader); len(values) > 0 {
+// proved is who makes a request, as its credential says, and the account that it counts
+// for.
+func (a *Authenticator) proved(r *http.Request) (who caller.Caller, account string, err error) {
+	if values := r.Header.Values(AgentHeader); len(values) > 0 {
 		if len(values) > 1 {
-			return caller.Caller{}, ErrInvalid
+			return caller.Caller{}, "", ErrInvalid
 		}
-		return a.Agent(r.Context(), secret.New(values[0]))
+		return a.agent(r.Context(), secret.New(values[0]))
 	}
 	token, err := bearer(r)
 	if err != nil {
-		return caller.Caller{}, err
+		return caller.Caller{}, "", err
 	}
 	return a.ofToken(r.Context(), token, r.URL.Path)
 }
 
 // ofToken is who has a token that comes with a request of a path.
-func (a *Authenticator) ofToken(ctx context.Context, token secret.Value, path string) (caller.Caller, error) {
-	if agents.IsToken(token.Reveal()) {
-		return a.Agent(ctx, token)
+func (a *Authenticator) ofToken(ctx context.Context, token secret.Value, path string) (who caller.Caller, account string, err error) {
+	switch {
+	case agents.IsToken(token.Reveal()):
+		return a.agent(ctx, token)
+	case a.Issuer != nil && isJWT(token.Reveal()):
+		who, err = a.Issuer.Authenticate(ctx, token, path)
+	default:
+		who, err = a.Tokens.Authenticate(ctx, token)
 	}
-	if a.Issuer != nil && isJWT(token.Reveal()) {
-		return a.Issuer.Authenticate(ctx, token, path)
-	}
-	return a.Tokens.Authenticate(ctx, token)
+	return who, string(who.Kind) + " " + who.Name(), err
 }
 
 // bearer returns the one bearer token of a request.
@@ -122,17 +139,25 @@ func bearer(r *http.Request) (secret.Value, error) {
 }
 
 // Agent returns the agent that a token belongs to as a caller: it may run code and
-// announce its own actions. The error is as that of Identify.
+// announce its own actions. The error is as that of Identify; Admit is not asked.
 func (a *Authenticator) Agent(ctx context.Context, token secret.Value) (caller.Caller, error) {
+	who, _, err := a.agent(ctx, token)
+	return who, err
+}
+
+// agent is Agent with the account. It is that of whom the agent was registered by, since
+// one principal may register many; and not that principal's own, so that agents that ask
+// too much can still be stopped.
+func (a *Authenticator) agent(ctx context.Context, token secret.Value) (who caller.Caller, account string, err error) {
 	if a.Agents == nil {
-		return caller.Caller{}, ErrInvalid
+		return caller.Caller{}, "", ErrInvalid
 	}
 	agent, err := a.Agents.Authenticate(ctx, token)
 	if errors.Is(err, agents.ErrToken) {
-		return caller.Caller{}, ErrInvalid
+		return caller.Caller{}, "", ErrInvalid
 	}
 	if err != nil {
-		return caller.Caller{}, err
+		return caller.Caller{}, "", err
 	}
-	return caller.Caller{Principal: agent.ID, Kind: caller.Agent, Session: agent.ID, Scopes: []string{ScopeRun}}, nil
+	return caller.Caller{Principal: agent.ID, Kind: caller.Agent, Session: agent.ID, Scopes: []string{ScopeRun}}, "agents of " + agent.Owner, nil
 }

@@ -23,12 +23,18 @@ func (e *ScopeError) Error() string { return "this needs a token with the scope 
 type Refusal struct {
 	Status        int
 	Code, Message string
-	Challenge     string // of WWW-Authenticate (RFC 6750, section 3; RFC 9728, section 5.1)
+	// Challenge is that of WWW-Authenticate (RFC 6750, section 3; RFC 9728, section 5.1);
+	// empty: the request may be sent again in a second as it is.
+	Challenge string
 }
 
 // Write sends the answer.
 func (r Refusal) Write(w http.ResponseWriter) {
-	w.Header().Set("WWW-Authenticate", r.Challenge)
+	if r.Challenge != "" {
+		w.Header().Set("WWW-Authenticate", r.Challenge)
+	} else {
+		w.Header().Set("Retry-After", "1")
+	}
 	problem.Write(w, r.Status, r.Code, r.Message)
 }
 
@@ -43,6 +49,8 @@ func (a *Authenticator) Refuse(err error, path string) (Refusal, bool) {
 		return Refusal{http.StatusForbidden, "insufficient_scope", lacks.Error(), a.challenge(path, "insufficient_scope", a.stepUp(lacks))}, true
 	case errors.Is(err, ErrProfiles):
 		return Refusal{http.StatusForbidden, "insufficient_scope", ErrProfiles.Error(), a.challenge(path, "insufficient_scope", nil)}, true
+	case errors.Is(err, ErrShare):
+		return Refusal{http.StatusTooManyRequests, "rate_limited", ErrShare.Error(), ""}, true
 	case errors.Is(err, ErrNone):
 		return Refusal{http.StatusUnauthorized, "unauthorized", "the request has no token: send it as Authorization: Bearer", a.challenge(path, "", a.first())}, true
 	case errors.Is(err, ErrInvalid):

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -55,6 +56,7 @@ func mustLoad(t *testing.T, text string, env func(string) (string, bool)) *Confi
 var sameValues = cmp.Options{
 	cmpopts.IgnoreUnexported(Config{}, Server{}),
 	cmp.Comparer(func(a, b secret.Value) bool { return a.Reveal() == b.Reveal() }),
+	cmpopts.EquateComparable(netip.Prefix{}),
 }
 
 func TestEveryKeyReachesItsField(t *testing.T) {
@@ -102,6 +104,7 @@ kernel:
   bytes: 3KiB
 images: {python: {packages: [pandas, numpy, "numpy>=2,<3", numpy]}, node: {packages: ["lodash@^4.17.0"]}, lock: ../p.lock}
 verify: {timeout: 5s, memory: 1GiB, maxSandboxes: 2, queue: 3}
+serve: {trustedProxies: [10.1.2.3/8, 192.0.2.7, "2001:db8::/32"], callerRequests: 20}
 secrets: {ageFile: keys.age, ageIdentity: /etc/airlock/age.txt, keyring: team}
 `, envOf(map[string]string{"TOKEN": "hunter2"}))
 	dir := filepath.Dir(c.File)
@@ -142,7 +145,8 @@ secrets: {ageFile: keys.age, ageIdentity: /etc/airlock/age.txt, keyring: team}
 		},
 		Replay: Replay{Keep: 48 * time.Hour, Size: 3 << 20}, Placeholders: true,
 		Discovery: Discovery{Refresh: 5 * time.Minute, Embeddings: Embeddings{URL: "https://e.example/v1", Model: "m", Key: secret.New("keyring:e"), Dimensions: 256, Timeout: time.Second, Batch: 8}},
-		Serving: Serving{Face: Face{CallTool: true}, Serve: Serve{Listen: "127.0.0.1:7823", Console: true, DrainTime: 30 * time.Second}, Auth: Auth{Types: []string{"at+jwt"}}, Kernel: Kernel{
+		Serving: Serving{Face: Face{CallTool: true}, Serve: Serve{Listen: "127.0.0.1:7823", CallerRequests: 20, Console: true,
+			TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("192.0.2.7/32"), netip.MustParsePrefix("2001:db8::/32")}, DrainTime: 30 * time.Second}, Auth: Auth{Types: []string{"at+jwt"}}, Kernel: Kernel{
 			Models: []Model{
 				{Name: "gemini-pro", URL: "http://127.0.0.1:9/v1", Model: "gemini-3-pro", Timeout: time.Minute},
 				{Name: "gpt-4", URL: "https://api.openai.com/v1", Model: "gpt-4", Key: secret.New("keyring:openai"), Timeout: 30 * time.Second},

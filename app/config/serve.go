@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"net"
+	"net/netip"
 	"net/url"
 	"strings"
 	"time"
@@ -25,13 +26,20 @@ type Serve struct {
 	Origins []string // of web pages that may send requests, beside its own
 	// Certificate and Key are the absolute paths of the PEM files for TLS; both or none.
 	Certificate, Key string
-	Proxy            bool          // a proxy in front of it ends TLS
-	Console          bool          // web pages for people are served at "/"
-	DrainTime        time.Duration // that runs under way get at the end
+	Proxy            bool // a proxy in front of it ends TLS
+	// TrustedProxies are the addresses of proxies whose word counts for the address of
+	// a client.
+	TrustedProxies []netip.Prefix
+	CallerRequests int64         // of one caller that are answered at one time
+	Console        bool          // web pages for people are served at "/"
+	DrainTime      time.Duration // that runs under way get at the end
 }
 
+// MaxRequests is how many requests are answered at one time, open streams included.
+const MaxRequests = 4_000
+
 func defaultServe() Serve {
-	return Serve{Listen: "127.0.0.1:7823", Console: true, DrainTime: 30 * time.Second}
+	return Serve{Listen: "127.0.0.1:7823", CallerRequests: MaxRequests / 8, Console: true, DrainTime: 30 * time.Second}
 }
 
 func (d *decoder) serveFields(s *Serve) []field {
@@ -42,6 +50,8 @@ func (d *decoder) serveFields(s *Serve) []field {
 		{key: "certificate", read: d.path(&s.Certificate)},
 		{key: "key", read: d.path(&s.Key)},
 		{key: "proxy", val: flag{&s.Proxy}},
+		{key: "trustedProxies", read: d.networks(&s.TrustedProxies)},
+		{key: "callerRequests", val: count[int64]{&s.CallerRequests, 16, MaxRequests}},
 		{key: "console", val: flag{&s.Console}},
 		{key: "drainTime", val: duration{&s.DrainTime, 0, time.Hour}},
 	}
@@ -75,6 +85,30 @@ func (d *decoder) hostNames(to *[]string) func(n *yaml.Node, path string) error 
 				return d.fail(n, "write it as in airlock.example.com: no port, no wildcard", "%s is not the name of a host: %q", path, name)
 			}
 			*to = append(*to, strings.ToLower(name))
+			return nil
+		})
+	}
+}
+
+// networks reads addresses, and networks in CIDR notation (RFC 4632, section 3.1).
+func (d *decoder) networks(to *[]netip.Prefix) func(n *yaml.Node, path string) error {
+	return func(n *yaml.Node, path string) error {
+		return d.items(n, path, func(n *yaml.Node, path string) error {
+			text, err := d.text(n, path)
+			if err != nil {
+				return err
+			}
+			network, err := netip.ParsePrefix(text)
+			if address, failed := netip.ParseAddr(text); failed == nil && address.Zone() == "" {
+				network, err = netip.PrefixFrom(address, address.BitLen()), nil
+			}
+			switch {
+			case err != nil || network.Addr().Is4In6():
+				return d.fail(n, "write it as 10.0.0.7, 10.0.0.0/8 or 2001:db8::/32", "%s is neither an address nor a network: %q", path, text)
+			case network.Bits() == 0:
+				return d.fail(n, "name the addresses of the proxies alone", "%s is every address there is: each client could say that it is another", path)
+			}
+			*to = append(*to, network.Masked())
 			return nil
 		})
 	}

@@ -1,12 +1,12 @@
 package console
 
 import (
-	"net"
-	"net/netip"
 	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
 // How often sign-ins may fail: a token cannot be guessed, and who tries costs us
@@ -33,7 +33,7 @@ func newFailures(now func() time.Time) *failures {
 func (f *failures) tooMany(remote string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	limiter := f.of[network(remote)]
+	limiter := f.of[caller.Network(remote)]
 	return limiter != nil && limiter.TokensAt(f.now()) < 1
 }
 
@@ -41,7 +41,7 @@ func (f *failures) tooMany(remote string) bool {
 func (f *failures) add(remote string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	now, name := f.now(), network(remote)
+	now, name := f.now(), caller.Network(remote)
 	limiter := f.of[name]
 	if limiter == nil {
 		f.forgetLocked(now)
@@ -64,23 +64,4 @@ func (f *failures) forgetLocked(now time.Time) {
 			}
 		}
 	}
-}
-
-// network is the address of a client, of IPv6 the /64 that one client has.
-func network(remote string) string {
-	host, _, err := net.SplitHostPort(remote)
-	if err != nil {
-		host = remote
-	}
-	address, err := netip.ParseAddr(host)
-	if err != nil {
-		return host
-	}
-	address = address.Unmap().WithZone("")
-	if address.Is6() {
-		if prefix, err := address.Prefix(64); err == nil {
-			return prefix.String()
-		}
-	}
-	return address.String()
 }

@@ -57,6 +57,10 @@ func (c *Console) toSignIn(w http.ResponseWriter, r *http.Request, err error) {
 	switch {
 	case errors.Is(err, auth.ErrInvalid):
 		c.sessions.end(c.sessionID(r))
+	case errors.Is(err, auth.ErrShare):
+		w.Header().Set("Retry-After", "1")
+		c.render(w, nil, "refused", refusedView(&refusal{http.StatusTooManyRequests, "You have as many requests under way as one caller may.", "Wait for one of them, then try again."}))
+		return
 	case !errors.Is(err, auth.ErrNone):
 		if r.Context().Err() == nil { // else the browser ended its connection meanwhile
 			c.opts.Logger.ErrorContext(r.Context(), "who uses the console could not be looked up", slog.Any(telemetry.KeyError, err))

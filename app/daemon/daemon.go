@@ -49,6 +49,7 @@ type Daemon struct {
 	draining atomic.Bool
 	stop     chan struct{} // has room for the one wish to end
 	limits   limits        // of what is reached over HTTP
+	fair     *fair         // each caller's share of it
 
 	answering *inFlight // requests over HTTP other than open streams
 	undo      cleanup.Stack
@@ -59,13 +60,13 @@ func New(ctx context.Context, opts Options) (*Daemon, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	d := &Daemon{opts: opts, since: time.Now().UTC().Truncate(time.Second), stop: make(chan struct{}, 1), limits: defaultLimits(), answering: newInFlight()}
+	d := &Daemon{opts: opts, since: time.Now().UTC().Truncate(time.Second), stop: make(chan struct{}, 1), limits: defaultLimits(), fair: newFair(opts.Config.Serve.CallerRequests), answering: newInFlight()}
 	var err error
 	if d.known, err = opts.System.OpenAgents(ctx); err != nil {
 		return nil, err
 	}
 	d.undo.Add(d.known.Close)
-	d.identify = &auth.Authenticator{Tokens: d.known.Tokens(), Agents: d.known, Profile: opts.Config.DefaultProfile}
+	d.identify = &auth.Authenticator{Tokens: d.known.Tokens(), Agents: d.known, Profile: opts.Config.DefaultProfile, Admit: d.fair.admit}
 	if opts.Config.Auth.Issuer != "" {
 		d.identify.Issuer = auth.NewIssuer(opts.Config.Auth, nil, nil)
 	}

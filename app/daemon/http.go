@@ -8,6 +8,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/server"
 	"github.com/airlock-mcp/airlock/broker/iatp"
 	"github.com/airlock-mcp/airlock/internal/problem"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
 // webServer serves all that is reached over HTTP.
@@ -38,16 +39,18 @@ func (d *Daemon) webServer() *http.Server {
 		d.identify.Issuer.Describe(mux, d.faces()...)
 	}
 	return &http.Server{
-		Handler:           patient(d.limits, &bounded{next: mux, room: make(chan struct{}, d.limits.requests), answering: d.answering}),
+		Handler:           patient(d.limits, &clients{serve.TrustedProxies, &bounded{next: mux, room: make(chan struct{}, d.limits.requests), fair: d.fair, answering: d.answering}}),
 		ReadHeaderTimeout: d.limits.headerTime, IdleTimeout: d.limits.idleTime, MaxHeaderBytes: d.limits.header,
 		ErrorLog: slog.NewLogLogger(d.opts.Logger.Handler(), slog.LevelDebug),
 	}
 }
 
-// bounded answers requests beyond its room with "busy", at once.
+// bounded answers requests beyond its room with "busy", at once, and those of a caller
+// beyond its share of the room.
 type bounded struct {
 	next http.Handler
 	room chan struct{}
+	fair *fair
 
 	answering *inFlight // is told of requests that are no open streams
 }
@@ -58,6 +61,11 @@ func (b *bounded) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		b.next.ServeHTTP(w, r)
 		return
 	}
+	b.fair.serve(w, r, http.HandlerFunc(b.inRoom))
+}
+
+// inRoom answers a request that there is room for.
+func (b *bounded) inRoom(w http.ResponseWriter, r *http.Request) {
 	select {
 	case b.room <- struct{}{}:
 		defer func() { <-b.room }()
@@ -66,6 +74,7 @@ func (b *bounded) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		b.next.ServeHTTP(w, r)
 	default:
+		telemetry.CountRefusedRequest(r.Context(), limitAll)
 		w.Header().Set("Retry-After", "1")
 		problem.Write(w, http.StatusServiceUnavailable, "busy", "too many requests are being answered: send it again")
 	}

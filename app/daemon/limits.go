@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/airlock-mcp/airlock/app/config"
 )
 
 // limits bound what clients can take over HTTP. A message's size is bounded by who
@@ -22,7 +24,7 @@ type limits struct {
 
 func defaultLimits() limits {
 	return limits{
-		connections: mostConnections(), requests: 4_000, header: 32 << 10,
+		connections: mostConnections(), requests: config.MaxRequests, header: 32 << 10,
 		headerTime: 10 * time.Second, bodyTime: time.Minute, idleTime: 2 * time.Minute, readTime: 30 * time.Second, answerTime: 5 * time.Second,
 	}
 }

@@ -29,6 +29,14 @@ func CountAgentAction(ctx context.Context, decision string) {
 	agentActions.Add(ctx, 1, metric.WithAttributes(AttrDecision.String(decision)))
 }
 
+var refusedRequests = counter("airlock.http.refused", "{request}", "Requests over HTTP that limits refused, by the limit.")
+
+// CountRefusedRequest counts a request over HTTP that was refused, by the limit that did:
+// one of a few words.
+func CountRefusedRequest(ctx context.Context, limit string) {
+	refusedRequests.Add(ctx, 1, metric.WithAttributes(AttrError.String(limit)))
+}
+
 // The bounds of histograms, in seconds.
 var (
 	requestBounds = []float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300}

@@ -1,0 +1,231 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/airlock-mcp/airlock/app/auth"
+)
+
+// untilUnused waits until an account holds nothing of its share: a request is answered a
+// moment before it has released its place.
+func (s *served) untilUnused(account string) {
+	s.t.Helper()
+	for {
+		if release, ok := s.daemon.fair.shares.Take(account, s.daemon.opts.Config.Serve.CallerRequests); ok {
+			release()
+			return
+		}
+		if s.t.Context().Err() != nil {
+			s.t.Fatalf("%s still holds something", account)
+		}
+	}
+}
+
+// One caller that has begun as many requests as it may, and sends thousands more, is
+// refused, with every token that it has. Another at the same address is answered meanwhile,
+// and it itself when its requests are over.
+func TestOneCallerLeavesRoomForOthers(t *testing.T) {
+	const share, more, senders = 500, 4_500, 20
+	s := serve(t, "")
+	hog, second, other := s.token("mallory", auth.ScopeAgents), s.token("mallory", auth.ScopeAgents, auth.ScopeRun), s.token("ann", auth.ScopeAgents)
+	for _, token := range []string{hog, second, other} {
+		if res, body := s.post("/v1/agents", token, "{}"); res.StatusCode != http.StatusUnprocessableEntity {
+			t.Fatalf("got %d, %s", res.StatusCode, body)
+		}
+	}
+	s.untilUnused("user mallory")
+	body := `{"name":"a","type":"supervised"}`
+	conns := make([]io.ReadWriteCloser, share)
+	for n := range conns {
+		conns[n] = s.send(post("/v1/agents", hog, len(body)) + body[:1])
+	}
+	for s.daemon.answering.n.Load() < share {
+		if t.Context().Err() != nil {
+			t.Fatal("the requests did not begin")
+		}
+	}
+	var refused atomic.Int64
+	var sending sync.WaitGroup
+	for n := range senders {
+		token := []string{hog, second}[n%2]
+		sending.Go(func() {
+			for range more / senders {
+				res, told := s.post("/v1/agents", token, body)
+				if res.StatusCode != http.StatusTooManyRequests || res.Header.Get("Retry-After") == "" || !strings.Contains(string(told), auth.ErrShare.Error()) {
+					t.Errorf("a request too many: got %d, %s", res.StatusCode, told)
+					return
+				}
+				refused.Add(1)
+			}
+		})
+	}
+	for range 50 {
+		if res, told := s.post("/v1/agents", other, "{}"); res.StatusCode != http.StatusUnprocessableEntity {
+			t.Errorf("another caller: got %d, %s", res.StatusCode, told)
+		}
+	}
+	sending.Wait()
+	if got := refused.Load(); got != more {
+		t.Errorf("got %d refused of %d", got, more)
+	}
+	for n, conn := range conns {
+		if n%2 == 0 {
+			conn.Close() // what is cancelled is released, too
+		} else if _, err := io.WriteString(conn, body[1:]); err != nil {
+			t.Error(err)
+		}
+	}
+	s.untilUnused("user mallory")
+	if res, told := s.post("/v1/agents", hog, "{}"); res.StatusCode != http.StatusUnprocessableEntity {
+		t.Errorf("when its requests are over: got %d, %s", res.StatusCode, told)
+	}
+}
+
+// blocking is a server whose requests wait for the test; those at /known are admitted for an
+// account that the path names.
+type blocking struct {
+	*httptest.Server
+	fair    *fair
+	begun   chan struct{}
+	release chan struct{} // one value for each request with "?wait"; "?panic" panics
+}
+
+func newBlocking(t *testing.T, each int64) *blocking {
+	b := &blocking{fair: newFair(each), begun: make(chan struct{}), release: make(chan struct{})}
+	b.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b.fair.serve(w, r, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if account, known := strings.CutPrefix(r.URL.Path, "/known/"); known {
+				if err := b.fair.admit(r.Context(), account); err != nil {
+					http.Error(w, err.Error(), http.StatusTooManyRequests)
+					return
+				}
+			}
+			if r.URL.Query().Has("wait") {
+				b.begun <- struct{}{}
+				select {
+				case <-b.release:
+				case <-r.Context().Done():
+				}
+			}
+			if r.URL.Query().Has("panic") {
+				panic(http.ErrAbortHandler)
+			}
+		}))
+	}))
+	t.Cleanup(b.Server.Close)
+	return b
+}
+
+// get asks, with a credential, "" for none, and returns the status; 0: there was no answer.
+func (b *blocking) get(ctx context.Context, t *testing.T, path, credential string) int {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, b.URL+path, nil)
+	if err != nil {
+		t.Error(err)
+		return 0
+	}
+	if credential != "" {
+		r.Header.Set("Authorization", credential)
+	}
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return 0
+	}
+	res.Body.Close()
+	return res.StatusCode
+}
+
+// until asks until the answer is a status: a place is released a moment after the answer.
+func (b *blocking) until(t *testing.T, status int, path, credential string) {
+	t.Helper()
+	for got := 0; got != status; got = b.get(t.Context(), t, path, credential) {
+		if t.Context().Err() != nil {
+			t.Fatalf("%s: got %d, want %d", path, got, status)
+		}
+	}
+}
+
+// Who has not proved who it is counts for its network. A caller that was known at its last
+// request does not, until its credential proves nothing any more.
+func TestUnknownCallersShareTheirNetworksPlaces(t *testing.T) {
+	const each = 16
+	b := newBlocking(t, each)
+	if got := b.get(t.Context(), t, "/known/ann", "a"); got != http.StatusOK {
+		t.Fatalf("got %d", got)
+	}
+	b.until(t, http.StatusOK, "/", "") // nothing of the above is held
+	var waiting sync.WaitGroup
+	for n := range each {
+		waiting.Go(func() { b.get(t.Context(), t, "/?wait", fmt.Sprintf("guess %d", n)) })
+		<-b.begun
+	}
+	for _, credential := range []string{"", "guess", "another"} {
+		if got := b.get(t.Context(), t, "/known/bob", credential); got != http.StatusTooManyRequests {
+			t.Errorf("an unknown caller %q: got %d, want that its network has its share", credential, got)
+		}
+	}
+	if got := b.get(t.Context(), t, "/known/ann", "a"); got != http.StatusOK {
+		t.Errorf("a caller that is known: got %d", got)
+	}
+	if got := b.get(t.Context(), t, "/", "a"); got != http.StatusOK { // refused by what is behind, as after its end
+		t.Errorf("a caller that is not known any more: got %d", got)
+	}
+	b.until(t, http.StatusTooManyRequests, "/known/ann", "a")
+	for range each {
+		b.release <- struct{}{}
+	}
+	waiting.Wait()
+	b.until(t, http.StatusOK, "/known/ann", "a")
+}
+
+// What ends in a panic, or because its client has disconnected, is released.
+func TestPlacesAreReleasedWhateverHappens(t *testing.T) {
+	const each = 16
+	b := newBlocking(t, each)
+	for range 3 * each {
+		if got := b.get(t.Context(), t, "/known/ann?panic", "a"); got == http.StatusOK {
+			t.Error("got an answer of a handler that has panicked")
+		}
+	}
+	var clients sync.WaitGroup
+	for _, path := range []string{"/known/ann", "/"} {
+		for range each {
+			ctx, disconnect := context.WithCancel(t.Context())
+			clients.Go(func() { b.get(ctx, t, path+"?wait", "") })
+			<-b.begun
+			disconnect()
+		}
+	}
+	clients.Wait()
+	for _, account := range []string{"ann", "network 127.0.0.1"} {
+		for {
+			if release, ok := b.fair.shares.Take(account, each); ok {
+				release()
+				break
+			}
+			if t.Context().Err() != nil {
+				t.Fatalf("places of %s are still held", account)
+			}
+		}
+	}
+}
+
+// However many credentials there are, a bounded number is remembered.
+func TestAccountsAreBounded(t *testing.T) {
+	a := newAccounts()
+	for n := range 2 * maxAccounts {
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.Header.Set("Authorization", fmt.Sprint("Bearer ", n))
+		a.add(credentialOf(r), "ann")
+	}
+	if got := len(a.by); got != maxAccounts {
+		t.Errorf("got %d, want %d", got, maxAccounts)
+	}
+}
