@@ -12,11 +12,11 @@ const LOGGING = { log: 0, info: 0, debug: 0, error: 1, warn: 1 }; // to which st
  * That makes a kilobyte of garbage a line: in a sandbox, where memory that is
  * touched for the first time is dear, it would cost more than all the rest.
  *
- * `printers` print a text to stdout and to stderr. A stream whose `write` the code
+ * `printers` print a text, or a line of values where they can, to stdout and to stderr. A stream whose `write` the code
  * has replaced gets what is printed.
  */
 export function replaceConsole(...printers) {
-  const sinks = [process.stdout, process.stderr].map((stream, i) => ({ write: sink(stream, printers[i]) }));
+  const sinks = [process.stdout, process.stderr].map((stream, i) => sink(stream, printers[i]));
   const quick = new Console({ stdout: sinks[0], stderr: sinks[1], colorMode: false, ignoreErrors: false });
   let groups = 0;
   for (const [name, step] of Object.entries({ group: 1, groupCollapsed: 1, groupEnd: -1 })) {
@@ -28,8 +28,9 @@ export function replaceConsole(...printers) {
   }
   for (const [name, stream] of Object.entries(LOGGING)) {
     const original = quick[name];
-    const { write } = sinks[stream];
+    const { write, printLine } = sinks[stream];
     quick[name] = named(name, (...values) => {
+      if (groups === 0 && printLine(values)) return;
       const line = groups === 0 ? plainLine(values) : "";
       if (line) write(line);
       else original(...values);
@@ -40,22 +41,33 @@ export function replaceConsole(...printers) {
   }
 }
 
-/** Returns what writes a text to a stream, by the stream itself only where the code has a part in it. */
-function sink(stream, print) {
+/** Returns what writes to a stream, by the stream itself only where the code has a part in it. */
+function sink(stream, printer) {
   const { write } = stream;
   const ignore = () => {};
-  return (text) => {
-    if (stream.write === write && !stream.writableLength && !stream.writableCorked && stream.writable) {
-      try {
-        print(text);
-      } catch {
-        // The code may have closed the descriptor.
+  const isUntouched = () => stream.write === write && !stream.writableLength && !stream.writableCorked && stream.writable;
+  return {
+    write(text) {
+      if (isUntouched()) {
+        try {
+          printer.print(text);
+        } catch {
+          // The code may have closed the descriptor.
+        }
+        return;
       }
-      return;
-    }
-    stream.once("error", ignore);
-    stream.write(text, ignore);
-    stream.removeListener("error", ignore);
+      stream.once("error", ignore);
+      stream.write(text, ignore);
+      stream.removeListener("error", ignore);
+    },
+    /** Prints a line, or reports that it has to be made and written. */
+    printLine(values) {
+      try {
+        return isUntouched() && printer.printLine(values);
+      } catch {
+        return true; // the code may have closed the descriptor
+      }
+    },
   };
 }
 

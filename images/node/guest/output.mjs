@@ -33,7 +33,7 @@ let held = null; // the same while a thread writes what is in it; null before, f
 /** Makes process.stdout, process.stderr and the console lose nothing. Streams have no public switch for that. */
 export function writeAtOnce() {
   const printers = [process.stdout, process.stderr].map((stream) => {
-    const print = printer(stream.fd);
+    const { print, printLine } = printer(stream.fd);
     stream._handle?.setBlocking?.(true);
     stream._writev = null;
     stream._write = (chunk, encoding, done) => {
@@ -45,23 +45,38 @@ export function writeAtOnce() {
       }
       done(failure);
     };
-    return print;
+    return { print, printLine };
   });
   replaceConsole(...printers);
 }
 
-/** Returns what prints a chunk, a string or Buffer, to a descriptor: now, or soon. */
+/** Returns what prints to a descriptor: now, or soon. */
 function printer(fd) {
   let waits = false; // something was held, and is not known to be written
-  return (chunk, encoding) => {
+  const isHeldNow = () => {
     if (waits && memory.isEmpty(fd)) {
       waits = false;
       left[fd] = Math.min(BURST, left[fd] + REGAINED);
     }
-    if (left[fd] < 1 && (waits = hold(fd, chunk, encoding))) return;
-    left[fd]--;
-    flush();
-    writeFully(fd, typeof chunk === "string" ? toBytes(chunk, encoding) : chunk);
+    return left[fd] < 1 && Boolean((held ??= begin()));
+  };
+  return {
+    /** Prints a chunk, a string or Buffer. */
+    print(chunk, encoding) {
+      if (isHeldNow() && held.add(fd, chunk, encoding)) {
+        waits = true;
+        return;
+      }
+      left[fd]--;
+      flush();
+      writeFully(fd, typeof chunk === "string" ? toBytes(chunk, encoding) : chunk);
+    },
+    /** Prints the line of values, if it is held and is as simple as that takes; reports whether it did. */
+    printLine(values) {
+      if (!isHeldNow() || !held.addLine(fd, values)) return false;
+      waits = true;
+      return true;
+    },
   };
 }
 
@@ -92,12 +107,6 @@ export function printError(text) {
   } catch {
     // The code may have closed it.
   }
-}
-
-/** Holds a chunk; reports whether that is possible. */
-function hold(descriptor, chunk, encoding) {
-  held ??= begin();
-  return held ? held.add(descriptor, chunk, encoding) : false;
 }
 
 /**
