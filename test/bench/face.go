@@ -63,12 +63,14 @@ type language struct {
 	id, name string   // as callers and as people write it
 	trivial  string   // a program that does nothing but return
 	nothing  []string // a command that does nothing at all
+
+	fromPool, idle string // targets: of a run from the pool beside workerd, and of an idle sandbox in MB
 }
 
 func languages() []language {
 	return []language{
-		{"python", "Python", "result = 1", []string{"python3", "-c", "pass"}},
-		{"node", "Node", "globalThis.result = 1", []string{"node", "-e", "0"}},
+		{"python", "Python", "result = 1", []string{"python3", "-c", "pass"}, "≤ 0.6 ×", "≤ 20"},
+		{"node", "Node", "globalThis.result = 1", []string{"node", "-e", "0"}, "≤ 0.75 ×", "≤ 30"},
 	}
 }
 

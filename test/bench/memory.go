@@ -46,7 +46,7 @@ func measureMemory(ctx context.Context, b *bench) (err error) {
 			return fmt.Errorf("no %s sandbox waits", lang.name)
 		}
 		name := "idle warm sandbox, " + lang.name
-		b.table.add(newRow(name+", PSS", "MB", proportional).aims("≤ 20"),
+		b.table.add(newRow(name+", PSS", "MB", proportional).aims(lang.idle),
 			newRow(name+", of this unshared", "MB", private))
 	}
 	return nil

@@ -40,6 +40,6 @@ func measureSearch(ctx context.Context, b *bench) error {
 	for _, of := range taken {
 		all = append(all, of...)
 	}
-	b.table.add(newRow(fmt.Sprintf("search over %d %s tools", manyTools, corpus.kind), "ms", all).aims("≤ 0.5"))
+	b.table.add(newRow(fmt.Sprintf("search over %d %s tools", manyTools, corpus.kind), "ms", all).aims("≤ 0.3"))
 	return nil
 }
