@@ -87,7 +87,7 @@ func (x *index) asked(question string) []term {
 			i += n
 			continue
 		}
-		if !stopWords[texts[i]] {
+		if !stopWords()[texts[i]] {
 			t.addWord(texts[i], words[i].value)
 		}
 		i++
@@ -118,7 +118,7 @@ func (t *termList) addPhrase(words []string) int {
 	n := len(p.words) + 1
 	if len(p.same) == 0 && len(p.all) == 0 { // its words say something too
 		for _, word := range words[:n] {
-			if !stopWords[word] {
+			if !stopWords()[word] {
 				t.addWord(word, false)
 			}
 		}
@@ -158,7 +158,7 @@ func (t *termList) addWord(word string, value bool) {
 		n = same
 	}
 	proof := float32(relatedProof)
-	if actionWords[word] || weakWords[word] {
+	if actionWords()[word] || weakWords()[word] {
 		proof = relatedActionProof
 	}
 	for _, stem := range meaning.related {
@@ -181,9 +181,9 @@ func (t *termList) addWord(word string, value bool) {
 // finishWord adds the term of one word. A known word is one of those that tools
 // are asked for with.
 func (t *termList) finishWord(one term, n int, word string, value, known bool) {
-	one.thing = !weakWords[word] && !actionWords[word]
+	one.thing = !weakWords()[word] && !actionWords()[word]
 	switch {
-	case weakWords[word]:
+	case weakWords()[word]:
 		t.finish(one, n, weakMass, weakMass)
 	case value && (!known || len(one.alternatives) == 0):
 		one.thing = false

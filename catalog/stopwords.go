@@ -3,6 +3,7 @@ package catalog
 import (
 	_ "embed"
 	"strings"
+	"sync"
 )
 
 //go:embed stopwords.txt
@@ -13,12 +14,16 @@ var stopWordsText string
 // What a tool does (get, list, find, show) is not among them.
 var stopWords = wordSet(stopWordsText)
 
-func wordSet(text string) map[string]bool {
-	set := map[string]bool{}
-	for word := range strings.FieldsSeq(text) {
-		set[word] = true
-	}
-	return set
+// wordSet returns the words of a text as a set, which is made when it is first asked for:
+// a program that never searches needs none.
+func wordSet(text string) func() map[string]bool {
+	return sync.OnceValue(func() map[string]bool {
+		set := map[string]bool{}
+		for word := range strings.FieldsSeq(text) {
+			set[word] = true
+		}
+		return set
+	})
 }
 
 // contentWords returns the words of text that say something, at most limit of
@@ -30,7 +35,7 @@ func contentWords(text string, limit int) []string {
 	}
 	words := make([]string, 0, len(all))
 	for _, word := range all {
-		if !stopWords[word] {
+		if !stopWords()[word] {
 			words = append(words, word)
 		}
 	}

@@ -19,6 +19,7 @@ type Program func(ctx context.Context, args []string, stdin io.Reader, stdout, s
 // Process runs a command line as this process, with its arguments, streams and signals,
 // and returns the exit code.
 func Process(program Program) int {
+	delayFirstCollection()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// A reader that has gone must not end the program before it has cleaned up:
