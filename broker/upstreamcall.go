@@ -10,6 +10,7 @@ import (
 	"github.com/airlock-mcp/airlock/broker/upstream"
 	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/errortype"
+	"github.com/airlock-mcp/airlock/internal/members"
 	"github.com/airlock-mcp/airlock/internal/schema"
 	"github.com/airlock-mcp/airlock/internal/truncate"
 )
@@ -58,15 +59,29 @@ var errNoResult = errors.New("not a CallToolResult")
 // struct would take "StructuredContent" for structuredContent, and check
 // something else than the code then reads.
 func parseResult(raw json.RawMessage) (toolResult, error) {
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &members); err != nil || members == nil {
+	var read struct{ content, structuredContent, isError json.RawMessage }
+	if !json.Valid(raw) || !members.Each(raw, canon.MaxDepth-1, func(name, value []byte) bool {
+		switch string(name) {
+		case "content":
+			read.content = value
+		case "structuredContent":
+			read.structuredContent = value
+		case "isError":
+			read.isError = value
+		}
+		return true
+	}) {
+		var all map[string]json.RawMessage
+		if err := json.Unmarshal(raw, &all); err != nil || all == nil {
+			return toolResult{}, errNoResult
+		}
+		read.content, read.structuredContent, read.isError = all["content"], all["structuredContent"], all["isError"]
+	}
+	if len(read.content) > 0 && read.content[0] != '[' && string(read.content) != "null" {
 		return toolResult{}, errNoResult
 	}
-	if content := members["content"]; len(content) > 0 && content[0] != '[' && string(content) != "null" {
-		return toolResult{}, errNoResult
-	}
-	r := toolResult{content: members["content"], structuredContent: members["structuredContent"]}
-	if flag, ok := members["isError"]; ok {
+	r := toolResult{content: read.content, structuredContent: read.structuredContent}
+	if flag := read.isError; flag != nil {
 		if err := json.Unmarshal(flag, &r.isError); err != nil {
 			return toolResult{}, errNoResult
 		}

@@ -60,7 +60,7 @@ func (e *Engine) Decide(req Request) Decision {
 		d.Reasons = []string{"no policy is loaded"}
 		return d
 	}
-	request, entities := translate(req, d.Risk)
+	request, entities := e.translate(req, d.Risk)
 	return e.authorize(request, entities, d).withSettings(req.Settings)
 }
 

@@ -29,12 +29,13 @@ type Rule struct {
 // String shows the rule as a person finds it.
 func (r Rule) String() string { return fmt.Sprintf("%s (%s:%d)", r.ID, r.File, r.Line) }
 
-// Engine holds compiled rules. It is immutable and may be used concurrently.
+// Engine holds compiled rules, which do not change. It may be used concurrently.
 // A nil Engine denies everything.
 type Engine struct {
 	rules   *cedar.PolicySet
 	info    map[cedar.PolicyID]rule
 	version string
+	parties partiesCache
 }
 
 type rule struct {

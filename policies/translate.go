@@ -31,41 +31,10 @@ func ToolID(serverID, name string) string {
 	return strings.NewReplacer("%", "%25", "/", "%2F").Replace(serverID) + "/" + name
 }
 
-func translate(req Request, risk Risk) (cedar.Request, cedar.EntityMap) {
-	id := cedar.String(ToolID(req.Tool.ServerID, req.Tool.Name))
-	principal := cedar.NewEntityUID(typeUser, cedar.String(req.Principal))
-	action := cedar.NewEntityUID(typeAction, id)
-	tool := cedar.NewEntityUID(typeTool, id)
-	server := cedar.NewEntityUID(typeServer, cedar.String(req.Tool.ServerID))
-	entities := cedar.EntityMap{
-		principal: {UID: principal, Attributes: cedar.NewRecord(cedar.RecordMap{"name": cedar.String(req.Principal)})},
-		action:    {UID: action, Parents: cedar.NewEntityUIDSet(cedar.NewEntityUID(typeAction, anyTool))},
-		server: {UID: server, Attributes: cedar.NewRecord(cedar.RecordMap{
-			"id":      cedar.String(req.Tool.ServerID),
-			"trusted": cedar.Boolean(req.Settings.TrustAnnotations),
-		})},
-		tool: {UID: tool, Parents: cedar.NewEntityUIDSet(server), Attributes: toolAttributes(req, risk)},
-	}
-	return cedar.Request{Principal: principal, Action: action, Resource: tool, Context: requestContext(req)}, entities
-}
-
-func toolAttributes(req Request, risk Risk) cedar.Record {
-	a := req.Tool.Annotations
-	return cedar.NewRecord(cedar.RecordMap{
-		"server":  cedar.String(req.Tool.ServerID),
-		"name":    cedar.String(req.Tool.Name),
-		"risk":    cedar.String(risk.String()),
-		"allowed": cedar.Boolean(req.Settings.Allowed),
-		"denied":  cedar.Boolean(req.Settings.Denied),
-		"flagged": cedar.Boolean(len(req.Settings.Flags) > 0),
-		// What the tool claims, with the defaults of MCP 2025-11-25 where it is silent.
-		"claims": cedar.NewRecord(cedar.RecordMap{
-			"readOnly":    cedar.Boolean(hint(a.ReadOnlyHint, false)),
-			"destructive": cedar.Boolean(hint(a.DestructiveHint, true)),
-			"idempotent":  cedar.Boolean(hint(a.IdempotentHint, false)),
-			"openWorld":   cedar.Boolean(hint(a.OpenWorldHint, true)),
-		}),
-	})
+// translate returns a request as Cedar sees it. The entities may be those of other requests.
+func (e *Engine) translate(req Request, risk Risk) (cedar.Request, cedar.EntityMap) {
+	p := e.parties.of(partiesOf(req, risk))
+	return cedar.Request{Principal: p.principal, Action: p.action, Resource: p.tool, Context: requestContext(req)}, p.entities
 }
 
 func hint(claim *bool, otherwise bool) bool {

@@ -57,6 +57,7 @@ type appender struct {
 	backlog  []Record   // outcomes that could not be written yet
 	open     unfinished // what this process began and has not ended
 	text     []byte     // reused between writes
+	place    []byte     // likewise, for the position
 }
 
 // cursorEnd is where the log ends.
@@ -203,7 +204,8 @@ func (s *appender) append(records []Record) error {
 
 // writePosition overwrites the position in its file.
 func (s *appender) writePosition(p position) error {
-	if _, err := s.files.position.WriteAt(p.encode(nil), 0); err != nil {
+	s.place = p.encode(s.place[:0])
+	if _, err := s.files.position.WriteAt(s.place, 0); err != nil {
 		return fmt.Errorf("writing its position: %w", err)
 	}
 	s.at = p

@@ -167,7 +167,9 @@ func (c *committer) run() {
 }
 
 func (c *committer) writeAll() {
-	for c.writeBatch() {
+	for more := true; more; {
+		runtime.Gosched() // as in add
+		more = c.writeBatch()
 	}
 }
 

@@ -1,0 +1,101 @@
+package policies
+
+import (
+	"sync"
+
+	"github.com/cedar-policy/cedar-go"
+)
+
+// parties is all of a request that its entities are made of: what stays the same from call to call
+// of one principal and one tool.
+type parties struct {
+	principal string
+	server    string
+	tool      string
+	risk      Risk
+
+	trusted, allowed, denied, flagged            bool
+	readOnly, destructive, idempotent, openWorld bool // what the tool claims
+}
+
+// partiesOf reads them from a request, with the defaults of MCP 2025-11-25 where the tool is silent.
+func partiesOf(req Request, risk Risk) parties {
+	a := req.Tool.Annotations
+	return parties{
+		principal: req.Principal, server: req.Tool.ServerID, tool: req.Tool.Name, risk: risk,
+		trusted: req.Settings.TrustAnnotations, allowed: req.Settings.Allowed, denied: req.Settings.Denied, flagged: len(req.Settings.Flags) > 0,
+		readOnly: hint(a.ReadOnlyHint, false), destructive: hint(a.DestructiveHint, true),
+		idempotent: hint(a.IdempotentHint, false), openWorld: hint(a.OpenWorldHint, true),
+	}
+}
+
+// translated is parties as Cedar sees them. Nothing of it changes.
+type translated struct {
+	principal, action, tool cedar.EntityUID
+	entities                cedar.EntityMap
+}
+
+// translate is a function of the parties alone.
+func (p parties) translate() *translated {
+	id := cedar.String(ToolID(p.server, p.tool))
+	t := &translated{
+		principal: cedar.NewEntityUID(typeUser, cedar.String(p.principal)),
+		action:    cedar.NewEntityUID(typeAction, id),
+		tool:      cedar.NewEntityUID(typeTool, id),
+	}
+	server := cedar.NewEntityUID(typeServer, cedar.String(p.server))
+	t.entities = cedar.EntityMap{
+		t.principal: {UID: t.principal, Attributes: cedar.NewRecord(cedar.RecordMap{"name": cedar.String(p.principal)})},
+		t.action:    {UID: t.action, Parents: cedar.NewEntityUIDSet(cedar.NewEntityUID(typeAction, anyTool))},
+		server: {UID: server, Attributes: cedar.NewRecord(cedar.RecordMap{
+			"id":      cedar.String(p.server),
+			"trusted": cedar.Boolean(p.trusted),
+		})},
+		t.tool: {UID: t.tool, Parents: cedar.NewEntityUIDSet(server), Attributes: p.toolAttributes()},
+	}
+	return t
+}
+
+func (p parties) toolAttributes() cedar.Record {
+	return cedar.NewRecord(cedar.RecordMap{
+		"server":  cedar.String(p.server),
+		"name":    cedar.String(p.tool),
+		"risk":    cedar.String(p.risk.String()),
+		"allowed": cedar.Boolean(p.allowed),
+		"denied":  cedar.Boolean(p.denied),
+		"flagged": cedar.Boolean(p.flagged),
+		"claims": cedar.NewRecord(cedar.RecordMap{
+			"readOnly":    cedar.Boolean(p.readOnly),
+			"destructive": cedar.Boolean(p.destructive),
+			"idempotent":  cedar.Boolean(p.idempotent),
+			"openWorld":   cedar.Boolean(p.openWorld),
+		}),
+	})
+}
+
+// maxParties bounds what an engine remembers.
+const maxParties = 1024
+
+// partiesCache remembers translations: Cedar hashes what it makes a record of, which takes longer
+// than to decide. It holds no decision. Methods may be called concurrently.
+type partiesCache struct {
+	mu    sync.Mutex // guards known
+	known map[parties]*translated
+}
+
+func (c *partiesCache) of(p parties) *translated {
+	c.mu.Lock()
+	known := c.known[p]
+	c.mu.Unlock()
+	if known != nil {
+		return known
+	}
+	made := p.translate()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.known == nil || len(c.known) >= maxParties {
+		c.known = map[parties]*translated{}
+	}
+	c.known[p] = made
+	return made
+}
