@@ -7,7 +7,7 @@ const { writeSync } = require("node:fs");
 const { inspect } = require("node:util");
 const { whenReady } = require("./blocking.cjs");
 
-const ROOM = 32 << 10; // bytes for each descriptor: memory that is used again costs no page fault
+const ROOM = 256 << 10; // bytes for each descriptor
 const LINE = 1 << 10; // bytes of a line that is held piece by piece, at most
 const DIGITS = 11; // of a whole number of 32 bits, with its sign
 const STREAMS = [1, 2];
