@@ -33,7 +33,7 @@ type Options struct {
 	Identify      func(r *http.Request) (caller.Caller, error)
 	// Refuse answers for an error of Identify, or of a caller who lacks a scope, as
 	// auth.Authenticator.Refuse does; nil: without a word about where callers sign in.
-	Refuse func(err error, path string) (auth.Refusal, bool)
+	Refuse func(ctx context.Context, err error, path string) (auth.Refusal, bool)
 	Logger *slog.Logger // nil discards
 }
 
@@ -137,7 +137,7 @@ func (h *handler) route(pattern string, do endpoint) {
 
 // refuse answers with an error. What is not meant for the caller is logged.
 func (h *handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
-	if refusal, ok := h.opts.Refuse(err, r.URL.Path); ok {
+	if refusal, ok := h.opts.Refuse(r.Context(), err, r.URL.Path); ok {
 		refusal.Write(w)
 		return
 	}

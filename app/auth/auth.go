@@ -60,6 +60,9 @@ type Authenticator struct {
 	// have one, and all agents that a principal registered have another. Its error refuses
 	// the request. nil admits all.
 	Admit func(ctx context.Context, account string) error
+	// Refused is told why a token is refused, by the error of Identify or Token, or one
+	// that Refuse is asked about, once for each. nil tells nobody.
+	Refused func(ctx context.Context, err error)
 }
 
 // AgentHeader is the header that takes an agent's token beside Authorization.
@@ -88,6 +91,7 @@ func (a *Authenticator) admitted(ctx context.Context, who caller.Caller, account
 		err = a.Admit(ctx, account)
 	}
 	if err != nil {
+		a.tell(ctx, err)
 		return caller.Caller{}, err
 	}
 	if who.Profile == "" {
@@ -96,12 +100,19 @@ func (a *Authenticator) admitted(ctx context.Context, who caller.Caller, account
 	return who, nil
 }
 
+// tell tells of a token that is refused.
+func (a *Authenticator) tell(ctx context.Context, err error) {
+	if _, ok := ReasonOf(err); ok && a.Refused != nil {
+		a.Refused(ctx, err)
+	}
+}
+
 // proved is who makes a request, as its credential says, and the account that it counts
 // for.
 func (a *Authenticator) proved(r *http.Request) (who caller.Caller, account string, err error) {
 	if values := r.Header.Values(AgentHeader); len(values) > 0 {
 		if len(values) > 1 {
-			return caller.Caller{}, "", ErrInvalid
+			return caller.Caller{}, "", invalid(Malformed)
 		}
 		return a.agent(r.Context(), secret.New(values[0]))
 	}
@@ -133,7 +144,7 @@ func bearer(r *http.Request) (secret.Value, error) {
 	}
 	scheme, token, found := strings.Cut(values[0], " ")
 	if len(values) > 1 || !found || !strings.EqualFold(scheme, "Bearer") || token == "" || strings.ContainsAny(token, " \t,") {
-		return secret.Value{}, ErrInvalid
+		return secret.Value{}, invalid(Malformed)
 	}
 	return secret.New(token), nil
 }
@@ -150,11 +161,11 @@ func (a *Authenticator) Agent(ctx context.Context, token secret.Value) (caller.C
 // too much can still be stopped.
 func (a *Authenticator) agent(ctx context.Context, token secret.Value) (who caller.Caller, account string, err error) {
 	if a.Agents == nil {
-		return caller.Caller{}, "", ErrInvalid
+		return caller.Caller{}, "", invalid(Unknown)
 	}
 	agent, err := a.Agents.Authenticate(ctx, token)
 	if errors.Is(err, agents.ErrToken) {
-		return caller.Caller{}, "", ErrInvalid
+		return caller.Caller{}, "", invalid(Unknown)
 	}
 	if err != nil {
 		return caller.Caller{}, "", err

@@ -66,32 +66,45 @@ type claims struct {
 func isJWT(token string) bool { return strings.Count(token, ".") == 2 }
 
 // Authenticate returns whom a token identifies that comes with a request of a path, or
-// ErrInvalid. Any other error says that the issuer's keys could not be had, or that the
+// an *InvalidError. Any other error says that the issuer's keys could not be had, or that the
 // scopes contradict each other.
 func (i *Issuer) Authenticate(ctx context.Context, token secret.Value, path string) (caller.Caller, error) {
 	text := token.Reveal()
 	if len(text) > maxJWT {
-		return caller.Caller{}, ErrInvalid
+		return caller.Caller{}, invalid(Malformed)
 	}
 	parsed, err := jwt.ParseSigned(text, algorithms)
-	if err != nil || len(parsed.Headers) != 1 || !i.takesType(parsed.Headers[0]) {
-		return caller.Caller{}, ErrInvalid
+	switch {
+	case err != nil:
+		return caller.Caller{}, invalid(reasonOfParse(err))
+	case len(parsed.Headers) != 1:
+		return caller.Caller{}, invalid(Malformed)
+	case !i.takesType(parsed.Headers[0]):
+		return caller.Caller{}, i.refused(parsed, WrongType)
 	}
 	header := parsed.Headers[0]
 	found, err := i.keys.find(ctx, header.KeyID, header.Algorithm)
 	if err != nil {
 		return caller.Caller{}, err
 	}
+	if len(found) == 0 {
+		return caller.Caller{}, i.refused(parsed, UnknownKey)
+	}
 	var registered jwt.Claims
 	var own claims
+	failed := BadSignature
 	if !slices.ContainsFunc(found, func(k jose.JSONWebKey) bool {
 		registered, own = jwt.Claims{}, claims{}
-		return parsed.Claims(k.Key, &registered, &own) == nil
+		err := parsed.Claims(k.Key, &registered, &own)
+		if err != nil && parsed.Claims(k.Key) == nil {
+			failed = BadClaims // the signature is right
+		}
+		return err == nil
 	}) {
-		return caller.Caller{}, ErrInvalid
+		return caller.Caller{}, i.refused(parsed, failed)
 	}
-	if !i.valid(registered, path) {
-		return caller.Caller{}, ErrInvalid
+	if reason, ok := i.valid(registered, path); !ok {
+		return caller.Caller{}, i.refused(parsed, reason)
 	}
 	return i.caller(registered, own)
 }
@@ -105,16 +118,17 @@ func (i *Issuer) takesType(header jose.Header) bool {
 }
 
 // valid reports whether a token is of the issuer, for us or the resource that a path is,
-// for now, and has a subject.
-func (i *Issuer) valid(c jwt.Claims, path string) bool {
+// for now, and has a subject; else why not.
+func (i *Issuer) valid(c jwt.Claims, path string) (Reason, bool) {
 	now := i.now()
 	if c.Expiry == nil || c.Subject == "" || len(c.Subject) > maxSubject || strings.ContainsFunc(c.Subject, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		return false
+		return BadClaims, false
 	}
 	if c.IssuedAt != nil && c.Expiry.Time().Sub(c.IssuedAt.Time()) > maxLifetime {
-		return false
+		return BadClaims, false
 	}
-	return c.ValidateWithLeeway(jwt.Expected{Issuer: i.config.Issuer, AnyAudience: jwt.Audience{i.config.Audience, i.resource(path)}, Time: now}, clockSkew) == nil
+	err := c.ValidateWithLeeway(jwt.Expected{Issuer: i.config.Issuer, AnyAudience: jwt.Audience{i.config.Audience, i.resource(path)}, Time: now}, clockSkew)
+	return reasonOfClaims(err), err == nil
 }
 
 // caller is who a valid token identifies. The session is that of the client: a token

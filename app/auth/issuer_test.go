@@ -168,50 +168,52 @@ func TestTokensOfAnIssuer(t *testing.T) {
 	parts[1] = base64.RawURLEncoding.EncodeToString([]byte(strings.Replace(string(everything), `"ann"`, `"bob"`, 1)))
 
 	for name, test := range map[string]struct {
-		token string
-		valid bool
+		token   string
+		refused Reason // empty: it is valid
 	}{
-		"as it should be":                    {rs(nil), true},
-		"application/ before the type":       {withHeader(map[string]any{"typ": "application/at+jwt"}), true},
-		"several audiences":                  {rs(map[string]any{"aud": []string{"https://other.example", ours}}), true},
-		"an elliptic curve":                  {sign(t, jose.ES256, curve, map[string]any{"kid": "ec", "typ": "at+jwt"}, good(nil)), true},
-		"an Edwards curve":                   {sign(t, jose.EdDSA, ed, map[string]any{"kid": "ed", "typ": "at+jwt"}, good(nil)), true},
-		"no key ID":                          {withHeader(map[string]any{"kid": nil}), true},
-		"expired within the skew":            {rs(map[string]any{"exp": now.Unix() - 30}), true},
-		"expired":                            {rs(map[string]any{"exp": now.Unix() - 61}), false},
-		"no end":                             {rs(map[string]any{"exp": nil}), false},
-		"an end that is a text":              {rs(map[string]any{"exp": "tomorrow"}), false},
-		"valid for a month":                  {rs(map[string]any{"exp": now.Unix() + 30*24*3600}), false},
-		"not before tomorrow":                {rs(map[string]any{"nbf": now.Unix() + 24*3600}), false},
-		"issued tomorrow":                    {rs(map[string]any{"iat": now.Unix() + 24*3600, "exp": now.Unix() + 25*3600}), false},
-		"another audience":                   {rs(map[string]any{"aud": "https://other.example"}), false},
-		"an audience that begins like us":    {rs(map[string]any{"aud": ours + "/more"}), false},
-		"no audience":                        {rs(map[string]any{"aud": nil}), false},
-		"another issuer":                     {rs(map[string]any{"iss": "https://evil.example"}), false},
-		"the issuer with a slash":            {rs(map[string]any{"iss": server.URL + "/"}), false},
-		"no issuer":                          {rs(map[string]any{"iss": nil}), false},
-		"no subject":                         {rs(map[string]any{"sub": nil}), false},
-		"a subject with a line break":        {rs(map[string]any{"sub": "ann\nbob"}), false},
-		"a huge subject":                     {rs(map[string]any{"sub": strings.Repeat("a", maxSubject+1)}), false},
-		"an ID token":                        {withHeader(map[string]any{"typ": "JWT"}), false},
-		"no type":                            {withHeader(map[string]any{"typ": nil}), false},
-		"a logout token":                     {withHeader(map[string]any{"typ": "logout+jwt"}), false},
-		"a header that has to be understood": {withHeader(map[string]any{"crit": []string{"x"}, "x": 1}), false},
-		"another's key":                      {sign(t, jose.RS256, other, header, good(nil)), false},
-		"a key of its own in the header":     {sign(t, jose.RS256, other, map[string]any{"kid": "rsa", "typ": "at+jwt", "jwk": jose.JSONWebKey{Key: other.Public()}}, good(nil)), false},
-		"keys at an address of its own":      {sign(t, jose.RS256, other, map[string]any{"kid": "rsa", "typ": "at+jwt", "jku": "https://evil.example/keys"}, good(nil)), false},
-		"another algorithm than the key's":   {sign(t, jose.PS256, key, header, good(nil)), false},
-		"the public key as a secret":         {sign(t, jose.HS256, confused, header, good(nil)), false},
-		"alg none":                           {bare(`{"alg":"none","kid":"rsa","typ":"at+jwt"}`, string(everything)), false},
-		"alg None":                           {bare(`{"alg":"None","kid":"rsa","typ":"at+jwt"}`, string(everything)), false},
-		"no signature":                       {parts[0] + "." + strings.Split(tampered, ".")[1] + ".", false},
-		"claims of another":                  {strings.Join(parts, "."), false},
-		"no JWT":                             {"a.b.c", false},
-		"huge":                               {rs(map[string]any{"more": strings.Repeat("x", maxJWT)}), false},
+		"as it should be":                    {rs(nil), ""},
+		"application/ before the type":       {withHeader(map[string]any{"typ": "application/at+jwt"}), ""},
+		"several audiences":                  {rs(map[string]any{"aud": []string{"https://other.example", ours}}), ""},
+		"an elliptic curve":                  {sign(t, jose.ES256, curve, map[string]any{"kid": "ec", "typ": "at+jwt"}, good(nil)), ""},
+		"an Edwards curve":                   {sign(t, jose.EdDSA, ed, map[string]any{"kid": "ed", "typ": "at+jwt"}, good(nil)), ""},
+		"no key ID":                          {withHeader(map[string]any{"kid": nil}), ""},
+		"expired within the skew":            {rs(map[string]any{"exp": now.Unix() - 30}), ""},
+		"expired":                            {rs(map[string]any{"exp": now.Unix() - 61}), Expired},
+		"no end":                             {rs(map[string]any{"exp": nil}), BadClaims},
+		"an end that is a text":              {rs(map[string]any{"exp": "tomorrow"}), BadClaims},
+		"valid for a month":                  {rs(map[string]any{"exp": now.Unix() + 30*24*3600}), BadClaims},
+		"not before tomorrow":                {rs(map[string]any{"nbf": now.Unix() + 24*3600}), NotYetValid},
+		"issued tomorrow":                    {rs(map[string]any{"iat": now.Unix() + 24*3600, "exp": now.Unix() + 25*3600}), NotYetValid},
+		"another audience":                   {rs(map[string]any{"aud": "https://other.example"}), WrongAudience},
+		"an audience that begins like us":    {rs(map[string]any{"aud": ours + "/more"}), WrongAudience},
+		"no audience":                        {rs(map[string]any{"aud": nil}), WrongAudience},
+		"another issuer":                     {rs(map[string]any{"iss": "https://evil.example"}), WrongIssuer},
+		"the issuer with a slash":            {rs(map[string]any{"iss": server.URL + "/"}), WrongIssuer},
+		"no issuer":                          {rs(map[string]any{"iss": nil}), WrongIssuer},
+		"no subject":                         {rs(map[string]any{"sub": nil}), BadClaims},
+		"a subject with a line break":        {rs(map[string]any{"sub": "ann\nbob"}), BadClaims},
+		"a huge subject":                     {rs(map[string]any{"sub": strings.Repeat("a", maxSubject+1)}), BadClaims},
+		"an ID token":                        {withHeader(map[string]any{"typ": "JWT"}), WrongType},
+		"no type":                            {withHeader(map[string]any{"typ": nil}), WrongType},
+		"a logout token":                     {withHeader(map[string]any{"typ": "logout+jwt"}), WrongType},
+		"a header that has to be understood": {withHeader(map[string]any{"crit": []string{"x"}, "x": 1}), BadSignature},
+		"another's key":                      {sign(t, jose.RS256, other, header, good(nil)), BadSignature},
+		"a key of its own in the header":     {sign(t, jose.RS256, other, map[string]any{"kid": "rsa", "typ": "at+jwt", "jwk": jose.JSONWebKey{Key: other.Public()}}, good(nil)), BadSignature},
+		"keys at an address of its own":      {sign(t, jose.RS256, other, map[string]any{"kid": "rsa", "typ": "at+jwt", "jku": "https://evil.example/keys"}, good(nil)), BadSignature},
+		"another algorithm than the key's":   {sign(t, jose.PS256, key, header, good(nil)), UnknownKey},
+		"the public key as a secret":         {sign(t, jose.HS256, confused, header, good(nil)), WrongAlgorithm},
+		"alg none":                           {bare(`{"alg":"none","kid":"rsa","typ":"at+jwt"}`, string(everything)), WrongAlgorithm},
+		"alg None":                           {bare(`{"alg":"None","kid":"rsa","typ":"at+jwt"}`, string(everything)), WrongAlgorithm},
+		"no signature":                       {parts[0] + "." + strings.Split(tampered, ".")[1] + ".", BadSignature},
+		"claims of another":                  {strings.Join(parts, "."), BadSignature},
+		"no JWT":                             {"a.b.c", Malformed},
+		"a key that there is not":            {withHeader(map[string]any{"kid": "none"}), UnknownKey},
+		"another issuer's key":               {sign(t, jose.RS256, other, map[string]any{"kid": "none", "typ": "at+jwt"}, good(map[string]any{"iss": "https://other.example"})), WrongIssuer},
+		"huge":                               {rs(map[string]any{"more": strings.Repeat("x", maxJWT)}), Malformed},
 	} {
 		who, err := issuer.Authenticate(t.Context(), secret.New(test.token), "/mcp")
-		if (err == nil) != test.valid || err != nil && !errors.Is(err, ErrInvalid) {
-			t.Errorf("%s: got %+v, %v, want valid: %t", name, who, err, test.valid)
+		if reason, _ := ReasonOf(err); reason != test.refused || (err == nil) != (test.refused == "") || err != nil && (!errors.Is(err, ErrInvalid) || err.Error() != ErrInvalid.Error()) {
+			t.Errorf("%s: got %+v, %v, %q, want %q", name, who, err, reason, test.refused)
 		}
 		if err == nil && (who.Principal != "ann" || who.Issuer != server.URL || who.Kind != caller.User || !slices.Equal(who.Scopes, []string{ScopeRun}) || !who.Known()) {
 			t.Errorf("%s: got %+v, want ann of the issuer, who may run", name, who)

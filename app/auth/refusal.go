@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strings"
@@ -42,10 +43,11 @@ func (r Refusal) Write(w http.ResponseWriter) {
 // *ScopeError, or either within another; false for all other errors. It says how to
 // get a token that will do: with which scopes, and where what is known of the path
 // as a protected resource is.
-func (a *Authenticator) Refuse(err error, path string) (Refusal, bool) {
+func (a *Authenticator) Refuse(ctx context.Context, err error, path string) (Refusal, bool) {
 	var lacks *ScopeError
 	switch {
 	case errors.As(err, &lacks):
+		a.tell(ctx, err)
 		return Refusal{http.StatusForbidden, "insufficient_scope", lacks.Error(), a.challenge(path, "insufficient_scope", a.stepUp(lacks))}, true
 	case errors.Is(err, ErrProfiles):
 		return Refusal{http.StatusForbidden, "insufficient_scope", ErrProfiles.Error(), a.challenge(path, "insufficient_scope", nil)}, true

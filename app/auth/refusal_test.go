@@ -52,7 +52,7 @@ func TestWhatARefusalTellsToAskFor(t *testing.T) {
 		"no issuer, no token":                                  {&Authenticator{}, ErrNone, 401, `Bearer`},
 		"no issuer, more than a token of Airlock's own allows": {&Authenticator{}, &ScopeError{ScopeAudit, own}, 403, `Bearer error="insufficient_scope", scope="audit"`},
 	} {
-		refusal, ok := test.by.Refuse(test.err, "/mcp")
+		refusal, ok := test.by.Refuse(t.Context(), test.err, "/mcp")
 		w := httptest.NewRecorder()
 		refusal.Write(w)
 		if got := w.Header().Get("WWW-Authenticate"); !ok || w.Code != test.status || got != test.challenge {
@@ -65,7 +65,7 @@ func TestWhatARefusalTellsToAskFor(t *testing.T) {
 			t.Errorf("%s: got the body %s, %v", name, w.Body, err)
 		}
 	}
-	if _, ok := issuer.Refuse(ErrIssuer, "/mcp"); ok {
+	if _, ok := issuer.Refuse(t.Context(), ErrIssuer, "/mcp"); ok {
 		t.Error("the issuer is away: got an answer about the token, want none")
 	}
 }

@@ -127,7 +127,7 @@ func hash(value secret.Value) []byte {
 	return sum[:]
 }
 
-// Authenticate returns whom a token identifies, or ErrInvalid.
+// Authenticate returns whom a token identifies, or an *InvalidError.
 func (t *Tokens) Authenticate(ctx context.Context, value secret.Value) (caller.Caller, error) {
 	sum := hash(value)
 	var who caller.Caller
@@ -139,13 +139,20 @@ func (t *Tokens) Authenticate(ctx context.Context, value secret.Value) (caller.C
 		err := tx.QueryRowContext(ctx, `SELECT id, principal, profile, scopes, hash, expires, revoked FROM token WHERE hash = ?`, sum).
 			Scan(&id, &who.Principal, &who.Profile, &scopes, &stored, &expires, &revoked)
 		if errors.Is(err, sql.ErrNoRows) {
-			return ErrInvalid
+			if !strings.HasPrefix(value.Reveal(), prefix) {
+				return invalid(Malformed)
+			}
+			return invalid(Unknown)
 		}
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
-		}
-		if subtle.ConstantTimeCompare(stored, sum) != 1 || revoked != 0 || expires != 0 && t.now().Unix() >= expires {
-			return ErrInvalid
+		case subtle.ConstantTimeCompare(stored, sum) != 1:
+			return invalid(Unknown)
+		case revoked != 0:
+			return &InvalidError{Reason: Revoked, TokenID: id}
+		case expires != 0 && t.now().Unix() >= expires:
+			return &InvalidError{Reason: Expired, TokenID: id}
 		}
 		who.Kind, who.Session, who.Scopes = caller.User, id, strings.Fields(scopes)
 		if slices.Contains(who.Scopes, ScopeAdmin) {

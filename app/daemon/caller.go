@@ -23,7 +23,7 @@ func (d *Daemon) caller(r *http.Request) (caller.Caller, error) {
 
 // refuse answers a request whose caller may not make it.
 func (d *Daemon) refuse(w http.ResponseWriter, r *http.Request, err error) {
-	if refusal, ok := d.identify.Refuse(err, r.URL.Path); ok {
+	if refusal, ok := d.identify.Refuse(r.Context(), err, r.URL.Path); ok {
 		refusal.Write(w)
 		return
 	}

@@ -66,7 +66,7 @@ func New(ctx context.Context, opts Options) (*Daemon, error) {
 		return nil, err
 	}
 	d.undo.Add(d.known.Close)
-	d.identify = &auth.Authenticator{Tokens: d.known.Tokens(), Agents: d.known, Profile: opts.Config.DefaultProfile, Admit: d.fair.admit}
+	d.identify = &auth.Authenticator{Tokens: d.known.Tokens(), Agents: d.known, Profile: opts.Config.DefaultProfile, Admit: d.fair.admit, Refused: newRefusals(opts.Logger).note}
 	if opts.Config.Auth.Issuer != "" {
 		d.identify.Issuer = auth.NewIssuer(opts.Config.Auth, nil, nil)
 	}

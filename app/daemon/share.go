@@ -39,6 +39,7 @@ type placeKey struct{}
 // place is what a request holds of a share.
 type place struct {
 	of         *fair
+	network    string            // that the request comes from
 	credential [sha256.Size]byte // zero: the request has none
 
 	mu       sync.Mutex // guards what follows
@@ -49,10 +50,10 @@ type place struct {
 
 // serve has next answer a request that there is a share for, and refuses others.
 func (f *fair) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
-	p := &place{of: f, credential: credentialOf(r)}
+	p := &place{of: f, network: caller.Network(r.RemoteAddr), credential: credentialOf(r)}
 	account, known := f.known.of(p.credential)
 	if !known {
-		account = "network " + caller.Network(r.RemoteAddr)
+		account = "network " + p.network
 	}
 	release, ok := f.shares.Take(account, 1)
 	if !ok {

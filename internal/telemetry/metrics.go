@@ -37,6 +37,13 @@ func CountRefusedRequest(ctx context.Context, limit string) {
 	refusedRequests.Add(ctx, 1, metric.WithAttributes(AttrError.String(limit)))
 }
 
+var refusedTokens = counter("airlock.auth.refused", "{token}", "Tokens that callers over HTTP showed and that were refused, by the reason.")
+
+// CountRefusedToken counts a token that was refused, by the reason: one of a few words.
+func CountRefusedToken(ctx context.Context, reason string) {
+	refusedTokens.Add(ctx, 1, metric.WithAttributes(AttrError.String(reason)))
+}
+
 // The bounds of histograms, in seconds.
 var (
 	requestBounds = []float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300}

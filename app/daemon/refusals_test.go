@@ -1,0 +1,120 @@
+package daemon
+
+import (
+	"bytes"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/airlock-mcp/airlock/app/auth"
+)
+
+// logged is a log that may be read while it is written.
+type logged struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+// lines returns those that tell of a refused token, with all of some texts.
+func (l *logged) lines(texts ...string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := 0
+next:
+	for line := range strings.Lines(l.text.String()) {
+		for _, text := range append(texts, "a token was refused", "network=127.0.0.1") {
+			if !strings.Contains(line, text) {
+				continue next
+			}
+		}
+		n++
+	}
+	return n
+}
+
+// The operator learns why a token was refused, at whatever door it was shown, and never the
+// token; its holder learns that it is not valid.
+func TestTheOperatorLearnsWhyATokenIsRefused(t *testing.T) {
+	issuer := newSigner(t)
+	log := &logged{}
+	s := serve(t, "auth: {issuer: \""+issuer.url+"\", audience: \"http://127.0.0.1/mcp\"}\n", func(d *Daemon) {
+		d.identify.Refused = newRefusals(slog.New(slog.NewTextHandler(log, nil))).note
+	})
+	list, err := s.daemon.known.Tokens().List(t.Context())
+	if err != nil || len(list) != 0 {
+		t.Fatal(list, err)
+	}
+	revoked := s.token("ann", auth.ScopeRun)
+	if list, err = s.daemon.known.Tokens().List(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.daemon.known.Tokens().Revoke(t.Context(), list[0].ID); err != nil {
+		t.Fatal(err)
+	}
+	foreign := newSigner(t).token("ann", "c", "run") // has the key ID of the issuer's key
+	for _, test := range []struct {
+		path, token string
+		status      int
+		logged      []string
+	}{
+		{"/mcp", revoked, http.StatusUnauthorized, []string{"reason=revoked", "token_id=" + list[0].ID}},
+		{"/v1/agents", revoked, http.StatusUnauthorized, []string{"reason=revoked"}},
+		{"/mcp", foreign, http.StatusUnauthorized, []string{"reason=wrong_issuer", "claimed_key_id=k", "claimed_issuer=http://127.0.0.1:"}},
+		{gatewayPath, "a.b.c", http.StatusUnauthorized, []string{"reason=malformed"}},
+		{"/mcp", issuer.token("ann", "c", "audit"), http.StatusForbidden, []string{"reason=missing_scope", "scope=run", "caller=" + issuer.url + "#ann"}},
+		{"/v1/agents", issuer.token("bob", "c", "audit"), http.StatusForbidden, []string{"reason=missing_scope", "scope=agents", "caller=" + issuer.url + "#bob"}},
+	} {
+		before := log.lines(test.logged...)
+		res, body := s.post(test.path, test.token, "{}")
+		if res.StatusCode != test.status || test.status == http.StatusUnauthorized && !strings.Contains(string(body), `"the token is not valid"`) {
+			t.Errorf("%s, %q: got %d, %s, want %d", test.path, test.logged, res.StatusCode, body, test.status)
+		}
+		if got := log.lines(test.logged...) - before; got != 1 {
+			t.Errorf("%s, %q: got %d lines, want 1: %s", test.path, test.logged, got, log.text.String())
+		}
+		if strings.Contains(log.text.String(), test.token) {
+			t.Errorf("the token is in the log: %s", log.text.String())
+		}
+	}
+	res, _ := s.post("/mcp", "", "{}")
+	if got := log.lines(); res.StatusCode != http.StatusUnauthorized || got != 6 {
+		t.Errorf("a request without a token: got %d, and %d lines in all, want 6", res.StatusCode, got)
+	}
+}
+
+// Thousands of tokens that are refused are a few lines, and the next line says how many
+// there were; one reason does not keep another from being logged.
+func TestRefusedTokensDoNotFillTheLog(t *testing.T) {
+	log := &logged{}
+	l := newRefusals(slog.New(slog.NewTextHandler(log, nil)))
+	for range 10_000 {
+		l.note(t.Context(), &auth.InvalidError{Reason: auth.Malformed})
+	}
+	lines := strings.Count(log.text.String(), "\n")
+	if lines < refusalsAtOnce || lines > 100 { // one more for each pause that the loop took
+		t.Errorf("got %d lines", lines)
+	}
+	l.mu.Lock()
+	mine := l.of[auth.Malformed]
+	mine.rate.SetBurst(1000) // as if time had passed
+	mine.rate.SetLimit(1e9)
+	l.mu.Unlock()
+	for !strings.Contains(log.text.String(), "not_logged=") {
+		if t.Context().Err() != nil {
+			t.Fatal("what was not logged is not told")
+		}
+		l.note(t.Context(), &auth.InvalidError{Reason: auth.Malformed})
+	}
+	l.note(t.Context(), auth.ErrProfiles)
+	if !strings.Contains(log.text.String(), "reason=two_profiles") {
+		t.Error("another reason was not logged")
+	}
+}
