@@ -14,7 +14,7 @@ func FuzzAnswer(f *testing.F) {
 	for _, seed := range []string{
 		`{"content":[],"structuredContent":{"n":3}}`, `{"structuredContent":{"n":"x"},"StructuredContent":{"n":3}}`,
 		`{"structuredContent":{"n":3},"structuredContent":{"n":"x"}}`, `{"isError":true,"content":[{"type":"text","text":"no"}]}`,
-		`{"isError":true,"isError":false}`, `{"structuredContent":{"n":1e400}}`, `{"structuredContent":{"n":"\ud800"}}`, `[]`, ``, `{"content":{}}`,
+		`{"isError":true,"isError":false}`, `{"structuredContent":{"n":3},"structured\u0043ontent":{"n":"x"}}`, `{"structuredContent":{"n":1e400}}`, `{"structuredContent":{"n":"\ud800"}}`, `[]`, ``, `{"content":{}}`,
 	} {
 		f.Add([]byte(seed))
 	}
