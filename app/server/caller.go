@@ -92,6 +92,9 @@ func (c *callers) ofSession(r *http.Request) string {
 	return c.derive(identityOf(proved), sessionPrefix+r.Header.Get("Mcp-Session-Id"))
 }
 
+// whose is the identity of an authenticated HTTP request.
+func whose(r *http.Request) string { return auth.TokenInfoFromContext(r.Context()).UserID }
+
 // IsHTTP reports whether a request came over HTTP: then authenticated has
 // said who makes it.
 func IsHTTP(req mcp.Request) bool {

@@ -18,6 +18,8 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/airlock-mcp/airlock/internal/problem"
+	"github.com/airlock-mcp/airlock/internal/share"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
 // sessionTimeout is how long an HTTP session may be silent before it ends.
@@ -72,7 +74,8 @@ func (t *Transport) Handler(identify Identify, opts *HTTPOptions) http.Handler {
 	get := func(*http.Request) *mcp.Server { return t.face }
 	logger := SDKLogger(t.logger)
 	return Guard(opts.Hosts, opts.Origins, authenticated(identify, opts.Refuse, &router{
-		end: t.end, callers: t.callers, naming: t.naming, room: semaphore.NewWeighted(largeRoom),
+		end: t.end, endSilent: t.endSession, callers: t.callers, naming: t.naming, opened: newOpened(),
+		room: semaphore.NewWeighted(largeRoom), rooms: share.New(largeRoom / 4),
 		sessions: mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{
 			Logger:              logger,
 			SessionTimeout:      sessionTimeout,
@@ -124,7 +127,10 @@ type router struct {
 	callers              *callers
 	naming               bool // calls are handed on with the IDs of their requests
 	end                  func(sessionID string)
+	endSilent            func(sessionID, protocolID string)
+	opened               *opened
 	room                 *semaphore.Weighted // bytes of large messages that are read at one time
+	rooms                *share.Shares       // of one identity, of these
 }
 
 // What messages of more than smallMessage bytes may take at one time, in bytes.
@@ -133,7 +139,16 @@ const (
 	largeRoom    = 16 * MaxMessage
 )
 
-var errBusy = errors.New("too many large messages are being read: send it again")
+// The limits by which requests that are refused are counted.
+const (
+	limitLarge    = "large"    // large messages that are read at one time
+	limitSessions = "sessions" // open sessions
+)
+
+var (
+	errBusy     = errors.New("too many large messages are being read: send it again")
+	errOwnLarge = errors.New("as many of your large messages are being read as may be at one time: wait for one of them")
+)
 
 // read reads the one message of a request. Large ones take room until done.
 func (t *router) read(w http.ResponseWriter, r *http.Request) (body []byte, done func(), err error) {
@@ -144,23 +159,30 @@ func (t *router) read(w http.ResponseWriter, r *http.Request) (body []byte, done
 	if size <= smallMessage {
 		size = 0
 	}
+	release, ok := t.rooms.Take(whose(r), size)
+	if !ok {
+		return nil, func() {}, errOwnLarge
+	}
 	if !t.room.TryAcquire(size) {
+		release()
 		return nil, func() {}, errBusy
 	}
 	body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, MaxMessage))
-	return body, sync.OnceFunc(func() { t.room.Release(size) }), err
+	return body, sync.OnceFunc(func() { t.room.Release(size); release() }), err
 }
 
 // ServeHTTP passes the request to the handler of its era.
 func (t *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Header.Get("Mcp-Session-Id") != "" {
+	if id := r.Header.Get("Mcp-Session-Id"); id != "" {
 		alike := &noSession{ResponseWriter: w}
 		defer alike.release()
 		w = alike
+		defer t.opened.uses(whose(r), id)()
 	}
 	if r.Method == http.MethodDelete {
 		// The SDK waits for the requests of a session that it ends, and they for their runs.
 		t.end(t.callers.ofSession(r))
+		defer t.opened.ended(whose(r), r.Header.Get("Mcp-Session-Id"))
 	}
 	if r.Method != http.MethodPost {
 		t.sessions.ServeHTTP(w, r)
@@ -169,17 +191,7 @@ func (t *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, done, err := t.read(w, r)
 	defer done()
 	if err != nil {
-		var large *http.MaxBytesError
-		if errors.Is(err, errBusy) {
-			w.Header().Set("Retry-After", "1")
-			problem.Write(w, http.StatusServiceUnavailable, "busy", err.Error())
-			return
-		}
-		if errors.As(err, &large) {
-			problem.Write(w, http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("the message has more than %d bytes", large.Limit))
-			return
-		}
-		problem.Write(w, http.StatusBadRequest, "bad_request", "the body could not be read")
+		refuseUnread(w, r, err)
 		return
 	}
 	if t.naming {
@@ -198,7 +210,48 @@ func (t *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Header.Get("Mcp-Protocol-Version") >= Stateless || standsAlone(body):
 		t.standalone.ServeHTTP(w, r)
 	default:
-		t.sessions.ServeHTTP(w, r)
+		t.begin(w, r)
+	}
+}
+
+// refuseUnread answers a request whose message could not be read.
+func refuseUnread(w http.ResponseWriter, r *http.Request, err error) {
+	var large *http.MaxBytesError
+	switch {
+	case errors.Is(err, errBusy):
+		telemetry.CountRefusedRequest(r.Context(), limitLarge)
+		w.Header().Set("Retry-After", "1")
+		problem.Write(w, http.StatusServiceUnavailable, "busy", err.Error())
+	case errors.Is(err, errOwnLarge):
+		telemetry.CountRefusedRequest(r.Context(), limitLarge)
+		w.Header().Set("Retry-After", "1")
+		problem.Write(w, http.StatusTooManyRequests, "rate_limited", err.Error())
+	case errors.As(err, &large):
+		problem.Write(w, http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("the message has more than %d bytes", large.Limit))
+	default:
+		problem.Write(w, http.StatusBadRequest, "bad_request", "the body could not be read")
+	}
+}
+
+// begin passes on a request that begins a session where there is room for one.
+func (t *router) begin(w http.ResponseWriter, r *http.Request) {
+	identity := whose(r)
+	place, silent, answer := t.opened.reserve(identity)
+	if silent != "" {
+		t.endSilent(t.callers.derive(identity, sessionPrefix+silent), silent)
+	}
+	switch answer {
+	case ownTaken:
+		telemetry.CountRefusedRequest(r.Context(), limitSessions)
+		w.Header().Set("Retry-After", "1")
+		problem.Write(w, http.StatusTooManyRequests, "rate_limited", fmt.Sprintf("you have %d sessions, each with a request under way: end one of them", maxSessionsEach))
+	case allTaken:
+		telemetry.CountRefusedRequest(r.Context(), limitSessions)
+		w.Header().Set("Retry-After", "60")
+		problem.Write(w, http.StatusServiceUnavailable, "busy", "as many sessions are open as may be: try again later")
+	case granted:
+		defer place.over() // also where the handler panics
+		t.sessions.ServeHTTP(&beginning{ResponseWriter: w, place: place}, r)
 	}
 }
 

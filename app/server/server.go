@@ -98,6 +98,18 @@ func (t *Transport) Attend(session *mcp.ServerSession, begin func() (end func())
 	t.sessions.attend(session, begin)
 }
 
+// endSession ends a session over HTTP, first what belongs to it: the SDK waits for the
+// requests of a session that it ends.
+func (t *Transport) endSession(sessionID, protocolID string) {
+	t.end(sessionID)
+	for session := range t.face.Sessions() {
+		if session.ID() == protocolID {
+			// Its client is not there to be told that this did not end well.
+			_ = session.Close()
+		}
+	}
+}
+
 // Close ends all sessions. Call it when no request is served any more; calling it
 // twice is fine.
 func (t *Transport) Close() { t.sessions.close() }

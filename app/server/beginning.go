@@ -1,0 +1,43 @@
+package server
+
+import "net/http"
+
+// beginning is the answer to a request that begins a session. What the session is called
+// is known before the client reads it, which may use it at once.
+type beginning struct {
+	http.ResponseWriter
+	place *place
+	told  bool
+}
+
+func (w *beginning) tell() {
+	if w.told {
+		return
+	}
+	w.told = true
+	if id := w.Header().Get("Mcp-Session-Id"); id != "" {
+		w.place.begins(id)
+	}
+}
+
+// WriteHeader sends the status.
+func (w *beginning) WriteHeader(status int) {
+	w.tell()
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write sends a part of the body.
+func (w *beginning) Write(p []byte) (int, error) {
+	w.tell()
+	return w.ResponseWriter.Write(p)
+}
+
+// Unwrap is for http.ResponseController.
+func (w *beginning) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// Flush is for what asks for an http.Flusher.
+func (w *beginning) Flush() {
+	w.tell()
+	// An error means that the client has disconnected.
+	_ = http.NewResponseController(w.ResponseWriter).Flush()
+}

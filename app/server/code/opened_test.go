@@ -1,0 +1,61 @@
+package code
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A caller that begins sessions and never ends one loses the oldest, keeps those in which
+// it listens, and takes nothing from another.
+func TestSessionsThatAreNeverEnded(t *testing.T) {
+	const version = "2025-11-25"
+	s, _ := newServer(t)
+	web := httptest.NewServer(s.Handler(byToken, nil))
+	t.Cleanup(web.Close)
+	ann, bob := dial(t, web.URL, "t-ann", version, nil), dial(t, web.URL, "t-agent", version, nil)
+	left := make([]string, 1_001)
+	for n := range left {
+		left[n] = begin(t, web.URL, "t-ann", version)
+	}
+	const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+	for _, test := range []struct {
+		name, session string
+		want          int
+	}{{"the oldest", left[0], http.StatusNotFound}, {"the newest", left[len(left)-1], http.StatusOK}} {
+		if got := post(t, web.URL, "t-ann", test.session, version, ping); got != test.want {
+			t.Errorf("%s: got status %d, want %d", test.name, got, test.want)
+		}
+	}
+	for name, session := range map[string]*mcp.ClientSession{"one that listens": ann, "another caller": bob} {
+		if _, err := session.ListTools(t.Context(), nil); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// begin begins a session and returns its ID.
+func begin(t *testing.T, url, token, version string) string {
+	t.Helper()
+	message := `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"` + version + `","capabilities":{},"clientInfo":{"name":"h","version":"1"}}}`
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(message))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	res, err := (&http.Client{Transport: bearer(token)}).Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	io.Copy(io.Discard, res.Body) // the header is all that counts
+	if res.StatusCode != http.StatusOK {
+		t.Fatalf("beginning a session: status %d", res.StatusCode)
+	}
+	return res.Header.Get("Mcp-Session-Id")
+}

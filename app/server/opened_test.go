@@ -1,0 +1,89 @@
+package server
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// opens begins a session, whose first request is over at once.
+func opens(o *opened, identity, id string) (silent string, answer room) {
+	p, silent, answer := o.reserve(identity)
+	if p != nil {
+		p.begins(id)
+		p.over()
+	}
+	return silent, answer
+}
+
+// A caller that begins one session too many loses the one that was silent the longest,
+// and none that has a request under way.
+func TestOneCallersSessions(t *testing.T) {
+	o, now := newOpened(), time.Unix(0, 0)
+	o.now = func() time.Time { return now }
+	for n := range maxSessionsEach {
+		now = now.Add(time.Second)
+		if silent, answer := opens(o, "ann", fmt.Sprint(n)); silent != "" || answer != granted {
+			t.Fatalf("session %d: got %q and %v", n, silent, answer)
+		}
+	}
+	now = now.Add(time.Second)
+	o.uses("ann", "0")() // has been silent for a shorter time than 1
+	streamEnds := o.uses("ann", "1")
+	for want := range 3 {
+		if silent, answer := opens(o, "ann", fmt.Sprint("later ", want)); silent != fmt.Sprint(want+2) || answer != granted {
+			t.Errorf("got %q and %v, want the session %d ended", silent, answer, want+2)
+		}
+	}
+	if silent, answer := opens(o, "bob", "0"); silent != "" || answer != granted {
+		t.Errorf("another caller: got %q and %v", silent, answer)
+	}
+	for id := range o.of["ann"] {
+		if id != "1" {
+			defer o.uses("ann", id)()
+		}
+	}
+	if _, answer := opens(o, "ann", "none"); answer != ownTaken {
+		t.Errorf("all have a request under way: got %v", answer)
+	}
+	streamEnds()
+	if silent, answer := opens(o, "ann", "again"); silent != "1" || answer != granted {
+		t.Errorf("one is silent now: got %q and %v", silent, answer)
+	}
+}
+
+// What has ended, has failed to begin, or was silent for too long takes no room.
+func TestAllSessions(t *testing.T) {
+	o, now := newOpened(), time.Unix(0, 0)
+	o.now = func() time.Time { return now }
+	for n := range maxSessions {
+		if _, answer := opens(o, fmt.Sprint(n/maxSessionsEach), fmt.Sprint(n)); answer != granted {
+			t.Fatalf("session %d: got %v", n, answer)
+		}
+	}
+	if _, answer := opens(o, "ann", "x"); answer != allTaken {
+		t.Errorf("got %v, want no room", answer)
+	}
+	o.ended("ann", "0") // another's
+	o.ended("3", "3999")
+	p, _, answer := o.reserve("ann")
+	if answer != granted {
+		t.Fatalf("one has ended: got %v", answer)
+	}
+	p.over() // without having begun
+	if silent, answer := opens(o, "0", "own"); silent == "" || answer != granted {
+		t.Errorf("got %q and %v, want one of its own ended", silent, answer)
+	}
+	now = now.Add(sessionTimeout + time.Second)
+	if _, answer := opens(o, "ann", "y"); answer != granted {
+		t.Errorf("all are silent: got %v", answer)
+	}
+	for range 5 {
+		o.ended("ann", "y")
+	}
+	now = now.Add(sessionTimeout + time.Second)
+	o.forgetLocked()
+	if o.all != 0 || len(o.of) != 0 {
+		t.Errorf("%d sessions of %d callers are left", o.all, len(o.of))
+	}
+}
