@@ -54,18 +54,55 @@ func CreateHeld(path string, content []byte, mode fs.FileMode) (*Lock, error) {
 	return &Lock{file: draft}, nil
 }
 
-// create links a finished file to path and returns it, open.
+// create makes a finished file at path and returns it, open.
 func create(path string, content []byte, mode fs.FileMode, prepare func(*os.File) error) (*os.File, error) {
-	draft, err := newDraft(path, mode, func(file *os.File) error {
+	write := func(file *os.File) error {
 		_, err := file.Write(content)
 		return errors.Join(err, prepare(file))
-	})
+	}
+	file, err := createUnnamed(path, mode, write)
+	if errors.Is(err, errNoUnnamed) {
+		file, err = createNamed(path, mode, write)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("creating %q: %w", path, err)
 	}
-	// A link, unlike a rename, never replaces a file that another process made meanwhile.
+	return file, nil
+}
+
+// createUnnamed links a file that has no name before (open(2), O_TMPFILE), so that a
+// process which is killed leaves nothing behind. A link, unlike a rename, never replaces
+// a file that another process made meanwhile.
+func createUnnamed(path string, mode fs.FileMode, write func(*os.File) error) (*os.File, error) {
+	fd, err := unix.Open(filepath.Dir(path), unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
+	switch {
+	case errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EISDIR) || errors.Is(err, unix.EINVAL):
+		return nil, errNoUnnamed
+	case err != nil:
+		return nil, err
+	}
+	file := os.NewFile(uintptr(fd), path)
+	err = errors.Join(write(file), file.Chmod(mode), file.Sync())
+	if err == nil {
+		err = unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd), unix.AT_FDCWD, path, unix.AT_SYMLINK_FOLLOW)
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}
+
+// errNoUnnamed says that every file of a file system has a name.
+var errNoUnnamed = errors.New("no unnamed files")
+
+// createNamed is createUnnamed by way of a draft, which a process that is killed leaves.
+func createNamed(path string, mode fs.FileMode, write func(*os.File) error) (*os.File, error) {
+	draft, err := newDraft(path, mode, write)
+	if err != nil {
+		return nil, err
+	}
 	if err := errors.Join(os.Link(draft.Name(), path), os.Remove(draft.Name())); err != nil {
-		return nil, errors.Join(fmt.Errorf("creating %q: %w", path, err), draft.Close())
+		return nil, errors.Join(err, draft.Close())
 	}
 	return draft, nil
 }

@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"errors"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -128,6 +130,42 @@ func TestCreateFileNeverReplaces(t *testing.T) {
 		t.Errorf("got %q, %v, want what was first", got, err)
 	}
 	assertNames(t, filepath.Dir(path), "f")
+}
+
+// Both ways of creating a file, on every file system that knows both.
+func TestCreatedFilesAreWholeAndAlone(t *testing.T) {
+	hello := func(file *os.File) error {
+		_, err := file.WriteString("hello")
+		return err
+	}
+	for name, create := range map[string]func(string, fs.FileMode, func(*os.File) error) (*os.File, error){"unnamed": createUnnamed, "named": createNamed} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "f")
+			file, err := create(path, 0o640, hello)
+			if errors.Is(err, errNoUnnamed) {
+				t.Skip("every file has a name here")
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer file.Close()
+			if got, err := os.ReadFile(path); err != nil || string(got) != "hello" {
+				t.Errorf("got %q, %v", got, err)
+			}
+			if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o640 {
+				t.Errorf("got %v, %v, want mode 0640", info, err)
+			}
+			if _, err := create(path, 0o600, hello); !errors.Is(err, fs.ErrExist) {
+				t.Errorf("where one exists: got %v", err)
+			}
+			if _, err := create(path+"2", 0o600, func(*os.File) error { return io.ErrShortWrite }); !errors.Is(err, io.ErrShortWrite) {
+				t.Errorf("where writing fails: got %v", err)
+			}
+			if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) != 1 {
+				t.Errorf("beside it there is %v, %v", left, err)
+			}
+		})
+	}
 }
 
 func TestCreateHeldShowsThatItsMakerLives(t *testing.T) {
