@@ -25,6 +25,7 @@ type Kernel struct {
 	crowd    crowd
 	killed   atomic.Bool
 	forksHit atomic.Bool
+	guest    atomic.Pointer[unix.WaitStatus] // nil: it has not ended, as far as the kernel has said
 
 	done chan struct{} // closed when exit and err are set
 	exit runner.Exit
@@ -67,6 +68,20 @@ func (k *Kernel) Refused() {
 
 // Counted notes how many processes and threads the code has.
 func (k *Kernel) Counted(tasks int) { k.crowd.counted(tasks, k.memory) }
+
+// GuestEnded notes how the guest program ended.
+func (k *Kernel) GuestEnded(status unix.WaitStatus) { k.guest.Store(&status) }
+
+// Guest is the wait status of the guest program, where the kernel has reported that it ended.
+func (k *Kernel) Guest() (status unix.WaitStatus, ok bool) {
+	if k.reports != nil {
+		k.reports()
+	}
+	if ended := k.guest.Load(); ended != nil {
+		return *ended, true
+	}
+	return 0, false
+}
 
 // memory returns the most bytes that the sandbox took so far, and whether it has
 // met its limit of them.

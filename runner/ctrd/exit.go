@@ -57,19 +57,24 @@ func (p *process) finish(status uint32, err error) {
 		if err != nil {
 			return runner.Exit{}, fmt.Errorf("asking containerd how it ended: %w", err)
 		}
-		return exitOf(status, p.spec.StateDir)
+		return p.exitOf(status)
 	})
 }
 
-// shimFailed is the status that the shim gives a task whose kernel it cannot ask.
+// shimFailed is the status that the shim gives a task whose kernel it cannot ask. A
+// kernel that has ended before the shim asked, as on a busy machine, is such a one.
 const shimFailed = 128
 
-// exitOf reads the status of the task, which is the guest's.
-func exitOf(status uint32, stateDir string) (runner.Exit, error) {
+// exitOf reads the status of the task, which is the guest's, or what the kernel has
+// reported of its end.
+func (p *process) exitOf(status uint32) (runner.Exit, error) {
 	if status != shimFailed {
 		return gvisor.Exit(int(status)), nil
 	}
-	if reason := gvisor.Failure(logFile(stateDir), panicFile(stateDir)); reason != "" {
+	if ended, ok := p.Guest(); ok {
+		return gvisor.ExitOf(ended), nil
+	}
+	if reason := gvisor.Failure(logFile(p.spec.StateDir), panicFile(p.spec.StateDir)); reason != "" {
 		return runner.Exit{}, fmt.Errorf("gVisor's kernel: %s", reason)
 	}
 	return runner.Exit{}, errors.New("gVisor's kernel ended without saying how the guest did")

@@ -14,11 +14,12 @@ import (
 
 // tracePoint names a system call whose end is reported.
 type tracePoint struct {
-	Name string `json:"name"`
+	Name    string   `json:"name"`
+	Context []string `json:"context_fields,omitempty"`
 }
 
 // TraceSession is the kernel's configuration of what to report: the ends of the
-// calls that make processes and threads, and the ends of these. They go to the socket (SOCK_SEQPACKET) of that
+// calls that make processes and threads, and the ends of these, with the thread's ID. They go to the socket (SOCK_SEQPACKET) of that
 // path, or, where it is "", to a descriptor that the kernel is given. clone3 has
 // no name of its own there, only its number, which is 435 on every architecture.
 func TraceSession(socket string) []byte {
@@ -26,7 +27,7 @@ func TraceSession(socket string) []byte {
 	if socket != "" {
 		sink["config"] = map[string]string{"endpoint": socket}
 	}
-	points := append(olderCalls(), tracePoint{Name: "syscall/clone/exit"}, tracePoint{Name: "syscall/sysno/435/exit"}, tracePoint{Name: "sentry/task_exit"})
+	points := append(olderCalls(), tracePoint{Name: "syscall/clone/exit"}, tracePoint{Name: "syscall/sysno/435/exit"}, tracePoint{"sentry/task_exit", []string{"thread_id"}})
 	data, err := json.Marshal(map[string]any{"trace_session": map[string]any{
 		"name":   "Default", // the only session that may exist
 		"points": points,
@@ -67,6 +68,8 @@ type Watcher interface {
 	// Counted is called with how many more there are than when the reports began,
 	// whenever that changes.
 	Counted(tasks int)
+	// GuestEnded is called with the wait status of the guest program when its first thread ends.
+	GuestEnded(status unix.WaitStatus)
 }
 
 // Reports are what a kernel reports over its socket. Methods may be called
@@ -132,6 +135,9 @@ func (r *Reports) takeLocked(report []byte) {
 	case Ended:
 		r.tasks--
 		r.watcher.Counted(r.tasks)
+		if status, ok := guestStatus(report); ok {
+			r.watcher.GuestEnded(status)
+		}
 	}
 }
 
@@ -154,17 +160,14 @@ const taskExit = 5
 // length and the type of the report, and a protocol buffer. In that of a call, field 2
 // is how it ended; field 1 of that the result, and field 2 the error number.
 func Read(report []byte) Event {
-	if len(report) < 4 {
-		return Nothing
-	}
-	header, kind := int(report[0])|int(report[1])<<8, int(report[2])|int(report[3])<<8
-	if header < 4 || header > len(report) {
+	kind, body, ok := parts(report)
+	if !ok {
 		return Nothing
 	}
 	if kind == taskExit {
 		return Ended
 	}
-	exit, err := bytesField(report[header:], 2)
+	exit, err := bytesField(body, 2)
 	if err != nil {
 		return Nothing
 	}
@@ -182,4 +185,39 @@ func Read(report []byte) Event {
 		return Began
 	}
 	return Nothing
+}
+
+// parts returns the type of a report and its protocol buffer.
+func parts(report []byte) (kind int, body []byte, ok bool) {
+	if len(report) < 4 {
+		return 0, nil, false
+	}
+	header := int(report[0]) | int(report[1])<<8
+	if header < 4 || header > len(report) {
+		return 0, nil, false
+	}
+	return int(report[2]) | int(report[3])<<8, report[header:], true
+}
+
+// guestThread is the first thread of the guest program, by its ID inside.
+const guestThread = 1
+
+// guestStatus returns how the guest program ended, from the report that its first thread did (gVisor,
+// pkg/sentry/seccheck/points/sentry.proto, TaskExit): field 1 is the context, field 2 of that the
+// ID of the thread, and field 2 the wait status of its process.
+func guestStatus(report []byte) (status unix.WaitStatus, ok bool) {
+	_, body, ok := parts(report)
+	if !ok {
+		return 0, false
+	}
+	context, err := bytesField(body, 1)
+	if err != nil {
+		return 0, false
+	}
+	thread, err := varintField(context, 2)
+	if err != nil || thread != guestThread {
+		return 0, false
+	}
+	value, err := varintField(body, 2)
+	return unix.WaitStatus(value), err == nil
 }

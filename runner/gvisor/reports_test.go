@@ -1,10 +1,13 @@
 package gvisor_test
 
 import (
+	"os"
 	"testing"
 
+	"golang.org/x/sys/unix"
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/airlock-mcp/airlock/runner"
 	"github.com/airlock-mcp/airlock/runner/gvisor"
 )
 
@@ -54,6 +57,56 @@ func TestRead(t *testing.T) {
 				t.Errorf("got %v, want %v", got, test.want)
 			}
 		})
+	}
+}
+
+// told is a watcher that remembers.
+type told struct {
+	tasks   int
+	refused bool
+	ended   []unix.WaitStatus
+}
+
+func (w *told) Refused()                     { w.refused = true }
+func (w *told) Counted(tasks int)            { w.tasks = tasks }
+func (w *told) GuestEnded(s unix.WaitStatus) { w.ended = append(w.ended, s) }
+
+func TestReportsOfTheGuestsEnd(t *testing.T) {
+	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kernel := os.NewFile(uintptr(ends[0]), "kernel")
+	defer kernel.Close()
+	host := os.NewFile(uintptr(ends[1]), "host")
+	defer host.Close()
+	watcher := &told{}
+	reports, err := gvisor.NewReports(host, watcher)
+	if err != nil {
+		t.Fatal(err)
+	}
+	header := []byte{8, 0, 5, 0, 0, 0, 0, 0}
+	for _, report := range [][]byte{
+		message(header, bytesOf(1, numberOf(2, 7)...), numberOf(2, 3<<8)), // another thread
+		message(header, numberOf(2, 3<<8)),                                // without a thread
+		message(header, bytesOf(1, numberOf(2, 1)...), numberOf(2, 128<<8)),
+		message(header, bytesOf(1, numberOf(2, 1)...), numberOf(2, 9)),
+		message(header, bytesOf(1, numberOf(2, 1)...)),
+		message(header, bytesOf(1, numberOf(2, 1)...), []byte{7}),
+	} {
+		if _, err := kernel.Write(report); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reports.Flush()
+	want := []runner.Exit{{Code: 128}, {Code: 137, Signal: 9}, {}}
+	if len(watcher.ended) != len(want) || watcher.tasks != -6 || watcher.refused {
+		t.Fatalf("got %+v", watcher)
+	}
+	for i, status := range watcher.ended {
+		if got := gvisor.ExitOf(status); got != want[i] {
+			t.Errorf("%#x: got %+v, want %+v", status, got, want[i])
+		}
 	}
 }
 
