@@ -69,7 +69,7 @@ const shimFailed = 128
 // reported of its end.
 func (p *process) exitOf(status uint32) (runner.Exit, error) {
 	if status != shimFailed {
-		return gvisor.Exit(int(status)), nil
+		return gvisor.Exit(int(status), p.Guest), nil
 	}
 	if ended, ok := p.Guest(); ok {
 		return gvisor.ExitOf(ended), nil

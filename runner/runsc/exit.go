@@ -12,14 +12,14 @@ import (
 )
 
 // exitOf reads the status of gVisor's kernel, which is the guest's.
-func exitOf(state *os.ProcessState, stateDir string) (runner.Exit, error) {
-	if reason := gvisor.Failure(logFile(stateDir), panicFile(stateDir)); reason != "" {
+func (p *process) exitOf(state *os.ProcessState) (runner.Exit, error) {
+	if reason := gvisor.Failure(logFile(p.spec.StateDir), panicFile(p.spec.StateDir)); reason != "" {
 		return runner.Exit{}, fmt.Errorf("gVisor's kernel: %s", reason)
 	}
 	if status, _ := state.Sys().(syscall.WaitStatus); status.Signaled() {
 		return runner.Exit{}, fmt.Errorf("gVisor's kernel was ended by signal %d", status.Signal())
 	}
-	return gvisor.Exit(state.ExitCode()), nil
+	return gvisor.Exit(state.ExitCode(), p.Guest), nil
 }
 
 // Close kills the sandbox and removes everything Start made, but the files in

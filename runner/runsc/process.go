@@ -86,7 +86,7 @@ func (p *process) boot(ctx context.Context, cmd *exec.Cmd) error {
 			if cmd.ProcessState == nil {
 				return runner.Exit{}, err
 			}
-			return exitOf(cmd.ProcessState, p.spec.StateDir)
+			return p.exitOf(cmd.ProcessState)
 		})
 	}()
 	return p.awaitKernel(ctx)
