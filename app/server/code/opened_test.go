@@ -5,7 +5,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -35,6 +37,46 @@ func TestSessionsThatAreNeverEnded(t *testing.T) {
 		if _, err := session.ListTools(t.Context(), nil); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// A caller that sends large messages slowly leaves room for those of others.
+func TestLargeMessagesOfOneCaller(t *testing.T) {
+	const version = "2026-07-28"
+	s, _ := newServer(t)
+	web := httptest.NewServer(s.Handler(byToken, nil))
+	t.Cleanup(web.Close)
+	var slow sync.WaitGroup
+	defer slow.Wait()
+	for range 4 {
+		body, end := io.Pipe()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, web.URL, body) // of unknown length
+		if err != nil {
+			t.Fatal(err)
+		}
+		slow.Go(func() {
+			res, err := (&http.Client{Transport: bearer("t-ann")}).Do(r)
+			if err == nil {
+				res.Body.Close()
+			}
+		})
+		if _, err := end.Write([]byte("{")); err != nil {
+			t.Fatal(err)
+		}
+		defer end.CloseWithError(io.ErrUnexpectedEOF)
+	}
+	large := `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_meta":{"x":"` + strings.Repeat("x", 100<<10) + `"}}}`
+	for post(t, web.URL, "t-ann", "", version, large) != http.StatusTooManyRequests { // until all four are being read
+		if t.Context().Err() != nil {
+			t.Fatal("the caller is never refused")
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if got := post(t, web.URL, "t-agent", "", version, large); got == http.StatusTooManyRequests || got == http.StatusServiceUnavailable {
+		t.Errorf("another caller: got status %d", got)
+	}
+	if got := post(t, web.URL, "t-ann", "", version, `{"jsonrpc":"2.0","id":1,"method":"ping"}`); got == http.StatusTooManyRequests {
+		t.Errorf("a small message: got status %d", got)
 	}
 }
 
