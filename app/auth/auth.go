@@ -61,7 +61,7 @@ type Authenticator struct {
 	// the request. nil admits all.
 	Admit func(ctx context.Context, account string) error
 	// Refused is told why a token is refused, by the error of Identify or Token, or one
-	// that Refuse is asked about, once for each. nil tells nobody.
+	// that Refuse is asked about, once for each. nil is not told.
 	Refused func(ctx context.Context, err error)
 }
 

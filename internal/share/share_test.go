@@ -37,7 +37,7 @@ func TestEachHoldsItsShareAndNoMore(t *testing.T) {
 	}
 }
 
-// However many take and release at one time, nobody holds more than a share, and nothing
+// However many take and release at one time, no holder has more than a share, and nothing
 // is remembered of who holds nothing.
 func TestSharesHoldWhenManyTakeAtOnce(t *testing.T) {
 	const most = 4
