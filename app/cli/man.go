@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/airlock-mcp/airlock/app/release"
 )
 
 type manVerb struct{}
@@ -41,7 +43,7 @@ var environment = [][2]string{
 // manualPage writes all verbs as a page in man(7).
 func manualPage(app *kong.Application) string {
 	var out strings.Builder
-	fmt.Fprintf(&out, ".TH AIRLOCK 1 %s \"airlock %s\" \"User Commands\"\n", versionDate, version)
+	fmt.Fprintf(&out, ".TH AIRLOCK 1 %s \"airlock %s\" \"User Commands\"\n", release.Date, version)
 	fmt.Fprintf(&out, ".SH NAME\nairlock \\- run programs of an agent in a sandbox\n.SH SYNOPSIS\n.B airlock\n.I command\n[flags]\n")
 	fmt.Fprintf(&out, ".SH DESCRIPTION\n%s\n.SH COMMANDS\n", roff(app.Help))
 	for _, leaf := range app.Leaves(true) {

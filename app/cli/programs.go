@@ -10,6 +10,8 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/airlock-mcp/airlock/app/release/build"
 )
 
 // Program is the command line of one program. It returns the process's exit code;
@@ -50,7 +52,7 @@ func newParser(into any, name, description string, stdout, stderr io.Writer) (pa
 		kong.Description(description),
 		kong.Writers(stdout, stderr),
 		kong.Exit(func(code int) { *exited = code }),
-		kong.Vars{"version": versionLine()},
+		kong.Vars{"version": build.Line()},
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 	)
 	if err != nil {

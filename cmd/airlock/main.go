@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"github.com/airlock-mcp/airlock/app/cli"
+	_ "github.com/airlock-mcp/airlock/app/fastpath/version" // prints it before main begins
 )
 
 func main() { os.Exit(cli.Process(cli.Named(os.Args[0]))) }

@@ -1,0 +1,52 @@
+// Package version prints the version of Airlock before the rest of the program is
+// initialised, which takes several times as long.
+//
+// Go initialises packages in the order of their import paths as soon as what they import
+// is initialised (The Go Programming Language Specification, "Program initialization"; the
+// linker keeps to it for the whole program since Go 1.21). This package imports nothing
+// that imports much, so its turn comes before most of what is large. In another order it
+// would be slower, and do the same.
+package version
+
+import (
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/airlock-mcp/airlock/app/release/build"
+)
+
+// left is a variable because what sets it has to happen before main.main.
+var left = begin(os.Args)
+
+// Left reports whether the command line is left to the rest of the program. It never
+// returns false: where it is not left, the process ends before main.main.
+func Left() bool { return left }
+
+// begin runs the command line where it is one of these, and ends the process:
+//
+//	airlock version
+//	airlock --version
+//
+// A link under another name is another program, see cli.Named.
+func begin(args []string) (left bool) {
+	if len(args) != 2 || filepath.Base(args[0]) != "airlock" {
+		return true
+	}
+	switch args[1] {
+	case "version", "--version":
+		say(os.Stdout, build.Line()+"\n")
+	}
+	return true
+}
+
+// say prints and ends the process. It returns where that is not possible: then the rest
+// of the program meets the same error, and says what is to be said of it.
+func say(to *os.File, text string) {
+	// A reader that has gone is an error of the write, as in package cli, and no signal.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	if _, err := to.WriteString(text); err == nil {
+		os.Exit(0)
+	}
+}
