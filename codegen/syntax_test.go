@@ -1,9 +1,7 @@
 package codegen_test
 
 import (
-	"bufio"
 	"encoding/json"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,39 +12,20 @@ import (
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/codegen"
 	"github.com/airlock-mcp/airlock/internal/canon"
+	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
 // syntaxChecker is a running program that parses generated files and looks for
 // anything in their syntax trees that no template put there.
 type syntaxChecker struct {
-	requests io.WriteCloser
-	answers  *bufio.Scanner
+	*testenv.Program
 }
 
 func startChecker(t testing.TB, program string, args ...string) *syntaxChecker {
 	t.Helper()
 	run := exec.Command(program, args...)
 	run.Stderr = os.Stderr
-	requests, err := run.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	answers, err := run.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := run.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		requests.Close()
-		if err := run.Wait(); err != nil {
-			t.Errorf("%s: %v", program, err)
-		}
-	})
-	lines := bufio.NewScanner(answers)
-	lines.Buffer(nil, 1<<20)
-	return &syntaxChecker{requests: requests, answers: lines}
+	return &syntaxChecker{testenv.StartProgram(t, run)}
 }
 
 // startCheckers starts the checker of each language; that of Node is missing
@@ -76,14 +55,12 @@ func (c *syntaxChecker) check(t testing.TB, tree *codegen.Tree) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.requests.Write(append(request, '\n')); err != nil {
-		t.Fatal(err)
-	}
-	if !c.answers.Scan() {
-		t.Fatalf("the syntax checker ended: %v", c.answers.Err())
+	answer, err := c.Ask(request)
+	if err != nil {
+		t.Fatalf("the syntax checker ended: %v", err)
 	}
 	var problem string
-	if err := json.Unmarshal(c.answers.Bytes(), &problem); err != nil {
+	if err := json.Unmarshal(answer, &problem); err != nil {
 		t.Fatal(err)
 	}
 	return problem

@@ -34,24 +34,6 @@ func airlock(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	return out.String(), err.String(), cmd.ProcessState.ExitCode()
 }
 
-// heard is what a process writes to stderr, which may be read meanwhile.
-type heard struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (h *heard) Write(p []byte) (int, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.text.Write(p)
-}
-
-func (h *heard) String() string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.text.String()
-}
-
 // A daemon in the background serves hosts until it is stopped, and one at a time.
 func TestADaemonInTheBackground(t *testing.T) {
 	testenv.OwnHome(t)
@@ -83,13 +65,13 @@ func TestADaemonInTheBackground(t *testing.T) {
 // joinedHost is a host whose `airlock mcp` has joined a daemon.
 type joinedHost struct {
 	*mcp.ClientSession
-	stderr *heard
+	stderr *testenv.Output
 }
 
 func joinHost(t *testing.T) joinedHost {
 	t.Helper()
 	cmd := exec.Command(ownProgram(), "mcp", "-v")
-	h := joinedHost{stderr: &heard{}}
+	h := joinedHost{stderr: &testenv.Output{}}
 	cmd.Stderr = h.stderr
 	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
 	var err error

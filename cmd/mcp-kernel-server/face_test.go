@@ -1,16 +1,15 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
 
+	"github.com/airlock-mcp/airlock/internal/testenv"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -175,29 +174,15 @@ func TestRevisions(t *testing.T) {
 // ask starts a program, sends one line, and returns the first line of its answer.
 func ask(t *testing.T, cmd *exec.Cmd, line string) string {
 	t.Helper()
-	in, err := cmd.StdinPipe()
+	program := testenv.StartProgram(t, cmd)
+	answer, err := program.Ask([]byte(line))
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.WriteString(in, line+"\n"); err != nil {
-		t.Fatal(err)
-	}
-	answer, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = in.Close() // the program ends with its input
-	if err := cmd.Wait(); err != nil {
+	if err := program.End(); err != nil {
 		t.Errorf("the program ended with %v", err)
 	}
-	return answer
+	return string(answer)
 }
 
 // K-003, K-004

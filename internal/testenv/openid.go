@@ -1,13 +1,10 @@
 package testenv
 
 import (
-	"bufio"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 )
 
@@ -16,9 +13,7 @@ import (
 type OpenIDProvider struct {
 	Issuer string // http://HOST:PORT
 
-	stop func()
-	in   io.Writer
-	out  *bufio.Reader
+	program *Program
 }
 
 // StartOpenIDProvider starts one with flags of the program's own; it ends with the test.
@@ -29,41 +24,21 @@ func StartOpenIDProvider(t testing.TB, flags ...string) *OpenIDProvider {
 	if _, err := os.Stat(program); err != nil {
 		t.Fatalf("the OpenID provider is not built: %v\nhint: run make setup", err)
 	}
-	command := exec.Command(program, flags...)
-	stdin, err := command.StdinPipe()
+	running := StartProgram(t, exec.Command(program, flags...))
+	issuer, err := running.Out.ReadString('\n')
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("starting the OpenID provider: %v\n%s", err, running.Err)
 	}
-	stdout, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	stop := sync.OnceFunc(func() {
-		stdin.Close()
-		command.Wait() // it ends with its stdin
-	})
-	t.Cleanup(stop)
-	out := bufio.NewReader(stdout)
-	issuer, err := out.ReadString('\n')
-	if err != nil {
-		t.Fatalf("starting the OpenID provider: %v", err)
-	}
-	return &OpenIDProvider{Issuer: strings.TrimSpace(issuer), stop: stop, in: stdin, out: out}
+	return &OpenIDProvider{Issuer: strings.TrimSpace(issuer), program: running}
 }
 
 // Stop ends the provider before the test does.
-func (p *OpenIDProvider) Stop() { p.stop() }
+func (p *OpenIDProvider) Stop() { _ = p.program.End() }
 
 // Obey has the provider do what a line says, such as "rotate" or "clock 10m".
 func (p *OpenIDProvider) Obey(t testing.TB, line string) {
 	t.Helper()
-	if _, err := io.WriteString(p.in, line+"\n"); err != nil {
-		t.Fatal(err)
-	}
-	if answer, err := p.out.ReadString('\n'); err != nil || answer != "done\n" {
+	if answer, err := p.program.Ask([]byte(line)); err != nil || string(answer) != "done" {
 		t.Fatalf("%s: got %q, %v", line, answer, err)
 	}
 }

@@ -2,7 +2,6 @@
 package browser
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"os"
@@ -18,8 +17,7 @@ import (
 // Browser is a Chromium with one page, driven by drive.mjs. It ends with its test.
 // Whatever the page is asked for fails the test where it does not come within a minute.
 type Browser struct {
-	in  *json.Encoder
-	out *bufio.Scanner
+	driver *testenv.Program
 }
 
 // Answer is what drive.mjs says about a step.
@@ -46,28 +44,13 @@ type Profile struct {
 func Open(t *testing.T, names ...string) *Browser {
 	t.Helper()
 	command := driver(t, names...)
-	var said strings.Builder
-	command.Stderr = &said
-	stdin, err := command.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stdout, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	b := &Browser{json.NewEncoder(stdin), bufio.NewScanner(stdout)}
-	b.out.Buffer(nil, 64<<20)
+	b := &Browser{testenv.StartProgram(t, command)}
 	t.Cleanup(func() {
 		if !t.Failed() {
 			b.NoProblems(t)
 		}
-		stdin.Close()
-		if err := command.Wait(); err != nil || said.Len() > 0 {
-			t.Errorf("the browser's driver: %v\n%s", err, said.String())
+		if err := b.driver.End(); err != nil || b.driver.Err.String() != "" {
+			t.Errorf("the browser's driver: %v\n%s", err, b.driver.Err)
 		}
 	})
 	b.Begin(t, Profile{})
@@ -81,15 +64,17 @@ func (b *Browser) Do(t *testing.T, step string, options map[string]any) Answer {
 	for name, value := range options {
 		request[name] = value
 	}
-	if err := b.in.Encode(request); err != nil {
+	line, err := json.Marshal(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := b.driver.Ask(line)
+	if err != nil {
 		t.Fatalf("%s: the browser has ended: %v", step, err)
 	}
-	if !b.out.Scan() {
-		t.Fatalf("%s: the browser has ended: %v", step, b.out.Err())
-	}
 	var a Answer
-	if err := json.Unmarshal(b.out.Bytes(), &a); err != nil {
-		t.Fatalf("%s: got %s: %v", step, b.out.Bytes(), err)
+	if err := json.Unmarshal(answer, &a); err != nil {
+		t.Fatalf("%s: got %s: %v", step, answer, err)
 	}
 	if a.Error != "" {
 		t.Fatalf("%s %v: %s\nat %s, which shows:\n%s", step, options, a.Error, a.Address, a.Shown)

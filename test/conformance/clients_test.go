@@ -1,11 +1,9 @@
 package conformance
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"log/slog"
 	"net/http"
 	"os"
@@ -106,28 +104,8 @@ type how struct {
 
 // scripted is a client in another language: a program that reads what to do.
 type scripted struct {
-	in      io.Writer
-	out     *bufio.Reader
-	stderr  *lockedBuffer
+	*testenv.Program
 	learned greeting
-}
-
-// lockedBuffer collects what a program prints while it runs.
-type lockedBuffer struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }
 
 func startScripted(t *testing.T, to how, env []string, program ...string) client {
@@ -138,36 +116,17 @@ func startScripted(t *testing.T, to how, env []string, program ...string) client
 	}
 	command := exec.Command(program[0], append(program[1:], string(told))...)
 	command.Env = append(os.Environ(), env...)
-	s := &scripted{stderr: &lockedBuffer{}}
-	command.Stderr = s.stderr
-	in, err := command.StdinPipe()
+	s := &scripted{Program: testenv.StartProgram(t, command)}
+	line, err := s.Out.ReadBytes('\n')
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("the client says nothing: %v\n%s", err, s.Err)
 	}
-	out, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	s.in, s.out = in, bufio.NewReader(out)
-	t.Cleanup(func() {
-		in.Close()
-		if err := command.Wait(); err != nil {
-			t.Errorf("the client ended with %v\n%s", err, s.stderr)
-		}
-	})
-	s.read(t, &s.learned)
+	understand(t, line, &s.learned)
 	return s
 }
 
-func (s *scripted) read(t *testing.T, into any) {
+func understand(t *testing.T, line []byte, into any) {
 	t.Helper()
-	line, err := s.out.ReadBytes('\n')
-	if err != nil {
-		t.Fatalf("the client says nothing: %v\n%s", err, s.stderr)
-	}
 	if err := json.Unmarshal(line, into); err != nil {
 		t.Fatalf("the client says %s: %v", line, err)
 	}
@@ -179,10 +138,11 @@ func (s *scripted) do(t *testing.T, step, into any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.in.Write(append(line, '\n')); err != nil {
-		t.Fatalf("telling the client: %v\n%s", err, s.stderr)
+	answer, err := s.Ask(line)
+	if err != nil {
+		t.Fatalf("asking the client: %v", err)
 	}
-	s.read(t, into)
+	understand(t, answer, into)
 }
 
 func (s *scripted) hello() greeting { return s.learned }

@@ -130,22 +130,10 @@ func scriptHost(t *testing.T, sdk, era, face string, held *tokens) []string {
 		t.Fatal(err)
 	}
 	command := exec.CommandContext(t.Context(), testenv.SuiteNode(t), filepath.Join(directory, "clients", "signin.mjs"), string(argument))
-	stderr := &testenv.Output{}
-	command.Stderr = stderr
-	stdin, err := command.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stdout, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	client := testenv.StartProgram(t, command)
 	signIns := 0
 	var names []string
-	for lines := bufio.NewScanner(stdout); lines.Scan(); {
+	for lines := bufio.NewScanner(client.Out); lines.Scan(); {
 		var said struct {
 			Authorize string
 			Tools     []string
@@ -157,15 +145,14 @@ func scriptHost(t *testing.T, sdk, era, face string, held *tokens) []string {
 			break
 		}
 		if signIns++; signIns > 3 {
-			t.Fatalf("the client signs in again and again\n%s", stderr)
+			t.Fatalf("the client signs in again and again\n%s", client.Err)
 		}
-		if _, err := io.WriteString(stdin, browse(t, said.Authorize)+"\n"); err != nil {
+		if _, err := io.WriteString(client.In, browse(t, said.Authorize)+"\n"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	stdin.Close()
-	if err := command.Wait(); err != nil || signIns != 1 {
-		t.Errorf("got %d sign-ins, %v, want one\n%s", signIns, err, stderr)
+	if err := client.End(); err != nil || signIns != 1 {
+		t.Errorf("got %d sign-ins, %v, want one\n%s", signIns, err, client.Err)
 	}
 	return names
 }

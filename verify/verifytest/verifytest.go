@@ -3,12 +3,9 @@
 package verifytest
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,9 +18,8 @@ import (
 
 // Engines are the real engines, one request at a time. Verify may be called concurrently.
 type Engines struct {
-	mu  sync.Mutex
-	in  io.WriteCloser
-	out *bufio.Reader
+	mu      sync.Mutex
+	program *testenv.Program
 }
 
 // Python returns the command that runs Python with the packages of sdk/python. The
@@ -51,22 +47,7 @@ func Python(t testing.TB, arguments ...string) *exec.Cmd {
 func Start(t testing.TB) *Engines {
 	t.Helper()
 	command := Python(t, "-m", "qwed_sdk.engine", "--serve", "--lazy")
-	in, err := command.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := command.StdoutPipe()
-	if err == nil {
-		err = command.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = in.Close() // the process ends with its input
-		_ = command.Wait()
-	})
-	return &Engines{in: in, out: bufio.NewReader(out)}
+	return &Engines{program: testenv.StartProgram(t, command)}
 }
 
 // Verify asks one engine.
@@ -80,9 +61,8 @@ func (e *Engines) Verify(ctx context.Context, r verify.Request) (verify.Verdict,
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	_, written := e.in.Write(append(line, '\n'))
-	answer, err := e.out.ReadBytes('\n')
-	if err := errors.Join(written, err); err != nil {
+	answer, err := e.program.Ask(line)
+	if err != nil {
 		return verify.Verdict{}, fmt.Errorf("asking the engine %q: %w", r.Engine, err)
 	}
 	var verdict struct {
