@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"log/slog"
 	"net/http"
 	"strings"
 
@@ -28,7 +29,9 @@ func (d *Daemon) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	}
 	if r.Context().Err() == nil { // else the client ended its connection meanwhile
-		d.opts.Logger.ErrorContext(r.Context(), "a caller could not be looked up", "error", err)
+		if unlogged, ok := d.unknown.take(); ok {
+			d.opts.Logger.LogAttrs(r.Context(), slog.LevelError, "a caller could not be looked up", append(unlogged, slog.Any("error", err))...)
+		}
 	}
 	w.Header().Set("Retry-After", "1")
 	problem.Write(w, http.StatusServiceUnavailable, "unavailable", "who calls could not be looked up: send it again")

@@ -5,18 +5,9 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
-	"time"
-
-	"golang.org/x/time/rate"
 
 	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
-)
-
-// How often a token that is refused is logged, for each reason. The metric counts all.
-const (
-	refusalsAtOnce = 5
-	refusalsPause  = 10 * time.Second // then one more
 )
 
 // refusals tells the operator why tokens are refused. They stand in the log and not in
@@ -25,16 +16,11 @@ type refusals struct {
 	logger *slog.Logger
 
 	mu sync.Mutex
-	of map[auth.Reason]*refusalsOf // as many as there are reasons
-}
-
-type refusalsOf struct {
-	rate     *rate.Limiter
-	unlogged int // since the last that was logged
+	of map[auth.Reason]*seldom // as many as there are reasons
 }
 
 func newRefusals(logger *slog.Logger) *refusals {
-	return &refusals{logger: logger, of: map[auth.Reason]*refusalsOf{}}
+	return &refusals{logger: logger, of: map[auth.Reason]*seldom{}}
 }
 
 // note counts a token that was refused by an error, and logs it unless many were. Nothing
@@ -42,7 +28,7 @@ func newRefusals(logger *slog.Logger) *refusals {
 func (l *refusals) note(ctx context.Context, err error) {
 	reason, _ := auth.ReasonOf(err)
 	telemetry.CountRefusedToken(ctx, string(reason))
-	unlogged, ok := l.take(reason)
+	unlogged, ok := l.ofReason(reason).take()
 	if !ok {
 		return
 	}
@@ -66,26 +52,14 @@ func (l *refusals) note(ctx context.Context, err error) {
 		add("scope", lacks.Scope)
 		add("caller", lacks.Caller.Name())
 	}
-	if unlogged > 0 {
-		attributes = append(attributes, slog.Int("not_logged", unlogged))
-	}
-	l.logger.LogAttrs(ctx, slog.LevelWarn, "a token was refused", attributes...)
+	l.logger.LogAttrs(ctx, slog.LevelWarn, "a token was refused", append(attributes, unlogged...)...)
 }
 
-// take reports whether one more may be logged for a reason now, and how many were not
-// since the last.
-func (l *refusals) take(reason auth.Reason) (unlogged int, ok bool) {
+func (l *refusals) ofReason(reason auth.Reason) *seldom {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	mine := l.of[reason]
-	if mine == nil {
-		mine = &refusalsOf{rate: rate.NewLimiter(rate.Every(refusalsPause), refusalsAtOnce)}
-		l.of[reason] = mine
+	if l.of[reason] == nil {
+		l.of[reason] = newSeldom()
 	}
-	if !mine.rate.Allow() {
-		mine.unlogged++
-		return 0, false
-	}
-	unlogged, mine.unlogged = mine.unlogged, 0
-	return unlogged, true
+	return l.of[reason]
 }

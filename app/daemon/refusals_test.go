@@ -1,35 +1,20 @@
 package daemon
 
 import (
-	"bytes"
 	"log/slog"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/airlock-mcp/airlock/app/auth"
+	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
-// logged is a log that may be read while it is written.
-type logged struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-// lines returns those that tell of a refused token, with all of some texts.
-func (l *logged) lines(texts ...string) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+// refusedLines counts the lines of a log that tell of a refused token, with all of some texts.
+func refusedLines(log *testenv.Output, texts ...string) int {
 	n := 0
 next:
-	for line := range strings.Lines(l.text.String()) {
+	for line := range strings.Lines(log.String()) {
 		for _, text := range append(texts, "a token was refused", "network=127.0.0.1") {
 			if !strings.Contains(line, text) {
 				continue next
@@ -44,7 +29,7 @@ next:
 // token; its holder learns that it is not valid.
 func TestTheOperatorLearnsWhyATokenIsRefused(t *testing.T) {
 	issuer := newSigner(t)
-	log := &logged{}
+	log := &testenv.Output{}
 	s := serve(t, "auth: {issuer: \""+issuer.url+"\", audience: \"http://127.0.0.1/mcp\"}\n", func(d *Daemon) {
 		d.identify.Refused = newRefusals(slog.New(slog.NewTextHandler(log, nil))).note
 	})
@@ -72,20 +57,20 @@ func TestTheOperatorLearnsWhyATokenIsRefused(t *testing.T) {
 		{"/mcp", issuer.token("ann", "c", "audit"), http.StatusForbidden, []string{"reason=missing_scope", "scope=run", "caller=" + issuer.url + "#ann"}},
 		{"/v1/agents", issuer.token("bob", "c", "audit"), http.StatusForbidden, []string{"reason=missing_scope", "scope=agents", "caller=" + issuer.url + "#bob"}},
 	} {
-		before := log.lines(test.logged...)
+		before := refusedLines(log, test.logged...)
 		res, body := s.post(test.path, test.token, "{}")
 		if res.StatusCode != test.status || test.status == http.StatusUnauthorized && !strings.Contains(string(body), `"the token is not valid"`) {
 			t.Errorf("%s, %q: got %d, %s, want %d", test.path, test.logged, res.StatusCode, body, test.status)
 		}
-		if got := log.lines(test.logged...) - before; got != 1 {
-			t.Errorf("%s, %q: got %d lines, want 1: %s", test.path, test.logged, got, log.text.String())
+		if got := refusedLines(log, test.logged...) - before; got != 1 {
+			t.Errorf("%s, %q: got %d lines, want 1: %s", test.path, test.logged, got, log.String())
 		}
-		if strings.Contains(log.text.String(), test.token) {
-			t.Errorf("the token is in the log: %s", log.text.String())
+		if strings.Contains(log.String(), test.token) {
+			t.Errorf("the token is in the log: %s", log.String())
 		}
 	}
 	res, _ := s.post("/mcp", "", "{}")
-	if got := log.lines(); res.StatusCode != http.StatusUnauthorized || got != 6 {
+	if got := refusedLines(log); res.StatusCode != http.StatusUnauthorized || got != 6 {
 		t.Errorf("a request without a token: got %d, and %d lines in all, want 6", res.StatusCode, got)
 	}
 }
@@ -93,13 +78,13 @@ func TestTheOperatorLearnsWhyATokenIsRefused(t *testing.T) {
 // Thousands of tokens that are refused are a few lines, and the next line says how many
 // there were; one reason does not keep another from being logged.
 func TestRefusedTokensDoNotFillTheLog(t *testing.T) {
-	log := &logged{}
+	log := &testenv.Output{}
 	l := newRefusals(slog.New(slog.NewTextHandler(log, nil)))
 	for range 10_000 {
 		l.note(t.Context(), &auth.InvalidError{Reason: auth.Malformed})
 	}
-	lines := strings.Count(log.text.String(), "\n")
-	if lines < refusalsAtOnce || lines > 100 { // one more for each pause that the loop took
+	lines := strings.Count(log.String(), "\n")
+	if lines < loggedAtOnce || lines > 100 { // one more for each pause that the loop took
 		t.Errorf("got %d lines", lines)
 	}
 	l.mu.Lock()
@@ -107,14 +92,34 @@ func TestRefusedTokensDoNotFillTheLog(t *testing.T) {
 	mine.rate.SetBurst(1000) // as if time had passed
 	mine.rate.SetLimit(1e9)
 	l.mu.Unlock()
-	for !strings.Contains(log.text.String(), "not_logged=") {
+	for !strings.Contains(log.String(), "not_logged=") {
 		if t.Context().Err() != nil {
 			t.Fatal("what was not logged is not told")
 		}
 		l.note(t.Context(), &auth.InvalidError{Reason: auth.Malformed})
 	}
 	l.note(t.Context(), auth.ErrProfiles)
-	if !strings.Contains(log.text.String(), "reason=two_profiles") {
+	if !strings.Contains(log.String(), "reason=two_profiles") {
 		t.Error("another reason was not logged")
+	}
+}
+
+// Clients whose issuer cannot be reached are told to come again, and are a few lines.
+func TestAnIssuerThatIsAwayDoesNotFillTheLog(t *testing.T) {
+	issuer, log := newSigner(t), &testenv.Output{}
+	s := serve(t, "auth: {issuer: \""+issuer.url+"\", audience: \"http://127.0.0.1/mcp\"}\n", func(d *Daemon) {
+		d.opts.Logger = slog.New(slog.NewTextHandler(log, nil))
+	})
+	token := issuer.token("ann", "c", "run")
+	issuer.server.Close()
+	const requests = 50
+	for range requests {
+		res, body := s.post("/mcp", token, `{"jsonrpc":"2.0","id":1,"method":"ping"}`)
+		if res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Retry-After") == "" {
+			t.Fatalf("got %d, %s, want that it may be sent again", res.StatusCode, body)
+		}
+	}
+	if lines := strings.Count(log.String(), "a caller could not be looked up"); lines < 1 || lines > requests/2 {
+		t.Errorf("got %d lines:\n%s", lines, log)
 	}
 }

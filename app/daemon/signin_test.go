@@ -20,9 +20,10 @@ import (
 
 // signer makes tokens as an authorization server would.
 type signer struct {
-	t   *testing.T
-	url string
-	key ed25519.PrivateKey
+	t      *testing.T
+	url    string
+	key    ed25519.PrivateKey
+	server *httptest.Server
 }
 
 func newSigner(t *testing.T) *signer {
@@ -41,7 +42,7 @@ func newSigner(t *testing.T) *signer {
 	})
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
-	s.url = server.URL
+	s.url, s.server = server.URL, server
 	return s
 }
 
