@@ -3,52 +3,178 @@ package runner
 import (
 	"context"
 	"errors"
-	"sync/atomic"
-
-	"golang.org/x/sync/semaphore"
+	"slices"
+	"sync"
 )
 
 // ErrBusy says that as many sandboxes run and as many callers wait as are
 // allowed. It is worth trying again later.
 var ErrBusy = errors.New("too many sandboxes: all are in use and the queue is full")
 
-// queue is a semaphore with a bounded number of waiters, served first come,
-// first served.
+// queue hands out slots, of which there is a fixed number, and is fair: a slot that
+// becomes free goes to the caller with the fewest in use, of these to the one whose last
+// turn is the longest ago, and of one caller's waiters to the first that came. In a full queue
+// one more takes the place of the last of the caller with the most waiters, where it is
+// not that caller's own: no caller can fill the queue for the others.
 type queue struct {
-	slots   *semaphore.Weighted
-	waiters chan struct{} // one element for each caller that waits
-	taken   atomic.Int64  // slots in use
+	slots, places int
+
+	mu      sync.Mutex       // guards what follows
+	of      map[string]*line // by caller; only those with a slot or in the queue
+	taken   int              // slots in use
+	waiting int              // places in use
+	turns   int              // arrivals and turns so far, to tell what came first
 }
 
-func newQueue(slots, waiters int) *queue {
-	return &queue{slots: semaphore.NewWeighted(int64(slots)), waiters: make(chan struct{}, waiters)}
+// line is what one caller has and waits for.
+type line struct {
+	inUse   int
+	waiters []*waiter // the first that came is the first
+	served  int       // the number of its last turn; 0: none since it was empty
 }
 
-// reserve takes a slot, waiting for one if it must. It returns ErrBusy when too
-// many wait already, and the context's cause when that ends first.
-func (q *queue) reserve(ctx context.Context) error {
+// waiter waits for a slot.
+type waiter struct {
+	number int        // of its arrival
+	turn   chan error // has one: nil for a slot, or ErrBusy
+}
+
+func newQueue(slots, places int) *queue {
+	return &queue{slots: slots, places: places, of: map[string]*line{}}
+}
+
+// reserve takes a slot for a caller, waiting for one if it must; release gives it back. It
+// returns ErrBusy when too many wait already, at once or later, and the context's cause
+// when that ends first.
+func (q *queue) reserve(ctx context.Context, caller string) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if q.slots.TryAcquire(1) {
-		q.taken.Add(1)
-		return nil
+	w, err := q.enter(caller)
+	if w == nil {
+		return err
 	}
 	select {
-	case q.waiters <- struct{}{}:
-		defer func() { <-q.waiters }()
-	default:
-		return ErrBusy
+	case err := <-w.turn:
+		return err
+	case <-ctx.Done():
 	}
-	if q.slots.Acquire(ctx, 1) != nil {
-		return context.Cause(ctx)
+	if !q.leave(caller, w) && <-w.turn == nil {
+		q.release(caller) // the slot came too late
 	}
-	q.taken.Add(1)
-	return nil
+	return context.Cause(ctx)
 }
 
-// release frees a slot for the next waiter.
-func (q *queue) release() {
-	q.taken.Add(-1)
-	q.slots.Release(1)
+// enter takes a slot, or else a place in the queue, and returns who waits there.
+func (q *queue) enter(caller string) (*waiter, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	mine := q.of[caller]
+	if mine == nil {
+		mine = &line{}
+	}
+	if q.taken < q.slots {
+		q.taken++
+		mine.inUse++
+		q.of[caller] = mine
+		return nil, nil
+	}
+	if q.waiting >= q.places && !q.refuseLocked(len(mine.waiters)+1) {
+		return nil, ErrBusy
+	}
+	q.turns++
+	w := &waiter{q.turns, make(chan error, 1)}
+	mine.waiters = append(mine.waiters, w)
+	q.waiting++
+	q.of[caller] = mine
+	return w, nil
+}
+
+// refuseLocked makes a place free in a full queue, where a caller has more than n.
+func (q *queue) refuseLocked(n int) bool {
+	var last *waiter
+	from := ""
+	for caller, l := range q.of {
+		if has := len(l.waiters); has > n || has == n && last != nil && l.waiters[has-1].number > last.number {
+			n, last, from = has, l.waiters[has-1], caller
+		}
+	}
+	if last == nil {
+		return false
+	}
+	last.turn <- ErrBusy
+	q.removeLocked(from, n-1)
+	return true
+}
+
+// leave has a waiter wait no longer. It reports false where its turn has come already.
+func (q *queue) leave(caller string, w *waiter) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	l := q.of[caller]
+	if l == nil {
+		return false
+	}
+	at := slices.Index(l.waiters, w)
+	if at < 0 {
+		return false
+	}
+	q.removeLocked(caller, at)
+	return true
+}
+
+// removeLocked takes a waiter out of a line.
+func (q *queue) removeLocked(caller string, at int) {
+	l := q.of[caller]
+	l.waiters = slices.Delete(l.waiters, at, at+1)
+	q.waiting--
+	if l.inUse == 0 && len(l.waiters) == 0 {
+		delete(q.of, caller)
+	}
+}
+
+// release gives back a slot of a caller, for the next whose turn it is.
+func (q *queue) release(caller string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.taken--
+	if l := q.of[caller]; l.inUse > 1 || len(l.waiters) > 0 {
+		l.inUse--
+	} else {
+		delete(q.of, caller)
+	}
+	if q.waiting == 0 {
+		return
+	}
+	next, who := (*line)(nil), ""
+	for caller, l := range q.of {
+		if len(l.waiters) > 0 && (next == nil || l.before(next)) {
+			next, who = l, caller
+		}
+	}
+	q.taken++
+	q.turns++
+	next.inUse++
+	next.served = q.turns
+	next.waiters[0].turn <- nil
+	q.removeLocked(who, 0)
+}
+
+// before reports whether the turn of one line comes before that of another, both with
+// waiters.
+func (l *line) before(other *line) bool {
+	if l.inUse != other.inUse {
+		return l.inUse < other.inUse
+	}
+	if l.served != other.served {
+		return l.served < other.served
+	}
+	return l.waiters[0].number < other.waiters[0].number
+}
+
+// load returns how many slots and places are in use.
+func (q *queue) load() (taken, waiting int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.taken, q.waiting
 }

@@ -3,33 +3,89 @@ package runner
 import (
 	"context"
 	"errors"
-	"slices"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
-func TestQueueServesInOrder(t *testing.T) {
+// A queue of one slot, which is in use while callers arrive: who waits until then is
+// served in this order, and who is not is refused.
+func TestQueue(t *testing.T) {
+	for name, test := range map[string]struct {
+		places                   int
+		arrive, refused, serving string
+	}{
+		"one caller":           {9, "a a a a a", "", "a0 a1 a2 a3 a4"},
+		"callers have turns":   {9, "a a a a b a b c", "", "a0 b4 c7 a1 b6 a2 a3 a5"},
+		"no place":             {0, "a b", "a0 b1", ""},
+		"one caller fills it":  {4, "a a a a a a", "a4 a5", "a0 a1 a2 a3"},
+		"no caller fills it":   {4, "a a a a a b b c c", "a4 a3 a2 b6 c8", "a0 b5 c7 a1"},
+		"many callers fill it": {3, "a b c d a", "d3 a4", "a0 b1 c2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := newQueue(1, test.places)
+				if err := q.reserve(t.Context(), "z"); err != nil {
+					t.Fatal(err)
+				}
+				var refused, served []string // one goroutine at a time adds to them
+				for n, caller := range strings.Fields(test.arrive) {
+					go func() {
+						who := fmt.Sprint(caller, n)
+						switch err := q.reserve(t.Context(), caller); {
+						case errors.Is(err, ErrBusy):
+							refused = append(refused, who)
+						case err != nil:
+							t.Error(err)
+						default:
+							served = append(served, who)
+							q.release(caller)
+						}
+					}()
+					synctest.Wait()
+				}
+				q.release("z")
+				synctest.Wait()
+				if got := strings.Join(refused, " "); got != test.refused {
+					t.Errorf("refused: got %s, want %s", got, test.refused)
+				}
+				if got := strings.Join(served, " "); got != test.serving {
+					t.Errorf("served: got %s, want %s", got, test.serving)
+				}
+				empty(t, q)
+			})
+		})
+	}
+}
+
+// A slot goes to the caller with the fewest in use, who came last.
+func TestQueueEvensOutWhatIsInUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(1, 10)
-		if err := q.reserve(t.Context()); err != nil {
-			t.Fatal(err)
+		q := newQueue(3, 9)
+		for _, caller := range []string{"a", "a", "b"} {
+			if err := q.reserve(t.Context(), caller); err != nil {
+				t.Fatal(err)
+			}
 		}
-		var served []int
-		for i := range 5 {
+		turns := make(chan string, 3)
+		for _, caller := range []string{"a", "b", "c"} {
 			go func() {
-				if err := q.reserve(t.Context()); err != nil {
+				if err := q.reserve(t.Context(), caller); err != nil {
 					t.Error(err)
 				}
-				served = append(served, i) // one slot: no other goroutine is here
-				q.release()
+				turns <- caller
 			}()
 			synctest.Wait()
 		}
-		q.release()
-		synctest.Wait()
-		if want := []int{0, 1, 2, 3, 4}; !slices.Equal(served, want) {
-			t.Errorf("order: got %v, want %v", served, want)
+		for _, free := range []struct{ of, next string }{{"a", "c"}, {"a", "a"}, {"b", "b"}} {
+			q.release(free.of)
+			if got := <-turns; got != free.next {
+				t.Errorf("a slot of %s went to %s, want %s", free.of, got, free.next)
+			}
 		}
 	})
 }
@@ -37,55 +93,64 @@ func TestQueueServesInOrder(t *testing.T) {
 func TestQueueForgetsACallerThatGaveUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(1, 1)
-		if err := q.reserve(t.Context()); err != nil {
+		if err := q.reserve(t.Context(), "a"); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := q.reserve(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		if err := q.reserve(ctx, "a"); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v, want the deadline", err)
 		}
 		entered := make(chan error, 1)
-		go func() { entered <- q.reserve(t.Context()) }()
+		go func() { entered <- q.reserve(t.Context(), "a") }()
 		synctest.Wait()
-		if err := q.reserve(t.Context()); !errors.Is(err, ErrBusy) {
+		if err := q.reserve(t.Context(), "a"); !errors.Is(err, ErrBusy) {
 			t.Errorf("a second in a queue of one: got %v, want ErrBusy", err)
 		}
-		q.release()
+		q.release("a")
 		if err := <-entered; err != nil {
 			t.Errorf("the next waiter: %v", err)
 		}
-		q.release()
-		if !q.slots.TryAcquire(1) || len(q.waiters) != 0 {
-			t.Errorf("in the end: got no free slot or %d waiting, want a slot and none", len(q.waiters))
-		}
+		q.release("a")
+		empty(t, q)
 	})
 }
 
-// TestQueueKeepsASlotThatCameTooLate covers the moment in which a slot becomes
-// free and the wait for it ends.
-func TestQueueKeepsASlotThatCameTooLate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		for range 100 {
-			q := newQueue(1, 1)
-			if err := q.reserve(t.Context()); err != nil {
-				t.Fatal(err)
+// Whatever callers do, no more slots and places are in use than there are, each waiter
+// gets its turn or an error, and in the end nothing is left: also where a slot becomes
+// free, or a place is taken, in the moment in which a caller gives up.
+func TestQueueUnderLoad(t *testing.T) {
+	const slots, places = 3, 5
+	q := newQueue(slots, places)
+	var all sync.WaitGroup
+	for n := range 16 {
+		all.Go(func() {
+			random := rand.New(rand.NewPCG(1, uint64(n)))
+			caller := fmt.Sprint(n % 4)
+			for range 500 {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(random.IntN(200))*time.Microsecond)
+				err := q.reserve(ctx, caller)
+				if taken, waiting := q.load(); taken > slots || waiting > places {
+					t.Errorf("%d slots and %d places are in use", taken, waiting)
+				}
+				if err == nil {
+					time.Sleep(time.Duration(random.IntN(20)) * time.Microsecond)
+					q.release(caller)
+				} else if !errors.Is(err, ErrBusy) && !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("got %v", err)
+				}
+				cancel()
 			}
-			ctx, cancel := context.WithCancel(t.Context())
-			got := make(chan error, 1)
-			go func() { got <- q.reserve(ctx) }()
-			synctest.Wait()
-			go cancel()
-			q.release()
-			if err := <-got; err == nil {
-				q.release()
-			} else if !errors.Is(err, context.Canceled) {
-				t.Errorf("got %v, want a slot or the context's error", err)
-			}
-			if err := q.reserve(t.Context()); err != nil {
-				t.Errorf("in the end: got %v, want a free slot", err)
-			}
-			cancel()
-		}
-	})
+		})
+	}
+	all.Wait()
+	empty(t, q)
+}
+
+// empty reports what is still in use of a queue.
+func empty(t *testing.T, q *queue) {
+	t.Helper()
+	if taken, waiting := q.load(); taken != 0 || waiting != 0 || len(q.of) != 0 {
+		t.Errorf("in the end: got %d slots, %d places and %d callers, want none", taken, waiting, len(q.of))
+	}
 }

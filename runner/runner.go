@@ -105,6 +105,10 @@ type Request struct {
 	Image  Image
 	Limits Limits
 	Mounts []Mount
+
+	// Caller is whom the sandbox is for: where many wait, callers are served in turn.
+	// What the sandbox is does not depend on it.
+	Caller string `json:"-"`
 }
 
 // New returns a runner after it has removed what dead Airlocks left in the same
@@ -139,7 +143,7 @@ func New(driver Driver, opts *Options) (*Runner, error) {
 }
 
 // Acquire returns a fresh sandbox whose guest is ready and which the host has
-// verified. It waits while too many are in use: first come, first served.
+// verified. It waits while too many are in use; callers that wait have turns.
 // ErrBusy means that the queue is full, ErrClosed that the runner was closed.
 // The caller owns the sandbox and closes it.
 func (r *Runner) Acquire(ctx context.Context, req Request) (*Sandbox, error) {
@@ -151,7 +155,7 @@ func (r *Runner) Acquire(ctx context.Context, req Request) (*Sandbox, error) {
 		return nil, err
 	}
 	defer done()
-	if err := r.queue.reserve(ctx); err != nil {
+	if err := r.queue.reserve(ctx, req.Caller); err != nil {
 		return nil, fmt.Errorf("waiting for a sandbox: %w", err)
 	}
 	s, err := r.obtain(ctx, req)
@@ -161,10 +165,10 @@ func (r *Runner) Acquire(ctx context.Context, req Request) (*Sandbox, error) {
 		}
 	}
 	if err != nil {
-		r.queue.release()
+		r.queue.release(req.Caller)
 		return nil, err
 	}
-	s.onClose.Add(func() error { r.queue.release(); return nil })
+	s.onClose.Add(func() error { r.queue.release(req.Caller); return nil })
 	return s, nil
 }
 
@@ -205,7 +209,8 @@ type Load struct {
 
 // Load tells what the runner is at work on now.
 func (r *Runner) Load() Load {
-	return Load{Ready: r.Pooled(), InUse: int(r.queue.taken.Load()), Waiting: len(r.queue.waiters)}
+	inUse, waiting := r.queue.load()
+	return Load{Ready: r.Pooled(), InUse: inUse, Waiting: waiting}
 }
 
 // enter registers a call that Close must wait for and can cancel.

@@ -109,7 +109,7 @@ func (s *Service) Verify(ctx context.Context, r Request) (Verdict, error) {
 	if refused := r.check(); refused != nil {
 		return *refused, nil
 	}
-	sandbox, err := s.acquire(ctx)
+	sandbox, err := s.acquire(ctx, r.Caller)
 	if err != nil {
 		return Verdict{}, err
 	}
@@ -141,10 +141,12 @@ func (s *Service) enter(ctx context.Context) (context.Context, func(), error) {
 }
 
 // acquire waits for a sandbox, but not as long as others may compute.
-func (s *Service) acquire(ctx context.Context) (*runner.Sandbox, error) {
+func (s *Service) acquire(ctx context.Context, caller string) (*runner.Sandbox, error) {
 	patient, cancel := context.WithTimeoutCause(ctx, s.opts.Patience, ErrBusy)
 	defer cancel()
-	sandbox, err := s.sandboxes.Acquire(patient, s.request)
+	wanted := s.request
+	wanted.Caller = caller
+	sandbox, err := s.sandboxes.Acquire(patient, wanted)
 	switch {
 	case err == nil:
 		return sandbox, nil

@@ -26,6 +26,7 @@ type Request struct {
 	Engine    string          // its name: math, logic, sql, code, …; sdk/python/src/qwed_sdk/engine.py lists them
 	Arguments json.RawMessage // an object: the keyword arguments of the engine's function
 	Timeout   time.Duration   // 0 means the service's limit, which is also the most
+	Caller    string          // the account of who asks: where many wait, they have turns
 }
 
 // Verdict is an engine's answer.

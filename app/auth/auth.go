@@ -73,22 +73,22 @@ const AgentHeader = "X-Agent-Token"
 // token in the address is not looked at. The error is ErrNone, ErrInvalid,
 // ErrProfiles, ErrShare, or that nothing could be looked up.
 func (a *Authenticator) Identify(r *http.Request) (caller.Caller, error) {
-	who, account, err := a.proved(r)
-	return a.admitted(r.Context(), who, account, err)
+	who, err := a.proved(r)
+	return a.admitted(r.Context(), who, err)
 }
 
 // Token returns whom a token of any kind belongs to that comes with no request of its
 // own. The error is as that of Identify.
 func (a *Authenticator) Token(ctx context.Context, token secret.Value) (caller.Caller, error) {
-	who, account, err := a.ofToken(ctx, token, "")
-	return a.admitted(ctx, who, account, err)
+	who, err := a.ofToken(ctx, token, "")
+	return a.admitted(ctx, who, err)
 }
 
 // admitted lets a caller pass who may, and gives it the default profile where its
 // credential names none.
-func (a *Authenticator) admitted(ctx context.Context, who caller.Caller, account string, err error) (caller.Caller, error) {
+func (a *Authenticator) admitted(ctx context.Context, who caller.Caller, err error) (caller.Caller, error) {
 	if err == nil && a.Admit != nil {
-		err = a.Admit(ctx, account)
+		err = a.Admit(ctx, who.Account)
 	}
 	if err != nil {
 		a.tell(ctx, err)
@@ -107,33 +107,33 @@ func (a *Authenticator) tell(ctx context.Context, err error) {
 	}
 }
 
-// proved is who makes a request, as its credential says, and the account that it counts
-// for.
-func (a *Authenticator) proved(r *http.Request) (who caller.Caller, account string, err error) {
+// proved is who makes a request, as its credential says.
+func (a *Authenticator) proved(r *http.Request) (caller.Caller, error) {
 	if values := r.Header.Values(AgentHeader); len(values) > 0 {
 		if len(values) > 1 {
-			return caller.Caller{}, "", invalid(Malformed)
+			return caller.Caller{}, invalid(Malformed)
 		}
-		return a.agent(r.Context(), secret.New(values[0]))
+		return a.Agent(r.Context(), secret.New(values[0]))
 	}
 	token, err := bearer(r)
 	if err != nil {
-		return caller.Caller{}, "", err
+		return caller.Caller{}, err
 	}
 	return a.ofToken(r.Context(), token, r.URL.Path)
 }
 
 // ofToken is who has a token that comes with a request of a path.
-func (a *Authenticator) ofToken(ctx context.Context, token secret.Value, path string) (who caller.Caller, account string, err error) {
+func (a *Authenticator) ofToken(ctx context.Context, token secret.Value, path string) (who caller.Caller, err error) {
 	switch {
 	case agents.IsToken(token.Reveal()):
-		return a.agent(ctx, token)
+		return a.Agent(ctx, token)
 	case a.Issuer != nil && isJWT(token.Reveal()):
 		who, err = a.Issuer.Authenticate(ctx, token, path)
 	default:
 		who, err = a.Tokens.Authenticate(ctx, token)
 	}
-	return who, string(who.Kind) + " " + who.Name(), err
+	who.Account = string(who.Kind) + " " + who.Name()
+	return who, err
 }
 
 // bearer returns the one bearer token of a request.
@@ -150,25 +150,22 @@ func bearer(r *http.Request) (secret.Value, error) {
 }
 
 // Agent returns the agent that a token belongs to as a caller: it may run code and
-// announce its own actions. The error is as that of Identify; Admit is not asked.
+// announce its own actions. Its account is that of whom it was registered by, since one
+// principal may register many; and not that principal's own, so that agents that ask too
+// much can still be stopped. The error is as that of Identify; Admit is not asked.
 func (a *Authenticator) Agent(ctx context.Context, token secret.Value) (caller.Caller, error) {
-	who, _, err := a.agent(ctx, token)
-	return who, err
-}
-
-// agent is Agent with the account. It is that of whom the agent was registered by, since
-// one principal may register many; and not that principal's own, so that agents that ask
-// too much can still be stopped.
-func (a *Authenticator) agent(ctx context.Context, token secret.Value) (who caller.Caller, account string, err error) {
 	if a.Agents == nil {
-		return caller.Caller{}, "", invalid(Unknown)
+		return caller.Caller{}, invalid(Unknown)
 	}
 	agent, err := a.Agents.Authenticate(ctx, token)
 	if errors.Is(err, agents.ErrToken) {
-		return caller.Caller{}, "", invalid(Unknown)
+		return caller.Caller{}, invalid(Unknown)
 	}
 	if err != nil {
-		return caller.Caller{}, "", err
+		return caller.Caller{}, err
 	}
-	return caller.Caller{Principal: agent.ID, Kind: caller.Agent, Session: agent.ID, Scopes: []string{ScopeRun}}, "agents of " + agent.Owner, nil
+	return caller.Caller{
+		Principal: agent.ID, Kind: caller.Agent, Session: agent.ID, Scopes: []string{ScopeRun},
+		Account: "agents of " + agent.Owner,
+	}, nil
 }

@@ -208,12 +208,16 @@ func (o *Orchestrator) run(ctx context.Context, req Request, player *replay.Play
 
 // request asks for the sandbox of a run, with the wrappers of its tools, which
 // release gives back.
-func (o *Orchestrator) request(ctx context.Context, p plan) (_ runner.Request, release func(), _ error) {
+func (o *Orchestrator) request(ctx context.Context, p plan) (wanted runner.Request, release func(), err error) {
 	if p.request.Script != nil {
-		return o.scriptSandbox(p.image, *p.request.Script), func() {}, nil
+		wanted, release = o.scriptSandbox(p.image, *p.request.Script), func() {}
+	} else {
+		var mount runner.Mount
+		mount, release, err = o.parts.Wrappers.lease(context.WithoutCancel(ctx), p.snapshot, p.request.Language)
+		wanted = o.sandboxFor(p.image, mount)
 	}
-	mount, release, err := o.parts.Wrappers.lease(context.WithoutCancel(ctx), p.snapshot, p.request.Language)
-	return o.sandboxFor(p.image, mount), release, err
+	wanted.Caller = p.identity.Caller.Account
+	return wanted, release, err
 }
 
 // plan says what a run is made of, from the newest tools.

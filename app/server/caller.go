@@ -85,15 +85,19 @@ func (c *callers) of(ctx context.Context, req mcp.Request) caller.Caller {
 // sessionPrefix begins the name of a conversation that the protocol names.
 const sessionPrefix = "session "
 
+// conversationOf returns what an authenticated HTTP request is a part of; it has no ID
+// where the request names no session.
+func conversationOf(r *http.Request) conversation {
+	proved, _ := auth.TokenInfoFromContext(r.Context()).Extra[provedKey].(caller.Caller)
+	return conversation{proved.Account, identityOf(proved), r.Header.Get("Mcp-Session-Id")}
+}
+
 // ofSession returns the session that an authenticated HTTP request is about. The
 // identity is part of it, so that of another is one which does not exist.
 func (c *callers) ofSession(r *http.Request) string {
-	proved, _ := auth.TokenInfoFromContext(r.Context()).Extra[provedKey].(caller.Caller)
-	return c.derive(identityOf(proved), sessionPrefix+r.Header.Get("Mcp-Session-Id"))
+	about := conversationOf(r)
+	return c.derive(about.identity, sessionPrefix+about.id)
 }
-
-// whose is the identity of an authenticated HTTP request.
-func whose(r *http.Request) string { return auth.TokenInfoFromContext(r.Context()).UserID }
 
 // IsHTTP reports whether a request came over HTTP: then authenticated has
 // said who makes it.
@@ -141,6 +145,9 @@ func authenticated(identify Identify, refuse func(http.ResponseWriter, *http.Req
 		if err != nil {
 			refuse(w, r, err)
 			return
+		}
+		if proved.Account == "" {
+			proved.Account = identityOf(proved)
 		}
 		verified := func(context.Context, string, *http.Request) (*auth.TokenInfo, error) {
 			return &auth.TokenInfo{

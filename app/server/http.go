@@ -130,7 +130,7 @@ type router struct {
 	endSilent            func(sessionID, protocolID string)
 	opened               *opened
 	room                 *semaphore.Weighted // bytes of large messages that are read at one time
-	rooms                *share.Shares       // of one identity, of these
+	rooms                *share.Shares       // of one account, of these
 }
 
 // What messages of more than smallMessage bytes may take at one time, in bytes.
@@ -159,7 +159,7 @@ func (t *router) read(w http.ResponseWriter, r *http.Request) (body []byte, done
 	if size <= smallMessage {
 		size = 0
 	}
-	release, ok := t.rooms.Take(whose(r), size)
+	release, ok := t.rooms.Take(conversationOf(r).account, size)
 	if !ok {
 		return nil, func() {}, errOwnLarge
 	}
@@ -177,12 +177,12 @@ func (t *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		alike := &noSession{ResponseWriter: w}
 		defer alike.release()
 		w = alike
-		defer t.opened.uses(whose(r), id)()
+		defer t.opened.uses(conversationOf(r))()
 	}
 	if r.Method == http.MethodDelete {
 		// The SDK waits for the requests of a session that it ends, and they for their runs.
 		t.end(t.callers.ofSession(r))
-		defer t.opened.ended(whose(r), r.Header.Get("Mcp-Session-Id"))
+		defer t.opened.ended(conversationOf(r))
 	}
 	if r.Method != http.MethodPost {
 		t.sessions.ServeHTTP(w, r)
@@ -235,10 +235,9 @@ func refuseUnread(w http.ResponseWriter, r *http.Request, err error) {
 
 // begin passes on a request that begins a session where there is room for one.
 func (t *router) begin(w http.ResponseWriter, r *http.Request) {
-	identity := whose(r)
-	place, silent, answer := t.opened.reserve(identity)
-	if silent != "" {
-		t.endSilent(t.callers.derive(identity, sessionPrefix+silent), silent)
+	place, silent, answer := t.opened.reserve(conversationOf(r))
+	if silent.id != "" {
+		t.endSilent(t.callers.derive(silent.identity, sessionPrefix+silent.id), silent.id)
 	}
 	switch answer {
 	case ownTaken:

@@ -14,15 +14,22 @@ const (
 	maxSessionsEach = 1_000
 )
 
-// opened are the sessions that are open over HTTP, by the identity that began them. Its
-// methods may be called concurrently.
+// conversation is a session as the protocol names it: an ID that one identity has.
+type conversation struct {
+	account  string // that the identity counts for
+	identity string
+	id       string
+}
+
+// opened are the sessions that are open over HTTP, by the account of the caller that began
+// them. Its methods may be called concurrently.
 type opened struct {
 	now func() time.Time
 
-	mu    sync.Mutex                 // guards what follows
-	of    map[string]map[string]*use // by identity, by session ID; none is empty
-	all   int                        // sessions in of
-	begun int                        // how many have been reserved ever
+	mu    sync.Mutex                       // guards what follows
+	of    map[string]map[conversation]*use // by account; none is empty
+	all   int                              // sessions in of
+	begun int                              // how many have been reserved ever
 }
 
 // use is what is known of a session.
@@ -31,56 +38,56 @@ type use struct {
 	requests int       // under way, open streams included
 }
 
-func newOpened() *opened { return &opened{now: time.Now, of: map[string]map[string]*use{}} }
+func newOpened() *opened { return &opened{now: time.Now, of: map[string]map[conversation]*use{}} }
 
 // room says whether a session may begin.
 type room int
 
 const (
 	granted  room = iota
-	ownTaken      // the caller has as many as one caller may, each with a request under way
+	ownTaken      // the account has as many as one may, each with a request under way
 	allTaken      // there are as many as there may be
 )
 
-// reserve makes room for a session that an identity begins with a request. Where the
-// identity has as many as it may, the one that has been silent the longest is forgotten,
-// and silent is its ID: the caller ends it. The place is nil where no room is granted.
-func (o *opened) reserve(identity string) (p *place, silent string, answer room) {
+// reserve makes room for a session that is begun with a request, and has no ID yet. Where
+// the account has as many as it may, the one that has been silent the longest is forgotten,
+// and silent, whose ID is empty otherwise: it is to be ended. The place is nil where no
+// room is granted.
+func (o *opened) reserve(c conversation) (p *place, silent conversation, answer room) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.all >= maxSessions {
 		o.forgetLocked()
 	}
-	if len(o.of[identity]) >= maxSessionsEach {
-		if silent = o.silentLocked(identity); silent == "" {
-			return nil, "", ownTaken
+	if len(o.of[c.account]) >= maxSessionsEach {
+		if silent = o.silentLocked(c.account); silent.id == "" {
+			return nil, silent, ownTaken
 		}
-		o.removeLocked(identity, silent)
+		o.removeLocked(silent)
 	}
 	if o.all >= maxSessions {
 		return nil, silent, allTaken
 	}
 	o.begun++
-	p = &place{in: o, identity: identity, id: "\x00" + strconv.Itoa(o.begun)} // no session's ID: those are visible ASCII
-	o.addLocked(identity, p.id)
-	return p, silent, granted
+	c.id = "\x00" + strconv.Itoa(o.begun) // no session's ID: those are visible ASCII
+	o.addLocked(c)
+	return &place{in: o, of: c}, silent, granted
 }
 
 // place is that of a session that begins.
 type place struct {
-	in       *opened
-	identity string
-	id       string
-	begun    bool
+	in    *opened
+	of    conversation
+	begun bool
 }
 
 // begins says what the session is called.
 func (p *place) begins(id string) {
 	p.in.mu.Lock()
 	defer p.in.mu.Unlock()
-	p.in.removeLocked(p.identity, p.id)
-	p.id, p.begun = id, true
-	p.in.addLocked(p.identity, id)
+	p.in.removeLocked(p.of)
+	p.of.id, p.begun = id, true
+	p.in.addLocked(p.of)
 }
 
 // over says that the request which begins the session is over.
@@ -88,17 +95,17 @@ func (p *place) over() {
 	p.in.mu.Lock()
 	defer p.in.mu.Unlock()
 	if !p.begun {
-		p.in.removeLocked(p.identity, p.id)
-	} else if u := p.in.of[p.identity][p.id]; u != nil {
+		p.in.removeLocked(p.of)
+	} else if u := p.in.of[p.of.account][p.of]; u != nil {
 		u.requests--
 	}
 }
 
 // uses begins a request in a session, which is not silent until done is called.
-func (o *opened) uses(identity, id string) (done func()) {
+func (o *opened) uses(c conversation) (done func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	u := o.of[identity][id]
+	u := o.of[c.account][c]
 	if u == nil { // what it is then is the SDK's to say
 		return func() {}
 	}
@@ -113,38 +120,38 @@ func (o *opened) uses(identity, id string) (done func()) {
 }
 
 // ended forgets a session.
-func (o *opened) ended(identity, id string) {
+func (o *opened) ended(c conversation) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.removeLocked(identity, id)
+	o.removeLocked(c)
 }
 
 // addLocked adds a session with one request under way.
-func (o *opened) addLocked(identity, id string) {
-	if o.of[identity] == nil {
-		o.of[identity] = map[string]*use{}
+func (o *opened) addLocked(c conversation) {
+	if o.of[c.account] == nil {
+		o.of[c.account] = map[conversation]*use{}
 	}
-	o.of[identity][id] = &use{o.now(), 1}
+	o.of[c.account][c] = &use{o.now(), 1}
 	o.all++
 }
 
-func (o *opened) removeLocked(identity, id string) {
-	if o.of[identity][id] == nil {
+func (o *opened) removeLocked(c conversation) {
+	if o.of[c.account][c] == nil {
 		return
 	}
 	o.all--
-	if delete(o.of[identity], id); len(o.of[identity]) == 0 {
-		delete(o.of, identity)
+	if delete(o.of[c.account], c); len(o.of[c.account]) == 0 {
+		delete(o.of, c.account)
 	}
 }
 
-// silentLocked returns the session of an identity whose last request is the longest ago
-// and over, or "" where there is none.
-func (o *opened) silentLocked(identity string) (silent string) {
+// silentLocked returns the session of an account whose last request is the longest ago
+// and over; it has no ID where there is none.
+func (o *opened) silentLocked(account string) (silent conversation) {
 	var last time.Time
-	for id, u := range o.of[identity] {
-		if u.requests == 0 && (silent == "" || u.last.Before(last)) {
-			silent, last = id, u.last
+	for c, u := range o.of[account] {
+		if u.requests == 0 && (silent.id == "" || u.last.Before(last)) {
+			silent, last = c, u.last
 		}
 	}
 	return silent
@@ -152,10 +159,10 @@ func (o *opened) silentLocked(identity string) (silent string) {
 
 // forgetLocked forgets what has ended for its silence.
 func (o *opened) forgetLocked() {
-	for identity, sessions := range o.of {
-		for id, u := range sessions {
+	for _, sessions := range o.of {
+		for c, u := range sessions {
 			if u.requests == 0 && o.now().Sub(u.last) > sessionTimeout {
-				o.removeLocked(identity, id)
+				o.removeLocked(c)
 			}
 		}
 	}

@@ -6,14 +6,21 @@ import (
 	"time"
 )
 
+// of is a session of an account with two identities.
+func of(account, id string) conversation {
+	return conversation{account, account + fmt.Sprint(len(id)%2), id}
+}
+
 // opens begins a session, whose first request is over at once.
-func opens(o *opened, identity, id string) (silent string, answer room) {
-	p, silent, answer := o.reserve(identity)
+func opens(o *opened, account, id string) (silent string, answer room) {
+	begins := of(account, id)
+	begins.id = ""
+	p, ended, answer := o.reserve(begins)
 	if p != nil {
 		p.begins(id)
 		p.over()
 	}
-	return silent, answer
+	return ended.id, answer
 }
 
 // A caller that begins one session too many loses the one that was silent the longest,
@@ -28,8 +35,8 @@ func TestOneCallersSessions(t *testing.T) {
 		}
 	}
 	now = now.Add(time.Second)
-	o.uses("ann", "0")() // has been silent for a shorter time than 1
-	streamEnds := o.uses("ann", "1")
+	o.uses(of("ann", "0"))() // has been silent for a shorter time than 1
+	streamEnds := o.uses(of("ann", "1"))
 	for want := range 3 {
 		if silent, answer := opens(o, "ann", fmt.Sprint("later ", want)); silent != fmt.Sprint(want+2) || answer != granted {
 			t.Errorf("got %q and %v, want the session %d ended", silent, answer, want+2)
@@ -38,9 +45,9 @@ func TestOneCallersSessions(t *testing.T) {
 	if silent, answer := opens(o, "bob", "0"); silent != "" || answer != granted {
 		t.Errorf("another caller: got %q and %v", silent, answer)
 	}
-	for id := range o.of["ann"] {
-		if id != "1" {
-			defer o.uses("ann", id)()
+	for c := range o.of["ann"] {
+		if c.id != "1" {
+			defer o.uses(c)()
 		}
 	}
 	if _, answer := opens(o, "ann", "none"); answer != ownTaken {
@@ -64,9 +71,9 @@ func TestAllSessions(t *testing.T) {
 	if _, answer := opens(o, "ann", "x"); answer != allTaken {
 		t.Errorf("got %v, want no room", answer)
 	}
-	o.ended("ann", "0") // another's
-	o.ended("3", "3999")
-	p, _, answer := o.reserve("ann")
+	o.ended(of("ann", "0")) // another's
+	o.ended(of("3", "3999"))
+	p, _, answer := o.reserve(of("ann", ""))
 	if answer != granted {
 		t.Fatalf("one has ended: got %v", answer)
 	}
@@ -79,7 +86,7 @@ func TestAllSessions(t *testing.T) {
 		t.Errorf("all are silent: got %v", answer)
 	}
 	for range 5 {
-		o.ended("ann", "y")
+		o.ended(of("ann", "y"))
 	}
 	now = now.Add(sessionTimeout + time.Second)
 	o.forgetLocked()

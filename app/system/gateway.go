@@ -82,6 +82,7 @@ func (s *System) Verifications() Verifications { return Verifications{s} }
 
 // Verify asks one engine. A verdict that cannot be recorded is withheld.
 func (v Verifications) Verify(ctx context.Context, who caller.Caller, r verify.Request) (verify.Verdict, error) {
+	r.Caller = who.Account
 	verdict, err := v.system.verifier.Verify(ctx, r)
 	if err != nil {
 		return verify.Verdict{}, err

@@ -56,7 +56,7 @@ func (s *Service) Judge(ctx context.Context, a Actor, code, language string) (Sa
 	if err != nil {
 		return Safety{}, err
 	}
-	verdict, err := s.opts.Verifier.Verify(ctx, verify.Request{Engine: "code", Arguments: arguments})
+	verdict, err := s.opts.Verifier.Verify(ctx, verify.Request{Engine: "code", Arguments: arguments, Caller: a.Account})
 	if err != nil {
 		return Safety{}, fmt.Errorf("judging code: %w", err)
 	}

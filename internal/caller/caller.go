@@ -30,6 +30,7 @@ type Caller struct {
 	Session   string   // the host's conversation, ses_…; unique over all callers
 	Profile   string   // which servers and tools it may see; empty for all
 	Scopes    []string // what it may do beyond its own things
+	Account   string   // whose share of this host its requests take: one principal's agents have one
 }
 
 // Owner is the part of a caller that its runs, questions and files belong to.

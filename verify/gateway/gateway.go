@@ -99,7 +99,7 @@ func (g *Gateway) Decide(ctx context.Context, c Call) (Decision, error) {
 	}
 	ruling := ruling{arguments: given, message: fmt.Sprintf("Unknown MCP tool '%s' is blocked by default.", shown(c.Tool)), code: UnknownTool}
 	if known {
-		ruling = g.rule(ctx, c.Tool, given)
+		ruling = g.rule(ctx, c, given)
 	}
 	if err := ctx.Err(); err != nil {
 		return Decision{}, err
@@ -115,15 +115,15 @@ func (g *Gateway) Decide(ctx context.Context, c Call) (Decision, error) {
 	return decision, nil
 }
 
-// rule asks the handler of a tool of the table.
-func (g *Gateway) rule(ctx context.Context, tool string, arguments map[string]any) ruling {
-	switch tool {
+// rule asks the handler of a tool of the table about a call with arguments.
+func (g *Gateway) rule(ctx context.Context, c Call, arguments map[string]any) ruling {
+	switch c.Tool {
 	case ExecuteCode:
-		return g.execute(ctx, arguments)
+		return g.execute(ctx, c.Caller, arguments)
 	case JobStatus:
 		return status(arguments)
 	}
-	return ruling{arguments: arguments, message: fmt.Sprintf("MCP tool '%s' has no governance handler.", tool), code: NoHandler}
+	return ruling{arguments: arguments, message: fmt.Sprintf("MCP tool '%s' has no governance handler.", c.Tool), code: NoHandler}
 }
 
 // objectOf reads arguments as every reader would: what is no object, or has a name

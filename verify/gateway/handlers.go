@@ -6,12 +6,13 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 	"github.com/airlock-mcp/airlock/verify"
 )
 
 // execute rules on execute_python_code.
-func (g *Gateway) execute(ctx context.Context, arguments map[string]any) ruling {
+func (g *Gateway) execute(ctx context.Context, who caller.Caller, arguments map[string]any) ruling {
 	code, ok := arguments["code"].(string)
 	if !ok || strings.TrimSpace(code) == "" {
 		return ruling{arguments: map[string]any{}, message: "Missing required non-empty 'code' argument.", code: NoCode}
@@ -23,7 +24,7 @@ func (g *Gateway) execute(ctx context.Context, arguments map[string]any) ruling 
 		}
 	}
 	clean := map[string]any{"code": code, "background": background}
-	if issues := g.analyse(ctx, code); issues != "" {
+	if issues := g.analyse(ctx, who, code); issues != "" {
 		return ruling{arguments: clean, message: "QWED blocked python execution: " + issues, code: UnsafeCode, analysed: true}
 	}
 	if !g.opts.Trusted {
@@ -39,9 +40,9 @@ const (
 	maxIssueBytes = 2 << 10
 )
 
-// analyse returns what is wrong with a program; "" for one that was found safe. An
-// analyser that fails approves nothing.
-func (g *Gateway) analyse(ctx context.Context, code string) string {
+// analyse returns what is wrong with a program of a caller; "" for one that was found
+// safe. An analyser that fails approves nothing.
+func (g *Gateway) analyse(ctx context.Context, who caller.Caller, code string) string {
 	const failed = "code safety verification failed: "
 	// What does not parse, and has no dangerous pattern, may run into its SyntaxError.
 	arguments, err := json.Marshal(map[string]any{"code": code, "language": "python", "accept_unparsed": true})
@@ -50,7 +51,7 @@ func (g *Gateway) analyse(ctx context.Context, code string) string {
 	}
 	limited, cancel := context.WithTimeout(ctx, g.opts.AnalysisTime)
 	defer cancel()
-	verdict, err := g.opts.Verifier.Verify(limited, verify.Request{Engine: "code", Arguments: arguments, Timeout: g.opts.AnalysisTime})
+	verdict, err := g.opts.Verifier.Verify(limited, verify.Request{Engine: "code", Arguments: arguments, Timeout: g.opts.AnalysisTime, Caller: who.Account})
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return failed + "the analyser did not answer in time"
