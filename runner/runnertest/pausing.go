@@ -1,0 +1,119 @@
+package runnertest
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/airlock-mcp/airlock/runner"
+)
+
+func testPause(t *testing.T, b *bench) {
+	// One thread answers, one computes for ever.
+	s := b.acquire(t, b.request(`
+import socket, threading
+def compute():
+    while True: pass
+threading.Thread(target=compute, daemon=True).start()
+s = socket.socket(socket.AF_UNIX); s.connect("/run/airlock/broker.sock")
+while True: s.sendall(s.recv(1))
+`))
+	if err := s.Pause(t.Context()); err == nil {
+		t.Error("a sandbox was paused that no code runs in")
+	}
+	if err := s.Go(); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := s.Listener().Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	echo := func(timeout time.Duration) error {
+		_ = conn.SetDeadline(time.Now().Add(timeout))
+		if _, err := conn.Write([]byte("x")); err != nil {
+			return err
+		}
+		_, err := io.ReadFull(conn, make([]byte, 1))
+		return err
+	}
+	if err := echo(10 * time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Pause(t.Context()); errors.Is(err, errors.ErrUnsupported) {
+		t.Skip(err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	before := s.Usage().CPU
+	if err := echo(500 * time.Millisecond); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("got %v from a paused sandbox, want no answer", err)
+	}
+	if spent := s.Usage().CPU - before; spent > 100*time.Millisecond {
+		t.Errorf("a paused sandbox took %v of processor time in half a second", spent)
+	}
+	if err := s.Resume(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+	if _, err := io.ReadFull(conn, make([]byte, 1)); err != nil {
+		t.Errorf("got %v after resuming, want the answer", err)
+	}
+	if err := s.Pause(t.Context()); err != nil {
+		t.Errorf("pausing once more: %v", err)
+	}
+	// What is paused can be ended.
+	if err := s.Kill(); err != nil {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if _, err := s.Wait(ctx); err != nil {
+		t.Errorf("waiting for a sandbox that was killed while paused: %v", err)
+	}
+}
+
+// testTemplate saves a sandbox as it waits, and starts two others from it.
+func testTemplate(t *testing.T, b *bench) {
+	saver, ok := b.Driver.(runner.Saver)
+	if !ok {
+		t.Skip("the driver does not save")
+	}
+	req := b.request(`
+import socket
+s = socket.socket(socket.AF_UNIX); s.connect("/run/airlock/broker.sock")
+print(s.recv(100).decode(), os.urandom(8).hex(), marker, open("/workspace/servers/wrapper.py").read().strip())
+open("/workspace/x", "x")
+`)
+	req.Image.Args[2] = "marker = 'kept'\n" + req.Image.Args[2]
+	pooled, err := runner.New(saver, &runner.Options{Logger: b.Logger, StateDir: filepath.Join(filepath.Dir(b.dir), "p"), Pool: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pooled.Close(context.WithoutCancel(t.Context()))
+	pooled.Warm(req)
+	seen := map[string]bool{}
+	for _, name := range []string{"first", "second", "third"} {
+		s, err := pooled.Acquire(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			if conn, err := s.Listener().Accept(); err == nil {
+				_, _ = io.WriteString(conn, name)
+				conn.Close()
+			}
+		}()
+		got := strings.Fields(b.finish(t, s).stdout)
+		if len(got) != 6 || got[0] != name || got[2] != "kept" || seen[got[1]] {
+			t.Errorf("got %q, want %s, new random bytes, kept, and the wrapper", got, name)
+			continue
+		}
+		seen[got[1]] = true
+	}
+}
