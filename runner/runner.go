@@ -38,11 +38,6 @@ type Options struct {
 	// came twice within PoolIdle, where Pool keeps none ready: the third starts from
 	// it. It is closed when it was not used for PoolIdle.
 	Save bool
-
-	// SelfTest is an image with a shell in which the runner proves, beside its
-	// first work, that code is answered by gVisor's kernel and has no network. No
-	// sandbox is handed out before that. Nil is for callers that have the proof.
-	SelfTest *Image
 }
 
 // What Options mean by 0. The exported ones are also the configuration's defaults.
@@ -90,7 +85,7 @@ type Runner struct {
 	instance *instance
 	queue    *queue
 	pool     *pool // nil where nothing is kept
-	selfTest selfTest
+	proofs   proofs
 
 	mu       sync.Mutex
 	closed   bool
@@ -136,14 +131,13 @@ func New(driver Driver, opts *Options) (*Runner, error) {
 	if complete.Pool > 0 || complete.Save {
 		r.pool = newPool(r)
 	}
-	if complete.SelfTest != nil {
-		r.selfTest.begin(r, *complete.SelfTest)
-	}
 	return r, nil
 }
 
-// Acquire returns a fresh sandbox whose guest is ready and which the host has
-// verified. It waits while too many are in use; callers that wait have turns.
+// Acquire returns a fresh sandbox whose guest is ready, which has proved that gVisor's
+// kernel answers it and that it has no network, or was saved after it had, and which the
+// host has verified. Once a sandbox proved the contrary, none is handed out any more. It
+// waits while too many are in use; callers that wait have turns.
 // ErrBusy means that the queue is full, ErrClosed that the runner was closed.
 // The caller owns the sandbox and closes it.
 func (r *Runner) Acquire(ctx context.Context, req Request) (*Sandbox, error) {
@@ -160,7 +154,7 @@ func (r *Runner) Acquire(ctx context.Context, req Request) (*Sandbox, error) {
 	}
 	s, err := r.obtain(ctx, req)
 	if err == nil {
-		if err = r.selfTest.passed(ctx); err != nil {
+		if err = r.proofs.hold(); err != nil {
 			r.release(s)
 		}
 	}

@@ -41,6 +41,14 @@ func patient(ctx context.Context, g *runnertest.GuestIO) runner.Exit {
 	return runner.Exit{}
 }
 
+// exits is a guest that writes something and ends.
+func exits(wrote string, exit runner.Exit) runnertest.Guest {
+	return func(_ context.Context, g *runnertest.GuestIO) runner.Exit {
+		_, _ = io.WriteString(g.Stdout, wrote)
+		return exit
+	}
+}
+
 func newRunner(t *testing.T, fake *runnertest.Fake, opts runner.Options) *runner.Runner {
 	t.Helper()
 	opts.Logger = slog.New(slog.DiscardHandler)
@@ -164,12 +172,6 @@ func TestGoOnlyOnceAndOnlyWhenReady(t *testing.T) {
 
 func TestAcquireFails(t *testing.T) {
 	boom := errors.New("boom")
-	exits := func(text string, exit runner.Exit) runnertest.Guest {
-		return func(_ context.Context, g *runnertest.GuestIO) runner.Exit {
-			_, _ = io.WriteString(g.Stdout, text)
-			return exit
-		}
-	}
 	silent := func(ctx context.Context, _ *runnertest.GuestIO) runner.Exit { <-ctx.Done(); return runner.Exit{} }
 	tests := []struct {
 		name string
@@ -379,46 +381,84 @@ func TestCloseAfterTheListenerWasClosed(t *testing.T) {
 	}
 }
 
-func TestSelfTest(t *testing.T) {
-	const passing = "Linux version 4.19.0-gvisor #1 SMP\nlo:\n"
-	tests := map[string]struct{ probe, want string }{
-		"passes":                {passing, ""},
-		"meets another kernel":  {"Linux version 6.18.0\nlo:\n", "not answered by gVisor"},
-		"meets another network": {passing + "eth0:\n", "network devices"},
-	}
-	for name, test := range tests {
+// TestUnproved has one sandbox of several show that it does not hold.
+func TestUnproved(t *testing.T) {
+	for name, test := range map[string]struct{ said, want string }{
+		"another kernel":  {strings.Replace(runnertest.Proof, "4.19.0-gvisor", "6.18.0", 1), "not answered by gVisor's kernel"},
+		"another network": {runnertest.Proof + "  eth0: 0 0\n", "network devices"},
+		"no proof":        {"", "not answered by gVisor's kernel"},
+	} {
 		t.Run(name, func(t *testing.T) {
-			released := make(chan struct{})
+			handed := false
 			fake := &runnertest.Fake{Guest: func(ctx context.Context, g *runnertest.GuestIO) runner.Exit {
-				if g.Spec.Image.Name != "shell" {
+				if g.Spec.Image.Name != "bad" {
 					return patient(ctx, g)
 				}
-				<-released
-				g.Ready()
-				_, _ = io.WriteString(g.Stdout, test.probe)
+				g.Greet(test.said)
+				<-ctx.Done()
 				return runner.Exit{}
 			}}
-			r := newRunner(t, fake, runner.Options{SelfTest: &runner.Image{Name: "shell"}})
-			acquired := make(chan error, 1)
-			go func() {
-				s, err := r.Acquire(t.Context(), request())
-				if err == nil {
-					err = s.Close()
+			r := newRunner(t, fake, runner.Options{})
+			good, bad := request(), request()
+			bad.Image.Name = "bad"
+			if err := r.Prove(good); !errors.Is(err, runner.ErrProving) {
+				t.Errorf("before any start: got %v, want ErrProving", err)
+			}
+			s, err := r.Acquire(t.Context(), good)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := r.Prove(good); err != nil {
+				t.Errorf("after a start: got %v, want nil", err)
+			}
+			for _, req := range []runner.Request{bad, good} {
+				_, err := r.Acquire(t.Context(), req)
+				handed = handed || err == nil
+				if err == nil || !strings.Contains(err.Error(), test.want) {
+					t.Errorf("image %q: got %v, want %q", req.Image.Name, err, test.want)
 				}
-				acquired <- err
-			}()
-			eventually(t, "both sandboxes", func() bool { now, _ := fake.Alive(); return now == 2 })
-			select {
-			case err := <-acquired:
-				t.Fatalf("got %v before the self-test was over", err)
-			default:
 			}
-			close(released)
-			err := <-acquired
-			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
-				t.Errorf("got %v, want %q", err, test.want)
+			if err := r.Prove(good); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("afterwards: got %v, want %q", err, test.want)
 			}
-			eventually(t, "no sandbox", func() bool { now, _ := fake.Alive(); return now == 0 })
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+			eventually(t, "no sandbox", func() bool { now, _ := fake.Alive(); return now == 0 || handed })
 		})
+	}
+}
+
+// TestProve asks a runner that nobody asks for a sandbox.
+func TestProve(t *testing.T) {
+	fake := &runnertest.Fake{Guest: patient}
+	r := newRunner(t, fake, runner.Options{Pool: -1})
+	eventually(t, "a sandbox proved itself", func() bool {
+		err := r.Prove(request())
+		if err != nil && !errors.Is(err, runner.ErrProving) {
+			t.Fatal(err)
+		}
+		return err == nil
+	})
+	eventually(t, "no sandbox", func() bool { now, _ := fake.Alive(); return now == 0 })
+	if _, most := fake.Alive(); most != 1 {
+		t.Errorf("got %d sandboxes at once, want 1", most)
+	}
+}
+
+// TestProveFails asks one that no sandbox starts in. It says why, and a second
+// question soon after starts nothing.
+func TestProveFails(t *testing.T) {
+	fake := &runnertest.Fake{Guest: exits("", runner.Exit{Code: 3})}
+	r := newRunner(t, fake, runner.Options{Pool: -1})
+	eventually(t, "why none starts", func() bool { return !errors.Is(r.Prove(request()), runner.ErrProving) })
+	for range 3 {
+		if err := r.Prove(request()); err == nil || !strings.Contains(err.Error(), "before it was ready, with status 3") {
+			t.Errorf("got %v, want how the guest ended", err)
+		}
+	}
+	eventually(t, "no sandbox", func() bool { now, _ := fake.Alive(); return now == 0 })
+	if _, most := fake.Alive(); most != 1 {
+		t.Errorf("got %d sandboxes at once, want 1", most)
 	}
 }

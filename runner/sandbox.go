@@ -22,7 +22,7 @@ type Sandbox struct {
 	streams  streams
 	meter    meter
 
-	greeting chan error // whether the guest began with its ready line
+	greeting chan greeting // what the guest said before its ready line
 	goOnce   sync.Once
 	goErr    error
 
@@ -30,6 +30,12 @@ type Sandbox struct {
 	closeOnce sync.Once
 	closeErr  error
 	onClose   *cleanup.Stack // runs last first, after the process is gone
+}
+
+// greeting is what a guest said before its ready line, or why that did not come.
+type greeting struct {
+	text string
+	err  error
 }
 
 // streams are the outputs of a sandbox's guest.
@@ -52,14 +58,15 @@ type meter struct {
 func newSandbox(id string, process Process, listener *net.UnixListener, limits Limits, fresh bool) *Sandbox {
 	s := &Sandbox{
 		machine: machine{id: id, now: starting}, process: process, listener: listener,
-		streams: streams{limit: limits.Output, flooded: make(chan struct{})}, gone: make(chan struct{}), greeting: make(chan error, 1),
+		streams: streams{limit: limits.Output, flooded: make(chan struct{})}, gone: make(chan struct{}), greeting: make(chan greeting, 1),
 	}
 	s.streams.stdout = newCollector(limits.Stdout, s.counter(limits.Stream))
 	s.streams.stderr = newCollector(limits.Stderr, s.counter(limits.Stream))
 	go s.streams.stderr.drain(process.Stderr())
 	go func() {
 		if fresh {
-			s.greeting <- readReady(process.Stdout())
+			text, err := readGreeting(process.Stdout())
+			s.greeting <- greeting{text, err}
 		}
 		s.streams.stdout.drain(process.Stdout())
 	}()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"strings"
@@ -13,9 +12,6 @@ import (
 	"github.com/airlock-mcp/airlock/internal/cleanup"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
-
-// readyLine is what a guest writes first (docs/socket.md, step 1).
-const readyLine = "ready\n"
 
 // startErrOutput is how much of a failed guest's stderr goes to the log.
 const startErrOutput = 4 << 10
@@ -42,6 +38,7 @@ func (r *Runner) open(ctx context.Context, req Request, from *sharedTemplate, wh
 	if from != nil {
 		defer func() { err = errors.Join(err, from.done()) }()
 	}
+	defer func() { r.proofs.started(err) }()
 	id := newID()
 	ctx, cancel := context.WithTimeoutCause(ctx, r.opts.StartTimeout,
 		fmt.Errorf("its guest was not ready within %v", r.opts.StartTimeout))
@@ -138,29 +135,17 @@ func (r *Runner) startProcess(ctx context.Context, spec Spec, from *sharedTempla
 	return r.driver.Start(ctx, spec)
 }
 
-// awaitReady waits for the guest's first line.
+// awaitReady waits for what the guest says first, and judges by it.
 func (r *Runner) awaitReady(ctx context.Context, s *Sandbox) error {
 	select {
-	case err := <-s.greeting:
-		if err != nil {
-			return r.explain(ctx, s, err)
+	case said := <-s.greeting:
+		if said.err != nil {
+			return r.explain(ctx, s, said.err)
 		}
-		return nil
+		return r.proofs.judged(judge(said.text))
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-}
-
-// readReady reads exactly the ready line and nothing behind it.
-func readReady(r io.Reader) error {
-	var line [len(readyLine)]byte
-	if _, err := io.ReadFull(r, line[:]); err != nil {
-		return errors.New("its guest ended before it was ready")
-	}
-	if string(line[:]) != readyLine {
-		return fmt.Errorf("its guest wrote %q instead of its ready line", line[:])
-	}
-	return nil
 }
 
 // explain prefers the reason of the sandbox itself, where it has ended.

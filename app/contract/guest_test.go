@@ -134,8 +134,10 @@ func startGuest(ctx context.Context, t *testing.T, language, socketDir string, a
 			return exit{}, err
 		}
 	}
-	if line, err := lines.ReadString('\n'); err != nil || line != "ready\n" {
-		return exit{}, errors.Join(err, cmd.Wait(), errors.New("the guest's first line: "+line))
+	for line := ""; line != "ready\n"; { // before it, which kernel answers and what network there is
+		if line, err = lines.ReadString('\n'); err != nil {
+			return exit{}, errors.Join(err, cmd.Wait(), errors.New("the guest did not say that it is ready, but "+line))
+		}
 	}
 	if ahead {
 		if _, err := io.WriteString(stdin, "go\n"); err != nil {

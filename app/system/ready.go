@@ -5,24 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"time"
 
 	"github.com/airlock-mcp/airlock/runner"
 )
 
-// proveTime is how long Ready waits for the self-test of the sandboxes.
-const proveTime = 100 * time.Millisecond
-
 var (
-	errNotProved = errors.New("the self-test of the sandboxes is not over")
 	errNotPooled = errors.New("no sandbox is ready yet")
 	errNoTools   = errors.New("the lists of tools are still being read")
 )
 
 // Ready returns why no run could be made now, nil where one could: the lists of
-// tools are read, the self-test has passed, the pool has been filled once, and the
+// tools are read, a sandbox has proved itself, the pool has been filled once, and the
 // audit log's directory can be written. It may be called concurrently.
-func (s *System) Ready(ctx context.Context) error {
+func (s *System) Ready(context.Context) error {
 	if s.catalog.opened != nil {
 		select {
 		case <-s.catalog.opened:
@@ -30,13 +25,11 @@ func (s *System) Ready(ctx context.Context) error {
 			return errNoTools
 		}
 	}
-	proving, stop := context.WithTimeout(ctx, proveTime)
-	defer stop()
-	if err := s.sandboxes.Prove(proving); err != nil {
-		if proving.Err() != nil {
-			return errNotProved
-		}
-		return fmt.Errorf("the sandboxes did not pass their self-test: %w", err)
+	switch err := s.sandboxes.Prove(proofRequest(s.config, s.images)); {
+	case errors.Is(err, runner.ErrProving):
+		return err
+	case err != nil:
+		return fmt.Errorf("no sandbox can be used: %w", err)
 	}
 	if s.config.Sandbox.Pool > 0 && s.opts.Serving && !s.pooled.Load() {
 		if s.sandboxes.Pooled() == 0 {

@@ -17,12 +17,11 @@ import (
 // closeTimeout bounds the removal of everything at the end.
 const closeTimeout = 30 * time.Second
 
-func openRunner(ctx context.Context, c *config.Config, home string, opened map[string]runner.Image, pooled bool, logger *slog.Logger) (*runner.Runner, error) {
+func openRunner(ctx context.Context, c *config.Config, home string, pooled bool, logger *slog.Logger) (*runner.Runner, error) {
 	driver, err := newDriver(ctx, c, logger)
 	if err != nil {
 		return nil, err
 	}
-	selfTest := opened[images.Languages()[0].Language]
 	const none = -1 // the runner's word for a count of zero
 	waiting, pool := c.Sandbox.Queue, c.Sandbox.Pool
 	if waiting == 0 {
@@ -33,7 +32,7 @@ func openRunner(ctx context.Context, c *config.Config, home string, opened map[s
 	}
 	return runner.New(driver, &runner.Options{
 		Logger: logger, StateDir: store.Run(home, os.Getenv), MaxSandboxes: c.Sandbox.MaxSandboxes, MaxWaiting: waiting, Pool: pool,
-		Save: pooled, SelfTest: &selfTest,
+		Save: pooled,
 	})
 }
 
@@ -53,8 +52,13 @@ func sandboxLimits(c *config.Config) runner.Limits {
 	}
 }
 
-// ProveSandbox starts a sandbox and makes the self-test that comes before every
-// sandbox that is used. It returns why this host cannot enforce every limit, or
+// proofRequest asks for a sandbox that only has to prove itself.
+func proofRequest(c *config.Config, opened map[string]runner.Image) runner.Request {
+	return runner.Request{Image: opened[images.Languages()[0].Language], Limits: sandboxLimits(c)}
+}
+
+// ProveSandbox starts a sandbox, which proves itself as every sandbox does before it
+// gets code, and closes it. It returns why this host cannot enforce every limit, or
 // nil where it can.
 func ProveSandbox(ctx context.Context, c *config.Config) (unenforced, err error) {
 	quiet := slog.New(slog.DiscardHandler)
@@ -75,10 +79,14 @@ func ProveSandbox(ctx context.Context, c *config.Config) (unenforced, err error)
 	if err != nil {
 		return nil, err
 	}
-	sandboxes, err := openRunner(ctx, c, home, opened, false, quiet)
+	sandboxes, err := openRunner(ctx, c, home, false, quiet)
 	if err != nil {
 		return nil, err
 	}
 	undo.Add(func() error { return closeRunner(ctx, sandboxes) })
-	return driver.Unenforced(), sandboxes.Prove(ctx)
+	sandbox, err := sandboxes.Acquire(ctx, proofRequest(c, opened))
+	if err != nil {
+		return nil, err
+	}
+	return driver.Unenforced(), sandbox.Close()
 }

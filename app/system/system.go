@@ -203,7 +203,7 @@ func (s *System) prepare(ctx context.Context) error {
 	if err = s.openSessionFiles(ctx); err != nil {
 		return err
 	}
-	if s.sandboxes, err = openRunner(ctx, s.config, s.directories.Home, s.images, s.opts.Serving, s.opts.Logger); err != nil {
+	if s.sandboxes, err = openRunner(ctx, s.config, s.directories.Home, s.opts.Serving, s.opts.Logger); err != nil {
 		return err
 	}
 	s.undo.Add(func() error { return closeRunner(ctx, s.sandboxes) })

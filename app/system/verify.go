@@ -104,7 +104,7 @@ func (v *Verifier) openRunner(image runner.Image, undo *cleanup.Stack) (*runner.
 	const none = -1 // the runner's word for a count of zero
 	opts := &runner.Options{
 		Logger: logger, StateDir: store.Run(v.system.directories.Home, os.Getenv), MaxSandboxes: c.Verify.MaxSandboxes,
-		MaxWaiting: c.Verify.Queue, Pool: c.Verify.Pool, PoolMemory: verifyPoolMemory, SelfTest: &image,
+		MaxWaiting: c.Verify.Queue, Pool: c.Verify.Pool, PoolMemory: verifyPoolMemory,
 	}
 	if opts.MaxWaiting == 0 {
 		opts.MaxWaiting = none

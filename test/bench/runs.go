@@ -82,7 +82,7 @@ func (b *bench) firstRun(ctx context.Context, lang language) (took sample, err e
 	if err != nil {
 		return nil, err
 	}
-	// The self-test, which comes before the first sandbox, is over.
+	// What is opened beside the face is open.
 	if err := rest(ctx, time.Second); err != nil {
 		return nil, err
 	}

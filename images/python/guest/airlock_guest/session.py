@@ -34,7 +34,7 @@ def main():
         _preload()
     execute.prepare()
     session_files.prepare()
-    write(1, b"ready\n")
+    write(1, _proof() + b"ready\n")
     word = _wait()
     _freshen()
     if word != b"now":
@@ -48,6 +48,16 @@ def main():
         files.save()
     delivered = outcome.deliver(link, ending)
     _exit(0 if delivered else BROKEN)
+
+
+def _proof():
+    """Return which kernel answers and which network devices there are: the host judges by it."""
+    text = b""
+    for path in ("/proc/version", "/proc/net/dev"):
+        file = open(path, O_RDONLY)
+        text += read(file, 4096)
+        close(file)
+    return text
 
 
 def _is_awaited():

@@ -27,7 +27,7 @@ def main():
         # What is here stays: no collection need look at it, or touch its pages.
         gc.collect()
         gc.freeze()
-    write(1, b"ready\n")
+    write(1, _proof() + b"ready\n")
     word = _wait()
     _freshen()
     if word != b"now":
@@ -37,6 +37,15 @@ def main():
     asked = _exchange(link, "verify/start", {})
     _exchange(link, "verify/finish", {"verdict": _answer(asked["request"], asked["seconds"])})
     _exit(0)
+
+
+def _proof():
+    """Return which kernel answers and which network devices there are: the host judges by it."""
+    text = b""
+    for path in ("/proc/version", "/proc/net/dev"):
+        with open(path, "rb") as file:
+            text += file.read()
+    return text
 
 
 def _answer(request, seconds):
