@@ -7,11 +7,12 @@
 // write into a file, and returns a promise of what is known about the file. The data
 // are read before it returns.
 
-import { readFileSync, statSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import { encode } from "./encode.js";
 import { errorOf, ToolError, ToolResult } from "./result.js";
 import { request } from "./transport.js";
+
+const { readFileSync, statSync } = process.getBuiltinModule("node:fs");
+const { fileURLToPath } = process.getBuiltinModule("node:url");
 
 const MAX_FRAME = 16 << 20; // bytes
 const MOST = Math.floor((MAX_FRAME - (64 << 10)) / 4) * 3; // bytes that fit one frame, encoded

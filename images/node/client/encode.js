@@ -2,7 +2,7 @@
 // silent: what JSON cannot hold is an error that names its place, never a lost
 // value. BigInts keep every digit and lone surrogates become U+FFFD.
 
-import { types } from "node:util";
+const { types } = process.getBuiltinModule("node:util");
 
 const { stringify } = JSON;
 const { isFinite: isFiniteNumber } = Number;

@@ -2,9 +2,10 @@
 // docs/socket.md. One connection per thread carries any number of calls at
 // once. It keeps the event loop alive only while an answer is outstanding.
 
-import { createConnection } from "node:net";
-import { isMainThread } from "node:worker_threads";
 import { ToolError } from "./result.js";
+
+const { createConnection } = process.getBuiltinModule("node:net");
+const { isMainThread } = process.getBuiltinModule("node:worker_threads");
 
 const SOCKET = "/run/airlock/broker.sock";
 const MAX_FRAME = 16 << 20; // bytes, the newline included

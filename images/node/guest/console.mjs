@@ -1,7 +1,7 @@
 // A console that costs little.
 
-import { Console } from "node:console";
-import { inspect } from "node:util";
+const { Console } = process.getBuiltinModule("node:console");
+const { inspect } = process.getBuiltinModule("node:util");
 
 const LOGGING = { log: 0, info: 0, debug: 0, error: 1, warn: 1 }; // to which stream
 

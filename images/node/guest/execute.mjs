@@ -1,14 +1,15 @@
 // Runs code as an ES module, as `node file.mjs` does, and notices every way in
 // which it can end.
 
-import { unlinkSync, writeFileSync } from "node:fs";
-import module from "node:module";
-import { fileURLToPath, pathToFileURL } from "node:url";
-import { types } from "node:util";
 import { advice } from "./failure.mjs";
 import { FILE } from "./file.mjs";
 import { deliver, params, resultOf } from "./outcome.mjs";
 import { asFunction, isTyped, resultVariable, withoutFence, withoutTypes, withResult } from "./source.mjs";
+
+const { unlinkSync, writeFileSync } = process.getBuiltinModule("node:fs");
+const module = process.getBuiltinModule("node:module");
+const { fileURLToPath, pathToFileURL } = process.getBuiltinModule("node:url");
+const { types } = process.getBuiltinModule("node:util");
 
 const { exit, listenerCount } = process;
 const { toString: functionText } = Function.prototype;

@@ -1,10 +1,11 @@
 // Describes what the code threw: its type, its message, the traceback, what to
 // do. Every part of it may be hostile: getters may throw, texts may be huge.
 
-import { createRequire } from "node:module";
-import { types } from "node:util";
 import { ToolError } from "/workspace/client/result.js";
 import { printError } from "./output.mjs";
+
+const { createRequire } = process.getBuiltinModule("node:module");
+const { types } = process.getBuiltinModule("node:util");
 
 const toBytes = Buffer.from;
 const require = createRequire(import.meta.url);

@@ -4,9 +4,10 @@
 // to do, and the outcome is delivered from the exit handler, where no event loop
 // runs.
 
-import { readSync } from "node:fs";
-import { createConnection } from "node:net";
 import { writeFully } from "./output.mjs";
+
+const { readSync } = process.getBuiltinModule("node:fs");
+const { createConnection } = process.getBuiltinModule("node:net");
 
 const SOCKET = "/run/airlock/broker.sock";
 const { parse, stringify } = JSON;

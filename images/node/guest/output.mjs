@@ -8,14 +8,12 @@
 // no endless loop of the code delays. What ends the process or lets another one
 // print writes what is held first.
 
-import childProcess from "node:child_process";
-import fs from "node:fs";
-import { syncBuiltinESMExports } from "node:module";
-import { Worker } from "node:worker_threads";
 import { whenReady } from "./blocking.cjs";
 import { replaceConsole } from "./console.mjs";
 import { Held } from "./held.cjs";
 
+const { getBuiltinModule } = process;
+const fs = getBuiltinModule("node:fs");
 const { writeSync } = fs; // the code may be given another
 const toBytes = Buffer.from;
 
@@ -134,6 +132,7 @@ function begin() {
   try {
     memory ??= new Held();
     const url = new URL("./pump.cjs", import.meta.url);
+    const { Worker } = getBuiltinModule("node:worker_threads");
     const pump = new Worker(url, { workerData: memory.shared, execArgv: [], env: {}, stdin: false });
     pump.unref(); // it keeps no program from ending
     pump.on("error", () => {
@@ -141,8 +140,8 @@ function begin() {
     });
     flushBefore(process, "reallyExit", "abort", "kill");
     flushBefore(fs, "write", "writeSync", "writev", "writevSync");
-    flushBefore(childProcess, "exec", "execFile", "execFileSync", "execSync", "fork", "spawn", "spawnSync");
-    syncBuiltinESMExports();
+    flushBefore(getBuiltinModule("node:child_process"), "exec", "execFile", "execFileSync", "execSync", "fork", "spawn", "spawnSync");
+    getBuiltinModule("node:module").syncBuiltinESMExports();
     return memory;
   } catch {
     return false; // no thread may be left to start

@@ -2,7 +2,7 @@
 // sandbox restored from a checkpoint has its state in common with its siblings.
 // For node:crypto, see openssl.cnf.
 
-import { closeSync, openSync, readSync } from "node:fs";
+const { closeSync, openSync, readSync } = process.getBuiltinModule("node:fs");
 
 /** Makes Math.random xoshiro128++ (Blackman and Vigna, 2019), seeded by the kernel. */
 export function reseedMathRandom() {

@@ -2,7 +2,7 @@
 // after it. The host keeps paths and bytes. What is no regular file stays behind,
 // and so does everything where there is more than the session may hold.
 
-import { closeSync, constants, lstatSync, mkdirSync, openSync, readdirSync, readSync, rmSync, writeSync } from "node:fs";
+const { closeSync, constants, lstatSync, mkdirSync, openSync, readdirSync, readSync, rmSync, writeSync } = process.getBuiltinModule("node:fs");
 
 const DIRECTORY = "/workspace/session";
 const PIECE = 1 << 20; // bytes of one piece

@@ -1,7 +1,7 @@
 // Turns the text of a program into the texts that may be what it means, each an ES
 // module. Node's own parsers decide: nothing here takes code apart by itself.
 
-import module from "node:module";
+const module = process.getBuiltinModule("node:module");
 
 // Lets the guest read the module's variable `result`, where it has one. `export`
 // can continue no statement, so the text parses exactly if the program alone does.
