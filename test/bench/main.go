@@ -66,6 +66,7 @@ func parts() []part {
 		{"rate", measureRate},
 		{"cost", measureCost},
 		{"call", measureCalls},
+		{"trace", measureTrace},
 		{"at once", measureAtOnce},
 		{"instead", measureInstead},
 		{"print", measurePrinting},
