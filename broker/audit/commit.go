@@ -3,6 +3,7 @@ package audit
 import (
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -29,6 +30,10 @@ type committer struct {
 	writing bool      // a caller or run writes, or is about to
 	closed  bool
 	callers sync.WaitGroup // those that write themselves
+
+	// crowded says that the newest batch had more than one record. Only then do others get a turn before the next:
+	// for a record that stands alone, that would wake a thread which finds nothing to do.
+	crowded atomic.Bool
 
 	more chan struct{} // has room for one: batches are run's to write
 	stop chan struct{} // closed when no more records come
@@ -81,7 +86,9 @@ func (c *committer) add(r request) error {
 		return nil
 	}
 	defer c.callers.Done()
-	runtime.Gosched() // others that have a record share the write
+	if c.crowded.Load() {
+		runtime.Gosched() // others that have a record share the write
+	}
 	if c.writeBatch() {
 		c.more <- struct{}{}
 	}
@@ -100,6 +107,7 @@ func (c *committer) writeBatch() (more bool) {
 		batch = batch[:maxBatch]
 	}
 	c.mu.Unlock()
+	c.crowded.Store(len(batch) > 1)
 	c.write(batch)
 	clear(batch) // it is used again, and must not hold on to records
 	c.mu.Lock()

@@ -19,6 +19,7 @@ type lineWriter struct {
 	closed <-chan struct{} // when nothing is to be written any more
 	failed func()          // called when a write has failed; may be called again
 	rest   chan batch      // to run
+	alone  func() bool     // says that no other caller can be about to write; nil: never
 
 	mu      sync.Mutex // guards both below
 	waiting []*outgoingLine
@@ -59,7 +60,9 @@ func (w *lineWriter) write(ctx context.Context, text []byte) (sent bool, err err
 	w.writing = true
 	w.mu.Unlock()
 	if mine {
-		runtime.Gosched() // others that are about to write share the write
+		if w.alone == nil || !w.alone() { // it wakes a thread, for nothing where there are no others
+			runtime.Gosched() // others that are about to write share the write
+		}
 		w.flush()
 	}
 	select {

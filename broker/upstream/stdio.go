@@ -36,6 +36,7 @@ func newStdio(p *process, t *tap, log *slog.Logger) *stdio {
 		messages: make(chan jsonrpc.Message), own: make(chan jsonrpc.Message, 1), closed: make(chan struct{}),
 	}
 	c.lines = newLineWriter(p.stdin, c.closed, func() { c.Close() })
+	c.lines.alone = t.waitsForOne
 	c.running.Go(c.readAll)
 	c.running.Go(c.lines.run)
 	return c

@@ -265,6 +265,13 @@ func (t *tap) forget(e *exchange) {
 	}
 }
 
+// waitsForOne reports whether no more than one exchange is under way.
+func (t *tap) waitsForOne() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.waiting) <= 1
+}
+
 // wasHeard reports whether the server ever said anything in JSON-RPC.
 func (t *tap) wasHeard() bool {
 	t.mu.Lock()

@@ -25,7 +25,8 @@ type answer struct {
 // answers writes the responses of one connection, those that wait at one moment at once:
 // each write wakes the far side, which costs both more than the bytes.
 type answers struct {
-	out io.Writer
+	out   io.Writer
+	alone func() bool // says that no other can be about to send
 
 	mu      sync.Mutex // guards both below
 	waiting []answer
@@ -46,7 +47,9 @@ func (w *answers) send(a answer) {
 	if !mine {
 		return
 	}
-	runtime.Gosched() // others that have an answer share the write
+	if !w.alone() { // it wakes a thread, for nothing where there are no others
+		runtime.Gosched() // others that have an answer share the write
+	}
 	var text []byte
 	for waiting := w.take(); len(waiting) > 0; waiting = w.take() {
 		text = w.write(text[:0], waiting)

@@ -105,7 +105,7 @@ func (c *conversation) serveConn(ctx context.Context, conn net.Conn) error {
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
 	reader := &frameReader{in: bufio.NewReaderSize(conn, 64<<10), large: c.large}
-	writer := &answers{out: conn}
+	writer := &answers{out: conn, alone: func() bool { return len(c.inFlight) <= 1 }}
 	handlers := newHandlers(func(h handling) { c.answer(ctx, writer, h.req, h.over) })
 	defer handlers.close()
 	for {
