@@ -15,16 +15,8 @@ type cleanWriter struct {
 	redactor *redact.Redactor
 }
 
-// cleaned returns w for what verbs say beside results. Credentials of the
-// configuration and secrets are removed; personal data stays, which the operator
-// may have chosen to keep in what a program prints.
-func cleaned(w io.Writer) io.Writer {
-	return &cleanWriter{w, system.Printed().With(redact.Personal{All: keepPersonal})}
-}
-
-var keepPersonal = redact.Choices{
-	"email": redact.Keep, "phone": redact.Keep, "card": redact.Keep, "iban": redact.Keep, "us-ssn": redact.Keep, "ip-address": redact.Keep,
-}
+// cleaned returns w for what verbs say beside results, see system.Messages.
+func cleaned(w io.Writer) io.Writer { return &cleanWriter{w, system.Messages()} }
 
 // Write writes what is left of b. It has written all of b or nothing.
 func (w *cleanWriter) Write(b []byte) (int, error) {

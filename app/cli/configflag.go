@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/configfile"
 	"github.com/airlock-mcp/airlock/app/system"
 )
 
@@ -38,7 +39,7 @@ func (f configFlag) loadWith(stderr io.Writer, env func(string) (string, bool)) 
 		if err != nil {
 			return nil, fmt.Errorf("looking for a configuration: %w", err)
 		}
-		path = config.Find(dir, os.LookupEnv)
+		path = configfile.Find(dir, os.LookupEnv)
 	}
 	c, err := config.Load(path, env)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/airlock-mcp/airlock/app/daemon"
+	"github.com/airlock-mcp/airlock/app/join"
 	"github.com/airlock-mcp/airlock/internal/store"
 )
 
@@ -130,8 +131,8 @@ func (v *statusVerb) Run(s *streams) error {
 
 // noDaemon is the error of verbs that need a daemon.
 func noDaemon(err error) error {
-	if errors.Is(err, daemon.ErrNone) {
-		return &hinted{daemon.ErrNone, "airlock serve --detach", ExitFailed}
+	if errors.Is(err, join.ErrNone) {
+		return &hinted{join.ErrNone, "airlock serve --detach", ExitFailed}
 	}
 	return err
 }

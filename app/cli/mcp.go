@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/airlock-mcp/airlock/app/daemon"
+	"github.com/airlock-mcp/airlock/app/join"
 	"github.com/airlock-mcp/airlock/app/server/code"
 	"github.com/airlock-mcp/airlock/app/system"
 )
@@ -47,8 +48,8 @@ func (v *mcpVerb) Run(ctx context.Context, s *streams) error {
 	h := daemon.Host{Config: c, Version: version, Profile: profile, Agent: token}
 	conn, err := daemon.Join(h)
 	switch {
-	case errors.Is(err, daemon.ErrNone):
-		v.say(s, "this process answers alone: "+daemon.ErrNone.Error())
+	case errors.Is(err, join.ErrNone):
+		v.say(s, "this process answers alone: "+join.ErrNone.Error())
 		return v.alone(ctx, s, h)
 	case err != nil:
 		v.say(s, "this process answers alone: "+err.Error())

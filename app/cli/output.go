@@ -14,6 +14,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/airlock-mcp/airlock/internal/tty"
 )
 
 // behind returns what text for w is shown on in the end.
@@ -30,11 +32,7 @@ func behind(w io.Writer) io.Writer {
 // isTerminal reports whether w is a terminal.
 func isTerminal(w io.Writer) bool {
 	file, ok := behind(w).(*os.File)
-	if !ok {
-		return false
-	}
-	_, err := ioctl(file, func(fd int) (*unix.Termios, error) { return unix.IoctlGetTermios(fd, unix.TCGETS) })
-	return err == nil
+	return ok && tty.Is(file)
 }
 
 // Widths of output in columns.
@@ -51,7 +49,7 @@ func width(w io.Writer) int {
 		return 0
 	}
 	columns, _ := strconv.Atoi(os.Getenv("COLUMNS")) // what is no number counts as unset
-	if size, err := ioctl(file, func(fd int) (*unix.Winsize, error) { return unix.IoctlGetWinsize(fd, unix.TIOCGWINSZ) }); err == nil && size.Col > 0 {
+	if size, err := tty.Control(file, func(fd int) (*unix.Winsize, error) { return unix.IoctlGetWinsize(fd, unix.TIOCGWINSZ) }); err == nil && size.Col > 0 {
 		columns = int(size.Col)
 	}
 	if columns <= 0 {

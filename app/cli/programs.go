@@ -11,6 +11,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/airlock-mcp/airlock/app/fastpath"
 	"github.com/airlock-mcp/airlock/app/release/build"
 )
 
@@ -27,7 +28,12 @@ func Process(program Program) int {
 	// A reader that has gone must not end the program before it has cleaned up:
 	// the write that fails says so. Ignoring the signal would pass on to servers.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	return program(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if fastpath.Interrupted() { // before signals were listened to here
+		cancel()
+	}
+	return program(ctx, os.Args[1:], fastpath.Stdin(), os.Stdout, os.Stderr)
 }
 
 // Named returns the command line of the name that a program was started by: a link

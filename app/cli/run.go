@@ -7,15 +7,16 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/daemon"
+	"github.com/airlock-mcp/airlock/app/fastpath"
+	"github.com/airlock-mcp/airlock/app/join"
 	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/internal/errortype"
+	"github.com/airlock-mcp/airlock/internal/program"
 	"github.com/airlock-mcp/airlock/internal/visible"
 )
 
@@ -32,6 +33,11 @@ type runVerb struct {
 // configuration, else alone. Whatever happens after the command line was understood,
 // stdout gets exactly one line of JSON.
 func (v *runVerb) Run(ctx context.Context, s *streams) error {
+	if sent := fastpath.Sent(); sent != nil {
+		if err := v.finish(ctx, s, sent); !errors.Is(err, errEnding) {
+			return err
+		}
+	}
 	code, err := v.read(s.in)
 	if err != nil {
 		v.hold()
@@ -52,7 +58,7 @@ func (v *runVerb) Run(ctx context.Context, s *streams) error {
 		return refuse(s, request, errortype.Sandbox, err)
 	}
 	if conn, err := daemon.JoinRun(daemon.Host{Config: c, Version: version, Profile: request.Caller.Profile}); err == nil {
-		if err = runThere(ctx, s, conn, request); !errors.Is(err, errEnding) {
+		if err = sendThere(ctx, s, conn, request); !errors.Is(err, errEnding) {
 			return err
 		}
 	}
@@ -104,26 +110,17 @@ func (v *runVerb) read(stdin io.Reader) ([]byte, error) {
 		}
 		in = f
 	}
-	if _, known := orchestrator.ParseLanguage(v.Lang); v.Lang != "" && !known {
+	if _, known := program.ParseLanguage(v.Lang); v.Lang != "" && !known {
 		return nil, &usageError{fmt.Sprintf("the language %q is unknown", v.Lang), "airlock run --lang python FILE, or --lang node for JavaScript and TypeScript"}
 	}
-	code, err := io.ReadAll(io.LimitReader(in, orchestrator.MaxCode+1))
+	code, err := io.ReadAll(io.LimitReader(in, program.MaxSize+1))
 	if err != nil {
 		return nil, fmt.Errorf("reading the program: %w", err)
 	}
 	return code, nil
 }
 
-func (v *runVerb) language() string {
-	name := v.Lang
-	if name == "" {
-		name = strings.TrimPrefix(filepath.Ext(v.File), ".")
-	}
-	if language, known := orchestrator.ParseLanguage(name); known {
-		return language
-	}
-	return "python"
-}
+func (v *runVerb) language() string { return program.LanguageOf(v.Lang, v.File) }
 
 // printOutcome prints what the code wrote to stderr and the envelope to stdout.
 func printOutcome(s *streams, outcome *orchestrator.Outcome) error {
@@ -131,37 +128,27 @@ func printOutcome(s *streams, outcome *orchestrator.Outcome) error {
 	if err != nil {
 		return err
 	}
-	return printRun(s, outcome.Stdout+outcome.Stderr, line, outcome.Envelope.Result.Error)
+	failure := outcome.Envelope.Result.Error
+	return printRun(s, &join.RunOutcome{
+		Line: line, Printed: outcome.Stdout + outcome.Stderr, OK: failure == nil, Refused: failure != nil && failure.Refusal(),
+	})
 }
 
 // printRun prints what the code wrote to stderr, and the line of its envelope to
-// stdout. The error says with which code a run ends that failed so.
-func printRun(s *streams, written string, line []byte, failure *orchestrator.Failure) error {
-	if written != "" { // else nothing has to be cleaned, for which a ruleset would be built
-		if _, err := io.WriteString(s.err, forReader(s.err, written)); err != nil {
+// stdout. The error says with which code the run ends.
+func printRun(s *streams, outcome *join.RunOutcome) error {
+	if outcome.Printed != "" { // else nothing has to be cleaned, for which a ruleset would be built
+		if _, err := io.WriteString(s.err, forReader(s.err, outcome.Printed)); err != nil {
 			return fmt.Errorf("printing the logs: %w", err)
 		}
 	}
-	if err := printLineOf(s.out, line); err != nil {
+	if err := printLineOf(s.out, outcome.Line); err != nil {
 		return err
 	}
-	switch {
-	case failure == nil:
-		return nil
-	case wasRefused(*failure):
-		return exitError(ExitRefused)
+	if code := outcome.ExitCode(); code != ExitDone {
+		return exitError(code)
 	}
-	return exitError(ExitFailed)
-}
-
-// wasRefused says whether a run failed because policy, or a person, refused a
-// call. The type alone is the code's own word; that the broker is the source is not.
-func wasRefused(failure orchestrator.Failure) bool {
-	switch failure.Type {
-	case errortype.PolicyDenied, errortype.ApprovalDenied, errortype.ApprovalTimeout:
-		return failure.Source == errortype.SourceBroker
-	}
-	return false
+	return nil
 }
 
 // forReader returns what code printed as it is, or, for a terminal, with what

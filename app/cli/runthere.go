@@ -3,32 +3,49 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 
 	"github.com/airlock-mcp/airlock/app/daemon"
+	"github.com/airlock-mcp/airlock/app/fastpath"
+	"github.com/airlock-mcp/airlock/app/join"
 	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/broker/approval"
 	"github.com/airlock-mcp/airlock/internal/errortype"
+	"github.com/airlock-mcp/airlock/internal/tty"
 )
 
 // errEnding says that a daemon has not run the program, because it is about to end.
 var errEnding = errors.New("the daemon is ending")
 
-// runThere has a daemon make the run, and prints what came of it as alone does.
-func runThere(ctx context.Context, s *streams, conn *daemon.Conn, request orchestrator.Request) error {
+// sendThere has a daemon make the run, and prints what came of it as alone does.
+func sendThere(ctx context.Context, s *streams, conn *join.Conn, request orchestrator.Request) error {
+	return runThere(s, request, func(here *here) (*join.RunOutcome, error) {
+		return daemon.Run(ctx, conn, join.RunRequest{
+			Language: request.Language, Code: request.Code, Timeout: request.Timeout, Terminal: here.person != nil,
+		}, here)
+	})
+}
+
+// finish prints what comes of a run that the fast path has sent to a daemon. Its file
+// and the configuration were right, so that neither is looked at again.
+func (v *runVerb) finish(ctx context.Context, s *streams, sent *fastpath.Run) error {
+	v.hold() // what is printed may name a credential
+	request := orchestrator.Request{Language: sent.Request.Language, Code: sent.Request.Code, Caller: localCaller()}
+	return runThere(s, request, func(here *here) (*join.RunOutcome, error) { return daemon.Finish(ctx, sent.Conn, here) })
+}
+
+// runThere prints what comes of a run that wait waits for.
+func runThere(s *streams, request orchestrator.Request, wait func(*here) (*join.RunOutcome, error)) error {
 	here := &here{notice: notices(s.err), err: s.err}
 	if at, err := openTerminal(); err == nil {
 		defer at.close()
 		here.person = &person{at: at}
 	}
 	done := progress(s, "waiting for the daemon")
-	outcome, err := conn.Run(ctx, daemon.RunRequest{
-		Language: request.Language, Code: request.Code, Timeout: request.Timeout, Terminal: here.person != nil,
-	}, here)
+	outcome, err := wait(here)
 	done()
-	var refused *daemon.RunRefusal
+	var refused *join.RunRefusal
 	switch {
 	case errors.As(err, &refused) && refused.Ending:
 		return errEnding
@@ -39,11 +56,7 @@ func runThere(ctx context.Context, s *streams, conn *daemon.Conn, request orches
 	case err != nil:
 		return refuse(s, request, errortype.Sandbox, err)
 	}
-	envelope, err := outcome.Envelope()
-	if err != nil {
-		return fmt.Errorf("reading the daemon's envelope: %w", err)
-	}
-	return printRun(s, outcome.Stdout+outcome.Stderr, outcome.Line, envelope.Result.Error)
+	return printRun(s, outcome)
 }
 
 // here is the client's side of a run that a daemon makes.
@@ -64,7 +77,7 @@ func (h *here) Waits(q approval.Question) { tellWaits(h.err, q) }
 // Ask implements approval.Asker.
 func (h *here) Ask(ctx context.Context, q approval.Question) (approval.Verdict, error) {
 	if h.person == nil {
-		return approval.Verdict{}, errNoTerminal
+		return approval.Verdict{}, tty.ErrNone
 	}
 	return h.person.Ask(ctx, q)
 }

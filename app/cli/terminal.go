@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -10,6 +9,8 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/airlock-mcp/airlock/internal/tty"
 )
 
 // terminal is the controlling terminal of this process: where a person is, if
@@ -25,36 +26,16 @@ type terminal struct {
 // maxTyped is how many keys wait to be looked at; more are dropped.
 const maxTyped = 64
 
-// errNoTerminal says that this process has no terminal that listens to it.
-var errNoTerminal = errors.New("there is no terminal here")
-
 // openTerminal opens the controlling terminal, when this process is in its
 // foreground. The caller closes it.
 func openTerminal() (*terminal, error) {
-	file, err := os.OpenFile("/dev/tty", os.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	file, err := tty.Open()
 	if err != nil {
-		return nil, errNoTerminal
-	}
-	group, err := ioctl(file, func(fd int) (int, error) { return unix.IoctlGetInt(fd, unix.TIOCGPGRP) })
-	if err != nil || group != unix.Getpgrp() {
-		return nil, errors.Join(errNoTerminal, file.Close())
+		return nil, err
 	}
 	t := &terminal{file: file, keys: make(chan byte, maxTyped)}
 	go t.read()
 	return t, nil
-}
-
-// ioctl calls f with the descriptor of a file, which stays one that can be closed
-// while it is read from.
-func ioctl[T any](file *os.File, f func(fd int) (T, error)) (T, error) {
-	var result T
-	raw, err := file.SyscallConn()
-	if err != nil {
-		return result, err
-	}
-	var asked error
-	err = raw.Control(func(fd uintptr) { result, asked = f(int(fd)) })
-	return result, errors.Join(err, asked)
 }
 
 // read passes on what is typed until the terminal is closed or hangs up.
@@ -96,7 +77,7 @@ func (t *terminal) begin() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.before == nil {
-		before, err := ioctl(t.file, func(fd int) (*unix.Termios, error) { return unix.IoctlGetTermios(fd, unix.TCGETS) })
+		before, err := tty.Control(t.file, func(fd int) (*unix.Termios, error) { return unix.IoctlGetTermios(fd, unix.TCGETS) })
 		if err != nil {
 			return fmt.Errorf("asking at the terminal: %w", err)
 		}
@@ -108,7 +89,7 @@ func (t *terminal) begin() error {
 		}
 		t.before = before
 	}
-	_, err := ioctl(t.file, func(fd int) (struct{}, error) {
+	_, err := tty.Control(t.file, func(fd int) (struct{}, error) {
 		return struct{}{}, unix.IoctlSetInt(fd, unix.TCFLSH, unix.TCIFLUSH)
 	})
 	if err != nil {
@@ -127,7 +108,7 @@ func (t *terminal) begin() error {
 }
 
 func (t *terminal) set(to *unix.Termios) error {
-	_, err := ioctl(t.file, func(fd int) (struct{}, error) {
+	_, err := tty.Control(t.file, func(fd int) (struct{}, error) {
 		return struct{}{}, unix.IoctlSetTermios(fd, unix.TCSETS, to)
 	})
 	if err != nil {

@@ -38,6 +38,7 @@ type Config struct {
 	// names say that they are credentials, wherever in the file they stand.
 	Credentials []Variable
 
+	source   string    // see Source
 	named    string    // File as it was named, for findings
 	findings []Finding // what was noticed while reading
 }

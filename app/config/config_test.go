@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/airlock-mcp/airlock/app/configfile"
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
@@ -198,46 +199,9 @@ func TestProfileIsOverriddenWhereverItStands(t *testing.T) {
 	}
 }
 
-func TestFind(t *testing.T) {
-	dir := t.TempDir()
-	write := func(parts ...string) string {
-		path := filepath.Join(append([]string{dir}, parts...)...)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	here := write("here", "airlock.yaml")
-	xdg := write("xdg", "airlock", "airlock.yaml")
-	home := write("home", ".config", "airlock", "airlock.yaml")
-	at := func(parts ...string) string { return filepath.Join(append([]string{dir}, parts...)...) }
-
-	for name, c := range map[string]struct {
-		dir  string
-		env  map[string]string
-		want string
-	}{
-		"the variable wins":             {at("here"), map[string]string{"AIRLOCK_CONFIG": "/no/such.yaml", "XDG_CONFIG_HOME": at("xdg")}, "/no/such.yaml"},
-		"then the directory":            {at("here"), map[string]string{"XDG_CONFIG_HOME": at("xdg")}, here},
-		"then the user's":               {at("empty"), map[string]string{"XDG_CONFIG_HOME": at("xdg"), "HOME": at("home")}, xdg},
-		"then its default":              {at("empty"), map[string]string{"HOME": at("home")}, home},
-		"a relative place is ignored":   {at("empty"), map[string]string{"XDG_CONFIG_HOME": "xdg", "HOME": at("home")}, home},
-		"nothing: the built-in is used": {at("empty"), nil, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := Find(c.dir, envOf(c.env)); got != c.want {
-				t.Errorf("got %q, want %q", got, c.want)
-			}
-		})
-	}
-}
-
 func TestFilesThatCannotBeRead(t *testing.T) {
 	large := filepath.Join(t.TempDir(), "large.yaml")
-	if err := os.WriteFile(large, make([]byte, MaxFile+1), 0o600); err != nil {
+	if err := os.WriteFile(large, make([]byte, configfile.MaxSize+1), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct{ path, want string }{

@@ -48,3 +48,40 @@ func TestDigestsTellConfigurationsApart(t *testing.T) {
 		t.Error("another credential: got the same digest")
 	}
 }
+
+// Source is equal for two readings of one file in one environment, and says nothing
+// where YAML puts the name of a variable together.
+func TestSource(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "airlock.yaml")
+	load := func(text string, env func(string) (string, bool)) *Config {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, err := Load(file, env)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	set := func(string) (string, bool) { return "x", true }
+	const plain = "mcpServers: {a: {command: \"${A}\", env: {K: \"${env:B}${C:-d}${userHome}${workspaceFolder}\"}}}\n"
+	if got, want := load(plain, set).Source(), load(plain, set).Source(); got != want || got == "" {
+		t.Errorf("got %q and %q, want the same of two readings", got, want)
+	}
+	if got := load(plain, envOf(map[string]string{"A": "x", "B": "y", "HOME": "x"})).Source(); got == load(plain, set).Source() {
+		t.Error("other values: got the same")
+	}
+	for _, text := range []string{
+		"mcpServers: {a: {command: \"\\x24{A}\"}}\n", "mcpServers: {a: {command: \"${\\x41}\"}}\n", "mcpServers: {a: {command: \"$\\\n  {A}\"}}\n",
+	} {
+		c := load(text, set)
+		if got := c.Source(); got != "" || c.Servers[0].Command != "x" {
+			t.Errorf("%s: got %q and the command %q, want nothing and x", text, got, c.Servers[0].Command)
+		}
+	}
+	c, err := Load("", set)
+	if err != nil || c.Source() == "" {
+		t.Errorf("the built-in configuration: got %q, %v", c.Source(), err)
+	}
+}

@@ -10,40 +10,18 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/airlock-mcp/airlock/app/configfile"
 )
-
-// MaxFile is the largest configuration file in bytes.
-const MaxFile = 4 << 20
-
-// Find returns the configuration file to use where none was named: the one
-// that $AIRLOCK_CONFIG names, else airlock.yaml in dir, else
-// airlock/airlock.yaml under $XDG_CONFIG_HOME (default ~/.config). It returns
-// "" when there is none, which Load takes for the built-in configuration. A
-// file that $AIRLOCK_CONFIG names need not exist: Load then says so.
-func Find(dir string, env func(string) (string, bool)) string {
-	if named, _ := env("AIRLOCK_CONFIG"); named != "" {
-		return named
-	}
-	places := []string{filepath.Join(dir, "airlock.yaml")}
-	if home, _ := env("XDG_CONFIG_HOME"); filepath.IsAbs(home) { // a relative one is to be ignored (XDG Base Directory 0.8)
-		places = append(places, filepath.Join(home, "airlock", "airlock.yaml"))
-	} else if home, _ := env("HOME"); home != "" {
-		places = append(places, filepath.Join(home, ".config", "airlock", "airlock.yaml"))
-	}
-	for _, place := range places {
-		if _, err := os.Lstat(place); err == nil {
-			return place
-		}
-	}
-	return ""
-}
 
 // Load reads and checks the file at path, expanding variables through env
 // (os.LookupEnv outside tests). An empty path gives the built-in configuration.
 // A mistake in the file is an *Error.
 func Load(path string, env func(string) (string, bool)) (*Config, error) {
 	if path == "" {
-		return Default(), nil
+		c := Default()
+		c.source = configfile.Digest("", nil, env)
+		return c, nil
 	}
 	data, err := readFile(path)
 	if err != nil {
@@ -53,14 +31,29 @@ func Load(path string, env func(string) (string, bool)) (*Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("finding the directory of %q: %w", path, err)
 	}
-	d := &decoder{file: path, dir: filepath.Dir(abs), env: env, left: map[string]bool{}}
+	asked := map[string]bool{}
+	d := &decoder{file: path, dir: filepath.Dir(abs), left: map[string]bool{}, env: func(name string) (string, bool) {
+		asked[name] = true
+		return env(name)
+	}}
 	c, err := d.config(data)
 	if err != nil {
 		return nil, err
 	}
 	c.File, c.named = abs, path
+	for _, name := range configfile.Variables(data) {
+		delete(asked, name)
+	}
+	if len(asked) == 0 { // else YAML put the name of a variable together
+		c.source = configfile.Digest(abs, data, env)
+	}
 	return c, nil
 }
+
+// Source returns the digest of what Load has read, see configfile.Digest; "" where it
+// would not say all that the configuration depends on. It is equal only where Load
+// gives the same configuration.
+func (c *Config) Source() string { return c.source }
 
 func readFile(path string) ([]byte, error) {
 	f, err := os.Open(path)
@@ -68,12 +61,12 @@ func readFile(path string) ([]byte, error) {
 		return nil, unreadable(path, err)
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
+	data, err := io.ReadAll(io.LimitReader(f, configfile.MaxSize+1))
 	if err != nil {
 		return nil, unreadable(path, err)
 	}
-	if len(data) > MaxFile {
-		return nil, &Error{File: path, Message: fmt.Sprintf("the file is larger than %s", showSize(MaxFile)), Advice: "name the configuration file, not a data file"}
+	if len(data) > configfile.MaxSize {
+		return nil, &Error{File: path, Message: fmt.Sprintf("the file is larger than %s", showSize(configfile.MaxSize)), Advice: "name the configuration file, not a data file"}
 	}
 	return data, nil
 }

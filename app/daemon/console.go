@@ -8,6 +8,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/app/console"
+	"github.com/airlock-mcp/airlock/app/join"
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/procfs"
@@ -65,16 +66,16 @@ var (
 )
 
 // consoleLink makes a link for the process at the other end, which is of this user.
-func (d *Daemon) consoleLink(conn *net.UnixConn) (Link, error) {
+func (d *Daemon) consoleLink(conn *net.UnixConn) (join.Link, error) {
 	if d.console == nil {
-		return Link{}, errors.New("the console is switched off: serve.console")
+		return join.Link{}, errors.New("the console is switched off: serve.console")
 	}
 	pid, _, err := procfs.Peer(conn)
 	if err != nil {
-		return Link{}, err
+		return join.Link{}, err
 	}
 	who := caller.Caller{Principal: system.Principal(), Kind: caller.Local, Session: "console", Scopes: userScopes}
-	var link Link
+	var link join.Link
 	if err := d.opts.System.Approvals().MayApprove(pid, ""); err != nil {
 		who.Scopes, link.Limited = lookScopes, err.Error()
 	}

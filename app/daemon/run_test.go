@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/airlock-mcp/airlock/app/join"
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/broker/approval"
 	"github.com/airlock-mcp/airlock/broker/upstream/upstreamtest"
@@ -40,7 +41,7 @@ func (a *at) Notice(n system.Notice) {
 func (a *at) Waits(q approval.Question) { a.waits <- q }
 
 // client connects to run one program.
-func (s *served) client() *Conn {
+func (s *served) client() *join.Conn {
 	s.t.Helper()
 	conn, err := JoinRun(Host{Config: s.daemon.opts.Config, Version: "test"})
 	if err != nil {
@@ -59,25 +60,25 @@ func (s *served) idle() {
 func TestARunOverTheSocket(t *testing.T) {
 	s := serve(t, "mcpServers: {gone: {command: /no/such/program}}\n")
 	for name, test := range map[string]struct {
-		request RunRequest
+		request join.RunRequest
 		want    string // in the envelope
 		printed string
 	}{
-		"a result":    {RunRequest{Language: "python", Code: []byte("print('hi')\nresult = 6 * 7")}, `"data":42`, "hi\n"},
-		"node":        {RunRequest{Language: "node", Code: []byte("console.log('hi')\nglobalThis.result = 6 * 7")}, `"data":42`, "hi\n"},
-		"a failure":   {RunRequest{Language: "python", Code: []byte("raise KeyError(1)")}, `"type":"KeyError"`, ""},
-		"a timeout":   {RunRequest{Language: "python", Code: []byte("while True: pass"), Timeout: 1e9}, `"type":"Timeout"`, ""},
-		"line ends":   {RunRequest{Language: "python", Code: []byte(`result = "<\u2028&"`)}, `"<\u2028&"`, ""},
-		"a long file": {RunRequest{Language: "python", Code: []byte("#" + strings.Repeat("x", 1<<20) + "\nresult = 1")}, `"data":1`, ""},
+		"a result":    {join.RunRequest{Language: "python", Code: []byte("print('hi')\nresult = 6 * 7")}, `"data":42`, "hi\n"},
+		"node":        {join.RunRequest{Language: "node", Code: []byte("console.log('hi')\nglobalThis.result = 6 * 7")}, `"data":42`, "hi\n"},
+		"a failure":   {join.RunRequest{Language: "python", Code: []byte("raise KeyError(1)")}, `"type":"KeyError"`, ""},
+		"a timeout":   {join.RunRequest{Language: "python", Code: []byte("while True: pass"), Timeout: 1e9}, `"type":"Timeout"`, ""},
+		"line ends":   {join.RunRequest{Language: "python", Code: []byte(`result = "<\u2028&"`)}, `"<\u2028&"`, ""},
+		"a long file": {join.RunRequest{Language: "python", Code: []byte("#" + strings.Repeat("x", 1<<20) + "\nresult = 1")}, `"data":1`, ""},
 	} {
 		a := newAt()
-		outcome, err := s.client().Run(t.Context(), test.request, a)
+		outcome, err := Run(t.Context(), s.client(), test.request, a)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if line := string(outcome.Line); !strings.Contains(line, test.want) || strings.Count(line, "\n") != 1 || !strings.HasPrefix(outcome.Stdout, test.printed) {
-			t.Errorf("%s: got %s and %q, want %s and %q", name, line, outcome.Stdout, test.want, test.printed)
+		if line := string(outcome.Line); !strings.Contains(line, test.want) || strings.Count(line, "\n") != 1 || !strings.HasPrefix(outcome.Printed, test.printed) {
+			t.Errorf("%s: got %s and %q, want %s and %q", name, line, outcome.Printed, test.want, test.printed)
 		}
 		if len(a.notices) != 1 || !strings.Contains(a.notices[0], `"gone" is missing`) {
 			t.Errorf("%s: the client is told %q, want that a server is missing", name, a.notices)
@@ -90,18 +91,18 @@ func TestARunOverTheSocket(t *testing.T) {
 
 func TestARefusedRun(t *testing.T) {
 	s := serve(t, "")
-	var refused *RunRefusal
+	var refused *join.RunRefusal
 	for name, test := range map[string]struct {
-		request RunRequest
+		request join.RunRequest
 		kind    string
 	}{
-		"no code":     {RunRequest{Language: "python"}, errortype.InvalidRequest},
-		"a language":  {RunRequest{Language: "ruby", Code: []byte("1")}, errortype.InvalidRequest},
-		"not UTF-8":   {RunRequest{Language: "python", Code: []byte("\xff")}, errortype.InvalidRequest},
-		"a timeout":   {RunRequest{Language: "python", Code: []byte("1"), Timeout: -1}, errortype.InvalidRequest},
-		"a long file": {RunRequest{Language: "python", Code: []byte(strings.Repeat("x", 2<<20+1))}, errortype.InvalidRequest},
+		"no code":     {join.RunRequest{Language: "python"}, errortype.InvalidRequest},
+		"a language":  {join.RunRequest{Language: "ruby", Code: []byte("1")}, errortype.InvalidRequest},
+		"not UTF-8":   {join.RunRequest{Language: "python", Code: []byte("\xff")}, errortype.InvalidRequest},
+		"a timeout":   {join.RunRequest{Language: "python", Code: []byte("1"), Timeout: -1}, errortype.InvalidRequest},
+		"a long file": {join.RunRequest{Language: "python", Code: []byte(strings.Repeat("x", 2<<20+1))}, errortype.InvalidRequest},
 	} {
-		if _, err := s.client().Run(t.Context(), test.request, newAt()); !errors.As(err, &refused) || refused.Kind != test.kind || !refused.Usage || refused.Hint() == "" {
+		if _, err := Run(t.Context(), s.client(), test.request, newAt()); !errors.As(err, &refused) || refused.Kind != test.kind || !refused.Usage || refused.Hint() == "" {
 			t.Errorf("%s: got %+v, %v, want a refusal as wrong usage with a hint", name, refused, err)
 		}
 	}
@@ -114,7 +115,7 @@ func TestARefusedRun(t *testing.T) {
 func TestARunEndsWithItsClient(t *testing.T) {
 	s := serve(t, "")
 	s.untilReady()
-	sleep := RunRequest{Language: "python", Code: []byte("import time\ntime.sleep(25)")}
+	sleep := join.RunRequest{Language: "python", Code: []byte("import time\ntime.sleep(25)")}
 	begun := func() {
 		for s.daemon.opts.System.Runs().Going() == 0 && t.Context().Err() == nil {
 			runtime.Gosched()
@@ -122,17 +123,17 @@ func TestARunEndsWithItsClient(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { begun(); cancel() }()
-	outcome, err := s.client().Run(ctx, sleep, newAt())
+	outcome, err := Run(ctx, s.client(), sleep, newAt())
 	// Where it had no sandbox yet, there was no run.
 	if err == nil && !strings.Contains(string(outcome.Line), `"ok":false`) {
 		t.Errorf("a cancelled run: got %s", outcome.Line)
 	}
-	if errors.Is(err, ErrLost) {
+	if errors.Is(err, join.ErrLost) {
 		t.Errorf("a cancelled run: got %v", err)
 	}
 	s.idle()
 	conn := s.client()
-	if err := (&joinedRun{conn: conn}).write(fromClient{Run: &sleep}); err != nil {
+	if err := (&joinedRun{conn: conn}).write(join.FromClient{Run: &sleep}); err != nil {
 		t.Fatal(err)
 	}
 	begun()
@@ -146,7 +147,7 @@ func TestARunEndsWithItsClient(t *testing.T) {
 func TestNonsenseInPlaceOfAProgram(t *testing.T) {
 	s := serve(t, "")
 	for name, line := range map[string]string{
-		"no JSON": "hello\n", "no program": "{}\n", "an answer first": `{"answer":{"id":"apr_1"}}` + "\n", "a line without end": strings.Repeat("x", maxRunLine+1), "nothing": "",
+		"no JSON": "hello\n", "no program": "{}\n", "an answer first": `{"answer":{"id":"apr_1"}}` + "\n", "a line without end": strings.Repeat("x", join.MaxRunLine+1), "nothing": "",
 	} {
 		conn := s.client()
 		if _, err := conn.Write([]byte(line)); err != nil && !errors.Is(err, net.ErrClosed) {
@@ -158,7 +159,7 @@ func TestNonsenseInPlaceOfAProgram(t *testing.T) {
 		}
 		conn.Close()
 	}
-	if outcome, err := s.client().Run(t.Context(), RunRequest{Language: "python", Code: []byte("result = 1")}, newAt()); err != nil || !strings.Contains(string(outcome.Line), `"ok":true`) {
+	if outcome, err := Run(t.Context(), s.client(), join.RunRequest{Language: "python", Code: []byte("result = 1")}, newAt()); err != nil || !strings.Contains(string(outcome.Line), `"ok":true`) {
 		t.Errorf("afterwards: %v", err)
 	}
 }
@@ -170,7 +171,7 @@ func TestACallOfARunWaitsElsewhere(t *testing.T) {
 	a := newAt()
 	got := make(chan string, 1)
 	go func() {
-		outcome, err := s.client().Run(t.Context(), RunRequest{Language: "python", Terminal: true, Code: []byte(`
+		outcome, err := Run(t.Context(), s.client(), join.RunRequest{Language: "python", Terminal: true, Code: []byte(`
 from client.mcp_client import call_tool
 answer = await call_tool(server_id="desk", name="count", arguments={})
 result = answer["error"]["type"]`)}, a)

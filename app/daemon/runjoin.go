@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,13 +8,10 @@ import (
 	"sync"
 
 	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/join"
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/broker/approval"
 )
-
-// ErrLost says that a daemon ended while it ran a program, so that what came of it is
-// not known. What the program did through tools until then is done.
-var ErrLost = errors.New("the Airlock daemon ended while it ran the program: what the program did through tools until then is done, and it is not run again")
 
 // RunHere is what a client of JoinRun does where it runs. Its methods may be called
 // concurrently.
@@ -29,30 +25,35 @@ type RunHere interface {
 
 // JoinRun connects to the running daemon of the same user, state directory and
 // configuration, to run one program there. The errors are those of Join.
-func JoinRun(h Host) (*Conn, error) {
-	return dial(h.Config, hello{Purpose: purposeRun, Version: h.Version, Config: config.Digest(h.Config), Profile: h.Profile})
+func JoinRun(h Host) (*join.Conn, error) {
+	return dial(h.Config, join.Hello{Purpose: join.PurposeRun, Version: h.Version, Config: config.Digest(h.Config), Profile: h.Profile})
 }
 
-// Run has one program run by the daemon, once, and returns what came of it. Cancelling
-// ctx ends the run, whose outcome then says so. An error is a *RunRefusal where the
-// program did not become a run, or ErrLost. The connection is closed in any case.
-func (c *Conn) Run(ctx context.Context, r RunRequest, here RunHere) (*RunOutcome, error) {
+// Run has one program run by the daemon, once, and returns what came of it, as Finish does.
+func Run(ctx context.Context, conn *join.Conn, r join.RunRequest, here RunHere) (*join.RunOutcome, error) {
+	if err := conn.Send(join.FromClient{Run: &r}); err != nil {
+		return nil, errors.Join(fmt.Errorf("%w (%w)", join.ErrLost, err), conn.Close())
+	}
+	return Finish(ctx, conn, here)
+}
+
+// Finish waits for the end of a program that was sent to the daemon. Cancelling
+// ctx ends the run, whose outcome then says so. An error is a *join.RunRefusal where the
+// program did not become a run, or join.ErrLost. The connection is closed in any case.
+func Finish(ctx context.Context, conn *join.Conn, here RunHere) (*join.RunOutcome, error) {
 	var work sync.WaitGroup
 	defer work.Wait()
 	asking, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	defer c.Close() // before it is waited for
-	client := &joinedRun{conn: c, here: here, work: &work, open: map[string]context.CancelFunc{}}
-	if err := client.write(fromClient{Run: &r}); err != nil {
-		return nil, fmt.Errorf("%w (%w)", ErrLost, err)
-	}
-	defer context.AfterFunc(ctx, func() { _ = client.write(fromClient{Cancel: true}) })() // it has ended where this fails
-	return client.read(asking, c.in)
+	defer conn.Close() // before it is waited for
+	client := &joinedRun{conn: conn, here: here, work: &work, open: map[string]context.CancelFunc{}}
+	defer context.AfterFunc(ctx, func() { _ = client.write(join.FromClient{Cancel: true}) })() // it has ended where this fails
+	return client.read(asking)
 }
 
 // joinedRun is a program that a daemon runs, seen from the client.
 type joinedRun struct {
-	conn *Conn
+	conn *join.Conn
 	here RunHere
 	work *sync.WaitGroup
 
@@ -61,44 +62,61 @@ type joinedRun struct {
 	open    map[string]context.CancelFunc // by the ID of the question
 }
 
-func (j *joinedRun) write(message fromClient) error {
-	line, err := json.Marshal(message)
-	if err != nil {
-		return err
-	}
+func (j *joinedRun) write(message join.FromClient) error {
 	j.writing.Lock()
 	defer j.writing.Unlock()
-	_, err = j.conn.Write(append(line, '\n'))
-	return err
+	return j.conn.Send(message)
 }
 
 // read does what the daemon says until the outcome comes. Questions are asked until
 // ctx ends.
-func (j *joinedRun) read(ctx context.Context, in *bufio.Reader) (*RunOutcome, error) {
+func (j *joinedRun) read(ctx context.Context) (*join.RunOutcome, error) {
 	for {
-		line, err := in.ReadBytes('\n')
+		line, err := j.conn.ReadLine()
 		if err != nil {
-			return nil, ErrLost
+			return nil, join.ErrLost
 		}
-		var message toClient
+		var message join.ToClient
 		if err := json.Unmarshal(line, &message); err != nil {
-			return nil, fmt.Errorf("%w (%w)", ErrLost, err)
+			return nil, fmt.Errorf("%w (%w)", join.ErrLost, err)
 		}
 		switch {
 		case message.Outcome != nil:
 			return message.Outcome, nil
 		case message.Refused != nil:
 			return nil, message.Refused
-		case message.Notice != nil:
-			j.here.Notice(*message.Notice)
-		case message.Waits != nil:
-			j.here.Waits(*message.Waits)
-		case message.Question != nil:
-			j.ask(ctx, *message.Question)
 		case message.Over != "":
 			j.over(message.Over)
+		default:
+			if err := j.tell(ctx, message); err != nil {
+				return nil, fmt.Errorf("%w (%w)", join.ErrLost, err)
+			}
 		}
 	}
+}
+
+// tell hands on what the daemon says to a person.
+func (j *joinedRun) tell(ctx context.Context, message join.ToClient) error {
+	var notice system.Notice
+	var q approval.Question
+	switch {
+	case message.Notice != nil:
+		if err := json.Unmarshal(message.Notice, &notice); err != nil {
+			return err
+		}
+		j.here.Notice(notice)
+	case message.Waits != nil:
+		if err := json.Unmarshal(message.Waits, &q); err != nil {
+			return err
+		}
+		j.here.Waits(q)
+	case message.Question != nil:
+		if err := json.Unmarshal(message.Question, &q); err != nil {
+			return err
+		}
+		j.ask(ctx, q)
+	}
+	return nil
 }
 
 // ask asks at the terminal, beside what else the daemon says, until the question is
@@ -115,7 +133,7 @@ func (j *joinedRun) ask(ctx context.Context, q approval.Question) {
 			return
 		}
 		// Where this fails the daemon has ended, which reading says.
-		_ = j.write(fromClient{Answer: &runAnswer{ID: q.ID, Approve: err == nil && v.Answer == approval.Yes, ForRun: v.ForRun, Nobody: err != nil}})
+		_ = j.write(join.FromClient{Answer: &join.RunAnswer{ID: q.ID, Approve: err == nil && v.Answer == approval.Yes, ForRun: v.ForRun, Nobody: err != nil}})
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/airlock-mcp/airlock/app/join"
 	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/app/runs"
 	"github.com/airlock-mcp/airlock/app/system"
@@ -31,7 +32,7 @@ type runClient struct {
 	telling sync.WaitGroup
 	writing sync.Mutex // held while a line is written
 	mu      sync.Mutex // guards what follows
-	waiting map[string]chan runAnswer
+	waiting map[string]chan join.RunAnswer
 }
 
 // serveRun makes one run for a client, in a session of its own.
@@ -52,7 +53,7 @@ func (d *Daemon) serveRun(ctx context.Context, conn *net.UnixConn, in *bufio.Rea
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	c := &runClient{d: d, conn: conn, pid: pid, session: telemetry.NewID("ses"), cancel: cancel, waiting: map[string]chan runAnswer{}}
+	c := &runClient{d: d, conn: conn, pid: pid, session: telemetry.NewID("ses"), cancel: cancel, waiting: map[string]chan join.RunAnswer{}}
 	var reading sync.WaitGroup
 	defer reading.Wait()
 	defer conn.Close() // which ends the reading
@@ -67,21 +68,21 @@ func (d *Daemon) serveRun(ctx context.Context, conn *net.UnixConn, in *bufio.Rea
 }
 
 // readClient reads one line.
-func readClient(in *bufio.Reader) (fromClient, error) {
+func readClient(in *bufio.Reader) (join.FromClient, error) {
 	var line []byte
 	for {
 		part, err := in.ReadSlice('\n')
 		line = append(line, part...)
-		if len(line) > maxRunLine {
-			return fromClient{}, fmt.Errorf("a line has more than %d bytes", maxRunLine)
+		if len(line) > join.MaxRunLine {
+			return join.FromClient{}, fmt.Errorf("a line has more than %d bytes", join.MaxRunLine)
 		}
 		if errors.Is(err, bufio.ErrBufferFull) {
 			continue
 		}
 		if err != nil {
-			return fromClient{}, err
+			return join.FromClient{}, err
 		}
-		var message fromClient
+		var message join.FromClient
 		return message, json.Unmarshal(line, &message)
 	}
 }
@@ -109,7 +110,7 @@ func (c *runClient) read(in *bufio.Reader) {
 }
 
 // write writes one line. A client that does not read it in time is cut off.
-func (c *runClient) write(message toClient) error {
+func (c *runClient) write(message join.ToClient) error {
 	line, err := json.Marshal(message)
 	if err != nil {
 		return err
@@ -124,13 +125,13 @@ func (c *runClient) write(message toClient) error {
 }
 
 // run makes the run and returns the last line for the client. Cancelling ctx ends it.
-func (c *runClient) run(ctx context.Context, r RunRequest, who caller.Caller) toClient {
+func (c *runClient) run(ctx context.Context, r join.RunRequest, who caller.Caller) join.ToClient {
 	s := c.d.opts.System
 	if err := s.AwaitFor(ctx, r.Code, who.Profile); err != nil {
 		return refusal(err)
 	}
 	for _, notice := range s.Notices(who.Profile) {
-		if err := c.write(toClient{Notice: &notice}); err != nil {
+		if err := c.write(join.ToClient{Notice: encoded(notice)}); err != nil {
 			return refusal(err) // the client has gone
 		}
 	}
@@ -147,12 +148,34 @@ func (c *runClient) run(ctx context.Context, r RunRequest, who caller.Caller) to
 	if err != nil {
 		return refusal(err)
 	}
-	return toClient{Outcome: &RunOutcome{Line: line, Stdout: outcome.Stdout, Stderr: outcome.Stderr}}
+	failure := outcome.Envelope.Result.Error
+	return join.ToClient{Outcome: &join.RunOutcome{
+		Line: line, Printed: printed(outcome.Printed), OK: failure == nil, Refused: failure != nil && failure.Refusal(),
+	}}
 }
 
-func refusal(err error) toClient {
+// printed is what the code wrote as the client may print it, cleaned here: the rules
+// that find credentials take longer to make than most clients live.
+func printed(by orchestrator.Printed) string {
+	text := by.Stdout + by.Stderr
+	if text == "" {
+		return ""
+	}
+	return system.Messages().Text(text)
+}
+
+// encoded is a part of a message.
+func encoded(part any) json.RawMessage {
+	text, err := json.Marshal(part)
+	if err != nil {
+		panic(err) // notices and questions are texts and times
+	}
+	return text
+}
+
+func refusal(err error) join.ToClient {
 	err = system.Advise(err)
-	r := &RunRefusal{Kind: orchestrator.RefusalType(err), Problem: err.Error(), Ending: errors.Is(err, runs.ErrClosed)}
+	r := &join.RunRefusal{Kind: orchestrator.RefusalType(err), Problem: err.Error(), Ending: errors.Is(err, runs.ErrClosed)}
 	var advised interface{ Hint() string }
 	if errors.As(err, &advised) {
 		r.Advice = advised.Hint()
@@ -160,7 +183,7 @@ func refusal(err error) toClient {
 	var input *orchestrator.InputError
 	var setup *system.SetupError
 	r.Usage = errors.As(err, &input) || errors.As(err, &setup)
-	return toClient{Refused: r}
+	return join.ToClient{Refused: r}
 }
 
 // ask makes the client's terminal, where it has one, the channel through which calls
@@ -170,7 +193,7 @@ func (c *runClient) ask(terminal bool) (stop func()) {
 	desk := c.d.opts.System.Approvals()
 	unsubscribe := desk.Subscribe(func(e approval.Event) {
 		if e.Open && !e.HasChannel && e.Question.SessionID == c.session {
-			c.telling.Go(func() { _ = c.write(toClient{Waits: &e.Question}) }) // a client that has gone need not know
+			c.telling.Go(func() { _ = c.write(join.ToClient{Waits: encoded(e.Question)}) }) // a client that has gone need not know
 		}
 	})
 	if !terminal {
@@ -191,7 +214,7 @@ var _ approval.Asker = (*runClient)(nil)
 
 // Ask implements approval.Asker.
 func (c *runClient) Ask(ctx context.Context, q approval.Question) (approval.Verdict, error) {
-	answer := make(chan runAnswer, 1)
+	answer := make(chan join.RunAnswer, 1)
 	c.mu.Lock()
 	c.waiting[q.ID] = answer
 	c.mu.Unlock()
@@ -200,12 +223,12 @@ func (c *runClient) Ask(ctx context.Context, q approval.Question) (approval.Verd
 		delete(c.waiting, q.ID)
 		c.mu.Unlock()
 	}()
-	if err := c.write(toClient{Question: &q}); err != nil {
+	if err := c.write(join.ToClient{Question: encoded(q)}); err != nil {
 		return approval.Verdict{}, err
 	}
 	select {
 	case <-ctx.Done():
-		_ = c.write(toClient{Over: q.ID}) // a client that has gone need not know
+		_ = c.write(join.ToClient{Over: q.ID}) // a client that has gone need not know
 		return approval.Verdict{}, ctx.Err()
 	case a := <-answer:
 		if a.Nobody {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/join"
 	"github.com/airlock-mcp/airlock/app/server"
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/internal/caller"
@@ -45,7 +46,7 @@ type socket struct {
 
 // openSocket makes the socket of a configuration, which one daemon at a time has.
 func openSocket(c *config.Config) (_ *socket, err error) {
-	path, err := socketPath(c)
+	path, err := join.Path(c.File)
 	if err != nil {
 		return nil, err
 	}
@@ -109,59 +110,60 @@ func (d *Daemon) acceptHosts(ctx context.Context) {
 
 // take answers one connection.
 func (d *Daemon) take(ctx context.Context, conn *net.UnixConn) error {
-	if err := conn.SetDeadline(time.Now().Add(helloTime)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(join.HelloTime)); err != nil {
 		return err
 	}
 	in := bufio.NewReaderSize(conn, 64<<10)
-	line, err := helloLine(in)
+	line, err := join.HelloLine(in)
 	if err != nil {
 		return err
 	}
-	var h hello
+	var h join.Hello
 	if err := json.Unmarshal(line, &h); err != nil {
 		return refuseHost(conn, "the first line is no greeting")
 	}
-	if err := trusted(conn, h.Purpose); err != nil {
+	if err := join.Trust(conn, h.Purpose); err != nil {
 		return refuseHost(conn, err.Error())
 	}
-	if h.Purpose == purposeRun { // without the status, which takes a while to find out
-		if why := d.unfit(h); why != "" {
+	if h.Purpose == join.PurposeRun { // without the status, which takes a while to find out
+		profile, why := d.fit(h)
+		if why != "" {
 			return refuseHost(conn, why)
 		}
-		if err := json.NewEncoder(conn).Encode(reply{Status: &Status{PID: os.Getpid(), Version: d.opts.Version}}); err != nil {
+		if err := json.NewEncoder(conn).Encode(join.Reply{Status: &join.Status{PID: os.Getpid(), Version: d.opts.Version}}); err != nil {
 			return err
 		}
-		return d.serveRun(ctx, conn, in, h.Profile)
+		return d.serveRun(ctx, conn, in, profile)
 	}
 	status := d.status(ctx)
 	switch h.Purpose {
-	case purposeStatus:
-		return json.NewEncoder(conn).Encode(reply{Status: &status})
-	case purposeConsole:
+	case join.PurposeStatus:
+		return json.NewEncoder(conn).Encode(join.Reply{Status: &status})
+	case join.PurposeConsole:
 		link, err := d.consoleLink(conn)
 		if err != nil {
 			return refuseHost(conn, err.Error())
 		}
-		return json.NewEncoder(conn).Encode(reply{Status: &status, Link: &link})
-	case purposeStop:
-		if err := json.NewEncoder(conn).Encode(reply{Status: &status}); err != nil {
+		return json.NewEncoder(conn).Encode(join.Reply{Status: &status, Link: &link})
+	case join.PurposeStop:
+		if err := json.NewEncoder(conn).Encode(join.Reply{Status: &status}); err != nil {
 			return err
 		}
 		d.askToStop()
 		<-ctx.Done()
 		return nil
-	case purposeJoin:
+	case join.PurposeHost:
 	default:
 		return refuseHost(conn, fmt.Sprintf("the daemon does not know the purpose %q", h.Purpose))
 	}
-	if why := d.unfit(h); why != "" {
+	if _, why := d.fit(h); why != "" {
 		return refuseHost(conn, why)
 	}
 	local := d.local(h)
 	if _, err := local(ctx); err != nil {
 		return refuseHost(conn, err.Error())
 	}
-	if err := json.NewEncoder(conn).Encode(reply{Status: &status}); err != nil {
+	if err := json.NewEncoder(conn).Encode(join.Reply{Status: &status}); err != nil {
 		return err
 	}
 	if err := conn.SetDeadline(time.Time{}); err != nil {
@@ -172,7 +174,7 @@ func (d *Daemon) take(ctx context.Context, conn *net.UnixConn) error {
 
 // local says who a host is: the user, or the agent whose token it has, which is looked
 // up for each request.
-func (d *Daemon) local(h hello) server.Local {
+func (d *Daemon) local(h join.Hello) server.Local {
 	if h.Agent == "" {
 		user := caller.Caller{Principal: system.Principal(), Kind: caller.Local, Profile: h.Profile}
 		return func(context.Context) (caller.Caller, error) { return user, nil }
@@ -185,25 +187,46 @@ func (d *Daemon) local(h hello) server.Local {
 	}
 }
 
-// unfit says why a host would be served otherwise than alone; "" where it would not.
-func (d *Daemon) unfit(h hello) string {
+// fit returns the profile that a host has here, or why it would be served otherwise
+// than alone.
+func (d *Daemon) fit(h join.Hello) (profile, why string) {
 	c := d.opts.System.Config()
 	switch {
 	case d.draining.Load():
-		return "the daemon is ending"
+		return "", "the daemon is ending"
 	case h.Version != d.opts.Version:
-		return fmt.Sprintf("the daemon is version %s", d.opts.Version)
+		return "", fmt.Sprintf("the daemon is version %s", d.opts.Version)
+	case h.Source != "" && h.Purpose == join.PurposeRun:
+		if why := unread(c, h.Source); why != "" {
+			return "", why
+		}
 	case h.Config != config.Digest(c):
-		return "the daemon has another configuration in force than the one that would be read now"
+		return "", "the daemon has another configuration in force than the one that would be read now"
 	}
-	if _, err := c.Profile(h.Profile); err != nil {
-		return err.Error()
+	seen, err := c.Profile(h.Profile)
+	switch {
+	case err != nil:
+		return "", err.Error()
+	case seen == nil:
+		return "", ""
+	}
+	return seen.Name, ""
+}
+
+// unread says why a client has to read the configuration that is in force here: it may
+// differ, or there is something to say about it.
+func unread(c *config.Config, source string) string {
+	switch {
+	case source != c.Source():
+		return "the daemon has read another file than the one that would be read now"
+	case len(config.Lint(c)) > 0:
+		return "the configuration has findings, which each command tells"
 	}
 	return ""
 }
 
 func refuseHost(conn net.Conn, why string) error {
-	return json.NewEncoder(conn).Encode(reply{Refused: why})
+	return json.NewEncoder(conn).Encode(join.Reply{Refused: why})
 }
 
 // serveHost talks to one host until either end closes. The process that is the
@@ -226,8 +249,8 @@ func (d *Daemon) serveHost(ctx context.Context, conn *net.UnixConn, in io.Reader
 }
 
 // status is how the daemon is now.
-func (d *Daemon) status(ctx context.Context) Status {
-	s := Status{
+func (d *Daemon) status(ctx context.Context) join.Status {
+	s := join.Status{
 		PID: os.Getpid(), Version: d.opts.Version, URL: d.opts.URL, Since: d.since, State: "ready",
 		Hosts: int(d.socket.joined.Load()), Runs: d.opts.System.Runs().Going(),
 	}

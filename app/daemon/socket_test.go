@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/join"
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
@@ -56,29 +57,29 @@ func TestWhoDoesNotFitIsRefused(t *testing.T) {
 	other := *c
 	other.Limits.Calls.Run++
 	token := secret.New("qwed_agent_none")
-	for name, join := range map[string]func() (*Conn, error){
-		"another version":           func() (*Conn, error) { return Join(Host{Config: c, Version: "other"}) },
-		"another configuration":     func() (*Conn, error) { return Join(Host{Config: &other, Version: "test"}) },
-		"an unknown profile":        func() (*Conn, error) { return Join(Host{Config: c, Version: "test", Profile: "none"}) },
-		"a token that there is not": func() (*Conn, error) { return Join(Host{Config: c, Version: "test", Agent: &token}) },
-		"an unknown purpose":        func() (*Conn, error) { return dial(c, hello{Purpose: "x"}) },
+	for name, joins := range map[string]func() (*join.Conn, error){
+		"another version":           func() (*join.Conn, error) { return Join(Host{Config: c, Version: "other"}) },
+		"another configuration":     func() (*join.Conn, error) { return Join(Host{Config: &other, Version: "test"}) },
+		"an unknown profile":        func() (*join.Conn, error) { return Join(Host{Config: c, Version: "test", Profile: "none"}) },
+		"a token that there is not": func() (*join.Conn, error) { return Join(Host{Config: c, Version: "test", Agent: &token}) },
+		"an unknown purpose":        func() (*join.Conn, error) { return dial(c, join.Hello{Purpose: "x"}) },
 	} {
-		var refused *RefusedError
-		if _, err := join(); !errors.As(err, &refused) {
+		var refused *join.RefusedError
+		if _, err := joins(); !errors.As(err, &refused) {
 			t.Errorf("%s: got %v, want a refusal", name, err)
 		}
 	}
-	if _, err := Join(Host{Config: &config.Config{File: "/another/file"}, Version: "test"}); !errors.Is(err, ErrNone) {
+	if _, err := Join(Host{Config: &config.Config{File: "/another/file"}, Version: "test"}); !errors.Is(err, join.ErrNone) {
 		t.Errorf("another file: got %v, want that there is no daemon", err)
 	}
-	path, err := socketPath(c)
+	path, err := join.Path(c.File)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the socket: %v, %v, want mode 0600", info.Mode(), err)
 	}
-	for name, line := range map[string]string{"nonsense": "hello\n", "a long line": strings.Repeat("x", maxHello+1) + "\n", "nothing": ""} {
+	for name, line := range map[string]string{"nonsense": "hello\n", "a long line": strings.Repeat("x", join.MaxHello+1) + "\n", "nothing": ""} {
 		conn, err := net.Dial("unix", path)
 		if err != nil {
 			t.Fatal(err)

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+
+	"github.com/airlock-mcp/airlock/internal/errortype"
 )
 
 // MaxEnvelope is the largest line, in bytes with its newline, that a run prints.
@@ -88,6 +90,16 @@ type Failure struct {
 	Source    string `json:"source,omitempty"` // "code", "tool", "broker" or "sandbox"
 	Traceback string `json:"traceback,omitempty"`
 	CallID    string `json:"call_id,omitempty"`
+}
+
+// Refusal says whether a run failed because policy, or a person, refused a
+// call. The type alone is the code's own word; that the broker is the source is not.
+func (f *Failure) Refusal() bool {
+	switch f.Type {
+	case errortype.PolicyDenied, errortype.ApprovalDenied, errortype.ApprovalTimeout:
+		return f.Source == errortype.SourceBroker
+	}
+	return false
 }
 
 // Metrics are what a run cost. Only DurationMS is always known.

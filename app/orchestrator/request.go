@@ -10,12 +10,9 @@ import (
 
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/errortype"
+	"github.com/airlock-mcp/airlock/internal/program"
 	"github.com/airlock-mcp/airlock/runner"
 )
-
-// MaxCode is the largest program in bytes. With JSON escapes it still fits one
-// frame of the socket.
-const MaxCode = 2 << 20
 
 // Request asks for one run.
 type Request struct {
@@ -86,8 +83,8 @@ func (r Request) Check() error {
 	switch {
 	case len(bytes.TrimSpace(r.Code)) == 0:
 		return &InputError{"the code is empty", "write a program that assigns its answer to `result` (Python) or `globalThis.result` (JavaScript)"}
-	case len(r.Code) > MaxCode:
-		return &InputError{fmt.Sprintf("the code has %d bytes, more than the %d that a run takes", len(r.Code), MaxCode),
+	case len(r.Code) > program.MaxSize:
+		return &InputError{fmt.Sprintf("the code has %d bytes, more than the %d that a run takes", len(r.Code), program.MaxSize),
 			"fetch large data with tools inside the code instead of writing it into the code"}
 	case !utf8.Valid(r.Code):
 		return &InputError{fmt.Sprintf("the code is not UTF-8: byte %d is part of no character", invalidAt(r.Code)), "save it as UTF-8"}

@@ -19,6 +19,14 @@ var printed = redact.New()
 // configuration that was read, from then on.
 func Printed() *redact.Redactor { return printed }
 
+// Messages returns Printed for what verbs say beside results, what programs wrote
+// included. Personal data stays in it, which the operator may have chosen to keep there.
+func Messages() *redact.Redactor { return printed.With(redact.Personal{All: keepPersonal}) }
+
+var keepPersonal = redact.Choices{
+	"email": redact.Keep, "phone": redact.Keep, "card": redact.Keep, "iban": redact.Keep, "us-ssn": redact.Keep, "ip-address": redact.Keep,
+}
+
 // HoldPrinted makes Printed know the credentials of a configuration, as far as
 // they are known without a look-up outside of the environment.
 func HoldPrinted(c *config.Config) {

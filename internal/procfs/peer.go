@@ -5,17 +5,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
 // Peer returns the process and the user at the other end of a unix socket, as the
 // kernel knew them when they connected, or listened (unix(7), SO_PEERCRED).
-func Peer(conn *net.UnixConn) (pid, uid int, err error) {
+func Peer(conn syscall.Conn) (pid, uid int, err error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return 0, 0, err

@@ -10,7 +10,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/airlock-mcp/airlock/app/orchestrator"
+	"github.com/airlock-mcp/airlock/internal/program"
 )
 
 // aliases are other names that models give arguments, in small letters and without
@@ -125,7 +125,7 @@ func splitLanguages(values map[string]json.RawMessage) {
 		from = inner
 	}
 	for name, raw := range from {
-		word, known := orchestrator.ParseLanguage(name)
+		word, known := program.ParseLanguage(name)
 		if !known {
 			continue
 		}

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/internal/nearest"
+	"github.com/airlock-mcp/airlock/internal/program"
 	"github.com/airlock-mcp/airlock/internal/truncate"
 )
 
@@ -68,7 +68,7 @@ func unknownArgument(name string, known []string) error {
 
 // language returns what the sandbox calls a language; an unknown one stays as it is.
 func language(word string) string {
-	if name, known := orchestrator.ParseLanguage(word); known {
+	if name, known := program.ParseLanguage(word); known {
 		return name
 	}
 	return word

@@ -20,6 +20,7 @@ import (
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/canon"
+	"github.com/airlock-mcp/airlock/internal/program"
 	"github.com/airlock-mcp/airlock/runner"
 )
 
@@ -91,7 +92,7 @@ type executor struct{ *fakeRuns }
 
 func (f executor) Check(req orchestrator.Request) error {
 	switch {
-	case len(req.Code) > orchestrator.MaxCode:
+	case len(req.Code) > program.MaxSize:
 		return &orchestrator.InputError{Problem: "the code is too long", Advice: "write less"}
 	case string(req.Code) == "refuse":
 		return &orchestrator.InputError{Problem: "the language is unknown", Advice: "use python"}

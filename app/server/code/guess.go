@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"strings"
 
-	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/internal/lazyregexp"
+	"github.com/airlock-mcp/airlock/internal/program"
 )
 
 // languageOf returns the language that a program is in: what its Markdown fence says,
@@ -23,7 +23,7 @@ func fenced(code string) string {
 	if match == nil {
 		return ""
 	}
-	name, _ := orchestrator.ParseLanguage(match[1])
+	name, _ := program.ParseLanguage(match[1])
 	return name
 }
 

@@ -1,6 +1,10 @@
-package orchestrator
+package program_test
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/airlock-mcp/airlock/internal/program"
+)
 
 func TestParseLanguage(t *testing.T) {
 	for name, want := range map[string]string{
@@ -8,7 +12,7 @@ func TestParseLanguage(t *testing.T) {
 		"node": "node", "javascript": "node", "js": "node", "typescript": "node", " TS ": "node",
 		"": "", "ruby": "", "bash": "", "java": "",
 	} {
-		got, known := ParseLanguage(name)
+		got, known := program.ParseLanguage(name)
 		if got != want || known != (want != "") {
 			t.Errorf("%q: got %q, %v; want %q", name, got, known, want)
 		}

@@ -1,0 +1,47 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/airlock-mcp/airlock/app/fastpath"
+)
+
+// What the fast path understands, the grammar reads in the same way.
+func TestTheFastPathReadsAsTheGrammarDoes(t *testing.T) {
+	words := []string{"p.py", "p.js", "p", "-", "--", "", "-x", "--json", "--json=false", "--lang", "--lang=node", "--lang=ruby", "--lang=", "--language=py", "python", "--timeout=1s", "--profile", "@p"}
+	understood := 0
+	var try func(line []string, more int)
+	try = func(line []string, more int) {
+		if command, ok := fastpath.Parse(line); ok {
+			understood++
+			verb, ok := parseVerb(line)
+			if !ok {
+				t.Errorf("%q is understood, but is no command line", line)
+				return
+			}
+			run, ok := verb.Selected().Target.Addr().Interface().(*runVerb)
+			if !ok {
+				t.Fatalf("%q: another verb", line)
+			}
+			got, want := command, fastpath.Command{File: run.File, Language: run.language()}
+			if plain := (runVerb{Lang: run.Lang, JSON: run.JSON, File: run.File}); got != want || *run != plain {
+				t.Errorf("%q: got %+v, want %+v of %+v", line, got, want, *run)
+			}
+		}
+		if more > 0 {
+			for _, word := range words {
+				try(append(line[:len(line):len(line)], word), more-1)
+			}
+		}
+	}
+	try([]string{"run"}, 3)
+	if understood < 30 {
+		t.Errorf("%d command lines were understood: the test checks next to nothing", understood)
+	}
+	for _, line := range []string{"", "version", "runs list", "mcp", "help run"} {
+		if _, ok := fastpath.Parse(strings.Fields(line)); ok {
+			t.Errorf("%q is understood", line)
+		}
+	}
+}

@@ -1,0 +1,88 @@
+// Package configfile finds the configuration's file and says whether two processes would
+// read the same from it. It imports little, so that package fastpath can ask this before
+// the rest of the program is initialised; package config reads what the file means.
+package configfile
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// MaxSize is the largest configuration file in bytes.
+const MaxSize = 4 << 20
+
+// Find returns the configuration file to use where none was named: the one
+// that $AIRLOCK_CONFIG names, else airlock.yaml in dir, else
+// airlock/airlock.yaml under $XDG_CONFIG_HOME (default ~/.config). It returns
+// "" when there is none, which config.Load takes for the built-in configuration. A
+// file that $AIRLOCK_CONFIG names need not exist: config.Load then says so.
+func Find(dir string, env func(string) (string, bool)) string {
+	if named, _ := env("AIRLOCK_CONFIG"); named != "" {
+		return named
+	}
+	places := []string{filepath.Join(dir, "airlock.yaml")}
+	if home, _ := env("XDG_CONFIG_HOME"); filepath.IsAbs(home) { // a relative one is to be ignored (XDG Base Directory 0.8)
+		places = append(places, filepath.Join(home, "airlock", "airlock.yaml"))
+	} else if home, _ := env("HOME"); home != "" {
+		places = append(places, filepath.Join(home, ".config", "airlock", "airlock.yaml"))
+	}
+	for _, place := range places {
+		if _, err := os.Lstat(place); err == nil {
+			return place
+		}
+	}
+	return ""
+}
+
+// Digest is equal where a file says the same: at the same place, with the same bytes,
+// and with the same values of all variables that its text names. What config.Load makes
+// of a file depends on nothing else. path is absolute, or "" for the built-in
+// configuration. The digest is not for others than the file's own user: who has it could
+// try guesses of a credential.
+func Digest(path string, data []byte, env func(string) (string, bool)) string {
+	h := sha256.New()
+	part := func(text string) { // of a fixed length, so that no two lists of parts are one text
+		sum := sha256.Sum256([]byte(text))
+		h.Write(sum[:])
+	}
+	part(path)
+	part(string(data))
+	for _, name := range Variables(data) {
+		value, set := env(name)
+		part(name)
+		part(value)
+		part(strconv.FormatBool(set))
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Variables returns the variables that a file's text names as ${NAME}, ${NAME:-default}
+// or ${env:NAME}, ordered and each once. Text that YAML would put together or take apart
+// is not seen through: see config.Config.Source.
+func Variables(data []byte) []string {
+	var names []string
+	for rest := string(data); ; {
+		_, after, found := strings.Cut(rest, "${")
+		if !found {
+			break
+		}
+		rest = after
+		name, _, closed := strings.Cut(after, "}")
+		if !closed {
+			break
+		}
+		name, _, _ = strings.Cut(name, ":-")
+		name = strings.TrimPrefix(name, "env:")
+		if name == "userHome" { // of Cursor and VS Code
+			name = "HOME"
+		}
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}

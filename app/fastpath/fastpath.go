@@ -1,0 +1,261 @@
+// Package fastpath runs the program of `airlock run` in a daemon before the rest of
+// Airlock is initialised: initialising the packages that it is linked from, and the page
+// faults of that, take longer than most programs.
+//
+// Go initialises packages in the order of their import paths as soon as what they import
+// is initialised (The Go Programming Language Specification, "Program initialization"; the
+// linker keeps to it for the whole program since Go 1.21). This package imports little, so
+// its turn comes before what is large. In another order it would be slower, and do the same.
+//
+// It does what it fully understands, has no messages, and asks nothing. It ends the process
+// only when a run has an outcome and that is printed. Whatever else there is to say or to do
+// is left to package cli: as if this package had not been there, or, once the program was
+// sent, with the connection on which the outcome comes. See docs/design/0019-the-fast-path.md.
+package fastpath
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+	"unicode/utf8"
+
+	"github.com/airlock-mcp/airlock/app/configfile"
+	"github.com/airlock-mcp/airlock/app/join"
+	"github.com/airlock-mcp/airlock/app/release"
+	"github.com/airlock-mcp/airlock/internal/program"
+	"github.com/airlock-mcp/airlock/internal/tty"
+)
+
+// begun is a variable because what sets it has to happen before main.main.
+var begun = begin(os.Args)
+
+// path is what the fast path has done until it left the command to the rest of the program.
+type path struct {
+	signals chan os.Signal // nil: none are listened to
+	stdin   io.Reader      // with what was read of it
+	sent    *Run           // nil: no program was sent
+}
+
+// Run is a program that was sent to a daemon, whose outcome was not awaited.
+type Run struct {
+	Request join.RunRequest
+	Conn    *join.Conn // with everything that the daemon has said
+}
+
+// Sent returns the program of this process's command line that a daemon runs, or nil.
+func Sent() *Run { return begun.sent }
+
+// Stdin is the standard input, with what was read of it already.
+func Stdin() io.Reader { return begun.stdin }
+
+// Interrupted reports whether a signal came that asks the process to end, and listens no
+// more: it is called once, when the caller listens.
+func Interrupted() bool {
+	if begun.signals == nil {
+		return false
+	}
+	signal.Stop(begun.signals)
+	return len(begun.signals) > 0
+}
+
+// begin does what can be done of a command line. A link under another name is another
+// program, see cli.Named.
+func begin(args []string) *path {
+	p := &path{stdin: os.Stdin}
+	if len(args) < 2 || filepath.Base(args[0]) != "airlock" {
+		return p
+	}
+	command, understood := Parse(args[1:])
+	if !understood {
+		return p
+	}
+	file, source, found := readConfiguration()
+	if !found {
+		return p
+	}
+	code, found := p.read(command)
+	if !found || len(bytes.TrimSpace(code)) == 0 || !utf8.Valid(code) { // which is refused before a daemon is asked
+		return p
+	}
+	p.run(file, source, join.RunRequest{Language: command.Language, Code: code})
+	return p
+}
+
+// readConfiguration returns the absolute path of the configuration's file and its digest,
+// where it has a daemon's socket.
+func readConfiguration() (file, source string, found bool) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", "", false
+	}
+	if file = configfile.Find(dir, os.LookupEnv); file != "" {
+		if file, err = filepath.Abs(file); err != nil {
+			return "", "", false
+		}
+	}
+	socket, err := join.Path(file)
+	if err != nil {
+		return "", "", false
+	}
+	if _, err := os.Lstat(socket); err != nil {
+		return "", "", false
+	}
+	var data []byte
+	if file != "" {
+		if data, err = readRegular(file, configfile.MaxSize); err != nil {
+			return "", "", false
+		}
+	}
+	return file, configfile.Digest(file, data, os.LookupEnv), true
+}
+
+var errUnusual = errors.New("no file, or a large one")
+
+// readRegular reads a file that can be read again.
+func readRegular(name string, most int64) ([]byte, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > most {
+		return nil, errUnusual
+	}
+	data, err := os.ReadFile(name)
+	if int64(len(data)) > most {
+		return nil, errUnusual
+	}
+	return data, err
+}
+
+// read returns the code to run.
+func (p *path) read(command Command) (code []byte, read bool) {
+	if command.File != "-" {
+		code, err := readRegular(command.File, program.MaxSize)
+		return code, err == nil
+	}
+	if tty.Is(os.Stdin) { // a person types
+		return nil, false
+	}
+	p.listen() // as package cli, which does not let a signal end the reading
+	code, err := io.ReadAll(io.LimitReader(os.Stdin, program.MaxSize+1))
+	rest := io.Reader(os.Stdin)
+	if err != nil {
+		rest = failing{err}
+	}
+	p.stdin = io.MultiReader(bytes.NewReader(code), rest)
+	return code, err == nil && len(code) <= program.MaxSize && len(p.signals) == 0
+}
+
+// failing is a stream that cannot be read.
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
+// listen has signals that would end the process be kept for Interrupted.
+func (p *path) listen() {
+	if p.signals != nil {
+		return
+	}
+	p.signals = make(chan os.Signal, 1)
+	signal.Notify(p.signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	// A reader that has gone is an error of the write, as in package cli, and no signal.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+}
+
+// run has a program run by the daemon of a configuration's file, where there is one that
+// has read the same, and ends the process when its outcome is printed.
+func (p *path) run(file, source string, request join.RunRequest) {
+	conn, err := join.Dial(file, join.Hello{Purpose: join.PurposeRun, Version: release.Version, Source: source})
+	if err != nil {
+		return
+	}
+	if terminal, err := tty.Open(); err == nil {
+		request.Terminal = true
+		_ = terminal.Close() // nothing was written
+	}
+	p.listen()
+	p.sent = &Run{request, conn}
+	if err := conn.Send(join.FromClient{Run: &request}); err != nil {
+		return // the connection says that it is lost
+	}
+	outcome := p.await(conn)
+	if outcome == nil {
+		return
+	}
+	if finished(outcome) {
+		os.Exit(outcome.ExitCode())
+	}
+	rest, err := json.Marshal(join.ToClient{Outcome: outcome})
+	if err != nil {
+		panic(err) // it was decoded from JSON
+	}
+	conn.Unread(append(rest, '\n'))
+}
+
+// patience is how long an outcome is awaited before a person at a terminal is told what
+// is waited for, which package cli does.
+const patience = 150 * time.Millisecond
+
+// await returns the outcome where it is the first that the daemon says. It returns nil
+// where anything else comes first, or a signal, or the end of patience.
+func (p *path) await(conn *join.Conn) *join.RunOutcome {
+	over, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		p.interrupt(conn, over)
+	}()
+	line, err := conn.ReadLine()
+	close(over)
+	<-stopped
+	var message join.ToClient
+	if err == nil && json.Unmarshal(line, &message) == nil && message.Outcome != nil {
+		return message.Outcome
+	}
+	conn.Unread(line)
+	if err := conn.SetReadDeadline(time.Time{}); err != nil {
+		_ = conn.Close() // then it is lost, which reading says
+	}
+	return nil
+}
+
+// interrupt ends reading when a signal comes, or patience ends, before over.
+func (p *path) interrupt(conn *join.Conn, over <-chan struct{}) {
+	var told <-chan time.Time
+	if tty.Is(os.Stderr) {
+		told = time.After(patience)
+	}
+	select {
+	case <-over:
+		return
+	case signal := <-p.signals:
+		select {
+		case p.signals <- signal: // for Interrupted
+		default: // there is another
+		}
+	case <-told:
+	}
+	_ = conn.SetReadDeadline(time.Unix(1, 0)) // where this fails, it has ended
+}
+
+// finished prints an outcome, and reports whether all of it is printed: what is not, is
+// what is left of the outcome.
+func finished(outcome *join.RunOutcome) bool {
+	if outcome.Printed != "" {
+		if tty.Is(os.Stderr) { // where package cli writes what could steer it as escapes
+			return false
+		}
+		n, err := os.Stderr.WriteString(outcome.Printed)
+		if outcome.Printed = outcome.Printed[n:]; err != nil {
+			return false
+		}
+	}
+	n, err := os.Stdout.Write(outcome.Line)
+	outcome.Line = outcome.Line[n:]
+	return err == nil
+}

@@ -1,0 +1,239 @@
+// Package join is the client's side of a daemon's socket: where it is, which process may
+// be at its other end, and what both ends say to each other. It imports little, so that
+// package fastpath can join a daemon before the rest of the program is initialised.
+package join
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/airlock-mcp/airlock/internal/procfs"
+	"github.com/airlock-mcp/airlock/internal/store"
+)
+
+// What a connection to a daemon's socket is for.
+const (
+	PurposeHost    = "join"    // serve a host: MCP follows, a message a line
+	PurposeRun     = "run"     // run one program: see FromClient and ToClient
+	PurposeStatus  = "status"  // tell how the daemon is
+	PurposeConsole = "console" // make a link that signs in to the console
+	PurposeStop    = "stop"    // end in order; the connection ends with the daemon
+)
+
+// Hello is the first line on the socket, from who connects.
+type Hello struct {
+	Purpose string `json:"purpose"`
+	Version string `json:"version,omitempty"`
+	Config  string `json:"config,omitempty"`  // its digest; of PurposeHost and PurposeRun
+	Source  string `json:"source,omitempty"`  // in place of it the digest of its file, see package configfile; of PurposeRun
+	Profile string `json:"profile,omitempty"` // of PurposeHost and PurposeRun; empty: the default one
+	Agent   string `json:"agent,omitempty"`   // the token of the agent that the host is; of PurposeHost
+}
+
+// Reply is the daemon's line. What is refused has the reason.
+type Reply struct {
+	Refused string  `json:"refused,omitempty"`
+	Status  *Status `json:"status,omitempty"`
+	Link    *Link   `json:"link,omitempty"` // of PurposeConsole
+}
+
+// Link is an address that signs in to the console once, within two minutes.
+type Link struct {
+	URL string `json:"url"`
+	// Limited is why who uses it may neither answer questions nor accept what changed;
+	// empty: they may do all.
+	Limited string `json:"limited,omitempty"`
+}
+
+// Status is how a daemon is.
+type Status struct {
+	PID     int       `json:"pid"`
+	Version string    `json:"version"`
+	URL     string    `json:"url,omitempty"`
+	Since   time.Time `json:"since"`
+	State   string    `json:"state"` // starting, ready or draining
+	Hosts   int       `json:"hosts"` // that joined through the socket
+	Runs    int       `json:"runs"`  // that are going on
+}
+
+// The bounds of a greeting.
+const (
+	MaxHello  = 4 << 10         // bytes of a line
+	HelloTime = 5 * time.Second // until both lines have been read
+)
+
+// Path is where the daemon of a configuration's file listens, an absolute path or ""
+// for the built-in configuration, for hosts of the same user and state directory.
+func Path(file string) (string, error) {
+	home, err := store.Home(os.Getenv)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256([]byte(file))
+	return filepath.Join(store.Run(home, os.Getenv), fmt.Sprintf("daemon-%x.sock", sum[:4])), nil
+}
+
+// ErrNone says that no daemon of this user, state directory and configuration
+// file is running.
+var ErrNone = errors.New("no daemon is running for this configuration")
+
+// RefusedError says why a daemon that is running does not take a connection.
+type RefusedError struct{ Reason string }
+
+// Error is one sentence.
+func (e *RefusedError) Error() string { return e.Reason }
+
+// Conn is a connection that a daemon has taken. It is a file and no net.Conn: package net
+// is initialised behind nearly all others, which would cost a fast path half of its gain.
+type Conn struct {
+	*os.File
+	Status Status
+	Link   *Link // of PurposeConsole
+	in     *bufio.Reader
+}
+
+// NewConn returns a connection of which nothing has been read.
+func NewConn(socket *os.File) *Conn {
+	return &Conn{File: socket, in: bufio.NewReaderSize(socket, 64<<10)}
+}
+
+// Read reads what the daemon writes behind its reply.
+func (c *Conn) Read(p []byte) (int, error) { return c.in.Read(p) }
+
+// ReadLine reads up to the end of a line. With an error it returns what there is of it.
+func (c *Conn) ReadLine() ([]byte, error) { return c.in.ReadBytes('\n') }
+
+// Unread has what was read be read again, before anything else.
+func (c *Conn) Unread(p []byte) {
+	c.in = bufio.NewReader(&replayed{p, c.in})
+}
+
+// replayed reads bytes that were read before, and then on. Unlike io.MultiReader it can
+// be read on after an error, such as a time limit's.
+type replayed struct {
+	bytes []byte
+	then  *bufio.Reader
+}
+
+func (r *replayed) Read(p []byte) (int, error) {
+	if len(r.bytes) == 0 {
+		return r.then.Read(p)
+	}
+	n := copy(p, r.bytes)
+	r.bytes = r.bytes[n:]
+	return n, nil
+}
+
+// PID is the daemon's process.
+func (c *Conn) PID() int { return c.Status.PID }
+
+// CloseWrite says that nothing more is written. What the daemon writes can still be read.
+func (c *Conn) CloseWrite() error {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	if err := raw.Control(func(fd uintptr) { failed = syscall.Shutdown(int(fd), syscall.SHUT_WR) }); err != nil {
+		return err
+	}
+	return failed
+}
+
+// Dial connects to the daemon of a configuration's file and exchanges a line with it:
+// ErrNone where there is none, *RefusedError where it refuses, or is not trusted.
+func Dial(file string, h Hello) (*Conn, error) {
+	path, err := Path(file)
+	if err != nil {
+		return nil, err
+	}
+	socket, err := connect(path)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNone, err)
+	}
+	made, err := greet(socket, h)
+	if err != nil {
+		return nil, errors.Join(err, socket.Close())
+	}
+	return made, nil
+}
+
+// connect opens a connection to a unix socket, which takes no time: it waits in the
+// queue of the process that listens, or, where the queue is full, fails.
+func connect(path string) (*os.File, error) {
+	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return nil, os.NewSyscallError("socket", err)
+	}
+	for {
+		err := syscall.Connect(fd, &syscall.SockaddrUnix{Name: path})
+		if errors.Is(err, syscall.EINTR) {
+			continue
+		}
+		if err != nil {
+			return nil, errors.Join(os.NewSyscallError("connect", err), syscall.Close(fd))
+		}
+		return os.NewFile(uintptr(fd), path), nil
+	}
+}
+
+func greet(socket *os.File, h Hello) (*Conn, error) {
+	if err := Trust(socket, h.Purpose); err != nil {
+		return nil, &RefusedError{err.Error()}
+	}
+	if err := socket.SetDeadline(time.Now().Add(HelloTime)); err != nil {
+		return nil, err
+	}
+	if err := json.NewEncoder(socket).Encode(h); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNone, err)
+	}
+	conn := NewConn(socket)
+	line, err := HelloLine(conn.in)
+	if err != nil { // it has just ended
+		return nil, fmt.Errorf("%w: %w", ErrNone, err)
+	}
+	var r Reply
+	if err := json.Unmarshal(line, &r); err != nil {
+		return nil, &RefusedError{"the daemon answers with what this version does not understand"}
+	}
+	if r.Refused != "" {
+		return nil, &RefusedError{r.Refused}
+	}
+	if r.Status != nil {
+		conn.Status = *r.Status
+	}
+	conn.Link = r.Link
+	return conn, socket.SetDeadline(time.Time{})
+}
+
+// HelloLine reads one line of at most MaxHello bytes.
+func HelloLine(in *bufio.Reader) ([]byte, error) {
+	line, err := in.ReadSlice('\n')
+	if err == nil && len(line) > MaxHello {
+		err = bufio.ErrBufferFull
+	}
+	return line, err
+}
+
+// Trust returns nil when the process at the other end is of this user and, where
+// a host joins or a program is run, runs this very program, as the kernel says.
+func Trust(conn syscall.Conn, purpose string) error {
+	pid, uid, err := procfs.Peer(conn)
+	if err != nil {
+		return fmt.Errorf("who is at the other end of the socket is not known: %w", err)
+	}
+	if uid != os.Geteuid() {
+		return errors.New("the process at the other end of the socket is another user's")
+	}
+	if (purpose == PurposeHost || purpose == PurposeRun) && !procfs.RunsThisProgram(pid) {
+		return errors.New("the process at the other end of the socket runs another program, or another version of this one")
+	}
+	return nil
+}
