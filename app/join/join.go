@@ -90,22 +90,33 @@ type RefusedError struct{ Reason string }
 // Error is one sentence.
 func (e *RefusedError) Error() string { return e.Reason }
 
-// Conn is a connection that a daemon has taken. It is a file and no net.Conn: package net
-// is initialised behind nearly all others, which would cost a fast path half of its gain.
+// Conn is a connection that a daemon has taken. Reading, writing and closing may go on at
+// one time. It is made without package net, which is initialised behind nearly all others.
 type Conn struct {
-	*os.File
 	Status Status
 	Link   *Link // of PurposeConsole
-	in     *bufio.Reader
+
+	socket *os.File
+	in     *bufio.Reader // may hold what came behind the reply
 }
 
 // NewConn returns a connection of which nothing has been read.
 func NewConn(socket *os.File) *Conn {
-	return &Conn{File: socket, in: bufio.NewReaderSize(socket, 64<<10)}
+	return &Conn{socket: socket, in: bufio.NewReaderSize(socket, 64<<10)}
 }
 
 // Read reads what the daemon writes behind its reply.
 func (c *Conn) Read(p []byte) (int, error) { return c.in.Read(p) }
+
+// Write writes to the daemon.
+func (c *Conn) Write(p []byte) (int, error) { return c.socket.Write(p) }
+
+// Close ends the connection, and what reads or writes.
+func (c *Conn) Close() error { return c.socket.Close() }
+
+// SetReadDeadline ends what reads at a time with os.ErrDeadlineExceeded; the zero time
+// ends nothing.
+func (c *Conn) SetReadDeadline(t time.Time) error { return c.socket.SetReadDeadline(t) }
 
 // ReadLine reads up to the end of a line. With an error it returns what there is of it.
 func (c *Conn) ReadLine() ([]byte, error) { return c.in.ReadBytes('\n') }
@@ -136,7 +147,7 @@ func (c *Conn) PID() int { return c.Status.PID }
 
 // CloseWrite says that nothing more is written. What the daemon writes can still be read.
 func (c *Conn) CloseWrite() error {
-	raw, err := c.SyscallConn()
+	raw, err := c.socket.SyscallConn()
 	if err != nil {
 		return err
 	}

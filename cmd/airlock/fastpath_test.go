@@ -179,7 +179,7 @@ func TestTheFastPathPrintsTheSame(t *testing.T) {
 // configuration would do or say something else.
 func TestTheFastPathIsLeft(t *testing.T) {
 	t.Setenv("WHERE", "/tmp")
-	const configuration = "mcpServers: {files: {command: cat, args: [\"${WHERE}\"]}}\nservers: {files: {trustAnnotations: true}}\n"
+	configuration := "mcpServers: {desk: {command: " + upstreamtest.Program(t) + ", env: {WHERE: \"${WHERE}\"}}}\n"
 	daemonHere(t, configuration)
 	write(t, "p.py", "result = 1")
 	outcome := func(name string) {
