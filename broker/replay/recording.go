@@ -105,7 +105,7 @@ func (r *Recorder) open() error {
 	if r.sealed, err = age.Encrypt(f, r.store.identity.Recipient()); err != nil {
 		return fmt.Errorf("recording: %w", err)
 	}
-	if r.packed, err = gzip.NewWriterLevel(r.sealed, gzip.BestSpeed); err != nil {
+	if r.packed, err = r.store.packInto(r.sealed); err != nil {
 		return fmt.Errorf("recording: %w", err)
 	}
 	head, err := json.Marshal(line{Head: &r.head})
@@ -113,6 +113,16 @@ func (r *Recorder) open() error {
 		return fmt.Errorf("recording: %w", err)
 	}
 	return r.put(head)
+}
+
+// packInto returns a writer that compresses into w. One that another recording has ended is
+// used again: a new one has to clear a megabyte, which takes longer than to pack a small run.
+func (s *Store) packInto(w io.Writer) (*gzip.Writer, error) {
+	if packed, ok := s.packers.Get().(*gzip.Writer); ok {
+		packed.Reset(w)
+		return packed, nil
+	}
+	return gzip.NewWriterLevel(w, gzip.BestSpeed)
 }
 
 func (r *Recorder) put(text []byte) error {
@@ -140,6 +150,8 @@ func (r *Recorder) Close(output Output) error {
 	}
 	if err == nil {
 		err = errors.Join(r.packed.Close(), r.sealed.Close(), r.file.Sync())
+		r.store.packers.Put(r.packed)
+		r.packed, r.failed = nil, errors.New("recording: it has ended")
 	}
 	bytes, statErr := r.bytes()
 	err = errors.Join(err, statErr, r.file.Close())

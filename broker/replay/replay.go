@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"filippo.io/age"
@@ -47,6 +48,7 @@ type Store struct {
 	opts     Options
 	identity *age.X25519Identity
 	kept     *retention.Keeper
+	packers  sync.Pool // of *gzip.Writer, those of recordings that have ended
 }
 
 // Open opens the store in dir, creating it at first use, and removes what has

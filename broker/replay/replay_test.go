@@ -71,6 +71,61 @@ func TestRecordAndLoad(t *testing.T) {
 	}
 }
 
+// Recordings take over what others have ended with: none gets into another.
+func TestRecordingsAfterOneAnother(t *testing.T) {
+	s := open(t, t.TempDir(), nil)
+	var ended *replay.Recorder
+	for n := range 3 {
+		h := head()
+		h.RunID = fmt.Sprintf("run_%d", n)
+		r, err := s.Create(h, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Answered(exchange(1, "read", fmt.Sprintf(`{"path":"/%d"}`, n))); err != nil {
+			t.Fatal(err)
+		}
+		if ended != nil {
+			if err := ended.Answered(exchange(2, "read", `{"path":"/late"}`)); err == nil {
+				t.Error("an answer after the end was recorded")
+			}
+		}
+		if err := r.Close(replay.Output{Stdout: h.RunID}); err != nil {
+			t.Fatal(err)
+		}
+		ended = r
+	}
+	for n := range 3 {
+		got, err := s.Load(fmt.Sprintf("run_%d", n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := fmt.Sprintf(`{"path":"/%d"}`, n)
+		if len(got.Exchanges) != 1 || string(got.Exchanges[0].Arguments) != want || got.Stdout != got.RunID {
+			t.Errorf("recording %d: got %+v, want one exchange with %s", n, got, want)
+		}
+	}
+}
+
+func BenchmarkRecording(b *testing.B) {
+	s, err := replay.Open(b.TempDir(), nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for n := 0; b.Loop(); n++ {
+		h := head()
+		h.RunID = fmt.Sprintf("run_%d", n)
+		r, err := s.Create(h, nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := r.Close(replay.Output{Stdout: "printed"}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 func TestNothingIsReadableAtRest(t *testing.T) {
 	dir := t.TempDir()
 	record(t, open(t, dir, nil))
