@@ -221,6 +221,11 @@ func (b *builder) ownLayer(ctx context.Context, rootFS string) (blob, error) {
 			return blob{}, err
 		}
 	}
+	if b.def.Bundle {
+		if err := writeBundle(ctx, rootFS, tree); err != nil {
+			return blob{}, err
+		}
+	}
 	return writeLayer(ctx, filepath.Join(b.work, layerFile), tree)
 }
 

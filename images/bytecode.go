@@ -2,6 +2,7 @@ package images
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"os/exec"
@@ -17,19 +18,44 @@ import (
 // The interpreter runs with its own loader and libraries instead of in a chroot,
 // which would need root.
 func compilePython(ctx context.Context, rootFS, dir string, directories []string) error {
-	loaders, err := filepath.Glob(filepath.Join(rootFS, "usr/lib/*-linux-gnu/ld-linux-*.so.*"))
-	if err != nil || len(loaders) != 1 {
-		return fmt.Errorf("compiling Python files: want one program loader in %q, got %q", rootFS, loaders)
+	args := []string{"-m", "compileall", "-q", "-f", "-p", "/", "--invalidation-mode", "unchecked-hash"}
+	cmd, err := pythonOf(ctx, rootFS, append(args, directories...)...)
+	if err != nil {
+		return fmt.Errorf("compiling Python files: %w", err)
 	}
-	args := []string{
-		"--library-path", filepath.Dir(loaders[0]), filepath.Join(rootFS, "usr/bin/python3"),
-		"-P", "-S", "-s", "-m", "compileall", "-q", "-f", "-p", "/", "--invalidation-mode", "unchecked-hash",
-	}
-	cmd := exec.CommandContext(ctx, loaders[0], append(args, directories...)...)
 	cmd.Dir = dir
-	cmd.Env = []string{"PYTHONHOME=" + filepath.Join(rootFS, "usr"), "PYTHONHASHSEED=0", "LC_ALL=C.UTF-8"}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return &compileError{err, strings.TrimSpace(string(out))}
+	}
+	return nil
+}
+
+// pythonOf is a command of the interpreter in rootFS, without the packages there.
+func pythonOf(ctx context.Context, rootFS string, args ...string) (*exec.Cmd, error) {
+	loaders, err := filepath.Glob(filepath.Join(rootFS, "usr/lib/*-linux-gnu/ld-linux-*.so.*"))
+	if err != nil || len(loaders) != 1 {
+		return nil, fmt.Errorf("want one program loader in %q, got %q", rootFS, loaders)
+	}
+	start := []string{"--library-path", filepath.Dir(loaders[0]), filepath.Join(rootFS, "usr/bin/python3"), "-P", "-S", "-s"}
+	cmd := exec.CommandContext(ctx, loaders[0], append(start, args...)...)
+	cmd.Env = []string{"PYTHONHOME=" + filepath.Join(rootFS, "usr"), "PYTHONHASHSEED=0", "LC_ALL=C.UTF-8"}
+	return cmd, nil
+}
+
+// bundler is the program that writes a bundle.
+//
+//go:embed bundle.py
+var bundler string
+
+// writeBundle writes what the guest of the Python image loads at its start into one
+// file of tree, in which all is compiled. The code of packages has no part in that.
+func writeBundle(ctx context.Context, rootFS, tree string) error {
+	cmd, err := pythonOf(ctx, rootFS, "-B", "-c", bundler, rootFS, tree)
+	if err != nil {
+		return fmt.Errorf("writing the bundle of modules: %w", err)
+	}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("writing the bundle of modules: %w: %.2000s", err, strings.TrimSpace(string(out)))
 	}
 	return nil
 }

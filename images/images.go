@@ -53,6 +53,7 @@ type Definition struct {
 	Wheels   *Wheels           `yaml:"wheels"`   // nil: no Python packages
 	Sources  bool              `yaml:"sources"`  // whether the packages of sdk/python are in it
 	Bytecode []string          `yaml:"bytecode"` // directories whose Python files are compiled ahead
+	Bundle   bool              `yaml:"bundle"`   // whether the modules that the guest loads at its start are in one file, too
 	Args     []string          `yaml:"args"`     // the guest program and its arguments
 	Env      []string          `yaml:"env"`      // the whole environment, NAME=value
 

@@ -167,13 +167,18 @@ func (in inputs) key() string {
 	if in.hasPackages() {
 		packages = in.packagesKey()
 	}
+	bundle := ""
+	if in.def.Bundle {
+		bundle = bundler
+	}
 	return hashJSON(struct {
 		Base     string
 		Args     []string
 		Env      []string
 		Files    []string
 		Packages string `json:",omitempty"`
-	}{in.baseKey(), in.def.Args, in.def.Env, sums, packages})
+		Bundle   string `json:",omitempty"`
+	}{in.baseKey(), in.def.Args, in.def.Env, sums, packages, bundle})
 }
 
 func hashJSON(v any) string {

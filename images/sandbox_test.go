@@ -62,3 +62,38 @@ func copyBases(t *testing.T, from, to, name string) {
 		}
 	}
 }
+
+// TestModulesOfTheBundle loads what a guest loads ahead with the interpreter of the
+// real image: all of it comes from one file.
+func TestModulesOfTheBundle(t *testing.T) {
+	env := testenv.Sandbox(t)
+	image, err := images.Open(env.Home, "python")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer image.Close()
+	cmd, err := images.PythonOf(t.Context(), image.RootFS, "-B", "-c", loadFromBundle, image.RootFS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := cmd.CombinedOutput()
+	if want := "/opt/airlock/modules.bundle\n"; err != nil || string(got) != want {
+		t.Errorf("opened %q (%v), want %q alone", got, err, want)
+	}
+}
+
+// loadFromBundle prints the files that are opened to load what a guest loads ahead.
+const loadFromBundle = `
+import sys
+root = sys.argv[1]
+sys.path[:0] = [root + "/opt/airlock/guest"]
+from airlock_guest import bundle
+bundle.FILE = root + bundle.FILE
+opened = set()
+sys.addaudithook(lambda event, args: event == "open" and opened.add(args[0]))
+bundle.use()
+import asyncio, collections, dataclasses, datetime, functools, json, random, re, threading, traceback, typing
+import airlock_guest.on_import
+bundle.stop()
+print(*sorted(file.removeprefix(root) for file in opened), sep="\n")
+`

@@ -16,6 +16,10 @@ sys.path[:0] = ["/opt/airlock/guest", "/workspace"]
 # Where an image with packages has them; they come after the standard library.
 sys.path.append("/usr/lib/python3/dist-packages")
 
+from airlock_guest import bundle  # noqa: E402
+
+bundle.use()
+
 from airlock_guest import session  # noqa: E402
 
 del sys.path[0]

@@ -9,6 +9,7 @@
 - `notes`: says why there is probably no result;
 - `repair`: makes the interpreter usable again after the code;
 - `failure`: describes an exception; `hints` says how to repair the code;
+- `bundle`: loads modules from one file;
 - `on_import`: changes modules of the standard library without loading them.
 
 The code shares this process. It may replace builtins, close descriptors and

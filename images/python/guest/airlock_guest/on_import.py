@@ -5,7 +5,7 @@ the guest has to change in them waits until they are imported.
 """
 
 import sys
-from _frozen_importlib_external import PathFinder  # importlib.machinery's, without importing that
+from _frozen_importlib import _find_spec  # what `import` itself asks
 from _functools import partial
 
 
@@ -39,7 +39,7 @@ def import_without(name, optional):
 
 
 class _Finder:
-    """Finds one module as `PathFinder` does, lets a function load it, and steps aside."""
+    """Finds one module as the other finders do, lets a function load it, and steps aside."""
 
     def __init__(self, name, load):
         self._name = name
@@ -49,6 +49,11 @@ class _Finder:
         if name != self._name:
             return None
         sys.meta_path.remove(self)
-        spec = PathFinder.find_spec(name, path)
-        spec.loader.exec_module = partial(self._load, spec.loader.exec_module)
+        spec = _find_spec(name, path)
+        if spec is not None:
+            spec.loader.exec_module = partial(self._exec_module, spec.loader, spec.loader.exec_module)
         return spec
+
+    def _exec_module(self, loader, load, module):
+        del loader.exec_module  # what stays is the loader that any module has
+        self._load(load, module)

@@ -7,7 +7,7 @@ from posix import O_RDONLY, _exit, close, dup2, getcwd, getpid, open, read, writ
 from select import poll
 
 import client
-from airlock_guest import execute, outcome, output, session_files
+from airlock_guest import bundle, execute, outcome, output, session_files
 from airlock_guest.link import Link
 from airlock_guest.on_import import import_without
 from client.codec import decode, encode
@@ -32,6 +32,7 @@ def main():
     import_without("asyncio", "ssl")
     if not _is_awaited():
         _preload()
+    bundle.stop()
     execute.prepare()
     session_files.prepare()
     write(1, _proof() + b"ready\n")
@@ -71,9 +72,14 @@ def _is_awaited():
     return bool(poller.poll(0))
 
 
-def _preload():
+def load_usual():
+    """Load what a guest loads ahead of time; images/bundle.py calls it to see what that is."""
     for name in _USUAL:
         __import__(name)
+
+
+def _preload():
+    load_usual()
     output.prepare_to_hold()
     # What is here stays: no collection of the code's garbage need look at it.
     gc.collect()

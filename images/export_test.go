@@ -1,0 +1,4 @@
+package images
+
+// PythonOf is for tests of real images.
+var PythonOf = pythonOf
