@@ -9,7 +9,7 @@ import (
 
 // What the fast path understands, the grammar reads in the same way.
 func TestTheFastPathReadsAsTheGrammarDoes(t *testing.T) {
-	words := []string{"p.py", "p.js", "p", "-", "--", "", "-x", "--json", "--json=false", "--lang", "--lang=node", "--lang=ruby", "--lang=", "--language=py", "python", "--timeout=1s", "--profile", "@p"}
+	words := []string{"p.py", "p.js", "p", "-", "--", "", "-x", "--json", "--json=false", "--lang", "--lang=node", "--lang=ruby", "--lang=", "--language=py", "python", "--timeout=1s", "--timeout", "--timeout=-1s", "--timeout=0", "--timeout=5", "--timeout=1.5m", "1s", "--profile", "--profile=a", "--config", "--config=c.yaml", "--config=", "@p"}
 	understood := 0
 	var try func(line []string, more int)
 	try = func(line []string, more int) {
@@ -24,8 +24,8 @@ func TestTheFastPathReadsAsTheGrammarDoes(t *testing.T) {
 			if !ok {
 				t.Fatalf("%q: another verb", line)
 			}
-			got, want := command, fastpath.Command{File: run.File, Language: run.language()}
-			if plain := (runVerb{Lang: run.Lang, JSON: run.JSON, File: run.File}); got != want || *run != plain {
+			got, want := command, fastpath.Command{File: run.File, Language: run.language(), Config: run.Config, Profile: run.Profile, Timeout: run.Timeout}
+			if plain := (runVerb{profiled: run.profiled, Lang: run.Lang, Timeout: run.Timeout, JSON: run.JSON, File: run.File}); got != want || *run != plain {
 				t.Errorf("%q: got %+v, want %+v of %+v", line, got, want, *run)
 			}
 		}

@@ -75,7 +75,7 @@ func begin(args []string) *path {
 	if !understood {
 		return p
 	}
-	file, source, found := readConfiguration()
+	file, source, found := readConfiguration(command.Config)
 	if !found {
 		return p
 	}
@@ -83,18 +83,23 @@ func begin(args []string) *path {
 	if !found || len(bytes.TrimSpace(code)) == 0 || !utf8.Valid(code) { // which is refused before a daemon is asked
 		return p
 	}
-	p.run(file, source, join.RunRequest{Language: command.Language, Code: code})
+	hello := join.Hello{Purpose: join.PurposeRun, Version: release.Version, Source: source, Profile: command.Profile}
+	p.run(file, hello, join.RunRequest{Language: command.Language, Code: code, Timeout: command.Timeout})
 	return p
 }
 
-// readConfiguration returns the absolute path of the configuration's file and its digest,
-// where it has a daemon's socket.
-func readConfiguration() (file, source string, found bool) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", "", false
+// readConfiguration returns the absolute path of the configuration's file, which may be
+// named, and its digest, where it has a daemon's socket.
+func readConfiguration(named string) (file, source string, found bool) {
+	if file = named; file == "" {
+		dir, err := os.Getwd()
+		if err != nil {
+			return "", "", false
+		}
+		file = configfile.Find(dir, os.LookupEnv)
 	}
-	if file = configfile.Find(dir, os.LookupEnv); file != "" {
+	if file != "" {
+		var err error
 		if file, err = filepath.Abs(file); err != nil {
 			return "", "", false
 		}
@@ -169,9 +174,9 @@ func (p *path) listen() {
 }
 
 // run has a program run by the daemon of a configuration's file, where there is one that
-// has read the same, and ends the process when its outcome is printed.
-func (p *path) run(file, source string, request join.RunRequest) {
-	conn, err := join.Dial(file, join.Hello{Purpose: join.PurposeRun, Version: release.Version, Source: source})
+// takes the greeting, and ends the process when its outcome is printed.
+func (p *path) run(file string, hello join.Hello, request join.RunRequest) {
+	conn, err := join.Dial(file, hello)
 	if err != nil {
 		return
 	}

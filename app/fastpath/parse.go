@@ -2,6 +2,7 @@ package fastpath
 
 import (
 	"strings"
+	"time"
 
 	"github.com/airlock-mcp/airlock/internal/program"
 )
@@ -10,42 +11,59 @@ import (
 type Command struct {
 	File     string // the program; - is the standard input
 	Language string // "python" or "node"
+	Config   string // the configuration's file; empty: the one that is found
+	Profile  string // empty: the default one
+	Timeout  time.Duration
 }
 
 // Parse understands these command lines, whose words may stand in any order behind run,
-// and no others:
+// each flag at most once and also as --flag=VALUE, and no others:
 //
-//	run [FILE | -] [--lang NAME | --lang=NAME] [--json]
+//	run [FILE | -] [--lang NAME] [--config FILE] [--profile NAME] [--timeout DURATION] [--json]
 //
 // It reads them as the grammar of package cli does.
 func Parse(args []string) (command Command, understood bool) {
 	if len(args) == 0 || args[0] != "run" {
 		return Command{}, false
 	}
-	var named string
+	values := map[string]string{}
 	for args = args[1:]; len(args) > 0; args = args[1:] {
-		word := args[0]
-		name, isLanguage := strings.CutPrefix(word, "--lang=")
-		switch {
-		case word == "--lang" && len(args) > 1:
-			args = args[1:]
-			name, isLanguage = args[0], true
-			fallthrough
-		case isLanguage:
-			if _, known := program.ParseLanguage(name); !known || named != "" {
+		switch flag, value, joined := strings.Cut(args[0], "="); {
+		case flag == "--lang", flag == "--config", flag == "--profile", flag == "--timeout":
+			if !joined && len(args) > 1 {
+				args = args[1:]
+				value = args[0]
+			}
+			if value == "" || strings.HasPrefix(value, "-") || values[flag] != "" {
 				return Command{}, false
 			}
-			named = name
-		case word == "--json":
-		case command.File != "" || word == "" || word != "-" && strings.HasPrefix(word, "-"):
+			values[flag] = value
+		case args[0] == "--json":
+		case command.File != "" || args[0] == "" || args[0] != "-" && strings.HasPrefix(args[0], "-"):
 			return Command{}, false
 		default:
-			command.File = word
+			command.File = args[0]
 		}
 	}
-	if command.File == "" {
-		command.File = "-"
+	return command.with(values)
+}
+
+// with returns the command with the values of its flags.
+func (c Command) with(values map[string]string) (command Command, understood bool) {
+	if c.File == "" {
+		c.File = "-"
 	}
-	command.Language = program.LanguageOf(named, command.File)
-	return command, true
+	named := values["--lang"]
+	if _, known := program.ParseLanguage(named); named != "" && !known {
+		return Command{}, false
+	}
+	if timeout := values["--timeout"]; timeout != "" {
+		var err error
+		if c.Timeout, err = time.ParseDuration(timeout); err != nil || c.Timeout <= 0 {
+			return Command{}, false
+		}
+	}
+	c.Language = program.LanguageOf(named, c.File)
+	c.Config, c.Profile = values["--config"], values["--profile"]
+	return c, true
 }

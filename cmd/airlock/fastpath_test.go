@@ -135,11 +135,12 @@ func fastAndSlow(t *testing.T, stdin func() io.Reader, args ...string) (fast, sl
 func TestTheFastPathPrintsTheSame(t *testing.T) {
 	t.Setenv("COMMAND", upstreamtest.Program(t))
 	t.Setenv("PASSWORD_OF_DESK", "correct-horse-battery")
-	daemonHere(t, "mcpServers: {desk: {command: \"${COMMAND}\", env: {PASSWORD: \"${PASSWORD_OF_DESK}\"}}}\nservers: {desk: {trustAnnotations: true, deny: [count]}}\n")
+	daemonHere(t, "mcpServers: {desk: {command: \"${COMMAND}\", env: {PASSWORD: \"${PASSWORD_OF_DESK}\"}}}\nservers: {desk: {trustAnnotations: true, deny: [count]}}\nprofiles: {most: {default: true, servers: {desk: [echo, count]}}, small: {servers: {desk: [count]}}}\n")
 	for name, program := range map[string]string{
 		"works.py": "result = 1", "works.js": "globalThis.result = 1", "names.txt": "result = 1",
-		"prints.py":  "import sys\nprint('out', '\\x1b[31m')\nprint('err correct-horse-battery', file=sys.stderr)\nresult = 1",
-		"calls.py":   "from servers.desk import echo\nresult = (await echo(text='a')).data",
+		"prints.py": "import sys\nprint('out', '\\x1b[31m')\nprint('err correct-horse-battery', file=sys.stderr)\nresult = 1",
+		"calls.py":  "from servers.desk import echo\nresult = (await echo(text='a')).data",
+		"slow.py":   "while True: pass", "seen.py": "import servers.desk\nresult = [hasattr(servers.desk, name) for name in ('echo', 'slow_read')]",
 		"denied.py":  "from servers.desk import count\nresult = await count()",
 		"fails.py":   "raise KeyError('x')",
 		"pretend.py": "class PolicyDenied(Exception): pass\nraise PolicyDenied('x')",
@@ -156,11 +157,13 @@ func TestTheFastPathPrintsTheSame(t *testing.T) {
 	}{
 		{"works.py", nil, fast}, {"works.js", nil, fast}, {"--json works.py", nil, fast}, {"works.py --lang=py", nil, fast}, {"names.txt --lang node", nil, fast},
 		{"prints.py", nil, fast}, {"calls.py", nil, fast}, {"denied.py", nil, fast}, {"fails.py", nil, fast}, {"pretend.py", nil, fast}, {"long.py", nil, fast},
+		{"works.py --timeout=5s", nil, fast}, {"slow.py --timeout 300ms", nil, fast}, {"works.py --profile=small", nil, fast}, {"seen.py --profile small", nil, fast}, {"seen.py", nil, fast},
+		{"works.py --config airlock.yaml", nil, fast}, {"works.py --config=./airlock.yaml", nil, fast},
 		{"", text("result = 2"), fast}, {"-", text("result = 2"), fast}, {"- --lang js", text("globalThis.result = 2"), fast},
 		{"-", text(""), slow}, {"-", text(strings.Repeat(" ", 3<<20)), slow}, {"-", nil, slow},
 		{"empty.py", nil, slow}, {"binary.py", nil, slow}, {"large.py", nil, slow}, {"missing.py", nil, slow}, {".", nil, slow}, {"/dev/null", nil, slow},
-		{"works.py --lang=ruby", nil, slow}, {"works.py --timeout=5s", nil, slow}, {"works.py --profile=none", nil, slow}, {"works.py more", nil, slow}, {"works.py --what", nil, slow},
-		{"--help", nil, slow}, {"works.py --config airlock.yaml", nil, slow}, {"works.py --config none.yaml", nil, slow},
+		{"works.py --lang=ruby", nil, slow}, {"works.py --timeout=-5s", nil, slow}, {"works.py --profile=none", nil, slow}, {"works.py more", nil, slow}, {"works.py --what", nil, slow},
+		{"--help", nil, slow}, {"works.py --config /dev/null", nil, slow}, {"works.py --config none.yaml", nil, slow},
 	} {
 		got, want := fastAndSlow(t, test.stdin, strings.Fields(test.args)...)
 		if want.fast() || got.fast() != test.fast {
