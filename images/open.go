@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"sync"
 
 	"github.com/airlock-mcp/airlock/images/layer"
 	"github.com/airlock-mcp/airlock/internal/store"
@@ -51,12 +53,39 @@ type Record struct {
 // the record only; Verify reads everything. Errors: ErrUnknown, ErrNotBuilt,
 // ErrStale. The caller calls Close when no sandbox uses the image any more.
 func Open(home, name string) (Image, error) {
-	wanted, err := readInputs(name)
+	find := own()[name]
+	if find == nil {
+		_, err := Find(name)
+		return Image{}, err
+	}
+	image, err := find()
 	if err != nil {
 		return Image{}, err
 	}
-	return openWanted(home, wanted)
+	return openKeyed(home, inputs{def: image.def}, image.key)
 }
+
+// ownImage is an image as this program would build it.
+type ownImage struct {
+	def Definition
+	key string
+}
+
+// own finds the images of this program by their names. What is embedded is read and hashed
+// once, and only of what is asked for.
+var own = sync.OnceValue(func() map[string]func() (ownImage, error) {
+	all := map[string]func() (ownImage, error){}
+	for _, name := range names {
+		all[name] = sync.OnceValues(func() (ownImage, error) {
+			wanted, err := readInputs(name)
+			if err != nil {
+				return ownImage{}, err
+			}
+			return ownImage{wanted.def, wanted.key()}, nil
+		})
+	}
+	return all
+})
 
 // OpenWith is Open for an image that has other packages beside its own.
 func OpenWith(home, name string, extra Extra) (Image, error) {
@@ -68,11 +97,16 @@ func OpenWith(home, name string, extra Extra) (Image, error) {
 }
 
 func openWanted(home string, wanted inputs) (Image, error) {
+	return openKeyed(home, wanted, wanted.key())
+}
+
+// openKeyed opens the current image where it was made from the inputs that have the key.
+func openKeyed(home string, wanted inputs, key string) (Image, error) {
 	image, err := open(store.Images(home), wanted)
 	if err != nil {
 		return Image{}, err
 	}
-	if image.Record.Inputs != wanted.key() {
+	if image.Record.Inputs != key {
 		return Image{}, errors.Join(fmt.Errorf("opening image %q: %w", image.Name, ErrStale), image.Close())
 	}
 	return image, nil
@@ -121,8 +155,8 @@ func openDirectory(directory string, def Definition) (Image, error) {
 		RootFS:    rootFS,
 		ClientDir: filepath.Join(rootFS, guestRoot, "client"),
 		Layout:    filepath.Join(directory, "oci"),
-		Args:      def.Args,
-		Env:       def.Env,
+		Args:      slices.Clone(def.Args),
+		Env:       slices.Clone(def.Env),
 		Record:    record,
 		hold:      hold,
 	}, nil

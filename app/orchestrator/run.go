@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -129,13 +130,15 @@ func (r *run) tearDown(ctx context.Context, outcome *Outcome) {
 	if r.session != nil {
 		r.session.Close()
 	}
+	var recorded sync.WaitGroup
 	if outcome != nil {
-		r.closeRecording(ctx, outcome)
+		recorded.Go(func() { r.closeRecording(ctx, outcome) }) // waits for the disk
 	}
 	if err := r.sandbox.Close(); err != nil {
 		r.parts.Logger.ErrorContext(ctx, "a sandbox could not be removed",
 			slog.String(telemetry.KeySandbox, r.sandbox.ID()), slog.Any(telemetry.KeyError, err))
 	}
+	recorded.Wait()
 }
 
 // await serves the sandbox's socket until the run is over and returns why.

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/user"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/broker/approval"
 	"github.com/airlock-mcp/airlock/broker/audit"
+	"github.com/airlock-mcp/airlock/broker/redact"
 	"github.com/airlock-mcp/airlock/broker/replay"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/caller"
@@ -322,10 +324,20 @@ func (s *System) assemble(servers broker.Upstream) error {
 	s.runs = runs.New(s.orchestrator, &runs.Options{Questions: s.questions})
 	s.undo.Add(func() error { s.runs.Close(); return nil })
 	s.catalog.onChange(s.orchestrator.Warm)
+	if s.opts.Code != nil {
+		s.prepareEnd(redactor)
+	}
 	if s.opts.Serving {
 		return s.watchLevels()
 	}
 	return nil
+}
+
+// prepareEnd makes, while the sandbox of the one run starts, what its end needs.
+func (s *System) prepareEnd(redactor *redact.Redactor) {
+	var prepared sync.WaitGroup
+	prepared.Go(redactor.Prepare)
+	s.undo.Add(func() error { prepared.Wait(); return nil })
 }
 
 // Profile is the name of the profile that all callers have; empty where there is

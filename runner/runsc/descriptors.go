@@ -6,10 +6,23 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 
+	"github.com/airlock-mcp/airlock/runner/gvisor"
 	"github.com/airlock-mcp/airlock/runner/runsc/brokerfs"
 )
+
+// prepare writes what gVisor's kernel reads at its start, and gathers what it is given.
+func (p *process) prepare(files *fileSystems, config *specs.Spec, directories []string) (parts, error) {
+	if err := writeConfig(p.spec, config); err != nil {
+		return parts{}, err
+	}
+	if err := os.WriteFile(watchConfig(p.spec.StateDir), gvisor.TraceSession(""), 0o600); err != nil {
+		return parts{}, err
+	}
+	return p.gather(files, directories)
+}
 
 // gather opens everything that gVisor's kernel is given, and this side's ends
 // of it. What p holds is closed with p; the parts are closed once the kernel

@@ -113,23 +113,21 @@ func (d *Driver) create(ctx context.Context, spec runner.Spec, undo *cleanup.Sta
 	if err != nil {
 		return nil, err
 	}
-	if err := writeConfig(spec, config); err != nil {
-		return nil, err
-	}
-	if err := os.WriteFile(watchConfig(spec.StateDir), gvisor.TraceSession(""), 0o600); err != nil {
-		return nil, err
-	}
 	host, err := hostUser(spec.ID)
 	if err != nil {
 		return nil, err
 	}
 	p := &process{Kernel: bounds.NewKernel(), spec: spec, host: host, bound: d.host, watched: make(chan struct{})}
 	undo.Add(p.Close)
-	if p.Group, err = d.host.New(spec); err != nil {
-		return nil, err
-	}
-	given, err := p.gather(d.files, directories)
-	if err != nil {
+	// To enter a new control group of version 1, a thread waits ten milliseconds for others.
+	grouped := make(chan error, 1)
+	go func() {
+		var err error
+		p.Group, err = d.host.New(spec)
+		grouped <- err
+	}()
+	given, err := p.prepare(d.files, config, directories)
+	if err := errors.Join(<-grouped, err); err != nil {
 		return nil, err
 	}
 	return p, p.boot(ctx, d.command(p, given))
