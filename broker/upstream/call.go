@@ -43,7 +43,7 @@ func (s *Set) CallFor(ctx context.Context, relay Relay, serverID, name string, a
 	if arguments == nil {
 		arguments = json.RawMessage("{}")
 	}
-	ctx, cancel := server.lifetime(ctx)
+	ctx, cancel := server.within(ctx)
 	defer cancel()
 	ctx, patience, stop := WithPatience(ctx, server.config.CallTimeout)
 	defer stop()

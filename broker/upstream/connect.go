@@ -82,7 +82,7 @@ func backoff(n int) time.Duration {
 
 // try makes one attempt and tells all waiters the outcome.
 func (s *server) try(ctx context.Context) {
-	ctx, cancel := s.lifetime(ctx)
+	ctx, cancel := s.within(ctx)
 	defer cancel()
 	ctx, stop := context.WithTimeout(ctx, s.config.StartTimeout)
 	defer stop()

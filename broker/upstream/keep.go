@@ -48,7 +48,7 @@ func (p *pace) note(now time.Time) {
 // is old, connects again while the last attempt failed, and calls OnChange, until
 // the server is closed.
 func (s *server) keep() {
-	ctx, cancel := s.lifetime(context.Background())
+	ctx, cancel := s.within(context.Background())
 	defer cancel()
 	var announced pace
 	var putOff <-chan time.Time // set while an announced change waits

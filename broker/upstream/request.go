@@ -48,7 +48,7 @@ func (s *Set) Do(ctx context.Context, serverID string, request Request) (json.Ra
 			return nil, fmt.Errorf("sending %q to server %q: the params are no object", request.Method, serverID)
 		}
 	}
-	ctx, cancel := server.lifetime(ctx)
+	ctx, cancel := server.within(ctx)
 	defer cancel()
 	ctx, patience, stop := WithPatience(ctx, server.config.CallTimeout)
 	defer stop()

@@ -20,9 +20,9 @@ type server struct {
 	cache  *listCache
 
 	reread  func(context.Context) error // refresh, but for tests
-	done    chan struct{}               // closed by close
 	running sync.WaitGroup              // everything that close waits for
 
+	lifetime // it ends with close
 	signals
 	listing chan struct{} // held while a list is read and stored, so that an old one never follows a newer
 
@@ -65,7 +65,7 @@ func newServer(c Config, o Options, spawn *spawner, cache *listCache) *server {
 	decided := make(chan struct{})
 	s := &server{
 		config: c, opts: o, spawn: spawn, cache: cache,
-		done: make(chan struct{}), listing: make(chan struct{}, 1),
+		lifetime: newLifetime(), listing: make(chan struct{}, 1),
 		signals: signals{
 			announced: make(chan struct{}, 1), changed: make(chan struct{}, 1), failing: make(chan struct{}, 1),
 			decided: decided, decide: sync.OnceFunc(func() { close(decided) }),
@@ -116,7 +116,7 @@ func (s *server) startInBackground(ctx context.Context) {
 
 // firstAttempt connects, and logs why it cannot.
 func (s *server) firstAttempt(ctx context.Context) {
-	ctx, cancel := s.lifetime(ctx)
+	ctx, cancel := s.within(ctx)
 	defer cancel()
 	if _, err := s.connected(ctx); err != nil && !s.closing() {
 		s.opts.Logger.WarnContext(ctx, "upstream server is missing",
@@ -185,19 +185,6 @@ func sameTools(a, b []catalog.Tool) bool {
 	return true
 }
 
-// lifetime ends a context when the server is closed.
-func (s *server) lifetime(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(ctx)
-	go func() {
-		select {
-		case <-s.done:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, cancel
-}
-
 func (s *server) closing() bool {
 	select {
 	case <-s.done:
@@ -249,7 +236,7 @@ func (s *server) close() {
 	s.closed = true
 	session := s.session
 	s.session = nil
-	close(s.done)
+	s.end()
 	s.mu.Unlock()
 	if session != nil {
 		session.close()
@@ -259,7 +246,7 @@ func (s *server) close() {
 
 // refresh reads the list again and keeps it.
 func (s *server) refresh(ctx context.Context) error {
-	ctx, cancel := s.lifetime(ctx)
+	ctx, cancel := s.within(ctx)
 	defer cancel()
 	ctx, stop := context.WithTimeout(ctx, s.config.StartTimeout)
 	defer stop()
