@@ -23,7 +23,7 @@ import (
 // guestCommands are the entrypoints of the images.
 var guestCommands = map[string][]string{
 	"python": {"/usr/bin/python3", "-I", "-S", "-B", "-X", "utf8", "/opt/airlock/guest/main.py"},
-	"node":   {"/opt/node", "--openssl-config=/opt/airlock/guest/openssl.cnf", "/opt/airlock/guest/main.mjs"},
+	"node":   {"/opt/node", "--openssl-config=/opt/airlock/guest/openssl.cnf", "--inspect-port=0", "--inspect-publish-uid=http", "/opt/airlock/guest/main.mjs"},
 }
 
 // enter makes the file system of a sandbox under $1 and runs the rest of its

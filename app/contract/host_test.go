@@ -66,6 +66,8 @@ func (h *host) handle(_ context.Context, req wire.Request) (any, error) {
 		default:
 		}
 		return struct{}{}, nil
+	case "run/interrupt": // what these cases print, they print before they end
+		return struct{}{}, wire.DecodeStrict(req.Params, &struct{}{})
 	case "run/attach":
 		return h.attach(req.Params)
 	case "tools/call":

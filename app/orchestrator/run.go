@@ -49,9 +49,10 @@ type run struct {
 
 // guestState is what the guest has done, as the socket's handlers saw it.
 type guestState struct {
-	handedOut atomic.Bool   // it has fetched the code
-	finished  chan finish   // holds the one delivery that counts
-	served    chan struct{} // closed when no request from inside is being handled any more
+	handedOut  atomic.Bool   // it has fetched the code
+	finished   chan finish   // holds the one delivery that counts
+	interrupts chan struct{} // holds that the guest wants to be interrupted
+	served     chan struct{} // closed when no request from inside is being handled any more
 }
 
 // startRecord is how recording the start of the run ended.
@@ -63,7 +64,7 @@ type startRecord struct {
 func newRun(p plan, parts *Parts, sandbox *runner.Sandbox, started time.Time) *run {
 	return &run{
 		plan: p, parts: parts, sandbox: sandbox, started: started,
-		guest: guestState{finished: make(chan finish, 1), served: make(chan struct{})},
+		guest: guestState{finished: make(chan finish, 1), interrupts: make(chan struct{}, 1), served: make(chan struct{})},
 		start: startRecord{done: make(chan struct{})},
 	}
 }
@@ -148,7 +149,10 @@ func (r *run) await(ctx context.Context, clock *clock) ending {
 		return ending{internal: err}
 	}
 	serving, stop := context.WithCancel(ctx)
+	var interrupting sync.WaitGroup
+	defer interrupting.Wait()
 	defer stop()
+	interrupting.Go(func() { r.interrupt(serving) })
 	exited := make(chan exit, 1)
 	go func() {
 		status, err := r.sandbox.Wait(serving)
@@ -157,8 +161,9 @@ func (r *run) await(ctx context.Context, clock *clock) ending {
 	socket := make(chan error, 1)
 	go func() {
 		defer close(r.guest.served)
-		// Of several results the first one counts, so they are taken in turn.
-		socket <- wire.Serve(serving, r.sandbox.Listener(), r.handle, methodFinish)
+		// Of several results the first one counts, so they are taken in turn; and the guest
+		// reads the answer to an interruption when it reads the next one.
+		socket <- wire.Serve(serving, r.sandbox.Listener(), r.handle, methodFinish, methodInterrupt)
 	}()
 	return r.first(ctx, clock, socket, exited, stop)
 }

@@ -34,6 +34,8 @@ type conn struct {
 	io.Writer
 	in     *bufio.Reader
 	stdout io.Writer
+
+	interrupted <-chan struct{} // receives when the host has interrupted the guest
 }
 
 // ask sends one request and reads the next answer into answer.
@@ -103,7 +105,7 @@ func newLab(t *testing.T, servers upstream, limits broker.Limits, options Option
 		}
 		defer socket.Close()
 		defer context.AfterFunc(ctx, func() { socket.Close() })()
-		c := &conn{socket, bufio.NewReader(socket), g.Stdout}
+		c := &conn{socket, bufio.NewReader(socket), g.Stdout, g.Interrupted}
 		var code struct{ Language, Code string }
 		if err := errors.Join(c.ask(methodStart, `{}`, &code), play(ctx, c)); err != nil && ctx.Err() == nil {
 			fmt.Fprintln(g.Stderr, err)
@@ -142,7 +144,7 @@ func newLab(t *testing.T, servers upstream, limits broker.Limits, options Option
 	}
 	l.Orchestrator, err = New(Parts{
 		Runner: sandboxes, Broker: calls, Audit: l.log, Redactor: redactor, Logger: logger,
-		Images:   map[string]runner.Image{"python": {Name: "python", Digest: "sha256:1"}},
+		Images:   map[string]runner.Image{"python": {Name: "python", Digest: "sha256:1"}, "node": {Name: "node", Digest: "sha256:3"}},
 		Script:   &runner.Image{Name: "verify", Digest: "sha256:2"},
 		Wrappers: NewWrappers(filepath.Join(base, "wrappers"), logger), Snapshots: fixed{snapshot(t)},
 	}, options)
@@ -293,6 +295,37 @@ func TestTheFirstOfTwoResultsCounts(t *testing.T) {
 		if got := string(l.run(t, Request{}).Envelope.Result.Data); got != "0" {
 			t.Fatalf("run %d: got the result %s, want the first", i, got)
 		}
+	}
+}
+
+// A guest of Node is interrupted as often as it asks for that, and not where it does not.
+func TestTheGuestIsInterruptedWhenItAsks(t *testing.T) {
+	l := newLab(t, nil, broker.Limits{}, Options{}, func(ctx context.Context, c *conn) error {
+		for range 3 {
+			if err := c.ask(methodInterrupt, `{}`, &struct{}{}); err != nil {
+				return err
+			}
+			select {
+			case <-c.interrupted:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		return c.ask(methodFinish, `{"ok":true,"has_result":true,"data":1}`, &struct{}{})
+	})
+	outcome, err := l.Run(t.Context(), Request{Language: "node", Code: []byte("play")})
+	if err != nil || !outcome.Envelope.Result.OK {
+		t.Errorf("got %+v, %v, want a result", outcome, err)
+	}
+}
+
+// The signal would end a Python program, so its guest has no business to ask for it.
+func TestOnlyNodeIsInterrupted(t *testing.T) {
+	l := newLab(t, nil, broker.Limits{}, Options{}, func(_ context.Context, c *conn) error {
+		return c.ask(methodInterrupt, `{}`, &struct{}{})
+	})
+	if got := l.run(t, Request{}).Envelope.Result; got.OK || got.Error.Type != "SandboxError" {
+		t.Errorf("got %+v, want a SandboxError", got)
 	}
 }
 

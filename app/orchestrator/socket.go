@@ -9,14 +9,15 @@ import (
 
 // The methods of the socket; docs/socket.md describes them.
 const (
-	methodStart  = "run/start"
-	methodFinish = "run/finish"
-	methodCall   = "tools/call"
-	methodSearch = "catalog/search"
-	methodGet    = "catalog/get"
-	methodAttach = "run/attach"
-	methodLoad   = "session/load"
-	methodSave   = "session/save"
+	methodStart     = "run/start"
+	methodFinish    = "run/finish"
+	methodInterrupt = "run/interrupt"
+	methodCall      = "tools/call"
+	methodSearch    = "catalog/search"
+	methodGet       = "catalog/get"
+	methodAttach    = "run/attach"
+	methodLoad      = "session/load"
+	methodSave      = "session/save"
 )
 
 // finish is what the guest says when the code has ended.
@@ -47,6 +48,8 @@ func (r *run) handle(ctx context.Context, req wire.Request) (any, error) {
 		return r.handleStart(req)
 	case methodFinish:
 		return r.handleFinish(req)
+	case methodInterrupt:
+		return r.handleInterrupt(req)
 	case methodCall:
 		return r.handleCall(ctx, req)
 	case methodSearch:

@@ -25,6 +25,8 @@ type GuestIO struct {
 	Stdout io.Writer
 	Stderr io.Writer
 	Spec   runner.Spec
+	// Interrupted receives at an interruption, which is lost where one waits already.
+	Interrupted <-chan struct{}
 }
 
 // Proof is what a guest finds in /proc/version and /proc/net/dev of a gVisor sandbox.
@@ -176,7 +178,7 @@ func (f *Fake) start(ctx context.Context, spec runner.Spec, guest Guest) (runner
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	p := &fakeProcess{driver: f, spec: spec, done: make(chan struct{})}
+	p := &fakeProcess{driver: f, spec: spec, done: make(chan struct{}), interrupted: make(chan struct{}, 1)}
 	var theirs [3]*os.File
 	for i, ours := range []**os.File{&p.stdin, &p.stdout, &p.stderr} {
 		r, w, err := os.Pipe()
@@ -196,7 +198,7 @@ func (f *Fake) start(ctx context.Context, spec runner.Spec, guest Guest) (runner
 	go func() {
 		defer close(p.done)
 		defer closeFiles(theirs[:])
-		p.exit = guest(inside, &GuestIO{Stdin: bufio.NewReader(theirs[0]), Stdout: theirs[1], Stderr: theirs[2], Spec: spec})
+		p.exit = guest(inside, &GuestIO{Stdin: bufio.NewReader(theirs[0]), Stdout: theirs[1], Stderr: theirs[2], Spec: spec, Interrupted: p.interrupted})
 		if inside.Err() != nil {
 			p.exit = runner.Exit{Signal: 9}
 		}
@@ -211,12 +213,15 @@ func (f *Fake) count(n int) {
 	f.most = max(f.most, f.alive)
 }
 
+var _ runner.Interrupter = (*fakeProcess)(nil)
+
 type fakeProcess struct {
 	driver                *Fake
 	spec                  runner.Spec
 	stdin, stdout, stderr *os.File
 	kill                  context.CancelFunc
 	done                  chan struct{}
+	interrupted           chan struct{}
 	exit                  runner.Exit
 	once                  sync.Once
 }
@@ -228,6 +233,15 @@ func (p *fakeProcess) Verify() error         { return p.driver.VerifyErr }
 func (p *fakeProcess) Kill() error           { p.kill(); return nil }
 
 func (p *fakeProcess) Usage() runner.Usage { return runner.Usage{PeakMemory: 1 << 20} }
+
+// Interrupt tells the guest.
+func (p *fakeProcess) Interrupt(context.Context) error {
+	select {
+	case p.interrupted <- struct{}{}:
+	default:
+	}
+	return nil
+}
 
 func (p *fakeProcess) LimitMet() runner.Reason {
 	p.driver.mu.Lock()

@@ -117,3 +117,43 @@ open("/workspace/x", "x")
 		seen[got[1]] = true
 	}
 }
+
+// testInterrupt wants the signal at the guest program, which computes, and at no child of it.
+func testInterrupt(t *testing.T, b *bench) {
+	s := b.acquire(t, b.request(`
+import signal, socket
+heard = []
+signal.signal(signal.SIGUSR1, lambda number, frame: heard.append(number))
+go, ready = os.pipe()
+child = os.fork()
+if child == 0:
+    os.close(ready)
+    os.read(go, 1)
+    os._exit(len(heard))
+s = socket.socket(socket.AF_UNIX); s.connect("/run/airlock/broker.sock")
+for _ in range(3):
+    before = len(heard)
+    s.sendall(b"x")
+    while len(heard) == before: pass
+os.close(ready)
+print(heard, os.waitpid(child, 0)[1])
+`))
+	go func() {
+		conn, err := s.Listener().Accept()
+		if err != nil {
+			return // the test fails on what is missing
+		}
+		defer conn.Close()
+		for range 3 {
+			if _, err := io.ReadFull(conn, make([]byte, 1)); err != nil {
+				return
+			}
+			if err := s.Interrupt(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+	}()
+	if got := b.finish(t, s); got.stdout != "[10, 10, 10] 0\n" {
+		t.Errorf("got %+v, want three signals, and none at the child", got)
+	}
+}

@@ -40,6 +40,7 @@ func (s *Suite) Run(t *testing.T) {
 		"socket":             testSocket,
 		"pause":              testPause,
 		"flush":              testFlush,
+		"interrupt":          testInterrupt,
 		"memory":             testMemory,
 		"memory of children": testMemoryOfChildren,
 		"memory of files":    testMemoryOfFiles,

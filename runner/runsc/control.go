@@ -73,6 +73,7 @@ const (
 	methodCheckpoint = "containerManager.Checkpoint"
 	methodPause      = "containerManager.Pause"
 	methodResume     = "containerManager.Resume"
+	methodSignal     = "containerManager.Signal"
 )
 
 // network is what the code inside sees of a network: a loopback device.

@@ -64,6 +64,10 @@ func (p *process) gather(files *fileSystems, directories []string) (k parts, err
 	return k, p.connect(&k, keep)
 }
 
+// outputRoom is how many bytes a pipe of the guest's output holds: as much as Node's guest
+// holds of a stream, so that it need not wait at its end until the host has read.
+const outputRoom = 256 << 10
+
 // connect makes the ends of pipes and sockets.
 func (p *process) connect(k *parts, keep func(*os.File, error) (*os.File, error)) (err error) {
 	p.broker, k.broker, err = brokerfs.Start(p.dialBroker)
@@ -84,6 +88,10 @@ func (p *process) connect(k *parts, keep func(*os.File, error) (*os.File, error)
 			k.stdio[i], *ours = r, w
 		}
 		p.theirs = append(p.theirs, k.stdio[i])
+		if i > 0 {
+			// Where the kernel refuses, the code waits for its output to be read more often.
+			_, _ = unix.FcntlInt(w.Fd(), unix.F_SETPIPE_SZ, outputRoom)
+		}
 	}
 	if p.started, k.started, err = os.Pipe(); err != nil {
 		return err

@@ -3,6 +3,7 @@
 
 import { advice } from "./failure.mjs";
 import { FILE } from "./file.mjs";
+import { notice } from "./interrupt.mjs";
 import { deliver, params, resultOf } from "./outcome.mjs";
 import { asFunction, isTyped, resultVariable, withoutFence, withoutTypes, withResult } from "./source.mjs";
 
@@ -161,6 +162,7 @@ function watch(ending, link) {
   const { emit } = process;
   let awaited;
   process.emit = function (event, ...details) {
+    if (notice(event, details[0])) return true;
     // As in Node, the code's own handler of uncaught exceptions replaces the end.
     if (event === "uncaughtException" && process.listenerCount(event) === 0) fail(details[0]);
     const heard = emit.call(process, event, ...details);

@@ -2,7 +2,7 @@
 
 import { rehearse, run } from "./execute.mjs";
 import { Link } from "./link.mjs";
-import { practise, writeAtOnce } from "./output.mjs";
+import { holdOutput, practise, writeAtOnce } from "./output.mjs";
 import { reseedMathRandom } from "./random.mjs";
 import { prepareSession, SessionFiles } from "./session.mjs";
 import { keepHome } from "/workspace/client/transport.js";
@@ -66,8 +66,8 @@ export async function live() {
   Object.defineProperty(globalThis, "client", { configurable: true, writable: true, value: client });
   const begun = alreadyWritten();
   if (begun === "") {
-    practise();
     await Promise.all(USUAL.map((name) => import(`node:${name}`)));
+    practise();
   }
   writeSync(1, `${proof()}ready\n`);
   const word = wait(begun ?? "");
@@ -75,5 +75,6 @@ export async function live() {
   if (word !== "now") await rehearse();
   const link = await Link.open();
   const { code, session } = link.start();
+  holdOutput(link);
   run(code, link, session && new SessionFiles(link, session));
 }

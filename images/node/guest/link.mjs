@@ -13,11 +13,13 @@ const SOCKET = "/run/airlock/broker.sock";
 const { parse, stringify } = JSON;
 const { alloc, concat, from: toBytes } = Buffer;
 const CHUNK = 1 << 16; // bytes
+const NEWLINE = 10;
 
 /** A connection to the broker's socket. */
 export class Link {
   #socket; // held, because closing it would close the descriptor
   #descriptor;
+  #unread = 0; // answers that nobody waits for
 
   /** Connects; the promise rejects when the host does not listen. */
   static async open() {
@@ -47,6 +49,15 @@ export class Link {
     this.#request("run/finish", params);
   }
 
+  /**
+   * Sends one request, whose answer says nothing, and does not wait for it. The host
+   * handles it before what is requested next.
+   */
+  tell(method, params) {
+    writeFully(this.#descriptor, toBytes(frame(method, params)));
+    this.#unread++;
+  }
+
   #request(method, params) {
     writeFully(this.#descriptor, toBytes(frame(method, params)));
     const parts = [];
@@ -54,8 +65,15 @@ export class Link {
       const chunk = alloc(CHUNK);
       const read = readSync(this.#descriptor, chunk);
       if (read === 0) throw new Error("the host closed the socket");
-      parts.push(chunk.subarray(0, read));
-      if (chunk[read - 1] === 10) return concat(parts);
+      let start = 0;
+      for (; this.#unread > 0; this.#unread--) {
+        const end = chunk.subarray(0, read).indexOf(NEWLINE, start);
+        if (end < 0) break;
+        start = end + 1;
+      }
+      if (this.#unread > 0) continue;
+      parts.push(chunk.subarray(start, read));
+      if (start < read && chunk[read - 1] === NEWLINE) return concat(parts);
     }
   }
 }

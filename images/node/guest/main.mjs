@@ -1,6 +1,6 @@
 // The program that an Airlock sandbox starts to run JavaScript code.
 //
-//     /usr/bin/node --openssl-config=/opt/airlock/guest/openssl.cnf /opt/airlock/guest/main.mjs
+//     /usr/bin/node --openssl-config=/opt/airlock/guest/openssl.cnf --inspect-port=0 --inspect-publish-uid=http /opt/airlock/guest/main.mjs
 //
 // It gets ready, waits for the host, fetches one program, runs it, and says what
 // became of it:
@@ -13,7 +13,7 @@
 // - failure.mjs: describes an error; hints.mjs says how to repair the code, and
 //   notes.mjs why there is probably no result;
 // - session.mjs: the files that the runs of one session share;
-// - output.mjs: streams that lose nothing, with held.cjs and pump.cjs, and console.mjs;
+// - output.mjs: streams that lose nothing, with held.mjs, interrupt.mjs and before.mjs, and console.mjs;
 // - random.mjs and openssl.cnf: random numbers that no two sandboxes share.
 //
 // The code shares this process. It may break every global and module; it cannot

@@ -4,7 +4,7 @@
 import { encode, NotSerializable } from "/workspace/client/encode.js";
 import { describe } from "./failure.mjs";
 import { note } from "./notes.mjs";
-import { flush, writesInThread } from "./output.mjs";
+import { flush } from "./output.mjs";
 import { resultVariable } from "./source.mjs";
 
 const MAX_PARAMS = (16 << 20) - 1024; // bytes; what is left of a frame for its other members
@@ -23,7 +23,6 @@ const LAST_WORDS =
 const { byteLength } = Buffer;
 const { stringify } = JSON;
 const reallyExit = process.reallyExit.bind(process);
-const kill = process.kill.bind(process, process.pid, "SIGKILL");
 const { getOwnPropertyDescriptor } = Object;
 
 /** Tells the host how the code ended, and exits. */
@@ -34,7 +33,7 @@ export function deliver(link, ending) {
       const text = params(ending);
       flush();
       link.finish(text);
-      leave();
+      reallyExit(0);
     } catch {
       // Whatever the code has broken: try again, then say less.
     }
@@ -42,20 +41,10 @@ export function deliver(link, ending) {
   try {
     flush();
     link.finish(LAST_WORDS);
-    leave();
+    reallyExit(0);
   } catch {
     reallyExit(BROKEN);
   }
-}
-
-/**
- * Ends the process. The host has the outcome, so how it ends says nothing any more: where the
- * thread that writes output was started it is killed, because an exit waits until that
- * thread has come to life, which takes longer than most programs.
- */
-function leave() {
-  if (writesInThread()) kill();
-  reallyExit(0);
 }
 
 /** Returns the params of `run/finish` for an ending, as JSON text. */

@@ -3,30 +3,39 @@
 // Node queues what a pipe has no room for. Then process.exit loses it, and code
 // that prints faster than anybody reads fills the memory. So what is printed now and
 // then is written at once, with one system call. Code that prints a lot has used up
-// its share of those soon (BURST): from then on its output is held in shared memory
-// for some milliseconds, and then written by a thread of its own (pump.cjs), which
-// no endless loop of the code delays. What ends the process or lets another one
-// print writes what is held first.
+// its share of those soon (BURST): from then on its output is held in memory
+// (held.mjs) for some milliseconds. It is written when the event loop turns, before
+// what ends the process, lets another one print or may block for long (before.mjs), and
+// at an interruption by the host (interrupt.mjs), which no endless loop of the code delays.
 
-import { whenReady } from "./blocking.cjs";
+import { callBefore, callBeforeNew } from "./before.mjs";
+import { whenReady } from "./blocking.mjs";
 import { replaceConsole } from "./console.mjs";
-import { Held } from "./held.cjs";
+import { Held } from "./held.mjs";
+import { ask, listen } from "./interrupt.mjs";
 
 const { getBuiltinModule } = process;
-const fs = getBuiltinModule("node:fs");
-const { writeSync } = fs; // the code may be given another
+const { closeSync, openSync, writeSync } = getBuiltinModule("node:fs"); // the code may be given others
+const { setImmediate } = globalThis;
 const toBytes = Buffer.from;
 
-const BURST = 64; // writes that may be made at once: starting the thread costs as much as several hundred
-const REGAINED = 2; // more of them each time that the thread has written
+const BURST = 16; // writes that may be made at once: asking the host costs as much as some
+const REGAINED = 2; // more of them each time that what was held is written
 
-const ROUNDS = 20;
-const ROUND = 50;
-const NONE = -1e6; // writes that are left where none may be made at once, whatever is regained
+const STREAMS = [1, 2];
+const GARBAGE = 2000; // elements at a time
+const MOST_GARBAGE = 1e7; // elements
+const ROUNDS = 400;
+const ROUND = 40;
 
+const targets = [0, 1, 2]; // where the streams are written to
 const left = [0, BURST, BURST]; // writes that may be made at once now, by descriptor
-let memory = null; // what may hold output, once it was needed
-let held = null; // the same while a thread writes what is in it; null before, false where none can be started
+const waits = [false, false, false]; // something was held, and is not known to be written, by descriptor
+const holding = [false, false, false]; // what is printed is held, without asking the host again, by descriptor
+let held = null; // what holds output, once it was needed
+let willTurn = false; // what is held is written when the event loop turns
+let busy = false; // something is being held or written: an interruption must not write now
+let late = false; // one came meanwhile
 
 /** Makes process.stdout, process.stderr and the console lose nothing. Streams have no public switch for that. */
 export function writeAtOnce() {
@@ -48,48 +57,99 @@ export function writeAtOnce() {
   replaceConsole(...printers);
 }
 
+/** Lets output be held from now on, because the host can be asked over `link` to interrupt the code. */
+export function holdOutput(link) {
+  listen(link, flush);
+}
+
 /** Returns what prints to a descriptor: now, or soon. */
 function printer(fd) {
-  let waits = false; // something was held, and is not known to be written
-  const isHeldNow = () => {
-    if (waits && memory.isEmpty(fd)) {
-      waits = false;
-      left[fd] = Math.min(BURST, left[fd] + REGAINED);
-    }
-    return left[fd] < 1 && Boolean((held ??= begin()));
-  };
   return {
     /** Prints a chunk, a string or Buffer. */
     print(chunk, encoding) {
-      if (isHeldNow() && held.add(fd, chunk, encoding)) {
-        waits = true;
-        return;
+      const outermost = begin();
+      try {
+        if (isHeldNow(fd) && held.add(fd, chunk, encoding)) {
+          if (!holding[fd]) hold(fd);
+          return;
+        }
+        left[fd]--;
+        held?.flush();
+        writeFully(targets[fd], typeof chunk === "string" ? toBytes(chunk, encoding) : chunk);
+      } finally {
+        if (outermost) end();
       }
-      left[fd]--;
-      flush();
-      writeFully(fd, typeof chunk === "string" ? toBytes(chunk, encoding) : chunk);
     },
     /** Prints the line of values, if it is held and is as simple as that takes; reports whether it did. */
     printLine(values) {
-      if (!isHeldNow() || !held.addLine(fd, values)) return false;
-      waits = true;
-      return true;
+      const outermost = begin();
+      try {
+        if (!isHeldNow(fd) || !held.addLine(fd, values)) return false;
+        if (!holding[fd]) hold(fd);
+        return true;
+      } finally {
+        if (outermost) end();
+      }
     },
   };
+}
+
+/** Reports whether what is printed now is held. */
+function isHeldNow(fd) {
+  return holding[fd] || decide(fd);
+}
+
+/** Decides whether what is printed is held from now on. */
+function decide(fd) {
+  if (waits[fd] && held.isEmpty(fd)) {
+    waits[fd] = false;
+    left[fd] = Math.min(BURST, left[fd] + REGAINED);
+  }
+  if (left[fd] > 0 || !ask()) return false;
+  held ??= prepare();
+  return true;
+}
+
+/** Notes that something of a descriptor is held from now on. */
+function hold(fd) {
+  waits[fd] = holding[fd] = true;
+  callBeforeNew(flush);
+  if (willTurn) return;
+  willTurn = true;
+  setImmediate(turn);
+}
+
+/** Is called when the event loop turns. */
+function turn() {
+  willTurn = false;
+  flush();
 }
 
 /** Writes what is held. */
 export function flush() {
-  try {
-    if (memory) memory.flush();
-  } catch {
-    // The code may have closed the descriptor.
+  if (!held) return;
+  if (!begin()) {
+    late = true;
+    return;
   }
+  holding[1] = holding[2] = false;
+  held.flush();
+  end();
 }
 
-/** Reports whether the thread that writes what is held was started. */
-export function writesInThread() {
-  return Boolean(held);
+/** Begins to hold or write; reports whether that is not under way already. */
+function begin() {
+  if (busy) return false;
+  busy = true;
+  return true;
+}
+
+/** Ends what `begin` began. */
+function end() {
+  busy = false;
+  if (!late) return;
+  late = false;
+  flush();
 }
 
 /** Writes all of `data`, a Buffer, to a descriptor. */
@@ -108,53 +168,49 @@ export function printError(text) {
 }
 
 /**
- * Prints into memory, often enough that the compiler of the engine has seen what
- * printing is: the first ten thousand lines of a program would take 30 ms, and the
- * next 4. Called once, while no run waits and nothing was printed.
+ * Prints to nowhere, often enough that the compiler of the engine has seen all of what
+ * printing is, and has compiled it: the first ten thousand lines of a program would take
+ * 30 ms, and the next 4. Called once, while no run waits and nothing was printed.
  */
 export function practise() {
-  held = memory = new Held();
-  left.fill(NONE);
+  const nowhere = openSync("/dev/null", "w");
+  targets.fill(nowhere);
   for (let round = 0; round < ROUNDS; round++) {
+    listen({ tell() {} }, flush);
+    left.fill(BURST);
     for (let i = 0; i < ROUND; i++) {
       console.log("line", i);
       console.log(`item ${i}: done`);
       process.stdout.write(`${i}\n`);
+      if (i % 8 === 0) console.error("line", i, `of ${ROUND}`);
+      if (i === ROUND - 5) late = true; // as after an interruption
     }
-    memory.discard();
+    flush();
   }
-  held = null;
-  left.fill(BURST);
+  for (const descriptor of STREAMS) {
+    targets[descriptor] = descriptor;
+    left[descriptor] = BURST;
+  }
+  closeSync(nowhere);
+  collectYoung();
 }
 
-/** Starts the thread; returns the memory that output is held in from now on, or false. */
-function begin() {
-  try {
-    memory ??= new Held();
-    const url = new URL("./pump.cjs", import.meta.url);
-    const { Worker } = getBuiltinModule("node:worker_threads");
-    const pump = new Worker(url, { workerData: memory.shared, execArgv: [], env: {}, stdin: false });
-    pump.unref(); // it keeps no program from ending
-    pump.on("error", () => {
-      held = false;
-    });
-    flushBefore(process, "reallyExit", "abort", "kill");
-    flushBefore(fs, "write", "writeSync", "writev", "writevSync");
-    flushBefore(getBuiltinModule("node:child_process"), "exec", "execFile", "execFileSync", "execSync", "fork", "spawn", "spawnSync");
-    getBuiltinModule("node:module").syncBuiltinESMExports();
-    return memory;
-  } catch {
-    return false; // no thread may be left to start
+/**
+ * Makes garbage until the young part of the heap is collected: where it is nearly
+ * full, the collection comes while a program prints, and takes several milliseconds of it.
+ */
+function collectYoung() {
+  const { getHeapSpaceStatistics } = getBuiltinModule("node:v8");
+  const used = () => getHeapSpaceStatistics().find((space) => space.space_name === "new_space").space_used_size;
+  for (let before = 0, made = 0; made < MOST_GARBAGE; made += new Array(GARBAGE).fill(0).length) {
+    const after = used();
+    if (after < before) return;
+    before = after;
   }
 }
 
-/** Makes functions write what is held before they do what they do. */
-function flushBefore(object, ...names) {
-  for (const name of names) {
-    const original = object[name];
-    object[name] = Object.defineProperties(function (...args) {
-      flush();
-      return original.apply(this, args);
-    }, Object.getOwnPropertyDescriptors(original));
-  }
+/** Returns what holds output, once everything that has to write it first does. */
+function prepare() {
+  callBefore(flush);
+  return new Held(targets);
 }

@@ -1,11 +1,9 @@
 // Blocking reads and writes on descriptors that are not.
 
-"use strict";
-
 const pause = new Int32Array(new SharedArrayBuffer(4));
 
 /** Calls `operation`, a read or write, until the descriptor is ready for it; returns what it returns. */
-function whenReady(operation) {
+export function whenReady(operation) {
   for (;;) {
     try {
       return operation();
@@ -15,5 +13,3 @@ function whenReady(operation) {
     }
   }
 }
-
-module.exports = { whenReady };

@@ -1,0 +1,26 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Interrupter is a process whose guest program can be sent a signal.
+type Interrupter interface {
+	Process
+	// Interrupt sends SIGUSR1 to the guest program, the first process inside, and to no other.
+	Interrupt(ctx context.Context) error
+}
+
+// Interrupt sends SIGUSR1 to the guest program. errors.ErrUnsupported means that the driver cannot.
+func (s *Sandbox) Interrupt(ctx context.Context) error {
+	interrupter, ok := s.process.(Interrupter)
+	if !ok {
+		return fmt.Errorf("cannot interrupt sandbox %q: %w", s.ID(), errors.ErrUnsupported)
+	}
+	if err := interrupter.Interrupt(ctx); err != nil {
+		return fmt.Errorf("interrupting sandbox %q: %w", s.ID(), err)
+	}
+	return nil
+}

@@ -1,0 +1,28 @@
+package runsc
+
+import (
+	"context"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/airlock-mcp/airlock/runner"
+)
+
+var _ runner.Interrupter = (*process)(nil)
+
+// signal is what containerManager.Signal takes (gVisor, runsc/boot, SignalArgs).
+// Without a process of its own it goes to the first one, all its threads together.
+type signal struct {
+	CID   string
+	Signo int32
+}
+
+// Interrupt has gVisor's kernel send the signal.
+func (p *process) Interrupt(ctx context.Context) error {
+	kernel, err := p.dial()
+	if err != nil {
+		return err
+	}
+	defer kernel.close()
+	return kernel.call(ctx, methodSignal, signal{CID: p.spec.ID, Signo: int32(unix.SIGUSR1)})
+}
