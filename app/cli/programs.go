@@ -20,7 +20,8 @@ import (
 type Program func(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int
 
 // Process runs a command line as this process, with its arguments, streams and signals,
-// and returns the exit code.
+// and returns the exit code. Package fastpath has looked at the arguments before, and may
+// have ended the process, or begun what this goes on with.
 func Process(program Program) int {
 	delayFirstCollection()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

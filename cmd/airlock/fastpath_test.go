@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/airlock-mcp/airlock/broker/upstream/upstreamtest"
+	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
 // started is how a process was: what it printed, how it ended, and which packages were
@@ -260,6 +261,28 @@ func TestTheFastPathCannotPrint(t *testing.T) {
 		}
 		if ends[0] != ends[1] {
 			t.Errorf("%s: got %s, want %s", name, ends[0], ends[1])
+		}
+	}
+}
+
+// At a terminal, what could steer it is written as escapes, whether the program ends before a
+// person is told that it is waited for or after.
+func TestTheFastPathAtATerminal(t *testing.T) {
+	daemonHere(t, "")
+	write(t, "quick.py", "print('\\x1b[31mred')\nresult = 'quick'")
+	write(t, "slow.py", "import time\ntime.sleep(1)\nprint('\\x1b[31mred')\nresult = 'slow'")
+	for _, name := range []string{"quick", "slow"} {
+		terminal := testenv.Terminal(t, exec.Command(ownProgram(), "run", name+".py"))
+		var shown strings.Builder
+		for buffer := make([]byte, 4096); !strings.Contains(shown.String(), `"data":"`+name) || !strings.HasSuffix(shown.String(), "\n"); {
+			n, err := terminal.Read(buffer)
+			shown.Write(buffer[:n])
+			if err != nil {
+				break
+			}
+		}
+		if text := shown.String(); !strings.Contains(text, `"data":"`+name) || !strings.Contains(text, "[31mred") || strings.Contains(text, "\x1b[31m") {
+			t.Errorf("%s: the terminal shows %q", name, text)
 		}
 	}
 }
