@@ -5,10 +5,10 @@ import (
 	"errors"
 	"net"
 	"os"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/airlock-mcp/airlock/app/join"
 	"github.com/airlock-mcp/airlock/app/system"
@@ -53,7 +53,7 @@ func (s *served) client() *join.Conn {
 // idle waits until no run is going on.
 func (s *served) idle() {
 	for s.daemon.opts.System.Runs().Going() > 0 && s.t.Context().Err() == nil {
-		runtime.Gosched()
+		time.Sleep(time.Millisecond)
 	}
 }
 
@@ -118,7 +118,7 @@ func TestARunEndsWithItsClient(t *testing.T) {
 	sleep := join.RunRequest{Language: "python", Code: []byte("import time\ntime.sleep(25)")}
 	begun := func() {
 		for s.daemon.opts.System.Runs().Going() == 0 && t.Context().Err() == nil {
-			runtime.Gosched()
+			time.Sleep(time.Millisecond)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
