@@ -444,6 +444,7 @@ func TestUnreadAnswersAreHeldBack(t *testing.T) {
 		if n == atOnce {
 			close(full)
 		}
+		<-full // else the first answers could leave no room for the calls behind them
 		return json.RawMessage(`{"content":[{"type":"text","text":"` + text + `"}]}`), nil
 	}
 	limits := broker.Limits{Concurrent: atOnce, ResultBytes: 1 << 20, UnreadBytes: 2 << 20}
