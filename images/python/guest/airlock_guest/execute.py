@@ -15,6 +15,7 @@ NAME = "<agent_code>"  # what tracebacks call the code
 REHEARSAL = "import json\nresult = {str(n): [n, None] for n in range(3)}\n"
 
 _CO_COROUTINE = 0x80  # inspect.CO_COROUTINE
+_SIGNALS = valid_signals()  # made ahead: to block them is one call then, which no handler comes before
 _ModuleType = type(sys)
 
 
@@ -77,16 +78,19 @@ def run(code, script=False):
         repair()
     except BaseException:  # a trace function of the code; Python drops it when it raises
         pass
+    ignored = None
     try:
         _wind_down()
         _flush_files()
-    except BaseException as ignored:  # of a signal: the program itself has ended, as in Python
-        _note_ignored(ignored)
+    except BaseException as raised:  # of a signal: the program itself has ended, as in Python
+        ignored = raised
     try:
-        pthread_sigmask(SIG_BLOCK, valid_signals())
-    except BaseException:  # of a signal that came before
+        pthread_sigmask(SIG_BLOCK, _SIGNALS)
+    except BaseException:  # of a signal that came before; they are blocked nevertheless
         pass
     try:
+        if ignored is not None:
+            _note_ignored(ignored)
         repair()
     except BaseException:
         pass
@@ -129,8 +133,17 @@ def _execute(code, namespace):
     compiled = _compile(code)
     if compiled.co_flags & _CO_COROUTINE:
         _run_in_loop(eval(compiled, namespace))
-    else:
+        return
+    try:
         exec(compiled, namespace)
+    except BaseException as failure:
+        inner = failure.__traceback__.tb_next  # behind this frame
+        if inner is None or inner.tb_frame.f_code is compiled:
+            raise
+        try:
+            _note_ignored(failure)  # a signal's handler raised it behind the last line
+        except BaseException:  # of another signal
+            pass
 
 
 def _run_in_loop(main):

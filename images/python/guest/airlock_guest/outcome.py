@@ -14,6 +14,7 @@ from client.codec import NotSerializable, encode
 MAX_PARAMS = (16 << 20) - 1024  # bytes; what is left of a frame for its other members
 
 _TRIES = 3
+_SIGNALS = valid_signals()  # made ahead: to block them is one call then, which no handler comes before
 
 _DISK_FULL = " (the sandbox's disk is full: keep less, or work in pieces)"
 
@@ -47,7 +48,7 @@ def rehearse(ending):
 
 
 def _prepare(ending):
-    pthread_sigmask(SIG_BLOCK, valid_signals())
+    pthread_sigmask(SIG_BLOCK, _SIGNALS)
     repair()
     if isinstance(ending.failure, MemoryError):
         free(ending.failure, ending.namespace)
