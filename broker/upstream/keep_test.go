@@ -68,7 +68,7 @@ func TestSettled(t *testing.T) {
 	}
 	t.Run("closed meanwhile", func(t *testing.T) {
 		s := newServer(Config{ID: "x"}, Options{}, nil, nil)
-		close(s.done)
+		s.end()
 		if s.settled(time.Now()) {
 			t.Error("got settled, want closed")
 		}
