@@ -152,7 +152,9 @@ func (r *run) await(ctx context.Context, clock *clock) ending {
 	var interrupting sync.WaitGroup
 	defer interrupting.Wait()
 	defer stop()
-	interrupting.Go(func() { r.interrupt(serving) })
+	if r.request.Language == "node" { // the only guest that asks for it
+		interrupting.Go(func() { r.interrupt(serving) })
+	}
 	exited := make(chan exit, 1)
 	go func() {
 		status, err := r.sandbox.Wait(serving)
