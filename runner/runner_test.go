@@ -429,7 +429,7 @@ func TestUnproved(t *testing.T) {
 	}
 }
 
-// TestProve asks a runner that nobody asks for a sandbox.
+// TestProve asks a runner that has been asked for no sandbox.
 func TestProve(t *testing.T) {
 	fake := &runnertest.Fake{Guest: patient}
 	r := newRunner(t, fake, runner.Options{Pool: -1})

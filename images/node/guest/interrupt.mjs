@@ -3,8 +3,8 @@
 // Node runs nothing of the guest while code is in a loop, with one exception: at the signal
 // SIGUSR1, which asks for its inspector, it interrupts the code and announces that to
 // all cluster workers through process.emit. So the host sends that signal when it was asked to
-// (docs/socket.md, run/interrupt), and the inspector is closed again at once: nobody
-// connects to it.
+// (docs/socket.md, run/interrupt), and the inspector is closed again before
+// anything can connect to it.
 
 const SIGNAL = "SIGUSR1";
 const MOST = 1000; // milliseconds for which the host's signal is waited for

@@ -19,7 +19,7 @@ const NEWLINE = 10;
 export class Link {
   #socket; // held, because closing it would close the descriptor
   #descriptor;
-  #unread = 0; // answers that nobody waits for
+  #unread = 0; // answers to read past
 
   /** Connects; the promise rejects when the host does not listen. */
   static async open() {
