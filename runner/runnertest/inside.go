@@ -123,13 +123,7 @@ for round in range(20):
     os.write(1, b"o" * 20000); os.write(2, b"\xff" * 300)
     s.sendall(b"x"); s.recv(1)
 `))
-	if err := s.Go(); err != nil {
-		t.Fatal(err)
-	}
-	conn, err := s.Listener().Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := connected(t, s)
 	defer conn.Close()
 	for round := range int64(20) {
 		if _, err := io.ReadFull(conn, make([]byte, 1)); err != nil {

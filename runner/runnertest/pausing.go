@@ -26,13 +26,7 @@ while True: s.sendall(s.recv(1))
 	if err := s.Pause(t.Context()); err == nil {
 		t.Error("a sandbox was paused that no code runs in")
 	}
-	if err := s.Go(); err != nil {
-		t.Fatal(err)
-	}
-	conn, err := s.Listener().Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := connected(t, s)
 	defer conn.Close()
 	echo := func(timeout time.Duration) error {
 		_ = conn.SetDeadline(time.Now().Add(timeout))

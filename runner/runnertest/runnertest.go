@@ -6,6 +6,7 @@ package runnertest
 import (
 	"context"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -176,4 +177,18 @@ func (b *bench) script(t *testing.T, script, want string) {
 	if strings.TrimSpace(got.stdout) != want || got.exit != (runner.Exit{}) {
 		t.Errorf("got %q and exit %+v, want %q\nstderr: %s", got.stdout, got.exit, want, got.stderr)
 	}
+}
+
+// connected lets the code of a sandbox go on until it has connected to the broker's
+// socket, and returns the host's end.
+func connected(t *testing.T, s *runner.Sandbox) net.Conn {
+	t.Helper()
+	if err := s.Go(); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := s.Listener().Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conn
 }
