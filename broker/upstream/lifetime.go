@@ -3,7 +3,7 @@ package upstream
 import "context"
 
 // lifetime is how long a server is used. What is done for the server ends with it. No
-// goroutine of ours waits for that: each call would start one, and Go's runtime wakes a
+// goroutine waits for that: each call would start one, and Go's runtime wakes a
 // thread for it.
 type lifetime struct {
 	done <-chan struct{}    // closed at the end
