@@ -16,6 +16,9 @@ import (
 var (
 	ErrBusy   = errors.New("too many verifications wait already")
 	ErrClosed = errors.New("the verifications are closed")
+	// ErrInterrupted stands beside another error where the engine was asked: it may have
+	// done all of its work. Without it, nothing was done.
+	ErrInterrupted = errors.New("the verification was interrupted")
 )
 
 // What Options mean by 0. They are also the configuration's defaults.
@@ -99,7 +102,8 @@ func (s *Service) Warm() { s.sandboxes.Warm(s.request) }
 // Verify asks one engine. Whatever the request is, and whatever becomes of the engine,
 // there is a verdict; VERIFIED is one only where the engine said so. An error means that
 // none could be had: ErrBusy, after which the same request may be sent again, ErrClosed,
-// the context's, or that no sandbox could be started.
+// the context's, or that no sandbox could be started. ErrInterrupted beside it says that
+// the engine was asked.
 func (s *Service) Verify(ctx context.Context, r Request) (Verdict, error) {
 	ctx, leave, err := s.enter(ctx)
 	if err != nil {
@@ -116,7 +120,7 @@ func (s *Service) Verify(ctx context.Context, r Request) (Verdict, error) {
 	defer s.release(sandbox)
 	verdict, err := s.ask(ctx, sandbox, r)
 	if err != nil {
-		return Verdict{}, fmt.Errorf("verifying with the engine %q: %w", r.Engine, err)
+		return Verdict{}, fmt.Errorf("%w: the engine %q: %w", ErrInterrupted, r.Engine, err)
 	}
 	return verdict, nil
 }

@@ -26,6 +26,7 @@ type Agents interface {
 	Activity(agentID string, n int) ([]agents.Entry, error)
 	VerifyAction(ctx context.Context, agentID string, action, place json.RawMessage) (agents.Decision, error)
 	VerifyTool(ctx context.Context, agentID, tool string, parameters json.RawMessage) (agents.ToolRuling, error)
+	DecideVerification(ctx context.Context, agentID string, v agents.Verification) (agents.Ruling, error)
 }
 
 func (h *handler) agentRoutes() {

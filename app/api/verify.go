@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 
 	"github.com/airlock-mcp/airlock/app/auth"
-	"github.com/airlock-mcp/airlock/broker/agents"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/verify"
 )
@@ -22,7 +20,7 @@ type Verifications interface {
 }
 
 func (h *handler) verifyRoutes() {
-	h.route("POST /v1/verify/natural_language", h.verify("auto", "", text("query")))
+	h.route("POST /v1/verify/natural_language", h.verify(autoEngine, "", text("query")))
 	h.route("POST /v1/verify/math", h.verify("math", "math", text("expression")))
 	h.route("POST /v1/verify/logic", h.verify("logic", "logic", text("query")))
 	h.route("POST /v1/verify/code", h.verify("code", "code", text("code"), optional("language", isText)))
@@ -32,7 +30,7 @@ func (h *handler) verifyRoutes() {
 	h.route("POST /v1/verify/stats", h.verify("stats", "stats", text("query"), text("csv_text")))
 	h.route("POST /v1/verify/image", h.verify("image", "image", text("claim"), text("image_base64")))
 	h.route("POST /v1/verify/consensus", h.verify("consensus", "consensus", text("query"), optional("mode", isText), optional("min_confidence", isNumber)))
-	h.route("POST /v1/verify/batch", h.verify("batch", "", member{"items", isList, true}))
+	h.route("POST /v1/verify/batch", h.verify(batchEngine, "", member{"items", isList, true}))
 }
 
 // member is one of the names that a question may have.
@@ -71,8 +69,8 @@ func (h *handler) verify(engine, permission string, members ...member) endpoint 
 		if !auth.Has(who, auth.ScopeVerify) && !auth.Has(who, auth.ScopeRun) {
 			return 0, nil, needs(auth.ScopeVerify, who)
 		}
-		if err := h.mayAsk(ctx, who, permission); err != nil {
-			return 0, nil, err
+		if h.opts.Verifications == nil {
+			return 0, nil, &refusal{status: http.StatusServiceUnavailable, code: "unavailable", message: "this server verifies nothing"}
 		}
 		done, err := h.share.begin(who)
 		if err != nil {
@@ -87,34 +85,17 @@ func (h *handler) verify(engine, permission string, members ...member) endpoint 
 		if err != nil {
 			return 0, nil, err
 		}
+		debit, err := h.debit(ctx, who, verificationOf(engine, permission, arguments))
+		if err != nil {
+			return 0, nil, err
+		}
 		verdict, err := h.opts.Verifications.Verify(ctx, who, verify.Request{Engine: engine, Arguments: arguments})
+		debit.end(ctx, err == nil || errors.Is(err, verify.ErrInterrupted))
 		if err != nil {
 			return 0, nil, noVerdict(err)
 		}
 		return http.StatusOK, verdict.Body, nil
 	}
-}
-
-// mayAsk refuses an engine that an agent's registration does not name.
-func (h *handler) mayAsk(ctx context.Context, who caller.Caller, permission string) error {
-	if h.opts.Verifications == nil {
-		return &refusal{status: http.StatusServiceUnavailable, code: "unavailable", message: "this server verifies nothing"}
-	}
-	if who.Kind != caller.Agent {
-		return nil
-	}
-	agent, err := h.opts.Agents.Find(ctx, who.Principal)
-	if err != nil {
-		return err
-	}
-	if agent.Status != agents.Active {
-		return &refusal{status: http.StatusForbidden, code: "agent_inactive", message: "the agent is " + string(agent.Status)}
-	}
-	allowed := agent.Permissions.AllowedEngines
-	if allowed != nil && !slices.Contains(allowed, permission) {
-		return &refusal{status: http.StatusForbidden, code: "engine_not_allowed", message: "the agent's allowed_engines do not allow this engine"}
-	}
-	return nil
 }
 
 // argumentsOf checks what a question has and returns it as an engine takes it. null is

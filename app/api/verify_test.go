@@ -214,3 +214,53 @@ func TestACallerHasItsShareOfTheEngines(t *testing.T) {
 		t.Errorf("got a question of %s, want the other caller's", who)
 	}
 }
+
+// What an agent asks counts in its budget, once, also where it is refused; what no engine was
+// asked does not cost. Other callers have no budget.
+func TestQuestionsOfAgentsAreDebited(t *testing.T) {
+	busy := false
+	s := serveWith(t, asking(func(context.Context, caller.Caller, verify.Request) (verify.Verdict, error) {
+		if busy {
+			return verify.Verdict{}, verify.ErrBusy
+		}
+		return verify.Verdict{Status: verify.Verified, Body: json.RawMessage(`{"verified":true,"status":"VERIFIED","engine":"math","message":"","evidence":{}}`)}, nil
+	}))
+	status, agent := s.do("ann", "POST", "/v1/agents", `{"name": "a", "type": "supervised", "principal_id": "u", "permissions": {"blocked_tools": ["verify_fact"]},
+		"budget": {"max_requests_per_hour": 5}}`)
+	if status != http.StatusCreated {
+		t.Fatalf("%d %v", status, agent)
+	}
+	id := agent["agent_id"].(string)
+	s.tokens["agent"] = agent["agent_token"].(string)
+	const math = `{"expression": "2+2=4"}`
+	for i, test := range []struct {
+		path, body string
+		busy       bool
+		want       int
+		counted    float64
+	}{
+		{"math", math, false, 200, 1}, {"math", `{}`, false, 422, 1}, {"math", math, true, 503, 2},
+		{"batch", `{"items": [{"query": "a", "type": "FACT"}]}`, false, 403, 3}, {"batch", `{"items": [{"query": "a", "type": 7}, {"query": "a"}]}`, false, 200, 4},
+		{"fact", `{"claim": "a", "context": "a"}`, false, 403, 5}, {"math", math, false, 429, 5},
+	} {
+		busy = test.busy
+		response, raw := s.ask("agent", test.path, test.body)
+		if response.StatusCode != test.want {
+			t.Errorf("%d: got %d %s, want %d", i, response.StatusCode, raw, test.want)
+		}
+		if response.StatusCode == http.StatusTooManyRequests && (response.Header.Get("Retry-After") == "" || !strings.Contains(string(raw), "QWED-AGENT-BUDGET-002")) {
+			t.Errorf("%d: %q %s, want when to come again, and why", i, response.Header.Get("Retry-After"), raw)
+		}
+		_, budget := s.do("ann", "GET", "/v1/agents/"+id+"/budget", "")
+		if got := budget["requests"].(map[string]any)["current_hour"]; got != test.counted {
+			t.Errorf("%d: got %v requests, want %v", i, got, test.counted)
+		}
+	}
+	if status, _ := s.do("asker", "POST", "/v1/verify/math", math); status != http.StatusOK {
+		t.Errorf("who is no agent: %d", status)
+	}
+	_, activity := s.do("agent", "GET", "/v1/agents/"+id+"/activity", "")
+	if got := len(activity["activity"].([]any)); got != 6 {
+		t.Errorf("got %d attempts in the activity, want 6: %v", got, activity)
+	}
+}

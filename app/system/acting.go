@@ -44,6 +44,24 @@ func (a *acting) Decide(ctx context.Context, act broker.AgentAct) (broker.AgentR
 	return ruling, nil
 }
 
+// debitVerification decides about a question to the engines and debits it, where an
+// agent asks. refused says why it may not; else the caller ends the debit, and says
+// whether an engine was asked.
+func (a *acting) debitVerification(ctx context.Context, who caller.Caller, v agents.Verification) (end func(asked bool) error, refused *broker.Error, err error) {
+	if who.Kind != caller.Agent {
+		return func(bool) error { return nil }, nil, nil
+	}
+	known := a.known.Load()
+	if known == nil {
+		return nil, nil, errAgentsClosed
+	}
+	r, err := known.DecideVerification(ctx, who.Principal, v)
+	if err != nil || r.Error != nil {
+		return nil, refusalOf(r.Decision), err
+	}
+	return func(asked bool) error { return r.Grant.End(context.WithoutCancel(ctx), asked, 0) }, nil, nil
+}
+
 // Watch tells when an agent may not act any more.
 func (a *acting) Watch(ctx context.Context, agent caller.Caller) (inactive <-chan struct{}, stop func()) {
 	known := a.known.Load()

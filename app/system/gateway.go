@@ -6,15 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/airlock-mcp/airlock/app/runs"
+	"github.com/airlock-mcp/airlock/broker/agents"
 	"github.com/airlock-mcp/airlock/broker/audit"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/schema"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
 	"github.com/airlock-mcp/airlock/verify"
 	"github.com/airlock-mcp/airlock/verify/gateway"
 )
@@ -32,7 +35,7 @@ func (s *System) OpenGateway(ctx context.Context, trusted bool) (*Gateway, error
 	if err := s.verifier.Warm(); err != nil { // every program is analysed first
 		return nil, err
 	}
-	decider, err := gateway.New(gateway.Options{Verifier: s.verifier, Recorder: decisions{s}, Trusted: trusted})
+	decider, err := gateway.New(gateway.Options{Verifier: analyses{s}, Recorder: decisions{s}, Trusted: trusted})
 	if err != nil {
 		return nil, err
 	}
@@ -44,6 +47,25 @@ func (s *System) OpenGateway(ctx context.Context, trusted bool) (*Gateway, error
 	s.undo.Add(jobs.Close)
 	s.orchestrator.WarmScripts()
 	return &Gateway{decider, jobs}, nil
+}
+
+// analyses have the engines judge the programs of callers; an agent's are debited.
+type analyses struct{ system *System }
+
+// Verify asks one engine about a program.
+func (a analyses) Verify(ctx context.Context, who caller.Caller, r verify.Request) (verify.Verdict, error) {
+	end, refused, err := a.system.acting.debitVerification(ctx, who, agents.Verification{Type: "verify_" + r.Engine, Engine: r.Engine, Conversation: who.Session})
+	switch {
+	case err != nil:
+		return verify.Verdict{}, fmt.Errorf("deciding about an analysis: %w", err)
+	case refused != nil:
+		return verify.Verdict{Status: verify.Blocked, Reason: refused.Message}, nil
+	}
+	verdict, err := a.system.verifier.Verify(ctx, r)
+	if debit := end(err == nil || errors.Is(err, verify.ErrInterrupted)); debit != nil {
+		a.system.opts.Logger.ErrorContext(ctx, "what an agent's verification was debited could not be returned", slog.Any(telemetry.KeyError, debit))
+	}
+	return verdict, err
 }
 
 // decisions keeps the decisions of the risk gateway in the audit log.

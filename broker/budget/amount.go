@@ -14,8 +14,8 @@ type Amount int64
 // USD is one US dollar.
 const USD Amount = 1_000_000_000
 
-// maxAmount is the largest sum that is read: sums of it do not overflow.
-const maxAmount = 1_000_000_000 * USD
+// MaxAmount is the largest sum that is read or charged: a billion dollars. Sums of two do not overflow.
+const MaxAmount = 1_000_000_000 * USD
 
 // maxAmountText is how long a number may be: a long exponent takes long to expand.
 const maxAmountText = 32
@@ -41,7 +41,7 @@ func ParseAmount(text string) (Amount, error) {
 	switch {
 	case parts.Sign() < 0:
 		return 0, errors.New("the amount is below zero")
-	case parts.Cmp(new(big.Rat).SetInt64(int64(maxAmount))) > 0:
+	case parts.Cmp(new(big.Rat).SetInt64(int64(MaxAmount))) > 0:
 		return 0, errors.New("the amount is above a billion dollars")
 	case !parts.IsInt():
 		return 0, errors.New("the amount has more than nine decimals")

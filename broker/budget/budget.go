@@ -138,7 +138,7 @@ func (l *Ledger) Charge(ctx context.Context, tx database.Tx, accounts []string, 
 
 // Check is Charge without debiting anything.
 func (l *Ledger) Check(ctx context.Context, tx database.Tx, accounts []string, c Charge) error {
-	if c.Cost < 0 || c.Cost > maxAmount || c.Tokens < 0 {
+	if c.Cost < 0 || c.Cost > MaxAmount || c.Tokens < 0 {
 		return fmt.Errorf("charging %s dollars and %d tokens: an amount is out of range", c.Cost, c.Tokens)
 	}
 	for _, account := range accounts {
@@ -156,7 +156,7 @@ func (l *Ledger) Check(ctx context.Context, tx database.Tx, accounts []string, c
 // CheckCost is Check for what is part of a request that was debited before: only
 // its cost is held to the limits.
 func (l *Ledger) CheckCost(ctx context.Context, tx database.Tx, accounts []string, cost Amount) error {
-	if cost < 0 || cost > maxAmount {
+	if cost < 0 || cost > MaxAmount {
 		return fmt.Errorf("charging %s dollars: the amount is out of range", cost)
 	}
 	for _, account := range accounts {

@@ -33,6 +33,8 @@ type Agents interface {
 	// Use says whether an agent may use a tool of Airlock's own now, and debits it;
 	// nil where it may.
 	Use(ctx context.Context, agentID, tool string) (refused *agents.Error, err error)
+	// DecideVerification is Use for a question to the engines.
+	DecideVerification(ctx context.Context, agentID string, v agents.Verification) (agents.Ruling, error)
 }
 
 // Log is the audit log: an audit.Log.
@@ -192,7 +194,26 @@ func (s *Service) use(ctx context.Context, a Actor, agentID, tool, what string) 
 	if err != nil || refused == nil {
 		return err
 	}
-	return errors.Join(&Refusal{refused.Error()}, s.record(ctx, a, event{tool: tool, agent: agentID, decision: denied, detail: refused.Code}))
+	return s.notAdmitted(ctx, a, event{tool: tool, agent: agentID}, refused)
+}
+
+// admitVerification is admit for a question to an engine. The caller ends what it was
+// debited, which is nil where the actor is no agent.
+func (s *Service) admitVerification(ctx context.Context, a Actor, tool, engine string) (*agents.Grant, error) {
+	if a.Kind != caller.Agent {
+		return nil, nil
+	}
+	r, err := s.opts.Agents.DecideVerification(ctx, a.Principal, agents.Verification{Type: tool, Engine: engine, Conversation: a.Session, Recorded: true})
+	if err != nil || r.Error == nil {
+		return r.Grant, err
+	}
+	return nil, s.notAdmitted(ctx, a, event{tool: tool, agent: a.Principal}, r.Error)
+}
+
+// notAdmitted records that an agent may not use a tool, and returns why.
+func (s *Service) notAdmitted(ctx context.Context, a Actor, e event, refused *agents.Error) error {
+	e.decision, e.detail = denied, refused.Code
+	return errors.Join(&Refusal{refused.Error()}, s.record(ctx, a, e))
 }
 
 // as returns the caller of what an agent does, when an actor has it done: the

@@ -49,7 +49,8 @@ func (s *Service) Judge(ctx context.Context, a Actor, code, language string) (Sa
 	if s.opts.Verifier == nil {
 		return Safety{}, ErrNoVerifier
 	}
-	if err := s.admit(ctx, a, "verify_code_safety"); err != nil {
+	debit, err := s.admitVerification(ctx, a, "verify_code_safety", "code")
+	if err != nil {
 		return Safety{}, err
 	}
 	arguments, err := json.Marshal(map[string]string{"code": code, "language": language})
@@ -57,6 +58,10 @@ func (s *Service) Judge(ctx context.Context, a Actor, code, language string) (Sa
 		return Safety{}, err
 	}
 	verdict, err := s.opts.Verifier.Verify(ctx, verify.Request{Engine: "code", Arguments: arguments, Caller: a.Account})
+	if debit != nil {
+		asked := err == nil || errors.Is(err, verify.ErrInterrupted)
+		err = errors.Join(err, debit.End(context.WithoutCancel(ctx), asked, 0))
+	}
 	if err != nil {
 		return Safety{}, fmt.Errorf("judging code: %w", err)
 	}

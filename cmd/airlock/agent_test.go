@@ -370,3 +370,43 @@ func TestAnAgentAtTheGateway(t *testing.T) {
 		t.Errorf("%v, %s", err, out)
 	}
 }
+
+// What the gateway analyses counts, whether it then runs or not, and what runs is a run as well.
+func TestAnalysesAtTheGatewayAreDebited(t *testing.T) {
+	i := newInstallation(t, "agents: {prices: {verify_code: 2, run_code: 1}}\n")
+	id, token := i.agent("Poor", "--type", "supervised", "--daily-usd", "6")
+	cmd := i.command("mcp", "--face", "gateway", "--config", i.file)
+	cmd.Env = append(cmd.Env, "AIRLOCK_AGENT_TOKEN="+token, "QWED_MCP_TRUSTED_CODE_EXECUTION=true")
+	client := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, nil)
+	session, err := client.Connect(t.Context(), &mcp.CommandTransport{Command: cmd}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct{ code, want string }{
+		{"eval(input())", "QWED blocked python execution"}, {"print(6*7)", "42"}, {"print(6*7)", "QWED-AGENT-BUDGET-001"},
+	} {
+		res, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "execute_python_code", Arguments: map[string]any{"code": step.code}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if raw, err := json.Marshal(res); err != nil || !strings.Contains(string(raw), step.want) {
+			t.Errorf("%s: %s, %v, want %q", step.code, raw, err, step.want)
+		}
+	}
+	if err := session.Close(); err != nil {
+		t.Error(err)
+	}
+	var shown struct {
+		Activity []struct {
+			Type     string `json:"action_type"`
+			Decision string
+			Cost     string `json:"cost_usd"`
+		}
+	}
+	if err := json.Unmarshal([]byte(i.airlock("agents", "show", id, "--json")), &shown); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(shown.Activity); got != "[{verify_code BUDGET_EXCEEDED } {run_code APPROVED 1} {verify_code APPROVED 2} {verify_code APPROVED 2}]" {
+		t.Errorf("got %s", got)
+	}
+}

@@ -20,10 +20,11 @@ import (
 	"github.com/airlock-mcp/airlock/verify"
 )
 
-// Verifier judges programs: a verify service. It may be called concurrently. An
-// error means that there is no verdict, which blocks the call.
+// Verifier judges programs for callers: a verify service. It may be called concurrently.
+// An error means that there is no verdict, which blocks the call. A caller that may not
+// ask now gets a verdict BLOCKED with the reason.
 type Verifier interface {
-	Verify(ctx context.Context, r verify.Request) (verify.Verdict, error)
+	Verify(ctx context.Context, who caller.Caller, r verify.Request) (verify.Verdict, error)
 }
 
 // Recorder keeps decisions: the audit log. It may be called concurrently. On an

@@ -34,7 +34,7 @@ func (k *kept) Record(_ context.Context, r Record) error {
 // answers is an analyser that says one thing.
 type answers func(ctx context.Context, r verify.Request) (verify.Verdict, error)
 
-func (a answers) Verify(ctx context.Context, r verify.Request) (verify.Verdict, error) {
+func (a answers) Verify(ctx context.Context, _ caller.Caller, r verify.Request) (verify.Verdict, error) {
 	return a(ctx, r)
 }
 
@@ -98,7 +98,7 @@ var table = []struct {
 // Q-003, Q-031, Q-032, Q-033, Q-039, Q-052, Q-053, Q-112, Q-114, Q-115, Q-120, Q-122, Q-123, Q-125, Q-126, Q-127,
 // Q-128, Q-130, Q-131, Q-132, Q-134, Q-135, Q-136, Q-137, Q-138, Q-139, Q-140, Q-142; T25, T30.
 func TestDecisions(t *testing.T) {
-	g, log := newGateway(t, verifytest.Start(t), true)
+	g, log := newGateway(t, answers(verifytest.Start(t).Verify), true)
 	ids := map[string]bool{}
 	for _, test := range table {
 		d := decide(t, g, test.tool, test.arguments)
@@ -124,7 +124,7 @@ func TestDecisions(t *testing.T) {
 
 // One gateway here, one in sdk/python: the same decisions in the same words.
 func TestBothGatewaysAgree(t *testing.T) {
-	g, _ := newGateway(t, verifytest.Start(t), true)
+	g, _ := newGateway(t, answers(verifytest.Start(t).Verify), true)
 	var calls []any
 	for _, test := range table {
 		calls = append(calls, []any{test.tool, json.RawMessage(test.arguments)})
@@ -173,7 +173,7 @@ print(json.dumps([[d, gateway.format_blocked(d)] for d in decisions]))`)
 
 // Q-034, Q-119, Q-133, Q-141: the administrator's switch comes after code safety.
 func TestTheAdministratorDecidesLast(t *testing.T) {
-	g, _ := newGateway(t, verifytest.Start(t), false)
+	g, _ := newGateway(t, answers(verifytest.Start(t).Verify), false)
 	d := decide(t, g, ExecuteCode, `{"code": "print(1)"}`)
 	want := "BLOCKED_ADMIN_POLICY: Python execution was verified, but server policy keeps code execution disabled until " +
 		"QWED_MCP_TRUSTED_CODE_EXECUTION=true. (verification_id=" + d.VerificationID + ")"

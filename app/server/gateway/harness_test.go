@@ -89,7 +89,7 @@ func (l *log) Record(_ context.Context, r gateway.Record) error {
 // cautious finds every program safe that does not say "danger".
 type cautious struct{}
 
-func (cautious) Verify(_ context.Context, r verify.Request) (verify.Verdict, error) {
+func (cautious) Verify(_ context.Context, _ caller.Caller, r verify.Request) (verify.Verdict, error) {
 	if strings.Contains(string(r.Arguments), "danger") {
 		return verify.Verdict{Status: verify.Blocked, Engine: "code", Reason: "Dangerous pattern: danger"}, nil
 	}

@@ -1,0 +1,100 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"math"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/airlock-mcp/airlock/broker/agents"
+	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
+)
+
+// The engines that ask others, and the most items of a batch: of one with more, the
+// engine looks at none.
+const (
+	autoEngine  = "auto"
+	batchEngine = "batch"
+	maxItems    = 1000
+)
+
+// verificationOf is a question to an engine as agents' permissions and prices name it.
+func verificationOf(engine, permission string, arguments json.RawMessage) agents.Verification {
+	v := agents.Verification{Type: typeOf(engine), Engine: permission}
+	var batch struct {
+		Items []map[string]json.RawMessage `json:"items"`
+	}
+	if engine != batchEngine || json.Unmarshal(arguments, &batch) != nil {
+		return v
+	}
+	for _, item := range batch.Items[:min(len(batch.Items), maxItems)] {
+		kind := autoEngine
+		if given := item["type"]; given != nil && json.Unmarshal(given, &kind) != nil {
+			kind = engine // what is no text is no type: the engine says so
+		}
+		v.Parts = append(v.Parts, typeOf(strings.ToLower(kind)))
+	}
+	return v
+}
+
+func typeOf(engine string) string {
+	if engine == autoEngine {
+		engine = "natural_language"
+	}
+	return "verify_" + engine
+}
+
+// debit is what a question of an agent was debited; the zero value is that of who is
+// no agent.
+type debit struct {
+	of     *agents.Grant
+	logger *slog.Logger
+}
+
+// debit has it decided whether an agent may ask, and debits its question. Of other
+// callers there is nothing to decide.
+func (h *handler) debit(ctx context.Context, who caller.Caller, v agents.Verification) (debit, error) {
+	if who.Kind != caller.Agent {
+		return debit{}, nil
+	}
+	r, err := h.opts.Agents.DecideVerification(ctx, who.Principal, v)
+	if err != nil {
+		return debit{}, err
+	}
+	if r.Error != nil {
+		return debit{}, refused(r.Decision)
+	}
+	return debit{r.Grant, h.opts.Logger}, nil
+}
+
+// end returns what was debited for a question that no engine was asked.
+func (d debit) end(ctx context.Context, asked bool) {
+	if d.of == nil {
+		return
+	}
+	if err := d.of.End(context.WithoutCancel(ctx), asked, 0); err != nil {
+		d.logger.ErrorContext(ctx, "what an agent's verification was debited could not be returned", slog.Any(telemetry.KeyError, err))
+	}
+}
+
+// refused is the answer to an agent that may not ask now: 429 where waiting helps.
+func refused(d agents.Decision) error {
+	told := &refusal{status: http.StatusForbidden, code: "denied", message: d.Error.Error()}
+	switch {
+	case d.Decision == agents.BudgetExceeded:
+		told.code = "budget_exceeded"
+		if d.RetryAt != nil {
+			told.status = http.StatusTooManyRequests
+			told.retryAfter = max(1, int(math.Ceil(time.Until(*d.RetryAt).Seconds())))
+		}
+	case d.Error.Code == agents.CodeRate:
+		told.status, told.code, told.retryAfter = http.StatusTooManyRequests, "rate_limited", 1
+	case d.Error.Code == agents.CodeRateUnknown:
+		told.status, told.code, told.retryAfter = http.StatusServiceUnavailable, "unavailable", 1
+	}
+	return told
+}
