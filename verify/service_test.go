@@ -323,3 +323,15 @@ func TestNewRefusesWhatCannotWork(t *testing.T) {
 		}
 	}
 }
+
+// What was asked counts for who asks, so an error says whether an engine was.
+func TestErrorsSayWhetherAnEngineWasAsked(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	asked := opened(t, &runnertest.Fake{Guest: guest(func(string) []string { cancel(); return nil })}, runner.Options{}, verify.Options{})
+	if _, err := asked.Verify(ctx, math("1=1")); !errors.Is(err, context.Canceled) || !errors.Is(err, verify.ErrInterrupted) {
+		t.Errorf("cancelled while the engine works: got %v, want %v and %v", err, context.Canceled, verify.ErrInterrupted)
+	}
+	if _, err := asked.Verify(ctx, math("1=1")); !errors.Is(err, context.Canceled) || errors.Is(err, verify.ErrInterrupted) {
+		t.Errorf("cancelled before: got %v, want %v alone", err, context.Canceled)
+	}
+}
