@@ -32,6 +32,7 @@ func TestAddressesBeyondThisMachine(t *testing.T) {
 		"TLS and a name":           {`listen: "0.0.0.0:0", hosts: [airlock.example.com], ` + tls, ""},
 		"a proxy and a name":       {`listen: "0.0.0.0:0", hosts: [airlock.example.com], proxy: true`, ""},
 		"loopback":                 {`listen: "127.0.0.1:0"`, ""},
+		"loopback by its name":     {`listen: "localhost:0"`, ""},
 		"another loopback address": {`listen: "127.9.9.9:0"`, ""},
 		"a key of no certificate":  {`listen: "127.0.0.1:0", certificate: cert.pem, key: cert.pem`, "belong together"},
 	} {

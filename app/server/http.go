@@ -2,7 +2,6 @@ package server
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,31 +26,6 @@ const sessionTimeout = 30 * time.Minute
 
 // Stateless is the first revision whose requests stand alone, without a session.
 const Stateless = "2026-07-28"
-
-// addressError says why an address is not listened on, and what to do instead.
-type addressError struct{ problem, hint string }
-
-func (e *addressError) Error() string { return e.problem }
-
-// Hint says what to do instead.
-func (e *addressError) Hint() string { return e.hint }
-
-// Listen opens a TCP address for Handler, which must be of the loopback interface.
-func Listen(ctx context.Context, address string) (net.Listener, error) {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return nil, fmt.Errorf("reading the address %q: %w", address, err)
-	}
-	if !IsLoopback(host) {
-		return nil, &addressError{fmt.Sprintf("the address %q can be reached from other machines", address), "listen on 127.0.0.1"}
-	}
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", address)
-	if err != nil {
-		return nil, fmt.Errorf("listening on %q: %w", address, err)
-	}
-	return l, nil
-}
 
 // HTTPOptions say what else is served over HTTP.
 type HTTPOptions struct {

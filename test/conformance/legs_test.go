@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/airlock-mcp/airlock/app/server"
 	"github.com/airlock-mcp/airlock/broker/upstream"
 	"github.com/airlock-mcp/airlock/test/conformance/passthrough"
 )
@@ -20,7 +19,8 @@ import (
 // listen serves a handler on the loopback interface and returns its address.
 func listen(t *testing.T, handler http.Handler) string {
 	t.Helper()
-	l, err := server.Listen(t.Context(), "127.0.0.1:0")
+	var config net.ListenConfig
+	l, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
