@@ -57,16 +57,6 @@ func (f *File) Accept(ctx context.Context, changes []Change, now time.Time) erro
 	})
 }
 
-// Forget is Book.Forget on the file.
-func (f *File) Forget(ctx context.Context, serverID string) (int, error) {
-	n := 0
-	err := f.edit(ctx, func(book *Book) (bool, error) {
-		n = book.Forget(serverID)
-		return n > 0, nil
-	})
-	return n, err
-}
-
 // edit changes the book under the lock, and writes it if change says so.
 func (f *File) edit(ctx context.Context, change func(*Book) (write bool, err error)) (err error) {
 	if err := os.MkdirAll(filepath.Dir(f.path), 0o700); err != nil {

@@ -132,14 +132,6 @@ func (b *Book) compared(c Change) (Pin, bool) {
 	return pinned, ok && pinned.Digest == c.Pinned.Digest
 }
 
-// Forget drops all pins of a server, so that its tools are new again, and
-// returns how many there were.
-func (b *Book) Forget(serverID string) int {
-	n := len(b.Servers[serverID])
-	delete(b.Servers, serverID)
-	return n
-}
-
 func (b *Book) set(serverID, name string, pin Pin) {
 	if b.Servers == nil {
 		b.Servers = map[string]map[string]Pin{}

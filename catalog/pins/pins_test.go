@@ -119,12 +119,6 @@ func TestChangeStaysUntilAccepted(t *testing.T) {
 	if got := summary(check(server(t, "a", read))); got != "changed a/read" {
 		t.Errorf("got %q for the old definition, want changed a/read", got)
 	}
-	if n, err := file.Forget(t.Context(), "a"); n != 1 || err != nil {
-		t.Errorf("got %d pins forgotten, %v, want 1", n, err)
-	}
-	if got := summary(check(server(t, "a", read))); got != "new a/read" {
-		t.Errorf("got %q after forgetting, want new a/read", got)
-	}
 }
 
 func TestShownIsRememberedWithThePin(t *testing.T) {
