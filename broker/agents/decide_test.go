@@ -318,24 +318,21 @@ func end(t *testing.T, g *agents.Grant, done bool, kept time.Duration) {
 // costsOfRecords adds up what the audit log says that an agent was debited.
 func (o *office) costsOfRecords(a agents.Agent, want budget.Amount) {
 	o.Helper()
-	records, err := audit.Newest(o.logDir, 1000, a.ID, func(r audit.Record) bool { return r.Kind == audit.KindAction })
-	if err != nil {
-		o.Fatal(err)
-	}
 	var sum budget.Amount
-	for _, r := range records {
+	err := audit.Tail(o.Context(), o.logDir, 1000, false, func(r audit.Record) error {
 		text, returned := strings.CutPrefix(r.CostUSD, "-")
-		if text == "" {
-			continue
+		if r.Kind != audit.KindAction || r.Principal != a.ID || text == "" {
+			return nil
 		}
 		cost, err := budget.ParseAmount(text)
-		if err != nil {
-			o.Fatal(err)
-		}
 		if returned {
 			cost = -cost
 		}
 		sum += cost
+		return err
+	})
+	if err != nil {
+		o.Fatal(err)
 	}
 	if sum != want {
 		o.Errorf("the records say %s USD, want %s", sum, want)

@@ -43,31 +43,3 @@ func TestRunsAreListedNewestFirst(t *testing.T) {
 		t.Errorf("got %d runs and %v, want all 10", len(all), err)
 	}
 }
-
-func TestNewest(t *testing.T) {
-	dir := t.TempDir()
-	log, err := audit.Open(dir, &audit.Options{SegmentBytes: 4 << 10}) // several files
-	if err != nil {
-		t.Fatal(err)
-	}
-	for n := range 100 {
-		r := audit.Record{Kind: audit.KindOperator, Identity: audit.Identity{Principal: []string{"ann", "bob"}[n%2]}, Detail: fmt.Sprint(n)}
-		if err := log.Append(t.Context(), r); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := log.Close(); err != nil {
-		t.Fatal(err)
-	}
-	for _, n := range []int{0, 1, 7, 50, 1000} {
-		records, err := audit.Newest(dir, n, `"principal":"bob"`, func(r audit.Record) bool { return r.Principal == "bob" })
-		if err != nil || len(records) != min(n, 50) {
-			t.Fatalf("%d of the newest %d: %v", len(records), n, err)
-		}
-		for i, r := range records {
-			if want := fmt.Sprint(99 - 2*i); r.Detail != want {
-				t.Errorf("number %d of %d is %s, want %s", i, n, r.Detail, want)
-			}
-		}
-	}
-}

@@ -3,40 +3,10 @@ package audit
 import (
 	"bytes"
 	"os"
-	"slices"
 )
 
 // blockBytes is how much of a file is read at a time, from its end.
 const blockBytes = 256 << 10
-
-// Newest returns the newest n records that have the word in their line and that
-// match, the newest first. It reads no further back than it must.
-func Newest(dir string, n int, word string, match func(Record) bool) ([]Record, error) {
-	list, err := segments(dir)
-	if err != nil {
-		return nil, err
-	}
-	newest := []Record{}
-	for _, s := range slices.Backward(list) {
-		err := eachLineBackward(s.path, func(line []byte) (bool, error) {
-			if len(newest) >= n || !bytes.Contains(line, []byte(word)) {
-				return len(newest) < n, nil
-			}
-			r, err := open(line)
-			if err != nil {
-				return false, err
-			}
-			if match(r) {
-				newest = append(newest, r)
-			}
-			return true, nil
-		})
-		if err != nil || len(newest) >= n {
-			return newest, err
-		}
-	}
-	return newest, nil
-}
 
 // eachLineBackward calls visit for each whole line of a file, the last one first,
 // until it returns false.
