@@ -14,18 +14,6 @@ func Trusting(opts *Options) *Options {
 	return &o
 }
 
-// Guard is what decides who may approve.
-func Guard(host int) func(pid int) error { return guard{host: host}.check }
-
-// Holders returns who holds the other end of a terminal, by its device number.
-func Holders(terminal int) ([]int, error) {
-	index, ok := isPTY(terminal)
-	if !ok {
-		return nil, nil
-	}
-	return holders(index)
-}
-
 // Process is a process of an invented /proc.
 type Process struct {
 	PID, Parent, Session, Terminal int

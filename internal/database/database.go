@@ -13,8 +13,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"modernc.org/sqlite"
-	sqlite3 "modernc.org/sqlite/lib"
+	_ "modernc.org/sqlite" // the driver of that name
 )
 
 // busyTimeout is how long a transaction waits for another process's.
@@ -167,10 +166,4 @@ func (d *DB) closeFiles() error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// IsFull says whether an update failed because the disk is full.
-func IsFull(err error) bool {
-	var failure *sqlite.Error
-	return errors.As(err, &failure) && failure.Code()&0xff == sqlite3.SQLITE_FULL
 }

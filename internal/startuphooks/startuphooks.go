@@ -54,9 +54,6 @@ var allowed = []string{
 	"pip.pth", "pytest.pth", "setuptools.pth", "site-packages.pth", "virtualenv.pth",
 }
 
-// Allowed returns the names of path configuration files that may be there.
-func Allowed() []string { return slices.Clone(allowed) }
-
 // knownLines are lines with code that tools really install, each known to its last byte.
 var knownLines = []string{
 	"import os; var = 'SETUPTOOLS_USE_DISTUTILS'; enabled = os.environ.get(var, 'local') == 'local'; enabled and __import__('_distutils_hack').add_shim();",
@@ -111,15 +108,6 @@ func Root(root string) Result {
 	}
 	for _, name := range preload {
 		s.preloaded(filepath.Join(root, name))
-	}
-	return s.end()
-}
-
-// Directories looks through directories of Python packages.
-func Directories(directories ...string) Result {
-	var s scan
-	for _, directory := range directories {
-		s.directory(directory)
 	}
 	return s.end()
 }

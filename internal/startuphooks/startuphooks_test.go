@@ -75,14 +75,26 @@ func TestHooks(t *testing.T) {
 			}
 		})
 	}
-	if len(startuphooks.Allowed()) != 10 {
-		t.Errorf("%q", startuphooks.Allowed())
+}
+
+// these ten names are those that the document allows.
+func TestAllowedNames(t *testing.T) {
+	names := []string{
+		"_virtualenv.pth", "coverage.pth", "distutils-precedence.pth", "easy-install.pth", "hatchling.pth",
+		"pip.pth", "pytest.pth", "setuptools.pth", "site-packages.pth", "virtualenv.pth",
+	}
+	files := map[string]string{}
+	for _, name := range names {
+		files[site+"/"+name] = "./package\n"
+	}
+	if r := startuphooks.Root(root(t, files)); r.Status != startuphooks.Clean {
+		t.Errorf("got %+v, want %s", r, startuphooks.Clean)
 	}
 }
 
 // the keys are the document's; a directory that cannot be listed is no clean one.
 func TestResultOfADirectoryThatCannotBeListed(t *testing.T) {
-	r := startuphooks.Directories(filepath.Join(t.TempDir(), "none"))
+	r := startuphooks.Root(root(t, map[string]string{site: "a file"}))
 	raw, err := json.Marshal(r)
 	var members map[string]json.RawMessage
 	if err = errors.Join(err, json.Unmarshal(raw, &members)); err != nil {
