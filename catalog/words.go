@@ -24,7 +24,7 @@ func splitWords(text string) []string {
 		}
 		word = word[:0]
 	}
-	var last, before rune // the two characters before the current one
+	var last rune // the character before the current one
 	for i, c := range text {
 		switch {
 		case isDense(c):
@@ -39,14 +39,14 @@ func splitWords(text string) []string {
 				flush()
 			}
 		default:
-			if startsWord(before, last, c, text[i+utf8.RuneLen(c):]) {
+			if startsWord(last, c, text[i+utf8.RuneLen(c):]) {
 				flush()
 			}
 			if !unicode.IsMark(c) {
 				word = utf8.AppendRune(word, plain(c))
 			}
 		}
-		before, last = last, c
+		last = c
 	}
 	flush()
 	return words
@@ -54,7 +54,7 @@ func splitWords(text string) []string {
 
 // startsWord reports whether a new word begins at c although no separator
 // stands before it.
-func startsWord(before, last, c rune, rest string) bool {
+func startsWord(last, c rune, rest string) bool {
 	switch {
 	case unicode.IsDigit(c) != unicode.IsDigit(last) && (unicode.IsLetter(last) || unicode.IsDigit(last)):
 		return true

@@ -39,12 +39,12 @@ type base struct {
 // base returns the base layer for the builder's definition: the cached one, or
 // a new one where there is none or a fresh one is asked for.
 func (b *builder) base(ctx context.Context) (base, error) {
-	return b.cached(ctx, b.baseName(), b.baseKey(), func(dir string) error { return b.makeBase(ctx, dir) })
+	return b.cached(b.baseName(), b.baseKey(), func(dir string) error { return b.makeBase(ctx, dir) })
 }
 
 // cached returns the layer of that name and key: the one of an earlier build, or
 // the one that fill leaves in the directory that it is given.
-func (b *builder) cached(ctx context.Context, name, key string, fill func(dir string) error) (base, error) {
+func (b *builder) cached(name, key string, fill func(dir string) error) (base, error) {
 	dir := filepath.Join(b.dir, "bases", name+"-"+key)
 	if !b.fresh {
 		if cached, err := readBase(dir); err == nil {

@@ -49,7 +49,7 @@ func checkModules(text []byte) (scripted []string, err error) {
 		return nil, fmt.Errorf("npm's lock has the version %d, want 3", lock.Version)
 	}
 	for place, module := range lock.Packages {
-		_, name, _ := cutLast(place, nodeModules+"/")
+		_, name := cutLast(place, nodeModules+"/")
 		switch {
 		case place == "" || module.Bundled:
 			continue
@@ -158,7 +158,7 @@ func listModules(text []byte, dir string) ([]Package, error) {
 	}
 	var packages []Package
 	for place, module := range lock.Packages {
-		_, name, _ := cutLast(place, nodeModules+"/")
+		_, name := cutLast(place, nodeModules+"/")
 		if place == "" || module.Bundled || !exists(filepath.Join(filepath.Dir(dir), place)) {
 			continue
 		}

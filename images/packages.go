@@ -27,7 +27,7 @@ const maxPackages = 2 << 30
 // packagesLayer returns the layer with the builder's packages: the cached one, or a
 // new one. rootFS has the base layer, whose interpreter compiles them.
 func (b *builder) packagesLayer(ctx context.Context, rootFS string) (base, error) {
-	return b.cached(ctx, b.directory()+"-packages", b.packagesKey(), func(dir string) error {
+	return b.cached(b.directory()+"-packages", b.packagesKey(), func(dir string) error {
 		return b.makePackages(ctx, rootFS, dir)
 	})
 }

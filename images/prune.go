@@ -76,7 +76,7 @@ func (b *builder) removeVariant(name string) {
 		return // in use
 	}
 	for _, directory := range subdirectories(filepath.Join(b.dir, "bases")) {
-		if prefix, _, _ := cutLast(filepath.Base(directory), "-"); prefix == name+"-packages" {
+		if prefix, _ := cutLast(filepath.Base(directory), "-"); prefix == name+"-packages" {
 			b.pruneDirectory(directory)
 		}
 	}
@@ -88,16 +88,16 @@ func (b *builder) removeVariant(name string) {
 // isOwnLayer reports whether a cached layer is of this image alone, or is the base layer
 // that it shares with others.
 func (b *builder) isOwnLayer(name string) bool {
-	prefix, _, _ := cutLast(name, "-")
+	prefix, _ := cutLast(name, "-")
 	return prefix == b.baseName() || prefix == b.directory()+"-packages"
 }
 
 // cutLast is strings.Cut at the last separator.
-func cutLast(text, separator string) (before, after string, found bool) {
+func cutLast(text, separator string) (before, after string) {
 	if i := strings.LastIndex(text, separator); i >= 0 {
-		return text[:i], text[i+len(separator):], true
+		return text[:i], text[i+len(separator):]
 	}
-	return text, "", false
+	return text, ""
 }
 
 // pruneDirectory moves the directory out of sight, so that no process opens a half-removed

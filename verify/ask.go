@@ -74,7 +74,8 @@ func (s *Service) ask(ctx context.Context, sandbox *runner.Sandbox, r Request) (
 	case <-sandbox.Flooded():
 		return inconclusive(r.Engine, "the engine wrote more output than it may", nil), nil
 	case <-over.C:
-		return inconclusive(r.Engine, fmt.Sprintf("not decided within %v", limit), map[string]any{"limit_seconds": limit.Seconds()}), s.kill(ctx, sandbox)
+		s.kill(ctx, sandbox)
+		return inconclusive(r.Engine, fmt.Sprintf("not decided within %v", limit), map[string]any{"limit_seconds": limit.Seconds()}), nil
 	case <-ctx.Done():
 		return Verdict{}, context.Cause(ctx)
 	}
@@ -155,11 +156,10 @@ func (q *question) broken(ctx context.Context, engine string, err error) (Verdic
 }
 
 // kill ends the sandbox of an engine that does not end by itself.
-func (s *Service) kill(ctx context.Context, sandbox *runner.Sandbox) error {
+func (s *Service) kill(ctx context.Context, sandbox *runner.Sandbox) {
 	if err := sandbox.Kill(); err != nil {
 		// The verdict stands; closing the sandbox tries again.
 		s.opts.Logger.WarnContext(ctx, "the sandbox of a verification could not be killed",
 			slog.String(telemetry.KeySandbox, sandbox.ID()), slog.Any(telemetry.KeyError, err))
 	}
-	return nil
 }

@@ -21,7 +21,7 @@ const gifLoop = "NETSCAPE2.0" // the one application's extension that shows: how
 // Comments, other extensions and what stands behind the trailer go.
 func stripGIF(content []byte) ([]byte, error) {
 	var out []byte
-	_, err := walkGIF(content, func(block []byte) {
+	err := walkGIF(content, func(block []byte) {
 		if block[0] == gifExtension {
 			switch {
 			case block[1] == gifControl && len(block) >= 8:
@@ -42,7 +42,7 @@ func stripGIF(content []byte) ([]byte, error) {
 
 // sizeOfGIF returns the size of a GIF and how many pixels all its images have.
 func sizeOfGIF(content []byte) (width, height, pixels int, err error) {
-	_, err = walkGIF(content, func(block []byte) {
+	err = walkGIF(content, func(block []byte) {
 		if block[0] == gifImage {
 			pixels += int(binary.LittleEndian.Uint16(block[5:])) * int(binary.LittleEndian.Uint16(block[7:]))
 		}
@@ -54,33 +54,33 @@ func sizeOfGIF(content []byte) (width, height, pixels int, err error) {
 }
 
 // walkGIF calls each with the header, its colour table included, and with every
-// block up to the trailer. It returns what stands behind.
-func walkGIF(content []byte, each func(block []byte)) (rest []byte, err error) {
+// block up to the trailer. What stands behind is left out.
+func walkGIF(content []byte, each func(block []byte)) error {
 	if len(content) < gifHeader {
-		return nil, errTruncated
+		return errTruncated
 	}
 	size := gifHeader + colourTable(content[10])
 	if size > len(content) {
-		return nil, errTruncated
+		return errTruncated
 	}
 	each(content[:size])
-	for rest = content[size:]; len(rest) > 0; rest = rest[size:] {
+	for rest := content[size:]; len(rest) > 0; rest = rest[size:] {
 		switch {
 		case rest[0] == gifTrailer:
-			return rest[1:], nil
+			return nil
 		case rest[0] == gifExtension && len(rest) > 2:
 			size = 2
 		case rest[0] == gifImage && len(rest) > 10:
 			size = 11 + colourTable(rest[9])
 		default:
-			return nil, errors.New("an unknown block")
+			return errors.New("an unknown block")
 		}
 		if size = subBlocks(rest, size); size < 0 {
-			return nil, errTruncated
+			return errTruncated
 		}
 		each(rest[:size])
 	}
-	return nil, errTruncated
+	return errTruncated
 }
 
 // colourTable returns how many bytes the table takes that a field of flags announces.

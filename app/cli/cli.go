@@ -109,7 +109,7 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 		}
 		if err != nil {
 			typed.hold()
-			return report(stderr, usage(err, args))
+			return report(stderr, usage(err))
 		}
 	}
 	ctx, hangup, stop := onHangup(ctx)
@@ -129,12 +129,11 @@ func newWholeParser(stdout, stderr io.Writer) (parser *kong.Kong, exited *int) {
 }
 
 // usage turns a parser's error into one with a hint.
-func usage(err error, args []string) error {
+func usage(err error) error {
 	command := "airlock"
 	var parse *kong.ParseError
 	if errors.As(err, &parse) && parse.Context != nil {
 		if selected := parse.Context.Selected(); selected != nil {
-			command = "airlock"
 			for word := range strings.FieldsSeq(selected.Path()) {
 				if strings.ContainsAny(word, "<[(") { // its arguments
 					break

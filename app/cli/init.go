@@ -51,8 +51,8 @@ func (v *initVerb) Run(s *streams) error {
 	if len(plan.Changes) == 0 {
 		return nil
 	}
-	if agreed, err := v.agreed(s); !agreed {
-		return err
+	if !v.agreed(s) {
+		return nil
 	}
 	if err := plan.Apply(record, validateConfig); err != nil {
 		return &hinted{err, "nothing was changed; airlock init --host HOST tries one host alone", ExitFailed}
@@ -139,22 +139,22 @@ func hostIDs() string {
 }
 
 // agreed asks whether to go on. Without a terminal it says how to consent.
-func (v *initVerb) agreed(s *streams) (bool, error) {
+func (v *initVerb) agreed(s *streams) bool {
 	if v.Yes {
-		return true, nil
+		return true
 	}
 	if in, ok := s.in.(*os.File); !ok || !isTerminal(in) {
 		fmt.Fprintf(s.err, "airlock: nothing was changed\nhint: airlock init --yes does what is listed above\n")
-		return false, nil
+		return false
 	}
 	fmt.Fprint(s.out, "Do this? A backup of each file is kept beside it. [y/N] ")
 	answer, _ := bufio.NewReader(s.in).ReadString('\n')
 	switch strings.ToLower(strings.TrimSpace(answer)) {
 	case "y", "yes":
-		return true, nil
+		return true
 	}
 	fmt.Fprintln(s.out, "Nothing was changed.")
-	return false, nil
+	return false
 }
 
 // printPlan says what would be done to each file, and why others are left alone.

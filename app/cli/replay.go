@@ -32,7 +32,7 @@ type replayed struct {
 func (v *replayVerb) Run(ctx context.Context, s *streams) error {
 	opts := system.Options{Logger: newLogger(s.err, false, slog.LevelWarn)}
 	var err error
-	if opts.Fixed, err = v.recorded(s); err != nil {
+	if opts.Fixed, err = v.recorded(); err != nil {
 		return err
 	}
 	opened, err := v.open(ctx, s.err, opts)
@@ -73,7 +73,7 @@ func (v *replayVerb) print(s *streams, again *orchestrator.Replayed) error {
 
 // recorded returns the tools of the recorded run, so that no server is needed.
 // Recordings of older versions have none: then the servers of today are.
-func (v *replayVerb) recorded(s *streams) (*system.Fixed, error) {
+func (v *replayVerb) recorded() (*system.Fixed, error) {
 	c, err := v.loadPlaces()
 	if err != nil {
 		return nil, err

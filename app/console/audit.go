@@ -115,7 +115,7 @@ type shownRecord struct {
 }
 
 // readLog fills in the records of a page.
-func (c *Console) readLog(f auditFilter) (shownAudit, error) {
+func (c *Console) readLog(f auditFilter) shownAudit {
 	shown := shownAudit{Filter: f, Kinds: audit.Kinds(), Formats: audit.Formats(), Outcomes: []string{audit.OutcomeOK, audit.OutcomeError, audit.OutcomeRefused, audit.OutcomeUnknown}}
 	last := uint64(0)
 	whole, err := audit.ScanBefore(c.opts.System.Directories().Audit, f.Before, auditBytes, f.words(), func(b audit.Brief, record func() (audit.Record, error)) (bool, error) {
@@ -135,11 +135,11 @@ func (c *Console) readLog(f auditFilter) (shownAudit, error) {
 		return true, err
 	})
 	if errors.Is(err, fs.ErrNotExist) {
-		return shown, nil
+		return shown
 	}
 	if err != nil {
 		shown.Problem = "The log cannot be read: " + err.Error()
-		return shown, nil
+		return shown
 	}
 	if n := len(shown.Records); n > 0 && !whole && n == auditPage {
 		shown.Older = "/audit?" + f.query(shown.Records[n-1].Seq)
@@ -149,12 +149,11 @@ func (c *Console) readLog(f auditFilter) (shownAudit, error) {
 	if f.Before > 0 {
 		shown.Newer = "/audit?" + f.query(0)
 	}
-	return shown, nil
+	return shown
 }
 
 func showAudit(c *Console, q *query) (view, error) {
-	shown, err := c.readLog(filterOf(q.URL.Query()))
-	return view{title: "Audit log", data: shown}, err
+	return view{title: "Audit log", data: c.readLog(filterOf(q.URL.Query()))}, nil
 }
 
 // verifyAudit does what airlock audit verify does.
@@ -163,10 +162,7 @@ func verifyAudit(c *Console, q *query) (view, error) {
 		return view{}, &refusal{http.StatusServiceUnavailable, "The log is being verified already.", "Try again when that is done."}
 	}
 	defer c.verifying.Unlock()
-	shown, err := c.readLog(auditFilter{})
-	if err != nil {
-		return view{}, err
-	}
+	shown := c.readLog(auditFilter{})
 	directories := c.opts.System.Directories()
 	report, err := audit.Verify(directories.Audit, &audit.VerifyOptions{Keys: directories.Keys})
 	if err != nil {

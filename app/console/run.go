@@ -142,9 +142,7 @@ func showRun(c *Console, q *query) (view, error) {
 		p.Steps, p.Left = stepsOf(s.tree)
 		p.Timeline = timelineOf(s.tree, c.opts.Now())
 	}
-	if p.Texts, p.Unkept, err = c.texts(s); err != nil {
-		return view{}, err
-	}
+	p.Texts, p.Unkept = c.texts(s)
 	for i := range p.Texts {
 		p.Texts[i].shorten()
 	}
@@ -157,7 +155,7 @@ func showRun(c *Console, q *query) (view, error) {
 }
 
 // texts are the code, the output and the result of a run, as far as they are known.
-func (c *Console) texts(s runState) (texts []runText, unkept string, err error) {
+func (c *Console) texts(s runState) (texts []runText, unkept string) {
 	add := func(part, name, text string) {
 		if text != "" {
 			text = c.opts.Clean(text)
@@ -169,10 +167,10 @@ func (c *Console) texts(s runState) (texts []runText, unkept string, err error) 
 		add("code", "code", s.run.Code())
 		add("stdout", "stdout", printed.Stdout)
 		add("stderr", "stderr", printed.Stderr)
-		return texts, "", nil
+		return texts, ""
 	}
 	if s.tree == nil {
-		return nil, "the run did not begin", nil
+		return nil, "the run did not begin"
 	}
 	shown, why := c.opts.RunLog.Show(s.tree)
 	if why != nil && s.status != nil && s.status.Outcome != nil { // it is not recorded, and this process has it
@@ -181,13 +179,13 @@ func (c *Console) texts(s runState) (texts []runText, unkept string, err error) 
 		shown.Stdout, shown.Stderr, shown.Kept, why = outcome.Stdout, outcome.Stderr, true, nil
 	}
 	if why != nil {
-		return nil, why.Error(), nil
+		return nil, why.Error()
 	}
 	add("code", "code", shown.Code)
 	add("result", "result", string(shown.Result))
 	add("stdout", "stdout", shown.Stdout)
 	add("stderr", "stderr", shown.Stderr)
-	return texts, "", nil
+	return texts, ""
 }
 
 // shorten leaves as much of a text as a page shows.
@@ -269,10 +267,7 @@ func saveRunText(c *Console, q *query) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	texts, _, err := c.texts(s)
-	if err != nil {
-		return view{}, err
-	}
+	texts, _ := c.texts(s)
 	for _, text := range texts {
 		if text.Part == q.PathValue("part") {
 			return view{file: &download{name: s.row(c.opts.Now()).ID + "-" + text.Part + ".txt", content: []byte(text.Text), isText: true}}, nil

@@ -35,7 +35,7 @@ func (r *run) keptSession() *keptSession {
 }
 
 // handleLoad hands out the next of the session's files.
-func (r *run) handleLoad(ctx context.Context, req wire.Request) (any, error) {
+func (r *run) handleLoad(req wire.Request) (any, error) {
 	if err := decode(req, &struct{}{}); err != nil {
 		return nil, err
 	}

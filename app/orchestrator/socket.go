@@ -59,7 +59,7 @@ func (r *run) handle(ctx context.Context, req wire.Request) (any, error) {
 	case methodAttach:
 		return r.handleAttach(ctx, req)
 	case methodLoad:
-		return r.handleLoad(ctx, req)
+		return r.handleLoad(req)
 	case methodSave:
 		return r.handleSave(ctx, req)
 	}

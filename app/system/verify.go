@@ -76,7 +76,7 @@ func (v *Verifier) open() (_ *verify.Service, err error) {
 	if err != nil {
 		return nil, Advise(err)
 	}
-	sandboxes, err := v.openRunner(image, &undo)
+	sandboxes, err := v.openRunner(&undo)
 	if err != nil {
 		return nil, Advise(err)
 	}
@@ -95,7 +95,7 @@ func (v *Verifier) open() (_ *verify.Service, err error) {
 // from, may take together, in bytes.
 const verifyPoolMemory = 1 << 30
 
-func (v *Verifier) openRunner(image runner.Image, undo *cleanup.Stack) (*runner.Runner, error) {
+func (v *Verifier) openRunner(undo *cleanup.Stack) (*runner.Runner, error) {
 	ctx, c, logger := context.Background(), v.system.config, v.system.opts.Logger
 	driver, err := newDriver(ctx, c, logger)
 	if err != nil {

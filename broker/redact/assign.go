@@ -59,7 +59,7 @@ func assignmentAt(text []byte, at, size int) (assignment, bool) {
 		a.plain = p.at == stop+1 || bytes.HasSuffix(text[:p.at], []byte(":-"))
 	case p.pair(start), p.argument(start):
 		a.plain = true
-	case p.setter(&a, start):
+	case p.setter(&a):
 		a.call = true
 	case p.gap(start):
 		a.wide = true
@@ -254,7 +254,7 @@ var (
 
 // setter is a call that gives the value to the name: setPassword("…"),
 // .withToken("…"), .password("…").
-func (p *reader) setter(a *assignment, nameStart int) bool {
+func (p *reader) setter(a *assignment) bool {
 	if !isSetter.Match(a.name) || !callBegins.Match(p.rest()) {
 		return false
 	}
