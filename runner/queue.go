@@ -12,8 +12,8 @@ import (
 var ErrBusy = errors.New("too many sandboxes: all are in use and the queue is full")
 
 // queue hands out slots, of which there is a fixed number, and is fair: a slot that
-// becomes free goes to the caller with the fewest in use, of these to the one whose last
-// turn is the longest ago, and of one caller's waiters to the first that came. In a full queue
+// becomes free goes to the caller with the fewest in use, of these to the one that had its last
+// turn, or came, the longest ago, and of one caller's waiters to the first that came. In a full queue
 // one more takes the place of the last of the caller with the most waiters, where it is
 // not that caller's own: no caller can fill the queue for the others.
 type queue struct {
@@ -30,7 +30,7 @@ type queue struct {
 type line struct {
 	inUse   int
 	waiters []*waiter // the first that came is the first
-	served  int       // the number of its last turn; 0: none since it was empty
+	since   int       // the number of its last turn, or of its first arrival where it had none since it was empty
 }
 
 // waiter waits for a slot.
@@ -71,11 +71,13 @@ func (q *queue) enter(caller string) (*waiter, error) {
 	defer q.mu.Unlock()
 	mine := q.of[caller]
 	if mine == nil {
-		mine = &line{}
+		mine = &line{since: q.turns + 1}
 	}
 	if q.taken < q.slots {
+		q.turns++
 		q.taken++
 		mine.inUse++
+		mine.since = q.turns
 		q.of[caller] = mine
 		return nil, nil
 	}
@@ -155,21 +157,18 @@ func (q *queue) release(caller string) {
 	q.taken++
 	q.turns++
 	next.inUse++
-	next.served = q.turns
+	next.since = q.turns
 	next.waiters[0].turn <- nil
 	q.removeLocked(who, 0)
 }
 
-// before reports whether the turn of one line comes before that of another, both with
-// waiters.
+// before reports whether the turn of one line comes before that of another. What comes, or has a
+// turn, later has a larger since: no line waits behind others that become empty and come again.
 func (l *line) before(other *line) bool {
 	if l.inUse != other.inUse {
 		return l.inUse < other.inUse
 	}
-	if l.served != other.served {
-		return l.served < other.served
-	}
-	return l.waiters[0].number < other.waiters[0].number
+	return l.since < other.since
 }
 
 // load returns how many slots and places are in use.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -60,6 +61,41 @@ func TestQueue(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A caller that has had a turn and waits again has the next one before those who come
+// later, also where each of them waits for the first time.
+func TestQueueStarvesNoCallerBehindNewOnes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const late = 20
+		q := newQueue(1, 9)
+		turns := make(chan string, late+5)
+		arrive := func(caller string) {
+			go func() {
+				if err := q.reserve(t.Context(), caller); err != nil {
+					t.Error(err)
+				}
+				turns <- caller
+			}()
+			synctest.Wait()
+		}
+		for _, caller := range []string{"a", "a", "a", "early 1", "early 2"} {
+			arrive(caller)
+		}
+		var served []string
+		for n := range cap(turns) {
+			caller := <-turns
+			served = append(served, caller)
+			if n < late {
+				arrive(fmt.Sprint("late ", n))
+			}
+			q.release(caller)
+		}
+		if want := []string{"a", "a", "early 1", "early 2"}; !slices.Equal(served[:4], want) || served[4] != "late 0" || served[5] != "a" {
+			t.Errorf("got turns of %q, want %q, then of late 0 and of a", served, want)
+		}
+		empty(t, q)
+	})
 }
 
 // A slot goes to the caller with the fewest in use, who came last.
