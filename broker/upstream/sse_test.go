@@ -133,7 +133,9 @@ func TestSSEProblems(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			set := remoteSSE(t, nil, test.handler, func(c *upstream.Config) {
-				c.StartTimeout = 500 * time.Millisecond
+				if test.reason == upstream.ErrNoAnswer {
+					c.StartTimeout = 500 * time.Millisecond
+				}
 				c.Headers = map[string]string{"Authorization": "Bearer hunter22"}
 			})
 			err := set.Problem("remote")

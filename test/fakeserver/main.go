@@ -49,8 +49,9 @@ var modes = []string{
 	"huge-line",    // good, after a line of 20 MiB
 	"strict",       // exits when the first message is not initialize
 	"ignoring",     // ignores methods it does not know
-	"late",         // good, after a while
-	"late-modern",  // modern, after a while when it is started for the first time
+	"late",         // good, but silent until it gets initialize, as if it took long to start
+	"late-modern",  // modern; the first time that it is started, it is late, too
+	"together",     // good, but silent until four with the same notes have started
 	"refusing",     // refuses the handshake
 	"misshapen",    // answers the handshake with something else
 	"three-pages",  // lists its tools on three pages
@@ -62,10 +63,6 @@ var modes = []string{
 	"no-list",      // does not know tools/list
 	"brief",        // its list is good for a moment only, and changes
 }
-
-// lateness is how long a late server takes to start: as npx does when it has to
-// load a package first.
-const lateness = 3 * time.Second
 
 // behave does what the mode demands before any message, then serves.
 func (s *server) behave() int {
@@ -86,10 +83,12 @@ func (s *server) behave() int {
 	case "only-rubbish":
 		fmt.Fprintln(s.stdout, "Listening on port 8080")
 	case "late":
-		time.Sleep(lateness)
+		s.late = true
 	case "late-modern":
-		if s.starts() == 1 {
-			time.Sleep(lateness)
+		s.late = s.starts() == 1
+	case "together":
+		for s.starts() < 4 {
+			time.Sleep(10 * time.Millisecond)
 		}
 	case "huge-line":
 		fmt.Fprintln(s.stdout, strings.Repeat("x", 20<<20))

@@ -30,8 +30,11 @@ type server struct {
 	calls   int                        // how often "count" was called
 	nextID  int                        // of our own requests
 	asked   map[string]chan<- message  // our own requests that wait for an answer
-	stopped map[string]chan<- struct{} // running calls of "slow", by request ID
+	stopped map[string]chan<- struct{} // what is closed when a call is cancelled, by request ID
 	first   bool                       // a message came in
+
+	late bool      // it answers nothing before it gets initialize
+	held []message // what a late server got so far
 }
 
 // serve answers messages until stdin ends.
@@ -47,12 +50,28 @@ func (s *server) serve() int {
 				return 1
 			}
 			s.first = true
-			s.receive(m)
+			s.take(m)
 		}
 		if err != nil {
 			s.note("stdin ended")
 			return 0
 		}
+	}
+}
+
+// take receives a message, or holds it until the server is not late any more.
+func (s *server) take(m message) {
+	if !s.late {
+		s.receive(m)
+		return
+	}
+	s.held = append(s.held, m)
+	if m.Method != "initialize" {
+		return
+	}
+	s.late = false
+	for _, m := range s.held {
+		s.receive(m)
 	}
 }
 
@@ -77,7 +96,8 @@ func (s *server) receive(m message) {
 	case "tools/list":
 		s.list(m)
 	case "tools/call":
-		s.handling.Go(func() { s.call(m) }) // calls run at the same time
+		stop := s.cancellable(m)
+		s.handling.Go(func() { s.call(m, stop) }) // calls run at the same time
 	case "notifications/cancelled":
 		s.cancel(m)
 	case "subscriptions/listen":
@@ -121,6 +141,16 @@ func (s *server) discover(m message) {
 	default:
 		s.refuse(m, -32601, "method not found: server/discover")
 	}
+}
+
+// cancellable returns what is closed when the client cancels a call. It is there before
+// the next message is read, which may be the cancellation.
+func (s *server) cancellable(m message) <-chan struct{} {
+	stop := make(chan struct{})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stopped[string(m.ID)] = stop
+	return stop
 }
 
 // cancel stops a running call of "slow".

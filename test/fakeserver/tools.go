@@ -80,7 +80,7 @@ func (s *server) list(m message) {
 }
 
 // call is one call of a tool.
-func (s *server) call(m message) {
+func (s *server) call(m message, stop <-chan struct{}) {
 	var params struct {
 		Name      string
 		Arguments json.RawMessage
@@ -102,7 +102,8 @@ func (s *server) call(m message) {
 	case "want_input":
 		s.answer(m, json.RawMessage(`{"resultType":"input_required","inputRequests":{"a":{"method":"elicitation/create","params":{"message":"password?"}}}}`))
 	case "slow", "slow_read":
-		s.wait(m)
+		<-stop
+		s.note("cancelled")
 	case "crash", "crash_again":
 		fmt.Fprintln(s.stderr, "segmentation fault")
 		os.Exit(1)
@@ -130,16 +131,6 @@ func (s *server) call(m message) {
 }
 
 func text(t string) map[string]string { return map[string]string{"type": "text", "text": t} }
-
-// wait answers when the call is cancelled, and notes that it was.
-func (s *server) wait(m message) {
-	stop := make(chan struct{})
-	s.mu.Lock()
-	s.stopped[string(m.ID)] = stop
-	s.mu.Unlock()
-	<-stop
-	s.note("cancelled")
-}
 
 func (s *server) grow(m message, arguments json.RawMessage) {
 	var add struct{ Name string }
