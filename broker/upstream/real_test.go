@@ -92,15 +92,11 @@ func TestServerEverythingOverHTTP(t *testing.T) {
 func startEverything(t *testing.T, mode string) string {
 	t.Helper()
 	script := realServer(t, "server-everything")
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	address := testenv.ReservedAddress(t)
+	_, port, err := net.SplitHostPort(address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, port, err := net.SplitHostPort(listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener.Close()
 	server := exec.CommandContext(t.Context(), "node", script, mode)
 	server.Env = append(os.Environ(), "PORT="+port)
 	if err := server.Start(); err != nil {
@@ -108,13 +104,13 @@ func startEverything(t *testing.T, mode string) string {
 	}
 	t.Cleanup(func() { server.Wait() }) // t.Context ended it
 	waitFor(t, "the server", func() bool {
-		conn, err := net.Dial("tcp", "127.0.0.1:"+port)
+		conn, err := net.Dial("tcp", address)
 		if err == nil {
 			conn.Close()
 		}
 		return err == nil
 	})
-	return "http://127.0.0.1:" + port
+	return "http://" + address
 }
 
 func TestServerMemory(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/airlock-mcp/airlock/broker/upstream"
+	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
 // restartable is an HTTP server at one address that can be ended and started
@@ -25,7 +26,7 @@ type restartable struct {
 
 func newRestartable(t testing.TB, handler func() http.Handler) *restartable {
 	t.Helper()
-	r := &restartable{t: t, address: "127.0.0.1:0", handler: handler}
+	r := &restartable{t: t, address: testenv.ReservedAddress(t), handler: handler}
 	r.start()
 	t.Cleanup(r.stop)
 	return r
@@ -37,7 +38,6 @@ func (r *restartable) start() {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	r.address = listener.Addr().String()
 	r.server, r.done = &http.Server{Handler: r.handler()}, make(chan struct{})
 	go func(server *http.Server, done chan struct{}) {
 		server.Serve(listener)

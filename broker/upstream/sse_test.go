@@ -133,7 +133,7 @@ func TestSSEProblems(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			set := remoteSSE(t, nil, test.handler, func(c *upstream.Config) {
-				if test.reason == upstream.ErrNoAnswer {
+				if errors.Is(test.reason, upstream.ErrNoAnswer) {
 					c.StartTimeout = 500 * time.Millisecond
 				}
 				c.Headers = map[string]string{"Authorization": "Bearer hunter22"}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/airlock-mcp/airlock/broker/upstream"
+	"github.com/airlock-mcp/airlock/internal/testenv"
 	"github.com/airlock-mcp/airlock/test/conformance/passthrough"
 )
 
@@ -106,19 +107,12 @@ func TestPassthrough(t *testing.T) {
 	}
 }
 
-// everythingOverHTTP starts the everything-server on a port that was free a moment ago.
+// everythingOverHTTP starts the everything-server at an address of its own.
 func everythingOverHTTP(t *testing.T, program string, stateless bool) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	address := testenv.ReservedAddress(t)
 	background(t, program, "-http", address, fmt.Sprintf("-stateless=%t", stateless))
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	for {
 		if conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address); err == nil {

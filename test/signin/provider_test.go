@@ -26,7 +26,7 @@ type provider struct{ *testenv.OpenIDProvider }
 
 func startProvider(t *testing.T, flags ...string) *provider {
 	t.Helper()
-	return &provider{testenv.StartOpenIDProvider(t, flags...)}
+	return &provider{testenv.StartOpenIDProvider(t, append([]string{"-listen", testenv.ReservedAddress(t)}, flags...)...)}
 }
 
 // again starts the provider at the same address, without anything that it knew.

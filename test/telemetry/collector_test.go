@@ -17,12 +17,3 @@ func startCollector(t *testing.T) *Collector {
 	t.Cleanup(c.Kill)
 	return c
 }
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	address, err := FreeAddress()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return address
-}

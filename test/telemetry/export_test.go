@@ -180,7 +180,7 @@ raise %s(%q)
 func TestWhatCannotBeExportedIsLostAndNothingElse(t *testing.T) {
 	testenv.OwnHome(t)
 	url, _ := upstream(t)
-	cmd := airlock(t, url, []string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://" + freeAddress(t), "OTEL_BSP_SCHEDULE_DELAY=50", "OTEL_EXPORTER_OTLP_TIMEOUT=500"}, "mcp")
+	cmd := airlock(t, url, []string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://" + testenv.ReservedAddress(t), "OTEL_BSP_SCHEDULE_DELAY=50", "OTEL_EXPORTER_OTLP_TIMEOUT=500"}, "mcp")
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	envelope := runCode(t, cmd, "result = 6 * 7")

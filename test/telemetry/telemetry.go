@@ -15,6 +15,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
 // Collector is a running OpenTelemetry Collector that writes what it gets to a file.
@@ -35,10 +37,11 @@ func StartCollector(ctx context.Context, program, directory string) (_ *Collecto
 	if _, err := os.Stat(program); err != nil {
 		return nil, fmt.Errorf("%w (run `make bin/otelcol` first)", err)
 	}
-	address, err := FreeAddress()
+	address, release, err := testenv.ReserveAddress()
 	if err != nil {
 		return nil, err
 	}
+	defer release() // then the collector listens there
 	c := &Collector{Endpoint: "http://" + address, file: filepath.Join(directory, "got.jsonl"), said: &bytes.Buffer{}}
 	config := fmt.Sprintf(`
 receivers: {otlp: {protocols: {http: {endpoint: %q}}}}
@@ -71,15 +74,6 @@ service:
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
-}
-
-// FreeAddress returns an address of the loopback interface that nothing listens on.
-func FreeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return l.Addr().String(), l.Close()
 }
 
 // Kill ends a collector whose data is not asked for. After Stop it does nothing.

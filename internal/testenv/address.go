@@ -1,0 +1,55 @@
+package testenv
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// ReservedAddress is ReserveAddress for a test, until it ends.
+func ReservedAddress(t testing.TB) string {
+	t.Helper()
+	address, release, err := ReserveAddress()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(release)
+	return address
+}
+
+// ReserveAddress returns an address HOST:PORT of the loopback interface at which nothing
+// listens, for a program that is told where to listen. The kernel gives the port to nobody
+// who asks for any port, nor to a client that connects, before and after the program
+// listens, until release is called.
+// The program must set SO_REUSEADDR, as those written in Go and for Node do by themselves.
+func ReserveAddress() (address string, release func(), err error) {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return "", nil, os.NewSyscallError("socket", err)
+	}
+	release = func() { unix.Close(fd) }
+	defer func() {
+		if err != nil {
+			release()
+		}
+	}()
+	// Bound and not listening: others that reuse addresses may listen beside it.
+	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1); err != nil {
+		return "", nil, os.NewSyscallError("setsockopt", err)
+	}
+	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		return "", nil, os.NewSyscallError("bind", err)
+	}
+	bound, err := unix.Getsockname(fd)
+	if err != nil {
+		return "", nil, os.NewSyscallError("getsockname", err)
+	}
+	at, ok := bound.(*unix.SockaddrInet4)
+	if !ok {
+		return "", nil, fmt.Errorf("got an address of the kind %T", bound)
+	}
+	return net.JoinHostPort("127.0.0.1", fmt.Sprint(at.Port)), release, nil
+}
