@@ -189,7 +189,11 @@ func TestAcquireFails(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			r := newRunner(t, test.fake, runner.Options{StartTimeout: 200 * time.Millisecond})
+			var opts runner.Options
+			if test.want == "not ready within" {
+				opts.StartTimeout = 200 * time.Millisecond
+			}
+			r := newRunner(t, test.fake, opts)
 			s, err := r.Acquire(t.Context(), request())
 			if err == nil {
 				t.Fatalf("got sandbox %q, want an error", s.ID())

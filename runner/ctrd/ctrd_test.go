@@ -308,7 +308,7 @@ func TestLostDaemon(t *testing.T) {
 	if err := s.Kill(); err != nil {
 		t.Error(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	if exit, err := s.Wait(ctx); err != nil || exit.Signal != 9 {
 		t.Errorf("exit: got %+v, %v, want signal 9", exit, err)

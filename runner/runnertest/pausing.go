@@ -36,7 +36,7 @@ while True: s.sendall(s.recv(1))
 		_, err := io.ReadFull(conn, make([]byte, 1))
 		return err
 	}
-	if err := echo(10 * time.Second); err != nil {
+	if err := echo(patience); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Pause(t.Context()); errors.Is(err, errors.ErrUnsupported) {
@@ -54,7 +54,7 @@ while True: s.sendall(s.recv(1))
 	if err := s.Resume(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+	_ = conn.SetDeadline(time.Now().Add(patience))
 	if _, err := io.ReadFull(conn, make([]byte, 1)); err != nil {
 		t.Errorf("got %v after resuming, want the answer", err)
 	}
@@ -65,7 +65,7 @@ while True: s.sendall(s.recv(1))
 	if err := s.Kill(); err != nil {
 		t.Error(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if _, err := s.Wait(ctx); err != nil {
 		t.Errorf("waiting for a sandbox that was killed while paused: %v", err)

@@ -118,6 +118,10 @@ func (b *bench) request(script string) runner.Request {
 	return runner.Request{Image: image, Limits: limits, Mounts: []runner.Mount{{Source: b.servers, Target: "/workspace/servers"}}}
 }
 
+// patience is how long the suite waits for what must happen: longer than it takes on a
+// slow machine where other tests run beside it. Only a failure takes so long.
+const patience = 2 * time.Minute
+
 // acquire starts a sandbox that is closed with the test.
 func (b *bench) acquire(t *testing.T, req runner.Request) *runner.Sandbox {
 	t.Helper()
@@ -141,7 +145,7 @@ type outcome struct {
 	took           time.Duration
 }
 
-// run runs a script to its end, or kills it after 20 seconds and fails.
+// run runs a script to its end, or fails when it does not end.
 func (b *bench) run(t *testing.T, req runner.Request) outcome {
 	t.Helper()
 	s := b.acquire(t, req)
@@ -154,7 +158,7 @@ func (b *bench) finish(t *testing.T, s *runner.Sandbox) outcome {
 	if err := s.Go(); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	exit, err := s.Wait(ctx)
 	if err != nil {

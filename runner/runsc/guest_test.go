@@ -63,7 +63,7 @@ func runCode(t *testing.T, r *runner.Runner, image runner.Image, code string) []
 		t.Fatal(err)
 	}
 	defer s.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	type delivery struct {
 		OK    bool              `json:"ok"`
