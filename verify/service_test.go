@@ -196,7 +196,11 @@ func TestWhatEndsAnEngineIsNoProof(t *testing.T) {
 		"a time that is up": {hang, "not decided within 300ms"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			service := opened(t, &runnertest.Fake{Guest: test.guest}, runner.Options{}, verify.Options{Timeout: 300 * time.Millisecond})
+			var opts verify.Options
+			if name == "a time that is up" {
+				opts.Timeout = 300 * time.Millisecond
+			}
+			service := opened(t, &runnertest.Fake{Guest: test.guest}, runner.Options{}, opts)
 			verdict, err := service.Verify(t.Context(), math("1=1"))
 			if err != nil || verdict.Status != verify.Inconclusive || verdict.Reason != test.want {
 				t.Errorf("got %+v, %v, want INCONCLUSIVE: %s", verdict, err, test.want)
