@@ -167,12 +167,15 @@ func TestTaskLimitRefusesAndIsCounted(t *testing.T) {
 func TestCPUQuotaHolds(t *testing.T) {
 	g := newGroup(t, hostTree(t), Limits{CPUs: 0.2})
 	cmd := exec.Command("timeout", "1", "sh", "-c", "while :; do :; done")
+	began := time.Now()
 	if err := g.Start(cmd); err != nil {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
-	if used := g.Stat().CPU; used < 50*time.Millisecond || used > 500*time.Millisecond {
-		t.Errorf("CPU time of one busy second at 0.2 cores: got %v", used)
+	// A second, or more where the machine is busy: then it has less of it as well.
+	took := time.Since(began)
+	if used := g.Stat().CPU; used == 0 || used > took/2 {
+		t.Errorf("CPU time of %v of work at 0.2 cores: got %v", took, used)
 	}
 }
 
