@@ -7,9 +7,11 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -204,17 +206,42 @@ func TestOnlyTokensThatMayRunReachTheFace(t *testing.T) {
 	}
 }
 
+// gate is a server with one tool, whose calls are answered when open is called. It
+// returns the keys of a configuration that has it, and code that calls it.
+func gate(t *testing.T) (keys, code string, open func()) {
+	t.Helper()
+	opened := make(chan struct{})
+	server := mcp.NewServer(&mcp.Implementation{Name: "gate", Version: "1"}, nil)
+	mcp.AddTool(server, &mcp.Tool{Name: "enter", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
+		func(ctx context.Context, _ *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+			select {
+			case <-opened:
+			case <-ctx.Done():
+			}
+			return nil, map[string]any{}, nil
+		})
+	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil))
+	open = sync.OnceFunc(func() { close(opened) })
+	t.Cleanup(func() {
+		open()
+		web.Close()
+	})
+	return fmt.Sprintf("mcpServers: {gate: {url: %q}}\nservers: {gate: {trustAnnotations: true}}\nsandbox: {timeout: 10m}\n", web.URL),
+		"from servers.gate import enter\nawait enter({})\nresult = 'done'", open
+}
+
 // A run that is under way when the daemon ends is answered; a new one is told to
 // come back.
 func TestRunsUnderWayEndWithAnAnswer(t *testing.T) {
-	s := serve(t, "")
+	keys, code, open := gate(t)
+	s := serve(t, keys)
 	session := s.connect(s.token("ann", auth.ScopeRun), "2025-11-25")
 	waiting := s.connect(s.token("bob", auth.ScopeRun), "2025-11-25")
-	started, _ := s.run(waiting, map[string]any{"language": "python", "code": "import time\ntime.sleep(2)\nresult = 'done'", "background": true})
+	started, _ := s.run(waiting, map[string]any{"language": "python", "code": code, "background": true})
 	id, _ := started["run_id"].(string)
 	outcome := make(chan map[string]any, 1)
 	go func() {
-		answer, _ := s.run(session, map[string]any{"language": "python", "code": "import time\ntime.sleep(2)\nresult = 'done'"})
+		answer, _ := s.run(session, map[string]any{"language": "python", "code": code})
 		outcome <- answer
 	}()
 	for len(s.daemon.opts.System.Runs().List(everyone)) < 2 {
@@ -240,6 +267,7 @@ func TestRunsUnderWayEndWithAnAnswer(t *testing.T) {
 			t.Fatal("got no answer, want that no more runs are made")
 		}
 	}
+	open()
 	if answer := <-outcome; answer["data"] != "done" {
 		t.Errorf("the run under way: got %v, want its result", answer)
 	}

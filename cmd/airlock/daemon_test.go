@@ -108,7 +108,7 @@ func TestADaemonIsKilledWhileHostsAreConnected(t *testing.T) {
 	testenv.OwnHome(t)
 	t.Chdir(t.TempDir())
 	url, calls := counter(t)
-	configuration := fmt.Sprintf("mcpServers: {counter: {url: %q}}\nservers: {counter: {trustAnnotations: true}}\n", url)
+	configuration := fmt.Sprintf("mcpServers: {counter: {url: %q}}\nservers: {counter: {trustAnnotations: true}}\nsandbox: {timeout: 10m}\n", url)
 	if err := os.WriteFile("airlock.yaml", []byte(configuration), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestADaemonIsKilledWhileHostsAreConnected(t *testing.T) {
 			var lost sync.WaitGroup
 			for _, h := range hosts {
 				lost.Go(func() {
-					_, err := h.CallTool(t.Context(), &mcp.CallToolParams{Name: "run_code", Arguments: map[string]any{"language": "python", "code": "import time\nfrom servers.counter import count\nawait count({})\ntime.sleep(25)"}})
+					_, err := h.CallTool(t.Context(), &mcp.CallToolParams{Name: "run_code", Arguments: map[string]any{"language": "python", "code": "import time\nfrom servers.counter import count\nawait count({})\ntime.sleep(600)"}})
 					if err == nil || !strings.Contains(err.Error(), "send it again") {
 						t.Errorf("a call under way: got %v, want that it is to be sent again", err)
 					}

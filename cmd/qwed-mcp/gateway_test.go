@@ -127,7 +127,7 @@ func TestAProgramHasThirtySeconds(t *testing.T) {
 // jobs, as a host sees them.
 func TestJobs(t *testing.T) {
 	t.Parallel() // it waits
-	h := newInstall(t).host(trusted, "QWED_MCP_BACKGROUND_TIMEOUT=20")
+	h := newInstall(t).host(trusted, "QWED_MCP_BACKGROUND_TIMEOUT=60")
 	job := h.dispatch("from qwed_legal import LegalGuard\n\nguard = LegalGuard()\n# ... long-running multi-guard verification\nprint('All checks passed')")
 	for range 2 {
 		if got := h.await(job, ""); got != "Status: success\n\nResult:\nSTDOUT:\nAll checks passed\n\nExecution completed successfully." {
@@ -139,7 +139,7 @@ func TestJobs(t *testing.T) {
 	}
 	var jobs []string
 	for range 6 {
-		jobs = append(jobs, h.dispatch("import time\ntime.sleep(60)"))
+		jobs = append(jobs, h.dispatch("import time\ntime.sleep(600)"))
 	}
 	for _, job := range jobs[:5] {
 		if got := h.await(job, "Status: running..."); got != "Status: running..." {
@@ -149,7 +149,7 @@ func TestJobs(t *testing.T) {
 	if got := h.status(jobs[5]); got != "Status: queued..." {
 		t.Errorf("got %q, want the sixth job queued", got)
 	}
-	const timedOut = "Status: timed_out\n\nResult:\nBackground verification timed out after 20 seconds. Process terminated to prevent resource exhaustion."
+	const timedOut = "Status: timed_out\n\nResult:\nBackground verification timed out after 60 seconds. Process terminated to prevent resource exhaustion."
 	if got := h.await(jobs[0], ""); got != timedOut {
 		t.Errorf("got %q, want %q", got, timedOut)
 	}
