@@ -19,11 +19,15 @@ type UnknownError struct {
 	Problem string
 	// Suggestions are the names nearest to what was asked for, best first.
 	Suggestions []string
+	// Owners are the servers that have a tool of the name that was asked for as a server's.
+	Owners []string
 }
 
 // Error is one sentence.
 func (e *UnknownError) Error() string {
 	switch {
+	case e.ToolName == "" && len(e.Owners) > 0:
+		return fmt.Sprintf("no server is called %s; it is a tool of server %s", Quote(e.ServerID), quoted(e.Owners))
 	case e.ToolName == "":
 		return fmt.Sprintf("no server is called %s%s", Quote(e.ServerID), e.meant())
 	case e.Problem != "":
@@ -37,11 +41,16 @@ func (e *UnknownError) meant() string {
 	if len(e.Suggestions) == 0 {
 		return ""
 	}
-	quoted := make([]string, len(e.Suggestions))
-	for i, name := range e.Suggestions {
-		quoted[i] = Quote(name)
+	return "; did you mean " + quoted(e.Suggestions) + "?"
+}
+
+// quoted joins names that come from outside with "or".
+func quoted(names []string) string {
+	out := make([]string, len(names))
+	for i, name := range names {
+		out[i] = Quote(name)
 	}
-	return "; did you mean " + strings.Join(quoted, " or ") + "?"
+	return strings.Join(out, " or ")
 }
 
 // Lookup finds a tool that can be used. One that is not there is an
@@ -60,9 +69,15 @@ func (s *Snapshot) Lookup(serverID, name string) (Tool, error) {
 func (s *Snapshot) unknown(serverID, name string) error {
 	server, ok := s.Server(serverID)
 	if !ok {
-		return &UnknownError{ServerID: serverID, Suggestions: nearest.Words(serverID, s.serverIDs(), maxSuggestions)}
+		return &UnknownError{ServerID: serverID, Suggestions: nearest.Words(serverID, s.serverIDs(), maxSuggestions), Owners: s.toolOwners(serverID)}
 	}
 	return &UnknownError{ServerID: serverID, ToolName: name, Problem: server.Problem, Suggestions: s.Nearest(serverID, name)}
+}
+
+// toolOwners returns up to three servers that have a tool of this name, in any spelling.
+func (s *Snapshot) toolOwners(name string) []string {
+	ids := s.owners[spelling(name)]
+	return ids[:min(len(ids), maxSuggestions)]
 }
 
 func (s *Snapshot) serverIDs() []string {

@@ -132,6 +132,7 @@ func TestLookupSaysWhatWasMeant(t *testing.T) {
 		{"two letters swapped", "files", "raed_file", `server "files" has no tool "raed_file"; did you mean "read_file"?`},
 		{"nothing near", "files", "launch_rocket", `server "files" has no tool "launch_rocket"`},
 		{"another server", "file", "read_file", `no server is called "file"; did you mean "files"?`},
+		{"a tool's name for a server's", "readFile", "files", `no server is called "readFile"; it is a tool of server "files"`},
 		{"a missing server", "crm", "list", `server "crm" is missing: the command "crmd" was not found`},
 		{"hostile names", "files", "a\x1b[2J", `server "files" has no tool "a\x1b[2J"`},
 		{"a very long name", "files", strings.Repeat("x", 100000), `server "files" has no tool "` + strings.Repeat("x", 80) + `..."`},

@@ -17,7 +17,7 @@ func ParseLanguage(name string) (image string, known bool) {
 	switch strings.ToLower(strings.TrimSpace(name)) {
 	case "python", "python3", "py", "python-3":
 		return "python", true
-	case "node", "nodejs", "node.js", "javascript", "js", "mjs", "cjs", "ecmascript", "typescript", "ts", "mts":
+	case "node", "nodejs", "node.js", "javascript", "js", "mjs", "cjs", "ecmascript", "jsx", "typescript", "ts", "mts", "cts", "tsx":
 		return "node", true
 	}
 	return "", false

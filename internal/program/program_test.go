@@ -9,7 +9,7 @@ import (
 func TestParseLanguage(t *testing.T) {
 	for name, want := range map[string]string{
 		"python": "python", "py": "python", "Python3": "python",
-		"node": "node", "javascript": "node", "js": "node", "typescript": "node", " TS ": "node",
+		"node": "node", "javascript": "node", "js": "node", "typescript": "node", " TS ": "node", "tsx": "node",
 		"": "", "ruby": "", "bash": "", "java": "",
 	} {
 		got, known := program.ParseLanguage(name)

@@ -54,7 +54,7 @@ function write(value, path, open) {
       throw new Problem(
         /^class\b/.test(functionText.call(value))
           ? `is the class ${value.name || "(anonymous)"}, which JSON cannot hold: make an object of it and take what its method returns, as in await new ${value.name || "X"}().run()`
-          : `is the function ${value.name || "(anonymous)"}, which JSON cannot hold: call it, or leave it out`,
+          : `is the function ${value.name || "(anonymous)"}, which JSON cannot hold: call it, or leave it out${value.length ? " (one that is exported is called where it takes no parameters)" : ""}`,
       );
     case "symbol":
       throw new Problem("is a symbol, which JSON cannot hold: use String(x)");
@@ -105,7 +105,7 @@ function refusal(value) {
     const call = value.airlockCall;
     return call
       ? `is the promise of ${call}(...), which was not awaited: write \`await ${call}(...)\``
-      : "is a promise, which JSON cannot hold: await it";
+      : "is a promise, which JSON cannot hold: await it, and an array of promises with `await Promise.all(…)`";
   }
   if (types.isMap(value)) return "is a Map, which JSON cannot hold: use Object.fromEntries(x)";
   if (types.isSet(value)) return "is a Set, which JSON cannot hold: use [...x]";

@@ -108,6 +108,7 @@ function messageOf(thrown) {
 
 function show(value) {
   if (typeof value !== "object" || value === null) return String(value);
+  if (value instanceof Event) return `an event of the type ${value.type}${value.message ? `: ${value.message}` : ""}`;
   return attempt(() => JSON.stringify(value)) ?? "an object";
 }
 

@@ -5,6 +5,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
 
 const SERVERS = "/workspace/servers";
+const IMPORT = 'wrappers are imported as `import * as x from "./servers/<server>/index.js"`';
 
 /** What other products call the object, or the function, that leads to tools. */
 export const PRODUCTS =
@@ -28,6 +29,11 @@ const WORDS = {
   __dirname: "the code is an ES module: write `import.meta.dirname`",
   __filename: "the code is an ES module: write `import.meta.filename`",
   window: "this is Node, not a browser: write globalThis",
+  self: "this is Node, not a browser: write globalThis",
+  XMLHttpRequest: "the sandbox has no network: call tools through the wrappers in ./servers",
+  EventSource: "the sandbox has no network: call tools through the wrappers in ./servers",
+  sessionStorage: "this is Node, not a browser, and nothing is kept between runs",
+  Worker: "write `import { Worker } from \"node:worker_threads\"`",
   document: "this is Node, not a browser: it has no document",
   localStorage: "this is Node, not a browser, and nothing is kept between runs",
   alert: "this is Node, not a browser: write console.log(…)",
@@ -69,7 +75,9 @@ function elsewhere(name, code) {
   if (found.length) return importOf(found);
   if (PRODUCTS.test(name)) return `tools are imported: ${example(code)}`;
   if (isBuiltin(name)) return `write \`import ${name} from "node:${name}"\``;
-  const [, near] = nearestOf(name, declared(code)) ?? [];
+  const names = declared(code);
+  if (names.includes(name)) return `it is declared inside a function or block: declare \`let ${name}\` before it, or return it from there`;
+  const [, near] = nearestOf(name, names) ?? [];
   return near ?? `this program defines it nowhere, and nothing of an earlier run is left: define ${name} in here`;
 }
 
@@ -138,14 +146,36 @@ function wrongExport(thrown, message, code) {
   if (name === "default" && specifier.startsWith("./servers/")) {
     return `there is no default export: write \`import * as x from "${specifier}"\``;
   }
+  if (specifier.startsWith("./client/") && /^[A-Z]/.test(name)) {
+    return `there is no client to make: tools are called through the wrappers: ${example(code)}`;
+  }
   if (isType(name, specifier)) return `${name} is a type: write \`import type { ${name} }\`, or leave it out`;
+  if (/^[A-Z]/.test(name) && nearest(name, typesOf(specifier), "")) return `types are imported with \`import type { … }\`; ${nearest(name, typesOf(specifier), "")}`;
   return nearestExport(name, specifier);
 }
 
 function isType(name, specifier) {
-  if (!/^\.\/(?:servers|client)\//.test(specifier)) return false;
-  const declarations = new URL(specifier.replace(/\.js$/, ".d.ts"), "file:///workspace/");
-  return existsSync(declarations) && new RegExp(`\\btype ${name.replaceAll("$", "\\$")}\\b|interface ${name.replaceAll("$", "\\$")}\\b`).test(readFileSync(declarations, "utf8"));
+  return typesOf(specifier).includes(name);
+}
+
+/** Returns the types that a module of the wrappers or the client declares. */
+function typesOf(specifier) {
+  if (!/^\.\/(?:servers|client)\//.test(specifier)) return [];
+  const file = new URL(specifier.replace(/\.js$/, ".d.ts"), "file:///workspace/");
+  return existsSync(file) ? [...readFileSync(file, "utf8").matchAll(/\b(?:type|interface) ([\w$]+)/g)].map((match) => match[1]) : [];
+}
+
+/** Returns the call of a wrapper with the names of its arguments, `f({ path: …, head: … })`, or "". */
+export function callWithNames(name) {
+  const [[server, wrapper] = []] = toolsNamed(name);
+  const file = ["index", wrapper].map((module) => `${SERVERS}/${server}/${module}.d.ts`).find((each) => existsSync(each) && shape(each, wrapper));
+  const names = file ? [...shape(file, wrapper).matchAll(/^ {2}"?([\w$-]+)"?\??:/gm)].map((match) => match[1]) : [];
+  return names.length ? `${name}({ ${names.slice(0, 4).map((each) => `${/^[\w$]+$/.test(each) ? each : JSON.stringify(each)}: …`).join(", ")} })` : "";
+}
+
+/** Returns the text of the type of a wrapper's arguments. */
+function shape(file, wrapper) {
+  return new RegExp(`\\b${wrapper.replaceAll("$", "\\$")}Input (?:= )?\\{([\\s\\S]*?)\\n\\}`, "i").exec(readFileSync(file, "utf8"))?.[1];
 }
 
 /**
@@ -167,8 +197,14 @@ function wrongFunction(thrown, message, code) {
   return "";
 }
 
+/** `callTool("filesystem.read_file", { … })` */
+function wrongCall(thrown, message, code) {
+  return thrown instanceof TypeError && /^call_?tool (?:needs|has no argument) /i.test(message) ? `better, the wrapper: ${example(code)}` : "";
+}
+
 /** Returns how to import a server under a name that is nearly its own. */
 export function missingServer(module) {
+  if (!module || module === "index") return `${IMPORT}; the servers are: ${servers().join(", ")}`;
   if (existsSync(`${SERVERS}/${module}/index.js`)) {
     return `write \`import * as ${module} from "./servers/${module}/index.js"\``;
   }
@@ -221,4 +257,4 @@ function editDistance(a, b) {
   return row[b.length];
 }
 
-export const ADVISERS = [undefinedName, wrongExport, wrongFunction];
+export const ADVISERS = [undefinedName, wrongExport, wrongFunction, wrongCall];

@@ -21,13 +21,16 @@ const INSTEAD = {
 };
 
 function missingModule(thrown, message, code) {
+  if (thrown?.code === "ERR_UNSUPPORTED_ESM_URL_SCHEME") return `${ONLY}, and there is no network to load others from`;
   if (!/^(?:ERR_MODULE_NOT_FOUND|MODULE_NOT_FOUND|ERR_UNSUPPORTED_DIR_IMPORT)$/.test(thrown?.code)) return "";
   const [, module] = /(?:module|import) '\/workspace\/(?:servers|client)\/([^/']+?)(?:\.m?[jt]s)?['/]/.exec(message) ?? [];
   if (module && /\/workspace\/client\//.test(message)) return 'write `import { callTool } from "./client/mcp_client.js"`';
   if (module) return missingServer(module);
+  if (/import '\/workspace\/servers\/?'/.test(message)) return missingServer("");
   const [, file] = /module '\/workspace\/([^']+)'/.exec(message) ?? [];
   const named = file && serverNamed(file.replace(/(?:\/index)?\.m?[jt]s$/, "").split("/").at(-1));
   if (named) return missingServer(named);
+  if (file?.endsWith(".json")) return "/workspace is empty when a run starts: read the file with a tool, or put the data into the code";
   if (file) return "nothing of an earlier run is left: write the module's code into this program";
   const [, name] = /Cannot find (?:package|module) '([^']+)'/.exec(message) ?? [];
   if (!name) return "";
@@ -47,7 +50,15 @@ function noNetwork(thrown) {
     : "";
 }
 
-function program(thrown, message) {
+/** `new WebSocket(…)`, whose error is an event */
+function webSocket(thrown) {
+  return thrown?.constructor?.name === "ErrorEvent" && thrown.target?.constructor?.name === "WebSocket" ? NO_NETWORK : "";
+}
+
+function program(thrown, message, code) {
+  if (/^Cannot read properties of (?:null|undefined) \(reading '(?:toString|trim|split|length)'\)/.test(message) && /\bspawnSync\(/.test(code)) {
+    return "the program did not start: spawnSync returns why in `error`; the image has a shell, coreutils, grep, sed, awk, find and tar";
+  }
   const spawned = /^spawn(?:Sync)? (\S+) ENOENT/.exec(message) ?? /^Command failed: (.*)/.exec(message);
   if (!spawned) return "";
   if (/\b(?:npm|npx|yarn|pnpm|pip3?|apt(?:-get)?|bun)\b/.test(spawned[1])) return `nothing can be installed: ${ONLY}`;
@@ -59,10 +70,15 @@ function disk(thrown) {
   return isDiskFull(thrown) ? "the sandbox's disk is full: keep less, or work in pieces" : "";
 }
 
-/** `process.env.TOKEN.length` */
+/** `process.env.TOKEN.length`, `throw new Error("TOKEN is not set")`, arguments of the command line, stdin */
 function environment(thrown, message, code) {
-  return thrown instanceof TypeError && /^Cannot read properties of undefined/.test(message) && /\bprocess\.env\.\w+\.\w|\bprocess\.argv\[\d\]\.\w/.test(code)
-    ? "there are no environment variables, credentials and arguments in here: put values into the code; the tools hold their own credentials"
+  const missing = thrown instanceof TypeError && /^Cannot read properties of undefined/.test(message);
+  const read = [...code.matchAll(/\bprocess\.env\.(\w+)|\bprocess\.env\[["'`](\w+)/g)].map(([, name, quoted]) => name ?? quoted);
+  if (read.some((name) => message.includes(name)) || (missing && /\bprocess\.env\.\w+\.\w|\bprocess\.argv\b/.test(code))) {
+    return "there are no environment variables, credentials and arguments in here: put values into the code; the tools hold their own credentials";
+  }
+  return thrown instanceof SyntaxError && /^Unexpected end of JSON input/.test(message) && /\bstdin\b/.test(code)
+    ? "stdin is empty in here: put the values into the code"
     : "";
 }
 
@@ -83,7 +99,7 @@ function file(thrown, message, text) {
   return "";
 }
 
-export const ADVISERS = [disk, missingModule, program, environment, file, noNetwork];
+export const ADVISERS = [disk, missingModule, program, environment, file, noNetwork, webSocket];
 
 /** What the image has beside Node's own modules, as its operator asked for it: ", NAME, …". */
 function installed() {

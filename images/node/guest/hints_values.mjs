@@ -1,5 +1,7 @@
 // Advice on what calls return.
 
+import { callWithNames } from "./hints_names.mjs";
+
 const OF_ARRAYS =
   /^(?:map|filter|forEach|reduce|find|findIndex|slice|some|every|join|flatMap|sort|push|concat|includes|at|reverse)$/;
 const OF_TEXTS = /^(?:split|trim|replace|replaceAll|match|toLowerCase|toUpperCase|startsWith|substring)$/;
@@ -11,8 +13,9 @@ function wrongMethod(thrown, message, code) {
   const [, path, name] = /^([\w$.,[\]()]+|\(intermediate value\))\.(\w+) is not a function/.exec(message) ?? [];
   if (!name) return "";
   if (name === "json" || name === "text") return "a wrapper returns no HTTP response: its plain value is in `.data`, parsed already";
-  if (/^\w+\.data\b/.test(path) && OF_ARRAYS.test(name)) {
-    return `${path} is no array: it is the object or text that the tool returned; look at it first, as in console.log(${path})`;
+  if (/^\w+\.content$/.test(path)) return `${path} is the list of what the tool sent: its text is in ${path}[0].text, and as a value in \`.data\``;
+  if (/^\w+\.data\b/.test(path) && (OF_ARRAYS.test(name) || OF_TEXTS.test(name))) {
+    return `${path} is no ${OF_TEXTS.test(name) ? "text" : "array"}: it is the value that the tool returned; look at it first, as in console.log(${path})`;
   }
   const meant = [...Object.getOwnPropertyNames(Array.prototype), ...Object.getOwnPropertyNames(String.prototype)].find(
     (known) => known !== name && known.toLowerCase() === name.toLowerCase().replace(/_/g, ""),
@@ -33,8 +36,10 @@ function noData(thrown, message, code) {
   if (name) {
     return /\.data\b/.test(code)
       ? "the object has no such member: look at what the tool returned, as in console.log(JSON.stringify(r.data))"
-      : "a wrapper returns a ToolResult: its plain value is in `.data`, as in `r.data.items`";
+      : "a wrapper returns a ToolResult: its plain value is in `.data`, as in `r.data.items`; console.log(JSON.stringify(r.data)) shows it";
   }
+  const [, data] = /^(\w+\.data[\w.]*) is not iterable/.exec(message) ?? [];
+  if (data) return `${data} is no array: it is the value that the tool returned; an object is looped over with Object.entries(${data})`;
   if (/is not iterable|not a function or its return value is not iterable/.test(message)) {
     return "if it came from a wrapper, its plain value is in `.data`; an object is looped over with Object.entries(x)";
   }
@@ -43,7 +48,11 @@ function noData(thrown, message, code) {
 
 function toolError(thrown, message) {
   if (thrown?.name !== "ToolError") return "";
-  if (thrown.type === "ValidationError" && /null/.test(message)) return "leave an argument out in place of null";
+  if (thrown.type !== "ValidationError") return "";
+  const [, wrapper] = /^(\S+) takes one object of arguments/.exec(message) ?? [];
+  const call = wrapper && callWithNames(wrapper);
+  if (call) return `write \`await ${call}\``;
+  if (/null/.test(message)) return "leave an argument out in place of null";
   return "";
 }
 
@@ -51,4 +60,12 @@ function constant(thrown, message) {
   return thrown instanceof TypeError && message === "Assignment to constant variable." ? "declare it with `let`" : "";
 }
 
-export const ADVISERS = [toolError, constant, wrongMethod, noData];
+/** A line that begins with a bracket goes on with the line before: `const a = 1\n(async () => …)()` */
+function semicolon(thrown, message, code) {
+  const value = /^(?:[\d"'`{[]|\(intermediate value\)|.*\)) ?.*is not a function$/.test(message);
+  return thrown instanceof TypeError && value && /[\w$)\]"'`}][ \t]*\n\s*[([`]/.test(code)
+    ? "end the line before the parenthesis or bracket with a semicolon"
+    : "";
+}
+
+export const ADVISERS = [toolError, constant, wrongMethod, noData, semicolon];

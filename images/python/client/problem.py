@@ -123,7 +123,7 @@ def _leaf(value, path):
     if name == "coroutine":
         call = f"{value.__name__}(...)"
         return f"{path} is the coroutine {call}, which was never awaited: write `await {call}`"
-    article = "an" if name[:1].lower() in "aeiou" else "a"
+    article = "an" if name[:1].lower() in "aeio" else "a"
     return f"{path} is {article} {name}, which JSON cannot hold: {_instead(value, name)}"
 
 

@@ -221,11 +221,9 @@ def _write(code):
 
 def _watch_coroutines(warnings, dropped):
     """Add to `dropped` each coroutine that Python warns was never awaited."""
-    warn = warnings._warn_unawaited_coroutine
-
     def note(coroutine):
         code = getattr(coroutine, "cr_code", None)
         dropped.append((coroutine.__name__, code.co_filename if code else ""))
-        warn(coroutine)
+        warnings.warn(f"coroutine {coroutine.__qualname__!r} was never awaited", RuntimeWarning, stacklevel=2)
 
     warnings._warn_unawaited_coroutine = note

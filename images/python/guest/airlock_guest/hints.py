@@ -6,6 +6,7 @@
 - `hints_sandbox`: files, packages, the network and whatever else is not in here.
 """
 
+import re
 import sys
 
 from airlock_guest import hints_names, hints_sandbox, hints_syntax, hints_values
@@ -26,6 +27,8 @@ def hint_for_exit(status, code):
     """Return advice on `sys.exit(status)`, or ""."""
     if "argparse" in sys.modules and status == 2:
         return "the code gets no arguments: put the values into the code in place of argparse"
+    if isinstance(status, int) and re.search(r"(?:exit|SystemExit)\(\s*(?:asyncio\.run\(\s*)?\w+\(", code):
+        return "what the function returns became the exit code: to return it, write `result = …`"
     if status is not None and not isinstance(status, int):
         return "sys.exit with a value is a failure: to return it, write `result = …`"
     return ""

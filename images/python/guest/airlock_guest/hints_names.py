@@ -4,7 +4,7 @@ import re
 import sys
 from difflib import get_close_matches
 
-from airlock_guest.hints_values import frames_of
+from airlock_guest.hints_values import frames_of, line_of
 
 _WRAPPERS = "servers"
 _OTHER_WORDS = {
@@ -32,7 +32,10 @@ _OTHER_WORDS = {
     "xrange": "write range",
     "raw_input": "stdin is empty in here: put the values into the code",
 }
+_SHELL = ("ls", "cat", "cd", "pwd", "echo", "grep", "find", "mkdir", "git", "curl", "npm", "pip")
 _USUAL_ALIASES = {"pd": "pandas", "np": "numpy", "plt": "matplotlib", "sns": "seaborn", "requests": "requests", "httpx": "httpx"}
+
+_NOT_REACHED = "the line that sets {} was not reached: an exception or a condition came before it"
 
 # What other products call the object, or the function, that leads to tools.
 PRODUCTS = (
@@ -144,10 +147,15 @@ def _attribute(failure, message, namespace, code):
 
 
 def _name(failure, message, namespace, code):
-    if not isinstance(failure, NameError) or not failure.name:
+    if not isinstance(failure, NameError):
         return ""
-    name = failure.name
+    name = failure.name or "".join(re.findall(r"local variable '(\w+)'", message)[:1])  # an UnboundLocalError has none
+    if not name:
+        return ""
     if isinstance(failure, UnboundLocalError):
+        frame = frames_of(failure)[-1]
+        if any(line < frame.f_lineno and place == frame.f_code.co_name for line, place in _assigning(name, code)):
+            return _NOT_REACHED.format(name)
         return f"the function assigns {name!r} later: pass it in, or write `global {name}`"
     if name == "result" and re.search(r"^\s*result\s*==[^=]", code, re.MULTILINE):
         return "to return a value write `result = …`, with one `=`"
@@ -161,6 +169,8 @@ def _name(failure, message, namespace, code):
     known = [*frame.f_locals, *frame.f_globals, *vars(sys.modules["builtins"])]
     return (
         _elsewhere(name, code)
+        or _shell(name, failure, code)
+        or _not_reached(name, failure, code)
         or nearest(name, known, "")
         or f"this program defines it nowhere, and nothing of an earlier run is left: define {name} in here"
     )
@@ -188,6 +198,31 @@ def _elsewhere(name, code):
     return ""
 
 
+def _shell(name, failure, code):
+    """`ls -la`, which parses as a subtraction"""
+    if name in _SHELL and re.match(rf"\s*{name}\b(?!\s*[(.=])", line_of(failure, code)):
+        return f'this looks like a shell command, and the language of the run is Python: write `subprocess.run("{name} …", shell=True)`'
+    return ""
+
+
+def _not_reached(name, failure, code):
+    """Say why a name that the program does set is not there, or return ""."""
+    places = _assigning(name, code)
+    if not places:
+        return ""
+    function = None if any(place is None for _, place in places) else places[0][1]
+    frame = frames_of(failure)[-1].f_code.co_name
+    if function in (None, frame):
+        return _NOT_REACHED.format(name)
+    return f"it is a variable inside {function}(): return it from there"
+
+
+def _assigning(name, code):
+    from airlock_guest.notes import assigning
+
+    return assigning(name, code)
+
+
 def _is_installed(package):
     """Report whether a package can be imported, without importing it."""
     from importlib.util import find_spec
@@ -199,9 +234,11 @@ def _import_name(failure, message, namespace, code):
     if not isinstance(failure, ImportError) or not failure.name or isinstance(failure, ModuleNotFoundError):
         return ""
     module = sys.modules.get(failure.name)
+    wanted = message.partition("cannot import name '")[2].partition("'")[0]
     if module is None or not _is_ours(failure.name):
         return ""
-    wanted = message.partition("cannot import name '")[2].partition("'")[0]
+    if failure.name.partition(".")[0] == "client" and wanted[:1].isupper():
+        return f"there is no client to make: tools are called through the wrappers: {example(code)}"
     if failure.name == _WRAPPERS:
         if server := server_named(wanted):
             return f"did you mean {server}?"
@@ -211,9 +248,16 @@ def _import_name(failure, message, namespace, code):
 
 
 def _module_use(failure, message, namespace, code):
-    if isinstance(failure, TypeError) and "'module' object is not" in message:
+    if isinstance(failure, TypeError) and re.search(r"'(?:module|Server)' object (?:is not|does not support)", message):
         return f"a server is a module: {example(code)}"
     return ""
 
 
-ADVISERS = (_attribute, _name, _import_name, _module_use)
+def _call_tool(failure, message, namespace, code):
+    """`call_tool("filesystem.read_file", {…})`"""
+    if isinstance(failure, TypeError) and re.match(r"call_?[tT]ool (?:needs|has no argument) ", message):
+        return f"better, the wrapper: {example(code, skip=_CALLERS)}"
+    return ""
+
+
+ADVISERS = (_attribute, _name, _import_name, _module_use, _call_tool)

@@ -18,6 +18,7 @@ def _installed():
 
 _ONLY = f"only the standard library{_installed()} and the wrappers in `servers` are installed"
 _NO_NETWORK = "the sandbox has no network: call tools through the wrappers in `servers`"
+_NO_ENVIRONMENT = "there are no environment variables and no credentials in here, and none are needed: the tools hold their own"
 _INSTEAD = {
     "pandas": f"{_ONLY}: use lists of dicts, csv, statistics and collections",
     "polars": f"{_ONLY}: use lists of dicts, csv, statistics and collections",
@@ -68,6 +69,12 @@ def _missing_module(failure, message, namespace, code):
     if package in _INSTEAD:
         return _INSTEAD[package]
     return f"{_ONLY}, and there is no network: call tools through the wrappers" if package in _NETWORK else _ONLY
+
+
+def _relative_import(failure, message, namespace, code):
+    if isinstance(failure, ImportError) and "attempted relative import" in message:
+        return "the program is no part of a package: leave the dot out, as in `from servers import …`"
+    return ""
 
 
 def _python_version(failure, message, namespace, code):
@@ -168,10 +175,13 @@ def _time(failure, message, namespace, code):
 
 def _environment(failure, message, namespace, code):
     if isinstance(failure, KeyError) and failure.__traceback__ and re.search(r"environ\b", line_of(failure, code)):
-        return "there are no environment variables and no credentials in here, and none are needed: the tools hold their own"
+        return _NO_ENVIRONMENT
     if isinstance(failure, IndexError) and "sys.argv" in line_of(failure, code):
         return "the code gets no arguments: put the values into it"
+    wanted = re.findall(r"""environ(?:\.get)?\s*[(\[]\s*['"](\w+)|getenv\(\s*['"](\w+)""", code)
+    if any((first or second) in message for first, second in wanted):
+        return _NO_ENVIRONMENT
     return ""
 
 
-ADVISERS = (_disk, _time, _missing_module, _python_version, _no_stdin, _no_network, _program, _environment, _file)
+ADVISERS = (_disk, _time, _missing_module, _relative_import, _python_version, _no_stdin, _no_network, _program, _environment, _file)

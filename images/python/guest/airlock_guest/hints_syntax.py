@@ -16,15 +16,36 @@ _INVISIBLE = re.compile("[\\u00a0\\u200b-\\u200d\\u2060\\ufeff]")
 _TYPES = re.compile(r"^\s*(?:type\s+\w+\s*(?:\[.*\])?\s*=|def\s+\w+\[|class\s+\w+\[)", re.M)
 
 
+_ESCAPED = re.compile(r"&(?:lt|gt|amp|quot|apos|#39|#x27);")
+_SQL = re.compile(r"\s*(?:SELECT\b.*\bFROM|INSERT\s+INTO|UPDATE\s+\w+\s+SET|DELETE\s+FROM|CREATE\s+TABLE)\b", re.I)
+_NUMBERED = re.compile(r"\s*\d+(?:[ \t]*[|:)]|[ \t]+|$)")
+_MESSAGES = (
+    ("source code string cannot contain null bytes", "remove the NUL characters"),
+    ("'unicodeescape' codec", 'a backslash begins an escape: write the text as r"…"'),
+    ("'yield' outside function", "collect the values in a list and write `result = rows`"),
+    ("'await' outside function", "await it above the class, and use the value"),
+    ("no binding for nonlocal", "the variable is a global one: write `global` for `nonlocal`"),
+    ("nonlocal declaration not allowed at module level", "leave the `nonlocal` out: it is a global variable"),
+)
+
+
 def _syntax(failure, message, namespace, code):
-    if not isinstance(failure, SyntaxError):
+    if not isinstance(failure, SyntaxError) and "null bytes" not in message:
         return ""
+    for part, advice in _MESSAGES:
+        if part in message:
+            return advice
     line = failure.text or ""
     if "invalid character" in message and any(mark in message for mark in "“”‘’"):
         return "write plain quotes: \" and '"
     wrapped = _wrapped(code)
     if wrapped:
         return wrapped
+    if _ESCAPED.search(line):
+        return "the code is escaped for HTML: send <, >, & and quotes as they are"
+    copied = _copied(code)
+    if copied:
+        return copied
     hyphened = _HYPHENED.search(line)
     if hyphened:
         return f"a name in code has no hyphen: write {(hyphened[1] or hyphened[2]).replace('-', '_')}"
@@ -57,10 +78,22 @@ def _syntax(failure, message, namespace, code):
 
 def _wrapped(code):
     """Code that came inside something else, or with its line breaks escaped."""
-    if re.match(r"\s*</?[a-zA-Z_]+>", code):
+    if re.match(r"\s*</?[a-zA-Z_][^<>]*>", code):
         return "send the code alone, without tags around it"
     if "\n" not in code.strip() and re.search(r"[^\\]\\n", code):
         return "the lines end in the two characters \\ and n: send line breaks"
+    return ""
+
+
+def _copied(code):
+    """Code that bears the marks of where it was copied from: a diff, a listing, a database's prompt."""
+    lines = [line for line in code.split("\n") if line.strip()]
+    if all(_NUMBERED.match(line) for line in lines):
+        return "send the statements alone, without the numbers of the lines"
+    if all(line[0] in "+- @\\" for line in lines) and any(line[0] == "+" for line in lines):
+        return "send the program itself, without the marks of a diff"
+    if _SQL.match(code):
+        return "this is SQL, not Python: hand it to a tool as a text"
     return ""
 
 

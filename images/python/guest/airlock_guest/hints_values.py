@@ -32,6 +32,8 @@ def _forgotten_await(failure, message, namespace, code):
         return ""
     if "coroutines cannot be used with run_in_executor" in message:
         return "it is async already: write `await f(…)` or `await asyncio.gather(f(…), g(…))`"
+    if "Passing coroutines is forbidden" in message:
+        return "asyncio.wait takes tasks: write `await asyncio.gather(*calls)`"
     if re.search(r"await\s+[\w.]+\(.*\)\s*[\[.]", line_of(failure, code)):
         return "`await` takes in all that follows: write `(await f(…))[…]`, with parentheses"
     for value in _values_in_reach(failure, namespace):
@@ -70,6 +72,33 @@ def _gather(failure, message, namespace, code):
     return ""
 
 
+def _asynchronous(failure, message, namespace, code):
+    """What is asynchronous where a plain value is needed, and the other way round."""
+    line = line_of(failure, code)
+    if isinstance(failure, TypeError) and (
+        "'async_generator' object is not" in message or ("can only join an iterable" in message and "await " in line)
+    ):
+        return "an `await` in a generator expression makes it asynchronous: write a list, as in sum([… for … in …])"
+    if isinstance(failure, TypeError) and "'async for' requires an object with __aiter__" in message:
+        return "loop over it with a plain `for`"
+    if isinstance(failure, TypeError) and "asynchronous context manager protocol" in message and "'Server'" not in message:
+        return "write a plain `with`, or none"
+    if type(failure).__name__ in ("PicklingError", "MaybeEncodingError", "AttributeError", "TypeError"):
+        if "pickle 'coroutine'" in message:
+            return "an async function does not run in another process: write `await asyncio.gather(*[f(x) for x in rows])`"
+        if "an't pickle" in message and ("<lambda>" in message or "local object" in message):
+            return "another process finds only functions that are made with `def` at the top level: make it one, or use threads"
+    return ""
+
+
+def _function(failure, message, namespace, code):
+    """`read_file.sync(…)`, `read_file.call(…)`"""
+    if isinstance(failure, AttributeError) and getattr(failure.obj, "__module__", "").partition(".")[0] == "servers":
+        if callable(failure.obj) and hasattr(failure.obj, "__code__"):
+            return f"it is an async function: write `await {failure.obj.__name__}({{…}})`"
+    return ""
+
+
 def _standard(failure, message, namespace, code):
     """What of the standard library is often taken for something else."""
     if isinstance(failure, AttributeError):
@@ -81,6 +110,10 @@ def _standard(failure, message, namespace, code):
             return f"it is a list: take its members, as in [x[{failure.name!r}] for x in rows]"
     if isinstance(failure, TypeError) and "not supported between instances of 'dict' and 'dict'" in message:
         return 'say by what to order: key=lambda row: row["…"]'
+    if isinstance(failure, TypeError) and re.search(r"expected str instance, \w+ found", message):
+        return "join takes texts: write [str(x) for x in rows]"
+    if isinstance(failure, TypeError) and re.search(r"concatenate str \(not \"(?!ToolResult)|for \+: '(?:int|float)' and 'str'", message):
+        return "a text and a number are not added: write f\"{x}\" or str(x), or int(text)"
     return ""
 
 
@@ -149,13 +182,13 @@ def _missing_key(failure, message, namespace, code):
     frame = frames_of(failure)[-1]
     if frame.f_code.co_filename != NAME:
         return ""
-    lacking = [
-        value for value in frame.f_locals.values()
-        if type(value) is dict and value and failure.args[0] not in value and all(isinstance(key, str) for key in value)
-    ]
     line = line_of(failure, code)
     named = [
-        (name, value) for name, value in frame.f_locals.items() if any(value is each for each in lacking) and f"{name}[" in line
+        (shown, value)
+        for name, held in frame.f_locals.items()
+        for shown, value in ((name, held), (name, getattr(held, "data", None)), (f"{name}.data", getattr(held, "data", None)))
+        if type(value) is dict and value and f"{shown}[" in line
+        and failure.args[0] not in value and all(isinstance(key, str) for key in value)
     ]
     if len(named) != 1:
         return ""
@@ -192,6 +225,8 @@ ADVISERS = (
     _forgotten_await,
     _awaited_twice,
     _gather,
+    _asynchronous,
+    _function,
     _running_loop,
     _parsed_already,
     _needs_data,

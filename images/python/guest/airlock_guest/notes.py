@@ -11,6 +11,11 @@ _PLAIN = _UNSET + "…` where you print it"
 _MAIN = ("main", "run", "execute", "start", "handler", "solve", "program")
 _FUNCTIONS = (_ast.FunctionDef, _ast.AsyncFunctionDef)
 _MOST_NODES = 100_000
+_FLAGS = _ast.PyCF_ONLY_AST | _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+
+# What the description of a call has, in whatever form models write it.
+_TOOL = {"name", "tool", "tool_name", "toolName", "function"}
+_ARGUMENTS = {"arguments", "args", "parameters", "params", "input"}
 
 # What prints, or ends the program, and returns nothing to keep.
 _PRINTING = {
@@ -22,7 +27,7 @@ _PRINTING = {
 def note(code):
     """Return one sentence on code that set no result."""
     try:
-        tree = compile(code, "<agent_code>", "exec", _ast.PyCF_ONLY_AST, dont_inherit=True)
+        tree = compile(code, "<agent_code>", "exec", _FLAGS, dont_inherit=True)
         for guess in (_wrapped, _uncalled_function, _local_result, _dropped_value, _other_variable, _not_printed):
             sentence = guess(tree)
             if sentence:
@@ -32,6 +37,29 @@ def note(code):
     return _PLAIN
 
 
+def assigning(name, code):
+    """Return where the program assigns a variable, as pairs of line and function; None is the top level."""
+    places, todo = [], [(compile(code, "<agent_code>", "exec", _FLAGS, dont_inherit=True), None)]
+    for _ in range(_MOST_NODES):
+        if not todo:
+            break
+        node, place = todo.pop()
+        if isinstance(node, _ast.Name) and node.id == name and isinstance(node.ctx, _ast.Store):
+            places.append((node.lineno, place))
+        inner = place if place or not isinstance(node, _FUNCTIONS) else node.name
+        if not isinstance(node, (_ast.ClassDef, _ast.Lambda, _ast.comprehension)):
+            todo += [(child, inner) for child in _children(node)]
+    return places
+
+
+def _children(node):
+    for field in node._fields:
+        value = getattr(node, field, None)
+        yield from [each for each in value if isinstance(each, _ast.AST)] if isinstance(value, list) else []
+        if isinstance(value, _ast.AST):
+            yield value
+
+
 def _walk(tree):
     todo = [tree]
     for _ in range(_MOST_NODES):
@@ -39,20 +67,33 @@ def _walk(tree):
             return
         node = todo.pop()
         yield node
-        for field in node._fields:
-            value = getattr(node, field, None)
-            todo += [each for each in value if isinstance(each, _ast.AST)] if isinstance(value, list) else []
-            if isinstance(value, _ast.AST):
-                todo.append(value)
+        todo += _children(node)
 
 
 def _wrapped(tree):
-    """`{"code": "…"}`"""
+    """`{"code": "…"}`, `{"name": "read_file", "arguments": {…}}`, the program as one text in quotes"""
     only = tree.body[0] if len(tree.body) == 1 else None
-    keys = getattr(getattr(only, "value", None), "keys", None) or []
-    if any(getattr(key, "value", None) == "code" for key in keys):
+    value = getattr(only, "value", None)
+    if isinstance(value, _ast.Constant) and isinstance(value.value, str):
+        return "the code is one text: send the program without quotes around it"
+    keys = _keys_of(value)
+    if "code" in keys:
         return 'the code is an object that is not used: send the value of "code" alone'
+    first = value.elts[0] if isinstance(value, _ast.List) and value.elts else value
+    keys = _keys_of(first)
+    if isinstance(only, _ast.Expr) and keys & _TOOL and keys & _ARGUMENTS:
+        from airlock_guest.hints_names import example
+
+        return f"the code is the description of a call, not a program: {example(' '.join(_texts(first)))}"
     return ""
+
+
+def _keys_of(node):
+    return {getattr(key, "value", None) for key in getattr(node, "keys", None) or []}
+
+
+def _texts(node):
+    return [each.value for each in _walk(node) if isinstance(each, _ast.Constant) and isinstance(each.value, str)]
 
 
 def _other_variable(tree):
