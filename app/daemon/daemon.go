@@ -47,10 +47,10 @@ type Daemon struct {
 	socket   *socket
 	since    time.Time
 	draining atomic.Bool
-	stop     chan struct{} // has room for the one wish to end
+	stop     chan struct{} // holds the one request to end
 	limits   limits        // of what is reached over HTTP
 	fair     *fair         // each caller's share of it
-	unknown  *seldom       // that a caller could not be looked up is logged so often
+	unknown  *logLimit     // of lines that a caller could not be looked up
 
 	answering *inFlight // requests over HTTP other than open streams
 	undo      cleanup.Stack
@@ -61,7 +61,7 @@ func New(ctx context.Context, opts Options) (*Daemon, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	d := &Daemon{opts: opts, since: time.Now().UTC().Truncate(time.Second), stop: make(chan struct{}, 1), limits: defaultLimits(), fair: newFair(opts.Config.Serve.CallerRequests), unknown: newSeldom(), answering: newInFlight()}
+	d := &Daemon{opts: opts, since: time.Now().UTC().Truncate(time.Second), stop: make(chan struct{}, 1), limits: defaultLimits(), fair: newFair(opts.Config.Serve.CallerRequests), unknown: newLogLimit(), answering: newInFlight()}
 	var err error
 	if d.known, err = opts.System.OpenAgents(ctx); err != nil {
 		return nil, err

@@ -16,11 +16,11 @@ type refusals struct {
 	logger *slog.Logger
 
 	mu sync.Mutex
-	of map[auth.Reason]*seldom // as many as there are reasons
+	of map[auth.Reason]*logLimit // as many as there are reasons
 }
 
 func newRefusals(logger *slog.Logger) *refusals {
-	return &refusals{logger: logger, of: map[auth.Reason]*seldom{}}
+	return &refusals{logger: logger, of: map[auth.Reason]*logLimit{}}
 }
 
 // note counts a token that was refused by an error, and logs it unless many were. Nothing
@@ -55,11 +55,11 @@ func (l *refusals) note(ctx context.Context, err error) {
 	l.logger.LogAttrs(ctx, slog.LevelWarn, "a token was refused", append(attributes, unlogged...)...)
 }
 
-func (l *refusals) ofReason(reason auth.Reason) *seldom {
+func (l *refusals) ofReason(reason auth.Reason) *logLimit {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.of[reason] == nil {
-		l.of[reason] = newSeldom()
+		l.of[reason] = newLogLimit()
 	}
 	return l.of[reason]
 }

@@ -14,29 +14,30 @@ const (
 	loggedPause  = 10 * time.Second // then one more
 )
 
-// seldom keeps clients from filling the operator's log with one kind of line.
-type seldom struct {
+// logLimit limits how often one kind of line is logged, so that clients cannot fill the
+// operator's log.
+type logLimit struct {
 	mu       sync.Mutex // guards what follows
 	rate     *rate.Limiter
 	unlogged int // since the last that was logged
 }
 
-func newSeldom() *seldom {
-	return &seldom{rate: rate.NewLimiter(rate.Every(loggedPause), loggedAtOnce)}
+func newLogLimit() *logLimit {
+	return &logLimit{rate: rate.NewLimiter(rate.Every(loggedPause), loggedAtOnce)}
 }
 
 // take reports whether one more line may be logged now, with what it has to say of those
 // that were not since the last.
-func (s *seldom) take() (unlogged []slog.Attr, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.rate.Allow() {
-		s.unlogged++
+func (l *logLimit) take() (unlogged []slog.Attr, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.rate.Allow() {
+		l.unlogged++
 		return nil, false
 	}
-	if s.unlogged > 0 {
-		unlogged = []slog.Attr{slog.Int("not_logged", s.unlogged)}
+	if l.unlogged > 0 {
+		unlogged = []slog.Attr{slog.Int("not_logged", l.unlogged)}
 	}
-	s.unlogged = 0
+	l.unlogged = 0
 	return unlogged, true
 }
