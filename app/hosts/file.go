@@ -102,7 +102,7 @@ func read(host Host, path string, project bool, e Environment) File {
 // projectServers returns the servers that Claude Code's file names for single
 // projects (its scope "local").
 func projectServers(data []byte) []string {
-	data, _ = undressed(data)
+	data, _ = decodeText(data)
 	content, err := decodeJWCC(data)
 	if err != nil {
 		return nil

@@ -26,28 +26,28 @@ type format struct {
 // byteOrderMark is what some editors of Windows begin a file with.
 const byteOrderMark = "\ufeff"
 
-// dressing is what a file has around its text: a byte order mark, and the line ends
-// of Windows.
-type dressing struct{ mark, carriage bool }
+// textEncoding is how a file encodes its text: with a byte order mark, and with the
+// line ends of Windows (CRLF).
+type textEncoding struct{ mark, crlf bool }
 
-// undressed returns the text alone, with plain line ends, and what was taken off. A
-// file with both kinds of line ends keeps them.
-func undressed(data []byte) ([]byte, dressing) {
+// decodeText returns the text without a byte order mark and with line feeds as its line
+// ends, and how it was encoded. A file with both kinds of line ends keeps them.
+func decodeText(data []byte) ([]byte, textEncoding) {
 	plain, marked := bytes.CutPrefix(data, []byte(byteOrderMark))
 	lines := bytes.Count(plain, []byte("\n"))
-	d := dressing{marked, lines > 0 && lines == bytes.Count(plain, []byte("\r\n"))}
-	if d.carriage {
+	e := textEncoding{marked, lines > 0 && lines == bytes.Count(plain, []byte("\r\n"))}
+	if e.crlf {
 		plain = bytes.ReplaceAll(plain, []byte("\r\n"), []byte("\n"))
 	}
-	return plain, d
+	return plain, e
 }
 
-// on puts back what undressed took off.
-func (d dressing) on(plain []byte) []byte {
-	if d.carriage {
+// encode is the inverse of decodeText.
+func (e textEncoding) encode(plain []byte) []byte {
+	if e.crlf {
 		plain = bytes.ReplaceAll(plain, []byte("\n"), []byte("\r\n"))
 	}
-	if d.mark {
+	if e.mark {
 		plain = append([]byte(byteOrderMark), plain...)
 	}
 	return plain
@@ -56,13 +56,13 @@ func (d dressing) on(plain []byte) []byte {
 // texts returns the members' own texts with plain line ends, for checkedEdit to add
 // them again.
 func (f format) texts(data []byte, key string, names []string) (map[string]string, error) {
-	plain, _ := undressed(data)
+	plain, _ := decodeText(data)
 	return f.raw(plain, key, names)
 }
 
 // servers returns the entries under key, as decoded.
 func (f format) servers(data []byte, key string) (map[string]fields, error) {
-	data, _ = undressed(data)
+	data, _ = decodeText(data)
 	content, err := f.decode(data)
 	if err != nil {
 		return nil, err
@@ -86,9 +86,9 @@ func (f format) servers(data []byte, key string) (map[string]fields, error) {
 // checkedEdit is edit, held to its promise: what it was not asked to change must
 // decode to the same values as before.
 func (f format) checkedEdit(data []byte, key string, remove []string, add map[string]string) ([]byte, error) {
-	plain, dressing := undressed(data)
+	plain, encoding := decodeText(data)
 	edited, err := f.checkedPlainEdit(plain, key, remove, add)
-	return dressing.on(edited), err
+	return encoding.encode(edited), err
 }
 
 func (f format) checkedPlainEdit(data []byte, key string, remove []string, add map[string]string) ([]byte, error) {
