@@ -22,7 +22,7 @@ type Kernel struct {
 	limit    int64  // of memory, in bytes
 	reports  func() // handles what the kernel has reported; may be nil
 	meter    *Meter // nil where the group bounds the memory
-	crowd    crowd
+	forks    forkBomb
 	killed   atomic.Bool
 	forksHit atomic.Bool
 	guest    atomic.Pointer[unix.WaitStatus] // nil: it has not ended, as far as the kernel has said
@@ -67,7 +67,7 @@ func (k *Kernel) Refused() {
 }
 
 // Counted notes how many processes and threads the code has.
-func (k *Kernel) Counted(tasks int) { k.crowd.counted(tasks, k.memory) }
+func (k *Kernel) Counted(tasks int) { k.forks.counted(tasks, k.memory) }
 
 // GuestEnded notes how the guest program ended.
 func (k *Kernel) GuestEnded(status unix.WaitStatus) { k.guest.Store(&status) }
@@ -123,7 +123,7 @@ func (k *Kernel) cause(killed bool) (exit runner.Exit, ok bool) {
 		exit.Reason = runner.ReasonProcesses
 	case stat.OOMKills > 0, k.meter != nil && k.meter.hit.Load():
 		exit.Reason = runner.ReasonMemory
-		if k.crowd.filled(k.limit) {
+		if k.forks.filled(k.limit) {
 			exit.Reason = runner.ReasonProcesses
 		}
 	case !killed:

@@ -2,7 +2,7 @@ package bounds
 
 import "testing"
 
-func TestCrowdFilled(t *testing.T) {
+func TestForkBombFilled(t *testing.T) {
 	const limit = 512 << 20
 	type step struct {
 		tasks  int
@@ -38,11 +38,11 @@ func TestCrowdFilled(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			var c crowd
+			var b forkBomb
 			for _, s := range test.steps {
-				c.counted(s.tasks, func() (int64, bool) { return s.memory, s.memory >= limit })
+				b.counted(s.tasks, func() (int64, bool) { return s.memory, s.memory >= limit })
 			}
-			if got := c.filled(limit); got != test.want {
+			if got := b.filled(limit); got != test.want {
 				t.Errorf("got %v, want %v", got, test.want)
 			}
 		})
