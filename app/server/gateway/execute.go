@@ -29,11 +29,11 @@ const (
 // run one after the other.
 func (s *Server) execute(ctx context.Context, who caller.Caller, req orchestrator.Request) *mcp.CallToolResult {
 	runID := req.ID
-	leave, err := s.lanes.enter(ctx, who.Session)
+	unlock, err := s.locks.lock(ctx, who.Session)
 	if err != nil {
 		return s.noRun(ctx, runID, err)
 	}
-	defer leave()
+	defer unlock()
 	run, err := s.parts.Runs.Start(ctx, req)
 	if err != nil {
 		return s.noRun(ctx, runID, err)
@@ -101,32 +101,32 @@ func whyNoRun(err error) (problem, hint string) {
 	return "the program could not be run; its run's ID leads to the cause in the server's log", ""
 }
 
-// lanes let one program of a session run at a time.
-type lanes struct {
+// sessionLocks lets one program of a session run at a time.
+type sessionLocks struct {
 	mu  sync.Mutex
 	all map[string]chan struct{} // by session; holds a value while a program runs
 }
 
-func newLanes() *lanes { return &lanes{all: map[string]chan struct{}{}} }
+func newSessionLocks() *sessionLocks { return &sessionLocks{all: map[string]chan struct{}{}} }
 
-// enter waits for the turn of a session's next program.
-func (l *lanes) enter(ctx context.Context, session string) (leave func(), _ error) {
+// lock waits for the turn of a session's next program.
+func (l *sessionLocks) lock(ctx context.Context, session string) (unlock func(), _ error) {
 	l.mu.Lock()
-	lane := l.all[session]
-	if lane == nil {
-		lane = make(chan struct{}, 1)
-		l.all[session] = lane
+	held := l.all[session]
+	if held == nil {
+		held = make(chan struct{}, 1)
+		l.all[session] = held
 	}
 	l.mu.Unlock()
 	select {
-	case lane <- struct{}{}:
-		return func() { <-lane }, nil
+	case held <- struct{}{}:
+		return func() { <-held }, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 }
 
-func (l *lanes) forget(session string) {
+func (l *sessionLocks) forget(session string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.all, session)

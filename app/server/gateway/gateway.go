@@ -77,7 +77,7 @@ type Server struct {
 	parts      Parts
 	background time.Duration
 	logger     *slog.Logger
-	lanes      *lanes
+	locks      *sessionLocks
 
 	mu         sync.Mutex                     // guards dispatched
 	dispatched map[string]map[string]dispatch // session → request → its job
@@ -101,7 +101,7 @@ func New(parts Parts, opts Options) (*Server, error) {
 		opts.BackgroundTimeout = DefaultBackground
 	}
 	s := &Server{
-		parts: parts, background: opts.BackgroundTimeout, logger: opts.Logger, lanes: newLanes(),
+		parts: parts, background: opts.BackgroundTimeout, logger: opts.Logger, locks: newSessionLocks(),
 		dispatched: map[string]map[string]dispatch{},
 	}
 	face := mcp.NewServer(
@@ -135,7 +135,7 @@ func (s *Server) endSession(id string) {
 	s.mu.Unlock()
 	s.parts.Jobs.EndSession(id)
 	s.parts.Runs.EndSession(id)
-	s.lanes.forget(id)
+	s.locks.forget(id)
 }
 
 // everyCall takes the calls of all tools, there or not, and what cancels one.

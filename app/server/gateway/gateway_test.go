@@ -197,14 +197,14 @@ func TestWhatAJobComesTo(t *testing.T) {
 // the programs of one session run one after the other; another session's do not wait for them.
 func TestSynchronousProgramsTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		lanes := newLanes()
-		leave, err := lanes.enter(t.Context(), "ses_1")
+		locks := newSessionLocks()
+		unlock, err := locks.lock(t.Context(), "ses_1")
 		if err != nil {
 			t.Fatal(err)
 		}
 		entered := 0
 		go func() {
-			second, err := lanes.enter(t.Context(), "ses_1")
+			second, err := locks.lock(t.Context(), "ses_1")
 			if err == nil {
 				entered++
 				second()
@@ -212,16 +212,16 @@ func TestSynchronousProgramsTakeTurns(t *testing.T) {
 		}()
 		over, cancel := context.WithCancel(t.Context())
 		var cancelled error
-		go func() { _, cancelled = lanes.enter(over, "ses_1") }()
+		go func() { _, cancelled = locks.lock(over, "ses_1") }()
 		synctest.Wait()
-		if other, err := lanes.enter(t.Context(), "ses_2"); err != nil || entered != 0 {
+		if other, err := locks.lock(t.Context(), "ses_2"); err != nil || entered != 0 {
 			t.Errorf("got %v, and %d that entered, want another session's alone", err, entered)
 		} else {
 			other()
 		}
 		cancel()
 		synctest.Wait()
-		leave()
+		unlock()
 		synctest.Wait()
 		if entered != 1 || cancelled == nil {
 			t.Errorf("got %d that entered and %v, want the second one, and an error for the one that was cancelled", entered, cancelled)
