@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// rivalry are the phrases with which one tool pushes another one aside.
-var rivalry = []string{
+// shadowing are the phrases with which one tool displaces another (tool shadowing).
+var shadowing = []string{
 	"instead of", "rather than", "replaces", "replacement for", "supersedes", "deprecated", "do not use", "don't use",
 	"never use", "stop using", "before calling", "whenever", "also call", "must first", "takes priority", "official",
 }
@@ -21,7 +21,7 @@ func (s *Snapshot) imitations(tool *Tool) []Flag {
 		flags = append(flags, Flag{FlagImitation, "name", fmt.Sprintf("this tool of server %q is named like one of server %q", tool.ServerID, other)})
 	}
 	for _, part := range []struct{ field, text string }{{"title", tool.Title}, {"description", tool.Description}} {
-		if other := s.rival(tool, part.text); other != "" {
+		if other := s.shadowed(tool, part.text); other != "" {
 			flags = append(flags, Flag{FlagImitation, part.field, fmt.Sprintf("this tool of server %q gives rules for using server %q", tool.ServerID, other)})
 		}
 	}
@@ -48,15 +48,15 @@ func (s *Snapshot) namesake(tool *Tool) string {
 	return ""
 }
 
-// rival returns the other server for whose tools a text gives rules, if there
+// shadowed returns the other server for whose tools a text gives rules, if there
 // is one. Only a name that no other server has, and that is no plain word, points
 // to a server.
-func (s *Snapshot) rival(tool *Tool, text string) string {
-	if len(s.servers) < 2 || !containsAny(strings.ToLower(text), rivalry) {
+func (s *Snapshot) shadowed(tool *Tool, text string) string {
+	if len(s.servers) < 2 || !containsAny(strings.ToLower(text), shadowing) {
 		return ""
 	}
 	for sentence := range strings.FieldsFuncSeq(text, func(c rune) bool { return strings.ContainsRune("!?;\n", c) }) {
-		if !containsAny(strings.ToLower(sentence), rivalry) {
+		if !containsAny(strings.ToLower(sentence), shadowing) {
 			continue
 		}
 		for name := range strings.FieldsFuncSeq(sentence, func(c rune) bool { return !isNameCharacter(c) }) {

@@ -6,21 +6,21 @@ import (
 	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 )
 
-// A lure is one way in which text addresses the model instead of describing a
-// tool. The expression, which is slow, is only tried where one word of each
-// group stands in the text. Text is matched in lower case, with runs of white
+// An injection is one way of prompt injection: text addresses the model instead of
+// describing a tool. The expression, which is slow, is only tried where one word of
+// each group stands in the text. Text is matched in lower case, with runs of white
 // space made one space.
-type lure struct {
+type injection struct {
 	words      [][]string
 	expression *lazyregexp.Regexp
 }
 
-// lures follow the attacks that have been published against MCP clients: orders
+// injections follow the attacks that have been published against MCP clients: orders
 // to drop earlier instructions, to hide something from the user, to read keys
 // and pass them on, to send the conversation away, and marks that pretend to
 // come from the chat itself. What only explains how to use a tool ("call this
-// before that one") is no lure.
-var lures = []lure{
+// before that one") is none.
+var injections = []injection{
 	{[][]string{{"ignor", "disregard", "forget", "overrid"}, {"instruction", "prompt", "rule", "guideline", "message", "directive", "polic", "context"}},
 		lazyregexp.New(`\b(ignor|disregard|forget|overrid)\w* (all |any |of |the |your |my |these |those |every )*` +
 			`(previous|prior|above|earlier|preceding|existing|original|other|system|safety|security|user'?s?)\b[^.]{0,40}` +
@@ -70,7 +70,7 @@ func addressesModel(text string) bool {
 	if strings.Contains(text, ".pub") {
 		text = publicKey.ReplaceAllString(text, "")
 	}
-	for _, l := range lures {
+	for _, l := range injections {
 		if l.mayMatch(text) && l.expression.MatchString(text) {
 			return true
 		}
@@ -78,7 +78,7 @@ func addressesModel(text string) bool {
 	return false
 }
 
-func (l *lure) mayMatch(text string) bool {
+func (l *injection) mayMatch(text string) bool {
 	for _, group := range l.words {
 		if !containsAny(text, group) {
 			return false
