@@ -46,36 +46,36 @@ func (e Extra) apply(in inputs) inputs {
 // The forms in which a package may be asked for: a name, and which versions of it. Nothing
 // else that pip or npm would understand: no path, no address, no option.
 var (
-	pythonWish = lazyregexp.New(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,98}[A-Za-z0-9])?(\[[A-Za-z0-9][A-Za-z0-9._,-]{0,98}\])?` +
+	pythonRequirement = lazyregexp.New(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,98}[A-Za-z0-9])?(\[[A-Za-z0-9][A-Za-z0-9._,-]{0,98}\])?` +
 		`( ?(===?|~=|!=|<=?|>=?) ?[A-Za-z0-9.*+!_-]{1,60}(, ?(===?|~=|!=|<=?|>=?) ?[A-Za-z0-9.*+!_-]{1,60})*)?$`)
-	nodeWish = lazyregexp.New(`^(@[a-z0-9~][a-z0-9._~-]{0,98}/)?[a-z0-9~][a-z0-9._~-]{0,98}(@[\^~]?[0-9x*][0-9A-Za-z.*+-]{0,60})?$`)
+	nodeRequirement = lazyregexp.New(`^(@[a-z0-9~][a-z0-9._~-]{0,98}/)?[a-z0-9~][a-z0-9._~-]{0,98}(@[\^~]?[0-9x*][0-9A-Za-z.*+-]{0,60})?$`)
 )
 
-// CheckWish says what is wrong with a package that is asked for in an image that runs the
+// CheckRequirement says what is wrong with a package that is asked for in an image that runs the
 // language; nil when nothing is.
-func CheckWish(language, wish string) error {
+func CheckRequirement(language, requirement string) error {
 	switch language {
 	case "python":
-		if pythonWish.MatchString(wish) {
+		if pythonRequirement.MatchString(requirement) {
 			return nil
 		}
-		return fmt.Errorf("%.100q is no name of a Python package with versions, such as pandas or pandas>=2,<3", wish)
+		return fmt.Errorf("%.100q is no name of a Python package with versions, such as pandas or pandas>=2,<3", requirement)
 	case "node":
-		if nodeWish.MatchString(wish) {
+		if nodeRequirement.MatchString(requirement) {
 			return nil
 		}
-		return fmt.Errorf("%.100q is no name of an npm package with a version, such as lodash or lodash@^4.17.0", wish)
+		return fmt.Errorf("%.100q is no name of an npm package with a version, such as lodash or lodash@^4.17.0", requirement)
 	}
 	return fmt.Errorf("there are no packages for the language %.40q", language)
 }
 
-// checkWishes is CheckWish for all that is asked for.
-func checkWishes(language string, wanted []string) error {
+// checkRequirements is CheckRequirement for all that is asked for.
+func checkRequirements(language string, wanted []string) error {
 	if len(wanted) > MaxWanted {
 		return fmt.Errorf("%d packages are asked for, more than %d", len(wanted), MaxWanted)
 	}
-	for _, wish := range wanted {
-		if err := CheckWish(language, wish); err != nil {
+	for _, requirement := range wanted {
+		if err := CheckRequirement(language, requirement); err != nil {
 			return err
 		}
 	}
@@ -83,9 +83,9 @@ func checkWishes(language string, wanted []string) error {
 }
 
 // nodeDependency splits what is asked for into npm's name and range of versions.
-func nodeDependency(wish string) (name, versions string) {
-	if i := strings.LastIndex(wish, "@"); i > 0 {
-		return wish[:i], wish[i+1:]
+func nodeDependency(requirement string) (name, versions string) {
+	if i := strings.LastIndex(requirement, "@"); i > 0 {
+		return requirement[:i], requirement[i+1:]
 	}
-	return wish, "*"
+	return requirement, "*"
 }

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-func TestCheckWish(t *testing.T) {
-	for language, wishes := range map[string]map[string]bool{
+func TestCheckRequirement(t *testing.T) {
+	for language, requirements := range map[string]map[string]bool{
 		"python": {
 			"numpy": true, "pandas>=2,<3": true, "Pillow": true, "ruamel.yaml": true, "a": true, "zope.interface ~= 5.0": true,
 			"uvicorn[standard]>=0.20": true, "numpy==2.*": true, "torch===2.1.0+cpu": true,
@@ -28,9 +28,9 @@ func TestCheckWish(t *testing.T) {
 		},
 		"verify": {"sympy": false},
 	} {
-		for wish, ok := range wishes {
-			if err := CheckWish(language, wish); (err == nil) != ok {
-				t.Errorf("%s %q: got %v, want ok %v", language, wish, err, ok)
+		for requirement, ok := range requirements {
+			if err := CheckRequirement(language, requirement); (err == nil) != ok {
+				t.Errorf("%s %q: got %v, want ok %v", language, requirement, err, ok)
 			}
 		}
 	}
@@ -38,11 +38,11 @@ func TestCheckWish(t *testing.T) {
 
 // A package may be asked for with a range of versions or without.
 func TestNodeDependency(t *testing.T) {
-	for wish, want := range map[string][2]string{
+	for requirement, want := range map[string][2]string{
 		"lodash": {"lodash", "*"}, "lodash@^4": {"lodash", "^4"}, "@a/b": {"@a/b", "*"}, "@a/b@1.2.3": {"@a/b", "1.2.3"},
 	} {
-		if name, versions := nodeDependency(wish); name != want[0] || versions != want[1] {
-			t.Errorf("%s: got %q, %q, want %q", wish, name, versions, want)
+		if name, versions := nodeDependency(requirement); name != want[0] || versions != want[1] {
+			t.Errorf("%s: got %q, %q, want %q", requirement, name, versions, want)
 		}
 	}
 }

@@ -84,8 +84,8 @@ func resolveModules(ctx context.Context, wanted []string, registry, dir string) 
 
 func writeManifest(dir string, wanted []string) error {
 	dependencies := map[string]string{}
-	for _, wish := range wanted {
-		name, versions := nodeDependency(wish)
+	for _, requirement := range wanted {
+		name, versions := nodeDependency(requirement)
 		dependencies[name] = versions
 	}
 	text, err := json.Marshal(map[string]any{"name": "airlock-image", "version": "1.0.0", "private": true, "dependencies": dependencies})

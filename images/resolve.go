@@ -25,7 +25,7 @@ type ResolveOptions struct {
 // they need, and returns the lock with them. What is locked for another architecture
 // stays, where the same is wanted. A *PackageError says which package cannot be had.
 func (l PackageLock) Resolve(ctx context.Context, language string, wanted []string, opts ResolveOptions) (_ PackageLock, err error) {
-	if err := checkWishes(language, wanted); err != nil {
+	if err := checkRequirements(language, wanted); err != nil {
 		return l, &PackageError{err.Error(), "correct it in the configuration, under images." + language + ".packages"}
 	}
 	say := newProgress(opts.Progress, language)

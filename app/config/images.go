@@ -50,14 +50,14 @@ func (d *decoder) packagesFields(language string, to *Packages) []field {
 	return []field{{key: "packages", read: func(n *yaml.Node, path string) error {
 		to.Packages = nil
 		err := d.items(n, path, func(n *yaml.Node, path string) error {
-			wish, err := d.text(n, path)
+			requirement, err := d.text(n, path)
 			if err != nil {
 				return err
 			}
-			if err := images.CheckWish(language, wish); err != nil {
+			if err := images.CheckRequirement(language, requirement); err != nil {
 				return d.fail(n, "write names of packages; addresses, paths and options are not taken", "%s: %v", path, err)
 			}
-			to.Packages = append(to.Packages, wish)
+			to.Packages = append(to.Packages, requirement)
 			return nil
 		})
 		slices.Sort(to.Packages)
