@@ -35,7 +35,7 @@ type checked struct {
 	Details []string `json:"details,omitempty"`
 	Hint    string   `json:"hint,omitempty"`
 
-	blocks bool // while it fails, no code runs
+	blocks bool // while it fails or is left out, no code runs
 }
 
 // Run makes every check, prints what it found, and fails where one failed.
@@ -55,8 +55,8 @@ func (v *doctorVerb) Run(ctx context.Context, s *streams) error {
 		r.Name, r.Text, r.Hint, r.Details = clean(r.Name), clean(r.Text), clean(r.Hint), cleanAll(r.Details)
 		if r.State == checkFailed {
 			failed++
-			blocked = blocked || r.blocks
 		}
+		blocked = blocked || r.blocks && r.State != checkOK && r.State != checkNoted
 	}
 	if v.JSON {
 		return errors.Join(printLine(s.out, map[string]any{"ok": failed == 0, "checks": results}), failIf(failed > 0))
@@ -98,9 +98,9 @@ func (v *doctorVerb) examine(ctx context.Context, e *examination) []checked {
 	var results []checked
 	failed := map[string]bool{}
 	for _, c := range e.checks() {
-		if i := slices.IndexFunc(c.needs, func(name string) bool { return failed[name] }); i >= 0 {
+		if lacking := c.lacking(failed); lacking != "" {
 			failed[c.name] = true
-			results = append(results, checked{Name: c.name, State: checkSkipped, Text: "not tried before this is right: " + c.needs[i]})
+			results = append(results, checked{Name: c.name, State: checkSkipped, Text: "not tried before this is right: " + lacking, blocks: c.blocks})
 			continue
 		}
 		result := checked{Name: c.name, State: checkOK}
@@ -170,6 +170,18 @@ func askServers(ctx context.Context, c *config.Config) []checked {
 		results = append(results, failedCheck("servers", err))
 	}
 	return results
+}
+
+// lacking names what has failed without which the check says nothing of its own;
+// empty: nothing.
+func (c check) lacking(failed map[string]bool) string {
+	if i := slices.IndexFunc(c.needs, func(name string) bool { return failed[name] }); i >= 0 {
+		return c.needs[i]
+	}
+	if len(c.needsOne) > 0 && !slices.ContainsFunc(c.needsOne, func(name string) bool { return !failed[name] }) {
+		return c.needsOne[0]
+	}
+	return ""
 }
 
 // printChecks prints a table, with the hints below what failed. On a terminal the

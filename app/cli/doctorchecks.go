@@ -23,9 +23,11 @@ import (
 type check struct {
 	name string
 	// needs names the checks without which this one says nothing of its own.
-	needs  []string
-	blocks bool // while it fails, no code runs
-	run    func(context.Context) (string, error)
+	needs []string
+	// needsOne names checks of which one has to pass.
+	needsOne []string
+	blocks   bool // while it fails or is left out, no code runs
+	run      func(context.Context) (string, error)
 }
 
 // examination is the checks of one configuration, which is loaded once.
@@ -45,37 +47,41 @@ const (
 func (e *examination) checks() []check {
 	configured := []string{checkConfiguration}
 	checks := []check{
-		{checkConfiguration, nil, true, e.configuration},
-		{checkState, nil, true, stateDirectory},
-		{checkPrograms, configured, true, e.programs},
+		{name: checkConfiguration, blocks: true, run: e.configuration},
+		{name: checkState, blocks: true, run: stateDirectory},
+		{name: checkPrograms, needs: configured, blocks: true, run: e.programs},
 	}
-	needed := []string{checkConfiguration, checkState, checkPrograms}
+	var languages []string // the checks of images of which one is enough
 	for _, definition := range images.List() {
 		name := "image " + definition.Name
 		runsCode := definition.Language != ""
 		if runsCode {
-			needed = append(needed, name)
+			languages = append(languages, name)
 		}
-		checks = append(checks, check{name, []string{checkState}, runsCode, func(ctx context.Context) (string, error) {
+		checks = append(checks, check{name: name, needs: []string{checkState}, run: func(ctx context.Context) (string, error) {
 			found, err := e.imageIntact(ctx, definition)
-			if errors.Is(err, images.ErrNotBuilt) && !runsCode {
+			switch {
+			case err == nil:
+			case runsCode:
+				err = fmt.Errorf("no program can run in the language %q: %w", definition.Language, err)
+			case errors.Is(err, images.ErrNotBuilt):
 				return "not built: `airlock images build " + definition.Name + "` does that, for who verifies claims", nil
 			}
 			return found, err
 		}})
 	}
 	if e.config != nil && (e.config.Embeddings.URL != "" || e.config.Embeddings.Table != "") {
-		checks = append(checks, check{"embeddings", configured, false, e.embeddings})
+		checks = append(checks, check{name: "embeddings", needs: configured, run: e.embeddings})
 	}
 	if e.config != nil && slices.ContainsFunc(e.config.Servers, config.Server.SignsIn) {
-		checks = append(checks, check{"sign-ins", configured, false, e.signIns})
+		checks = append(checks, check{name: "sign-ins", needs: configured, run: e.signIns})
 	}
 	return append(checks,
-		check{"sandbox", needed, true, e.sandbox},
-		check{"audit log", configured, false, e.auditLog},
-		check{"servers", configured, false, e.commands},
-		check{"credentials", configured, true, e.credentials},
-		check{"within reach", nil, false, withinReach},
+		check{name: "sandbox", needs: []string{checkConfiguration, checkState, checkPrograms}, needsOne: languages, blocks: true, run: e.sandbox},
+		check{name: "audit log", needs: configured, run: e.auditLog},
+		check{name: "servers", needs: configured, run: e.commands},
+		check{name: "credentials", needs: configured, blocks: true, run: e.credentials},
+		check{name: "within reach", run: withinReach},
 	)
 }
 

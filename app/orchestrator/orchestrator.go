@@ -33,6 +33,7 @@ type Parts struct {
 	Audit    *audit.Log
 	Redactor *redact.Redactor
 	Images   map[string]runner.Image // by language
+	Missing  map[string]error        // why the runs of a language are refused; nil: none is
 	// Script is the image for scripts; nil where there is none.
 	Script    *runner.Image
 	Wrappers  *Wrappers
@@ -100,7 +101,8 @@ func New(parts Parts, opts Options) (*Orchestrator, error) {
 	return &Orchestrator{parts: parts, opts: opts}, nil
 }
 
-// Check refuses a request that cannot become a run, with an *InputError.
+// Check refuses a request that cannot become a run, with an *InputError, or with what
+// Parts.Missing has for its language.
 func (o *Orchestrator) Check(req Request) error {
 	if err := req.Check(); err != nil {
 		return err
@@ -114,7 +116,7 @@ func (o *Orchestrator) Check(req Request) error {
 
 // Run makes one run and returns its outcome, which says truthfully what
 // happened, failures included. The error is for what could not become a run:
-// an *InputError, runner.ErrBusy, broker.ErrSessions, or a sandbox that does not
+// what Check refuses it with, runner.ErrBusy, broker.ErrSessions, or a sandbox that does not
 // start. Cancelling ctx ends the run; its outcome then says so.
 func (o *Orchestrator) Run(ctx context.Context, req Request) (*Outcome, error) {
 	ctx, stop := o.parts.Broker.WhileActive(ctx, req.Caller)
@@ -265,6 +267,9 @@ func (o *Orchestrator) imageFor(req Request) (runner.Image, error) {
 
 func (o *Orchestrator) image(language string) (runner.Image, error) {
 	image, ok := o.parts.Images[language]
+	if err := o.parts.Missing[language]; !ok && err != nil {
+		return runner.Image{}, err
+	}
 	if !ok {
 		var known []string
 		for name := range o.parts.Images {

@@ -1,12 +1,17 @@
 package system
 
 import (
+	"cmp"
+	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/images"
 	"github.com/airlock-mcp/airlock/internal/cleanup"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
 	"github.com/airlock-mcp/airlock/runner"
 )
 
@@ -25,24 +30,48 @@ func Extra(c *config.Config, language string) (images.Extra, error) {
 }
 
 // openImages opens every image that runs code, with the packages that are configured;
-// undo closes them.
-func openImages(c *config.Config, home string, undo *cleanup.Stack) (map[string]runner.Image, error) {
-	opened := map[string]runner.Image{}
+// undo closes them. Where one cannot be opened, missing says why, by its language, with
+// what to type, and the log has the cause; the error is that of the first where none can.
+func openImages(ctx context.Context, c *config.Config, home string, logger *slog.Logger, undo *cleanup.Stack) (opened map[string]runner.Image, missing map[string]error, _ error) {
+	opened, missing = map[string]runner.Image{}, map[string]error{}
+	var first error
 	for _, definition := range images.Languages() {
-		extra, err := Extra(c, definition.Language)
+		image, err := openLanguage(c, home, definition, undo)
 		if err != nil {
-			return nil, err
-		}
-		image, err := openImage(home, definition.Name, extra, undo)
-		if err != nil {
-			return nil, err
-		}
-		if len(extra.Wheels) > 0 {
-			image.Env = append(image.Env, numericThreads(c.Sandbox.CPUs)...)
+			logger.WarnContext(ctx, "the programs of one language are refused", slog.String(telemetry.KeyImage, definition.Name), slog.Any(telemetry.KeyError, err))
+			missing[definition.Language] = missingImage(definition, err)
+			first = cmp.Or(first, err)
+			continue
 		}
 		opened[definition.Language] = image
 	}
-	return opened, nil
+	if len(opened) == 0 {
+		return nil, nil, first
+	}
+	return opened, missing, nil
+}
+
+// openLanguage opens the image that runs a language.
+func openLanguage(c *config.Config, home string, definition images.Definition, undo *cleanup.Stack) (runner.Image, error) {
+	extra, err := Extra(c, definition.Language)
+	if err != nil {
+		return runner.Image{}, err
+	}
+	image, err := openImage(home, definition.Name, extra, undo)
+	if err == nil && len(extra.Wheels) > 0 {
+		image.Env = append(image.Env, numericThreads(c.Sandbox.CPUs)...)
+	}
+	return image, err
+}
+
+// missingImage is what the runs of a language are refused with while the others go on.
+// It crosses to callers: of an image that is broken, the log has the cause.
+func missingImage(definition images.Definition, err error) error {
+	var known *SetupError
+	if !errors.As(Advise(err), &known) {
+		known = &SetupError{errors.New("its image is broken"), "airlock doctor says what is wrong with it; `airlock images build` builds it anew"}
+	}
+	return &SetupError{fmt.Errorf("no program can run in the language %q: %w", definition.Language, known.Err), known.Advice}
 }
 
 // numericThreads are the variables that keep the libraries of numeric packages from starting

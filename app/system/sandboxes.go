@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/airlock-mcp/airlock/app/config"
-	"github.com/airlock-mcp/airlock/images"
 	"github.com/airlock-mcp/airlock/internal/cleanup"
 	"github.com/airlock-mcp/airlock/internal/store"
 	"github.com/airlock-mcp/airlock/runner"
@@ -52,9 +53,10 @@ func sandboxLimits(c *config.Config) runner.Limits {
 	}
 }
 
-// proofRequest asks for a sandbox that only has to prove itself.
+// proofRequest asks for a sandbox that only has to prove itself, of the first language
+// that has an image.
 func proofRequest(c *config.Config, opened map[string]runner.Image) runner.Request {
-	return runner.Request{Image: opened[images.Languages()[0].Language], Limits: sandboxLimits(c)}
+	return runner.Request{Image: opened[slices.Sorted(maps.Keys(opened))[0]], Limits: sandboxLimits(c)}
 }
 
 // ProveSandbox starts a sandbox, which proves itself as every sandbox does before it
@@ -75,7 +77,7 @@ func ProveSandbox(ctx context.Context, c *config.Config) (unenforced, err error)
 	}
 	var undo cleanup.Stack
 	defer func() { err = errors.Join(err, undo.Run()) }()
-	opened, err := openImages(c, home, &undo)
+	opened, _, err := openImages(ctx, c, home, quiet, &undo)
 	if err != nil {
 		return nil, err
 	}

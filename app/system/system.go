@@ -114,6 +114,7 @@ type System struct {
 // machine is what belongs to this machine, whatever servers are configured.
 type machine struct {
 	images     map[string]runner.Image // by language
+	noImages   map[string]error        // why a language has none
 	log        *audit.Log
 	desk       *approval.Desk
 	questions  *runs.Questions // of all runs, on their way to desk
@@ -181,7 +182,11 @@ func (s *System) Close() error { return s.undo.Run() }
 // prepare opens what belongs to this machine: images, audit log, sandboxes.
 func (s *System) prepare(ctx context.Context) error {
 	var err error
-	if s.images, err = openImages(s.config, s.directories.Home, s.undo); err != nil {
+	logger := s.opts.Logger
+	if !s.opts.Serving { // one run is told what it needs itself
+		logger = slog.New(slog.DiscardHandler)
+	}
+	if s.images, s.noImages, err = openImages(ctx, s.config, s.directories.Home, logger, s.undo); err != nil {
 		return err
 	}
 	if s.log, err = audit.Open(s.directories.Audit, auditOptions(s.directories, s.config.Audit)); err != nil {
@@ -309,7 +314,7 @@ func (s *System) assemble(servers broker.Upstream) error {
 		return err
 	}
 	s.orchestrator, err = orchestrator.New(orchestrator.Parts{
-		Runner: s.sandboxes, Broker: s.broker, Audit: s.log, Redactor: redactor, Images: s.images, Script: script,
+		Runner: s.sandboxes, Broker: s.broker, Audit: s.log, Redactor: redactor, Images: s.images, Missing: s.noImages, Script: script,
 		Wrappers: orchestrator.NewWrappers(s.directories.Wrappers, s.opts.Logger), Snapshots: s, Logger: s.opts.Logger,
 		Recordings: s.recordings, Attachments: s.attachments, Sessions: s.sessionFiles,
 	}, orchestrator.Options{

@@ -3,12 +3,14 @@ package system
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"os"
 	"sync"
 
 	"github.com/airlock-mcp/airlock/images"
 	"github.com/airlock-mcp/airlock/internal/cleanup"
 	"github.com/airlock-mcp/airlock/internal/store"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
 	"github.com/airlock-mcp/airlock/runner"
 	"github.com/airlock-mcp/airlock/verify"
 )
@@ -130,14 +132,17 @@ func (v *Verifier) close() error {
 
 // scriptImage is the image that plain Python scripts run in: that of the engines, so
 // that they can import the packages of the SDK, with the guest that runs code. It is nil
-// where that is not built. The caller has nothing to close before the system.
+// where that is not built, or broken. The caller has nothing to close before the system.
 func (s *System) scriptImage() (*runner.Image, error) {
 	image, err := openImage(s.directories.Home, images.Verifier, images.Extra{}, s.undo)
 	if errors.Is(err, images.ErrNotBuilt) || errors.Is(err, images.ErrStale) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, err
+	if err != nil { // other programs run without it
+		if s.opts.Serving {
+			s.opts.Logger.WarnContext(context.Background(), "scripts are refused", slog.String(telemetry.KeyImage, images.Verifier), slog.Any(telemetry.KeyError, err))
+		}
+		return nil, nil
 	}
 	python, err := images.Find("python")
 	if err != nil {
