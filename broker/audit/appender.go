@@ -37,7 +37,7 @@ func findPlaces(dir, keys string) (places, error) {
 	}, nil
 }
 
-// appender writes the files of a log. It belongs to one goroutine at a time; other
+// appender writes the files of a log. All but disk belongs to one goroutine at a time; other
 // processes are kept out by a lock on the file "lock" in the directory.
 type appender struct {
 	places places
@@ -52,12 +52,12 @@ type appender struct {
 	sign signing  // what was signed
 	at   position // as it is in its file
 
-	unsynced bool
-	broken   error      // a sync failed: what is on disk is no longer known
-	backlog  []Record   // outcomes that could not be written yet
-	open     unfinished // what this process began and has not ended
-	text     []byte     // reused between writes
-	place    []byte     // likewise, for the position
+	backlog []Record   // outcomes that could not be written yet
+	open    unfinished // what this process began and has not ended
+	text    []byte     // reused between writes
+	place   []byte     // likewise, for the position
+
+	disk storage // may be used by several goroutines
 }
 
 // cursorEnd is where the log ends.
@@ -93,41 +93,39 @@ func (s *appender) locked(do func() error) error {
 	})
 }
 
-// write appends a batch, all of it or none, and what could not be written before. It calls
-// noted once all of it is in the file, before it is durable.
-func (s *appender) write(batch []request, noted func()) error {
-	if s.broken != nil {
+// write appends a batch, all of it or none, and what could not be written before. It is not
+// durable yet when it returns.
+func (s *appender) write(batch []request) error {
+	if err := s.disk.failed(); err != nil {
 		s.keep(batch)
-		return s.broken
+		return err
 	}
 	records := s.backlog
-	durable := false
 	for _, r := range batch {
 		records = append(records, r.record)
-		durable = durable || r.durable
 	}
-	written := false
 	err := s.locked(func() error {
 		if err := s.catchUp(); err != nil {
 			return err
 		}
-		if err := s.put(records); err != nil {
+		return s.put(records)
+	})
+	if err != nil {
+		s.keep(batch)
+		return err
+	}
+	s.backlog = nil
+	return nil
+}
+
+// checkpoint makes the log durable and keeps a checkpoint of it.
+func (s *appender) checkpoint() error {
+	return s.locked(func() error {
+		if err := s.catchUp(); err != nil {
 			return err
 		}
-		s.backlog, written = nil, true
-		noted()
-		switch {
-		case !durable:
-			return nil
-		case s.opts.strict():
-			return errors.Join(s.sync(), s.keepCheckpoint())
-		}
-		return s.sync()
+		return s.keepCheckpoint()
 	})
-	if err != nil && !written {
-		s.keep(batch)
-	}
-	return err
 }
 
 // keep holds on to the records of what has happened, for the next write.
@@ -193,7 +191,8 @@ func (s *appender) append(records []Record) error {
 	}
 	end.bytes += int64(len(text))
 	first := s.tree.size
-	s.end, s.tree, s.unsynced = end, leaves, true
+	s.end, s.tree = end, leaves
+	s.disk.wrote(end.next - 1)
 	for _, r := range records {
 		s.open.see(r)
 	}
@@ -217,28 +216,13 @@ func (s *appender) rotate() error {
 	if err := s.append([]Record{{Kind: KindRotate, Time: s.now()}}); err != nil {
 		return err
 	}
-	if err := errors.Join(s.sync(), s.keepCheckpoint()); err != nil {
+	if err := s.keepCheckpoint(); err != nil {
 		return err
 	}
 	// From here on no start reads the file again to compute its tree. Where this
 	// fails, one does all the same: what is on disk does not fit the signature.
 	_ = unix.Fdatasync(int(s.files.tree.file.Fd()))
 	return s.openSegment(s.end.next, true)
-}
-
-// sync makes everything that was written durable. After a failed sync the
-// kernel may have dropped the data and will not say so again, so the log is
-// broken until it is opened anew and read back.
-func (s *appender) sync() error {
-	if !s.unsynced {
-		return nil
-	}
-	if err := unix.Fdatasync(int(s.files.active.Fd())); err != nil {
-		s.broken = fmt.Errorf("making it durable: %w", err)
-		return s.broken
-	}
-	s.unsynced = false
-	return nil
 }
 
 func (s *appender) now() string { return formatTime(s.opts.Now()) }
@@ -250,12 +234,10 @@ func (s *appender) close() error {
 	var err error
 	if rest := s.open.closing(endedEarly, s.now()); len(rest)+len(s.backlog) > 0 {
 		s.backlog = append(s.backlog, rest...)
-		err = s.write(nil, func() {})
+		err = s.write(nil)
 	}
-	if s.broken == nil {
-		err = errors.Join(err, s.locked(func() error {
-			return errors.Join(s.catchUp(), s.sync(), s.keepCheckpoint())
-		}))
+	if s.disk.failed() == nil {
+		err = errors.Join(err, s.locked(func() error { return errors.Join(s.catchUp(), s.keepCheckpoint()) }))
 	}
 	if err == nil {
 		s.writer.finished()

@@ -127,11 +127,7 @@ func (l *Log) submit(ctx context.Context, r Record, durable bool) error {
 		_ = l.kept.put(keptArguments{r.RunID, r.CallID, r.Values})
 	}
 	r.Values = nil
-	answer := make(chan written, 1)
-	if err := l.commits.add(request{r, durable, answer}); err != nil {
-		return fmt.Errorf("recording %s: %w", r.Kind, err)
-	}
-	result := <-answer
+	result := l.commits.add(r, durable)
 	if result.err == nil && durable && l.opts.strict() {
 		result.err = l.courier.confirm(ctx, result.last)
 	}

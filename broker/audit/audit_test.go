@@ -484,24 +484,3 @@ func TestFollow(t *testing.T) {
 		t.Errorf("after the context ended: got %v, want nil", err)
 	}
 }
-
-func BenchmarkAppendDurable(b *testing.B) {
-	l := open(b, b.TempDir(), nil)
-	for b.Loop() {
-		if err := l.Append(b.Context(), intent("call_1")); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkAppendDurableParallel(b *testing.B) {
-	l := open(b, b.TempDir(), nil)
-	b.SetParallelism(16)
-	b.RunParallel(func(pb *testing.PB) {
-		for pb.Next() {
-			if err := l.Append(context.Background(), intent("call_1")); err != nil {
-				b.Error(err)
-			}
-		}
-	})
-}

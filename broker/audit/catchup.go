@@ -22,14 +22,13 @@ func (s *appender) catchUp() error {
 		return nil
 	}
 	if s.end.next != before {
-		s.unsynced = true // others' records may not be durable yet
+		s.disk.wrote(s.end.next - 1) // others' records may not be durable yet
 		at, err := readPosition(s.places.position)
 		if err != nil {
 			return err
 		}
 		if at == nil || !at.endsAt(s.end.mark()) {
-			s.broken = fmt.Errorf("records %d to %d were added to it, and no Airlock wrote them", before, s.end.next-1)
-			return s.broken
+			return s.disk.fail(fmt.Errorf("records %d to %d were added to it, and no Airlock wrote them", before, s.end.next-1))
 		}
 		s.at = *at
 		s.sign.newest = min(s.sign.newest, before-1)
@@ -85,8 +84,7 @@ func (s *appender) readBehind(from int64) (torn int64, err error) {
 		return nil
 	})
 	if err != nil {
-		s.broken = err // the tree is in between: the log must be opened anew
-		return 0, err
+		return 0, s.disk.fail(err) // the tree is in between: the log must be opened anew
 	}
 	_ = s.files.tree.write(first, stored) // a cache
 	size, torn, err := wholeBytes(s.files.active)
@@ -106,8 +104,11 @@ func (s *appender) follow() error {
 }
 
 // openSegment makes the segment that begins with the numbered record the active
-// one, from its beginning.
+// one, from its beginning, once all that is in the one before is durable.
 func (s *appender) openSegment(first uint64, create bool) error {
+	if err := s.disk.sync(); err != nil {
+		return err
+	}
 	flags := os.O_RDWR
 	if create {
 		flags |= os.O_CREATE | os.O_EXCL
@@ -116,8 +117,9 @@ func (s *appender) openSegment(first uint64, create bool) error {
 	if err != nil {
 		return err
 	}
+	s.disk.use(f)
 	if s.files.active != nil {
-		s.files.active.Close() // nothing of it is unsynced: see rotate
+		s.files.active.Close()
 		delete(s.files.inodes, s.files.active)
 	}
 	s.files.active, s.end.bytes, s.end.sealed = f, 0, false

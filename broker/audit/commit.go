@@ -11,33 +11,57 @@ import (
 // noted for an append that makes it durable along.
 const settleAfter = 50 * time.Millisecond
 
-// committer writes the records of all callers. All who wait at one moment share one write and
-// one sync. A caller that finds the log idle writes the batch itself, for handing it to another
-// thread and back would cost more than most of the writing; what comes meanwhile is written by run.
+// committer writes the records of all callers, and makes them durable. All who wait at one moment share
+// one write, and all that is written at one moment shares one sync; while one runs, more is written.
+//
+// A caller does both itself where that is idle, for handing it to another thread and back
+// would cost more than most of the writing. What comes during a write is for one of those to
+// write who wait for it, and what comes during a sync for run to make durable.
 type committer struct {
 	courier *courier // nil without a witness
 
-	turn     sync.Mutex // held while the appender is used; guards all down to settling and keeping
+	turn     sync.Mutex // held while the appender is used, but for its disk; guards all down to keep
 	appender *appender
-	settle   *time.Timer
-	keep     *time.Timer
-	settling bool // settle runs: from the first record that waits, so that those after it do not put it off
-	keeping  bool // likewise
+	settle   timer // until records are signed
+	keep     timer // until a checkpoint is kept
 
-	mu      sync.Mutex // guards all below
-	waiting []request
-	spare   []request // for waiting; empty
-	writing bool      // a caller or run writes, or is about to
-	closed  bool
-	callers sync.WaitGroup // those that write themselves
+	mu       sync.Mutex // guards all below
+	waiting  []request  // to be written
+	notes    int        // how many of them need not be durable
+	unsynced []request  // written, and waiting to be durable
+	spare    []request  // for waiting; empty
+	writing  bool       // a caller or run writes, or is about to
+	syncing  bool       // likewise makes durable, and then looks at what waits
+	closed   bool
+	finished chan struct{} // closed when the log is closed, and nothing waits any more
 
 	// crowded says that the newest batch had more than one record. Only then do others get a turn before the next:
 	// for a record that stands alone, that would wake a thread which finds nothing to do.
 	crowded atomic.Bool
 
-	more chan struct{} // has room for one: batches are run's to write
+	more chan struct{} // has room for one: what waits is run's to make durable
 	stop chan struct{} // closed when no more records come
 	done chan struct{} // closed when run has ended
+}
+
+// timer runs from the first record that waits on, so that those after it do not put it off.
+type timer struct {
+	*time.Timer
+	running bool
+}
+
+func newTimer() timer {
+	t := time.NewTimer(time.Hour)
+	t.Stop()
+	return timer{Timer: t}
+}
+
+// start has the timer go off after a time, unless it runs.
+func (t *timer) start(after time.Duration) {
+	if !t.running {
+		t.running = true
+		t.Reset(after)
+	}
 }
 
 // request is one record on its way.
@@ -51,15 +75,14 @@ type request struct {
 type written struct {
 	last uint64 // number of a record at or behind it
 	err  error
+	lead bool // nothing yet: the caller is to call lead, and then wait on
 }
 
 func newCommitter(s *appender, courier *courier) *committer {
 	c := &committer{
-		appender: s, courier: courier, settle: time.NewTimer(time.Hour), keep: time.NewTimer(time.Hour),
-		more: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
+		appender: s, courier: courier, settle: newTimer(), keep: newTimer(),
+		finished: make(chan struct{}), more: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
 	}
-	c.settle.Stop()
-	c.keep.Stop()
 	c.turn.Lock()
 	c.arm() // for what the start has written
 	c.turn.Unlock()
@@ -67,38 +90,83 @@ func newCommitter(s *appender, courier *courier) *committer {
 	return c
 }
 
-// add hands a record over. When it returns, the answer has come or another goroutine
-// is about to give it.
-func (c *committer) add(r request) error {
+// add hands a record over and returns what became of it.
+func (c *committer) add(r Record, durable bool) written {
+	answer := make(chan written, 1)
 	c.mu.Lock()
 	if c.closed {
 		c.mu.Unlock()
-		return ErrClosed
+		return written{err: ErrClosed}
 	}
-	c.waiting = append(c.waiting, r)
-	mine := !c.writing
-	if mine {
-		c.writing = true
-		c.callers.Add(1)
+	c.waiting = append(c.waiting, request{r, durable, answer})
+	if !durable {
+		c.notes++
 	}
+	mine := !c.writing && !(durable && c.syncing)
+	c.writing = c.writing || mine
 	c.mu.Unlock()
-	if !mine {
-		return nil
+	if mine {
+		if c.crowded.Load() {
+			runtime.Gosched() // others that have a record share the write
+		}
+		c.lead(durable)
 	}
-	defer c.callers.Done()
-	if c.crowded.Load() {
-		runtime.Gosched() // others that have a record share the write
+	got := <-answer
+	if got.lead {
+		c.lead(durable)
+		got = <-answer
 	}
-	if c.writeBatch() {
-		c.more <- struct{}{}
-	}
-	return nil
+	return got
 }
 
-// writeBatch writes what waits, and reports whether more waits by then. If not, the next
-// record is for its caller to write.
-func (c *committer) writeBatch() (more bool) {
+// lead writes what waits, for a caller who finds that idle. One whose own record is durable
+// makes that so, too, where no other does already.
+func (c *committer) lead(durable bool) {
+	if !c.writeBatch() {
+		return
+	}
+	if !durable || c.syncBatch() {
+		c.more <- struct{}{}
+	}
+}
+
+// writeBatch writes what waits and leaves the next batch to one of those who wait for it. It reports
+// whether it is on its caller to make records durable.
+func (c *committer) writeBatch() (mine bool) {
+	batch := c.take()
+	c.crowded.Store(len(batch) > 1)
+	err := c.write(batch)
+	for _, r := range batch {
+		if !r.durable || err != nil {
+			r.answer <- written{err: err}
+		}
+	}
 	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, r := range batch {
+		if r.durable && err == nil {
+			c.unsynced = append(c.unsynced, r)
+		}
+	}
+	clear(batch) // it is used again, and must not hold on to records
+	if cap(batch) <= 2*maxBatch {
+		c.spare = batch[:0]
+	}
+	mine = !c.syncing && len(c.unsynced) > 0
+	c.syncing = c.syncing || mine
+	// What must be durable is written by the one who then makes it so, unless a note takes it along.
+	c.writing = len(c.waiting) > 0 && !(c.syncing && c.notes == 0)
+	if c.writing {
+		c.waiting[0].answer <- written{lead: true}
+	}
+	c.endLocked()
+	return mine
+}
+
+// take returns what one write carries of what waits.
+func (c *committer) take() []request {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	batch := c.waiting
 	c.waiting, c.spare = c.spare, nil
 	if len(batch) > maxBatch {
@@ -106,87 +174,101 @@ func (c *committer) writeBatch() (more bool) {
 		clear(batch[maxBatch:])
 		batch = batch[:maxBatch]
 	}
-	c.mu.Unlock()
-	c.crowded.Store(len(batch) > 1)
-	c.write(batch)
-	clear(batch) // it is used again, and must not hold on to records
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if cap(batch) <= 2*maxBatch {
-		c.spare = batch[:0]
+	for _, r := range batch {
+		if !r.durable {
+			c.notes--
+		}
 	}
-	c.writing = len(c.waiting) > 0
-	return c.writing
+	return batch
 }
 
-// write writes a batch and answers all of it.
-func (c *committer) write(batch []request) {
+// write writes a batch, and has it signed soon.
+func (c *committer) write(batch []request) error {
 	c.turn.Lock()
 	defer c.turn.Unlock()
-	noted := false
-	err := c.appender.write(batch, func() {
-		noted = true
+	defer c.arm()
+	return c.appender.write(batch)
+}
+
+// syncBatch makes durable what was written, and reports whether more waits for that by then.
+func (c *committer) syncBatch() (more bool) {
+	c.mu.Lock()
+	batch := c.unsynced
+	c.unsynced = nil
+	c.mu.Unlock()
+	if len(batch) > 0 {
+		got := c.sync()
 		for _, r := range batch {
-			if !r.durable {
-				r.answer <- written{last: c.appender.end.next - 1}
-			}
-		}
-	})
-	for _, r := range batch {
-		if r.durable || !noted {
-			r.answer <- written{c.appender.end.next - 1, err}
+			r.answer <- got
 		}
 	}
-	c.arm()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.syncing = len(c.unsynced) > 0 || len(c.waiting) > 0 && !c.writing
+	c.endLocked()
+	return c.syncing
+}
+
+// sync makes durable what was written. Where each call waits for a witness, it is signed, too.
+func (c *committer) sync() written {
+	if !c.appender.opts.strict() {
+		return written{err: c.appender.disk.sync()}
+	}
+	c.turn.Lock()
+	defer c.turn.Unlock()
+	err := c.appender.checkpoint()
+	return written{last: c.appender.end.next - 1, err: err}
 }
 
 // arm starts the timers that are needed. Called with turn held.
 func (c *committer) arm() {
-	if c.appender.unsigned() && !c.settling {
-		c.settling = true
-		c.settle.Reset(settleAfter)
+	if c.appender.unsigned() {
+		c.settle.start(settleAfter)
 	}
-	if c.appender.unkept() && !c.keeping {
-		c.keeping = true
-		c.keep.Reset(keepEvery)
+	if c.appender.unkept() {
+		c.keep.start(keepEvery)
 	}
 }
 
-// run writes what callers do not write themselves, and signs behind them, until the log is closed.
+// run makes durable what callers do not, and signs behind them, until the log is closed.
 func (c *committer) run() {
 	defer close(c.done)
 	for {
 		select {
 		case <-c.more:
-			c.writeAll()
+			c.goOn()
 		case <-c.settle.C:
-			c.flush(&c.settling, (*appender).unsigned)
+			c.flush(&c.settle, (*appender).unsigned)
 		case <-c.keep.C:
-			c.flush(&c.keeping, (*appender).unkept)
+			c.flush(&c.keep, (*appender).unkept)
 		case <-c.stop:
-			select {
-			case <-c.more:
-				c.writeAll()
-			default:
-			}
 			return
 		}
 	}
 }
 
-func (c *committer) writeAll() {
-	for more := true; more; {
-		runtime.Gosched() // as in add
-		more = c.writeBatch()
+// goOn writes what no caller does, and makes all that is written durable.
+func (c *committer) goOn() {
+	runtime.Gosched() // as in add
+	c.mu.Lock()
+	mine := len(c.waiting) > 0 && !c.writing
+	c.writing = c.writing || mine
+	c.mu.Unlock()
+	if mine {
+		c.writeBatch()
+	}
+	if c.syncBatch() {
+		c.more <- struct{}{}
 	}
 }
 
 // flush signs what was written, where that is still needed, and makes the courier look
 // for a new checkpoint. No caller waits for its error. A failed sync is remembered, and any
 // other cause meets the next write.
-func (c *committer) flush(running *bool, needed func(*appender) bool) {
+func (c *committer) flush(t *timer, needed func(*appender) bool) {
+	_ = c.appender.disk.sync() // most of the waiting, while others write
 	c.turn.Lock()
-	*running = false
+	t.running = false
 	if needed(c.appender) {
 		_ = c.appender.flush()
 	}
@@ -197,15 +279,25 @@ func (c *committer) flush(running *bool, needed func(*appender) bool) {
 	}
 }
 
+// endLocked notices that a closed log has nothing left to do.
+func (c *committer) endLocked() {
+	if c.closed && !c.writing && !c.syncing {
+		close(c.finished)
+	}
+}
+
 // close waits until all that was handed over is written; after it add fails. It reports whether
 // the log was closed already.
 func (c *committer) close() (already bool) {
 	c.mu.Lock()
 	already = c.closed
 	c.closed = true
+	if !already {
+		c.endLocked()
+	}
 	c.mu.Unlock()
 	if !already {
-		c.callers.Wait()
+		<-c.finished
 		close(c.stop)
 	}
 	<-c.done

@@ -12,8 +12,14 @@ import (
 // Whatever is under way when a log is closed is either in it or refused, and what was
 // confirmed is there once.
 func TestCloseWhileManyWrite(t *testing.T) {
+	for name, bytes := range map[string]int64{"one file": 0, "files that are full after a few records": 2000} {
+		t.Run(name, func(t *testing.T) { closeWhileManyWrite(t, &audit.Options{SegmentBytes: bytes}) })
+	}
+}
+
+func closeWhileManyWrite(t *testing.T, opts *audit.Options) {
 	dir := t.TempDir()
-	l := open(t, dir, nil)
+	l := open(t, dir, opts)
 	const callers, before = 16, 20 // so many calls each, before the log is closed
 	var all, begun sync.WaitGroup
 	var mu sync.Mutex // guards both

@@ -1,10 +1,33 @@
 package audit
 
-import "time"
+import (
+	"os"
+	"time"
+)
 
 // SettleAtOnce has fingerprints count at once, and returns what undoes that.
 func SettleAtOnce() (undo func()) {
 	before := settledAfter
 	settledAfter = -time.Hour
 	return func() { settledAfter = before }
+}
+
+// HoldDisk keeps what was written from becoming durable until release is called.
+func (l *Log) HoldDisk() (release func()) {
+	disk := &l.commits.appender.disk
+	disk.syncing.Lock()
+	return disk.syncing.Unlock
+}
+
+// BreakDisk has the next sync fail. It must be held.
+func (l *Log) BreakDisk() {
+	disk := &l.commits.appender.disk
+	closed, err := os.Open(os.DevNull)
+	if err != nil {
+		panic(err)
+	}
+	closed.Close()
+	disk.mu.Lock()
+	defer disk.mu.Unlock()
+	disk.file = closed
 }

@@ -40,7 +40,7 @@ type keptState struct {
 // settle makes everything durable and then signs it, in this order: a signature
 // never covers what a failing machine could still lose.
 func (s *appender) settle() error {
-	if err := s.sync(); err != nil {
+	if err := s.disk.sync(); err != nil {
 		return err
 	}
 	_, err := s.signHead()
@@ -50,22 +50,22 @@ func (s *appender) settle() error {
 // flush settles what was written without being waited for, and keeps a
 // checkpoint where one is due.
 func (s *appender) flush() error {
-	if s.broken != nil {
-		return s.broken
+	if err := s.disk.failed(); err != nil {
+		return err
+	}
+	if time.Since(s.sign.at) >= keepEvery {
+		return s.checkpoint()
 	}
 	return s.locked(func() error {
 		if err := s.catchUp(); err != nil {
 			return err
-		}
-		if time.Since(s.sign.at) >= keepEvery {
-			return errors.Join(s.sync(), s.keepCheckpoint())
 		}
 		return s.settle()
 	})
 }
 
 // unsigned says whether there are records that the head does not name.
-func (s *appender) unsigned() bool { return s.end.next-1 > s.sign.newest || s.unsynced }
+func (s *appender) unsigned() bool { return s.end.next-1 > s.sign.newest || s.disk.unsynced() }
 
 // unkept says whether there are records that no kept checkpoint covers.
 func (s *appender) unkept() bool { return s.end.next-1 > s.sign.kept.size }
@@ -110,9 +110,12 @@ func (s *appender) syncSignature() error {
 }
 
 // keepCheckpoint signs the log as it is and adds the checkpoint to the kept
-// ones, unless nothing was added since the last. When it returns, the checkpoint and
-// the position are durable. The records must be before.
+// ones, unless nothing was added since the last. When it returns, the records, the
+// checkpoint and the position are durable.
 func (s *appender) keepCheckpoint() error {
+	if err := s.disk.sync(); err != nil {
+		return err
+	}
 	c, err := s.signHead()
 	if err != nil {
 		return err

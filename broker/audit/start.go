@@ -86,7 +86,7 @@ func (s *appender) start() error {
 	if err := s.closeUnfinished(); err != nil {
 		return err
 	}
-	if err := errors.Join(s.sync(), s.keepCheckpoint()); err != nil {
+	if err := s.keepCheckpoint(); err != nil {
 		return err
 	}
 	if e.legacy() {
@@ -154,6 +154,7 @@ func (s *appender) adopt(e *evidence, found *survey, list []segment) error {
 	if s.writer, err = newWriter(s.places.writers, s.end.next); err != nil {
 		return err
 	}
+	s.disk.wrote(s.end.next - 1) // what a killed process wrote last may not be durable
 	return s.openLast(list)
 }
 

@@ -197,7 +197,7 @@ func (s *appender) closeWriter(path, id string) error {
 			return err
 		}
 	}
-	if err := s.sync(); err != nil {
+	if err := s.disk.sync(); err != nil {
 		return err
 	}
 	return os.Remove(path)
