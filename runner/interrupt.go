@@ -13,11 +13,15 @@ type Interrupter interface {
 	Interrupt(ctx context.Context) error
 }
 
-// Interrupt sends SIGUSR1 to the guest program. errors.ErrUnsupported means that the driver cannot.
+// Interrupt sends SIGUSR1 to the guest program. A paused sandbox is not interrupted, which is
+// an error: not every driver can, and finding that out is dear. errors.ErrUnsupported means that the driver cannot.
 func (s *Sandbox) Interrupt(ctx context.Context) error {
 	interrupter, ok := s.process.(Interrupter)
 	if !ok {
 		return fmt.Errorf("cannot interrupt sandbox %q: %w", s.ID(), errors.ErrUnsupported)
+	}
+	if s.machine.is(paused) {
+		return fmt.Errorf("cannot interrupt sandbox %q in state %s", s.ID(), paused)
 	}
 	if err := interrupter.Interrupt(ctx); err != nil {
 		return fmt.Errorf("interrupting sandbox %q: %w", s.ID(), err)

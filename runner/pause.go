@@ -27,16 +27,22 @@ func (s *Sandbox) Resume(ctx context.Context) error {
 	return s.shift(ctx, running, "resume", Pauser.Resume)
 }
 
-// shift changes between running and paused.
+// shift changes between running and paused. What fails changes nothing.
 func (s *Sandbox) shift(ctx context.Context, target state, action string, do func(Pauser, context.Context) error) error {
 	pauser, ok := s.process.(Pauser)
 	if !ok {
 		return fmt.Errorf("cannot %s sandbox %q: %w", action, s.ID(), errors.ErrUnsupported)
 	}
+	before := running
+	if target == running {
+		before = paused
+	}
 	if err := s.machine.to(target, action); err != nil {
 		return err
 	}
 	if err := do(pauser, ctx); err != nil {
+		// It may have ended meanwhile: then that is its state.
+		_ = s.machine.to(before, action)
 		return fmt.Errorf("cannot %s sandbox %q: %w", action, s.ID(), err)
 	}
 	return nil

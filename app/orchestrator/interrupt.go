@@ -9,9 +9,17 @@ import (
 	"github.com/airlock-mcp/airlock/internal/wire"
 )
 
-// interruptAfter is how long after the guest has asked for it the host interrupts
-// the guest. Programs that print ten thousand lines and end are over by then.
-const interruptAfter = 25 * time.Millisecond
+const (
+	// interruptAfter is how long after the guest has asked for it the host interrupts
+	// the guest. Programs that print ten thousand lines and end are over by then.
+	interruptAfter = 25 * time.Millisecond
+	// restFactor is how many times as long as an interruption took the host leaves the guest
+	// alone behind it. On containerd it starts a program for each, in no control group of the
+	// sandbox: without a rest, code could have the host work beyond the limits of its run.
+	restFactor = 4
+	// maxRest bounds that time, and the one behind interruptions that failed.
+	maxRest = time.Second
+)
 
 // handleInterrupt lets the guest be interrupted soon, so that it writes the output that
 // it holds, whatever the code does then. Only Node's guest waits for the signal.
@@ -29,9 +37,11 @@ func (r *run) handleInterrupt(req wire.Request) (any, error) {
 	return struct{}{}, nil
 }
 
-// interrupt interrupts the guest as often as it asks for it, at most once in
-// interruptAfter, until ctx ends.
+// interrupt interrupts the guest as often as it asks for it, with a rest between, until
+// ctx ends.
 func (r *run) interrupt(ctx context.Context) {
+	failed := 0
+	var rested time.Time // when the host has rested from the last one
 	for {
 		select {
 		case <-r.guest.interrupts:
@@ -39,15 +49,22 @@ func (r *run) interrupt(ctx context.Context) {
 			return
 		}
 		select {
-		case <-time.After(interruptAfter):
+		case <-time.After(max(interruptAfter, time.Until(rested))):
 		case <-ctx.Done():
 			return
 		}
+		began := time.Now()
 		err := r.sandbox.Interrupt(ctx)
+		if err != nil {
+			failed++
+		} else {
+			failed = 0
+		}
+		rested = time.Now().Add(rest(time.Since(began), failed))
 		if err == nil || ctx.Err() != nil {
 			continue
 		}
-		// It may have just ended. If not, it waits for the signal: try again.
+		// It may have just ended, or be paused. If not, it waits for the signal: try again.
 		r.parts.Logger.DebugContext(ctx, "a guest could not be interrupted",
 			slog.String(telemetry.KeyRun, r.identity.ID), slog.Any(telemetry.KeyError, err))
 		select {
@@ -55,4 +72,16 @@ func (r *run) interrupt(ctx context.Context) {
 		default: // it has asked again
 		}
 	}
+}
+
+// rest is how long the host rests from an interruption that took so long, after so many
+// that failed one after the other.
+func rest(took time.Duration, failed int) time.Duration {
+	long := max(restFactor*took, interruptAfter)
+	for range failed {
+		if long *= 2; long > maxRest {
+			break
+		}
+	}
+	return min(long, maxRest)
 }

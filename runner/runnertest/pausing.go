@@ -14,9 +14,10 @@ import (
 )
 
 func testPause(t *testing.T, b *bench) {
-	// One thread answers, one computes for ever.
+	// One thread answers, one computes for ever. An interruption does not end it.
 	s := b.acquire(t, b.request(`
-import socket, threading
+import signal, socket, threading
+signal.signal(signal.SIGUSR1, lambda number, frame: None)
 def compute():
     while True: pass
 threading.Thread(target=compute, daemon=True).start()
@@ -51,12 +52,18 @@ while True: s.sendall(s.recv(1))
 	if spent := s.Usage().CPU - before; spent > 100*time.Millisecond {
 		t.Errorf("a paused sandbox took %v of processor time in half a second", spent)
 	}
+	if err := s.Interrupt(t.Context()); err == nil {
+		t.Error("a paused sandbox was interrupted")
+	}
 	if err := s.Resume(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	_ = conn.SetDeadline(time.Now().Add(patience))
 	if _, err := io.ReadFull(conn, make([]byte, 1)); err != nil {
 		t.Errorf("got %v after resuming, want the answer", err)
+	}
+	if err := s.Interrupt(t.Context()); err != nil {
+		t.Errorf("interrupting it after resuming: %v", err)
 	}
 	if err := s.Pause(t.Context()); err != nil {
 		t.Errorf("pausing once more: %v", err)
