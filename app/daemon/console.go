@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/url"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/console"
 	"github.com/airlock-mcp/airlock/app/join"
 	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/broker/approval"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/procfs"
 )
@@ -70,16 +72,29 @@ func (d *Daemon) consoleLink(conn *net.UnixConn) (join.Link, error) {
 	if d.console == nil {
 		return join.Link{}, errors.New("the console is switched off: serve.console")
 	}
-	pid, _, err := procfs.Peer(conn)
-	if err != nil {
-		return join.Link{}, err
-	}
 	who := caller.Caller{Principal: system.Principal(), Kind: caller.Local, Session: "console", Scopes: userScopes}
 	var link join.Link
-	if err := d.opts.System.Approvals().MayApprove(pid, ""); err != nil {
+	if err := d.mayApprove(conn, ""); err != nil {
 		who.Scopes, link.Limited = lookScopes, err.Error()
 	}
 	path, err := d.console.Link(who)
 	link.URL = d.ConsoleURL() + path
 	return link, err
+}
+
+// mayApprove returns nil when what the process at the other end approves now may count
+// for a question of a session, see approval.Desk.MayApprove. That it lives is asked
+// last: until then its number was its own.
+func (d *Daemon) mayApprove(conn *net.UnixConn, session string) error {
+	pid, _, err := procfs.Peer(conn)
+	if err != nil {
+		return err
+	}
+	if err := d.opts.System.Approvals().MayApprove(pid, session); err != nil {
+		return err
+	}
+	if !procfs.PeerLives(conn) {
+		return fmt.Errorf("%w: the process has ended", approval.ErrNoTerminal)
+	}
+	return nil
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/broker/approval"
 	"github.com/airlock-mcp/airlock/internal/caller"
-	"github.com/airlock-mcp/airlock/internal/procfs"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
@@ -25,7 +24,6 @@ import (
 type runClient struct {
 	d       *Daemon
 	conn    *net.UnixConn
-	pid     int
 	session string
 	cancel  context.CancelFunc
 
@@ -38,10 +36,6 @@ type runClient struct {
 // serveRun makes one run for a client, in a session of its own.
 func (d *Daemon) serveRun(ctx context.Context, conn *net.UnixConn, in *bufio.Reader, profile string) error {
 	defer d.answering.begin()()
-	pid, _, err := procfs.Peer(conn)
-	if err != nil {
-		return err
-	}
 	first, err := readClient(in)
 	if err != nil {
 		return err
@@ -53,7 +47,7 @@ func (d *Daemon) serveRun(ctx context.Context, conn *net.UnixConn, in *bufio.Rea
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	c := &runClient{d: d, conn: conn, pid: pid, session: telemetry.NewID("ses"), cancel: cancel, waiting: map[string]chan join.RunAnswer{}}
+	c := &runClient{d: d, conn: conn, session: telemetry.NewID("ses"), cancel: cancel, waiting: map[string]chan join.RunAnswer{}}
 	var reading sync.WaitGroup
 	defer reading.Wait()
 	defer conn.Close() // which ends the reading
@@ -199,7 +193,7 @@ func (c *runClient) ask(terminal bool) (stop func()) {
 	if !terminal {
 		return unsubscribe
 	}
-	if err := desk.MayApprove(c.pid, c.session); err != nil {
+	if err := c.d.mayApprove(c.conn, c.session); err != nil {
 		c.d.opts.Logger.WarnContext(context.Background(), "the terminal of a run is not asked: no approval from there would count", slog.Any(telemetry.KeyError, err))
 		return unsubscribe
 	}
@@ -238,7 +232,7 @@ func (c *runClient) Ask(ctx context.Context, q approval.Question) (approval.Verd
 		if !a.Approve {
 			return v, nil
 		}
-		if err := c.d.opts.System.Approvals().MayApprove(c.pid, c.session); err != nil {
+		if err := c.d.mayApprove(c.conn, c.session); err != nil {
 			return approval.Verdict{}, err
 		}
 		v.Answer, v.ForRun = approval.Yes, a.ForRun

@@ -234,7 +234,7 @@ func HelloLine(in *bufio.Reader) ([]byte, error) {
 }
 
 // Trust returns nil when the process at the other end is of this user and, where
-// a host joins or a program is run, runs this very program, as the kernel says.
+// a host joins or a program is run, lives and runs this very program, as the kernel says.
 func Trust(conn syscall.Conn, purpose string) error {
 	pid, uid, err := procfs.Peer(conn)
 	if err != nil {
@@ -243,7 +243,7 @@ func Trust(conn syscall.Conn, purpose string) error {
 	if uid != os.Geteuid() {
 		return errors.New("the process at the other end of the socket is another user's")
 	}
-	if (purpose == PurposeHost || purpose == PurposeRun) && !procfs.RunsThisProgram(pid) {
+	if (purpose == PurposeHost || purpose == PurposeRun) && !(procfs.RunsThisProgram(pid) && procfs.PeerLives(conn)) {
 		return errors.New("the process at the other end of the socket runs another program, or another version of this one")
 	}
 	return nil

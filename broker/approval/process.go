@@ -9,8 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"golang.org/x/sys/unix"
+	"syscall"
 
 	"github.com/airlock-mcp/airlock/internal/procfs"
 )
@@ -162,39 +161,12 @@ func holdsPTY(pid, index int) bool {
 	})
 }
 
-// soPeerPIDFD is SO_PEERPIDFD of Linux 6.5 (include/uapi/asm-generic/socket.h).
-const soPeerPIDFD = 77
-
 // peer is the process at the other end of a unix socket.
 type peer struct {
 	pid, user int
-	handle    int // a descriptor of the process; -1 where the kernel gives none
-}
-
-// peerOf asks the kernel who connected. The caller closes the peer.
-func peerOf(socket int) (peer, error) {
-	credentials, err := unix.GetsockoptUcred(socket, unix.SOL_SOCKET, unix.SO_PEERCRED)
-	if err != nil {
-		return peer{}, err
-	}
-	p := peer{pid: int(credentials.Pid), user: int(credentials.Uid), handle: -1}
-	if handle, err := unix.GetsockoptInt(socket, unix.SOL_SOCKET, soPeerPIDFD); err == nil {
-		p.handle = handle
-	}
-	return p, nil
+	conn      syscall.Conn
 }
 
 // lives reports whether the process that connected is still there, so that its
 // number is its own.
-func (p peer) lives() bool {
-	if p.handle < 0 {
-		return true // the kernel cannot tell
-	}
-	return unix.PidfdSendSignal(p.handle, 0, nil, 0) == nil
-}
-
-func (p peer) close() {
-	if p.handle >= 0 {
-		unix.Close(p.handle)
-	}
-}
+func (p peer) lives() bool { return procfs.PeerLives(p.conn) }

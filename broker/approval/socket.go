@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/airlock-mcp/airlock/internal/procfs"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
@@ -102,25 +103,12 @@ func (l *listener) answer(conn *net.UnixConn) error {
 	} else if err != nil {
 		return fmt.Errorf("a process sent no answer: %w", err)
 	}
-	from, err := peerOfConn(conn)
+	pid, uid, err := procfs.Peer(conn)
 	if err != nil {
 		return err
 	}
-	defer from.close()
+	from := peer{pid, uid, conn}
 	return json.NewEncoder(conn).Encode(l.desk.take(r, from))
-}
-
-func peerOfConn(conn *net.UnixConn) (peer, error) {
-	raw, err := conn.SyscallConn()
-	if err != nil {
-		return peer{}, err
-	}
-	var from peer
-	var asked error
-	if err := raw.Control(func(fd uintptr) { from, asked = peerOf(int(fd)) }); err != nil {
-		return peer{}, err
-	}
-	return from, asked
 }
 
 // name says who is at the other end, from what the kernel knows.

@@ -33,6 +33,34 @@ func Peer(conn syscall.Conn) (pid, uid int, err error) {
 	return int(credentials.Pid), int(credentials.Uid), nil
 }
 
+// soPeerPIDFD is SO_PEERPIDFD of Linux 6.5 (include/uapi/asm-generic/socket.h).
+const soPeerPIDFD = 77
+
+// PeerLives reports whether the process that Peer names is still there, so that its
+// number is its own: another process may have the number since, and the connection may be
+// another's, to whom it was handed. What was read of the process before counts then.
+// Before Linux 6.5, which cannot tell, it reports true.
+func PeerLives(conn syscall.Conn) bool {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return false
+	}
+	lives := false
+	if err := raw.Control(func(fd uintptr) { lives = peerLives(int(fd)) }); err != nil {
+		return false
+	}
+	return lives
+}
+
+func peerLives(socket int) bool {
+	handle, err := unix.GetsockoptInt(socket, unix.SOL_SOCKET, soPeerPIDFD)
+	if err != nil {
+		return errors.Is(err, unix.ENOPROTOOPT)
+	}
+	defer unix.Close(handle)
+	return unix.PidfdSendSignal(handle, 0, nil, 0) == nil
+}
+
 // Parent returns the process that is the parent of a process now.
 func Parent(pid int) (int, error) {
 	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))

@@ -1,0 +1,100 @@
+package procfs_test
+
+import (
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/airlock-mcp/airlock/internal/procfs"
+)
+
+// socketVariable names the socket that TestConnector connects to.
+const socketVariable = "AIRLOCK_TEST_PEER_SOCKET"
+
+// TestConnector is run by TestAPeerThatHasEnded in a process of its own: it hands its
+// connection on, as descriptor 1, and ends when it is told to.
+func TestConnector(t *testing.T) {
+	path := os.Getenv(socketVariable)
+	if path == "" {
+		t.Skip("is for TestAPeerThatHasEnded, which runs it")
+	}
+	conn, err := net.Dial("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := conn.(*net.UnixConn).File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	holder := exec.Command("cat") // until the test ends it
+	holder.Stdin, holder.Stdout = file, file
+	if err := holder.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = os.Stdin.Read(make([]byte, 1)) // the end of the test ends it, too
+}
+
+// Who connected is gone when it has ended, though the connection is not: it is another
+// process's by then.
+func TestAPeerThatHasEnded(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "socket")
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	command := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestConnector$")
+	command.Env = append(os.Environ(), socketVariable+"="+path)
+	stdin, err := command.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := listener.AcceptUnix()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close() // which ends the process that holds the other end
+	if pid, uid, err := procfs.Peer(conn); err != nil || pid != command.Process.Pid || uid != os.Geteuid() {
+		t.Errorf("got process %d of user %d, %v, want %d of %d", pid, uid, err, command.Process.Pid, os.Geteuid())
+	}
+	if !procfs.PeerLives(conn) {
+		t.Error("got that a process that waits has ended")
+	}
+	if err := stdin.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Wait(); err != nil {
+		t.Error(err)
+	}
+	if procfs.PeerLives(conn) && kernelTells(t, conn) {
+		t.Error("got that a process lives that has ended")
+	}
+	if _, err := conn.Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Read(make([]byte, 1)); err != nil {
+		t.Errorf("the connection ended with the process that made it: %v", err)
+	}
+}
+
+// kernelTells reports whether the kernel knows SO_PEERPIDFD (Linux 6.5).
+func kernelTells(t *testing.T, conn *net.UnixConn) bool {
+	t.Helper()
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var known error
+	if err := raw.Control(func(fd uintptr) { _, known = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, 77) }); err != nil {
+		t.Fatal(err)
+	}
+	return !errors.Is(known, unix.ENOPROTOOPT)
+}
