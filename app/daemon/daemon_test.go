@@ -206,14 +206,20 @@ func TestOnlyTokensThatMayRunReachTheFace(t *testing.T) {
 	}
 }
 
-// gate is a server with one tool, whose calls are answered when open is called. It
-// returns the keys of a configuration that has it, and code that calls it.
-func gate(t *testing.T) (keys, code string, open func()) {
+// gate is a server with one tool, which waits for calls that are answered together.
+type gate struct {
+	keys, code string        // of a configuration that has it, and a program that calls it
+	arrived    chan struct{} // gets a value for each call
+	open       func()        // answers all calls
+}
+
+func newGate(t *testing.T) *gate {
 	t.Helper()
-	opened := make(chan struct{})
+	arrived, opened := make(chan struct{}, 100), make(chan struct{})
 	server := mcp.NewServer(&mcp.Implementation{Name: "gate", Version: "1"}, nil)
 	mcp.AddTool(server, &mcp.Tool{Name: "enter", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
 		func(ctx context.Context, _ *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+			arrived <- struct{}{}
 			select {
 			case <-opened:
 			case <-ctx.Done():
@@ -221,33 +227,35 @@ func gate(t *testing.T) (keys, code string, open func()) {
 			return nil, map[string]any{}, nil
 		})
 	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil))
-	open = sync.OnceFunc(func() { close(opened) })
+	open := sync.OnceFunc(func() { close(opened) })
 	t.Cleanup(func() {
 		open()
 		web.Close()
 	})
-	return fmt.Sprintf("mcpServers: {gate: {url: %q}}\nservers: {gate: {trustAnnotations: true}}\nsandbox: {timeout: 10m}\n", web.URL),
-		"from servers.gate import enter\nawait enter({})\nresult = 'done'", open
+	return &gate{
+		keys:    fmt.Sprintf("mcpServers: {gate: {url: %q}}\nservers: {gate: {trustAnnotations: true}}\nsandbox: {timeout: 10m}\n", web.URL),
+		code:    "from servers.gate import enter\nawait enter({})\nresult = 'done'",
+		arrived: arrived,
+		open:    open,
+	}
 }
 
 // A run that is under way when the daemon ends is answered; a new one is told to
 // come back.
 func TestRunsUnderWayEndWithAnAnswer(t *testing.T) {
-	keys, code, open := gate(t)
-	s := serve(t, keys)
+	g := newGate(t)
+	s := serve(t, g.keys)
 	session := s.connect(s.token("ann", auth.ScopeRun), "2025-11-25")
 	waiting := s.connect(s.token("bob", auth.ScopeRun), "2025-11-25")
-	started, _ := s.run(waiting, map[string]any{"language": "python", "code": code, "background": true})
+	started, _ := s.run(waiting, map[string]any{"language": "python", "code": g.code, "background": true})
 	id, _ := started["run_id"].(string)
 	outcome := make(chan map[string]any, 1)
 	go func() {
-		answer, _ := s.run(session, map[string]any{"language": "python", "code": code})
+		answer, _ := s.run(session, map[string]any{"language": "python", "code": g.code})
 		outcome <- answer
 	}()
-	for len(s.daemon.opts.System.Runs().List(everyone)) < 2 {
-		if t.Context().Err() != nil {
-			t.Fatal("the runs did not begin")
-		}
+	for range 2 {
+		<-g.arrived
 	}
 	s.stop()
 	for !s.daemon.draining.Load() {
@@ -267,7 +275,7 @@ func TestRunsUnderWayEndWithAnAnswer(t *testing.T) {
 			t.Fatal("got no answer, want that no more runs are made")
 		}
 	}
-	open()
+	g.open()
 	if answer := <-outcome; answer["data"] != "done" {
 		t.Errorf("the run under way: got %v, want its result", answer)
 	}
