@@ -104,6 +104,10 @@ type Request struct {
 	// Caller is whom the sandbox is for: where many wait, callers are served in turn.
 	// What the sandbox is does not depend on it.
 	Caller string `json:"-"`
+
+	// Patience is how long Acquire waits for its turn before it returns ErrBusy; 0 means
+	// as long as its context. Options.StartTimeout bounds the start that follows.
+	Patience time.Duration `json:"-"`
 }
 
 // New returns a runner after it has removed what dead Airlocks left in the same
@@ -149,7 +153,7 @@ func (r *Runner) Acquire(ctx context.Context, req Request) (*Sandbox, error) {
 		return nil, err
 	}
 	defer done()
-	if err := r.queue.reserve(ctx, req.Caller); err != nil {
+	if err := r.awaitTurn(ctx, req); err != nil {
 		return nil, fmt.Errorf("waiting for a sandbox: %w", err)
 	}
 	s, err := r.obtain(ctx, req)
@@ -164,6 +168,16 @@ func (r *Runner) Acquire(ctx context.Context, req Request) (*Sandbox, error) {
 	}
 	s.onClose.Add(func() error { r.queue.release(req.Caller); return nil })
 	return s, nil
+}
+
+// awaitTurn takes a slot of the queue for a request that has the patience.
+func (r *Runner) awaitTurn(ctx context.Context, req Request) error {
+	if req.Patience > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, req.Patience, ErrBusy)
+		defer cancel()
+	}
+	return r.queue.reserve(ctx, req.Caller)
 }
 
 // obtain takes a sandbox from the pool, or else starts one.

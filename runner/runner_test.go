@@ -282,6 +282,31 @@ func TestAFullQueueIsBusy(t *testing.T) {
 	}
 }
 
+// A caller that waits for its turn gives up when it has no more patience; one whose sandbox
+// takes longer than that to start gets it.
+func TestPatienceIsForTheTurnAlone(t *testing.T) {
+	slow := func(ctx context.Context, g *runnertest.GuestIO) runner.Exit {
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+		}
+		return patient(ctx, g)
+	}
+	r := newRunner(t, &runnertest.Fake{Guest: slow}, runner.Options{MaxSandboxes: 1, Pool: -1})
+	req := request()
+	req.Patience = 500 * time.Millisecond
+	s, err := r.Acquire(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Acquire(t.Context(), req); !errors.Is(err, runner.ErrBusy) {
+		t.Errorf("a caller whose turn does not come: got %v, want ErrBusy", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestCloseEndsStartsAndWaits(t *testing.T) {
 	starting := make(chan struct{})
 	silent := func(ctx context.Context, _ *runnertest.GuestIO) runner.Exit {

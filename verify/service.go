@@ -32,7 +32,7 @@ const (
 type Options struct {
 	Logger   *slog.Logger
 	Timeout  time.Duration // wall time of one request, from when its sandbox is there; 0 means 30 s
-	Patience time.Duration // for a free sandbox, before ErrBusy; 0 means 10 s
+	Patience time.Duration // until it is a request's turn to have a sandbox, before ErrBusy; 0 means 10 s
 	Memory   int64         // bytes that one engine may use, with everything it is made of; 0 means 768 MiB
 }
 
@@ -144,13 +144,11 @@ func (s *Service) enter(ctx context.Context) (context.Context, func(), error) {
 	}, nil
 }
 
-// acquire waits for a sandbox, but not as long as others may compute.
+// acquire waits for its turn, but not as long as others may compute, and for its sandbox.
 func (s *Service) acquire(ctx context.Context, caller string) (*runner.Sandbox, error) {
-	patient, cancel := context.WithTimeoutCause(ctx, s.opts.Patience, ErrBusy)
-	defer cancel()
 	wanted := s.request
-	wanted.Caller = caller
-	sandbox, err := s.sandboxes.Acquire(patient, wanted)
+	wanted.Caller, wanted.Patience = caller, s.opts.Patience
+	sandbox, err := s.sandboxes.Acquire(ctx, wanted)
 	switch {
 	case err == nil:
 		return sandbox, nil
@@ -158,7 +156,7 @@ func (s *Service) acquire(ctx context.Context, caller string) (*runner.Sandbox, 
 		return nil, context.Cause(ctx)
 	case errors.Is(err, runner.ErrClosed):
 		return nil, ErrClosed
-	case errors.Is(err, runner.ErrBusy), errors.Is(context.Cause(patient), ErrBusy):
+	case errors.Is(err, runner.ErrBusy):
 		return nil, ErrBusy
 	}
 	return nil, fmt.Errorf("starting a sandbox for a verification: %w", err)
