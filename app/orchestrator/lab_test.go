@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/broker/audit"
@@ -137,6 +138,7 @@ func newLab(t *testing.T, servers upstream, limits broker.Limits, options Option
 	}
 	if options.Limits.Timeout == 0 {
 		options.Limits = runner.DefaultLimits()
+		options.Limits.Timeout = 10 * time.Minute // a run ends by what the test does
 	}
 	l.Orchestrator, err = New(Parts{
 		Runner: sandboxes, Broker: calls, Audit: l.log, Redactor: redactor, Logger: logger,
