@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -108,6 +109,9 @@ func startGuest(ctx context.Context, t *testing.T, language, socketDir string, a
 	root := testenv.RepoRoot(t)
 	args := append([]string{"--user", "--map-root-user", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", enter, "enter", t.TempDir()},
 		guestCommands[language]...)
+	if signal.Ignored(os.Interrupt) { // as by a shell's jobs in the background: the guest would inherit it
+		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
+	}
 	cmd := exec.CommandContext(ctx, "unshare", args...)
 	cmd.Env = append(os.Environ(),
 		"AIRLOCK_GUEST="+filepath.Join(root, "images", language, "guest"),
