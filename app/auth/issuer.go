@@ -39,6 +39,11 @@ type Issuer struct {
 	now    func() time.Time
 }
 
+// Unread has told called for each attempt to read the issuer's keys that fails: with why, and
+// how long those that are known still count, 0 for none. It is called before the first
+// token is looked at.
+func (i *Issuer) Unread(told func(err error, known time.Duration)) { i.keys.unread = told }
+
 // NewIssuer returns who checks tokens as the configuration says. client sends the
 // requests for keys, nil: one of its own; now is the clock, nil: time.Now.
 func NewIssuer(c config.Auth, client *http.Client, now func() time.Time) *Issuer {
@@ -83,30 +88,43 @@ func (i *Issuer) Authenticate(ctx context.Context, token secret.Value, path stri
 		return caller.Caller{}, i.refused(parsed, WrongType)
 	}
 	header := parsed.Headers[0]
-	found, err := i.keys.find(ctx, header.KeyID, header.Algorithm)
-	if err != nil {
+	registered, own, reason, err := i.signed(ctx, parsed, header, false)
+	if err == nil && reason == BadSignature {
+		registered, own, reason, err = i.signed(ctx, parsed, header, true)
+	}
+	switch {
+	case err != nil:
 		return caller.Caller{}, err
-	}
-	if len(found) == 0 {
-		return caller.Caller{}, i.refused(parsed, UnknownKey)
-	}
-	var registered jwt.Claims
-	var own claims
-	failed := BadSignature
-	if !slices.ContainsFunc(found, func(k jose.JSONWebKey) bool {
-		registered, own = jwt.Claims{}, claims{}
-		err := parsed.Claims(k.Key, &registered, &own)
-		if err != nil && parsed.Claims(k.Key) == nil {
-			failed = BadClaims // the signature is right
-		}
-		return err == nil
-	}) {
-		return caller.Caller{}, i.refused(parsed, failed)
+	case reason != "":
+		return caller.Caller{}, i.refused(parsed, reason)
 	}
 	if reason, ok := i.valid(registered, path); !ok {
 		return caller.Caller{}, i.refused(parsed, reason)
 	}
 	return i.caller(registered, own)
+}
+
+// signed returns the claims of a token that one of the issuer's keys has signed, else why
+// it is refused. again is that of keys.find.
+func (i *Issuer) signed(ctx context.Context, token *jwt.JSONWebToken, header jose.Header, again bool) (registered jwt.Claims, own claims, refused Reason, err error) {
+	found, err := i.keys.find(ctx, header.KeyID, header.Algorithm, again)
+	if err != nil {
+		return registered, own, "", err
+	}
+	if len(found) == 0 {
+		return registered, own, UnknownKey, nil
+	}
+	refused = BadSignature
+	for _, key := range found {
+		registered, own = jwt.Claims{}, claims{}
+		if token.Claims(key.Key, &registered, &own) == nil {
+			return registered, own, "", nil
+		}
+		if token.Claims(key.Key) == nil {
+			refused = BadClaims // the signature is right
+		}
+	}
+	return registered, own, refused, nil
 }
 
 // takesType reports whether a token is of a type that is taken: others are signed with

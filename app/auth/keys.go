@@ -24,7 +24,7 @@ const (
 	maxDocument = 256 << 10        // bytes of metadata, or of keys
 )
 
-// ErrIssuer says that the keys of the issuer cannot be had.
+// ErrIssuer says that the keys of the issuer cannot be had. It is wrapped with why.
 var ErrIssuer = errors.New("the keys of the issuer of tokens cannot be read")
 
 // keys are those of an issuer. A key that is not known has them read again, one
@@ -33,11 +33,13 @@ type keys struct {
 	issuer, address string
 	client          *http.Client
 	now             func() time.Time
+	unread          func(err error, known time.Duration) // see Issuer.Unread; nil is not told
 
 	mu      sync.Mutex
-	set     jose.JSONWebKeySet
+	set     []jose.JSONWebKey
 	read    time.Time     // when set was read; zero: never
 	tried   time.Time     // when it was tried last
+	failed  error         // of that attempt
 	reading chan struct{} // closed when the attempt under way is over; nil: none is
 }
 
@@ -53,17 +55,19 @@ func newKeys(issuer, address string, client *http.Client, now func() time.Time) 
 
 // find returns the keys that a token may be signed with: those of its key ID, of the
 // right use and algorithm. None is no error, unless the keys could not be read at all.
-func (k *keys) find(ctx context.Context, id, algorithm string) ([]jose.JSONWebKey, error) {
+// again says that those found before did not make the token's signature: an issuer may
+// have given a new key an old one's ID, or none.
+func (k *keys) find(ctx context.Context, id, algorithm string, again bool) ([]jose.JSONWebKey, error) {
 	k.mu.Lock()
 	found, age := k.ofLocked(id, algorithm), k.now().Sub(k.read)
 	fresh := !k.read.IsZero() && age < keysFresh
-	if len(found) > 0 && fresh {
+	if len(found) > 0 && fresh && !again {
 		k.mu.Unlock()
 		return found, nil
 	}
 	attempt := k.attemptLocked()
 	k.mu.Unlock()
-	if attempt != nil && (len(found) == 0 || age >= keysUsable) { // else what is known will do meanwhile
+	if attempt != nil && (len(found) == 0 || again || age >= keysUsable) { // else what is known will do meanwhile
 		select {
 		case <-attempt:
 		case <-ctx.Done():
@@ -73,7 +77,7 @@ func (k *keys) find(ctx context.Context, id, algorithm string) ([]jose.JSONWebKe
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.read.IsZero() || k.now().Sub(k.read) >= keysUsable {
-		return nil, ErrIssuer
+		return nil, fmt.Errorf("%w: %w", ErrIssuer, k.failed)
 	}
 	return k.ofLocked(id, algorithm), nil
 }
@@ -81,8 +85,8 @@ func (k *keys) find(ctx context.Context, id, algorithm string) ([]jose.JSONWebKe
 // ofLocked selects keys. A token without a key ID may be of any.
 func (k *keys) ofLocked(id, algorithm string) []jose.JSONWebKey {
 	var found []jose.JSONWebKey
-	for _, key := range k.set.Keys {
-		if (id == "" || key.KeyID == id) && (key.Use == "" || key.Use == "sig") && (key.Algorithm == "" || key.Algorithm == algorithm) && key.IsPublic() && key.Valid() {
+	for _, key := range k.set {
+		if (id == "" || key.KeyID == id) && (key.Use == "" || key.Use == "sig") && (key.Algorithm == "" || key.Algorithm == algorithm) {
 			found = append(found, key)
 		}
 	}
@@ -103,33 +107,60 @@ func (k *keys) attemptLocked() chan struct{} {
 	go func() { // ends after keysTime at the latest
 		set, err := k.fetch()
 		k.mu.Lock()
-		defer k.mu.Unlock()
 		if err == nil {
 			k.set, k.read = set, k.now()
 		}
-		k.reading = nil
+		known := time.Duration(0)
+		if !k.read.IsZero() {
+			known = max(0, keysUsable-k.now().Sub(k.read))
+		}
+		k.failed, k.reading = err, nil
+		k.mu.Unlock()
+		if err != nil && k.unread != nil {
+			k.unread(err, known)
+		}
 		close(over)
 	}()
 	return over
 }
 
 // fetch reads the keys from where they are.
-func (k *keys) fetch() (jose.JSONWebKeySet, error) {
+func (k *keys) fetch() ([]jose.JSONWebKey, error) {
 	ctx, stop := context.WithTimeout(context.Background(), keysTime)
 	defer stop()
-	var set jose.JSONWebKeySet
 	address := k.address
 	if address == "" {
 		var err error
 		if address, err = k.discover(ctx); err != nil {
-			return set, err
+			return nil, err
 		}
 	}
-	err := k.document(ctx, address, &set)
-	if err == nil && len(set.Keys) == 0 {
-		err = errors.New("the issuer has no keys")
+	var set struct {
+		Keys []json.RawMessage `json:"keys"`
 	}
-	return set, err
+	if err := k.document(ctx, address, &set); err != nil {
+		return nil, err
+	}
+	keys := readable(set.Keys)
+	if len(keys) == 0 {
+		return nil, fmt.Errorf("%s has no key that tokens can be checked with, among %d", address, len(set.Keys))
+	}
+	return keys, nil
+}
+
+// readable are the keys of a set that are understood here. One of another type, on
+// another curve or without what it needs is not among them, and does no harm to the
+// others (RFC 7517, section 5): issuers publish keys for encryption, and of new kinds,
+// beside those that sign.
+func readable(set []json.RawMessage) []jose.JSONWebKey {
+	var keys []jose.JSONWebKey
+	for _, text := range set {
+		var key jose.JSONWebKey
+		if key.UnmarshalJSON(text) == nil && key.IsPublic() && key.Valid() {
+			keys = append(keys, key)
+		}
+	}
+	return keys
 }
 
 // discover finds where the keys are, in the issuer's metadata (RFC 8414, section 3.1;
@@ -184,5 +215,8 @@ func (k *keys) document(ctx context.Context, address string, into any) error {
 	if len(text) > maxDocument {
 		return fmt.Errorf("%s answers with more than %d bytes", address, maxDocument)
 	}
-	return json.Unmarshal(text, into)
+	if err := json.Unmarshal(text, into); err != nil {
+		return fmt.Errorf("%s answers with something else than the JSON that is expected: %w", address, err)
+	}
+	return nil
 }
