@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -50,12 +51,54 @@ func report(stderr io.Writer, err error) int {
 	if errors.Is(err, syscall.EPIPE) { // who read stdout has seen enough
 		return ExitFailed
 	}
+	if onlyCanceled(err) { // by the signal that ended what was asked for
+		fmt.Fprintln(stderr, "airlock: interrupted")
+		return ExitFailed
+	}
 	fmt.Fprintf(stderr, "airlock: %s\n", clean(err.Error())) // what a server or a file says may be in it
 	var advised interface{ Hint() string }
 	if errors.As(err, &advised) && advised.Hint() != "" {
 		fmt.Fprintf(stderr, "hint: %s\n", clean(advised.Hint()))
+	} else if hint := machineHint(err); hint != "" {
+		fmt.Fprintf(stderr, "hint: %s\n", hint)
 	}
 	return exitCode(err)
+}
+
+// machineHint is what to do about a machine that has run out of something, whatever ran
+// into that; "" for all other errors.
+func machineHint(err error) string {
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return "free some space on that disk, or name another place: $AIRLOCK_HOME, audit.path"
+	case errors.Is(err, syscall.EROFS):
+		return "that file system is read-only: name another place, such as $AIRLOCK_HOME"
+	case errors.Is(err, syscall.EMFILE):
+		return "raise the number of files that a process may have open: ulimit -n, LimitNOFILE"
+	case errors.Is(err, syscall.ENFILE):
+		return "the machine has as many files open as it may: fs.file-max"
+	}
+	return ""
+}
+
+// onlyCanceled reports whether an error, however it is wrapped, says that a context was
+// cancelled and nothing else.
+func onlyCanceled(err error) bool {
+	if !errors.Is(err, context.Canceled) {
+		return false
+	}
+	switch e := err.(type) {
+	case interface{ Unwrap() []error }:
+		for _, one := range e.Unwrap() {
+			if !onlyCanceled(one) {
+				return false
+			}
+		}
+		return true
+	case interface{ Unwrap() error }:
+		return onlyCanceled(e.Unwrap())
+	}
+	return true
 }
 
 // exitCode tells wrong usage and configuration from what failed later.

@@ -2,6 +2,8 @@ package config
 
 import (
 	"errors"
+	"net/url"
+	"slices"
 	"time"
 
 	"go.yaml.in/yaml/v4"
@@ -38,7 +40,21 @@ func (d *decoder) agentsFields(a *Agents) []field {
 		{key: "requireState", val: flag{&a.RequireState}},
 		{key: "questionTime", val: duration{&a.QuestionTime, time.Second, 24 * time.Hour}},
 		{key: "rate", val: rate{&a.Rate}},
-		{key: "redis", val: hidden{&a.Redis}},
+		{key: "redis", read: d.redis(&a.Redis)},
+	}
+}
+
+// redis reads the address of a Redis server. It may hold a password, so no error shows it.
+func (d *decoder) redis(to *secret.Value) func(n *yaml.Node, path string) error {
+	return func(n *yaml.Node, path string) error {
+		if err := d.scalar(n, path, hidden{to}); err != nil {
+			return err
+		}
+		u, err := url.Parse(to.Reveal())
+		if err != nil || !slices.Contains([]string{"redis", "rediss", "unix"}, u.Scheme) || u.Scheme != "unix" && u.Host == "" {
+			return d.fail(n, "write it as redis://127.0.0.1:6379/0", "%s is not the address of a Redis server: redis://, rediss:// or unix://", path)
+		}
+		return nil
 	}
 }
 

@@ -86,7 +86,7 @@ sandbox: {driver: containerd, memory: 1GiB, cpus: 0.5, pids: 64, disk: 10MiB, in
 limits: {stdout: 1KiB, stderr: 2000, output: 1MB, calls: 7, sessionCalls: 70, concurrentCalls: 3, callTimeout: 5s, approvalTimeout: 90s,
   bytesIn: 1MiB, bytesOut: 2MiB, resultBytes: 3KiB, unreadBytes: 4KiB, repeats: 9, rate: 1/s, toolRate: 2/3s, catalogRate: 4/h}
 policies: [policies/default.cedar, /etc/airlock/team.cedar]
-audit: {path: audit.jsonl, clearArguments: true, keepArguments: 24h, argumentsSize: 2MiB, witness: "https://w.example/", witnessKey: w+1+k, witnessDelay: 5s}
+audit: {path: audit.jsonl, clearArguments: true, keepArguments: 24h, argumentsSize: 2MiB, witness: "https://w.example/", witnessKey: "w+d41461e9+BAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f", witnessDelay: 5s}
 replay: {keep: 48h, size: 3MiB}
 tools: {ttl: 5m}
 search: {embeddings: {url: "https://e.example/v1", model: m, key: "keyring:e", dimensions: 256, timeout: 1s, batch: 8}}
@@ -142,7 +142,7 @@ secrets: {ageFile: keys.age, ageIdentity: /etc/airlock/age.txt, keyring: team}
 		},
 		Audit: Audit{
 			Path: filepath.Join(dir, "audit.jsonl"), ClearArguments: true, KeepArguments: 24 * time.Hour, ArgumentsSize: 2 << 20,
-			Witness: "https://w.example/", WitnessKey: "w+1+k", WitnessDelay: 5 * time.Second,
+			Witness: "https://w.example/", WitnessKey: "w+d41461e9+BAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f", WitnessDelay: 5 * time.Second,
 		},
 		Replay: Replay{Keep: 48 * time.Hour, Size: 3 << 20}, Placeholders: true,
 		Discovery: Discovery{Refresh: 5 * time.Minute, Embeddings: Embeddings{URL: "https://e.example/v1", Model: "m", Key: secret.New("keyring:e"), Dimensions: 256, Timeout: time.Second, Batch: 8}},

@@ -5,6 +5,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/airlock-mcp/airlock/broker/audit/witness"
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
@@ -55,10 +56,17 @@ func (d *decoder) topFields(c *Config, settings map[string]*decided) []field {
 		{key: "limits", read: d.limits(&c.Limits)},
 		{key: "policies", read: d.paths(&c.Policies)},
 		{key: "audit", read: func(n *yaml.Node, path string) error {
-			return d.object(n, path, d.auditFields(&c.Audit))
+			if err := d.object(n, path, d.auditFields(&c.Audit)); err != nil {
+				return err
+			}
+			return d.witness(n, path, c.Audit)
 		}},
 		{key: "secrets", read: func(n *yaml.Node, path string) error {
-			return d.object(n, path, d.secretsFields(&c.Secrets))
+			err := d.object(n, path, d.secretsFields(&c.Secrets))
+			if err == nil && c.Secrets.AgeIdentity != "" && c.Secrets.AgeFile == "" {
+				err = d.fail(child(n, "ageIdentity"), "name the encrypted file as "+join(path, "ageFile")+", too", "%s is the key to a file that is not named", join(path, "ageIdentity"))
+			}
+			return err
 		}},
 		{key: "redaction", read: func(n *yaml.Node, path string) error {
 			return d.object(n, path, d.redactionFields(c))
@@ -202,6 +210,20 @@ func (d *decoder) auditFields(a *Audit) []field {
 		{key: "witnessKey", val: free{&a.WitnessKey}},
 		{key: "witnessDelay", val: duration{&a.WitnessDelay, 0, 24 * time.Hour}},
 	}
+}
+
+// witness checks what belongs together, without asking the witness anything.
+func (d *decoder) witness(n *yaml.Node, path string, a Audit) error {
+	if a.Witness == "" {
+		if a.WitnessKey != "" {
+			return d.fail(child(n, "witnessKey"), "name the witness as "+join(path, "witness")+", too", "%s is the key of a witness that is not named", join(path, "witnessKey"))
+		}
+		return nil
+	}
+	if _, err := witness.Open(a.Witness, a.WitnessKey); err != nil {
+		return d.fail(child(n, "witness"), "docs/audit.md says which witnesses there are", "%s: %v", path, err)
+	}
+	return nil
 }
 
 func (d *decoder) secretsFields(s *Secrets) []field {

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -136,7 +137,11 @@ func (d *decoder) origins(to *[]string) func(n *yaml.Node, path string) error {
 type hostPort struct{ to *string }
 
 func (v hostPort) set(text string) error {
-	if _, _, err := net.SplitHostPort(text); err != nil {
+	_, port, err := net.SplitHostPort(text)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16) // names of services are not the same on every machine
+	}
+	if err != nil {
 		return errors.New("must be an address and a port, such as 127.0.0.1:7823")
 	}
 	*v.to = text
