@@ -122,17 +122,30 @@ func (h *handler) route(pattern string, do endpoint) {
 		if err == nil && !who.Known() {
 			err = auth.ErrInvalid
 		}
-		var status int
-		var body any
-		if err == nil {
-			status, body, err = do(r.Context(), who, r)
+		if err != nil {
+			h.refuseUnknown(w, r, err)
+			return
 		}
+		status, body, err := do(r.Context(), who, r)
 		if err != nil {
 			h.refuse(w, r, err)
 			return
 		}
 		answer(w, status, body)
 	})
+}
+
+// refuseUnknown answers a request whose caller may not make it, or could not be looked up.
+func (h *handler) refuseUnknown(w http.ResponseWriter, r *http.Request, err error) {
+	if refusal, ok := h.opts.Refuse(r.Context(), err, r.URL.Path); ok {
+		refusal.Write(w)
+		return
+	}
+	if r.Context().Err() == nil { // else the client ended its connection meanwhile
+		h.opts.Logger.ErrorContext(r.Context(), "who sent a request of the API could not be looked up", "error", err)
+	}
+	w.Header().Set("Retry-After", "1")
+	problem.Write(w, http.StatusServiceUnavailable, "unavailable", "who calls could not be looked up: send it again")
 }
 
 // refuse answers with an error. What is not meant for the caller is logged.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -29,7 +30,7 @@ func (v *serveVerb) detach(ctx context.Context, s *streams) error {
 	if err != nil {
 		return fmt.Errorf("finding this program: %w", err)
 	}
-	args := []string{"serve"}
+	args := []string{"serve", "--detached"}
 	if v.Config != "" {
 		args = append(args, "--config", v.Config)
 	}
@@ -59,7 +60,7 @@ func (v *serveVerb) detach(ctx context.Context, s *streams) error {
 	url, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
 		_ = cmd.Wait() // what it said is in the log
-		return failedDaemon(log, begin)
+		return failedDaemon(log, begin, cmd.ProcessState.ExitCode())
 	}
 	fmt.Fprintf(s.err, "airlock: process %d serves; its log is %s\n", cmd.Process.Pid, path)
 	fmt.Fprint(s.out, url)
@@ -87,8 +88,9 @@ func openServeLog() (*os.File, string, error) {
 	return log, path, nil
 }
 
-// failedDaemon says why a daemon did not start: its last words.
-func failedDaemon(log *os.File, begin int64) error {
+// failedDaemon says why a daemon did not start: its last words, with its exit code where it
+// ended by itself.
+func failedDaemon(log *os.File, begin int64, code int) error {
 	const most = 16 << 10
 	said, err := io.ReadAll(io.NewSectionReader(log, begin, most))
 	if err != nil {
@@ -103,7 +105,7 @@ func failedDaemon(log *os.File, begin int64) error {
 			problem = text
 		}
 	}
-	return &hinted{errors.New(cmp.Or(problem, "the daemon ended before it could be reached")), cmp.Or(hint, "airlock serve shows what it says"), ExitFailed}
+	return &hinted{errors.New(cmp.Or(problem, "the daemon ended before it could be reached")), cmp.Or(hint, "airlock serve shows what it says"), max(code, ExitFailed)}
 }
 
 type statusVerb struct {
@@ -126,6 +128,9 @@ func (v *statusVerb) Run(s *streams) error {
 	}
 	_, err = fmt.Fprintf(s.out, "%s at %s: process %d, version %s, for %s; %s joined, %s going on\n", status.State, status.URL, status.PID, status.Version,
 		time.Since(status.Since).Round(time.Second), counted(status.Hosts, "host"), counted(status.Runs, "run"))
+	if err == nil && status.Reason != "" {
+		_, err = fmt.Fprintf(s.out, "no run can be made: %s\n", clean(status.Reason))
+	}
 	return err
 }
 
@@ -153,4 +158,20 @@ func (v *stopVerb) Run(ctx context.Context, s *streams) error {
 	}
 	_, err = fmt.Fprintf(s.err, "airlock: process %d has ended\n", pid)
 	return err
+}
+
+// stamped is the log of a detached daemon: what is told for people, which has no time of
+// its own as the lines of the logger have, gets one. Each write is a message.
+type stamped struct{ to io.Writer }
+
+// Write writes b behind the time.
+func (w stamped) Write(b []byte) (int, error) {
+	line := b
+	if !bytes.HasPrefix(b, []byte("time=")) {
+		line = append([]byte("time="+time.Now().UTC().Format("2006-01-02T15:04:05.000Z07:00")+" "), b...)
+	}
+	if _, err := w.to.Write(line); err != nil {
+		return 0, err
+	}
+	return len(b), nil
 }

@@ -17,6 +17,8 @@ type serveVerb struct {
 	configFlag
 	Listen string `placeholder:"ADDRESS" help:"The address and port, in place of serve.listen; port 0 takes a free one."`
 	Detach bool   `help:"Go on in the background once it can be reached; airlock stop ends it."`
+
+	Detached bool `hidden:"" help:"This is the daemon that --detach started."`
 }
 
 // Run serves until ctx ends or airlock stop asks for the end, and then answers what
@@ -32,6 +34,9 @@ func (v *serveVerb) Run(ctx context.Context, s *streams) error {
 	}
 	if v.Detach {
 		return v.detach(ctx, s)
+	}
+	if v.Detached {
+		s.err = stamped{s.err}
 	}
 	listener, err := daemon.Listen(ctx, c)
 	if err != nil {

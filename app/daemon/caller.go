@@ -29,9 +29,7 @@ func (d *Daemon) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	}
 	if r.Context().Err() == nil { // else the client ended its connection meanwhile
-		if unlogged, ok := d.unknown.take(); ok {
-			d.opts.Logger.LogAttrs(r.Context(), slog.LevelError, "a caller could not be looked up", append(unlogged, slog.Any("error", err))...)
-		}
+		d.log.ErrorContext(r.Context(), "a caller could not be looked up", slog.Any("error", err))
 	}
 	w.Header().Set("Retry-After", "1")
 	problem.Write(w, http.StatusServiceUnavailable, "unavailable", "who calls could not be looked up: send it again")

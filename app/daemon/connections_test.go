@@ -99,7 +99,7 @@ func TestMoreConnectionsThanCanBeAnsweredAreTold(t *testing.T) {
 // Who disconnects while its credential is looked up leaves nothing for an operator in the log.
 func TestWhoDisconnectsIsNoError(t *testing.T) {
 	var log strings.Builder
-	d := &Daemon{opts: Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, identify: &auth.Authenticator{}, unknown: newLogLimit()}
+	d := &Daemon{identify: &auth.Authenticator{}, log: slog.New(newLimitedHandler(slog.NewTextHandler(&log, nil)))}
 	gone, disconnect := context.WithCancel(t.Context())
 	disconnect()
 	for ctx, want := range map[context.Context]bool{gone: false, t.Context(): true} {

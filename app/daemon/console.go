@@ -25,7 +25,7 @@ func (d *Daemon) openConsole() (err error) {
 	}
 	d.console, err = console.New(console.Options{
 		System: d.opts.System, Runs: d.opts.System.Runs(), RunLog: d.opts.System.RunLog(), Approvals: d.opts.System.Approvals(), Agents: d.known,
-		Identify: d.identify.Token, Status: d.consoleStatus, Hosts: serve.Hosts, Clean: d.opts.System.Gate().Text, Secure: serve.Certificate != "" || serve.Proxy, Logger: d.opts.Logger,
+		Identify: d.identify.Token, Status: d.consoleStatus, Hosts: serve.Hosts, Clean: d.opts.System.Gate().Text, Secure: serve.Certificate != "" || serve.Proxy, Logger: d.log,
 	})
 	if err == nil {
 		d.undo.Add(d.console.Close)
@@ -40,8 +40,8 @@ func (d *Daemon) consoleStatus(ctx context.Context) console.Status {
 		State: s.State, Version: s.Version, URL: s.URL, Since: s.Since, Hosts: s.Hosts, Runs: s.Runs,
 		Sandboxes: load.Ready, Working: load.InUse, Waiting: load.Waiting,
 	}
-	if err := d.opts.System.Ready(ctx); err != nil {
-		status.Problem = d.opts.System.Gate().Sentence(err.Error())
+	if s.Reason != "" {
+		status.Problem = d.opts.System.Gate().Sentence(s.Reason)
 	}
 	return status
 }

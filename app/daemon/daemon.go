@@ -50,7 +50,7 @@ type Daemon struct {
 	stop     chan struct{} // holds the one request to end
 	limits   limits        // of what is reached over HTTP
 	fair     *fair         // each caller's share of it
-	unknown  *logLimit     // of lines that a caller could not be looked up
+	log      *slog.Logger  // what clients can cause, each message within a logLimit
 
 	answering *inFlight // requests over HTTP other than open streams
 	undo      cleanup.Stack
@@ -61,7 +61,7 @@ func New(ctx context.Context, opts Options) (*Daemon, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	d := &Daemon{opts: opts, since: time.Now().UTC().Truncate(time.Second), stop: make(chan struct{}, 1), limits: defaultLimits(), fair: newFair(opts.Config.Serve.CallerRequests), unknown: newLogLimit(), answering: newInFlight()}
+	d := &Daemon{opts: opts, since: time.Now().UTC().Truncate(time.Second), stop: make(chan struct{}, 1), limits: defaultLimits(), fair: newFair(opts.Config.Serve.CallerRequests), log: slog.New(newLimitedHandler(opts.Logger.Handler())), answering: newInFlight()}
 	var err error
 	if d.known, err = opts.System.OpenAgents(ctx); err != nil {
 		return nil, err
@@ -70,6 +70,7 @@ func New(ctx context.Context, opts Options) (*Daemon, error) {
 	d.identify = &auth.Authenticator{Tokens: d.known.Tokens(), Agents: d.known, Profile: opts.Config.DefaultProfile, Admit: d.fair.admit, Refused: newRefusals(opts.Logger).note}
 	if opts.Config.Auth.Issuer != "" {
 		d.identify.Issuer = auth.NewIssuer(opts.Config.Auth, nil, nil)
+		d.identify.Issuer.Unread(unreadKeys(opts.Logger))
 	}
 	if d.face, err = newFace(opts); err != nil {
 		return nil, errors.Join(err, d.Close())

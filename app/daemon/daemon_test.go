@@ -36,6 +36,12 @@ type served struct {
 // change it before it serves.
 func serve(t *testing.T, keys string, change ...func(*Daemon)) *served {
 	t.Helper()
+	return serveLogged(t, t.Output(), keys, change...)
+}
+
+// serveLogged is serve with the daemon's own log written to a place.
+func serveLogged(t *testing.T, log io.Writer, keys string, change ...func(*Daemon)) *served {
+	t.Helper()
 	testenv.OwnHome(t)
 	file := filepath.Join(t.TempDir(), "airlock.yaml")
 	if err := os.WriteFile(file, []byte(keys), 0o600); err != nil {
@@ -51,7 +57,7 @@ func serve(t *testing.T, keys string, change ...func(*Daemon)) *served {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := New(t.Context(), Options{Config: c, System: opened, Version: "test", Logger: logger})
+	d, err := New(t.Context(), Options{Config: c, System: opened, Version: "test", Logger: slog.New(slog.NewTextHandler(log, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,4 +292,31 @@ func TestRunsUnderWayEndWithAnAnswer(t *testing.T) {
 			t.Errorf("the run in the background: got %s", text)
 		}
 	}
+}
+
+// A daemon that was ready and cannot make a run any more does not say that it is
+// starting; its operator is told why, others are not.
+func TestADaemonThatCannotRecordIsUnavailable(t *testing.T) {
+	log := &testenv.Output{}
+	s := serveLogged(t, log, "")
+	s.untilReady()
+	dir := filepath.Join(os.Getenv("AIRLOCK_HOME"), "audit")
+	if err := os.Rename(dir, dir+".away"); err != nil {
+		t.Fatal(err)
+	}
+	status, body := s.get("/readyz")
+	told := s.daemon.status(t.Context())
+	if err := os.Rename(dir+".away", dir); err != nil {
+		t.Fatal(err)
+	}
+	if status != http.StatusServiceUnavailable || !strings.Contains(body, `"state":"unavailable"`) || strings.Contains(body, dir) {
+		t.Errorf("readyz: got %d %s", status, body)
+	}
+	if told.State != "unavailable" || !strings.Contains(told.Reason, "the audit log cannot be written") {
+		t.Errorf("status: got %+v", told)
+	}
+	if !hasLine(log, "no run can be made", "the audit log cannot be written") {
+		t.Errorf("the log does not say why:\n%s", log)
+	}
+	s.untilReady()
 }

@@ -106,6 +106,6 @@ func (d *Daemon) noGateway(w http.ResponseWriter, r *http.Request, err error) {
 	case errors.As(err, &advised) && d.opts.Gateway.Manifest == "":
 		message = "the risk gateway cannot be used now: " + advised.Hint()
 	}
-	d.opts.Logger.ErrorContext(r.Context(), "the risk gateway could not be opened", "error", err)
+	d.log.ErrorContext(r.Context(), "the risk gateway could not be opened", "error", err)
 	problem.Write(w, http.StatusServiceUnavailable, "unavailable", message)
 }

@@ -2,9 +2,11 @@ package daemon
 
 import (
 	"encoding/json"
+	"log/slog"
 	"net/http"
 
 	"github.com/airlock-mcp/airlock/app/auth"
+	"github.com/airlock-mcp/airlock/app/system"
 )
 
 // alive says that the process answers.
@@ -17,12 +19,16 @@ func (d *Daemon) ready(w http.ResponseWriter, r *http.Request) {
 		tell(w, http.StatusServiceUnavailable, "draining", "no new runs are made")
 		return
 	}
-	if err := d.opts.System.Ready(r.Context()); err != nil {
-		d.opts.Logger.DebugContext(r.Context(), "not ready", "error", err)
+	err := d.opts.System.Ready(r.Context())
+	switch {
+	case err == nil:
+		tell(w, http.StatusOK, "ready", "")
+	case system.IsStarting(err):
 		tell(w, http.StatusServiceUnavailable, "starting", "no run can be made yet")
-		return
+	default:
+		d.log.WarnContext(r.Context(), "no run can be made", slog.Any("error", err))
+		tell(w, http.StatusServiceUnavailable, "unavailable", "no run can be made: airlock status says why")
 	}
-	tell(w, http.StatusOK, "ready", "")
 }
 
 // metrics answers with the metrics in Prometheus' text format. They name servers and

@@ -26,7 +26,7 @@ func (d *Daemon) webServer() *http.Server {
 	mux.Handle("GET /.well-known/agent-keys", server.Guard(serve.Hosts, serve.Origins, http.HandlerFunc(d.agentKeys)))
 	mux.Handle("GET "+iatp.ManifestPath+"{agent}", server.Guard(serve.Hosts, serve.Origins, http.HandlerFunc(d.agentManifest)))
 	mux.Handle("/v1/", server.Guard(serve.Hosts, serve.Origins,
-		api.New(api.Options{Agents: d.known, Verifications: d.opts.System.Verifications(), Identify: d.caller, Refuse: d.identify.Refuse, Logger: d.opts.Logger})))
+		api.New(api.Options{Agents: d.known, Verifications: d.opts.System.Verifications(), Identify: d.caller, Refuse: d.identify.Refuse, Logger: d.log})))
 	if d.console != nil {
 		mux.Handle("/", d.console)
 	}

@@ -40,7 +40,7 @@ func (d *Daemon) agentKeys(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	keys, err := d.trust.Published(r.Context(), query.Get("agent_id"), query.Get("after"), maxKeys)
 	if err != nil {
-		d.opts.Logger.ErrorContext(r.Context(), "the keys of agents could not be read", "error", err)
+		d.log.ErrorContext(r.Context(), "the keys of agents could not be read", "error", err)
 		w.Header().Set("Retry-After", "1")
 		problem.Write(w, http.StatusServiceUnavailable, "unavailable", "the keys could not be read: send it again")
 		return

@@ -29,14 +29,18 @@ func defaultLimits() limits {
 	}
 }
 
+// ownFiles is how many of the files that the process may have open are left to
+// sandboxes, servers and the state at the least.
+const ownFiles = 384
+
 // mostConnections is how many connections there may be: 20,000, but no more than
-// three quarters of the files that the process may have open. The rest is for sandboxes,
-// servers and the state. Go has raised the limit as far as it goes when the process began.
+// three quarters of the files that the process may have open, and ownFiles less than all. Go
+// has raised the limit as far as it goes when the process began.
 func mostConnections() int {
 	const most = 20_000
 	var files unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
 		return most
 	}
-	return int(min(most, files.Cur/4*3))
+	return int(min(most, files.Cur/4*3, max(files.Cur, ownFiles+16)-ownFiles))
 }

@@ -3,9 +3,12 @@ package daemon
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/server"
@@ -76,9 +79,26 @@ func Listen(ctx context.Context, c *config.Config) (*Listener, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", serve.Listen)
 	if err != nil {
-		return nil, fmt.Errorf("listening on %q: %w", serve.Listen, err)
+		return nil, notListening(c, err)
 	}
 	return &Listener{l, secured}, nil
+}
+
+// notListening is why the configured address cannot be opened.
+func notListening(c *config.Config, err error) error {
+	refused := fmt.Errorf("listening on %q: %w", c.Serve.Listen, err)
+	switch {
+	case errors.Is(err, unix.EADDRINUSE):
+		if _, failed := Ask(c); failed == nil { // most likely who has the address
+			return alone(c)
+		}
+		return &system.SetupError{Err: refused, Advice: "stop the program that listens there, or name another address: serve.listen, --listen"}
+	case errors.Is(err, unix.EADDRNOTAVAIL):
+		return &system.SetupError{Err: refused, Advice: "name an address of this machine: serve.listen, --listen"}
+	case errors.Is(err, unix.EACCES):
+		return &system.SetupError{Err: refused, Advice: "this user may not listen there: name a port from 1024 on, or let systemd open the address (packaging/systemd/airlock.socket)"}
+	}
+	return refused
 }
 
 // URL is where the listener is reached from this machine.

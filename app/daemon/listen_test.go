@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"errors"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -54,5 +55,27 @@ func TestAddressesBeyondThisMachine(t *testing.T) {
 				t.Errorf("got %v, want the hint %q", err, test.hint)
 			}
 		})
+	}
+}
+
+// An address that cannot be had is wrong configuration, with what to do about it.
+func TestAddressesThatCannotBeOpened(t *testing.T) {
+	t.Setenv("AIRLOCK_HOME", t.TempDir())
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	for address, hint := range map[string]string{
+		taken.Addr().String(): "stop the program that listens there, or name another address: serve.listen, --listen",
+		"192.0.2.1:0":         "name an address of this machine: serve.listen, --listen", // no machine's (RFC 5737)
+	} {
+		c := config.Default()
+		c.Serve.Listen, c.Serve.Proxy, c.Serve.Hosts = address, true, []string{"airlock.example.com"}
+		_, err := Listen(t.Context(), c)
+		var refused *system.SetupError
+		if !errors.As(err, &refused) || refused.Advice != hint {
+			t.Errorf("%s: got %v, want the hint %q", address, err, hint)
+		}
 	}
 }

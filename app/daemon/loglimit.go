@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"log/slog"
 	"sync"
 	"time"
@@ -40,4 +41,56 @@ func (l *logLimit) take() (unlogged []slog.Attr, ok bool) {
 	}
 	l.unlogged = 0
 	return unlogged, true
+}
+
+// limitedHandler hands on each message as often as a logLimit allows: what clients can cause is
+// logged with it, whatever it is. Messages are static words, so there are few of them.
+type limitedHandler struct {
+	slog.Handler
+	messages *messages
+}
+
+// messages are those that were logged.
+type messages struct {
+	mu sync.Mutex
+	of map[string]*logLimit
+}
+
+// newLimitedHandler returns a handler in front of another. Of what is below the level of a
+// warning nothing is held back.
+func newLimitedHandler(next slog.Handler) slog.Handler {
+	return &limitedHandler{next, &messages{of: map[string]*logLimit{}}}
+}
+
+// Handle hands on a record, with how many of its message were not.
+func (h *limitedHandler) Handle(ctx context.Context, r slog.Record) error {
+	if r.Level < slog.LevelWarn {
+		return h.Handler.Handle(ctx, r)
+	}
+	unlogged, ok := h.messages.named(r.Message).take()
+	if !ok {
+		return nil
+	}
+	r = r.Clone()
+	r.AddAttrs(unlogged...)
+	return h.Handler.Handle(ctx, r)
+}
+
+// WithAttrs is as slog.Handler has it; messages are counted together with the receiver's.
+func (h *limitedHandler) WithAttrs(attributes []slog.Attr) slog.Handler {
+	return &limitedHandler{h.Handler.WithAttrs(attributes), h.messages}
+}
+
+// WithGroup is as slog.Handler has it; messages are counted together with the receiver's.
+func (h *limitedHandler) WithGroup(name string) slog.Handler {
+	return &limitedHandler{h.Handler.WithGroup(name), h.messages}
+}
+
+func (m *messages) named(message string) *logLimit {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.of[message] == nil {
+		m.of[message] = newLogLimit()
+	}
+	return m.of[message]
 }

@@ -117,7 +117,6 @@ func TestWhoReadsSlowlyIsDropped(t *testing.T) {
 	if run == "" {
 		t.Fatalf("got %v, %s", answer, text)
 	}
-	before := s.daemon.answering.n.Load()
 	body := `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"airlock://runs/` + run + `/big.bin","_meta":{"io.modelcontextprotocol/protocolVersion":"` + server.Stateless + `",` +
 		`"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`
 	var readers []net.Conn
@@ -134,7 +133,7 @@ func TestWhoReadsSlowlyIsDropped(t *testing.T) {
 	if answer, text := s.run(session, map[string]any{"language": "python", "code": "result = 6 * 7"}); fmt.Sprint(answer["data"]) != "42" {
 		t.Errorf("another is answered %v, %s meanwhile", answer, text)
 	}
-	for s.daemon.answering.n.Load() > before {
+	for s.daemon.answering.n.Load() > 0 { // a request that is answered already counts for a moment, too
 		if t.Context().Err() != nil {
 			t.Fatal("answers that are not taken in are still being sent")
 		}

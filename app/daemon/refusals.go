@@ -5,6 +5,9 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
 
 	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
@@ -53,6 +56,28 @@ func (l *refusals) note(ctx context.Context, err error) {
 		add("caller", lacks.Caller.Name())
 	}
 	l.logger.LogAttrs(ctx, slog.LevelWarn, "a token was refused", append(attributes, unlogged...)...)
+}
+
+// unreadPause is the shortest time between two lines about an issuer that is away: tokens
+// that nobody gave out can have its keys asked for every ten seconds.
+const unreadPause = 10 * time.Minute
+
+// unreadKeys logs why the issuer's keys cannot be read: while those that are known still
+// count, so that something can be done before no token does, and from then on as an error.
+func unreadKeys(logger *slog.Logger) func(err error, known time.Duration) {
+	warned, failed := rate.Sometimes{Interval: unreadPause}, rate.Sometimes{Interval: unreadPause}
+	return func(err error, known time.Duration) {
+		if known > 0 {
+			warned.Do(func() {
+				logger.WarnContext(context.Background(), "the issuer's keys cannot be read again: those that are known count for a while",
+					slog.Any("error", err), slog.Duration("count_for", known.Round(time.Second)))
+			})
+			return
+		}
+		failed.Do(func() {
+			logger.ErrorContext(context.Background(), "the issuer's keys cannot be read: none of its tokens counts", slog.Any("error", err))
+		})
+	}
 }
 
 func (l *refusals) ofReason(reason auth.Reason) *logLimit {

@@ -3,6 +3,7 @@ package daemon
 import (
 	"log/slog"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -104,22 +105,63 @@ func TestRefusedTokensDoNotFillTheLog(t *testing.T) {
 	}
 }
 
-// Clients whose issuer cannot be reached are told to come again, and are a few lines.
+// Clients whose issuer cannot be reached are told to come again, at whatever door, and are
+// a few lines that say why.
 func TestAnIssuerThatIsAwayDoesNotFillTheLog(t *testing.T) {
 	issuer, log := newSigner(t), &testenv.Output{}
-	s := serve(t, "auth: {issuer: \""+issuer.url+"\", audience: \"http://127.0.0.1/mcp\"}\n", func(d *Daemon) {
-		d.opts.Logger = slog.New(slog.NewTextHandler(log, nil))
-	})
+	s := serveLogged(t, log, "auth: {issuer: \""+issuer.url+"\", audience: \"http://127.0.0.1/mcp\"}\n")
 	token := issuer.token("ann", "c", "run")
 	issuer.server.Close()
+	signIn := func() *http.Response {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/sign-in", strings.NewReader(url.Values{"token": {token}}.Encode()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("Origin", s.url)
+		res, err := http.DefaultTransport.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		return res
+	}
 	const requests = 50
-	for range requests {
-		res, body := s.post("/mcp", token, `{"jsonrpc":"2.0","id":1,"method":"ping"}`)
-		if res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Retry-After") == "" {
-			t.Fatalf("got %d, %s, want that it may be sent again", res.StatusCode, body)
+	for door, ask := range map[string]func() *http.Response{
+		"a caller could not be looked up": func() *http.Response {
+			res, _ := s.post("/mcp", token, `{"jsonrpc":"2.0","id":1,"method":"ping"}`)
+			return res
+		},
+		"who sent a request of the API could not be looked up": func() *http.Response { res, _ := s.post("/v1/agents", token, "{}"); return res },
+		"who uses the console could not be looked up":          signIn,
+	} {
+		for range requests {
+			if res := ask(); res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Retry-After") == "" {
+				t.Fatalf("%q: got %d, want that it may be sent again", door, res.StatusCode)
+			}
+		}
+		if lines := strings.Count(log.String(), door); lines < 1 || lines > requests/2 {
+			t.Errorf("%q: got %d lines:\n%s", door, lines, log)
+		}
+		if !hasLine(log, door, "connection refused") {
+			t.Errorf("no line %q says why:\n%s", door, log)
 		}
 	}
-	if lines := strings.Count(log.String(), "a caller could not be looked up"); lines < 1 || lines > requests/2 {
-		t.Errorf("got %d lines:\n%s", lines, log)
+	if !hasLine(log, "the issuer's keys cannot be read: none of its tokens counts", "connection refused") {
+		t.Errorf("the log does not say that the issuer is away:\n%s", log)
 	}
+}
+
+// hasLine reports whether a line of a log has all of some texts.
+func hasLine(log *testenv.Output, texts ...string) bool {
+next:
+	for line := range strings.Lines(log.String()) {
+		for _, text := range texts {
+			if !strings.Contains(line, text) {
+				continue next
+			}
+		}
+		return true
+	}
+	return false
 }

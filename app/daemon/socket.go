@@ -92,7 +92,7 @@ func (d *Daemon) acceptHosts(ctx context.Context) {
 			return
 		}
 		if err != nil {
-			d.opts.Logger.WarnContext(ctx, "a host could not join", slog.Any("error", err))
+			d.log.WarnContext(ctx, "a host could not join", slog.Any("error", err))
 			time.Sleep(acceptPause)
 			continue
 		}
@@ -255,7 +255,10 @@ func (d *Daemon) status(ctx context.Context) join.Status {
 		Hosts: int(d.socket.joined.Load()), Runs: d.opts.System.Runs().Going(),
 	}
 	if err := d.opts.System.Ready(ctx); err != nil {
-		s.State = "starting"
+		s.State, s.Reason = "starting", err.Error()
+		if !system.IsStarting(err) {
+			s.State = "unavailable"
+		}
 	}
 	if d.draining.Load() {
 		s.State = "draining"

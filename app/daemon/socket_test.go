@@ -94,6 +94,10 @@ func TestWhoDoesNotFitIsRefused(t *testing.T) {
 			t.Errorf("%s: got %s, want a refusal or the end", name, answer[:n])
 		}
 	}
+	c.Serve.Listen = strings.TrimPrefix(s.url, "http://")
+	if _, err := Listen(t.Context(), c); err == nil || !strings.Contains(err.Error(), "serves this configuration already") {
+		t.Errorf("a second daemon at its address: got %v", err)
+	}
 	if _, err := openSocket(c); err == nil || !strings.Contains(err.Error(), "serves this configuration already") {
 		t.Errorf("a second daemon: got %v, want a refusal", err)
 	}

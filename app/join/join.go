@@ -58,9 +58,10 @@ type Status struct {
 	Version string    `json:"version"`
 	URL     string    `json:"url,omitempty"`
 	Since   time.Time `json:"since"`
-	State   string    `json:"state"` // starting, ready or draining
-	Hosts   int       `json:"hosts"` // that joined through the socket
-	Runs    int       `json:"runs"`  // that are going on
+	State   string    `json:"state"`            // starting, ready, unavailable or draining
+	Reason  string    `json:"reason,omitempty"` // why it is not ready
+	Hosts   int       `json:"hosts"`            // that joined through the socket
+	Runs    int       `json:"runs"`             // that are going on
 }
 
 // The bounds of a greeting.

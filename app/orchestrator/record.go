@@ -3,10 +3,12 @@ package orchestrator
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"strings"
 
 	"github.com/airlock-mcp/airlock/broker/audit"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
 // record begins a record that is about this run.
@@ -34,8 +36,26 @@ func (r *run) recordStart(ctx context.Context) {
 	start := r.record(audit.KindRunStart)
 	start.Limits, start.Host, start.Model = r.limitTable(), r.request.Announced.Host, r.request.Announced.Model
 	if err := r.parts.Audit.Note(ctx, start); err != nil {
-		r.start.err = fmt.Errorf("recording the start of %q: %w", r.identity.ID, err)
+		r.parts.Logger.ErrorContext(ctx, "the start of a run could not be recorded",
+			slog.String(telemetry.KeyRun, r.identity.ID), slog.Any(telemetry.KeyError, err))
+		r.start.err = &UnrecordedError{err}
 	}
+}
+
+// An UnrecordedError refuses a run that the audit log cannot take: no code of it has run.
+type UnrecordedError struct{ Err error }
+
+// Error is one sentence without the cause, which stands in the log.
+func (e *UnrecordedError) Error() string {
+	return "the audit log cannot be written, so no code is run"
+}
+
+// Unwrap returns the cause.
+func (e *UnrecordedError) Unwrap() error { return e.Err }
+
+// Hint returns what to do.
+func (e *UnrecordedError) Hint() string {
+	return "tell the user: what keeps it from being written stands in Airlock's own log"
 }
 
 // limitTable lists the limits of the run by the configuration's keys, with

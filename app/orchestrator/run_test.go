@@ -148,6 +148,20 @@ func TestOnlyNodeIsInterrupted(t *testing.T) {
 	}
 }
 
+// Where the audit log takes nothing no code is run, and who asked is told so in one sentence
+// without what is wrong with the log, which is for the operator.
+func TestARunThatCannotBeRecordedIsRefused(t *testing.T) {
+	l := newLab(t, nil, broker.Limits{}, Options{}, func(context.Context, *conn) error { return nil })
+	if err := l.log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, err := l.Run(t.Context(), Request{Language: "python", Code: []byte("play")})
+	var refused *UnrecordedError
+	if !errors.As(err, &refused) || err.Error() != "the audit log cannot be written, so no code is run" || refused.Hint() == "" || errors.Unwrap(refused) == nil {
+		t.Errorf("got %v, want that nothing is run", err)
+	}
+}
+
 // What a run did is on record before its end is, also when it is cut off.
 func TestNothingIsRecordedAfterTheEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())

@@ -14,6 +14,12 @@ var (
 	errNoTools   = errors.New("the lists of tools are still being read")
 )
 
+// IsStarting reports whether an error of Ready says that Airlock has not come so far yet;
+// any other says that something is wrong.
+func IsStarting(err error) bool {
+	return errors.Is(err, errNoTools) || errors.Is(err, errNotPooled) || errors.Is(err, runner.ErrProving)
+}
+
 // Ready returns why no run could be made now, nil where one could: the lists of
 // tools are read, a sandbox has proved itself, the pool has been filled once, and the
 // audit log's directory can be written. It may be called concurrently.

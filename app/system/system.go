@@ -181,6 +181,9 @@ func (s *System) Close() error { return s.undo.Run() }
 
 // prepare opens what belongs to this machine: images, audit log, sandboxes.
 func (s *System) prepare(ctx context.Context) error {
+	if err := checkFiles(); err != nil {
+		return err
+	}
 	var err error
 	logger := s.opts.Logger
 	if !s.opts.Serving { // one run is told what it needs itself

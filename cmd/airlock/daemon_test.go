@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -51,8 +52,12 @@ func TestADaemonInTheBackground(t *testing.T) {
 	if err := json.Unmarshal([]byte(status), &at); err != nil || code != 0 || at.URL != strings.TrimSpace(url) {
 		t.Errorf("status: got %d, %s, %s", code, status, stderr)
 	}
-	if _, stderr, code := airlock(t, "serve", "--detach", "--listen", "127.0.0.1:0"); code != 1 || !strings.Contains(stderr, "serves this configuration already") {
+	if _, stderr, code := airlock(t, "serve", "--detach", "--listen", "127.0.0.1:0"); code != 2 || !strings.Contains(stderr, "serves this configuration already") {
 		t.Errorf("a second one: got %d, %s", code, stderr)
+	}
+	log, err := os.ReadFile(filepath.Join(os.Getenv("AIRLOCK_HOME"), "serve.log"))
+	if err != nil || !regexp.MustCompile(`(?m)^time=2\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z airlock: the console is at `).Match(log) {
+		t.Errorf("its log has no times: %v\n%s", err, log)
 	}
 	if _, stderr, code := airlock(t, "stop"); code != 0 || !strings.Contains(stderr, "has ended") {
 		t.Errorf("stop: got %d, %s", code, stderr)
