@@ -34,7 +34,8 @@ const (
 	jobsAtOnce    = 5
 	keepJobs      = time.Hour // after they are over
 	maxQueuedJobs = 100
-	maxOwnedJobs  = 1000     // of one principal, those that are over included
+	maxQueuedEach = 25       // of one account: it leaves room for others
+	maxOwnedJobs  = 1000     // of one account, those that are over included
 	maxOwnedOut   = 64 << 20 // bytes of their output
 	maxJobsOut    = 256 << 20
 )
@@ -61,7 +62,8 @@ type JobOptions struct {
 }
 
 // Jobs are runs in the background that are asked for later, by an ID of their own: a
-// UUID. They begin in the order in which they were asked for, five at one time, and
+// UUID. Five are at work at one time: a place that becomes free goes to the account with the
+// fewest at work, and those of one account begin in the order in which they were asked for. They
 // can be asked for an hour after they are over. Only who asked for a job sees it. Its
 // methods may be called concurrently.
 type Jobs struct {
@@ -78,6 +80,7 @@ type Jobs struct {
 type job struct {
 	id       string
 	owner    caller.Owner
+	account  string // whose share it takes
 	run      *Run
 	timer    *time.Timer // forgets it; nil while it goes on
 	bytes    int         // of its output
@@ -117,16 +120,16 @@ func (j *Jobs) Start(ctx context.Context, req orchestrator.Request) (string, err
 	if req.ID == "" {
 		req.ID = telemetry.NewID("run")
 	}
-	made := &job{id: newUUID(), owner: req.Caller.Owner()}
+	made := &job{id: newUUID(), owner: req.Caller.Owner(), account: accountOf(req.Caller)}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if !j.hasRoomLocked(req.Caller) {
+	if !j.hasRoomLocked(made.account) {
 		return "", ErrJobs
 	}
 	if err := j.opts.Book.enter(ctx, made, req.ID, j.opts.Now()); err != nil {
 		return "", fmt.Errorf("noting a job: %w", err)
 	}
-	turn := j.turns.join()
+	turn := j.turns.join(made.account)
 	run, err := j.registry.start(ctx, req, turn)
 	if err != nil {
 		turn.leave()
@@ -138,20 +141,33 @@ func (j *Jobs) Start(ctx context.Context, req orchestrator.Request) (string, err
 	return made.id, nil
 }
 
-// hasRoomLocked reports whether the caller may have one more job.
-func (j *Jobs) hasRoomLocked(c caller.Caller) bool {
-	var queued, owned, ownedBytes, bytes int
+// accountOf is whose share a caller's jobs take. A principal to whom none was given has one
+// of its own.
+func accountOf(c caller.Caller) string {
+	if c.Account != "" {
+		return c.Account
+	}
+	return string(c.Kind) + " " + c.Name()
+}
+
+// hasRoomLocked reports whether an account may have one more job.
+func (j *Jobs) hasRoomLocked(account string) bool {
+	var queued, ownedQueued, owned, ownedBytes, bytes int
 	for _, other := range j.jobs {
+		own := other.account == account
 		bytes += other.bytes
 		if other.finished == "" && other.run.Status().State == Queued {
 			queued++
+			if own {
+				ownedQueued++
+			}
 		}
-		if isOf(other.owner, c) {
+		if own {
 			owned++
 			ownedBytes += other.bytes
 		}
 	}
-	return queued < maxQueuedJobs && owned < maxOwnedJobs && ownedBytes < maxOwnedOut && bytes < maxJobsOut
+	return queued < maxQueuedJobs && ownedQueued < maxQueuedEach && owned < maxOwnedJobs && ownedBytes < maxOwnedOut && bytes < maxJobsOut
 }
 
 // isOf reports whether an owner is the principal of a caller, in whatever session.

@@ -3,6 +3,7 @@ package runs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/airlock-mcp/airlock/app/orchestrator"
+	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/database"
 )
 
@@ -119,6 +121,43 @@ func TestFiveJobsAtOneTimeInOrder(t *testing.T) {
 	})
 }
 
+// A caller that has queued many jobs is no reason for others to wait until they are over,
+// and neither are its agents, which have an account together.
+func TestJobsOfAccountsHaveTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		jobs, made, _ := newJobs(t, nil)
+		agent := func(name, code string) string {
+			req := orchestrator.ScriptRequest(code, orchestrator.Script{Timeout: time.Minute, Stream: 1})
+			req.Caller = caller.Caller{Principal: name, Kind: caller.Agent, Session: "ses_" + name, Account: "agents of ann"}
+			id, err := jobs.Start(t.Context(), req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return id
+		}
+		var ids []string
+		for n := range jobsAtOnce + maxQueuedEach {
+			ids = append(ids, agent(fmt.Sprint("agent ", n%2), fmt.Sprint(n, ":wait")))
+			synctest.Wait() // the first ones begin, and are queued no more
+		}
+		req := orchestrator.ScriptRequest("more:wait", orchestrator.Script{Timeout: time.Minute, Stream: 1})
+		req.Caller = caller.Caller{Principal: "agent 3", Kind: caller.Agent, Session: "ses_3", Account: "agents of ann"}
+		if _, err := jobs.Start(t.Context(), req); !errors.Is(err, ErrJobs) {
+			t.Errorf("got %v for one more agent of a caller that has its share of the queue, want %v", err, ErrJobs)
+		}
+		queue(t, jobs, "bob", "bob 1:wait")
+		queue(t, jobs, "bob", "bob 2:wait")
+		queue(t, jobs, "eve", "eve:wait")
+		for n := range 4 {
+			jobs.Cancel(caller.Caller{Principal: fmt.Sprint("agent ", n%2), Kind: caller.Agent, Session: fmt.Sprint("ses_agent ", n%2)}, ids[n])
+			synctest.Wait()
+		}
+		if got, want := made.begun[jobsAtOnce:], []string{"bob 1", "eve", "bob 2", "5"}; !slices.Equal(got, want) {
+			t.Errorf("got that %v began, want %v", got, want)
+		}
+	})
+}
+
 // how a job ends, and that it stays so.
 func TestHowJobsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -205,9 +244,16 @@ func TestTooManyJobsAreRefused(t *testing.T) {
 		if got := stateOfJob(t, jobs, "ann", first); got != JobFailed {
 			t.Errorf("got %q, want the first job kept", got)
 		}
-		for range jobsAtOnce + maxQueuedJobs {
+		for range jobsAtOnce + maxQueuedEach {
 			queue(t, jobs, "bob", "b:wait")
 			synctest.Wait() // the first ones begin, and are queued no more
+		}
+		req.Caller = person("bob")
+		if _, err := jobs.Start(t.Context(), req); !errors.Is(err, ErrJobs) {
+			t.Errorf("got %v for one that has its share of the queue, want %v", err, ErrJobs)
+		}
+		for n := range maxQueuedJobs - maxQueuedEach {
+			queue(t, jobs, fmt.Sprint("one of many ", n/maxQueuedEach), "b:wait")
 		}
 		req.Caller = person("eve")
 		if _, err := jobs.Start(t.Context(), req); !errors.Is(err, ErrJobs) {
