@@ -49,6 +49,9 @@ func (v *approvalsListVerb) Run(s *streams) error {
 		}
 		return printLine(s.out, map[string]any{"approvals": open})
 	}
+	if len(open) == 0 {
+		fmt.Fprintln(s.err, "airlock: no call waits for a decision")
+	}
 	for _, q := range open {
 		if _, err := fmt.Fprintf(s.out, "%s  %s  %s/%s  risk %s  for %s\n", q.ID, left(q.Expires),
 			oneLine(q.ServerID, 60), oneLine(q.ToolName, 60), q.Risk, oneLine(q.Principal, 60)); err != nil {

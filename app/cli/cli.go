@@ -5,11 +5,12 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 )
 
 // The exit codes of every verb.
@@ -142,5 +143,26 @@ func usage(err error) error {
 			}
 		}
 	}
-	return &usageError{fmt.Sprint(err), command + " --help"}
+	return &usageError{plainly(err.Error()), command + " --help"}
+}
+
+// parserSentences say in plain words what the parser says of a missing or a wrong value.
+var parserSentences = []struct {
+	said *lazyregexp.Regexp
+	say  string
+}{
+	{lazyregexp.New(`^(--[\w-]+): expected \w+ value but got "EOL" .*`), "$1 needs a value"},
+	{lazyregexp.New(`^(--[\w-]+): expected duration but got "(.*)": time: .*`), `$1 takes a number with its unit, as in 30s or 5m, not "$2"`},
+	{lazyregexp.New(`^(--[\w-]+): expected a valid \d+ bit int but got (.*)`), "$1 takes a whole number, not $2"},
+	{lazyregexp.New(`^expected "(<.*)"$`), "$1 is missing"},
+}
+
+// plainly returns the parser's sentence about a command line in words that need no knowledge of the parser.
+func plainly(said string) string {
+	for _, sentence := range parserSentences {
+		if sentence.said.MatchString(said) {
+			return sentence.said.ReplaceAllString(said, sentence.say)
+		}
+	}
+	return said
 }

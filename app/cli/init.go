@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/configfile"
 	"github.com/airlock-mcp/airlock/app/hosts"
 	"github.com/airlock-mcp/airlock/internal/store"
 )
@@ -89,13 +90,31 @@ func (v *initVerb) plan() (*hosts.Plan, error) {
 // configPath returns the file that --config names, or the user's.
 func (v *initVerb) configPath() (string, error) {
 	if v.Config != "" {
-		return v.Config, nil
+		return filepath.Abs(v.Config) // hosts start Airlock in directories of their own
 	}
 	dir, err := os.UserConfigDir()
 	if err != nil {
 		return "", &usageError{err.Error(), "name a file with --config"}
 	}
 	return filepath.Join(dir, "airlock", "airlock.yaml"), nil
+}
+
+// pathInUse returns the file that a host is to name: the one that --config names, else the
+// one that this program would use, else the user's, of which it says that it is not there.
+func (v *initVerb) pathInUse(s *streams) (string, error) {
+	path, err := v.configPath()
+	if v.Config != "" || err != nil {
+		return path, err
+	}
+	directory, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	if found := configfile.Find(directory, os.LookupEnv); found != "" {
+		return filepath.Abs(found)
+	}
+	fmt.Fprintf(s.err, "airlock: %s is not there yet: airlock init makes it\n", path)
+	return path, nil
 }
 
 // hostEnvironment is where this user's hosts keep their files.
@@ -271,7 +290,7 @@ func (v *initVerb) print(s *streams) error {
 	if err != nil {
 		return err
 	}
-	path, err := v.configPath()
+	path, err := v.pathInUse(s)
 	if err != nil {
 		return err
 	}

@@ -47,7 +47,8 @@ func (v *policyCheckVerb) Run(ctx context.Context, s *streams) error {
 	if v.JSON {
 		err = printLine(s.out, map[string]any{"problems": problems})
 	} else if len(problems) == 0 {
-		_, err = fmt.Fprintf(s.out, "%d policy files fit the %d tools of %d servers\n", len(r.Files), r.Snapshot.Len(), len(servers))
+		_, err = fmt.Fprintf(s.out, "no problem in %s for the %s of %s\n",
+			counted(len(r.Files), "policy file"), counted(r.Snapshot.Len(), "tool"), counted(len(servers), "server"))
 	}
 	if err != nil || len(problems) == 0 {
 		return err

@@ -84,6 +84,9 @@ type toolsSearchVerb struct {
 
 // Run prints the tools that fit the query, best first.
 func (v *toolsSearchVerb) Run(ctx context.Context, s *streams) error {
+	if v.Limit < 1 {
+		return &usageError{"--limit takes a number of tools, from 1", "airlock tools search --limit 20 WORDS"}
+	}
 	v.none = noneFound{"nothing fits", "try one capability in other words, as a verb and a thing; airlock tools list shows all"}
 	return v.print(ctx, s, func(snapshot *catalog.Snapshot) orchestrator.SearchAnswer {
 		return orchestrator.Search(snapshot, strings.Join(v.Query, " "), v.Server, v.Detail, v.Limit)
@@ -156,14 +159,20 @@ func printEntries(out io.Writer, entries []catalog.Entry) error {
 
 type toolsShowVerb struct {
 	profiledTools
-	Server string `arg:"" help:"The server's ID."`
-	Tool   string `arg:"" help:"The tool's name."`
+	Server string `arg:"" help:"The server's ID, or SERVER/TOOL."`
+	Tool   string `arg:"" optional:"" help:"The tool's name."`
 	JSON   bool   `name:"json" help:"Print one line instead of indented JSON."`
 }
 
 // Run prints one tool's definition: as it arrived, or as a model would see it
 // where something in it is flagged.
 func (v *toolsShowVerb) Run(ctx context.Context, s *streams) error {
+	if v.Tool == "" { // as the audit log and the list of runs write it
+		v.Server, v.Tool, _ = strings.Cut(v.Server, "/")
+	}
+	if v.Tool == "" {
+		return &usageError{"<tool> is missing", "airlock tools list --server " + shellQuoted(v.Server)}
+	}
 	snapshot, err := v.snapshot(ctx, s.err)
 	if err != nil {
 		return err
