@@ -20,7 +20,7 @@ const (
 
 // remark says why a run that is ok has no data although the code may have meant
 // some, and returns the end of what it printed. Both are redacted, and empty where
-// the code has set a result, its last line is one, or it has attached what it meant.
+// the code has set a result that the guest has nothing to say of, its last line is one, or it has attached what it meant.
 func (r *run) remark(ended ending, result Result, logs logs) (note, printed string) {
 	if r.request.Script != nil || !result.OK || string(result.Data) != "null" || logs.lastJSON() != nil || len(r.files.draft.Files()) > 0 {
 		return "", ""
@@ -28,7 +28,7 @@ func (r *run) remark(ended ending, result Result, logs logs) (note, printed stri
 	switch {
 	case ended.delivered == nil:
 		note = noteExited
-	case ended.delivered.HasResult:
+	case ended.delivered.HasResult && ended.delivered.Note == "":
 		return "", ""
 	case ended.delivered.Note == "":
 		note = noteNoResult

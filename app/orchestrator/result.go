@@ -10,6 +10,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/errortype"
+	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 	"github.com/airlock-mcp/airlock/runner"
 )
 
@@ -38,6 +39,9 @@ func (r *run) judge(ended ending, logs logs) Result {
 	return failed(errortype.Sandbox, false, "the sandbox failed; the run's ID leads to the cause in the log")
 }
 
+// keepsRunning finds what keeps Node from ending by itself.
+var keepsRunning = lazyregexp.New(`\bsetInterval\(|\bcreateServer\(|\.listen\(`)
+
 // judgeTimeout says whether trying again can help: it can where the code was
 // waiting for tools, which may answer sooner another time, and cannot where it
 // took the time itself.
@@ -47,8 +51,12 @@ func (r *run) judgeTimeout(pending int) Result {
 			"the code ran longer than its limit of %v and was stopped, with %d tool calls not answered yet; try again, or make fewer calls in one run",
 			r.limits.Timeout, pending))
 	}
+	remedy := "do less in one run, or filter earlier"
+	if r.request.Language == "node" && keepsRunning.Match(r.request.Code) {
+		remedy = "an interval or a server that is left keeps the program from ending: clearInterval(…) or close() it, or end with process.exit()"
+	}
 	return failed(errortype.Timeout, false, fmt.Sprintf(
-		"the code ran longer than its limit of %v and was stopped, though no tool call was awaited; do less in one run, or filter earlier", r.limits.Timeout))
+		"the code ran longer than its limit of %v and was stopped, though no tool call was awaited; %s", r.limits.Timeout, remedy))
 }
 
 // judgeDelivery takes what the guest delivered.

@@ -27,7 +27,7 @@ type finish struct {
 	Data      json.RawMessage `json:"data"`
 	Error     *guestError     `json:"error"`
 	ExitCode  int             `json:"exit_code"`
-	Note      string          `json:"note"` // why there is no result
+	Note      string          `json:"note"` // why there is no result, or an undefined one
 }
 
 // guestError is a failure as the guest describes it. Nothing in it is trusted

@@ -1,6 +1,9 @@
 // Says why a program that ended well has probably left no result. What is said here
 // is a guess from the text: it changes nothing.
 
+/** What to say where the result is undefined. */
+export const NOTHING = "the result is undefined, as a member is that does not exist: look at what it is taken from, or write null where nothing is meant";
+
 /** Returns one sentence on code that set no result; `settled` says whether its module ran to its end. */
 export function note(code, settled) {
   try {
@@ -8,7 +11,7 @@ export function note(code, settled) {
       return "process.exit ended the program before its result was known: leave it out, or write `globalThis.result = …` before it";
     }
     const text = withoutComments(code);
-    for (const guess of [uncalledProgram, uncalledFunction, droppedReturn, localResult, droppedValue, otherVariable]) {
+    for (const guess of [quotedProgram, uncalledProgram, uncalledFunction, droppedReturn, localResult, droppedValue, otherVariable]) {
       const sentence = guess(text);
       if (sentence) return sentence;
     }
@@ -21,6 +24,11 @@ export function note(code, settled) {
 
 function withoutComments(code) {
   return code.replace(/^[ \t]*\/\/.*$/gm, "").replace(/^[ \t]*\/\*[\s\S]*?\*\//gm, "");
+}
+
+/** The program as one text in quotes */
+function quotedProgram(code) {
+  return /^\s*(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`)[\s;]*$/.test(code) ? "the code is one text: send the program without quotes around it" : "";
 }
 
 /** `async () => { … }` as the whole program */
@@ -51,6 +59,7 @@ function droppedReturn(code) {
 
 /** `const result = …` inside a function */
 function localResult(code) {
+  if (/^(?:export\s+)?(?:const|let|var)\s+result\s*[=:]/m.test(code)) return NOTHING;
   const [, name] = /(?:^|[{;])[ \t]*(?:const|let|var)\s+(result)\b/m.exec(code) ?? [];
   return name
     ? "`result` is a variable inside a function or block, not the run's result: write `globalThis.result = …`, or return it and write `globalThis.result = await main()`"

@@ -3,7 +3,7 @@
 
 import { encode, NotSerializable } from "/workspace/client/encode.js";
 import { describe } from "./failure.mjs";
-import { note } from "./notes.mjs";
+import { note, NOTHING } from "./notes.mjs";
 import { flush } from "./output.mjs";
 import { resultVariable } from "./source.mjs";
 
@@ -75,7 +75,8 @@ function succeeded(ending) {
     if (!(problem instanceof NotSerializable)) throw problem;
     return failed({ type: "ResultNotSerializable", message: problem.message, source: "code" });
   }
-  const text = `{"ok":true,"has_result":true,"data":${data}}`;
+  const remark = result.value === undefined ? `,"note":${stringify(NOTHING)}` : "";
+  const text = `{"ok":true,"has_result":true,"data":${data}${remark}}`;
   const size = byteLength(text);
   if (size <= MAX_PARAMS) return text;
   const message = `the result takes ${size} bytes as JSON, far more than a run returns: return a summary or a selection`;
