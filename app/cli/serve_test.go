@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -70,5 +71,27 @@ func TestServe(t *testing.T) {
 	stop()
 	if code := <-ended; code != cli.ExitDone {
 		t.Errorf("exit code %d: %s", code, stderr.String())
+	}
+}
+
+// TestServeSaysWhatToDoAboutAnAddress serves where something else listens, and where nothing can.
+func TestServeSaysWhatToDoAboutAnAddress(t *testing.T) {
+	testenv.OwnHome(t)
+	t.Chdir(t.TempDir())
+	var lc net.ListenConfig
+	other, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	for address, want := range map[string]string{
+		other.Addr().String(): "hint: airlock status says whether a daemon is there already; airlock serve --listen 127.0.0.1:0",
+		"127.0.0.1:99999":     "hint: airlock serve --listen 127.0.0.1:0",
+	} {
+		var stdout, stderr bytes.Buffer
+		code := cli.Main(t.Context(), []string{"serve", "--listen", address}, strings.NewReader(""), &stdout, &stderr)
+		if code != cli.ExitFailed || !strings.Contains(stderr.String(), want) {
+			t.Errorf("%s: got exit code %d and %q, want %d and %q", address, code, stderr.String(), cli.ExitFailed, want)
+		}
 	}
 }
