@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -25,6 +24,7 @@ import (
 	"github.com/airlock-mcp/airlock/broker/audit"
 	"github.com/airlock-mcp/airlock/broker/replay"
 	"github.com/airlock-mcp/airlock/internal/database"
+	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
 // served is a console over real parts: tokens, agents, desk, audit log.
@@ -39,29 +39,14 @@ type served struct {
 	runs    *runs.Registry
 	records *replay.Store
 	parked  chan struct{} // closed: the runs that wait go on
-
-	mu  sync.Mutex // guards now
-	now time.Time
-}
-
-func (s *served) clock() time.Time {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.now
-}
-
-// advance moves the clock of the console and its tokens.
-func (s *served) advance(d time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.now = s.now.Add(d)
+	clock   *testenv.Clock
 }
 
 // serve starts a console; change may change its options.
 func serve(t *testing.T, change func(*console.Options)) *served {
 	t.Helper()
 	dir := t.TempDir()
-	s := &served{T: t, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+	s := &served{T: t, clock: testenv.NewClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))}
 	db, err := database.Open(t.Context(), filepath.Join(dir, "state.db"), agents.Schema, auth.Schema)
 	if err != nil {
 		t.Fatal(err)
@@ -86,14 +71,14 @@ func serve(t *testing.T, change func(*console.Options)) *served {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.desk.Close() })
-	s.tokens = auth.NewTokens(db, s.clock)
+	s.tokens = auth.NewTokens(db, s.clock.Now)
 	kept := &config.Config{}
 	kept.Replay = config.Replay{Keep: time.Hour, Size: 1 << 30}
 	kept.Attachments = config.Default().Attachments
 	opts := console.Options{
-		Runs: s.runs, RunLog: system.NewRunLog(places, kept), Approvals: s.desk, Identify: (&auth.Authenticator{Tokens: s.tokens, Agents: s.agents}).Token, Now: s.clock,
+		Runs: s.runs, RunLog: system.NewRunLog(places, kept), Approvals: s.desk, Identify: (&auth.Authenticator{Tokens: s.tokens, Agents: s.agents}).Token, Now: s.clock.Now,
 		Status: func(context.Context) console.Status {
-			return console.Status{State: "ready", Version: "test", Since: s.clock().Add(-time.Hour)}
+			return console.Status{State: "ready", Version: "test", Since: s.clock.Now().Add(-time.Hour)}
 		},
 	}
 	if change != nil {

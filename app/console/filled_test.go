@@ -110,7 +110,7 @@ type asked struct {
 func (s *served) ask(principal, text string) asked {
 	s.Helper()
 	q := asked{approval.Question{
-		ID: telemetry.NewID("apr"), Asked: s.clock(), Expires: time.Now().Add(time.Hour),
+		ID: telemetry.NewID("apr"), Asked: s.clock.Now(), Expires: time.Now().Add(time.Hour),
 		Asking: approval.Asking{Principal: principal, CallerKind: "user", SessionID: text, RunID: text, CallID: text},
 		Subject: approval.Subject{
 			ServerID: text, ToolName: text, DefinitionDigest: text, PolicyVersion: text, Code: text, CodeHash: canon.Digest([]byte(text)), ClaimedLine: 1,

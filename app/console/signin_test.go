@@ -93,7 +93,7 @@ func TestFailedSignInsAreLimited(t *testing.T) {
 	if got := b.send(http.MethodPost, "/sign-in", url.Values{"token": {token}}, nil); got.status != http.StatusTooManyRequests {
 		t.Errorf("a good token: got %d, want 429", got.status)
 	}
-	s.advance(time.Minute)
+	s.clock.Advance(time.Minute)
 	if got := b.send(http.MethodPost, "/sign-in", url.Values{"token": {token}}, nil); got.status != http.StatusSeeOther {
 		t.Errorf("a minute later: got %d, want a session", got.status)
 	}
@@ -112,7 +112,7 @@ func TestASessionEndsWithItsTokenAndWithTime(t *testing.T) {
 	}
 	live := s.signIn("ann", auth.ScopeRun)
 	for range 3 { // a page that asks by itself does not use the session
-		s.advance(41 * time.Minute)
+		s.clock.Advance(41 * time.Minute)
 		live.send(http.MethodGet, "/health/now", nil, map[string]string{"HX-Request": "true"})
 	}
 	if got := live.send(http.MethodGet, "/health/now", nil, map[string]string{"HX-Request": "true"}); got.status != http.StatusUnauthorized || got.header.Get("HX-Redirect") != "/sign-in" {
@@ -121,7 +121,7 @@ func TestASessionEndsWithItsTokenAndWithTime(t *testing.T) {
 	used := s.signIn("ann", auth.ScopeRun)
 	hours := 0
 	for ; used.get("/health").status == http.StatusOK && hours < 100; hours++ {
-		s.advance(time.Hour)
+		s.clock.Advance(time.Hour)
 	}
 	if hours != 12 {
 		t.Errorf("a session that is used lasted %d hours, want 12", hours)
@@ -209,7 +209,7 @@ func TestSessionsAreBounded(t *testing.T) {
 	s := serve(t, nil)
 	first, other := s.signIn("ann", auth.ScopeRun), s.signIn("bob", auth.ScopeRun)
 	for range 20 {
-		s.advance(time.Second)
+		s.clock.Advance(time.Second)
 		s.signIn("ann", auth.ScopeRun)
 	}
 	if got := first.get("/health"); got.status != http.StatusSeeOther {
@@ -248,7 +248,7 @@ func TestALinkSignsInOnce(t *testing.T) {
 		t.Errorf("using it again: got %d, want 403", got.status)
 	}
 	_, code = link()
-	s.advance(2 * time.Minute)
+	s.clock.Advance(2 * time.Minute)
 	if got := s.browser().send(http.MethodPost, "/link", url.Values{"code": {code}}, nil); got.status != http.StatusForbidden {
 		t.Errorf("two minutes later: got %d, want 403", got.status)
 	}

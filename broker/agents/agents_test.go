@@ -18,6 +18,7 @@ import (
 	"github.com/airlock-mcp/airlock/broker/budget"
 	"github.com/airlock-mcp/airlock/internal/database"
 	"github.com/airlock-mcp/airlock/internal/secret"
+	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
 // office is a service on a real database and a real audit log. Its clock and its
@@ -28,9 +29,7 @@ type office struct {
 	opts   agents.Options
 	logDir string
 	person *person
-
-	mu  sync.Mutex
-	now time.Time
+	clock  *testenv.Clock
 }
 
 // person answers questions when the test tells it to.
@@ -63,7 +62,7 @@ func (p *person) Ask(ctx context.Context, q approval.Question) (approval.Verdict
 
 func newOffice(t *testing.T, change ...func(*agents.Options)) *office {
 	dir := t.TempDir()
-	o := &office{T: t, logDir: filepath.Join(dir, "audit"), person: &person{make(chan asked, 100)}, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+	o := &office{T: t, logDir: filepath.Join(dir, "audit"), person: &person{make(chan asked, 100)}, clock: testenv.NewClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))}
 	log, err := audit.Open(o.logDir, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -72,7 +71,7 @@ func newOffice(t *testing.T, change ...func(*agents.Options)) *office {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opts := agents.Options{Database: db, Log: log, Desk: o.person, Now: o.clock}
+	opts := agents.Options{Database: db, Log: log, Desk: o.person, Now: o.clock.Now}
 	for _, c := range change {
 		c(&opts)
 	}
@@ -100,18 +99,6 @@ func (o *office) restart() {
 	o.Helper()
 	o.Close()
 	o.begin()
-}
-
-func (o *office) clock() time.Time {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.now
-}
-
-func (o *office) pass(d time.Duration) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.now = o.now.Add(d)
 }
 
 // register adds an agent of a type; more is JSON of further members.

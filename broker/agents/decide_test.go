@@ -85,7 +85,7 @@ func TestPermissionsHoldForCalls(t *testing.T) {
 		name, permissions, tool, path string
 		want                          string
 	}{
-		{"a tool that no one allowed", `{}`, "fetch_report", "", denied},
+		{"a tool that was not allowed", `{}`, "fetch_report", "", denied},
 		{"allowed by its exact name", `{"allowed_tools": ["files/fetch_report"]}`, "fetch_report", "", "APPROVED"},
 		{"allowed by its name on any server", `{"allowed_tools": ["fetch_report"]}`, "fetch_report", "", "APPROVED"},
 		{"all of a server", `{"allowed_tools": ["files/*"]}`, "fetch_report", "", "APPROVED"},
@@ -180,11 +180,11 @@ func TestLoopsHoldForRunsAndCalls(t *testing.T) {
 	if r, err := o.Decide(t.Context(), run(a, "the next")); err != nil || !strings.Contains(r.Error.Message, "connect again") {
 		t.Errorf("what to do instead is not said: %+v, %v", r.Error, err)
 	}
-	o.pass(29 * time.Minute)
+	o.clock.Advance(29 * time.Minute)
 	if got, _ := o.act(run(a, "the next")); got != "DENIED QWED-AGENT-LOOP-001" {
 		t.Errorf("after a while: %s", got)
 	}
-	o.pass(time.Minute)
+	o.clock.Advance(time.Minute)
 	if got, _ := o.act(run(a, "the next")); got != "APPROVED" {
 		t.Errorf("once the session was silent for half an hour: %s", got)
 	}
@@ -291,10 +291,10 @@ func TestWhatIsDebitedIsWhatHappens(t *testing.T) {
 	long.Longest = 30 * time.Second
 	_, g = o.act(long)
 	expect("a run is debited for its whole time", 7*budget.USD, 3)
-	o.pass(13 * time.Hour) // into the next day
+	o.clock.Advance(13 * time.Hour) // into the next day
 	end(t, g, true, 1500*time.Millisecond)
 	expect("the next day", 0, 0)
-	o.pass(-13 * time.Hour)
+	o.clock.Advance(-13 * time.Hour)
 	expect("and gets the rest back on the day of the debit", 4*budget.USD+budget.USD*15/100, 3)
 	o.costsOfRecords(a, 4*budget.USD+budget.USD*15/100)
 
@@ -427,7 +427,7 @@ func TestConcurrentCallsAreDecidedOneAfterTheOther(t *testing.T) {
 }
 
 // Who watches an agent is told when it is suspended, by this service or another
-// process's, and no one is told of an agent that goes on.
+// process's, and nothing is said of an agent that goes on.
 func TestWatch(t *testing.T) {
 	o := newOffice(t)
 	a, _ := o.register("supervised", "")

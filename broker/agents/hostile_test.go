@@ -77,7 +77,7 @@ func TestClocksThatJump(t *testing.T) {
 		{87600 * time.Hour, 3, "APPROVED"},
 		{-87600 * time.Hour, 4, "BUDGET_EXCEEDED QWED-AGENT-BUDGET-001"},
 	} {
-		o.pass(turn.jump)
+		o.clock.Advance(turn.jump)
 		if got := o.try(a, action("calculate", fmt.Sprint(turn.step)), step(turn.step)); got != turn.want {
 			t.Errorf("after %v, step %d: %s, want %s", turn.jump, turn.step, got, turn.want)
 		}

@@ -106,7 +106,7 @@ func TestAnswersAndQuestionsAfterARestart(t *testing.T) {
 	answered, open, lapsed := action("send_email", "answered"), action("send_email", "open"), action("send_email", "lapsed")
 	o.verify(a, lapsed, step(3))
 	o.answerAndRestart(approval.Yes)
-	o.pass(time.Hour)
+	o.clock.Advance(time.Hour)
 	o.verify(a, answered, step(1))
 	o.answerAndRestart(approval.Yes)
 	unanswered := o.verify(a, open, step(2))
@@ -182,11 +182,11 @@ func TestBudgets(t *testing.T) {
 	if err != nil || s.Day.Cost.String() != "0.51" || s.Hour.Requests != 4 {
 		t.Errorf("%+v, %v", s, err)
 	}
-	o.pass(time.Hour)
+	o.clock.Advance(time.Hour)
 	if got := o.try(a, action("calculate", "2"), step(3)); got != "APPROVED" {
 		t.Errorf("in the next hour: %s", got)
 	}
-	o.pass(24 * time.Hour)
+	o.clock.Advance(24 * time.Hour)
 	if got := o.try(a, selects(2), step(4)); got != "APPROVED" {
 		t.Errorf("on the next day: %s", got)
 	}

@@ -51,7 +51,7 @@ func TestToolsOfAirlocksOwnAreBounded(t *testing.T) {
 	if got := use("file_read"); got != "" {
 		t.Errorf("what costs nothing: %q", got)
 	}
-	o.pass(24 * time.Hour)
+	o.clock.Advance(24 * time.Hour)
 	if got := use("cmvk_verify"); got != "" {
 		t.Errorf("on the next day: %q", got)
 	}
@@ -128,7 +128,7 @@ func TestVerificationsAreDebited(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", step.what, got, step.spent)
 		}
 	}
-	o.pass(24 * time.Hour)
+	o.clock.Advance(24 * time.Hour)
 	if refused, err := o.Use(t.Context(), a.ID, "cmvk_verify"); err != nil || refused != nil {
 		t.Errorf("%v, %v", refused, err)
 	}

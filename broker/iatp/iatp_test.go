@@ -23,16 +23,17 @@ import (
 	"github.com/airlock-mcp/airlock/broker/audit"
 	"github.com/airlock-mcp/airlock/broker/iatp"
 	"github.com/airlock-mcp/airlock/internal/database"
+	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
 // world is a service with registered agents of which the test decides the state.
 type world struct {
 	*iatp.Service
-	db   *database.DB
-	path string
+	db    *database.DB
+	path  string
+	clock *testenv.Clock
 
 	mu     sync.Mutex
-	now    time.Time
 	agents map[string]agents.Agent
 	log    []string
 }
@@ -68,21 +69,9 @@ func (w *world) set(id string, status agents.Status) {
 	w.agents[id] = a
 }
 
-func (w *world) clock() time.Time {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.now
-}
-
-func (w *world) pass(d time.Duration) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.now = w.now.Add(d)
-}
-
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{agents: map[string]agents.Agent{}, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), path: filepath.Join(t.TempDir(), "state.db")}
+	w := &world{agents: map[string]agents.Agent{}, clock: testenv.NewClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)), path: filepath.Join(t.TempDir(), "state.db")}
 	var err error
 	if w.db, err = database.Open(t.Context(), w.path, iatp.Schema); err != nil {
 		t.Fatal(err)
@@ -92,7 +81,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w.Service, err = iatp.New(iatp.Options{Database: w.db, Agents: w, Log: w, Identity: identity, Now: w.clock}); err != nil {
+	if w.Service, err = iatp.New(iatp.Options{Database: w.db, Agents: w, Log: w, Identity: identity, Now: w.clock.Now}); err != nil {
 		t.Fatal(err)
 	}
 	return w
@@ -183,16 +172,16 @@ func TestAttestationsThatDoNotCount(t *testing.T) {
 		t.Errorf("replayed: %v", err)
 	}
 	old := w.sign(t, "a", iatp.Content{Text: "x"}).Envelope
-	w.pass(time.Hour)
+	w.clock.Advance(time.Hour)
 	if err := accept("a", old); !errors.Is(err, iatp.ErrExpired) {
 		t.Errorf("expired: %v", err)
 	}
 	early := w.sign(t, "a", iatp.Content{Text: "x"}).Envelope
-	w.pass(-2 * time.Hour)
+	w.clock.Advance(-2 * time.Hour)
 	if err := accept("a", early); err == nil {
 		t.Error("an attestation from the future is accepted")
 	}
-	w.pass(2 * time.Hour)
+	w.clock.Advance(2 * time.Hour)
 	of := w.sign(t, "a", iatp.Content{Text: "x"})
 	manifest, err := w.Offer(t.Context(), "a")
 	if err != nil {
@@ -250,7 +239,7 @@ func TestKeysAreRenewedRotatedAndEncrypted(t *testing.T) {
 	if _, err := w.Accept(t.Context(), "a", first.Envelope); err != nil {
 		t.Errorf("what the old key signed before: %v", err)
 	}
-	w.pass(340 * 24 * time.Hour)
+	w.clock.Advance(340 * 24 * time.Hour)
 	if late := w.sign(t, "a", iatp.Content{Text: "x"}); late.KeyID == rotated.ID {
 		t.Error("a key signs that ends within a month")
 	}
@@ -390,7 +379,7 @@ func TestAnAgentThatIsNotVerified(t *testing.T) {
 	if got := verify(t, w, iatp.Query{Agent: "slashed", Level: "any", Classification: "internal"}); !got.Verified {
 		t.Errorf("any: %+v", got)
 	}
-	w.pass(366 * 24 * time.Hour)
+	w.clock.Advance(366 * 24 * time.Hour)
 	if got := verify(t, w, iatp.Query{Agent: "expired"}); got.Verified || got.AttestationValid {
 		t.Errorf("a manifest of a key that has ended: %+v", got)
 	}
@@ -516,8 +505,8 @@ func TestPinningAnAgentElsewhere(t *testing.T) {
 	if _, err := here.Pin(ctx, offer, iatp.Standard, "ann"); !errors.Is(err, iatp.ErrReplayed) {
 		t.Errorf("an old manifest is pinned again: %v", err)
 	}
-	there.pass(time.Minute)
-	here.pass(time.Minute)
+	there.clock.Advance(time.Minute)
+	here.clock.Advance(time.Minute)
 	if err := there.SetManifest(ctx, iatp.Manifest{Agent: "far", Retention: "permanent", Reversibility: "none"}, "", "bob"); err != nil {
 		t.Fatal(err)
 	}
@@ -526,8 +515,8 @@ func TestPinningAnAgentElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	impostor := newWorld(t)
-	impostor.pass(2 * time.Minute)
-	here.pass(time.Minute)
+	impostor.clock.Advance(2 * time.Minute)
+	here.clock.Advance(time.Minute)
 	impostor.register("far", agents.Trusted)
 	forged, err := impostor.Offer(ctx, "far")
 	if err != nil {

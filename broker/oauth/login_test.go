@@ -11,9 +11,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/airlock-mcp/airlock/broker/oauth"
+	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
 // person follows the address with a browser that follows redirects, unless a test says
@@ -47,7 +47,7 @@ func (p *person) Invite(ctx context.Context, i oauth.Invitation) error {
 
 func (p *person) Paste(ctx context.Context) (string, error) {
 	if p.paste == nil {
-		return "", errors.New("no one pastes")
+		return "", errors.New("nothing is pasted")
 	}
 	return p.paste(ctx)
 }
@@ -58,28 +58,8 @@ func (p *person) Strange() {
 	p.strange++
 }
 
-// clock is a time that stands still until a test moves it.
-type clock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func newClock() *clock { return &clock{now: time.Now()} }
-
-func (c *clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *clock) advance(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(d)
-}
-
 // source is one for the world's server, kept in directory.
-func source(t *testing.T, w *world, directory string, c *clock, change func(*oauth.Config)) *oauth.Source {
+func source(t *testing.T, w *world, directory string, c *testenv.Clock, change func(*oauth.Config)) *oauth.Source {
 	t.Helper()
 	config := oauth.Config{ServerID: "crm", URL: w.url()}
 	if change != nil {
@@ -340,7 +320,7 @@ func TestNoOneSignsIn(t *testing.T) {
 	w := newWorld(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	p := &person{invite: func(oauth.Invitation) error { cancel(); return nil }}
-	if _, err := source(t, w, t.TempDir(), nil, nil).Login(ctx, p, nil); err == nil || !strings.Contains(err.Error(), "no one signed in") {
+	if _, err := source(t, w, t.TempDir(), nil, nil).Login(ctx, p, nil); err == nil || !strings.Contains(err.Error(), "the sign-in was not completed") {
 		t.Errorf("got %v", err)
 	}
 }

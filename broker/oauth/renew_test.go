@@ -18,12 +18,13 @@ import (
 	"github.com/airlock-mcp/airlock/broker/oauth"
 	"github.com/airlock-mcp/airlock/broker/upstream"
 	"github.com/airlock-mcp/airlock/internal/secret"
+	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
 // signedIn returns a world and a source whose user has signed in.
-func signedIn(t *testing.T) (*world, *oauth.Source, *clock, string) {
+func signedIn(t *testing.T) (*world, *oauth.Source, *testenv.Clock, string) {
 	t.Helper()
-	w, c, directory := newWorld(t), newClock(), t.TempDir()
+	w, c, directory := newWorld(t), testenv.NewClock(time.Now()), t.TempDir()
 	s := source(t, w, directory, c, nil)
 	if _, err := s.Login(t.Context(), &person{}, nil); err != nil {
 		t.Fatal(err)
@@ -63,7 +64,7 @@ func TestATokenIsRefreshedAheadOfItsEnd(t *testing.T) {
 		{2 * time.Minute, "Bearer access-token-2"}, // four minutes before its end
 		{2 * time.Hour, "Bearer access-token-3"},
 	} {
-		c.advance(step.after)
+		c.Advance(step.after)
 		if got, err := signed(t, s, w.url()); got != step.want || err != nil {
 			t.Errorf("got %q, %v, want %q", got, err, step.want)
 		}
@@ -81,7 +82,7 @@ func TestATokenIsRefreshedAheadOfItsEnd(t *testing.T) {
 func TestOneRefreshAtATime(t *testing.T) {
 	w, s, c, directory := signedIn(t)
 	other := source(t, w, directory, c, nil)
-	c.advance(2 * time.Hour)
+	c.Advance(2 * time.Hour)
 	var all sync.WaitGroup
 	for i := range 40 {
 		all.Go(func() {
@@ -101,7 +102,7 @@ func TestARefreshTokenThatIsDead(t *testing.T) {
 	w.mu.Lock()
 	clear(w.refresh) // revoked
 	w.mu.Unlock()
-	c.advance(2 * time.Hour)
+	c.Advance(2 * time.Hour)
 	for range 3 {
 		_, err := signed(t, s, w.url())
 		wantSignIn(t, err, "no longer accepts it", "airlock login crm")
@@ -148,7 +149,7 @@ func TestWhatARefreshIsAnswered(t *testing.T) {
 				}
 				return test.status
 			}
-			c.advance(2 * time.Hour)
+			c.Advance(2 * time.Hour)
 			_, err := signed(t, s, w.url())
 			state, stateErr := s.State()
 			if err == nil || stateErr != nil || (state.Over != "") != test.over {
@@ -164,11 +165,11 @@ func TestWhatARefreshIsAnswered(t *testing.T) {
 func TestAnAuthorizationServerThatIsAway(t *testing.T) {
 	w, s, c, _ := signedIn(t)
 	w.isAway.Store(true)
-	c.advance(57 * time.Minute) // due, and still good
+	c.Advance(57 * time.Minute) // due, and still good
 	if got, err := signed(t, s, w.url()); got != "Bearer access-token-1" || err != nil {
 		t.Errorf("got %q, %v, want the old token", got, err)
 	}
-	c.advance(time.Hour)
+	c.Advance(time.Hour)
 	_, err := signed(t, s, w.url())
 	var needed *upstream.SignInError
 	if !errors.As(err, &needed) || !needed.Temporary || needed.Command != "" {
@@ -206,7 +207,7 @@ func TestWhatAServerRefuses(t *testing.T) {
 		}
 	})
 	t.Run("a token without a successor", func(t *testing.T) {
-		w, c := newWorld(t), newClock()
+		w, c := newWorld(t), testenv.NewClock(time.Now())
 		w.token = func(_ url.Values, answer map[string]any) int { delete(answer, "refresh_token"); return 200 }
 		s := source(t, w, t.TempDir(), c, nil)
 		if _, err := s.Login(t.Context(), &person{}, nil); err != nil {
@@ -247,7 +248,7 @@ func TestClientCredentials(t *testing.T) {
 	machine := func(c *oauth.Config) {
 		c.Grant, c.ClientID, c.ClientSecret = oauth.ClientCredentials, "mine", secret.New("client secret/1")
 	}
-	w, c, directory := newWorld(t), newClock(), t.TempDir()
+	w, c, directory := newWorld(t), testenv.NewClock(time.Now()), t.TempDir()
 	s := source(t, w, directory, c, machine)
 	if again, err := refused(t, s, w, "", 401, `Bearer`); !again || err != nil {
 		t.Fatalf("got %t, %v, want another try", again, err)
@@ -255,7 +256,7 @@ func TestClientCredentials(t *testing.T) {
 	if got, err := signed(t, s, w.url()); got != "Bearer access-token-1" || err != nil {
 		t.Errorf("got %q, %v", got, err)
 	}
-	c.advance(2 * time.Hour)
+	c.Advance(2 * time.Hour)
 	if got, err := signed(t, source(t, w, directory, c, machine), w.url()); got != "Bearer access-token-2" || err != nil {
 		t.Errorf("after its end: got %q, %v", got, err)
 	}
@@ -264,7 +265,7 @@ func TestClientCredentials(t *testing.T) {
 		answer["error"] = "invalid_client"
 		return 401
 	}
-	c.advance(2 * time.Hour)
+	c.Advance(2 * time.Hour)
 	before := len(w.forms)
 	for range 5 {
 		_, err := signed(t, s, w.url())
@@ -301,7 +302,7 @@ func TestLogout(t *testing.T) {
 
 // C-087: what is kept is encrypted, and no credential is in what is printed.
 func TestWhatIsKeptIsEncrypted(t *testing.T) {
-	w, c, directory := newWorld(t), newClock(), t.TempDir()
+	w, c, directory := newWorld(t), testenv.NewClock(time.Now()), t.TempDir()
 	w.change["/register"] = func(d map[string]any) {
 		d["client_secret"], d["token_endpoint_auth_method"] = "secret-of-airlock", "client_secret_basic"
 	}
@@ -383,7 +384,7 @@ func TestConfigurationsPrintNoCredentials(t *testing.T) {
 func TestAWorkloadsAssertion(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "secret-place", "assertion")
 	w := newWorld(t)
-	s := source(t, w, t.TempDir(), newClock(), func(c *oauth.Config) {
+	s := source(t, w, t.TempDir(), testenv.NewClock(time.Now()), func(c *oauth.Config) {
 		c.Grant, c.ClientID, c.AssertionFile = oauth.JWTBearer, "mine", file
 	})
 	_, err := refused(t, s, w, "", 401, `Bearer`)
