@@ -83,9 +83,20 @@ func serveWith(t *testing.T, engines api.Verifications) *served {
 	return s
 }
 
-// do makes a request with a named token, holds the answer to the OpenAPI file, and
+// do makes a request with a named token, checks the answer against the OpenAPI file, and
 // returns its status and its body.
 func (s *served) do(as, method, path, body string) (int, map[string]any) {
+	s.Helper()
+	response, raw := s.send(as, method, path, body)
+	var value map[string]any
+	if err := json.Unmarshal(raw, &value); err != nil {
+		s.Fatalf("%s %s: %q: %v", method, path, raw, err)
+	}
+	return response.StatusCode, value
+}
+
+// send is do with the answer as it is.
+func (s *served) send(as, method, path, body string) (*http.Response, []byte) {
 	s.Helper()
 	r, err := http.NewRequestWithContext(s.Context(), method, s.url+path, strings.NewReader(body))
 	if err != nil {
@@ -104,14 +115,10 @@ func (s *served) do(as, method, path, body string) (int, map[string]any) {
 		s.Fatal(err)
 	}
 	s.conforms(method, path, response.StatusCode, raw)
-	var value map[string]any
-	if err := json.Unmarshal(raw, &value); err != nil {
-		s.Fatalf("%s %s: %q: %v", method, path, raw, err)
-	}
-	return response.StatusCode, value
+	return response, raw
 }
 
-// conforms holds an answer to its description.
+// conforms checks an answer against its description.
 func (s *served) conforms(method, path string, status int, body []byte) {
 	s.Helper()
 	path, _, _ = strings.Cut(path, "?")

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -170,22 +169,7 @@ func TestWhereThereIsNoVerdict(t *testing.T) {
 // ask asks an engine and returns the answer as it is.
 func (s *served) ask(as, path, body string) (*http.Response, []byte) {
 	s.Helper()
-	r, err := http.NewRequestWithContext(s.Context(), "POST", s.url+"/v1/verify/"+path, strings.NewReader(body))
-	if err != nil {
-		s.Fatal(err)
-	}
-	r.Header.Set("Authorization", "Bearer "+s.tokens[as])
-	response, err := http.DefaultClient.Do(r)
-	if err != nil {
-		s.Fatal(err)
-	}
-	defer response.Body.Close()
-	raw, err := io.ReadAll(response.Body)
-	if err != nil {
-		s.Fatal(err)
-	}
-	s.conforms("POST", "/v1/verify/"+path, response.StatusCode, raw)
-	return response, raw
+	return s.send(as, "POST", "/v1/verify/"+path, body)
 }
 
 // No caller takes all engines: its ninth question at one time is answered at once, and another's goes on.
