@@ -149,7 +149,7 @@ func (s *System) scriptImage() (*runner.Image, error) {
 		return nil, err
 	}
 	image.Args = python.Args
-	// nothing else is in a script's environment.
+	// Nothing else is in a script's environment.
 	image.Env = []string{"PATH=/usr/bin", "PYTHONPATH=/usr/lib/python3/dist-packages"}
 	return &image, nil
 }
