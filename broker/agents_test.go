@@ -187,7 +187,7 @@ func TestAgentsRunsAreAdmitted(t *testing.T) {
 	}
 }
 
-// A run that no one approves is told what a run needs.
+// A run that no person approves is told what a run needs.
 func TestAnUnapprovedRunSaysSo(t *testing.T) {
 	o := &office{ruling: broker.AgentRuling{Approve: []string{"owner"}}}
 	f := newFixture(t, func(opts *broker.Options) { opts.Agents = o })

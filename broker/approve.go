@@ -62,7 +62,7 @@ func (a *attempt) ask(ctx context.Context) *failure {
 		return a.cut(ctx)
 	case err != nil:
 		a.approval = approval.Denied
-		return failf(errortype.ApprovalDenied, "the call needs a person's approval, and no one could be asked. %s", whereToAnswer).because(err)
+		return failf(errortype.ApprovalDenied, "the call needs a person's approval, and no person could be asked. %s", whereToAnswer).because(err)
 	}
 	switch a.verdict.Answer {
 	case approval.Yes, approval.Expired, approval.Unreachable:
@@ -107,14 +107,14 @@ func (a *attempt) heed(question approval.Question) *failure {
 	case approval.Expired:
 		a.approval = approval.Pending
 		return failf(errortype.ApprovalTimeout,
-			"the call needs a person's approval, and no one answered within %v. Tell the user to run `airlock approvals watch` in a terminal, then make the call again",
+			"the call needs a person's approval, and no person answered within %v. Tell the user to run `airlock approvals watch` in a terminal, then make the call again",
 			a.run.limits.ApprovalTimeout)
 	case approval.Dismissed:
 		a.approval = approval.Pending
 		return failf(errortype.ApprovalTimeout,
 			"the call needs a person's approval, and the question was closed without an answer. Ask the user whether to go on, then make the call in a new run; they can also answer with `airlock approvals watch`")
 	case approval.Unreachable:
-		return failf(errortype.ApprovalDenied, "the call needs a person's approval (%s), and there is no one to ask here. %s. %s",
+		return failf(errortype.ApprovalDenied, "the call needs a person's approval (%s), and there is no person to ask here. %s. %s",
 			a.withoutPaths(strings.Join(a.ruling.Policies(), ", ")), whereToAnswer, a.howToAllow())
 	default:
 		if a.verdict.Reason != "" {

@@ -26,7 +26,7 @@ type curious struct {
 }
 
 func (c *curious) Call(context.Context, string, string, json.RawMessage) (json.RawMessage, error) {
-	return json.RawMessage(`{"content":[{"type":"text","text":"no one to ask"}]}`), nil
+	return json.RawMessage(`{"content":[{"type":"text","text":"no person to ask"}]}`), nil
 }
 
 func (c *curious) CallFor(ctx context.Context, relay servers.Relay, serverID, _ string, _ json.RawMessage) (json.RawMessage, error) {

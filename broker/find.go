@@ -90,7 +90,7 @@ func (a *attempt) validate(context.Context) *failure {
 	a.input, a.hash = input, a.broker.recorder.Hash(a.arguments)
 	check, err := a.broker.inputs.Get(a.tool.Digest, a.tool.InputSchema)
 	if err != nil {
-		return failf(errortype.Validation, "the tool cannot be called: its input schema is unusable (%v); its server has to mend it", err)
+		return failf(errortype.Validation, "the tool cannot be called: its input schema is unusable (%v); its server has to correct it", err)
 	}
 	if err := check.Check(v); err != nil {
 		return failf(errortype.Validation, "%s", invalid(a.tool, input, err))
@@ -98,7 +98,7 @@ func (a *attempt) validate(context.Context) *failure {
 	return nil
 }
 
-// invalid says what to mend, and where the parameters are described.
+// invalid says what to correct, and where the parameters are described.
 func invalid(tool catalog.Tool, input map[string]any, err error) string {
 	return fmt.Sprintf("the arguments do not fit the tool's input schema: %v.%s The catalog has the definition of %q of server %q",
 		err, misnamed(tool, input), tool.Name, tool.ServerID)

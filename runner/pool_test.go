@@ -25,7 +25,7 @@ func eventually(t *testing.T, what string, check func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); !check(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain until %s", what)
+			t.Fatalf("not so after 10 s: %s", what)
 		}
 	}
 }

@@ -28,7 +28,7 @@ type LimitError struct{ Problem string }
 // Error returns the problem.
 func (e *LimitError) Error() string { return e.Problem }
 
-// Draft takes up the files of a run that goes on. Methods may be called concurrently.
+// Draft collects the files of a run that goes on. Methods may be called concurrently.
 type Draft struct {
 	store  *Store // nil keeps nothing, as in a replay
 	limits Limits

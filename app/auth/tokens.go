@@ -203,7 +203,7 @@ func moment(seconds int64) *time.Time {
 // ErrUnknown says that there is no token of an ID.
 var ErrUnknown = errors.New("there is no such token")
 
-// Revoke makes a token worthless, at once and for good.
+// Revoke makes a token invalid, at once and forever.
 func (t *Tokens) Revoke(ctx context.Context, id string) error {
 	return t.db.Update(ctx, func(tx database.Tx) error {
 		result, err := tx.ExecContext(ctx, `UPDATE token SET revoked = ? WHERE id = ? AND revoked = 0`, t.now().Unix(), id)

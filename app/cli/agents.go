@@ -18,7 +18,7 @@ type agentsVerbs struct {
 	List    agentsListVerb    `cmd:"" help:"List the registered agents."`
 	Show    agentsShowVerb    `cmd:"" help:"Show one agent: its permissions, its budget and its newest actions."`
 	Create  agentsCreateVerb  `cmd:"" help:"Register an agent and print its token, this once."`
-	Rotate  agentsRotateVerb  `cmd:"" help:"Give an agent a new token; the old one is worthless at once."`
+	Rotate  agentsRotateVerb  `cmd:"" help:"Give an agent a new token; the old one is invalid at once."`
 	Suspend agentsSuspendVerb `cmd:"" help:"Deny an agent everything until it is resumed."`
 	Resume  agentsResumeVerb  `cmd:"" help:"Let a suspended agent act again."`
 	Kill    agentsKillVerb    `cmd:"" help:"End an agent for good."`

@@ -66,7 +66,7 @@ type agentsKeysVerb struct {
 	agentsFlags
 	Agent  string `arg:"" help:"The ID of an agent."`
 	Rotate bool   `help:"Make a new key, which signs from now on."`
-	Revoke string `placeholder:"KEY" help:"Make everything worthless that this key has signed."`
+	Revoke string `placeholder:"KEY" help:"Invalidate everything that this key has signed."`
 	JSON   bool   `name:"json" help:"Print JSON."`
 }
 

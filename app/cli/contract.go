@@ -77,7 +77,7 @@ func runCases(ctx context.Context, runs *orchestrator.Orchestrator, cases []cont
 	return ends
 }
 
-// runCase runs one program and holds what came of it against the case. What
+// runCase runs one program and compares what came of it with the case. What
 // could not become a run is reported as `airlock run` reports it.
 func runCase(ctx context.Context, runs *orchestrator.Orchestrator, c contract.Case) error {
 	request := orchestrator.Request{

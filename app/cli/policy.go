@@ -13,7 +13,7 @@ import (
 )
 
 type policyVerbs struct {
-	Check   policyCheckVerb   `cmd:"" help:"Hold the policies and settings against the tools that there are."`
+	Check   policyCheckVerb   `cmd:"" help:"Check the policies and settings against the tools that there are."`
 	Test    policyTestVerb    `cmd:"" help:"Run files of cases with expected decisions."`
 	Explain policyExplainVerb `cmd:"" help:"Say what would happen to a call, and which rule decides."`
 	Schema  policySchemaVerb  `cmd:"" help:"Print the Cedar schema of what policies can be about, for editors and for Cedar's own tools."`

@@ -15,7 +15,7 @@ import (
 type tokensVerbs struct {
 	Create tokensCreateVerb `cmd:"" help:"Make a token for callers over HTTP and print it, this once."`
 	List   tokensListVerb   `cmd:"" help:"List the tokens; never the secrets."`
-	Revoke tokensRevokeVerb `cmd:"" help:"Make a token worthless at once."`
+	Revoke tokensRevokeVerb `cmd:"" help:"Make a token invalid at once."`
 }
 
 // withTokens runs do on the tokens, with what was done recorded.

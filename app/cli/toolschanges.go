@@ -188,7 +188,7 @@ func (v *toolsAcceptVerb) seen(c pins.Change) error {
 	looked := cmp.Or(v.Digest, strings.TrimPrefix(c.Pinned.Shown, "sha256:"))
 	switch {
 	case looked == "":
-		return &hinted{fmt.Errorf("no one has looked at the change of %s yet", name), lookAgain + " first", ExitRefused}
+		return &hinted{fmt.Errorf("the change of %s has not been looked at yet", name), lookAgain + " first", ExitRefused}
 	case !strings.HasPrefix(strings.TrimPrefix(c.Found.Digest, "sha256:"), looked):
 		return &hinted{fmt.Errorf("%s has another definition than the one that was looked at: it is %s now", name, system.ShortDigest(c.Found)),
 			lookAgain + " again", ExitRefused}

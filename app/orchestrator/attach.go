@@ -53,7 +53,7 @@ type attachAnswer struct {
 	Error *broker.Error `json:"error,omitempty"`
 }
 
-// handleAttach takes up a file. What the code did wrong is an answer; only a
+// handleAttach accepts a file. What the code did wrong is an answer; only a
 // broken protocol ends the run.
 func (r *run) handleAttach(ctx context.Context, req wire.Request) (any, error) {
 	var params struct {

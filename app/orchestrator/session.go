@@ -55,7 +55,7 @@ func (r *run) handleLoad(req wire.Request) (any, error) {
 	}{pieces, more}, nil
 }
 
-// handleSave takes up files that the code leaves to the next run of its session.
+// handleSave accepts files that the code leaves to the next run of its session.
 func (r *run) handleSave(ctx context.Context, req wire.Request) (any, error) {
 	var params struct {
 		Files   []sessionfiles.Piece `json:"files"`

@@ -7,8 +7,8 @@ import (
 )
 
 // How long finished runs can be asked for, and how many. Runs that are queued
-// or running are never let go of. What goes first is the oldest finished run of
-// the owner that holds the most, so that no caller's runs push out another's.
+// or running are never forgotten. What goes first is the oldest finished run of
+// the owner that holds the most, so that no caller's runs evict another's.
 const (
 	keepFinished     = time.Hour
 	maxOwnedRuns     = 64       // finished runs of one owner

@@ -95,7 +95,7 @@ func (r *Run) Load() (pieces []Piece, more bool, err error) {
 	return pieces, false, nil
 }
 
-// Save takes up what the run leaves: pieces of files that are new or changed, and
+// Save accepts what the run leaves: pieces of files that are new or changed, and
 // the paths of those that are gone. With last it puts all of that into the session
 // at once: of several runs, the one that ends last decides about each file. A
 // *LimitError says why nothing of the run is kept.

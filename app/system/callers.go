@@ -84,7 +84,7 @@ func isPersonal(server config.Server) bool {
 // take returns the connection of a principal, and makes it where there is none.
 func (c *callers) take(server config.Server, principal string) (*ownSet, error) {
 	if o := server.Settings.OAuth; o != nil && oauth.Grant(o.Grant) == oauth.Enterprise {
-		return nil, &upstream.CallError{ServerID: server.ID, Type: upstream.ToolError, Message: "the server is signed in to with the ID token of the user whom Airlock runs for, and answers no one else"}
+		return nil, &upstream.CallError{ServerID: server.ID, Type: upstream.ToolError, Message: "the server is signed in to with the ID token of the user whom Airlock runs for, and answers no other"}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -24,7 +24,7 @@ func (e *SetupError) Unwrap() error { return e.Err }
 func (e *SetupError) Hint() string { return e.Advice }
 
 // Advise adds a hint to the errors of parts that do not know which command
-// mends them. Other errors, and nil, come back as they are.
+// corrects them. Other errors, and nil, come back as they are.
 func Advise(err error) error {
 	var advised interface{ Hint() string }
 	switch {

@@ -101,13 +101,13 @@ func missingHint(id, command, problem string) string {
 	case command == "" && is("wants other credentials"):
 		return fmt.Sprintf("write its credentials under %s.headers", key)
 	case command == "" && is("could not be reached"):
-		return fmt.Sprintf("start the server, or mend %s.url", key)
+		return fmt.Sprintf("start the server, or correct %s.url", key)
 	case is("did not answer within"):
 		return fmt.Sprintf("%s.startTimeout gives it more time", key)
 	case command == "":
 		return fmt.Sprintf("check %s.url and its headers", key)
 	case is("working directory"):
-		return fmt.Sprintf("mend %s.cwd", key)
+		return fmt.Sprintf("correct %s.cwd", key)
 	case is("was not found") && !is("first line names"):
 		if _, err := exec.LookPath(command); err != nil {
 			return InstallHint(command)

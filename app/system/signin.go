@@ -36,7 +36,7 @@ func SignIn(server config.Server, principal, version string, hold func(credentia
 		},
 	})
 	if err != nil {
-		return nil, &SetupError{err, fmt.Sprintf("mend servers.%s.oauth; docs/upstream-sign-in.md says what each grant needs", server.ID)}
+		return nil, &SetupError{err, fmt.Sprintf("correct servers.%s.oauth; docs/upstream-sign-in.md says what each grant needs", server.ID)}
 	}
 	return source, nil
 }

@@ -127,7 +127,7 @@ type machine struct {
 }
 
 // Open puts everything together that runs need. The caller closes the system.
-// Errors that a user can mend have a method Hint() string.
+// Errors that a user can correct have a method Hint() string.
 func Open(ctx context.Context, c *config.Config, opts Options) (_ *System, err error) {
 	s := &System{config: c, opts: opts.withDefaults(), undo: &cleanup.Stack{}}
 	if _, err := c.Profile(opts.Profile); opts.Profile != "" && err != nil {

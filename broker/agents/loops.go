@@ -31,7 +31,7 @@ type conversationState struct {
 	// Called counts the calls of the conversation's code, and Calls are the newest of
 	// them: they are in a row of their own, since they take no step.
 	Called int64   `json:"called,omitempty"`
-	At     int64   `json:"at,omitempty"` // when an act was last taken up, in seconds since 1970
+	At     int64   `json:"at,omitempty"` // when an act was last performed, in seconds since 1970
 	Calls  []acted `json:"calls,omitempty"`
 }
 
@@ -80,7 +80,7 @@ func (s *conversationState) checkAct(at acted, onState string, nested bool) *Err
 	return steps.check(at, onState)
 }
 
-// perform takes an act up, which gets its step where none was given. One that
+// perform adds an act, which gets its step where none was given. One that
 // waits for a person gets its number at once, so that no other has it.
 func (s *conversationState) perform(at *acted, onState string, nested, approved bool) {
 	if nested {
@@ -128,7 +128,7 @@ func (s *conversationState) unchanged(onState string) int {
 	return n
 }
 
-// remember takes the action up: one that waits for a person without its step.
+// remember adds the action: one that waits for a person without its step.
 func (s *conversationState) remember(at acted, onState string, approved bool) {
 	s.Recent = slices.DeleteFunc(s.Recent, func(before acted) bool { return before.Step == at.Step })
 	s.Recent = append(s.Recent, at)

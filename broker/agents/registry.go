@@ -50,7 +50,7 @@ func (s *Service) Register(ctx context.Context, r Registration, by string) (Agen
 	return a, token, err
 }
 
-// Rotate gives an agent a new token and makes the old one worthless.
+// Rotate gives an agent a new token and makes the old one invalid.
 func (s *Service) Rotate(ctx context.Context, id, by string) (secret.Value, error) {
 	token := newToken()
 	err := s.change(ctx, id, by, "agent token rotated",

@@ -107,7 +107,7 @@ func (s *Service) watch(ctx context.Context, look <-chan struct{}) {
 	}
 }
 
-// ids returns who is watched; nil, and nothing looks any more, when it is no one.
+// ids returns who is watched; nil, and nothing looks any more, when it is no agent.
 func (w *watches) ids() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -216,7 +216,7 @@ func (d *Desk) expect(o *openQuestion) {
 	d.open[o.question.ID] = o
 }
 
-// forget takes back a question that no one has seen.
+// forget takes back a question that has not been seen.
 func (d *Desk) forget(id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

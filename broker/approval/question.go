@@ -55,7 +55,7 @@ type Subject struct {
 type Elicitation struct {
 	Schema      json.RawMessage `json:"schema,omitempty"`       // of the form; nil where there is nothing to fill in
 	NeedsValues bool            `json:"needs_values,omitempty"` // a bare yes is no answer
-	URL         string          `json:"url,omitempty"`          // that the person is asked to open; no one else does
+	URL         string          `json:"url,omitempty"`          // that the person is asked to open; nothing else opens it
 }
 
 // Grounds are why a person is asked.

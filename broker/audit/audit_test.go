@@ -311,7 +311,7 @@ func TestKilledAtAnyPoint(t *testing.T) {
 			}
 		}
 		cmd.Wait()
-		verified(t, dir) // before any start has mended it
+		verified(t, dir) // before any start has repaired it
 	}
 	open(t, dir, &audit.Options{SegmentBytes: 20_000}).Close()
 	if report := verified(t, dir); report.Open != 0 {

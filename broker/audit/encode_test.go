@@ -17,7 +17,7 @@ var hostile = []string{
 	`,"hash":"",`, `"hash":"sha256:0"`, "hash", strings.Repeat("x", 3000), "\ufffd", "\ue000", "\U0010ffff",
 }
 
-// fill gives every member of a record a value by chance, or none.
+// fill gives every member of a record a value at random, or none.
 func fill(v reflect.Value) {
 	text := func() string { return hostile[rand.IntN(len(hostile))] + hostile[rand.IntN(len(hostile))] }
 	if rand.IntN(3) == 0 && v.Kind() != reflect.Struct {

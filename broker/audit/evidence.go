@@ -218,7 +218,7 @@ type facts struct {
 	roots  map[uint64]tlog.Hash
 }
 
-// compare holds the log to the evidence.
+// compare compares the log with the evidence.
 func (e *evidence) compare(f *facts) (findings []Finding, remarks []string) {
 	find := func(seq uint64, text string, values ...any) {
 		findings = append(findings, Finding{headFile, 0, seq, fmt.Sprintf(text, values...)})

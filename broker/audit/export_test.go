@@ -14,7 +14,7 @@ import (
 func TestExport(t *testing.T) {
 	dir := t.TempDir()
 	run(t, dir)
-	// The process that wrote has a name by chance, and with it every hash.
+	// The process that wrote has a name at random, and with it every hash.
 	chance := regexp.MustCompile(`w_[0-9a-f]{32}|sha256:[0-9a-f]{64}`)
 	for _, format := range audit.Formats() {
 		t.Run(string(format), func(t *testing.T) {

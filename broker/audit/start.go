@@ -97,7 +97,7 @@ func (s *appender) start() error {
 	return keepFingerprints(s.places.verified, list, known, found.read)
 }
 
-// judge holds the log that was found to what vouches for it, before this process
+// judge compares the log that was found with what vouches for it, before this process
 // signs anything itself: otherwise a log that was changed while no Airlock ran
 // would be sound again after the next start. The remarks are for what a killed
 // Airlock may have left, or an attacker may have made to look so.

@@ -89,7 +89,7 @@ func (v *verifier) compareStrangers() {
 	}
 }
 
-// compareWitness holds the log to what its witness has.
+// compareWitness compares the log with what its witness has.
 func (v *verifier) compareWitness(dir string, o VerifyOptions) error {
 	switch {
 	case o.Witness == "":

@@ -41,7 +41,7 @@ func seal(payloadType string, payload []byte, key Key, private ed25519.PrivateKe
 	return Envelope{Payload: payload, PayloadType: payloadType, Signatures: []Signature{{KeyID: key.ID, Sig: sig}}}
 }
 
-// verify holds an envelope against the keys of an agent. The key ID only selects:
+// verify checks an envelope against the keys of an agent. The key ID only selects:
 // it is no part of what is signed.
 func (e Envelope) verify(payloadType string, keys []Key) (Key, error) {
 	if e.PayloadType != payloadType || len(e.Signatures) == 0 || len(e.Signatures) > maxSignatures {

@@ -239,7 +239,7 @@ func (s *Service) Rotate(ctx context.Context, agent, by string) (Key, error) {
 	return key, err
 }
 
-// Revoke makes everything worthless that a key of an agent has signed, at once.
+// Revoke invalidates everything that a key of an agent has signed, at once.
 func (s *Service) Revoke(ctx context.Context, agent, keyID, by string) error {
 	if err := s.record(ctx, by, fmt.Sprintf("agent %s: signing key %s revoked", agent, keyID)); err != nil {
 		return err

@@ -283,7 +283,7 @@ func (s *Service) fileList(ctx context.Context, j job) (Output, error) {
 	return encoded(map[string]any{"files": files})
 }
 
-// ofFiles turns what the agent can mend into a failure; other errors stay.
+// ofFiles turns what the agent can correct into a failure; other errors stay.
 func ofFiles(err error) (Output, error) {
 	var path *vfs.PathError
 	var limit *vfs.LimitError

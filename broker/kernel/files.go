@@ -88,7 +88,7 @@ func (s *Service) ReadFile(ctx context.Context, a Actor, agentID, path string) (
 }
 
 // PolicyFile returns one of the files that say what holds for an agent: the rules
-// in force, and its registration. No one writes them through the kernel.
+// in force, and its registration. They cannot be written through the kernel.
 func (s *Service) PolicyFile(ctx context.Context, a Actor, agentID, name string) ([]byte, error) {
 	agent, err := s.agent(ctx, a, agentID)
 	if err != nil {

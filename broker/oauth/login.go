@@ -25,7 +25,7 @@ type Person interface {
 	// at once; an error ends the sign-in.
 	Invite(ctx context.Context, i Invitation) error
 	// Paste returns the address that the person has copied from the browser, or an error
-	// when there is no one who could: then only the browser can answer. It is called
+	// when there is no person who could: then only the browser can answer. It is called
 	// again after an address that does not belong to the sign-in.
 	Paste(ctx context.Context) (string, error)
 	// Strange says that what was pasted does not belong to the sign-in.
@@ -200,7 +200,7 @@ func (s *Source) ask(ctx context.Context, back *callback, request authorization,
 	case answer := <-answers:
 		return answer.code, answer.err
 	case <-ctx.Done():
-		return "", errors.New("no one signed in")
+		return "", errors.New("the sign-in was not completed")
 	}
 }
 

@@ -91,7 +91,7 @@ func (w *wire) resource(ctx context.Context, server, challenged string) (resourc
 		case err != nil:
 			return found, err
 		case !isFor(found.Resource, server, address):
-			return found, fmt.Errorf("its metadata are those of another resource, %s: no one is asked to sign in", quote(found.Resource))
+			return found, fmt.Errorf("its metadata are those of another resource, %s: the user is not asked to sign in", quote(found.Resource))
 		}
 		return found, nil
 	}
@@ -100,7 +100,7 @@ func (w *wire) resource(ctx context.Context, server, challenged string) (resourc
 
 // isFor reports whether metadata from an address may speak for a server (RFC 9728,
 // section 3.3): they are for the server's own URL, or for a resource above it in the
-// same origin whose own metadata are at that very address, which no one below it decides.
+// same origin whose own metadata are at that very address, which nothing below it decides.
 func isFor(resource, server, address string) bool {
 	if trimmed(resource) == trimmed(server) {
 		return resource != ""
@@ -133,7 +133,7 @@ func (w *wire) server(ctx context.Context, issuer string) (serverMetadata, error
 		case err != nil:
 			return found, err
 		case !sameIssuer(found.Issuer, issuer):
-			return found, fmt.Errorf("the metadata of the authorization server %s are those of %s: no one is asked to sign in", plain(issuer), quote(found.Issuer))
+			return found, fmt.Errorf("the metadata of the authorization server %s are those of %s: the user is not asked to sign in", plain(issuer), quote(found.Issuer))
 		}
 		return found, found.endpoints.check()
 	}

@@ -126,7 +126,7 @@ type Options struct {
 	// is the user who types it.
 	For string
 	// Hold is told each credential before it is used, so that it can be removed from
-	// what leaves Airlock. It may be called concurrently; nil tells no one.
+	// what leaves Airlock. It may be called concurrently; nil: it is not told.
 	Hold func(credential string)
 	// Version is Airlock's own, as an authorization server is told.
 	Version string

@@ -73,7 +73,7 @@ func (s *Source) replaceLocked(r *record) error {
 	return nil
 }
 
-// alone runs do while no one else changes the sign-in, in this process or another. One
+// alone runs do while nothing else changes the sign-in, in this process or another. One
 // that cannot be read is none for what replaces it.
 func (s *Source) alone(ctx context.Context, replaces bool, do func(kept *record) error) (err error) {
 	select {

@@ -37,7 +37,7 @@ func entropy(b []byte) float64 {
 var placeholder = compile(`(?i)^(?:\$\{?|\{\{|<|%\(|%[a-z]|#\{)|^[*x.\-_]+$|^an?[_\- ][a-z]+(?:[_\- .]|$)|^(?:your|my|the|some|enter|insert|replace|change|add|put)[_\- .]|change_?me|replace_?me|placeholder|redacted|dummy|example|sample|^(?:passw(?:or)?d|passwd|pass|pwd|secret|token|string|text|required|optional|none|null|nil|undefined|true|false|port|user(?:name)?|hidden|masked|todo|tbd|fixme|test(?:ing)?|foobar|default)\d{0,3}$|^(?:unsafe|insecure|secure|value|null|empty|unset|unknown|disabled|enabled|your|user|foo|bar|baz|abc|pa55word|letmein)$|^(?:os|process|config|settings|options|self|this|env|secrets|vars|params|args|req|request|ctx|data|props)[.\[]|\(|^(?:true|false|none)`)
 
 // isMadeUp says whether a value is hardly more than one character again and
-// again, and so not drawn by chance.
+// again, and so not drawn at random.
 func isMadeUp(b []byte) bool { return monotonous(b) || zeroUUID.Match(b) }
 
 // digest is hexadecimal in lower case.
@@ -64,7 +64,7 @@ func credential(b []byte) bool {
 	return notPlaceholder(b) && notDummy(b) && !isCounted(b) && (!identifier.Match(b) || hasDigit(b)) && entropy(b) >= 2 && (bytes.ContainsAny(b, "0123456789=") || mixedCase(b))
 }
 
-// random says whether a value looks drawn by chance, and not written by a person.
+// random says whether a value looks drawn at random, and not written by a person.
 func random(b []byte) bool {
 	return notPlaceholder(b) && !isCounted(b) && bytes.ContainsAny(b, "0123456789") && entropy(b) >= 3
 }
@@ -126,7 +126,7 @@ func connectionPassword(b []byte) bool {
 	return notPlaceholder(b) && !address.Match(b) && !reference.Match(b) && b[0] != '{' && b[0] != '<' && b[0] != '#' && !bytes.ContainsAny(b, "(){}[]")
 }
 
-// dense says whether a text of any characters looks drawn by chance.
+// dense says whether a text of any characters looks drawn at random.
 func dense(b []byte) bool { return !bytes.ContainsAny(b, " {}<") && entropy(b) >= 4 }
 
 // reference is a member of something in code: os.Environ, ed25519.PrivateKey.
@@ -152,7 +152,7 @@ func mixedCase(b []byte) bool {
 	return bytes.ContainsAny(b, letters[:26]) && bytes.ContainsAny(b, letters[26:]) && entropy(b) >= 3.5
 }
 
-// isDrawn says whether a value of some length was drawn by chance: letters and
+// isDrawn says whether a value of some length was drawn at random: letters and
 // digits between each other, and no form of something else.
 func isDrawn(b []byte) bool {
 	if len(b) < 16 || len(b) > maxValue || isMadeUp(b) || isMisshapen(b) || isCiphertext(b) || !notPlaceholder(b) || address.Match(b) || identifier.Match(b) || reference.Match(b) || !tokenBytes.Match(b) {

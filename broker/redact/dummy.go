@@ -7,7 +7,7 @@ var dummyWords = compile(`(?i)example|placeholder|your[_\-]|[_\-]here\b|insert[_
 
 // notDummy says whether a value that has a token's form may be one, and is not
 // what documentation puts in its place. Long values have any short word in
-// them by chance.
+// them at random.
 func notDummy(value []byte) bool {
 	return !isFiller(value) && (len(value) > 400 || !dummyWords.Match(value))
 }

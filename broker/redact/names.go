@@ -194,7 +194,7 @@ var lastSecret = compile(`(?i)(?:token|secret|key|auth|authorization|credentials
 // lastWeak is lastSecret for names with a weak word.
 var lastWeak = compile(`(?i)(?:key|csrf|xsrf|vapid)$`)
 
-// secretID is half of HashiCorp Vault's AppRole, and a secret in spite of its name.
+// secretID is half of HashiCorp Vault's AppRole, and a secret despite its name.
 var secretID = compile(`(?i)secret[_-]?id$`)
 
 // onlyNumber is a number that is longer than what is counted or measured.

@@ -55,7 +55,7 @@ func (e *SignInError) message() string {
 const maxSigned = 3
 
 // signed sends a request with the credentials of the server. A refusal that a person has
-// to mend comes back as an answer with status 401, as the server gave it or would give
+// to correct comes back as an answer with status 401, as the server gave it or would give
 // it, and is noted for the call that it belongs to.
 func (w *httpWire) signed(request *http.Request) (*http.Response, error) {
 	if w.config.Credentials == nil || !w.isOrigin(request.URL) {

@@ -134,7 +134,7 @@ func TestElicitationReachesThePersonBehindTheCall(t *testing.T) {
 	}
 }
 
-// Nobody is asked where the configuration does not say so, where no one stands
+// Nobody is asked where the configuration does not say so, where no person stands
 // behind the call, and the server does not get an answer that is not of its form.
 func TestElicitationIsRefused(t *testing.T) {
 	tests := []struct {

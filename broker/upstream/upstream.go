@@ -45,7 +45,7 @@ type Config struct {
 	SSE bool // URL speaks the HTTP transport of MCP 2024-11-05 instead
 	// Headers go with every request to URL's origin, and to no other.
 	Headers map[string]string
-	// Credentials sign the requests to URL's origin; nil where no one signs in.
+	// Credentials sign the requests to URL's origin; nil where there is no sign-in.
 	Credentials  Credentials
 	StartTimeout time.Duration // until the tools are listed; 0 means DefaultStartTimeout
 	CallTimeout  time.Duration // of one call; 0 means DefaultCallTimeout

@@ -294,7 +294,7 @@ func waitFor(t testing.TB, what string, happened func() bool) {
 		select {
 		case <-tick.C:
 		case <-deadline.C:
-			t.Fatalf("waited in vain for %s", what)
+			t.Fatalf("%s did not come", what)
 		}
 	}
 }

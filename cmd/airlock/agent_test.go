@@ -203,7 +203,7 @@ func TestAnAgentsLoopIsStopped(t *testing.T) {
 	stopped, _ = c.try("run_code", python(fmt.Sprintf("from servers import files\nawait files.write_file({'path': %q, 'content': 'x'})", filepath.Join(i.dir, "new"))))
 	expect("a call that writes, by a supervised agent", "PolicyDenied QWED-AGENT-POLICY-001: ", stopped)
 	stopped, _ = c.try("call_tool", map[string]any{"server": "files", "tool": "read_text_file", "arguments": map[string]any{"path": "x"}})
-	expect("a tool that no one allowed", "PolicyDenied QWED-AGENT-POLICY-001: Unknown tool 'files/read_text_file' requires explicit allowlisting", stopped)
+	expect("a tool that was not allowed", "PolicyDenied QWED-AGENT-POLICY-001: Unknown tool 'files/read_text_file' requires explicit allowlisting", stopped)
 	if _, err := os.Stat(filepath.Join(i.dir, "new")); !os.IsNotExist(err) {
 		t.Errorf("the file was written: %v", err)
 	}
@@ -302,7 +302,7 @@ func TestAnAgentIsSuspendedAndKilled(t *testing.T) {
 	}
 }
 
-// `airlock mcp` serves an agent whose token is in its environment, and no one
+// `airlock mcp` serves an agent whose token is in its environment, and none
 // where that token is not valid.
 func TestAnAgentOnStdio(t *testing.T) {
 	i := newInstallation(t, "")

@@ -301,7 +301,7 @@ func TestTheKernelInAirlockServe(t *testing.T) {
 	// T41: what an operator has made a manifest for is fetched from elsewhere, and pinned.
 	address := url + "/.well-known/agent-manifest/" + id
 	if status, _ := get(t, address); status != http.StatusNotFound {
-		t.Errorf("a manifest that no one made: got %d", status)
+		t.Errorf("a manifest that was not made: got %d", status)
 	}
 	w.airlock("agents", "manifest", id, "--scope", "repo:read")
 	here := newWorld(t) // AIRLOCK_HOME is another directory from here on

@@ -6,7 +6,7 @@
 MODEL is a command that reads a task on stdin and prints a Python program. The
 program runs with `airlock run`. When it fails in a way that is worth another
 attempt, the task is put to the model again with the error below it. After
-MAX_RETRIES attempts, or at once for a failure that no retry mends, the loop
+MAX_RETRIES attempts, or at once for a failure that no retry corrects, the loop
 gives up and says so. One line of JSON is printed: the program's data, or
 {"error": "handoff_required"}, which asks a person to take over.
 """

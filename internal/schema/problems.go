@@ -162,7 +162,7 @@ func follow(tokens []string, doc any) any {
 	return doc
 }
 
-// known names the members that the object may have, so that a misspelt one can be mended.
+// known names the members that the object may have, so that a misspelt one can be corrected.
 func known(tokens []string, doc any) string {
 	object, ok := follow(tokens[:max(0, len(tokens)-1)], doc).(map[string]any)
 	if !ok {

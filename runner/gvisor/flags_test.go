@@ -12,7 +12,7 @@ import (
 	"github.com/airlock-mcp/airlock/runner/gvisor"
 )
 
-// TestVersionIsThePinnedOne holds the version that Airlock insists on against
+// TestVersionIsThePinnedOne compares the version that Airlock insists on against
 // the module that the programs are built from.
 func TestVersionIsThePinnedOne(t *testing.T) {
 	pinned := regexp.MustCompile(`(?m)^require gvisor\.dev/gvisor (\S+)$`).FindStringSubmatch(source(t, "go.mod"))
@@ -24,7 +24,7 @@ func TestVersionIsThePinnedOne(t *testing.T) {
 	}
 }
 
-// TestOwnBuildPassesResourcesOn holds the flags against Airlock's own build of
+// TestOwnBuildPassesResourcesOn checks the flags against Airlock's own build of
 // runsc, which is a module of its own and reads them from annotations.
 func TestOwnBuildPassesResourcesOn(t *testing.T) {
 	program := source(t, "runsc", "limits.go")

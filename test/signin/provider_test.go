@@ -36,7 +36,7 @@ func (p *provider) again(t *testing.T) {
 	*p = *startProvider(t, "-listen", strings.TrimPrefix(p.Issuer, "http://"))
 }
 
-// revoke makes a token worthless (RFC 7009).
+// revoke makes a token invalid (RFC 7009).
 func (p *provider) revoke(t *testing.T, token string) {
 	t.Helper()
 	response, err := http.PostForm(p.Issuer+"/revoke", url.Values{"token": {token}, "client_id": {"airlock"}})
@@ -49,7 +49,7 @@ func (p *provider) revoke(t *testing.T, token string) {
 	}
 }
 
-// subject is whose token it is, as the provider says; empty for a worthless one.
+// subject is whose token it is, as the provider says; empty for an invalid one.
 func (p *provider) subject(ctx context.Context, token string) string {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.Issuer+"/userinfo", nil)
 	if err != nil {

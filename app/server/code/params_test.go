@@ -24,7 +24,7 @@ var misshapenRequests = []struct{ name, method, params, want string }{
 	{"a number in the place of the revision", "initialize", `{"protocolVersion":7}`, `the params of initialize do not have their form: "protocolVersion" has a number where a string belongs`},
 }
 
-// checkForm holds an answer against what is wanted: -32602, and one sentence without Go's types.
+// checkForm compares an answer with what is wanted: -32602, and one sentence without Go's types.
 func checkForm(t *testing.T, line, want string) {
 	t.Helper()
 	var answer struct {

@@ -85,7 +85,7 @@ func (s *Server) noRun(ctx context.Context, runID string, err error) *mcp.CallTo
 }
 
 // whyNoRun says in one sentence why a program did not become a run, and what to do.
-// The cause of what no caller can mend is for the log alone.
+// The cause of what no caller can correct is for the log alone.
 func whyNoRun(err error) (problem, hint string) {
 	var advised interface{ Hint() string }
 	switch {
