@@ -94,16 +94,17 @@ type leg struct {
 func (l leg) run(t *testing.T) {
 	dir, _ := suites(t)
 	pkg := filepath.Join(dir, "node_modules", "@modelcontextprotocol", "conformance")
-	got, out := l.results(t, "--requirements", l.revision)
+	got, out := l.results(t, nil, "--requirements", l.revision)
 	if missing := without(required(t, pkg, l.revision, l.role), slices.Collect(maps.Keys(got))); len(missing) > 0 {
 		t.Fatalf("the suite did not run %q:\n%s", missing, out)
 	}
 	known := l.knownFailures(t, slices.Collect(maps.Keys(got)))
 	c := compare(got, known)
 	// The suite has time limits of its own, of a second and a half and less, which a
-	// busy machine may miss: what failed is tried again by itself.
+	// busy machine may miss: what failed is tried again with longer ones.
+	patient := []string{"--import", filepath.Join(dir, "patient.mjs")}
 	for _, scenario := range c.surprises {
-		again, _ := l.results(t, "--scenario", scenario, "--spec-version", l.revision, "--force")
+		again, _ := l.results(t, patient, "--scenario", scenario, "--spec-version", l.revision, "--force")
 		if len(again[scenario]) > 0 {
 			got[scenario] = again[scenario]
 		}
@@ -118,13 +119,14 @@ func (l leg) run(t *testing.T) {
 	t.Logf("%s against %s: %d scenarios, %d checks passed, %d known failures", l.name, l.revision, len(got), c.passed, c.known)
 }
 
-// results runs the suite and returns what it found, by scenario, and what it printed.
-func (l leg) results(t *testing.T, which ...string) (map[string][]check, []byte) {
+// results runs the suite, with options of Node's, and returns what it found, by scenario,
+// and what it printed.
+func (l leg) results(t *testing.T, options []string, which ...string) (map[string][]check, []byte) {
 	t.Helper()
 	dir, node := suites(t)
 	directory := t.TempDir()
 	args := []string{filepath.Join(dir, "node_modules", "@modelcontextprotocol", "conformance", "dist", "index.js"), l.role, "--output-dir", directory}
-	suite := exec.CommandContext(t.Context(), node, slices.Concat(args, which, l.against)...)
+	suite := exec.CommandContext(t.Context(), node, slices.Concat(options, args, which, l.against)...)
 	suite.Dir = t.TempDir()
 	out, err := suite.CombinedOutput()
 	var failed *exec.ExitError
