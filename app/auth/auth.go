@@ -166,6 +166,6 @@ func (a *Authenticator) Agent(ctx context.Context, token secret.Value) (caller.C
 	}
 	return caller.Caller{
 		Principal: agent.ID, Kind: caller.Agent, Session: agent.ID, Scopes: []string{ScopeRun},
-		Account: "agents of " + agent.Owner,
+		Account: agent.Share(),
 	}, nil
 }

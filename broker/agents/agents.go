@@ -81,6 +81,9 @@ type Agent struct {
 	Rotated     time.Time   `json:"token_rotated"` // when its token was made
 }
 
+// Share is the account whose share of the host the agent takes, with all agents of its owner.
+func (a Agent) Share() string { return "agents of " + a.Owner }
+
 // Account is the agent's name in the ledger.
 func (a Agent) Account() string { return "agent:" + a.ID }
 

@@ -91,7 +91,7 @@ func (s *Service) newQuestionOf(agent Agent, key questionKey, act policies.Act, 
 	q.about = approval.Question{
 		ID: q.id, Asked: now, Expires: now.Add(s.opts.QuestionTime),
 		// A run of its own: an answer for this question extends to no other.
-		Asking:  approval.Asking{Principal: agent.ID, CallerKind: "agent", SessionID: key.conversation, RunID: q.id, CallID: q.id},
+		Asking:  approval.Asking{Principal: agent.ID, CallerKind: "agent", SessionID: key.conversation, RunID: q.id, CallID: q.id, Account: agent.Share()},
 		Subject: approval.Subject{ServerID: "agent " + agent.Name, ToolName: act.Type, Arguments: arguments, PolicyVersion: s.opts.Rules.Version()},
 		Grounds: approval.Grounds{Risk: act.Risk.String(), Rules: rules, Approve: []string{policies.Owner}},
 	}

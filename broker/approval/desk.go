@@ -18,10 +18,6 @@ import (
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
-// maxOpen is how many questions one Airlock has open at a time: a person who is
-// asked more than that no longer reads. More wait.
-const maxOpen = 64
-
 // maxClosed is how many questions a desk remembers the outcome of, so that an
 // answer that comes too late is told what it was late for.
 const maxClosed = 1024
@@ -49,7 +45,8 @@ type Desk struct {
 	listener *listener
 	room     *semaphore.Weighted // for open questions
 
-	mu          sync.Mutex // guards all below
+	mu          sync.Mutex          // guards all below
+	rooms       map[string]*ownRoom // by account
 	askers      map[string]*registration
 	grants      map[grant]time.Time // until when
 	open        map[string]*openQuestion
@@ -88,7 +85,7 @@ func grantOf(q Question) grant {
 // those of processes that have died, and takes answers until it is closed.
 func OpenDesk(dir string, opts *Options) (*Desk, error) {
 	d := &Desk{
-		dir: dir, room: semaphore.NewWeighted(maxOpen), askers: map[string]*registration{}, grants: map[grant]time.Time{},
+		dir: dir, room: semaphore.NewWeighted(maxOpen), rooms: map[string]*ownRoom{}, askers: map[string]*registration{}, grants: map[grant]time.Time{},
 		open: map[string]*openQuestion{}, closed: map[string]closedQuestion{}, subscribers: map[*subscriber]bool{}, hosts: map[*host]bool{},
 	}
 	if opts != nil {
@@ -165,10 +162,11 @@ func (d *Desk) Ask(ctx context.Context, q Question) (Verdict, error) {
 	}
 	asking, stop := context.WithDeadline(ctx, q.Expires)
 	defer stop()
-	if err := d.room.Acquire(asking, 1); err != nil {
+	leave, err := d.enter(asking, q.account())
+	if err != nil {
 		return expired(ctx)
 	}
-	defer d.room.Release(1)
+	defer leave()
 	q.Desk = d.listener.name
 	data, err := json.Marshal(q)
 	if err != nil {
