@@ -147,10 +147,10 @@ func (t *router) read(w http.ResponseWriter, r *http.Request) (body []byte, done
 
 // ServeHTTP passes the request to the handler of its era.
 func (t *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	inForm := &plainRefusal{ResponseWriter: w}
+	defer inForm.release()
+	w = inForm
 	if id := r.Header.Get("Mcp-Session-Id"); id != "" {
-		alike := &noSession{ResponseWriter: w}
-		defer alike.release()
-		w = alike
 		defer t.opened.uses(conversationOf(r))()
 	}
 	if r.Method == http.MethodDelete {

@@ -244,6 +244,7 @@ func (s *Server) adapt(handle handler, known []string) mcp.ToolHandler {
 		if !errors.As(err, &advised) && ctx.Err() == nil {
 			s.logger.ErrorContext(ctx, "a tool of Airlock's own failed",
 				slog.String(telemetry.KeyTool, req.Params.Name), slog.Any(telemetry.KeyError, err))
+			err = ofMachine(err)
 		}
 		return refused(err), nil
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"syscall"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -41,6 +42,28 @@ func refused(err error) *mcp.CallToolResult {
 		text += "\nhint: " + advised.Hint()
 	}
 	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: cut(text)}}}
+}
+
+// machineError is what a model is told of an error that the operating system is the cause
+// of: one sentence, without the steps and the files of this machine, which stand in the log.
+type machineError struct{ cause syscall.Errno }
+
+// ofMachine returns a machineError in place of such an error, and any other as it is.
+func ofMachine(err error) error {
+	if cause, ok := errors.AsType[syscall.Errno](err); ok {
+		return &machineError{cause}
+	}
+	return err
+}
+
+// Error says what the operating system says.
+func (e *machineError) Error() string {
+	return "Airlock could not do this on its machine: " + e.cause.Error()
+}
+
+// Hint says what to do.
+func (e *machineError) Hint() string {
+	return "send it again once; if it fails again, tell the user: Airlock's own log says more"
 }
 
 // cut shortens a text that is longer than maxText and says so at its end.

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -113,6 +115,8 @@ func (f executor) Run(ctx context.Context, req orchestrator.Request) (*orchestra
 	switch {
 	case code == "break":
 		return nil, errors.New("the sandbox did not start")
+	case code == "starve":
+		return nil, fmt.Errorf("starting sandbox %q: %w", "sb-1", errors.Join(&os.PathError{Op: "open", Path: "/run/x", Err: syscall.EMFILE}, errors.New("and more")))
 	case code == "busy":
 		return nil, runner.ErrBusy
 	case code == "wait", code == "queue":

@@ -2,6 +2,8 @@ package code
 
 import (
 	"context"
+	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -10,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/airlock-mcp/airlock/app/server"
+	"github.com/airlock-mcp/airlock/internal/problem"
 )
 
 // overHTTP returns the address of a server on the loopback interface.
@@ -196,5 +199,44 @@ func TestCloseEndsWhatHostsLeftBehind(t *testing.T) {
 	s.Close()
 	if got := <-runs.left; got != own {
 		t.Errorf("ended: got %q, want %q", got, own)
+	}
+}
+
+// What the SDK refuses has the form of every answer that is not a success.
+func TestHTTPRefusalsHaveOneForm(t *testing.T) {
+	url, _ := overHTTP(t)
+	for name, test := range map[string]struct {
+		method string
+		header map[string]string
+		body   string
+		status int
+		code   string
+	}{
+		"a stream without a session":     {"GET", map[string]string{"Accept": "text/event-stream"}, "", http.StatusBadRequest, "bad_request"},
+		"a stream that cannot be read":   {"GET", nil, "", http.StatusBadRequest, "bad_request"},
+		"the end of no session":          {"DELETE", nil, "", http.StatusBadRequest, "bad_request"},
+		"the end of an unknown session":  {"DELETE", map[string]string{"Mcp-Session-Id": "x"}, "", http.StatusNotFound, "not_found"},
+		"a method that there is not":     {"PUT", nil, "{}", http.StatusMethodNotAllowed, "method_not_allowed"},
+		"a body of another kind":         {"POST", map[string]string{"Content-Type": "text/plain", "Accept": "application/json, text/event-stream"}, "{}", http.StatusUnsupportedMediaType, "unsupported_media_type"},
+		"an answer that is not accepted": {"POST", map[string]string{"Content-Type": "application/json", "Accept": "text/html"}, "{}", http.StatusBadRequest, "bad_request"},
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), test.method, url, strings.NewReader(test.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for key, value := range test.header {
+			r.Header.Set(key, value)
+		}
+		res, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		var told problem.Body
+		if failed := json.Unmarshal(raw, &told); err != nil || failed != nil || res.StatusCode != test.status || told.Error.Code != test.code ||
+			told.Error.Message == "" || res.Header.Get("Content-Type") != "application/json" {
+			t.Errorf("%s: got %d %q %s, want %d and the code %s", name, res.StatusCode, res.Header.Get("Content-Type"), raw, test.status, test.code)
+		}
 	}
 }

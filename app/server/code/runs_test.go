@@ -30,6 +30,16 @@ func TestHugeCodeIsRefused(t *testing.T) {
 	}
 }
 
+// What the machine of Airlock lacks is one sentence, without its files and without the steps that failed.
+func TestAMachineThatLacksSomethingIsOneSentence(t *testing.T) {
+	s, _ := newServer(t)
+	session := connect(t, s, "2025-11-25", nil)
+	res := callTool(t, session, "run_code", map[string]any{"language": "python", "code": "starve"})
+	if want := "Airlock could not do this on its machine: too many open files\nhint: send it again once; if it fails again, tell the user: Airlock's own log says more"; !res.IsError || textOf(res) != want {
+		t.Errorf("got %q, want %q", textOf(res), want)
+	}
+}
+
 func TestLongTextIsCutAndSaysSo(t *testing.T) {
 	s, _ := newServer(t)
 	session := connect(t, s, "2025-11-25", nil)

@@ -1,0 +1,77 @@
+package server
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/airlock-mcp/airlock/internal/problem"
+)
+
+// plainRefusal gives refusals of the SDK, which are plain text, the form that every answer
+// has that is not a success. It answers alike for a session that there is not and for one of
+// another caller, which the SDK tells apart: who guesses an ID learns nothing.
+type plainRefusal struct {
+	http.ResponseWriter
+	held int // a status that the text behind it explains; 0: none
+}
+
+// The texts with which the SDK refuses the ID of a session.
+const (
+	sdkUnknownSession = "session not found\n"
+	sdkForeignSession = "session user mismatch\n"
+)
+
+// refusalCodes are the codes of refusals, by their status; bad_request for all others.
+var refusalCodes = map[int]string{
+	http.StatusForbidden: "forbidden", http.StatusNotFound: "not_found", http.StatusMethodNotAllowed: "method_not_allowed", http.StatusConflict: "conflict",
+	http.StatusRequestEntityTooLarge: "too_large", http.StatusUnsupportedMediaType: "unsupported_media_type", http.StatusInternalServerError: "internal",
+}
+
+// WriteHeader holds back the status of a refusal.
+func (w *plainRefusal) WriteHeader(status int) {
+	if status >= http.StatusBadRequest {
+		w.held = status
+		return
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write sends a refusal in plain text in its form, and everything else as it is.
+func (w *plainRefusal) Write(p []byte) (int, error) {
+	status := w.held
+	w.held = 0
+	switch text := string(p); {
+	case status == 0:
+	case text == sdkUnknownSession || text == sdkForeignSession:
+		problem.Write(w.ResponseWriter, http.StatusNotFound, "not_found", "there is no such session")
+		return len(p), nil
+	case strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain"):
+		code, known := refusalCodes[status]
+		if !known {
+			code = "bad_request"
+		}
+		problem.Write(w.ResponseWriter, status, code, strings.TrimSpace(text))
+		return len(p), nil
+	default:
+		w.ResponseWriter.WriteHeader(status)
+	}
+	return w.ResponseWriter.Write(p)
+}
+
+// Unwrap is for http.ResponseController.
+func (w *plainRefusal) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// Flush is for what asks for an http.Flusher.
+func (w *plainRefusal) Flush() {
+	w.release()
+	// An error means that the client has disconnected.
+	_ = http.NewResponseController(w.ResponseWriter).Flush()
+}
+
+// release sends a status without a text behind it.
+func (w *plainRefusal) release() {
+	if w.held != 0 {
+		w.ResponseWriter.WriteHeader(w.held)
+		w.held = 0
+	}
+}
