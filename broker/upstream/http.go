@@ -100,6 +100,11 @@ func (w *httpWire) send(request *http.Request) (*http.Response, jsonrpc.ID, erro
 	w.tap.outgoing(ctx, sent)
 	defer w.tap.written(sent)
 	response, err := w.signed(request)
+	for tries := 0; closedIdle(err) && tries < maxClosed && request.GetBody != nil; tries++ {
+		if request.Body, err = request.GetBody(); err == nil {
+			response, err = w.signed(request)
+		}
+	}
 	var dial *net.OpError
 	if err == nil || !errors.As(err, &dial) || dial.Op != "dial" {
 		exchangeOf(ctx).note(func(a *answer) { a.sent = true })
@@ -112,6 +117,17 @@ func (w *httpWire) send(request *http.Request) (*http.Response, jsonrpc.ID, erro
 		err = w.notePage(response)
 	}
 	return response, call, err
+}
+
+// maxClosed is how often a request is sent again that met a connection which the server
+// had closed.
+const maxClosed = 3
+
+// closedIdle reports whether the server closed a connection while it was idle, so that
+// nothing of the request was written. The error of net/http, which sends only idempotent
+// requests again by itself then, has no name.
+func closedIdle(err error) bool {
+	return err != nil && strings.HasSuffix(err.Error(), "http: server closed idle connection")
 }
 
 // postedMessage returns the message in a POST, nil where there is none.
