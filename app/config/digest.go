@@ -21,6 +21,22 @@ func Digest(c *Config) string {
 	return fmt.Sprintf("%x", h.Sum(nil))
 }
 
+// SameMeaning reports whether two readings of one file say the same, wherever in it that
+// stands: they differ in nothing but its text, such as comments, and the findings about it.
+func SameMeaning(a, b *Config) bool {
+	return Digest(a.withoutPlaces()) == Digest(b.withoutPlaces()) && reflect.DeepEqual(a.Serve, b.Serve)
+}
+
+// withoutPlaces returns c without where in the file something stands.
+func (c *Config) withoutPlaces() *Config {
+	same := *c
+	same.Servers = slices.Clone(c.Servers)
+	for i := range same.Servers {
+		same.Servers[i].line, same.Servers[i].column = 0, 0
+	}
+	return &same
+}
+
 // digest writes a value so that values that differ are written differently. Where
 // in the file something stands counts, too.
 func digest(h hash.Hash, v reflect.Value) {

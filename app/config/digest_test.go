@@ -85,3 +85,30 @@ func TestSource(t *testing.T) {
 		t.Errorf("the built-in configuration: got %q, %v", c.Source(), err)
 	}
 }
+
+// Comments and places change nothing of what a configuration means, nor does the order of its servers.
+func TestSameMeaning(t *testing.T) {
+	const base = "mcpServers: {a: {command: x}, b: {command: y}}\n"
+	file := filepath.Join(t.TempDir(), "airlock.yaml")
+	load := func(text string) *Config {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, err := Load(file, func(string) (string, bool) { return "", false })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	before := load(base)
+	for text, want := range map[string]bool{
+		base: true, "# a comment\n\n" + base: true, "mcpServers:\n  a:   {command: 'x'}\n  b: {command: y}\n": true,
+		"mcpServers: {b: {command: y}, a: {command: x}}\n": true, base + "serve: {drainTime: 7s}\n": false, base + "limits: {calls: 7}\n": false,
+		"mcpServers: {a: {command: x, args: [y]}, b: {command: y}}\n": false,
+	} {
+		if got := SameMeaning(before, load(text)); got != want {
+			t.Errorf("%q: got %t, want %t", text, got, want)
+		}
+	}
+}

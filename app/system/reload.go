@@ -126,6 +126,7 @@ func (s *System) putInForceLocked(ctx context.Context) ([]string, error) {
 		live = append(live, "policies")
 	}
 	if len(live) == 0 {
+		s.adoptLocked(ctx, next, files)
 		return nil, nil
 	}
 	if found, err := CheckIntegrity(ctx, next, nil, false); err != nil || !found.Verified {
@@ -136,6 +137,18 @@ func (s *System) putInForceLocked(ctx context.Context) ([]string, error) {
 	}
 	s.rules.config, s.rules.files, s.rules.sources = next, files, sources
 	return live, nil
+}
+
+// adoptLocked takes another text of the configuration that says the same for the one that
+// is in force, so that clients who compare their file with it find the same: unless the
+// operator has sealed the installation with the text as it was.
+func (s *System) adoptLocked(ctx context.Context, next *config.Config, files []policies.File) {
+	if next.Source() == s.rules.config.Source() || !config.SameMeaning(s.rules.config, next) {
+		return
+	}
+	if found, err := CheckIntegrity(ctx, next, nil, false); err == nil && found.Verified {
+		s.rules.config, s.rules.files = next, files
+	}
 }
 
 // restartError says what changed that cannot change while Airlock serves.

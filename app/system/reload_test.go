@@ -205,3 +205,33 @@ func TestChangedFilesComeIntoForce(t *testing.T) {
 		t.Errorf("told too: %+v", <-r.notices)
 	}
 }
+
+// Another text of the configuration that says the same is the one that clients find in
+// force, and nothing is told or recorded of it.
+func TestAnotherTextThatSaysTheSame(t *testing.T) {
+	r := newReloading(t, "", permit)
+	read := func() *config.Config {
+		t.Helper()
+		c, err := r.opts.Reread()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	before := read()
+	raw, err := os.ReadFile(before.File)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.write("airlock.yaml", "# a comment\n\n"+string(raw))
+	after := read()
+	if after.Source() == before.Source() || r.Config().Source() != before.Source() {
+		t.Fatal("the test compares nothing")
+	}
+	if told := r.reload(t.Context(), false); told || len(r.notices) > 0 {
+		t.Error("something is told of it")
+	}
+	if got := r.Config(); got.Source() != after.Source() || config.Digest(got) != config.Digest(after) {
+		t.Error("the former text is in force")
+	}
+}
