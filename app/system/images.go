@@ -35,11 +35,12 @@ func Extra(c *config.Config, language string) (images.Extra, error) {
 func openImages(ctx context.Context, c *config.Config, home string, logger *slog.Logger, undo *cleanup.Stack) (opened map[string]runner.Image, missing map[string]error, _ error) {
 	opened, missing = map[string]runner.Image{}, map[string]error{}
 	var first error
+	causes := map[string]error{}
 	for _, definition := range images.Languages() {
 		image, err := openLanguage(c, home, definition, undo)
 		if err != nil {
-			logger.WarnContext(ctx, "the programs of one language are refused", slog.String(telemetry.KeyImage, definition.Name), slog.Any(telemetry.KeyError, err))
 			missing[definition.Language] = missingImage(definition, err)
+			causes[definition.Name] = err
 			first = cmp.Or(first, err)
 			continue
 		}
@@ -47,6 +48,9 @@ func openImages(ctx context.Context, c *config.Config, home string, logger *slog
 	}
 	if len(opened) == 0 {
 		return nil, nil, first
+	}
+	for name, err := range causes {
+		logger.WarnContext(ctx, "the programs of one language are refused", slog.String(telemetry.KeyImage, name), slog.Any(telemetry.KeyError, err))
 	}
 	return opened, missing, nil
 }

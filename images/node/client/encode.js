@@ -8,6 +8,8 @@ const { stringify } = JSON;
 const { isFinite: isFiniteNumber } = Number;
 const { isArray } = Array;
 const { toString: functionText } = Function.prototype;
+const { getOwnPropertySymbols } = Object;
+const { propertyIsEnumerable } = Object.prototype;
 
 const DEEPEST = 900; // levels
 
@@ -17,7 +19,7 @@ export class NotSerializable extends TypeError {}
 /**
  * Returns `value` as compact JSON text. `root` is what messages call it ("result").
  * Throws NotSerializable for what JSON cannot hold: NaN and infinities, functions,
- * promises, Maps, Sets, typed arrays, cycles. As in JSON.stringify, `toJSON` is
+ * promises, Maps, Sets, typed arrays, keys that are symbols, cycles. As in JSON.stringify, `toJSON` is
  * asked, and undefined members are left out; undefined itself becomes null.
  */
 export function encode(value, root) {
@@ -89,6 +91,10 @@ function writeArray(value, path, open) {
 }
 
 function writeMembers(value, path, open) {
+  for (const key of getOwnPropertySymbols(value)) {
+    if (!propertyIsEnumerable.call(value, key)) continue; // as one that is no symbol
+    throw new Problem(`has the key ${key.toString()}, a symbol, which JSON cannot hold: use a string as the key, or delete it`);
+  }
   let text = "{";
   for (const key of Object.keys(value)) {
     path[path.length] = key;
