@@ -8,8 +8,8 @@ const { stringify } = JSON;
 const { isFinite: isFiniteNumber } = Number;
 const { isArray } = Array;
 const { toString: functionText } = Function.prototype;
-const { getOwnPropertySymbols } = Object;
-const { propertyIsEnumerable } = Object.prototype;
+const { getOwnPropertySymbols, getPrototypeOf, prototype: plain } = Object;
+const { propertyIsEnumerable: isEnumerable } = plain;
 
 const DEEPEST = 900; // levels
 
@@ -19,7 +19,7 @@ export class NotSerializable extends TypeError {}
 /**
  * Returns `value` as compact JSON text. `root` is what messages call it ("result").
  * Throws NotSerializable for what JSON cannot hold: NaN and infinities, functions,
- * promises, Maps, Sets, typed arrays, keys that are symbols, cycles. As in JSON.stringify, `toJSON` is
+ * promises, Maps, Sets, typed arrays, plain objects with keys that are symbols, cycles. As in JSON.stringify, `toJSON` is
  * asked, and undefined members are left out; undefined itself becomes null.
  */
 export function encode(value, root) {
@@ -91,10 +91,8 @@ function writeArray(value, path, open) {
 }
 
 function writeMembers(value, path, open) {
-  for (const key of getOwnPropertySymbols(value)) {
-    if (!propertyIsEnumerable.call(value, key)) continue; // as one that is no symbol
-    throw new Problem(`has the key ${key.toString()}, a symbol, which JSON cannot hold: use a string as the key, or delete it`);
-  }
+  const symbol = symbolOf(value);
+  if (symbol) throw new Problem(`has the key ${symbol.toString()}, a symbol, which JSON cannot hold: use a string as the key, or delete it`);
   let text = "{";
   for (const key of Object.keys(value)) {
     path[path.length] = key;
@@ -103,6 +101,20 @@ function writeMembers(value, path, open) {
     path.length--;
   }
   return text + "}";
+}
+
+/**
+ * Returns a key of a plain object that is a symbol, of which JSON would say nothing. What an object
+ * of a class keeps under symbols, as fs.Dirent does, is the business of its methods.
+ */
+function symbolOf(value) {
+  const above = getPrototypeOf(value);
+  if (above !== plain && above !== null) return undefined;
+  const symbols = getOwnPropertySymbols(value);
+  for (let i = 0; i < symbols.length; i++) {
+    if (isEnumerable.call(value, symbols[i])) return symbols[i];
+  }
+  return undefined;
 }
 
 /** Returns why JSON cannot hold an object and what to write instead, or "". */
