@@ -137,6 +137,10 @@ func printOutcome(s *streams, outcome *orchestrator.Outcome) error {
 // printRun prints what the code wrote to stderr, and the line of its envelope to
 // stdout. The error says with which code the run ends.
 func printRun(s *streams, outcome *join.RunOutcome) error {
+	stdout, isFile := behind(s.out).(*os.File)
+	if stderr, bothAre := behind(s.err).(*os.File); isFile && bothAre {
+		outcome.EndLine(stdout, stderr)
+	}
 	if outcome.Printed != "" { // else nothing has to be cleaned, for which a ruleset would be built
 		if _, err := io.WriteString(s.err, forReader(s.err, outcome.Printed)); err != nil {
 			return fmt.Errorf("printing the logs: %w", err)

@@ -5,28 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"sync"
-	"syscall"
 
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/daemon"
 	"github.com/airlock-mcp/airlock/app/system"
 )
-
-// notListening says what to do where an address cannot be listened on.
-func notListening(err error) error {
-	const other = "airlock serve --listen 127.0.0.1:0 takes a free port"
-	var refused *net.OpError
-	switch {
-	case !errors.As(err, &refused):
-		return err
-	case errors.Is(err, syscall.EADDRINUSE):
-		return &hinted{err, "airlock status says whether a daemon is there already; " + other, ExitFailed}
-	}
-	return &hinted{err, other, ExitFailed}
-}
 
 type serveVerb struct {
 	configFlag
@@ -55,7 +40,7 @@ func (v *serveVerb) Run(ctx context.Context, s *streams) error {
 	}
 	listener, err := daemon.Listen(ctx, c)
 	if err != nil {
-		return notListening(err)
+		return err
 	}
 	defer listener.Close() // a second time is no error that matters
 	exporter, logger, end, err := beginExport(ctx, newLogger(s.err, false, slog.LevelWarn), true)

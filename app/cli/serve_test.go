@@ -85,13 +85,13 @@ func TestServeSaysWhatToDoAboutAnAddress(t *testing.T) {
 	}
 	defer other.Close()
 	for address, want := range map[string]string{
-		other.Addr().String(): "hint: airlock status says whether a daemon is there already; airlock serve --listen 127.0.0.1:0",
-		"127.0.0.1:99999":     "hint: airlock serve --listen 127.0.0.1:0",
+		other.Addr().String(): "hint: stop the program that listens there, or name another address: serve.listen, --listen",
+		"127.0.0.1:99999":     "hint: name an address and a port that can be opened: serve.listen, --listen",
 	} {
 		var stdout, stderr bytes.Buffer
 		code := cli.Main(t.Context(), []string{"serve", "--listen", address}, strings.NewReader(""), &stdout, &stderr)
-		if code != cli.ExitFailed || !strings.Contains(stderr.String(), want) {
-			t.Errorf("%s: got exit code %d and %q, want %d and %q", address, code, stderr.String(), cli.ExitFailed, want)
+		if code != cli.ExitUsage || !strings.Contains(stderr.String(), want) {
+			t.Errorf("%s: got exit code %d and %q, want %d and %q", address, code, stderr.String(), cli.ExitUsage, want)
 		}
 	}
 }

@@ -92,13 +92,13 @@ func notListening(c *config.Config, err error) error {
 		if _, failed := Ask(c); failed == nil { // most likely who has the address
 			return alone(c)
 		}
-		return &system.SetupError{Err: refused, Advice: "stop the program that listens there, or name another address: serve.listen, --listen"}
+		return &system.SetupError{Err: refused, Advice: "stop the program that listens there, or name another address: serve.listen, --listen; port 0 takes a free one"}
 	case errors.Is(err, unix.EADDRNOTAVAIL):
 		return &system.SetupError{Err: refused, Advice: "name an address of this machine: serve.listen, --listen"}
 	case errors.Is(err, unix.EACCES):
 		return &system.SetupError{Err: refused, Advice: "this user may not listen there: name a port from 1024 on, or let systemd open the address (packaging/systemd/airlock.socket)"}
 	}
-	return refused
+	return &system.SetupError{Err: refused, Advice: "name an address and a port that can be opened: serve.listen, --listen; port 0 takes a free one"}
 }
 
 // URL is where the listener is reached from this machine.

@@ -255,6 +255,7 @@ func finished(outcome *join.RunOutcome) bool {
 		if tty.Is(os.Stderr) { // where package cli writes what could steer it as escapes
 			return false
 		}
+		outcome.EndLine(os.Stdout, os.Stderr)
 		n, err := os.Stderr.WriteString(outcome.Printed)
 		if outcome.Printed = outcome.Printed[n:]; err != nil {
 			return false

@@ -3,6 +3,8 @@ package join
 import (
 	"encoding/json"
 	"errors"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/airlock-mcp/airlock/internal/program"
@@ -67,6 +69,21 @@ func (o *RunOutcome) ExitCode() int {
 		return 3
 	}
 	return 1
+}
+
+// EndLine ends the last line of what the code wrote where stdout and stderr lead to the same
+// place, a terminal or one pipe, so that the envelope is a line of its own there.
+func (o *RunOutcome) EndLine(stdout, stderr *os.File) {
+	if o.Printed == "" || strings.HasSuffix(o.Printed, "\n") {
+		return
+	}
+	one, err := stdout.Stat()
+	if err != nil {
+		return
+	}
+	if other, err := stderr.Stat(); err == nil && os.SameFile(one, other) {
+		o.Printed += "\n"
+	}
 }
 
 // RunRefusal says why a program did not become a run.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -129,6 +130,23 @@ func fastAndSlow(t *testing.T, stdin func() io.Reader, args ...string) (fast, sl
 		return startedOf(t, cmd)
 	}
 	return of("airlock"), of("slow") // the name of another program has no fast path
+}
+
+// Where both streams lead to one place, the envelope is a line of its own there by either way.
+func TestTheFastPathEndsTheLastLine(t *testing.T) {
+	daemonHere(t, "")
+	write(t, "half.py", "print('half a line', end='')")
+	for _, name := range []string{"airlock", "slow"} {
+		cmd := &exec.Cmd{Path: ownProgram(), Args: []string{name, "run", "half.py"}}
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v: %s", name, err, out)
+		}
+		lines := strings.SplitAfter(string(out), "\n")
+		if len(lines) != 3 || lines[0] != "half a line\n" || !json.Valid([]byte(lines[1])) {
+			t.Errorf("%s: got %q, want what the code printed and the envelope as a line each", name, out)
+		}
+	}
 }
 
 // Whatever is asked for, and whatever comes of it, is printed the same by the fast path
