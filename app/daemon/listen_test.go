@@ -67,7 +67,7 @@ func TestAddressesThatCannotBeOpened(t *testing.T) {
 	}
 	defer taken.Close()
 	for address, hint := range map[string]string{
-		taken.Addr().String(): "stop the program that listens there, or name another address: serve.listen, --listen",
+		taken.Addr().String(): "stop the program that listens there, or name another address: serve.listen, --listen; port 0 takes a free one",
 		"192.0.2.1:0":         "name an address of this machine: serve.listen, --listen", // no machine's (RFC 5737)
 	} {
 		c := config.Default()

@@ -30,17 +30,15 @@ func Extra(c *config.Config, language string) (images.Extra, error) {
 }
 
 // openImages opens every image that runs code, with the packages that are configured;
-// undo closes them. Where one cannot be opened, missing says why, by its language, with
-// what to type, and the log has the cause; the error is that of the first where none can.
-func openImages(ctx context.Context, c *config.Config, home string, logger *slog.Logger, undo *cleanup.Stack) (opened map[string]runner.Image, missing map[string]error, _ error) {
+// undo closes them. Where one cannot be opened, missing says why, by its language; the
+// error is that of the first where none can.
+func openImages(c *config.Config, home string, undo *cleanup.Stack) (opened map[string]runner.Image, missing map[string]error, _ error) {
 	opened, missing = map[string]runner.Image{}, map[string]error{}
 	var first error
-	causes := map[string]error{}
 	for _, definition := range images.Languages() {
 		image, err := openLanguage(c, home, definition, undo)
 		if err != nil {
-			missing[definition.Language] = missingImage(definition, err)
-			causes[definition.Name] = err
+			missing[definition.Language] = err
 			first = cmp.Or(first, err)
 			continue
 		}
@@ -48,9 +46,6 @@ func openImages(ctx context.Context, c *config.Config, home string, logger *slog
 	}
 	if len(opened) == 0 {
 		return nil, nil, first
-	}
-	for name, err := range causes {
-		logger.WarnContext(ctx, "the programs of one language are refused", slog.String(telemetry.KeyImage, name), slog.Any(telemetry.KeyError, err))
 	}
 	return opened, missing, nil
 }
@@ -68,14 +63,30 @@ func openLanguage(c *config.Config, home string, definition images.Definition, u
 	return image, err
 }
 
-// missingImage is what the runs of a language are refused with while the others go on.
-// It crosses to callers: of an image that is broken, the log has the cause.
-func missingImage(definition images.Definition, err error) error {
-	var known *SetupError
-	if !errors.As(Advise(err), &known) {
-		known = &SetupError{errors.New("its image is broken"), "airlock doctor says what is wrong with it; `airlock images build` builds it anew"}
+// refuseMissing returns what the runs of each language without an image are refused with,
+// while the others go on, and what to type. Where Airlock serves, that crosses to callers: of an image
+// that is broken they are told no more than that, and the log has the cause.
+func (s *System) refuseMissing(ctx context.Context, missing map[string]error) map[string]error {
+	refusals := map[string]error{}
+	for language, cause := range missing {
+		var known *SetupError
+		var advised interface{ Hint() string }
+		advice := "airlock doctor says what is wrong with it; `airlock images build` builds it anew"
+		switch {
+		case errors.As(Advise(cause), &known):
+		case s.opts.Serving:
+			known = &SetupError{errors.New("its image is broken"), advice}
+		case errors.As(cause, &advised):
+			known = &SetupError{cause, advised.Hint()}
+		default:
+			known = &SetupError{cause, advice}
+		}
+		refusals[language] = &SetupError{fmt.Errorf("no program can run in the language %q: %w", language, known.Err), known.Advice}
+		if s.opts.Serving {
+			s.opts.Logger.WarnContext(ctx, "the programs of one language are refused", slog.String(telemetry.KeyImage, language), slog.Any(telemetry.KeyError, cause))
+		}
 	}
-	return &SetupError{fmt.Errorf("no program can run in the language %q: %w", definition.Language, known.Err), known.Advice}
+	return refusals
 }
 
 // numericThreads are the variables that keep the libraries of numeric packages from starting

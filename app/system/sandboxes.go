@@ -77,7 +77,7 @@ func ProveSandbox(ctx context.Context, c *config.Config) (unenforced, err error)
 	}
 	var undo cleanup.Stack
 	defer func() { err = errors.Join(err, undo.Run()) }()
-	opened, _, err := openImages(ctx, c, home, quiet, &undo)
+	opened, _, err := openImages(c, home, &undo)
 	if err != nil {
 		return nil, err
 	}

@@ -185,13 +185,11 @@ func (s *System) prepare(ctx context.Context) error {
 		return err
 	}
 	var err error
-	logger := s.opts.Logger
-	if !s.opts.Serving { // one run is told what it needs itself
-		logger = slog.New(slog.DiscardHandler)
-	}
-	if s.images, s.noImages, err = openImages(ctx, s.config, s.directories.Home, logger, s.undo); err != nil {
+	var missing map[string]error
+	if s.images, missing, err = openImages(s.config, s.directories.Home, s.undo); err != nil {
 		return err
 	}
+	s.noImages = s.refuseMissing(ctx, missing)
 	if s.log, err = audit.Open(s.directories.Audit, auditOptions(s.directories, s.config.Audit)); err != nil {
 		return err
 	}

@@ -75,8 +75,11 @@ func (d *Driver) forget(digest string) {
 
 // view makes a read-only snapshot that belongs to the sandbox's lease.
 func (d *daemon) view(ctx context.Context, key, parent string) ([]*types.Mount, error) {
-	ctx = leases.WithLease(ctx, leaseOf(key))
-	mounts, err := d.client.SnapshotService(d.snapshotter).View(ctx, key, parent)
+	var mounts []mount.Mount
+	err := making(leases.WithLease(ctx, leaseOf(key)), func(ctx context.Context) (err error) {
+		mounts, err = d.client.SnapshotService(d.snapshotter).View(ctx, key, parent)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/containerd/containerd/api/services/tasks/v1"
 	"github.com/containerd/containerd/api/types/runtimeoptions/v1"
@@ -38,6 +39,20 @@ func bootID() (string, error) {
 	return strings.TrimSpace(string(data)), err
 }
 
+// makingTime bounds a request that makes something in the daemon.
+const makingTime = 30 * time.Second
+
+// making has the daemon make something. A start that is given up meanwhile waits for the
+// answer: the daemon may do what nobody waits for, and after what the start had was removed.
+func making(ctx context.Context, do func(context.Context) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), makingTime)
+	defer cancel()
+	return do(ctx)
+}
+
 func leaseOf(id string) string { return "airlock-" + id }
 
 // lease makes the lease that a sandbox's snapshot belongs to. It does not expire:
@@ -48,7 +63,11 @@ func (d *daemon) lease(ctx context.Context, spec runner.Spec) error {
 		return err
 	}
 	labels := map[string]string{sandboxLabel: spec.ID, bootLabel: boot}
-	if _, err := d.client.LeasesService().Create(ctx, leases.WithID(leaseOf(spec.ID)), leases.WithLabels(labels)); err != nil {
+	err = making(ctx, func(ctx context.Context) error {
+		_, err := d.client.LeasesService().Create(ctx, leases.WithID(leaseOf(spec.ID)), leases.WithLabels(labels))
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("making a lease: %w", err)
 	}
 	return nil
@@ -86,11 +105,13 @@ func (d *daemon) container(ctx context.Context, p *process) error {
 	if err != nil {
 		return err
 	}
-	_, err = d.client.ContainerService().Create(ctx, containers.Container{
-		ID: p.spec.ID, Spec: config, Runtime: containers.RuntimeInfo{Name: runtimeName, Options: options},
-		Snapshotter: d.snapshotter, SnapshotKey: p.spec.ID,
+	return making(ctx, func(ctx context.Context) error {
+		_, err := d.client.ContainerService().Create(ctx, containers.Container{
+			ID: p.spec.ID, Spec: config, Runtime: containers.RuntimeInfo{Name: runtimeName, Options: options},
+			Snapshotter: d.snapshotter, SnapshotKey: p.spec.ID,
+		})
+		return err
 	})
-	return err
 }
 
 // remove removes everything that a sandbox has in the daemon, whose task has
