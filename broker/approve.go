@@ -152,7 +152,7 @@ func (a *attempt) question() approval.Question {
 		ID: telemetry.NewID("apr"), Asked: now, Expires: now.Add(a.run.limits.ApprovalTimeout),
 		Asking: approval.Asking{
 			Principal: who.Caller.Principal, Issuer: who.Caller.Issuer, CallerKind: string(who.Caller.Kind),
-			SessionID: who.Caller.Session, RunID: who.ID, CallID: a.id, Account: who.Caller.Account,
+			SessionID: who.Caller.Session, RunID: who.ID, CallID: a.id, Account: who.Caller.Share(),
 		},
 		Subject: approval.Subject{
 			ServerID: a.tool.ServerID, ToolName: a.tool.Name, DefinitionDigest: a.tool.Digest,

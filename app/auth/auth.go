@@ -132,7 +132,7 @@ func (a *Authenticator) ofToken(ctx context.Context, token secret.Value, path st
 	default:
 		who, err = a.Tokens.Authenticate(ctx, token)
 	}
-	who.Account = string(who.Kind) + " " + who.Name()
+	who.Account = who.Share()
 	return who, err
 }
 

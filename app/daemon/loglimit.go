@@ -47,19 +47,31 @@ func (l *logLimit) take() (unlogged []slog.Attr, ok bool) {
 // logged with it, whatever it is. Messages are static words, so there are few of them.
 type limitedHandler struct {
 	slog.Handler
-	messages *messages
+	limits *logLimits // by message
 }
 
-// messages are those that were logged.
-type messages struct {
+// logLimits are those of several kinds of lines, of which there are few.
+type logLimits struct {
 	mu sync.Mutex
 	of map[string]*logLimit
+}
+
+func newLogLimits() *logLimits { return &logLimits{of: map[string]*logLimit{}} }
+
+// named returns the limit of a kind.
+func (l *logLimits) named(kind string) *logLimit {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.of[kind] == nil {
+		l.of[kind] = newLogLimit()
+	}
+	return l.of[kind]
 }
 
 // newLimitedHandler returns a handler in front of another. Of what is below the level of a
 // warning nothing is held back.
 func newLimitedHandler(next slog.Handler) slog.Handler {
-	return &limitedHandler{next, &messages{of: map[string]*logLimit{}}}
+	return &limitedHandler{next, newLogLimits()}
 }
 
 // Handle hands on a record, with how many of its message were not.
@@ -67,7 +79,7 @@ func (h *limitedHandler) Handle(ctx context.Context, r slog.Record) error {
 	if r.Level < slog.LevelWarn {
 		return h.Handler.Handle(ctx, r)
 	}
-	unlogged, ok := h.messages.named(r.Message).take()
+	unlogged, ok := h.limits.named(r.Message).take()
 	if !ok {
 		return nil
 	}
@@ -78,19 +90,10 @@ func (h *limitedHandler) Handle(ctx context.Context, r slog.Record) error {
 
 // WithAttrs is as slog.Handler has it; messages are counted together with the receiver's.
 func (h *limitedHandler) WithAttrs(attributes []slog.Attr) slog.Handler {
-	return &limitedHandler{h.Handler.WithAttrs(attributes), h.messages}
+	return &limitedHandler{h.Handler.WithAttrs(attributes), h.limits}
 }
 
 // WithGroup is as slog.Handler has it; messages are counted together with the receiver's.
 func (h *limitedHandler) WithGroup(name string) slog.Handler {
-	return &limitedHandler{h.Handler.WithGroup(name), h.messages}
-}
-
-func (m *messages) named(message string) *logLimit {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.of[message] == nil {
-		m.of[message] = newLogLimit()
-	}
-	return m.of[message]
+	return &limitedHandler{h.Handler.WithGroup(name), h.limits}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -17,13 +16,11 @@ import (
 // the audit log: its records are durable and kept, and a client without a token could fill it.
 type refusals struct {
 	logger *slog.Logger
-
-	mu sync.Mutex
-	of map[auth.Reason]*logLimit // as many as there are reasons
+	limits *logLimits // by reason
 }
 
 func newRefusals(logger *slog.Logger) *refusals {
-	return &refusals{logger: logger, of: map[auth.Reason]*logLimit{}}
+	return &refusals{logger, newLogLimits()}
 }
 
 // note counts a token that was refused by an error, and logs it unless many were. Nothing
@@ -31,7 +28,7 @@ func newRefusals(logger *slog.Logger) *refusals {
 func (l *refusals) note(ctx context.Context, err error) {
 	reason, _ := auth.ReasonOf(err)
 	telemetry.CountRefusedToken(ctx, string(reason))
-	unlogged, ok := l.ofReason(reason).take()
+	unlogged, ok := l.limits.named(string(reason)).take()
 	if !ok {
 		return
 	}
@@ -58,8 +55,8 @@ func (l *refusals) note(ctx context.Context, err error) {
 	l.logger.LogAttrs(ctx, slog.LevelWarn, "a token was refused", append(attributes, unlogged...)...)
 }
 
-// unreadPause is the shortest time between two lines about an issuer that is away: tokens
-// that nobody gave out can have its keys asked for every ten seconds.
+// unreadPause is the shortest time between two lines about an issuer that is away: forged
+// tokens can have its keys read every ten seconds.
 const unreadPause = 10 * time.Minute
 
 // unreadKeys logs why the issuer's keys cannot be read: while those that are known still
@@ -78,13 +75,4 @@ func unreadKeys(logger *slog.Logger) func(err error, known time.Duration) {
 			logger.ErrorContext(context.Background(), "the issuer's keys cannot be read: none of its tokens counts", slog.Any("error", err))
 		})
 	}
-}
-
-func (l *refusals) ofReason(reason auth.Reason) *logLimit {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.of[reason] == nil {
-		l.of[reason] = newLogLimit()
-	}
-	return l.of[reason]
 }

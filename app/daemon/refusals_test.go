@@ -88,11 +88,9 @@ func TestRefusedTokensDoNotFillTheLog(t *testing.T) {
 	if lines < loggedAtOnce || lines > 100 { // one more for each pause that the loop took
 		t.Errorf("got %d lines", lines)
 	}
-	l.mu.Lock()
-	mine := l.of[auth.Malformed]
+	mine := l.limits.named(string(auth.Malformed))
 	mine.rate.SetBurst(1000) // as if time had passed
 	mine.rate.SetLimit(1e9)
-	l.mu.Unlock()
 	for !strings.Contains(log.String(), "not_logged=") {
 		if t.Context().Err() != nil {
 			t.Fatal("what was not logged is not told")

@@ -218,7 +218,7 @@ func (o *Orchestrator) request(ctx context.Context, p plan) (wanted runner.Reque
 		mount, release, err = o.parts.Wrappers.lease(context.WithoutCancel(ctx), p.snapshot, p.request.Language)
 		wanted = o.sandboxFor(p.image, mount)
 	}
-	wanted.Caller = p.identity.Caller.Account
+	wanted.Caller = p.identity.Caller.Share()
 	return wanted, release, err
 }
 

@@ -120,7 +120,7 @@ func (j *Jobs) Start(ctx context.Context, req orchestrator.Request) (string, err
 	if req.ID == "" {
 		req.ID = telemetry.NewID("run")
 	}
-	made := &job{id: newUUID(), owner: req.Caller.Owner(), account: accountOf(req.Caller)}
+	made := &job{id: newUUID(), owner: req.Caller.Owner(), account: req.Caller.Share()}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if !j.hasRoomLocked(made.account) {
@@ -139,15 +139,6 @@ func (j *Jobs) Start(ctx context.Context, req orchestrator.Request) (string, err
 	j.jobs[made.id] = made
 	j.watching.Go(func() { j.watch(context.WithoutCancel(ctx), made) })
 	return made.id, nil
-}
-
-// accountOf is whose share a caller's jobs take. A principal to whom none was given has one
-// of its own.
-func accountOf(c caller.Caller) string {
-	if c.Account != "" {
-		return c.Account
-	}
-	return string(c.Kind) + " " + c.Name()
 }
 
 // hasRoomLocked reports whether an account may have one more job.

@@ -162,7 +162,7 @@ func (d *Desk) Ask(ctx context.Context, q Question) (Verdict, error) {
 	}
 	asking, stop := context.WithDeadline(ctx, q.Expires)
 	defer stop()
-	leave, err := d.enter(asking, q.account())
+	leave, err := d.enter(asking, q.Account)
 	if err != nil {
 		return expired(ctx)
 	}

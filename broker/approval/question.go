@@ -31,8 +31,8 @@ type Asking struct {
 	SessionID  string `json:"session_id"`
 	RunID      string `json:"run_id"`
 	CallID     string `json:"call_id"`
-	// Account is whose share of the open questions it takes, see caller.Caller; empty: the
-	// principal has one of its own. It is no part of what is shown.
+	// Account is whose share of the open questions it takes, see caller.Caller.Share. It is
+	// no part of what is shown.
 	Account string `json:"-"`
 }
 

@@ -10,8 +10,8 @@ const (
 	// maxOpen is how many questions one Airlock has open at a time: a person who is
 	// asked more than that no longer reads. More wait.
 	maxOpen = 64
-	// maxOpenEach is how many of them one account has: who lets questions wait for their
-	// answers keeps nobody else from being asked. A run makes no more calls at one time.
+	// maxOpenEach is how many of them one account has: one that lets its questions wait
+	// leaves room for those of others. A run makes no more calls at one time.
 	maxOpenEach = 16
 )
 
@@ -19,14 +19,6 @@ const (
 type ownRoom struct {
 	places *semaphore.Weighted
 	users  int // questions that are open, or wait to be
-}
-
-// account is whose share of the room a question takes.
-func (a Asking) account() string {
-	if a.Account != "" {
-		return a.Account
-	}
-	return a.CallerKind + " " + a.Issuer + "#" + a.Principal
 }
 
 // enter waits until an account may have one more question open, until leave is called.

@@ -26,7 +26,7 @@ func TestNoAccountTakesAllRoomForQuestions(t *testing.T) {
 		asked = append(asked, q)
 		verdicts = append(verdicts, ask(t, d, q))
 	}
-	bobs := asker("bob", "")
+	bobs := asker("bob", "user bob")
 	verdict := ask(t, d, bobs)
 	if err := approval.Reply(dir, posted(t, dir, bobs.ID), false, false); err != nil {
 		t.Fatal(err)

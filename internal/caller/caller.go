@@ -30,7 +30,7 @@ type Caller struct {
 	Session   string   // the host's conversation, ses_…; unique over all callers
 	Profile   string   // which servers and tools it may see; empty for all
 	Scopes    []string // what it may do beyond its own things
-	Account   string   // whose share of this host its requests take: one principal's agents have one
+	Account   string   // whose share of this host its requests take, see Share: one principal's agents have one
 }
 
 // Owner is the part of a caller that its runs, questions and files belong to.
@@ -57,6 +57,15 @@ func (c Caller) Name() string {
 		return c.Principal
 	}
 	return c.Issuer + "#" + c.Principal
+}
+
+// Share is whose share of this host the caller's requests take: its account, or, where it has none, one
+// of its own, for all its sessions.
+func (c Caller) Share() string {
+	if c.Account != "" {
+		return c.Account
+	}
+	return string(c.Kind) + " " + c.Name()
 }
 
 // MayReach reports whether the caller may see and cancel what belongs to owner:

@@ -2,6 +2,7 @@ package procfs_test
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -13,30 +14,39 @@ import (
 	"github.com/airlock-mcp/airlock/internal/procfs"
 )
 
-// socketVariable names the socket that TestConnector connects to.
+// socketVariable names the socket that the test binary connects to.
 const socketVariable = "AIRLOCK_TEST_PEER_SOCKET"
 
-// TestConnector is run by TestAPeerThatHasEnded in a process of its own: it hands its
-// connection on, as descriptor 1, and ends when it is told to.
-func TestConnector(t *testing.T) {
+// TestMain makes the test binary a program that hands its connection on and ends.
+func TestMain(m *testing.M) {
 	path := os.Getenv(socketVariable)
 	if path == "" {
-		t.Skip("is for TestAPeerThatHasEnded, which runs it")
+		os.Exit(m.Run())
 	}
+	if err := handOn(path); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// handOn connects, hands the connection on to a process of its own, and returns when its
+// standard input ends.
+func handOn(path string) error {
 	conn, err := net.Dial("unix", path)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	file, err := conn.(*net.UnixConn).File()
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	holder := exec.Command("cat") // until the test ends it
 	holder.Stdin, holder.Stdout = file, file
 	if err := holder.Start(); err != nil {
-		t.Fatal(err)
+		return err
 	}
 	_, _ = os.Stdin.Read(make([]byte, 1)) // the end of the test ends it, too
+	return nil
 }
 
 // Who connected is gone when it has ended, though the connection is not: it is another
@@ -48,7 +58,7 @@ func TestAPeerThatHasEnded(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	command := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestConnector$")
+	command := exec.CommandContext(t.Context(), os.Args[0])
 	command.Env = append(os.Environ(), socketVariable+"="+path)
 	stdin, err := command.StdinPipe()
 	if err != nil {

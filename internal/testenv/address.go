@@ -21,8 +21,8 @@ func ReservedAddress(t testing.TB) string {
 }
 
 // ReserveAddress returns an address HOST:PORT of the loopback interface at which nothing
-// listens, for a program that is told where to listen. The kernel gives the port to nobody
-// who asks for any port, nor to a client that connects, before and after the program
+// listens, for a program that is told where to listen. The kernel gives the port to no
+// other program that asks for any port, nor to a client that connects, before and after the program
 // listens, until release is called.
 // The program must set SO_REUSEADDR, as those written in Go and for Node do by themselves.
 func ReserveAddress() (address string, release func(), err error) {

@@ -43,7 +43,7 @@ func bootID() (string, error) {
 const makingTime = 30 * time.Second
 
 // making has the daemon make something. A start that is given up meanwhile waits for the
-// answer: the daemon may do what nobody waits for, and after what the start had was removed.
+// answer: the daemon may complete a request that was given up, after what the start had was removed.
 func making(ctx context.Context, do func(context.Context) error) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -51,7 +51,7 @@ func (g *Gateway) analyse(ctx context.Context, who caller.Caller, code string) s
 	}
 	limited, cancel := context.WithTimeout(ctx, g.opts.AnalysisTime)
 	defer cancel()
-	verdict, err := g.opts.Verifier.Verify(limited, who, verify.Request{Engine: "code", Arguments: arguments, Timeout: g.opts.AnalysisTime, Caller: who.Account})
+	verdict, err := g.opts.Verifier.Verify(limited, who, verify.Request{Engine: "code", Arguments: arguments, Timeout: g.opts.AnalysisTime, Caller: who.Share()})
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return failed + "the analyser did not answer in time"
