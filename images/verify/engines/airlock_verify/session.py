@@ -8,6 +8,7 @@ from os import _exit, read, urandom, write
 from select import poll
 from socket import AF_UNIX, SOCK_STREAM, socket
 
+from qwed_new import strict_json
 from qwed_sdk import engine
 
 _SOCKET = "/run/airlock/broker.sock"
@@ -59,7 +60,7 @@ def _with_image(request):
     """The request with the image that it carries in a file; anything else as it is."""
     if '"image_base64"' not in request:
         return request
-    asked = json.loads(request)
+    asked = strict_json.loads(request)
     arguments = asked["arguments"]
     if asked["engine"] != "image" or not isinstance(arguments.get("image_base64"), str):
         return request
@@ -113,4 +114,4 @@ def _exchange(link, method, params):
         if not chunk or size > _MAX_FRAME:
             _exit(_BROKEN)
         parts.append(chunk)
-    return json.loads(b"".join(parts))["result"]
+    return strict_json.loads(b"".join(parts))["result"]

@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from qwed_new import strict_json
+
 T = TypeVar("T")
 
 MAX_ENTRIES = 1000
@@ -151,7 +153,7 @@ class VerificationCache:
             (key, fingerprint),
         )
         try:
-            result = json.loads(text)
+            result = strict_json.loads(text)
         except ValueError:
             return None
         return result if isinstance(result, dict) else None

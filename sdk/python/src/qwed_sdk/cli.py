@@ -7,6 +7,7 @@ import json
 import sys
 from pathlib import Path
 
+from qwed_new import strict_json
 from qwed_new.verdict import Verdict
 from qwed_sdk.client import QWEDClient
 from qwed_sdk.errors import QWEDError
@@ -75,8 +76,8 @@ def _read(path: str) -> str:
 
 def _items(path: str) -> list[dict[str, object]]:
     try:
-        data = json.loads(_read(path))
-    except (json.JSONDecodeError, RecursionError) as error:
+        data = strict_json.loads(_read(path))
+    except ValueError as error:
         raise ValueError(f"{path} is not JSON: {error}") from None
     items = data.get("items") if isinstance(data, dict) else data
     if not isinstance(items, list):

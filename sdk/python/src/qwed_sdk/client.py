@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx
 
+from qwed_new import strict_json
 from qwed_new.verdict import Verdict
 from qwed_sdk import calls
 from qwed_sdk.errors import QWEDConnectionError, QWEDResponseError, QWEDServiceRequired
@@ -127,9 +128,9 @@ class QWEDClient:
             raise QWEDServiceRequired("this method needs a service: give base_url, or set QWED_BASE_URL")
         try:
             answer = self._http.request(method, path, json=body)
-            data = answer.json() if answer.content else None
+            data = strict_json.loads(answer.content) if answer.content else None
         except httpx.HTTPError as error:
             raise QWEDConnectionError(f"the service at {self.base_url} could not be asked: {type(error).__name__}") from error
-        except ValueError:
-            raise QWEDResponseError("the service's answer is not JSON") from None
+        except ValueError as error:
+            raise QWEDResponseError(f"the service's answer is not JSON: {error}") from None
         return calls.check_answer(answer.status_code, data)

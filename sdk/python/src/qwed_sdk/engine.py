@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import json
 import random
 import sys
 from collections.abc import Callable, Mapping
 
+from qwed_new import strict_json
 from qwed_new.limits import TimeLimit, TooLarge, limited
 from qwed_new.verdict import Status, Verdict
 
@@ -105,9 +105,9 @@ def answer_json(text: str | bytes, seconds: float = SECONDS) -> str:
     if len(text) > MAX_REQUEST:
         return Verdict(Status.BLOCKED, "none", f"the request is larger than {MAX_REQUEST} bytes").to_json()
     try:
-        request = json.loads(text)
-    except (ValueError, RecursionError):
-        return Verdict(Status.UNKNOWN, "none", "the request is not JSON").to_json()
+        request = strict_json.loads(text)
+    except ValueError as error:
+        return Verdict(Status.UNKNOWN, "none", f"the request is not JSON: {error}").to_json()
     return answer(request, seconds).to_json()
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
+from qwed_new import strict_json
 from qwed_new.verdict import Verdict
 from qwed_sdk.client import QWEDClient
 from qwed_sdk.errors import QWEDBlockedError
@@ -70,7 +70,7 @@ class QWEDVerificationCallback(_Base):
 
 def _parameters(text: str) -> dict[str, Any]:
     try:
-        value = json.loads(text)
-    except (ValueError, TypeError, RecursionError):
+        value = strict_json.loads(text)
+    except (ValueError, TypeError):
         value = None
     return value if isinstance(value, dict) else {"input": text}

@@ -13,6 +13,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from qwed_new import strict_json
 from qwed_new.verdict import Status, Verdict
 
 SECONDS = 60.0
@@ -71,7 +72,7 @@ class Worker:
                 if not part:
                     return None
                 data += part
-        answer = json.loads(data)
+        answer = strict_json.loads(data)
         return answer if isinstance(answer, dict) else None
 
     def _start(self) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
+from qwed_new import strict_json
 from qwed_new.money import CURRENCIES, amount, minor_digits
 from qwed_new.verdict import Status, Verdict
 
@@ -72,18 +72,12 @@ def _read(given: Any) -> Mapping[str, Any]:
         if len(given) > MAX_TEXT:
             raise ValueError(f"more than {MAX_TEXT} characters")
         try:
-            given = json.loads(given, parse_float=Decimal, parse_constant=_no_constant)
-        except RecursionError:
-            raise ValueError("nested too deep") from None
+            given = strict_json.loads(given, parse_float=Decimal)
         except ValueError as error:
             raise ValueError(f"no JSON: {error}") from None
     if not isinstance(given, Mapping):
         raise ValueError("not an object")
     return given
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no number")
 
 
 def _structure(cart: Mapping[str, Any]) -> list[str]:

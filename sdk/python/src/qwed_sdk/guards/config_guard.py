@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from qwed_new import strict_json
 from qwed_sdk.guards.answers import allowed, refused
 
 MAX_VALUES = 100_000
@@ -82,9 +83,12 @@ class ConfigGuard:
             config_data = config_data.decode("utf-8", "replace")
         if isinstance(config_data, str) and config_data.lstrip()[:1] in ("{", "["):
             try:
-                config_data = json.loads(config_data)
-            except (ValueError, RecursionError):
+                config_data = strict_json.loads(config_data)
+            except json.JSONDecodeError:
                 pass  # it is scanned as text
+            except ValueError as error:
+                message = f"The configuration cannot be read: {error}."
+                return refused("PLAINTEXT_SECRET", message, violations=[{"type": "AMBIGUOUS_JSON", "path": path, "message": message}])
         violations: list[dict[str, str]] = []
         for count, (where, key, text) in enumerate(_values(config_data, path)):
             if count >= MAX_VALUES:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
 import z3
 
+from qwed_new import strict_json
 from qwed_new.engines.logic.dsl import Atom, Form, Group, LogicSyntaxError, Tree, is_number
 from qwed_new.engines.logic.sorts import BOOL, INT, REAL, TEXT, Sorts, quantified
 from qwed_new.limits import TooLarge
@@ -38,7 +38,7 @@ class Compiler:
         if is_number(text):
             return z3.RealVal(text) if any(c in text for c in ".eE") else z3.IntVal(text)
         if text.startswith('"'):
-            return z3.StringVal(json.loads(text))
+            return z3.StringVal(strict_json.loads(text))
         if text.lower() in ("true", "false"):
             return z3.BoolVal(text.lower() == "true")
         if text in bound:
