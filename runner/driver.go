@@ -53,8 +53,8 @@ type Spec struct {
 type Driver interface {
 	// Name is the word used in configuration: "runsc" or "containerd".
 	Name() string
-	// Check looks whether this host has what sandboxes need, or says in one
-	// sentence what is missing. It starts none: that is Runner.Prove's.
+	// Check reports in one sentence what this host lacks to run sandboxes. It does
+	// not start one; Runner.Prove does.
 	Check(ctx context.Context) error
 	// Start starts the image's program in a fresh sandbox. When it returns an
 	// error nothing is left behind. Cancelling ctx aborts the start only: a
@@ -73,8 +73,8 @@ type Saver interface {
 	// Save stops a sandbox whose guest waits for its start line and keeps its
 	// state. The sandbox cannot be used any more: the caller closes it, whatever Save returns.
 	Save(ctx context.Context, p Process) (Template, error)
-	// StartFrom is Start, but the guest goes on where the saved one waited: it
-	// does not say that it is ready again. The spec's image, limits and mounts
+	// StartFrom is like Start, but the guest continues from the saved state and
+	// does not send its ready line again. The spec's image, limits and mounts
 	// must be those of the saved sandbox.
 	StartFrom(ctx context.Context, spec Spec, t Template) (Process, error)
 }
@@ -116,21 +116,21 @@ type Process interface {
 // Flusher is a process whose output passes through others on its way here.
 type Flusher interface {
 	Process
-	// Flush returns when everything that the guest has written to its outputs
-	// before the call can be read from Stdout and Stderr without waiting. An error
-	// says that this is not known: the sandbox has ended, or ctx is done.
+	// Flush returns when everything that the guest wrote to its outputs before
+	// the call can be read from Stdout and Stderr without blocking. It returns an
+	// error if that cannot be determined: the sandbox has ended, or ctx is done.
 	Flush(ctx context.Context) error
 }
 
-// LimitReporter is a process that can say at any time which limit its code has met.
+// LimitReporter is a process that can report at any time which limit its code has reached.
 type LimitReporter interface {
 	Process
-	// LimitMet is a limit that the code has met before the call, also where the
-	// code goes on; ReasonNone when there is none.
+	// LimitMet returns a limit that the code has reached so far, even if the code
+	// continues, or ReasonNone.
 	LimitMet() Reason
 }
 
-// Exit says how a guest program ended.
+// Exit describes how a guest program ended.
 type Exit struct {
 	Code   int    // exit status, when it exited by itself
 	Signal int    // signal number, when a signal ended it; 0 otherwise

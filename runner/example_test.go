@@ -12,8 +12,8 @@ import (
 	"github.com/airlock-mcp/airlock/runner/runnertest"
 )
 
-// One run in a sandbox of its own. A real program takes the driver from
-// runner/runsc; this one isolates nothing.
+// One run in a fresh sandbox. A real program uses the driver in runner/runsc; this fake
+// isolates nothing.
 func Example() {
 	driver := &runnertest.Fake{Guest: func(_ context.Context, g *runnertest.GuestIO) runner.Exit {
 		if !g.Ready() {

@@ -21,10 +21,9 @@ import (
 //	DIR/ID/.lock     held for as long as the Airlock lives
 //	DIR/ID/SANDBOX/  see newHome
 //
-// A directory whose lock is free belonged to an Airlock that died. The lock
-// names its holder, because it can outlive that by a moment: what was being
-// started when Airlock was killed has the lock's descriptor until it is a program
-// of its own.
+// A directory whose lock is free belonged to an Airlock that died. The lock file
+// contains its holder's process ID, because a lock can outlive its holder for a moment:
+// a child forked when Airlock was killed keeps the descriptor until it calls exec.
 type instance struct {
 	dir  string
 	held *store.Lock

@@ -15,7 +15,7 @@ import (
 type Output struct {
 	Head  []byte // the first bytes: up to the limit and a little more, so that a secret across the limit can still be found
 	Total int64  // bytes that were written in all
-	Tail  []byte // the last bytes, at most 64 KiB: whole lines where there are any
+	Tail  []byte // the last bytes, at most 64 KiB, starting at a line if one fits
 }
 
 const (
@@ -29,7 +29,7 @@ const (
 // collector drains one stream for as long as it lasts and keeps its two ends.
 type collector struct {
 	limit int64            // of Head
-	count func(n int) bool // told of every read; false means: drain, but keep nothing more
+	count func(n int) bool // called after every read; false means: drain, but keep nothing more
 	done  chan struct{}    // closed when the stream has ended
 	begun chan struct{}    // closed when it is being read
 
@@ -38,7 +38,7 @@ type collector struct {
 	head   []byte
 	tail   []byte // a sliding window that is cut when it reaches twice tailLimit
 	total  int64
-	raw    syscall.RawConn // the stream, where it is a pipe
+	raw    syscall.RawConn // the stream, if it is a pipe
 }
 
 func newCollector(limit int64, count func(n int) bool) *collector {

@@ -10,8 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestCollectorKeepsBothEnds compares with the whole stream, whatever the sizes
-// of the writes.
+// TestCollectorKeepsBothEnds compares with the whole stream for writes of any size.
 func TestCollectorKeepsBothEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := int64(rapid.IntRange(0, 10_000).Draw(t, "limit"))

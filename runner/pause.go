@@ -12,7 +12,7 @@ type Pauser interface {
 	// Pause stops everything inside, processes that compute included, until
 	// Resume. Signals from the host still end it.
 	Pause(ctx context.Context) error
-	// Resume lets everything go on where it was.
+	// Resume continues all processes.
 	Resume(ctx context.Context) error
 }
 
@@ -27,7 +27,7 @@ func (s *Sandbox) Resume(ctx context.Context) error {
 	return s.shift(ctx, running, "resume", Pauser.Resume)
 }
 
-// shift changes between running and paused. What fails changes nothing.
+// shift changes between running and paused. If do fails, the state does not change.
 func (s *Sandbox) shift(ctx context.Context, target state, action string, do func(Pauser, context.Context) error) error {
 	pauser, ok := s.process.(Pauser)
 	if !ok {

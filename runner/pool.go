@@ -11,8 +11,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
-// pool keeps sandboxes that wait for work, so that a run need not wait for a
-// sandbox. Each is used once: what is taken never comes back.
+// pool keeps idle sandboxes, so that a run need not wait for one to start. Each is used
+// once and never returned to the pool.
 type pool struct {
 	runner *Runner
 	base   int   // sandboxes to keep for each kind of request; with 0 only templates are kept
@@ -40,7 +40,7 @@ type shelf struct {
 	dropped  bool
 }
 
-// savingState says whether a shelf has, or can have, a template.
+// savingState is the progress of creating a shelf's template.
 type savingState int
 
 const (
@@ -53,7 +53,7 @@ const (
 // How a pool adapts.
 const (
 	maxFills    = 2        // starts at once: more would only take turns on the processors
-	assumedSize = 64 << 20 // bytes a waiting sandbox takes, where that cannot be read
+	assumedSize = 64 << 20 // bytes of an idle sandbox, if its size cannot be read
 
 	// refillDelay is how long a sandbox that was taken has the processors before the
 	// next one is started: most runs are over by then.
@@ -181,9 +181,9 @@ func (p *pool) clearLocked(s *shelf) {
 	}
 }
 
-// oftenEnough is how often a sandbox was asked for before one is saved for the next,
-// where none are kept ready: a single run is over by then.
-const oftenEnough = 2
+// minRequests is the number of requests for a sandbox after which a template is saved, if
+// none are kept ready. A process that makes a single run does not reach it.
+const minRequests = 2
 
 // fillLocked starts what is missing, as far as processors and memory allow.
 func (p *pool) fillLocked(s *shelf) {
@@ -212,7 +212,7 @@ func (p *pool) lacksLocked(s *shelf) bool {
 	case s.saving == saving:
 		return false // what comes next starts from the template
 	case p.base == 0:
-		return s.saving == unsaved && s.asked >= oftenEnough
+		return s.saving == unsaved && s.asked >= minRequests
 	}
 	return len(s.ready)+s.pending < s.target
 }
@@ -244,7 +244,7 @@ func (p *pool) shrinkIdle() {
 		switch {
 		case time.Since(s.used) >= p.idle:
 			s.target = p.base
-			p.forgetLocked(s)
+			p.evictLocked(s)
 		case s.target > p.base && time.Since(s.missed) >= p.idle:
 			s.target--
 			s.missed = time.Now()
@@ -260,8 +260,8 @@ func (p *pool) shrinkIdle() {
 	}
 }
 
-// forgetLocked closes the template of a shelf that is not used, where nothing is to be kept.
-func (p *pool) forgetLocked(s *shelf) {
+// evictLocked closes the template of an unused shelf if nothing is to be kept.
+func (p *pool) evictLocked(s *shelf) {
 	if p.base > 0 || s.saving == saving {
 		return
 	}
@@ -349,8 +349,8 @@ func (p *pool) report(err error) {
 	p.runner.opts.Logger.WarnContext(context.Background(), "sandboxes could not be kept ready", slog.Any(telemetry.KeyError, err))
 }
 
-// close closes the templates. Nothing is started any more, and the waiting
-// sandboxes are the runner's to close.
+// close closes the templates and prevents further starts. The caller must close the idle
+// sandboxes.
 func (p *pool) close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -10,27 +10,27 @@ import (
 	"time"
 )
 
-// ErrProving says that no sandbox has proved itself yet, and none has failed to.
+// ErrProving is returned while the first proof of a sandbox is still running.
 var ErrProving = errors.New("no sandbox has proved itself yet")
 
 const (
-	// readyLine ends what a guest says at its start (docs/socket.md, step 1).
+	// readyLine ends a guest's greeting (docs/socket.md, step 1).
 	readyLine = "ready\n"
-	// anyKernel begins /proc/version of every kernel, and so what a guest says.
+	// anyKernel is the start of /proc/version of every kernel, and so of a greeting.
 	anyKernel = "Linux version "
-	// maxGreeting is how much a guest may say before its code, in bytes.
+	// maxGreeting is the maximum size of a greeting, in bytes.
 	maxGreeting = 8 << 10
 	// proveAgain is how long Prove waits after a start that failed.
 	proveAgain = 10 * time.Second
 )
 
-// readGreeting reads what a guest says up to its ready line, which is left out. It
-// reads nothing behind that: each read is of no more than what must still come.
+// readGreeting reads a guest's greeting up to its ready line, which is not returned. It
+// reads nothing after that line: no read is larger than what must still follow.
 func readGreeting(r io.Reader) (string, error) {
 	var said []byte
 	for !strings.HasSuffix(string(said), readyLine) {
 		from := len(said)
-		said = append(said, make([]byte, len(readyLine)-begunReady(said))...)
+		said = append(said, make([]byte, len(readyLine)-partialReady(said))...)
 		n, err := io.ReadFull(r, said[from:])
 		said = said[:from+n]
 		begin := string(said[:min(len(said), len(anyKernel))])
@@ -44,8 +44,8 @@ func readGreeting(r io.Reader) (string, error) {
 	return string(said[:len(said)-len(readyLine)]), nil
 }
 
-// begunReady is how much of the ready line stands at the end of what was read.
-func begunReady(said []byte) int {
+// partialReady returns the length of the longest prefix of the ready line at the end of greeting.
+func partialReady(said []byte) int {
 	for n := len(readyLine) - 1; n > 0; n-- {
 		if strings.HasSuffix(string(said), readyLine[:n]) {
 			return n
@@ -54,10 +54,9 @@ func begunReady(said []byte) int {
 	return 0
 }
 
-// judge reads what a guest said before its ready line, /proc/version and
-// /proc/net/dev as it finds them: it must be answered by gVisor's kernel, and find no
-// network device but loopback.
-func judge(said string) error {
+// checkGreeting checks a guest's greeting, which is /proc/version and /proc/net/dev as the
+// guest reads them: the kernel must be gVisor's, and loopback the only network device.
+func checkGreeting(said string) error {
 	kernel, rest, _ := strings.Cut(said, "\n")
 	if !strings.HasPrefix(kernel, anyKernel) || !strings.Contains(kernel, "gvisor") {
 		return fmt.Errorf("code in it is not answered by gVisor's kernel: %.200q", kernel)
@@ -84,8 +83,8 @@ type proofs struct {
 	trying  bool      // Prove has started one
 }
 
-// judged notes what became of one sandbox's proof and returns it.
-func (p *proofs) judged(err error) error {
+// record stores the result of one sandbox's proof and returns it.
+func (p *proofs) record(err error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {

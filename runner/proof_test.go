@@ -25,7 +25,7 @@ func TestJudge(t *testing.T) {
 		"nothing":                   {"", "not answered by gVisor"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := judge(test.said)
+			err := checkGreeting(test.said)
 			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}
@@ -80,6 +80,6 @@ func FuzzGreeting(f *testing.F) {
 		if said != want || string(rest) != wantRest {
 			t.Errorf("got %q and %q left, want %q and %q", said, rest, want, wantRest)
 		}
-		_ = judge(said)
+		_ = checkGreeting(said)
 	})
 }

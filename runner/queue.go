@@ -7,15 +7,15 @@ import (
 	"sync"
 )
 
-// ErrBusy says that as many sandboxes run and as many callers wait as are
-// allowed. It is worth trying again later.
+// ErrBusy is returned if all sandboxes are in use and the queue is full. The caller can
+// retry later.
 var ErrBusy = errors.New("too many sandboxes: all are in use and the queue is full")
 
-// queue hands out slots, of which there is a fixed number, and is fair: a slot that
-// becomes free goes to the caller with the fewest in use, of these to the one that had its last
-// turn, or came, the longest ago, and of one caller's waiters to the first that came. In a full queue
-// one more takes the place of the last of the caller with the most waiters, where it is
-// not that caller's own: no caller can fill the queue for the others.
+// queue is a fair semaphore with a fixed number of slots. A free slot goes to the caller
+// with the fewest slots in use; among these, to the one served least recently; among one
+// caller's waiters, to the first. If the queue is full, a new waiter replaces the last
+// waiter of the caller with the most waiters, unless that is the new waiter's caller. So
+// no caller can fill the queue for others.
 type queue struct {
 	slots, places int
 
@@ -23,14 +23,14 @@ type queue struct {
 	of      map[string]*line // by caller; only those with a slot or in the queue
 	taken   int              // slots in use
 	waiting int              // places in use
-	turns   int              // arrivals and turns so far, to tell what came first
+	turns   int              // counts arrivals and turns, to order them
 }
 
 // line is what one caller has and waits for.
 type line struct {
 	inUse   int
 	waiters []*waiter // the first that came is the first
-	since   int       // the number of its last turn, or of its first arrival where it had none since it was empty
+	since   int       // the number of its last turn or, if it had none yet, of its first arrival
 }
 
 // waiter waits for a slot.
@@ -92,7 +92,7 @@ func (q *queue) enter(caller string) (*waiter, error) {
 	return w, nil
 }
 
-// refuseLocked makes a place free in a full queue, where a caller has more than n.
+// refuseLocked removes a waiter from a full queue if a caller has more than n of them.
 func (q *queue) refuseLocked(n int) bool {
 	var last *waiter
 	from := ""

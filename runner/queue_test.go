@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// A queue of one slot, which is in use while callers arrive: who waits until then is
-// served in this order, and who is not is refused.
+// A queue with one slot, in use while callers arrive: the waiters are served in the order
+// given, and all others are refused.
 func TestQueue(t *testing.T) {
 	for name, test := range map[string]struct {
 		places                   int
@@ -98,7 +98,7 @@ func TestQueueStarvesNoCallerBehindNewOnes(t *testing.T) {
 	})
 }
 
-// A slot goes to the caller with the fewest in use, who came last.
+// A slot goes to the caller with the fewest in use, even if it arrived last.
 func TestQueueEvensOutWhatIsInUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(3, 9)
@@ -152,9 +152,9 @@ func TestQueueForgetsACallerThatGaveUp(t *testing.T) {
 	})
 }
 
-// Whatever callers do, no more slots and places are in use than there are, each waiter
-// gets its turn or an error, and in the end nothing is left: also where a slot becomes
-// free, or a place is taken, in the moment in which a caller gives up.
+// Under concurrent load the numbers of slots and waiters stay within their limits, each
+// waiter gets a slot or an error, and nothing is left at the end. Callers also give up at
+// the moment in which they get a slot or are replaced in the queue.
 func TestQueueUnderLoad(t *testing.T) {
 	const slots, places = 3, 5
 	q := newQueue(slots, places)

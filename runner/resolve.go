@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Resolve returns the spec with its paths replaced by their real ones, as the
-// kernel names them: what a driver gives a sandbox must be what it reads back.
+// Resolve returns the spec with symbolic links in its paths resolved, so that the mounts
+// a driver requests compare equal to the mounts it reads back from the kernel.
 func (s Spec) Resolve() (Spec, error) {
 	s.Mounts = slices.Clone(s.Mounts)
 	paths := []*string{&s.Image.RootFS, &s.SocketDir, &s.StateDir}

@@ -17,11 +17,10 @@ import (
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
-// ErrClosed says that the runner was closed.
+// ErrClosed is returned after Close.
 var ErrClosed = errors.New("the runner is closed")
 
-// Options say where and how many sandboxes may live. Logger and StateDir have
-// no default.
+// Options configure a Runner. Logger and StateDir are required.
 type Options struct {
 	Logger   *slog.Logger
 	StateDir string // directory for the state of living sandboxes; short, see New
@@ -31,8 +30,8 @@ type Options struct {
 	StartTimeout time.Duration // from Acquire's turn until the guest is ready; 0 means 30 s
 
 	Pool       int           // sandboxes to keep ready for each kind of request; 0 means 2, -1 none. Under load it keeps up to MaxSandboxes
-	PoolIdle   time.Duration // without use, after which it keeps no more than Pool; 0 means 30 s
-	PoolMemory int64         // bytes that all sandboxes that are kept ready may take together; 0 means 512 MiB
+	PoolIdle   time.Duration // idle time after which the pool shrinks to Pool; 0 means 30 s
+	PoolMemory int64         // bytes of all idle sandboxes together; 0 means 512 MiB
 
 	// Save keeps a saved sandbox, which is memory and no process, of a request that
 	// came twice within PoolIdle, where Pool keeps none ready: the third starts from
@@ -84,7 +83,7 @@ type Runner struct {
 	opts     Options
 	instance *instance
 	queue    *queue
-	pool     *pool // nil where nothing is kept
+	pool     *pool // nil if no sandboxes are kept ready
 	proofs   proofs
 
 	mu       sync.Mutex
@@ -215,7 +214,7 @@ type Load struct {
 	Waiting int // callers in the queue for one
 }
 
-// Load tells what the runner is at work on now.
+// Load returns the current number of sandboxes and waiters.
 func (r *Runner) Load() Load {
 	inUse, waiting := r.queue.load()
 	return Load{Ready: r.Pooled(), InUse: inUse, Waiting: waiting}

@@ -475,8 +475,8 @@ func TestProve(t *testing.T) {
 	}
 }
 
-// TestProveFails asks one that no sandbox starts in. It says why, and a second
-// question soon after starts nothing.
+// TestProveFails uses a runner whose sandboxes do not start. Prove returns the reason, and
+// a second call soon after does not start another sandbox.
 func TestProveFails(t *testing.T) {
 	fake := &runnertest.Fake{Guest: exits("", runner.Exit{Code: 3})}
 	r := newRunner(t, fake, runner.Options{Pool: -1})

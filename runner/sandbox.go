@@ -22,7 +22,7 @@ type Sandbox struct {
 	streams  streams
 	meter    meter
 
-	greeting chan greeting // what the guest said before its ready line
+	greeting chan greeting // receives the guest's greeting once
 	goOnce   sync.Once
 	goErr    error
 
@@ -32,7 +32,7 @@ type Sandbox struct {
 	onClose   *cleanup.Stack // runs last first, after the process is gone
 }
 
-// greeting is what a guest said before its ready line, or why that did not come.
+// greeting is a guest's output before its ready line, or the error of reading it.
 type greeting struct {
 	text string
 	err  error
@@ -54,7 +54,7 @@ type meter struct {
 	before time.Duration // of processor time, when Go was called
 }
 
-// newSandbox wraps a started process. A fresh guest says first that it is ready.
+// newSandbox wraps a started process. A fresh guest sends a greeting and a ready line.
 func newSandbox(id string, process Process, listener *net.UnixListener, limits Limits, fresh bool) *Sandbox {
 	s := &Sandbox{
 		machine: machine{id: id, now: starting}, process: process, listener: listener,
@@ -72,7 +72,7 @@ func newSandbox(id string, process Process, listener *net.UnixListener, limits L
 	}()
 	go func() {
 		defer close(s.gone)
-		// Wait tells how it ended.
+		// Wait returns how it ended.
 		_, _ = process.Wait(context.Background())
 	}()
 	return s
@@ -110,8 +110,8 @@ func (s *Sandbox) Go() error {
 	return s.goErr
 }
 
-// tell writes the line that the guest waits for, once. What goes wrong, Go
-// reports: until then the guest's own end says more.
+// tell writes the line that the guest waits for, once. It returns no error: Go reports
+// a failure, and the guest's exit status explains it better.
 func (s *Sandbox) tell(line string) {
 	s.goOnce.Do(func() {
 		stdin := s.process.Stdin()
@@ -142,8 +142,8 @@ func (s *Sandbox) Flush() {
 	if through, ok := s.process.(Flusher); ok {
 		ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 		defer cancel()
-		// An error means that the sandbox is over, or does not respond: what can be
-		// had is read below.
+		// An error means that the sandbox has ended or does not respond. The output
+		// available so far is read below.
 		_ = through.Flush(ctx)
 	}
 	s.streams.stdout.flush()
@@ -173,8 +173,8 @@ func (s *Sandbox) Wait(ctx context.Context) (Exit, error) {
 	return exit, nil
 }
 
-// LimitMet is a limit that the code has met before the call, as far as the driver
-// can tell: what the guest says of its end may only be a consequence.
+// LimitMet returns a limit that the code has reached so far, if the driver can detect it.
+// The guest's own report of its end may only be a consequence of that limit.
 func (s *Sandbox) LimitMet() Reason {
 	if reporter, ok := s.process.(LimitReporter); ok {
 		return reporter.LimitMet()
@@ -196,8 +196,8 @@ func (s *Sandbox) Kill() error {
 	return nil
 }
 
-// Usage is what the sandbox has consumed so far; after Close, in all. The
-// processor time counts from Go: what came before was not the code's.
+// Usage returns what the sandbox has consumed so far, or in total after Close. CPU time
+// counts from Go, because the time before was not used by the code.
 func (s *Sandbox) Usage() Usage {
 	s.meter.mu.Lock()
 	defer s.meter.mu.Unlock()
@@ -227,8 +227,8 @@ func (s *Sandbox) Close() error {
 	return s.closeErr
 }
 
-// counted is told of every read from the guest's streams. At the limit it ends
-// the sandbox, and what comes later is read but not kept.
+// counted is called after every read from the guest's streams. At the limit it kills the
+// sandbox; later output is read and discarded.
 func (s *Sandbox) counted(n int) bool {
 	if s.streams.written.Add(int64(n)) <= s.streams.limit {
 		return true
@@ -237,9 +237,9 @@ func (s *Sandbox) counted(n int) bool {
 	return false
 }
 
-// counter returns what is told of every read from one stream, which may have only
-// so many bytes; 0 is no limit of its own. What exceeds that limit is kept as far as
-// there is room: it shows that there was more.
+// counter returns a function to call after every read from one stream with a limit in
+// bytes; 0 means no separate limit. The read that exceeds the limit is still kept, as far
+// as the collector has space, to show that there was more.
 func (s *Sandbox) counter(limit int64) func(n int) bool {
 	var written int64 // the collector calls it in turn
 	return func(n int) bool {
@@ -257,7 +257,7 @@ func (s *Sandbox) counter(limit int64) func(n int) bool {
 func (s *Sandbox) endFlood() {
 	s.streams.flood.Do(func() {
 		close(s.streams.flooded)
-		// A failure shows where the owner kills or closes the sandbox.
+		// A failure shows when the owner kills or closes the sandbox.
 		_ = s.process.Kill()
 	})
 }

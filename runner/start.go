@@ -16,8 +16,8 @@ import (
 // startErrOutput is how much of a failed guest's stderr goes to the log.
 const startErrOutput = 4 << 10
 
-// moment says when a guest is told to go on, which it does up to where it asks
-// for its code and waits again.
+// moment is the time at which a guest gets its start line. It then continues until it
+// requests its code, and waits again.
 type moment int
 
 const (
@@ -32,8 +32,8 @@ const (
 	nowLine = "now\n" // a run waits
 )
 
-// open makes one sandbox and waits until it is ready and verified. With a
-// template, whose use it ends, the sandbox goes on where the template's was.
+// open starts one sandbox and waits until it is ready and verified. If from is not nil,
+// the sandbox continues from that template, and open releases the template.
 func (r *Runner) open(ctx context.Context, req Request, from *sharedTemplate, when moment) (_ *Sandbox, err error) {
 	if from != nil {
 		defer func() { err = errors.Join(err, from.done()) }()
@@ -55,7 +55,7 @@ func (r *Runner) open(ctx context.Context, req Request, from *sharedTemplate, wh
 	return s, nil
 }
 
-// prepare brings a launched sandbox to where it may be given code.
+// prepare brings a launched sandbox to the state in which it can receive code.
 func (r *Runner) prepare(ctx context.Context, s *Sandbox, fresh bool, when moment) error {
 	if when == atOnce {
 		s.tell(nowLine)
@@ -68,16 +68,15 @@ func (r *Runner) prepare(ctx context.Context, s *Sandbox, fresh bool, when momen
 	if when == whenReady {
 		s.tell(goLine)
 	}
-	if err := s.process.Verify(); err != nil && !s.endedMeanwhile() {
+	if err := s.process.Verify(); err != nil && !s.hasEnded() {
 		return fmt.Errorf("it is not what was asked for: %w", err)
 	}
 	return s.machine.to(ready, "start")
 }
 
-// endedMeanwhile reports whether a sandbox that did not look as it must was
-// over by then. Nothing can run in it any more, and no code was handed in;
-// Wait tells how it ended.
-func (s *Sandbox) endedMeanwhile() bool {
+// hasEnded reports whether a sandbox whose posture check failed had already ended. In that
+// case nothing can run in it, and it has not received code; Wait returns how it ended.
+func (s *Sandbox) hasEnded() bool {
 	select {
 	case <-s.gone:
 		return true
@@ -135,20 +134,20 @@ func (r *Runner) startProcess(ctx context.Context, spec Spec, from *sharedTempla
 	return r.driver.Start(ctx, spec)
 }
 
-// awaitReady waits for what the guest says first, and judges by it.
+// awaitReady waits for the guest's greeting and checks it.
 func (r *Runner) awaitReady(ctx context.Context, s *Sandbox) error {
 	select {
 	case said := <-s.greeting:
 		if said.err != nil {
 			return r.explain(ctx, s, said.err)
 		}
-		return r.proofs.judged(judge(said.text))
+		return r.proofs.record(checkGreeting(said.text))
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 }
 
-// explain prefers the reason of the sandbox itself, where it has ended.
+// explain returns the sandbox's own reason if it has ended, and err otherwise.
 func (r *Runner) explain(ctx context.Context, s *Sandbox, err error) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -166,8 +165,8 @@ func (r *Runner) explain(ctx context.Context, s *Sandbox, err error) error {
 	return fmt.Errorf("%w, with status %d", err, exit.Code)
 }
 
-// logFailedGuest logs what the guest said, to repair the image by. The
-// code that was to run does not see it.
+// logFailedGuest logs the guest's output, to help repair the image. The caller of the run
+// does not see it.
 func (r *Runner) logFailedGuest(ctx context.Context, s *Sandbox) {
 	tail := strings.TrimSpace(string(s.Stderr().Tail))
 	if tail == "" {

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// state is where a sandbox is in its life.
+// state is the lifecycle state of a sandbox.
 type state string
 
 const (
@@ -37,7 +37,7 @@ type machine struct {
 	now state
 }
 
-// to changes the state, or says why action cannot happen now.
+// to changes the state, or returns an error that names action and the current state.
 func (m *machine) to(target state, action string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

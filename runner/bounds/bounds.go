@@ -1,5 +1,5 @@
-// Package bounds gives each sandbox a control group of its own, with the limits
-// that the host enforces: memory, processors, tasks.
+// Package bounds creates a control group for each sandbox, with the limits
+// that the host enforces: memory, CPU, tasks.
 package bounds
 
 import (
@@ -17,7 +17,7 @@ import (
 
 // Host is what this host can bound. It may be used concurrently.
 type Host struct {
-	tree *cgroup.Tree // nil where this user may not make control groups
+	tree *cgroup.Tree // nil if this user cannot create control groups
 	lack error
 }
 
@@ -40,12 +40,13 @@ func Find() *Host {
 	return &Host{tree: tree, lack: errors.Join(errs...)}
 }
 
-// Lack says which limits the host's kernel cannot enforce, and why, or is nil.
-// Others still may, and memory has a Meter.
+// Lack returns an error that names the limits the host's kernel cannot enforce, and why.
+// It returns nil if the kernel enforces all of them. Without a control group, memory is
+// bounded by a Meter.
 func (h *Host) Lack() error { return h.lack }
 
-// New makes the sandbox's control group, and first writes down in its StateDir
-// where it is, for Sweep. It returns nil where there can be none.
+// New creates the sandbox's control group. Before that, it records the group's path in
+// the StateDir, for Sweep. It returns nil if this user cannot create control groups.
 func (h *Host) New(spec runner.Spec) (*cgroup.Group, error) {
 	if h.tree == nil {
 		return nil, nil
@@ -80,5 +81,5 @@ func Sweep(ctx context.Context, stateDir string) error {
 	return cgroup.Remove(ctx, strings.Fields(string(data)))
 }
 
-// record is the file that says which directories the control group consists of.
+// record returns the path of the file that lists the directories of the control group.
 func record(stateDir string) string { return filepath.Join(stateDir, "cgroups") }

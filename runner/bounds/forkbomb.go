@@ -2,9 +2,9 @@ package bounds
 
 import "sync"
 
-// forkBomb tells a fork bomb from a program that fills its memory by itself: each of
-// its processes and threads takes some megabytes, so memory may end before their number
-// does.
+// forkBomb distinguishes a fork bomb from one process that exhausts its memory. Each
+// process and thread takes some megabytes, so a fork bomb can reach the memory limit
+// before the process limit.
 type forkBomb struct {
 	mu     sync.Mutex
 	tasks  int   // how many processes and threads there are
@@ -28,7 +28,7 @@ func (b *forkBomb) counted(tasks int, memory func() (bytes int64, full bool)) {
 	b.tasks = tasks
 	switch {
 	case tasks == few-1 && before == few:
-		// At the limit the host kills them, which is no end of their own.
+		// At the limit the host kills them: they did not exit by themselves.
 		if _, full := memory(); !full {
 			b.most, b.before, b.last = 0, 0, 0
 		}

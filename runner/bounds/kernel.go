@@ -21,11 +21,11 @@ type Kernel struct {
 
 	limit    int64  // of memory, in bytes
 	reports  func() // handles what the kernel has reported; may be nil
-	meter    *Meter // nil where the group bounds the memory
+	meter    *Meter // nil if the control group bounds the memory
 	forks    forkBomb
 	killed   atomic.Bool
 	forksHit atomic.Bool
-	guest    atomic.Pointer[unix.WaitStatus] // nil: it has not ended, as far as the kernel has said
+	guest    atomic.Pointer[unix.WaitStatus] // nil until the kernel reports that the guest ended
 
 	done chan struct{} // closed when exit and err are set
 	exit runner.Exit
@@ -41,8 +41,8 @@ func (k *Kernel) Bound(h *Host, l runner.Limits, reports func()) {
 	k.meter, k.limit, k.reports = h.Meter(k.Process.Pid, l), l.Memory, reports
 }
 
-// WatchMemory ends the sandbox as soon as it takes more memory than it may, or
-// the host has killed a part of it: what is left would hang or answer wrongly.
+// WatchMemory kills the sandbox when it exceeds its memory limit or when the host has
+// killed one of its processes: the remaining ones would hang or return wrong results.
 func (k *Kernel) WatchMemory(ctx context.Context) {
 	if k.meter != nil {
 		if k.meter.Await(ctx) {
@@ -72,7 +72,8 @@ func (k *Kernel) Counted(tasks int) { k.forks.counted(tasks, k.memory) }
 // GuestEnded notes how the guest program ended.
 func (k *Kernel) GuestEnded(status unix.WaitStatus) { k.guest.Store(&status) }
 
-// Guest is the wait status of the guest program, where the kernel has reported that it ended.
+// Guest returns the wait status of the guest program. ok is false if the kernel has not
+// reported that it ended.
 func (k *Kernel) Guest() (status unix.WaitStatus, ok bool) {
 	if k.reports != nil {
 		k.reports()
@@ -105,9 +106,9 @@ func (k *Kernel) LimitMet() runner.Reason {
 	return exit.Reason
 }
 
-// cause says how a sandbox ended, as far as its control group and this side know
-// without asking gVisor; ok is false where they do not. The order matters: a
-// limit explains a kill, and a kill explains whatever else is said of the end.
+// cause returns how a sandbox ended, from its control group and the host's own actions,
+// without asking gVisor. ok is false if these do not explain the end. The order matters:
+// a limit explains a kill, and a kill explains any later report.
 func (k *Kernel) cause(killed bool) (exit runner.Exit, ok bool) {
 	if k.reports != nil {
 		k.reports()
@@ -132,8 +133,8 @@ func (k *Kernel) cause(killed bool) (exit runner.Exit, ok bool) {
 	return exit, true
 }
 
-// Finish decides how the sandbox ended, once: by a limit, by a kill, or else as
-// status says. Wait returns from then on.
+// Finish decides once how the sandbox ended: by a limit, by a kill, or otherwise as
+// status returns. After it, Wait returns.
 func (k *Kernel) Finish(status func() (runner.Exit, error)) {
 	defer close(k.done)
 	if exit, known := k.cause(k.killed.Load()); known {

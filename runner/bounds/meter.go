@@ -15,9 +15,9 @@ import (
 	"github.com/airlock-mcp/airlock/runner"
 )
 
-// Meter watches the memory of a sandbox where no control group bounds it. It
-// reads at moments, not at each allocation: the moments are so near to each other
-// that memory that grows by fastestGrowth cannot pass the limit between two.
+// Meter bounds the memory of a sandbox that has no control group. It samples the size
+// often enough that memory growing by fastestGrowth cannot exceed the limit between
+// two samples.
 type Meter struct {
 	pid   int
 	limit int64
@@ -31,8 +31,8 @@ const (
 	longestPause  = 250 * time.Millisecond
 )
 
-// Meter returns a meter for the sandbox whose gVisor kernel has the process ID, or
-// nil where a control group bounds its memory.
+// Meter returns a meter for the sandbox whose gVisor kernel has the process ID pid, or
+// nil if a control group bounds its memory.
 func (h *Host) Meter(pid int, l runner.Limits) *Meter {
 	if h.tree != nil && h.tree.Has(cgroup.Memory) {
 		return nil
@@ -120,7 +120,7 @@ func memoryOf(pid int) (int64, error) {
 	return bytes, nil
 }
 
-// anonymous reads the size of a process's memory that is no file's (proc(5),
+// anonymous returns the size of a process's anonymous memory (proc(5),
 // /proc/pid/status, RssAnon).
 func anonymous(status string) int64 {
 	_, rest, found := strings.Cut(status, "RssAnon:")

@@ -33,12 +33,13 @@ func configure(spec runner.Spec, host posture.User) (*specs.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	config.Root.Path = "rootfs" // where the shim mounts it, in the bundle
+	config.Root.Path = "rootfs" // the shim mounts it there, in the bundle
 	config.Annotations = annotations(spec.Limits)
 	return config, nil
 }
 
-// annotations say what the shim needs to know, and what gVisor's kernel shows.
+// annotations returns the annotations for the shim, and the host resources that gVisor's
+// kernel reports to the code.
 func annotations(l runner.Limits) map[string]string {
 	all := map[string]string{containerType: "sandbox"}
 	for _, flag := range gvisor.Resources(l) {
@@ -47,8 +48,8 @@ func annotations(l runner.Limits) map[string]string {
 	return all
 }
 
-// shimConfig is the shim's configuration, as TOML: which runsc, where it keeps its
-// state, and its flags.
+// shimConfig returns the shim's configuration as TOML: the path of runsc, its state
+// directory and its flags.
 func shimConfig(state, runsc string) string {
 	flags := append(gvisor.Flags(),
 		gvisor.Flag{Name: "log", Value: logFile(state)}, // not in the daemon's directory

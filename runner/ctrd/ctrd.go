@@ -1,6 +1,6 @@
-// Package ctrd is the driver on containerd 2: it has each sandbox started by a
-// containerd daemon with gVisor's shim (containerd-shim-runsc-v1), for hosts on
-// which a daemon owns whatever is a container. It needs root, as the daemon does.
+// Package ctrd is the driver for containerd 2. A containerd daemon starts each sandbox
+// with gVisor's shim (containerd-shim-runsc-v1). It is meant for hosts on which a daemon
+// manages all containers. It needs root, as the daemon does.
 package ctrd
 
 import (
@@ -20,25 +20,25 @@ import (
 	"github.com/airlock-mcp/airlock/runner/gvisor"
 )
 
-// Name is the driver's word in configuration.
+// Name is the driver's name in the configuration.
 const Name = "containerd"
 
-// Options say which daemon and which programs to use. All are needed but the
-// last three. Paths are the daemon's too: it must run on this very host.
+// Options configure a Driver. All fields except the last three are required. The daemon
+// must run on the same host, because it uses the same paths.
 type Options struct {
 	Address string       // of the daemon's socket, a path
 	Shim    string       // of the program containerd-shim-runsc-v1
 	Runsc   string       // of Airlock's own build of runsc
 	Logger  *slog.Logger // for what is weaker than it could be
 
-	// Snapshotter holds the images; "" means overlayfs where the daemon has it
-	// and native elsewhere.
+	// Snapshotter stores the images; "" means overlayfs if the daemon has it,
+	// and native otherwise.
 	Snapshotter string
 	// Version is the module version of gVisor that the programs must be built
 	// from, as `go version -m` prints it; "" means gvisor.Version.
 	Version string
 	// Unenforced allows sandboxes without the limits that this host cannot
-	// enforce. Without it, Check and Start refuse where a limit is missing.
+	// enforce. If it is false, Check and Start return an error on such a host.
 	Unenforced bool
 }
 
@@ -103,7 +103,7 @@ func (d *Driver) checkPrograms() error {
 // Name is "containerd".
 func (d *Driver) Name() string { return Name }
 
-// Unenforced returns why this host cannot enforce every limit, or nil where it can.
+// Unenforced returns why this host cannot enforce every limit, or nil if it can.
 func (d *Driver) Unenforced() error { return d.host.Lack() }
 
 // Close ends the connection to the daemon. No sandbox may be left.

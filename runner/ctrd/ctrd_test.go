@@ -112,9 +112,9 @@ func otherSocket(t *testing.T) string {
 	return path
 }
 
-// TestImages wants an image that is not what its digest says to be refused, one
-// that was removed from the daemon to be imported anew, and nothing to stay in
-// the daemon of a sandbox that did not start.
+// TestImages checks that an image that does not match its digest is refused, that one
+// removed from the daemon is imported again, and that a sandbox that did not start leaves
+// nothing in the daemon.
 func TestImages(t *testing.T) {
 	env := testenv.Sandbox(t)
 	driver := newDriver(t, ctrdtest.Run(t))
@@ -173,8 +173,8 @@ func TestFormerImages(t *testing.T) {
 	}
 }
 
-// changedLayout copies the image's layout, with another byte in its last layer,
-// so that its manifest is still what the digest says.
+// changedLayout copies the image's layout and changes one byte in its last layer, so that
+// the manifest still matches the digest.
 func changedLayout(t *testing.T, of runner.Image) (digest, layout string) {
 	t.Helper()
 	layout = t.TempDir()
@@ -281,8 +281,8 @@ func TestRestartedHost(t *testing.T) {
 	}
 }
 
-// TestLostDaemon kills the daemon under a running sandbox: the sandbox can still
-// be killed, and closing it says that the daemon's part could not be removed.
+// TestLostDaemon kills the daemon of a running sandbox: the sandbox can still be killed,
+// and Close returns an error because the daemon's resources could not be removed.
 func TestLostDaemon(t *testing.T) {
 	env := testenv.Sandbox(t)
 	daemon, err := ctrdtest.Start(ctrdtest.Built(testenv.RepoRoot(t)))

@@ -15,7 +15,7 @@ import (
 	"github.com/airlock-mcp/airlock/runner/posture"
 )
 
-// namespace is containerd's namespace for everything that is Airlock's.
+// namespace is the containerd namespace that Airlock uses.
 const namespace = "airlock"
 
 // requestTimeout bounds questions that the daemon answers from memory.

@@ -65,8 +65,8 @@ func (p *process) finish(status uint32, err error) {
 // kernel that has ended before the shim asked, as on a busy machine, is such a one.
 const shimFailed = 128
 
-// exitOf reads the status of the task, which is the guest's, or what the kernel has
-// reported of its end.
+// exitOf converts the exit status of the task, which is that of the guest, or the wait
+// status that the kernel has reported.
 func (p *process) exitOf(status uint32) (runner.Exit, error) {
 	if status != shimFailed {
 		return gvisor.Exit(int(status), p.Guest), nil
@@ -80,8 +80,8 @@ func (p *process) exitOf(status uint32) (runner.Exit, error) {
 	return runner.Exit{}, errors.New("gVisor's kernel ended without saying how the guest did")
 }
 
-// Close kills the sandbox and removes everything Start made, but the files in
-// StateDir, which is the caller's.
+// Close kills the sandbox and removes everything that Start created except the files in
+// StateDir. The caller must remove these.
 func (p *process) Close() error {
 	p.closeOnce.Do(func() { p.closeErr = p.close() })
 	return p.closeErr

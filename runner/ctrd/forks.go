@@ -20,7 +20,7 @@ type forkWatch struct {
 	closed  bool
 }
 
-// watchForks listens at path for the kernel. watcher is told what it reports.
+// watchForks listens at path for the kernel's reports and passes them to watcher.
 func watchForks(path string, watcher gvisor.Watcher) (*forkWatch, error) {
 	listener, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: path, Net: "unixpacket"})
 	if err != nil {

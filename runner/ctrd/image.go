@@ -24,8 +24,8 @@ import (
 	"github.com/airlock-mcp/airlock/runner"
 )
 
-// importLeaseTime bounds an import whose Airlock has died: what came in is
-// collected after it.
+// importLeaseTime is the lifetime of an import's lease. If Airlock dies during the import,
+// containerd removes the imported content after it.
 const importLeaseTime = time.Hour
 
 // maxManifest bounds a manifest, in bytes.
@@ -52,8 +52,8 @@ func (d *Driver) imageRoot(ctx context.Context, spec runner.Spec) ([]*types.Moun
 	return mounts, nil
 }
 
-// imported returns the snapshot of an image, and imports the image where the
-// daemon does not have it. One import runs at a time.
+// imported returns the snapshot of an image, and imports the image if the daemon does not
+// have it. Imports do not run concurrently.
 func (d *Driver) imported(ctx context.Context, image runner.Image) (snapshot string, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -86,10 +86,10 @@ func (d *daemon) view(ctx context.Context, key, parent string) ([]*types.Mount, 
 	return mount.ToProto(mounts), nil
 }
 
-// importImage brings an image from its OCI layout (OCI Image Format
-// Specification, "Image Layout") into the daemon and unpacks it there. What the
-// daemon has already is not sent again. The daemon computes every digest anew, so
-// nothing else than what the image's digest stands for can get in.
+// importImage sends an image from its OCI layout (OCI Image Format Specification, "Image
+// Layout") to the daemon and unpacks it there. Content that the daemon already has is not
+// sent again. The daemon verifies every digest, so the imported image is the one that its
+// digest identifies.
 func (d *daemon) importImage(ctx context.Context, image runner.Image) (snapshot string, err error) {
 	if image.Layout == "" {
 		return "", errors.New("there is no OCI layout of it")

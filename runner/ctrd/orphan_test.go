@@ -13,7 +13,7 @@ import (
 	"github.com/airlock-mcp/airlock/runner/runnertest"
 )
 
-// envDaemon tells the victim where its daemon is.
+// envDaemon passes the daemon's directory to the process that is killed.
 const envDaemon = "AIRLOCK_TEST_DAEMON"
 
 // TestVictim starts and closes sandboxes until it is killed.

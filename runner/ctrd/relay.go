@@ -23,10 +23,10 @@ import (
 type relay struct {
 	from    *os.File // the named pipe
 	into    *os.File
-	out     *os.File // the other end of into: what the caller reads
+	out     *os.File // the other end of into, which the caller reads
 	mark    []byte
 	begun   bool
-	arrived chan struct{} // has room for one
+	arrived chan struct{} // buffered, capacity 1
 	done    chan struct{} // closed when the stream has ended
 
 	mu sync.Mutex // held by a flush: one at a time
@@ -64,9 +64,9 @@ func (r *relay) carry() {
 	}
 }
 
-// pass writes data on without marks. What may be the beginning of a mark is moved
-// to the front of data, unless this is the last, and its length returned. When
-// the reader is gone, it is dropped, but the shim can still end.
+// pass forwards data without marks. Unless last is set, an incomplete mark at the end is
+// moved to the front of data, and pass returns its length. If the reader is gone, the data
+// is discarded, so that the shim can still end.
 func (r *relay) pass(data []byte, last bool) (held int) {
 	rest := data
 	for {

@@ -114,8 +114,8 @@ func (d *daemon) container(ctx context.Context, p *process) error {
 	})
 }
 
-// remove removes everything that a sandbox has in the daemon, whose task has
-// ended. What is not there is as removed as wanted.
+// remove deletes everything that a sandbox has in the daemon after its task has ended. It
+// is not an error if something does not exist.
 func (d *daemon) remove(ctx context.Context, id string) error {
 	steps := []struct {
 		what string
@@ -170,7 +170,7 @@ func writeRecord(spec runner.Spec, address string) error {
 	return os.WriteFile(recordFile(spec.StateDir), data, 0o600)
 }
 
-// readRecord returns the record of a sandbox; ok is false where there is none.
+// readRecord returns the record of a sandbox; ok is false if it does not exist.
 func readRecord(state string) (r record, ok bool, err error) {
 	data, err := os.ReadFile(recordFile(state))
 	if errors.Is(err, os.ErrNotExist) {

@@ -22,7 +22,7 @@ type streams struct {
 	stdout, stderr *relay
 }
 
-// stdin is the guest's standard input. The shim keeps it open until it is told.
+// stdin is the guest's standard input. The shim keeps it open until closeStdin.
 type stdin struct {
 	*os.File
 	closeTask func() error
@@ -82,7 +82,7 @@ func (s *streams) abandon() {
 	}
 }
 
-// close closes this side's ends. What is closed already is as closed as wanted.
+// close closes this side's ends. It may be called twice.
 func (s *streams) close() {
 	if s.stdin != nil {
 		_ = s.stdin.File.Close()
@@ -94,7 +94,7 @@ func (s *streams) close() {
 	}
 }
 
-// closeStdin tells the shim to close its end of the guest's input.
+// closeStdin asks the shim to close its end of the guest's input.
 func (d *daemon) closeStdin(id string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 	defer cancel()

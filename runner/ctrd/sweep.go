@@ -93,7 +93,7 @@ const (
 	member             // it is the sandbox's own
 )
 
-// role tells from a process's arguments what it is to a sandbox.
+// role returns which part of a sandbox a process is, by its arguments.
 func role(args []string, stateDir, id string) part {
 	if slices.Contains(args, "--root="+filepath.Join(runscRoot(stateDir), namespace)) {
 		return member

@@ -6,9 +6,9 @@ import (
 	"github.com/airlock-mcp/airlock/runner"
 )
 
-// Exit reads a guest's status as gVisor's programs tell it: a guest that died of a signal
-// shows as 128 and the signal, as in a shell. guest says how it really ended, where the
-// kernel has reported that: one that exits with such a status did not die of a signal.
+// Exit converts a guest's exit code as gVisor's programs report it: 128 plus the signal
+// number for a guest that died of a signal, as in a shell. guest returns the wait status
+// from the kernel, if reported; it distinguishes a signal from an exit with such a code.
 func Exit(code int, guest func() (status unix.WaitStatus, ok bool)) runner.Exit {
 	if code <= 128 || code >= 128+65 {
 		return runner.Exit{Code: code}

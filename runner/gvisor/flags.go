@@ -14,13 +14,13 @@ type Flag struct{ Name, Value string }
 // String is the flag as an argument of a command.
 func (f Flag) String() string { return "--" + f.Name + "=" + f.Value }
 
-// Flags are the global flags of runsc that every sandbox has, with either driver.
-// Each one that differs from runsc's default says why.
+// Flags returns the global runsc flags that both drivers pass for every sandbox.
+// A comment explains each one that differs from runsc's default.
 func Flags() []Flag {
 	return []Flag{
 		{"platform", "systrap"},
 		{"network", "none"},
-		{"host-uds", "open"},                // the broker's socket, and nothing else, lies where the code can open it
+		{"host-uds", "open"},                // the broker's socket is the only one that the code can open
 		{"directfs", "false"},               // the kernel process opens no file of the host
 		{"overlay2", "none"},                // everything writable is a tmpfs, so nothing is written under a file system
 		{"ignore-cgroups", "true"},          // Airlock places the processes itself
@@ -28,10 +28,10 @@ func Flags() []Flag {
 	}
 }
 
-// Resources are flags of `runsc boot` that tell gVisor's kernel about the host.
-// What it is told, the code sees. They also bound the files of each writable file
-// system: gVisor allows half as many as the host's memory has pages, so the
-// host's memory is said to be twice as many pages.
+// Resources returns the flags of `runsc boot` that describe the host to gVisor's kernel.
+// The code in the sandbox sees these values. They also bound the number of files in each
+// writable file system: gVisor allows one file per two pages of host memory, so the
+// reported host memory is two pages per allowed file.
 func Resources(l runner.Limits) []Flag {
 	const page, writable = 4096, 3 // writable file systems
 	inodes := max(l.Inodes/writable, 1)

@@ -24,8 +24,8 @@ func TestVersionIsThePinnedOne(t *testing.T) {
 	}
 }
 
-// TestOwnBuildPassesResourcesOn checks the flags against Airlock's own build of
-// runsc, which is a module of its own and reads them from annotations.
+// TestOwnBuildPassesResourcesOn checks the flags against Airlock's build of runsc, which
+// is a separate module and reads them from annotations.
 func TestOwnBuildPassesResourcesOn(t *testing.T) {
 	program := source(t, "runsc", "limits.go")
 	for _, flag := range gvisor.Resources(runner.DefaultLimits()) {

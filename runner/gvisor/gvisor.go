@@ -1,5 +1,5 @@
-// Package gvisor is what both drivers know about gVisor: which
-// build they insist on, how it says why it failed, and how its kernel reports.
+// Package gvisor contains what both drivers share about gVisor: the required build,
+// how it reports failures, and the format of its kernel's trace events.
 package gvisor
 
 import (
@@ -17,10 +17,9 @@ const Version = "v0.0.0-20260905035102-160fafc42237"
 // module is where gVisor's programs come from.
 const module = "gvisor.dev/gvisor"
 
-// CheckVersion refuses a program of gVisor that is built from another version of
-// its module than want; program is its name in errors. It reads what the Go linker
-// wrote into the program (the same that `go version -m` prints), so it does not
-// depend on what the program says.
+// CheckVersion returns an error if the gVisor program at path was built from a module
+// version other than want; program is its name in errors. It reads the build information
+// that the Go linker embedded (as printed by `go version -m`) and does not run the program.
 func CheckVersion(program, path, want string) error {
 	info, err := buildinfo.ReadFile(path)
 	switch {
@@ -35,7 +34,7 @@ func CheckVersion(program, path, want string) error {
 	return nil
 }
 
-// build is what `go version -m` says as the path of Airlock's own build of runsc.
+// build is the main package path that `go version -m` prints for Airlock's build of runsc.
 const build = "github.com/airlock-mcp/airlock/build/gvisor/runsc"
 
 // CheckBuild refuses a runsc that is not Airlock's own build, which passes on

@@ -18,10 +18,11 @@ type tracePoint struct {
 	Context []string `json:"context_fields,omitempty"`
 }
 
-// TraceSession is the kernel's configuration of what to report: the ends of the
-// calls that make processes and threads, and the ends of these, with the thread's ID. They go to the socket (SOCK_SEQPACKET) of that
-// path, or, where it is "", to a descriptor that the kernel is given. clone3 has
-// no name of its own there, only its number, which is 435 on every architecture.
+// TraceSession returns the kernel's trace configuration: exits from the system calls that
+// create processes and threads, and the ends of processes and threads, with the thread ID.
+// Events go to the SOCK_SEQPACKET socket at that path or, if socket is "", to a descriptor
+// passed to the kernel. clone3 has no name in this configuration, only its number, 435 on
+// every architecture.
 func TraceSession(socket string) []byte {
 	sink := map[string]any{"name": "remote"}
 	if socket != "" {
@@ -39,8 +40,8 @@ func TraceSession(socket string) []byte {
 	return data
 }
 
-// Greet answers a kernel that has connected to the socket of TraceSession: each
-// side says in a protocol buffer, field 1, which version it speaks (gVisor,
+// Greet performs the handshake with a kernel that connected to the socket of TraceSession:
+// each side sends its protocol version in field 1 of a protocol buffer (gVisor,
 // pkg/sentry/seccheck/sinks/remote).
 func Greet(conn io.ReadWriter) error {
 	const field, version = 1, 1
@@ -60,8 +61,8 @@ func Greet(conn io.ReadWriter) error {
 	return err
 }
 
-// Watcher is told what the reports say about the code's processes and threads. Its
-// methods are called one at a time.
+// Watcher receives events about the code's processes and threads. Its methods are not
+// called concurrently.
 type Watcher interface {
 	// Refused is called at the first call that failed with EAGAIN; nothing is read after it.
 	Refused()
@@ -141,10 +142,10 @@ func (r *Reports) takeLocked(report []byte) {
 	}
 }
 
-// Event is what one report says.
+// Event is the kind of one report.
 type Event int
 
-// What a report may say. Rubbish says Nothing: the sandbox could write it.
+// The kinds of reports. A malformed report is Nothing, because the sandbox could write it.
 const (
 	Nothing Event = iota
 	Refused       // a call that makes a process or thread failed with EAGAIN
@@ -156,9 +157,9 @@ const (
 // pkg/sentry/seccheck/points/common.proto, MessageType).
 const taskExit = 5
 
-// Read says what a report says. A report is a header, in which two bytes each are its
-// length and the type of the report, and a protocol buffer. In that of a call, field 2
-// is how it ended; field 1 of that the result, and field 2 the error number.
+// Read parses a report: a header with its length and the message type, two bytes each,
+// followed by a protocol buffer. For a system call, field 2 is the exit message, whose
+// field 1 is the result and field 2 the error number.
 func Read(report []byte) Event {
 	kind, body, ok := parts(report)
 	if !ok {

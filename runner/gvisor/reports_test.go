@@ -60,16 +60,16 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// told is a watcher that remembers.
-type told struct {
+// recorder is a Watcher that records the events.
+type recorder struct {
 	tasks   int
 	refused bool
 	ended   []unix.WaitStatus
 }
 
-func (w *told) Refused()                     { w.refused = true }
-func (w *told) Counted(tasks int)            { w.tasks = tasks }
-func (w *told) GuestEnded(s unix.WaitStatus) { w.ended = append(w.ended, s) }
+func (w *recorder) Refused()                     { w.refused = true }
+func (w *recorder) Counted(tasks int)            { w.tasks = tasks }
+func (w *recorder) GuestEnded(s unix.WaitStatus) { w.ended = append(w.ended, s) }
 
 func TestReportsOfTheGuestsEnd(t *testing.T) {
 	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_NONBLOCK, 0)
@@ -80,7 +80,7 @@ func TestReportsOfTheGuestsEnd(t *testing.T) {
 	defer kernel.Close()
 	host := os.NewFile(uintptr(ends[1]), "host")
 	defer host.Close()
-	watcher := &told{}
+	watcher := &recorder{}
 	reports, err := gvisor.NewReports(host, watcher)
 	if err != nil {
 		t.Fatal(err)

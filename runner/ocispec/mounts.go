@@ -19,15 +19,14 @@ const (
 	shares         = workspaceShare + tmpShare + shmShare
 )
 
-// mounts lists every mount but the root. Whatever is not here is the image,
-// read-only.
+// mounts lists every mount except the root, which is the read-only image.
 func mounts(spec runner.Spec) []specs.Mount {
 	disk := spec.Limits.Disk
 	all := []specs.Mount{
 		{Destination: "/proc", Type: "proc", Source: "proc", Options: []string{"nosuid", "noexec", "nodev"}},
 		{Destination: "/sys", Type: "sysfs", Source: "sysfs", Options: []string{"nosuid", "noexec", "nodev", "ro"}},
-		// gVisor's own /dev: null, zero, full, random, urandom, tty, ptmx and the
-		// links to them, whatever the source says.
+		// gVisor ignores the source and provides its own /dev: null, zero, full,
+		// random, urandom, tty, ptmx and the links to them.
 		{Destination: "/dev", Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "noexec", "mode=0755", "size=65536"}},
 		// gVisor puts a tunnel device there, which was not asked for.
 		{Destination: "/dev/net", Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "noexec", "nodev", "ro", "mode=0555", "size=4096"}},

@@ -1,6 +1,6 @@
 // Package ocispec turns a request for a sandbox into an OCI runtime
 // configuration (OCI Runtime Specification 1.2). It is a pure function that
-// starts from nothing: what is not written here is not granted.
+// starts from an empty configuration: only what is listed here is granted.
 package ocispec
 
 import (
@@ -28,7 +28,7 @@ const (
 	Client    = "/workspace/client"
 	SocketDir = "/run/airlock"
 
-	// clientInImage is where an image keeps the client library.
+	// clientInImage is the directory of the client library in an image.
 	clientInImage = "/opt/airlock/client"
 )
 
@@ -157,10 +157,10 @@ func resources(l runner.Limits) *specs.LinuxResources {
 	}
 }
 
-// HostTasks is how many tasks of the host a sandbox may have. A task inside is
-// not a task of the host: gVisor's kernel has threads of its own, and each
-// process inside takes a few stub threads. The limit inside (RLIMIT_NPROC) is
-// the exact one; this is the wall behind it.
+// HostTasks returns the limit on host tasks for a sandbox. Tasks inside are not host
+// tasks: gVisor's kernel has separate threads, and each process inside takes a few stub
+// threads. RLIMIT_NPROC inside the sandbox is the exact limit; this one is the second
+// line of defence.
 func HostTasks(l runner.Limits) int64 {
 	const (
 		kernel     = 64 // threads of gVisor's kernel, its file server and the launcher

@@ -15,15 +15,14 @@ import (
 	"github.com/airlock-mcp/airlock/runner/ocispec"
 )
 
-// request is what a case's request.json says; limits it does not name are the
-// default ones.
+// request is the content of a case's request.json; omitted limits have their defaults.
 type request struct {
 	Spec runner.Spec
 	Host ocispec.Identity
 }
 
-// TestCases builds testdata/CASE/in/request.json and compares with
-// want/config.json, or with want/error.txt where the request is refused.
+// TestCases builds testdata/CASE/in/request.json and compares the result with
+// want/config.json, or the error with want/error.txt.
 func TestCases(t *testing.T) {
 	cases, err := filepath.Glob("testdata/*/in/request.json")
 	if err != nil || len(cases) == 0 {

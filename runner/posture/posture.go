@@ -22,15 +22,15 @@ type Want struct {
 	Role     string            // what the process is, for errors
 	Host     User              // the user it runs as
 	Groups   bool              // may be in more groups: an ordinary user cannot drop them
-	Caps     uint64            // no more than these, in any set
+	Caps     uint64            // the only capabilities allowed, in any set
 	Ours     map[string]string // Airlock's namespaces, to differ from
-	Group    string            // name of the control group, "" where there is none
+	Group    string            // name of the control group, or ""
 	Mounts   []string          // where file systems are mounted, sorted; nil: not looked at
 	Writable []string          // the only regular files it may hold open for writing
 }
 
-// Check looks at one process and returns the first difference, or nil. An error
-// that wraps os.ErrNotExist or unix.ESRCH says that the process is gone.
+// Check inspects one process and returns the first difference, or nil. If the process
+// is gone, the error wraps os.ErrNotExist or unix.ESRCH.
 func (want Want) Check(pid int) error {
 	seen, err := observe(pid, true)
 	if err != nil {
@@ -157,8 +157,8 @@ func (want Want) checkMounts(seen observed) error {
 }
 
 // checkFiles allows pipes, sockets, memory and event descriptors, the null
-// device, and files that are open for reading only. A path that is open for
-// reading leads nowhere else: what is mounted was checked.
+// device, and files that are open for reading only. A directory that is open for
+// reading gives access to mounted files only, and the mounts were checked.
 func (want Want) checkFiles(seen observed) error {
 	for _, f := range seen.files {
 		switch {

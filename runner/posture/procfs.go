@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// observed is what the host's /proc says about one process (proc(5)).
+// observed is the state of one process, read from the host's /proc (proc(5)).
 type observed struct {
 	pid        int
 	uids       []string
@@ -30,7 +30,7 @@ type observed struct {
 type mountSeen struct{ point, options, kind string }
 
 type fileSeen struct {
-	target string // what the descriptor's link says
+	target string // the target of the descriptor's link
 	flags  int    // open(2) flags
 }
 
@@ -197,7 +197,7 @@ func Calls(pid int, name string) bool {
 	return err == nil && first == name
 }
 
-// Gone reports whether an error says that a process has ended.
+// Gone reports whether err means that a process has ended.
 func Gone(err error) bool { return errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH) }
 
 // Children lists the processes that pid has forked, from any of its threads.

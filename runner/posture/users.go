@@ -28,8 +28,8 @@ type Users struct{ uids, gids []span }
 // span is one line of a map: numbers inside from first, and outside from outside.
 type span struct{ first, outside, count uint64 }
 
-// UsersOf reads the users of the namespace that a process is in. Where they lead
-// is told as this process sees it.
+// UsersOf reads the user ID mappings of the user namespace of a process. Host IDs are
+// those of the calling process's namespace.
 func UsersOf(pid int) (Users, error) {
 	uids, err := os.ReadFile(proc(pid, "uid_map"))
 	if err != nil {
@@ -42,9 +42,8 @@ func UsersOf(pid int) (Users, error) {
 	return Users{parseMap(string(uids)), parseMap(string(gids))}, nil
 }
 
-// Pick returns the user of a sandbox's processes in the namespace: one of its
-// own where there are such users, and else nobody (65534). It is an error when there is
-// no user but root.
+// Pick returns the user for a sandbox's processes: a dedicated user if the namespace has
+// a range for them, or nobody (65534). It returns an error if root is the only user.
 func (u Users) Pick(sandbox string) (User, error) {
 	if find(u.uids, firstUser+users-1) != nil && find(u.gids, firstUser+users-1) != nil {
 		h := fnv.New32a()

@@ -6,7 +6,7 @@ func TestUsers(t *testing.T) {
 	tests := []struct {
 		name         string
 		ids          string
-		want         User // 0 stands for one of many
+		want         User // 0 means one of many
 		outside      User
 		wantNoUserAt bool
 	}{

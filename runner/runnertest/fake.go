@@ -14,9 +14,8 @@ import (
 	"github.com/airlock-mcp/airlock/runner"
 )
 
-// Guest is what plays the program inside a fake sandbox. It runs in this very
-// process; ctx ends when the sandbox is killed. What it returns is how the
-// program ended.
+// Guest is the program inside a fake sandbox. It runs in the test's process; ctx is
+// cancelled when the sandbox is killed. It returns how the program ended.
 type Guest func(ctx context.Context, g *GuestIO) runner.Exit
 
 // GuestIO is what a guest inside sees.
@@ -25,7 +24,8 @@ type GuestIO struct {
 	Stdout io.Writer
 	Stderr io.Writer
 	Spec   runner.Spec
-	// Interrupted receives at an interruption, which is lost where one waits already.
+	// Interrupted receives a value for each interruption. One is dropped if another is
+	// already pending.
 	Interrupted <-chan struct{}
 }
 
@@ -36,9 +36,8 @@ Inter-|   Receive                                                |  Transmit
     lo:       0       0    0    0    0     0          0         0        0       0    0    0    0     0       0          0
 `
 
-// Ready plays the first two steps of docs/socket.md: it says that gVisor's kernel
-// answers it and that it is ready, and waits for the start line. It reports whether
-// one came.
+// Ready performs the first two steps of docs/socket.md: it sends the greeting of gVisor's
+// kernel and the ready line, and waits for the start line. It reports whether one came.
 func (g *GuestIO) Ready() bool { return g.Greet(Proof) }
 
 // Greet is Ready with other words in place of the proof.
@@ -234,7 +233,7 @@ func (p *fakeProcess) Kill() error           { p.kill(); return nil }
 
 func (p *fakeProcess) Usage() runner.Usage { return runner.Usage{PeakMemory: 1 << 20} }
 
-// Interrupt tells the guest.
+// Interrupt notifies the guest.
 func (p *fakeProcess) Interrupt(context.Context) error {
 	select {
 	case p.interrupted <- struct{}{}:

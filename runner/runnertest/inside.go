@@ -114,7 +114,7 @@ s.sendall(b"ping\n"); print(s.recv(100).decode().strip())
 	}
 }
 
-// testFlush wants what was written before the guest said so, at once.
+// testFlush checks that Flush makes output written before the call readable at once.
 func testFlush(t *testing.T, b *bench) {
 	s := b.acquire(t, b.request(`
 import socket

@@ -18,7 +18,7 @@ while True: hog.append(bytearray(os.urandom(1 << 20)))
 		t.Errorf("exit: got %+v, want the reason memory\nstderr: %s", got.exit, got.stderr)
 	}
 	most := int64(257 << 20)
-	if b.Unenforced { // the memory is read from time to time, later where the machine is busy
+	if b.Unenforced { // memory is sampled, and later on a busy machine
 		most = 512 << 20
 	}
 	if peak := got.usage.PeakMemory; peak < 128<<20 || peak > most {

@@ -32,7 +32,7 @@ type Orphans struct {
 	Within time.Duration // the moments lie between 0 and this, or more on a slow machine
 	Env    []string      // for the victim, beside this process's environment
 
-	// Left lists what is left elsewhere; nil: there is no elsewhere.
+	// Left lists what is left outside of the state directory. It may be nil.
 	Left func(*testing.T) []string
 }
 

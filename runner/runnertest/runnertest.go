@@ -1,6 +1,6 @@
-// Package runnertest tests drivers and what stands on them: the suite that
-// every driver must pass, and a driver without sandboxes for tests of the
-// runner itself. It is for tests only: the fake isolates nothing.
+// Package runnertest contains the test suite that every driver must pass, and a fake
+// driver for tests of the runner and of packages that use it. It is for tests only: the
+// fake isolates nothing.
 package runnertest
 
 import (

@@ -18,7 +18,7 @@ func (d *Driver) Check(context.Context) error {
 	return d.checkNamespaces()
 }
 
-// checkNamespaces proves what most often is missing, to say it plainly.
+// checkNamespaces tests for what is missing most often, to report it in a clear sentence.
 func (d *Driver) checkNamespaces() error {
 	cmd := exec.Command(d.opts.Path, "--version")
 	cmd.SysProcAttr = &syscall.SysProcAttr{

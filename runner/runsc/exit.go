@@ -11,7 +11,7 @@ import (
 	"github.com/airlock-mcp/airlock/runner/gvisor"
 )
 
-// exitOf reads the status of gVisor's kernel, which is the guest's.
+// exitOf converts the exit status of gVisor's kernel, which is that of the guest.
 func (p *process) exitOf(state *os.ProcessState) (runner.Exit, error) {
 	if reason := gvisor.Failure(logFile(p.spec.StateDir), panicFile(p.spec.StateDir)); reason != "" {
 		return runner.Exit{}, fmt.Errorf("gVisor's kernel: %s", reason)
@@ -22,8 +22,8 @@ func (p *process) exitOf(state *os.ProcessState) (runner.Exit, error) {
 	return gvisor.Exit(state.ExitCode(), p.Guest), nil
 }
 
-// Close kills the sandbox and removes everything Start made, but the files in
-// StateDir, which is the caller's.
+// Close kills the sandbox and removes everything that Start created except the files in
+// StateDir. The caller must remove these.
 func (p *process) Close() error {
 	p.closeOnce.Do(func() { p.closeErr = p.close() })
 	return p.closeErr

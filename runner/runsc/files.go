@@ -30,7 +30,7 @@ type directory struct {
 	image *os.File
 }
 
-// directoryID tells whether a path still leads to the same directory.
+// directoryID identifies a directory, to detect that a path was replaced.
 type directoryID struct {
 	path     string
 	dev, ino uint64
@@ -89,7 +89,7 @@ func (s *fileSystems) directory(dir string) (*os.File, error) {
 		s.directories = append(slices.Delete(s.directories, at, at+1), used)
 	}
 	if len(s.directories) > maxDirectories {
-		s.directories[0].image.Close() // sandboxes have descriptors of their own
+		s.directories[0].image.Close() // sandboxes have duplicates of the descriptor
 		s.directories = slices.Delete(s.directories, 0, 1)
 	}
 	return reopen(s.directories[len(s.directories)-1].image)

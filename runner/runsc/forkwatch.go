@@ -23,8 +23,8 @@ type forkWatch struct {
 
 func watchConfig(state string) string { return filepath.Join(state, "watch.json") }
 
-// watchForks returns a watch and the end of its socket that is the kernel's. watcher
-// is told what it reports.
+// watchForks returns a watch, and the end of its socket to pass to the kernel. watcher
+// receives the reports.
 func watchForks(watcher gvisor.Watcher) (*forkWatch, *os.File, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/airlock-mcp/airlock/runner/runnertest"
 )
 
-// enterRoot runs the rest of its arguments in a root file system, $1, with the
-// devices and the kernel of the host. What it writes is gone with it.
+// enterRoot runs the rest of its arguments in a root file system, $1, with the devices and
+// the kernel of the host. Its writes are discarded.
 const enterRoot = `set -e
 PATH=$PATH:/usr/sbin:/sbin
 root=$1; shift
@@ -30,8 +30,8 @@ mount --bind opt/airlock/client workspace/client
 mount -o remount,bind,ro .
 exec chroot . /usr/bin/env -i "$@"`
 
-// onHostKernel plays a gVisor that does not hold: the real guest of the image in namespaces
-// and a root of its own, as containers have, but answered by the host's kernel.
+// onHostKernel simulates a gVisor that does not isolate: the image's real guest in new
+// namespaces and a root like a container's, but on the host's kernel.
 func onHostKernel(ctx context.Context, g *runnertest.GuestIO) runner.Exit {
 	image := g.Spec.Image
 	args := []string{"--user", "--map-root-user", "--mount", "--pid", "--net", "--fork", "--kill-child", "sh", "-c", enterRoot, "enter", image.RootFS}
@@ -39,7 +39,7 @@ func onHostKernel(ctx context.Context, g *runnertest.GuestIO) runner.Exit {
 	cmd := exec.CommandContext(ctx, "unshare", args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = g.Stdin, g.Stdout, g.Stderr
 	cmd.WaitDelay = 10 * time.Second
-	_ = cmd.Run() // what became of it, the runner sees
+	_ = cmd.Run() // the runner observes the exit status
 	return runner.Exit{Code: cmd.ProcessState.ExitCode()}
 }
 

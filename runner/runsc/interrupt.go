@@ -10,8 +10,8 @@ import (
 
 var _ runner.Interrupter = (*process)(nil)
 
-// signal is what containerManager.Signal takes (gVisor, runsc/boot, SignalArgs).
-// Without a process of its own it goes to the first one, all its threads together.
+// signal is the argument of containerManager.Signal (gVisor, runsc/boot, SignalArgs).
+// Without a process ID it goes to the thread group of the first process.
 type signal struct {
 	CID   string
 	Signo int32

@@ -26,12 +26,12 @@ type parts struct {
 	images  []*os.File // the root and the mounted directories, in the order of the configuration
 	broker  *os.File   // the broker's file system
 	stdio   [3]*os.File
-	control *os.File // where it listens for its caller
-	started *os.File // where it says that it listens
+	control *os.File // the control socket it listens on
+	started *os.File // it writes a byte here when it listens
 	log     *os.File
 	panics  *os.File
 	session *os.File // configuration of what it reports
-	reports *os.File // where it reports
+	reports *os.File // it writes trace events here
 }
 
 // flagged collects descriptors for a child and the flags that name them.
@@ -48,9 +48,8 @@ func (f *flagged) add(flag string, file *os.File) {
 	f.files = append(f.files, file)
 }
 
-// command is `runsc boot`: gVisor's kernel, started without the launcher that
-// usually stands before it. That is a command between parts of one version of
-// gVisor, which is why New insists on the version.
+// command returns `runsc boot`: gVisor's kernel, started without its usual launcher. This
+// is an internal interface of one gVisor version, so New requires that version.
 func (d *Driver) command(sandbox *process, p parts) *exec.Cmd {
 	spec := sandbox.spec
 	var global, own flagged
@@ -84,7 +83,7 @@ func (d *Driver) command(sandbox *process, p parts) *exec.Cmd {
 	return cmd
 }
 
-// mountKinds says what stands behind each descriptor of a file system.
+// mountKinds returns the kind of each descriptor of a file system, as runsc expects it.
 func mountKinds(images int) string {
 	return strings.Repeat("erofs:none,", images) + "lisafs:none"
 }
@@ -97,12 +96,12 @@ func flags(state string) []string {
 // rootFlag is how Sweep recognises the processes of a dead sandbox.
 func rootFlag(state string) string { return "--root=" + state }
 
-// environment is that of the kernel process, not of the code. Its collector of
-// garbage would otherwise run several times before the code does, for a heap of
-// a few megabytes: a seventh of all that a start costs. It runs again, and
-// harder, where the heap would take a quarter of the sandbox's memory. What the
-// kernel does before it knows its number of processors (Resources), it does in
-// turn: a thread more has to be started, and told of each capability that is dropped.
+// environment returns the environment of the kernel process, not of the code. With the
+// default GOGC the garbage collector would run several times before the code starts, for a
+// heap of a few megabytes, which takes a seventh of the start's CPU time. GOMEMLIMIT makes
+// it run more often if the heap approaches a quarter of the sandbox's memory. GOMAXPROCS=1
+// applies until the kernel knows its number of CPUs (Resources): each further thread costs
+// its start and one system call per dropped capability.
 func environment(l runner.Limits) []string {
 	return []string{"GOGC=400", "GOMAXPROCS=1", "GOMEMLIMIT=" + strconv.FormatInt(l.Memory/4, 10)}
 }
@@ -115,8 +114,7 @@ func arguments(flags []gvisor.Flag) []string {
 	return args
 }
 
-// isolation puts the kernel process into namespaces of its own from its first
-// instruction, as a user of its own.
+// isolation starts the kernel process in new namespaces, as a dedicated user.
 func isolation(host posture.User) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{
 		Setsid: true,

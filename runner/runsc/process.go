@@ -28,7 +28,7 @@ type process struct {
 
 	stdin          *os.File
 	stdout, stderr *os.File
-	started        *os.File // says one byte when the kernel listens
+	started        *os.File // the kernel writes one byte when it listens
 	listener       *net.UnixListener
 	broker         *brokerfs.Server
 	forks          *forkWatch

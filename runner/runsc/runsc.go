@@ -19,10 +19,10 @@ import (
 	"github.com/airlock-mcp/airlock/runner/posture"
 )
 
-// Name is the driver's word in configuration.
+// Name is the driver's name in the configuration.
 const Name = "runsc"
 
-// Options say which runsc to use. Path and Logger are needed.
+// Options configure a Driver. Path and Logger are required.
 type Options struct {
 	Path   string       // of the runsc program
 	Logger *slog.Logger // for what is weaker than it could be
@@ -31,7 +31,7 @@ type Options struct {
 	// from, as `go version -m` prints it; "" means gvisor.Version.
 	Version string
 	// Unenforced allows sandboxes without the limits that this host cannot
-	// enforce. Without it, Check and Start refuse where a limit is missing.
+	// enforce. If it is false, Check and Start return an error on such a host.
 	Unenforced bool
 }
 
@@ -69,9 +69,9 @@ func New(opts *Options) (*Driver, error) {
 	return d, nil
 }
 
-// hostUser is the user of a sandbox's processes on the host. For an ordinary user
-// that is itself. Root gives each sandbox a user of its own, where its user
-// namespace has such users, and else nobody (65534).
+// hostUser returns the user of a sandbox's processes on the host. For an ordinary user
+// that is the caller. Root assigns each sandbox a dedicated user if its user namespace
+// has such a range, and otherwise nobody (65534).
 func hostUser(id string) (posture.User, error) {
 	if uid := os.Geteuid(); uid != 0 {
 		return posture.User{UID: uint32(uid), GID: uint32(os.Getegid())}, nil
@@ -86,7 +86,7 @@ func hostUser(id string) (posture.User, error) {
 // Name is "runsc".
 func (d *Driver) Name() string { return Name }
 
-// Unenforced returns why this host cannot enforce every limit, or nil where it can.
+// Unenforced returns why this host cannot enforce every limit, or nil if it can.
 func (d *Driver) Unenforced() error { return d.host.Lack() }
 
 // Start starts a sandbox. Files of gVisor's own go to the spec's StateDir.

@@ -26,9 +26,9 @@ func (d *Driver) Sweep(ctx context.Context, stateDir string) error {
 	return unmountBelow(stateDir)
 }
 
-// killTree kills the kernel process that was started for stateDir: it carries
-// that in its arguments, whatever its parent is by now. What else the sandbox had
-// ends with it.
+// killTree kills the kernel process that was started for stateDir. It is found by its
+// arguments, because its parent may have changed. All other processes of the sandbox end
+// with it.
 func killTree(ctx context.Context, stateDir string) error {
 	ctx, cancel := context.WithTimeout(ctx, killTimeout)
 	defer cancel()

@@ -21,9 +21,9 @@ type template struct {
 	limits runner.Limits
 	mounts []runner.Mount
 
-	// state is what gVisor's kernel wrote: its own state, then the pages of the code's
-	// memory. Pages in a file of their own would be read by a queue of workers,
-	// each of which takes a thread: a tenth of all that a start costs.
+	// state is the file that gVisor's kernel wrote: its state, then the pages of the
+	// code's memory. gVisor reads pages in a separate file with a pool of workers, each
+	// with a thread, which would take a tenth of the start's CPU time.
 	state *os.File
 }
 
@@ -78,7 +78,7 @@ func (d *Driver) Save(ctx context.Context, started runner.Process) (_ runner.Tem
 	return t, nil
 }
 
-// StartFrom starts a sandbox that goes on where the template's was stopped.
+// StartFrom starts a sandbox that continues from the template.
 func (d *Driver) StartFrom(ctx context.Context, spec runner.Spec, saved runner.Template) (_ runner.Process, err error) {
 	t, ok := saved.(*template)
 	if !ok {
@@ -100,8 +100,8 @@ func (d *Driver) StartFrom(ctx context.Context, spec runner.Spec, saved runner.T
 	return p, nil
 }
 
-// fits refuses a request that the template would not answer: what was saved
-// would silently win.
+// fits returns an error if spec differs from the template in something that the saved
+// state would silently override.
 func (t *template) fits(spec runner.Spec) error {
 	spec, err := spec.Resolve()
 	if err != nil {
@@ -123,7 +123,7 @@ func (p *process) restore(ctx context.Context, t *template) error {
 	if err := kernel.call(ctx, methodNetwork, loopback(true)); err != nil {
 		return p.explain(ctx, err)
 	}
-	// Every reader needs an offset of its own, and may not write.
+	// Every reader needs a separate file offset and read-only access.
 	state, err := reopen(t.state)
 	if err != nil {
 		return err

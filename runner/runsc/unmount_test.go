@@ -36,7 +36,7 @@ func TestUnmountingInitialisesNoKernel(t *testing.T) {
 	}
 }
 
-// TestUnmountingWaitsForItsWord shows that nothing is unmounted where the kernel ends before.
+// TestUnmountingWaitsForItsWord checks that nothing is unmounted if the kernel ends first.
 func TestUnmountingWaitsForItsWord(t *testing.T) {
 	cmd := exec.Command(testenv.Sandbox(t).Runsc, "umount", "--sync-fd=0", "/not/there")
 	out, err := cmd.CombinedOutput() // its standard input ends at once

@@ -1,6 +1,6 @@
-// Package ctrdtest starts private containerd daemons for tests: each in a directory
-// of its own, beside whatever containerd the host has, and ended with everything
-// that it started. It is for tests and measurements only.
+// Package ctrdtest starts private containerd daemons for tests and measurements. Each has
+// a separate directory, does not touch a containerd of the host, and ends with everything
+// that it started.
 package ctrdtest
 
 import (
@@ -30,7 +30,7 @@ const (
 	endTimeout   = 10 * time.Second
 )
 
-// shimSockets is where the shims of all daemons of a host keep their sockets.
+// shimSockets is the directory in which the shims of all daemons of a host keep their sockets.
 const shimSockets = "/run/containerd"
 
 // Programs are what a daemon and its sandboxes are made of: absolute paths.
@@ -59,8 +59,8 @@ type Daemon struct {
 	ended chan struct{} // closed when it has ended
 }
 
-// Run starts a daemon that ends with the test. It is skipped, or fails, as
-// testenv.Sandbox says.
+// Run starts a daemon that ends with the test. If containerd cannot run here, the test is
+// skipped or fails, as documented at testenv.Sandbox.
 func Run(t testing.TB) *Daemon {
 	t.Helper()
 	testenv.Sandbox(t)
@@ -79,8 +79,8 @@ func Run(t testing.TB) *Daemon {
 	return d
 }
 
-// Start starts a daemon. It must be closed; where this process dies first, the
-// kernel kills it.
+// Start starts a daemon. The caller must close it; if this process dies first, the kernel
+// kills the daemon.
 func Start(p Programs) (*Daemon, error) {
 	dir, err := os.MkdirTemp("/tmp", "containerd-") // short: sockets' paths lie below
 	if err != nil {
@@ -125,7 +125,7 @@ func (d *Daemon) start(p Programs) error {
 	if err := os.MkdirAll(shimSockets, 0o711); err != nil {
 		return err
 	}
-	// Among its own mounts, the daemon has a directory of its own for them.
+	// A tmpfs in the daemon's mount namespace keeps its shims' sockets apart.
 	d.cmd = exec.Command("/bin/sh", "-c", "mount -t tmpfs sockets "+shimSockets+` && exec "$0" "$@"`,
 		p.Containerd, "--config", config, "--log-level", "warn")
 	log, err := os.Create(d.logFile())
@@ -134,7 +134,7 @@ func (d *Daemon) start(p Programs) error {
 	}
 	defer log.Close()
 	d.cmd.Stdout, d.cmd.Stderr = log, log
-	attr, err := place()
+	attr, err := namespaces()
 	if err != nil {
 		return err
 	}
@@ -147,17 +147,17 @@ func (d *Daemon) start(p Programs) error {
 		err := d.cmd.Start()
 		started <- err
 		if err == nil {
-			_ = d.cmd.Wait() // it is asked to end, or says in its log why it did
+			_ = d.cmd.Wait() // the daemon's log has the reason of an unexpected end
 			close(d.ended)
 		}
 	}()
 	return <-started
 }
 
-// place is where the daemon runs: among mounts of its own, which end with it;
-// and where root lacks the right to set the shim's OOM score, as in some virtual
-// machines, in a user namespace in which it has every right.
-func place() (*syscall.SysProcAttr, error) {
+// namespaces returns the namespaces of the daemon: a new mount namespace and, if root
+// lacks the right to set the shim's OOM score, as in some virtual machines, a user
+// namespace in which it has all capabilities.
+func namespaces() (*syscall.SysProcAttr, error) {
 	// Unshared, not cloned: then Go makes the mounts private, and the host sees none.
 	attr := &syscall.SysProcAttr{Setsid: true, Pdeathsig: unix.SIGKILL, Unshareflags: unix.CLONE_NEWNS}
 	var header = unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}

@@ -1,11 +1,10 @@
-// Package brokerfs is the only file system of the host that a sandbox reaches:
-// a directory with one unix socket in it, the broker's. It speaks lisafs, the
-// protocol of gVisor's kernel to its file servers, from within Airlock, so that
-// a sandbox needs no file server process and only Airlock opens files.
+// Package brokerfs serves the only host file system that a sandbox can reach: a directory
+// with one unix socket, the broker's. It implements lisafs, the protocol between gVisor's
+// kernel and its file servers, in Airlock's process, so that a sandbox needs no file
+// server process and only Airlock opens files.
 //
-// The peer is untrusted. Whatever it sends can only make its own requests fail:
-// the server holds no paths, no state that grows, and copies every request
-// before it reads it.
+// The peer is untrusted. A malformed request can only make that request fail: the server
+// holds no paths and no state that grows, and copies every request before parsing it.
 package brokerfs
 
 import (

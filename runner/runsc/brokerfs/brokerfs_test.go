@@ -19,7 +19,7 @@ type kernel struct {
 	conn *net.UnixConn
 }
 
-// start serves a kernel whose broker says hello on each connection.
+// start serves a kernel whose broker writes hello on each connection.
 func start(t *testing.T) (*Server, kernel) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), SocketName)

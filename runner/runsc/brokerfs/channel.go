@@ -32,7 +32,7 @@ const (
 	futexWake = 1
 )
 
-// greeting is what both sides say first.
+// greeting is the first message of both sides.
 const greeting = "{}\n"
 
 // channel answers requests through memory that it shares with the kernel: the

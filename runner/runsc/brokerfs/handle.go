@@ -32,14 +32,13 @@ type timestamp struct {
 	_       int32
 }
 
-// inode is a descriptor with what it stands for.
+// inode is a descriptor and the attributes of its file.
 type inode struct {
 	FD   uint64
 	Stat statx
 }
 
-// The two files. Both belong to root; who may connect is decided by who is in
-// the sandbox.
+// The two files. Both belong to root; every process in the sandbox can connect.
 func root() inode { return inode{rootFD, stat(rootFD, unix.S_IFDIR|0o555, 2)} }
 func node() inode { return inode{socketFD, stat(socketFD, unix.S_IFSOCK|0o666, 1)} }
 
@@ -47,7 +46,7 @@ func stat(ino uint64, mode uint16, links uint32) statx {
 	return statx{Mask: unix.STATX_BASIC_STATS, BlockSize: 4096, Links: links, Mode: mode, Inode: ino, DevMinor: 1}
 }
 
-// find returns the file that a number stands for.
+// find returns the file with the descriptor number fd.
 func find(fd uint64) (inode, error) {
 	switch fd {
 	case rootFD, listFD:
@@ -144,8 +143,8 @@ func follow(from uint64, list []string) []inode {
 	return found
 }
 
-// walkStat is walk that tells no descriptors; an empty first name stands for
-// where it starts.
+// walkStat is like walk but returns attributes instead of descriptors; an empty first
+// name means the starting directory.
 func walkStat(payload []byte) (message, error) {
 	from, list, err := names(payload)
 	if err != nil {
@@ -176,7 +175,7 @@ func openAt(payload []byte) (message, error) {
 	}
 	switch {
 	case req.FD == socketFD:
-		return message{}, unix.ENXIO // what open(2) says of a socket
+		return message{}, unix.ENXIO // as open(2) returns for a socket
 	case req.FD != rootFD:
 		return message{}, unix.EBADF
 	case req.Flags&unix.O_ACCMODE != unix.O_RDONLY:
@@ -185,8 +184,8 @@ func openAt(payload []byte) (message, error) {
 	return message{payload: encode(uint64(listFD))}, nil
 }
 
-// getdents lists the directory in one go. A negative count says "from the
-// beginning", any other "what remains", which is nothing.
+// getdents returns the whole directory. A negative count means "from the beginning", any
+// other "the remaining entries", of which there are none.
 func getdents(payload []byte) (message, error) {
 	var req struct {
 		FD       uint64

@@ -41,8 +41,7 @@ type message struct {
 	fds     []int // of an answer; closed once they are sent
 }
 
-// readMessage reads one request into buffer. What it returns is valid until the
-// next call.
+// readMessage reads one request into buffer. The message is valid until the next call.
 func readMessage(r io.Reader, buffer []byte) (message, error) {
 	header := buffer[:socketHeader]
 	if _, err := io.ReadFull(r, header); err != nil {
@@ -86,7 +85,7 @@ func encode(values ...any) []byte {
 	return b.Bytes()
 }
 
-// decode reads a value of fixed size. What follows it is ignored.
+// decode reads a value of fixed size and ignores any bytes that follow.
 func decode(payload []byte, v any) error {
 	if _, err := binary.Decode(payload, binary.LittleEndian, v); err != nil {
 		return unix.EIO
