@@ -17,6 +17,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/broker/approval"
 	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
@@ -33,7 +34,7 @@ type runClient struct {
 	waiting map[string]chan join.RunAnswer
 }
 
-// serveRun makes one run for a client, in a session of its own.
+// serveRun makes one run for a client, in a new session.
 func (d *Daemon) serveRun(ctx context.Context, conn *net.UnixConn, in *bufio.Reader, profile string) error {
 	defer d.answering.begin()()
 	first, err := readClient(in)
@@ -105,7 +106,7 @@ func (c *runClient) read(in *bufio.Reader) {
 
 // write writes one line. A client that does not read it in time is cut off.
 func (c *runClient) write(message join.ToClient) error {
-	line, err := json.Marshal(message)
+	line, err := canon.Verbatim(message) // a question in it keeps its arguments byte for byte
 	if err != nil {
 		return err
 	}
@@ -160,7 +161,7 @@ func printed(by orchestrator.Printed) string {
 
 // encoded is a part of a message.
 func encoded(part any) json.RawMessage {
-	text, err := json.Marshal(part)
+	text, err := canon.Verbatim(part)
 	if err != nil {
 		panic(err) // notices and questions are texts and times
 	}
@@ -180,9 +181,9 @@ func refusal(err error) join.ToClient {
 	return join.ToClient{Refused: r}
 }
 
-// ask makes the client's terminal, where it has one, the channel through which calls
-// of its run are approved, and tells it which calls wait for an answer elsewhere. A
-// terminal from which no approval would count is no channel.
+// ask registers the client's terminal as the channel for approvals of its run, and sends
+// the client the calls that wait for an answer elsewhere. A terminal that may not approve
+// is not registered.
 func (c *runClient) ask(terminal bool) (stop func()) {
 	desk := c.d.opts.System.Approvals()
 	unsubscribe := desk.Subscribe(func(e approval.Event) {

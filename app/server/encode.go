@@ -1,18 +1,16 @@
 package server
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
+
+	"github.com/airlock-mcp/airlock/internal/canon"
 )
 
 // Encode writes JSON on one line, with <, > and & as they are.
 func Encode(value any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(value); err != nil {
+	text, err := canon.Verbatim(value)
+	if err != nil {
 		return nil, fmt.Errorf("encoding an answer: %w", err)
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	return text, nil
 }

@@ -2,7 +2,6 @@ package approval
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -18,8 +17,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
-// maxClosed is how many questions a desk remembers the outcome of, so that an
-// answer that comes too late is told what it was late for.
+// maxClosed is the number of outcomes a desk remembers. The error for a late answer
+// contains the outcome.
 const maxClosed = 1024
 
 // grantLifetime is how long at most a grant for a run holds.
@@ -55,7 +54,7 @@ type Desk struct {
 	hosts       map[*host]bool
 	subscribers map[*subscriber]bool
 
-	telling sync.Mutex // held while subscribers are told, so that events come in order
+	telling sync.Mutex // held while subscribers are called, so that events come in order
 }
 
 var _ Asker = (*Desk)(nil)
@@ -155,7 +154,7 @@ func (d *Desk) Register(sessionID string, a Asker) (unregister func()) {
 // Ask puts the question to the person who can answer it, through the channel of
 // its session and through the command line, and returns the first answer. With
 // no channel it waits for the command line alone. Every call is asked for anew;
-// only a grant that a person gave for the run answers by itself, and says so.
+// a grant that a person gave for the run answers without asking and sets ByGrant.
 func (d *Desk) Ask(ctx context.Context, q Question) (Verdict, error) {
 	if v, ok := d.granted(q); ok {
 		return v, nil
@@ -168,7 +167,7 @@ func (d *Desk) Ask(ctx context.Context, q Question) (Verdict, error) {
 	}
 	defer leave()
 	q.Desk = d.listener.name
-	data, err := json.Marshal(q)
+	data, err := canon.Verbatim(q) // the digest of the arguments that is shown is that of the bytes that are sent
 	if err != nil {
 		return Verdict{}, fmt.Errorf("asking question %q: %w", q.ID, err)
 	}
@@ -187,8 +186,8 @@ func (d *Desk) Ask(ctx context.Context, q Question) (Verdict, error) {
 	return d.await(ctx, asking, o, asker)
 }
 
-// canBeAnswered reports whether anyone could: a form that has to be filled in takes a
-// session whose people are asked through a channel of its own.
+// canBeAnswered reports whether anyone can answer. A form with values to fill in needs a
+// session with a separate channel to its people.
 func (d *Desk) canBeAnswered(q Question) bool {
 	if q.Elicitation == nil || !q.Elicitation.NeedsValues {
 		return true
@@ -221,8 +220,8 @@ func (d *Desk) forget(id string) {
 	delete(d.open, id)
 }
 
-// post tells of a question that others can see by now, and returns the channel of
-// its session, nil for none.
+// post announces a question that is already visible to others, and returns the channel
+// of its session, or nil.
 func (d *Desk) post(o *openQuestion) Asker {
 	d.mu.Lock()
 	var asker Asker
@@ -284,8 +283,8 @@ func (d *Desk) await(ctx, asking context.Context, o *openQuestion, asker Asker) 
 	return o.verdict, nil
 }
 
-// askThrough asks through the channel of the question's session. Where another
-// answer was faster, the person there is told.
+// askThrough asks through the channel of the question's session. If another answer was
+// faster, the channel is notified.
 func (d *Desk) askThrough(ctx, asking context.Context, o *openQuestion, asker Asker) {
 	v, err := asker.Ask(asking, o.question)
 	if err != nil {
@@ -338,9 +337,9 @@ func (d *Desk) decideLocked(o *openQuestion, v Verdict) bool {
 // byGrant is the answer to a call that an earlier Yes was extended to.
 var byGrant = Verdict{Answer: Yes, By: "grant for this run", ByGrant: true}
 
-// granted says whether a person has extended an earlier Yes to this call.
+// granted reports whether a person has extended an earlier Yes to this call.
 func (d *Desk) granted(q Question) (Verdict, bool) {
-	if q.Elicitation != nil { // each is a question of its own
+	if q.Elicitation != nil { // each one is asked
 		return Verdict{}, false
 	}
 	d.mu.Lock()

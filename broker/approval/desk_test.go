@@ -67,7 +67,7 @@ func openDesk(t *testing.T, dir string, opts *approval.Options) *approval.Desk {
 	return d
 }
 
-// ask puts a question and returns what will become of it.
+// ask asks a question and returns the channel of its verdict.
 func ask(t *testing.T, d *approval.Desk, q approval.Question) <-chan approval.Verdict {
 	t.Helper()
 	verdict := make(chan approval.Verdict, 1)
@@ -180,8 +180,8 @@ func TestWatchersHearOfQuestionsAndTheirEnds(t *testing.T) {
 	}
 }
 
-// Who subscribes hears of a question when it is asked and when it is over, and can
-// list those of a run.
+// A subscriber gets an event when a question is asked and when it is closed, and can
+// list the questions of a run.
 func TestSubscribersHearOfQuestionsAndTheirEnds(t *testing.T) {
 	dir := t.TempDir()
 	d := openDesk(t, dir, nil)
@@ -505,4 +505,21 @@ func TestWhatIsShown(t *testing.T) {
 	if text := approval.Text(q); !strings.Contains(text, "not the code that runs") || strings.Contains(text, "import servers") {
 		t.Errorf("code with another digest is shown:\n%s", text)
 	}
+}
+
+// Issue 27: a question's arguments had escapes in its file that the call does not have, so that a person at a
+// terminal was shown another size and another digest than in the console.
+func TestArgumentsOfAQuestionAreThoseOfTheCall(t *testing.T) {
+	dir := t.TempDir()
+	q := question()
+	q.Arguments = json.RawMessage("{\"query\":\"a < b && c > d\u2028\"}")
+	verdict := ask(t, openDesk(t, dir, nil), q)
+	seen := posted(t, dir, q.ID)
+	if string(seen.Arguments) != string(q.Arguments) {
+		t.Errorf("got %s, want %s", seen.Arguments, q.Arguments)
+	}
+	if err := approval.Reply(dir, seen, false, false); err != nil {
+		t.Fatal(err)
+	}
+	<-verdict
 }

@@ -20,22 +20,23 @@ import (
 	"filippo.io/age"
 
 	"github.com/airlock-mcp/airlock/internal/agekey"
+	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/retention"
 	files "github.com/airlock-mcp/airlock/internal/store"
 )
 
 const (
-	argumentsKeyFile = "audit-arguments.key" // an age identity: who holds it can read
+	argumentsKeyFile = "audit-arguments.key" // an age identity, needed to read
 	argumentsPubFile = "audit-arguments.pub" // its recipient: enough to write
 	argumentsTop     = "airlock audit arguments\n"
 	argumentsSuffix  = ".sealed"
 	// maxKeptArguments is the most bytes of one call's arguments that are kept.
 	maxKeptArguments = 1 << 20
-	// maxArgumentsFile is where a file of arguments is full, at most.
+	// maxArgumentsFile is the maximum size of a file of arguments.
 	maxArgumentsFile = 8 << 20
 )
 
-// ArgumentsOptions say how long arguments are kept beside the log, encrypted.
+// ArgumentsOptions limit how long arguments are kept, encrypted, beside the log.
 type ArgumentsOptions struct {
 	Keep time.Duration // from when they were written
 	Size int64         // the most bytes of all; the oldest go first
@@ -48,11 +49,11 @@ type keptArguments struct {
 	Values json.RawMessage `json:"arguments"`
 }
 
-// argumentStore keeps the arguments of calls as they are, for the holder of the
-// key. They are no part of the log: they may be removed, and the log's
-// arguments_hash proves them. Each process writes files of its own, which begin with a
-// key that is encrypted to the recipient (age); what follows is encrypted with that key
-// (AES-256-GCM, numbered nonces).
+// argumentStore keeps the bytes of the arguments of calls, readable with the private
+// key. They are not part of the log and may be removed; the log's arguments_hash proves
+// them. Each process writes separate files. A file begins with a key that is encrypted
+// to the recipient (age), and the entries are encrypted with that key (AES-256-GCM,
+// numbered nonces).
 type argumentStore struct {
 	dir       string
 	writer    string
@@ -106,13 +107,12 @@ func loadRecipient(keys string) (age.Recipient, error) {
 	return recipient, nil
 }
 
-// put keeps the arguments of a call. What cannot be kept is left out: the log
-// has what a call may not happen without.
+// put keeps the arguments of a call. Arguments over maxKeptArguments are not kept.
 func (s *argumentStore) put(k keptArguments) error {
 	if len(k.Values) > maxKeptArguments {
 		return nil
 	}
-	text, err := json.Marshal(k)
+	text, err := canon.Verbatim(k)
 	if err != nil {
 		return fmt.Errorf("keeping arguments: %w", err)
 	}
@@ -135,8 +135,8 @@ func (s *argumentStore) put(k keptArguments) error {
 	return nil
 }
 
-// fileSize is where a file is full: several fit into the whole, so that the
-// oldest can go.
+// fileSize returns the size at which a new file is begun. Several files fit into the
+// store's size, so that the oldest can be removed.
 func (s *argumentStore) fileSize() int64 { return min(maxArgumentsFile, max(s.opts.Size/8, 1)) }
 
 func nonce(count uint64) []byte { return binary.BigEndian.AppendUint64(make([]byte, 4, 12), count) }
@@ -194,7 +194,7 @@ func (s *argumentStore) prune() error {
 			kept = append(kept, retention.Item{Path: filepath.Join(s.dir, entry.Name()), Changed: info.ModTime(), Bytes: info.Size()})
 		}
 	}
-	// What is left has room for one more file.
+	// One more file fits.
 	return retention.New(retention.Limits{Keep: s.opts.Keep, Size: max(s.opts.Size-s.fileSize(), 1), Now: s.now}).Prune(kept)
 }
 
@@ -213,11 +213,11 @@ func (s *argumentStore) close() error {
 	return s.closeLocked()
 }
 
-// ErrNoArgumentsKey says that arguments cannot be shown: their key is elsewhere.
+// ErrNoArgumentsKey means that the private key for kept arguments is missing.
 var ErrNoArgumentsKey = errors.New("the key to the arguments is not here")
 
-// ShowArguments adds the arguments of a run's calls as they were, where they are
-// still kept. Those that do not fit the log's hash are left out, and counted.
+// ShowArguments adds the kept arguments to the calls of a run. Arguments that do not
+// match the log's hash are left out and counted.
 func ShowArguments(dir, keys string, t *RunTree) (misfits int, err error) {
 	at, err := findPlaces(dir, keys)
 	if err != nil {
@@ -248,17 +248,29 @@ func ShowArguments(dir, keys string, t *RunTree) (misfits int, err error) {
 			if c == nil || k.RunID != t.ID {
 				return
 			}
-			if h.sum(k.Values) != c.Last().ArgumentsHash {
+			switch unescaped := withoutHTMLEscapes(k.Values); c.Last().ArgumentsHash {
+			case h.sum(k.Values):
+				c.Arguments = k.Values
+			case h.sum(unescaped):
+				c.Arguments = unescaped
+			default:
 				misfits++
-				return
 			}
-			c.Arguments = k.Values
 		})
 		if err != nil {
 			misfits++
 		}
 	}
 	return misfits, nil
+}
+
+// withoutHTMLEscapes undoes the escapes that json.Marshal adds to a json.RawMessage.
+// Earlier versions kept arguments in that form.
+func withoutHTMLEscapes(values json.RawMessage) json.RawMessage {
+	for _, c := range "<>&\u2028\u2029" {
+		values = bytes.ReplaceAll(values, fmt.Appendf(nil, `\u%04x`, c), []byte(string(c)))
+	}
+	return values
 }
 
 // eachKept calls visit for the arguments in a file, up to one that is damaged or

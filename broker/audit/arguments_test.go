@@ -10,8 +10,11 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/airlock-mcp/airlock/broker/audit"
+	"github.com/airlock-mcp/airlock/internal/canon"
 )
 
 const secretValue = "the-value-that-nobody-may-read"
@@ -136,5 +139,81 @@ func TestArgumentsExpireAndAreBounded(t *testing.T) {
 	withArguments(t, dir, keys, audit.ArgumentsOptions{Keep: time.Hour, Size: most}, 0, later)
 	if _, kept, _ := shown(t, dir, keys); kept != 0 {
 		t.Errorf("after they have expired: got %d", kept)
+	}
+}
+
+// Issue 27: arguments with <, >, & or U+2028 were kept with escapes that they did not have, so that they did not
+// fit their hash and were reported as damaged. Every character of Unicode is kept as it was, in values and in names,
+// in whichever form the caller wrote it.
+func TestArgumentsKeepEveryCharacter(t *testing.T) {
+	const perCall = 4096
+	var want []json.RawMessage
+	for first := rune(0); first <= utf8.MaxRune; first += perCall {
+		var text []rune
+		for c := first; c < first+perCall; c++ {
+			if utf8.ValidRune(c) {
+				text = append(text, c)
+			}
+		}
+		asIs, err := canon.Verbatim(map[string]any{"n": string(text), "<&" + string(text): 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		escaped, err := json.Marshal(string(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ascii := strings.Builder{}
+		for _, unit := range utf16.Encode(text) {
+			fmt.Fprintf(&ascii, `\u%04x`, unit)
+		}
+		want = append(want, asIs, json.RawMessage(fmt.Sprintf(`{"a":%s,"b":1.50}`, escaped)), json.RawMessage(`{"a":"`+ascii.String()+`"}`))
+	}
+	root := t.TempDir()
+	dir, keys := filepath.Join(root, "audit"), filepath.Join(root, "keys")
+	l := open(t, dir, &audit.Options{Keys: keys, KeepArguments: &audit.ArgumentsOptions{Keep: time.Hour, Size: 1 << 30}})
+	for i, values := range want {
+		r := intent(fmt.Sprint("call_", i))
+		r.Values, r.ArgumentsHash = values, l.Hash(values)
+		end := outcome(r.CallID)
+		end.ArgumentsHash = r.ArgumentsHash
+		if err := errors.Join(l.Append(t.Context(), r), l.Note(t.Context(), end)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	tree, err := audit.Show(dir, "run_1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if misfits, err := audit.ShowArguments(dir, keys, tree); err != nil || misfits != 0 {
+		t.Fatalf("got %d arguments that do not fit, %v, want none", misfits, err)
+	}
+	for i, c := range tree.Calls {
+		if !bytes.Equal(c.Arguments, want[i]) {
+			t.Errorf("call %d: got %.80q, want %.80q", i, c.Arguments, want[i])
+		}
+	}
+}
+
+// Arguments that an earlier version kept with the escapes of json.Marshal still fit their hash.
+func TestArgumentsOfEarlierVersions(t *testing.T) {
+	const was = `{"query":"a < b && c > d` + "\u2028" + `"}`
+	root := t.TempDir()
+	dir, keys := filepath.Join(root, "audit"), filepath.Join(root, "keys")
+	l := open(t, dir, &audit.Options{Keys: keys, KeepArguments: &audit.ArgumentsOptions{Keep: time.Hour, Size: 1 << 20}})
+	r := intent("call_0")
+	r.Values, r.ArgumentsHash = json.RawMessage(`{"query":"a \u003c b \u0026\u0026 c \u003e d\u2028"}`), l.Hash([]byte(was))
+	if err := errors.Join(l.Append(t.Context(), r), l.Close()); err != nil {
+		t.Fatal(err)
+	}
+	tree, err := audit.Show(dir, "run_1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if misfits, err := audit.ShowArguments(dir, keys, tree); err != nil || misfits != 0 || string(tree.Calls[0].Arguments) != was {
+		t.Errorf("got %s, %d that do not fit, %v, want %s", tree.Calls[0].Arguments, misfits, err, was)
 	}
 }

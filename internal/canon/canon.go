@@ -3,6 +3,7 @@
 package canon
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
@@ -36,10 +37,10 @@ func JSON(raw []byte) ([]byte, error) {
 // encoding/json reads them.
 const MaxDepth = 10_000
 
-// ErrDeep says that a JSON value has more than MaxDepth levels.
+// ErrDeep means that a JSON value has more than MaxDepth levels.
 var ErrDeep = fmt.Errorf("it is nested more than %d levels deep", MaxDepth)
 
-// IsDeep says whether the arrays and objects of a JSON text are nested deeper than
+// IsDeep reports whether the arrays and objects of a JSON text are nested deeper than
 // MaxDepth. The text may be broken.
 func IsDeep(raw []byte) bool { return IsDeeper(raw, MaxDepth) }
 
@@ -72,6 +73,19 @@ func Marshal(v any) ([]byte, error) {
 		return nil, fmt.Errorf("canonical JSON: %w", err)
 	}
 	return JSON(raw)
+}
+
+// Verbatim encodes v as json.Marshal does, except that the characters <, >, &, U+2028
+// and U+2029 are not escaped. A json.RawMessage in v keeps its bytes if it has no white
+// space between its tokens, so that a digest of it is the same after decoding.
+func Verbatim(v any) ([]byte, error) {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
 }
 
 // CompareNames orders the names of members as RFC 8785 does: by their UTF-16
