@@ -20,13 +20,13 @@ type Tool struct {
 	Raw json.RawMessage
 	// Digest is "sha256:" and the hex SHA-256 of Raw.
 	Digest string
-	// Withheld says that the tool cannot be used and that only its name is the
-	// server's: see Withhold.
+	// Withheld reports that the tool cannot be used and that only its name comes
+	// from the server: see Withhold.
 	Withheld bool
 }
 
-// Annotations are what a tool says about itself (MCP 2025-11-25, ToolAnnotations).
-// A nil hint was not given. They are claims: they may raise a tool's risk and
+// Annotations are a tool's hints about itself (MCP 2025-11-25, ToolAnnotations).
+// A nil hint was not given. They are unverified: they can raise a tool's risk, and
 // lower it only for a server whose annotations the operator trusts.
 type Annotations struct {
 	Title           string `json:"title,omitempty"`
@@ -40,21 +40,21 @@ type Annotations struct {
 type Server struct {
 	ID    string
 	Tools []Tool
-	// Problem says in one sentence why the server is missing; empty when its tools
-	// are known.
+	// Problem is a sentence that explains why the server is missing. It is empty
+	// if the server's tools are known.
 	Problem string
-	// Unreachable says in one sentence why the server cannot be reached now, where
-	// Tools are those of an earlier connection; empty when it can, as far as is known.
+	// Unreachable is a sentence that explains why the server cannot be reached now
+	// and Tools come from an earlier connection. Otherwise it is empty.
 	Unreachable string
-	// Retrying says that a server with a Problem, or an unreachable one, is tried
-	// again in the background: what fails now may work in a moment.
+	// Retrying reports that Airlock reconnects to a server with a Problem, or to an
+	// unreachable one, in the background. A call that fails now can succeed later.
 	Retrying bool
 	// Warnings name what was left out of Tools and why, a sentence each.
 	Warnings []string
 }
 
-// displayTitle is the title for people, from either of the places where a
-// server may put it (MCP 2025-11-25, Schema Reference, Tool).
+// displayTitle returns the title for people, from either of the two members in which a
+// server can give it (MCP 2025-11-25, Schema Reference, Tool).
 func (t *Tool) displayTitle() string {
 	if t.Title != "" {
 		return t.Title

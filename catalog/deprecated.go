@@ -4,9 +4,9 @@ import (
 	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 )
 
-// deprecation finds where a tool says of itself that it should not be used any
-// more: as a label ("[Deprecated]", "DEPRECATED:"), or in a sentence whose
-// subject is the tool. A tool that is about deprecated things says it otherwise.
+// deprecation matches a description that marks the tool itself as deprecated: as a label
+// ("[Deprecated]", "DEPRECATED:") or in a sentence whose subject is the tool. It does not
+// match tools that deal with deprecated things.
 var deprecation = lazyregexp.New(`DEPRECATED\b|(?i)` +
 	`^\s*\W?(deprecated|obsolete)\b\W?\s*([:.,;)\]-]|$|use\b|in favou?r)|` +
 	`[(\[](deprecated|obsolete)\b[^)\]]*[)\]]|` +
@@ -14,8 +14,7 @@ var deprecation = lazyregexp.New(`DEPRECATED\b|(?i)` +
 	`(^|[.!\n]\s*)(it )?(is|was|has been) (now )?(deprecated|obsolete)\b|` +
 	`\bdeprecated (in favou?r of|and will be removed|since (v|version)?\d)|\bdeprecated[:;,.] (please )?use\b`)
 
-// isDeprecated reports whether a tool's title or description says that it
-// should not be used any more.
+// isDeprecated reports whether a tool's title or description marks it as deprecated.
 func isDeprecated(title, description string) bool {
 	return deprecation.MatchString(title) || deprecation.MatchString(description)
 }

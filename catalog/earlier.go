@@ -14,8 +14,7 @@ type earlier struct {
 	shown   []*Tool
 }
 
-// position returns where the former snapshot has what it made of a tool that
-// has not changed since.
+// position returns the index of an unchanged tool in the former snapshot.
 func (e earlier) position(tool int) (int, bool) {
 	if tool >= len(e.at) || e.at[tool] < 0 {
 		return 0, false

@@ -84,7 +84,7 @@ func named(tools []catalog.Tool, name string) []catalog.Tool {
 	return nil
 }
 
-// same fails the test where two snapshots tell different things.
+// same fails the test if two snapshots answer differently.
 func same(t *testing.T, got, want *catalog.Snapshot) {
 	t.Helper()
 	if !reflect.DeepEqual(got.Shown(), want.Shown()) {

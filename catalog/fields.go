@@ -11,11 +11,11 @@ import (
 // descriptions are still searched.
 const maxSchemaText = 6
 
-// shownText is what a tool says about itself, as a model may see it.
+// shownText is a tool's title and description after Clean.
 type shownText struct{ title, description string }
 
-// searched cuts what a tool says about itself into words. Text that is withheld
-// from the model cannot be found either.
+// searched splits a tool's texts into words. Text that is withheld from the model cannot
+// be found either.
 func searched(tool *Tool, shown shownText) document {
 	var names, text wordList
 	var schema any
@@ -37,8 +37,8 @@ func searched(tool *Tool, shown shownText) document {
 // maxLead bounds the lead of a description in bytes.
 const maxLead = 240
 
-// cutLead parts a description into its first sentence, which says what the tool
-// does, and the rest, which says how to use it, when not to, and much else.
+// cutLead splits a description into its first sentence, which usually states what the
+// tool does, and the rest.
 func cutLead(text string) (lead, rest string) {
 	text = strings.TrimSpace(text)
 	if len(text) <= maxWhole {
@@ -80,9 +80,8 @@ func (l *wordList) addText(v any) {
 	}
 }
 
-// collectParameters gathers parameter names, and what a schema says about them
-// in descriptions and enumerated texts. It reads schemas loosely: whatever does
-// not have the expected type says nothing.
+// collectParameters collects parameter names and the words of their descriptions and
+// enumerated values. It ignores parts of a schema that do not have the expected type.
 func collectParameters(schema any, depth int, names, text *wordList) {
 	object, ok := schema.(map[string]any)
 	if !ok || depth > maxSchemaText {

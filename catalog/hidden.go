@@ -25,9 +25,8 @@ func QuoteUpTo(text string, most int) string {
 	return strconv.QuoteToASCII(text)
 }
 
-// Visible returns text without the characters that cannot be seen or that
-// reorder what is seen, as Clean does, but without a note and without judging
-// what the text says.
+// Visible returns text without invisible and reordering characters. Unlike Clean, it adds
+// no note and does not check for prompt injection.
 func Visible(text string) string {
 	shown, _ := stripHidden(text)
 	return shown
@@ -65,16 +64,15 @@ func stripHidden(text string) (string, int) {
 
 func isLayout(c rune) bool { return c == '\n' || c == '\t' || c == '\r' }
 
-// isHidden reports whether c leaves no mark on a screen or changes the order of
-// what is shown. Blanks are no hiding place: stripHidden makes plain spaces of them.
+// isHidden reports whether c is invisible or changes the order of displayed text. Blanks
+// do not count: stripHidden replaces them with spaces.
 func isHidden(c rune) bool {
 	return !isLayout(c) && !visible.Is(c) && !visible.IsBlank(c)
 }
 
-// isJoined reports whether c is one of the three invisible characters that
-// honest text needs, in the place where it needs them: the emoji and text
-// presentation selectors behind a symbol, and the joiners between letters of
-// scripts that join, or between the parts of one emoji.
+// isJoined reports whether c is a legitimate use of one of the invisible characters that
+// ordinary text needs: an emoji or text presentation selector after a symbol, or a joiner
+// between letters of a joining script or between the parts of one emoji.
 func isJoined(last, c rune, rest string) bool {
 	next, _ := utf8.DecodeRuneInString(rest)
 	switch c {

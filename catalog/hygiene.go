@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// FlagKind says what is wrong with a text.
+// FlagKind is the kind of problem found in a text.
 type FlagKind string
 
-// What is looked for in everything a server says about its tools.
+// The kinds of problems that are detected in a server's texts about its tools.
 const (
 	FlagHidden      FlagKind = "hidden-characters"
 	FlagInstruction FlagKind = "instruction"
@@ -30,9 +30,9 @@ func (f Flag) String() string { return f.Field + ": " + f.Detail }
 // withheld stands where text would have spoken to the model.
 const withheld = "[withheld by Airlock: this text gives instructions to the model]"
 
-// Clean returns text as it may be shown to a model: hidden characters are
-// removed, text that addresses the model is withheld as a whole, and a note
-// says so. Harmless text comes back unchanged. Cleaning twice changes nothing more.
+// Clean returns text that is safe to show to a model: it removes hidden characters,
+// withholds text that addresses the model, and adds a note about either. Harmless text is
+// returned unchanged. Clean is idempotent.
 func Clean(text string) string {
 	visible, hidden := stripHidden(text)
 	if addressesModel(visible) {
@@ -80,7 +80,7 @@ func (s *Snapshot) Flags(serverID, name string) []Flag {
 type Definition struct {
 	// JSON is the definition as it arrived, or with flagged texts cleaned.
 	JSON json.RawMessage
-	// Flags say what was cleaned; empty means JSON is what arrived, byte for byte.
+	// Flags list what was cleaned. If empty, JSON is byte for byte what the server sent.
 	Flags []Flag
 }
 
@@ -107,8 +107,8 @@ func (s *Snapshot) Definition(serverID, name string) (Definition, error) {
 	return Definition{JSON: cleaned, Flags: flags}, nil
 }
 
-// cleanDescription is Clean, with a warning before it where the tool poses as
-// another server's.
+// cleanDescription is like Clean, and puts a warning first if the tool imitates another
+// server's tool.
 func (s *Snapshot) cleanDescription(tool *Tool, text string) string {
 	text = Clean(text)
 	for _, flag := range s.imitations(tool) {
@@ -117,8 +117,8 @@ func (s *Snapshot) cleanDescription(tool *Tool, text string) string {
 	return text
 }
 
-// rewriteTexts copies one JSON value and passes every text in it through
-// change, which is told the path of keys. Keys, numbers and order stay.
+// rewriteTexts copies one JSON value and passes every string in it through change, with
+// its path of keys. Keys, numbers and order are kept.
 func rewriteTexts(raw json.RawMessage, change func(field, text string) string) (json.RawMessage, error) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()

@@ -12,9 +12,9 @@ var shadowing = []string{
 	"never use", "stop using", "before calling", "whenever", "also call", "must first", "takes priority", "official",
 }
 
-// imitations reports where a tool poses as another server: its name repeats
-// that server's ID and one of that server's tools, or its texts tell the model
-// how to use that server's tools.
+// imitations returns a flag for each way in which a tool imitates another server: its name
+// repeats that server's ID and one of its tools, or its texts instruct the model how to
+// use that server's tools.
 func (s *Snapshot) imitations(tool *Tool) []Flag {
 	var flags []Flag
 	if other := s.namesake(tool); other != "" {
@@ -48,9 +48,8 @@ func (s *Snapshot) namesake(tool *Tool) string {
 	return ""
 }
 
-// shadowed returns the other server for whose tools a text gives rules, if there
-// is one. Only a name that no other server has, and that is no plain word, points
-// to a server.
+// shadowed returns the other server for whose tools a text gives rules, or "". Only a tool
+// name that is unique among servers and not a plain word identifies a server.
 func (s *Snapshot) shadowed(tool *Tool, text string) string {
 	if len(s.servers) < 2 || !containsAny(strings.ToLower(text), shadowing) {
 		return ""
@@ -70,7 +69,7 @@ func (s *Snapshot) shadowed(tool *Tool, text string) string {
 	return ""
 }
 
-// isNameCharacter reports whether c may stand in a tool's name.
+// isNameCharacter reports whether c is allowed in a tool's name.
 func isNameCharacter(c rune) bool {
 	return c == '_' || c == '-' || c == '.' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
 }

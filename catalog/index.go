@@ -32,13 +32,12 @@ const (
 	fieldCount
 )
 
-// fieldWeights say what a word is worth where it stands.
+// fieldWeights are the weights of a word by the field that contains it.
 var fieldWeights = [fieldCount]float64{
 	fieldServer: 0.3, fieldName: 3, fieldTitle: 2, fieldLead: 1, fieldDescription: 0.4, fieldParameters: 1, fieldParameterText: 0.9,
 }
 
-// fieldProofs say what a word proves where it stands, as a sign that the tool
-// fits at all.
+// fieldProofs state by field how strongly a word indicates that the tool fits at all.
 var fieldProofs = [fieldCount]float32{
 	fieldServer: 0.5, fieldName: 1, fieldTitle: 1, fieldLead: 0.9, fieldDescription: 0.6, fieldParameters: 0.5, fieldParameterText: 0.4,
 }
@@ -63,12 +62,11 @@ type index struct {
 // postings lists for each key the documents that contain it.
 type postings map[string][]posting
 
-// posting says how much one key counts for one document, rarity included.
+// posting is the score of one key in one document, rarity included.
 type posting struct {
 	doc    int32
 	weight float32
-	// sure says how much the place where the word stands says about the tool: the
-	// best of fieldProofs.
+	// sure is the highest of fieldProofs among the fields that contain the word.
 	sure float32
 }
 
@@ -104,8 +102,8 @@ func newIndex(docs []document) *index {
 	return x
 }
 
-// addWords notes how often each stem stands in a document, by the weight of
-// the field and less for long fields. stems remembers the stem of each word.
+// addWords counts the stems of a document, weighted by field and normalised by field
+// length. stems caches the stem of each word.
 func (x *index) addWords(doc int32, text *fields, mean *[fieldCount]float64, stems map[string]string) {
 	for f, words := range text {
 		dilution := 1 - lengthPenalty + lengthPenalty*float64(len(words))/math.Max(mean[f], 1)
@@ -199,8 +197,8 @@ func (x *index) gramRarity(n int) float64 {
 	return math.Log(1 + float64(x.size)/float64(n))
 }
 
-// eachGram calls do with each letter sequence of a word, its ends marked. Bytes
-// stand for letters: sequences are compared, never shown.
+// eachGram calls do with each n-gram of a word, with its ends marked. The n-grams consist
+// of bytes, because they are compared and never shown.
 func eachGram(word string, do func(gram string)) {
 	marked := "^" + word + "$"
 	if len(marked) <= gramLength {

@@ -6,20 +6,19 @@ import (
 	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 )
 
-// An injection is one way of prompt injection: text addresses the model instead of
-// describing a tool. The expression, which is slow, is only tried where one word of
-// each group stands in the text. Text is matched in lower case, with runs of white
-// space made one space.
+// An injection is one pattern of prompt injection: text that addresses the model instead
+// of describing a tool. The expression is slow, so it is only evaluated if the text
+// contains one word of each group. Text is matched in lower case, with runs of white space
+// replaced by one space.
 type injection struct {
 	words      [][]string
 	expression *lazyregexp.Regexp
 }
 
-// injections follow the attacks that have been published against MCP clients: orders
-// to drop earlier instructions, to hide something from the user, to read keys
-// and pass them on, to send the conversation away, and marks that pretend to
-// come from the chat itself. What only explains how to use a tool ("call this
-// before that one") is none.
+// injections follow the published attacks against MCP clients: instructions to ignore
+// earlier instructions, to hide something from the user, to read keys and pass them on, to
+// send the conversation away, and markers that imitate the chat format. Instructions on
+// how to use a tool ("call this before that one") are not injections.
 var injections = []injection{
 	{[][]string{{"ignor", "disregard", "forget", "overrid"}, {"instruction", "prompt", "rule", "guideline", "message", "directive", "polic", "context"}},
 		lazyregexp.New(`\b(ignor|disregard|forget|overrid)\w* (all |any |of |the |your |my |these |those |every )*` +
@@ -59,12 +58,11 @@ var injections = []injection{
 // people are the ones from whom something is to be hidden.
 var people = []string{"user", "human", "operator"}
 
-// publicKey is the path of an SSH key that is no secret and may be asked for.
+// publicKey matches the path of an SSH public key, which a tool may ask for.
 var publicKey = lazyregexp.New(`\S*\bid_\w+\.pub\b`)
 
-// addressesModel reports whether text gives instructions to the model. It is a
-// net with wide meshes: what it finds is withheld, what it misses is still only
-// text, and policy decides about every call.
+// addressesModel reports whether text gives instructions to the model. It does not find
+// every injection. Text that it misses is still only text: policies decide every call.
 func addressesModel(text string) bool {
 	text = strings.Join(strings.Fields(strings.ToLower(foldWidth(text))), " ")
 	if strings.Contains(text, ".pub") {

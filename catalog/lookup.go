@@ -10,8 +10,8 @@ import (
 // maxSuggestions is how many names an error suggests.
 const maxSuggestions = 3
 
-// UnknownError says that a server or a tool is not there, and what was probably
-// meant.
+// UnknownError reports that a server or a tool does not exist, with the names that were
+// probably meant.
 type UnknownError struct {
 	ServerID string
 	ToolName string // empty when the server is what is unknown

@@ -32,7 +32,7 @@ type RetrievalQuery struct {
 	// Gold are the wanted tools; each item is one ID, or a list of IDs of which
 	// any will do. A query without any is off-topic: no tool fits it.
 	Gold []RetrievalGold `json:"gold"`
-	// Any says that a single hit is enough.
+	// Any reports that one hit is enough.
 	Any bool `json:"any"`
 }
 
@@ -118,8 +118,8 @@ func readLines[T any](r io.Reader) ([]T, error) {
 // Ranking returns the positions of the tools that fit a query, best first.
 type Ranking func(query string) []int
 
-// MeasureSearch asks every query of a retrieval set and says how good the
-// answers were. It ranks as Search does, without a limit on the answers.
+// MeasureSearch runs every query of a retrieval set and returns the quality of the
+// answers. It ranks like Search, without a limit on the number of answers.
 func MeasureSearch(tools []RetrievalTool, queries []RetrievalQuery) Quality {
 	return Measure(tools, queries, RankTools(tools))
 }
@@ -157,8 +157,8 @@ func RankToolsWith(tools []RetrievalTool, similar func(query string) []Similar) 
 	}
 }
 
-// Measure asks every query of a retrieval set and says how good the answers of a
-// ranking were.
+// Measure runs every query of a retrieval set through rank and returns the quality of the
+// answers.
 func Measure(tools []RetrievalTool, queries []RetrievalQuery, rank Ranking) Quality {
 	var sum Quality
 	for _, q := range queries {
@@ -183,7 +183,7 @@ func Measure(tools []RetrievalTool, queries []RetrievalQuery, rank Ranking) Qual
 	return sum.mean()
 }
 
-// wanted returns the gold items; where one hit is enough they are one item.
+// wanted returns the gold items. If one hit is enough, it combines them into one item.
 func (q RetrievalQuery) wanted() []RetrievalGold {
 	if !q.Any {
 		return q.Gold

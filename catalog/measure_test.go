@@ -52,8 +52,8 @@ func check(t *testing.T, got, floor catalog.Quality) {
 	}
 }
 
-// What people say in a few words, over real servers. The words of these queries
-// are not those of the tools.
+// Short queries of people, over the tools of real servers. The queries use other words
+// than the tools.
 func TestSearchInEverydayWords(t *testing.T) {
 	fileServers := []string{"server-filesystem", "server-memory", "server-everything"}
 	tests := []struct {
@@ -123,8 +123,8 @@ func TestOtherTopicsGetNoAnswer(t *testing.T) {
 	}
 }
 
-// realTools returns the tools of servers of the corpus, of all where none is
-// named; a tool's ID is "server/tool".
+// realTools returns the tools of the named servers of the corpus, or of all servers if none
+// is named. A tool's ID is "server/tool".
 func realTools(t testing.TB, servers []string) []catalog.RetrievalTool {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(testenv.Corpus(t), "tools", "*.json"))

@@ -5,12 +5,12 @@ package catalog
 type MissingServer struct {
 	ServerID string `json:"serverId"`
 	Problem  string `json:"problem"`
-	// Retryable says that the server is tried again in the background: what fails
-	// now may work in a moment.
+	// Retryable reports that Airlock reconnects in the background. A call that
+	// fails now can succeed later.
 	Retryable bool `json:"retryable,omitempty"`
-	// Listed says that its tools are known from an earlier connection.
+	// Listed reports that its tools are known from an earlier connection.
 	Listed bool `json:"listed,omitempty"`
-	// Starting says that it has not failed: it has not answered yet.
+	// Starting reports that the server has not failed, but has not answered yet.
 	Starting bool `json:"-"`
 }
 

@@ -22,9 +22,9 @@ var pythonKeywords = []string{
 
 // ModuleName returns the name under which code imports a server's wrappers:
 // lower case, every run of other characters than [a-z0-9] becomes "_", a
-// leading digit gets "_" before it, a reserved word "_" behind it. The result
-// is a valid Python identifier of at most 100 bytes for every input. Two
-// servers can meet in one name; ModuleNames tells them apart.
+// leading digit gets "_" before it, a reserved word "_" after it. The result
+// is a valid Python identifier of at most 100 bytes for every input. The names of two
+// servers can collide; ModuleNames returns unique ones.
 func ModuleName(serverID string) string {
 	var b strings.Builder
 	gap := false
@@ -93,8 +93,8 @@ func ModuleNames(serverIDs []string) map[string]string {
 	return names
 }
 
-// withDigest appends "_" and the first hex digits of SHA-256(of) to name,
-// shortening name where the whole would exceed maxModuleName.
+// withDigest appends "_" and the first hex digits of SHA-256(of) to name. It shortens name
+// if the result would exceed maxModuleName.
 func withDigest(name, of string, digits int) string {
 	sum := sha256.Sum256([]byte(of))
 	suffix := "_" + hex.EncodeToString(sum[:])[:min(digits, 64)]

@@ -11,8 +11,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/canon"
 )
 
-// Limits on what one server may say about itself. Real lists stay far below:
-// the largest definition seen in the wild is 82 KB, the longest list 235 tools.
+// Limits on one server's list of tools. Real lists are far below: the largest published
+// definition we know has 82 KB, the longest list 235 tools.
 const (
 	maxNameLength     = 128     // characters; MCP 2025-11-25, Server Features / Tools / Tool Names
 	maxDefinitionSize = 1 << 20 // bytes of one definition, icons included
@@ -20,9 +20,8 @@ const (
 	maxTools          = 10_000  // tools of one server
 )
 
-// ParseTool reads one item of a server's tools/list answer. The item was
-// untrusted: whatever is wrong with it comes back as an error that
-// reads as a sentence about the tool, and the caller leaves the tool out.
+// ParseTool parses one item of a server's tools/list answer, which is untrusted. The error
+// is a sentence about the tool. On error the caller should skip the tool.
 func ParseTool(serverID string, raw json.RawMessage) (Tool, error) {
 	if len(raw) > maxDefinitionSize {
 		return Tool{}, fmt.Errorf("the definition has %d bytes, more than %d", len(raw), maxDefinitionSize)
@@ -61,11 +60,10 @@ func ParseTool(serverID string, raw json.RawMessage) (Tool, error) {
 	return tool, nil
 }
 
-// ParseTools reads all items of a server's list, in the order they came. What
-// cannot be used is left out, and each warning says in one sentence what and
-// why. A name that comes twice with the same definition counts once; with two
-// definitions it is left out altogether, because it is not known which of them
-// the server would run.
+// ParseTools parses all items of a server's list and keeps their order. It skips invalid
+// items and returns one warning sentence for each. A name that occurs twice with the same
+// definition counts once. With different definitions it is skipped, because it is unknown
+// which of them the server would run.
 func ParseTools(serverID string, items []json.RawMessage) (tools []Tool, warnings []string) {
 	if len(items) > maxTools {
 		warnings = append(warnings, fmt.Sprintf("of %d tools only the first %d are used", len(items), maxTools))

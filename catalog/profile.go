@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// Profile says which servers and tools a caller sees; all else does not exist
-// for it. The zero value shows nothing. It must not change once it is used.
+// Profile selects the servers and tools that are visible to a caller. The zero value
+// selects nothing. A Profile must not be changed after its first use.
 type Profile struct {
 	Name    string
 	Servers []ProfileServers
@@ -20,14 +20,13 @@ type ProfileServers struct {
 	Tools  []Pattern
 }
 
-// Pattern is a name in which each * stands for any characters, none included.
-// Upper and lower case differ, as they do in names.
+// Pattern is a name in which each * matches any number of characters. It is case-sensitive.
 type Pattern string
 
 // IsPlain reports whether the pattern fits one name only: itself.
 func (p Pattern) IsPlain() bool { return !strings.Contains(string(p), "*") }
 
-// Fits reports whether the name is one that the pattern stands for.
+// Fits reports whether the pattern matches the name.
 func (p Pattern) Fits(name string) bool {
 	parts := strings.Split(string(p), "*")
 	last := len(parts) - 1
@@ -63,7 +62,7 @@ func (p *Profile) Shows(serverID, name string) bool {
 // narrowed is what a snapshot knows about those that Within made from it, and
 // that it was made from.
 type narrowed struct {
-	profile *Profile        // nil where nothing is left out
+	profile *Profile        // nil if everything is visible
 	whole   *Snapshot       // nil likewise
 	prepare func(*Snapshot) // nil where Prepare was not called
 

@@ -15,7 +15,7 @@ const (
 	sameProof          = 0.8
 	relatedWord        = 0.35 // is related
 	relatedProof       = 0.35
-	relatedActionProof = 0.3 // likewise, of a word that says what to do
+	relatedActionProof = 0.3 // likewise, of a verb
 	phraseWord         = 0.6 // a phrase, in one word
 	phraseProof        = 1
 	misspeltWord       = 0.7
@@ -25,8 +25,8 @@ const (
 	massFloor = 0.25
 	// weakMass is what is left of the weight of a word that fits any tool.
 	weakMass = 0.3
-	// unknownMass is the same for a word that neither a tool nor synonyms.txt has:
-	// most are names and values, which say little about what is wanted.
+	// unknownMass is the same for a word that occurs neither in a tool nor in
+	// synonyms.txt. Most are names and values, which rarely identify a tool.
 	unknownMass = 0.25
 	// unknownCredit is what a tool gets that has such a word.
 	unknownCredit = 0.6
@@ -48,8 +48,8 @@ var weakWords = wordSet(`
 	work working add big call create day data new generate fetch retrieve
 `)
 
-// actionWords say what is to be done, and not to what: a tool that has nothing but
-// them of a question that also names a thing hardly fits.
+// actionWords are verbs without an object. If a question also names an object, a tool that
+// matches only its action words rarely fits.
 var actionWords = wordSet(`
 	add append ask build calculate cancel change check clear close compare compute connect convert copy count create delete describe destroy
 	download edit erase execute explain explore extract fetch filter find follow generate get give grab insert invite launch list load look make
@@ -108,15 +108,15 @@ type termList struct {
 	terms    []term
 }
 
-// addPhrase adds the phrase that words begin with, and returns how many words it
-// has; 0 when there is none.
+// addPhrase adds the phrase at the start of words and returns its number of words, or 0 if
+// no phrase starts there.
 func (t *termList) addPhrase(words []string) int {
 	p, ok := t.meanings.phraseAt(words)
 	if !ok {
 		return 0
 	}
 	n := len(p.words) + 1
-	if len(p.same) == 0 && len(p.all) == 0 { // its words say something too
+	if len(p.same) == 0 && len(p.all) == 0 { // the single words count as well
 		for _, word := range words[:n] {
 			if !stopWords()[word] {
 				t.addWord(word, false)
@@ -139,8 +139,8 @@ func (t *termList) addPhrase(words []string) int {
 	return n
 }
 
-// addWord adds a word with its synonyms, or what it probably means where no tool
-// has it.
+// addWord adds a word with its synonyms. If no tool contains the word, it adds the words
+// that were probably meant.
 func (t *termList) addWord(word string, value bool) {
 	key := stem(word)
 	if t.seen[key] {

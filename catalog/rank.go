@@ -11,8 +11,8 @@ const (
 	gramShare  = 0.3  // weight of the letter sequences against the words
 	coverShare = 0.5  // how much more a tool scores that has all of the question
 	nameShare  = 0.08 // weight of a name that was asked for as a whole, likewise
-	// deprecatedShare is what is left of the score of a tool that says of itself
-	// that it is deprecated, unless the question asks for such tools.
+	// deprecatedShare is the factor on the score of a deprecated tool, unless the
+	// question asks for deprecated tools.
 	deprecatedShare = 0.5
 )
 
@@ -39,9 +39,9 @@ type hit struct {
 	proof float32 // how much of the question it has, 0 to 1
 }
 
-// search returns the documents that fit the question, best first; equal ones
-// stay in order of the documents. Only documents for which keep says true are
-// returned. None are when the best of them has too little of the question.
+// search returns the documents that fit the question, best first; equal ones stay in
+// document order. It skips documents for which keep returns false. It returns nothing if
+// the best document matches too little of the question.
 func (x *index) search(question string, keep func(doc int) bool) []hit {
 	question = strings.TrimSpace(question)
 	question = question[:min(len(question), maxQueryBytes)]

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Detail says how much a search tells about each tool it finds.
+// Detail selects how much of each tool a search returns.
 type Detail string
 
 // The details a search can ask for. The empty one means DetailDescription.
@@ -33,8 +33,8 @@ type Query struct {
 	Detail   Detail
 	Limit    int // 0 means DefaultLimit; more than MaxLimit means MaxLimit
 	Offset   int // how many of the best are passed over
-	// Language, if it is one that Prepare was told of, has each tool say how code
-	// calls it.
+	// Language adds to each tool how code in that language calls it. It has no
+	// effect unless it was passed to Prepare.
 	Language string
 	// Similar are tools that are near to Text in meaning, nearest first: they are
 	// fused with those that its words find.
@@ -44,7 +44,7 @@ type Query struct {
 // Similar is a tool that is near to a question in meaning.
 type Similar struct {
 	ToolRef
-	Alone bool // so near that it fits even where no word of the question does
+	Alone bool // so near that it fits even if no word of the question matches
 }
 
 // Answer is what a search found, in the form that code and models get it.
@@ -82,9 +82,8 @@ func ParseDetail(text string) (Detail, error) {
 // Search is Find for those who want the tools alone.
 func (s *Snapshot) Search(q Query) []Entry { return s.Find(q).Tools }
 
-// Find returns the tools that fit the query, best first. Its texts have passed
-// Clean and may be shown to a model. An unknown server has no tools: ask Server
-// first to tell the caller so.
+// Find returns the tools that fit the query, best first. The texts have passed Clean. An
+// unknown server has no tools: use Server first to report it.
 func (s *Snapshot) Find(q Query) Answer {
 	s.searchOnce.Do(func() { s.prepareSearch(earlier{}) })
 	found := s.matching(q)
@@ -107,7 +106,7 @@ func (s *Snapshot) Find(q Query) Answer {
 	return answer
 }
 
-// Usage returns how code in a language calls a tool; it is zero where that is not known.
+// Usage returns how code in a language calls a tool, or the zero value if that is unknown.
 func (s *Snapshot) Usage(tool ToolRef, language string) Usage {
 	s.searchOnce.Do(func() { s.prepareSearch(earlier{}) })
 	return s.usages[language][tool]
@@ -135,10 +134,10 @@ func (s *Snapshot) matching(q Query) []int {
 	return fuse(found, s.places(q.Similar, wanted))
 }
 
-// Prepare builds what searches need, so that none of them waits for it: the
-// index, and how code in the given languages calls each tool; usages is called for all
-// of them at one time, nil leaves that out. What before, the snapshot that this one follows, knows already is
-// taken over; nil when there is none. Call it before others see the snapshot.
+// Prepare builds what searches need: the index, and how code in the given languages calls
+// each tool. usages may be nil; otherwise it is called concurrently for all languages.
+// Results for unchanged tools are copied from before, the previous snapshot, which may be
+// nil. Prepare must be called before the snapshot is shared.
 func (s *Snapshot) Prepare(before *Snapshot, usages Usages, languages ...string) {
 	s.prepare = func(view *Snapshot) { view.Prepare(nil, usages, languages...) }
 	if before != nil && before.digest == s.digest {
@@ -200,8 +199,8 @@ func (s *Snapshot) describe(tool *Tool) (document, Entry) {
 	}
 }
 
-// shorten cuts text to at most limit characters, at a space where there is one
-// near, and marks the cut.
+// shorten cuts text to at most limit characters, at a nearby space if possible, and marks
+// the cut.
 func shorten(text string, limit int) string {
 	if utf8.RuneCountInString(text) <= limit {
 		return text

@@ -119,8 +119,7 @@ func TestStuffedDescriptionsDoNotWin(t *testing.T) {
 	}
 }
 
-// A tool that says it is deprecated comes after the one that replaces it, and is
-// still found by who asks for it.
+// A deprecated tool ranks after its replacement and is still found by its name.
 func TestDeprecatedToolsComeLater(t *testing.T) {
 	s := snapshot(t, catalog.Server{ID: "files", Tools: []catalog.Tool{
 		tool(t, "files", "read_file", "Read the complete contents of a file as text. DEPRECATED: Use read_text_file instead."),

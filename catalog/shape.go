@@ -42,10 +42,9 @@ func kindOf(raw json.RawMessage) kind {
 	}
 }
 
-// checkShape walks one JSON value once and refuses what two readers could
-// understand differently or choke on: a key given twice in one object, a key
-// that hides or says something, nesting beyond maxDepth, and anything after the
-// value.
+// checkShape walks one JSON value and returns an error for content that two parsers could
+// read differently or fail on: duplicate keys in an object, keys with hidden characters or
+// prompt injection, nesting beyond maxDepth, and data after the value.
 func checkShape(raw []byte) error {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()

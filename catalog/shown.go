@@ -14,7 +14,7 @@ func (s *Snapshot) Shown() []Server {
 	return s.shown
 }
 
-// show makes what Shown returns. What is known of unchanged tools is taken over.
+// show computes the result of Shown. Results for unchanged tools are copied.
 func (s *Snapshot) show(known earlier) {
 	s.shown = make([]Server, len(s.servers))
 	var working sync.WaitGroup
@@ -57,9 +57,9 @@ func (s *Snapshot) shownTool(tool *Tool, harmless map[string]bool) Tool {
 	return shown
 }
 
-// allHarmless reports whether nothing is wrong with any text of a JSON value,
-// keys included. known holds the texts, as JSON has them, that were found
-// harmless before: the tools of one server say the same about many parameters.
+// allHarmless reports whether all strings of a JSON value are harmless, keys included.
+// known caches strings in their JSON form that were found harmless: the tools of one server
+// repeat many descriptions of parameters.
 func allHarmless(raw []byte, known map[string]bool) bool {
 	for begin := 0; begin < len(raw); begin++ {
 		if raw[begin] != '"' {

@@ -26,8 +26,8 @@ func wordSet(text string) func() map[string]bool {
 	})
 }
 
-// contentWords returns the words of text that say something, at most limit of
-// them. A text of nothing but stop words is returned whole.
+// contentWords returns at most limit words of text without stop words. If all words are
+// stop words, it returns them.
 func contentWords(text string, limit int) []string {
 	all := splitWords(text)
 	if len(all) > limit {

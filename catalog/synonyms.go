@@ -13,7 +13,7 @@ var synonymsText string
 //go:embed topics.txt
 var topicsText string
 
-// thesaurus says what else a word of a question may be called in a tool.
+// thesaurus maps words of a question to words that tools may use instead.
 type thesaurus struct {
 	words   map[string]meaning  // by stem
 	known   map[string]bool     // every stem of synonyms.txt and topics.txt
@@ -24,7 +24,7 @@ type thesaurus struct {
 // the groups.
 type meaning struct {
 	same, related []string
-	all           [][]string // several words that together say the same
+	all           [][]string // groups of words that together mean the same
 }
 
 // phrase is several words that mean one thing.
@@ -110,8 +110,8 @@ func (t *thesaurus) relate(from, to [][]string, same, oneWay bool) {
 	}
 }
 
-// with adds what a word may be called, but not the word itself. What means the
-// same is not related, too.
+// with adds targets except word itself. A target in the same list is not added to the
+// related ones.
 func (m meaning) with(targets []string, same bool, word string) meaning {
 	for _, target := range targets {
 		switch {

@@ -7,6 +7,6 @@ type ToolRef struct{ ServerID, ToolName string }
 // with the types in short.
 type Usage struct{ Import, Signature string }
 
-// Usages says how code in a language calls the tools of servers, which are as
-// Shown returns them. A tool that cannot be called is not in it.
+// Usages returns how code in a language calls the tools of servers, which come from
+// Shown. The result omits tools that cannot be called.
 type Usages func(servers []Server, language string) map[ToolRef]Usage

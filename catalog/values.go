@@ -6,14 +6,14 @@ import (
 	"unicode/utf8"
 )
 
-// questionWord is one word of a question. A value is a name, a number, a quotation,
-// a path or an address: what a tool is to be used with, not what it does.
+// questionWord is one word of a question. A value is a name, a number, a quotation, a path
+// or an address: an argument for a tool, not a description of it.
 type questionWord struct {
 	text  string
 	value bool
 }
 
-// splitQuestion cuts a question into words as splitWords does, and tells values.
+// splitQuestion splits a question like splitWords and marks values.
 func splitQuestion(question string) []questionWord {
 	var words []questionWord
 	quoted, begins := rune(0), true
@@ -35,7 +35,7 @@ func splitQuestion(question string) []questionWord {
 	if quoted == 0 {
 		return words
 	}
-	for i := range words { // a quotation without an end is none
+	for i := range words { // a quotation without an end does not count
 		words[i].value = false
 	}
 	return words

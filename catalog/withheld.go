@@ -11,9 +11,9 @@ import (
 const withheldText = "Withheld by Airlock: its definition changed since it was last looked at, and calls are refused. " +
 	"An operator has to look at the change with `airlock tools diff`."
 
-// Withhold returns what stands for a tool whose definition no operator has looked
-// at: its name, and why there is no more. Nothing of what its server says now is
-// in it. Snapshot.Lookup and Definition answer for it with a *WithheldError.
+// Withhold returns a replacement for a tool whose changed definition was not reviewed. It
+// has the tool's name and the reason, and no text of the new definition.
+// Snapshot.Lookup and Definition return a *WithheldError for it.
 func Withhold(tool Tool) Tool {
 	description, _ := json.Marshal(withheldText) // a text always has a JSON form
 	name, _ := json.Marshal(tool.Name)
@@ -24,8 +24,8 @@ func Withhold(tool Tool) Tool {
 	}
 }
 
-// WithheldError says that a tool exists but cannot be used until an operator
-// has looked at its changed definition.
+// WithheldError reports that a tool cannot be used until an operator has reviewed its
+// changed definition.
 type WithheldError struct{ ServerID, ToolName string }
 
 // Error is one sentence.
@@ -34,5 +34,5 @@ func (e *WithheldError) Error() string {
 		Quote(e.ToolName), Quote(e.ServerID))
 }
 
-// Hint says what to type.
+// Hint returns the command to type.
 func (e *WithheldError) Hint() string { return "airlock tools diff" }

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxWordBytes bounds one word of text; what is longer is a blob, not a word.
+// maxWordBytes is the maximum length of a word. Longer ones are treated as data.
 const maxWordBytes = 64
 
 // splitWords cuts text into lower-case words for search: at everything that is
@@ -52,8 +52,7 @@ func splitWords(text string) []string {
 	return words
 }
 
-// startsWord reports whether a new word begins at c although no separator
-// stands before it.
+// startsWord reports whether a new word begins at c without a separator before it.
 func startsWord(last, c rune, rest string) bool {
 	switch {
 	case unicode.IsDigit(c) != unicode.IsDigit(last) && (unicode.IsLetter(last) || unicode.IsDigit(last)):
@@ -117,6 +116,6 @@ func spell(groups map[rune]string) map[rune]rune {
 // Words cuts text into lower-case words, as searches do.
 func Words(text string) []string { return splitWords(text) }
 
-// ContentWords is Words without those that say nothing ("the", "please"), where
-// others are left.
+// ContentWords returns the words of text without stop words ("the", "please"). If all words
+// are stop words, it returns them.
 func ContentWords(text string) []string { return contentWords(text, len(text)) }

@@ -8,9 +8,9 @@ import (
 	"github.com/airlock-mcp/airlock/catalog"
 )
 
-// Cache keeps what was made of tools, so that where one of many changes, only
-// that one is made again; what comes out is the same as without it. The zero
-// value is empty. Its methods may be called concurrently.
+// Cache stores generated wrappers, so that if one of many tools changes, only that one is
+// generated again. It does not change the result. The zero value is an empty cache. It is
+// safe for concurrent use.
 type Cache struct {
 	mu    sync.Mutex
 	calls int

@@ -10,8 +10,8 @@ import (
 	"github.com/airlock-mcp/airlock/codegen"
 )
 
-// TestCache changes tools again and again: what a cache takes part in must equal
-// what is made from nothing, warnings included.
+// TestCache changes tools repeatedly: the result with a cache must equal the result
+// without one, warnings included.
 func TestCache(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	names := []string{"get_doc", "getDoc", "class", "Get-Doc", "___", "list", "ToolError"}

@@ -71,8 +71,8 @@ func readTools(t testing.TB, serverID string, data []byte) []catalog.Tool {
 	return tools
 }
 
-// aboutServers reports whether a case is about the files that stand beside the
-// servers' directories; in the other cases they would only repeat themselves.
+// aboutServers reports whether a case covers the files beside the servers' directories. In
+// all other cases these files are the same.
 func aboutServers(dir string) bool {
 	name := filepath.Base(dir)
 	return name == "plain" || name == "description-hostile" || strings.HasPrefix(name, "server")

@@ -17,7 +17,7 @@ type declaration struct {
 type declarations struct {
 	prefix string         // the name of the root, and what all names begin with
 	list   []*declaration // as a reader meets them, the root first
-	built  []*declaration // each after those it needs, where there is no circle
+	built  []*declaration // each after its dependencies, except in cycles
 	detail detail
 	named  map[*shape]*declaration
 	depths map[*shape]int
@@ -27,7 +27,7 @@ type declarations struct {
 	taken   map[string]int
 }
 
-// declare names what lies below root; root itself is called prefix.
+// declare names root prefix, and all composite shapes below it.
 func declare(root *shape, prefix string, d detail) *declarations {
 	ds := &declarations{
 		prefix: prefix, detail: d,
@@ -48,8 +48,8 @@ func declare(root *shape, prefix string, d detail) *declarations {
 	return ds
 }
 
-// isComposite reports whether a shape may bear a name of its own: the others
-// are short, and some of them are shared by all.
+// isComposite reports whether a shape can have a separate declaration. All others are
+// short, and some of them are shared.
 func isComposite(s *shape) bool {
 	switch s.form {
 	case record, union, array, tuple, table:
@@ -103,8 +103,8 @@ func (ds *declarations) below(s *shape, hint string) {
 	}
 }
 
-// name returns a new name: the prefix and the hint in camel case, with a
-// number where that is taken.
+// name returns a new name: the prefix and the hint in camel case, with a number if that
+// name is taken.
 func (ds *declarations) name(hint string) string {
 	var letters strings.Builder
 	for i := 0; i < len(hint) && letters.Len() < 40; i++ {
@@ -120,7 +120,7 @@ func (ds *declarations) name(hint string) string {
 	}
 	name := ds.prefix + suffix
 	if ds.taken[name]++; ds.taken[name] > 1 {
-		return name + "_" + strconv.Itoa(ds.taken[name]) // no suffix has an underscore of its own
+		return name + "_" + strconv.Itoa(ds.taken[name]) // suffixes do not contain underscores
 	}
 	return name
 }

@@ -1,10 +1,10 @@
 package codegen
 
-// detail says how much of a signature is written.
+// detail limits how much of a signature is written.
 type detail struct {
 	depth    int // records below this depth become tables of anything; 0 is no limit
 	literals int // more values of one enum become their kind; 0 is no limit
-	prose    int // bytes of a field's description; 0 is none
+	prose    int // maximum bytes of a field's description; 0 omits it
 }
 
 // maxSignature is how many bytes the types of one tool take, in and out. Of the

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// documentation returns the text of a wrapper's docstring or comment: what the
-// tool says of itself, and where to read what is left out here. definition is
-// the code that fetches the whole definition, with places for server and tool.
+// documentation returns the text of a wrapper's docstring or comment: the tool's title and
+// description, and a reference for parts that were cut. definition is the code that fetches
+// the whole definition, with format verbs for server and tool.
 func (w *wrapper) documentation(definition string) string {
 	text, whole := paragraphs(w.tool.Description, maxDescription)
 	title := oneLine(w.title(), maxSummary)

@@ -7,9 +7,8 @@ import (
 
 const maxFact = 60 // bytes of a default, pattern or example
 
-// fieldProse returns what a reader needs to know of a field besides its type:
-// the description in at most limit bytes, then default, bounds and format. One
-// line, empty when there is nothing to say.
+// fieldProse returns the documentation of a field on one line: its description in at most
+// limit bytes, then default, bounds and format. It may be empty.
 func fieldProse(f field, limit int) string {
 	if f.schema == nil || f.schema.kind != isObject {
 		return ""
@@ -27,7 +26,7 @@ func fieldProse(f field, limit int) string {
 	return strings.Join(append(parts, facts(f.schema)...), " ")
 }
 
-// endSentence puts a full stop where nothing ends the line.
+// endSentence adds a full stop if the line does not end with punctuation.
 func endSentence(line string) string {
 	if strings.HasSuffix(line, ".") || strings.HasSuffix(line, "…") || strings.HasSuffix(line, "!") ||
 		strings.HasSuffix(line, "?") || strings.HasSuffix(line, ":") {
@@ -36,7 +35,7 @@ func endSentence(line string) string {
 	return line + "."
 }
 
-// facts lists what the schema says and a type does not, a sentence each.
+// facts lists constraints of the schema that a type cannot express, one sentence each.
 func facts(s *value) []string {
 	var out []string
 	if v := s.get("deprecated"); v != nil && v.kind == isBool && v.truth {
@@ -82,7 +81,7 @@ func bounds(s *value, least, most, unit string) []string {
 	return out
 }
 
-// numeral returns a number as written, empty for what is no number or is absurdly long.
+// numeral returns a number as written, or "" if v is not a number or is too long.
 func numeral(v *value) string {
 	if v == nil || v.kind != isNumber || len(v.text) > maxFact {
 		return ""

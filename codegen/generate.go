@@ -35,21 +35,21 @@ type File struct {
 	Data []byte
 }
 
-// Warning says what a tree lacks: a tool that was refused, types that could
-// not be made, a signature that was cut.
+// Warning reports something missing in a tree: a refused tool, types that could not be
+// generated, or a shortened signature.
 type Warning struct {
 	ServerID string
 	Tool     string // its own name
 	Text     string // what and why, in one sentence without the names
 }
 
-// Generate writes the wrappers of all tools for one language. It is pure: the
-// tree depends on the servers and tools alone, not on their order.
+// Generate returns the wrappers of all tools for one language. It is a pure function: the
+// tree depends on the servers and tools, but not on their order.
 //
-// A tool that cannot be wrapped at all is refused with a warning; one whose
-// schema cannot be used gets a wrapper without types, and a warning. A server
-// with a Problem gets a module that says so when it is used. It is an error to
-// give one server twice or one without an ID, or to ask for an unknown language.
+// A tool that cannot be wrapped is refused with a warning. A tool whose schema cannot be
+// used gets a wrapper without types, and a warning. The module of a server with a Problem
+// reports it when it is used. Generate returns an error for a duplicate server, a server
+// without an ID, or an unknown language.
 func Generate(servers []catalog.Server, lang Language) (*Tree, error) {
 	return generate(servers, lang, nil)
 }

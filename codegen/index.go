@@ -40,7 +40,7 @@ func (g *generator) index(modules []*module) {
 	g.add("INDEX.md", []byte(index.String()))
 }
 
-// describe says in a few words what a module holds.
+// describe returns a short description of a module's contents.
 func describe(m *module) string {
 	switch {
 	case m.problem != "":
@@ -57,7 +57,7 @@ const (
 	maxLeftOutLine = 300
 )
 
-// leftOutLines says what of a server's list has no wrapper, a line each.
+// leftOutLines lists the tools of a server that have no wrapper, one per line.
 func (m *module) leftOutLines() []string {
 	slices.Sort(m.leftOut)
 	var lines []string
@@ -75,5 +75,5 @@ func unavailable(m *module) string {
 	return fmt.Sprintf("Server %s is not available: %s", nodeLiteral(m.id), oneLine(m.problem, maxProblem))
 }
 
-// maxProblem bounds the sentence that says why a server is missing, in bytes.
+// maxProblem is the maximum length in bytes of the sentence why a server is missing.
 const maxProblem = 500

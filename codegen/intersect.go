@@ -40,8 +40,8 @@ func (b *builder) meet(x, y *shape) *shape {
 	return neverShape
 }
 
-// meetReference looks through a reference. One that is still being built, in
-// the middle of its own definition, says nothing new.
+// meetReference intersects with the target of a reference. A target that is still being
+// built, inside its definition, adds no constraint.
 func (b *builder) meetReference(x, y *shape) *shape {
 	if x.form == y.form && x.target == y.target {
 		return x
@@ -101,8 +101,8 @@ func (b *builder) meetRecords(x, y *shape) *shape {
 	return out
 }
 
-// opened returns a record that also takes the keys of a table, where the
-// table's schema says so and the record's does not refuse.
+// opened returns a record that also accepts the keys of a table, if the table's schema
+// states so and the record's schema does not forbid it.
 func opened(s, table *shape) *shape {
 	if s.others == closed || table.others != open {
 		return s

@@ -9,7 +9,7 @@ import (
 // maxDepth bounds the nesting of a schema. Real ones reach 13.
 const maxDepth = 200
 
-// kindOf says which of JSON's kinds a value is.
+// kindOf is the JSON type of a value.
 type kindOf uint8
 
 const (
@@ -37,7 +37,7 @@ type member struct {
 	value *value
 }
 
-// get returns the member of that key, or nil; nil also for what is no object.
+// get returns the member with that key, or nil if it does not exist or v is not an object.
 func (v *value) get(key string) *value {
 	if v == nil {
 		return nil
@@ -50,7 +50,7 @@ func (v *value) get(key string) *value {
 	return nil
 }
 
-// str returns the string under key, empty when there is none.
+// str returns the string member with that key, or "".
 func (v *value) str(key string) string {
 	if m := v.get(key); m != nil && m.kind == isString {
 		return m.text

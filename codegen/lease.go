@@ -23,9 +23,9 @@ const (
 	oldTree = "old"
 )
 
-// Lease keeps a published tree from being pruned. It is a shared lock on the
-// tree's directory itself, so it ends with Close or with the process, however
-// that ends. Close it when no sandbox has the tree mounted any more.
+// Lease protects a published tree from Prune. It is a shared lock on the tree's directory,
+// so it ends with Close or with the process. The caller must close it after the last
+// sandbox that mounts the tree has ended.
 type Lease struct {
 	Path string // the directory to mount at /workspace/servers
 
@@ -33,7 +33,7 @@ type Lease struct {
 
 	mu    sync.Mutex
 	lock  *store.Lock // nil after Close
-	watch *watch      // nil where there is none
+	watch *watch      // may be nil
 }
 
 // Intact reports whether the tree is still as it was published. It costs one
@@ -70,8 +70,8 @@ func (l *Lease) Close() error {
 	return errors.Join(err, lock.Release())
 }
 
-// hold locks the directory at path. It returns nil where no directory stands, or
-// where someone else's lock or move was quicker.
+// hold locks the directory at path. It returns nil if the directory does not exist, or if
+// another process locked or moved it first.
 func hold(path string, mode store.Mode) (*store.Lock, error) {
 	before, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !before.IsDir() {
@@ -87,7 +87,7 @@ func hold(path string, mode store.Mode) (*store.Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A lock is on what was opened; see that it still stands there.
+	// The lock is on the opened directory. Check that path still refers to it.
 	if after, err := os.Lstat(path); err != nil || !os.SameFile(before, after) {
 		return nil, lock.Release()
 	}
@@ -135,8 +135,8 @@ func isTreeName(name string) bool {
 	return len(name) == 64 && strings.Trim(name, "0123456789abcdef") == ""
 }
 
-// removeTree removes a tree unless someone holds a lease on it. It moves it out
-// of the way first: half a tree never stands under a tree's name.
+// removeTree removes a tree unless a lease on it exists. It renames the tree first, so that
+// a partial tree never has a tree's name.
 func removeTree(dir, path string) (gone bool, err error) {
 	lock, err := hold(path, store.Exclusive)
 	if lock == nil || err != nil {

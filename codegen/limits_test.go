@@ -10,8 +10,8 @@ import (
 	"github.com/airlock-mcp/airlock/codegen"
 )
 
-// maxFile is what the file of one tool may take, whatever the tool says of
-// itself: description and signature are cut long before.
+// maxFile is the maximum size of one tool's file. Description and signature are cut long
+// before it is reached.
 const maxFile = 16 << 10
 
 // repeat joins n texts.

@@ -46,16 +46,16 @@ type wrapper struct {
 	tool    *catalog.Tool
 	module  *module
 	name    string // the function
-	alias   string // the tool's own name, where that is another identifier; or ""
+	alias   string // the tool's name if it is a valid, different identifier, or ""
 	stem    string // the file without its extension
 	types   string // what the names of its types begin with
 	summary string
 	input   *shape
 	output  *shape // nil when the tool promises no structured result
-	// shortened says that the signature does not tell everything.
+	// shortened reports that the signature is incomplete.
 	shortened bool
-	// optional says that a call may leave the arguments out, structured that the tool
-	// promises a structured result.
+	// optional reports that a call can omit the arguments; structured reports that the
+	// tool declares a structured result.
 	optional, structured bool
 	warnings             []Warning // of the schemas, then of the file
 	made                 *made     // from the cache: input and output are not read; or nil

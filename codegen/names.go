@@ -15,8 +15,8 @@ const maxToolName = 128
 // stays within 100 bytes.
 const maxStem = 95
 
-// refuseName says in one sentence why the protocol forbids a tool's name, or
-// returns "" for a good one.
+// refuseName returns one sentence on why the protocol forbids a tool's name, or "" if the
+// name is valid.
 func refuseName(name string) string {
 	switch {
 	case name == "":
@@ -62,8 +62,8 @@ func words(name string) []string {
 func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
 func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
 
-// pythonName returns the Python function of a tool, before names that meet are
-// told apart.
+// pythonName returns the Python function name of a tool. The names of two tools can
+// collide; distinct makes them unique.
 func pythonName(tool string) string {
 	return legal(strings.ToLower(strings.Join(words(tool), "_")), pythonReserved)
 }
@@ -119,11 +119,10 @@ func isIdentifier(name string, reserved []string) bool {
 	return !found
 }
 
-// distinct gives each of the tools its identifier. Where several meet in one,
-// the tool whose own name equals it keeps it, and every other gets "_" and the
-// first six hex digits of SHA-256(name). A tool's own name, where it is an
-// identifier, is spoken for too: it works as an alias. The result depends on
-// the set of names only.
+// distinct assigns a unique identifier to each tool. If several tools map to one
+// identifier, the tool with exactly that name keeps it, and every other gets "_" and the
+// first six hex digits of SHA-256(name). A tool's name that is an identifier is reserved
+// for it, because it works as an alias. The result depends only on the set of names.
 func distinct(tools []string, identifier func(tool string) string, own func(tool string) bool) map[string]string {
 	taken := make(map[string]string, 2*len(tools)) // identifier → tool; "" where several want it
 	for _, tool := range tools {
@@ -169,9 +168,9 @@ func unlike(identifier, of string, taken func(string) bool) string {
 	return identifier + "_" + digest
 }
 
-// stems gives each identifier its file name without extension: itself, or
-// shortened with a digest where it is too long, reserved, or where two would
-// be one file on a disk that ignores case.
+// stems assigns each identifier a file name without extension. It is the identifier, or a
+// shortened form with a digest if the identifier is too long, reserved, or equal to
+// another one on a case-insensitive file system.
 func stems(identifiers []string, reserved ...string) map[string]string {
 	folded := make(map[string]int, len(identifiers)+len(reserved))
 	for _, name := range reserved {

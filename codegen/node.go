@@ -23,9 +23,8 @@ const nodeImport = "import { invoke as $invoke } from \"../../client/mcp_client.
 // nodeShared lets code catch what the functions throw without another import.
 const nodeShared = "export { ToolError } from \"../../client/mcp_client.js\";\n"
 
-// node writes a directory for each server: index.js with every function and
-// index.d.ts with a line for each, and for each tool its declarations and a
-// module of its own.
+// node writes a directory for each server: index.js with every function, index.d.ts with
+// a line for each, and for each tool a module and its declarations.
 func (g *generator) node(modules []*module) {
 	g.add("package.json", []byte("{\n  \"private\": true,\n  \"type\": \"module\"\n}\n"))
 	for _, m := range modules {
@@ -41,8 +40,8 @@ func (g *generator) node(modules []*module) {
 	}
 }
 
-// nodeMissing writes the module of a server that did not answer. The names of
-// its tools are not known, so only the default export can say what is wrong.
+// nodeMissing writes the module of a server that did not answer. The names of its tools
+// are unknown, so only the default export can report the problem.
 func (g *generator) nodeMissing(m *module) {
 	b := nodeShared + "export const problem = " + nodeLiteral(unavailable(m)) + ";\n\n" +
 		"export default new Proxy({}, {\n" +

@@ -53,9 +53,9 @@ func (n *nodeTypes) record(d *declaration) {
 	n.out = append(n.out, "}\n\n"...)
 }
 
-// expression writes a shape. At the top of a declaration the shape is spelled
-// out; elsewhere its name stands for it. What grows too long to be used is
-// given up at once: shapes can be small and their types huge.
+// expression writes a shape: in full at the top of a declaration, and by its name
+// elsewhere. It stops as soon as the text is too long, because a small shape can have a
+// huge type.
 func (n *nodeTypes) expression(s *shape, top bool) string {
 	s = s.follow()
 	if n.steps++; n.steps <= maxSignature {

@@ -1,7 +1,7 @@
 package codegen
 
-// object reads the keywords of objects into a record, or into a table where no
-// key is known beforehand.
+// object converts the keywords of objects to a record, or to a table if no key is known in
+// advance.
 func (b *builder) object(s, base *value) *shape {
 	out := &shape{form: record, about: s}
 	properties := s.get("properties")
@@ -42,7 +42,7 @@ func (s *shape) require(keys []*value) {
 	}
 }
 
-// others says whether keys beside the properties are welcome, and with what values.
+// others reports whether additional keys are allowed, and the shape of their values.
 func (b *builder) others(s, base *value) (openness, *shape) {
 	var shapes []*shape
 	if patterns := s.get("patternProperties"); patterns != nil {

@@ -14,9 +14,9 @@ const (
 	maxSummary     = 110     // of a tool's line in an index
 )
 
-// paragraphs tidies text of several lines for a docstring or comment: no
-// carriage returns or tabs, nothing trailing, at most one empty line in a row.
-// Text longer than limit is cut; whole says whether it was not.
+// paragraphs normalises text of several lines for a docstring or comment: no carriage
+// returns or tabs, no trailing space, at most one empty line in a row. Text longer than
+// limit is cut; whole reports whether it was not.
 func paragraphs(text string, limit int) (tidy string, whole bool) {
 	var b strings.Builder
 	b.Grow(min(len(text), limit))
@@ -145,8 +145,8 @@ func printedSize(r rune, size int) int {
 	}
 }
 
-// summary returns the one line that stands for a tool in an index: the first
-// sentence of its description, else its title.
+// summary returns the line for a tool in an index: the first sentence of its description,
+// or its title.
 func summary(title, description string) string {
 	first := oneLine(firstParagraph(description), 4*maxSummary)
 	if at := strings.Index(first, ". "); at > 0 {
@@ -167,8 +167,8 @@ func firstParagraph(text string) string {
 	return text
 }
 
-// printable rewrites text for a place without escapes of its own, such as a
-// Markdown file: invisible characters become their escapes.
+// printable replaces invisible characters by escapes, for files without an escape syntax,
+// such as Markdown.
 func printable(text string) string {
 	clean := true
 	for i := 0; i < len(text) && clean; {

@@ -22,13 +22,13 @@ const (
 	fileMode fs.FileMode = 0o444
 )
 
-// Publish makes sure that a tree stands in directory dir, complete and unchanged,
-// and returns a lease on it. The directory is created if needed. A tree that is
-// there already is shared; one that was edited or damaged is replaced by a
-// fresh one, and what still uses the old one keeps it until Prune.
+// Publish ensures that a complete and unchanged copy of the tree exists in directory dir,
+// and returns a lease on it. It creates the directory if needed. An existing tree is
+// shared. A tree that was edited or damaged is replaced; current users of the old one
+// keep it until Prune.
 //
-// Publish may be called concurrently, by any number of processes; it waits for
-// them until ctx ends. A crash at any moment leaves a whole tree or none.
+// Publish is safe for concurrent use by any number of processes; it waits for them until
+// ctx is done. After a crash the tree is complete or absent.
 func Publish(ctx context.Context, dir string, t *Tree) (*Lease, error) {
 	lease, err := t.publish(ctx, dir)
 	if err != nil {
@@ -80,8 +80,8 @@ func (t *Tree) lease(path string) (*Lease, error) {
 	return lease, nil
 }
 
-// place writes the tree beside final and moves it there. What stands at final
-// moves out of the way: a run may still look at it.
+// place writes the tree beside final and renames it. A directory that exists at final is
+// moved aside, because a run may still use it.
 func (t *Tree) place(dir, final string) (err error) {
 	var undo cleanup.Stack
 	defer func() { err = errors.Join(err, undo.Run()) }()
@@ -101,8 +101,8 @@ func (t *Tree) place(dir, final string) (err error) {
 	return store.PublishDir(staged, final)
 }
 
-// moveAside gives what stands at path, if anything does, a name below a new
-// directory that Prune clears, and returns that directory.
+// moveAside moves path, if it exists, to a new directory that Prune removes, and returns
+// that directory.
 func moveAside(dir, path string) (aside string, err error) {
 	if aside, err = os.MkdirTemp(dir, stagingPrefix); err != nil {
 		return "", err
@@ -114,7 +114,7 @@ func moveAside(dir, path string) (aside string, err error) {
 	return aside, nil
 }
 
-// write writes all files below dir with their modes, whatever the umask.
+// write writes all files below dir with their modes, independent of the umask.
 func (t *Tree) write(dir string) error {
 	made := map[string]bool{}
 	for _, f := range t.Files {

@@ -168,7 +168,7 @@ func TestDamagedTreeStaysWhileItIsUsed(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(used.Path, "more.py"), nil, 0o444); err != nil {
 		t.Fatal(err)
 	}
-	mounted, err := os.OpenRoot(used.Path) // stands for a sandbox that has it mounted
+	mounted, err := os.OpenRoot(used.Path) // represents a sandbox that mounts it
 	if err != nil {
 		t.Fatal(err)
 	}

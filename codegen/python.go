@@ -78,8 +78,8 @@ func (g *generator) pythonMissing(m *module) {
 	g.add(m.name+"/__init__.py", b)
 }
 
-// pythonPackage writes a server's package: its functions with a line each, and
-// where they are. Type checkers read the imports, which never run.
+// pythonPackage writes a server's package: a line for each function, and its module. The
+// imports are for type checkers and never run.
 func (g *generator) pythonPackage(m *module) {
 	var doc strings.Builder
 	doc.WriteString(describe(m) + ", as async functions of one dict, or of keyword arguments.\n")

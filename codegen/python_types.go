@@ -5,13 +5,12 @@ import (
 	"strings"
 )
 
-// pythonTypes writes the types of one schema for Python 3.11 or later: a
-// TypedDict (PEP 589, PEP 655) for each record, in the functional form where a
-// key is no identifier.
+// pythonTypes writes the types of one schema for Python 3.11 or later: a TypedDict (PEP
+// 589, PEP 655) for each record, in the functional form if a key is not an identifier.
 type pythonTypes struct {
 	*declarations
 	out   []byte
-	done  map[*declaration]bool // what stands above and needs no quotes
+	done  map[*declaration]bool // declarations already written, which need no quotes
 	given bool                  // types of arguments; else of results
 	uses  map[string]bool       // names wanted from typing
 	steps int                   // shapes written
@@ -68,8 +67,8 @@ func (p *pythonTypes) record(d *declaration) {
 	p.out = append(p.out, "\n\n"...)
 }
 
-// needsFunctionalForm reports whether a key cannot be an annotated name in a
-// class: it is none, Python would mangle it, or it would hide a type.
+// needsFunctionalForm reports whether a key cannot be an annotated name in a class: it is
+// not an identifier, Python would mangle it, or it would hide a type.
 func (p *pythonTypes) needsFunctionalForm(f field) bool {
 	if !isIdentifier(f.key, pythonReserved) || strings.HasPrefix(f.key, "__") || strings.HasPrefix(f.key, p.prefix) {
 		return true
@@ -96,7 +95,7 @@ func (p *pythonTypes) class(d *declaration) {
 	p.out = append(p.out, "\n\n"...)
 }
 
-// recordProse is what a record's docstring says, empty for nothing.
+// recordProse returns a record's docstring, which may be empty.
 func (p *pythonTypes) recordProse(d *declaration) string {
 	prose := recordProse(d, p.detail.prose)
 	if isOpen(d.shape) {
@@ -111,7 +110,7 @@ func isOpen(s *shape) bool {
 	return s.others == open || slices.ContainsFunc(s.fields, func(f field) bool { return f.key == "" })
 }
 
-// presence says whether a field must be there.
+// presence marks kind as required or optional.
 func (p *pythonTypes) presence(f field, kind string) string {
 	if f.required {
 		return p.use("Required") + "[" + kind + "]"
@@ -119,9 +118,9 @@ func (p *pythonTypes) presence(f field, kind string) string {
 	return p.use("NotRequired") + "[" + kind + "]"
 }
 
-// expression writes a shape. At the top of a declaration the shape is spelled
-// out; elsewhere its name stands for it. What grows too long to be used is
-// given up at once: shapes can be small and their types huge.
+// expression writes a shape: in full at the top of a declaration, and by its name
+// elsewhere. It stops as soon as the text is too long, because a small shape can have a
+// huge type.
 func (p *pythonTypes) expression(s *shape, top bool) string {
 	s = s.follow()
 	if p.steps++; p.steps <= maxSignature {
@@ -237,8 +236,8 @@ func (p *pythonTypes) literals(shapes []*shape) string {
 	return string(append(b, ']'))
 }
 
-// tuple writes a JSON array of fixed places. Code may give it as a tuple or as
-// a list; what comes back is always a list.
+// tuple writes a JSON array with fixed positions. Code can pass a tuple or a list; results
+// are always lists.
 func (p *pythonTypes) tuple(s *shape) string {
 	places := make([]string, 0, len(s.items)+1)
 	for _, item := range s.items {

@@ -31,8 +31,8 @@ func (b *builder) reference(ref string, base *value) *shape {
 	return &shape{form: reference, target: t}
 }
 
-// withoutSelf removes a target from the alternatives of its own shape: X is
-// "string or X" says no more than "string".
+// withoutSelf removes a target from the alternatives of its own shape: "X is string or X"
+// means "X is string".
 func withoutSelf(s *shape, self *target) *shape {
 	if s.form == reference && s.target == self {
 		return anyShape

@@ -5,8 +5,8 @@ import "strings"
 // maxDemand bounds the words about alternatives that demand keys, in bytes.
 const maxDemand = 200
 
-// onlyRequire reports whether every alternative does nothing but demand keys.
-// Types for each combination would say less than they cost to read.
+// onlyRequire reports whether every alternative only requires keys. Types for each
+// combination would be longer than useful.
 func onlyRequire(parts []*value) bool {
 	for _, part := range parts {
 		for _, m := range part.members {
@@ -66,8 +66,8 @@ func dependents(s *value) string {
 	return oneLine(strings.Join(words, " "), maxDemand)
 }
 
-// recordProse returns what a record's own comment says, empty for nothing: the
-// description where nothing else shows it, and what its types leave open.
+// recordProse returns a record's comment, which may be empty: the description, if it is
+// not shown elsewhere, and the constraints that its types do not express.
 func recordProse(d *declaration, limit int) string {
 	var parts []string
 	if d.described && d.shape.about != nil {

@@ -16,18 +16,17 @@ const (
 	maxDigits   = 15     // of an integer that becomes a literal type; doubles hold 15
 )
 
-// builder reads one JSON Schema (2020-12, and the drafts before it where they
-// differ) into a shape. Keywords that no type can say are left out, so a shape
-// allows what the schema allows or more.
+// builder converts one JSON Schema (2020-12 or an earlier draft) to a shape. Keywords that
+// types cannot express are ignored, so a shape allows at least what the schema allows.
 type builder struct {
 	root  *value
 	steps int // subschemas looked at, fields joined
-	// siblings says whether keywords beside $ref count: since 2019-09.
+	// siblings reports whether keywords beside $ref count, as they do since 2019-09.
 	siblings bool
 	targets  map[*value]*target
 	ids      map[string]*value // by $id and anchor, once a reference asked
 	uris     map[*value]string // of schemas with $id, likewise
-	// problems say what the types leave out, a clause each.
+	// problems lists what the types omit, one clause each.
 	problems []string
 }
 
@@ -49,7 +48,7 @@ func readSchema(raw []byte) (s *shape, problems []string, err error) {
 	return s, b.problems, nil
 }
 
-// oldDraft reports whether a dialect ignores what stands beside $ref.
+// oldDraft reports whether a dialect ignores keywords beside $ref.
 func oldDraft(dialect string) bool {
 	for _, draft := range []string{"draft-03/", "draft-04/", "draft-06/", "draft-07/"} {
 		if strings.Contains(dialect, draft) {
@@ -143,7 +142,7 @@ func allowsAll(s *value) bool {
 	return s != nil && (s.kind == isBool && s.truth || s.kind == isObject && len(s.members) == 0)
 }
 
-// list returns the items of an array, none of what is no array.
+// list returns the items of an array, or nil if v is not an array.
 func list(v *value) []*value {
 	if v == nil {
 		return nil

@@ -2,8 +2,8 @@ package codegen
 
 import "slices"
 
-// form is what a shape allows. The zero value allows everything: what is not
-// understood is never promised.
+// form is the kind of values that a shape allows. The zero value allows everything, so
+// that a schema that is not understood promises nothing.
 type form uint8
 
 const (
@@ -23,27 +23,26 @@ const (
 	reference    // target, to be looked up: schemas may be recursive
 )
 
-// shape is a type before it is written in a language: what a JSON Schema
-// allows, or a little more where no type could say it. Shapes form a graph
-// that is a tree but for references.
+// shape is a type independent of the language: it allows at least the values that a JSON
+// Schema allows. Shapes form a tree except for references.
 type shape struct {
 	form   form
 	value  *value   // literalValue
-	elem   *shape   // array, table; tuple: what follows items
+	elem   *shape   // array, table; tuple: elements after items
 	items  []*shape // tuple, union
 	least  int      // tuple: how many items must be present
 	fields []field  // record
 	others openness // record
 	target *target  // reference
 	about  *value   // record: the schema it came from, for its description
-	demand string   // record: which of its fields it needs, where no single one is required
+	demand string   // record: a combination of fields of which it requires some
 }
 
-// openness says whether a record may have keys beside its fields.
+// openness describes whether a record can have additional keys.
 type openness uint8
 
 const (
-	unsaid openness = iota // the schema does not say: JSON Schema allows, readers do not expect
+	unsaid openness = iota // not specified: allowed by JSON Schema, but not expected by readers
 	closed
 	open
 )
@@ -53,7 +52,7 @@ type field struct {
 	key      string
 	shape    *shape
 	required bool
-	schema   *value // for the description and facts; nil when there is none
+	schema   *value // for the description and facts; may be nil
 }
 
 // target is a schema that is referred to by name.
@@ -105,8 +104,8 @@ func equal(a, b *shape, depth int) bool {
 		})
 }
 
-// either returns the union of shapes: flat, each once, nothing that a wider
-// member already says. One of too many members is anything.
+// either returns the union of shapes: flat, without duplicates and without members that
+// another member includes. A union of too many members allows anything.
 func either(shapes ...*shape) *shape {
 	var items []*shape
 	for _, s := range shapes {

@@ -74,9 +74,9 @@ func literal(b []byte, text, astral string) []byte {
 	return append(b, '"')
 }
 
-// escaped appends text. What is not plain is offered to special, with its place in
-// text and the character before it (before, at the start); what special does not
-// take is appended as it is if it can be seen, or else by its code.
+// escaped appends text. It offers each character that is not plain to special, with its
+// offset in text and the previous character (before, at the start). If special does not
+// handle it, it is appended unchanged if visible, and otherwise as its code.
 func escaped(b []byte, text string, before rune, astral string, special func(b []byte, at int, r, previous rune) ([]byte, bool)) []byte {
 	previous := before
 	for i := 0; i < len(text); {
@@ -130,9 +130,9 @@ func docstring(b []byte, indent, text string) []byte {
 	return append(b, "\"\"\"\n"...)
 }
 
-// jsDoc appends text as a JSDoc comment whose lines begin with indent. Nothing
-// inside ends the comment, and nothing is a tag: "*/" becomes "*\/", and "@" is
-// escaped where a tag could begin.
+// jsDoc appends text as a JSDoc comment whose lines begin with indent. The text cannot end
+// the comment or form a tag: "*/" becomes "*\/", and "@" is escaped if a tag could begin
+// there.
 func jsDoc(b []byte, indent, text string) []byte {
 	long := strings.Contains(text, "\n")
 	b = append(append(b, indent...), "/** "...)

@@ -13,15 +13,15 @@ import (
 const changes = unix.IN_MODIFY | unix.IN_CREATE | unix.IN_DELETE | unix.IN_MOVED_FROM | unix.IN_MOVED_TO |
 	unix.IN_DELETE_SELF | unix.IN_MOVE_SELF
 
-// watch tells at the price of one system call whether anything below a directory
-// changed since it began (inotify). It is not for concurrent use.
+// watch reports with one system call whether anything below a directory has changed since
+// startWatch (inotify). It is not safe for concurrent use.
 type watch struct {
 	fd      int
 	changed bool
 }
 
-// startWatch begins to watch all directories below dir. What is watched from the
-// start and verified afterwards cannot change unseen.
+// startWatch watches all directories below dir. If the tree is verified after this call,
+// no later change goes unnoticed.
 func startWatch(dir string) (*watch, error) {
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	if err != nil {
@@ -41,8 +41,8 @@ func startWatch(dir string) (*watch, error) {
 	return w, nil
 }
 
-// quiet reports whether nothing has happened. After the first event, or when
-// the watch cannot tell, it is false for good.
+// quiet reports whether nothing has changed. After the first event or error it always
+// returns false.
 func (w *watch) quiet() bool {
 	if w.changed {
 		return false

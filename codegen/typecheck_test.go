@@ -26,8 +26,8 @@ func installed(file string) (path string, ok bool) {
 	return path, err == nil
 }
 
-// checker returns the path of an installed npm program. The test is skipped
-// where it is missing, unless everything was asked for.
+// checker returns the path of an installed npm program. If it is missing, the test is
+// skipped, or fails if all tests were requested.
 func checker(t *testing.T, program string) string {
 	t.Helper()
 	path, ok := installed(program)
@@ -106,8 +106,8 @@ func checkPython(t *testing.T, tree *codegen.Tree, program string) {
 	}
 }
 
-// typeScriptCalls writes a program with the calls; where a call needs
-// arguments, also one without, which must not type-check.
+// typeScriptCalls returns a program with the calls. For each call that needs arguments, it
+// adds one without, which must not type-check.
 func typeScriptCalls(t testing.TB, calls []call, needs map[[2]string]bool) string {
 	t.Helper()
 	var imports, body strings.Builder
@@ -143,7 +143,7 @@ func pythonCalls(t testing.TB, calls []call, needs map[[2]string]bool) string {
 	return imports.String() + "async def main():\n    pass\n" + body.String()
 }
 
-// needArguments tells which tools have a required argument.
+// needArguments returns the tools that have a required argument.
 func needArguments(t testing.TB, servers []catalog.Server) map[[2]string]bool {
 	t.Helper()
 	needs := map[[2]string]bool{}

@@ -8,7 +8,7 @@ import (
 	"github.com/airlock-mcp/airlock/catalog"
 )
 
-// Limits on the line that says how a tool is called, in bytes.
+// Limits in bytes on the line that shows how to call a tool.
 const (
 	maxUsage    = 240 // arguments and result
 	maxUsageKey = 60

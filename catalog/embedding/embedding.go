@@ -23,11 +23,11 @@ import (
 
 // Source turns texts into vectors.
 type Source interface {
-	// Vectors returns a vector for each text, in their order and all of one length. A
-	// text that says nothing to the source has a nil one. It may be called
-	// concurrently.
+	// Vectors returns a vector for each text, in their order and all of one length.
+	// The vector is nil for a text in which the source knows no word. Vectors is
+	// safe for concurrent use.
 	Vectors(ctx context.Context, texts []string) ([][]float32, error)
-	// Remote says whether texts leave this process, and every call takes time.
+	// Remote reports whether texts leave this process, so that every call takes time.
 	Remote() bool
 }
 
@@ -55,15 +55,15 @@ type Searcher struct {
 	learning sync.Mutex // one Learn at a time
 
 	mu      sync.Mutex
-	vectors map[string][]float32 // of tools' texts, by digest; of length one, nil for those that say nothing
+	vectors map[string][]float32 // unit vectors of tools' texts by digest; nil if the source has none
 	asked   map[string][]float32 // of questions
 	views   map[string][]place   // of snapshots, by digest; cleared when vectors change
 	restTil time.Time
 }
 
-// New returns a searcher. directory keeps the vectors of a remote source for the
-// next start, in a file for each name; empty keeps none. The name says what makes
-// the vectors: the endpoint, the model and the dimensions.
+// New returns a searcher. directory caches the vectors of a remote source for the next
+// start, in one file per name; if it is empty, nothing is cached. The name identifies the
+// source of the vectors: the endpoint, the model and the dimensions.
 func New(source Source, directory, name string) *Searcher {
 	s := &Searcher{source: source, now: time.Now, vectors: map[string][]float32{}, asked: map[string][]float32{}, views: map[string][]place{}}
 	if directory != "" && source.Remote() {
@@ -93,8 +93,8 @@ func itemsOf(snapshot *catalog.Snapshot) []item {
 	return items
 }
 
-// Learn makes the vectors that a snapshot needs. Those of tools without one are
-// asked for; what fails is asked for the next time.
+// Learn requests the vectors of the snapshot's tools that have none yet. Failed requests
+// are repeated at the next call.
 func (s *Searcher) Learn(ctx context.Context, snapshot *catalog.Snapshot) error {
 	return s.learn(ctx, itemsOf(snapshot))
 }
@@ -142,8 +142,8 @@ func (s *Searcher) keepLocked(items []item) {
 	s.vectors = needed
 }
 
-// Text is what is said about a tool to a source: its name in words and the
-// beginning of its description, as a model may see it.
+// Text returns the text that represents a tool to a source: the words of its name and the
+// beginning of its cleaned description.
 func Text(name, description string) string {
 	text := strings.Join(catalog.Words(name), " ") + ". " + catalog.Clean(description)
 	return truncate.Head(text, maxText)
@@ -151,10 +151,9 @@ func Text(name, description string) string {
 
 func digestOf(text string) string { return canon.Digest([]byte(text)) }
 
-// Similar returns the tools that are near to a question in meaning, nearest first.
-// An error means that nothing can be said: a search goes on without. It takes no
-// longer than the source does for one text, and no time for a while after that
-// failed.
+// Similar returns the tools whose meaning is near to the question, nearest first. If it
+// returns an error, the search continues by words only. It takes as long as the source
+// needs for one text; after a failure it returns an error at once for a while.
 func (s *Searcher) Similar(ctx context.Context, snapshot *catalog.Snapshot, question string) ([]catalog.Similar, error) {
 	asked, err := s.vectorOf(ctx, truncate.Head(question, maxQuestion))
 	if err != nil || asked == nil {
@@ -163,8 +162,8 @@ func (s *Searcher) Similar(ctx context.Context, snapshot *catalog.Snapshot, ques
 	return nearest(asked, s.view(snapshot))
 }
 
-// Over prepares searches over the tools of a retrieval set, whose IDs stand for the
-// server's in what they return.
+// Over prepares searches over the tools of a retrieval set. The results have the tools'
+// IDs as server IDs.
 func (s *Searcher) Over(ctx context.Context, tools []catalog.RetrievalTool) (func(question string) ([]catalog.Similar, error), error) {
 	items := make([]item, len(tools))
 	for i, tool := range tools {
@@ -248,7 +247,7 @@ func (s *Searcher) placesLocked(items []item) []place {
 	return places
 }
 
-// vectorOf returns the vector of a question; nil when it says nothing to the source.
+// vectorOf returns the vector of a question, or nil if the source knows none of its words.
 func (s *Searcher) vectorOf(ctx context.Context, question string) ([]float32, error) {
 	s.mu.Lock()
 	vector, known := s.asked[question]

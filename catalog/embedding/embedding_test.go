@@ -68,7 +68,7 @@ func (e *endpoint) serve(w http.ResponseWriter, r *http.Request) {
 	for i, text := range question.Input {
 		items = append(items, item{i, grams(text)})
 	}
-	slices.Reverse(items) // their order says nothing
+	slices.Reverse(items) // clients must not rely on their order
 	json.NewEncoder(w).Encode(map[string]any{"data": items})
 }
 

@@ -20,12 +20,12 @@ const (
 	maxAnswer      = 64 << 20 // bytes
 )
 
-// EndpointConfig says which endpoint makes vectors.
+// EndpointConfig configures the endpoint that computes vectors.
 type EndpointConfig struct {
 	URL        string        // the base of the API, as in https://api.example.com/v1, or the address of its embeddings
 	Model      string        // the name of the model
 	Key        secret.Value  // sent as a bearer token; empty sends none
-	Dimensions int           // asked for, where the model can; 0 leaves it to the model
+	Dimensions int           // requested from models that support it; 0 means the model's default
 	Timeout    time.Duration // of one request; 0 means DefaultTimeout
 	Batch      int           // texts in one request; 0 means DefaultBatch
 }
@@ -60,7 +60,7 @@ func NewEndpoint(c EndpointConfig) (*Endpoint, error) {
 // Address is where requests go.
 func (e *Endpoint) Address() string { return e.config.URL }
 
-// Name says what makes the vectors.
+// Name identifies the endpoint, the model and the dimensions.
 func (e *Endpoint) Name() string {
 	return fmt.Sprintf("%s %s %d", e.config.URL, e.config.Model, e.config.Dimensions)
 }

@@ -32,8 +32,8 @@ type Table struct {
 	dimensions int
 	values     []float32 // of all words, one after the other
 	rows       map[string]int32
-	// byRank says that the rows are in order of how frequent the words are, as GloVe's
-	// and word2vec's are: the most frequent ones then count less.
+	// byRank reports that the rows are sorted by the frequency of the words, as GloVe's
+	// and word2vec's are. The most frequent words then get less weight.
 	byRank bool
 }
 
@@ -163,7 +163,7 @@ func (t *Table) vector(text string) []float32 {
 	return sum
 }
 
-// wordMarks stand before a word in the vocabularies of tokenizers.
+// wordMarks are the prefixes that mark the start of a word in tokenizer vocabularies.
 var wordMarks = []string{"", "▁", "Ġ"}
 
 // pieces returns the rows of a word: its own, or those of the longest pieces that

@@ -15,8 +15,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/store"
 )
 
-// ErrChangedMeanwhile says that a definition was accepted against a pin that is
-// no longer the pin: the person has seen an old difference.
+// ErrChangedMeanwhile is returned if a definition is accepted against a pin that was
+// replaced in the meantime: the person has seen an outdated difference.
 var ErrChangedMeanwhile = errors.New("the pin has changed meanwhile")
 
 // File is a book of pins in a file, which several Airlock processes may share:
@@ -57,7 +57,7 @@ func (f *File) Accept(ctx context.Context, changes []Change, now time.Time) erro
 	})
 }
 
-// edit changes the book under the lock, and writes it if change says so.
+// edit calls change with the book under the lock, and writes the book if change returns true.
 func (f *File) edit(ctx context.Context, change func(*Book) (write bool, err error)) (err error) {
 	if err := os.MkdirAll(filepath.Dir(f.path), 0o700); err != nil {
 		return fmt.Errorf("pins in %q: %w", f.path, err)

@@ -1,9 +1,8 @@
-// Package pins remembers how each tool was defined when it was first seen, and
-// reports definitions that changed since: a server that behaved well while it
-// was looked at may redefine a tool later.
+// Package pins stores each tool's definition when it is first seen, and reports
+// definitions that changed since: a server can redefine a tool after it was reviewed.
 //
-// Pins are trust on first use. They do not say that a definition is good, only
-// that it is the one that was there before.
+// Pins are trust on first use. They do not show that a definition is good, only that it
+// has not changed.
 package pins
 
 import (
@@ -146,8 +145,8 @@ func newPin(tool catalog.Tool, now time.Time) Pin {
 	return Pin{Digest: digest(tool.Raw), Definition: tool.Raw, Since: now.UTC()}
 }
 
-// digest falls back to the bytes, without spaces, where there is no canonical
-// form: JSON allows numbers that no double holds (RFC 8785, section 3.2.2.3).
+// digest returns the digest of the canonical form. If there is none, because a number does
+// not fit a double (RFC 8785, section 3.2.2.3), it uses the compacted bytes.
 func digest(definition json.RawMessage) string {
 	if canonical, err := canon.JSON(definition); err == nil {
 		return canon.Digest(canonical)
