@@ -12,7 +12,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/store"
 )
 
-// LoadOrCreate reads the identity in a file, which is made where it is missing.
+// LoadOrCreate reads the identity in a file. It creates the file if it does not exist.
 func LoadOrCreate(path string) (*age.X25519Identity, error) {
 	text, err := store.Secret(path, func() ([]byte, error) {
 		identity, err := age.GenerateX25519Identity()

@@ -5,9 +5,9 @@ import "bytes"
 // maxPlainDepth is how deep isPlain looks.
 const maxPlainDepth = 32
 
-// isPlain says whether an array or object is in canonical form already, and so plain that this is
-// seen at a glance: printable ASCII without escapes, whole numbers of at most 15 digits, members
-// in order, no white space. Where it says no, the text may be canonical all the same.
+// isPlain reports whether an array or object is in canonical form, by a quick check for simple
+// texts: printable ASCII without escapes, whole numbers of at most 15 digits, members in order, no
+// white space. If it returns false, the text can still be canonical.
 func isPlain(raw []byte) bool {
 	if len(raw) == 0 || raw[0] != '{' && raw[0] != '[' {
 		return false

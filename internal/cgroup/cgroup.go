@@ -22,8 +22,8 @@ type Limits struct {
 	Tasks  int64   // processes and threads as the host counts them
 }
 
-// Stat is what a group has consumed and which limits it met. A field that the
-// group's controllers cannot tell is zero.
+// Stat contains what a group has consumed and which limits it reached. Fields that the
+// group's controllers do not provide are zero.
 type Stat struct {
 	PeakMemory int64         // bytes
 	CPU        time.Duration // user and system
@@ -45,7 +45,7 @@ const (
 // Bounding lists the controllers that limits need, in the order in which they are reported.
 func Bounding() []Controller { return []Controller{Memory, CPU, PIDs} }
 
-// ErrUnavailable says that this process may not make control groups.
+// ErrUnavailable is returned if this process cannot create control groups.
 var ErrUnavailable = errors.New("control groups are unavailable")
 
 // Tree is the place under which this process may make groups. It is immutable

@@ -11,11 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Find looks for the place where this process may make groups: below its own
-// group, so that limits set on this process hold for everything it starts. In
-// version 2 it may move this process into a child group first, because a group
-// with processes of its own cannot bound children. The error wraps
-// ErrUnavailable and says in one sentence what is missing.
+// Find returns the tree below this process's own group, so that limits set on this process
+// also apply to the groups created in it. In version 2 it may first move this process into
+// a child group, because a group that contains processes cannot enable controllers for its
+// children. The error wraps ErrUnavailable and is a sentence about what is missing.
 func Find() (*Tree, error) {
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -35,7 +34,7 @@ func Find() (*Tree, error) {
 	return findV1(found.v1)
 }
 
-// location is where the groups of this process appear in the file system.
+// location contains the paths of the groups of this process in the file system.
 type location struct {
 	v1 map[Controller]string
 	v2 string // set only where version 2 has the controllers
@@ -171,8 +170,8 @@ func findV2(dir string) (*Tree, error) {
 	return t, nil
 }
 
-// vacate moves this process into a child group, so that its group may bound
-// children. That helps only where no other process shares the group.
+// vacate moves this process into a child group, so that its group can enable controllers
+// for children. This only helps if the group has no other process.
 func vacate(dir string) error {
 	pids, err := members([]string{dir})
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Start starts the command inside the group: there is no moment in which it
-// runs outside. It must not follow Remove.
+// Start starts the command inside the group; it never runs outside of it. Start must not
+// be called after Remove.
 func (g *Group) Start(cmd *exec.Cmd) error {
 	if g.version == 1 {
 		return g.thread.start(cmd)
@@ -34,8 +34,8 @@ func (g *Group) Start(cmd *exec.Cmd) error {
 	return cmd.Start()
 }
 
-// Add moves a process, with all its threads, into the group. What it has used
-// before stays charged to the group that it comes from.
+// Add moves a process with all its threads into the group. Its earlier usage stays charged
+// to its previous group.
 func (g *Group) Add(pid int) error {
 	for _, dir := range g.Dirs() {
 		if err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0); err != nil {

@@ -26,8 +26,8 @@ func hostTree(t *testing.T) *Tree {
 	return tree
 }
 
-// unifiedTree is a tree of version 2, also where the controllers are on
-// version 1: groups without controllers still hold and kill processes.
+// unifiedTree returns a tree of version 2, even if the controllers use version 1: groups
+// without controllers can still contain and kill processes.
 func unifiedTree(t *testing.T) *Tree {
 	t.Helper()
 	testenv.Sandbox(t)
@@ -172,7 +172,7 @@ func TestCPUQuotaHolds(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
-	// A second, or more where the machine is busy: then it has less of it as well.
+	// A second, or more on a busy machine: then it also gets less CPU time.
 	took := time.Since(began)
 	if used := g.Stat().CPU; used == 0 || used > took/2 {
 		t.Errorf("CPU time of %v of work at 0.2 cores: got %v", took, used)

@@ -43,7 +43,7 @@ func (g *Group) AwaitOOM(ctx context.Context) (bool, error) {
 		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
 			return false, fmt.Errorf("watching the memory of control group %q: %w", g.name, err)
 		}
-		// Version 1 tells before it kills, so the counter follows the event.
+		// Version 1 sends the event before it kills, so the counter changes later.
 		if err := events.SetReadDeadline(time.Now().Add(settle)); err != nil {
 			return false, err
 		}

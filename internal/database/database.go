@@ -37,7 +37,7 @@ type DB struct {
 	writer *writer
 }
 
-// ErrNewer says that a later Airlock wrote the file.
+// ErrNewer is returned for a file that a later version of Airlock wrote.
 var ErrNewer = errors.New("a later version of Airlock wrote it")
 
 // ErrClosed is returned by updates after Close.

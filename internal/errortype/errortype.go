@@ -1,10 +1,10 @@
-// Package errortype names the error types and sources that code and models see.
-// docs/contract.md says what each means; the names are part of that contract.
+// Package errortype names the error types and sources that are visible to code and models.
+// docs/contract.md defines their meaning; the names are part of that contract.
 package errortype
 
 // What ended a run, found by the host.
 const (
-	InvalidRequest  = "InvalidRequest" // there was no run
+	InvalidRequest  = "InvalidRequest" // the run did not start
 	Memory          = "MemoryLimit"
 	Processes       = "ProcessLimit"
 	Disk            = "DiskLimit"
@@ -23,7 +23,7 @@ const (
 
 // What happened to a call.
 const (
-	Tool             = "ToolError" // the tool itself said that it failed
+	Tool             = "ToolError" // the tool returned an error
 	Validation       = "ValidationError"
 	OutputValidation = "OutputValidationError"
 	UnknownTool      = "UnknownTool"

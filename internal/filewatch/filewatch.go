@@ -1,5 +1,5 @@
-// Package filewatch tells when files have changed, by the kernel's
-// notifications and not by polling. It is the only importer of fsnotify.
+// Package filewatch reports changes of files. It uses the kernel's notifications and does
+// not poll. It is the only importer of fsnotify.
 package filewatch
 
 import (
@@ -23,11 +23,10 @@ type Watcher struct {
 	done    chan struct{}
 }
 
-// New watches the named files, existing or not, until ctx ends or the watcher
-// is closed. It watches their directories, and those of what symbolic links
-// lead to, because an editor puts a new file in the place of the old one.
-// Other files of these directories are noticed too: who is told looks whether
-// anything that matters has changed.
+// New watches the named files, which need not exist, until ctx is done or the watcher is
+// closed. It watches their directories and the directories of symbolic links' targets,
+// because editors replace files. Changes of other files in these directories are reported
+// too: the receiver must check whether anything relevant has changed.
 func New(ctx context.Context, files ...string) (*Watcher, error) {
 	notify, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -35,7 +34,7 @@ func New(ctx context.Context, files ...string) (*Watcher, error) {
 	}
 	for _, directory := range directoriesOf(files) {
 		if err := notify.Add(directory); err != nil {
-			notify.Close() // the first error says more
+			notify.Close() // the first error is more useful
 			return nil, fmt.Errorf("watching the directory %q: %w", directory, err)
 		}
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
-// ErrAddress says that an address is not http:// or https:// and a host.
+// ErrAddress is returned for an address that is not http:// or https:// and a host.
 var ErrAddress = errors.New("the address is not http:// or https:// and a host")
 
 // Endpoint takes requests about one thing, such as embeddings. It may be used concurrently.
@@ -93,7 +93,7 @@ func (e Endpoint) Post(ctx context.Context, question any) ([]byte, error) {
 	return raw, nil
 }
 
-// Silent is why there is no answer when ctx has ended.
+// Silent returns the error for a request without an answer when ctx is done.
 func (e Endpoint) Silent(ctx context.Context) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return errors.New("the request was cancelled")

@@ -8,8 +8,8 @@ import (
 // killPause is how long killed processes have to end before they are looked for again.
 const killPause = 2 * time.Millisecond
 
-// KillMatching kills the other processes whose arguments match, and those that they
-// start meanwhile, until there are none. Its error is ctx's where that ends before.
+// KillMatching kills all other processes whose arguments match, including those started
+// meanwhile, until none is left. It returns ctx's error if ctx is done first.
 func KillMatching(ctx context.Context, match func(arguments []string) bool) error {
 	for {
 		pids, err := Matching(match)

@@ -36,10 +36,10 @@ func Peer(conn syscall.Conn) (pid, uid int, err error) {
 // soPeerPIDFD is SO_PEERPIDFD of Linux 6.5 (include/uapi/asm-generic/socket.h).
 const soPeerPIDFD = 77
 
-// PeerLives reports whether the process that Peer names is still there, so that its
-// number is its own: another process may have the number since, and the connection may be
-// another's, to whom it was handed. What was read of the process before counts then.
-// Before Linux 6.5, which cannot tell, it reports true.
+// PeerLives reports whether the process that Peer returned still exists. If it does, its
+// process ID was not reused, and information read about the process before this call is
+// valid. If not, another process may have the ID or have received the connection. Before
+// Linux 6.5, which does not support this check, it returns true.
 func PeerLives(conn syscall.Conn) bool {
 	raw, err := conn.SyscallConn()
 	if err != nil {

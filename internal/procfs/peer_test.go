@@ -29,8 +29,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// handOn connects, hands the connection on to a process of its own, and returns when its
-// standard input ends.
+// handOn connects, passes the connection to a child process, and returns when its standard
+// input ends.
 func handOn(path string) error {
 	conn, err := net.Dial("unix", path)
 	if err != nil {

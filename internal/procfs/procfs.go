@@ -55,7 +55,7 @@ func Matching(match func(arguments []string) bool) ([]int, error) {
 	return pids, nil
 }
 
-// Kill kills a process with SIGKILL. It is no error that it is gone.
+// Kill sends SIGKILL to a process. It returns nil if the process does not exist.
 func Kill(pid int) error {
 	if err := unix.Kill(pid, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
 		return fmt.Errorf("killing process %d: %w", pid, err)

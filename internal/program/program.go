@@ -23,8 +23,8 @@ func ParseLanguage(name string) (image string, known bool) {
 	return "", false
 }
 
-// LanguageOf returns the language of a program, as ParseLanguage does: the one that is
-// named, else the one that the name of its file says, else Python.
+// LanguageOf returns the language of a program, as ParseLanguage does: the named one, or
+// the one of its file's extension, or Python.
 func LanguageOf(named, file string) string {
 	if named == "" {
 		named = strings.TrimPrefix(filepath.Ext(file), ".")

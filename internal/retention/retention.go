@@ -1,5 +1,5 @@
-// Package retention decides what a store of files keeps: what is too old goes,
-// and then the oldest of what is too much.
+// Package retention limits the age and the total size of the files in a store. It first
+// removes files that are too old, then the oldest ones beyond the size limit.
 package retention
 
 import (
@@ -47,13 +47,13 @@ func New(l Limits) *Keeper {
 	return &Keeper{Limits: l}
 }
 
-// Expired tells whether what was changed at a time is too old.
+// Expired reports whether an item that was last changed at the given time is too old.
 func (k *Keeper) Expired(changed time.Time) bool {
 	return k.Now().Sub(changed) > k.Keep
 }
 
-// Due counts bytes that were written, and tells whether it is time to prune: once
-// they are a part of what may be kept.
+// Due counts bytes that were written. It reports whether the caller should call Prune:
+// each time when a fixed fraction of the size limit was written.
 func (k *Keeper) Due(bytes int64) bool {
 	if k.written.Add(bytes) < k.Size/parts {
 		return false
@@ -70,9 +70,9 @@ type Item struct {
 	Unfinished bool // still being written: it counts, and stays until it is too old
 }
 
-// Prune removes those items that are too old, and the oldest of what is too much.
-// Of items that changed at one time, the first in the list is the oldest. What is
-// no longer there is no error.
+// Prune removes items that are too old, and the oldest ones beyond the size limit. Among
+// items with the same time, the first in the list is the oldest. It is not an error if an
+// item no longer exists.
 func (k *Keeper) Prune(items []Item) error {
 	items = slices.Clone(items)
 	slices.SortStableFunc(items, func(a, b Item) int { return a.Changed.Compare(b.Changed) })

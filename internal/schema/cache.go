@@ -20,8 +20,8 @@ type entry struct {
 	err    error
 }
 
-// Get returns the compiled schema for key, which must stand for exactly these
-// bytes: a digest that covers them. A failure is remembered too.
+// Get returns the compiled schema for key, which must identify exactly these bytes, such
+// as their digest. Errors are cached too.
 func (c *Cache) Get(key string, raw json.RawMessage) (*Schema, error) {
 	e := c.entry(key)
 	e.once.Do(func() { e.schema, e.err = Compile(raw) })

@@ -162,7 +162,8 @@ func checkSurrogates(raw []byte) error {
 	return nil
 }
 
-// escapedUnit reads the four hex digits after the u at raw[at]; -1 where there are none.
+// escapedUnit parses the four hex digits after the u at raw[at]. It returns -1 if they are
+// missing.
 func escapedUnit(raw []byte, at int) int64 {
 	if at+5 > len(raw) {
 		return -1

@@ -6,7 +6,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/schema"
 )
 
-// A schema checks arguments and says in one sentence what is wrong with them.
+// A schema checks arguments and describes a problem in one sentence.
 func Example() {
 	checked, err := schema.Compile([]byte(`{"type":"object","properties":{"path":{"type":"string"}},"required":["path"],"additionalProperties":false}`))
 	if err != nil {

@@ -21,7 +21,7 @@ const MaxProblems = 5
 // maxQuoted is the most bytes of a name that a problem quotes.
 const maxQuoted = 64
 
-// Problem is one place where a value does not fit its schema.
+// Problem is one location at which a value does not match its schema.
 type Problem struct {
 	Path    string // JSON Pointer (RFC 6901) into the value; empty for the whole
 	Keyword string // the keyword that failed, such as "required"
@@ -51,8 +51,8 @@ func (p *Problems) Error() string {
 	return strings.Join(parts, "; ")
 }
 
-// newProblems gathers the leaves of the library's tree of causes. doc is the
-// schema, for hints; nil when there is none to look into.
+// newProblems collects the leaves of the library's tree of causes. doc is the schema, for
+// hints; it may be nil.
 func newProblems(failed *jsonschema.ValidationError, doc any) *Problems {
 	found := map[Problem]bool{}
 	collect(failed, doc, found)
@@ -86,8 +86,8 @@ func collect(failed *jsonschema.ValidationError, doc any, found map[Problem]bool
 	}] = true
 }
 
-// sentence says what was expected. The library's messages may quote the value;
-// what follows the value's part of them is cut, because values can be secrets.
+// sentence returns what was expected. The library's messages can quote the value; the
+// message is cut before the quote, because values can be secrets.
 func sentence(keyword, message string, tokens []string, doc any) string {
 	switch keyword {
 	case "type":
@@ -143,7 +143,7 @@ func choice(keyword string, tokens []string, doc any) string {
 	return "must be one of " + strings.Join(parts, ", ")
 }
 
-// follow returns what a path leads to in a schema; nil where it leads nowhere.
+// follow returns the value at a path in a schema, or nil.
 func follow(tokens []string, doc any) any {
 	for _, token := range tokens {
 		switch v := doc.(type) {

@@ -9,15 +9,14 @@ import (
 	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 )
 
-// relax returns the schema without the patterns that RE2 cannot run, and those
-// patterns, sorted. JSON Schema asks for ECMA-262 expressions; most are RE2 too,
-// some after rewriting \uXXXX, and those with look-around or back-references
-// never are. Refusing such tools would cost more than the check is worth: the
-// server that wrote the pattern applies it itself, and policy does not rest on it.
+// relax returns the schema without the patterns that RE2 does not support, and those
+// patterns, sorted. JSON Schema uses ECMA-262 expressions. Most of them are valid RE2, some
+// after rewriting \uXXXX, but not those with look-around or back-references. Tools with
+// such patterns are not refused: the server checks its own patterns, and policies do not
+// depend on them.
 //
-// Leaving a pattern out must never refuse a value that it would have let
-// through. So where one was left out, the keywords that turn "fits" into
-// "refused" (not, if, oneOf and the like) are left out or weakened as well.
+// Omitting a pattern must never cause a valid value to be refused. So if one was omitted,
+// the keywords that invert a match (not, if, oneOf and similar) are omitted or weakened too.
 func relax(doc any) (relaxed any, unchecked []string) {
 	dropped := map[string]bool{}
 	relaxed = rewrite(doc, func(object map[string]any) { translatePatterns(object, dropped) })
@@ -104,7 +103,7 @@ func translate(pattern string) (string, bool) {
 	return re, err == nil
 }
 
-// weaken makes one object of a schema monotone: what fits its parts fits it.
+// weaken makes one object of a schema monotone: a value that matches its parts matches it.
 func weaken(object map[string]any) {
 	for _, keyword := range []string{"not", "if", "then", "else", "maxContains", "unevaluatedProperties", "unevaluatedItems"} {
 		delete(object, keyword)

@@ -1,10 +1,10 @@
-// Package schema checks JSON values against the JSON Schemas that upstream
-// servers publish. A schema is untrusted text: it can load nothing, and what
-// it may cost to compile and to check is bounded.
+// Package schema checks JSON values against the JSON Schemas that upstream servers publish.
+// A schema is untrusted: it cannot load other documents, and the cost of compiling it and
+// checking a value is bounded.
 //
-// Without $schema a schema is of draft 2020-12, as MCP 2025-11-25 says; drafts
-// 4, 6, 7 and 2019-09 are used where declared. `format` is checked in drafts up
-// to 7 and is an annotation from 2019-09 on, as those drafts define it.
+// The default draft is 2020-12, as in MCP 2025-11-25; drafts 4, 6, 7 and 2019-09 are used
+// if declared by $schema. `format` is checked in drafts up to 7 and is an annotation from
+// 2019-09 on, as those drafts define.
 package schema
 
 import (
@@ -25,7 +25,7 @@ const (
 	maxRefWork     = 1_000_000 // distinct references × values: what resolving them may cost
 )
 
-// location is where a schema seems to come from; nothing is ever read from there.
+// location is the base URI of every schema. Nothing is read from it.
 const location = "airlock://tool/schema.json"
 
 // dialect is that of a schema which names none (MCP 2025-11-25, JSON Schema usage).
@@ -41,8 +41,8 @@ type Schema struct {
 	budget   *budget
 }
 
-// Compile reads and compiles one schema. The error says in one sentence what
-// is wrong with it, and never quotes more than a short name from it.
+// Compile parses and compiles one schema. The error describes the problem in one sentence
+// and quotes at most a short name from the schema.
 func Compile(raw json.RawMessage) (*Schema, error) {
 	if len(raw) > MaxSchemaBytes {
 		return nil, fmt.Errorf("the schema has %d bytes, more than %d", len(raw), MaxSchemaBytes)
@@ -132,7 +132,7 @@ func compile(text []byte, b *budget) (compiled *jsonschema.Schema, err error) {
 // loader would open file:// addresses of the host.
 var errOutside = errors.New("the schema refers to a document outside of itself")
 
-// schemaError says what is wrong in our words: the library's quote the schema.
+// schemaError rewords the library's error, which quotes the schema.
 func schemaError(err error) error {
 	var invalid *jsonschema.ValidationError
 	var loop jsonschema.InfiniteLoopError

@@ -1,7 +1,7 @@
-// Package startuphooks finds what would run before a program does: .pth files and
-// the like in the packages of a Python, libraries that the loader of a root file
-// system is told to load first, and variables of the environment with that effect.
-// Path configuration files are those of the documentation of Python's module site.
+// Package startuphooks finds code that would run before a program starts: path
+// configuration files (.pth) and similar files in Python's packages, preloaded libraries
+// of a root file system, and environment variables with the same effect. Path
+// configuration files are defined in the documentation of Python's module site.
 package startuphooks
 
 import (
@@ -31,7 +31,7 @@ type Result struct {
 	Status   string `json:"status"` // Clean or Compromised
 	// Hooks are the paths of what would run and must not.
 	Hooks []string `json:"suspicious_hooks"`
-	// Findings say what is wrong in files, a sentence each.
+	// Findings describe problems in files, one sentence each.
 	Findings []string `json:"content_findings"`
 	Errors   []string `json:"scan_errors"` // directories that could not be listed
 	Counts   Counts   `json:"counts"`      // of Hooks
@@ -40,15 +40,15 @@ type Result struct {
 	Scanned []string `json:"scanned_directories"`
 }
 
-// Counts says how many hooks there are of each sort.
+// Counts contains the number of hooks of each kind.
 type Counts struct {
 	Malicious    int `json:"malicious"`
 	Unreadable   int `json:"unreadable"`
 	Unauthorized int `json:"unauthorized"`
 }
 
-// allowed are the names of path configuration files that common tools install. What is in
-// them is looked at all the same.
+// allowed are the names of path configuration files that common tools install. Their
+// content is still checked.
 var allowed = []string{
 	"_virtualenv.pth", "coverage.pth", "distutils-precedence.pth", "easy-install.pth", "hatchling.pth",
 	"pip.pth", "pytest.pth", "setuptools.pth", "site-packages.pth", "virtualenv.pth",
@@ -73,7 +73,7 @@ var suspicious = []*lazyregexp.Regexp{
 	lazyregexp.New(`(?i)cryptowallet|\.aws/credentials|\.ssh/`),
 }
 
-// sitePackages are where a Python looks for such files, below a root.
+// sitePackages are the directories in which Python looks for such files, below a root.
 var sitePackages = []string{
 	"usr/lib/python3*/site-packages", "usr/lib/python3*/dist-packages", "usr/local/lib/python3*/site-packages",
 	"usr/local/lib/python3*/dist-packages", "opt/*/lib/python3*/site-packages", "root/.local/lib/python3*/site-packages",
@@ -83,14 +83,14 @@ var sitePackages = []string{
 // customizations are modules that Python imports before a program, from any of its directories.
 var customizations = []string{"sitecustomize.py", "usercustomize.py", "sitecustomize", "usercustomize"}
 
-// IsHook says whether a file of that path, relative to a directory of Python packages,
-// would be used before a program runs: in the directory itself, or as a package there.
+// IsHook reports whether Python would use a file before a program runs. The path is
+// relative to a directory of Python packages.
 func IsHook(path string) bool {
 	top, _, nested := strings.Cut(path, "/")
 	return slices.Contains(customizations, top) || !nested && strings.HasSuffix(top, ".pth")
 }
 
-// preload are the files by which the loader is told to load libraries first.
+// preload are the files that list libraries for the loader to load first.
 var preload = []string{"etc/ld.so.preload"}
 
 // Root looks through a root file system, such as that of a sandbox's image.
@@ -185,7 +185,7 @@ func (s *scan) file(path string, isAllowed bool) {
 		s.unreadable(path, err)
 		return
 	}
-	findings := judge(path, string(text))
+	findings := check(path, string(text))
 	s.result.Findings = append(s.result.Findings, findings...)
 	switch {
 	case len(findings) > 0:
@@ -221,9 +221,9 @@ func read(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxHook))
 }
 
-// judge says what is wrong with the lines of a path configuration file: those that begin
-// with import are run, every other one is a directory to import from.
-func judge(path, text string) []string {
+// check returns the problems in a path configuration file: lines that begin with import are
+// executed, and every other line is a directory to import from.
+func check(path, text string) []string {
 	var findings []string
 	number := 0
 	for line := range strings.Lines(text) {
@@ -244,8 +244,8 @@ func matches(line string) bool {
 	return slices.ContainsFunc(suspicious, func(sign *lazyregexp.Regexp) bool { return sign.MatchString(line) })
 }
 
-// leadsAstray says whether a directory to import from is one that others may write, or
-// is not below the file's own.
+// leadsAstray reports whether an import directory is writable by others, or is outside of
+// the file's directory.
 func leadsAstray(line string) bool {
 	for _, prefix := range []string{"/tmp", "/var/tmp", "/dev/shm", "/proc", "/home", "~", "http:", "https:", "//"} {
 		if strings.HasPrefix(line, prefix) {
@@ -255,7 +255,7 @@ func leadsAstray(line string) bool {
 	return slices.Contains(strings.Split(filepath.ToSlash(line), "/"), "..")
 }
 
-// reason is an error without the path, which stands before it.
+// reason returns an error's cause without the path, which the message already has.
 func reason(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {
@@ -293,9 +293,9 @@ func (s *scan) end() Result {
 	return *r
 }
 
-// variables have code run, or libraries loaded, before a program's own, in each
-// program that inherits them. Those that only say where to look for something are
-// left out: they are often set for good reasons.
+// variables are environment variables that run code or load libraries before a program
+// starts. Variables that only set search paths are omitted, because they are often set for
+// good reasons.
 var variables = []string{
 	"BASH_ENV", "GCONV_PATH", "JAVA_TOOL_OPTIONS", "LD_AUDIT", "LD_PRELOAD", "NODE_OPTIONS", "PERL5OPT", "PYTHONHOME", "PYTHONINSPECT",
 	"PYTHONSTARTUP", "RUBYOPT",

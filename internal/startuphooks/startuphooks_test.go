@@ -92,7 +92,8 @@ func TestAllowedNames(t *testing.T) {
 	}
 }
 
-// the keys are the document's; a directory that cannot be listed is no clean one.
+// the keys are those of the seed document. A directory that cannot be listed is not
+// reported as clean.
 func TestResultOfADirectoryThatCannotBeListed(t *testing.T) {
 	r := startuphooks.Root(root(t, map[string]string{site: "a file"}))
 	raw, err := json.Marshal(r)

@@ -11,7 +11,7 @@ var meter = otel.Meter(scope)
 
 // The durations that are measured, in seconds.
 var (
-	// Of requests and calls of MCP, as its semantic conventions say.
+	// Requests and calls of MCP, as defined by its semantic conventions.
 	ServerOperation = duration("mcp.server.operation.duration", "How long a request of a host took.", requestBounds)
 	ClientOperation = duration("mcp.client.operation.duration", "How long a request to an upstream server took.", requestBounds)
 

@@ -15,8 +15,8 @@ type Request struct {
 	Method    string
 	Tool      string // a tool that exists; empty: the request is about none
 	Transport string // "pipe" for stdio, "tcp" for HTTP
-	Session   string // an ID of the session that proves nothing; empty: there is none
-	Server    string // the upstream server that is asked; empty: a host asks us
+	Session   string // an ID of the session that grants no access; may be empty
+	Server    string // the upstream server; empty for requests from a host
 }
 
 // name is that of the request's span.
@@ -70,7 +70,7 @@ func (r Request) begin(ctx context.Context, kind trace.SpanKind, m Duration) (co
 // written: it is data of other people.
 var w3c = propagation.TraceContext{}
 
-// Carrier looks up what came with a request: by key, empty where there is none.
+// Carrier returns the value of a key that came with a request, or "".
 type Carrier func(key string) string
 
 // Get looks up a key.
@@ -88,9 +88,9 @@ func (c Carrier) Set(string, string) {}
 // Keys is for carriers that are listed.
 func (c Carrier) Keys() []string { return w3c.Fields() }
 
-// Pass calls set for each key that tells a server which trace the request is part of
-// (SEP-414: traceparent and tracestate, in _meta). It does so also where nothing is
-// exported here and the host has named its trace.
+// Pass calls set for each key that carries the trace context to a server (SEP-414:
+// traceparent and tracestate, in _meta). It also does so if this process exports nothing
+// and the host has sent its trace context.
 func Pass(ctx context.Context, set func(key, value string)) {
 	carrier := propagation.MapCarrier{}
 	w3c.Inject(ctx, carrier)

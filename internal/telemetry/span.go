@@ -14,8 +14,8 @@ import (
 // scope names Airlock as the source of spans, metrics and log records.
 const scope = "github.com/airlock-mcp/airlock"
 
-// tracer makes spans for the provider that internal/telemetry/export sets; before,
-// and where there is none, they go nowhere and cost next to nothing.
+// tracer creates spans for the provider that internal/telemetry/export sets. Without a
+// provider, spans are discarded and cost almost nothing.
 var tracer = otel.Tracer(scope)
 
 // The names of spans within one process. Those of requests are their methods:
@@ -28,8 +28,8 @@ const (
 	SpanApprove = "airlock.approval"        // a call that waits for a person
 )
 
-// The keys of attributes that are Airlock's own. Names of servers and tools are those
-// of the configuration and the catalog, never the words of code.
+// The attribute keys that Airlock defines. Names of servers and tools come from the
+// configuration and the catalog, never from the code of a run.
 const (
 	AttrRun      = attribute.Key("airlock.run.id")
 	AttrCall     = attribute.Key("airlock.call.id")
@@ -57,7 +57,7 @@ func Start(ctx context.Context, name string, attributes ...attribute.KeyValue) (
 // Set adds attributes.
 func (s Span) Set(attributes ...attribute.KeyValue) { s.span.SetAttributes(attributes...) }
 
-// End ends the span. errorType says what kind of error it ended with; empty: none.
+// End ends the span. errorType is the type of its error, or "".
 func (s Span) End(errorType string) {
 	if errorType != "" {
 		s.span.SetAttributes(AttrError.String(errorType))

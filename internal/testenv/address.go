@@ -20,11 +20,10 @@ func ReservedAddress(t testing.TB) string {
 	return address
 }
 
-// ReserveAddress returns an address HOST:PORT of the loopback interface at which nothing
-// listens, for a program that is told where to listen. The kernel gives the port to no
-// other program that asks for any port, nor to a client that connects, before and after the program
-// listens, until release is called.
-// The program must set SO_REUSEADDR, as those written in Go and for Node do by themselves.
+// ReserveAddress returns an unused address HOST:PORT of the loopback interface, for a
+// program that takes its address as an argument. Until release is called, the kernel does
+// not assign the port to another program that requests any port, or to an outgoing
+// connection. The program must set SO_REUSEADDR, as Go and Node do by default.
 func ReserveAddress() (address string, release func(), err error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

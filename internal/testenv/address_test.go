@@ -33,7 +33,7 @@ func TestAReservedAddressCanBeListenedAt(t *testing.T) {
 	}
 }
 
-// A program that asks for any port is not given a reserved one, also where there is no other.
+// A program that requests any port does not get a reserved one, even if no other is free.
 func TestAReservedPortIsGivenToNobodyElse(t *testing.T) {
 	address, release, err := testenv.ReserveAddress()
 	if err != nil {

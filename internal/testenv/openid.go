@@ -35,7 +35,7 @@ func StartOpenIDProvider(t testing.TB, flags ...string) *OpenIDProvider {
 // Stop ends the provider before the test does.
 func (p *OpenIDProvider) Stop() { _ = p.program.End() }
 
-// Obey has the provider do what a line says, such as "rotate" or "clock 10m".
+// Obey sends the provider a command, such as "rotate" or "clock 10m".
 func (p *OpenIDProvider) Obey(t testing.TB, line string) {
 	t.Helper()
 	if answer, err := p.program.Ask([]byte(line)); err != nil || string(answer) != "done" {

@@ -27,7 +27,7 @@ func Rows(t *testing.T, prefix string, last int, patterns ...string) {
 		}
 		for _, name := range names.FindAllStringSubmatch(string(source), -1) {
 			first, _ := strconv.Atoi(name[1])
-			end, _ := strconv.Atoi(name[2]) // 0 where one is named alone
+			end, _ := strconv.Atoi(name[2]) // 0 for a single row
 			for n := first; n <= max(first, end); n++ {
 				named[n] = true
 			}

@@ -10,9 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Terminal starts cmd at a pseudo-terminal of its own, in its foreground, and
-// returns the other end: what is written there is typed, what is read was
-// printed. Both end with the test.
+// Terminal starts cmd in the foreground of a new pseudo-terminal and returns the other
+// end: writes are typed input, and reads return printed output. Both end with the test.
 func Terminal(t testing.TB, cmd *exec.Cmd) *os.File {
 	t.Helper()
 	typed, err := StartAtTerminal(cmd)

@@ -1,5 +1,5 @@
-// Package testenv tells a test where it runs: the repository's root, the
-// corpus of real tool lists, and whether real sandboxes were asked for.
+// Package testenv describes the environment of a test: the repository's root, the corpus
+// of real tool lists, and whether real sandboxes were requested.
 package testenv
 
 import (
@@ -35,9 +35,9 @@ func Sandbox(t testing.TB) Env {
 	return env
 }
 
-// Corpus returns the directory with the corpus of real tool lists, which lies
-// beside the repository and is never copied into it. A test that needs it is
-// skipped where it is not there, unless AIRLOCK_CORPUS says where it must be.
+// Corpus returns the directory with the corpus of real tool lists, which is beside the
+// repository and never copied into it. If it does not exist, the test is skipped, or fails
+// if AIRLOCK_CORPUS names it.
 func Corpus(t testing.TB) string {
 	t.Helper()
 	if dir := os.Getenv("AIRLOCK_CORPUS"); dir != "" {
@@ -72,8 +72,8 @@ func RepoRoot(t testing.TB) string {
 	}
 }
 
-// OwnHome is Sandbox for a test with a state directory of its own: AIRLOCK_HOME
-// names it, with the images of the shared one.
+// OwnHome is like Sandbox, with a separate state directory: it sets AIRLOCK_HOME and links
+// the images of the shared one.
 func OwnHome(t *testing.T) Env {
 	t.Helper()
 	env := Sandbox(t)

@@ -1,6 +1,6 @@
-// Package tokens counts the tokens of a text as a language model's tokenizer cuts it:
-// byte pair encoding with the published vocabulary o200k_base. Other models cut
-// differently; figures compare texts, and are no bill.
+// Package tokens counts the tokens of a text with a language model's tokenizer: byte pair
+// encoding with the published vocabulary o200k_base. Other models use other tokenizers, so
+// the counts are for comparing texts, not for computing a price.
 package tokens
 
 import (
@@ -19,8 +19,8 @@ const Tokenizer = "o200k_base"
 // maxPiece bounds a piece in bytes, so that a text of one letter costs little.
 const maxPiece = 512
 
-// pieces cuts a text before pairs are merged, as o200k_base does; whitespace that
-// stands before something else is parted afterwards, which Go's expressions cannot say.
+// pieces splits a text before pairs are merged, as o200k_base does. White space before
+// other characters is split afterwards, because Go's expressions have no look-ahead.
 var pieces = lazyregexp.New(`[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?` +
 	`|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?` +
 	`|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+|.`)
@@ -49,7 +49,7 @@ func Count(text string) (int, error) {
 func pieceSize(text string) int {
 	at := pieces.FindStringIndex(text[:min(len(text), maxPiece)])
 	if at == nil || at[0] != 0 || at[1] == 0 {
-		return 1 // a byte that is no text
+		return 1 // a byte that is not text
 	}
 	size := at[1]
 	if piece := text[:size]; size < len(text) && size > 1 && isBlank(piece) {

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrNone says that this process has no terminal that listens to it.
+// ErrNone is returned if this process has no terminal, or is in its background.
 var ErrNone = errors.New("there is no terminal here")
 
 // Open opens the controlling terminal of this process, wherever the standard streams

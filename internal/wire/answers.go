@@ -26,7 +26,7 @@ type answer struct {
 // each write wakes the far side, which costs both more than the bytes.
 type answers struct {
 	out   io.Writer
-	alone func() bool // says that no other can be about to send
+	alone func() bool // reports that no other goroutine can be about to send
 
 	mu      sync.Mutex // guards both below
 	waiting []answer
@@ -36,8 +36,8 @@ type answers struct {
 // enoughAtOnce is how many bytes are written at least before more are encoded, where more waits.
 const enoughAtOnce = 64 << 10
 
-// send writes an answer, or leaves it to a caller who writes already. It is not encoded
-// before its turn: what waits takes its memory once, not twice.
+// send writes an answer, or queues it for a goroutine that is already writing. An answer is
+// encoded when it is written, so that queued answers do not take memory twice.
 func (w *answers) send(a answer) {
 	w.mu.Lock()
 	w.waiting = append(w.waiting, a)
@@ -47,7 +47,7 @@ func (w *answers) send(a answer) {
 	if !mine {
 		return
 	}
-	if !w.alone() { // it wakes a thread, for nothing where there are no others
+	if !w.alone() { // yielding wakes a thread, which is useless without other goroutines
 		runtime.Gosched() // others that have an answer share the write
 	}
 	var text []byte
@@ -66,8 +66,8 @@ func (w *answers) take() []answer {
 	return waiting
 }
 
-// write encodes and writes answers. It returns text for the next time. A far side that has hung
-// up is no error: its requests ended with it, and the reader notices.
+// write encodes and writes answers, and returns text for reuse. It ignores a closed
+// connection: the requests have ended with it, and the reader returns the error.
 func (w *answers) write(text []byte, waiting []answer) []byte {
 	written := 0
 	for i, a := range waiting {

@@ -19,7 +19,7 @@ func TestHandlers(t *testing.T) {
 		for i := range atOnce {
 			h.handle(handling{over: func() {
 				if i%2 == 0 {
-					<-together // so that the next ones need handlers of their own
+					<-together // so that the next ones need separate handlers
 				}
 				handled[n*atOnce+i].Add(1)
 				wave.Done()

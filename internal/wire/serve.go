@@ -22,9 +22,9 @@ const (
 	maxLarge = 4
 )
 
-// Handler answers one request with a value to encode as its result. It may be
-// called concurrently. An error ends the whole conversation: what the far side
-// may learn of a failure belongs in the result.
+// Handler answers one request with a value to encode as its result. It must be safe for
+// concurrent use. An error ends the connection, so a failure that the peer should learn
+// about belongs in the result.
 type Handler func(ctx context.Context, req Request) (any, error)
 
 // Lasting is a result that takes something up for as long as the far side has

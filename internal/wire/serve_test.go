@@ -257,7 +257,7 @@ func TestServeSaysWhenAnAnswerHasLeft(t *testing.T) {
 	}
 }
 
-// A result of the largest size fits, whatever characters it is made of.
+// A result of the maximum size fits, with any characters.
 func TestServeDoesNotLengthenAnswers(t *testing.T) {
 	text := strings.Repeat("<&>\u2028", 2<<20)
 	path, _ := start(t, t.Context(), func(context.Context, wire.Request) (any, error) {

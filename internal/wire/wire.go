@@ -32,7 +32,7 @@ type Request struct {
 	Params json.RawMessage // a JSON object
 }
 
-// A ProtocolError says how the far side broke the protocol. It ends the conversation.
+// A ProtocolError describes how the peer violated the protocol. It ends the connection.
 type ProtocolError struct{ Reason string }
 
 // Error returns the reason as one sentence.
@@ -77,8 +77,8 @@ func ParseRequest(frame []byte) (Request, error) {
 	return Request{ID: members.ID, Method: members.Method, Params: members.Params}, nil
 }
 
-// plainRequest reads a frame that is as our clients write them: each member once, spelt
-// without escapes. Nothing is copied. Any other frame, and what is wrong with it, is ParseRequest's.
+// plainRequest parses a frame in the form that our clients write: each member once and
+// without escapes. It copies nothing. All other frames, and errors, are left to ParseRequest.
 func plainRequest(frame []byte) (Request, bool) {
 	if !json.Valid(frame) {
 		return Request{}, false

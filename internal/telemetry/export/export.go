@@ -1,6 +1,6 @@
-// Package export sets OpenTelemetry up: it is the only importer of its SDK and
-// exporters. Nothing is exported unless the environment says where to, with the
-// variables that OpenTelemetry names (OTEL_*).
+// Package export sets up OpenTelemetry. It is the only importer of the SDK and its
+// exporters. Nothing is exported unless OpenTelemetry's environment variables (OTEL_*)
+// configure a destination.
 package export
 
 import (
@@ -27,12 +27,12 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace"
 )
 
-// Options say what is exported.
+// Options configure the export.
 type Options struct {
 	Version    string                   // Airlock's own
 	Getenv     func(name string) string // nil means os.Getenv
-	Prometheus bool                     // have Handler serve the metrics, whatever the environment says
-	Failed     func(error)              // is told of what could not be exported; may be called concurrently
+	Prometheus bool                     // Handler serves the metrics, independent of the environment
+	Failed     func(error)              // called for each failed export; must be safe for concurrent use
 }
 
 // Exporter exports until it is closed. The zero value exports nothing.
@@ -45,23 +45,23 @@ type Exporter struct {
 // closeTime bounds what is left to export at the end.
 const closeTime = 5 * time.Second
 
-// A ConfigError says which variable cannot be followed.
+// A ConfigError reports an environment variable with an unsupported value.
 type ConfigError struct {
 	Variable string
 	Problem  string // one sentence
 	Advice   string
 }
 
-// Error says which variable, and why.
+// Error returns the variable and the problem.
 func (e *ConfigError) Error() string { return e.Variable + " " + e.Problem }
 
-// Hint says what to write instead.
+// Hint returns what to write instead.
 func (e *ConfigError) Hint() string { return e.Advice }
 
-// Open begins to export what the environment asks for. The caller closes it. It sets
-// the providers of the whole process, so it is called once. What is exported goes
-// through queues of bounded length; when they are full, or nothing takes it in, it is
-// dropped, and nothing waits for it.
+// Open starts the exports that the environment configures. The caller must close the
+// Exporter. Open sets the global providers, so it must be called only once. Exports go
+// through queues of bounded length. If a queue is full, telemetry is dropped, and no
+// caller blocks.
 func Open(ctx context.Context, opts Options) (_ *Exporter, err error) {
 	if opts.Getenv == nil {
 		opts.Getenv = os.Getenv
@@ -100,8 +100,8 @@ func Open(ctx context.Context, opts Options) (_ *Exporter, err error) {
 	return e, err
 }
 
-// wantedSignals says which of TRACES, METRICS and LOGS the environment wants
-// exported: those with an exporter, or with an endpoint of OTLP.
+// wantedSignals returns which of TRACES, METRICS and LOGS the environment enables, by an
+// exporter or an OTLP endpoint.
 func wantedSignals(getenv func(string) string) (map[string]bool, error) {
 	wanted := map[string]bool{}
 	if off, _ := strconv.ParseBool(getenv("OTEL_SDK_DISABLED")); off {
@@ -174,8 +174,8 @@ const maxSeries = 5000
 // asked for.
 func (e *Exporter) Handler() http.Handler { return e.handler }
 
-// Logger has what it logs exported as well, where logs are. What is written to it
-// must be clean of secrets.
+// Logger returns a logger that also exports its records, if logs are exported. Records
+// must not contain secrets.
 func (e *Exporter) Logger(local *slog.Logger) *slog.Logger {
 	if e.logs == nil {
 		return local
@@ -183,7 +183,7 @@ func (e *Exporter) Logger(local *slog.Logger) *slog.Logger {
 	return slog.New(slog.NewMultiHandler(local.Handler(), atLeastInfo{otelslog.NewHandler("airlock", otelslog.WithLoggerProvider(e.logs))}))
 }
 
-// atLeastInfo keeps debug output where it is.
+// atLeastInfo discards debug records.
 type atLeastInfo struct{ slog.Handler }
 
 // Enabled is false for debug output.
