@@ -20,9 +20,10 @@ import (
 // maxOwnSets is how many callers' own connections are kept.
 const maxOwnSets = 128
 
-// callers carries calls of several principals. A sign-in is one person's: callers that
-// are not the user whom Airlock runs for call servers with their own, over connections
-// of their own, and never with that user's. Its methods may be called concurrently.
+// callers carries calls of several principals. A sign-in belongs to one principal, so no connection carries calls of two
+// principals if it has a sign-in: the connections of the catalog are those of the user whom Airlock runs for, each other
+// principal that has signed in has its own, and the others share one that never signs a request, also
+// after a person has signed in. Its methods are safe for concurrent use.
 type callers struct {
 	catalog *Catalog
 
@@ -31,12 +32,13 @@ type callers struct {
 	closed bool
 }
 
+// ownKey identifies a connection. The principal is empty for the one that signs nothing.
 type ownKey struct{ principal, server string }
 
 // ownSet is the connection of one principal to one server.
 type ownSet struct {
 	set    *upstream.Set
-	source *oauth.Source
+	source *oauth.Source // that its credentials come from
 	users  int
 	last   time.Time
 }
@@ -53,26 +55,57 @@ func (c *callers) Call(ctx context.Context, serverID, name string, arguments jso
 // For implements broker.CallersUpstream.
 func (c *callers) For(who caller.Caller, serverID string) (broker.RelayingUpstream, func(), error) {
 	at := slices.IndexFunc(c.catalog.config.Servers, func(s config.Server) bool { return s.ID == serverID })
-	if at < 0 || who.Kind == caller.Local || who.Name() == Principal() {
+	if at < 0 || who.Kind == caller.Local || who.Kind == caller.User && who.Name() == Principal() {
 		return c.catalog.upstreams, func() {}, nil
 	}
 	server := c.catalog.config.Servers[at]
 	if !isPersonal(server) {
 		return c.catalog.upstreams, func() {}, nil
 	}
-	own, err := c.take(server, who.Name())
+	if o := server.Settings.OAuth; o != nil && oauth.Grant(o.Grant) == oauth.Enterprise {
+		return nil, nil, &upstream.CallError{ServerID: server.ID, Type: upstream.ToolError, Message: "the server is signed in to with the ID token of the user whom Airlock runs for, and answers no other"}
+	}
+	key := ownKey{who.Name(), serverID}
+	source, err := c.source(key, server)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !source.IsKept() {
+		key.principal = ""
+	}
+	own, err := c.take(key, server, source)
 	if err != nil {
 		return nil, nil, err
 	}
 	release := func() { c.release(own) }
-	if shared := c.catalog.sources[serverID]; !own.source.IsKept() && (shared == nil || !shared.IsKept()) {
-		release() // no user has signed in: the requests are the same for all
-		return c.catalog.upstreams, func() {}, nil
+	if key.principal == "" {
+		return unsigned{own.set, source}, release, nil
 	}
 	return own.set, release, nil
 }
 
-// isPersonal reports whether a sign-in to a server is one person's.
+// unsigned carries calls of a principal that has not signed in, over a connection that others share.
+type unsigned struct {
+	*upstream.Set
+	source *oauth.Source // of the principal
+}
+
+// Call implements broker.Upstream.
+func (u unsigned) Call(ctx context.Context, serverID, name string, arguments json.RawMessage) (json.RawMessage, error) {
+	return u.CallFor(ctx, nil, serverID, name, arguments)
+}
+
+// CallFor implements broker.RelayingUpstream. An error about a missing sign-in is about the caller's own.
+func (u unsigned) CallFor(ctx context.Context, relay upstream.Relay, serverID, name string, arguments json.RawMessage) (json.RawMessage, error) {
+	result, err := u.Set.CallFor(ctx, relay, serverID, name, arguments)
+	var needed *upstream.SignInError
+	if errors.As(err, &needed) {
+		return nil, u.source.NotSignedIn().CallError(name)
+	}
+	return result, err
+}
+
+// isPersonal reports whether each principal signs in to a server itself.
 func isPersonal(server config.Server) bool {
 	if !server.SignsIn() {
 		return false
@@ -81,22 +114,28 @@ func isPersonal(server config.Server) bool {
 	return o == nil || !o.Shared && (oauth.Grant(o.Grant) == oauth.AuthorizationCode || oauth.Grant(o.Grant) == oauth.Enterprise)
 }
 
-// take returns the connection of a principal, and makes it where there is none.
-func (c *callers) take(server config.Server, principal string) (*ownSet, error) {
-	if o := server.Settings.OAuth; o != nil && oauth.Grant(o.Grant) == oauth.Enterprise {
-		return nil, &upstream.CallError{ServerID: server.ID, Type: upstream.ToolError, Message: "the server is signed in to with the ID token of the user whom Airlock runs for, and answers no other"}
+// source returns the sign-in of a principal: that of its connection, which has been read, if there is one.
+func (c *callers) source(key ownKey, server config.Server) (*oauth.Source, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if own := c.own[key]; own != nil {
+		return own.source, nil
 	}
+	return SignIn(server, key.principal, c.catalog.opts.Version, func(credential string) { c.catalog.opts.gate.all.Hold(credential) })
+}
+
+// take returns the connection with a key, and makes it if needed. The caller must release it.
+func (c *callers) take(key ownKey, server config.Server, source *oauth.Source) (*ownSet, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
 		return nil, upstream.ErrClosed
 	}
-	key := ownKey{principal, server.ID}
 	own := c.own[key]
 	if own == nil {
 		var err error
 		if err = c.makeRoomLocked(); err == nil {
-			own, err = c.connect(server, principal)
+			own, err = c.connect(server, source, key.principal != "")
 		}
 		if err != nil {
 			return nil, err
@@ -108,13 +147,12 @@ func (c *callers) take(server config.Server, principal string) (*ownSet, error) 
 	return own, nil
 }
 
-func (c *callers) connect(server config.Server, principal string) (*ownSet, error) {
-	source, err := SignIn(server, principal, c.catalog.opts.Version, func(credential string) { c.catalog.opts.gate.all.Hold(credential) })
-	if err != nil {
-		return nil, err
-	}
+func (c *callers) connect(server config.Server, source *oauth.Source, signs bool) (*ownSet, error) {
 	made := upstreamConfig(server)
-	made.Credentials = source
+	made.Credentials = source.Unsigned()
+	if signs {
+		made.Credentials = source
+	}
 	set, err := upstream.New([]upstream.Config{made}, &upstream.Options{
 		Logger: slog.New(errorsOnly{c.catalog.opts.Logger.Handler()}), Version: c.catalog.opts.Version,
 	})
@@ -124,7 +162,7 @@ func (c *callers) connect(server config.Server, principal string) (*ownSet, erro
 	return &ownSet{set: set, source: source}, nil
 }
 
-// makeRoomLocked lets go of the connection that was not used for the longest time.
+// makeRoomLocked closes the least recently used connection if there are too many.
 func (c *callers) makeRoomLocked() error {
 	if len(c.own) < maxOwnSets {
 		return nil

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/airlock-mcp/airlock/app/config"
-	"github.com/airlock-mcp/airlock/broker/oauth"
 	"github.com/airlock-mcp/airlock/broker/upstream"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/catalog/embedding"
@@ -28,13 +27,12 @@ import (
 type Catalog struct {
 	config    *config.Config
 	opts      Options
-	upstreams *upstream.Set            // nil where the tools are fixed
-	sources   map[string]*oauth.Source // of the user whom Airlock runs for, by server; not changed after the start
+	upstreams *upstream.Set // nil if the tools are fixed
 	snapshot  atomic.Pointer[catalog.Snapshot]
 
 	described codegen.Cache // how code calls the tools
 
-	meaning *embedding.Searcher // nil where no embeddings are configured
+	meaning *embedding.Searcher // nil if no embeddings are configured
 	learn   chan struct{}       // the tools changed: their vectors are due
 
 	due    chan struct{} // a server's tools changed: a new snapshot is due
@@ -44,11 +42,11 @@ type Catalog struct {
 
 	mu      sync.Mutex // one refresh at a time
 	changed []pins.Change
-	told    map[string]string           // by server: the reason that a person was told
+	told    map[string]string           // by server: the reason that was last reported
 	refresh func(context.Context) error // called after each change of the snapshot; nil is not
 }
 
-// ToolSource says where the tools of a catalog come from when it is opened.
+// ToolSource selects the source of a catalog's tools when it is opened.
 type ToolSource int
 
 const (
@@ -95,7 +93,7 @@ func OpenCatalog(ctx context.Context, c *config.Config, opts Options) (*Catalog,
 	return made, nil
 }
 
-// open connects the servers as opts.Tools says and makes the first snapshot.
+// open connects the servers according to opts.Tools and makes the first snapshot.
 func (c *Catalog) open(ctx context.Context) error {
 	if c.opts.Tools == CachedTools {
 		c.connectUnlisted(ctx)
@@ -171,13 +169,12 @@ func (c *Catalog) prepare(ctx context.Context) error {
 	if err := c.openEmbeddings(ctx); err != nil {
 		return err
 	}
-	c.sources = map[string]*oauth.Source{}
 	configs, err := c.upstreamConfigs(seen(c.config, c.opts.Profile), Principal())
 	if err != nil {
 		return err
 	}
 	c.upstreams, err = upstream.New(configs, &upstream.Options{
-		// What goes wrong while they start is told in words.
+		// Problems during their start are reported to the user by tellMissingLocked.
 		Logger: slog.New(errorsOnly{c.opts.Logger.Handler()}), Version: c.opts.Version, CacheDir: directory,
 		OnChange: func(string) { c.publishSoon() }, Refresh: c.config.Refresh,
 	})
@@ -208,7 +205,7 @@ func (c *Catalog) Close() error {
 	return c.upstreams.Close()
 }
 
-// Await waits until the tools of the named servers, of all where none is named,
+// Await waits until the tools of the named servers, or of all servers if none is named,
 // are known, or the first attempt to connect to them has failed, and are in the
 // snapshot. It returns an error when ctx ends before.
 func (c *Catalog) Await(ctx context.Context, serverIDs ...string) error {
@@ -227,8 +224,8 @@ func (c *Catalog) Await(ctx context.Context, serverIDs ...string) error {
 	return nil
 }
 
-// Refresh asks every server for its tools and puts them into use. The error says
-// which of them could not be asked.
+// Refresh asks every server for its tools and puts them into use. The error lists
+// the servers that could not be asked.
 func (c *Catalog) Refresh(ctx context.Context) error {
 	if c.upstreams == nil {
 		return nil

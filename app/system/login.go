@@ -37,7 +37,7 @@ func OpenLogin(ctx context.Context, c *config.Config, serverID, principal, versi
 	return l, l.open(ctx, serverID, func(string) {})
 }
 
-// open finds the server and what signs in to it. hold is told each credential.
+// open finds the server and makes its source. hold is called with each credential.
 func (l *Login) open(ctx context.Context, serverID string, hold func(credential string)) error {
 	c := l.config
 	at := slices.IndexFunc(c.Servers, func(s config.Server) bool { return s.ID == serverID })
@@ -99,10 +99,10 @@ func (l *Login) SignsIn(ctx context.Context, person oauth.Person, scopes []strin
 	return signed, errors.Join(l.record(ctx, what), RequestRefresh())
 }
 
-// probe asks the server for its tools without a sign-in, so that it says what it wants.
-// One that lists them anyway may still want one for calls.
+// probe lists the server's tools without a sign-in, so that the server sends a challenge.
+// A server that lists them anyway may still demand a sign-in for calls.
 func (l *Login) probe(ctx context.Context) error {
-	_, err := l.connect(ctx, l.source.Prober(), "")
+	_, err := l.connect(ctx, l.source.Unsigned(), "")
 	if err != nil && !errors.Is(err, upstream.ErrSignIn) && !errors.Is(err, upstream.ErrUnauthorized) {
 		return err
 	}
@@ -133,7 +133,7 @@ func (l *Login) connect(ctx context.Context, credentials upstream.Credentials, c
 	return len(set.Servers()[0].Tools), ctx.Err()
 }
 
-// SignsOut forgets the sign-in and revokes it where that is possible.
+// SignsOut revokes the sign-in, if the authorization server supports that, and deletes it.
 func (l *Login) SignsOut(ctx context.Context) (oauth.LoggedOut, error) {
 	out, err := l.source.Logout(ctx)
 	if err != nil || !out.WasSignedIn {
@@ -160,8 +160,8 @@ type SignInState struct {
 	Problem string // why nothing is known
 }
 
-// SignInStates returns those of all servers that are reached by URL and have no
-// credentials of their own, in order.
+// SignInStates returns the states for all servers that are reached by URL and have no
+// Authorization header, in order.
 func SignInStates(c *config.Config, version string) []SignInState {
 	var list []SignInState
 	for _, server := range c.Servers {
@@ -172,8 +172,8 @@ func SignInStates(c *config.Config, version string) []SignInState {
 	return list
 }
 
-// signInState is what is known about the sign-in of a principal to one server; false
-// where it has no sign-in.
+// signInState returns the state of a principal's sign-in to one server. It returns false
+// if the server is not one that is signed in to.
 func signInState(server config.Server, principal, version string) (state SignInState, signsIn bool) {
 	source, err := SignIn(server, principal, version, func(string) {})
 	if source == nil && err == nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
-// ResolveSecrets returns the configuration with the credentials that it names by
-// reference in their places. What it is given stays as it is.
+// ResolveSecrets returns a copy of the configuration in which references to credentials
+// are replaced by the credentials.
 func ResolveSecrets(ctx context.Context, c *config.Config) (*config.Config, error) {
 	store := secrets.New(&secrets.Options{
 		AgeFile: c.Secrets.AgeFile, AgeIdentity: c.Secrets.AgeIdentity, KeyringService: c.Secrets.Keyring,
@@ -53,7 +53,7 @@ func lookUp(ctx context.Context, store *secrets.Store, values map[string]secret.
 			return &SetupError{fmt.Errorf("the credential %q of the server %q: %w", name, server.ID, err),
 				"docs/configuration.md says where credentials can be kept"}
 		}
-		printed.Hold(found.Reveal()) // also where the next is not found
+		printed.Hold(found.Reveal()) // also if the next one is not found
 		values[name], server.References[name] = found, value.Reveal()
 	}
 	return nil
@@ -84,7 +84,6 @@ func (c *Catalog) upstreamConfigs(servers []config.Server, principal string) ([]
 		made := upstreamConfig(server)
 		if source != nil { // an interface that holds a nil pointer is not nil
 			made.Credentials = source
-			c.sources[server.ID] = source
 		}
 		configs = append(configs, made)
 	}

@@ -30,6 +30,8 @@ type world struct {
 
 	isAway atomic.Bool // the token endpoint is
 
+	mcp http.Handler // of the MCP server, or nil
+
 	mu       sync.Mutex
 	codes    map[string]url.Values // the authorization request, by code; used ones are gone
 	refresh  map[string]bool       // refresh tokens that are good
@@ -86,6 +88,10 @@ const (
 
 func (w *world) serveResource(rw http.ResponseWriter, r *http.Request) {
 	w.note(r)
+	if r.URL.Path == "/mcp" && w.mcp != nil {
+		w.mcp.ServeHTTP(rw, r)
+		return
+	}
 	if r.URL.Path != prmPath {
 		http.NotFound(rw, r)
 		return

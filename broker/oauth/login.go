@@ -21,29 +21,29 @@ type Invitation struct {
 
 // Person signs in.
 type Person interface {
-	// Invite shows where to sign in, and opens a browser where there is one. It returns
-	// at once; an error ends the sign-in.
+	// Invite shows where to sign in, and opens a browser if possible. It returns at
+	// once; an error ends the sign-in.
 	Invite(ctx context.Context, i Invitation) error
 	// Paste returns the address that the person has copied from the browser, or an error
-	// when there is no person who could: then only the browser can answer. It is called
-	// again after an address that does not belong to the sign-in.
+	// if nobody can paste one. It is called again after an address that does not belong
+	// to the sign-in.
 	Paste(ctx context.Context) (string, error)
-	// Strange says that what was pasted does not belong to the sign-in.
+	// Strange is called if the pasted address does not belong to the sign-in.
 	Strange()
 }
 
-// SignedIn is what came of a sign-in.
+// SignedIn is the outcome of a sign-in.
 type SignedIn struct {
 	Resource string
 	Issuer   string
 	Scopes   []string
-	Expires  time.Time // zero: the server did not say
+	Expires  time.Time // zero: unknown
 	Renews   bool      // there is a refresh token
 }
 
-// Login signs the user in, with the given scopes beside those that are needed anyway, and
-// keeps what comes of it. It waits for the person until ctx ends. For grants without a
-// person it gets a token.
+// Login signs the user in and stores the sign-in. scopes are requested in addition to
+// those that are needed anyway. Login waits for the person until ctx ends. For grants
+// without a person it only gets a token.
 func (s *Source) Login(ctx context.Context, person Person, scopes []string) (SignedIn, error) {
 	w, err := s.wire(ctx)
 	if err != nil {
@@ -78,10 +78,10 @@ func (r *record) signedIn() SignedIn {
 	return SignedIn{Resource: r.Resource, Issuer: r.Issuer, Scopes: slices.Clone(r.Tokens.Scopes), Expires: r.Tokens.Expires, Renews: r.Tokens.Refresh != ""}
 }
 
-// scopes are those to ask for (MCP, Scope Selection Strategy): what the server's
-// challenge names, else what it says it has, or what the operator chose instead; with
-// them what a sign-in that still holds has, what calls were refused for, and what was
-// asked for by hand. A refresh token is asked for where that needs a scope.
+// scopes returns the scopes to request (MCP, Scope Selection Strategy): those of the
+// server's challenge, else of its metadata, or those that the operator configured in
+// place of either. Added are the scopes of the present sign-in, those that calls were
+// refused for, more, and offline_access if the authorization server supports it.
 func (s *Source) scopes(found discovered, challenge Challenge, kept *record, more []string) []string {
 	chosen := s.config.Scopes
 	if len(chosen) == 0 {
@@ -104,7 +104,7 @@ func (s *Source) scopes(found discovered, challenge Challenge, kept *record, mor
 // record begins what is kept of a sign-in.
 func (s *Source) record(found discovered, client registration) (*record, *signer, error) {
 	r := &record{
-		Format: recordFormat, Principal: s.opts.Principal, ServerID: s.config.ServerID, URL: s.config.URL,
+		Format: recordFormat, Login: newID(), Principal: s.opts.Principal, ServerID: s.config.ServerID, URL: s.config.URL,
 		Resource: found.resource.Resource, Issuer: found.server.Issuer, At: found.server.endpoints, Client: client,
 	}
 	if !s.config.DPoP && !found.resource.DPoPRequired && s.lastChallenge().Scheme != "dpop" {

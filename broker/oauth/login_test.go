@@ -16,8 +16,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
-// person follows the address with a browser that follows redirects, unless a test says
-// otherwise.
+// person opens the address with a browser that follows redirects, unless a test sets
+// invite.
 type person struct {
 	invite func(i oauth.Invitation) error
 	paste  func(ctx context.Context) (string, error)
@@ -83,7 +83,7 @@ func signed(t *testing.T, s *oauth.Source, address string) (string, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = s.Sign(t.Context(), request)
+	err = s.Bind().Sign(t.Context(), request)
 	return request.Header.Get("Authorization"), err
 }
 

@@ -14,6 +14,8 @@ type record struct {
 	URL       string    `json:"url"`
 	Changed   time.Time `json:"changed"`
 
+	// Login is a random ID of this sign-in, which is kept when it is refreshed.
+	Login    string       `json:"login,omitempty"`
 	Resource string       `json:"resource"` // as the server published it
 	Issuer   string       `json:"issuer"`
 	At       endpoints    `json:"endpoints"`
@@ -21,7 +23,7 @@ type record struct {
 	Tokens   tokens       `json:"tokens"`
 	// Wanted are scopes that the server has asked for since, and the sign-in does not have.
 	Wanted []string `json:"wanted,omitempty"`
-	// Over says why no token can be had until the user signs in again.
+	// Over is the reason why the user has to sign in again; empty if the sign-in can be used.
 	Over string `json:"over,omitempty"`
 	Key  []byte `json:"key,omitempty"` // of DPoP, PKCS #8; nil for bearer tokens
 }
@@ -44,7 +46,7 @@ type tokens struct {
 	Access  string    `json:"access,omitempty"`
 	Refresh string    `json:"refresh,omitempty"`
 	Issued  time.Time `json:"issued,omitzero"`
-	Expires time.Time `json:"expires,omitzero"` // zero: the server did not say
+	Expires time.Time `json:"expires,omitzero"` // zero: unknown
 	Scopes  []string  `json:"scopes,omitempty"`
 }
 

@@ -32,7 +32,7 @@ func signedIn(t *testing.T) (*world, *oauth.Source, *testenv.Clock, string) {
 	return w, s, c, directory
 }
 
-// refused tells the source that its server answered a request with a token.
+// refused reports a response to a request with a token to the source.
 func refused(t *testing.T, s *oauth.Source, w *world, token string, status int, challenge string) (bool, error) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.url(), nil)
@@ -42,7 +42,7 @@ func refused(t *testing.T, s *oauth.Source, w *world, token string, status int, 
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
-	return s.Refused(t.Context(), request, &http.Response{StatusCode: status, Header: http.Header{"Www-Authenticate": {challenge}}})
+	return s.Bind().Refused(t.Context(), request, &http.Response{StatusCode: status, Header: http.Header{"Www-Authenticate": {challenge}}})
 }
 
 func wantSignIn(t *testing.T, err error, why, command string) {
@@ -300,7 +300,7 @@ func TestLogout(t *testing.T) {
 	}
 }
 
-// C-087: what is kept is encrypted, and no credential is in what is printed.
+// C-087: stored sign-ins are encrypted, and nothing printed has a credential in it.
 func TestWhatIsKeptIsEncrypted(t *testing.T) {
 	w, c, directory := newWorld(t), testenv.NewClock(time.Now()), t.TempDir()
 	w.change["/register"] = func(d map[string]any) {

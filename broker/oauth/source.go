@@ -31,13 +31,11 @@ type Source struct {
 	refused   refused
 }
 
-// refused is what an authorization server said to Airlock itself last.
+// refused is the last error of an authorization server for a grant without a person.
 type refused struct {
 	err   error
 	until time.Time
 }
-
-var _ upstream.Credentials = (*Source)(nil)
 
 // New returns the source of a checked configuration.
 func New(config Config, opts *Options) (*Source, error) {
@@ -59,7 +57,7 @@ func New(config Config, opts *Options) (*Source, error) {
 type State struct {
 	SignedIn
 	IsSignedIn bool     // a token can be had
-	Over       string   // why none can be had any more; empty where there was never one
+	Over       string   // why the sign-in has ended; empty if it has not
 	Wanted     []string // scopes that the server asked for and the sign-in lacks
 }
 
@@ -82,16 +80,8 @@ func (s *Source) IsKept() bool {
 // Path is the file of the kept sign-in; empty without a store.
 func (s *Source) Path() string { return s.path }
 
-// Sign implements upstream.Credentials. Without a sign-in it adds nothing: not every
-// request to a server needs one.
-func (s *Source) Sign(ctx context.Context, request *http.Request) error {
-	if !s.isServer(request.URL) {
-		return nil
-	}
-	r, err := s.current(ctx)
-	if err != nil || r == nil {
-		return err
-	}
+// sign adds the token of r to a request.
+func (s *Source) sign(request *http.Request, r *record) error {
 	request.Header.Set("Authorization", r.scheme()+" "+r.Tokens.Access)
 	if len(r.Key) == 0 {
 		return nil
@@ -112,23 +102,6 @@ func (s *Source) Sign(ctx context.Context, request *http.Request) error {
 
 // isServer reports whether a URL belongs to the server: tokens go nowhere else.
 func (s *Source) isServer(u *url.URL) bool { return originOf(u.String()) == originOf(s.config.URL) }
-
-// Refused implements upstream.Credentials.
-func (s *Source) Refused(ctx context.Context, request *http.Request, response *http.Response) (again bool, err error) {
-	challenge := challengeOf(response.Header)
-	sent := tokenOf(request)
-	switch {
-	case response.StatusCode == http.StatusUnauthorized && challenge.Error == "use_dpop_nonce" && nonceOf(response.Header) != "":
-		return s.takeNonce(nonceOf(response.Header)), nil
-	case response.StatusCode == http.StatusUnauthorized:
-		s.remember(challenge)
-		return s.renew(ctx, sent)
-	case response.StatusCode == http.StatusForbidden && challenge.Error == "insufficient_scope":
-		s.remember(challenge)
-		return s.stepUp(ctx, sent, challenge.Scopes)
-	}
-	return false, nil
-}
 
 // takeNonce keeps a nonce for the next proof, and reports whether it is a new one.
 func (s *Source) takeNonce(nonce string) bool {
@@ -181,8 +154,8 @@ func (s *Source) wire(ctx context.Context) (*wire, error) {
 	return newWire(nearest), nil
 }
 
-// problem is a *upstream.SignInError that says what a person does about it.
-func (s *Source) problem(why string, scopes []string) error {
+// problem returns an error with the command that signs in.
+func (s *Source) problem(why string, scopes []string) *upstream.SignInError {
 	e := &upstream.SignInError{ServerID: s.config.ServerID, Why: why, Command: "airlock login " + shellWord(s.config.ServerID)}
 	if s.opts.For != "" {
 		e.Command += " --for " + shellWord(s.opts.For)
@@ -220,7 +193,7 @@ const (
 	whyRevoked    = "its sign-in has ended: the authorization server no longer accepts it"
 )
 
-// whyScopes says which rights are missing.
+// whyScopes names the missing rights.
 func whyScopes(scopes []string) string {
 	if len(scopes) == 0 {
 		return "it asks for rights that its sign-in does not have"
@@ -232,13 +205,15 @@ func whyScopes(scopes []string) string {
 	return "it asks for rights that its sign-in does not have: " + quoteAll(scopes) + more
 }
 
-// failure is why there is no token, as the caller of a tool is told.
+// failure returns the error of a call that has no token.
 func (s *Source) failure(err error) error {
 	var signIn *upstream.SignInError
 	switch {
 	case errors.As(err, &signIn):
 		return err
-	case isUnreadable(err): // the model need not know where it is kept
+	case errors.Is(err, errChanged):
+		return &upstream.SignInError{ServerID: s.config.ServerID, Why: err.Error(), Temporary: true}
+	case isUnreadable(err): // without the path of the file
 		return s.problem(whyUnreadable, nil)
 	case mayPass(err):
 		return &upstream.SignInError{ServerID: s.config.ServerID, Why: fmt.Sprintf("its authorization server cannot be reached now: %v", err), Temporary: true}

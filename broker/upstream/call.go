@@ -18,17 +18,17 @@ import (
 	"github.com/airlock-mcp/airlock/internal/truncate"
 )
 
-// maxErrorMessage cuts what a server says about an error, in characters.
+// maxErrorMessage bounds a server's error message, in characters.
 const maxErrorMessage = 2000
 
 // Call calls a tool and returns its CallToolResult as it arrived. The name goes
 // out byte for byte and the arguments, a JSON object or nil for {}, with every
 // value unchanged. A server that is not connected is connected first.
 //
-// A result that says isError is a result. Everything else that is not a result
-// is a *CallError, but for ErrClosed and for the end of ctx by cancellation,
-// which is an error that wraps context.Canceled. When ctx ends or CallTimeout is over,
-// the server is told that the call is cancelled.
+// A result with isError set is a result. All other failures are a *CallError,
+// except ErrClosed and the cancellation of ctx, which is an error that wraps
+// context.Canceled. When ctx ends or CallTimeout is over, a cancellation is
+// sent to the server.
 func (s *Set) Call(ctx context.Context, serverID, name string, arguments json.RawMessage) (json.RawMessage, error) {
 	return s.CallFor(ctx, nil, serverID, name, arguments)
 }
@@ -76,7 +76,7 @@ type calling struct {
 	patience  *Patience
 	name      string
 	arguments json.RawMessage
-	more      map[string]json.RawMessage // what the params of this round have beside name and arguments
+	more      map[string]json.RawMessage // further params of this round
 }
 
 // exchange returns a new exchange for one attempt.
@@ -95,7 +95,7 @@ func (c *calling) exchange() *exchange {
 	return e
 }
 
-// callOnce makes one round: an attempt, and another one where nothing was sent.
+// callOnce makes one round: an attempt, and another one if nothing was sent.
 func (s *server) callOnce(ctx context.Context, c *calling) (json.RawMessage, error) {
 	for attempt := 1; ; attempt++ {
 		result, err := s.call(ctx, c, attempt == 1)
@@ -157,10 +157,10 @@ func (s *server) notConnected(ctx context.Context, name string, err error) error
 	case s.closing() || errors.Is(err, ErrClosed):
 		return fmt.Errorf("calling tool %q of server %q: %w", name, s.config.ID, ErrClosed)
 	case errors.As(err, &needed):
-		return s.needsSignIn(name, needed)
+		return needed.CallError(name)
 	case errors.Is(err, ErrUnauthorized):
 		return s.failure(name, ToolError, "the server refused Airlock's credentials", false, err)
-	case errors.As(err, &start): // before the next: the end of an attempt is no end of ctx
+	case errors.As(err, &start): // before the next: an attempt can end before ctx
 		return s.failure(name, TransientNetwork, "the server is not there: "+start.Problem, true, err)
 	case cancelled(ctx):
 		return fmt.Errorf("calling tool %q of server %q: %w", name, s.config.ID, context.Canceled)
@@ -168,7 +168,7 @@ func (s *server) notConnected(ctx context.Context, name string, err error) error
 	return s.failure(name, Timeout, "the server could not be reached in time", true, err)
 }
 
-// classify says what became of a call that brought no result.
+// classify returns the error of a call that has no result.
 func (s *server) classify(ctx context.Context, name string, got answer, err error, waited time.Duration) error {
 	again := !got.sent || s.harmless(name)
 	switch {
@@ -181,7 +181,7 @@ func (s *server) classify(ctx context.Context, name string, got answer, err erro
 	case got.large:
 		return s.failure(name, OutputLimit, fmt.Sprintf("the result is larger than %d bytes", maxMessage), false, err)
 	case got.needed != nil:
-		return s.needsSignIn(name, got.needed)
+		return got.needed.CallError(name)
 	case got.statusDecides():
 		return s.classifyStatus(name, got.status, again, err)
 	case got.deep:
@@ -194,8 +194,8 @@ func (s *server) classify(ctx context.Context, name string, got answer, err erro
 	return s.failure(name, TransientNetwork, "the connection to the server was lost", again, err)
 }
 
-// statusDecides reports whether the HTTP status says more than a JSON-RPC error
-// that came with it.
+// statusDecides reports whether the HTTP status takes precedence over a JSON-RPC error
+// in the same response.
 func (a answer) statusDecides() bool {
 	switch a.status {
 	case 0:
@@ -206,8 +206,8 @@ func (a answer) statusDecides() bool {
 	return a.refusal == nil
 }
 
-// classifyStatus says what an HTTP status means for a call. A 4xx says that
-// nothing was done; a 5xx leaves it open (RFC 9110, section 15).
+// classifyStatus returns the error for an HTTP status. After a 4xx the call was
+// not carried out; after a 5xx it may have been (RFC 9110, section 15).
 func (s *server) classifyStatus(name string, status int, again bool, err error) error {
 	switch {
 	case status == http.StatusTooManyRequests:
@@ -228,8 +228,8 @@ func (s *server) failure(name string, kind ErrorType, message string, retryable 
 	return &CallError{ServerID: s.config.ID, ToolName: name, Type: kind, Message: message, Retryable: retryable, cause: cause}
 }
 
-// harmless reports whether sending a call twice does nothing twice, as far as
-// the tool itself says. The hint only decides about the word retryable.
+// harmless reports whether the tool's annotations declare it read-only or idempotent.
+// They only decide about the word retryable.
 func (s *server) harmless(name string) bool {
 	for _, tool := range s.describe().Tools {
 		if tool.Name == name {

@@ -8,24 +8,32 @@ import (
 	"strings"
 )
 
-// Credentials sign the requests to one server that is reached by URL. They stand in the
-// place of an Authorization header in Config.Headers. Their methods may be called
-// concurrently; an error is a *SignInError, or means that ctx has ended.
+// Credentials are the sign-ins of one principal to one server that is reached by URL. They take the place of an
+// Authorization header in Config.Headers. Bind is safe for concurrent use.
 type Credentials interface {
-	// Sign adds what the server wants to a request that goes to the server's origin.
-	Sign(ctx context.Context, request *http.Request) error
-	// Refused hears of an answer with status 401 or 403, and says whether the request,
-	// signed again, may be accepted. An error says what a person has to do first. It
-	// leaves the answer's body alone.
-	Refused(ctx context.Context, request *http.Request, response *http.Response) (again bool, err error)
+	// Bind returns the signer of one new connection. It signs with the sign-in that is in force now, which may
+	// be none, and with what that sign-in is refreshed to. It never signs with a later sign-in.
+	Bind() Signer
 }
 
-// SignInError means that a server takes no requests until someone signs in, or that the
-// sign-in cannot be used now.
+// Signer signs the requests of one connection. Its methods are safe for concurrent use. An error is a *SignInError,
+// or means that ctx has ended.
+type Signer interface {
+	// Sign adds the credential to a request to the server's origin.
+	Sign(ctx context.Context, request *http.Request) error
+	// Refused is called for a response with status 401 or 403. It reports whether the request may be accepted
+	// if it is signed again. An error describes what a person has to do first. It does not read the body.
+	Refused(ctx context.Context, request *http.Request, response *http.Response) (again bool, err error)
+	// Changed reports whether the sign-in has been replaced or has ended since Bind. The connection is then not used
+	// for new calls.
+	Changed() bool
+}
+
+// SignInError is returned if a server accepts no requests until someone signs in, or if the sign-in cannot be used now.
 type SignInError struct {
 	ServerID string
 	Why      string // a sentence about "it", the server: its user has not signed in
-	Command  string // that signs in; empty where no person can
+	Command  string // that signs in; empty if no person can
 	// Temporary means that the same may succeed later without anybody doing anything.
 	Temporary bool
 }
@@ -33,7 +41,7 @@ type SignInError struct {
 // Error names the server and the reason.
 func (e *SignInError) Error() string { return fmt.Sprintf("signing in to %q: %s", e.ServerID, e.Why) }
 
-// problem is one sentence about "it", for people and models alike.
+// problem returns one sentence about "it", the server, for people and models.
 func (e *SignInError) problem() string {
 	if e.Command == "" {
 		return e.Why
@@ -41,7 +49,7 @@ func (e *SignInError) problem() string {
 	return fmt.Sprintf("%s; the user signs in with `%s`", e.Why, e.Command)
 }
 
-// message is what the code of a failed call is told.
+// message returns the error message for the code whose call failed.
 func (e *SignInError) message() string {
 	text := "the server could not be called: " + e.Why
 	if e.Command != "" {
@@ -50,19 +58,17 @@ func (e *SignInError) message() string {
 	return text
 }
 
-// maxSigned is how often one request is signed: at first, with a new token, and with a
-// nonce.
+// maxSigned is how often one request is signed: first, with a new token, and with a nonce.
 const maxSigned = 3
 
-// signed sends a request with the credentials of the server. A refusal that a person has
-// to correct comes back as an answer with status 401, as the server gave it or would give
-// it, and is noted for the call that it belongs to.
+// signed sends a request with the credentials of this connection. If a person has to sign in first, signed returns the
+// server's 401, or makes one if nothing was sent, and notes the reason for the call.
 func (w *httpWire) signed(request *http.Request) (*http.Response, error) {
-	if w.config.Credentials == nil || !w.isOrigin(request.URL) {
+	if w.signer == nil || !w.isOrigin(request.URL) {
 		return w.base.RoundTrip(request)
 	}
 	for attempt := 1; ; attempt++ {
-		if err := w.config.Credentials.Sign(request.Context(), request); err != nil {
+		if err := w.signer.Sign(request.Context(), request); err != nil {
 			return w.unsigned(request, err)
 		}
 		response, err := w.base.RoundTrip(request)
@@ -70,12 +76,12 @@ func (w *httpWire) signed(request *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 		if response.StatusCode != http.StatusUnauthorized && response.StatusCode != http.StatusForbidden {
-			if response.StatusCode < 400 { // what follows a refusal of server/discover says nothing
+			if response.StatusCode < 400 { // an error after server/discover does not prove that the sign-in works
 				w.noteSigned()
 			}
 			return response, nil
 		}
-		again, err := w.config.Credentials.Refused(request.Context(), request, response)
+		again, err := w.signer.Refused(request.Context(), request, response)
 		switch {
 		case err != nil && request.Context().Err() != nil:
 			response.Body.Close()
@@ -96,7 +102,7 @@ func (w *httpWire) signed(request *http.Request) (*http.Response, error) {
 	}
 }
 
-// unsigned is the answer to a request that was not sent, because it cannot be signed.
+// unsigned returns the response to a request that was not sent because it cannot be signed.
 func (w *httpWire) unsigned(request *http.Request, err error) (*http.Response, error) {
 	if request.Body != nil {
 		request.Body.Close()
@@ -122,18 +128,18 @@ func (w *httpWire) noteSignIn(request *http.Request, err error) {
 	exchangeOf(request.Context()).note(func(a *answer) { a.needed = needed })
 }
 
-// noteSigned forgets what was needed before.
+// noteSigned clears the last SignInError.
 func (w *httpWire) noteSigned() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.needed = nil
 }
 
-// needsSignIn is a call that has to wait for its user.
-func (s *server) needsSignIn(name string, e *SignInError) *CallError {
+// CallError returns the error of a call that was not carried out because of e.
+func (e *SignInError) CallError(name string) *CallError {
 	kind := ToolError
 	if e.Temporary {
 		kind = TransientNetwork
 	}
-	return s.failure(name, kind, e.message(), e.Temporary, e)
+	return &CallError{ServerID: e.ServerID, ToolName: name, Type: kind, Message: e.message(), Retryable: e.Temporary, cause: e}
 }

@@ -14,13 +14,17 @@ import (
 	"github.com/airlock-mcp/airlock/broker/upstream"
 )
 
-// wallet has one token after the other; without one it says why.
+// wallet has one token after the other; without one it returns missing.
 type wallet struct {
 	mu      sync.Mutex
 	tokens  []string // the first is the one that is sent
 	missing *upstream.SignInError
-	refused int // answers that it was told of
+	refused int // calls of Refused
 }
+
+func (w *wallet) Bind() upstream.Signer { return w }
+
+func (w *wallet) Changed() bool { return false }
 
 func (w *wallet) Sign(_ context.Context, request *http.Request) error {
 	w.mu.Lock()

@@ -19,7 +19,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 )
 
-// maxErrorBody is how much of an HTTP answer that is no success is read, in bytes.
+// maxErrorBody bounds the body of an HTTP error response, in bytes.
 const maxErrorBody = 64 << 10
 
 const maxRedirects = 5
@@ -30,14 +30,15 @@ const maxRedirects = 5
 type httpWire struct {
 	config Config
 	origin *url.URL
+	signer Signer // nil if the server is not signed in to
 	tap    *tap
 	base   *http.Transport
 
 	skipped skipped // answers and events that are no JSON-RPC
 
 	mu     sync.Mutex
-	status int          // of the last answer that was no success; 0 after none
-	needed *SignInError // nil where the last answer did not want one
+	status int          // of the last error response; 0 if the last response was a success
+	needed *SignInError // nil if the last response did not need one
 	page   *string      // the title of a web page that came in the place of an answer; nil after none
 }
 
@@ -47,7 +48,11 @@ func newHTTPWire(c Config, t *tap, log *slog.Logger) *httpWire {
 	if err != nil {
 		panic("upstream: a URL that New has checked does not parse")
 	}
-	return &httpWire{config: c, origin: origin, tap: t, base: newTransport(), skipped: skipped{log: log, serverID: c.ID}}
+	w := &httpWire{config: c, origin: origin, tap: t, base: newTransport(), skipped: skipped{log: log, serverID: c.ID}}
+	if c.Credentials != nil {
+		w.signer = c.Credentials.Bind()
+	}
+	return w
 }
 
 // client returns a client that sends through via.
@@ -85,8 +90,8 @@ func (w *httpWire) isOrigin(u *url.URL) bool {
 	return u.Scheme == w.origin.Scheme && u.Host == w.origin.Host
 }
 
-// send carries one request, and returns the ID of the call in it, one that is
-// not valid where there is none.
+// send carries one request, and returns the ID of the call in it, or an invalid
+// ID if it has no call.
 func (w *httpWire) send(request *http.Request) (*http.Response, jsonrpc.ID, error) {
 	ctx := request.Context()
 	request = request.Clone(ctx)
@@ -130,7 +135,7 @@ func closedIdle(err error) bool {
 	return err != nil && strings.HasSuffix(err.Error(), "http: server closed idle connection")
 }
 
-// postedMessage returns the message in a POST, nil where there is none.
+// postedMessage returns the message in a POST, or nil.
 func postedMessage(request *http.Request) jsonrpc.Message {
 	if request.Method != http.MethodPost || request.GetBody == nil {
 		return nil
@@ -159,7 +164,7 @@ func callID(m jsonrpc.Message) jsonrpc.ID {
 	return jsonrpc.ID{}
 }
 
-// failed notes an answer that is no success, with the JSON-RPC error that may
+// failed records an error response and the JSON-RPC error that may
 // be in it, and cuts its body.
 func (w *httpWire) failed(request *http.Request, call jsonrpc.ID, response *http.Response) (*http.Response, error) {
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxErrorBody))
@@ -213,7 +218,7 @@ const sessionHeader = "Mcp-Session-Id"
 
 // isExpired reports whether a server refused a request because it does not know
 // its session, as after a restart. The protocol demands 404; older servers made
-// with the SDKs for TypeScript and Python say 400 and why.
+// with the SDKs for TypeScript and Python answer 400 with a text.
 func isExpired(request *http.Request, status int, body []byte) bool {
 	if request.Header.Get(sessionHeader) == "" {
 		return false
@@ -230,8 +235,9 @@ func setBody(response *http.Response, body []byte) {
 // skipDiscovery implements link: the SDK waits for the answer of an HTTP request.
 func (w *httpWire) skipDiscovery() bool { return false }
 
-// gone implements link: HTTP has no connection that could be.
-func (w *httpWire) gone() bool { return false }
+// gone implements link. HTTP has no connection that the server could end, but a session belongs to the sign-in with
+// which it was begun.
+func (w *httpWire) gone() bool { return w.signer != nil && w.signer.Changed() }
 
 // stop implements link.
 func (w *httpWire) stop() { w.base.CloseIdleConnections() }

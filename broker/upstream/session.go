@@ -13,7 +13,7 @@ import (
 )
 
 // The protocol revision to begin with. The SDK first asks as a client of the
-// newest one (server/discover) and falls back where the server answers that it
+// newest one (server/discover) and falls back if the server answers that it
 // does not know it; some servers hang or exit instead, and get legacyProtocol.
 const (
 	newestProtocol = ""
@@ -54,12 +54,12 @@ type link interface {
 	// stop ends the transport and all that runs for it. It may be called twice.
 	stop()
 	// explain turns a failure of the handshake or the list into a *StartError,
-	// before stop. late says that the time was over.
+	// before stop. late is set if the time was over.
 	explain(c Config, err error, late bool) *StartError
 	// skipDiscovery answers the SDK's server/discover in place of the server, as
-	// one that does not know the method. False where that is not possible.
+	// one that does not know the method. It returns false if that is not possible.
 	skipDiscovery() bool
-	// gone reports whether the other side ended the connection.
+	// gone reports whether the other side ended the connection, or it must not be used for new calls.
 	gone() bool
 }
 
@@ -67,7 +67,7 @@ type link interface {
 func (s *server) shakeHands(ctx context.Context, link link, tap *tap, protocol string) (*session, error) {
 	capabilities, _ := declared(s.config)
 	options := &mcp.ClientOptions{
-		Logger:                 slog.New(slog.DiscardHandler), // it logs what servers say, unbounded
+		Logger:                 slog.New(slog.DiscardHandler), // it logs messages of servers, unbounded
 		Capabilities:           capabilities,
 		MultiRoundTrip:         &mcp.MultiRoundTripOptions{Disabled: true},
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { signal(s.announced) },
@@ -89,7 +89,7 @@ func (s *server) shakeHands(ctx context.Context, link link, tap *tap, protocol s
 
 // watch waits for the end of the connection and clears up behind it.
 func (s *session) watch() {
-	s.client.Wait() // its error says less than the link knows
+	s.client.Wait() // the link knows more than its error
 	s.link.stop()
 	close(s.ended)
 }
@@ -116,7 +116,7 @@ func (s *session) lost(err error) bool {
 	return s.over()
 }
 
-// isEnd reports whether an error of the SDK says that the connection has ended.
+// isEnd reports whether an error of the SDK means that the connection has ended.
 func isEnd(err error) bool {
 	for _, end := range []error{mcp.ErrConnectionClosed, mcp.ErrSessionMissing, io.EOF, io.ErrClosedPipe, syscall.EPIPE} {
 		if errors.Is(err, end) {

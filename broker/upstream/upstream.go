@@ -30,7 +30,7 @@ const (
 	DefaultRefresh      = 10 * time.Minute
 )
 
-// Config says how to reach one upstream server: by Command, which speaks MCP on
+// Config describes how to reach one upstream server: by Command, which speaks MCP on
 // stdin and stdout, or by URL, which speaks MCP over streamable HTTP. It may
 // hold credentials in Env, Headers and URL, and prints none of them.
 type Config struct {
@@ -45,12 +45,12 @@ type Config struct {
 	SSE bool // URL speaks the HTTP transport of MCP 2024-11-05 instead
 	// Headers go with every request to URL's origin, and to no other.
 	Headers map[string]string
-	// Credentials sign the requests to URL's origin; nil where there is no sign-in.
+	// Credentials sign the requests to URL's origin; nil if the server is not signed in to.
 	Credentials  Credentials
 	StartTimeout time.Duration // until the tools are listed; 0 means DefaultStartTimeout
 	CallTimeout  time.Duration // of one call; 0 means DefaultCallTimeout
 	Disabled     bool          // left out of everything
-	// Elicitation lets the server ask the person behind a call, where the call has a
+	// Elicitation lets the server ask the person behind a call, if the call has a
 	// Relay, and declares so. A server never gets more: no model, no directories.
 	Elicitation bool
 }
@@ -74,15 +74,15 @@ func (c Config) MarshalJSON() ([]byte, error) { return fmt.Appendf(nil, "{\"id\"
 // Options of New. The zero value is ready to use.
 type Options struct {
 	Logger  *slog.Logger // nil means no log
-	Version string       // Airlock's, as told to the servers
+	Version string       // Airlock's, as sent to the servers
 	// OnChange is called after what Servers returns has changed: a server
 	// announced new tools, a refresh found them, it came back, or it is missing
 	// for another reason. Calls come one at a time for a server, but concurrently
 	// for several. It must not call Close.
 	OnChange func(serverID string)
-	// OnNotice, where it is set, is called for each notification that belongs to no
-	// request, but for the announcement of new tools: it may run concurrently and must
-	// return soon. It is for those that stand between a client and a server.
+	// OnNotice, if it is set, is called for each notification that does not belong to a
+	// request, except the announcement of new tools. It may run concurrently and must
+	// return soon. Proxies between a client and a server use it.
 	OnNotice func(serverID, method string, params json.RawMessage)
 	// CacheDir keeps each server's tool list for the next start; it is made where
 	// it is missing. Empty keeps nothing.
@@ -229,7 +229,7 @@ func (s *Set) ConnectUnlisted(ctx context.Context) {
 	wg.Wait()
 }
 
-// Await waits until the tools of the named servers, of all where none is named,
+// Await waits until the tools of the named servers, or of all servers if none is named,
 // are known, be it from the cache, or until the first attempt to connect to those
 // that have none is over. It returns when ctx ends, with its error.
 func (s *Set) Await(ctx context.Context, serverIDs ...string) error {
@@ -264,7 +264,7 @@ func (s *Set) Problem(serverID string) error {
 	return nil
 }
 
-// Refresh reads a server's tools again, connecting first where it is not
+// Refresh reads a server's tools again, and connects first if it is not
 // connected. OnChange follows if they changed.
 func (s *Set) Refresh(ctx context.Context, serverID string) error {
 	server, ok := s.servers[serverID]

@@ -3,6 +3,7 @@
 package signin
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -49,7 +50,7 @@ func (p *provider) revoke(t *testing.T, token string) {
 	}
 }
 
-// subject is whose token it is, as the provider says; empty for an invalid one.
+// subject returns the subject of a token from the provider; empty for an invalid one.
 func (p *provider) subject(ctx context.Context, token string) string {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.Issuer+"/userinfo", nil)
 	if err != nil {
@@ -70,10 +71,11 @@ func (p *provider) subject(ctx context.Context, token string) string {
 	return info.Subject
 }
 
-// notes is an MCP server whose one tool says who calls, for whom the provider vouches.
+// notes is an MCP server whose one tool returns the subject of the token that it was called with.
 type notes struct {
 	url      string
 	provider *provider
+	slow     func() // if set, lists need no token, and a call without one is refused when slow returns
 
 	mu     sync.Mutex
 	tokens []string // that came with requests, each once in a row
@@ -107,6 +109,18 @@ func startNotes(t *testing.T, p *provider) *notes {
 	mux.HandleFunc("/mcp", func(w http.ResponseWriter, r *http.Request) {
 		token := bearer(r.Header.Get("Authorization"))
 		n.note(token)
+		if n.slow != nil && token == "" {
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				return
+			}
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			if !bytes.Contains(body, []byte(`"tools/call"`)) {
+				handler.ServeHTTP(w, r)
+				return
+			}
+			n.slow()
+		}
 		if p.subject(r.Context(), token) == "" {
 			w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token", resource_metadata="`+strings.TrimSuffix(n.url, "/mcp")+`/.well-known/oauth-protected-resource/mcp"`)
 			http.Error(w, "no", http.StatusUnauthorized)
