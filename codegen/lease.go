@@ -80,7 +80,7 @@ func hold(path string, mode store.Mode) (*store.Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	lock, err := store.TryHold(path, mode)
+	lock, err := store.TryHoldReadable(path, mode)
 	if errors.Is(err, store.ErrLocked) || errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

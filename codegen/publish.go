@@ -18,8 +18,10 @@ import (
 // Modes of a published tree: the code in a sandbox can read it, and no process
 // has a reason to write.
 const (
-	dirMode  fs.FileMode = 0o755
-	fileMode fs.FileMode = 0o444
+	dirMode fs.FileMode = 0o755
+	// parentMode is the mode of the directory that holds the trees.
+	parentMode fs.FileMode = 0o711
+	fileMode   fs.FileMode = 0o444
 )
 
 // Publish ensures that a complete and unchanged copy of the tree exists in directory dir,
@@ -42,7 +44,8 @@ func (t *Tree) publish(ctx context.Context, dir string) (lease *Lease, err error
 	if lease, err := t.lease(final); lease != nil || err != nil {
 		return lease, err
 	}
-	if err := os.MkdirAll(dir, dirMode); err != nil {
+	// Sandboxes' users pass through to the trees. Nobody else can list or lock them.
+	if err := errors.Join(os.MkdirAll(dir, parentMode), os.Chmod(dir, parentMode)); err != nil {
 		return nil, err
 	}
 	// One writer at a time, so that no process replaces a tree that another process

@@ -38,6 +38,9 @@ const maxPackageLock = 16 << 20
 
 // ReadPackageLock reads a lock file; one that is not there is empty.
 func ReadPackageLock(path string) (PackageLock, error) {
+	if err := store.CheckOwner(path); err != nil {
+		return PackageLock{}, err
+	}
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return PackageLock{}, nil

@@ -50,6 +50,9 @@ func openInstance(ctx context.Context, dir string) (_ *instance, err error) {
 	if err := os.MkdirAll(dir, 0o711); err != nil {
 		return nil, err
 	}
+	if err := store.CheckOwner(dir); err != nil {
+		return nil, err
+	}
 	// The kernel names open files by their real path, and so do the checks.
 	if dir, err = filepath.EvalSymlinks(dir); err != nil {
 		return nil, err
@@ -71,7 +74,7 @@ func openInstance(ctx context.Context, dir string) (_ *instance, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(lock, []byte(processIdentity(os.Getpid())), 0o644); err != nil {
+	if err := os.WriteFile(lock, []byte(processIdentity(os.Getpid())), 0o600); err != nil {
 		return nil, errors.Join(err, held.Release())
 	}
 	return &instance{dir: own, held: held}, nil

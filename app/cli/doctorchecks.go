@@ -117,7 +117,7 @@ func stateDirectory(context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := os.MkdirAll(home, 0o755); err != nil {
+	if err := os.MkdirAll(home, 0o711); err != nil {
 		return "", fmt.Errorf("the state directory cannot be made: %w", err)
 	}
 	return home, nil

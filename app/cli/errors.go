@@ -10,6 +10,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/internal/store"
 )
 
 // usageError is wrong usage: exit code 2.
@@ -108,8 +109,9 @@ func exitCode(err error) int {
 	var inFile *config.Error
 	var input *orchestrator.InputError
 	var setup *system.SetupError
+	var foreign *store.ForeignError
 	switch {
-	case errors.As(err, &wrong), errors.As(err, &inFile), errors.As(err, &input), errors.As(err, &setup):
+	case errors.As(err, &wrong), errors.As(err, &inFile), errors.As(err, &input), errors.As(err, &setup), errors.As(err, &foreign):
 		return ExitUsage
 	case errors.As(err, &withCode):
 		return withCode.code

@@ -13,6 +13,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/configfile"
 	"github.com/airlock-mcp/airlock/app/hosts"
 	"github.com/airlock-mcp/airlock/internal/store"
+	"github.com/airlock-mcp/airlock/internal/visible"
 )
 
 type initVerb struct {
@@ -195,6 +196,7 @@ func printPlan(s *streams, plan *hosts.Plan) {
 		fmt.Fprintf(s.out, "%s gains\n", plan.Config)
 		for _, imported := range plan.Imports {
 			fmt.Fprintf(s.out, "  + %s\n", oneLine(imported.Entry.Name, 60))
+			fmt.Fprintf(s.out, "      %s\n", visible.Line(clean(oneLine(imported.Entry.Start(), 400))))
 			if imported.Was != "" {
 				fmt.Fprintf(s.out, "      %q is another server there already\n", oneLine(imported.Was, 60))
 			}
@@ -208,6 +210,9 @@ func printPlan(s *streams, plan *hosts.Plan) {
 	}
 	for _, change := range plan.Changes {
 		fmt.Fprintf(s.out, "%s (%s)\n", change.File.Path, change.File.Host.Title)
+		if target := change.File.LinkTarget(); target != "" {
+			fmt.Fprintf(s.out, "  is a link: what changes is %s\n", visible.Line(oneLine(target, 400)))
+		}
 		if !change.File.Registered {
 			fmt.Fprintf(s.out, "  + %s\n", hosts.Name)
 		}
@@ -232,7 +237,7 @@ func planJSON(plan *hosts.Plan, applied bool) map[string]any {
 	imports, files := []any{}, []any{}
 	for _, imported := range plan.Imports {
 		imports = append(imports, map[string]any{
-			"name": imported.Entry.Name, "from": imported.From, "not_taken_over": append([]string{}, imported.Entry.Left...), "no_credentials": imported.Unsigned,
+			"name": imported.Entry.Name, "start": clean(imported.Entry.Start()), "from": imported.From, "not_taken_over": append([]string{}, imported.Entry.Left...), "no_credentials": imported.Unsigned,
 		})
 	}
 	for _, change := range plan.Changes {
@@ -244,7 +249,7 @@ func planJSON(plan *hosts.Plan, applied bool) map[string]any {
 			stay = append(stay, map[string]any{"name": name, "reason": "it is a server of one project"})
 		}
 		remove := append([]string{}, change.Remove...)
-		files = append(files, map[string]any{"host": change.File.Host.ID, "path": change.File.Path, "moved": remove, "stay": stay})
+		files = append(files, map[string]any{"host": change.File.Host.ID, "path": change.File.Path, "target": change.File.LinkTarget(), "moved": remove, "stay": stay})
 	}
 	for _, file := range plan.Skipped {
 		skipped := map[string]any{"host": file.Host.ID, "path": file.Path, "registered": file.Registered}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/app/fastpath"
 	"github.com/airlock-mcp/airlock/app/release/build"
+	"github.com/airlock-mcp/airlock/internal/procfs"
 )
 
 // Program is the command line of one program. It returns the process's exit code;
@@ -24,6 +26,9 @@ type Program func(ctx context.Context, args []string, stdin io.Reader, stdout, s
 // have ended the process, or begun what this goes on with.
 func Process(program Program) int {
 	delayFirstCollection()
+	if err := errors.Join(procfs.CloseOnExec(), procfs.EraseEnvironment()); err != nil {
+		fmt.Fprintf(os.Stderr, "airlock: programs that this one starts can read its environment or use its files: %v\n", err)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// A reader that has gone must not end the program before it has cleaned up:

@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/airlock-mcp/airlock/app/configfile"
+	"github.com/airlock-mcp/airlock/internal/store"
 )
 
 // Load reads and checks the file at path, expanding variables through env
@@ -56,6 +57,9 @@ func Load(path string, env func(string) (string, bool)) (*Config, error) {
 func (c *Config) Source() string { return c.source }
 
 func readFile(path string) ([]byte, error) {
+	if err := store.CheckOwner(path); err != nil {
+		return nil, unreadable(path, err)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, unreadable(path, err)
@@ -73,6 +77,10 @@ func readFile(path string) ([]byte, error) {
 
 // unreadable says in a sentence why a file cannot be read.
 func unreadable(path string, err error) error {
+	var foreign *store.ForeignError
+	if errors.As(err, &foreign) {
+		return &Error{File: path, Message: foreign.Error(), Advice: foreign.Hint()}
+	}
 	var cause *os.PathError
 	if errors.As(err, &cause) {
 		err = cause.Err

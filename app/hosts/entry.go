@@ -31,6 +31,22 @@ type Entry struct {
 	Stays string
 }
 
+// Start returns what Airlock would start or connect to: the command line with the
+// directory and the names of the variables, or the address. It may contain secrets.
+func (e Entry) Start() string {
+	if e.URL != "" {
+		return "connects to " + e.URL
+	}
+	text := "runs " + strings.Join(append([]string{e.Command}, e.Args...), " ")
+	if e.Cwd != "" {
+		text += ", in " + e.Cwd
+	}
+	if len(e.Env) > 0 {
+		text += ", with " + strings.Join(slices.Sorted(maps.Keys(e.Env)), ", ")
+	}
+	return text
+}
+
 // equal tells whether two entries start or reach the same server in the same way.
 func (e Entry) equal(other Entry) bool {
 	return e.Type == other.Type && e.Command == other.Command && e.Cwd == other.Cwd && e.URL == other.URL &&

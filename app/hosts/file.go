@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/airlock-mcp/airlock/internal/store"
 )
 
 // maxFile is the largest configuration file in bytes that is read. Claude Code
@@ -30,6 +32,14 @@ type File struct {
 	target string // the file behind symbolic links
 	data   []byte
 	mode   fs.FileMode
+}
+
+// LinkTarget returns the file behind the symbolic links of Path, or "" if there are none.
+func (f File) LinkTarget() string {
+	if f.target == f.Path {
+		return ""
+	}
+	return f.target
 }
 
 // Look reads the files of the hosts with the given IDs, or of all hosts when
@@ -60,6 +70,10 @@ func Look(e Environment, ids []string, project bool) ([]File, error) {
 
 func read(host Host, path string, project bool, e Environment) File {
 	file := File{Host: host, Path: path, Project: project, target: path, mode: 0o600}
+	if err := store.CheckOwner(path); err != nil {
+		file.Err = err
+		return file
+	}
 	target, err := filepath.EvalSymlinks(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err := os.Lstat(path); err == nil {

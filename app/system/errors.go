@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/airlock-mcp/airlock/images"
+	"github.com/airlock-mcp/airlock/internal/store"
 	"github.com/airlock-mcp/airlock/runner"
 )
 
@@ -27,7 +28,10 @@ func (e *SetupError) Hint() string { return e.Advice }
 // corrects them. Other errors, and nil, come back as they are.
 func Advise(err error) error {
 	var advised interface{ Hint() string }
+	var foreign *store.ForeignError
 	switch {
+	case errors.As(err, &foreign):
+		return &SetupError{err, foreign.Advice}
 	case errors.As(err, &advised):
 		return err
 	case errors.Is(err, images.ErrNotBuilt), errors.Is(err, images.ErrStale), errors.Is(err, images.ErrUnlocked):

@@ -146,7 +146,7 @@ func MakeSeal(ctx context.Context, c *config.Config, path string) (string, error
 	}
 	if path == "" {
 		path = filepath.Join(directories.Home, sealFile)
-		if err := os.MkdirAll(directories.Home, 0o755); err != nil {
+		if err := os.MkdirAll(directories.Home, 0o711); err != nil {
 			return "", err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/internal/store"
 	"github.com/airlock-mcp/airlock/policies"
 )
 
@@ -30,6 +31,9 @@ const maxPolicy = 4 << 20
 // readPolicy reads an ordinary file: reading another kind, such as a pipe, could
 // block for ever.
 func readPolicy(path string) ([]byte, error) {
+	if err := store.CheckOwner(path); err != nil {
+		return nil, err
+	}
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:

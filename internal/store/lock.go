@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"time"
 
@@ -39,23 +40,60 @@ func (m Mode) operation() int {
 }
 
 // TryAcquire locks the file at path, which it creates if needed, or returns
-// ErrLocked at once when that is not possible now.
+// ErrLocked at once if that is not possible now. Only the file's owner can open it,
+// because a user who can open a file can lock it.
 func TryAcquire(path string, mode Mode) (*Lock, error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, lockMode)
 	if err != nil {
 		return nil, fmt.Errorf("locking %q: %w", path, err)
+	}
+	if err := withhold(file, lockMode); err != nil {
+		return nil, errors.Join(err, file.Close())
 	}
 	return tryLock(file, mode)
 }
 
-// TryHold locks the existing directory at path, which may belong to someone else,
-// or returns ErrLocked at once when that is not possible now.
+// TryHold locks the existing directory at path, or returns ErrLocked at once if that is
+// not possible now. Other users keep the right to pass through the directory and lose
+// the right to open it, and with it the right to lock it.
 func TryHold(path string, mode Mode) (*Lock, error) {
 	dir, err := os.OpenFile(path, unix.O_DIRECTORY|os.O_RDONLY, 0)
 	if err != nil {
 		return nil, fmt.Errorf("locking directory %q: %w", path, err)
 	}
+	if err := withhold(dir, heldMode); err != nil {
+		return nil, errors.Join(err, dir.Close())
+	}
 	return tryLock(dir, mode)
+}
+
+// TryHoldReadable is TryHold for a directory that other users must be able to read.
+// They can lock it, too, so the caller must have another way if it gets ErrLocked.
+func TryHoldReadable(path string, mode Mode) (*Lock, error) {
+	dir, err := os.OpenFile(path, unix.O_DIRECTORY|os.O_RDONLY, 0)
+	if err != nil {
+		return nil, fmt.Errorf("locking directory %q: %w", path, err)
+	}
+	return tryLock(dir, mode)
+}
+
+// The most that locked files and directories permit.
+const (
+	lockMode fs.FileMode = 0o600
+	heldMode fs.FileMode = 0o711
+)
+
+// withhold removes all permissions of an open file that most does not have. A former
+// version of Airlock made locks that others could open.
+func withhold(file *os.File, most fs.FileMode) error {
+	info, err := file.Stat()
+	if err == nil && info.Mode().Perm()&^most != 0 {
+		err = file.Chmod(info.Mode().Perm() & most)
+	}
+	if err != nil {
+		return fmt.Errorf("locking %q: %w", file.Name(), err)
+	}
+	return nil
 }
 
 func tryLock(file *os.File, mode Mode) (*Lock, error) {

@@ -21,9 +21,14 @@ const (
 
 // Home returns the state directory as an absolute path: $AIRLOCK_HOME if set,
 // /var/lib/airlock for root, else airlock in the user's data directory of the XDG
-// Base Directory Specification. The directory need not exist.
+// Base Directory Specification. The directory need not exist. If another user owns it or
+// can change it, the error is a *ForeignError.
 func Home(getenv func(string) string) (string, error) {
-	return home(getenv, os.Geteuid())
+	dir, err := home(getenv, os.Geteuid())
+	if err != nil {
+		return "", err
+	}
+	return dir, CheckOwner(dir)
 }
 
 func home(getenv func(string) string, uid int) (string, error) {

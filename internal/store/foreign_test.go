@@ -1,0 +1,171 @@
+package store
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// issue 23: a configuration that another user owns or can write was run with the rights
+// of the user who started Airlock in its directory.
+func TestCheckOwnerRefusesWhatOthersControl(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give files to another user")
+	}
+	const other = 12345
+	tests := []struct {
+		name    string
+		prepare func(t *testing.T, dir string) (path string)
+		want    string // in the error; empty: none
+	}{
+		{"an own file", func(t *testing.T, dir string) string { return file(t, dir, "f", 0o644) }, ""},
+		{"a file that is not there", func(t *testing.T, dir string) string { return filepath.Join(dir, "none", "f") }, ""},
+		{"a file of another user", func(t *testing.T, dir string) string {
+			f := file(t, dir, "f", 0o644)
+			own(t, f, other)
+			return f
+		}, "belongs to the user 12345"},
+		{"a file that all may write", func(t *testing.T, dir string) string { return file(t, dir, "f", 0o646) }, "every user"},
+		{"a file that its group may write", func(t *testing.T, dir string) string {
+			f := file(t, dir, "f", 0o664)
+			if err := os.Chown(f, 0, other); err != nil {
+				t.Fatal(err)
+			}
+			return f
+		}, "the group 12345"},
+		{"a directory of another user", func(t *testing.T, dir string) string {
+			d := directory(t, dir, "d", 0o755)
+			f := file(t, d, "f", 0o644)
+			own(t, d, other)
+			return f
+		}, "belongs to"},
+		{"a directory two levels up that all may write", func(t *testing.T, dir string) string {
+			d := directory(t, dir, "d", 0o777)
+			return file(t, directory(t, d, "e", 0o755), "f", 0o644)
+		}, "every user"},
+		{"a sticky directory that all may write", func(t *testing.T, dir string) string {
+			return file(t, directory(t, dir, "d", 0o777|os.ModeSticky), "f", 0o644)
+		}, ""},
+		{"a file of another user in a sticky directory", func(t *testing.T, dir string) string {
+			f := file(t, directory(t, dir, "d", 0o777|os.ModeSticky), "f", 0o644)
+			own(t, f, other)
+			return f
+		}, "belongs to"},
+		{"another user's link to an own file", func(t *testing.T, dir string) string {
+			f, link := file(t, dir, "f", 0o644), filepath.Join(dir, "link")
+			if err := errors.Join(os.Symlink(f, link), os.Lchown(link, other, other)); err != nil {
+				t.Fatal(err)
+			}
+			return link
+		}, "belongs to"},
+		{"an own link into another user's directory", func(t *testing.T, dir string) string {
+			d, link := directory(t, dir, "d", 0o755), filepath.Join(dir, "link")
+			f := file(t, d, "f", 0o644)
+			own(t, d, other)
+			if err := os.Symlink("d/../d/"+filepath.Base(f), link); err != nil {
+				t.Fatal(err)
+			}
+			return link
+		}, "belongs to"},
+		{"links in a circle", func(t *testing.T, dir string) string {
+			link := filepath.Join(dir, "link")
+			if err := os.Symlink(link, link); err != nil {
+				t.Fatal(err)
+			}
+			return link
+		}, "too many levels"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			err := CheckOwner(test.prepare(t, t.TempDir()))
+			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+// Directories above a user's home belong to the administrator, as ssh assumes.
+func TestCheckOwnerStopsAtHome(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	home := directory(t, dir, "home", 0o755)
+	f := file(t, home, "f", 0o644)
+	if err := (ownership{uid: os.Geteuid(), home: home}).check(f); err != nil {
+		t.Errorf("below the home: got %v", err)
+	}
+	if err := (ownership{uid: os.Geteuid(), home: "/nowhere"}).check(f); err == nil {
+		t.Error("below another home: got no error")
+	}
+}
+
+func file(t *testing.T, dir, name string, mode os.FileMode) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Chmod(path, mode)); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func directory(t *testing.T, dir, name string, mode os.FileMode) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := errors.Join(os.Mkdir(path, 0o700), os.Chmod(path, mode)); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func own(t *testing.T, path string, id int) {
+	t.Helper()
+	if err := os.Chown(path, id, id); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// issue 23: a user who can open a lock can hold it, which made all runs of root wait. A lock
+// that a former version left open to others is closed to them.
+func TestOthersCannotOpenLocks(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"new", "old"} {
+		path := filepath.Join(dir, name)
+		if name == "old" {
+			file(t, dir, name, 0o644)
+		}
+		lock, err := TryAcquire(path, Exclusive)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer lock.Release()
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: got %v, %v, want mode 0600", name, info.Mode(), err)
+		}
+	}
+	d := directory(t, dir, "d", 0o755)
+	held, err := TryHold(d, Shared)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Release()
+	if info, err := os.Stat(d); err != nil || info.Mode().Perm()&0o066 != 0 {
+		t.Errorf("got %v, %v, want a directory that others cannot open", info.Mode(), err)
+	}
+}
+
+// A link in place of a lock would have another file locked.
+func TestALockIsNoLink(t *testing.T) {
+	dir := t.TempDir()
+	target, link := file(t, dir, "target", 0o644), filepath.Join(dir, "link")
+	if err := os.Symlink(target, link); err != nil {
+		t.Fatal(err)
+	}
+	if lock, err := TryAcquire(link, Exclusive); err == nil {
+		lock.Release()
+		t.Error("got a lock on what a link names")
+	}
+}
