@@ -1,32 +1,44 @@
 """The analyser of Python programs: scopes, aliases, attribute chains and constants, never a substring.
 
-It blocks what is dangerous and what is reflective and could not be resolved. A name counts where it is read, called or
-not, so that no container, decorator or callback carries it on; modules that lead elsewhere may not be used as values.
+It blocks dangerous names and reflection that cannot be resolved. Reading a dangerous name is enough, so that containers,
+decorators and callbacks cannot pass it on. Modules that give access to other modules may not be used as values.
 """
 
 from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from qwed_new.engines.code import python_policy as policy
 from qwed_new.engines.code.findings import Finding, unique
 from qwed_new.engines.code.python_scopes import Program, Scope, read
-from qwed_new.engines.code.python_values import Builtin, Constant, Member, Module, Resolver, Text, Unknown, Value
+from qwed_new.engines.code.python_texts import Texts, imports_evaluator
+from qwed_new.engines.code.python_values import (
+    Builtin,
+    Constant,
+    Member,
+    Module,
+    Resolver,
+    Result,
+    Text,
+    Unknown,
+    Value,
+)
 
 MAX_CODE = 1_000_000
 _CODING = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _FILE_SQL = re.compile(r"\b(?:attach|vacuum\s+into|load_extension|readfile|writefile|edit)\b", re.I)
-# Functions that evaluate a text as Python.
-_SYMPY_SAFE = frozenset(
-    "symbols Symbol Dummy Wild var Function Rational Integer Float latex pprint pretty srepr init_printing UndefinedFunction MatrixSymbol Idx IndexedBase".split()
-)
-_SYMPY_TEXT = frozenset("sympify parse_expr S lambdify eval_expr stringify_expr parse_mathematica parse_maxima kernS".split())
+
+
+# Attributes that make an object anew, and names in packages that methods of harmless objects have too.
+_MAKING = frozenset({"__init__", "__new__", "__dict__", "__setattr__", "__call__", "__getattr__", "__getattribute__"})
+_COMMON = frozenset("test load parse main settings usage source configure constructor loader baseline initialize moves lib".split())
 
 
 def analyse(code: str) -> list[Finding]:
-    """The findings of a program; SyntaxError when it is none."""
+    """Return the findings of a program, or raise SyntaxError."""
     if len(code) > MAX_CODE:
         return [Finding("too_large", "high", f"Too large: the program has more than {MAX_CODE} characters")]
     if finding := _encoding(code):
@@ -63,23 +75,47 @@ def _encoding(code: str) -> Finding | None:
     return None
 
 
+def _expression(tree: ast.AST) -> list[Finding]:
+    """The findings of an expression that SymPy would evaluate, with all of its names in scope."""
+    return _Analyser(evaluates=True).run(tree, Scope("module", None, stars=["sympy"]))
+
+
+def _imported(tree: ast.AST) -> Iterator[str]:
+    """The modules and names that a program imports."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
 class _Analyser:
-    def __init__(self) -> None:
+    def __init__(self, evaluates: bool = False) -> None:
         self._findings: list[Finding] = []
         self._program = Program()
         self._resolver = Resolver(self._program)
-        self._texts = 0
-        self._formats = self._has_sys = False
+        self._texts = Texts(self._program, self._resolver, _expression, self._report)
+        self._evaluates = evaluates  # whether a library that evaluates texts can be reached
+        self._formats = self._has_sys = self._imports_loader = False
+        self._refused: set[str] = set()  # names that lead out of the packages that the program imports
 
     def run(self, tree: ast.AST, scope: Scope | None = None) -> list[Finding]:
         read(tree, self._program, scope or Scope("module", None))
         self._formats = any(isinstance(n, ast.Attribute) and n.attr in ("format", "format_map") for n in ast.walk(tree))
         self._has_sys = any(isinstance(n, ast.alias) and n.name == "sys" for n in ast.walk(tree))
+        roots = {path.split(".")[0] for path in _imported(tree)}
+        self._refused = {n for root in roots for n in policy.REFUSED.get(root, ()) if n not in _COMMON}
+        self._imports_loader = "holidays" in roots
         for node in list(ast.walk(tree)):
             check = getattr(self, "_check_" + type(node).__name__, None)
             if check:
                 check(node)
+        if self._evaluates or any(imports_evaluator(p) for p in _imported(tree)):
+            self._texts.whole(tree)
         return self._findings
+
+    def _report(self, node: ast.AST, kind: str, message: str) -> None:
+        (self._block if kind == "block" else self._unresolved)(node, message)
 
     def _block(self, node: ast.AST, pattern: str, severity: str = "critical") -> None:
         alternative = policy.ALTERNATIVES.get(pattern, "")
@@ -97,7 +133,7 @@ class _Analyser:
             self._import(node, alias.name)
 
     def _import(self, node: ast.AST, module: str) -> bool:
-        """Judge the import of a module, and say whether its members may be judged."""
+        """Judge the import of a module, and report whether its members can be judged."""
         root = module.split(".")[0]
         if policy.is_stdlib(module):
             if module not in policy.STDLIB:
@@ -191,6 +227,8 @@ class _Analyser:
                 self._block(node, policy.identities()[id(value.thing)])
             elif isinstance(value, Member) and value.known and not self._defined(node):  # by a star import
                 self._member(node, *value.path.rsplit(".", 1))
+            elif isinstance(value, Member) and not self._defined(node):
+                self._foreign(node, value.path)
         if node.id.startswith("__") and node.id.endswith("__") and node.id.strip("_") not in policy.DUNDERS | {"debug"}:
             if node.id not in policy.BUILTINS and not self._defined(node):
                 self._unresolved(node, node.id)
@@ -258,9 +296,15 @@ class _Analyser:
             node.attr.startswith("__") and node.attr.endswith("__") and node.attr not in ("__doc__", "__name__")
         ):
             self._block(node, node.attr)
-        for value in self._resolver.values(node.value):
-            if isinstance(value, Module) and not value.foreign:
-                self._unresolved(node, f"{value.name}.{node.attr} is replaced")
+        self._replaced(node, node.value, node.attr)
+
+    def _replaced(self, node: ast.AST, base: ast.expr, name: str) -> None:
+        """Judge a value that is given to an attribute of a module, or of something that a package made."""
+        for value in self._resolver.values(base):
+            if isinstance(value, Module) and (not value.foreign or policy.in_image(value.name)):
+                self._unresolved(node, f"{value.name}.{name} is replaced")
+            elif isinstance(value, Member) and policy.in_image(value.path) and name not in policy.SETTINGS:
+                self._unresolved(node, f"{value.path}.{name} is replaced")
 
     def _read(self, node: ast.AST, base: ast.expr, name: str) -> None:
         """Judge `base.name`, written so or by getattr."""
@@ -269,7 +313,11 @@ class _Analyser:
             return
         if name == "raw" and self._has_sys and name not in self._program.attributes:
             self._block(node, "sys.stdout.buffer.raw")  # its type opens files
+        if name == "__class__" and self._makes(node, base):
+            self._unresolved(node, "the class of a package's object as a value")
         for value in self._resolver.values(base):
+            if name in _MAKING and isinstance(value, Module | Member | Result) and self._is_foreign(value):
+                self._block(node, name)
             if isinstance(value, Module) and not value.foreign:
                 self._member(node, value.name, name)
             elif isinstance(value, Module):
@@ -282,7 +330,33 @@ class _Analyser:
         if name.startswith("_") and not name.startswith("__") and "__" in name[1:] and isinstance(base, ast.Name | ast.Attribute):
             self._block(node, name)
 
+    def _is_foreign(self, value: Module | Member | Result) -> bool:
+        return value.foreign if isinstance(value, Module) else isinstance(value, Result) or not value.known
+
+    def _makes(self, node: ast.AST, base: ast.expr) -> bool:
+        """Whether the type of an object of a package is used for more than its name or a comparison."""
+        parent = self._program.parent_of.get(id(node))
+        if isinstance(parent, ast.Attribute | ast.Compare | ast.FormattedValue):
+            return isinstance(parent, ast.Attribute) and parent.attr in _MAKING
+        if isinstance(parent, ast.Call) and node in parent.args:
+            shown = {Builtin(n) for n in ("print", "str", "repr", "isinstance", "issubclass", "id", "hash")}
+            return self._is_of_image(base) and not self._resolver.values(parent.func) <= shown
+        return self._is_of_image(base)
+
+    def _is_of_image(self, base: ast.expr) -> bool:
+        """Whether an object is of a package in the image, or may be one because it is not known."""
+        if isinstance(base, ast.Name) and base.id in ("self", "cls", "other"):
+            return False
+        for value in self._resolver.values(base):
+            if isinstance(value, Member) and policy.in_image(value.path):
+                return True
+            if type(value) is Unknown and self._imports_loader:
+                return True
+        return False
+
     def _method(self, node: ast.AST, name: str, value: Value) -> None:
+        if isinstance(value, Unknown) and name in self._refused and name not in self._program.attributes:
+            self._block(node, name)
         if name in policy.METHODS:
             if not (isinstance(value, Unknown) and name in self._program.attributes):
                 path = f"{value.path}.{name}" if isinstance(value, Member) else name
@@ -327,7 +401,7 @@ class _Analyser:
             if isinstance(base, ast.Call):
                 return any(isinstance(v, Member) and v.path.startswith("pathlib.") for v in self._resolver.values(base.func))
             if isinstance(base, ast.Name):
-                base = self._resolver._only_value(base)
+                base = self._resolver.only_value(base)
         return False
 
     # Calls
@@ -339,6 +413,7 @@ class _Analyser:
                 self._call_builtin(node, function.name)
             elif isinstance(function, Member):
                 self._call_member(node, function.path)
+        self._texts.call(node, functions)
         self._file_of_a_package(node, functions)
         for keyword in node.keywords:
             if keyword.arg == "fromfile_prefix_chars" and not self._is_constant(keyword.value, None):
@@ -358,7 +433,7 @@ class _Analyser:
         paths = [f.path for f in functions if isinstance(f, Member) and not f.known]
         if paths:
             name = paths[0].rsplit(".", 1)[-1]
-        if name not in policy.FILES or name in self._program.attributes or not (paths or Unknown() in functions):
+        if name not in policy.FILES or name in self._program.attributes or not (paths or any(isinstance(f, Unknown) for f in functions)):
             return
         if isinstance(node.func, ast.Name) and not paths:
             return  # a function of the program's own
@@ -408,7 +483,7 @@ class _Analyser:
         return self._resolver.values(node) == {Constant(wanted)}
 
     def _names(self, node: ast.expr) -> list[str] | None:
-        """The texts that an expression may be, None where that is not all."""
+        """Return the texts that an expression may be, or None if it may be something else."""
         values = self._resolver.values(node)
         texts = [v.value for v in values if isinstance(v, Constant) and isinstance(v.value, str)]
         return texts if len(texts) == len(values) else None
@@ -427,8 +502,12 @@ class _Analyser:
                     self._read(node, node.args[0], attribute)
                 elif attribute in policy.REFLECTIVE or (attribute.startswith("__") and attribute.endswith("__")):
                     self._block(node, attribute)
-        elif name == "vars" and (not node.args or any(isinstance(v, Module) for v in self._resolver.values(node.args[0]))):
+                else:
+                    self._replaced(node, node.args[0], attribute)
+        elif name == "vars" and (not node.args or any(isinstance(v, Module | Member) for v in self._resolver.values(node.args[0]))):
             self._unresolved(node, "vars of a namespace")
+        elif name == "type" and len(node.args) == 1 and self._makes(node, node.args[0]):
+            self._unresolved(node, "the type of a package's object as a value")
         elif name == "type" and (len(node.args) > 1 or node.keywords or any(isinstance(a, ast.Starred) for a in node.args)):
             self._unresolved(node, "type with more than one argument")
 
@@ -462,47 +541,8 @@ class _Analyser:
                 plain = keyword.arg == "argv" and isinstance(keyword.value, ast.List | ast.Tuple) and len(keyword.value.elts) <= 1
                 if keyword.arg in ("module", "defaultTest", "testLoader", "testRunner", None) or (keyword.arg == "argv" and not plain):
                     self._unresolved(node, f"unittest.main with {keyword.arg or 'arguments that are unpacked'}")
-        elif path.split(".")[0] == "sympy":
-            self._call_sympy(node, path.rsplit(".", 1)[1])
         elif path.endswith((".__setattr__", ".__delattr__")):
             self._call_builtin(node, "setattr")
-
-    def _call_sympy(self, node: ast.Call, name: str) -> None:
-        """SymPy evaluates texts as Python wherever it expects an expression."""
-        if name in _SYMPY_SAFE:
-            return
-        for argument in [*node.args, *(k.value for k in node.keywords)]:
-            for value in self._resolver.values(argument):
-                if isinstance(value, Constant) and isinstance(value.value, str | tuple):
-                    for text in [value.value] if isinstance(value.value, str) else [t for t in value.value if isinstance(t, str)]:
-                        self._evaluated(node, f"sympy.{name}", text)
-                elif isinstance(value, Text) or (isinstance(value, Unknown) and name in _SYMPY_TEXT and not self._is_expression(argument)):
-                    self._unresolved(node, f"sympy.{name} of a computed text")
-
-    def _is_expression(self, node: ast.expr) -> bool:
-        """Whether an argument is certainly no text: an operation, a call into SymPy, a list or a number."""
-        if isinstance(node, ast.Name):
-            value = self._resolver._only_value(node)
-            return value is not None and not isinstance(value, ast.Name) and self._is_expression(value)
-        if isinstance(node, ast.Call):
-            return any(isinstance(v, Member) and v.path.startswith("sympy.") for v in self._resolver.values(node.func))
-        return isinstance(node, ast.BinOp | ast.UnaryOp | ast.List | ast.Tuple | ast.Dict | ast.Compare | ast.Lambda)
-
-    def _evaluated(self, node: ast.AST, by: str, text: str) -> None:
-        self._texts += 1
-        if self._texts > 200:
-            self._unresolved(node, "more than 200 texts that are evaluated")
-            return
-        try:
-            tree = ast.parse(text.strip() or "0", mode="eval")
-        except (SyntaxError, ValueError):
-            if "__" in text or ("(" in text and "." in text):
-                self._unresolved(node, f"{by} of a text that is no expression")
-            return
-        inner = _Analyser().run(tree)
-        self._findings.extend(Finding(f.rule, f.severity, f.message, getattr(node, "lineno", 0), f.alternative) for f in inner)
-        if any(isinstance(n, ast.Attribute | ast.Lambda) for n in ast.walk(tree)):
-            self._unresolved(node, f"{by} of a text with attributes")
 
     def _by_name(self, node: ast.AST, name: str) -> None:
         if (
@@ -510,6 +550,7 @@ class _Analyser:
             or name in policy.METHODS
             or name in policy.SEGMENTS
             or (name == "raw" and self._has_sys)
+            or name in self._refused
             or (name.startswith("__") and name.strip("_") not in policy.DUNDERS)
         ):
             self._block(node, name)

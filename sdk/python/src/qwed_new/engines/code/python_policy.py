@@ -8,7 +8,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
-ALL = frozenset({"*"})
+from qwed_new.engines.code.libraries import ALL, REFUSED
 
 # Builtins that run text, read files or hand out namespaces.
 BUILTINS = frozenset(
@@ -142,22 +142,15 @@ FILES = frozenset(
 PATH_ARGUMENTS = frozenset("path path_or_buf filepath_or_buffer path_or_buffer fname file io fp filename excel_writer".split())
 
 THIRD_PARTY_DENY = {
+    **REFUSED,
     "numpy": frozenset("load fromfile memmap f2py ctypeslib distutils fromregex genfromtxt DataSource".split()),
     "pandas": frozenset("read_pickle to_pickle eval read_hdf HDFStore io".split()),
-    "yaml": frozenset(
-        "load load_all unsafe_load unsafe_load_all full_load full_load_all Loader UnsafeLoader FullLoader CLoader loader constructor".split()
-    ),
-    "sympy": frozenset("preview external codegen autowrap test doctest interactive run_all_tests".split()),
-    "PIL": frozenset("ImageMath ImageGrab ImageShow ImageFile".split()),
     "torch": frozenset("load hub compile jit package".split()),
     "tensorflow": frozenset("io keras".split()),
-    "sqlglot": frozenset("executor".split()),
-    "z3": frozenset("z3core lib Z3_DEBUG".split()),
     "scipy": frozenset("io weave".split()),
     "sklearn": frozenset("externals".split()),
     "matplotlib": frozenset("animation style".split()),
     "jinja2": frozenset("Environment Template NativeEnvironment nativetypes".split()),
-    "lxml": frozenset("parse iterparse".split()),
     "mako": ALL,
     "ruamel": ALL,
     "pytest": frozenset("main console_main".split()),
@@ -194,6 +187,15 @@ def identities() -> dict[int, str]:
     return _IDENTITIES
 
 
+# Attributes that programs set to configure a package.
+SETTINGS = frozenset({"dps", "prec", "pretty"})
+
+
+def in_image(path: str) -> bool:
+    """Whether a module or name is of a package that the image of the engines has."""
+    return path.split(".")[0] in REFUSED
+
+
 def leads_out(root: str, part: str) -> bool:
     """Whether an attribute of a package is a package that runs code or opens connections, or a module that a package of this distribution imports."""
     if part in PACKAGES:
@@ -217,7 +219,7 @@ def real_module(name: str) -> ModuleType | None:
 
 
 def real_attribute(module: str, name: str) -> Any:
-    """An attribute of an allowed module; LookupError where there is none."""
+    """Return an attribute of an allowed module, or raise LookupError."""
     found = real_module(module)
     if found is None:
         raise LookupError(module)

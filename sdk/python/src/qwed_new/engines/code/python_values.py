@@ -25,7 +25,7 @@ class Module:
 
 @dataclass(frozen=True)
 class Member:
-    """An attribute of a module or of a member of it; thing is the object itself where it is known."""
+    """An attribute of a module or of one of its members; thing is the object itself if known is set."""
 
     path: str
     thing: Any = None
@@ -62,6 +62,13 @@ class Unknown:
     """Anything else."""
 
 
+@dataclass(frozen=True)
+class Result(Unknown):
+    """What a function of a package returned, or an attribute of that."""
+
+    root: str = ""
+
+
 Value = Module | Member | Builtin | Constant | Text | Unknown
 UNKNOWN, TEXT = Unknown(), Text()
 
@@ -74,7 +81,7 @@ class Resolver:
         self._busy: set[tuple[int, str]] = set()
 
     def values(self, node: ast.expr | None, depth: int = 0) -> set[Value]:
-        """Everything that an expression may be; UNKNOWN is among it where that is not all."""
+        """Return all values that an expression may have; UNKNOWN is one of them if the list is not complete."""
         if node is None or depth > MAX_DEPTH:
             return {UNKNOWN}
         key = (id(node), "")
@@ -218,16 +225,16 @@ class Resolver:
             inner_elements = self._literal(source.args[0], depth + 1)
             if inner_elements is not None:
                 return [ast.Tuple([ast.Constant(0), e], ast.Load()) for e in inner_elements]
-        if isinstance(source, ast.Name) and (value := self._only_value(source)) is not None:
+        if isinstance(source, ast.Name) and (value := self.only_value(source)) is not None:
             return self._literal(value, depth + 1)
         return None
 
     def _dictionary(self, node: ast.expr) -> ast.Dict | None:
-        if isinstance(node, ast.Name) and (value := self._only_value(node)) is not None:
+        if isinstance(node, ast.Name) and (value := self.only_value(node)) is not None:
             node = value
         return node if isinstance(node, ast.Dict) else None
 
-    def _only_value(self, node: ast.Name) -> ast.expr | None:
+    def only_value(self, node: ast.Name) -> ast.expr | None:
         scope: Scope | None = self._scope(node)
         while scope and node.id not in scope.bindings:
             scope = scope.parent
@@ -300,7 +307,13 @@ class Resolver:
             ):
                 return {Constant(chr(v.value % 0x110000)) for v in arguments[0] if isinstance(v, Constant)}
             return {TEXT}
-        return {UNKNOWN}
+        return {Result(root) if (root := _package_of(f)) else UNKNOWN for f in functions} or {UNKNOWN}
+
+
+def _package_of(function: Value) -> str:
+    if isinstance(function, Result):
+        return function.root
+    return function.path.split(".")[0] if isinstance(function, Member) and not function.known else ""
 
 
 _TEXT_METHODS = frozenset(
@@ -347,7 +360,7 @@ def attribute(base: Value, name: str) -> set[Value]:
         return {_of_thing(f"{base.path}.{name}", thing)}
     if isinstance(base, Member) and not base.known:
         return {Member(f"{base.path}.{name}")}
-    return {UNKNOWN}
+    return {base if isinstance(base, Result) else UNKNOWN}
 
 
 def member(module: str, name: str, star: bool = False) -> set[Value]:

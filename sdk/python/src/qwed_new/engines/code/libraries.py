@@ -1,0 +1,51 @@
+"""The packages in the image of the engines, and the names in them that run code or import by name.
+
+libraries.tsv has the functions whose source reaches eval, an import, a program or getattr; a test compares it with the
+packages' sources. REFUSED adds names that read files, open connections or lead to those functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.resources import files
+from types import MappingProxyType
+
+ALL = frozenset({"*"})
+
+_MORE = {
+    "sympy": "preview external codegen autowrap test doctest interactive run_all_tests testing init_session pygletplot "
+    "experimental_lambdify vectorized_lambdify ufuncify source importtools PygletPlot",
+    "PIL": "ImageMath ImageGrab ImageShow ImageFile",
+    "sqlglot": "executor serde load import_module",
+    "z3": "z3core lib Z3_DEBUG from_file parse_file parse_smt2_file open_log enable_trace",
+    "lxml": "parse iterparse XSLT XInclude xinclude ElementInclude open_in_browser open_http_urllib submit_form",
+    "yaml": "load load_all unsafe_load unsafe_load_all full_load full_load_all Loader UnsafeLoader FullLoader CLoader "
+    "CFullLoader CUnsafeLoader UnsafeConstructor Constructor loader constructor",
+    "detect_secrets": "settings usage audit main initialize baseline scan_file scan_files scan_diff scan_directory "
+    "get_files_to_scan load_from_baseline wordlist importlib from_file pre_commit_hook",
+    "six": "moves add_move MovedModule",
+    "eyecite": "HyperscanTokenizer",
+    "ahocorasick": "load",
+    "typing_extensions": "get_type_hints ForwardRef",
+    "holidays": "registry_loader save_ics",
+}
+
+
+def _table() -> list[list[str]]:
+    text = files(__package__).joinpath("libraries.tsv").read_text("utf-8")
+    return [line.split("\t") for line in text.splitlines() if line and not line.startswith("#")]
+
+
+def _refused() -> dict[str, frozenset[str]]:
+    names: dict[str, set[str]] = {package: set(words.split()) for package, words in _MORE.items()}
+    for package, _, _, verdict in _table():
+        if verdict not in ("code", "-"):
+            names.setdefault(package, set()).add(verdict)
+    return {package: frozenset(words) for package, words in names.items()}
+
+
+# Names that a program may not take from a package.
+REFUSED: Mapping[str, frozenset[str]] = MappingProxyType(_refused())
+
+# Packages that evaluate texts as Python.
+EVALUATING = frozenset(package for package, _, _, verdict in _table() if verdict == "code")

@@ -1,0 +1,82 @@
+"""Finds the functions of packages that pass what a caller gives them to eval, an import or a program."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+
+REQUIREMENTS = Path(__file__).parents[1] / "requirements" / "engines.txt"
+_TEXT = frozenset(
+    "eval exec __import__ import_module parse_expr system popen Popen getoutput check_output check_call run_path "
+    "run_module spec_from_file_location exec_module load_module CDLL LoadLibrary Unpickler unsafe_load full_load".split()
+)
+_MODULES = {
+    "subprocess": frozenset({"run", "call", "Popen", "check_call", "check_output", "getoutput"}),
+    "pickle": frozenset({"load", "loads"}),
+    "marshal": frozenset({"load", "loads"}),
+    "runpy": frozenset({"run_path", "run_module"}),
+}
+
+
+def packages() -> dict[str, list[Path]]:
+    """The source files of each top-level package that the image of the engines installs."""
+    found: dict[str, list[Path]] = {}
+    for name in re.findall(r"^([\w.-]+)==", REQUIREMENTS.read_text(), re.M):
+        for file in metadata.files(name) or ():
+            parts = file.parts
+            if file.suffix != ".py" or ".." in parts or "tests" in parts or "benchmarks" in parts:
+                continue
+            found.setdefault(parts[0].removesuffix(".py"), []).append(Path(file.locate()))
+    return found
+
+
+def reaching(path: Path) -> Iterator[tuple[str, str]]:
+    """The functions of a file that pass a parameter on, and what they pass it to."""
+    try:
+        tree = ast.parse(path.read_text("utf-8"))
+    except (SyntaxError, UnicodeDecodeError):
+        return
+    yield from _inside(tree, (), frozenset())
+
+
+def _inside(node: ast.AST, path: tuple[str, ...], given: frozenset[str]) -> Iterator[tuple[str, str]]:
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        path = (*path, node.name)
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        given = _given(node, given)
+    if isinstance(node, ast.Call) and (sink := _sink(node)) and path:
+        name = node.args[1] if sink == "getattr" and len(node.args) > 1 else None
+        if name is None and sink != "getattr" and not all(isinstance(a, ast.Constant) for a in node.args):
+            yield ".".join(path), sink
+        elif name is not None and any(isinstance(n, ast.Name) and n.id in given for n in ast.walk(name)):
+            yield ".".join(path), sink
+    for child in ast.iter_child_nodes(node):
+        yield from _inside(child, path, given)
+
+
+def _given(function: ast.FunctionDef | ast.AsyncFunctionDef, outer: frozenset[str]) -> frozenset[str]:
+    """The names in a function whose values come from its caller, `self` included."""
+    a = function.args
+    names = {p.arg for p in (*a.posonlyargs, *a.args, *a.kwonlyargs, a.vararg, a.kwarg) if p} | outer
+    for _ in range(3):
+        for node in ast.walk(function):
+            if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.NamedExpr | ast.For | ast.comprehension):
+                source = node.iter if isinstance(node, ast.For | ast.comprehension) else node.value
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                if source is not None and any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(source)):
+                    names |= {n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)}
+    return frozenset(names)
+
+
+def _sink(call: ast.Call) -> str:
+    function = call.func
+    name = function.id if isinstance(function, ast.Name) else function.attr if isinstance(function, ast.Attribute) else ""
+    module = function.value.id if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) else ""
+    if module in _MODULES:
+        return f"{module}.{name}" if name in _MODULES[module] else ""
+    if name in ("compile", "getattr", "exec", "eval"):
+        return name if isinstance(function, ast.Name) else ""
+    return name if name in _TEXT else ""
