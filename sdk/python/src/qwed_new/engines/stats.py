@@ -1,13 +1,16 @@
-"""Statistics: claims about the columns of a CSV table, in exact decimals."""
+"""Statistics: claims about the columns of a CSV table, decided in exact arithmetic."""
 
 from __future__ import annotations
 
 import csv
 import io
 import re
-from decimal import Decimal, localcontext
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 
+from qwed_new.engines import measures
+from qwed_new.engines.measures import Claimed
 from qwed_new.limits import TooLarge
 from qwed_new.money import amount
 from qwed_new.verdict import Status, Verdict
@@ -23,6 +26,7 @@ _MEASURES = {
 _RELATIONS = (
     (r"(?:is|are|was) (?:above|over|greater than|more than|higher than|larger than)|exceeds?|>(?!=)", ">"), (r"(?:is|are) (?:at least|no less than|greater than or equal to)|>=|≥", ">="),
     (r"(?:is|are|was) (?:below|under|less than|fewer than|lower than|smaller than)|<(?!=)", "<"), (r"(?:is|are) (?:at most|no more than|less than or equal to)|<=|≤", "<="),
+    (r"(?:is|are|was) (?:about|approximately|roughly|around)|equals? approximately|(?:is\s+)?(?:≈|~=?)", "≈"),
     (r"(?:is|are) not(?: equal to)?|does not equal|!=", "!="), (r"(?:is|are|was) between", "between"),
     (r"(?:is|are|was|equals?|is equal to|is exactly)(?: exactly| equal to)?|==?", "="),
 )  # fmt: skip
@@ -31,6 +35,9 @@ _CLAIM = re.compile(
     re.I,
 )
 _VALUE = r"[$€£]?-?\d[\d,]*(?:\.\d+)?(?:\s*(?:k|thousand|million|billion))?"
+_PRECISION = re.compile(
+    rf",?\s*(?:\(?(?:rounded )?to (?P<places>\d{{1,2}}) (?:decimals?|decimal places?|d\.?p\.?)\)?|(?:±|\+/-)\s*(?P<by>{_VALUE}))$", re.I
+)
 _SCALE = {"k": 3, "thousand": 3, "million": 6, "billion": 9}
 
 
@@ -41,8 +48,9 @@ class _NotUnderstood(ValueError):
 def verify_stats(query: str, file_path: str | None = None, csv_text: str | None = None) -> Verdict:
     """Decide a claim such as `The average salary is above 50000` about a table with a header, from a file or a text.
 
-    Every row must have a number where the column is used: empty cells, NaN, formulas and ragged rows make it INCONCLUSIVE, and
-    are named. Equality is exact; a standard deviation is that of a sample, rounded to the digits of the claim.
+    Every cell of the column must be a number. Empty cells, NaN, formulas and ragged rows make the verdict INCONCLUSIVE, and
+    its message names them. Equality is exact unless the claim states a precision: `≈ 2.14`, `2.14 to 2 decimal places` or `2.1 ± 0.1`.
+    Standard deviation and variance are those of a sample.
     """
     try:
         header, rows = _read(file_path, csv_text)
@@ -76,7 +84,7 @@ def _read(path: str | None, text: str | None) -> tuple[list[str], list[list[str]
     csv.field_size_limit(1_000_000)
     rows: list[list[str]] = []
     for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True):
-        if row == [""] or any(c.strip() for c in row):  # an empty cell in quotes is a value that is missing, an empty line is none
+        if row == [""] or any(c.strip() for c in row):  # an empty cell in quotes is a missing value; an empty line is skipped
             rows.append(row)
         if len(rows) > MAX_ROWS:
             raise TooLarge(f"the table has more than {MAX_ROWS} rows")
@@ -93,25 +101,45 @@ def _decode(data: bytes) -> str:
     return data.decode("utf-8-sig")
 
 
-def _parse(query: str, header: list[str]) -> tuple[str, str, str, list[Decimal]]:
+def _parse(query: str, header: list[str]) -> tuple[str, str, str, list[Claimed]]:
     if not isinstance(query, str) or len(query) > 2_000:
         raise _NotUnderstood("the claim is no short text")
     text = " ".join(query.strip().rstrip(".!?").split())
-    match = _CLAIM.match(text)
+    precision = _PRECISION.search(text)
+    match = _CLAIM.match(text[: precision.start()] if precision else text)
     if not match:
         raise _NotUnderstood("the claim names no measure that is known: " + ", ".join(sorted(_MEASURES)))
     for pattern, relation in _RELATIONS:
         values = rf"(?P<a>{_VALUE})\s+and\s+(?P<b>{_VALUE})" if relation == "between" else rf"(?P<a>{_VALUE})"
         if found := re.match(rf"^(?P<column>.*?)\s*(?:{pattern})\s*{values}$", match["rest"], re.I):
-            given = [_number(found["a"])] + ([_number(found["b"])] if relation == "between" else [])
-            return _MEASURES[match["measure"].lower()], _column(found["column"], header, match["measure"].lower()), relation, given
+            given = [_claimed(found["a"], relation, precision)]
+            given += [Claimed(_number(found["b"]))] if relation == "between" else []
+            word = match["measure"].lower()
+            return _MEASURES[word], _column(found["column"], header, word), "=" if relation == "≈" else relation, given
     raise _NotUnderstood("the claim has no relation to a number")
 
 
-def _number(text: str) -> Decimal:
+def _claimed(text: str, relation: str, precision: re.Match[str] | None) -> Claimed:
+    """Return a claimed value with the precision that the claim states: exact unless it states one."""
+    value = _number(text)
+    if precision is None and relation != "≈":
+        return Claimed(value)
+    if relation not in ("=", "≈"):
+        raise _NotUnderstood("a precision is stated for a relation that is not an equality")
+    if precision is not None and precision["by"]:
+        return Claimed(value, abs(_number(precision["by"])))
+    match = re.search(r"\.(\d+)", text)
+    written = len(match[1]) if match else 0
+    places = int(precision["places"]) if precision else written
+    if written > places or re.search(r"[a-z]", text, re.I):
+        raise _NotUnderstood("the claimed value has more digits than its precision, or a word for its scale")
+    return Claimed(value, Fraction(1, 2 * 10**places), half_open=True)
+
+
+def _number(text: str) -> Fraction:
     match = re.fullmatch(r"(.*?)\s*(k|thousand|million|billion)?", text.strip(), re.I)
     assert match
-    return amount(match[1]).scaleb(_SCALE.get((match[2] or "").lower(), 0))
+    return Fraction(amount(match[1])) * 10 ** _SCALE.get((match[2] or "").lower(), 0)
 
 
 def _column(name: str, header: list[str], measure: str) -> str:
@@ -130,7 +158,7 @@ def _column(name: str, header: list[str], measure: str) -> str:
 
 
 def _decide(
-    measure: str, column: str, relation: str, values: list[Decimal], header: list[str], rows: list[list[str]], currencies: set[str]
+    measure: str, column: str, relation: str, values: list[Claimed], header: list[str], rows: list[list[str]], currencies: set[str]
 ) -> Verdict:
     ragged = [i + 2 for i, r in enumerate(rows) if len(r) != len(header)]
     if ragged:
@@ -140,33 +168,37 @@ def _decide(
         numbers = [Decimal(1) for r in rows if at is None or r[at].strip()]
     else:
         numbers = _numbers(rows, header.index(column), column, currencies)
-    places = max(0, *(-e for v in values if isinstance(e := v.as_tuple().exponent, int))) if values else 0
-    with localcontext() as context:
-        context.prec = 60
-        computed = _measure(measure, numbers)
-        compared = computed
-        if measure == "stdev" and relation == "=":
-            compared = computed.quantize(Decimal(1).scaleb(-places))
-        holds = _holds(relation, compared, values)
-        if measure in ("stdev", "variance") and not holds and len(numbers) > 1:
-            whole = _measure("variance", numbers) * (len(numbers) - 1) / len(numbers)
-            whole = (whole if measure == "variance" else whole.sqrt()).quantize(Decimal(1).scaleb(-places))
-            if _holds(relation, whole, values):
-                raise _NotUnderstood(
-                    f"the claim holds of the {measure} of a whole population, {whole:f}, not of that of a sample, {computed:f}"
-                )
+    if measure in ("stdev", "variance") and len(numbers) < 2:
+        raise _NotUnderstood("one value has no deviation")
+    exact = measures.Column.of(numbers)
+    value = measures.measure(measure, exact)
+    is_so = measures.holds(relation, value, values)
+    computed, terminates = measures.decimal(value)
+    if measure in ("stdev", "variance") and not is_so:
+        spread = exact.variance(len(numbers))
+        whole = spread if measure == "variance" else measures.Root(spread)
+        if measures.holds(relation, whole, values):
+            raise _NotUnderstood(
+                f"the claim holds for the {measure} of a whole population, {measures.decimal(whole)[0]:f}, "
+                f"but not for that of a sample, {computed:f}"
+            )
     evidence = {
         "measure": measure,
         "column": column or "rows",
         "rows": len(rows),
         "computed": computed,
+        "exact": terminates,
         "relation": relation,
-        "claimed": values,
-        "method": "exact decimals",
+        "claimed": [measures.decimal(v.value)[0] for v in values],
+        "tolerance": measures.decimal(values[0].tolerance)[0],
+        "method": "fractions; a standard deviation is compared by its square",
     }
-    if holds:
-        return Verdict(Status.VERIFIED, ENGINE, f"{measure} of {column or 'rows'} is {computed:f}", evidence, value=computed)
-    return Verdict(Status.ERROR, ENGINE, f"{measure} of {column or 'rows'} is {computed:f}", evidence, value=computed)
+    message = f"{measure} of {column or 'rows'} is {computed:f}{'' if terminates else '…'}"
+    if is_so:
+        return Verdict(Status.VERIFIED, ENGINE, message, evidence, value=computed)
+    if relation == "=" and not terminates:
+        message += "; equality is exact: write ≈, or `to 2 decimal places`, for a rounded value"
+    return Verdict(Status.ERROR, ENGINE, message, evidence, value=computed)
 
 
 def _numbers(rows: list[list[str]], at: int, column: str, currencies: set[str]) -> list[Decimal]:
@@ -184,30 +216,3 @@ def _numbers(rows: list[list[str]], at: int, column: str, currencies: set[str]) 
         except ValueError:
             raise _NotUnderstood(f"{cell[:40]!r} in line {i + 2} of column {column!r} is no number") from None
     return numbers
-
-
-def _measure(measure: str, n: list[Decimal]) -> Decimal:
-    total = sum(n, Decimal(0))
-    if measure in ("sum", "count"):
-        return total
-    if measure in ("max", "min"):
-        return max(n) if measure == "max" else min(n)
-    if measure == "range":
-        return max(n) - min(n)
-    if measure == "mean":
-        return total / len(n)
-    if measure == "median":
-        ordered, half = sorted(n), len(n) // 2
-        return ordered[half] if len(n) % 2 else (ordered[half - 1] + ordered[half]) / 2
-    if len(n) < 2:
-        raise _NotUnderstood("one value has no deviation")
-    mean = total / len(n)
-    variance = sum(((x - mean) ** 2 for x in n), Decimal(0)) / (len(n) - 1)
-    return variance if measure == "variance" else variance.sqrt()
-
-
-def _holds(relation: str, value: Decimal, given: list[Decimal]) -> bool:
-    a = given[0]
-    if relation == "between":
-        return a <= value <= given[1]
-    return {">": value > a, ">=": value >= a, "<": value < a, "<=": value <= a, "=": value == a, "!=": value != a}[relation]
