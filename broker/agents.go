@@ -40,10 +40,11 @@ type AgentCall struct {
 	ID             string // call_…
 	ServerID, Name string
 	Arguments      json.RawMessage
-	Risk           policies.Risk
-	Nested         bool   // the call is made by code whose run was decided about
-	Asks           bool   // policies want a person to approve it
-	Refused        string // why policies do not permit it; empty: they do
+	Risk           policies.Risk   // of the tool
+	Schema         json.RawMessage // the tool's input schema
+	Nested         bool            // the call is made by code whose run was decided about
+	Asks           bool            // policies want a person to approve it
+	Refused        string          // why policies do not permit it; empty: they do
 }
 
 // AgentRuling is what was decided. The zero value permits nothing.
@@ -52,8 +53,8 @@ type AgentRuling struct {
 	// Rules decided; those with an @approve also in Approve, who must agree before the act.
 	Rules   []policies.Rule
 	Approve []string
-	Risk    string     // as rules about agents know it
-	Grant   AgentGrant // set when the act is permitted
+	Risk    policies.Risk // of the act; it is not below that of the tool
+	Grant   AgentGrant    // set when the act is permitted
 }
 
 // AgentGrant is the permission for one act. Its methods are not called concurrently.
@@ -74,7 +75,7 @@ func (a *attempt) decideAgent(ctx context.Context) *failure {
 	}
 	call := &AgentCall{
 		ID: a.id, ServerID: a.tool.ServerID, Name: a.tool.Name, Arguments: a.arguments,
-		Risk: a.ruling.Risk, Nested: a.run.opts.Admitted != nil, Asks: len(a.ruling.Approve) > 0,
+		Risk: a.ruling.Risk, Schema: a.tool.InputSchema, Nested: a.run.opts.Admitted != nil, Asks: len(a.ruling.Approve) > 0,
 	}
 	if !a.ruling.Allow {
 		call.Refused = "policy does not allow this call"
@@ -87,6 +88,9 @@ func (a *attempt) decideAgent(ctx context.Context) *failure {
 		return undecided(err)
 	}
 	a.grant = r.Grant
+	if r.Risk > a.ruling.Risk.Known() {
+		a.ruling.Risk = r.Risk
+	}
 	a.ruling.Rules = slices.Concat(a.ruling.Rules, r.Rules)
 	if !a.ruling.Allow {
 		return nil // what policies say is said
@@ -226,7 +230,7 @@ func (m *Admission) ask(ctx context.Context, r AgentRuling) *failure {
 	a.call.Name, a.tool.Name = nameRun, nameRun
 	a.rules, a.grant = b.rules.Load(), m.grant
 	a.engine = a.rules.Policies
-	a.ruling = policies.Decision{Allow: true, Approve: r.Approve, Rules: r.Rules, Risk: policies.Risk(r.Risk)}
+	a.ruling = policies.Decision{Allow: true, Approve: r.Approve, Rules: r.Rules, Risk: r.Risk}
 	fail := a.approve(ctx)
 	m.Approval = a.approval
 	if fail != nil {

@@ -132,7 +132,7 @@ func TestOnlyWhatCouldBeCalledIsDecidedAbout(t *testing.T) {
 		t.Errorf("%+v", o.acts)
 	}
 	calls.Call(t.Context(), broker.Call{ServerID: "files", Name: "read_file", Arguments: json.RawMessage(`{"path": "a"}`)})
-	if len(o.acts) != 1 || !o.acts[0].Call.Nested || o.acts[0].Call.Risk != policies.RiskRead || o.acts[0].Call.Asks {
+	if len(o.acts) != 1 || !o.acts[0].Call.Nested || o.acts[0].Call.Risk != policies.RiskLow || o.acts[0].Call.Asks {
 		t.Errorf("%+v", o.acts)
 	}
 	if state := calls.Close().ApprovalState; state != "APPROVED" {
@@ -148,7 +148,7 @@ func TestOnlyWhatCouldBeCalledIsDecidedAbout(t *testing.T) {
 // A run of an agent is decided about before it begins; a person who is asked sees its code.
 func TestAgentsRunsAreAdmitted(t *testing.T) {
 	var shown approval.Question
-	o := &office{ruling: broker.AgentRuling{Approve: []string{"owner"}, Risk: "LOW"}}
+	o := &office{ruling: broker.AgentRuling{Approve: []string{"owner"}, Risk: policies.RiskLow}}
 	f := newFixture(t, func(opts *broker.Options) {
 		opts.Agents = o
 		opts.Approver = approver{approval.Verdict{Answer: approval.Yes, By: "ann"}, func(q approval.Question) { shown = q }}

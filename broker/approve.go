@@ -129,7 +129,7 @@ func (a *attempt) howToAllow() string {
 	if a.tool.ServerID == "" {
 		return "The operator can register an agent that is trusted further (airlock agents create --type)"
 	}
-	if a.ruling.Risk == policies.RiskDestructive {
+	if a.ruling.Risk == policies.RiskCritical {
 		return fmt.Sprintf("The operator can lower its risk (servers.%s.tools.%s.risk: write) and allow it (servers.%s.allow), or write a policy",
 			a.tool.ServerID, a.tool.Name, a.tool.ServerID)
 	}
@@ -148,6 +148,10 @@ func (a *attempt) question() approval.Question {
 		flags = append(flags, flag.String())
 	}
 	who := a.run.identity
+	risk := a.ruling.Risk.String()
+	if a.tool.ServerID == "" { // a run, whose risk only rules about agents know
+		risk = a.ruling.Risk.Level()
+	}
 	return approval.Question{
 		ID: telemetry.NewID("apr"), Asked: now, Expires: now.Add(a.run.limits.ApprovalTimeout),
 		Asking: approval.Asking{
@@ -158,7 +162,7 @@ func (a *attempt) question() approval.Question {
 			ServerID: a.tool.ServerID, ToolName: a.tool.Name, DefinitionDigest: a.tool.Digest,
 			Arguments: a.shown(a.arguments), CodeHash: who.CodeHash, PolicyVersion: a.engine.Version(), Code: a.shownCode(), ClaimedLine: a.call.Line,
 		},
-		Grounds: approval.Grounds{Risk: a.ruling.Risk.String(), Flags: flags, Rules: rules, Approve: a.ruling.Approve},
+		Grounds: approval.Grounds{Risk: risk, Flags: flags, Rules: rules, Approve: a.ruling.Approve},
 	}
 }
 

@@ -20,42 +20,6 @@ const (
 	typeAct   = cedar.EntityType("Act")
 )
 
-// ActRisk is how much harm an agent's act can do.
-type ActRisk int
-
-// The risks of acts, from the least.
-const (
-	ActLow ActRisk = iota
-	ActMedium
-	ActHigh
-	ActCritical
-)
-
-// String returns the word that rules see in resource.risk.
-func (r ActRisk) String() string {
-	switch r {
-	case ActLow:
-		return "LOW"
-	case ActMedium:
-		return "MEDIUM"
-	case ActHigh:
-		return "HIGH"
-	}
-	return "CRITICAL"
-}
-
-// ActRiskOf places a tool's risk among those of acts: a call of an agent is
-// decided as what the agent would have announced for it.
-func ActRiskOf(r Risk) ActRisk {
-	switch r {
-	case RiskRead:
-		return ActLow
-	case RiskDestructive:
-		return ActCritical
-	}
-	return ActHigh
-}
-
 // ActCategory is where a tool stands in an agent's list of tools.
 type ActCategory string
 
@@ -74,7 +38,7 @@ type Act struct {
 	Engines []string // that the agent may use; nil for all
 
 	Type     string // such as "read_file"
-	Risk     ActRisk
+	Risk     Risk
 	Category ActCategory
 	Blocked  bool   // by the agent's own permissions
 	Engine   string // that it needs; empty for none
@@ -100,8 +64,8 @@ func translateAct(act Act) (cedar.Request, cedar.EntityMap) {
 	}
 	attributes := cedar.RecordMap{
 		"type":     cedar.String(act.Type),
-		"risk":     cedar.String(act.Risk.String()),
-		"level":    cedar.Long(act.Risk),
+		"risk":     cedar.String(act.Risk.Level()),
+		"level":    cedar.Long(act.Risk.number()),
 		"category": cedar.String(act.Category),
 		"blocked":  cedar.Boolean(act.Blocked),
 	}

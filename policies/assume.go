@@ -327,7 +327,7 @@ func (e *evaluation) resource() abstract {
 	claims := abstract{kinds: kindRecord, closed: true, members: map[string]member{
 		"readOnly": {flag, surely}, "destructive": {flag, surely}, "idempotent": {flag, surely}, "openWorld": {flag, surely},
 	}}
-	risks := text(RiskRead.String(), RiskWrite.String(), RiskDestructive.String(), RiskUnknown.String())
+	risks := text(riskWords()...)
 	resource := abstract{kinds: kindEntity, types: []cedar.EntityType{typeTool}, closed: true, members: map[string]member{
 		"server": {text(e.servers...), surely}, "name": {of(kindString), surely}, "risk": {risks, surely},
 		"allowed": {flag, surely}, "denied": {flag, surely}, "flagged": {flag, surely}, "claims": {claims, surely},

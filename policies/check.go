@@ -232,7 +232,7 @@ func (c *checker) comparison(compared comparison) {
 	var known []string
 	switch name {
 	case "resource.risk":
-		known = []string{RiskRead.String(), RiskWrite.String(), RiskDestructive.String(), RiskUnknown.String()}
+		known = riskWords()
 	case "resource.server", "context.session.servers":
 		known = c.world.servers
 	default:

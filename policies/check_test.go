@@ -134,7 +134,7 @@ func BenchmarkCheck(b *testing.B) {
 
 func TestCheckOperator(t *testing.T) {
 	operator := policies.Operator{
-		"files": {Allow: []string{"*", "reed_file"}, Deny: []string{"delete_file"}, Risks: map[string]policies.Risk{"delet_file": policies.RiskRead}},
+		"files": {Allow: []string{"*", "reed_file"}, Deny: []string{"delete_file"}, Risks: map[string]policies.Risk{"delet_file": policies.RiskLow}},
 		"mail":  {Allow: []string{"anything"}},
 	}
 	var said []string

@@ -37,7 +37,7 @@ func (a *acting) Decide(ctx context.Context, act broker.AgentAct) (broker.AgentR
 	if err != nil {
 		return broker.AgentRuling{}, err
 	}
-	ruling := broker.AgentRuling{Rules: r.Rules.Rules, Approve: r.Rules.Approve, Risk: r.RiskLevel, Refused: refusalOf(r.Decision)}
+	ruling := broker.AgentRuling{Rules: r.Rules.Rules, Approve: r.Rules.Approve, Risk: r.Risk, Refused: refusalOf(r.Decision)}
 	if r.Grant != nil {
 		ruling.Grant = grant{r.Grant}
 	}
@@ -79,7 +79,7 @@ func actOf(act broker.AgentAct) (asked agents.Act, err error) {
 	}
 	if c := act.Call; c != nil {
 		asked.ServerID, asked.Tool, asked.Arguments, asked.CallID = c.ServerID, c.Name, c.Arguments, c.ID
-		asked.Risk, asked.Nested, asked.Asks, asked.Refused = c.Risk, c.Nested, c.Asks, c.Refused
+		asked.Risk, asked.Schema, asked.Nested, asked.Asks, asked.Refused = c.Risk, c.Schema, c.Nested, c.Asks, c.Refused
 		return asked, nil
 	}
 	asked.Arguments, err = broker.RunArguments(act.Run)

@@ -63,7 +63,7 @@ func OpenAgents(ctx context.Context, c *config.Config, opts Options) (_ *Agents,
 // caller closes it, before the system.
 func (s *System) OpenAgents(ctx context.Context) (*Agents, error) {
 	a := &Agents{auditDirectory: s.directories.Audit, keys: s.directories.Keys, log: s.log, undo: &cleanup.Stack{}}
-	err := a.open(ctx, s.config.Agents, s.directories.Home, agents.Options{Log: s.log, Desk: s.desk, Logger: s.opts.Logger})
+	err := a.open(ctx, s.config.Agents, s.directories.Home, agents.Options{Log: s.log, Desk: s.desk, Logger: s.opts.Logger, Tools: s.declared})
 	if err != nil {
 		return nil, errors.Join(Advise(err), a.Close())
 	}

@@ -44,7 +44,7 @@ func TestLimitsOfSingleServers(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A tool that only has a rate is known to the policies, whose check finds misspelt names.
-	if want := map[string]policies.Risk{"find": policies.RiskUnknown, "drop": policies.RiskDestructive}; !reflect.DeepEqual(operator["crm"].Risks, want) {
+	if want := map[string]policies.Risk{"find": policies.RiskUnknown, "drop": policies.RiskCritical}; !reflect.DeepEqual(operator["crm"].Risks, want) {
 		t.Errorf("risks: got %v, want %v", operator["crm"].Risks, want)
 	}
 }

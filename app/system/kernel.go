@@ -220,11 +220,5 @@ func (d dispatcher) Risk(who caller.Caller, serverID, tool string) (policies.Ris
 	if !ok {
 		return policies.RiskUnknown, false
 	}
-	d.system.rules.mu.Lock()
-	operator, err := OperatorSettings(d.system.rules.config)
-	d.system.rules.mu.Unlock()
-	if err != nil {
-		return policies.RiskUnknown, true
-	}
-	return policies.EffectiveRisk(defined, operator.Settings(serverID, tool, nil)), true
+	return d.system.riskOf(defined), true
 }

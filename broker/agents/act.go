@@ -2,9 +2,6 @@ package agents
 
 import (
 	"encoding/json"
-	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/airlock-mcp/airlock/broker/budget"
@@ -32,7 +29,8 @@ type Act struct {
 	ServerID, Tool string
 	// Arguments are those of the call, or the language and the code of a run: an object.
 	Arguments json.RawMessage
-	Risk      policies.Risk // of the tool, as policies know it
+	Risk      policies.Risk   // of the tool, as policies know it
+	Schema    json.RawMessage // the tool's input schema
 	// Nested is set for a call of code: its run has taken the step.
 	Nested bool
 	// Longest is how long a run may keep its sandbox.
@@ -53,17 +51,11 @@ func (act Act) names() []string {
 	if act.isRun() {
 		return []string{RunCode, executeCode}
 	}
-	exact := policies.ToolID(act.ServerID, act.Tool)
-	return []string{exact, strings.TrimSuffix(exact, act.Tool) + "*", act.Tool}
+	return namesOf(act.ServerID, act.Tool)
 }
 
 // name is what activity and records call the act.
 func (act Act) name() string { return act.names()[0] }
-
-// isListed says whether a list of permissions names the act.
-func (act Act) isListed(list []string) bool {
-	return slices.ContainsFunc(act.names(), func(name string) bool { return slices.Contains(list, name) })
-}
 
 // priceNames are names without that for the code of other programs: a run in a
 // sandbox has a price of its own.
@@ -84,56 +76,6 @@ func (s *Service) costs(act Act) budget.Amount {
 func (s *Service) secondsCost(d time.Duration) budget.Amount {
 	ms := budget.Amount(max(d, 0).Milliseconds())
 	return (s.opts.Prices.Second*ms + 999) / 1000
-}
-
-// actOf describes an act to the rules. refused says why the agent's permissions
-// leave nothing to decide; empty: they do.
-func (a Agent) actOf(act Act, action Action) (described policies.Act, refused string) {
-	described = policies.Act{
-		AgentID: a.ID, Trust: a.Trust, Active: a.Status == Active, Engines: a.Permissions.AllowedEngines,
-		Type: act.name(), Blocked: act.isListed(a.Permissions.BlockedTools), Category: policies.ActOther,
-	}
-	if act.isRun() {
-		// Code in a sandbox reaches nothing by itself: what it can do are its calls, and
-		// each of them is an act of its own (docs/design/0014-agents-and-their-real-calls.md).
-		described.Risk, described.Engine = policies.ActLow, "code"
-		return described, ""
-	}
-	described.Risk = policies.ActRiskOf(act.Risk)
-	if meaning, known := actionTypes[act.Tool]; known {
-		described.Risk, described.Engine = max(described.Risk, meaning.risk), meaning.engine
-		if meaning.sql {
-			described.Risk = max(described.Risk, riskOfStatements(action.Parameters))
-		}
-	}
-	if action.destroys() {
-		described.Risk = policies.ActCritical
-	}
-	switch {
-	case slices.Contains(dangerousTools, act.Tool):
-		described.Category, described.Risk = policies.ActDangerous, policies.ActCritical
-	case described.Blocked || !described.Active: // the rules say so
-	case slices.Contains(safeTools, act.Tool) || act.isListed(a.Permissions.AllowedTools):
-		described.Category = policies.ActSafe
-	default:
-		return described, fmt.Sprintf("Unknown tool '%s' requires explicit allowlisting (risk_score=%.1f)", act.name(), riskScore(act.Tool, act.Arguments))
-	}
-	return described, ""
-}
-
-// riskOfStatements is that of the worst SQL among the arguments that usually have it.
-func riskOfStatements(arguments json.RawMessage) policies.ActRisk {
-	var given map[string]any
-	if json.Unmarshal(arguments, &given) != nil {
-		return policies.ActCritical // what cannot be read is not harmless
-	}
-	worst := policies.ActLow
-	for _, name := range []string{"query", "sql", "statement"} {
-		if text, ok := given[name].(string); ok {
-			worst = max(worst, riskOfSQL(text))
-		}
-	}
-	return worst
 }
 
 // action is the act in the form of an announced one, for its fingerprint.

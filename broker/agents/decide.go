@@ -3,9 +3,9 @@ package agents
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
+	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/broker/audit"
 	"github.com/airlock-mcp/airlock/broker/budget"
 	"github.com/airlock-mcp/airlock/internal/database"
@@ -15,6 +15,8 @@ import (
 // Ruling is what becomes of an act.
 type Ruling struct {
 	Decision
+	// Risk is that of the act, whatever decided; RiskUnknown if it was not assessed.
+	Risk policies.Risk
 	// Rules is what the rules about agents said; the zero value where they were not asked.
 	Rules policies.Decision
 	// Grant is set when the act is approved, or is as soon as a person says so.
@@ -61,12 +63,15 @@ func (s *Service) Decide(ctx context.Context, act Act) (Ruling, error) {
 func (g *Grant) decide(ctx context.Context) (r Ruling, err error) {
 	a := &g.attempt
 	a.action.Type = g.act.name()
-	refused := a.limit(ctx)
-	if refused == nil {
-		refused, err = g.read()
+	if refused := a.limit(ctx); refused != nil {
+		return Ruling{Decision: a.deny(refused)}, nil
 	}
-	if err != nil || refused != nil {
-		return Ruling{Decision: a.deny(refused)}, err
+	if err := g.prepare(ctx); err != nil {
+		var refused *Error
+		if errors.As(err, &refused) {
+			return Ruling{Decision: a.deny(refused)}, nil
+		}
+		return Ruling{}, err
 	}
 	err = a.opts.Database.Update(ctx, func(tx database.Tx) (err error) {
 		r, err = g.transact(ctx, tx)
@@ -75,31 +80,57 @@ func (g *Grant) decide(ctx context.Context) (r Ruling, err error) {
 	return r, err
 }
 
-// read finds out what the act is and where it stands.
-func (g *Grant) read() (*Error, error) {
+// prepare does all that takes time before the transaction, as it does for an announced action.
+func (g *Grant) prepare(ctx context.Context) error {
 	a := &g.attempt
-	err := func() (err error) {
-		if a.context, err = g.act.place(); err != nil {
-			return err
-		}
-		if a.opts.RequireState && a.context.StateHash == "" {
-			return refuse(CodeStateMissing, "pre_action_state_hash and state_source are required here, in the context of each request")
-		}
-		if a.action, err = g.act.action(); err != nil {
-			return err
-		}
-		a.at.Step, a.at.given = a.context.Step, a.context.Step > 0
-		if a.at.Fingerprint, err = a.action.Fingerprint(); err != nil || a.context.StateHash == "" {
-			return err
-		}
-		a.onState, err = a.action.fingerprintOn(a.context.StateHash)
+	done, err := a.assessing.begin(ctx, a.agent.Share(), len(g.act.Arguments)+len(g.act.Context))
+	if err != nil {
 		return err
-	}()
-	var refused *Error
-	if errors.As(err, &refused) {
-		return refused, nil
 	}
-	return nil, err
+	defer done()
+	if a.context, err = g.act.place(); err != nil {
+		return err
+	}
+	if a.opts.RequireState && a.context.StateHash == "" {
+		return refuse(CodeStateMissing, "pre_action_state_hash and state_source are required here, in the context of each request")
+	}
+	if a.action, err = g.act.action(); err != nil {
+		return err
+	}
+	a.at.Step, a.at.given = a.context.Step, a.context.Step > 0
+	if a.at.Fingerprint, err = a.action.Fingerprint(); err != nil {
+		return err
+	}
+	if a.context.StateHash != "" {
+		if a.onState, err = a.action.fingerprintOn(a.context.StateHash); err != nil {
+			return err
+		}
+	}
+	return g.assess(ctx)
+}
+
+// assess determines the risk of the act and applies the rules.
+func (g *Grant) assess(ctx context.Context) (err error) {
+	a := &g.attempt
+	a.risk = runRisk()
+	if !g.act.isRun() {
+		subject, err := g.act.subject()
+		if err != nil {
+			return err
+		}
+		if a.risk, err = admission.Assess(ctx, subject); err != nil {
+			return err
+		}
+	}
+	a.describe = func(agent Agent) (policies.Act, *Error) {
+		act, refused := agent.actOf(g.act, a.risk)
+		if refused != "" {
+			return act, refuse(CodePolicy, "%s", refused)
+		}
+		return act, nil
+	}
+	a.judge()
+	return nil
 }
 
 // transact decides and keeps what follows from it.
@@ -140,8 +171,7 @@ func (g *Grant) isUnnamed() bool { return g.attempt.context.Conversation == g.ac
 // against the act.
 func (g *Grant) rule(ctx context.Context, tx database.Tx) (*Error, Ruling, error) {
 	a := &g.attempt
-	var err error
-	if a.agent, err = find(ctx, tx, a.agent.ID); err != nil { // it may have been suspended meanwhile
+	if err := a.reload(ctx, tx); err != nil {
 		return nil, Ruling{}, err
 	}
 	if err := a.load(ctx, tx); err != nil {
@@ -152,11 +182,10 @@ func (g *Grant) rule(ctx context.Context, tx database.Tx) (*Error, Ruling, error
 		a.state = conversationState{}
 	}
 	a.state.At = now
-	r := Ruling{Decision: a.decision(Approved)}
-	act, unknown := a.agent.actOf(g.act, a.action)
-	r.RiskLevel = act.Risk.String()
-	if unknown != "" {
-		return refuse(CodePolicy, "%s", unknown), r, nil
+	r := Ruling{Decision: a.decision(Approved), Risk: a.risk.Risk}
+	r.RiskLevel = a.risk.Risk.Level()
+	if a.refused != nil {
+		return a.refused, r, nil
 	}
 	if refused := a.state.checkAct(a.at, a.onState, g.act.Nested); refused != nil {
 		if refused.Code == CodeLength && g.isUnnamed() {
@@ -164,11 +193,11 @@ func (g *Grant) rule(ctx context.Context, tx database.Tx) (*Error, Ruling, error
 		}
 		return refused, r, nil
 	}
-	r.Rules = a.opts.Rules.DecideAct(act)
+	r.Rules = a.rules
 	r.Policies = r.Rules.Policies()
 	switch {
 	case !r.Rules.Allow:
-		return refuse(CodePolicy, "%s risk at trust level %d: %s", act.Risk, a.agent.Trust, strings.Join(r.Rules.Reasons, "; ")), r, nil
+		return a.forbidden(), r, nil
 	case g.act.Refused != "":
 		return refuse(CodePolicy, "%s", g.act.Refused), r, nil
 	}

@@ -22,7 +22,7 @@ func run(a agents.Agent, code string) agents.Act {
 
 func call(a agents.Agent, tool, path string) agents.Act {
 	return agents.Act{
-		AgentID: a.ID, Conversation: "ses_1", ServerID: "files", Tool: tool, Arguments: arguments("path", path), Risk: policies.RiskRead,
+		AgentID: a.ID, Conversation: "ses_1", ServerID: "files", Tool: tool, Arguments: arguments("path", path), Risk: policies.RiskLow,
 	}
 }
 
@@ -58,7 +58,7 @@ func (o *office) spent(a agents.Agent) budget.Spent {
 // A-050: what an agent does is decided by the matrix that decides what it announces.
 func TestTheMatrixHoldsForCalls(t *testing.T) {
 	o := newOffice(t)
-	risks := []policies.Risk{policies.RiskRead, policies.RiskWrite, policies.RiskUnknown, policies.RiskDestructive}
+	risks := []policies.Risk{policies.RiskLow, policies.RiskHigh, policies.RiskUnknown, policies.RiskCritical}
 	for kind, want := range map[string][]string{
 		"untrusted":  {"PENDING", "DENIED", "DENIED", "DENIED"},
 		"supervised": {"APPROVED", "DENIED", "DENIED", "DENIED"},
@@ -358,7 +358,7 @@ func TestApprovalDecidesAgain(t *testing.T) {
 			o := newOffice(t, func(opts *agents.Options) { opts.Prices.Default = budget.USD })
 			a, _ := o.register("autonomous", `, "permissions": {"allowed_tools": ["touch"]}, "budget": {"max_daily_cost_usd": 1}`)
 			act := call(a, "touch", "")
-			act.Risk, act.Context = policies.RiskWrite, json.RawMessage(step(1))
+			act.Risk, act.Context = policies.RiskHigh, json.RawMessage(step(1))
 			got, g := o.act(act)
 			if s := o.spent(a); got != "PENDING" || s.Cost != 0 || s.Requests != 1 {
 				t.Fatalf("%s, %+v", got, s)

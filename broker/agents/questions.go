@@ -41,8 +41,8 @@ type questionKey struct {
 
 // askedFor decides an action that a person must approve: as they answered, or
 // with a question that waits for them.
-func (a *attempt) askedFor(ctx context.Context, tx database.Tx, d Decision, act policies.Act) (Decision, error) {
-	q, err := a.newQuestion(act)
+func (a *attempt) askedFor(ctx context.Context, tx database.Tx, d Decision) (Decision, error) {
+	q, err := a.newQuestion()
 	if err != nil {
 		return d, err
 	}
@@ -68,7 +68,7 @@ func (a *attempt) askedFor(ctx context.Context, tx database.Tx, d Decision, act 
 	return d, a.ledger.Record(ctx, tx, a.accounts(), budget.Charge{})
 }
 
-func (a *attempt) newQuestion(act policies.Act) (question, error) {
+func (a *attempt) newQuestion() (question, error) {
 	subject, err := digest([]string{a.at.Fingerprint, a.onState, a.opts.Rules.Version()})
 	if err != nil {
 		return question{}, err
@@ -77,14 +77,14 @@ func (a *attempt) newQuestion(act policies.Act) (question, error) {
 	if err != nil {
 		return question{}, err
 	}
-	return a.newQuestionOf(a.agent, questionKey{a.agent.ID, a.context.Conversation, a.context.Step, subject}, act, arguments), nil
+	return a.newQuestionOf(questionKey{a.agent.ID, a.context.Conversation, a.context.Step, subject}, arguments), nil
 }
 
-func (s *Service) newQuestionOf(agent Agent, key questionKey, act policies.Act, arguments json.RawMessage) question {
+func (a *attempt) newQuestionOf(key questionKey, arguments json.RawMessage) question {
+	s, agent := a.Service, a.agent
 	q := question{questionKey: key, id: telemetry.NewID("apr")}
-	ruling := s.opts.Rules.DecideAct(act)
-	rules := make([]string, len(ruling.Rules))
-	for i, rule := range ruling.Rules {
+	rules := make([]string, len(a.rules.Rules))
+	for i, rule := range a.rules.Rules {
 		rules[i] = rule.String()
 	}
 	now := s.opts.Now()
@@ -92,8 +92,8 @@ func (s *Service) newQuestionOf(agent Agent, key questionKey, act policies.Act, 
 		ID: q.id, Asked: now, Expires: now.Add(s.opts.QuestionTime),
 		// A run of its own: an answer for this question extends to no other.
 		Asking:  approval.Asking{Principal: agent.ID, CallerKind: "agent", SessionID: key.conversation, RunID: q.id, CallID: q.id, Account: agent.Share()},
-		Subject: approval.Subject{ServerID: "agent " + agent.Name, ToolName: act.Type, Arguments: arguments, PolicyVersion: s.opts.Rules.Version()},
-		Grounds: approval.Grounds{Risk: act.Risk.String(), Rules: rules, Approve: []string{policies.Owner}},
+		Subject: approval.Subject{ServerID: "agent " + agent.Name, ToolName: a.act.Type, Arguments: arguments, PolicyVersion: s.opts.Rules.Version()},
+		Grounds: approval.Grounds{Risk: why(a.risk), Rules: rules, Approve: []string{policies.Owner}},
 	}
 	return q
 }

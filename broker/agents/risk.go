@@ -1,105 +1,110 @@
 package agents
 
 import (
+	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/airlock-mcp/airlock/internal/sqltext"
+	"github.com/airlock-mcp/airlock/admission"
+	"github.com/airlock-mcp/airlock/internal/schema"
 	"github.com/airlock-mcp/airlock/policies"
 )
 
-// semantics is what is known of an action type.
-type semantics struct {
-	risk   policies.ActRisk
-	engine string // of permissions.allowed_engines; empty for none
-	sql    bool   // its query is SQL, which decides its risk
-}
-
-// actionTypes are those that can be decided on. A type that is neither here nor
-// among an agent's allowed tools is denied before anything else is looked at.
-var actionTypes = map[string]semantics{
-	"read_file":     {risk: policies.ActLow},
-	"file_read":     {risk: policies.ActLow},
-	"file_list":     {risk: policies.ActLow},
-	"database_read": {risk: policies.ActLow, engine: "sql", sql: true},
-	"read_database": {risk: policies.ActLow, engine: "sql", sql: true},
-	"query_data":    {risk: policies.ActLow, engine: "sql", sql: true},
-	"execute_sql":   {risk: policies.ActLow, engine: "sql", sql: true},
-	"sql_query":     {risk: policies.ActLow, engine: "sql", sql: true},
-	"search_web":    {risk: policies.ActLow},
-	"log_message":   {risk: policies.ActLow},
-	"get_weather":   {risk: policies.ActLow},
-
-	"calculate":        {risk: policies.ActLow, engine: "math"},
-	"verify_math":      {risk: policies.ActLow, engine: "math"},
-	"verify_logic":     {risk: policies.ActLow, engine: "logic"},
-	"verify_sql":       {risk: policies.ActLow, engine: "sql"},
-	"verify_code":      {risk: policies.ActLow, engine: "code"},
-	"verify_fact":      {risk: policies.ActLow, engine: "fact"},
-	"verify_stats":     {risk: policies.ActLow, engine: "stats"},
-	"verify_image":     {risk: policies.ActLow, engine: "image"},
-	"verify_consensus": {risk: policies.ActLow, engine: "consensus"},
-
-	"send_email": {risk: policies.ActMedium},
-	"api_call":   {risk: policies.ActMedium},
-
-	"file_write":     {risk: policies.ActHigh},
-	"write_file":     {risk: policies.ActHigh},
-	"database_write": {risk: policies.ActHigh, engine: "sql", sql: true},
-
-	"execute_code":    {risk: policies.ActCritical, engine: "code"},
-	"file_delete":     {risk: policies.ActCritical},
-	"delete_file":     {risk: policies.ActCritical},
-	"delete_files":    {risk: policies.ActCritical},
-	"delete_database": {risk: policies.ActCritical, engine: "sql"},
-	"drop_table":      {risk: policies.ActCritical, engine: "sql"},
-	"send_money":      {risk: policies.ActCritical},
-	"shutdown_server": {risk: policies.ActCritical},
-	"revoke_access":   {risk: policies.ActCritical},
-}
-
-// act describes an action of an agent to the rules. known is false where
-// nothing is known of its type.
-func (a Agent) act(action Action) (act policies.Act, known bool) {
-	meaning, known := actionTypes[action.Type]
-	if !known && !slices.Contains(a.Permissions.AllowedTools, action.Type) {
-		return act, false
+// namesOf returns what permissions can call a tool: the exact name first. The server is empty for an action that
+// names no server.
+func namesOf(server, tool string) []string {
+	if server == "" {
+		return []string{tool}
 	}
-	act = policies.Act{
+	return []string{policies.ToolID(server, tool), server + "/*", tool}
+}
+
+// isListed reports whether a list of permissions has one of the names.
+func isListed(list, names []string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(list, name) })
+}
+
+// splitType splits the type of an announced action, which can be the ID of a tool.
+func splitType(kind string) (server, tool string) {
+	if server, tool, ok := strings.Cut(kind, "/"); ok {
+		return server, tool
+	}
+	return "", kind
+}
+
+// subject returns what the risk of an announced action is derived from.
+func (s *Service) subject(action Action) (admission.Subject, error) {
+	_, tool := splitType(action.Type)
+	of := admission.Subject{Name: tool}
+	if s.opts.Tools != nil {
+		of.Tools = s.opts.Tools(action.Type)
+	}
+	parameters, err := schema.Decode(action.Parameters)
+	if err != nil {
+		return of, fmt.Errorf("reading the parameters of an action: %w", err)
+	}
+	arguments, _ := parameters.(map[string]any)
+	if arguments == nil {
+		arguments = map[string]any{}
+	}
+	// A tool would get the members of the action beside its parameters.
+	of.Arguments = []any{arguments, map[string]any{"query": action.Query, "code": action.Code, "target": action.Target}}
+	return of, nil
+}
+
+// describe describes an act to the rules.
+func (a Agent) describe(name string, names []string, risk admission.Assessment) policies.Act {
+	act := policies.Act{
 		AgentID: a.ID, Trust: a.Trust, Active: a.Status == Active, Engines: a.Permissions.AllowedEngines,
-		Type: action.Type, Risk: meaning.risk, Engine: meaning.engine, Category: policies.ActOther,
-		Blocked: slices.Contains(a.Permissions.BlockedTools, action.Type),
+		Type: name, Risk: risk.Risk, Engine: risk.Engine, Category: risk.Category, Blocked: isListed(a.Permissions.BlockedTools, names),
 	}
-	if meaning.sql {
-		act.Risk = max(act.Risk, riskOfSQL(action.Query))
-	}
-	if action.destroys() {
-		act.Risk = policies.ActCritical
-	}
-	if slices.Contains(dangerousTools, action.Type) {
-		act.Category = policies.ActDangerous
-	} else if a.isSafe(action.Type) {
+	if act.Category == policies.ActOther && isListed(a.Permissions.AllowedTools, names) {
 		act.Category = policies.ActSafe
 	}
-	return act, true
+	return act
 }
 
-func riskOfSQL(query string) policies.ActRisk {
-	if strings.TrimSpace(query) == "" {
-		return policies.ActLow // the type says what is done, there is no statement
-	}
-	switch sqltext.Classify(query) {
-	case sqltext.Read:
-		return policies.ActLow
-	case sqltext.Write:
-		return policies.ActHigh
-	}
-	return policies.ActCritical
+// announced describes an announced action to the rules. It reports false if the type has no known meaning.
+func (a Agent) announced(action Action, risk admission.Assessment) (policies.Act, bool) {
+	server, tool := splitType(action.Type)
+	act := a.describe(action.Type, namesOf(server, tool), risk)
+	return act, act.Category != policies.ActOther || act.Blocked || risk.Named && server == ""
 }
 
-// destroys says whether a text of the action drops a table or the like,
-// whatever its type says.
-func (a Action) destroys() bool {
-	return sqltext.Destroys(a.Query) || sqltext.Destroys(a.Code) || sqltext.Destroys(a.Target) ||
-		slices.ContainsFunc(textsOf(a.Parameters), sqltext.Destroys)
+// why describes why an act has its risk.
+func why(risk admission.Assessment) string {
+	if risk.Raised == "" {
+		return risk.Risk.Level()
+	}
+	return fmt.Sprintf("%s (%s)", risk.Risk.Level(), risk.Raised)
+}
+
+// subject returns what the risk of a call is derived from.
+func (act Act) subject() (admission.Subject, error) {
+	arguments, err := schema.Decode(act.Arguments)
+	if err != nil {
+		return admission.Subject{}, refuse(CodeAction, "the arguments: %s", err)
+	}
+	declared := admission.Declared{Risk: act.Risk, Schema: act.Schema}
+	return admission.Subject{Name: act.Tool, Tools: []admission.Declared{declared}, Call: true, Arguments: arguments}, nil
+}
+
+// runRisk is the risk of a run. Code in a sandbox can only make calls, and each call is an act with its own risk
+// (docs/design/0014-agents-and-their-real-calls.md).
+func runRisk() admission.Assessment {
+	return admission.Assessment{Meaning: admission.Meaning{Risk: policies.RiskLow, Engine: "code", Category: policies.ActOther}, Named: true}
+}
+
+// actOf describes a run or a call to the rules. refused is the reason if the agent's permissions do not allow it.
+func (a Agent) actOf(act Act, risk admission.Assessment) (described policies.Act, refused string) {
+	described = a.describe(act.name(), act.names(), risk)
+	if act.isRun() || described.Category != policies.ActOther || described.Blocked || !described.Active {
+		return described, "" // the rules decide
+	}
+	return described, unknownTool(act.name(), act.Tool, act.Arguments)
+}
+
+func unknownTool(name, tool string, arguments json.RawMessage) string {
+	return fmt.Sprintf("Unknown tool '%s' requires explicit allowlisting (risk_score=%.1f)", name, riskScore(tool, arguments))
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/broker/approval"
 	"github.com/airlock-mcp/airlock/broker/audit"
 	"github.com/airlock-mcp/airlock/broker/budget"
@@ -64,6 +65,9 @@ type Options struct {
 	Rules *policies.Engine
 	// Desk asks people; nil: every question goes unanswered.
 	Desk approval.Asker
+	// Tools returns the configured tools that the type of an announced action can stand for: the ID of a tool, or its
+	// name on any server. It must be safe for concurrent use; nil means that no tool is configured.
+	Tools func(name string) []admission.Declared
 	// Prices are what actions cost.
 	Prices Prices
 	// Budgets are the limits of each principal over all its agents, and of each
@@ -112,8 +116,9 @@ type Service struct {
 	opts   Options
 	ledger *budget.Ledger
 
-	asking  sync.WaitGroup
-	watches watches
+	asking    sync.WaitGroup
+	watches   watches
+	assessing turns
 
 	mu     sync.Mutex                    // guards what follows
 	closed bool                          // no question is put any more

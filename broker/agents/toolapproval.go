@@ -6,22 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/airlock-mcp/airlock/internal/schema"
 	"github.com/airlock-mcp/airlock/policies"
 )
-
-// safeTools are approved for every agent; dangerousTools only by a person.
-var (
-	safeTools      = []string{"read_database", "query_data", "search_web", "send_email", "log_message", "get_weather"}
-	dangerousTools = []string{"delete_database", "drop_table", "send_money", "delete_files", "shutdown_server", "revoke_access"}
-)
-
-// isSafe says whether a tool is approved for the agent without asking. What is
-// dangerous is not, whatever its permissions say.
-func (a Agent) isSafe(tool string) bool {
-	return !slices.Contains(a.Permissions.BlockedTools, tool) && !slices.Contains(dangerousTools, tool) &&
-		(slices.Contains(safeTools, tool) || slices.Contains(a.Permissions.AllowedTools, tool))
-}
 
 // ToolRuling says whether an agent may use a tool.
 type ToolRuling struct {
@@ -33,26 +19,29 @@ type ToolRuling struct {
 	ApprovalID string `json:"approval_id,omitempty"`
 }
 
-// ruleTool says how a tool stands, before any person is asked.
-func (a Agent) ruleTool(tool string, parameters json.RawMessage) (ToolRuling, policies.ActCategory) {
-	score := riskScore(tool, parameters)
-	r := ToolRuling{RiskScore: score}
+// ruleTool decides about a tool before any person is asked. ask is set if a person can approve it.
+func (a *attempt) ruleTool() (r ToolRuling, ask bool) {
+	tool := a.action.Type
+	r.RiskScore = riskScore(tool, a.action.Parameters)
 	switch {
-	case a.Status != Active:
-		r.BlockedReason = fmt.Sprintf("Agent is %s", a.Status)
-		return r, policies.ActOther
-	case slices.Contains(a.Permissions.BlockedTools, tool):
+	case a.agent.Status != Active:
+		r.BlockedReason = fmt.Sprintf("Agent is %s", a.agent.Status)
+	case a.act.Blocked:
 		r.BlockedReason = fmt.Sprintf("Tool '%s' is blocked for this agent", tool)
-		return r, policies.ActOther
-	case slices.Contains(dangerousTools, tool):
-		r.BlockedReason = fmt.Sprintf("Dangerous operation '%s' requires manual approval", tool)
-		return r, policies.ActDangerous
-	case a.isSafe(tool):
+	case a.act.Category == policies.ActDangerous:
+		r.BlockedReason, ask = fmt.Sprintf("Dangerous operation '%s' requires manual approval", tool), true
+	case a.act.Category != policies.ActSafe:
+		r.BlockedReason = unknownTool(tool, tool, a.action.Parameters)
+	case a.risk.Raised == "": // a safe tool needs no more than its name
 		r.Approved = true
-		return r, policies.ActSafe
+	case !a.rules.Allow:
+		r.BlockedReason = a.forbidden().Message
+	case len(a.rules.Approve) > 0:
+		r.BlockedReason, ask = fmt.Sprintf("%s risk at trust level %d requires manual approval", why(a.risk), a.agent.Trust), true
+	default:
+		r.Approved = true
 	}
-	r.BlockedReason = fmt.Sprintf("Unknown tool '%s' requires explicit allowlisting (risk_score=%.1f)", tool, score)
-	return r, policies.ActOther
+	return r, ask
 }
 
 // riskScore is a heuristic for people who read why a tool was blocked; it
@@ -79,34 +68,4 @@ func riskScore(tool string, parameters json.RawMessage) float64 {
 
 func containsAny(text string, words []string) bool {
 	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(text, word) })
-}
-
-// textsOf returns all strings of a JSON value.
-func textsOf(raw json.RawMessage) []string {
-	if len(raw) == 0 {
-		return nil
-	}
-	value, err := schema.Decode(raw)
-	if err != nil {
-		return nil
-	}
-	var texts []string
-	var collect func(any)
-	collect = func(value any) {
-		switch v := value.(type) {
-		case string:
-			texts = append(texts, v)
-		case []any:
-			for _, item := range v {
-				collect(item)
-			}
-		case map[string]any:
-			for name, member := range v {
-				texts = append(texts, name)
-				collect(member)
-			}
-		}
-	}
-	collect(value)
-	return texts
 }

@@ -5,14 +5,17 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"reflect"
 	"strings"
 	"time"
 
+	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/broker/audit"
 	"github.com/airlock-mcp/airlock/broker/budget"
 	"github.com/airlock-mcp/airlock/internal/database"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 	"github.com/airlock-mcp/airlock/internal/truncate"
+	"github.com/airlock-mcp/airlock/policies"
 )
 
 // The words of Decision.Decision.
@@ -51,7 +54,7 @@ type Decision struct {
 	RetryAt *time.Time `json:"retry_at,omitempty"`
 }
 
-// attempt is one call of VerifyAction.
+// attempt is one act on its way to a decision.
 type attempt struct {
 	*Service
 	agent   Agent
@@ -59,9 +62,38 @@ type attempt struct {
 	context Context
 	at      acted
 	onState string // fingerprint of the action on its state; empty without a state
+	judged
 	state   conversationState
 	ask     *question // to be put to a person after the commit
 	debited budget.Amount
+}
+
+// judged is what the risk of an act and the rules say about it, for the agent as it was then.
+type judged struct {
+	risk     admission.Assessment
+	describe func(Agent) (policies.Act, *Error) // the act as rules see it; an error leaves the rules nothing to decide
+	act      policies.Act
+	refused  *Error
+	rules    policies.Decision
+}
+
+// judge applies the rules to the act of the agent as it is now.
+func (a *attempt) judge() {
+	a.act, a.refused = a.describe(a.agent)
+	a.rules = a.opts.Rules.DecideAct(a.act)
+}
+
+// reload reads the agent in a transaction. If it was changed since the act was judged, the act is judged again.
+func (a *attempt) reload(ctx context.Context, tx database.Tx) error {
+	now, err := find(ctx, tx, a.agent.ID)
+	if err != nil || reflect.DeepEqual(now, a.agent) {
+		return err
+	}
+	a.agent = now
+	if a.describe != nil {
+		a.judge()
+	}
+	return nil
 }
 
 // VerifyAction decides whether an agent may do what it announces: action and
@@ -93,7 +125,7 @@ func (a *attempt) decide(ctx context.Context, action, place json.RawMessage) (De
 	if refused := a.limit(ctx); refused != nil {
 		return a.deny(refused), nil
 	}
-	if err := a.parse(action, place); err != nil {
+	if err := a.prepare(ctx, action, place); err != nil {
 		var refused *Error
 		if errors.As(err, &refused) {
 			return a.deny(refused), nil
@@ -109,6 +141,41 @@ func (a *attempt) decide(ctx context.Context, action, place json.RawMessage) (De
 		a.forget()
 	}
 	return d, err
+}
+
+// prepare does all that takes time before the transaction, in the account's turn: it reads the action, assesses its
+// risk, and applies the rules. The error is an *Error for a request that is refused.
+func (a *attempt) prepare(ctx context.Context, action, place json.RawMessage) error {
+	done, err := a.assessing.begin(ctx, a.agent.Share(), len(action)+len(place))
+	if err != nil {
+		return err
+	}
+	defer done()
+	if err := a.parse(action, place); err != nil {
+		return err
+	}
+	return a.assess(ctx)
+}
+
+// assess determines the risk of an announced action or tool and applies the rules.
+func (a *attempt) assess(ctx context.Context) error {
+	subject, err := a.subject(a.action)
+	if err != nil {
+		return err
+	}
+	if a.risk, err = admission.Assess(ctx, subject); err != nil {
+		return err
+	}
+	a.describe = func(agent Agent) (policies.Act, *Error) {
+		act, known := agent.announced(a.action, a.risk)
+		if known {
+			return act, nil
+		}
+		return act, refuse(CodeUnknownType, "the action type %q has no known meaning; allowed_tools of the agent's permissions can name it",
+			truncate.Head(a.action.Type, maxName))
+	}
+	a.judge()
+	return nil
 }
 
 func (a *attempt) limit(ctx context.Context) *Error {
@@ -146,14 +213,11 @@ func (a *attempt) parse(action, place json.RawMessage) (err error) {
 
 // transact decides and keeps what follows from it.
 func (a *attempt) transact(ctx context.Context, tx database.Tx) (Decision, error) {
-	var err error
-	if a.agent, err = find(ctx, tx, a.agent.ID); err != nil { // it may have been suspended meanwhile
+	if err := a.reload(ctx, tx); err != nil {
 		return Decision{}, err
 	}
-	act, known := a.agent.act(a.action)
-	if !known {
-		return a.denied(ctx, tx, refuse(CodeUnknownType, "the action type %q has no known meaning; allowed_tools of the agent's permissions can name it",
-			truncate.Head(a.action.Type, maxName)))
+	if a.refused != nil {
+		return a.denied(ctx, tx, a.refused)
 	}
 	if err := a.load(ctx, tx); err != nil {
 		return Decision{}, err
@@ -161,23 +225,28 @@ func (a *attempt) transact(ctx context.Context, tx database.Tx) (Decision, error
 	if refused := a.state.check(a.at, a.onState); refused != nil {
 		return a.denied(ctx, tx, refused)
 	}
-	ruling := a.opts.Rules.DecideAct(act)
 	d := a.decision(Approved)
-	d.RiskLevel, d.Policies = act.Risk.String(), ruling.Policies()
-	if !ruling.Allow {
-		d.Decision, d.Error = Denied, refuse(CodePolicy, "%s risk at trust level %d: %s", act.Risk, a.agent.Trust, strings.Join(ruling.Reasons, "; "))
+	d.RiskLevel, d.Policies = a.risk.Risk.Level(), a.rules.Policies()
+	if !a.rules.Allow {
+		d.Decision, d.Error = Denied, a.forbidden()
 		return d, a.ledger.Record(ctx, tx, a.accounts(), budget.Charge{})
 	}
 	charge := budget.Charge{Cost: a.opts.Prices.of(a.action.Type)}
-	if err := a.ledger.Check(ctx, tx, a.accounts(), charge); err != nil {
+	err := a.ledger.Check(ctx, tx, a.accounts(), charge)
+	if err != nil {
 		return exceeded(d, err)
 	}
-	if len(ruling.Approve) > 0 { // only what can be paid is worth a question
-		if d, err = a.askedFor(ctx, tx, d, act); err != nil || d.Decision == Denied {
+	if len(a.rules.Approve) > 0 { // only what can be paid is worth a question
+		if d, err = a.askedFor(ctx, tx, d); err != nil || d.Decision == Denied {
 			return d, err
 		}
 	}
 	return a.pay(ctx, tx, d, charge)
+}
+
+// forbidden is the refusal of what the rules do not permit.
+func (a *attempt) forbidden() *Error {
+	return refuse(CodePolicy, "%s risk at trust level %d: %s", why(a.risk), a.agent.Trust, strings.Join(a.rules.Reasons, "; "))
 }
 
 // pay debits an action that is approved, or may become so, and commits its step.

@@ -7,7 +7,6 @@ import (
 	"github.com/airlock-mcp/airlock/broker/budget"
 	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/database"
-	"github.com/airlock-mcp/airlock/policies"
 )
 
 // VerifyTool says whether an agent may call a tool with these parameters, an
@@ -21,7 +20,7 @@ func (s *Service) VerifyTool(ctx context.Context, agentID, tool string, paramete
 	if a.agent, err = s.Find(ctx, agentID); err != nil {
 		return ToolRuling{}, err
 	}
-	if err := a.readTool(parameters); err != nil {
+	if err := a.prepareTool(ctx, parameters); err != nil {
 		return ToolRuling{}, err
 	}
 	var ruling ToolRuling
@@ -39,6 +38,19 @@ func (s *Service) VerifyTool(ctx context.Context, agentID, tool string, paramete
 		s.start(ctx, *a.ask)
 	}
 	return ruling, nil
+}
+
+// prepareTool does all that takes time before the transaction, as prepare does.
+func (a *attempt) prepareTool(ctx context.Context, parameters json.RawMessage) error {
+	done, err := a.assessing.begin(ctx, a.agent.Share(), len(parameters))
+	if err != nil {
+		return err
+	}
+	defer done()
+	if err := a.readTool(parameters); err != nil {
+		return err
+	}
+	return a.assess(ctx)
 }
 
 func (a *attempt) readTool(parameters json.RawMessage) error {
@@ -64,12 +76,11 @@ func (a *attempt) readTool(parameters json.RawMessage) error {
 
 func (a *attempt) ruleToolCall(ctx context.Context) (ruling ToolRuling, err error) {
 	err = a.opts.Database.Update(ctx, func(tx database.Tx) error {
-		if a.agent, err = find(ctx, tx, a.agent.ID); err != nil {
+		if err := a.reload(ctx, tx); err != nil {
 			return err
 		}
-		var category policies.ActCategory
-		ruling, category = a.agent.ruleTool(a.action.Type, a.action.Parameters)
-		if category == policies.ActDangerous {
+		var ask bool
+		if ruling, ask = a.ruleTool(); ask {
 			if err := a.manually(ctx, tx, &ruling); err != nil {
 				return err
 			}
@@ -88,10 +99,7 @@ func (a *attempt) manually(ctx context.Context, tx database.Tx, ruling *ToolRuli
 	if err != nil {
 		return err
 	}
-	act := policies.Act{
-		AgentID: a.agent.ID, Trust: a.agent.Trust, Active: true, Type: a.action.Type, Risk: policies.ActCritical, Category: policies.ActDangerous,
-	}
-	q := a.newQuestionOf(a.agent, key, act, arguments)
+	q := a.newQuestionOf(key, arguments)
 	answered, err := a.answer(ctx, tx, &q)
 	switch {
 	case err != nil:

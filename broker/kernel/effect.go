@@ -1,75 +1,58 @@
 package kernel
 
 import (
+	"context"
+	"maps"
+
+	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/internal/sqltext"
 	"github.com/airlock-mcp/airlock/policies"
 )
 
-// effect is what an action does at worst, in the words of the policies; sql says
-// that SQL among the parameters decided it.
-func (s *Service) effect(j job) (effect string, sql bool) {
-	worst := sqltext.Read
-	if own, ok := ownActions[j.Action]; ok {
-		return own.effect, false
+// effect returns what an action does at worst, in the words of named policies. sql is set if SQL in the parameters
+// decided it. The error is that of ctx.
+func (s *Service) effect(ctx context.Context, j job) (effect string, sql bool, err error) {
+	if risk, own := admission.KernelRisk(j.Action); own {
+		return effectOf(risk), false, nil
 	}
+	worst, others := policies.RiskLow, j.params
 	if j.target.SQL != "" {
-		// A statement that is missing or no text cannot be judged.
-		worst = sqltext.Unclear
+		// A statement that is missing, or is not a text, cannot be judged.
+		found := sqltext.Unclear
 		if query, ok := j.params[j.target.SQL].(string); ok {
-			worst = sqltext.Classify(query)
+			found = sqltext.Classify(query)
 		}
-		sql = true
+		switch sql = true; found {
+		case sqltext.Read:
+		case sqltext.Write:
+			worst = policies.RiskHigh
+		default:
+			return found.String(), sql, nil
+		}
+		others = maps.Clone(j.params)
+		delete(others, j.target.SQL)
 	} else {
-		worst = s.toolEffect(j)
+		worst = s.toolRisk(j)
 	}
-	// Other parameters are no SQL as far as is known, but what drops a table is one
-	// wherever it stands.
-	if destroys(j.params, j.target.SQL) {
-		return sqltext.Destroy.String(), true
+	content, err := admission.Assess(ctx, admission.Subject{Arguments: others})
+	if content.Risk > worst {
+		worst, sql = content.Risk, sql || content.Engine == "sql"
 	}
-	return worst.String(), sql
+	return effectOf(worst), sql, err
 }
 
-// toolEffect is what the risk of a tool says: the operator's word, or the
-// server's where the operator trusts it. What is not known to read writes.
-func (s *Service) toolEffect(j job) sqltext.Effect {
-	risk, there := s.opts.Dispatcher.Risk(j.actor.as(j.agent), j.target.Server, j.target.Tool)
-	switch {
-	case there && risk == policies.RiskRead:
-		return sqltext.Read
-	case there && risk == policies.RiskDestructive:
-		return sqltext.Destroy
-	}
-	return sqltext.Write
+// toolRisk returns the risk of the tool that carries out an action.
+func (s *Service) toolRisk(j job) policies.Risk {
+	risk, _ := s.opts.Dispatcher.Risk(j.actor.as(j.agent), j.target.Server, j.target.Tool)
+	return risk.Known()
 }
 
-// destroys says whether a text among the parameters, other than the one named,
-// drops a table or the like.
-func destroys(params map[string]any, except string) bool {
-	for name, value := range params {
-		if name != except && destroysIn(value) {
-			return true
-		}
+func effectOf(risk policies.Risk) string {
+	switch risk {
+	case policies.RiskLow:
+		return sqltext.Read.String()
+	case policies.RiskCritical:
+		return sqltext.Destroy.String()
 	}
-	return false
-}
-
-func destroysIn(value any) bool {
-	switch v := value.(type) {
-	case string:
-		return sqltext.Destroys(v)
-	case []any:
-		for _, item := range v {
-			if destroysIn(item) {
-				return true
-			}
-		}
-	case map[string]any:
-		for name, member := range v {
-			if sqltext.Destroys(name) || destroysIn(member) {
-				return true
-			}
-		}
-	}
-	return false
+	return sqltext.Write.String()
 }

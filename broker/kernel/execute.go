@@ -62,7 +62,10 @@ func (s *Service) Execute(ctx context.Context, a Actor, r Request) (Executed, er
 	if err != nil {
 		return Executed{}, err
 	}
-	d, reason := s.decide(j)
+	d, reason, err := s.decide(ctx, j)
+	if err != nil {
+		return Executed{}, err
+	}
 	e := event{tool: "kernel_execute", agent: j.agent.ID, decision: allowed, policies: d.Policies(), version: s.opts.Policies.Version(),
 		detail: "action " + short(j.Action), hashed: j.Params}
 	if reason == "" && !j.known {
@@ -118,30 +121,33 @@ func (s *Service) prepare(ctx context.Context, a Actor, r Request) (j job, err e
 
 // decide applies the agent's state and the named policies; the reason is empty
 // where nothing speaks against the action.
-func (s *Service) decide(j job) (policies.Decision, string) {
+func (s *Service) decide(ctx context.Context, j job) (_ policies.Decision, reason string, err error) {
 	switch j.agent.Status {
 	case agents.Active:
 	case agents.Killed:
-		return policies.Decision{}, "SIGKILL: Agent was killed"
+		return policies.Decision{}, "SIGKILL: Agent was killed", nil
 	default:
-		return policies.Decision{}, "SIGSTOP: Agent is stopped until it gets SIGCONT"
+		return policies.Decision{}, "SIGSTOP: Agent is stopped until it gets SIGCONT", nil
 	}
 	if unknown := s.opts.Policies.Unknown(j.Policies); unknown != "" {
-		return policies.Decision{}, unknown
+		return policies.Decision{}, unknown, nil
 	}
-	effect, sql := s.effect(j)
+	effect, sql, err := s.effect(ctx, j)
+	if err != nil {
+		return policies.Decision{}, "", err
+	}
 	personal, secrets, err := kindsIn(j.Params)
 	if err != nil {
-		return policies.Decision{}, "SIGKILL: Policy violation - the parameters could not be looked through"
+		return policies.Decision{}, "SIGKILL: Policy violation - the parameters could not be looked through", nil
 	}
 	d, reason := s.opts.Policies.Decide(policies.Execution{
 		AgentID: j.agent.ID, Trust: j.agent.Trust, Active: true, Action: j.Action, Policies: j.Policies,
 		Effect: effect, SQL: sql, Personal: personal, Secrets: secrets, Input: j.params,
 	})
 	if !d.Allow {
-		return d, "SIGKILL: Policy violation - " + reason
+		return d, "SIGKILL: Policy violation - " + reason, nil
 	}
-	return d, ""
+	return d, "", nil
 }
 
 // kindsIn returns the kinds of personal data and of credentials in the parameters.
@@ -159,17 +165,16 @@ func kindsIn(params json.RawMessage) (personal, secrets []string, err error) {
 
 // ownAction is one that the kernel carries out itself.
 type ownAction struct {
-	effect string
-	free   bool // nothing else holds the agent to its budget and its rate
-	do     func(*Service, context.Context, job) (Output, error)
+	free bool // nothing else holds the agent to its budget and its rate
+	do   func(*Service, context.Context, job) (Output, error)
 }
 
 // ownActions are those of the agent's own files, and a run.
 var ownActions = map[string]ownAction{
-	"file_read":    {"read", true, (*Service).fileRead},
-	"file_write":   {"write", true, (*Service).fileWrite},
-	"file_list":    {"read", true, (*Service).fileList},
-	"execute_code": {"write", false, (*Service).executeCode},
+	"file_read":    {true, (*Service).fileRead},
+	"file_write":   {true, (*Service).fileWrite},
+	"file_list":    {true, (*Service).fileList},
+	"execute_code": {false, (*Service).executeCode},
 }
 
 // actions lists the actions that there are.

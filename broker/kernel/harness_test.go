@@ -58,7 +58,7 @@ func (w *world) note(what string) (kernel.Output, error) {
 }
 
 func (w *world) Risk(_ caller.Caller, _, tool string) (policies.Risk, bool) {
-	risk, ok := map[string]policies.Risk{"query": policies.RiskUnknown, "look": policies.RiskRead, "wipe": policies.RiskDestructive, "send": policies.RiskWrite}[tool]
+	risk, ok := map[string]policies.Risk{"query": policies.RiskUnknown, "look": policies.RiskLow, "wipe": policies.RiskCritical, "send": policies.RiskHigh}[tool]
 	return risk, ok
 }
 

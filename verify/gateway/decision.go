@@ -7,20 +7,11 @@ import (
 	"github.com/airlock-mcp/airlock/internal/truncate"
 )
 
-// The tools of the policy table. All others are blocked.
+// The tools that have a handler. admission/actions.json has their risks; a tool that it does not name is blocked.
 const (
 	ExecuteCode = "execute_python_code"
 	JobStatus   = "verification_status"
 )
-
-// The risk levels.
-const (
-	High = "high"
-	Low  = "low"
-)
-
-// policies is the table of tools with their risks.
-var policies = map[string]string{ExecuteCode: High, JobStatus: Low}
 
 // The statuses of decisions.
 const (

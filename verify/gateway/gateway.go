@@ -11,12 +11,14 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"maps"
+	"strings"
 	"time"
 
+	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/schema"
+	"github.com/airlock-mcp/airlock/policies"
 	"github.com/airlock-mcp/airlock/verify"
 )
 
@@ -64,8 +66,8 @@ const (
 // Gateway decides about calls. Its methods may be called concurrently.
 type Gateway struct {
 	opts     Options
-	policies map[string]string // tool → risk
-	instance string            // of this process: no two gateways make one verification ID
+	risk     func(tool string) (policies.Risk, bool) // of the tools of the table: admission.GatewayRisk
+	instance string                                  // of this process: no two gateways make one verification ID
 }
 
 // New returns a gateway.
@@ -79,7 +81,7 @@ func New(opts Options) (*Gateway, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	return &Gateway{opts, maps.Clone(policies), random(instanceBytes)}, nil
+	return &Gateway{opts, admission.GatewayRisk, random(instanceBytes)}, nil
 }
 
 // Call asks about one call of a tool.
@@ -94,10 +96,7 @@ type Call struct {
 // could not be recorded, or that ctx is over: then nothing is allowed.
 func (g *Gateway) Decide(ctx context.Context, c Call) (Decision, error) {
 	given := objectOf(c.Arguments)
-	risk, known := g.policies[c.Tool]
-	if !known {
-		risk = High
-	}
+	risk, known := g.risk(c.Tool)
 	ruling := ruling{arguments: given, message: fmt.Sprintf("Unknown MCP tool '%s' is blocked by default.", shown(c.Tool)), code: UnknownTool}
 	if known {
 		ruling = g.rule(ctx, c, given)
@@ -138,7 +137,7 @@ func objectOf(raw []byte) map[string]any {
 }
 
 // decision puts a ruling into its form and returns its arguments in canonical form.
-func (g *Gateway) decision(tool, risk string, r ruling) (Decision, []byte, error) {
+func (g *Gateway) decision(tool string, risk policies.Risk, r ruling) (Decision, []byte, error) {
 	arguments, err := canon.Marshal(r.arguments)
 	if err != nil || len(arguments) > maxArguments {
 		// Numbers that no double is, or far more than any tool takes: only of unknown tools.
@@ -153,7 +152,7 @@ func (g *Gateway) decision(tool, risk string, r ruling) (Decision, []byte, error
 	}
 	sum := sha256.Sum256(hashed)
 	d := Decision{
-		Verified: r.code == "", Status: Allowed, RiskLevel: risk, VerificationID: hex.EncodeToString(sum[:]),
+		Verified: r.code == "", Status: Allowed, RiskLevel: strings.ToLower(risk.Level()), VerificationID: hex.EncodeToString(sum[:]),
 		NormalizedArguments: r.arguments, Message: r.message, ErrorCode: r.code,
 	}
 	switch r.code {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/policies"
 	"github.com/airlock-mcp/airlock/verify"
 	"github.com/airlock-mcp/airlock/verify/verifytest"
 )
@@ -102,12 +103,12 @@ func TestDecisions(t *testing.T) {
 	ids := map[string]bool{}
 	for _, test := range table {
 		d := decide(t, g, test.tool, test.arguments)
-		status, risk := Blocked, High
+		status, risk := Blocked, "high"
 		if test.code == "" {
 			status = Allowed
 		}
 		if test.tool == JobStatus {
-			risk = Low
+			risk = "low"
 		}
 		if d.ErrorCode != test.code || d.Status != status || d.RiskLevel != risk || d.Verified != (test.code == "") || test.message != "" && d.Message != test.message {
 			t.Errorf("%s: got %+v, want the code %q and %q", test.name, d, test.code, test.message)
@@ -236,8 +237,8 @@ func TestAnAnalyserIsNotWaitedForLongerThanItsTime(t *testing.T) {
 // Q-129: a policy without a handler.
 func TestAToolWithoutHandlerIsBlocked(t *testing.T) {
 	g, _ := newGateway(t, answers(nil), true)
-	g.policies["later"] = Low
-	if d := decide(t, g, "later", `{"a": 1}`); d.ErrorCode != NoHandler || d.RiskLevel != Low || d.Message != "MCP tool 'later' has no governance handler." {
+	g.risk = func(string) (policies.Risk, bool) { return policies.RiskLow, true }
+	if d := decide(t, g, "later", `{"a": 1}`); d.ErrorCode != NoHandler || d.RiskLevel != "low" || d.Message != "MCP tool 'later' has no governance handler." {
 		t.Errorf("got %+v, want %s", d, NoHandler)
 	}
 }
