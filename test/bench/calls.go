@@ -18,7 +18,7 @@ import (
 const (
 	batch      = 50
 	batchHeads = 5
-	// perBatch is how many runs of the cheap kind one batch stands for.
+	// perBatch is the number of cheap runs in one batch.
 	perBatch = 10
 )
 

@@ -13,8 +13,8 @@ import (
 // largest is how many tools the largest server of the corpus has.
 const largest = 235
 
-// corpus is lists of tools: real ones, from the directory that AIRLOCK_CORPUS names
-// or that lies beside the repository, or else one that was made up.
+// corpus contains lists of tools: real ones, from the directory in AIRLOCK_CORPUS or
+// beside the repository, or a generated one.
 type corpus struct {
 	kind  string // "real" or "made-up"
 	lists []toolList

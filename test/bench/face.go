@@ -19,7 +19,7 @@ type face struct {
 	process *os.Process
 }
 
-// openFace starts an Airlock with the given configuration, and with variables of its own.
+// openFace starts an Airlock with the given configuration and additional variables.
 func (b *bench) openFace(ctx context.Context, config map[string]any, undo *cleanup.Stack, env ...string) (*face, error) {
 	text, err := json.Marshal(config)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// describeMachine says in one line what the figures were measured on and with.
-// What cannot be found out is left empty.
+// describeMachine describes the machine and the programs in one line. Unknown parts are
+// empty.
 func describeMachine(b *bench) string {
 	cgroups := "cgroup v1"
 	if _, err := os.Stat("/sys/fs/cgroup/cgroup.controllers"); err == nil {
@@ -33,13 +33,13 @@ func memory() string {
 
 // found returns what the pattern's group matches in a file.
 func found(path, pattern string) string {
-	text, _ := os.ReadFile(path) // empty where it cannot be read
+	text, _ := os.ReadFile(path) // empty if it cannot be read
 	return first(pattern, text)
 }
 
 // said returns what the pattern's group matches in a program's output.
 func said(pattern, program string, args ...string) string {
-	text, _ := exec.Command(program, args...).Output() // empty where it does not say
+	text, _ := exec.Command(program, args...).Output() // empty on failure
 	return first(pattern, text)
 }
 

@@ -1,6 +1,6 @@
-// Command bench measures Airlock beside what does part of the same work on the
-// same machine in the same minutes, and prints a table. It asserts nothing:
-// docs/benchmarks.md says what the figures mean and which target they have.
+// Command bench measures Airlock beside programs that do part of the same work, on the
+// same machine at the same time, and prints a table. It asserts nothing:
+// docs/benchmarks.md explains the figures and their targets.
 package main
 
 import (
@@ -43,7 +43,7 @@ func run() int {
 // bench is one run of all measurements.
 type bench struct {
 	root   string // the repository
-	home   string // an AIRLOCK_HOME of its own, with the repository's images
+	home   string // a separate AIRLOCK_HOME with the repository's images
 	rounds int
 	table  *table
 }
@@ -114,9 +114,8 @@ func measure(ctx context.Context, rounds int, only, asJSON string) (err error) {
 	return nil
 }
 
-// newBench prepares a state directory that only this run uses: its records and
-// no other program uses its servers. It lies where the state of real runs does,
-// for a record is as fast as the disk that it goes to.
+// newBench prepares a state directory for this run only. It is on the same disk as the
+// state of real runs, because the disk determines the speed of records.
 func newBench(rounds int, undo *cleanup.Stack) (*bench, error) {
 	root, err := filepath.Abs(".")
 	if err != nil {

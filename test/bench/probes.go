@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// tracing is where the kernel's tracing is mounted (Linux, Documentation/trace/uprobetracer.rst).
+// tracing is the mount point of the kernel's tracefs (Linux, Documentation/trace/uprobetracer.rst).
 const tracing = "/sys/kernel/tracing"
 
 // probe is a place in a Go program: the beginning of a function.
@@ -23,7 +23,7 @@ type probe struct {
 	function string // with its package, as the Go runtime has it
 }
 
-// event says that a function began.
+// event is the start of a function.
 type event struct {
 	at   int64 // nanoseconds of CLOCK_MONOTONIC, to the resolution
 	name string
@@ -32,8 +32,9 @@ type event struct {
 // resolution is that of an event's time, in nanoseconds.
 const resolution = 1000
 
-// probes are places in programs at which the kernel notes the time. What is measured has no code
-// for it, and loses the time of an interrupt at each place. gVisor's kernel does not start with such a place in it.
+// probes are locations in programs at which the kernel records the time. The measured programs
+// contain no code for it; each probe costs them an interrupt. gVisor's kernel does not start with
+// a probe in it.
 type probes struct {
 	group    string // of the events, of this process alone
 	instance string // a buffer of our own
@@ -71,7 +72,7 @@ func newProbes(all []probe) (p *probes, err error) {
 	return p, errors.Join(p.set("trace_clock", "mono"), p.set("buffer_size_kb", "4096"))
 }
 
-// tell appends a line to a file of the kernel's.
+// tell appends a line to a file of tracefs.
 func (p *probes) tell(file, line string) error {
 	f, err := os.OpenFile(filepath.Join(tracing, file), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {

@@ -68,7 +68,7 @@ func (b *bundle) remove() error {
 	for err == nil {
 		err = unix.Unmount(filepath.Join(b.dir, "root", "null-netns"), unix.MNT_DETACH)
 	}
-	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EINVAL) { // there is none, or no other
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EINVAL) { // no child, or no other one
 		err = nil
 	}
 	return errors.Join(err, os.RemoveAll(b.dir))

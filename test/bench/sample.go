@@ -35,7 +35,7 @@ func timed(f func() error) (sample, error) {
 type way struct {
 	name string
 	take func(context.Context) (sample, error) // one measurement, or a few
-	// every is of how many rounds the way takes part in one, where it is slow; 0 means all.
+	// every makes a slow variant take part in one of so many rounds; 0 means all.
 	every int
 }
 

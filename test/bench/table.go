@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// row is one line of the table: what was measured, how, and beside what.
+// row is one line of the table: a measurement and its comparisons.
 type row struct {
 	What   string       `json:"what"`
 	Unit   string       `json:"unit"`
@@ -45,14 +45,14 @@ func (r row) aims(target string) row {
 	return r
 }
 
-// times says how many times another's median the row's is.
+// times adds the ratio of the row's median to another one.
 func (r row) times(other sample, name string) row {
 	quotient := r.P50 / other.quantile(.5)
 	r.Beside = append(r.Beside, comparison{fmt.Sprintf("%.2f × %s", quotient, name), quotient})
 	return r
 }
 
-// adds says how much the row's median is above another's.
+// adds adds the difference of the row's median to another one.
 func (r row) adds(other sample, name string) row {
 	difference := r.P50 - other.quantile(.5)
 	r.Beside = append(r.Beside, comparison{fmt.Sprintf("%s %s more than %s", figure(difference), r.Unit, name), difference})

@@ -29,8 +29,7 @@ func (b *bench) workerdProgram() string {
 	return filepath.Join(b.root, "test", "bench", "node_modules", "@cloudflare", "workerd-linux-"+arch, "bin", "workerd")
 }
 
-// openIsolates starts workerd. It says on a descriptor of its own on which port
-// it listens.
+// openIsolates starts workerd, which reports its port on a dedicated descriptor.
 func (b *bench) openIsolates(undo *cleanup.Stack) (*isolates, error) {
 	events, theirs, err := os.Pipe()
 	if err != nil {
@@ -46,7 +45,7 @@ func (b *bench) openIsolates(undo *cleanup.Stack) (*isolates, error) {
 	}
 	undo.Add(func() error {
 		err := cmd.Process.Kill()
-		_ = cmd.Wait() // says that it was killed
+		_ = cmd.Wait() // it was killed
 		return err
 	})
 	var listening struct {

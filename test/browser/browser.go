@@ -14,13 +14,13 @@ import (
 	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
-// Browser is a Chromium with one page, driven by drive.mjs. It ends with its test.
-// Whatever the page is asked for fails the test where it does not come within a minute.
+// Browser is a Chromium with one page, driven by drive.mjs. It ends with its test. Every
+// step fails the test if it takes more than a minute.
 type Browser struct {
 	driver *testenv.Program
 }
 
-// Answer is what drive.mjs says about a step.
+// Answer is the result of a step in drive.mjs.
 type Answer struct {
 	Error, Shown   string
 	Address, Title string

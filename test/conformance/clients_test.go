@@ -51,7 +51,7 @@ type tool struct {
 	OutputSchema json.RawMessage `json:"outputSchema"`
 }
 
-// toolCall is one call. Answer is what the person says when asked.
+// toolCall is one call. Answer is the person's answer to a question.
 type toolCall struct {
 	Tool      string         `json:"tool"`
 	Arguments map[string]any `json:"arguments"`
@@ -73,7 +73,7 @@ type outcome struct {
 		Content           []struct{ Type, Text string }
 	} `json:"result"`
 	Error *struct {
-		Code    any    `json:"code"` // a number, or a client's own word
+		Code    any    `json:"code"` // a number, or a client's name for it
 		Message string `json:"message"`
 	} `json:"error"`
 	Progress []string `json:"progress"`
@@ -92,7 +92,7 @@ func (o outcome) text() string {
 	return all.String()
 }
 
-// how says where Airlock is: a command to start, or an address.
+// how is the way to reach Airlock: a command to start, or an address.
 type how struct {
 	SDK     string            `json:"sdk"`
 	Era     string            `json:"era"`

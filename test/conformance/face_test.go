@@ -1,7 +1,7 @@
 // Package conformance runs the protocol's official suites against Airlock: the
 // conformance suite against its MCP face and its upstream client, the Inspector's
-// command line against `airlock mcp`. What is known to fail stands in known-failures
-// with its reason.
+// command line against `airlock mcp`. The file known-failures lists known failures with
+// their reasons.
 package conformance
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
-// noTools and noRuns stand behind a face whose protocol alone is tested.
+// noTools and noRuns are the backend of a face if only its protocol is tested.
 type noTools struct{ snapshot *catalog.Snapshot }
 
 func (n noTools) Snapshot(caller.Caller) *catalog.Snapshot { return n.snapshot }

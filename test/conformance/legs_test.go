@@ -49,8 +49,8 @@ func TestFace(t *testing.T) {
 	}
 }
 
-// For servers the suite has nothing about signing in, as README.md says: a version that
-// has is to be run against airlock serve.
+// The suite has no sign-in scenarios for servers, as README.md states. A version that adds
+// some must be run against airlock serve.
 func TestTheSuiteHasNoSignInForServers(t *testing.T) {
 	dir, node := suites(t)
 	out, err := exec.CommandContext(t.Context(), node, filepath.Join(dir, "node_modules", "@modelcontextprotocol", "conformance", "dist", "index.js"), "list").Output()
@@ -107,7 +107,7 @@ func TestPassthrough(t *testing.T) {
 	}
 }
 
-// everythingOverHTTP starts the everything-server at an address of its own.
+// everythingOverHTTP starts the everything-server at a new address.
 func everythingOverHTTP(t *testing.T, program string, stateless bool) string {
 	t.Helper()
 	address := testenv.ReservedAddress(t)

@@ -265,7 +265,7 @@ func (w *walk) cancelsRun(t *testing.T) {
 	}
 }
 
-// A run of more than a second, since a host is told every second.
+// A run of more than a second, because progress is sent every second.
 const takesAWhile = "import time\ntime.sleep(1.5)\nresult = 1"
 
 func (w *walk) hearsProgress(t *testing.T) {
@@ -302,7 +302,7 @@ func (w *walk) declines(t *testing.T) {
 	}
 }
 
-// A form that is closed is no refusal.
+// Closing a form does not decline it.
 func (w *walk) closes(t *testing.T) {
 	got, o := w.run(t, "python", counts, toolCall{Answer: &reply{Action: "cancel"}})
 	if got.OK || len(o.Asked) != 1 || got.Error.Type == "ApprovalDenied" {

@@ -85,7 +85,7 @@ var legs = []string{"face", "passthrough-http", "passthrough-stdio", "upstream-c
 type leg struct {
 	name     string
 	role     string   // the suite's command: server or client
-	against  []string // its arguments that say what is tested
+	against  []string // its arguments that select the tested program
 	revision string
 }
 
@@ -100,8 +100,8 @@ func (l leg) run(t *testing.T) {
 	}
 	known := l.knownFailures(t, slices.Collect(maps.Keys(got)))
 	c := compare(got, known)
-	// The suite has time limits of its own, of a second and a half and less, which a
-	// busy machine may miss: what failed is tried again with longer ones.
+	// The suite has time limits of a second and a half and less, which a busy machine
+	// may miss: failed scenarios are repeated with longer ones.
 	patient := []string{"--import", filepath.Join(dir, "patient.mjs")}
 	for _, scenario := range c.surprises {
 		again, _ := l.results(t, patient, "--scenario", scenario, "--spec-version", l.revision, "--force")
@@ -130,7 +130,7 @@ func (l leg) results(t *testing.T, options []string, which ...string) (map[strin
 	suite.Dir = t.TempDir()
 	out, err := suite.CombinedOutput()
 	var failed *exec.ExitError
-	if err != nil && !errors.As(err, &failed) { // that something fails is told by the results
+	if err != nil && !errors.As(err, &failed) { // failures are in the results
 		t.Fatalf("starting the suite: %v\n%s", err, out)
 	}
 	return readResults(t, directory, l.role), out
@@ -143,7 +143,7 @@ type comparison struct {
 	passed, known int      // checks
 }
 
-// compare says what fails and is not known to, and what is known to and does not.
+// compare returns unknown failures, and known failures that did not occur.
 func compare(got map[string][]check, expected map[string]bool) comparison {
 	var found comparison
 	seen := map[string]bool{}
@@ -153,7 +153,7 @@ func compare(got map[string][]check, expected map[string]bool) comparison {
 			switch {
 			case c.passed():
 				found.passed++
-			case !c.failed(): // not applicable, or only told
+			case !c.failed(): // not applicable, or informational
 			case expected[name]:
 				seen[name] = true
 				found.known++
@@ -260,8 +260,8 @@ func required(t *testing.T, pkg, revision, role string) []string {
 	return names
 }
 
-// knownFailures returns the checks, or whole scenarios, that known-failures.yaml says
-// fail in a leg, as far as the scenarios ran.
+// knownFailures returns the checks, or whole scenarios, of the scenarios that ran which
+// known-failures.yaml lists for a leg.
 func (l leg) knownFailures(t *testing.T, ran []string) map[string]bool {
 	t.Helper()
 	const path = "known-failures.yaml"

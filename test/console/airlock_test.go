@@ -18,7 +18,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
-// airlock is the real program with a state directory of its own, serving over HTTP.
+// airlock is the real program with a separate state directory, serving over HTTP.
 type airlock struct {
 	program, configuration string
 	address                string          // http://127.0.0.1:PORT
@@ -49,7 +49,7 @@ func startAirlock(t *testing.T, configuration string) *airlock {
 			t.Logf("airlock said:\n%s", a.said)
 		}
 		cancel()
-		command.Wait() // it was told to end, or killed
+		command.Wait() // it was terminated or killed
 	})
 	line, err := bufio.NewReader(stdout).ReadString('\n')
 	if err != nil {
@@ -62,7 +62,7 @@ func startAirlock(t *testing.T, configuration string) *airlock {
 // command is one of the program with the same state and configuration. It is asked to
 // end when ctx ends.
 func (a *airlock) command(ctx context.Context, args ...string) *exec.Cmd {
-	if args[0] != "approvals" { // the state directory has one desk, whatever is configured
+	if args[0] != "approvals" { // approvals depend only on the state directory
 		args = append(args, "--config", a.configuration)
 	}
 	command := exec.CommandContext(ctx, a.program, args...)

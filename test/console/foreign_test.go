@@ -10,8 +10,8 @@ import (
 	"github.com/airlock-mcp/airlock/test/browser"
 )
 
-// request asks for a path as a script of the page does that is open, and says what the
-// script learns of the answer.
+// request fetches a path like a script of the open page, and returns what the script can
+// read of the answer.
 const request = `(async () => {
 	try {
 		const response = await fetch(%q, {method: %q, mode: %q, headers: %s, body: %s});

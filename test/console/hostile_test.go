@@ -13,7 +13,7 @@ import (
 	"github.com/airlock-mcp/airlock/test/browser"
 )
 
-// payloads call canary() where a page takes them for more than text.
+// payloads call canary() if a page treats them as more than text.
 var payloads = []string{
 	`<script>canary(1)</script>`,
 	`"><img src=x onerror=canary(2)>`,
@@ -44,8 +44,8 @@ const injected = `[...document.querySelectorAll("*")].flatMap((e) => {
 // links are the addresses that a page leads to, and of what is saved none.
 const links = `[...document.querySelectorAll("a[href]")].map((a) => a.href).filter((h) => h.startsWith(location.origin + "/") && !/\/(text|files|export|assets)\b/.test(h)).map((h) => h.slice(location.origin.length).replace(/#.*/, ""))`
 
-// Whatever servers, code and agents name themselves, say and do, no page takes it for
-// more than text: every page that can be reached is opened.
+// No page treats names and texts of servers, code and agents as more than text. The test
+// opens every page that can be reached.
 func TestNothingForeignRuns(t *testing.T) {
 	server := mcp.NewServer(&mcp.Implementation{Name: payloads[0], Version: payloads[1]}, nil)
 	for i, payload := range payloads {

@@ -31,7 +31,7 @@ func startNotes(t *testing.T) (url string, goOn chan<- struct{}) {
 	return startServer(t, server, ""), waits
 }
 
-// begin runs a program in the background; what it returns waits for its end.
+// begin runs a program in the background. The returned function waits for its end.
 func begin(t *testing.T, host *mcp.ClientSession, code string) (wait func() ran) {
 	t.Helper()
 	ended := make(chan *mcp.CallToolResult, 1)
@@ -92,8 +92,8 @@ func TestWatchARun(t *testing.T) {
 	b.NoProblems(t, "404 (Not Found)")
 }
 
-// A person answers a question in the browser, and the run goes on; what was answered
-// elsewhere meanwhile is said.
+// A person answers a question in the browser, and the run continues. The page reports a
+// question that was answered elsewhere.
 func TestAnswerAQuestion(t *testing.T) {
 	url, _ := startNotes(t)
 	a := startAirlock(t, trusted(url))

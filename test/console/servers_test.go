@@ -102,7 +102,7 @@ func TestSignInToAServer(t *testing.T) {
 	if status := other.Goto(t, a.address+"/servers/notes/sign-in"); status != 200 {
 		t.Errorf("got %d", status)
 	}
-	other.Do(t, "reaches", map[string]any{"path": "/servers"}) // there is no flow of bob's
+	other.Do(t, "reaches", map[string]any{"path": "/servers"}) // bob has no flow
 
 	b.Click(t, "button", "Sign out of notes")
 	b.Sees(t, "You are signed out of notes.", "not signed in")

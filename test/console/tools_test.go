@@ -73,7 +73,8 @@ func TestToolsAndPolicies(t *testing.T) {
 	}
 }
 
-// A reviewer filters, verifies and exports the log: what is saved is what the verb prints.
+// A reviewer filters, verifies and exports the log. The saved file equals the output of the
+// command.
 func TestAuditLog(t *testing.T) {
 	server := mcp.NewServer(&mcp.Implementation{Name: "notes", Version: "1"}, nil)
 	addTool(server, "read_note", "Reads one note.", "a note")

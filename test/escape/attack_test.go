@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// attack is one file under attacks: a program and what its header says.
+// attack is one file under attacks: a program and its parsed header.
 type attack struct {
 	name      string // "network/tcp-ipv4"
 	file      string // "network/tcp-ipv4.py"
@@ -27,11 +27,11 @@ type attack struct {
 
 // hole is known and open.
 type hole struct {
-	gain   string // what the oracle says of it; N stands for any number
+	gain   string // the oracle's message; N matches any number
 	driver string // the only driver that has it; "" for all
 }
 
-// wantNothing says that the program runs to its end and has reached nothing.
+// wantNothing means that the program runs to its end and reaches nothing.
 const wantNothing = "nothing"
 
 // defaultTimeout is the wall time of an attack whose header names none. It is
@@ -68,7 +68,7 @@ func attacks(t *testing.T) []attack {
 	return all
 }
 
-// category is the directory that an attack lies in.
+// category is the directory of an attack.
 func (a attack) category() string {
 	category, _, _ := strings.Cut(a.name, "/")
 	return category
@@ -156,7 +156,7 @@ func (a *attack) know(value, driver string) {
 	}
 }
 
-// knownOn returns what the oracle is known to say of the holes on a driver.
+// knownOn returns the oracle's messages about the known holes of a driver.
 func (a attack) knownOn(driver string) []string {
 	var gains []string
 	for _, h := range a.known {
@@ -169,7 +169,7 @@ func (a attack) knownOn(driver string) []string {
 
 var numbers = regexp.MustCompile(`[0-9]+`)
 
-// isKnown reports whether a gain is the known one, whatever its numbers are.
+// isKnown reports whether a gain equals the known one, except for numbers.
 func isKnown(gain, known string) bool {
 	return gain == known || numbers.ReplaceAllString(gain, "N") == known
 }

@@ -16,12 +16,12 @@ import (
 	"testing"
 )
 
-// bait is what lies on the host, outside of every sandbox, for one attack to
-// find: each place holds the flag or sends it on each connection. An
-// attack is told where everything is, as if it had a friend on the host.
+// bait consists of places on the host, outside of every sandbox, for one attack. Each
+// place contains the flag or sends it on each connection. The attack gets the addresses of
+// all places, as if it had an accomplice on the host.
 type bait struct {
 	flag   string
-	places map[string]string // by the word that stands for it in an attack: {{tcp4_port}}
+	places map[string]string // by the placeholder in an attack: {{tcp4_port}}
 
 	mu       sync.Mutex
 	contacts []string
@@ -172,7 +172,7 @@ func (b *bait) process(t *testing.T) {
 	})
 }
 
-// hostFacts tell one host from all others. No sandbox may learn them.
+// hostFacts identify one host. No sandbox may learn them.
 func hostFacts() map[string]string {
 	facts := map[string]string{}
 	for name, file := range map[string]string{

@@ -18,9 +18,9 @@ import (
 	"github.com/airlock-mcp/airlock/runner"
 )
 
-// TestAttacksSucceedOnHost runs, as plain programs without a sandbox, the
-// attacks whose header says that they succeed there: it proves that their way
-// of trying works and that the oracle sees it.
+// TestAttacksSucceedOnHost runs attacks as plain programs without a sandbox, if their
+// header states that they succeed there. It shows that their method works and that the
+// oracle detects it.
 func TestAttacksSucceedOnHost(t *testing.T) {
 	testenv.Sandbox(t)
 	categories := map[string]int{}

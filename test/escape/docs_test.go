@@ -11,7 +11,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
-// docsHead is what docs/attacks.md says before its tables.
+// docsHead is the text of docs/attacks.md before its tables.
 const docsHead = `# What is tried, and what stops it
 
 Every attack is one file under test/escape/attacks; its first lines are what this page says. All of them run in real

@@ -1,5 +1,4 @@
-// Package escape attacks sandboxes from inside. Every file under attacks is
-// one attempt to reach what a sandbox must not reach, to outlive it, or to
-// disturb what runs beside it; every one is expected to fail. README.md says
-// how to read and write one.
+// Package escape attacks sandboxes from inside. Every file under attacks is one attempt
+// to reach something outside of the sandbox, to outlive it, or to disturb other sandboxes.
+// Every one is expected to fail. README.md describes the format.
 package escape

@@ -16,7 +16,7 @@ import (
 // leastAttacks is how many attacks there must be at least.
 const leastAttacks = 80
 
-// TestAttacks runs every attack in a sandbox of its own, on every driver.
+// TestAttacks runs every attack in a fresh sandbox, on every driver.
 func TestAttacks(t *testing.T) {
 	env := testenv.Sandbox(t)
 	all := attacks(t)
@@ -63,7 +63,7 @@ func attackPool(t *testing.T, all []attack, l *lab) {
 	t.Run("beside", func(t *testing.T) { attackAll(t, all, &pooled) })
 }
 
-// arena is where attacks are run: a driver and a neighbour to disturb.
+// arena is the environment of attacks: a driver and a neighbour to disturb.
 type arena struct {
 	lab *lab
 

@@ -92,8 +92,8 @@ func openLab(t *testing.T, env testenv.Env, driver runner.Driver) *lab {
 	return l
 }
 
-// alarm fails the test when Airlock itself logs an error: whatever an attack
-// does, a person must never be needed.
+// alarm fails the test if Airlock logs an error: an attack must never require a person to
+// act.
 type alarm struct {
 	slog.Handler
 	t *testing.T
@@ -117,10 +117,10 @@ func limits() runner.Limits {
 	return l
 }
 
-// openSandboxes returns a runner that keeps as many sandboxes ready as pool
-// says, -1 for none, in a directory of its own.
+// openSandboxes returns a runner with a separate directory and the given pool size; -1
+// means no pool.
 func (l *lab) openSandboxes(pool int) (_ *sandboxes, err error) {
-	dir, err := os.MkdirTemp("/tmp", "airlock-") // short: a socket's path lies below
+	dir, err := os.MkdirTemp("/tmp", "airlock-") // short, because a socket is created below it
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +147,7 @@ func (s *sandboxes) close() (left []string, err error) {
 	return left, errors.Join(err, leftErr, os.RemoveAll(s.dir))
 }
 
-// system is one Airlock of its own, from the orchestrator downwards.
+// system is a separate Airlock, from the orchestrator downwards.
 type system struct {
 	*sandboxes
 	orders *orchestrator.Orchestrator
@@ -201,8 +201,8 @@ func (s *system) assemble(dir string, l *lab, upstream broker.Upstream) error {
 	return err
 }
 
-// close ends all runs, and the sandboxes where they are the system's own. It
-// returns what is left of them.
+// close ends all runs, and the sandboxes if the system owns them. It returns their
+// leftovers.
 func (s *system) close(l *lab) (left []string, err error) {
 	s.orders.Close()
 	err = s.undo.Run()

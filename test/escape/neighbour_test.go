@@ -17,15 +17,15 @@ import (
 // around it. On an idle machine it takes some 30 ms.
 const beatTimeout = 20 * time.Second
 
-// neighbour is a sandbox of another run that lives for as long as the attacks
-// go on. It has a secret of its own, in every place that code can keep one, and
-// does a piece of work when it is asked to: a process, a file, some memory.
+// neighbour is a sandbox of another run that exists during the attacks. It stores a
+// secret in every place that code can use, and does some work on request: a process, a
+// file, some memory.
 type neighbour struct {
 	flag   string
 	system *system
 	ended  chan string // the neighbour's line, which comes too early
 	asked  chan struct{}
-	done   chan string // what the neighbour says it has done
+	done   chan string // the neighbour's reports
 }
 
 // neighbourProgram keeps its secret everywhere, then works whenever the tool
@@ -108,8 +108,8 @@ func (n *neighbour) leave(t *testing.T) {
 	}
 }
 
-// Call is the neighbour's tool: it tells what was done and blocks until there
-// is more to do.
+// Call is the neighbour's tool: it reports the finished work and blocks until there is
+// more.
 func (n *neighbour) Call(ctx context.Context, _, _ string, arguments json.RawMessage) (json.RawMessage, error) {
 	select {
 	case n.done <- string(arguments):

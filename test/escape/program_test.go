@@ -13,9 +13,9 @@ type program struct {
 	code     string
 }
 
-// program puts the attack together: the prelude of its language, then its own
-// text with the places of the bait. A shell script is run by Python; every line
-// that it prints says what it reached.
+// program assembles the attack: the prelude of its language, then its text with the places
+// of the bait. Python runs a shell script; every line of its output names something that it
+// reached.
 func (a attack) program(t *testing.T, b *bait) program {
 	t.Helper()
 	source := b.fill(a.source)

@@ -39,8 +39,8 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 var modes = []string{
 	"good",         // as the specification demands, for 2025-11-25
 	"modern",       // only 2026-07-28: refuses initialize
-	"exit",         // exits at once with status 3, and says why
-	"exit-secret",  // the same; what it says holds the variable SECRET
+	"exit",         // exits at once with status 3 and prints the reason
+	"exit-secret",  // the same; the output contains the variable SECRET
 	"silent",       // reads everything and never answers
 	"deaf",         // neither reads nor answers
 	"stubborn",     // good, but ignores SIGTERM and the end of stdin
@@ -57,7 +57,7 @@ var modes = []string{
 	"three-pages",  // lists its tools on three pages
 	"looping",      // the second page leads to itself
 	"endless",      // every page leads to another one
-	"wrong-types",  // lists items that are no tools, and one that is
+	"wrong-types",  // lists items that are not tools, and one that is
 	"bad-list",     // answers tools/list with something else
 	"huge-list",    // answers tools/list with 20 MiB
 	"no-list",      // does not know tools/list

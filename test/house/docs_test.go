@@ -11,8 +11,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
-// link finds the target of a Markdown link that is no address on the web: a
-// file, a heading of it, or a heading of the same page.
+// link matches the target of a Markdown link that is not a URL: a file, a heading in it, or
+// a heading of the same page.
 var link = regexp.MustCompile(`\]\(([^)#:\s]*)(?:#([^)\s]*))?\)`)
 
 func TestLinksInDocumentsLeadSomewhere(t *testing.T) {

@@ -19,8 +19,8 @@ func TestFilesStayShort(t *testing.T) {
 	}
 }
 
-// The most fields a struct may have. One with more is written by several parts:
-// each part gets a struct of its own.
+// The maximum number of fields of a struct. A larger one has several parts: each part should
+// be a separate struct.
 const maxFields = 18
 
 // kernelStructs are structs whose fields a protocol of the kernel dictates.

@@ -43,7 +43,7 @@ func layoutTable(t *testing.T, after string) []tableRow {
 
 var quoted = regexp.MustCompile("`([^`]+)`")
 
-// names returns what stands in backticks in a cell.
+// names returns the texts in backticks in a cell.
 func names(cell string) []string {
 	var found []string
 	for _, match := range quoted.FindAllStringSubmatch(cell, -1) {

@@ -69,8 +69,8 @@ func rootElement(text []byte) (string, error) {
 	}
 }
 
-// The comparison says when it was written, and has a section with what is better
-// elsewhere for each product of its table.
+// The comparison has a date, and for each product in its table a section on the product's
+// advantages.
 func TestComparison(t *testing.T) {
 	page := string(read(t, "docs", "compare.md"))
 	date := regexp.MustCompile(`on (\d{4}-\d{2}-\d{2})`).FindStringSubmatch(page)

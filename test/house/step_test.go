@@ -42,7 +42,7 @@ func TestStepHandsOnHowItsCommandEnded(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			got, status := step(t, test.command)
-			// A machine that is busy takes more than a second, and then lines say so.
+			// A busy machine takes more than a second, which adds progress lines.
 			got = regexp.MustCompile(`(?m)^(==>|    ).*\n`).ReplaceAllString(got, "")
 			if got != test.want || status != test.status {
 				t.Errorf("got %q and status %d, want %q and status %d", got, status, test.want, test.status)

@@ -47,7 +47,7 @@ func TestNothingBuiltIsCommitted(t *testing.T) {
 	}
 }
 
-// built says what tells that a file was made by a program, or nothing.
+// built returns why a file looks like the output of a program, or "".
 func built(data []byte) string {
 	for kind, magic := range map[string]string{
 		"a program": "\x7fELF", "a program for macOS": "\xcf\xfa\xed\xfe", "a program for Windows": "MZ\x90\x00", "an archive": "!<arch>\n",

@@ -18,7 +18,7 @@ const (
 	withoutSession = "2026-07-28"
 )
 
-// caller is one who asks, with a run of its own.
+// caller sends requests and owns a run.
 type caller struct {
 	url, token, revision string
 	session              string // of the protocol; empty without one
@@ -27,7 +27,7 @@ type caller struct {
 	client               *http.Client
 }
 
-// errBusy says that the daemon asks to send the request again.
+// errBusy is returned if the daemon asks to retry the request.
 var errBusy = errors.New("busy")
 
 // newCaller begins a conversation and makes a run, trying again while the daemon is busy.

@@ -27,7 +27,7 @@ func airlock(t *testing.T, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// daemon is how a running daemon says it is.
+// daemon is the health report of a running daemon.
 type daemon struct {
 	PID int
 	URL string
@@ -42,9 +42,8 @@ func status(t *testing.T) daemon {
 	return d
 }
 
-// C-020: every request gets the answer that is its own, or is told to come back, beside ten
-// thousand connections that do nothing. How many a second is for the load program to
-// measure, not for a test.
+// C-020: with ten thousand idle connections, every request gets its own answer or a request
+// to retry. The load program measures the rate; this test does not.
 func TestManyRequestsBesideIdleConnections(t *testing.T) {
 	testenv.OwnHome(t)
 	t.Chdir(t.TempDir())

@@ -1,7 +1,7 @@
-// Command load asks a running `airlock serve` so many times a second, beside so many
-// connections that do nothing, and says what came of it: which answers were right,
-// which said "busy, retry", how long they took, and what the daemon needed for it. An
-// answer counts as right when it is that of the request, of the caller who asked.
+// Command load sends requests at a fixed rate to a running `airlock serve` that also has a
+// number of idle connections. It reports how many answers were right, how many asked to
+// retry, how long they took, and the daemon's resource usage. An answer is right if it
+// belongs to the request and its caller.
 //
 //	airlock serve --detach
 //	for n in 1 2 3 4; do airlock tokens create load-$n; done | go run ./test/load -url http://127.0.0.1:7823
@@ -21,7 +21,7 @@ import (
 func main() { os.Exit(run()) }
 
 func run() int {
-	url := flag.String("url", "http://127.0.0.1:7823", "where the daemon is reached")
+	url := flag.String("url", "http://127.0.0.1:7823", "the URL of the daemon")
 	rate := flag.Int("rate", 1000, "requests a second")
 	duration := flag.Duration("for", 10*time.Second, "how long they are sent")
 	idle := flag.Int("idle", 0, "connections that do nothing, half of which have asked once")

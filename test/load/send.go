@@ -13,11 +13,11 @@ import (
 // atOnce bounds the requests that wait for their answers; the next waits for one of them.
 const atOnce = 500
 
-// tally is what came of requests.
+// tally counts the results of requests.
 type tally struct {
 	answered, busy int
 	wrong          int // the answer is not that of the request
-	lost           int // there is none
+	lost           int // no answer
 	problems       []string
 	took           []time.Duration // of those that were answered
 	lasted         time.Duration   // from the first request to the last answer
@@ -78,7 +78,7 @@ func send(ctx context.Context, callers []*caller, rate int, duration time.Durati
 	return got
 }
 
-// wrongError says that an answer is not that of its request.
+// wrongError reports an answer that does not belong to its request.
 type wrongError struct{ problem string }
 
 func (e *wrongError) Error() string { return e.problem }

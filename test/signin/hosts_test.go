@@ -23,8 +23,8 @@ import (
 // A tool of each face.
 var toolOf = map[string]string{"/mcp": "run_code", "/kernel/mcp": "kernel_execute", "/gateway/mcp": "execute_python_code"}
 
-// C-082, C-086: a host that knows no more than the URL of a face finds the provider from
-// the 401, signs its user in, and is served; with the official SDKs, in both eras.
+// C-082, C-086: a host with only the URL of a face finds the provider through the 401, signs
+// its user in, and is served; with the official SDKs, in both eras.
 func TestHostsSignIn(t *testing.T) {
 	testenv.Sandbox(t)
 	s := startService(t)
@@ -46,8 +46,8 @@ func TestHostsSignIn(t *testing.T) {
 	}
 }
 
-// C-082, C-086: a host whose token lacks a right is told so, asks for more, and gets
-// through; what it could do before it still can.
+// C-082, C-086: a host whose token lacks a right gets a challenge, requests more scopes, and
+// succeeds. It keeps its earlier rights.
 func TestHostsStepUp(t *testing.T) {
 	testenv.Sandbox(t)
 	s := startService(t)
@@ -69,7 +69,7 @@ func TestHostsStepUp(t *testing.T) {
 		}
 	}
 
-	// What /v1 refuses says in the same way what to ask for.
+	// Refusals of /v1 name the required scopes in the same way.
 	held := s.provider.signIn(t, firstUser, "laptop", s.url+"/mcp", "openid airlock.use")
 	refused := s.ask(t, "/v1/agents", held.Access)
 	if want := `error="insufficient_scope", scope="airlock.manage airlock.use"`; refused.status != http.StatusForbidden || !strings.Contains(refused.challenge, want) {
@@ -83,8 +83,8 @@ func TestHostsStepUp(t *testing.T) {
 	}
 }
 
-// goHost connects go-sdk's client to a face, signs in where that is asked, and returns
-// the names of the tools. narrow changes which scopes it asks for; nil does not.
+// goHost connects go-sdk's client to a face, signs in if required, and returns the names of
+// the tools. narrow changes the requested scopes; it may be nil.
 func goHost(t *testing.T, face, revision string, narrow func([]string) []string) []string {
 	t.Helper()
 	handler, err := auth.NewAuthorizationCodeHandler(&auth.AuthorizationCodeHandlerConfig{

@@ -24,7 +24,7 @@ import (
 type row struct {
 	shared string                         // why nothing of another caller can be reached there; then try is nil
 	thing  string                         // what of the other caller is tried for: run, file, agent, job
-	lists  bool                           // it lists: what is another's must not be in it
+	lists  bool                           // it is a list, which must not contain another caller's items
 	try    func(h host, id string) string // the answer, as text
 }
 
@@ -112,7 +112,7 @@ func (h host) http(method, path, body string) string {
 	return fmt.Sprintf("%d %s %s", response.StatusCode, response.Header.Get("WWW-Authenticate"), raw)
 }
 
-// said is an answer, or the error in place of one, as text.
+// said returns an answer, or the error, as text.
 func said(answer any, err error) string {
 	var wire *jsonrpc.Error
 	if errors.As(err, &wire) {
@@ -150,7 +150,7 @@ func (s *service) face(t *testing.T, token, face, revision string) host {
 	return host{t, s.url, token, session}
 }
 
-// announced is what a face says it has.
+// announced returns the tools, resources and prompts of a face.
 func announced(t *testing.T, h host) []string {
 	t.Helper()
 	var names []string
@@ -198,7 +198,7 @@ func absent(id string) string {
 	return id[:len(id)-1] + string(last)
 }
 
-// varying is what differs from answer to answer, whatever is asked for.
+// varying matches the parts that differ between any two answers.
 var varying = regexp.MustCompile(`\b[0-9a-f]{64}\b|\d{4}-\d\d-\d\dT[0-9:.]+Z?`)
 
 // same is an answer without the ID that was asked for and without what always varies.
@@ -206,7 +206,7 @@ func same(answer, id string) string {
 	return varying.ReplaceAllString(strings.ReplaceAll(answer, id, "ID"), "…")
 }
 
-// holds tries one row: what belongs to one caller is for another as what does not exist.
+// holds checks one row: an item of one caller does not exist for another.
 func (r row) holds(t *testing.T, name string, owner, other host, id string) {
 	t.Helper()
 	if r.lists {
@@ -228,8 +228,8 @@ func (r row) holds(t *testing.T, name string, owner, other host, id string) {
 }
 
 // C-083: two callers never see each other's runs, files, agents, jobs or records, at any
-// face: what is another's is answered as what does not exist. What is offered and has no
-// row here fails.
+// face: another caller's item is answered like a missing one. Anything that a face offers
+// without a row here fails.
 func TestCallersReachNothingOfEachOther(t *testing.T) {
 	testenv.Sandbox(t)
 	s := startService(t)

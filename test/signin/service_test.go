@@ -31,7 +31,7 @@ type service struct {
 // scopesOfService are those that the provider gives for it.
 const scopesOfService = "airlock.use,airlock.look,airlock.manage"
 
-// startService starts one, with a provider of its own.
+// startService starts a service with a separate provider.
 func startService(t *testing.T) *service {
 	t.Helper()
 	p := startProvider(t, "-jwt", "-scopes", scopesOfService, "-client", "laptop,phone")
@@ -124,7 +124,7 @@ func (p *provider) token(t *testing.T, form url.Values) tokens {
 	return got
 }
 
-// paths are where a token is shown: every MCP face, and the API.
+// paths are the paths that require a token: every MCP face, and the API.
 var paths = []string{"/mcp", "/kernel/mcp", "/gateway/mcp", "/v1/agents"}
 
 // answer is how a request is answered.

@@ -21,7 +21,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
-// airlock is the real program with a state directory of its own.
+// airlock is the real program with a separate state directory.
 type airlock struct {
 	program, configuration, home string
 	said                         *testenv.Output // what all of its processes print to stderr
@@ -157,7 +157,7 @@ func search(t *testing.T, host *mcp.ClientSession) string {
 	return string(raw)
 }
 
-// wantsSignIn runs the program until it says that a sign-in is needed.
+// wantsSignIn runs the program until it reports that a sign-in is needed.
 func wantsSignIn(t *testing.T, host *mcp.ClientSession) {
 	t.Helper()
 	got, raw := run(t, host)

@@ -23,8 +23,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
-// forged is a token with a header of one's own, the claims of a real token with
-// changes, and whatever sign makes of both.
+// forged returns a token with the given header, the changed claims of a real token, and the
+// signature that sign returns.
 func forged(t *testing.T, real string, header map[string]any, change map[string]any, sign func(signed string) []byte) string {
 	t.Helper()
 	raw, err := base64.RawURLEncoding.DecodeString(strings.Split(real, ".")[1])
@@ -47,8 +47,8 @@ func forged(t *testing.T, real string, header map[string]any, change map[string]
 	return signed + "." + base64.RawURLEncoding.EncodeToString(sign(signed))
 }
 
-// publicKey is the provider's, as it publishes it: with its ID, and in the encodings
-// that a careless checker takes for the secret of an HMAC.
+// publicKey returns the provider's published key: its ID, and the encodings that a careless
+// verifier would use as an HMAC secret.
 func (p *provider) publicKey(t *testing.T) (id string, encodings map[string][]byte) {
 	t.Helper()
 	response, err := http.Get(p.Issuer + "/keys")
@@ -74,8 +74,8 @@ func (p *provider) publicKey(t *testing.T) (id string, encodings map[string][]by
 	return set.Keys[0].KID, map[string][]byte{"PEM": pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), "DER": der, "modulus": n}
 }
 
-// C-083, C-086: at every path a token counts exactly when it is the provider's, for us,
-// for now.
+// C-083, C-086: at every path a token is accepted only if the provider issued it, for this
+// audience, and it is valid now.
 func TestTokensThatDoNotCount(t *testing.T) {
 	testenv.Sandbox(t)
 	s := startService(t)
@@ -148,7 +148,7 @@ func TestTokensThatDoNotCount(t *testing.T) {
 			}
 		}
 	}
-	for _, path := range paths { // an ID token says who a person is, and gives no right
+	for _, path := range paths { // an ID token identifies a person and grants no right
 		if got := s.ask(t, path, good.ID); got.status != http.StatusUnauthorized && got.status != http.StatusForbidden {
 			t.Errorf("%s, an ID token: got %+v, want a refusal", path, got)
 		}
@@ -167,8 +167,8 @@ func TestTokensThatDoNotCount(t *testing.T) {
 	}
 }
 
-// C-086: new keys of the provider are taken while Airlock serves, and what an old one
-// signed no longer counts once it is no key of the provider's.
+// C-086: new keys of the provider are accepted without a restart, and tokens signed by a
+// removed key are refused.
 func TestKeysOfTheProviderRotate(t *testing.T) {
 	testenv.Sandbox(t)
 	s := startService(t)

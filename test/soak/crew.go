@@ -21,7 +21,7 @@ type crew struct {
 	failed int
 }
 
-// maxErrors is how many wrong answers are told in words.
+// maxErrors is the number of wrong answers that are described.
 const maxErrors = 10
 
 func newCrew(d *daemon, n int) *crew {
@@ -94,8 +94,8 @@ func (c *crew) highestRate(ctx context.Context, length time.Duration) (float64, 
 	return float64(done.Load()) / elapsed.Seconds(), nil
 }
 
-// work gives jobs at a steady rate, whatever the answers take, and notes what they
-// took from the moment at which each was due.
+// work starts jobs at a fixed rate, independent of the duration of answers, and measures
+// each from the time at which it was due.
 func (c *crew) work(ctx context.Context, rate float64, length time.Duration, d *daemon, r *report) error {
 	working, stop := context.WithTimeout(ctx, length)
 	defer stop()
@@ -122,8 +122,8 @@ func (c *crew) work(ctx context.Context, rate float64, length time.Duration, d *
 	return ctx.Err()
 }
 
-// compare starts a program that does nothing again and again: what it takes says how
-// this machine is meanwhile, whatever the daemon does.
+// compare repeatedly starts a program that does nothing. Its duration shows the state of
+// this machine, independent of the daemon.
 func compare(ctx context.Context, r *report) {
 	began := time.Now()
 	for pause(ctx, 500*time.Millisecond) == nil {

@@ -17,9 +17,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/cleanup"
 )
 
-// daemon is a running `airlock serve` with a state directory, a directory for
-// temporary files and, where this user may make one, a control group of its own, so
-// that all that is found there is its own.
+// daemon is a running `airlock serve` with a separate state directory, directory for
+// temporary files and, if this user can create one, control group.
 type daemon struct {
 	program   string
 	home      string
@@ -28,11 +27,11 @@ type daemon struct {
 	url       string
 	token     string
 	process   *os.Process
-	group     *cgroup.Group // nil where there is none
+	group     *cgroup.Group // may be nil
 }
 
-// configuration is that of the daemon. What it keeps for a while is bounded so tightly
-// that the bounds are reached soon: what grows later should not.
+// configuration returns the daemon's configuration. Its retention limits are so low that
+// they are reached soon, so that later growth is a defect.
 func configuration(self string) map[string]any {
 	return map[string]any{
 		"mcpServers":  map[string]any{"desk": map[string]any{"command": self, "args": []string{"-serve"}}},

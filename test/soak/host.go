@@ -17,7 +17,7 @@ const perSession = 40
 // host is an agent host with a session over HTTP. One job at a time uses it.
 type host struct {
 	d       *daemon
-	session *mcp.ClientSession // nil where none is open
+	session *mcp.ClientSession // nil if none is open
 	given   int                // in this session
 	web     *http.Transport
 
@@ -78,11 +78,11 @@ func (h *host) close() error {
 	return err
 }
 
-// errBusy says that the daemon asks to send a job again later.
+// errBusy is returned if the daemon asks to retry a job later.
 var errBusy = errors.New("the daemon is busy")
 
-// give has a job done and says what is wrong with its answer: errBusy where it was not
-// done for want of a place.
+// give runs a job and returns what is wrong with its answer, or errBusy if all slots are in
+// use.
 func (h *host) give(ctx context.Context, j job) error {
 	if err := h.open(ctx); err != nil {
 		return err

@@ -2,13 +2,13 @@ package main
 
 import "fmt"
 
-// job is one program and what has to come of it.
+// job is one program and its expected result.
 type job struct {
 	kind     string
 	language string
 	code     string
-	want     string // the result as JSON; empty where the program is to fail
-	approve  bool   // what the person answers whom it asks
+	want     string // the result as JSON; empty if the program must fail
+	approve  bool   // the person's answer to its question
 }
 
 // jobs returns the job with a number. All kinds come in turn, and no two are alike: what is

@@ -1,8 +1,8 @@
-// Command soak lets a real daemon work for a long time at half the highest rate that
-// it reaches on this machine, with calls, files and approvals mixed, and looks every
-// few seconds at what it uses. It fails when something grows that should not, when
-// answers are slower in the end than in the beginning, or when an answer is wrong.
-// docs/benchmarks.md says how to read what it prints.
+// Command soak runs a real daemon for a long time at half of its highest rate on this
+// machine, with a mix of calls, files and approvals, and samples its resource usage every
+// few seconds. It fails if memory or another resource keeps growing, if answers are slower
+// at the end than at the beginning, or if an answer is wrong. docs/benchmarks.md explains
+// the output.
 package main
 
 import (
@@ -47,7 +47,7 @@ const (
 	finding  = 20 * time.Second // in which the highest rate is found
 	resting  = 40 * time.Second // until what was kept for the work is let go: the pool shrinks after 30 s
 	sampling = 5 * time.Second  // between two looks at what is used
-	crowd    = 8                // hosts with a session that ask at one time
+	crowd    = 8                // concurrent hosts with a session
 )
 
 // soak starts the daemon, lets it work, and judges.

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// rows is into how many parts the work is divided, each of at least a minute where it
-// is long enough; lead is the share of the first ones, in which caches fill, that trends
-// leave out.
+// rows is the number of intervals of the run, each of at least a minute if the run is long
+// enough. lead is the share of the first intervals, in which caches fill, that trends
+// ignore.
 const (
 	rows = 60
 	lead = 5 // one fifth
@@ -32,7 +32,7 @@ type part struct {
 	took    []float64 // milliseconds of each job that was done, from when it was due
 	beside  []float64 // milliseconds of a program that does nothing
 	refused int       // jobs that were not done
-	least   usage     // of each quantity the least that was seen: what bursts leave out
+	least   usage     // the minimum of each quantity, which bursts do not affect
 }
 
 func newReport(out io.Writer, length time.Duration) *report {
@@ -158,8 +158,8 @@ type window struct {
 	length       time.Duration
 }
 
-// endsLocked returns the first ten minutes after the lead, and the last ten; less where the
-// work was short.
+// endsLocked returns the first ten minutes after the lead, and the last ten, or less for a
+// short run.
 func (r *report) endsLocked() (first, last window) {
 	each := r.length / time.Duration(len(r.parts))
 	from := len(r.parts) / lead
@@ -175,8 +175,8 @@ func together(parts []part, each time.Duration) window {
 	return w
 }
 
-// slower is how many times the first p99 the last may be, where the machine itself is
-// not slower: two samples of some thousands differ by less.
+// slower is the highest accepted ratio of the last p99 to the first, relative to the speed
+// of the machine: two samples of some thousands differ by less.
 const slower = 1.5
 
 // judge returns what is not as it should be.

@@ -9,10 +9,10 @@ import (
 // the Mann-Kendall statistic: one series of 9,000 that do not grow is that far.
 const sure = 3.7
 
-// trend says by how much a series grows from its beginning to its end, and whether
-// that can be told from noise. The growth is the median of the slopes between all
-// pairs (Theil and Sen), on which outliers have no influence; it is certain when more
-// pairs rise than chance lets (Mann and Kendall).
+// trend returns the growth of a series from its beginning to its end, and whether it is
+// significant. The growth is the median of the slopes between all pairs (Theil and Sen),
+// which is robust against outliers. It is significant if more pairs rise than expected by
+// chance (Mann and Kendall).
 func trend(series []float64) (growth float64, certain bool) {
 	n := len(series)
 	var slopes []float64

@@ -81,7 +81,7 @@ func memory(pid int) (float64, error) {
 // descendants returns all processes below one, those included that have ended and
 // that their parents have not reaped.
 func descendants(pid int) []int {
-	pids, _ := procfs.PIDs() // none where they cannot be listed, which the count shows
+	pids, _ := procfs.PIDs() // empty on failure, which the count shows
 	children := map[int][]int{}
 	for _, p := range pids {
 		if parent, err := procfs.Parent(p); err == nil {
@@ -126,8 +126,8 @@ func (d *daemon) mounts() float64 {
 	return float64(strings.Count(string(text), " "+d.home+"/"))
 }
 
-// disk is what lies in the state directory and among the temporary files, but for
-// the log, in megabytes, and how many files that is.
+// disk returns the size in megabytes and the number of the files in the state directory and
+// the directory for temporary files, except the log.
 func (d *daemon) disk() (megabytes, files float64) {
 	_ = filepath.WalkDir(d.home, func(path string, e fs.DirEntry, err error) error {
 		switch {

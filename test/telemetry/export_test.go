@@ -64,8 +64,8 @@ func upstream(t *testing.T) (url string, traceparent func() string) {
 	return web.URL, func() string { return seen }
 }
 
-// airlock is the program with a configuration whose one good server is at url, and
-// with variables of its own.
+// airlock returns the program with additional variables and a configuration whose only
+// working server is at url.
 func airlock(t *testing.T, url string, env []string, arguments ...string) *exec.Cmd {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "airlock.yaml")

@@ -59,8 +59,8 @@ func newMirror(ctx context.Context, config upstream.Config) (*mirror, error) {
 	return m, nil
 }
 
-// later does something when the one before it is done. It never waits: announcements
-// come from where the server's messages are read.
+// later queues a function to run after the previous one. It does not block, because it is
+// called by the goroutine that reads the server's messages.
 func (m *mirror) later(do func()) {
 	select {
 	case m.changes <- do:
@@ -86,7 +86,7 @@ func (m *mirror) close() error {
 	return m.set.Close()
 }
 
-// notice passes on what the server said of its own accord.
+// notice forwards a notification of the server.
 func (m *mirror) notice(ctx context.Context, method string, params json.RawMessage) {
 	switch method {
 	case "notifications/prompts/list_changed":
@@ -103,7 +103,7 @@ func (m *mirror) notice(ctx context.Context, method string, params json.RawMessa
 	}
 }
 
-// passLogLevel tells the server, too, which messages the client wants.
+// passLogLevel also sets the client's log level at the server.
 func (m *mirror) passLogLevel(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
 		if method == "logging/setLevel" {
@@ -115,7 +115,7 @@ func (m *mirror) passLogLevel(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// pass forwards a request whose result says nothing.
+// pass forwards a request with an empty result.
 func (m *mirror) pass(ctx context.Context, method string, params any) error {
 	_, err := forward(ctx, m, method, params, nil, &struct{}{})
 	return err

@@ -1,7 +1,6 @@
-// Package passthrough shows all that one upstream server has to a client of its
-// own, and relays what the two say to each other, with Airlock's upstream client in
-// between. It exists so that suites for servers try that client in every way: Airlock
-// itself shows five tools and nothing of this.
+// Package passthrough exposes everything of one upstream server to a client, and relays
+// the messages of both through Airlock's upstream client. With it, suites for servers can
+// test all of that client: Airlock exposes only five tools of its own.
 package passthrough
 
 import (
@@ -79,7 +78,7 @@ func declaresElicitation(body []byte) bool {
 	return message.Params.Capabilities.Elicitation != nil || message.Params.Meta.Capabilities.Elicitation != nil
 }
 
-// ofSession gives each session connections of its own to the server.
+// ofSession opens separate connections to the server for each session.
 func (h *Handler) ofSession(r *http.Request) *mcp.Server {
 	return h.serve(h.open(r))
 }

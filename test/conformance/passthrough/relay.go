@@ -45,7 +45,7 @@ func (r *relay) Elicit(ctx context.Context, e upstream.Elicitation) (upstream.El
 	return answer, err
 }
 
-// Notify implements upstream.Relay. What a client that has gone misses is no matter.
+// Notify implements upstream.Relay. Notifications for a closed client are dropped.
 func (r *relay) Notify(method string, params json.RawMessage) {
 	switch method {
 	case "notifications/progress":

@@ -62,7 +62,8 @@ func (l *lines) write(line []byte) error {
 	return err
 }
 
-// copyLines copies messages, but answers server/discover to refusals, where it is given.
+// copyLines copies messages. If refusals is not nil, it answers server/discover there
+// with an error.
 func copyLines(from io.Reader, to, refusals *lines) error {
 	reader := bufio.NewReader(from)
 	for {

@@ -68,8 +68,8 @@ func (c client) call(ctx context.Context, tool string, arguments json.RawMessage
 	return err
 }
 
-// callAll calls every tool that the server has. A call that the server refuses, or
-// answers with nonsense, is no failure of the client.
+// callAll calls every tool of the server. A refused call or an invalid answer is not a
+// failure of the client.
 func (c client) callAll(ctx context.Context, arguments json.RawMessage) error {
 	for _, tool := range c.set.Servers()[0].Tools {
 		if err := c.call(ctx, tool.Name, arguments); err != nil {
