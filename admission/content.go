@@ -166,7 +166,7 @@ func (c *content) text(path, text string, l language, layer int) {
 // judge judges one text as it is.
 func (c *content) judge(path, text string, l language) {
 	if l == sqlText && strings.TrimSpace(text) != "" {
-		switch sqltext.Classify(text) {
+		switch sqltext.Judge(text).Effect {
 		case sqltext.Read:
 		case sqltext.Write:
 			c.add(policies.RiskHigh, path, "is SQL that changes something", "sql")
@@ -181,7 +181,7 @@ func (c *content) judge(path, text string, l language) {
 		c.add(policies.RiskCritical, path, "is code", "code")
 	}
 	lower := strings.ToLower(text)
-	switch effectOfSQL(text, lower) {
+	switch effectOfSQL(text) {
 	case sqltext.Read:
 	case sqltext.Write:
 		c.add(policies.RiskHigh, path, "is SQL that changes something", "sql")

@@ -42,7 +42,7 @@ func decodings(text string, each func(string)) {
 			each(decoded)
 		}
 	}
-	if strings.ContainsAny(text, "'\"`") && sqltext.Classify(text) != sqltext.Read { // quoted text in SQL that only reads is data
+	if strings.ContainsAny(text, "'\"`") && sqltext.Judge(text).Effect != sqltext.Read { // quoted text in SQL that only reads is data
 		quoted(text, each)
 	}
 }

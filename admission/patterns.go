@@ -102,17 +102,15 @@ func containsAny(text, words string) bool {
 	return false
 }
 
-// changing finds statements that change rows in a text that may be anything.
-var changing = lazyregexp.New(`(?is)(?:^|[;('"\n` + "`" + `]|\*/|\A\s*(?:with|explain)\b.*\s)\s*(?:delete\s+from\s+\S|insert\s+into\s+\S|replace\s+into\s+\S|merge\s+into\s+\S|update\s+\S+\s+set\s+\S)`)
-
-// effectOfSQL returns what the SQL in a text does that may be anything.
-func effectOfSQL(text, lower string) sqltext.Effect {
+// effectOfSQL returns the effect of the SQL in a text that may be anything.
+func effectOfSQL(text string) sqltext.Effect {
 	switch {
-	case !containsAny(lower, "drop truncate delete insert replace merge update"):
 	case sqltext.Destroys(text):
 		return sqltext.Destroy
-	case changing.MatchString(text):
-		return min(sqltext.Classify(text), sqltext.Destroy)
+	case !sqltext.HasEffects(text):
+		return sqltext.Read
+	case sqltext.Judge(text).Effect == sqltext.Destroy:
+		return sqltext.Destroy
 	}
-	return sqltext.Read
+	return sqltext.Write
 }

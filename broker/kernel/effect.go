@@ -20,7 +20,7 @@ func (s *Service) effect(ctx context.Context, j job) (effect string, sql bool, e
 		// A statement that is missing, or is not a text, cannot be judged.
 		found := sqltext.Unclear
 		if query, ok := j.params[j.target.SQL].(string); ok {
-			found = sqltext.Classify(query)
+			found = sqltext.Judge(query).Effect
 		}
 		switch sql = true; found {
 		case sqltext.Read:

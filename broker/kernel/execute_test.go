@@ -60,7 +60,8 @@ func TestPoliciesBlock(t *testing.T) {
 		{"database_query", `{"query":["DELETE FROM t"]}`, []string{"read_only"}, write},
 		{"database_query", `{"sql":"SELECT 1"}`, []string{"read_only"}, write},
 		{"database_query", `{"query":"SELECT 1","then":["x",{"y":"DROP TABLE t"}]}`, []string{"read_only"}, write},
-		{"database_query", `{"query":"EXPLAIN DELETE FROM t"}`, []string{"read_only"}, ""},
+		{"database_query", `{"query":"EXPLAIN DELETE FROM t"}`, []string{"read_only"}, write}, // SQL Server runs the DELETE
+		{"database_query", `{"query":"EXPLAIN SELECT 1"}`, []string{"read_only"}, ""},
 		{"database_query", `{"query":"SELECT 'DROP TABLE t'"}`, []string{"read_only", "no_destruction"}, ""},
 		{"database_query", `{"query":"UPDATE t SET a = 1 WHERE b = 2"}`, []string{"no_destruction"}, ""},
 		{"database_query", `{"query":"DELETE FROM t"}`, []string{"no_destruction"}, "SIGKILL: Policy violation - Destructive action blocked by no_destruction policy"},

@@ -1,21 +1,23 @@
-// Package sqltext tells by its words what SQL does, whatever dialect it is in:
-// a text that one database would read and another would write counts as a write.
+// Package sqltext judges what SQL does. It does not know which database will read
+// a text: a text only reads if all dialects agree that it does.
+// docs/design/0022-one-judge-of-sql.md explains the rule and its limits.
 package sqltext
 
 import (
 	"slices"
 	"strings"
+	"unicode"
 )
 
-// Effect is what SQL does at worst.
+// Effect is the worst that SQL may do.
 type Effect int
 
-// The effects, from the least.
+// The effects, from the least to the worst.
 const (
 	Read    Effect = iota
-	Write          // changes data or state, or holds a connection or a lock on purpose
+	Write          // changes data or state, calls an unknown function, or holds a lock
 	Destroy        // removes tables, columns, accounts, or the rows of a whole table
-	Unclear        // no dialect reads it: a quote or a comment has no end, or there is no statement
+	Unclear        // no statement, a quote or a comment without an end, or a text that is too long
 )
 
 // String returns the effect as a word.
@@ -23,149 +25,121 @@ func (e Effect) String() string {
 	return [...]string{"read", "write", "destroy", "unclear"}[e]
 }
 
-// Classify returns what the statements of a text do at worst.
-func Classify(sql string) Effect {
-	worst, readable := Read, false
-	for _, d := range dialects {
-		statements, ok := split(sql, d)
-		if !ok || len(statements) == 0 {
-			continue // that database would refuse the text
-		}
-		readable = true
-		for _, s := range statements {
-			worst = max(worst, s.effect())
-		}
+// MaxText is the number of bytes from which on a text is Unclear.
+const MaxText = 1 << 20
+
+// Verdict is what SQL does at worst.
+type Verdict struct {
+	Effect Effect
+	Reason string // why the text is not a Read, in words for its author; empty for a Read
+	calls  bool   // because of a function
+}
+
+// Judge returns what the statements of a text do at worst. It takes linear time
+// and is safe for concurrent use.
+//
+// A text is a Read if every supported dialect splits it into the same statements,
+// all of which only read and call functions that are known to only compute. Of a
+// text that dialects may split differently, each word counts, in strings too.
+func Judge(sql string) Verdict {
+	if len(sql) > MaxText {
+		return Verdict{Effect: Unclear, Reason: "the text is too long to be judged"}
 	}
-	if !readable {
-		return Unclear
+	tokens, problem, open := lex(sql)
+	switch {
+	case problem != "" && mentionsDestruction(sql):
+		return Verdict{Effect: Destroy, Reason: problem}
+	case open:
+		return Verdict{Effect: Unclear, Reason: problem}
+	case problem != "":
+		return Verdict{Effect: Write, Reason: problem}
+	}
+	return judge(tokens)
+}
+
+// judge returns the worst effect over the ways in which dialects read the tokens.
+func judge(tokens []token) Verdict {
+	var begun tail
+	for _, t := range tokens {
+		begun |= t.tail
+	}
+	var worst Verdict
+	for comments := range hashTail | dashTail + 1 {
+		if comments&^begun != 0 {
+			continue
+		}
+		statements := split(tokens, comments)
+		if len(statements) == 0 {
+			return Verdict{Effect: Unclear, Reason: "there is no statement"}
+		}
+		for _, s := range statements {
+			if v := s.judge(); v.Effect > worst.Effect {
+				worst = v
+			}
+		}
 	}
 	return worst
 }
 
-// Destroys says whether a text that may be anything has a statement that removes
-// a database, a table or the like, such as DROP TABLE.
-// Of a fragment whose quotes do not close, the quotes are left out.
-func Destroys(text string) bool {
-	closed := false
-	for _, d := range dialects {
-		statements, ok := split(text, d)
-		closed = closed || ok
-		if ok && slices.ContainsFunc(statements, statement.drops) {
-			return true
-		}
-	}
-	if closed {
-		return false
-	}
-	statements, _ := split(strings.NewReplacer("'", " ", `"`, " ", "`", " ", "/*", " ").Replace(text), dialects[0])
-	return slices.ContainsFunc(statements, statement.drops)
-}
-
-// statement is the words and signs of one statement, in lower case.
-type statement []token
-
-type token struct {
-	text   string
-	quoted bool // a string or a quoted name, whose text does not count
-}
-
-// words are those that are not quoted.
-func (s statement) has(words ...string) bool {
-	return slices.ContainsFunc(s, func(t token) bool { return !t.quoted && slices.Contains(words, t.text) })
-}
-
-// first returns the first word, behind parentheses.
-func (s statement) first() string {
-	for _, t := range s {
-		if t.text != "(" || t.quoted {
-			return t.text
-		}
-	}
-	return ""
-}
-
-var (
-	reading   = []string{"select", "with", "values", "table", "show", "describe", "desc", "explain"}
-	objects   = []string{"table", "database", "schema", "index", "view", "column", "user", "role", "function", "procedure", "trigger", "sequence", "type", "tablespace", "extension", "materialized", "temporary", "constraint", "policy", "domain", "keyspace", "collection"}
-	changing  = []string{"insert", "update", "delete", "merge", "upsert", "create", "alter", "drop", "truncate", "grant", "revoke", "into", "outfile", "dumpfile", "lock", "call", "exec", "execute", "copy", "attach", "detach", "vacuum", "reindex", "set", "pragma", "do", "load", "replace"}
-	functions = []string{"sleep", "benchmark", "setval", "nextval", "load_file", "load_extension", "query_to_xml", "txid_current", "waitfor", "shell", "system", "eval"}
-	prefixes  = []string{"pg_", "lo_", "dblink", "xp_", "sp_", "sys_", "dbms_", "utl_", "set_", "fts3_", "writefile", "readfile", "edit"}
-)
-
-// harmless are functions and tables of a prefix above that only read.
-var harmless = []string{"pg_typeof", "pg_catalog", "pg_tables", "pg_indexes", "pg_views", "pg_class", "pg_namespace", "pg_attribute", "pg_type", "pg_size_pretty", "pg_relation_size", "pg_total_relation_size", "pg_table_size", "pg_database_size", "pg_stat_user_tables", "pg_stat_activity"}
-
-func (s statement) effect() Effect {
-	first := s.first()
+func (s statement) judge() Verdict {
+	reason, calls := s.effect()
 	switch {
-	case first == "":
-		return Read
-	case s.drops() || first == "truncate" || first == "drop":
-		return Destroy
-	case first == "explain" && !s.has("analyze", "analyse"):
-		return Read
-	case s.everyRow():
-		return Destroy
-	case !slices.Contains(reading, first) || s.changes() || s.calls():
-		return Write
+	case reason == "":
+		return Verdict{}
+	case s.destroys():
+		return Verdict{Destroy, reason, calls}
 	}
-	return Read
+	return Verdict{Write, reason, calls}
 }
 
-// drops says whether something is dropped by its kind: DROP TABLE, ALTER … DROP COLUMN.
-func (s statement) drops() bool {
-	for i, t := range s[:max(0, len(s)-1)] {
-		if t.quoted || t.text != "drop" && t.text != "truncate" {
-			continue
-		}
-		if i > 0 && s.first() != "alter" && s.first() != t.text && s.first() != "explain" {
-			continue
-		}
-		if next := s[i+1]; !next.quoted && slices.Contains(objects, next.text) {
-			return true
-		}
-	}
-	return false
-}
-
-// everyRow says whether rows are deleted or changed without a condition.
-func (s statement) everyRow() bool {
-	isVerb := func(i int) bool {
-		return !s[i].quoted && (s[i].text == "delete" || s[i].text == "update") && (i == 0 || s[i-1].text != ".")
-	}
-	verb := false
-	for i := range s {
-		verb = verb || isVerb(i)
-	}
-	return verb && !s.has("where", "limit", "for", "conflict", "duplicate") && (s.has("from") || s.has("set"))
-}
-
-// changes says whether a word that changes something stands where a name cannot.
-func (s statement) changes() bool {
-	for i, t := range s {
-		if t.quoted || !slices.Contains(changing, t.text) {
-			continue
-		}
-		isFunction := i+1 < len(s) && s[i+1].text == "(" && !s[i+1].quoted
-		isMember := i > 0 && s[i-1].text == "."
-		if isMember || isFunction && (t.text == "replace" || t.text == "insert") {
-			continue
-		}
+// destroys reports whether a statement that does not only read removes something
+// as a whole, or rows without a condition.
+func (s statement) destroys() bool {
+	first := s.at(s.first()).text
+	if first == "truncate" || first == "drop" || s.drops() {
 		return true
 	}
+	return s.everyRow() && (first != "explain" || s.has("analyze", "analyse"))
+}
+
+// has reports whether one of the words occurs without quotes.
+func (s statement) has(words ...string) bool {
+	return slices.ContainsFunc(s, func(t token) bool { return t.kind == word && slices.Contains(words, t.text) })
+}
+
+// drops reports whether the statement has DROP TABLE or the like.
+func (s statement) drops() bool {
+	for i := range s[:max(0, len(s)-1)] {
+		next := s[i+1]
+		if s.isVerb(i, "drop", "truncate") && next.kind == word && words().objects[next.text] {
+			return true
+		}
+	}
 	return false
 }
 
-// calls says whether a function is called that does more than compute.
-func (s statement) calls() bool {
-	return slices.ContainsFunc(s, func(t token) bool {
-		name := t.text
-		if slices.Contains(harmless, name) {
-			return false
+func (s statement) isVerb(i int, verbs ...string) bool {
+	return s[i].kind == word && slices.Contains(verbs, s[i].text) && !s.isMember(i)
+}
+
+// everyRow reports whether rows are deleted or changed without a condition.
+func (s statement) everyRow() bool {
+	for i := range s {
+		if s.isVerb(i, "delete", "update") {
+			return !s.has("where", "limit", "for", "conflict", "duplicate") && s.has("from", "set")
 		}
-		if slices.Contains(functions, name) {
+	}
+	return false
+}
+
+// mentionsDestruction reports whether a word of a text removes or changes
+// something, wherever it occurs.
+func mentionsDestruction(text string) bool {
+	for field := range strings.FieldsFuncSeq(text, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		switch strings.ToLower(field) {
+		case "drop", "truncate", "delete", "update", "alter", "merge", "shutdown":
 			return true
 		}
-		return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
-	})
+	}
+	return false
 }

@@ -1,0 +1,326 @@
+package sqltext
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// shape is how a statement with effects begins.
+type shape struct {
+	*regexp.Regexp
+	destroys bool // something is removed as a whole
+}
+
+// Bounds of a search. A text in which more than maxBeginnings statements may begin
+// is taken for SQL with effects.
+const (
+	window        = 500 // bytes of a statement that are looked at
+	maxBeginnings = 4096
+)
+
+// shapes are by their first word. They ask for more than the first words, so that
+// ordinary sentences such as "Update the page" have none of them.
+var shapes = sync.OnceValue(func() map[string][]shape {
+	all := map[string][]shape{}
+	for line := range strings.Lines(shapeLines) {
+		line = strings.TrimSpace(line)
+		if line == "" {
+			continue
+		}
+		destroys := strings.HasPrefix(line, "!")
+		verbs, rest, _ := strings.Cut(strings.TrimPrefix(line, "!"), " ")
+		compiled := regexp.MustCompile(`(?is)^` + expand(" "+rest))
+		for verb := range strings.SplitSeq(verbs, "|") {
+			all[verb] = append(all[verb], shape{compiled, destroys})
+		}
+	}
+	return all
+})
+
+// expand replaces what the lines of shapes abbreviate.
+func expand(line string) string {
+	plain := `[\p{L}_@#:$%?][\p{L}\p{Nd}_$#-]*`
+	quoted := "(?:\"[^\"]{1,99}\"|`[^`]{1,99}`|\\[[^\\]]{1,99}\\])"
+	more := `(?:\s*\.\s*(?:` + plain + `|` + quoted + `))*`
+	return strings.NewReplacer(
+		" <name>", `(?:\s+`+plain+`|\s*`+quoted+`)`+more,
+		"<name>", `(?:`+plain+`|`+quoted+`)`+more,
+		"<end>", `\s*(?:;|$|--|#|/\*|['"\)\x60\\])`,
+		"<object>", `(?:(?:materialized|temporary|foreign|public|external)\s+)?(?:`+strings.Join(slices.Sorted(maps.Keys(words().objects)), "|")+`)`,
+		" ", `\s+`,
+	).Replace(line)
+}
+
+// shapeLines are verbs and expressions for what follows them. A space matches any
+// white space; "!" marks what destroys.
+const shapeLines = `
+delete from (?:only )?<name>(?:<end>|\s*,| (?:(?:as )?\w+ )?(?:where|using|order|limit|returning|output|inner|left|join|partition)\b)
+delete <name> (?:where [^;]{0,200}?(?:[=<>!]|\b(?:in|like|is|between|exists)\b)|from <name>)
+update [^;=]{1,300}?\sset [^;=]{0,60}[^;=\s]\s*\+?=
+insert|replace (?:\w+ )?into <name>\s*(?:(?:as )?\w+\s*)?(?:\([^()';]*\)\s*)?(?:values?\s*\(|select\b|default values|set \S+\s*=|with\b|table\b|overriding\b|output\b|exec)
+insert <name>\s*(?:\([^()';]*\)\s*)?(?:values\s*\(|select\b)
+merge (?:into )?<name>[^;]{0,100}?\susing\s[^;]*?\son\s[^;]*?\swhen (?:not )?matched
+!drop <object> (?:concurrently )?(?:if exists )?<name>(?:<end>|\s*[,(]|\s*(?:cascade|restrict|purge|force)\b)
+!drop (?:trigger|policy|index|rule) (?:if exists )?<name> on <name>
+!truncate table (?:only )?<name>(?:<end>|\s*,| (?:cascade|restrict|restart|continue|reuse|drop|purge|partition)\b)
+truncate <name>(?: (?:cascade|restrict|restart|continue)\b[^;]{0,40})?\s*(?:;|$)
+!alter <object> (?:if exists )?(?:only )?<name> drop\b
+alter (?:<object>|system|session|profile|aggregate|rule) (?:if exists )?(?:only )?(?:<name> )?(?:add|alter|rename|modify|change|set|reset|owner|disable|enable|with|identified|password|attach|detach|rebuild|convert|engine|superuser|nologin|login|rename|replica|force|validate|inherit|cluster|auto_increment|refresh|depends|kill|switch)\b
+create (?:(?:or replace|temp|temporary|global|local|unlogged|unique|virtual|external|transient|materialized|foreign|recursive|definer\s*=\s*\S+|algorithm\s*=\s*\S+) )*(?:table (?:if not exists )?<name>\s*(?:\(|as (?:select|with|table|values)\b|like\b|partition of\b|using\b|of \w+\s*[;$(])|view (?:if not exists )?<name>\s*(?:\([^()]*\)\s*)?as[\s(]+(?:select|with|values|table)\b)
+create (?:or replace |unique |fulltext |clustered )?(?:index (?:concurrently )?(?:if not exists )?(?:<name> )?on (?:only )?<name>\s*(?:using \w+\s*)?\(|(?:function|procedure|proc|aggregate|package|event) (?:if not exists )?<name>\s*(?:\(|@|(?:as|is|begin|returns|on schedule)\b)|trigger (?:if not exists )?<name> (?:before|after|instead|on|for)\b)
+create (?:or replace )?(?:database|schema|user|role|login|extension|sequence|type|domain|server|publication|subscription|policy|rule|cast|operator|synonym) (?:if not exists )?<name>\s*(?:;|(?:with|identified|password|authorization|character|collate|for login|as enum|as \(|as on|start|increment|superuser|foreign data|connection|on \S+ to)\b)
+grant|revoke|deny (?:all|select|insert|update|delete|execute|usage|create|connect|references|trigger|alter|drop|super|file|process|reload|control|truncate|impersonate|dba|temporary)\b[^;]{0,300}?\s(?:on|to|from) <name>[^;]{0,200}?(?:(?:to|from) <name>|<end>)
+grant|revoke <name>(?:\s*,\s*<name>)* (?:to|from) <name>\s*(?:;|with (?:admin|grant|inherit)\b)
+exec|execute (?:\w+\.+)*(?:xp_|sp_)\w+
+exec|execute (?:immediate [':@\w]|<name>\s*(?:;|@|'|\())
+call <name>\(
+copy (?:<name>\s*(?:\([^()]*\)\s*)?|\([^;]+\)\s*)(?:to|from) (?:program\b|stdin\b|stdout\b|['$@])
+attach (?:database \S+|'[^']*'|"[^"]*") as \w
+detach database \w
+pragma (?:\w+\.)?\w+\s*(?:=|\(|;|$)
+load data (?:low_priority |concurrent )?(?:local )?infile\b
+set (?:(?:global|session|persist|local) [\w.]+\s*(?:=|to\b)|@@?[\w.]+\s*:?=|password\b[^;]{0,60}=|role <name>\s*(?:;|$)|search_path\b|identity_insert\b|(?:session )?authorization\b|sql_log_bin\b|foreign_key_checks\b)
+do (?:\$\w*\$|'|language\b)
+lock tables? <name>[^;]{0,100}?\b(?:read|write|in \w+)\b
+rename table <name> to <name>
+waitfor (?:delay|time) ['@]
+backup|restore (?:database|log) <name> (?:to|from) \w
+bulk insert <name> from ['N]
+kill (?:query |connection )?\d+\s*(?:;|$)
+shutdown (?:with nowait|immediate|abort)\b
+begin (?:tran|transaction|work)?\s*;
+declare @\w+ \w
+vacuum (?:full|into)\b
+reconfigure (?:with override)?\s*;
+handler <name> (?:open|read|close)\b
+`
+
+// HasEffects reports whether a text that may be anything could be, or contain, SQL
+// that does more than read. It is for arguments that are not declared as SQL:
+// ordinary prose and SQL that is a Read have no effects. A text that is known to be
+// SQL belongs to Judge. It takes linear time and is safe for concurrent use.
+func HasEffects(text string) bool {
+	if Judge(text).Effect == Read {
+		return false
+	}
+	return slices.ContainsFunc(views(text), func(view string) bool {
+		return contains(view, func(shape) bool { return true }, true) || hasQuery(view)
+	})
+}
+
+// Destroys reports whether a text that may be anything has a statement that removes
+// a database, a table or the like, such as DROP TABLE, outside of quotes that close.
+// It takes linear time and is safe for concurrent use.
+func Destroys(text string) bool {
+	destroying := func(s shape) bool { return s.destroys }
+	if tokens, problem, _ := lex(text); problem == "" {
+		return contains(plain(tokens), destroying, false)
+	}
+	return slices.ContainsFunc(views(text), func(view string) bool { return contains(view, destroying, false) })
+}
+
+// plain writes tokens without the contents of strings and quoted names.
+func plain(tokens []token) string {
+	var text strings.Builder
+	for _, t := range tokens {
+		switch t.kind {
+		case name:
+			text.WriteString(`"name"`)
+		case literal:
+			text.WriteString("''")
+		case number:
+			text.WriteString("0")
+		default:
+			text.WriteString(t.text)
+		}
+		text.WriteByte(' ')
+	}
+	return text.String()
+}
+
+// views returns the text as it is, without its comments, and with the contents of
+// comments as a part of it.
+func views(text string) []string {
+	all := []string{text}
+	if strings.Contains(text, "/*") || strings.Contains(text, "--") || strings.Contains(text, "#") {
+		all = append(all, withoutComments(text))
+	}
+	if strings.Contains(text, "/*") {
+		all = append(all, delimiters.Replace(text))
+	}
+	return all
+}
+
+var delimiters = strings.NewReplacer("/*!", " ", "/*M!", " ", "/*", " ", "*/", " ")
+
+// withoutComments returns a text with a space for each comment, in quotes too.
+func withoutComments(text string) string {
+	var kept strings.Builder
+	for text != "" {
+		i := strings.IndexAny(text, "/-#")
+		if i < 0 {
+			break
+		}
+		kept.WriteString(text[:i])
+		text = text[i:]
+		switch {
+		case strings.HasPrefix(text, "/*"):
+			_, text, _ = strings.Cut(text[2:], "*/")
+		case strings.HasPrefix(text, "--") || text[0] == '#':
+			end := strings.IndexAny(text, "\r\n")
+			if end < 0 {
+				end = len(text)
+			}
+			text = text[end:]
+		default:
+			kept.WriteByte(text[0])
+			text = text[1:]
+			continue
+		}
+		kept.WriteByte(' ')
+	}
+	kept.WriteString(text)
+	return kept.String()
+}
+
+// contains reports whether a shape follows the beginning of the text or punctuation
+// after which a statement can begin. In a text that begins as a query,
+// a statement can begin at any word, as SQL Server needs no semicolon.
+func contains(text string, wanted func(shape) bool, inQuotes bool) bool {
+	anywhere, begun, beginnings := false, true, 0
+	for i := 0; i < len(text); {
+		c := text[i]
+		switch {
+		case isLetter(c):
+			end := i
+			for end < len(text) && isWordByte(text[end]) {
+				end++
+			}
+			first := begun
+			begun = anywhere
+			if all := verb(text[i:end]); first && (all.shapes != nil || all.query) {
+				anywhere = anywhere || all.query
+				begun = begun || all.query
+				if beginnings++; beginnings > maxBeginnings {
+					return true
+				}
+				rest := text[end:min(len(text), end+window)]
+				if slices.ContainsFunc(all.shapes, func(s shape) bool { return wanted(s) && s.MatchString(rest) }) {
+					return true
+				}
+			}
+			i = end
+		case c == ' ' || c == '\t' || c == ',' || c == '.' || c == '?' || c == '!' || c == ':':
+			i++
+		case !inQuotes && (c == '\'' || c == '"' || c == '`'):
+			i++
+		case isWordByte(c):
+			begun = anywhere
+			i++
+		default:
+			begun = true
+			i++
+		}
+	}
+	return false
+}
+
+func isWordByte(c byte) bool { return isLetter(c) || isDigit(c) || c == '_' || c >= 0x80 }
+
+// beginning is what a word may begin.
+type beginning struct {
+	shapes []shape
+	query  bool
+}
+
+// longestVerb is the length of the longest word that begins a statement.
+const longestVerb = len("reconfigure")
+
+func verb(text string) beginning {
+	if len(text) > longestVerb {
+		return beginning{}
+	}
+	text = strings.ToLower(text)
+	return beginning{shapes()[text], text == "select" || text == "explain" || text == "with"}
+}
+
+// plurals are endings such as those of "Select file(s)".
+var plurals = regexp.MustCompile(`(?i)\((?:s|es|ies)\)`)
+
+// hasQuery reports whether a text is a query with effects: it calls a function that
+// is not known to only read, writes its rows somewhere, or locks them.
+func hasQuery(text string) bool {
+	if len(text) > MaxText {
+		return false
+	}
+	tokens, problem, _ := lex(plurals.ReplaceAllString(text, ""))
+	if problem != "" {
+		return false
+	}
+	for _, s := range split(tokens, 0) {
+		if v := s.judge(); (v.calls || v.Effect != Read && s.writes()) && !s.isProse() {
+			return true
+		}
+	}
+	return false
+}
+
+// writes reports whether a query has INTO and a target, FOR UPDATE, or a sequence.
+func (s statement) writes() bool {
+	if first := s.at(s.first()).text; !words().reading[first] {
+		return false
+	}
+	from := false
+	for i, t := range s {
+		if t.kind != word {
+			continue
+		}
+		next, after := s.at(i+1), s.at(i+2)
+		switch t.text {
+		case "from":
+			from = true
+		case "into":
+			if next.text == "outfile" || next.text == "dumpfile" || next.kind == parameter || after.text == "from" || after.kind == symbol && after.text == "" {
+				return true
+			}
+		case "for":
+			if from && (next.text == "update" || next.text == "share" || next.text == "no" && after.text == "key") {
+				return true
+			}
+		case "value":
+			if s.at(i-1).text == "next" && next.text == "for" {
+				return true
+			}
+		case "nextval":
+			return true
+		}
+	}
+	return false
+}
+
+// isProse reports whether words follow each other as they do in no query.
+func (s statement) isProse() bool {
+	v, depth, run := words(), 0, 0
+	for _, t := range s {
+		switch {
+		case t.is("("):
+			depth++
+		case t.is(")"):
+			depth--
+		}
+		plain := t.kind == word && !v.introducers[t.text] && !v.parentheses[t.text] && !v.reading[t.text] &&
+			!v.types[t.text] && !v.functions[t.text] && !v.keywords[t.text]
+		if plain || t.kind == number {
+			run++
+		} else {
+			run = 0
+		}
+		if run == 3 || run == 2 && (depth > 0 || t.kind == number) {
+			return true
+		}
+	}
+	return false
+}
