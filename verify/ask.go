@@ -20,8 +20,8 @@ const (
 	methodFinish = "verify/finish" // {"verdict": text} → {}; the first one counts
 )
 
-// margin is what an engine has less than its request, so that its own verdict on a
-// time limit, which says what it was doing, comes before the host's.
+// margin is subtracted from a request's time limit for its engine, so that the engine's
+// verdict on the time limit, which is more specific, arrives before the host's.
 const margin = time.Second
 
 // question is one request on its way to the guest of one sandbox.
@@ -32,7 +32,7 @@ type question struct {
 	finished chan string // holds the one answer that counts
 }
 
-// ask hands the request to the sandbox's guest and returns what becomes of it.
+// ask sends the request to the sandbox's guest and returns its verdict.
 func (s *Service) ask(ctx context.Context, sandbox *runner.Sandbox, r Request) (Verdict, error) {
 	limit := s.opts.Timeout
 	if r.Timeout > 0 {
@@ -111,8 +111,8 @@ func (q *question) handle(_ context.Context, req wire.Request) (any, error) {
 	return nil, wire.Violation("the method %.40q is unknown", req.Method)
 }
 
-// ended is what becomes of a request whose guest has ended: an answer that arrived
-// together with the end counts.
+// ended returns the verdict for a guest that has ended. An answer that arrived with the
+// end counts.
 func (q *question) ended(ctx context.Context, sandbox *runner.Sandbox, engine string, end exit, served error) (Verdict, error) {
 	var violation *wire.ProtocolError
 	switch {
@@ -136,7 +136,7 @@ func (q *question) ended(ctx context.Context, sandbox *runner.Sandbox, engine st
 	return inconclusive(engine, "the engine ended without a verdict", nil), nil
 }
 
-// broken is what becomes of a request whose conversation with the guest ended.
+// broken returns the verdict for a request whose connection to the guest failed.
 func (q *question) broken(ctx context.Context, engine string, err error) (Verdict, error) {
 	select {
 	case answer := <-q.finished:

@@ -10,7 +10,7 @@ import (
 	"github.com/airlock-mcp/airlock/verify"
 )
 
-// none are sandboxes of which there are none; they note whom one was for.
+// none has no sandboxes; it records the callers of Acquire.
 type none struct{ callers []string }
 
 func (n *none) Acquire(_ context.Context, req runner.Request) (*runner.Sandbox, error) {
@@ -20,7 +20,7 @@ func (n *none) Acquire(_ context.Context, req runner.Request) (*runner.Sandbox, 
 
 func (n *none) Warm(runner.Request) {}
 
-// Callers that wait for a verification have turns, so the queue is told who asks.
+// Callers that wait for a verification take turns, so the queue gets the caller.
 func TestSandboxesAreAskedForByTheCaller(t *testing.T) {
 	sandboxes := &none{}
 	service, err := verify.New(sandboxes, runner.Image{Name: "verify"}, &verify.Options{Logger: slog.New(slog.DiscardHandler)})

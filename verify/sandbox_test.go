@@ -22,8 +22,8 @@ import (
 	"github.com/airlock-mcp/airlock/verify"
 )
 
-// patience is longer than an engine needs for anything that it can decide, where the
-// machine is slow and other tests run beside this one. Only a failure takes so long.
+// patience is longer than an engine needs for any claim, even on a slow and busy machine.
+// Only a failure takes so long.
 const patience = 2 * time.Minute
 
 // real returns a service with real engines in real sandboxes.
@@ -79,7 +79,7 @@ func asked(engine string, arguments map[string]any) verify.Request {
 // Every engine of the list decides in a sandbox, and what is hostile or never
 // ends is over within its time, is not VERIFIED, and hurts no other request.
 func TestEnginesInSandboxes(t *testing.T) {
-	// What is decided may take its time, on any machine; what is not need not.
+	// Claims that are decided get enough time on any machine; others need not.
 	patient := real(t, verify.Options{Timeout: patience, Patience: patience})
 	brief := real(t, verify.Options{Timeout: 6 * time.Second, Patience: patience})
 	patient.Warm()
@@ -87,7 +87,7 @@ func TestEnginesInSandboxes(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		request verify.Request
-		want    verify.Status // "" for any that is no proof
+		want    verify.Status // "" for any that is not a proof
 	}{
 		{"a true claim", asked("math", map[string]any{"expression": "2+2=4"}), verify.Verified},
 		{"a false claim", asked("math", map[string]any{"expression": "2+2=5"}), verify.Error},
@@ -127,7 +127,7 @@ func TestEnginesInSandboxes(t *testing.T) {
 	}
 }
 
-// bomb is a PNG of zeros whose header says how large it is, in base64.
+// bomb returns a PNG of zeros with the given size in its header, in base64.
 func bomb(width, height uint32) string {
 	var out bytes.Buffer
 	out.WriteString("\x89PNG\r\n\x1a\n")
@@ -149,7 +149,7 @@ func bomb(width, height uint32) string {
 	return base64.StdEncoding.EncodeToString(out.Bytes())
 }
 
-// The engine itself says when its time is over; a request may ask for less.
+// The engine reports the end of its time limit; a request can set a shorter one.
 func TestARequestsOwnTimeLimit(t *testing.T) {
 	service := real(t, verify.Options{Patience: patience})
 	r := asked("logic", map[string]any{"query": "(AND (EQ (PLUS (MULT x x x) (MULT y y y) (MULT z z z)) 114) (GT x 1000))"})
@@ -160,7 +160,7 @@ func TestARequestsOwnTimeLimit(t *testing.T) {
 	}
 }
 
-// Each of several requests at once has a sandbox of its own.
+// Each of several concurrent requests has a separate sandbox.
 func TestRequestsAtOnce(t *testing.T) {
 	service := real(t, verify.Options{Timeout: patience, Patience: patience})
 	service.Warm()

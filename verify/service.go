@@ -12,12 +12,12 @@ import (
 	"github.com/airlock-mcp/airlock/runner"
 )
 
-// Errors of Verify: there is no verdict, and the claim may be as good as any.
+// Errors of Verify: there is no verdict, and the claim may be true or false.
 var (
 	ErrBusy   = errors.New("too many verifications wait already")
 	ErrClosed = errors.New("the verifications are closed")
-	// ErrInterrupted stands beside another error where the engine was asked: it may have
-	// done all of its work. Without it, nothing was done.
+	// ErrInterrupted is joined to another error if the engine was asked: it may have
+	// completed its work. Without it, nothing was done.
 	ErrInterrupted = errors.New("the verification was interrupted")
 )
 
@@ -28,7 +28,7 @@ const (
 	DefaultMemory   = 768 << 20
 )
 
-// Options say what one verification may take. Logger is needed.
+// Options limit one verification. Logger is required.
 type Options struct {
 	Logger   *slog.Logger
 	Timeout  time.Duration // wall time of one request, from when its sandbox is there; 0 means 30 s
@@ -36,9 +36,9 @@ type Options struct {
 	Memory   int64         // bytes that one engine may use, with everything it is made of; 0 means 768 MiB
 }
 
-// Sandboxes are where the engines run; a *runner.Runner is meant. Both methods may be
-// called concurrently. An error of Acquire may be runner.ErrBusy, runner.ErrClosed
-// or the context's.
+// Sandboxes provides the sandboxes of engines; *runner.Runner implements it. Both methods
+// are safe for concurrent use. Acquire may return runner.ErrBusy, runner.ErrClosed or the
+// context's error.
 type Sandboxes interface {
 	Acquire(ctx context.Context, req runner.Request) (*runner.Sandbox, error)
 	Warm(req runner.Request)
@@ -46,8 +46,8 @@ type Sandboxes interface {
 
 var _ Sandboxes = (*runner.Runner)(nil)
 
-// Service answers requests, each in a sandbox of its own that is gone afterwards.
-// Its methods may be called concurrently.
+// Service answers requests, each in a fresh sandbox that is removed afterwards. It is safe
+// for concurrent use.
 type Service struct {
 	sandboxes Sandboxes
 	request   runner.Request
@@ -99,11 +99,10 @@ func limits(o *Options) runner.Limits {
 // not load its engine.
 func (s *Service) Warm() { s.sandboxes.Warm(s.request) }
 
-// Verify asks one engine. Whatever the request is, and whatever becomes of the engine,
-// there is a verdict; VERIFIED is one only where the engine said so. An error means that
-// none could be had: ErrBusy, after which the same request may be sent again, ErrClosed,
-// the context's, or that no sandbox could be started. ErrInterrupted beside it says that
-// the engine was asked.
+// Verify asks one engine. It returns a verdict for every request, even if the engine fails;
+// VERIFIED is only returned if the engine returned it. The errors are ErrBusy, after which
+// the request can be repeated, ErrClosed, the context's error, and the failure to start a
+// sandbox. ErrInterrupted is joined to them if the engine was asked.
 func (s *Service) Verify(ctx context.Context, r Request) (Verdict, error) {
 	ctx, leave, err := s.enter(ctx)
 	if err != nil {

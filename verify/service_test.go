@@ -48,7 +48,7 @@ func opened(t *testing.T, driver *runnertest.Fake, opts runner.Options, o verify
 	return service
 }
 
-// guest answers verify/start and sends what answer says as the params of the next frame.
+// guest answers verify/start and sends the frames that frames returns.
 func guest(frames func(request string) []string) runnertest.Guest {
 	return func(ctx context.Context, g *runnertest.GuestIO) runner.Exit {
 		if !g.Ready() {
@@ -121,7 +121,7 @@ func TestTheGuestGetsTheRequestAndItsVerdictComesBack(t *testing.T) {
 	}
 }
 
-// Whatever runs in the sandbox, a verdict that is none is INCONCLUSIVE.
+// An invalid verdict from the sandbox is INCONCLUSIVE.
 func TestAGuestCanLieOnlyAboutItsVerdict(t *testing.T) {
 	deep := strings.Repeat(`{"a":`, 300) + "1" + strings.Repeat("}", 300)
 	for name, test := range map[string]struct {
@@ -328,7 +328,7 @@ func TestNewRefusesWhatCannotWork(t *testing.T) {
 	}
 }
 
-// What was asked counts for who asks, so an error says whether an engine was.
+// Requests are counted for the caller, so an error reports whether an engine was asked.
 func TestErrorsSayWhetherAnEngineWasAsked(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	asked := opened(t, &runnertest.Fake{Guest: guest(func(string) []string { cancel(); return nil })}, runner.Options{}, verify.Options{})

@@ -61,9 +61,9 @@ func (r Request) text() string {
 	return `{"engine":"` + r.Engine + `","arguments":` + string(r.arguments()) + `}`
 }
 
-// parse reads what the guest of a sandbox says that its verdict is. It is foreign:
-// whatever is not exactly a verdict is INCONCLUSIVE. What is derived from the status is
-// derived here, and no name appears twice.
+// parse parses the verdict of a sandbox's guest, which is untrusted: anything other than a
+// valid verdict is INCONCLUSIVE. Members that depend on the status are derived here, and
+// duplicate names are removed.
 func parse(engine, text string) Verdict {
 	if len(text) > maxVerdict {
 		return inconclusive(engine, fmt.Sprintf("the engine's verdict is larger than %d bytes", maxVerdict), nil)

@@ -1,6 +1,6 @@
-// Package verify takes a claim or a program and answers with a verdict and its
-// evidence. The engines are those of sdk/python. They parse hostile text, so each
-// request is decided in a sandbox of its own.
+// Package verify checks a claim or a program and returns a verdict with its evidence. The
+// engines are those of sdk/python. They parse hostile text, so each request is decided in a
+// fresh sandbox.
 package verify
 
 import (
@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// Status is what a verdict says.
+// Status is the result of a verdict.
 type Status string
 
-// The statuses. Only Verified says that a claim holds.
+// The statuses. Only Verified means that a claim is true.
 const (
 	Verified     Status = "VERIFIED"     // the claim holds
 	Error        Status = "ERROR"        // it was refuted, or has no value
 	Inconclusive Status = "INCONCLUSIVE" // it was not decided
 	Blocked      Status = "BLOCKED"      // the input is hostile or beyond a limit, and was not evaluated
-	Unknown      Status = "UNKNOWN"      // there is no engine or operation of that name
+	Unknown      Status = "UNKNOWN"      // the engine or operation does not exist
 	Simplified   Status = "SIMPLIFIED"   // an item of a batch that claims nothing
 )
 

@@ -1,7 +1,7 @@
-// Package attachment keeps the files that programs attach to their runs for the
-// caller: images and sounds that a model can be shown, and any other file. Their
-// bytes decide what they are, not what the program says; images lose their
-// metadata. Files are encrypted at rest, bounded, and expire as recordings do.
+// Package attachment stores the files that programs attach to their runs for the caller:
+// images and sounds for the model, and any other file. The bytes determine the type of a
+// file, not the program; metadata is removed from images. Files are encrypted at rest,
+// bounded, and expire like recordings.
 package attachment
 
 import (
@@ -26,10 +26,10 @@ const ResultName = "result.json"
 // File is what is known about one attached file.
 type File struct {
 	Name  string `json:"name"`      // unique in its run
-	MIME  string `json:"mime_type"` // as the bytes show; where they do not, as the program says
+	MIME  string `json:"mime_type"` // detected from the bytes, or as declared by the program
 	Kind  Kind   `json:"kind"`
 	Bytes int64  `json:"bytes"`
-	// Note says in a sentence why the file is not what it was announced as.
+	// Note explains in a sentence why the file does not have the declared type.
 	Note string `json:"note,omitempty"`
 	// Digest is over the bytes as they are kept, sha256:…
 	Digest string `json:"digest"`

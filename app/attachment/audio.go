@@ -33,8 +33,8 @@ func cleanMP3(content []byte) ([]byte, error) {
 	return content, nil
 }
 
-// cleanFLAC keeps of the metadata the first block, which says how the sound is
-// coded (RFC 9639, section 8).
+// cleanFLAC removes all metadata except the first block, which has the parameters of the
+// encoding (RFC 9639, section 8).
 func cleanFLAC(content []byte) ([]byte, error) {
 	const head, infoSize, last = 4, 34, 0x80
 	rest := content[head:]

@@ -22,7 +22,7 @@ type Limits struct {
 // of the socket, encoded.
 var DefaultLimits = Limits{Files: 32, FileBytes: 10 << 20, Bytes: 32 << 20}
 
-// A LimitError says that a run attached too much.
+// A LimitError reports that a run attached too much.
 type LimitError struct{ Problem string }
 
 // Error returns the problem.
@@ -69,9 +69,9 @@ func (d *Draft) admitLocked(bytes int64) error {
 	return nil
 }
 
-// Add keeps a file under a name of its own, made from the wanted one, and returns
-// what is known about it. The same bytes under the same name are one file. What
-// exceeds the limits is refused with a *LimitError.
+// Add stores a file under a unique name derived from wanted, and returns its description.
+// The same bytes under the same name are stored once. If a limit is exceeded, Add returns
+// a *LimitError.
 func (d *Draft) Add(inspected Inspected, wanted string) (File, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

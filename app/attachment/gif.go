@@ -17,8 +17,8 @@ const (
 
 const gifLoop = "NETSCAPE2.0" // the one application's extension that shows: how often an animation runs
 
-// stripGIF keeps the header, the images with their controls, and the loop count.
-// Comments, other extensions and what stands behind the trailer go.
+// stripGIF keeps the header, the images with their controls, and the loop count. It removes
+// comments, other extensions and data after the trailer.
 func stripGIF(content []byte) ([]byte, error) {
 	var out []byte
 	err := walkGIF(content, func(block []byte) {
@@ -53,8 +53,8 @@ func sizeOfGIF(content []byte) (width, height, pixels int, err error) {
 	return int(binary.LittleEndian.Uint16(content[6:])), int(binary.LittleEndian.Uint16(content[8:])), pixels, nil
 }
 
-// walkGIF calls each with the header, its colour table included, and with every
-// block up to the trailer. What stands behind is left out.
+// walkGIF calls each with the header, its colour table included, and with every block up
+// to the trailer. It ignores data after the trailer.
 func walkGIF(content []byte, each func(block []byte)) error {
 	if len(content) < gifHeader {
 		return errTruncated
@@ -91,8 +91,8 @@ func colourTable(flags byte) int {
 	return 3 << (flags&7 + 1)
 }
 
-// subBlocks returns the offset behind the list of sub-blocks at an offset; -1
-// where it is not complete.
+// subBlocks returns the offset after the list of sub-blocks at an offset, or -1 if the
+// list is incomplete.
 func subBlocks(block []byte, at int) int {
 	for at < len(block) {
 		n := int(block[at])

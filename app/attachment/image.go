@@ -14,24 +14,24 @@ import (
 	"golang.org/x/image/webp"
 )
 
-// The largest image that is decoded: what it takes in memory, and its longest
-// side in pixels. Hosts refuse larger sides.
+// Limits of a decoded image: its size in memory, and its longest side in pixels. Hosts
+// refuse longer sides.
 const (
 	maxDecoded = 64 << 20
 	maxSide    = 8000
 )
 
-// decoding bounds how many images are in memory at one time, over all runs.
+// decoding limits the number of images in memory, over all runs.
 var decoding = make(chan struct{}, 2)
 
-// largeError says that an image is too large to be shown.
+// largeError reports that an image is too large to be shown.
 type largeError struct{ width, height int }
 
 func (e *largeError) Error() string {
 	return fmt.Sprintf("an image of %d × %d pixels is too large", e.width, e.height)
 }
 
-// errTruncated says that an image ends before it is complete.
+// errTruncated is returned for an incomplete image.
 var errTruncated = errors.New("it ends too early")
 
 // cleanImage returns the image without metadata, after having decoded it. Pixels

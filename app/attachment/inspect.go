@@ -9,16 +9,16 @@ import (
 type Inspected struct {
 	Kind    Kind
 	MIME    string
-	Note    string // why it is not what it was announced as; empty where it is
-	Content []byte // what may leave: of an image, without metadata
-	// Searchable says that Content has texts that can be read as they stand, so that
-	// secrets can be looked for and replaced in it.
+	Note    string // why it does not have the declared type; empty if it does
+	Content []byte // the bytes to send: an image without metadata
+	// Searchable reports that Content contains plain text, so that secrets can be
+	// found and replaced in it.
 	Searchable bool
 }
 
-// Inspect finds out what a file is, from its bytes: mime and name, which the
-// program chose, count only where the bytes do not tell. An image that cannot be
-// decoded, or is too large to be shown, is an ordinary file with a note.
+// Inspect determines the type of a file from its bytes. mime and name, which the program
+// chose, are used only if the bytes do not show a type. An image that cannot be decoded,
+// or is too large to be shown, is an ordinary file with a note.
 func Inspect(content []byte, mime, name string) Inspected {
 	said := announced(mime)
 	found := magic(content)
@@ -58,8 +58,8 @@ func inspectOther(content []byte, said, name string) Inspected {
 	return inspected
 }
 
-// clean returns the image or sound without what is not needed to show it. The
-// error is a *largeError where that is known to be what it says, but too large.
+// clean returns the image or sound without data that is not needed to show it. The error
+// is a *largeError if the image is valid but too large.
 func clean(content []byte, mime string) ([]byte, error) {
 	switch mime {
 	case "image/png", "image/jpeg", "image/gif", "image/webp":

@@ -55,7 +55,7 @@ func decoded64(t testing.TB, text string) []byte {
 	return b
 }
 
-// withMetadata puts the script wherever a format has room for text, and behind the end.
+// withMetadata inserts the script into every text field of a format, and after its end.
 func withMetadata(t testing.TB, mime string, content []byte) []byte {
 	t.Helper()
 	text := []byte(script)
@@ -141,7 +141,7 @@ func samePixels(t *testing.T, a, b []byte) {
 	}
 }
 
-// bomb returns a PNG that says it is so large and holds a few bytes.
+// bomb returns a PNG with a few bytes whose header has the given size.
 func bomb(width, height uint32) []byte {
 	header := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, width), height)
 	out := appendChunk([]byte(pngMagic), "IHDR", append(header, 8, 6, 0, 0, 0))
@@ -218,7 +218,7 @@ func TestInspectShowsNoImageThatIsTooLarge(t *testing.T) {
 	}
 }
 
-// The header of a WebP can say that the picture is small.
+// The header of a WebP can understate the size of the picture.
 func TestInspectBelievesNoHeaderOfAWebP(t *testing.T) {
 	for name, chunks := range map[string]string{
 		"lossless": "VP8L\x06\x00\x00\x00\x2f\xff\xff\xff\x0f\x00",

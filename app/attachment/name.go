@@ -12,8 +12,8 @@ import (
 // maxName is the most bytes of a file's name.
 const maxName = 100
 
-// cleanName turns what a program calls a file into a name without a directory,
-// without characters that cannot be seen, and not too long; "" where nothing is left.
+// cleanName returns a program's file name without directory and invisible characters, and
+// shortened if needed. It returns "" if nothing is left.
 func cleanName(wanted string) string {
 	wanted = strings.ToValidUTF8(wanted, "")
 	wanted = path.Base(strings.ReplaceAll(wanted, `\`, "/"))

@@ -47,8 +47,7 @@ func stripPNG(content []byte) ([]byte, error) {
 	}
 }
 
-// wholeStream returns the compressed stream that data begins with, without what
-// stands behind it.
+// wholeStream returns the compressed stream at the start of data, without trailing bytes.
 func wholeStream(data []byte) ([]byte, error) {
 	in := bytes.NewReader(data)
 	stream, err := zlib.NewReader(in)

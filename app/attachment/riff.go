@@ -52,8 +52,8 @@ func cleanWAV(content []byte) ([]byte, error) {
 	})
 }
 
-// keepChunks writes a RIFF file again with what keep returns of each chunk; nil
-// leaves a chunk out. What stands behind the end goes too.
+// keepChunks rewrites a RIFF file with the result of keep for each chunk; nil removes a
+// chunk. Data after the end is removed.
 func keepChunks(content []byte, keep func(kind string, body []byte) []byte) ([]byte, error) {
 	end := 8 + int64(binary.LittleEndian.Uint32(content[4:]))
 	if end > int64(len(content)) {

@@ -29,7 +29,7 @@ var types = []struct{ extension, mime string }{
 	{".ics", "text/calendar"}, {".bin", unknownType},
 }
 
-// What is said of bytes that show no type.
+// The types of bytes without a detectable type.
 const (
 	unknownType = "application/octet-stream"
 	plainText   = "text/plain"
@@ -56,8 +56,7 @@ func typeOfName(name string) string {
 // mimeForm is a media type without parameters (RFC 6838, section 4.2).
 var mimeForm = lazyregexp.New(`^[a-z0-9][a-z0-9!#$&^_.+-]{0,62}/[a-z0-9][a-z0-9!#$&^_.+-]{0,62}$`)
 
-// announced returns the media type that a program says a file has; "" where it
-// says none, or something else.
+// announced returns the declared media type of a file, or "" if it is missing or invalid.
 func announced(mime string) string {
 	mime, _, _ = strings.Cut(mime, ";")
 	mime = strings.ToLower(strings.TrimSpace(mime))
@@ -102,8 +101,8 @@ func isRIFF(content []byte, form string) bool {
 	return len(content) >= 12 && string(content[:4]) == "RIFF" && string(content[8:12]) == form
 }
 
-// isMPEGAudio looks for the header of a frame of layer III (ISO/IEC 11172-3,
-// section 2.4.1.3) and for the next frame where its length says.
+// isMPEGAudio checks for the header of a layer III frame (ISO/IEC 11172-3, section
+// 2.4.1.3) and for the next frame after its length.
 func isMPEGAudio(content []byte) bool {
 	size := mpegFrame(content)
 	return size > 0 && (size == len(content) || size < len(content) && mpegFrame(content[size:]) > 0)

@@ -28,8 +28,8 @@ const (
 	suffix    = ".age"
 )
 
-// ErrNotFound says that there is no such file: none was attached, it has
-// expired, or it belongs to another.
+// ErrNotFound is returned if a file was never attached, has expired, or belongs to another
+// caller.
 var ErrNotFound = errors.New("there is no such attachment")
 
 // Options of a store. The zero value is usable.
@@ -99,7 +99,8 @@ func (s *Store) directory(runID string) (string, error) {
 	return filepath.Join(s.dir, runID), nil
 }
 
-// path is where the bytes with a digest are, which is checked: it may come from a file.
+// path returns the path of the bytes with a digest. It validates the digest, which may come
+// from a file.
 func (s *Store) path(runID, digest string) (string, error) {
 	dir, err := s.directory(runID)
 	if err != nil {
@@ -111,7 +112,8 @@ func (s *Store) path(runID, digest string) (string, error) {
 	return filepath.Join(dir, digest[len("sha256:"):]+suffix), nil
 }
 
-// Files returns what a run has attached; ErrNotFound where that is nothing, or kept no longer.
+// Files returns the files that a run has attached. It returns ErrNotFound if there are none,
+// or if they have expired.
 func (s *Store) Files(runID string) (Set, error) {
 	dir, err := s.directory(runID)
 	if err != nil {

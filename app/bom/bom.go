@@ -1,7 +1,7 @@
-// Package bom says what a run was made of, from the audit log: the model and the host
-// as they were announced, the image with its packages, the engines that were asked,
-// the tools that were called with the digests of their definitions, the policies in
-// force. Nothing is guessed: what the log does not say is left out.
+// Package bom creates the bill of materials of a run from the audit log: the announced
+// model and host, the image with its packages, the engines, the called tools with the
+// digests of their definitions, and the policies in force. It omits everything that the
+// log does not contain.
 package bom
 
 import (
@@ -13,11 +13,11 @@ import (
 	"github.com/airlock-mcp/airlock/images"
 )
 
-// Options say what is known beside the log.
+// Options contain data from other sources than the log.
 type Options struct {
 	Version string // Airlock's own
-	// Images are the images that are built here: packages are listed of those that the
-	// run had, which their digests tell.
+	// Images are the images on this machine. The packages of those whose digest the
+	// run recorded are listed.
 	Images []images.Record
 }
 
@@ -25,8 +25,8 @@ type Options struct {
 type Bill struct {
 	Run     audit.Record // its start
 	Airlock string       // the version that wrote the bill
-	Model   string       // as announced; empty where it was not
-	Host    string       // as announced, its name and version; empty where it was not
+	Model   string       // as announced; may be empty
+	Host    string       // announced name and version; may be empty
 	Images  []Image
 	Engines []Engine
 	Tools   []Tool
@@ -38,23 +38,23 @@ type Bill struct {
 type Image struct {
 	Name     string
 	Digest   string           // "sha256:…" of the OCI manifest
-	Packages []images.Package // nil where the image is not here any more
+	Packages []images.Package // nil if the image no longer exists
 }
 
 // Engine is an engine that was asked.
 type Engine struct {
 	Name    string // as sdk/python calls its module
-	Version string // of the distribution qwed in the image; empty where that is not known
+	Version string // of the distribution qwed in the image; empty if unknown
 }
 
 // Tool is a tool that was called, or that the risk gateway decided about.
 type Tool struct {
-	Server string // empty for a tool of Airlock's own
+	Server string // empty for Airlock's tools
 	Name   string
-	Digest string // of its definition; empty for a tool of Airlock's own
+	Digest string // of its definition; empty for Airlock's tools
 }
 
-// errUnstarted says that the log has no start of the run.
+// errUnstarted is returned if the log does not contain the start of the run.
 var errUnstarted = errors.New("the log does not have the start of the run: it never began, or the log begins after it")
 
 // Of makes the bill of a run.

@@ -18,7 +18,7 @@ import (
 
 const digest = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-// recorded writes a run to a real log and returns what the log says about it.
+// recorded writes a run to a real log and reads it back.
 func recorded(t *testing.T, records ...audit.Record) *audit.RunTree {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "audit")

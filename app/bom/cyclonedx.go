@@ -108,7 +108,7 @@ func imageComponent(image Image) cdx.Component {
 	return c
 }
 
-// services are the tools that were called: what a run reaches of a server.
+// services returns the called tools as services.
 func (b *Bill) services() []cdx.Service {
 	services := []cdx.Service{}
 	for i, t := range b.Tools {

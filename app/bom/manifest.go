@@ -10,7 +10,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/canon"
 )
 
-// compliance is what every manifest says it complies with.
+// compliance is the standard named in every manifest.
 const compliance = "QWED_AI_SPM_v1"
 
 // Manifest is the AI bill of materials of qwed_mcp's AIBOMGenerator, with what the
@@ -38,7 +38,7 @@ type Component struct {
 	Type string `json:"type"` // "generator", "qwed_deterministic" or "action_execution"
 }
 
-// Facts are what the audit log says about the run.
+// Facts are the audit log's data about the run.
 type Facts struct {
 	ID             string            `json:"run_id"`
 	Began          string            `json:"began"`

@@ -1,6 +1,6 @@
-// Package configfile finds the configuration's file and says whether two processes would
-// read the same from it. It imports little, so that package fastpath can ask this before
-// the rest of the program is initialised; package config reads what the file means.
+// Package configfile finds the configuration file and computes a digest of everything that
+// determines its meaning. It has few imports, so that package fastpath can use it before
+// the rest of the program is initialised; package config parses the file.
 package configfile
 
 import (
@@ -19,8 +19,8 @@ const MaxSize = 4 << 20
 // Find returns the configuration file to use where none was named: the one
 // that $AIRLOCK_CONFIG names, else airlock.yaml in dir, else
 // airlock/airlock.yaml under $XDG_CONFIG_HOME (default ~/.config). It returns
-// "" when there is none, which config.Load takes for the built-in configuration. A
-// file that $AIRLOCK_CONFIG names need not exist: config.Load then says so.
+// "" if no file exists, which config.Load treats as the built-in configuration. The
+// file in $AIRLOCK_CONFIG need not exist: config.Load then returns the error.
 func Find(dir string, env func(string) (string, bool)) string {
 	if named, _ := env("AIRLOCK_CONFIG"); named != "" {
 		return named
@@ -39,11 +39,10 @@ func Find(dir string, env func(string) (string, bool)) string {
 	return ""
 }
 
-// Digest is equal where a file says the same: at the same place, with the same bytes,
-// and with the same values of all variables that its text names. What config.Load makes
-// of a file depends on nothing else. path is absolute, or "" for the built-in
-// configuration. The digest is not for others than the file's own user: who has it could
-// try guesses of a credential.
+// Digest returns a digest of a configuration file: its path, its bytes, and the values of
+// all variables named in its text. The result of config.Load depends on nothing else. path
+// is absolute, or "" for the built-in configuration. The digest must be kept from other
+// users, because it allows them to test guesses of a credential.
 func Digest(path string, data []byte, env func(string) (string, bool)) string {
 	h := sha256.New()
 	part := func(text string) { // of a fixed length, so that no two lists of parts are one text

@@ -14,8 +14,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/wire"
 )
 
-// twoCalls makes two calls at once and then a third, and returns what became of
-// each: the value that was echoed, or the type and message of the failure.
+// twoCalls makes two concurrent calls and then a third. It returns the echoed value of each,
+// or the type and message of its failure.
 var twoCalls = map[string]string{
 	"python": `
 import asyncio
@@ -97,8 +97,8 @@ func TestClientMeetsBrokenBroker(t *testing.T) {
 	tests := []struct {
 		name string
 		do   brokenBroker
-		want [3]string // a part of what becomes of each call; the first two may come in any order
-		only string    // a language, where the other does not mind
+		want [3]string // a part of each call's result; the first two in any order
+		only string    // the only affected language
 	}{
 		{"it hangs up once", func(conn net.Conn, _ json.RawMessage, answer string, count int64) bool {
 			return count > 0 && say(conn, answer)

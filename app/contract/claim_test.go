@@ -15,7 +15,7 @@ import (
 func TestCallsSayTheLineThatMakesThem(t *testing.T) {
 	for _, test := range []struct {
 		name, language, code string
-		want                 []int // 0: the client cannot tell
+		want                 []int // 0: unknown to the client
 	}{
 		{"one after another", "node", `import { callTool } from "./client/mcp_client.js";
 await callTool("x", "y");

@@ -39,8 +39,8 @@ type Case struct {
 	Want     Want
 }
 
-// Want is what a run must report. An absent member is not checked, except that
-// a case always says OK.
+// Want is the expected report of a run. Only OK is required; absent members are not
+// checked.
 type Want struct {
 	OK    bool   `yaml:"ok"`
 	Data  Value  `yaml:"data"`
@@ -58,7 +58,7 @@ type Want struct {
 	Sandbox bool `yaml:"sandbox"`
 }
 
-// Error is what a failure must say.
+// Error is the expected error of a failure.
 type Error struct {
 	Type      string `yaml:"type"`
 	Message   Texts  `yaml:"message"` // texts that the message must contain
@@ -161,8 +161,8 @@ func Cases() ([]Case, error) {
 }
 
 // Parse reads one case. Its name starts with the language. The format is that
-// of golang.org/x/tools/txtar with the files `code` and `want.yaml`; what comes
-// before them says why the case exists. Anything unknown is an error.
+// of golang.org/x/tools/txtar with the files `code` and `want.yaml`; the text before them
+// explains the case. Anything unknown is an error.
 func Parse(name string, raw []byte) (Case, error) {
 	archive := txtar.Parse(raw)
 	c := Case{Name: name, About: strings.TrimSpace(string(archive.Comment))}

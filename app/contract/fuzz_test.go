@@ -46,8 +46,8 @@ var fragments = map[string][]string{
 	},
 }
 
-// FuzzPrograms runs programs made of fragments. Whatever they do, the guest
-// keeps to the socket's protocol, ends, and what it delivers is within bounds.
+// FuzzPrograms runs programs composed of fragments. In every case the guest follows the
+// socket's protocol, ends, and delivers a result within the limits.
 func FuzzPrograms(f *testing.F) {
 	for language, parts := range fragments {
 		for i := range parts {

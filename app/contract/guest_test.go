@@ -57,8 +57,8 @@ type outcome struct {
 	stdout, stderr string
 }
 
-// runGuest runs code in a guest in namespaces of its own, without gVisor. The
-// guest's limits are not a sandbox's: cases that need those run elsewhere.
+// runGuest runs code in a guest in new namespaces, without gVisor. It does not have a
+// sandbox's limits: cases that need them run elsewhere.
 func runGuest(t *testing.T, language, code string, ahead bool) outcome {
 	t.Helper()
 	h := newHost(language, code)
@@ -169,8 +169,8 @@ func exitOf(err error) (exit, error) {
 	return exit{code: status.ExitStatus()}, nil
 }
 
-// nodeProgram returns the node of the image where that is built, else that of the
-// host, links resolved.
+// nodeProgram returns the node of the image if it is built, or that of the host, with links
+// resolved.
 func nodeProgram(t *testing.T) string {
 	t.Helper()
 	home := os.Getenv("AIRLOCK_HOME")

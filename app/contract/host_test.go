@@ -179,7 +179,7 @@ func (h *host) get(params json.RawMessage) (any, error) {
 	return map[string]any{"error": failure{Type: "UnknownTool", Message: "there is no tool " + wanted.Name}}, nil
 }
 
-// judge says what the host says of a run: docs/contract.md, "How a run ends".
+// judge returns the host's report of a run: docs/contract.md, "How a run ends".
 func judge(d *delivery, exit exit, stdout string) (ok bool, data json.RawMessage, failed *failure) {
 	switch {
 	case d != nil && !d.OK:

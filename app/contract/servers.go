@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The servers that cases may call. What runs the cases provides them.
+// The servers that cases can call. The runner of the cases provides them.
 const (
 	DemoServer    = "demo"       // see Tools
 	StoreServer   = "note-store" // see Tools; its module is note_store
@@ -23,11 +23,11 @@ type Tool struct {
 	InputSchema json.RawMessage `json:"inputSchema"`
 	// OutputSchema is nil when the tool promises nothing.
 	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
-	// Denied says that policy must not let the call through.
+	// Denied reports that policy must deny the call.
 	Denied bool `json:"-"`
 }
 
-// Tools returns the tools of both servers. cases/README.md says what they do.
+// Tools returns the tools of both servers. cases/README.md describes them.
 func Tools() []Tool {
 	schema := func(properties string, required ...string) json.RawMessage {
 		list, _ := json.Marshal(append([]string{}, required...)) // strings always encode

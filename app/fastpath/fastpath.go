@@ -1,16 +1,17 @@
 // Package fastpath runs the program of `airlock run` in a daemon before the rest of
-// Airlock is initialised: initialising the packages that it is linked from, and the page
-// faults of that, take longer than most programs.
+// Airlock is initialised. The initialisation of all linked packages, with its page faults,
+// takes longer than most programs.
 //
-// Go initialises packages in the order of their import paths as soon as what they import
-// is initialised (The Go Programming Language Specification, "Program initialization"; the
-// linker keeps to it for the whole program since Go 1.21). This package imports little, so
-// its turn comes before what is large. In another order it would be slower, and do the same.
+// Go initialises packages in the order of their import paths as soon as their imports are
+// initialised (The Go Programming Language Specification, "Program initialization"; the
+// linker applies this to the whole program since Go 1.21). This package has few imports, so
+// it is initialised before large packages. In another order it would be slower and do the
+// same.
 //
-// It does what it fully understands, has no messages, and asks nothing. It ends the process
-// only when a run has an outcome and that is printed. Whatever else there is to say or to do
-// is left to package cli: as if this package had not been there, or, once the program was
-// sent, with the connection on which the outcome comes. See docs/design/0019-the-fast-path.md.
+// It handles only the common case, and prints no messages and asks no questions. It exits
+// the process only if a run has an outcome and the outcome was printed. Everything else is
+// left to package cli: as if this package did not exist or, after the program was sent, with
+// the connection that will receive the outcome. See docs/design/0019-the-fast-path.md.
 package fastpath
 
 import (
@@ -45,7 +46,7 @@ type path struct {
 // Run is a program that was sent to a daemon, whose outcome was not awaited.
 type Run struct {
 	Request join.RunRequest
-	Conn    *join.Conn // with everything that the daemon has said
+	Conn    *join.Conn // includes everything that the daemon has sent
 }
 
 // Sent returns the program of this process's command line that a daemon runs, or nil.
@@ -88,8 +89,8 @@ func begin(args []string) *path {
 	return p
 }
 
-// readConfiguration returns the absolute path of the configuration's file, which may be
-// named, and its digest, where it has a daemon's socket.
+// readConfiguration returns the absolute path of the configuration file and its digest.
+// named may be empty. found is false if no daemon has a socket for that file.
 func readConfiguration(named string) (file, source string, found bool) {
 	if file = named; file == "" {
 		dir, err := os.Getwd()
@@ -173,8 +174,8 @@ func (p *path) listen() {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 }
 
-// run has a program run by the daemon of a configuration's file, where there is one that
-// takes the greeting, and ends the process when its outcome is printed.
+// run sends a program to the daemon of a configuration file, if one accepts the greeting,
+// and exits the process when the outcome was printed.
 func (p *path) run(file string, hello join.Hello, request join.RunRequest) {
 	conn, err := join.Dial(file, hello)
 	if err != nil {
@@ -187,7 +188,7 @@ func (p *path) run(file string, hello join.Hello, request join.RunRequest) {
 	p.listen()
 	p.sent = &Run{request, conn}
 	if err := conn.Send(join.FromClient{Run: &request}); err != nil {
-		return // the connection says that it is lost
+		return // the next user of the connection gets the error
 	}
 	outcome := p.await(conn)
 	if outcome == nil {
@@ -207,8 +208,8 @@ func (p *path) run(file string, hello join.Hello, request join.RunRequest) {
 // is waited for, which package cli does.
 const patience = 150 * time.Millisecond
 
-// await returns the outcome where it is the first that the daemon says. It returns nil
-// where anything else comes first, or a signal, or the end of patience.
+// await returns the outcome if it is the daemon's first message. It returns nil if another
+// message or a signal comes first, or after patience.
 func (p *path) await(conn *join.Conn) *join.RunOutcome {
 	over, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -224,7 +225,7 @@ func (p *path) await(conn *join.Conn) *join.RunOutcome {
 	}
 	conn.Unread(line)
 	if err := conn.SetReadDeadline(time.Time{}); err != nil {
-		_ = conn.Close() // then it is lost, which reading says
+		_ = conn.Close() // then reading returns the error
 	}
 	return nil
 }
@@ -245,11 +246,11 @@ func (p *path) interrupt(conn *join.Conn, over <-chan struct{}) {
 		}
 	case <-told:
 	}
-	_ = conn.SetReadDeadline(time.Unix(1, 0)) // where this fails, it has ended
+	_ = conn.SetReadDeadline(time.Unix(1, 0)) // if this fails, the connection has ended
 }
 
-// finished prints an outcome, and reports whether all of it is printed: what is not, is
-// what is left of the outcome.
+// finished prints an outcome and reports whether it was printed completely. It removes the
+// printed parts from the outcome.
 func finished(outcome *join.RunOutcome) bool {
 	if outcome.Printed != "" {
 		if tty.Is(os.Stderr) { // where package cli writes what could steer it as escapes

@@ -16,8 +16,8 @@ type Command struct {
 	Timeout  time.Duration
 }
 
-// Parse understands these command lines, whose words may stand in any order behind run,
-// each flag at most once and also as --flag=VALUE, and no others:
+// Parse understands only these command lines. The words after run can be in any order; each
+// flag is allowed once, also as --flag=VALUE:
 //
 //	run [FILE | -] [--lang NAME] [--config FILE] [--profile NAME] [--timeout DURATION] [--json]
 //

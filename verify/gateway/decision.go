@@ -25,17 +25,17 @@ const (
 	UnknownTool   = "QWED-MCP-RISK-001" // the tool is not in the table
 	NoHandler     = "QWED-MCP-RISK-002" // it is, and nothing decides about it
 	NoCode        = "QWED-MCP-RISK-003" // `code` is missing or empty
-	BadBackground = "QWED-MCP-RISK-004" // `background` is no boolean
+	BadBackground = "QWED-MCP-RISK-004" // `background` is not a boolean
 	UnsafeCode    = "QWED-MCP-RISK-005" // the program is not found safe, or the analyser failed
 	SwitchedOff   = "QWED-MCP-RISK-006" // the administrator has not switched execution on
 	NoJobID       = "QWED-MCP-RISK-007" // `job_id` is missing or empty
-	BadJobID      = "QWED-MCP-RISK-008" // `job_id` is no canonical UUID
+	BadJobID      = "QWED-MCP-RISK-008" // `job_id` is not a canonical UUID
 )
 
 // Switch is the environment variable that the administrator sets to "true".
 const Switch = "QWED_MCP_TRUSTED_CODE_EXECUTION"
 
-// IsTrusted says whether a value of Switch switches execution on.
+// IsTrusted reports whether a value of Switch enables execution.
 func IsTrusted(value string) bool { return strings.EqualFold(value, "true") }
 
 // maxArguments is how many bytes of normalised arguments a decision repeats.
@@ -53,7 +53,7 @@ type Decision struct {
 	ErrorCode           string         `json:"error_code,omitempty"`
 }
 
-// Text is what a caller is told of a decision that blocks.
+// Text returns the message to the caller for a decision that blocks.
 func (d Decision) Text() string {
 	return fmt.Sprintf("%s: %s (verification_id=%s)", d.Status, d.Message, d.VerificationID)
 }
@@ -72,7 +72,7 @@ func (d Decision) JobID() string {
 	return id
 }
 
-// ruling is what a handler says: the cleaned arguments, or why not.
+// ruling is the result of a handler: the cleaned arguments, or the reason of a refusal.
 type ruling struct {
 	arguments map[string]any
 	message   string

@@ -34,7 +34,7 @@ func (g *Gateway) execute(ctx context.Context, who caller.Caller, arguments map[
 	return ruling{arguments: clean, message: "Python execution was verified.", analysed: true}
 }
 
-// The most that a message repeats of what an analyser says: it parses hostile text.
+// Limits on the analyser's text in a message: it parses hostile text.
 const (
 	maxIssues     = 20
 	maxIssueBytes = 2 << 10
@@ -70,7 +70,7 @@ func issuesOf(v verify.Verdict) string {
 			Message string `json:"message"`
 		} `json:"vulnerabilities"`
 	}
-	// A body that is none has no findings: the reason stays.
+	// An invalid body has no findings: the reason stays.
 	_ = json.Unmarshal(v.Body, &body)
 	var issues []string
 	for _, found := range body.Vulnerabilities[:min(len(body.Vulnerabilities), maxIssues)] {

@@ -1,5 +1,5 @@
-// Package verifytest asks the engines of sdk/python in a process of their own, for
-// tests of what asks a verify service. It isolates nothing.
+// Package verifytest runs the engines of sdk/python in a separate process, for tests of
+// callers of a verify service. It isolates nothing.
 package verifytest
 
 import (
@@ -22,9 +22,9 @@ type Engines struct {
 	program *testenv.Program
 }
 
-// Python returns the command that runs Python with the packages of sdk/python. The
-// test is skipped where they are not installed (`make sdk` does that); asked for
-// with AIRLOCK_TEST_SANDBOX=1, it fails.
+// Python returns the command that runs Python with the packages of sdk/python. If they are
+// not installed (`make sdk` installs them), the test is skipped, or fails with
+// AIRLOCK_TEST_SANDBOX=1.
 func Python(t testing.TB, arguments ...string) *exec.Cmd {
 	t.Helper()
 	root := testenv.RepoRoot(t)

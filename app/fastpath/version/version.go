@@ -21,10 +21,10 @@ import (
 var left = begin(os.Args)
 
 // Left reports whether the command line is left to the rest of the program. It never
-// returns false: where it is not left, the process ends before main.main.
+// returns false, because the process otherwise exits before main.main.
 func Left() bool { return left }
 
-// begin runs the command line where it is one of these, and ends the process:
+// begin runs the command line and exits the process if it is one of these:
 //
 //	airlock version
 //	airlock --version
