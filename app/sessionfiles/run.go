@@ -56,7 +56,7 @@ func (r *Run) Files() int { return len(r.given) }
 // Limits are those of the session.
 func (r *Run) Limits() Limits { return r.store.limits }
 
-// ErrTwice says that files were asked for, or left, more than once.
+// ErrTwice is returned if files are loaded or saved more than once.
 var ErrTwice = errors.New("the files of a session are loaded and saved once")
 
 // How much one answer of Load holds: bytes and pieces.
@@ -95,10 +95,9 @@ func (r *Run) Load() (pieces []Piece, more bool, err error) {
 	return pieces, false, nil
 }
 
-// Save accepts what the run leaves: pieces of files that are new or changed, and
-// the paths of those that are gone. With last it puts all of that into the session
-// at once: of several runs, the one that ends last decides about each file. A
-// *LimitError says why nothing of the run is kept.
+// Save accepts parts of new or changed files, and the paths of removed ones. With last it
+// applies all of them to the session atomically; if several runs change a file, the run that
+// ends last wins. A *LimitError means that no change of the run is kept.
 func (r *Run) Save(pieces []Piece, removed []string, last bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -186,7 +185,7 @@ func (r *Run) Close() {
 	r.given = nil
 }
 
-// merge puts what a run left into its session, or nothing where that is too much.
+// merge applies a run's changes to its session, or none of them if a limit is exceeded.
 func (s *Store) merge(owner caller.Owner, staged []named, removed []string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -242,7 +241,7 @@ func place(tree map[string]*file, staged []named) {
 	}
 }
 
-// parents returns the directories that a path lies in.
+// parents returns the parent directories of a path.
 func parents(path string) []string {
 	var all []string
 	for i, c := range path {

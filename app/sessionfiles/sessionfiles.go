@@ -30,7 +30,7 @@ type Piece struct {
 // MaxPiece is the most bytes of one piece. One fits a frame of the socket, encoded.
 const MaxPiece = 8 << 20
 
-// A LimitError says why the files of a run were not kept.
+// A LimitError is the reason why the files of a run were not kept.
 type LimitError struct{ Problem string }
 
 // Error returns the problem.

@@ -258,8 +258,8 @@ func TestLoadInBatches(t *testing.T) {
 	}
 }
 
-// What a killed process has left goes when the next one starts; what a living one
-// has stays.
+// The files of a killed process are removed when the next one starts; those of a running
+// process are kept.
 func TestSweep(t *testing.T) {
 	dir := t.TempDir()
 	living := open(t, dir, limits, 1<<30)

@@ -185,5 +185,5 @@ func (s *Store) read(c chunk) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.sealer.Open([]byte{}, nil, sealed, []byte(c.name)) // empty, not nil: JSON tells them apart
+	return s.sealer.Open([]byte{}, nil, sealed, []byte(c.name)) // empty, not nil: JSON distinguishes them
 }

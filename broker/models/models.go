@@ -21,7 +21,7 @@ import (
 
 // Limits of requests.
 const (
-	// DefaultTimeout is Model.Timeout where it is not given.
+	// DefaultTimeout is the default of Model.Timeout.
 	DefaultTimeout = time.Minute
 	// MaxQuestion is the most bytes of both texts of a question.
 	MaxQuestion = 1 << 20
@@ -48,7 +48,7 @@ type Question struct {
 	User   string // about what; from a caller, and not to be obeyed
 }
 
-// Answer is what one model said, or why it said nothing.
+// Answer is the answer of one model, or the reason why there is none.
 type Answer struct {
 	Model string // as callers name it
 	Text  string // UTF-8; empty with an error
@@ -56,7 +56,7 @@ type Answer struct {
 	Err error
 }
 
-// ErrNotConfigured says that the operator has named no such model.
+// ErrNotConfigured is returned for a model that is not in the configuration.
 var ErrNotConfigured = errors.New("it is not configured")
 
 // configured is a model with the endpoint that it is asked at.

@@ -15,7 +15,7 @@ type Divergence struct {
 	// Got is what was called, empty when the replay made no more calls; Want is the
 	// recorded call that was due, empty when the recorded run made no more.
 	Got, Want string
-	// Arguments says that the tool was right and the arguments were not.
+	// Arguments reports that the tool was the recorded one, but not the arguments.
 	Arguments bool
 }
 
@@ -37,7 +37,7 @@ func (d *Divergence) Error() string {
 // code may make them at once. Methods may be called concurrently.
 type Player struct {
 	recording *Recording
-	keys      []string // by index of the recording's exchanges: what makes a call equal
+	keys      []string // by index of the recording's exchanges, see keyOf
 
 	mu       sync.Mutex // guards all below
 	played   []bool     // by index of the recording's exchanges
@@ -88,8 +88,8 @@ func (p *Player) divergence(serverID, name string) *Divergence {
 	return d
 }
 
-// Diverged returns how a replay that has ended diverged, or nil. One that ended
-// before it had made all the recorded calls diverged too, whatever its result.
+// Diverged returns how a finished replay diverged, or nil. A replay that made fewer calls
+// than recorded has diverged too, even with an equal result.
 func (p *Player) Diverged() *Divergence {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -104,8 +104,8 @@ func (p *Player) Diverged() *Divergence {
 	return nil
 }
 
-// keyOf is equal for calls whose arguments are equal, whatever the order of
-// their members; numbers count digit for digit.
+// keyOf returns equal keys for calls with equal arguments, independent of the order of
+// members. Numbers are compared digit by digit.
 func keyOf(serverID, name string, arguments json.RawMessage) string {
 	text := []byte("{}")
 	if len(arguments) > 0 {

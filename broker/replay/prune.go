@@ -28,7 +28,7 @@ func (s *Store) prune() error {
 	return s.kept.Prune(found)
 }
 
-// wrote counts what was written, and prunes where that is due.
+// wrote counts written bytes, and prunes if due.
 func (s *Store) wrote(bytes int64) error {
 	if !s.kept.Due(bytes) {
 		return nil

@@ -36,10 +36,10 @@ type Recorder struct {
 	failed error
 }
 
-// Create begins a recording. Nothing is written before the first exchange or
-// the end, because the run waits for this call and not for those. tools returns the
-// tools of head's snapshot, in a form of the caller's; it is asked at the end, where they are
-// not kept yet. nil keeps none.
+// Create starts a recording. It writes nothing before the first exchange or the end, because
+// the run waits for this call and not for those. tools returns the tools of head's snapshot in
+// the caller's format; it is called at the end, if they are not stored yet. If tools is nil,
+// none are stored.
 func (s *Store) Create(head Head, tools func() ([]byte, error)) (*Recorder, error) {
 	path, err := s.path(head.RunID)
 	if err != nil {
@@ -48,8 +48,8 @@ func (s *Store) Create(head Head, tools func() ([]byte, error)) (*Recorder, erro
 	return &Recorder{store: s, head: head, tools: tools, path: path}, nil
 }
 
-// Answered adds one exchange. A recording that could not be written stays
-// unfinished: Close says why.
+// Answered adds one exchange. If it cannot be written, the recording stays unfinished, and
+// Close returns the error.
 func (r *Recorder) Answered(e Exchange) error {
 	text, err := encodeExchange(e)
 	r.mu.Lock()
@@ -58,7 +58,7 @@ func (r *Recorder) Answered(e Exchange) error {
 	return r.write(text, err)
 }
 
-// write adds the text of a line, behind the head. problem is why there is no text.
+// write adds a line after the head. problem is the error of creating the text, or nil.
 func (r *Recorder) write(text []byte, problem error) error {
 	if r.file == nil && r.failed == nil {
 		r.failed = r.open()
@@ -76,7 +76,7 @@ func (r *Recorder) write(text []byte, problem error) error {
 // what encoding/json would make of them costs two more looks at every byte.
 func encodeExchange(e Exchange) ([]byte, error) {
 	if !json.Valid(e.Arguments) || !json.Valid(e.Answer) {
-		return json.Marshal(line{Exchange: &e}) // says what is wrong
+		return json.Marshal(line{Exchange: &e}) // returns the error
 	}
 	server, err := json.Marshal(e.ServerID)
 	if err != nil {
@@ -139,8 +139,8 @@ func (r *Recorder) put(text []byte) error {
 	return nil
 }
 
-// Close ends the recording with what came of the run. Only then it can be
-// replayed; one that cannot be finished is removed.
+// Close ends the recording with the run's output. Only a finished recording can be replayed;
+// one that cannot be finished is removed.
 func (r *Recorder) Close(output Output) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

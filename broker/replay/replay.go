@@ -26,8 +26,7 @@ const (
 	keyFile     = "replay.key"
 )
 
-// ErrNotFound says that there is no recording of a run: none was made, or it
-// has expired.
+// ErrNotFound is returned if a run was not recorded, or its recording has expired.
 var ErrNotFound = errors.New("there is no recording of the run")
 
 // Options of a store. The zero value is usable.
@@ -114,7 +113,7 @@ type Exchange struct {
 type Recording struct {
 	Head
 	Exchanges []Exchange // by number
-	Tools     []byte     // the tools of the snapshot, as Create was given them; nil where they are not kept
+	Tools     []byte     // the tools of the snapshot, as passed to Create; nil if they are not stored
 	Output
 }
 
@@ -125,7 +124,7 @@ type line struct {
 	End      *ending   `json:"end,omitempty"`
 }
 
-// Output is what came of a run, as its caller got it.
+// Output is the result of a run, as returned to its caller.
 type Output struct {
 	OutputDigest string          `json:"output_digest"`
 	Envelope     json.RawMessage `json:"envelope,omitempty"` // missing in recordings of older versions

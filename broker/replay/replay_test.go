@@ -356,8 +356,8 @@ func TestToolsAreKeptOnceForAllRecordings(t *testing.T) {
 	}
 }
 
-// However many runs there are, recordings take no more than they may, and the
-// newest is among them.
+// With any number of runs, the recordings stay within their limit, and the newest one is
+// kept.
 func TestRecordingsAreBounded(t *testing.T) {
 	dir := t.TempDir()
 	const most = 40_000
@@ -444,7 +444,7 @@ func TestRecordingsOfOlderVersions(t *testing.T) {
 	}
 }
 
-// What was answered comes back byte for byte, whatever the code wrote it like.
+// Recorded answers are returned byte for byte, in any formatting.
 func TestExchangesComeBackAsTheyWere(t *testing.T) {
 	s := open(t, t.TempDir(), nil)
 	r, err := s.Create(head(), nil)

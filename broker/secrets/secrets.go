@@ -14,10 +14,11 @@ import (
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
-// ErrNotFound says that a place is there, but has no credential of that name.
+// ErrNotFound is returned if a store exists, but has no credential of that name.
 var ErrNotFound = errors.New("there is no such credential")
 
-// Options say where credentials are. Empty places are not available.
+// Options configure the stores of credentials. A store with an empty location is not
+// available.
 type Options struct {
 	// AgeFile is a file encrypted with age (age-encryption.org/v1) that holds a
 	// YAML mapping of names to texts, and AgeIdentity the file with the key to it.
@@ -50,15 +51,14 @@ func New(opts *Options) *Store {
 // Schemes are the first parts of references.
 func Schemes() []string { return []string{"env", "age", "keyring"} }
 
-// IsReference says whether a text has the form of a reference: a scheme, a
-// colon, a name.
+// IsReference reports whether a text has the form of a reference: a scheme, a colon, a name.
 func IsReference(text string) bool {
 	scheme, name, ok := strings.Cut(text, ":")
 	return ok && name != "" && slices.Contains(Schemes(), scheme)
 }
 
-// Lookup returns what a reference stands for: env:NAME, age:NAME or
-// keyring:NAME. The error never holds a value.
+// Lookup returns the value of a reference: env:NAME, age:NAME or keyring:NAME. The error
+// never contains a value.
 func (s *Store) Lookup(ctx context.Context, reference string) (secret.Value, error) {
 	if !IsReference(reference) {
 		return secret.Value{}, fmt.Errorf("%q is no reference to a credential: write env:NAME, age:NAME or keyring:NAME", reference)

@@ -15,7 +15,7 @@ const (
 	maxDepth = 16  // names
 )
 
-// A PathError says what is wrong with a path, for who wrote it.
+// A PathError describes an invalid path to its author.
 type PathError struct{ Text string }
 
 // Error returns the text.

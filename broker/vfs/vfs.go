@@ -38,13 +38,13 @@ type Limits struct {
 }
 
 var (
-	// ErrNotFound says that there is no such file.
+	// ErrNotFound is returned for a file that does not exist.
 	ErrNotFound = errors.New("there is no such file")
-	// ErrDamaged says that a file is not what was written: another program changed it.
+	// ErrDamaged is returned if another program changed a stored file.
 	ErrDamaged = errors.New("the stored file is damaged")
 )
 
-// A LimitError says which limit a write would exceed, for who wrote.
+// A LimitError describes the limit that a write would exceed.
 type LimitError struct{ Text string }
 
 // Error returns the text.
@@ -57,9 +57,8 @@ type File struct {
 	Changed time.Time `json:"changed"` // UTC, whole seconds
 }
 
-// Store holds the files of all agents. Its methods may be called concurrently;
-// a caller sees a file as it was before a write or after it. Who may see which
-// agent's files is for the callers to decide.
+// Store contains the files of all agents. It is safe for concurrent use; writes are atomic.
+// The caller must check who may access an agent's files.
 type Store struct {
 	db       *database.DB
 	identity *age.X25519Identity

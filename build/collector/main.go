@@ -41,5 +41,5 @@ func factories() (otelcol.Factories, error) {
 	return otelcol.Factories{Receivers: receivers, Exporters: exporters, Telemetry: telemetry.NewFactory(noSettings)}, err
 }
 
-// noSettings are those of the Collector's own telemetry, of which there is none.
+// noSettings are the settings of the Collector's own telemetry, which is disabled.
 func noSettings() component.Config { return &struct{}{} }

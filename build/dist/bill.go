@@ -67,8 +67,7 @@ func (r *release) bill(name, dir string) (err error) {
 	return errors.Join(cyclonedx.NewBOMEncoder(f, cyclonedx.BOMFileFormatJSON).SetPretty(true).Encode(b), f.Close())
 }
 
-// library is a Go module as a component. sum is its line of go.sum, h1:…; empty
-// where there is none.
+// library returns a Go module as a component. sum is its hash in go.sum, h1:…, or "".
 func library(path, version, sum string) cyclonedx.Component {
 	purl := "pkg:golang/" + path + "@" + version
 	c := cyclonedx.Component{BOMRef: purl, Type: cyclonedx.ComponentTypeLibrary, Name: path, Version: version, PackageURL: purl}

@@ -21,8 +21,8 @@ type entry struct {
 	packed  []byte // content as gzip, where system ends in .gz
 }
 
-// private is where programs lie that users do not call by name. runsc lies beside
-// airlock, which finds it there; a runsc of the distribution is not touched.
+// private is the directory of programs that users do not call by name. It contains runsc
+// beside airlock, which looks for it there; a runsc of the distribution is not affected.
 const private = "/usr/lib/airlock"
 
 // content collects the files of a release.
@@ -55,7 +55,7 @@ func (r *release) content(programs string) ([]entry, error) {
 	return entries, compress(entries)
 }
 
-// names are those by which users and hosts call a program; it does what its name says.
+// names are the names under which users and hosts call a program, which selects its function.
 var names = map[string][]string{"airlock": {"airlock", "mcp-kernel-server", "qwed-mcp"}}
 
 // links are the names of a program in /usr/bin.

@@ -17,8 +17,8 @@ import (
 	"github.com/CycloneDX/cyclonedx-go"
 )
 
-// packed packs a small program as airlock, from a directory of its own and with
-// times of its own, and returns the files by name.
+// packed packs a small program as airlock, from a new directory and with the given
+// modification time, and returns the files by name.
 func packed(t *testing.T, mode os.FileMode, changed time.Time) map[string][]byte {
 	t.Helper()
 	dir := t.TempDir()

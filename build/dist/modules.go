@@ -130,7 +130,7 @@ func terms(dir string) ([]string, error) {
 	return texts, nil
 }
 
-// moduleDirectory returns where the source of a module, PATH@VERSION, lies.
+// moduleDirectory returns the directory with the source of a module, PATH@VERSION.
 func moduleDirectory(id string) (string, error) {
 	out, err := exec.Command("go", "mod", "download", "-json", id).Output()
 	if err != nil {

@@ -68,7 +68,7 @@ func run() error {
 	return nil
 }
 
-// obey does what lines say.
+// obey executes the commands in lines.
 func obey(kept *store, in io.Reader, out io.Writer) {
 	for lines := bufio.NewScanner(in); lines.Scan(); {
 		if err := kept.command(strings.Fields(lines.Text())); err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/zitadel/oidc/v3/pkg/op"
 )
 
-// store is the example's, with keys that rotate, a clock that may be wrong, scopes of
-// the clients' own, and access tokens for the resource that was asked for.
+// store is the library's example, with key rotation, an adjustable clock, custom scopes, and
+// access tokens for the requested resource.
 type store struct {
 	*storage.Storage
 	jwt    bool
@@ -35,7 +35,7 @@ func newStore(example *storage.Storage, jwt bool, scopes []string) (*store, erro
 	}, err
 }
 
-// command does what a line of stdin says.
+// command executes one line of stdin.
 func (s *store) command(words []string) error {
 	var given time.Duration
 	if len(words) == 2 {
@@ -71,7 +71,7 @@ type client struct {
 	store *store
 }
 
-// AccessTokenType says whether access tokens are JWTs.
+// AccessTokenType returns the type of the client's access tokens.
 func (c client) AccessTokenType() op.AccessTokenType {
 	if c.store.jwt {
 		return op.AccessTokenTypeJWT
@@ -119,7 +119,7 @@ type request struct {
 	resource string
 }
 
-// GetAudience is the client's, and the resource.
+// GetAudience returns the client's audience and the resource.
 func (r request) GetAudience() []string { return audience(r.AuthRequest.GetAudience(), r.resource) }
 
 // renewal is a request with a refresh token, for a resource.
@@ -128,7 +128,7 @@ type renewal struct {
 	resource string
 }
 
-// GetAudience is the client's, and the resource.
+// GetAudience returns the client's audience and the resource.
 func (r renewal) GetAudience() []string {
 	return audience(r.RefreshTokenRequest.GetAudience(), r.resource)
 }
@@ -194,8 +194,8 @@ func example(r op.TokenRequest) (op.TokenRequest, string) {
 	return r, ""
 }
 
-// GetPrivateClaimsFromRequest adds what a JWT says beside whose it is: its scopes (RFC
-// 9068, section 2.2.3), which the library leaves out.
+// GetPrivateClaimsFromRequest adds the scopes (RFC 9068, section 2.2.3), which the library
+// omits.
 func (s *store) GetPrivateClaimsFromRequest(ctx context.Context, r op.TokenRequest, scopes []string) (map[string]any, error) {
 	claims, err := s.Storage.GetPrivateClaimsFromScopes(ctx, r.GetSubject(), "", scopes)
 	if claims == nil {

@@ -10,9 +10,9 @@ import (
 // start took: most runs are over by then, and what waits for one waits longer.
 const idleAfter = time.Second
 
-// releaseMemory returns the garbage of a start to the host, once, where this
-// is `runsc boot`. Decoding a saved sandbox leaves more than the kernel's own
-// heap, and a kernel that has nothing to do does not collect it for minutes.
+// releaseMemory returns the garbage of a start to the host, once, in `runsc boot`. Decoding
+// a saved sandbox leaves more garbage than the kernel's heap, and an idle kernel would not
+// collect it for minutes.
 func releaseMemory(args []string) {
 	if slices.Contains(args, "boot") {
 		time.AfterFunc(idleAfter, debug.FreeOSMemory)

@@ -9,10 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bootFlags are flags of `runsc boot` that `runsc create` sets from the host's
-// memory and processors, by the annotation of the OCI configuration with which
-// the caller of `runsc create` sets them instead. They say what the code sees,
-// and how many files its writable file systems may have.
+// bootFlags are flags of `runsc boot` that `runsc create` sets from the host's memory and
+// CPUs, with the annotations of the OCI configuration that override them. They determine
+// the values visible to the code, and the number of files in its writable file systems.
 var bootFlags = [...]struct{ annotation, flag string }{
 	{"io.airlock.total-memory", "--total-memory="},
 	{"io.airlock.total-host-memory", "--total-host-memory="},
@@ -22,10 +21,9 @@ var bootFlags = [...]struct{ annotation, flag string }{
 // maxSpec bounds the configuration that is read, in bytes.
 const maxSpec = 16 << 20
 
-// withAnnotatedLimits returns the arguments of this program with what the
-// annotations say, where it is called as `runsc boot`. Of a flag that is given
-// twice the last one counts, so they go to the end, before the container's name.
-// A value that is not a number is left out: gVisor reports what it then has.
+// withAnnotatedLimits returns the arguments of `runsc boot` with the flags of the
+// annotations. The last occurrence of a flag counts, so they are appended before the
+// container's name. It ignores a value that is not a number; gVisor then reports its own.
 func withAnnotatedLimits(args []string) []string {
 	fd, ok := specOf(args)
 	if !ok {
@@ -44,7 +42,7 @@ func withAnnotatedLimits(args []string) []string {
 	return append(limited, args[name])
 }
 
-// specOf returns the descriptor of the configuration, where this is `runsc boot`.
+// specOf returns the descriptor of the configuration in the arguments of `runsc boot`.
 func specOf(args []string) (fd int, ok bool) {
 	boot := false
 	for _, arg := range args[:max(len(args)-1, 0)] {
@@ -63,7 +61,7 @@ func readAnnotations(fd int) map[string]string {
 		Annotations map[string]string `json:"annotations"`
 	}
 	if err := json.NewDecoder(io.NewSectionReader(descriptor(fd), 0, maxSpec)).Decode(&spec); err != nil {
-		return nil // gVisor reads it too, and says what is wrong
+		return nil // gVisor reads it too, and reports the error
 	}
 	return spec.Annotations
 }

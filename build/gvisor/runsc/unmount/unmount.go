@@ -23,8 +23,8 @@ var done = unmount(os.Args)
 // such a process ends before main.main.
 func Done() bool { return done }
 
-// unmount waits for a byte from a descriptor, detaches a mount and ends the process,
-// where args are those with which gVisor starts its umounter:
+// unmount waits for a byte from a descriptor, detaches a mount and exits, if args are the
+// arguments of gVisor's umounter:
 //
 //	/proc/self/exe umount --sync-fd=3 /proc
 //
@@ -50,12 +50,12 @@ func detach(fd int, path string) error {
 	if n, err := read(fd, make([]byte, 1)); err != nil {
 		return err
 	} else if n != 1 {
-		return syscall.EPIPE // who was to say when is gone
+		return syscall.EPIPE // the writer has ended
 	}
 	return syscall.Unmount(path, syscall.MNT_DETACH)
 }
 
-// read reads, also where a signal interrupts it.
+// read is like read(2) and repeats it after a signal.
 func read(fd int, buffer []byte) (int, error) {
 	for {
 		n, err := syscall.Read(fd, buffer)
