@@ -36,8 +36,8 @@ type base struct {
 	Packages []Package `json:"packages"` // what went in
 }
 
-// base returns the base layer for the builder's definition: the cached one, or
-// a new one where there is none or a fresh one is asked for.
+// base returns the base layer for the builder's definition: the cached one, or a new one if
+// the cache has none or a fresh one was requested.
 func (b *builder) base(ctx context.Context) (base, error) {
 	return b.cached(b.baseName(), b.baseKey(), func(dir string) error { return b.makeBase(ctx, dir) })
 }

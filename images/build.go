@@ -15,15 +15,15 @@ import (
 	"github.com/airlock-mcp/airlock/internal/store"
 )
 
-// BuildOptions say what to build and where.
+// BuildOptions configure a build.
 type BuildOptions struct {
 	Home     string    // the state directory
 	Name     string    // the image
 	Progress io.Writer // gets a line for each step; nil for none
 	Mirror   string    // where Debian's packages come from; empty: Debian's own place
-	Index    string    // where Python packages come from; empty: what pip's settings say
-	Registry string    // where npm packages come from; empty: what npm's settings say
-	Extra    Extra     // packages beside the image's own
+	Index    string    // the URL of the Python package index; empty: pip's configuration
+	Registry string    // the URL of the npm registry; empty: npm's configuration
+	Extra    Extra     // packages in addition to the image's own
 	Fresh    bool      // fetch everything again, though nothing asks for it
 }
 
@@ -170,8 +170,8 @@ type madeLayer struct {
 	origin string
 }
 
-// stageRootFS unpacks the base layer to rootFS and, over it, the layer of packages,
-// where the image has one, and Airlock's own, which it makes. It returns all, lowest first.
+// stageRootFS unpacks the base layer to rootFS and, over it, the layer of packages, if the
+// image has one, and Airlock's layer, which it creates. It returns all layers, lowest first.
 func (b *builder) stageRootFS(ctx context.Context, rootFS string, lower base) ([]madeLayer, error) {
 	// The umask must not close the root directory to the code's user.
 	if err := errors.Join(os.MkdirAll(rootFS, 0o755), os.Chmod(rootFS, 0o755)); err != nil {
@@ -237,7 +237,7 @@ func unpackBlob(ctx context.Context, from blob, dir string) error {
 	return errors.Join(layer.Unpack(ctx, file, dir, nil), file.Close())
 }
 
-// record says what the image holds and how that differs from the lock.
+// record returns the contents of the image and the differences from the lock file.
 func (b *builder) record(layers []madeLayer) (Record, error) {
 	record := Record{Name: b.def.Name, Arch: hostArch, Inputs: b.key()}
 	for _, l := range layers {
@@ -290,8 +290,8 @@ func (b *builder) publish(ctx context.Context, staged string, record Record) err
 	return store.WriteFile(filepath.Join(b.dir, b.directory(), currentFile), []byte(hex), 0o644)
 }
 
-// setDamagedAside moves away an image that is no longer what its digest says,
-// so that building again heals it.
+// setDamagedAside moves away an image that does not match its digest, so that the build
+// replaces it.
 func (b *builder) setDamagedAside(ctx context.Context, final string) error {
 	image, err := openDirectory(final, b.def)
 	if errors.Is(err, os.ErrNotExist) && !exists(final) {

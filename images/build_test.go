@@ -227,7 +227,7 @@ func TestConcurrentBuildsTakeTurns(t *testing.T) {
 	mustClose(t, mustOpen(t, opts.Home, from))
 }
 
-// cancelOn cancels a build when it tells a certain step.
+// cancelOn cancels a build when it reports a certain step.
 type cancelOn struct {
 	step   string
 	cancel context.CancelFunc

@@ -60,7 +60,7 @@ func writeBundle(ctx context.Context, rootFS, tree string) error {
 	return nil
 }
 
-// compileError says which files do not compile.
+// compileError lists the files that do not compile.
 type compileError struct {
 	err  error
 	said string

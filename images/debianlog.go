@@ -18,13 +18,13 @@ var debianSteps = map[string]string{
 // maxMessages is how many of mmdebstrap's last lines are kept for a failure.
 const maxMessages = 12
 
-// debianMessages reads mmdebstrap's stderr: it tells the steps and keeps the
-// last lines, which say why it failed. It is used by one goroutine at a time.
+// debianMessages reads mmdebstrap's stderr: it reports the steps and keeps the last lines,
+// which contain the reason of a failure. It is not safe for concurrent use.
 type debianMessages struct {
 	say      *progress
 	partial  []byte
 	last     []string
-	sawError bool // it said what went wrong
+	sawError bool // it printed an error
 }
 
 // Write takes a part of the output.
@@ -50,12 +50,12 @@ func (m *debianMessages) line(line string) {
 	}
 }
 
-// noMode is what mmdebstrap says to a user who is not root and has neither a
-// range of user IDs nor fakechroot.
+// noMode is mmdebstrap's message for a user who is not root and has neither a range of user
+// IDs nor fakechroot.
 const noMode = "E: unable to pick chroot mode automatically"
 
-// failure adds the last lines to mmdebstrap's error, or says what to install
-// where that is clear.
+// failure adds the last lines to mmdebstrap's error, or names what to install if that is
+// known.
 func (m *debianMessages) failure(err error) error {
 	said := strings.Join(m.last, "\n  ")
 	if strings.Contains(said, noMode) {

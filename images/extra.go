@@ -10,8 +10,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 )
 
-// ErrUnlocked says that a lock file has not what is asked for, which `airlock images
-// build` cures.
+// ErrUnlocked is returned if a lock file does not contain the requested packages. `airlock
+// images build` adds them.
 var ErrUnlocked = errors.New("the packages are not locked")
 
 // MaxWanted bounds how many packages may be asked for in one image.
@@ -25,13 +25,13 @@ type Extra struct {
 	Modules []byte // a lock file of npm, version 3
 }
 
-// wantedFile tells the guest, whose advice names them, what was asked for: one a line.
+// wantedFile lists the requested packages for the hints of the guest, one per line.
 const wantedFile = guestRoot + "/packages.txt"
 
 // empty reports whether there is nothing to add.
 func (e Extra) empty() bool { return len(e.Wheels) == 0 && len(e.Modules) == 0 }
 
-// apply adds the packages to the inputs of an image, which becomes one of its own.
+// apply adds the packages to the inputs of an image, which makes it a different image.
 func (e Extra) apply(in inputs) inputs {
 	if e.empty() {
 		return in
@@ -51,8 +51,8 @@ var (
 	nodeRequirement = lazyregexp.New(`^(@[a-z0-9~][a-z0-9._~-]{0,98}/)?[a-z0-9~][a-z0-9._~-]{0,98}(@[\^~]?[0-9x*][0-9A-Za-z.*+-]{0,60})?$`)
 )
 
-// CheckRequirement says what is wrong with a package that is asked for in an image that runs the
-// language; nil when nothing is.
+// CheckRequirement returns an error if requirement is not a valid package requirement for an image
+// of the language.
 func CheckRequirement(language, requirement string) error {
 	switch language {
 	case "python":

@@ -87,8 +87,8 @@ func TestPackageLockComesBack(t *testing.T) {
 	}
 }
 
-// A lock file is the user's, and may have come with a repository: nothing in it reaches pip
-// or npm as an option, a path or an address.
+// A lock file may come from a foreign repository: nothing in it reaches pip or npm as an
+// option, a path or a URL.
 func TestHostilePackageLocksAreRefused(t *testing.T) {
 	wheel := func(change func(p *Package)) string {
 		p := wheelOfA

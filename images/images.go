@@ -1,11 +1,10 @@
 // Package images defines, builds and opens the sandbox images.
 //
-// An image is made in two layers without Docker and without a registry: a base
-// of Debian packages and, for Node, the npm package that ships its program; and
-// on top Airlock's own files, which are embedded in the airlock program. Equal
-// inputs give an equal digest. A built image lies below $AIRLOCK_HOME as an OCI
-// layout (OCI Image Format Specification, "Image Layout") and, once more, as the
-// unpacked root file system that sandboxes share read-only.
+// An image is built in two layers without Docker and without a registry: a base of Debian
+// packages and, for Node, the npm package that contains its program; and Airlock's files,
+// which are embedded in the airlock program. Equal inputs give an equal digest. A built image
+// is stored below $AIRLOCK_HOME as an OCI layout (OCI Image Format Specification, "Image
+// Layout") and as the unpacked root file system that sandboxes share read-only.
 package images
 
 import (
@@ -37,19 +36,19 @@ const Workspace = "/workspace"
 // guestRoot is where Airlock's own files are, inside of a sandbox.
 const guestRoot = "opt/airlock"
 
-// ErrUnknown says that no image has the name that was asked for.
+// ErrUnknown is returned for the name of an image that does not exist.
 var ErrUnknown = errors.New("no such image")
 
-// Definition says what an image is made of. It is read from image.yaml in the
-// image's directory.
+// Definition describes the contents of an image. It is read from image.yaml in the image's
+// directory.
 type Definition struct {
 	Name     string            `yaml:"-"`        // the directory's name: "python", "node" or "verify"
 	Summary  string            `yaml:"summary"`  // one line for people
-	Language string            `yaml:"language"` // of the code that it runs; "" where it runs none
-	From     string            `yaml:"from"`     // the image whose base layer this one has; "" for one of its own
-	Debian   Debian            `yaml:"debian"`   // the packages that the base layer is made of
+	Language string            `yaml:"language"` // of the code that it runs; "" if it runs none
+	From     string            `yaml:"from"`     // another image, whose base layer this one shares; may be ""
+	Debian   Debian            `yaml:"debian"`   // the packages of the base layer
 	NPM      *NPM              `yaml:"npm"`      // nil: nothing from npm
-	Links    map[string]string `yaml:"links"`    // path of a symbolic link → where it leads
+	Links    map[string]string `yaml:"links"`    // path of a symbolic link → its target
 	Wheels   *Wheels           `yaml:"wheels"`   // nil: no Python packages
 	Sources  bool              `yaml:"sources"`  // whether the packages of sdk/python are in it
 	Bytecode []string          `yaml:"bytecode"` // directories whose Python files are compiled ahead
@@ -62,15 +61,15 @@ type Definition struct {
 	RestoreNeeds string `yaml:"restoreNeeds"`
 }
 
-// Restorable reports whether sandboxes of the image may be restored from a saved
-// one on this machine. Where they may not, two of them would draw the same random
-// numbers: what a program's generator knows is part of what was saved.
+// Restorable reports whether sandboxes of the image may be restored from a saved one on this
+// machine. If not, two restored sandboxes would draw the same random numbers, because the
+// state of a program's generator is part of the saved state.
 func (d Definition) Restorable() bool {
 	return d.RestoreNeeds == "" || d.RestoreNeeds == rdrand && cpu.X86.HasRDRAND
 }
 
-// rdrand is the x86 instruction that draws random numbers: what uses it has no
-// state to share.
+// rdrand is the x86 instruction that draws random numbers. Programs that use it have no
+// generator state to share.
 const rdrand = "rdrand"
 
 // Debian is the part of an image that comes from Debian packages.
@@ -92,8 +91,8 @@ type Wheels struct {
 	Requirements string   `yaml:"requirements"` // the file of sdk/python with what is wanted, hashed
 	Drop         []string `yaml:"drop"`         // paths to leave out (patterns of path.Match)
 
-	// Other is what an architecture has in place of a requirement: architecture → name
-	// → version and hash in pip's format, or "" where it has none.
+	// Other replaces requirements on an architecture: architecture → name → version
+	// and hash in pip's format, or "" to omit the package.
 	Other map[string]map[string]string `yaml:"other"`
 }
 

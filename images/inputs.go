@@ -51,8 +51,8 @@ func ownFiles(def Definition) (map[string][]byte, error) {
 	return files, nil
 }
 
-// isLeftover says whether a file is in the embedded directories only because tests
-// ran there before the program was built.
+// isLeftover reports whether a file is in the embedded directories only because tests ran
+// there before the program was built.
 func isLeftover(file string) bool {
 	return strings.Contains(file, "__pycache__/") || strings.HasSuffix(file, ".pyc")
 }
@@ -80,7 +80,7 @@ func writeOwnFiles(dir string, files map[string][]byte) error {
 type inputs struct {
 	def     Definition
 	dir     string            // the name of the image's directory; "" means the definition's
-	locked  []Package         // what images.lock says about its base layer
+	locked  []Package         // the packages of its base layer in images.lock
 	wheels  []Package         // the Python packages, locked
 	wanted  []string          // the packages that a user asks for
 	modules []byte            // the npm packages, locked

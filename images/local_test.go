@@ -49,7 +49,7 @@ func newRegistry(t *testing.T) *registry {
 		w.Write(content)
 	}))
 	t.Cleanup(r.Close)
-	// What this machine's settings say of indexes does not matter here.
+	// The machine's pip configuration must not affect the test.
 	for _, name := range []string{"PIP_FIND_LINKS", "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_NO_INDEX", "PIP_CONSTRAINT"} {
 		t.Setenv(name, "")
 		os.Unsetenv(name)
@@ -159,8 +159,8 @@ func wheel(t *testing.T, name string, needs []string, files map[string]string) [
 	return out.Bytes()
 }
 
-// builder makes images in a state directory of its own, from the base layer of a language
-// that is there.
+// builder builds images in a separate state directory, from the existing base layer of a
+// language.
 func builder(t *testing.T, language string) (home string) {
 	t.Helper()
 	env := testenv.Sandbox(t)

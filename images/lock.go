@@ -11,7 +11,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 )
 
-// Source is where a package comes from.
+// Source is the origin of a package.
 type Source string
 
 // The sources. Their words are those of images.lock.
@@ -31,12 +31,12 @@ type Package struct {
 	Digest string `json:"digest"`
 }
 
-// lockKey tells the images of different architectures apart.
+// lockKey identifies an image and its architecture.
 type lockKey struct {
 	image, arch string
 }
 
-// lockFile is what images.lock says: the packages of each image.
+// lockFile is the content of images.lock: the packages of each image.
 type lockFile map[lockKey][]Package
 
 const lockHeader = `# What goes into the sandbox images: image, architecture, source, package, version, digest.
@@ -134,9 +134,9 @@ func sortPackages(packages []Package) {
 	})
 }
 
-// drift says in what way the packages that went in differ from the locked ones,
-// one sentence each. A package whose name and version are locked must have the
-// locked digest: anything else is an error, because a published version never changes.
+// drift returns the differences of the used packages from the locked ones, one sentence each.
+// It returns an error if a package with a locked name and version has another digest, because
+// a published version never changes.
 func drift(locked, got []Package) (differences []string, err error) {
 	for _, pkg := range got {
 		i := slices.IndexFunc(locked, pkg.sameName)

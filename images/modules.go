@@ -118,8 +118,8 @@ func (b *builder) addModules(ctx context.Context, tree string) error {
 	return errors.Join(os.Rename(filepath.Join(scratch, nodeModules), filepath.Join(tree, nodeModules)), os.RemoveAll(scratch))
 }
 
-// cleanModules removes what is no package, and bounds the rest. npm unpacks no links; one
-// that is there all the same is refused.
+// cleanModules removes files outside of packages, and limits the rest. npm does not unpack
+// links; a link is refused.
 func cleanModules(dir string) error {
 	var size int64
 	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
@@ -168,8 +168,7 @@ func listModules(text []byte, dir string) ([]Package, error) {
 	return packages, nil
 }
 
-// npm runs npm in a directory, without scripts of packages and without what it would tell
-// others.
+// npm runs npm in a directory, without scripts of packages and without telemetry.
 func npm(ctx context.Context, dir, registry string, args ...string) error {
 	program, err := findTool("npm", "npm")
 	if err != nil {

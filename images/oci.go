@@ -48,7 +48,7 @@ func (p part) Uncompressed() (io.ReadCloser, error) { return os.Open(p.path) }
 // Size is the archive's size in bytes.
 func (p part) Size() (int64, error) { return p.blob.Size, nil }
 
-// MediaType says that the archive is not compressed.
+// MediaType returns the type of an uncompressed archive.
 func (p part) MediaType() (types.MediaType, error) { return types.OCIUncompressedLayer, nil }
 
 var _ v1.Layer = part{}
@@ -122,8 +122,8 @@ func assemble(def Definition, labels map[string]string, parts []part) (v1.Image,
 	return mutate.Append(image, adds...)
 }
 
-// linkBlobs puts the archives into the layout by hard links, so that a cached
-// base layer takes space once. What is there already, the layout takes over.
+// linkBlobs adds the archives to the layout by hard links, so that a cached base layer uses
+// space once. Existing files are kept.
 func linkBlobs(dir string, parts []part) error {
 	blobs := filepath.Join(dir, "blobs", "sha256")
 	if err := os.MkdirAll(blobs, 0o755); err != nil {

@@ -98,8 +98,8 @@ func (l PackageLock) Write(path string) error {
 	return nil
 }
 
-// Extra returns the packages that are asked for in the image of that name, for this
-// architecture. ErrUnlocked says that the lock is of others.
+// Extra returns the locked files of the wanted packages for an image of the language on this
+// architecture. It returns ErrUnlocked if other packages are locked.
 func (l PackageLock) Extra(language string, wanted []string) (Extra, error) {
 	extra := Extra{Wanted: wanted}
 	switch {

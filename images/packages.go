@@ -16,9 +16,9 @@ import (
 	"github.com/airlock-mcp/airlock/sdk/python"
 )
 
-// sitePackages is where Python packages are in an image: the directory that Debian's
-// interpreter looks into after its own, and where it runs no start-up files of
-// packages for the guest, which leaves `site` out.
+// sitePackages is the directory of Python packages in an image. Debian's interpreter searches
+// it after the standard library. The guest does not import `site`, so start-up files of
+// packages there do not run.
 const sitePackages = "usr/lib/python3/dist-packages"
 
 // maxPackages bounds the content of all packages of an image, in bytes.
@@ -94,10 +94,10 @@ func (b *builder) addWheels(ctx context.Context, tree string) error {
 	return os.RemoveAll(scratch)
 }
 
-// wheelTarget is where a file of a wheel goes, relative to sitePackages ("Binary
-// distribution format" of the Python Packaging User Guide); "" for nowhere. Programs,
-// headers and other data are left out, and so is what would run before a program:
-// the guest would not run it, and an image with it is refused at the start.
+// wheelTarget returns the destination of a wheel's file, relative to sitePackages ("Binary
+// distribution format" of the Python Packaging User Guide), or "" to skip it. Programs, headers
+// and other data are skipped. Start-up hooks are skipped too: the guest would not run them, and
+// an image with one is refused at start.
 func wheelTarget(name string, drop []string) string {
 	top, rest, nested := strings.Cut(name, "/")
 	if nested && strings.HasSuffix(top, ".data") {
@@ -130,7 +130,7 @@ func sdkFiles() (map[string][]byte, error) {
 	return files, nil
 }
 
-// lockWheels returns the wheels of an image of Airlock's own for an architecture.
+// lockWheels returns the wheels of one of Airlock's images for an architecture.
 func lockWheels(ctx context.Context, def Definition, arch, index, dir string) ([]Package, error) {
 	requirements, err := python.Source.ReadFile(def.Wheels.Requirements)
 	if err != nil {

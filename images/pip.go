@@ -22,9 +22,9 @@ const pythonVersion = "3.11"
 // "manylinux" wheel may ask for (PEP 600).
 const glibc = 36
 
-// pipBootstrap starts pip for another machine. pip's options choose the files for
-// it, but the markers of requirements (PEP 508) are taken of the interpreter that runs
-// pip, unless the functions that they ask are told otherwise.
+// pipBootstrap starts pip for another machine. pip's options select the files for that
+// machine, but pip evaluates environment markers (PEP 508) for the running interpreter, so the
+// functions that they use are replaced.
 const pipBootstrap = `import platform, runpy, sys
 machine, version = sys.argv[1:3]
 platform.machine = lambda: machine
@@ -202,7 +202,7 @@ var (
 	otherHash = lazyregexp.New(`THESE PACKAGES DO NOT MATCH THE HASHES`)
 )
 
-// failure says in one sentence why pip gave up, where that is known.
+// failure returns the reason of pip's failure in one sentence, if it is known.
 func (p pip) failure(err error, said string) error {
 	said = strings.TrimSpace(said)
 	switch {
@@ -228,14 +228,14 @@ func (p pip) failure(err error, said string) error {
 	return fmt.Errorf("pip could not fetch the Python packages: %w\n  %s", err, said)
 }
 
-// PackageError says which package cannot be had, and what to do.
+// PackageError reports a package that cannot be installed, and what to do.
 type PackageError struct {
 	Problem string
 	Advice  string
 }
 
-// Error says what is wrong, in one sentence.
+// Error returns the problem in one sentence.
 func (e *PackageError) Error() string { return e.Problem }
 
-// Hint says what to write instead.
+// Hint returns what to write instead.
 func (e *PackageError) Hint() string { return e.Advice }

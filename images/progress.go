@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// heartbeat is how often a step that takes long says that it goes on.
+// heartbeat is the interval of progress lines during a long step.
 const heartbeat = 15 * time.Second
 
-// progress tells a person how a build goes on: one line for each step, with the
-// seconds since the build's start, and one now and then during a long step.
+// progress prints the progress of a build: one line for each step, with the seconds since the
+// start of the build, and further lines during a long step.
 type progress struct {
 	name    string
 	started time.Time
@@ -33,8 +33,7 @@ func newProgress(out io.Writer, name string) *progress {
 	return p
 }
 
-// step tells that a new step begins. A line that cannot be written is lost: the
-// build goes on.
+// step prints the start of a step. Write errors are ignored.
 func (p *progress) step(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -11,9 +11,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/store"
 )
 
-// prune removes the images and base layers that the new record replaces, except
-// those that a living process holds. What cannot be removed now is removed by a
-// later build: that is told but is no reason to fail.
+// prune removes the images and base layers that the new record replaces, except those in use by
+// a running process. A failure is reported but not returned: a later build tries again.
 func (b *builder) prune(current Record, layers []madeLayer) {
 	keep := strings.TrimPrefix(current.Digest, "sha256:")
 	for _, directory := range subdirectories(filepath.Join(b.dir, b.directory())) {

@@ -13,17 +13,17 @@ import (
 	"github.com/airlock-mcp/airlock/internal/cleanup"
 )
 
-// ResolveOptions say where packages come from and who is told.
+// ResolveOptions configure Resolve.
 type ResolveOptions struct {
 	Progress io.Writer // gets a line for each step; nil for none
-	Index    string    // where Python packages come from; empty: what pip's settings say
-	Registry string    // where npm packages come from; empty: what npm's settings say
+	Index    string    // the URL of the Python package index; empty: pip's configuration
+	Registry string    // the URL of the npm registry; empty: npm's configuration
 	Upgrade  bool      // take newer versions for all architectures
 }
 
-// Resolve asks which files the packages are that are wanted for a language, and all that
-// they need, and returns the lock with them. What is locked for another architecture
-// stays, where the same is wanted. A *PackageError says which package cannot be had.
+// Resolve resolves the wanted packages of a language and their dependencies to files, and
+// returns the lock with these. Files that are locked for another architecture stay if the same
+// packages are wanted. It returns a *PackageError for a package that cannot be installed.
 func (l PackageLock) Resolve(ctx context.Context, language string, wanted []string, opts ResolveOptions) (_ PackageLock, err error) {
 	if err := checkRequirements(language, wanted); err != nil {
 		return l, &PackageError{err.Error(), "correct it in the configuration, under images." + language + ".packages"}

@@ -7,9 +7,9 @@ import (
 	"github.com/airlock-mcp/airlock/images/layer"
 )
 
-// dropped are the paths that no image needs, as patterns of path.Match: package
-// management, documents and translations, and what differs from build to build.
-// What lies below a dropped path is dropped too.
+// dropped are patterns (path.Match) of paths that no image needs: package management,
+// documents and translations, and files that differ between builds. Everything below a dropped
+// path is dropped too.
 var dropped = []string{
 	packageList,
 	"boot", "dev", "home", "lib32", "libx32", "media", "mnt", "opt", "proc", "root", "run", "sbin", "srv", "sys", "tmp", "var",
@@ -29,8 +29,8 @@ var dropped = []string{
 // building machine or serve programs that are not there.
 var keptConfig = []string{"etc", "etc/debian_version", "etc/ld.so.conf*", "etc/ld.so.conf.d/*", "etc/mime.types", "etc/os-release"}
 
-// debianKeep says which paths of Debian's archive go into the image. Copyright
-// files stay.
+// debianKeep returns a function that selects the paths of Debian's archive for the image.
+// Copyright files stay.
 func debianKeep(drop []string) func(name string) bool {
 	drop = slices.Concat(dropped, drop)
 	return func(name string) bool {
@@ -46,7 +46,7 @@ func debianKeep(drop []string) func(name string) bool {
 	}
 }
 
-// pathMatches says whether name or a directory above it matches one of the patterns.
+// pathMatches reports whether name or a directory above it matches one of the patterns.
 func pathMatches(name string, patterns []string) bool {
 	for ; name != "."; name = path.Dir(name) {
 		if slices.ContainsFunc(patterns, func(pattern string) bool { return matches(pattern, name) }) {

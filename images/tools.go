@@ -5,18 +5,18 @@ import (
 	"os/exec"
 )
 
-// MissingToolError says that a program which builds images is not installed.
+// MissingToolError reports that a program for building images is not installed.
 type MissingToolError struct {
 	Tool    string // the program
 	Package string // the Debian package that has it
 }
 
-// Error says what is missing.
+// Error names the missing program.
 func (e *MissingToolError) Error() string {
 	return fmt.Sprintf("building images needs the program %q, which is not installed", e.Tool)
 }
 
-// Hint says what to type.
+// Hint returns the command to type.
 func (e *MissingToolError) Hint() string {
 	return fmt.Sprintf("apt-get install %s", e.Package)
 }

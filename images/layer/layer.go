@@ -30,9 +30,9 @@ func Time() time.Time { return time.Unix(Epoch, 0).UTC() }
 // whiteout starts the name of an entry that deletes another one in a layer below.
 const whiteout = ".wh."
 
-// Write writes the tree below dir, without dir itself, as a layer to w. Names are
-// in lexical order within each directory. Anything that is no directory, regular file
-// or symbolic link is an error.
+// Write writes the tree below dir, without dir itself, as a layer to w. Names are in lexical
+// order within each directory. Write returns an error for anything other than a directory, a
+// regular file or a symbolic link.
 func Write(ctx context.Context, w io.Writer, dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

@@ -20,11 +20,11 @@ const (
 	maxBytes   = 4 << 30 // content of all files together
 )
 
-// Unpack writes the entries of the tar archive r for which keep says yes below
-// the existing directory dir; a nil keep takes all. Later entries replace earlier
-// ones. No entry is written outside of dir, whatever names and links the archive
-// holds; device nodes, sockets and pipes are refused; modes become those of
-// Write, so nothing is setuid or writable by others. On an error dir holds a part.
+// Unpack writes the entries of the tar archive r for which keep returns true below the
+// existing directory dir. A nil keep selects all entries. Later entries replace earlier ones.
+// Names and links in the archive cannot cause writes outside of dir. Device nodes, sockets and
+// pipes are refused. Modes become those of Write, so no file is set-user-ID or writable by
+// others. After an error dir contains a part of the archive.
 func Unpack(ctx context.Context, r io.Reader, dir string, keep func(name string) bool) (err error) {
 	var undo cleanup.Stack
 	defer func() { err = errors.Join(err, undo.Run()) }()
@@ -191,7 +191,7 @@ func (u *unpacker) setDirectoryTimes() error {
 	return nil
 }
 
-// Under says whether name is one of the given paths or lies below one.
+// Under reports whether name equals one of the given paths or is below one.
 func Under(name string, paths ...string) bool {
 	for _, p := range paths {
 		if name == p || strings.HasPrefix(name, p+"/") {

@@ -41,10 +41,10 @@ func (z *Zip) Close() error {
 	return errors.Join(z.unpacker.setDirectoryTimes(), z.unpacker.root.Close())
 }
 
-// Unpack writes the files of the zip archive at path. target says where a file
-// goes, or "" to leave it out. No file is written outside of the directory, whatever
-// names the archive holds; anything but directories and regular files is refused;
-// modes become those of Write. On an error the directory holds a part.
+// Unpack writes the files of the zip archive at path. target returns the destination of a
+// file, or "" to skip it. Names in the archive cannot cause writes outside of the directory.
+// Anything other than directories and regular files is refused. Modes become those of Write.
+// After an error the directory contains a part of the archive.
 func (z *Zip) Unpack(ctx context.Context, path string, target func(name string) string) (err error) {
 	var undo cleanup.Stack
 	defer func() { err = errors.Join(err, undo.Run()) }()
