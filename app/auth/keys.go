@@ -13,18 +13,20 @@ import (
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
+
+	"github.com/airlock-mcp/airlock/internal/reach"
 )
 
 // How long keys are used, and how often they are asked for.
 const (
 	keysFresh   = 15 * time.Minute // then they are read again
 	keysUsable  = 24 * time.Hour   // while they cannot be read again
-	keysPause   = 10 * time.Second // between two attempts, whatever tokens name
+	keysPause   = 10 * time.Second // between two attempts
 	keysTime    = 5 * time.Second  // of one attempt
 	maxDocument = 256 << 10        // bytes of metadata, or of keys
 )
 
-// ErrIssuer says that the keys of the issuer cannot be had. It is wrapped with why.
+// ErrIssuer is returned, wrapped with the cause, if the keys of the issuer cannot be read.
 var ErrIssuer = errors.New("the keys of the issuer of tokens cannot be read")
 
 // keys are those of an issuer. A key that is not known has them read again, one
@@ -33,7 +35,7 @@ type keys struct {
 	issuer, address string
 	client          *http.Client
 	now             func() time.Time
-	unread          func(err error, known time.Duration) // see Issuer.Unread; nil is not told
+	unread          func(err error, known time.Duration) // see Issuer.Unread; may be nil
 
 	mu      sync.Mutex
 	set     []jose.JSONWebKey
@@ -45,7 +47,7 @@ type keys struct {
 
 func newKeys(issuer, address string, client *http.Client, now func() time.Time) *keys {
 	if client == nil {
-		client = &http.Client{}
+		client = &http.Client{Transport: newTransport(issuer, address)}
 	}
 	own := *client
 	own.Timeout = keysTime
@@ -53,10 +55,22 @@ func newKeys(issuer, address string, client *http.Client, now func() time.Time) 
 	return &keys{issuer: issuer, address: address, client: &own, now: now}
 }
 
+// newTransport returns a transport to the issuer and to the address of its keys, which may be empty. An address that the
+// issuer's metadata names is not nearer than the issuer.
+func newTransport(addresses ...string) *reach.Transport {
+	dialer := &reach.Dialer{}
+	for _, address := range addresses {
+		if u, err := url.Parse(address); err == nil {
+			dialer.Named = append(dialer.Named, u.Hostname())
+		}
+	}
+	return reach.NewTransport(dialer, nil)
+}
+
 // find returns the keys that a token may be signed with: those of its key ID, of the
-// right use and algorithm. None is no error, unless the keys could not be read at all.
-// again says that those found before did not make the token's signature: an issuer may
-// have given a new key an old one's ID, or none.
+// right use and algorithm. An empty result is not an error, unless the keys could not
+// be read at all. again is set if the keys found before did not make the token's
+// signature: an issuer may have given a new key an old one's ID, or no ID.
 func (k *keys) find(ctx context.Context, id, algorithm string, again bool) ([]jose.JSONWebKey, error) {
 	k.mu.Lock()
 	found, age := k.ofLocked(id, algorithm), k.now().Sub(k.read)
@@ -94,7 +108,7 @@ func (k *keys) ofLocked(id, algorithm string) []jose.JSONWebKey {
 }
 
 // attemptLocked has the keys read, unless that was tried just now. It returns what is
-// closed when the attempt under way is over; nil where there is none.
+// closed when the attempt in progress is over; nil if there is nothing to wait for.
 func (k *keys) attemptLocked() chan struct{} {
 	if k.reading != nil {
 		return k.reading
@@ -124,7 +138,7 @@ func (k *keys) attemptLocked() chan struct{} {
 	return over
 }
 
-// fetch reads the keys from where they are.
+// fetch reads the keys from the configured or the published address.
 func (k *keys) fetch() ([]jose.JSONWebKey, error) {
 	ctx, stop := context.WithTimeout(context.Background(), keysTime)
 	defer stop()
@@ -163,7 +177,7 @@ func readable(set []json.RawMessage) []jose.JSONWebKey {
 	return keys
 }
 
-// discover finds where the keys are, in the issuer's metadata (RFC 8414, section 3.1;
+// discover finds the address of the keys in the issuer's metadata (RFC 8414, section 3.1;
 // OpenID Connect Discovery 1.0, section 4).
 func (k *keys) discover(ctx context.Context) (string, error) {
 	u, err := url.Parse(k.issuer)

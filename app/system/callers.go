@@ -149,7 +149,7 @@ func (c *callers) take(key ownKey, server config.Server, source *oauth.Source) (
 
 func (c *callers) connect(server config.Server, source *oauth.Source, signs bool) (*ownSet, error) {
 	made := upstreamConfig(server)
-	made.Credentials = source.Unsigned()
+	made.Credentials, made.Met = source.Unsigned(), source.Met()
 	if signs {
 		made.Credentials = source
 	}

@@ -120,7 +120,7 @@ func (l *Login) Tools(ctx context.Context) (int, error) {
 
 func (l *Login) connect(ctx context.Context, credentials upstream.Credentials, cache string) (tools int, err error) {
 	made := upstreamConfig(l.server)
-	made.Credentials = credentials
+	made.Credentials, made.Met = credentials, l.source.Met()
 	set, err := upstream.New([]upstream.Config{made}, &upstream.Options{Logger: slog.New(slog.DiscardHandler), Version: l.version, CacheDir: cache})
 	if err != nil {
 		return 0, err

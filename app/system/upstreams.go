@@ -83,7 +83,7 @@ func (c *Catalog) upstreamConfigs(servers []config.Server, principal string) ([]
 		}
 		made := upstreamConfig(server)
 		if source != nil { // an interface that holds a nil pointer is not nil
-			made.Credentials = source
+			made.Credentials, made.Met = source, source.Met()
 		}
 		configs = append(configs, made)
 	}

@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/airlock-mcp/airlock/internal/reach"
 )
 
 // Limits of what is fetched.
@@ -22,8 +24,8 @@ const (
 const ManifestPath = "/.well-known/agent-manifest/"
 
 // Fetch reads what an agent's operator publishes at an address, for Pin: over
-// https, or over http from this machine. Redirects are not followed: what was typed
-// is what is asked. The error is a *Refusal where the address or the answer is at fault.
+// https, or over http from this machine. Redirects are not followed. The error is
+// a *Refusal if the address or the answer is at fault.
 func Fetch(ctx context.Context, address string) (Pinned, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && (u.Scheme != "http" || !thisMachine(u.Hostname())) {
@@ -38,7 +40,7 @@ func Fetch(ctx context.Context, address string) (Pinned, error) {
 	req.Header.Set("Accept", "application/json")
 	client := &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, MaxResponseHeaderBytes: 64 << 10, DisableKeepAlives: true},
+		Transport:     reach.NewTransport(reach.Configured(), func(t *http.Transport) { t.DisableKeepAlives = true }),
 	}
 	res, err := client.Do(req)
 	if err != nil {
@@ -60,7 +62,7 @@ func Fetch(ctx context.Context, address string) (Pinned, error) {
 	return p, nil
 }
 
-// thisMachine tells whether a host is the loopback interface.
+// thisMachine reports whether a host is the loopback interface.
 func thisMachine(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()

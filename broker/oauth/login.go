@@ -45,15 +45,12 @@ type SignedIn struct {
 // those that are needed anyway. Login waits for the person until ctx ends. For grants
 // without a person it only gets a token.
 func (s *Source) Login(ctx context.Context, person Person, scopes []string) (SignedIn, error) {
-	w, err := s.wire(ctx)
-	if err != nil {
-		return SignedIn{}, err
-	}
-	defer w.close()
 	kept, err := s.reload()
 	if err != nil && !isUnreadable(err) {
 		return SignedIn{}, err
 	}
+	w := newWire(s.newDialer(s.distance(kept)))
+	defer w.close()
 	challenge := s.lastChallenge()
 	found, err := w.discover(ctx, s.config, challenge)
 	if err != nil {
@@ -66,6 +63,7 @@ func (s *Source) Login(ctx context.Context, person Person, scopes []string) (Sig
 		fresh, err = s.machine(ctx, w, found, s.scopes(found, challenge, kept, scopes))
 	}
 	if err == nil {
+		fresh.Distance = new(w.dialer.Limit())
 		err = s.replace(ctx, fresh)
 	}
 	if err != nil {

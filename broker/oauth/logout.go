@@ -7,16 +7,16 @@ import (
 	"net/url"
 )
 
-// LoggedOut is what came of a logout.
+// LoggedOut is the outcome of a logout.
 type LoggedOut struct {
 	WasSignedIn bool
-	// NotRevoked says why the authorization server was not told; empty when it was, or
-	// when there was nothing to tell.
+	// NotRevoked is the reason why the tokens were not revoked; empty if they were, or if
+	// there were no tokens.
 	NotRevoked string
 }
 
-// Logout revokes the kept tokens where the authorization server offers that (RFC 7009),
-// and forgets them in any case.
+// Logout revokes the stored tokens, if the authorization server supports that (RFC 7009),
+// and deletes them in any case.
 func (s *Source) Logout(ctx context.Context) (LoggedOut, error) {
 	var out LoggedOut
 	if _, err := s.reload(); isUnreadable(err) { // it is forgotten
@@ -54,10 +54,7 @@ func (s *Source) revoke(ctx context.Context, r *record) error {
 	if r.At.Revocation == "" {
 		return errors.New("the authorization server offers no revocation")
 	}
-	w, err := s.wire(ctx)
-	if err != nil {
-		return err
-	}
+	w := newWire(s.newDialer(r.distance()))
 	defer w.close()
 	asker := s.requester(w, r, nil)
 	for _, token := range []struct{ text, hint string }{{r.Tokens.Refresh, "refresh_token"}, {r.Tokens.Access, "access_token"}} {

@@ -1,63 +1,62 @@
 package oauth
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
-	"syscall"
-	"time"
+
+	"github.com/airlock-mcp/airlock/internal/reach"
 )
 
-// reach is how near an address is to this machine. A server says where its metadata and
-// its authorization server are; it must not send Airlock to places that are nearer than
-// itself, which only this machine or its network reaches.
-type reach int
+// A server names the addresses of its metadata and its authorization server. It must not send Airlock to a place that is
+// nearer than the server itself, which only this machine or its network reaches. How far away the server is follows from
+// the connections that were made to it, not from its name: the name can resolve to anything for a moment.
 
-const (
-	public   reach = iota // anywhere
-	private               // the network of this machine
-	loopback              // this machine
-)
-
-// reachOf is how near the nearest address of a host is.
-func reachOf(ctx context.Context, host string) (reach, error) {
-	if ip, err := netip.ParseAddr(host); err == nil {
-		return reachOfIP(ip), nil
-	}
-	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+// distance returns how far away the server is. kept is the present sign-in, which may be nil.
+func (s *Source) distance(kept *record) reach.Distance {
+	u, err := url.Parse(s.config.URL)
 	if err != nil {
-		return public, fmt.Errorf("looking up %q: %w", host, err)
+		return reach.Public
 	}
-	nearest := public
-	for _, ip := range addresses {
-		nearest = max(nearest, reachOfIP(ip))
+	if stated, ok := reach.Stated(u.Hostname()); ok {
+		return stated
 	}
-	return nearest, nil
+	if met, ok := s.met.Distance(); ok {
+		return met
+	}
+	return kept.distance()
 }
 
-// shared is the address space of carriers (RFC 6598), which is not public either.
-var shared = netip.MustParsePrefix("100.64.0.0/10")
-
-func reachOfIP(ip netip.Addr) reach {
-	ip = ip.Unmap()
+// distance returns how far away the authorization server may be. It was decided when the person signed in.
+func (r *record) distance() reach.Distance {
 	switch {
-	case ip.IsLoopback() || ip.IsUnspecified():
-		return loopback
-	case ip.IsPrivate() || ip.IsLinkLocalUnicast() || ip.IsMulticast() || shared.Contains(ip):
-		return private
+	case r == nil:
+		return reach.Public
+	case r.Distance == nil: // of an older version, which looked the name up
+		return reach.Private
 	}
-	return public
+	return *r.Distance
 }
 
-// errNearer is a connection to a place that is nearer than the server.
-var errNearer = errors.New("the server may not send Airlock to an address of this machine or its network")
+// newDialer returns the dialer of one wire, which also reaches the issuers that the operator has named.
+func (s *Source) newDialer(nearest reach.Distance) *reach.Dialer {
+	dialer := &reach.Dialer{Nearest: nearest}
+	for _, issuer := range []string{s.config.Issuer, s.config.Provider.Issuer} {
+		if u, err := url.Parse(issuer); err == nil && u.Host != "" {
+			dialer.Named = append(dialer.Named, u.Hostname())
+		}
+	}
+	return dialer
+}
 
-// secure says why credentials may not go to a URL: they go over https alone, but for
-// this machine's own addresses.
+// newTransport returns a transport over the connections of a dialer.
+func newTransport(dialer *reach.Dialer) *reach.Transport {
+	return reach.NewTransport(dialer, func(t *http.Transport) { t.ResponseHeaderTimeout = httpTimeout })
+}
+
+// secure returns an error if credentials may not be sent to a URL. They are sent over https only, except to this machine's
+// own addresses.
 func secure(text string) error {
 	u, err := url.Parse(text)
 	switch {
@@ -74,42 +73,4 @@ func secure(text string) error {
 func isLocal(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
-}
-
-// newTransport returns one that connects to nothing nearer than nearest. What goes
-// through a proxy is the proxy's to decide.
-func newTransport(nearest reach) http.RoundTripper {
-	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
-	dialer.ControlContext = func(_ context.Context, _, address string, _ syscall.RawConn) error {
-		if to, err := netip.ParseAddrPort(address); err == nil && reachOfIP(to.Addr()) > nearest {
-			return errNearer
-		}
-		return nil
-	}
-	make := func() *http.Transport {
-		return &http.Transport{
-			ForceAttemptHTTP2: true, TLSHandshakeTimeout: 10 * time.Second, IdleConnTimeout: 30 * time.Second,
-			MaxResponseHeaderBytes: 64 << 10, ResponseHeaderTimeout: httpTimeout,
-		}
-	}
-	direct, proxied := make(), make()
-	direct.DialContext, proxied.Proxy = dialer.DialContext, http.ProxyFromEnvironment
-	return &transport{direct, proxied}
-}
-
-// transport sends over a proxy where the environment names one.
-type transport struct{ direct, proxied *http.Transport }
-
-// RoundTrip implements http.RoundTripper.
-func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
-	if proxy, err := http.ProxyFromEnvironment(request); err == nil && proxy == nil {
-		return t.direct.RoundTrip(request)
-	}
-	return t.proxied.RoundTrip(request)
-}
-
-// CloseIdleConnections closes the connections that are kept.
-func (t *transport) CloseIdleConnections() {
-	t.direct.CloseIdleConnections()
-	t.proxied.CloseIdleConnections()
 }

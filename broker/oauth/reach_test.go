@@ -4,32 +4,20 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"testing"
-)
 
-func TestReachOfAddresses(t *testing.T) {
-	tests := map[string]reach{
-		"8.8.8.8": public, "2606:4700::1111": public,
-		"10.1.2.3": private, "192.168.0.1": private, "169.254.169.254": private, "100.64.0.1": private, "fd00::1": private, "fe80::1": private, "224.0.0.1": private,
-		"127.0.0.1": loopback, "::1": loopback, "::ffff:127.0.0.1": loopback, "0.0.0.0": loopback, "::": loopback, "::ffff:10.0.0.1": private,
-	}
-	for address, want := range tests {
-		if got := reachOfIP(netip.MustParseAddr(address)); got != want {
-			t.Errorf("%s: got %d, want %d", address, got, want)
-		}
-	}
-}
+	"github.com/airlock-mcp/airlock/internal/reach"
+)
 
 // A server on the internet cannot have Airlock ask what only this machine reaches.
 func TestNothingNearerIsReached(t *testing.T) {
 	asked := false
 	inner := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))
 	defer inner.Close()
-	for _, nearest := range []reach{public, private} {
-		w := newWire(nearest)
-		if err := w.document(t.Context(), inner.URL+"/.well-known/openid-configuration", &struct{}{}); !errors.Is(err, errNearer) || asked {
-			t.Errorf("got %v, want %v", err, errNearer)
+	for _, nearest := range []reach.Distance{reach.Public, reach.Private} {
+		w := newWire(&reach.Dialer{Nearest: nearest})
+		if err := w.document(t.Context(), inner.URL+"/.well-known/openid-configuration", &struct{}{}); !errors.Is(err, reach.ErrNearer) || asked {
+			t.Errorf("got %v, want %v", err, reach.ErrNearer)
 		}
 		w.close()
 	}

@@ -3,6 +3,8 @@ package oauth
 import (
 	"slices"
 	"time"
+
+	"github.com/airlock-mcp/airlock/internal/reach"
 )
 
 // record is what is kept of one principal's sign-in to one server. It holds
@@ -21,6 +23,8 @@ type record struct {
 	At       endpoints    `json:"endpoints"`
 	Client   registration `json:"client"`
 	Tokens   tokens       `json:"tokens"`
+	// Distance is how far away the authorization server may be; nil in sign-ins of older versions.
+	Distance *reach.Distance `json:"distance,omitempty"`
 	// Wanted are scopes that the server has asked for since, and the sign-in does not have.
 	Wanted []string `json:"wanted,omitempty"`
 	// Over is the reason why the user has to sign in again; empty if the sign-in can be used.

@@ -10,7 +10,7 @@ import (
 )
 
 // reload returns the kept sign-in as it is now, be it another process that changed it.
-// What it returns is not changed any more; nil means that there is none.
+// The caller must not change the result, which is nil without a sign-in.
 func (s *Source) reload() (*record, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,8 +73,8 @@ func (s *Source) replaceLocked(r *record) error {
 	return nil
 }
 
-// alone runs do while nothing else changes the sign-in, in this process or another. One
-// that cannot be read is none for what replaces it.
+// alone runs do while nothing else changes the sign-in, in this process or another. If
+// replaces is set, a sign-in that cannot be read is treated as missing.
 func (s *Source) alone(ctx context.Context, replaces bool, do func(kept *record) error) (err error) {
 	select {
 	case s.turn <- struct{}{}:
@@ -106,7 +106,7 @@ func (s *Source) replace(ctx context.Context, r *record) error {
 	})
 }
 
-// current returns a sign-in whose token can be sent; nil where the user has never signed
+// current returns a sign-in whose token can be sent; nil if the user has never signed
 // in. A token that is about to end is refreshed first: one request at a time does that,
 // and the others wait for it.
 func (s *Source) current(ctx context.Context) (*record, error) {
@@ -126,7 +126,7 @@ func (s *Source) current(ctx context.Context) (*record, error) {
 	return s.refresh(ctx, func(r *record) bool { return r.Tokens.isDue(s.opts.Now()) })
 }
 
-// refresh gets another token where that is still due when it is this request's turn.
+// refresh gets another token, if that is still due when it is this request's turn.
 func (s *Source) refresh(ctx context.Context, due func(*record) bool) (*record, error) {
 	var r *record
 	err := s.alone(ctx, false, func(kept *record) error {
@@ -179,10 +179,7 @@ func (s *Source) refreshLocked(ctx context.Context, next *record) error {
 		}
 		dpop = &key
 	}
-	w, err := s.wire(ctx)
-	if err != nil {
-		return err
-	}
+	w := newWire(s.newDialer(next.distance()))
 	defer w.close()
 	if !s.config.isInteractive() {
 		if err := s.tolerated(func() error { return s.obtain(ctx, w, next, dpop, union(next.Tokens.Scopes, next.Wanted)) }); err != nil {
@@ -259,10 +256,7 @@ func (s *Source) first(ctx context.Context) (bool, error) {
 			return nil
 		}
 		return s.tolerated(func() error {
-			w, err := s.wire(ctx)
-			if err != nil {
-				return err
-			}
+			w := newWire(s.newDialer(s.distance(kept)))
 			defer w.close()
 			challenge := s.lastChallenge()
 			found, err := w.discover(ctx, s.config, challenge)
@@ -273,6 +267,7 @@ func (s *Source) first(ctx context.Context) (bool, error) {
 			if err != nil {
 				return err
 			}
+			r.Distance = new(w.dialer.Limit())
 			return s.replaceLocked(r)
 		})
 	})

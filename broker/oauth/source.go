@@ -1,7 +1,6 @@
 package oauth
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/broker/upstream"
 	"github.com/airlock-mcp/airlock/internal/lazyregexp"
+	"github.com/airlock-mcp/airlock/internal/reach"
 )
 
 // Source signs the requests to one server in the name of one principal. Its methods may
@@ -22,6 +22,7 @@ type Source struct {
 	opts   Options
 	path   string        // of the kept sign-in; empty without a store
 	turn   chan struct{} // holds a value while a token is got or changed
+	met    reach.Met     // how far away the server is
 
 	mu        sync.Mutex
 	kept      *record // nil: no sign-in
@@ -76,6 +77,9 @@ func (s *Source) IsKept() bool {
 	kept, err := s.reload()
 	return kept != nil || err != nil
 }
+
+// Met records how far away the server is. Connections that the source signs for must note it there.
+func (s *Source) Met() *reach.Met { return &s.met }
 
 // Path is the file of the kept sign-in; empty without a store.
 func (s *Source) Path() string { return s.path }
@@ -134,24 +138,6 @@ func (s *Source) hold(credential string) {
 	if credential != "" {
 		s.opts.Hold(credential)
 	}
-}
-
-// wire returns a way to authorization servers that goes nowhere nearer than the server,
-// or than the authorization server that the operator has named.
-func (s *Source) wire(ctx context.Context) (*wire, error) {
-	nearest := public
-	for _, address := range union([]string{s.config.URL, s.config.Issuer, s.config.Provider.Issuer}) {
-		u, err := url.Parse(address)
-		if err != nil {
-			return nil, err
-		}
-		r, err := reachOf(ctx, u.Hostname())
-		if err != nil {
-			return nil, &unreachableError{plain(address), reason(err)}
-		}
-		nearest = max(nearest, r)
-	}
-	return newWire(nearest), nil
 }
 
 // problem returns an error with the command that signs in.

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/airlock-mcp/airlock/internal/reach"
 	"github.com/airlock-mcp/airlock/internal/truncate"
 	"github.com/airlock-mcp/airlock/internal/visible"
 )
@@ -24,14 +25,15 @@ const (
 	maxQuoted    = 200       // characters of its texts
 )
 
-// wire sends requests to authorization servers. What they answer is quoted nowhere: it
-// may hold credentials.
+// wire sends requests to authorization servers. It never quotes their answers, which
+// may have credentials in them.
 type wire struct {
 	client *http.Client
+	dialer *reach.Dialer
 }
 
-func newWire(nearest reach) *wire {
-	return &wire{&http.Client{Transport: newTransport(nearest), CheckRedirect: sameOrigin}}
+func newWire(dialer *reach.Dialer) *wire {
+	return &wire{&http.Client{Transport: newTransport(dialer), CheckRedirect: sameOrigin}, dialer}
 }
 
 func (w *wire) close() { w.client.CloseIdleConnections() }
@@ -145,7 +147,7 @@ func (w *wire) postBody(ctx context.Context, address, kind string, body []byte, 
 	return w.send(request)
 }
 
-// plain shows where a URL leads, quoted, without what may be a credential.
+// plain quotes a URL without the parts that may have a credential in them.
 func plain(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {

@@ -1,11 +1,9 @@
 package upstream
 
 import (
-	"context"
 	"errors"
 	"net"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -23,13 +21,8 @@ type checkedConn struct {
 	raw syscall.RawConn
 }
 
-// dialChecked dials as net.Dialer does.
-func dialChecked(ctx context.Context, network, address string) (net.Conn, error) {
-	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
-	conn, err := dialer.DialContext(ctx, network, address)
-	if err != nil {
-		return nil, err
-	}
+// checked wraps a connection. It closes the connection if it returns an error.
+func checked(conn net.Conn) (net.Conn, error) {
 	access, ok := conn.(syscall.Conn)
 	if !ok {
 		return conn, nil

@@ -12,11 +12,11 @@ import (
 	"net/url"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/airlock-mcp/airlock/internal/lazyregexp"
+	"github.com/airlock-mcp/airlock/internal/reach"
 )
 
 // maxErrorBody bounds the body of an HTTP error response, in bytes.
@@ -32,7 +32,7 @@ type httpWire struct {
 	origin *url.URL
 	signer Signer // nil if the server is not signed in to
 	tap    *tap
-	base   *http.Transport
+	base   *reach.Transport
 
 	skipped skipped // answers and events that are no JSON-RPC
 
@@ -48,7 +48,7 @@ func newHTTPWire(c Config, t *tap, log *slog.Logger) *httpWire {
 	if err != nil {
 		panic("upstream: a URL that New has checked does not parse")
 	}
-	w := &httpWire{config: c, origin: origin, tap: t, base: newTransport(), skipped: skipped{log: log, serverID: c.ID}}
+	w := &httpWire{config: c, origin: origin, tap: t, base: newTransport(c), skipped: skipped{log: log, serverID: c.ID}}
 	if c.Credentials != nil {
 		w.signer = c.Credentials.Bind()
 	}
@@ -60,15 +60,11 @@ func (w *httpWire) client(via http.RoundTripper) *http.Client {
 	return &http.Client{Transport: via, CheckRedirect: w.sameOrigin}
 }
 
-func newTransport() *http.Transport {
-	return &http.Transport{
-		Proxy:                  http.ProxyFromEnvironment,
-		DialContext:            dialChecked,
-		ForceAttemptHTTP2:      true,
-		TLSHandshakeTimeout:    10 * time.Second,
-		IdleConnTimeout:        90 * time.Second,
-		MaxResponseHeaderBytes: 256 << 10,
-	}
+// newTransport returns a transport to the host that the operator has configured.
+func newTransport(c Config) *reach.Transport {
+	dialer := reach.Configured()
+	dialer.Met, dialer.Wrap = c.Met, checked
+	return reach.NewTransport(dialer, func(t *http.Transport) { t.MaxResponseHeaderBytes = 256 << 10 })
 }
 
 // sameOrigin follows a redirect only within the configured origin: elsewhere

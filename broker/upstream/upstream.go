@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/reach"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
@@ -47,6 +48,7 @@ type Config struct {
 	Headers map[string]string
 	// Credentials sign the requests to URL's origin; nil if the server is not signed in to.
 	Credentials  Credentials
+	Met          *reach.Met    // records how far away the server of URL is; nil records nothing
 	StartTimeout time.Duration // until the tools are listed; 0 means DefaultStartTimeout
 	CallTimeout  time.Duration // of one call; 0 means DefaultCallTimeout
 	Disabled     bool          // left out of everything

@@ -10,12 +10,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
+	"github.com/airlock-mcp/airlock/internal/reach"
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
@@ -46,11 +46,7 @@ func At(base, part string) (*url.URL, error) {
 // client follows no redirect: it could lead the key and the question elsewhere.
 var client = &http.Client{
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	Transport: &http.Transport{
-		Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
-		TLSHandshakeTimeout: 10 * time.Second, MaxResponseHeaderBytes: 64 << 10, MaxIdleConnsPerHost: 4, IdleConnTimeout: time.Minute,
-		ForceAttemptHTTP2: true,
-	},
+	Transport:     reach.NewTransport(reach.Configured(), func(t *http.Transport) { t.MaxIdleConnsPerHost, t.IdleConnTimeout = 4, time.Minute }),
 }
 
 // Post sends a question as JSON and returns the body of the answer.

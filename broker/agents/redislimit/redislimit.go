@@ -5,13 +5,16 @@ package redislimit
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/airlock-mcp/airlock/broker/agents"
+	"github.com/airlock-mcp/airlock/internal/reach"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
@@ -43,7 +46,7 @@ type Limiter struct {
 	span   time.Duration
 }
 
-// ErrAddress says that an address is none of Redis.
+// ErrAddress is returned for an address that is not one of Redis.
 var ErrAddress = errors.New("the address of Redis is not of the form redis://:password@host:port/database")
 
 // Open connects to a Redis server at an address of the form
@@ -57,6 +60,7 @@ func Open(ctx context.Context, address string, most int, span time.Duration) (*L
 	}
 	options.DialTimeout, options.ReadTimeout, options.WriteTimeout = timeout, timeout, timeout
 	options.ContextTimeoutEnabled = true
+	options.Dialer = dial(options.TLSConfig)
 	options.MaxRetries = -1 // a request that may have been counted is not counted again
 	l := &Limiter{client: redis.NewClient(options), most: most, span: span}
 	if err := l.client.Ping(ctx).Err(); err != nil {
@@ -65,7 +69,16 @@ func Open(ctx context.Context, address string, most int, span time.Duration) (*L
 	return l, nil
 }
 
-// Allow counts a request, or returns agents.ErrTooOften, or why Redis cannot tell.
+// dial returns a dialer of the client, with TLS if config is set.
+func dial(config *tls.Config) func(ctx context.Context, network, address string) (net.Conn, error) {
+	dialer := reach.Configured()
+	if config != nil {
+		dialer.Wrap = func(conn net.Conn) (net.Conn, error) { return tls.Client(conn, config), nil }
+	}
+	return dialer.DialContext
+}
+
+// Allow counts a request. It returns agents.ErrTooOften if there were too many, or the error of Redis.
 func (l *Limiter) Allow(ctx context.Context, key string) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

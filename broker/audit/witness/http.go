@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"golang.org/x/mod/sumdb/note"
+
+	"github.com/airlock-mcp/airlock/internal/reach"
 	"golang.org/x/mod/sumdb/tlog"
 )
 
@@ -33,14 +35,15 @@ func newHTTP(address, key string) (Witness, error) {
 	}
 	return &httpWitness{
 		endpoint: strings.TrimSuffix(address, "/") + "/add-checkpoint", verifier: verifier,
-		client: &http.Client{Timeout: submitTimeout, CheckRedirect: func(*http.Request, []*http.Request) error {
-			return errors.New("a witness does not redirect")
-		}},
+		client: &http.Client{
+			Timeout: submitTimeout, Transport: reach.NewTransport(reach.Configured(), nil),
+			CheckRedirect: func(*http.Request, []*http.Request) error { return errors.New("a witness does not redirect") },
+		},
 	}, nil
 }
 
-// Submit asks for a cosignature. Where the witness has another size than was
-// thought, it says so, and is asked again from there.
+// Submit asks for a cosignature. If the witness has another size than expected, it
+// answers with that size, and is asked again from there.
 func (h *httpWitness) Submit(ctx context.Context, c Checkpoint) ([]byte, error) {
 	for attempt := 0; ; attempt++ {
 		asked := min(h.old, c.Size)

@@ -8,6 +8,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/airlock-mcp/airlock/internal/reach"
 )
 
 // priority is facility "log audit" (13), severity informational (6): RFC 5424, 6.2.1.
@@ -22,15 +24,15 @@ type syslog struct {
 	address  string
 }
 
-// Submit sends one message, over a connection of its own. That it was sent is all that
-// syslog can tell: there is no answer.
+// Submit sends one message over a new connection. syslog has no answers, so a message
+// may be lost without an error.
 func (s *syslog) Submit(ctx context.Context, c Checkpoint) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, submitTimeout)
 	defer cancel()
 	var conn net.Conn
 	var err error
 	for _, network := range s.networks {
-		if conn, err = (&net.Dialer{}).DialContext(ctx, network, s.address); err == nil {
+		if conn, err = reach.Configured().DialContext(ctx, network, s.address); err == nil {
 			break
 		}
 	}

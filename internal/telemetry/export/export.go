@@ -17,7 +17,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.opentelemetry.io/contrib/bridges/otelslog"
-	"go.opentelemetry.io/contrib/exporters/autoexport"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
@@ -122,7 +121,7 @@ func wantedSignals(getenv func(string) string) (map[string]bool, error) {
 }
 
 func (e *Exporter) traces(ctx context.Context, about *resource.Resource) error {
-	to, err := autoexport.NewSpanExporter(ctx)
+	to, err := newSpanExporter(ctx)
 	if err != nil {
 		return fmt.Errorf("setting up the export of traces: %w", err)
 	}
@@ -133,7 +132,7 @@ func (e *Exporter) traces(ctx context.Context, about *resource.Resource) error {
 }
 
 func (e *Exporter) records(ctx context.Context, about *resource.Resource) error {
-	to, err := autoexport.NewLogExporter(ctx)
+	to, err := newLogExporter(ctx)
 	if err != nil {
 		return fmt.Errorf("setting up the export of logs: %w", err)
 	}
@@ -145,7 +144,7 @@ func (e *Exporter) records(ctx context.Context, about *resource.Resource) error 
 func (e *Exporter) metrics(ctx context.Context, about *resource.Resource, pushed, scraped bool) error {
 	options := []metric.Option{metric.WithResource(about), metric.WithCardinalityLimit(maxSeries)}
 	if pushed {
-		reader, err := autoexport.NewMetricReader(ctx)
+		reader, err := newMetricReader(ctx)
 		if err != nil {
 			return fmt.Errorf("setting up the export of metrics: %w", err)
 		}
