@@ -11,7 +11,7 @@ MAX_TEXT = 100_000
 MAX_NODES = 5_000
 MAX_DEPTH = 120
 
-_TOKEN = re.compile(r'\s*(?:(;[^\n]*)|([()])|("(?:[^"\\]|\\.)*")|([^\s();"]+))')
+_TOKEN = re.compile(r'\s*(?:([()])|("(?:[^"\\]|\\.)*")|([^\s();"]+))')
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?$")
 _NAME = re.compile(r"[^\W\d][\w.'-]*\??$")
 
@@ -23,6 +23,12 @@ OPERATORS = {
     **{"=>": "IMPLIES", "->": "IMPLIES", "<=>": "IFF", "<->": "IFF", "&&": "AND", "||": "OR", "!": "NOT", "IF": "ITE", "EQUIV": "IFF", "EQUIVALENT": "IFF"},
     **{"∧": "AND", "∨": "OR", "¬": "NOT", "→": "IMPLIES", "↔": "IFF", "∀": "FORALL", "∃": "EXISTS", "≥": "GTE", "≤": "LTE", "≠": "NEQ", "SUM": "PLUS"},
 }  # fmt: skip
+
+
+# Words that are not names of variables: operators, and what programs call a missing value or one that is not a number.
+RESERVED = frozenset(o for o in OPERATORS if o.isalpha() and o.isascii()) | frozenset(
+    "and or not implies iff xor forall exists ite if then else nan inf infinity oo none null nil undefined na void".split()
+)
 
 
 class LogicSyntaxError(ValueError):
@@ -51,6 +57,8 @@ class Group:
     items: tuple[Tree, ...]
 
 
+_NOT_NUMBERS = frozenset("nan inf infinity none null nil undefined na".split())
+
 Tree = Atom | Form | Group
 
 
@@ -63,11 +71,9 @@ def parse(text: str) -> Tree:
     while text[position:].strip():
         match = _TOKEN.match(text, position)
         if not match:
-            raise LogicSyntaxError(f"unexpected {text[position:].strip()[:12]!r}")
+            raise LogicSyntaxError(f"unexpected {text[position:].strip()[:12]!r}; there are no comments")
         position = match.end()
-        comment, bracket, string, word = match.groups()
-        if comment:
-            continue
+        bracket, string, word = match.groups()
         nodes += 1
         if nodes > MAX_NODES:
             raise TooLarge(f"the query has more than {MAX_NODES} tokens")
@@ -93,12 +99,12 @@ def parse(text: str) -> Tree:
 
 def _form(items: list[Tree]) -> Tree:
     if not items:
-        raise LogicSyntaxError("() says nothing")
+        raise LogicSyntaxError("() is empty")
     head, rest = items[0], tuple(items[1:])
     if isinstance(head, Atom):
         operator = OPERATORS.get(head.text.upper())
         if operator and not rest:
-            raise LogicSyntaxError(f"{head.text!r} says nothing of nothing: it takes at least one argument")
+            raise LogicSyntaxError(f"{head.text!r} takes at least one argument")
         if operator:
             return Form(operator, rest)
     return Group(tuple(items))
@@ -111,7 +117,19 @@ def is_number(text: str) -> bool:
 
 def is_name(text: str) -> bool:
     """Whether an atom may name a variable."""
-    return bool(_NAME.match(text)) and "__" not in text
+    return bool(_NAME.match(text)) and "__" not in text and not is_reserved(text)
+
+
+def is_reserved(text: str) -> bool:
+    """Report whether a word cannot name a variable: it is an operator, or a value that is not a number."""
+    return text in RESERVED or text.lower() in _NOT_NUMBERS or text.capitalize() in ("And", "Or", "Not", "If")
+
+
+def names_in(tree: Tree) -> set[str]:
+    """The atoms of a tree."""
+    if isinstance(tree, Atom):
+        return {tree.text}
+    return {n for p in (tree.arguments if isinstance(tree, Form) else tree.items) for n in names_in(p)}
 
 
 def show(tree: Tree) -> str:

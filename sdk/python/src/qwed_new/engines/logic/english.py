@@ -155,6 +155,8 @@ class Statements:
         return self._proposition(text)
 
     def _proposition(self, text: str) -> Tree:
+        if symbols := re.findall(r"[^\w\s'.,%$€£°:-]", text):
+            raise LogicSyntaxError(f"{symbols[0]!r} in {text[:60]!r}")
         return Form("PROP", (Atom(text),))
 
     def compile(self, trees: Sequence[Tree], numbers: str) -> tuple[list[Any], list[Any], bool]:

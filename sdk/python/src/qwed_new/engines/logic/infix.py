@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from qwed_new.engines.logic.dsl import Atom, Form, LogicSyntaxError, Tree
+from qwed_new.engines.logic.dsl import Atom, Form, LogicSyntaxError, Tree, is_reserved
 
 MAX_DEPTH = 60
 
@@ -36,14 +36,16 @@ _BINARY = {  # operator → head, strength, right associative
 
 
 def parse_infix(text: str) -> Tree:
-    """The tree of an infix formula; LogicSyntaxError for whatever is none."""
+    """The tree of an infix formula; it raises LogicSyntaxError for other texts."""
     tokens: list[str] = []
     for match in _TOKEN.finditer(text):
         if match[2]:
             raise LogicSyntaxError(f"unexpected {match[2]!r}")
         word = match[1]
         if len(word) > 1 and word[0].isalpha() and not word.isascii():
-            raise LogicSyntaxError(f"{word!r} is no name of a formula")
+            raise LogicSyntaxError(f"{word!r} cannot be a name in a formula")
+        if word.lower() not in _WORDS and is_reserved(word):
+            raise LogicSyntaxError(f"{word!r} is a reserved word")
         tokens.append(_WORDS.get(word.lower(), _SAME.get(word, word)))
     if len(tokens) > 2_000:
         raise LogicSyntaxError("the formula is too long")

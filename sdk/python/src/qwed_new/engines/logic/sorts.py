@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qwed_new.engines.logic.dsl import Atom, Form, Group, LogicSyntaxError, Tree, is_name, is_number
+from qwed_new.engines.logic.dsl import Atom, Form, Group, LogicSyntaxError, Tree, is_name, is_number, is_reserved, names_in
 
 BOOL, INT, REAL, TEXT, NUMBER = "Bool", "Int", "Real", "String", "Number"
 
@@ -27,12 +27,17 @@ class Sorts:
         self.assumed = False  # whether the sort of a variable was only assumed to be `numbers`
         self._parent: dict[str, str] = {}
         self._sort: dict[str, str] = {}
+        self._declared: set[str] = set()  # variables that are declared Int
         self._compared: set[str] = set()
         self._terms = 0
 
     def infer(self, tree: Tree) -> None:
         """Collect what a formula says about its variables."""
         self._want(self._walk(tree, {}), BOOL)
+        for key in self._declared:
+            if self._sort[self._root(key)] == REAL:
+                name = key.split("#")[0]
+                raise LogicSyntaxError(f"{name} is declared Int and is used with real numbers: declare it Real")
 
     def of(self, name: str) -> str:
         """The sort of a variable; one that is only compared is a whole number, any other a truth value."""
@@ -114,7 +119,8 @@ class Sorts:
             self._want(key, BOOL)
             return key
         if not is_name(text):
-            raise LogicSyntaxError(f"{text!r} is neither an operator nor a name nor a number")
+            kind = "a reserved word" if is_reserved(text) else "neither an operator nor a name nor a number"
+            raise LogicSyntaxError(f"{text!r} is {kind}")
         return bound.get(text, text)
 
     def _group(self, tree: Group, bound: dict[str, str]) -> str:
@@ -122,7 +128,7 @@ class Sorts:
         if len(tree.items) == 1:
             return self._walk(head, bound)
         word = head.text if isinstance(head, Atom) else "a list"
-        raise LogicSyntaxError(f"{word!r} is no operator of the language")
+        raise LogicSyntaxError(f"{word!r} is not an operator of the language")
 
     def _quantifier(self, tree: Form, bound: dict[str, str]) -> str:
         if len(tree.arguments) != 2:
@@ -130,8 +136,12 @@ class Sorts:
         inner = dict(bound)
         for name, sort in quantified(tree.arguments[0]):
             inner[name] = f"{name}#{id(tree)}"
+            if name not in names_in(tree.arguments[1]):
+                raise LogicSyntaxError(f"{name!r} is quantified and is not used in the formula")
             if sort:
                 self._want(inner[name], sort)
+            if sort == INT:
+                self._declared.add(inner[name])
         self._want(self._walk(tree.arguments[1], inner), BOOL)
         result = self._fresh()
         self._want(result, BOOL)
@@ -164,6 +174,9 @@ def quantified(tree: Tree) -> list[tuple[str, str | None]]:
             out.append((name, _NAMED[sort.lower()]))
         else:
             raise LogicSyntaxError("a quantifier's variables are names")
+    names = [name for name, _ in out]
+    if len(set(names)) < len(names) or any(name.lower() in _NAMED for name in names):
+        raise LogicSyntaxError("a quantifier's variables are different names, each with a sort as in ((x Int) (y Real))")
     return out
 
 

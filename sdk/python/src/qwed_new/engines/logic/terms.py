@@ -9,7 +9,7 @@ from typing import Any
 import z3
 
 from qwed_new import strict_json
-from qwed_new.engines.logic.dsl import Atom, Form, Group, LogicSyntaxError, Tree, is_number
+from qwed_new.engines.logic.dsl import Atom, Form, Group, LogicSyntaxError, Tree, is_number, names_in
 from qwed_new.engines.logic.sorts import BOOL, INT, REAL, TEXT, Sorts, quantified
 from qwed_new.limits import TooLarge
 
@@ -146,13 +146,6 @@ def divides_by_quantified(tree: Tree, bound: frozenset[str] = frozenset()) -> bo
     if any(divides_by_quantified(p, bound) for p in parts):
         return True
     return any(names_in(d) & bound for d in divisors(tree))
-
-
-def names_in(tree: Tree) -> set[str]:
-    """The atoms of a tree."""
-    if isinstance(tree, Atom):
-        return {tree.text}
-    return {n for p in (tree.arguments if isinstance(tree, Form) else tree.items) for n in names_in(p)}
 
 
 def value_of(term: Any) -> Any:

@@ -376,6 +376,8 @@ class _Parser:
             return self._call(FUNCTIONS[text])
         if text in CONSTANTS:
             return Name(CONSTANTS[text])
+        if text.lower() in _NOT_NUMBERS:
+            raise MathSyntaxError(f"{text!r} is not a number, and nothing is equal to it")
         if self._peek("(") and (len(text) > 1 or text in "fgh"):
             raise MathSyntaxError(f"the function {text!r} is not known")
         if len(text) > 32:
@@ -416,6 +418,7 @@ ARITY = {
     "diff": (1, 3), "integral": (1, 4), "limit": (3, 3), "sum": (4, 4), "product": (4, 4), "mod": (2, 2), "round": (1, 2), "pow": (2, 2),
 }  # fmt: skip
 
+_NOT_NUMBERS = frozenset("nan none null nil undefined true false na".split())
 _PREFIX = frozenset(("sin cos tan cot sec csc sinh cosh tanh asin acos atan ln log sqrt exp").split())
 
 
