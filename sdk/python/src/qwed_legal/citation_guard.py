@@ -17,10 +17,20 @@ MAX_TEXT = 1_000
 _SHAPE = re.compile(r"\b(\d{1,4})\s+([A-Z][\w.' ]{0,30}?)\s+(\d{1,5})\b")
 
 
+# The titles of codes whose numbers are fixed: 53 of the U.S. Code and 35 of the C.F.R. are reserved.
+_TITLES = {
+    "U.S.C.": frozenset(str(n) for n in range(1, 55) if n != 53),
+    "C.F.R.": frozenset(str(n) for n in range(1, 51) if n != 35),
+}
+# Words around a citation that do not state anything.
+_SIGNALS = frozenset("see also cf eg e g accord compare but with contra id at in re ex parte and v the aff rev d cert denied et seq".split())
+
+
 class CitationGuard:
     """Reads citations with eyecite; reporters, their editions and years are those of reporters-db (Free Law Project).
 
-    VERIFIED means that form, reporter and year fit together. Whether the case exists and says what is claimed is not decided.
+    VERIFIED means that form, reporter and year fit together. It does not mean that the case or section exists, or that it
+    holds what a text claims. A text that states more than a citation is INCONCLUSIVE.
     """
 
     def verify(self, citation: str) -> Verdict:
@@ -33,7 +43,13 @@ class CitationGuard:
             return _verdict([f"Unknown reporter: {shape[2].strip()}" if shape else "the text is no citation"], {})
         if len(found) > 1 and not (isinstance(found[0], FullCaseCitation) and len({c.span()[0] for c in found}) == len(found)):
             return _verdict(["there is more than one citation"], {})
-        return self._law(found[0]) if isinstance(found[0], FullLawCitation) else self._case(found[0], citation)
+        verdict = self._law(found[0]) if isinstance(found[0], FullLawCitation) else self._case(found[0], citation)
+        rest = _beyond(citation, [c.full_span() for c in found])
+        if not rest or not verdict.valid:
+            return verdict
+        message = f"the citation is well formed; nothing else in the text was checked: {rest[:80]!r}"
+        evidence = {**verdict.evidence, "not_checked": rest}
+        return Verdict(Status.INCONCLUSIVE, ENGINE, message, evidence, **_fields([], verdict.parsed_components))
 
     def check_statute_citation(self, citation: str) -> Verdict:
         """Judge a citation of a statute."""
@@ -58,7 +74,12 @@ class CitationGuard:
     def _law(self, found: FullLawCitation) -> Verdict:
         groups = {k: v for k, v in found.groups.items() if v}
         parts: dict[str, Any] = {**groups, "title": int(groups["title"])} if str(groups.get("title", "")).isdigit() else groups
-        return _verdict([], {**parts, "section": groups.get("section", "")})
+        number = str(groups.get("title") or groups.get("chapter") or "")
+        titles = _TITLES.get(groups.get("reporter", ""))
+        issues = [] if titles is None or number in titles else [f"{groups['reporter']} has no title {number or 'there'}"]
+        if titles is not None and not re.search(r"\d", groups.get("section", "")):
+            issues.append("the section is missing")
+        return _verdict(issues, {**parts, "section": groups.get("section", "")})
 
     def _case(self, found: FullCaseCitation, text: str) -> Verdict:
         groups, data = found.groups, found.metadata
@@ -90,7 +111,7 @@ def _years(reporter: str) -> tuple[int, int] | None:
 
 
 def _verdict(issues: list[str], parts: dict[str, Any]) -> Verdict:
-    fields = {"valid": not issues, "issues": issues, "parsed_components": parts}
+    fields = _fields(issues, parts)
     evidence = {
         "parsed": parts,
         "sources": "eyecite, reporters-db",
@@ -98,4 +119,17 @@ def _verdict(issues: list[str], parts: dict[str, Any]) -> Verdict:
     }
     if issues:
         return Verdict(Status.ERROR, ENGINE, "; ".join(issues), evidence, **fields)
-    return Verdict(Status.VERIFIED, ENGINE, "the citation is well formed and its reporter is known", evidence, **fields)
+    message = "the citation is well formed and its reporter is known; whether it exists, and what it holds, was not checked"
+    return Verdict(Status.VERIFIED, ENGINE, message, evidence, **fields)
+
+
+def _fields(issues: list[str], parts: dict[str, Any]) -> dict[str, Any]:
+    return {"valid": not issues, "issues": issues, "parsed_components": parts}
+
+
+def _beyond(text: str, spans: list[tuple[int, int]]) -> str:
+    """Return what a text has beside its citations, signals and dates: a statement that nothing here verifies."""
+    rest = "".join(" " if any(a <= i < b for a, b in spans) else c for i, c in enumerate(text))
+    rest = re.sub(r"\([^()]*\)|§+", " ", rest)
+    words = [w for w in re.findall(r"(?<![\w.-])[^\W\d_]{2,}", rest) if w.lower() not in _SIGNALS]
+    return " ".join(rest.split()) if words else ""

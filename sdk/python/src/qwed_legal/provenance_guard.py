@@ -1,22 +1,17 @@
-"""ProvenanceGuard: does content carry what must be said of its origin?"""
+"""ProvenanceGuard: does content declare its origin as it must?"""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from qwed_legal.disclosure import is_disclosed
+
 _REQUIRED = ("content_hash", "model_id", "generation_timestamp")
-_DISCLOSURE = re.compile(
-    r"\b(?:ai|a\.i\.|machine|llm|model)[- ](?:generated|produced|assisted|written|drafted)\b"
-    r"|\b(?:generated|produced|created|written|drafted|prepared)\s+(?:by|using|with(?:\s+the\s+(?:help|assistance)\s+of)?)\s+(?:an?\s+)?(?:ai|artificial\s+intelligence|llm|large\s+language\s+model|machine)\b",
-    re.I,
-)
-_DENIAL = re.compile(r"\b(?:not|no|never|isn'?t|wasn'?t|without|nothing)\b[\w\s,']{0,24}$", re.I)
 _RISKS = {"hash_integrity": "CONTENT_TAMPERED", "metadata_completeness": "INCOMPLETE_PROVENANCE", "disclosure_present": "MISSING_DISCLOSURE",
           "model_allowed": "UNAUTHORIZED_MODEL", "human_review": "UNREVIEWED_CONTENT", "timestamp_valid": "INVALID_TIMESTAMP"}  # fmt: skip
 
@@ -57,9 +52,7 @@ class ProvenanceGuard:
             "timestamp_valid": _past(provenance.get("generation_timestamp")),
         }
         if self.require_disclosure:
-            checks["disclosure_present"] = any(
-                not _DENIAL.search(content[max(0, m.start() - 40) : m.start()]) for m in _DISCLOSURE.finditer(content)
-            )
+            checks["disclosure_present"] = is_disclosed(content)
         if self.allowed_models is not None:
             checks["model_allowed"] = provenance.get("model_id") in self.allowed_models
         if self.require_human_review:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
+from qwed_new.plain_text import plain
 from qwed_new.values import texts
 from qwed_new.verdict import Status, Verdict
 
@@ -64,6 +65,8 @@ class SkillProvenanceGuard:
             return [] if host in self._registries else [f"Registry is not in the allowlist: {registry}"]
         if any(host == bad or host.endswith("." + bad) for bad in UNTRUSTED_REGISTRIES):
             return [f"Untrusted registry: {registry}"]
+        if not re.fullmatch(r"[a-z0-9 ._\[\]:-]+", host) or "xn--" in host:
+            return [f"Registry name is not plain ASCII: {registry}"]
         return []
 
     def _source(self, manifest: Mapping[str, Any]) -> list[str]:
@@ -107,13 +110,12 @@ def verify_manifest(manifest: Mapping[str, Any]) -> Verdict:
 
 
 def _host(text: str) -> str:
-    text = text.strip().lower()
-    if "//" in text:
-        try:
-            return (urlsplit(text).hostname or "").rstrip(".")
-        except ValueError:
-            return text
-    return text.split("/")[0].split(":")[0].rstrip(".")
+    """Return the host of a registry as a browser would read it, or its name if it is not a host."""
+    text = plain(unquote(text.strip())).lower().replace("\\", "/")
+    try:
+        return (urlsplit(text if "//" in text else "//" + text).hostname or "").rstrip(".")
+    except ValueError:
+        return text
 
 
 def _required(manifest: Mapping[str, Any]) -> list[str]:
@@ -139,7 +141,7 @@ def _patterns(manifest: Mapping[str, Any]) -> list[str]:
     for count, (path, text) in enumerate(texts(manifest, _METADATA)):
         if count >= _MAX_VALUES:
             return [*findings, "Manifest has too many values to be scanned"]
-        findings += [f"Suspicious pattern in {path}: {what}" for what, pattern in _SUSPICIOUS.items() if pattern.search(text)]
+        findings += [f"Suspicious pattern in {path}: {what}" for what, pattern in _SUSPICIOUS.items() if pattern.search(plain(text))]
     return findings
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from qwed_new import strict_json
+from qwed_new.plain_text import plain
 from qwed_sdk.guards.answers import allowed, refused
 
 MAX_VALUES = 100_000
@@ -31,13 +32,30 @@ _PATTERNS = {
     "NPM_TOKEN": r"\bnpm_[A-Za-z0-9]{36}\b",
     "SENDGRID_KEY": r"\bSG\.[\w-]{22}\.[\w-]{43}",
     "TWILIO_KEY": r"\bSK[0-9a-f]{32}\b",
-    "URL_PASSWORD": r"\b[a-z][a-z0-9+.-]*://[^\s:/@]*:(?!\$|\{|<|\*)[^\s:/@]{3,}@",
+    "URL_PASSWORD": r"\b[a-zA-Z][a-zA-Z0-9+.-]*:(?:[a-z]+:)?//[^\s:/?#@]*:(?!\$|\{|<|\*+@|%\w+%@|x{3,}@)[^\s/?#]+@[^\s@]*",
+    "CONNECTION_STRING": r"(?i)(?:^|[;&?\s,'\"])(?:password|passwd|pwd|pass|account_?key|shared_?access_?key|secret_?key|sig|client_?secret)\s*=\s*"
+    r"['\"]?(?!\$|\{|<|\*|%\w+%|x{3,}|env:|vault:|\s*(?:;|&|$))[^\s;&'\",]{3,}",
     "BASIC_AUTH": r"\bBasic\s+[A-Za-z0-9+/]{12,}={0,2}",
     "BEARER_TOKEN": r"\bBearer\s+[\w.~+/=-]{20,}",
 }
 _COMPILED = {name: re.compile(pattern) for name, pattern in _PATTERNS.items()}
 _SECRET_KEY = re.compile(
-    r"(?:^|[_\-.\s])(?:pass(?:word|wd|phrase)?|pwd|secret|token|api[_-]?key|apikey|private[_-]?key|access[_-]?key|credential|auth|signing[_-]?key|encryption[_-]?key|client[_-]?secret)s?(?:$|[_\-.\s])",
+    r"(?:^|[_\-.\s])(?:pass(?:word|wd|phrase)?|pwd|passcode|pin|secret|token|api[_-]?key|apikey|private[_-]?key|access[_-]?key|credential|auth|signing[_-]?key|encryption[_-]?key|client[_-]?secret)s?(?:$|[_\-.\s])",
+    re.I,
+)
+# Words around the name of a secret that make it the name of something else.
+_MEASURING = frozenset("max min num number count total allow require requires required use enable enabled disable has is show forgot reset".split())
+_DESCRIBING = frozenset(
+    "policy policies length limit limits timeout ttl expiry expires expiration expire required enabled disabled count hint reset url uri endpoint "
+    "path file dir type algorithm algo field header label rotation days hours minutes seconds age strength provider regex pattern rules rule "
+    "attempts complexity strategy mode format env ref reference max min size bytes validation encoder manager store source method scheme "
+    "issuer audience prompt placeholder name names history lifetime budget usage window per encoding class service server".split()
+)
+# Secrets that people choose, so that they may consist of digits.
+_NUMERIC = frozenset("password passwd passphrase pass pwd passcode pin secret api_key apikey access_key private_key token auth_token".split())
+_ASSIGNED = re.compile(
+    r"(?:^|[\n;,&?\s])[\w.-]*(?:password|passwd|pwd|secret|token|api_?key)(?![\w.-]*(?:policy|length|limit|timeout|url|hint))[\w.-]*"
+    r"\s*[=:]\s*['\"]?([^\s'\"]{4,})",
     re.I,
 )
 _REFERENCE = re.compile(
@@ -115,21 +133,35 @@ class ConfigGuard:
         return allowed("No secrets were found.", secrets_found=[])
 
     def _kinds(self, key: str, text: str) -> list[str]:
+        key, text = plain(key), plain(text)
         kinds = [name for name, pattern in self._patterns.items() if pattern.search(text)]
         if not _REFERENCE.match(text.strip()):
             kinds += [kind for kind, d in _detectors() if any(True for line in _lines(key, text) for _ in d.analyze_string(line))]
         if not kinds and self.sensitivity == "high":
             value = text.strip()
-            spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key)
-            if _SECRET_KEY.search(spaced) and len(value) >= 4 and not _REFERENCE.match(value) and not value.isdigit():
+            if _names_secret(key, value) and not _REFERENCE.match(value):
                 kinds.append("SECRET_VALUE")
             elif re.fullmatch(r"[A-Za-z0-9/+=]{40}", value) and _entropy(value) > 4.3 and not re.fullmatch(r"[0-9a-f]{40}", value):
                 kinds.append("AWS_SECRET_KEY")
             else:
-                match = re.search(r"(?:^|\n)\s*[\w.-]*(?:password|secret|token|api_?key)[\w.-]*\s*[=:]\s*['\"]?([^\s'\"]{6,})", text, re.I)
+                match = _ASSIGNED.search(text)
                 if match and not _REFERENCE.match(match[1]):
                     kinds.append("SECRET_VALUE")
         return kinds
+
+
+def _names_secret(key: str, value: str) -> bool:
+    """Report whether a key names a secret, and not a property of one such as its length or policy."""
+    words = [w for w in re.split(r"[^A-Za-z]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key).lower()) if w]
+    joined = "_".join(words)
+    found = [m.span() for m in _SECRET_KEY.finditer(joined)]
+    if not found or len(value) < 3:
+        return False
+    before, after = joined[: found[-1][0]].split("_"), joined[found[-1][1] :].split("_")
+    if set(before) & _MEASURING or set(after) & _DESCRIBING:
+        return False
+    number = re.fullmatch(r"[-+]?\d+(?:\.\d+)?", value)
+    return not number or (len(value) >= 4 and joined[found[-1][0] : found[-1][1]].strip("_") in _NUMERIC)
 
 
 def _lines(key: str, text: str) -> list[str]:
@@ -154,5 +186,7 @@ def _values(data: Any, path: str) -> Iterator[tuple[str, str, str]]:
                 stack.append((inner, str(k), v))
         elif isinstance(value, list | tuple | set):
             stack += [(f"{where}[{i}]", key, v) for i, v in enumerate(value)]
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            yield where, key, str(value)
         elif isinstance(value, str | bytes):
             yield where, key, value if isinstance(value, str) else value.decode("utf-8", "replace")

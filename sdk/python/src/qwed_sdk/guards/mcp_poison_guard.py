@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
+from qwed_new.plain_text import plain
 from qwed_new.values import texts
 from qwed_sdk.guards.answers import allowed, refused
 
@@ -31,7 +32,10 @@ _PATTERNS = (
 _COMPILED = tuple(re.compile(p, re.I | re.S) for p in _PATTERNS)
 _URL = re.compile(r"(?:https?|wss?|ftp)://[^\s<>\"'`)\]}]+", re.I)
 _BASE64 = re.compile(r"[A-Za-z0-9+/]{40,}={0,2}")
-_CONFUSABLE = str.maketrans("аеорсухіјѕԁһӏαοεικνρτυ", "aeopcyxijsdhlaoeikvptu")
+
+# Emoji joined by zero-width joiners, as in a family or a profession, are one visible picture.
+_PICTURE = "[\u2190-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]\ufe0f?[\U0001f3fb-\U0001f3ff]?\ufe0f?"
+_EMOJI = re.compile(f"{_PICTURE}(?:\u200d{_PICTURE})*")
 
 
 class MCPPoisonGuard:
@@ -51,7 +55,7 @@ class MCPPoisonGuard:
         self._scan_parameters = scan_parameters
 
     def verify_tool_definition(self, tool_schema: Mapping[str, Any]) -> dict[str, Any]:
-        """Judge one tool; the refusal's flags say what was found, and where."""
+        """Judge one tool; the flags of a refusal name each finding and its place."""
         if not isinstance(tool_schema, Mapping):
             return refused("MCP_TOOL_POISONING", "The definition is not an object.", tool_name="<unnamed>", flags=["NOT_AN_OBJECT"])
         name = str(tool_schema.get("name", "<unnamed>"))
@@ -80,12 +84,12 @@ class MCPPoisonGuard:
 
     def _scan(self, text: str) -> list[str]:
         flags = []
-        hidden = sorted({f"U+{ord(c):04X}" for c in text if _is_hidden(c)})
+        hidden = sorted({f"U+{ord(c):04X}" for c in _EMOJI.sub("", text) if _is_hidden(c)})
         if hidden:
             flags.append(f"HIDDEN_CHARACTERS: {', '.join(hidden[:8])}")
         visible = "".join(c for c in unicodedata.normalize("NFKC", text[:200_000]) if not _is_hidden(c))
         tagged = "".join(chr(ord(c) - 0xE0000) for c in text if 0xE0020 <= ord(c) <= 0xE007E)
-        readings = {visible, visible.lower().translate(_CONFUSABLE), re.sub(r"\s+", " ", visible), tagged, *_decoded(visible)}
+        readings = {visible, plain(visible).lower(), re.sub(r"\s+", " ", visible), tagged, *_decoded(visible)}
         for reading in readings:
             for pattern in self._patterns:
                 if match := pattern.search(reading):

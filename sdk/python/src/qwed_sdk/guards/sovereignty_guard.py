@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
+from qwed_new.plain_text import plain
 from qwed_sdk.guards import personal_data
 from qwed_sdk.guards.answers import allowed, refused
 
@@ -27,7 +27,7 @@ class SovereigntyGuard:
         if not isinstance(prompt, str) or not isinstance(target_provider, str):
             return refused("INVALID_INPUT", "prompt and target_provider are texts.", sensitive=[])
         kinds = [f["type"] for f in personal_data.find(prompt)]
-        if mark := _MARKS.search(unicodedata.normalize("NFKC", prompt)):
+        if mark := _MARKS.search(plain(prompt)):
             kinds.append(f"mark: {mark[0].lower()}")
         if kinds and target_provider.strip().lower() not in self.local_providers:
             message = f"The prompt contains {', '.join(kinds)} and may not go to {target_provider!r}, which is not local."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import tree_sitter_javascript
@@ -15,23 +16,38 @@ MAX_DEPTH = 400
 
 # Names that run text, start programs or reach the system, wherever they are read.
 _NAMES = frozenset(
-    "eval Function require execScript importScripts process child_process Deno Bun WebAssembly XMLHttpRequest WebSocket fetch __proto__".split()
+    "eval Function require execScript importScripts process child_process Deno Bun WebAssembly XMLHttpRequest WebSocket EventSource fetch "
+    "__proto__ Worker SharedWorker ServiceWorker Worklet AsyncFunction GeneratorFunction AsyncGeneratorFunction module __filename "
+    "createRequire ActiveXObject".split()
 )
+# Names of which only some uses are harmless: the right side of instanceof, typeof, and types in TypeScript.
+_TESTED = frozenset({"Function", "Worker", "SharedWorker", "EventSource", "WebSocket", "AsyncFunction", "GeneratorFunction", "process", "module"})
 _GLOBALS = frozenset("globalThis window global self frames top parent".split())
 _PROPERTIES = frozenset(
-    "constructor __proto__ prototype eval Function exec execSync spawn spawnSync execFile execFileSync fork mainModule binding dlopen "
-    "__defineGetter__ __defineSetter__ __lookupGetter__ getPrototypeOf setPrototypeOf insertAdjacentHTML innerHTML outerHTML writeln".split()
+    "constructor __proto__ prototype eval Function exec execSync spawn spawnSync execFile execFileSync fork mainModule binding dlopen require "
+    "createRequire Worker SharedWorker importScripts serviceWorker sendBeacon _load _compile _extensions getBuiltinModule runInThisContext "
+    "runInNewContext runInContext compileFunction addModule instantiateStreaming compileStreaming "
+    "__defineGetter__ __defineSetter__ __lookupGetter__ getPrototypeOf setPrototypeOf insertAdjacentHTML innerHTML outerHTML writeln "
+    "createObjectURL srcdoc createContextualFragment setHTMLUnsafe parseHTMLUnsafe AsyncFunction GeneratorFunction".split()
 )
-_HARMLESS_IN = {"exec": "a regular expression's method", "prototype": "", "constructor": "", "getPrototypeOf": ""}
 _MODULES = frozenset(
-    "child_process fs fs/promises net http https http2 dgram dns tls cluster worker_threads vm vm2 os process module inspector repl v8 axios node-fetch got "
-    "request shelljs execa cross-spawn puppeteer playwright".split()
+    "child_process fs fs/promises net http https http2 dgram dns dns/promises tls cluster worker_threads vm vm2 os process module inspector "
+    "inspector/promises repl v8 wasi axios node-fetch got undici request shelljs execa cross-spawn puppeteer playwright esbuild sandboxjs "
+    "isolated-vm ssh2 nodemailer ws isomorphic-fetch cross-fetch superagent needle follow-redirects trace_events diagnostics_channel "
+    "fs-extra graceful-fs rimraf chokidar child-process-promise node-pty bun deno sqlite ejs pug handlebars".split()
 )
-_TIMERS = frozenset({"setTimeout", "setInterval", "setImmediate"})
+_TIMERS = frozenset({"setTimeout", "setInterval", "setImmediate", "queueMicrotask", "requestAnimationFrame", "requestIdleCallback"})
+# Functions that look up a property by a name that is passed to them.
+_REFLECTING = frozenset(
+    "getOwnPropertyDescriptor getOwnPropertyDescriptors getOwnPropertyNames ownKeys entries values assign defineProperty fromEntries".split()
+)
+_DECODING = frozenset("fromCharCode fromCodePoint atob decodeURIComponent decodeURI unescape reverse decode from".split())
+_JOINING = frozenset("join concat replace replaceAll slice substring substr repeat split at charAt toLowerCase trim".split())
+_URL = re.compile(r"^\s*(?:data|javascript|blob|file|https?|vbscript):", re.I)
 
 
 def analyse(code: str, typescript: bool = False) -> list[Finding] | None:
-    """The findings of a program, None when it does not parse."""
+    """Return the findings of a program, or None if it does not parse."""
     if len(code) > MAX_CODE:
         return [Finding("too_large", "high", f"Too large: the program has more than {MAX_CODE} characters")]
     grammar = tree_sitter_typescript.language_typescript() if typescript else tree_sitter_javascript.language()
@@ -41,7 +57,60 @@ def analyse(code: str, typescript: bool = False) -> list[Finding] | None:
     findings: list[Finding] = []
     for node in walk(tree.root_node):
         findings += _judge(node)
-    return unique(findings)
+    return unique([*findings, *_assembled(tree.root_node)])
+
+
+def _assembled(root: Node) -> list[Finding]:
+    """Properties that are read by a name that the program has as a text, or decodes."""
+    computed = next((n for n in walk(root) if n.type == "subscript_expression" and _is_computed(n)), None)
+    if computed is None:
+        return []
+    for node in walk(root):
+        if node.type in ("string", "template_string", "binary_expression") and not _is_shown(node):
+            if _constant(node) in _PROPERTIES | _NAMES | _TIMERS:
+                return _unresolved(computed, f"a computed property beside the text {_constant(node)!r}")
+        if node.type == "call_expression" and _decodes(node):
+            return _unresolved(computed, "a computed property beside a text that is decoded")
+    return []
+
+
+def _decodes(call: Node) -> bool:
+    """Report whether a call makes a text of codes, or of the parts of a text that is written in the program."""
+    function = call.child_by_field_name("function")
+    method = text_of(function).split(".")[-1]
+    if method in _DECODING:
+        return True
+    base = function.child_by_field_name("object") if function is not None and function.type == "member_expression" else None
+    if base is not None and base.type == "identifier":
+        base = _only_value(base)
+    written = base is not None and base.type in ("array", "string", "template_string", "parenthesized_expression")
+    return method in _JOINING and written and any(n.type == "string" for n in walk(base))
+
+
+def _is_computed(node: Node) -> bool:
+    index = node.child_by_field_name("index")
+    if index is None or _constant(index) is not None:
+        return False
+    # A counter of a loop reads an element, and what is compared with a length is a number.
+    return index.type not in ("number", "unary_expression", "update_expression")
+
+
+def _is_shown(node: Node) -> bool:
+    """Report whether a text is only compared or is an argument of console.log."""
+    parent = node.parent
+    if parent is not None and parent.type == "arguments" and parent.parent is not None:
+        return text_of(parent.parent.child_by_field_name("function")).startswith("console.")
+    operator = text_of(parent.child_by_field_name("operator")) if parent is not None else ""
+    return operator in ("===", "!==", "==", "!=")
+
+
+def _holds_program_text(node: Node) -> bool:
+    """Report whether the program has a text that may be a program: it calls or assigns something."""
+    root = node
+    while root.parent is not None:
+        root = root.parent
+    texts = (n for n in walk(root) if n.type in ("string", "template_string") and not _is_shown(n))
+    return any(re.search(r"[(=`]|\\[ux]", text_of(n).strip("`'\"")) for n in texts)
 
 
 def walk(root: Node) -> Iterator[Node]:
@@ -76,6 +145,15 @@ def _judge(node: Node) -> list[Finding]:
         return _subscript(node)
     if kind == "call_expression":
         return _call(node)
+    if kind in ("shorthand_property_identifier_pattern", "property_identifier") and _is_pattern_key(node):
+        name = _unescape(text_of(node))
+        return _block(node, name) if name in (_PROPERTIES | _NAMES | _TIMERS) - {"prototype"} else []
+    if kind == "string" and re.match(r"['\"]\s*(?:javascript|vbscript|data:(?:text/(?:javascript|html)|application/\w*javascript)):?", text_of(node), re.I):
+        return _block(node, "a program in a URL")
+    if kind == "assignment_expression":
+        return _assigned(node)
+    if kind == "new_expression":
+        return _new(node)
     if kind == "import_statement" or (kind == "export_statement" and node.child_by_field_name("source")):
         return _import(node, node.child_by_field_name("source"))
     if kind == "import" and node.parent and node.parent.type == "call_expression":
@@ -84,16 +162,17 @@ def _judge(node: Node) -> list[Finding]:
         return _block(node, "__proto__")
     if kind in ("with_statement", "debugger_statement"):
         return _block(node, kind.split("_")[0])
-    if kind == "computed_property_name" and _constant(node.named_children[0] if node.named_children else None) is None:
-        if node.parent and node.parent.parent and node.parent.parent.type == "object_pattern":
+    if kind == "computed_property_name":
+        name = _constant(node.named_children[0] if node.named_children else None)
+        if name in _PROPERTIES | _NAMES | _TIMERS and name != "prototype":
+            return _block(node, name or "")
+        if name is None and node.parent and node.parent.parent and node.parent.parent.type == "object_pattern":
             return _unresolved(node, "a computed property")
     return []
 
 
 def _unescape(text: str) -> str:
     r"""An identifier without escapes such as \u0065."""
-    import re
-
     return re.sub(r"\\u\{?([0-9a-fA-F]{1,6})\}?", lambda m: chr(int(m[1], 16) % 0x110000), text)
 
 
@@ -101,8 +180,12 @@ def _name(node: Node) -> list[Finding]:
     name = _unescape(text_of(node))
     if node.parent and node.parent.type in ("method_definition", "labeled_statement", "statement_identifier"):
         return []
+    if name == "module" and node.parent is not None and text_of(node.parent.child_by_field_name("property")) == "exports":
+        return []
     if name in _NAMES:
-        return _block(node, name)
+        return [] if name in _TESTED and _is_only_tested(node) else _block(node, name)
+    if name in _TIMERS and not _is_called(node):
+        return _unresolved(node, f"{name} used as a value")
     if name in _GLOBALS:
         parent = node.parent
         if not (parent and parent.type == "member_expression" and parent.child_by_field_name("object") == node):
@@ -115,11 +198,64 @@ def _name(node: Node) -> list[Finding]:
     return []
 
 
+def _is_pattern_key(node: Node) -> bool:
+    """Report whether a name is read by destructuring."""
+    parent = node.parent
+    if node.type == "shorthand_property_identifier_pattern":
+        return True
+    return parent is not None and parent.type == "pair_pattern" and parent.child_by_field_name("key") == node
+
+
+def _assigned(node: Node) -> list[Finding]:
+    """A handler of an event that is a text."""
+    left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+    name = text_of(left).rsplit(".", 1)[-1] if left is not None and left.type == "member_expression" else ""
+    if re.fullmatch(r"on[a-z]+", name) and right is not None and right.type in ("string", "template_string", "binary_expression"):
+        return _block(node, f"{name} of a text")
+    return []
+
+
+def _is_called(node: Node) -> bool:
+    """Report whether an identifier or a member is the function of a call."""
+    return node.parent is not None and node.parent.type == "call_expression" and node.parent.child_by_field_name("function") == node
+
+
+def _is_only_tested(node: Node) -> bool:
+    """Report whether a name is only compared: `f instanceof Function`, `typeof process`."""
+    parent = node.parent
+    if parent is None:
+        return False
+    operator = text_of(parent.child_by_field_name("operator"))
+    if parent.type == "binary_expression":
+        return operator == "instanceof" and parent.child_by_field_name("right") == node
+    return parent.type == "unary_expression" and operator == "typeof"
+
+
+def _new(node: Node) -> list[Finding]:
+    """An object that is made by a class whose name is computed, or with a text that is a URL of a program."""
+    made, arguments = node.child_by_field_name("constructor"), node.child_by_field_name("arguments")
+    if made is not None and made.type not in ("identifier", "member_expression"):
+        if any(n.type in ("subscript_expression", "call_expression", "await_expression") for n in walk(made)):
+            return _unresolved(node, "new of a computed class")
+    first = _first(arguments)
+    text = _constant(first)
+    if text is not None and re.match(r"\s*(?:data|javascript|blob):", text, re.I):
+        return _block(node, "a program in a URL")
+    return []
+
+
+def _first(arguments: Node | None) -> Node | None:
+    named = [n for n in arguments.named_children if n.type != "comment"] if arguments is not None else []
+    return named[0] if named else None
+
+
 def _property(node: Node, name: str) -> list[Finding]:
-    if name not in _PROPERTIES:
-        return []
     member = node.parent
     base = member.child_by_field_name("object") if member else None
+    if name in _TIMERS and member is not None and not _is_called(member):
+        return _unresolved(node, f"{name} used as a value")
+    if name not in _PROPERTIES and not (name in _NAMES and text_of(base) in _GLOBALS):
+        return []
     if name == "exec" and base is not None and base.type in ("regex", "identifier"):
         return []
     if (
@@ -136,8 +272,8 @@ def _property(node: Node, name: str) -> list[Finding]:
     return _block(node, name)
 
 
-def _constant(node: Node | None) -> str | None:
-    """The text of a constant expression, None where it is not one."""
+def _constant(node: Node | None, depth: int = 0) -> str | None:
+    """Return the text of a constant expression, or None."""
     if node is None:
         return None
     if node.type == "string":
@@ -148,16 +284,36 @@ def _constant(node: Node | None) -> str | None:
         return text_of(node)[1:-1]
     if node.type == "parenthesized_expression" and node.named_children:
         return _constant(node.named_children[0])
+    if node.type == "identifier" and depth < 8:
+        return _constant(_only_value(node), depth + 1)
     if node.type == "binary_expression" and text_of(node.child_by_field_name("operator")) == "+":
-        left, right = _constant(node.child_by_field_name("left")), _constant(node.child_by_field_name("right"))
+        left = _constant(node.child_by_field_name("left"), depth + 1)
+        right = _constant(node.child_by_field_name("right"), depth + 1)
         return left + right if left is not None and right is not None else None
     return None
+
+
+def _only_value(name: Node) -> Node | None:
+    """Return the value of a name that is declared once with a value and never assigned again."""
+    root = name
+    while root.parent is not None:
+        root = root.parent
+    values = []
+    for node in walk(root):
+        if node.type == "variable_declarator" and text_of(node.child_by_field_name("name")) == text_of(name):
+            values.append(node.child_by_field_name("value"))
+        elif node.type in ("assignment_expression", "augmented_assignment_expression"):
+            if text_of(node.child_by_field_name("left")) == text_of(name):
+                return None
+    return values[0] if len(values) == 1 else None
 
 
 def _subscript(node: Node) -> list[Finding]:
     base, index = node.child_by_field_name("object"), node.child_by_field_name("index")
     name = _constant(index)
     if name is not None:
+        if name in _TIMERS:
+            return _unresolved(node, f"{name} read by a name in brackets")
         return _block(node, name) if name in _PROPERTIES | _NAMES and name != "exec" else []
     if text_of(base) in _GLOBALS:
         return _unresolved(node, f"a computed property of {text_of(base)}")
@@ -169,18 +325,87 @@ def _subscript(node: Node) -> list[Finding]:
 
 
 def _call(node: Node) -> list[Finding]:
-    function, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
-    name = _unescape(text_of(function))
-    first = arguments.named_children[0] if arguments is not None and arguments.named_children else None
-    if name.split(".")[-1] in _TIMERS and first is not None and first.type in ("string", "template_string", "binary_expression"):
-        return _block(node, f"{name} of a text")
+    function = node.child_by_field_name("function")
+    name = _unescape(text_of(function)).replace("?.", ".")
+    first = _first(node.child_by_field_name("arguments"))
+    last = name.split(".")[-1]
+    if last in _TIMERS and not _is_function(first):
+        return _block(node, f"{last} of a text") if _constant(first) is not None else _unresolved(node, f"{last} of a computed callback")
     if name in ("document.write", "document.writeln"):
         return _block(node, name, "high")
-    if name.startswith("Reflect.") and (first is None or name in ("Reflect.get", "Reflect.apply", "Reflect.construct")):
-        return _unresolved(node, name)
+    if name.startswith("Reflect."):
+        return _unresolved(node, name) if first is None or last not in ("has", "ownKeys", "isExtensible") else []
+    if last == "createElement" and (_constant(first) or "script").lower() in ("script", "iframe", "object", "embed"):
+        return _block(node, f"createElement of a {_constant(first) or 'computed element'}")
+    if last == "setAttribute" and (re.match(r"on|src|href|srcdoc", _constant(first) or "on", re.I)):
+        return _unresolved(node, "setAttribute of an event or an address")
+    if function is not None and function.type == "parenthesized_expression" and function.named_children[0].type == "sequence_expression":
+        return _unresolved(node, "a call through a sequence")
+    if name.startswith("Object.") and last in _REFLECTING:
+        return _reflected(node, name, node.child_by_field_name("arguments"))
     return []
 
 
+def _reflected(node: Node, name: str, arguments: Node | None) -> list[Finding]:
+    """The properties that a function of Object looks up or hands out."""
+    given = arguments.named_children if arguments is not None else []
+    if len(given) > 1 and (constant := _constant(given[1])) is not None and constant in _PROPERTIES | _NAMES:
+        return _block(node, constant)
+    if any(n.type == "identifier" and text_of(n) in _GLOBALS for n in given):
+        return _unresolved(node, f"{name} of a global object")
+    if name == "Object.getOwnPropertyDescriptor" and len(given) > 1 and _constant(given[1]) is None:
+        return _unresolved(node, f"{name} with a name that is computed")
+    if name == "Object.getOwnPropertyDescriptors" and given and given[0].type in ("function_expression", "arrow_function", "class"):
+        return _unresolved(node, f"{name} of a function")
+    return []
+
+
+def _is_function(node: Node | None) -> bool:
+    """Report whether a callback is a function that is written there, or a name of one that is bound in the program."""
+    if node is None:
+        return False
+    if node.type in ("arrow_function", "function_expression", "function"):
+        return True
+    if node.type == "identifier":
+        return _is_bound_to_function(node) or not _holds_program_text(node)
+    if node.type == "call_expression":
+        return text_of(node.child_by_field_name("function")).endswith(".bind")
+    return node.type == "member_expression" and not _holds_program_text(node)
+
+
+def _is_bound_to_function(name: Node) -> bool:
+    """Report whether every binding of a name in the program is a function, a parameter of one, or an import."""
+    root = name
+    while root.parent is not None:
+        root = root.parent
+    found = False
+    for node in walk(root):
+        if node.type in ("function_declaration", "generator_function_declaration") and node.child_by_field_name("name"):
+            found |= text_of(node.child_by_field_name("name")) == text_of(name)
+        elif node.type in ("variable_declarator", "assignment_expression"):
+            target = node.child_by_field_name("name") or node.child_by_field_name("left")
+            if text_of(target) == text_of(name):
+                value = node.child_by_field_name("value") or node.child_by_field_name("right")
+                if value is None or value.type not in ("arrow_function", "function_expression"):
+                    return False
+                found = True
+        elif node.type == "formal_parameters" and len(node.named_children) >= 1 and _is_executor(node):
+            found |= any(text_of(n) == text_of(name) for n in node.named_children)
+        elif node.type == "arrow_function" and text_of(node.child_by_field_name("parameter")) == text_of(name):
+            found |= _is_executor(node.child_by_field_name("parameter"))
+    return found
+
+
+def _is_executor(parameters: Node | None) -> bool:
+    """Report whether parameters are those of the function that is passed to `new Promise`, which are functions."""
+    function = parameters.parent if parameters is not None else None
+    arguments = function.parent if function is not None else None
+    made = arguments.parent if arguments is not None and arguments.type == "arguments" else None
+    return made is not None and made.type == "new_expression" and text_of(made.child_by_field_name("constructor")) == "Promise"
+
+
 def _import(node: Node, source: Node | None) -> list[Finding]:
-    module = (_constant(source) or "").removeprefix("node:")
-    return _block(node, f"import of {module}") if module in _MODULES or not module else []
+    module = (_constant(source) or "").removeprefix("node:").split("?")[0].removesuffix("/")
+    if not module or module in _MODULES or _URL.match(module) or module.endswith(".node"):
+        return _block(node, f"import of {module}")
+    return []

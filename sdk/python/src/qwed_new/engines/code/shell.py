@@ -9,31 +9,12 @@ from tree_sitter import Language, Node, Parser
 
 from qwed_new.engines.code.findings import Finding, unique
 from qwed_new.engines.code.javascript import text_of, walk
+from qwed_new.engines.code.shell_policy import BLOCKED, INTERPRETERS, PATHS, PROGRAM_DIRECTORIES, READING, VARIABLES
 
 MAX_CODE = 200_000
 
-BLOCKED = frozenset(
-    "rm rmdir del shred unlink chmod chown chgrp chattr setfacl wget curl fetch aria2c ssh scp sftp rsync nc ncat netcat socat telnet ftp sudo su doas pkexec "
-    "mkfs fdisk parted dd mount umount losetup reboot shutdown halt poweroff init systemctl service kill pkill killall eval exec source . bash sh zsh dash ksh fish "
-    "csh tcsh python python2 python3 perl ruby node deno bun php lua awk gawk mawk tclsh osascript powershell pwsh cmd xargs parallel watch nohup setsid env command "
-    "builtin trap alias unalias export crontab at batch useradd userdel usermod passwd visudo iptables nft ip ifconfig route insmod rmmod modprobe sysctl truncate "
-    "tee mv ln mknod mkfifo install apt apt-get dpkg yum dnf rpm pip pip3 npm npx yarn gem cargo make gdb strace ltrace docker podman kubectl chroot unshare nsenter "
-    "busybox script expect screen tmux history timeout nice ionice stdbuf time flock coproc enable hash set shopt ulimit umask vim vi nano ed ex less more man "
-    "tar unzip zip gzip gunzip cpio base64 openssl gpg git svn sed find".split()
-)
-# What only prints, and is therefore allowed although a variant of it is not.
-_READS = {
-    "sed": re.compile(r"\s-\w*i|\s--in-place|[;{}'\" ]w |e\b"),
-    "find": re.compile(r"-(?:delete|exec|execdir|ok|okdir|fprint\w*|fls)\b"),
-    "git": re.compile(r"^git (?!status\b|log\b|diff\b|show\b|branch$)"),
-}
-_PATHS = re.compile(
-    r"(?:^|[\s'\"=:/])\.\.(?:/|$)|~?/?\.ssh\b|/etc/(?:passwd|shadow|sudoers|gshadow)|^/root\b|/var/log\b|\.env\b|\.git/config|\bid_(?:rsa|dsa|ecdsa|ed25519)\b|\.pem$|/proc/|/sys/|/dev/(?!null\b|stdout\b|stderr\b)"
-)
-
-
 def analyse(code: str) -> list[Finding] | None:
-    """The findings of a script, None when it does not parse."""
+    """Return the findings of a script, or None if it does not parse."""
     if len(code) > MAX_CODE:
         return [Finding("too_large", "high", f"Too large: the script has more than {MAX_CODE} characters")]
     tree = Parser(Language(tree_sitter_bash.language())).parse(code.encode("utf-8", "surrogatepass"))
@@ -58,11 +39,13 @@ def _judge(node: Node) -> list[Finding]:
         return _redirect(node)
     if node.type == "function_definition":
         return _find("function_definition", node, f"function {text_of(node.child_by_field_name('name'))}")
-    if node.type == "variable_assignment" and re.match(
-        r"(?:PATH|LD_\w+|IFS|BASH_ENV|ENV|PROMPT_COMMAND|PYTHON\w*|NODE_OPTIONS|PERL5\w*)$", text_of(node.child_by_field_name("name"))
-    ):
+    if node.type == "declaration_command":
+        return _find("blocked_command", node, text_of(node.children[0]) if node.children else "declare")
+    if node.type == "variable_assignment" and VARIABLES.fullmatch(text_of(node.child_by_field_name("name"))):
         return _find("variable_assignment", node, f"assignment to {text_of(node.child_by_field_name('name'))}")
-    if node.type in ("word", "string", "raw_string", "concatenation") and _PATHS.search(unquote(text_of(node))):
+    if node.type in ("word", "string", "raw_string", "concatenation") and PATHS.search(unquote(text_of(node))):
+        if node.parent is not None and node.parent.type == "command_name" and PROGRAM_DIRECTORIES.fullmatch(unquote(text_of(node))):
+            return []
         return _find("path_violation", node, f"path {unquote(text_of(node))[:80]}")
     return []
 
@@ -76,10 +59,14 @@ def _command(node: Node) -> list[Finding]:
         r"[*?\[{]", raw
     ):
         return _find("computed_command", node, "a command whose name is computed")
-    name = unquote(raw).rsplit("/", 1)[-1].lower()
-    if name in _READS:
-        return _find("blocked_command", node, name) if _READS[name].search(text_of(node)) else []
-    if name in BLOCKED or re.match(r"(?:python|perl|ruby|mkfs|php|lua)[\d.]", name):
+    path = unquote(raw)
+    if "/" in path and not PROGRAM_DIRECTORIES.fullmatch(path):
+        return _find("blocked_command", node, f"a program that is named by its path: {path[:80]}")
+    name = path.rsplit("/", 1)[-1].lower()
+    if name in READING:
+        words = " ".join([name, *(text_of(c) for c in node.named_children if c != name_node)])
+        return _find("blocked_command", node, name) if READING[name].search(words) or READING[name].search(unquote(words)) else []
+    if name in BLOCKED or INTERPRETERS.fullmatch(name):
         return _find("blocked_command", node, name)
     return []
 

@@ -418,7 +418,7 @@ ARITY = {
     "diff": (1, 3), "integral": (1, 4), "limit": (3, 3), "sum": (4, 4), "product": (4, 4), "mod": (2, 2), "round": (1, 2), "pow": (2, 2),
 }  # fmt: skip
 
-_NOT_NUMBERS = frozenset("nan none null nil undefined true false na".split())
+_NOT_NUMBERS = frozenset("inf infinity nan none null nil undefined true false na".split())
 _PREFIX = frozenset(("sin cos tan cot sec csc sinh cosh tanh asin acos atan ln log sqrt exp").split())
 
 

@@ -1,0 +1,60 @@
+"""Whether a text discloses that a machine wrote it: a clause that states it, and does not deny or only suppose it."""
+
+from __future__ import annotations
+
+import re
+
+from qwed_new.plain_text import plain
+
+_DISCLOSURE = re.compile(
+    r"\b(?:ai|a\.i\.|machine|llm|model)[- ](?:generated|produced|assisted|written|drafted)\b"
+    r"|\b(?:generated|produced|created|written|drafted|prepared)\s+(?:by|using|with(?:\s+the\s+(?:help|assistance)\s+of)?)\s+"
+    r"(?:an?\s+)?(?:ai|artificial\s+intelligence|llm|large\s+language\s+model|machine)\b",
+    re.I,
+)
+_DENIED = re.compile(
+    r"\b(?:not|no|never|none|nothing|nobody|neither|nor|without|zero|false|falsely|untrue|incorrect|wrong|myth|hardly|barely|scarcely|"
+    r"den(?:y|ies|ied)|refus\w+|prohibit\w*|forbid\w*|forbidden|banned|exclud\w+|avoid\w*|lacks?|absence|free (?:of|from)|other than|"
+    r"rather than|instead of|unlike|except|anything but|far from|pretend\w*|if|whether|unless|were|would|could|should|imagine|suppose)\b"
+    r"|n't\b|\b0\s*%",
+    re.I,
+)
+_SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|\n+")
+_CLAUSE = re.compile(r"\s*[,;:—–()]\s*|\s+(?:and|but|so|although|though|because|as|which)\s+", re.I)
+# A clause that begins so has its subject, or its denial, in the clause before.
+_CONTINUES = re.compile(
+    r"(?:that|was|were|is|are|has|have|had|been|being|be|generated|produced|created|written|drafted|prepared|by|which|it)\b", re.I
+)
+_OPEN = re.compile(r"\b(?:not|never|no|in any (?:way|form|sense))$", re.I)  # the clause goes on after an insertion
+_ANSWER_NO = re.compile(r"(?:no|none|false|never|0|n/a|not at all|not applicable|untrue|not true|nope)\b[^.]{0,12}[.!]?$", re.I)
+
+
+def is_disclosed(content: str) -> bool:
+    """Report whether a clause of a text states that a machine produced it."""
+    sentences = [s.strip() for s in _SENTENCE.split(plain(content).replace("’", "'")) if s.strip()]
+    for i, sentence in enumerate(sentences):
+        following = sentences[i + 1] if i + 1 < len(sentences) else ""
+        if sentence.endswith(("?", "？")) or _ANSWER_NO.match(following):
+            continue
+        if _states(sentence):
+            return True
+    return False
+
+
+def _states(sentence: str) -> bool:
+    sentence = re.sub(r"\b(anything|nothing) but\b", r"not \1", sentence, flags=re.I)
+    clauses = [c for c in _CLAUSE.split(sentence.rstrip(".!。！")) if c]
+    whole = ""
+    for i, clause in enumerate(clauses):
+        whole = f"{whole} {clause}" if whole and (_CONTINUES.match(clause) or _OPEN.search(whole)) else clause
+        if not _DISCLOSURE.search(clause) or _DENIED.search(whole):
+            continue
+        following = clauses[i + 1] if i + 1 < len(clauses) else ""
+        if not _ANSWER_NO.match(following) and not _is_denied_later(following):
+            return True
+    return False
+
+
+def _is_denied_later(clause: str) -> bool:
+    """Report whether a clause without a subject takes back the one before, as in `AI-generated content, was never used`."""
+    return bool(re.match(r"(?:was|were|is|are|has|have|had)\b", clause, re.I) and re.search(r"\b(?:not|never|no)\b|n't\b", clause, re.I))
