@@ -14,7 +14,7 @@ import (
 	files "github.com/airlock-mcp/airlock/internal/store"
 )
 
-// places are where a log's files lie.
+// places are the paths of a log's files.
 type places struct {
 	dir      string // the log's directory
 	keys     string // the directory of keys
@@ -60,7 +60,7 @@ type appender struct {
 	disk storage // may be used by several goroutines
 }
 
-// cursorEnd is where the log ends.
+// cursorEnd is the end of the log.
 type cursorEnd struct {
 	bytes  int64  // of the active file that are whole records
 	next   uint64 // number of the next record
@@ -196,7 +196,7 @@ func (s *appender) append(records []Record) error {
 	for _, r := range records {
 		s.open.see(r)
 	}
-	// The tree's file is a cache: what cannot be written now is computed anew at the next start.
+	// The tree's file is a cache: hashes that cannot be written now are computed at the next start.
 	_ = s.files.tree.write(first, stored)
 	return nil
 }
@@ -219,8 +219,8 @@ func (s *appender) rotate() error {
 	if err := s.keepCheckpoint(); err != nil {
 		return err
 	}
-	// From here on no start reads the file again to compute its tree. Where this
-	// fails, one does all the same: what is on disk does not fit the signature.
+	// After this, no start reads the file again to compute its tree. If the sync fails, a start
+	// still does, because the hashes on disk do not match the signature.
 	_ = unix.Fdatasync(int(s.files.tree.file.Fd()))
 	return s.openSegment(s.end.next, true)
 }

@@ -185,7 +185,7 @@ type attack struct {
 	do   func(t *testing.T)
 }
 
-// attacks lists all manipulations of the victim, for each place where each can happen.
+// attacks lists all manipulations of the victim, for each location.
 func (v victim) attacks(t *testing.T) []attack {
 	lines, file := v.lines(t)
 	kept := v.checkpoints(t)
@@ -457,7 +457,7 @@ func TestAttacks(t *testing.T) {
 	open(t, v.dir, v.opts()).Close()
 }
 
-// recovered counts the records of a log that say that it was not as it should be.
+// recovered counts the records that report a damaged log.
 func recovered(dir string) int {
 	n := 0
 	paths, _ := filepath.Glob(filepath.Join(dir, "audit-*.jsonl"))

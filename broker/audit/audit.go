@@ -1,8 +1,7 @@
-// Package audit keeps the record of what was done through Airlock: one
-// canonical JSON object a line, each bound to the one before it by a hash, all of
-// them by a signed Merkle tree. An act is recorded before it happens, durably; what
-// became of it is recorded after. What cannot be recorded does not happen. See
-// docs/audit.md.
+// Package audit writes the audit log: one canonical JSON object per line, each linked to
+// its predecessor by a hash, and all of them covered by a signed Merkle tree. An act is
+// recorded durably before it happens, and its outcome afterwards. An act that cannot be
+// recorded does not happen. See docs/audit.md.
 package audit
 
 import (
@@ -16,7 +15,7 @@ import (
 )
 
 const (
-	// defaultSegmentBytes is where a file of the log is full.
+	// defaultSegmentBytes is the size of a full file of the log.
 	defaultSegmentBytes = 4 << 20
 	// maxBatch is how many records one write carries.
 	maxBatch = 128
@@ -47,11 +46,11 @@ var ErrClosed = errors.New("the audit log is closed")
 // time: they take turns, batch by batch, and write one chain. All methods may
 // be called concurrently.
 type Log struct {
-	opts    Options
-	hasher  hasher
-	courier *courier       // nil without a witness
-	kept    *argumentStore // nil where no arguments are kept
-	commits *committer
+	opts      Options
+	hasher    hasher
+	submitter *submitter     // nil without a witness
+	kept      *argumentStore // nil if arguments are not kept
+	commits   *committer
 }
 
 // Open opens the log in dir, creating it at first use. It cuts off what a
@@ -82,11 +81,11 @@ func Open(dir string, opts *Options) (*Log, error) {
 		}
 	}
 	if o.Witness != nil {
-		if l.courier, err = newCourier(s.places, *o.Witness, s.key.public, o.Now); err != nil {
+		if l.submitter, err = newCourier(s.places, *o.Witness, s.key.public, o.Now); err != nil {
 			return nil, errors.Join(fmt.Errorf("opening audit log %q: %w", dir, err), s.close())
 		}
 	}
-	l.commits = newCommitter(s, l.courier)
+	l.commits = newCommitter(s, l.submitter)
 	return l, nil
 }
 
@@ -117,8 +116,8 @@ func (l *Log) submit(ctx context.Context, r Record, durable bool) error {
 		return fmt.Errorf("recording %s: %w", r.Kind, err)
 	}
 	r.Time = formatTime(l.opts.Now())
-	if durable && l.courier != nil {
-		if err := l.courier.late(); err != nil {
+	if durable && l.submitter != nil {
+		if err := l.submitter.late(); err != nil {
 			return fmt.Errorf("recording %s: %w", r.Kind, err)
 		}
 	}
@@ -129,7 +128,7 @@ func (l *Log) submit(ctx context.Context, r Record, durable bool) error {
 	r.Values = nil
 	result := l.commits.add(r, durable)
 	if result.err == nil && durable && l.opts.strict() {
-		result.err = l.courier.confirm(ctx, result.last)
+		result.err = l.submitter.confirm(ctx, result.last)
 	}
 	if result.err != nil {
 		return fmt.Errorf("recording %s: %w", r.Kind, result.err)
@@ -137,16 +136,15 @@ func (l *Log) submit(ctx context.Context, r Record, durable bool) error {
 	return nil
 }
 
-// strict says whether each call waits for the witness.
+// strict reports whether each call waits for the witness.
 func (o *Options) strict() bool { return o.Witness != nil && o.Witness.Delay == 0 }
 
 // Hash returns the keyed hash of bytes: "hmac-sha256:" and 64 hex digits. Equal
 // bytes have equal hashes within one log's key.
 func (l *Log) Hash(b []byte) string { return l.hasher.sum(b) }
 
-// Arguments returns how a call's decoded arguments are recorded: each value as
-// its keyed hash, or as it is where the operator asked for that. nil when they
-// are too many.
+// Arguments returns the recorded form of a call's decoded arguments: a keyed hash of each
+// value, or the value if Options.ClearArguments is set. It returns nil if there are too many.
 func (l *Log) Arguments(v any) json.RawMessage {
 	if !l.opts.ClearArguments {
 		return l.hasher.shape(v)
@@ -165,8 +163,8 @@ func (l *Log) Close() error {
 		return nil
 	}
 	err := l.commits.appender.close()
-	if l.courier != nil {
-		err = errors.Join(err, l.courier.close())
+	if l.submitter != nil {
+		err = errors.Join(err, l.submitter.close())
 	}
 	if l.kept != nil {
 		err = errors.Join(err, l.kept.close())

@@ -357,7 +357,7 @@ func TestManyProcessesWriteOneChain(t *testing.T) {
 	}
 }
 
-// childFullDisk writes into a disk that is full, then has room again.
+// childFullDisk writes to a disk that is full, and then has free space again.
 func childFullDisk(dir string) int {
 	signal.Ignore(syscall.SIGXFSZ)
 	l, err := audit.Open(dir, nil)

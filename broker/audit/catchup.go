@@ -9,9 +9,9 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 )
 
-// catchUp reads what other processes, or this one before a crash, wrote since
-// the end that it knows, and proves that an Airlock wrote it: it ends where the
-// position says. Called with the lock held.
+// catchUp reads the records that other processes, or this one before a crash, added after
+// the known end, and verifies that an Airlock wrote them: they must end at the position.
+// The caller must hold the lock.
 func (s *appender) catchUp() error {
 	before := s.end.next
 	torn, err := s.readNew()
@@ -146,8 +146,8 @@ func (s *appender) cutTorn() error {
 	return s.append([]Record{{Kind: KindRecovered, Time: s.now(), Detail: detail}})
 }
 
-// wholeBytes measures an open segment, and what stands in it behind its last
-// whole line.
+// wholeBytes returns the size of an open segment, and the number of bytes after its last
+// complete line.
 func wholeBytes(f *os.File) (size, torn int64, err error) {
 	info, err := f.Stat()
 	if err != nil {

@@ -14,9 +14,9 @@ var genesis = "sha256:" + strings.Repeat("0", 64)
 // longer one are left out.
 const maxLine = 1 << 20
 
-// hashMember begins the member with a line's own hash. It is the last place of the line with
-// these bytes: every member behind it in RFC 8785's order is a string, where quotes are
-// escaped, a number, or a map without a member of that name and a string.
+// hashMember is the start of the member with a line's hash. It is the last occurrence of these
+// bytes in a line: every later member in RFC 8785's order is a string, in which quotes are
+// escaped, a number, or a map without a string member of that name.
 const hashMember = `"hash":"`
 
 // open reads one line without its newline, and proves that it is exactly what
@@ -39,7 +39,7 @@ func open(line []byte) (Record, error) {
 	return r, nil
 }
 
-// claimedHash is the hash that a line says it has, without proof.
+// claimedHash returns the hash stated in a line, unverified.
 func claimedHash(line []byte) string {
 	at := bytes.LastIndex(line, []byte(hashMember))
 	if at < 0 {

@@ -132,8 +132,8 @@ func readCheckpoint(signed []byte) (checkpoint, error) {
 	return c, err
 }
 
-// keptNotes splits the kept checkpoints: each note ends in a newline, and an
-// empty line follows it. rest is what is no whole note.
+// keptNotes splits the kept checkpoints: each note ends in a newline and is followed by an
+// empty line. rest is an incomplete note at the end.
 func keptNotes(data []byte) (notes [][]byte, rest []byte) {
 	for {
 		// A note is its text, an empty line, and its signatures.

@@ -63,8 +63,8 @@ func TestACheckpointIsKeptForEveryFile(t *testing.T) {
 	}
 }
 
-// A checkpoint is what C2SP says it is, to other programs too: a note, signed
-// under its origin's name, with the root of RFC 6962's tree over the lines.
+// A checkpoint conforms to C2SP, as other programs confirm: a note, signed with the name of
+// its origin, with the root of RFC 6962's tree over the lines.
 func TestACheckpointIsATlogCheckpoint(t *testing.T) {
 	v := newVictim(t)
 	lines, _ := v.lines(t)

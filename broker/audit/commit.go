@@ -11,14 +11,14 @@ import (
 // noted for an append that makes it durable along.
 const settleAfter = 50 * time.Millisecond
 
-// committer writes the records of all callers, and makes them durable. All who wait at one moment share
-// one write, and all that is written at one moment shares one sync; while one runs, more is written.
+// committer writes the records of all callers and makes them durable. All waiting callers share one
+// write, and all completed writes share one sync; during a sync, further records are written.
 //
-// A caller does both itself where that is idle, for handing it to another thread and back
-// would cost more than most of the writing. What comes during a write is for one of those to
-// write who wait for it, and what comes during a sync for run to make durable.
+// If the committer is idle, the caller writes and syncs itself, because switching to another
+// goroutine would cost more than most of the writing. Records that arrive during a write are
+// written by one of their callers, and records that are written during a sync are synced by run.
 type committer struct {
-	courier *courier // nil without a witness
+	submitter *submitter // nil without a witness
 
 	turn     sync.Mutex // held while the appender is used, but for its disk; guards all down to keep
 	appender *appender
@@ -35,12 +35,12 @@ type committer struct {
 	closed   bool
 	finished chan struct{} // closed when the log is closed, and nothing waits any more
 
-	// crowded says that the newest batch had more than one record. Only then do others get a turn before the next:
-	// for a record that stands alone, that would wake a thread which finds nothing to do.
+	// crowded reports that the newest batch had more than one record. Only then does the
+	// committer yield before the next one: for a single record, that would wake an idle thread.
 	crowded atomic.Bool
 
-	more chan struct{} // has room for one: what waits is run's to make durable
-	stop chan struct{} // closed when no more records come
+	more chan struct{} // capacity 1; signals run that a sync is due
+	stop chan struct{} // closed after the last record
 	done chan struct{} // closed when run has ended
 }
 
@@ -68,19 +68,19 @@ func (t *timer) start(after time.Duration) {
 type request struct {
 	record  Record
 	durable bool
-	answer  chan<- written // has room
+	answer  chan<- written // buffered
 }
 
-// written is what became of a request.
+// written is the result of a request.
 type written struct {
 	last uint64 // number of a record at or behind it
 	err  error
 	lead bool // nothing yet: the caller is to call lead, and then wait on
 }
 
-func newCommitter(s *appender, courier *courier) *committer {
+func newCommitter(s *appender, submitter *submitter) *committer {
 	c := &committer{
-		appender: s, courier: courier, settle: newTimer(), keep: newTimer(),
+		appender: s, submitter: submitter, settle: newTimer(), keep: newTimer(),
 		finished: make(chan struct{}), more: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	c.turn.Lock()
@@ -90,7 +90,7 @@ func newCommitter(s *appender, courier *courier) *committer {
 	return c
 }
 
-// add hands a record over and returns what became of it.
+// add passes a record to the committer and returns its result.
 func (c *committer) add(r Record, durable bool) written {
 	answer := make(chan written, 1)
 	c.mu.Lock()
@@ -119,8 +119,8 @@ func (c *committer) add(r Record, durable bool) written {
 	return got
 }
 
-// lead writes what waits, for a caller who finds that idle. One whose own record is durable
-// makes that so, too, where no other does already.
+// lead writes all waiting records for a caller that found the committer idle. If durable is
+// set and no sync is running, it also syncs.
 func (c *committer) lead(durable bool) {
 	if !c.writeBatch() {
 		return
@@ -182,7 +182,7 @@ func (c *committer) take() []request {
 	return batch
 }
 
-// write writes a batch, and has it signed soon.
+// write writes a batch and schedules its signature.
 func (c *committer) write(batch []request) error {
 	c.turn.Lock()
 	defer c.turn.Unlock()
@@ -262,9 +262,8 @@ func (c *committer) goOn() {
 	}
 }
 
-// flush signs what was written, where that is still needed, and makes the courier look
-// for a new checkpoint. No caller waits for its error. A failed sync is remembered, and any
-// other cause meets the next write.
+// flush signs written records if still needed, and notifies the submitter of a new checkpoint.
+// It returns no error: a failed sync is stored, and other errors occur again at the next write.
 func (c *committer) flush(t *timer, needed func(*appender) bool) {
 	_ = c.appender.disk.sync() // most of the waiting, while others write
 	c.turn.Lock()
@@ -274,8 +273,8 @@ func (c *committer) flush(t *timer, needed func(*appender) bool) {
 	}
 	c.arm()
 	c.turn.Unlock()
-	if c.courier != nil {
-		c.courier.look()
+	if c.submitter != nil {
+		c.submitter.look()
 	}
 }
 

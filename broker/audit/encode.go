@@ -24,8 +24,8 @@ type canonicalText struct {
 	err   error
 }
 
-// encode appends the canonical form of a record without its hash, and returns
-// where the hash belongs.
+// encode appends the canonical form of a record without its hash, and returns the offset
+// for the hash.
 func encode(text []byte, r *Record) (_ []byte, at int, err error) {
 	e := canonicalText{text: append(text, '{'), first: true}
 	e.string("approval", r.Approval)
@@ -173,8 +173,8 @@ func writeMembers[V any](e *canonicalText, name string, values map[string]V, wri
 	e.text = append(e.text, '}')
 }
 
-// appendString is RFC 8785, 3.2.2.2. What is no UTF-8 becomes U+FFFD, as
-// encoding/json writes it.
+// appendString implements RFC 8785, 3.2.2.2. Invalid UTF-8 becomes U+FFFD, as in
+// encoding/json.
 func appendString(text []byte, s string) []byte {
 	text = append(text, '"')
 	begin := 0
@@ -225,7 +225,7 @@ func seal(text []byte, r *Record) ([]byte, error) {
 	}
 	sum := sha256.Sum256(text[begin:])
 	r.Hash = "sha256:" + hex.EncodeToString(sum[:])
-	member := hashMember + r.Hash + `",` // kind, for one, stands behind it always
+	member := hashMember + r.Hash + `",` // it is never the last member, because kind follows
 	if at > begin+1 {
 		member = `,` + hashMember + r.Hash + `"`
 	}

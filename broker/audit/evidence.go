@@ -13,17 +13,17 @@ import (
 // evidence is all that vouches for a log: the signed head, the kept checkpoints,
 // and the position that is kept beside the keys.
 type evidence struct {
-	position *position    // nil when there is none
-	head     *checkpoint  // nil when it is missing or damaged
+	position *position    // nil if it does not exist
+	head     *checkpoint  // nil if it is missing or damaged
 	kept     []checkpoint // in the order of the file
 	rest     int64        // bytes of an unfinished checkpoint at the end of the kept ones
 	findings []Finding    // in the evidence itself
 	remarks  []string
-	// blank says that there is none of it at all.
+	// blank reports that no evidence exists.
 	blank bool
 }
 
-// keptState is what the next checkpoint says of those before it.
+// keptState returns what the next checkpoint states about its predecessors.
 func (e *evidence) keptState() keptState {
 	k := keptState{count: uint64(len(e.kept))}
 	for _, c := range e.kept {
@@ -36,8 +36,8 @@ func (e *evidence) keptState() keptState {
 	return k
 }
 
-// legacy says whether the log is of the format before C2SP's checkpoints: no
-// Airlock that knows positions has written it.
+// legacy reports whether the log has the format before C2SP's checkpoints, which had no
+// positions.
 func (e *evidence) legacy() bool {
 	return e.head != nil && e.head.legacy != "" && (e.position == nil || e.position.durable.seq == 0)
 }
@@ -112,9 +112,9 @@ func readEvidence(dir, positionFile string, key verifyingKey) evidence {
 	return e
 }
 
-// readKept reads the kept checkpoints and checks that they are all there: each
-// names the one before it by its digest. So one signature, the last one's, stands for
-// all of them; another is checked where the one behind it does not name it.
+// readKept reads the kept checkpoints and checks that they are complete: each contains the
+// digest of its predecessor. So the signature of the last one covers all of them; the
+// signature of another one is only checked if its successor does not refer to it.
 func (e *evidence) readKept(history []byte, key verifyingKey) {
 	notes, rest := keptNotes(history)
 	find := func(at int, text string) {
@@ -260,7 +260,7 @@ func (e *evidence) compare(f *facts) (findings []Finding, remarks []string) {
 	return findings, remarks
 }
 
-// mismatch says how a log differs from its position; empty when it does not.
+// mismatch describes how a log differs from its position, or returns "".
 func (p *position) mismatch(f *facts) string {
 	if hash, known := f.hashes[p.durable.seq]; known && hash != p.durable.hash {
 		return "it is not the record that was signed"

@@ -23,7 +23,7 @@ const (
 // Formats lists all formats.
 func Formats() []Format { return []Format{FormatJSONL, FormatOCSF, FormatOTLP} }
 
-// ExportOptions say what is exported, and by whom. The zero value exports everything.
+// ExportOptions select the exported records. The zero value exports everything.
 type ExportOptions struct {
 	From    uint64 // number of the first record
 	RunID   string // only this run's records; empty: all

@@ -49,26 +49,26 @@ func (f *openFiles) open(p places) error {
 
 const lockFile = "lock"
 
-// inPlace says whether what is open still stands where it was opened. A log that
-// was renamed, removed or replaced by another would take records that are never read.
+// inPlace returns an error if the open files are no longer at their paths. Records written to
+// a renamed, removed or replaced log would never be read.
 func (f *openFiles) inPlace(p places) error {
-	if !f.standsAt(f.directory, unix.AT_FDCWD, p.dir, 0) {
+	if !f.isAt(f.directory, unix.AT_FDCWD, p.dir, 0) {
 		return &replacedError{p.dir}
 	}
 	directory := int(f.directory.Fd())
 	for _, file := range []*os.File{f.lock, f.head, f.kept, f.active} {
-		if file != nil && !f.standsAt(file, directory, filepath.Base(file.Name()), unix.AT_SYMLINK_NOFOLLOW) {
+		if file != nil && !f.isAt(file, directory, filepath.Base(file.Name()), unix.AT_SYMLINK_NOFOLLOW) {
 			return &replacedError{file.Name()}
 		}
 	}
-	if f.position != nil && !f.standsAt(f.position, unix.AT_FDCWD, p.position, unix.AT_SYMLINK_NOFOLLOW) {
+	if f.position != nil && !f.isAt(f.position, unix.AT_FDCWD, p.position, unix.AT_SYMLINK_NOFOLLOW) {
 		return &replacedError{p.position}
 	}
 	return nil
 }
 
-// standsAt says whether the open file is the one of that name.
-func (f *openFiles) standsAt(open *os.File, directory int, name string, flags int) bool {
+// isAt reports whether the open file is the one with that name.
+func (f *openFiles) isAt(open *os.File, directory int, name string, flags int) bool {
 	var is, named unix.Stat_t
 	if unix.Fstatat(directory, name, &named, flags) != nil {
 		return false
@@ -87,7 +87,7 @@ func (f *openFiles) standsAt(open *os.File, directory int, name string, flags in
 	return true
 }
 
-// replacedError says that a file of a log is not the one that was opened.
+// replacedError reports that a file of a log was replaced after it was opened.
 type replacedError struct{ path string }
 
 // Error is one sentence.
@@ -95,7 +95,7 @@ func (e *replacedError) Error() string {
 	return fmt.Sprintf("%q was renamed, removed or replaced while Airlock had it open: nothing can be recorded", e.path)
 }
 
-// Hint says what to type.
+// Hint returns the command to type.
 func (e *replacedError) Hint() string {
 	return "put it back as it was, or end this Airlock, and look at what `airlock audit verify` says"
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/airlock-mcp/airlock/broker/audit"
 )
 
-// A log that is gone is told from one that never was.
+// A removed log is distinguished from one that never existed.
 func TestALogThatIsGone(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := audit.Verify(filepath.Join(dir, "audit"), &audit.VerifyOptions{Keys: filepath.Join(dir, "keys")}); !errors.Is(err, audit.ErrNoLog) {

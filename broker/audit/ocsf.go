@@ -26,7 +26,7 @@ const (
 // is under unmapped.
 type ocsfEvent struct {
 	ActivityID   int            `json:"activity_id"`
-	ActivityName string         `json:"activity_name,omitempty"` // where the number says "other"
+	ActivityName string         `json:"activity_name,omitempty"` // if the number means "other"
 	CategoryUID  int            `json:"category_uid"`
 	ClassUID     int            `json:"class_uid"`
 	TypeUID      int            `json:"type_uid"`

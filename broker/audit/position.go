@@ -25,13 +25,13 @@ type mark struct {
 	hash string
 }
 
-// position says how far this machine's Airlocks have written a log. It is kept
-// beside the keys, out of reach of an attacker who can write only the log's directory: a log
-// that was put back, cut short or added to does not fit its position.
+// position is the end of the log as written by this machine's Airlocks. It is stored beside
+// the keys, which an attacker with write access to only the log's directory cannot reach: a
+// log that was restored, truncated or extended does not match its position.
 //
-// It is written before the records that it announces and not synced each time,
-// so it survives the death of the process, and after the death of the machine it
-// may be older than the log by as much as maxUnsigned records.
+// It is written before the records that it announces and not always synced. So it survives
+// the death of the process; after a crash of the machine it may be older than the log by up
+// to maxUnsigned records.
 type position struct {
 	boot    string // the run of the kernel in which it was written
 	origin  string // of the log's checkpoints
@@ -136,7 +136,7 @@ func parseMark(line, word string) (mark, error) {
 	return mark{seq, strings.TrimSpace(hash)}, nil
 }
 
-// endsAt says whether a log that ends in the record is as its writer left it.
+// endsAt reports whether a log that ends with the record is as its writer left it.
 func (p *position) endsAt(last mark) bool {
 	if last == p.base {
 		return true
@@ -149,17 +149,17 @@ func (p *position) endsAt(last mark) bool {
 	return false
 }
 
-// interrupted says whether the newest write was not finished when the log ended
-// in the record: its process was killed.
+// interrupted reports whether a log that ends with the record has an unfinished write, whose
+// process was killed.
 func (p *position) interrupted(last mark) bool {
 	return len(p.pending) > 0 && p.pending[len(p.pending)-1] != last
 }
 
-// sameBoot says whether nothing that was written can have been lost since: the
-// machine has not been started anew.
+// sameBoot reports whether the machine has not been rebooted since, so that no written data
+// can have been lost.
 func (p *position) sameBoot() bool { return p.boot != "" && p.boot == bootID() }
 
-// readPosition reads the position of a log; nil when there is none.
+// readPosition reads the position of a log, or returns nil if it does not exist.
 func readPosition(path string) (*position, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -175,7 +175,7 @@ func readPosition(path string) (*position, error) {
 	return p, nil
 }
 
-// bootID names this run of the kernel; it is empty where that cannot be told.
+// bootID identifies this boot of the kernel; it is empty if unknown.
 var bootID = sync.OnceValue(func() string {
 	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A position's lines have fixed widths, whatever stands in them, so that the top of one covers that of
-// another; and what was written is read again.
+// A position's lines have fixed widths, so that a new position overwrites the old one exactly. A
+// written position is read back unchanged.
 func TestPositionAsText(t *testing.T) {
 	hash := "sha256:" + strings.Repeat("0f", 32)
 	for name, p := range map[string]position{

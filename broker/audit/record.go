@@ -2,7 +2,7 @@ package audit
 
 import "encoding/json"
 
-// Kind says what a record is about.
+// Kind is the kind of event of a record.
 type Kind string
 
 // The kinds of records.
@@ -14,14 +14,14 @@ const (
 	KindRunStart  Kind = "run_start" // code is about to run
 	KindRunEnd    Kind = "run_end"   // a run is over
 	KindIntent    Kind = "intent"    // a call is about to happen
-	KindOutcome   Kind = "outcome"   // what became of a call, refused ones included
+	KindOutcome   Kind = "outcome"   // the result of a call, refused ones included
 	KindApproval  Kind = "approval"  // a person was asked, or answered
 	KindViolation Kind = "violation" // code broke the protocol of its socket
 	KindOperator  Kind = "operator"  // an operator changed what is allowed
 	KindAction    Kind = "action"    // an agent announced an action, and what was decided
 	KindKernel    Kind = "kernel"    // a tool of the kernel face was called, and what was decided
 	KindDecision  Kind = "decision"  // the risk gateway decided about a call of its face
-	KindVerdict   Kind = "verdict"   // an engine was asked, and what it said
+	KindVerdict   Kind = "verdict"   // an engine was asked, and its answer
 )
 
 // Kinds lists all kinds.
@@ -79,11 +79,11 @@ type Act struct {
 	ToolName         string `json:"tool_name,omitempty"`
 	DefinitionDigest string `json:"definition_digest,omitempty"`
 	ArgumentsHash    string `json:"arguments_hash,omitempty"` // keyed, see Log.Hash
-	// Arguments has the arguments' shape, with a keyed hash for each value, or
-	// the values themselves where the operator asked for that.
+	// Arguments has the arguments' structure, with a keyed hash for each value, or
+	// the values if the operator configured that.
 	Arguments json.RawMessage `json:"arguments,omitempty"`
-	// Values are the arguments as ArgumentsHash covers them. They are no part of the record:
-	// they are kept beside the log, encrypted, where the operator wants that.
+	// Values are the arguments covered by ArgumentsHash. They are not part of the record. If
+	// the operator configured that, they are stored encrypted beside the log.
 	Values json.RawMessage `json:"-"`
 	// Engine is the engine of package verify that was asked.
 	Engine string `json:"engine,omitempty"`
@@ -107,12 +107,12 @@ type Ruling struct {
 	Verdict string `json:"verdict,omitempty"`
 }
 
-// Effect is what became of the act.
+// Effect is the result of the act.
 type Effect struct {
 	Outcome   string `json:"outcome,omitempty"`
 	ErrorType string `json:"error_type,omitempty"`
-	// ErrorSource is who found a run's error. Where that is "code", ErrorType is
-	// the code's own word and nothing more.
+	// ErrorSource is the origin of a run's error. If it is "code", the code chose
+	// ErrorType.
 	ErrorSource string         `json:"error_source,omitempty"`
 	Limit       string         `json:"limit,omitempty"`       // the configuration's key of the limit that was hit
 	ResultHash  string         `json:"result_hash,omitempty"` // keyed, see Log.Hash
@@ -133,7 +133,7 @@ type RunFacts struct {
 	// Limits are those in force when the run began, by the configuration's keys,
 	// with values as the configuration would take them.
 	Limits map[string]string `json:"limits,omitempty"`
-	// Host and Model are what the agent host says of itself; nothing proves it.
+	// Host and Model are the agent host's unverified claims.
 	Host  string `json:"host,omitempty"`
 	Model string `json:"model,omitempty"`
 }

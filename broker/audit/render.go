@@ -67,7 +67,7 @@ func WriteTree(w io.Writer, t *RunTree) error {
 	return err
 }
 
-// writeEvent writes what is no call: a violation, a decision of the risk gateway, a verdict.
+// writeEvent writes a violation, a decision of the risk gateway or a verdict.
 func writeEvent(b *strings.Builder, r Record) {
 	fmt.Fprintf(b, "├─ %s  %s\n", r.Kind, shortTime(r.Time))
 	for _, line := range []struct{ label, value string }{
@@ -155,8 +155,8 @@ func writeCall(b *strings.Builder, c CallTree) {
 	}
 }
 
-// ShownArguments are the arguments as they were, where they are kept, else as the
-// log has them, of the call's intent or, where it was refused, its outcome.
+// ShownArguments returns the stored arguments, or otherwise the recorded form of the call's
+// intent or, if it was refused, its outcome.
 func (c CallTree) ShownArguments() string {
 	if len(c.Arguments) > 0 {
 		return string(c.Arguments)
@@ -203,7 +203,7 @@ func ending(b *strings.Builder, r Record, calls int) {
 	b.WriteString("\n")
 }
 
-// errorOf names a run's error, and who says so.
+// errorOf returns a run's error and its source.
 func errorOf(r Record) string {
 	if r.ErrorSource == "" {
 		return r.ErrorType
@@ -266,8 +266,8 @@ func tool(r Record) string {
 	return r.ServerID + "/" + r.ToolName
 }
 
-// RulingLine says in a line what was decided about an act, by which rules, and who agreed;
-// empty where nothing was.
+// RulingLine returns the decision about an act, the deciding rules, and the approver on one
+// line, or "" if nothing was decided.
 func (r Record) RulingLine() string {
 	if r.Decision == "" {
 		return ""
@@ -312,7 +312,7 @@ func size(n int64) string {
 	}
 }
 
-// RedactionsLine says how often what was redacted; empty where nothing was.
+// RedactionsLine returns the number of redactions by kind, or "".
 func (r Record) RedactionsLine() string {
 	var parts []string
 	for _, kind := range slices.Sorted(maps.Keys(r.Redactions)) {
@@ -324,7 +324,7 @@ func (r Record) RedactionsLine() string {
 	return "redacted " + strings.Join(parts, ", ")
 }
 
-// shortTime keeps a time's seconds, where it is a time.
+// shortTime cuts a time to seconds. It returns other texts unchanged.
 func shortTime(t string) string {
 	if len(t) < 23 {
 		return visible.Clip(t, maxShown)

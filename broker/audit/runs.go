@@ -28,7 +28,7 @@ func Runs(dir string, n int) ([]RunSummary, error) {
 		} else {
 			run.End = &r
 		}
-		if len(order) > 2*n { // keep no more than a list needs
+		if len(order) > 2*n { // keep only what a list needs
 			for _, id := range order[:len(order)-n] {
 				delete(runs, id)
 			}

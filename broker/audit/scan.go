@@ -20,10 +20,9 @@ type Brief struct {
 
 var errNoRecord = errors.New("a line of the audit log is no record: airlock audit verify says more")
 
-// Scan calls visit for the records that have one of the words in their line, the
-// newest first, until it returns false. record proves the record to be as it was
-// written and returns all of it. limit is the most bytes of the log that are read;
-// whole is false where there is more of it that was not looked at.
+// Scan calls visit for the records whose line contains one of the words, the newest first,
+// until it returns false. record verifies the record and returns all of it. Scan reads at
+// most limit bytes of the log; whole is false if parts of it were not read.
 func Scan(dir string, limit int64, words []string, visit func(b Brief, record func() (Record, error)) (more bool, err error)) (whole bool, err error) {
 	return ScanBefore(dir, 0, limit, words, visit)
 }

@@ -64,7 +64,7 @@ func tornBytes(path string) (int64, error) {
 	return torn, errors.Join(err, f.Close())
 }
 
-// unfinishedBytes is how much of the text stands behind its last newline.
+// unfinishedBytes returns the number of bytes after the last newline.
 func unfinishedBytes(text []byte) int64 {
 	return int64(len(text) - bytes.LastIndexByte(text, '\n') - 1)
 }

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// ErrNoRun says that the log has no run of that name.
+// ErrNoRun is returned for a run that is not in the log.
 var ErrNoRun = errors.New("the audit log has no such run")
 
-// RunTree is all that the log says about one run.
+// RunTree contains all records of one run.
 type RunTree struct {
 	ID     string     `json:"run_id"`
 	Start  *Record    `json:"start,omitempty"` // nil when the log begins after it
@@ -36,7 +36,7 @@ type CallTree struct {
 // one run's begins so.
 func Show(dir, runID string) (*RunTree, error) { return ShowFrom(dir, 1, runID) }
 
-// ShowFrom is Show for a run whose first record is known: what is older is not read.
+// ShowFrom is like Show for a run whose first record is known. It does not read older records.
 func ShowFrom(dir string, first uint64, runID string) (*RunTree, error) {
 	if runID == "" {
 		return nil, ErrNoRun
@@ -128,7 +128,7 @@ func (t *RunTree) Steps() []Step {
 	return steps
 }
 
-// Step is one thing that happened in a run: a call, or what is none.
+// Step is one event of a run: a call or another record.
 type Step struct {
 	seq   uint64
 	Call  *CallTree

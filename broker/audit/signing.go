@@ -47,8 +47,7 @@ func (s *appender) settle() error {
 	return err
 }
 
-// flush settles what was written without being waited for, and keeps a
-// checkpoint where one is due.
+// flush signs written records, and keeps a checkpoint if one is due.
 func (s *appender) flush() error {
 	if err := s.disk.failed(); err != nil {
 		return err
@@ -64,10 +63,10 @@ func (s *appender) flush() error {
 	})
 }
 
-// unsigned says whether there are records that the head does not name.
+// unsigned reports whether the head does not cover all records.
 func (s *appender) unsigned() bool { return s.end.next-1 > s.sign.newest || s.disk.unsynced() }
 
-// unkept says whether there are records that no kept checkpoint covers.
+// unkept reports whether no kept checkpoint covers all records.
 func (s *appender) unkept() bool { return s.end.next-1 > s.sign.kept.size }
 
 // signHead writes the newest checkpoint over the last one. It is not synced: one
@@ -140,7 +139,7 @@ func (s *appender) keepCheckpoint() error {
 	return nil
 }
 
-// appendKept appends all of a checkpoint or, where the disk is full, nothing.
+// appendKept appends a whole checkpoint or, if the disk is full, nothing.
 func (s *appender) appendKept(c *checkpoint) error {
 	text := append(append([]byte(nil), c.signed...), '\n')
 	if _, err := s.files.kept.WriteAt(text, s.sign.kept.bytes); err != nil {

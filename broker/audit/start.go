@@ -11,7 +11,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/cleanup"
 )
 
-// tamperedError says that a log is not as its Airlocks left it.
+// tamperedError reports that a log was changed by another program than Airlock.
 type tamperedError struct {
 	places  places
 	finding Finding
@@ -22,7 +22,7 @@ func (e *tamperedError) Error() string {
 	return fmt.Sprintf("%s: the log was changed, put back or cut short (%s)", e.finding.Text, e.finding.File)
 }
 
-// Hint says what to type.
+// Hint returns the command to type.
 func (e *tamperedError) Hint() string {
 	return fmt.Sprintf("`airlock audit verify` says what is wrong; to begin a new log, move %q away as evidence, and with it %q", e.places.dir, e.places.position)
 }
@@ -185,7 +185,7 @@ func (s *appender) beginPosition(e *evidence, found *survey) error {
 		return err
 	}
 	if e.position != nil {
-		return nil // what the head says counts once this process has synced it
+		return nil // the head counts once this process has synced it
 	}
 	return errors.Join(s.files.position.Sync(), syncDirectory(s.places.keys), syncDirectory(s.places.dir))
 }
@@ -222,7 +222,7 @@ func (s *appender) openAtEnd(first uint64) error {
 	return err
 }
 
-// record writes what the start has to say for good.
+// record writes the records of the start.
 func (s *appender) record(e *evidence, found *survey, remarks []string) error {
 	var records []Record
 	if s.end.next == 1 {

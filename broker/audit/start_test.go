@@ -198,7 +198,7 @@ func positions(t *testing.T, keys string) []string {
 	return paths
 }
 
-// The tree's file is a cache: whatever happens to it, the log stays sound.
+// The tree's file is a cache: damage to it does not affect the log.
 func TestTheTreesFileIsWrittenAnew(t *testing.T) {
 	for _, content := range []string{"", "x", strings.Repeat("x", 10000)} {
 		v := newVictim(t)

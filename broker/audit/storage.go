@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// storage makes the active file durable, by one sync at a time: of two at once, only one is told of a failure.
-// A sync may run while more is appended to the file. The zero value has no file.
+// storage makes the active file durable. Syncs do not run concurrently, because only one of two
+// would return a failure. Records can be appended during a sync. The zero value has no file.
 type storage struct {
 	syncing sync.Mutex // held during a sync, and while the file changes
 
@@ -20,7 +20,7 @@ type storage struct {
 	broken  error      // why the log cannot be used until it is opened anew
 }
 
-// use makes another file the active one. What is in the one before must be durable.
+// use makes another file the active one. The previous file must be durable.
 func (s *storage) use(f *os.File) {
 	s.syncing.Lock() // so that the one before may be closed
 	defer s.syncing.Unlock()
@@ -29,7 +29,7 @@ func (s *storage) use(f *os.File) {
 	s.file = f
 }
 
-// wrote says that all records up to the numbered one are in the file.
+// wrote reports that all records up to last are in the file.
 func (s *storage) wrote(last uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -37,8 +37,8 @@ func (s *storage) wrote(last uint64) {
 }
 
 // sync makes all records durable that are in the file when it is called. After a failed sync the
-// kernel may have dropped the data and will not say so again, so the log is broken until it is
-// opened anew and read back.
+// kernel may have dropped the data without reporting it again, so the log is unusable until it is
+// opened and read again.
 func (s *storage) sync() error {
 	s.syncing.Lock()
 	defer s.syncing.Unlock()
@@ -60,7 +60,7 @@ func (s *storage) sync() error {
 	return nil
 }
 
-// unsynced says whether there are records that may not be durable.
+// unsynced reports whether some records may not be durable.
 func (s *storage) unsynced() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -39,8 +39,8 @@ func TestAnOutcomeDoesNotWaitForTheDisk(t *testing.T) {
 	verified(t, dir)
 }
 
-// When the disk fails, all who wait for it are told, those whose records were written meanwhile
-// included, and nothing is recorded any more.
+// If the disk fails, all waiting callers get an error, including those whose records were written
+// meanwhile, and nothing is recorded any more.
 func TestADiskThatFails(t *testing.T) {
 	dir := t.TempDir()
 	l := open(t, dir, nil)

@@ -10,8 +10,8 @@ import (
 // followInterval is how often a followed log is looked at.
 const followInterval = 200 * time.Millisecond
 
-// Tail calls visit for the last n records, oldest first, and then, when follow
-// is set, for each new one until ctx ends, which is no error.
+// Tail calls visit for the last n records, oldest first. If follow is set, it then calls visit
+// for each new record until ctx is done, and returns nil.
 func Tail(ctx context.Context, dir string, n int, follow bool, visit func(Record) error) error {
 	list, err := segments(dir)
 	if err != nil {
@@ -47,7 +47,7 @@ func Tail(ctx context.Context, dir string, n int, follow bool, visit func(Record
 	return at.follow(ctx, visit)
 }
 
-// lastLines returns the last n lines of a segment and where the last one ends.
+// lastLines returns the last n lines of a segment and the end of the last one.
 func lastLines(path string, n int) (lines [][]byte, end int64, err error) {
 	err = eachLine(path, 0, func(_ int, line []byte) error {
 		end += int64(len(line)) + 1
@@ -63,8 +63,8 @@ func lastLines(path string, n int) (lines [][]byte, end int64, err error) {
 	return lines[max(0, len(lines)-max(0, n)):], end, err
 }
 
-// Follower reads a log from its beginning and, with each call, what is new. It may
-// not be used concurrently.
+// Follower reads a log from its beginning and, with each call, the new records. It is not safe
+// for concurrent use.
 type Follower struct{ at cursor }
 
 // NewFollower returns a follower of the records that have the word in their line.

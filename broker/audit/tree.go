@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// treeFile keeps the hashes of the Merkle tree, in the order of tlog.StoredHashIndex. It
-// is a cache: what is read from it is compared with a signed root before it is used.
+// treeFile contains the hashes of the Merkle tree, in the order of tlog.StoredHashIndex. It is
+// a cache: its hashes are compared with a signed root before use.
 const treeFile = "tree"
 
 // tree is the RFC 6962 Merkle tree over the lines of a log's records, as the
@@ -78,7 +78,7 @@ func makeHashes(path string) (hashFile, error) {
 	return hashFile{f}, err
 }
 
-// update is write where the file does not have the hashes already.
+// update is like write, and does nothing if the file already has the hashes.
 func (f hashFile) update(leaf uint64, stored []tlog.Hash) error {
 	const part = 1 << 10
 	was := make([]byte, part*tlog.HashSize)

@@ -17,11 +17,11 @@ import (
 // maxFindings is how many problems Verify lists.
 const maxFindings = 100
 
-// Finding is one place where a log is not what Airlock wrote.
+// Finding is one difference of a log from what Airlock wrote.
 type Finding struct {
 	File string `json:"file"`           // base name
 	Line int    `json:"line,omitempty"` // 0 when it is about the file
-	Seq  uint64 `json:"seq,omitempty"`  // the record that is affected, as far as it can be told
+	Seq  uint64 `json:"seq,omitempty"`  // the affected record, if known
 	Text string `json:"text"`           // one sentence
 }
 
@@ -33,8 +33,8 @@ type Report struct {
 	Head     string    `json:"head"`               // hash of the last record: compare it with a copy kept elsewhere
 	Origin   string    `json:"origin,omitempty"`   // names the log in its checkpoints
 	Signed   uint64    `json:"signed"`             // the newest record that the signed head covers
-	Unsigned uint64    `json:"unsigned,omitempty"` // records after it: what a crash leaves, until the next start
-	Open     int       `json:"open,omitempty"`     // what was begun and has no end: by living processes, or by one that died last
+	Unsigned uint64    `json:"unsigned,omitempty"` // later records, which a crash can leave until the next start
+	Open     int       `json:"open,omitempty"`     // acts without an end, of running processes or of one that died
 	Findings []Finding `json:"findings"`
 	More     int       `json:"more,omitempty"` // findings that were not listed
 	Remarks  []string  `json:"remarks"`        // what could not be proved, and why
@@ -43,20 +43,20 @@ type Report struct {
 	Witness *WitnessReport `json:"witness,omitempty"` // nil when none was compared
 }
 
-// OK says whether the log is sound.
+// OK reports whether the log has no findings.
 func (r Report) OK() bool { return len(r.Findings) == 0 }
 
-// VerifyOptions say what a log is held to. The zero value is usable.
+// VerifyOptions configure Verify. The zero value is usable.
 type VerifyOptions struct {
-	// Verifier is the public key; empty means the one in Keys. A copy that was
-	// kept elsewhere proves more: who can change the log may change the key beside it.
+	// Verifier is the public key; empty means the one in Keys. A copy stored elsewhere
+	// proves more, because an attacker with access to the log may replace the key.
 	Verifier string
 	// Keys is the directory of the key files; empty means "keys" in the log's own directory.
 	Keys string
 	// Partial accepts that the oldest files have been moved away.
 	Partial bool
-	// Witness is where a witness's checkpoints are: a file of them, a file of a syslog server's
-	// messages, or the address of an HTTP witness. Empty means nowhere.
+	// Witness is the source of a witness's checkpoints: a file of them, a file of a syslog
+	// server's messages, or the URL of an HTTP witness. It may be empty.
 	Witness string
 	// WitnessKey is the public key of an HTTP witness.
 	WitnessKey string
@@ -66,12 +66,11 @@ type VerifyOptions struct {
 	Head string
 }
 
-// Verify reads a whole log and reports every record that was changed, removed,
-// added or moved, and every signature that does not fit. It never writes. The
-// error is for a log that cannot be read at all.
+// Verify reads a whole log and reports every record that was changed, removed, added or moved,
+// and every invalid signature. It never writes. It returns an error if the log cannot be read.
 //
-// Without VerifyOptions.Head or a witness it cannot see what an attacker with the
-// keys did, who can sign any history.
+// Without VerifyOptions.Head or a witness, it cannot detect changes by an attacker with the
+// keys, who can sign any history.
 func Verify(dir string, opts *VerifyOptions) (Report, error) {
 	o := VerifyOptions{}
 	if opts != nil {
@@ -85,7 +84,7 @@ func Verify(dir string, opts *VerifyOptions) (Report, error) {
 	}
 }
 
-// ErrNoLog says that there is no audit log, and nothing that says there was one.
+// ErrNoLog is returned if an audit log does not exist and never existed.
 var ErrNoLog = errors.New("there is no audit log")
 
 // maxGrown is how often a log is verified again because its witness has seen
@@ -135,7 +134,7 @@ type verifier struct {
 	wantHash   map[uint64]bool
 	wantRoot   map[uint64]bool
 	tree       tree
-	hashes     memoryHashes // all of the tree, where an HTTP witness needs a proof of it
+	hashes     memoryHashes // the whole tree, if an HTTP witness needs a proof
 	witness    witnessed
 	keepHashes bool // an HTTP witness is compared
 	next       uint64
@@ -148,7 +147,7 @@ type verifier struct {
 // snapshot is a log and its evidence at one moment, while no process writes.
 type snapshot struct {
 	list     []segment
-	lastSize int64 // of the newest file; what is added later is not looked at
+	lastSize int64 // of the newest file; records added later are ignored
 	evidence evidence
 	key      verifyingKey
 	remarks  []string
@@ -272,7 +271,7 @@ func (v *verifier) segment(s segment, first bool, limit int64) {
 	if first {
 		v.report.First, v.facts.first, v.next = s.first, s.first, s.first
 		if s.first > 1 {
-			v.prev = "" // only the first record can say
+			v.prev = "" // only the first record has it
 		}
 	} else {
 		if !v.sealed {

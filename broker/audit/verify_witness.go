@@ -26,12 +26,12 @@ type witnessed struct {
 	pinned bool              // the key was kept elsewhere
 	kept   []checkpoint      // of this log
 	others map[string]uint64 // of other logs with the same key: how far they go
-	// strangers are logs with another key, and how far they go. An attacker who rewrites a log
-	// can make a key too, so only a pinned key says that they are no concern of this one.
+	// strangers are logs with another key, and their sizes. An attacker who rewrites a log can
+	// also create a key, so only a pinned key shows that they are unrelated.
 	strangers map[string]uint64
 }
 
-// errGrew says that a witness has seen more than was read of a log that grows.
+// errGrew is returned if a witness has seen more records than were read of a growing log.
 var errGrew = errors.New("the log grew while it was compared with its witness")
 
 // witnessFile names the witness in findings.
@@ -123,7 +123,7 @@ func (v *verifier) compareWitness(dir string, o VerifyOptions) error {
 	if err != nil {
 		return err
 	}
-	if b, err := readBrought((&courier{places: at}).progressFile()); err == nil && b.size > w.Newest {
+	if b, err := readBrought((&submitter{places: at}).progressFile()); err == nil && b.size > w.Newest {
 		find(b.size, "the witness lacks checkpoints that it had confirmed: it has none behind record %d", w.Newest)
 	}
 	return nil
@@ -159,8 +159,8 @@ func (v *verifier) askWitness(dir string, o VerifyOptions) error {
 	return nil
 }
 
-// prove proves consistency from the records that were read or, where the oldest
-// were moved away, from the tree's file.
+// prove returns a consistency proof from the records or, if the oldest were moved away, from
+// the tree's file.
 func (v *verifier) prove(dir string, size, old uint64) ([]tlog.Hash, error) {
 	if v.report.First == 1 {
 		return tlog.ProveTree(int64(size), int64(old), v.hashes)

@@ -27,7 +27,7 @@ import (
 	"github.com/airlock-mcp/airlock/broker/audit"
 )
 
-// witnessServer is an HTTP witness that does what C2SP tlog-witness says.
+// witnessServer is an HTTP witness that implements C2SP tlog-witness.
 type witnessServer struct {
 	URL, key string
 	name     string
@@ -35,7 +35,7 @@ type witnessServer struct {
 
 	mu     sync.Mutex
 	away   bool
-	logs   map[string]string // origin → the log's key, as an operator would tell it
+	logs   map[string]string // origin → the log's key, as configured by an operator
 	size   map[string]int64
 	root   map[string]tlog.Hash
 	signed int
@@ -190,7 +190,7 @@ func newWatched(t *testing.T, address, key string, delay time.Duration) watched 
 	return watched{filepath.Join(root, "audit"), filepath.Join(root, "keys"), audit.WitnessOptions{Address: address, Key: key, Delay: delay}, nil}
 }
 
-// introduce tells the witness about a log that has one record.
+// introduce configures the witness for a log with one record.
 func (w watched) introduce(t *testing.T, server *witnessServer) {
 	t.Helper()
 	open(t, w.dir, &audit.Options{Keys: w.keys}).Close()
@@ -306,7 +306,7 @@ func newKeys(t *testing.T, w watched) {
 	}
 }
 
-// rename begins a log under the origin of another: its position says so.
+// rename starts a log with the origin of another one in its position.
 func rename(t *testing.T, w watched, origin string, _ []byte, calls int) {
 	t.Helper()
 	l := open(t, w.dir, &audit.Options{Keys: w.keys})

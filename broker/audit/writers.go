@@ -14,10 +14,10 @@ import (
 	files "github.com/airlock-mcp/airlock/internal/store"
 )
 
-// writer is one Airlock process as the log knows it. It holds a lock on a file
-// of its own while it lives, so that the next one to open the log can tell the
-// open calls of a dead process from those of a living one. The files lie beside the
-// keys: an attacker who can write only the log's directory can neither make nor remove one.
+// writer is one Airlock process that has the log open. It holds a lock on its file while it
+// lives, so that the next process can distinguish open calls of dead and running processes. The
+// files are beside the keys: an attacker with write access to only the log's directory can
+// neither create nor remove one.
 type writer struct {
 	id   string
 	path string
@@ -40,20 +40,20 @@ func newWriter(directory string, from uint64) (*writer, error) {
 	return &writer{id, path, lock}, nil
 }
 
-// finished says that this process has left nothing open.
-func (w *writer) finished() { os.Remove(w.path) } // one that stays is only looked at again
+// finished records that this process has no open acts.
+func (w *writer) finished() { os.Remove(w.path) } // a remaining file is only checked again
 
 func (w *writer) close() error { return w.lock.Release() }
 
-// lives says whether the process of a writer's file lives: it holds the lock,
-// and where this process can see it, it is the very process that took it.
+// lives reports whether the process of a writer's file is alive: it holds the lock and, if
+// visible to this process, is the process that took it.
 func lives(path, text string) bool {
 	if !files.IsHeld(path) {
 		return false
 	}
 	lines := strings.Split(text, "\n")
 	if len(lines) < 4 || lines[2] != pidNamespace() || lines[2] == "" {
-		return true // it is only beginning, or in a container of its own
+		return true // it is starting, or in another container
 	}
 	number, started, _ := strings.Cut(lines[1], " ")
 	pid, err := strconv.Atoi(number)
@@ -83,11 +83,11 @@ func pidNamespace() string {
 	return name
 }
 
-// legacyWriters is where processes of earlier versions had their files: in the
-// log's directory. What lies there says nothing any more.
+// legacyWriters returns the directory in which earlier versions had these files, in the log's
+// directory. They have no meaning now.
 func legacyWriters(dir string) string { return filepath.Join(dir, "writers") }
 
-// legacyWriterLives says whether a process of an earlier version has the log open.
+// legacyWriterLives reports whether a process of an earlier version has the log open.
 func legacyWriterLives(dir string) bool {
 	entries, err := os.ReadDir(legacyWriters(dir))
 	if err != nil {

@@ -49,7 +49,7 @@ func (c *cosigner) KeyHash() uint32 {
 	return binary.BigEndian.Uint32(sum[:4])
 }
 
-// Verify says whether the signature, eight bytes of time and 64 of Ed25519, is the witness's.
+// Verify reports whether the signature, eight bytes of time and 64 of Ed25519, is valid.
 func (c *cosigner) Verify(text, signature []byte) bool {
 	if len(signature) != 8+ed25519.SignatureSize {
 		return false

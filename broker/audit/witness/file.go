@@ -32,7 +32,7 @@ func (f *file) Submit(_ context.Context, c Checkpoint) ([]byte, error) {
 	return nil, nil
 }
 
-// unfinishedLine says whether an earlier write was interrupted.
+// unfinishedLine reports whether an earlier write was interrupted.
 func unfinishedLine(f *os.File) bool {
 	info, err := f.Stat()
 	if err != nil || info.Size() == 0 {

@@ -19,9 +19,8 @@ const maxStored = 1 << 30
 // maxNoteLines is the most lines of one note.
 const maxNoteLines = 20
 
-// Stored returns the notes in a file that a witness kept: as file appends them,
-// or lines of a syslog server. What is neither is left out. A note begins with the
-// prefix.
+// Stored returns the notes with the prefix in a witness's file: in the format of the file
+// witness, or lines of a syslog server. Other content is ignored.
 func Stored(path, prefix string) ([][]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {

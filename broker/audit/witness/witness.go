@@ -25,26 +25,26 @@ type Checkpoint struct {
 
 // Witness keeps checkpoints. Its methods are not called concurrently.
 type Witness interface {
-	// Submit hands over a checkpoint, perhaps one that was handed over before. When it returns
-	// without an error, the witness has it, as far as its protocol can tell. The
-	// result is the note with the witness's signatures, where it gives any.
-	// ErrConflict means that the witness knows another history of the log.
+	// Submit sends a checkpoint, which may have been sent before. If it returns nil, the
+	// witness has it, as far as its protocol confirms. The result is the note with the
+	// witness's signatures, if any. ErrConflict means that the witness knows another
+	// history of the log.
 	Submit(ctx context.Context, c Checkpoint) (cosigned []byte, err error)
 }
 
-// ErrConflict says that a witness has seen what the log does not have: it was put
-// back or rewritten.
+// ErrConflict is returned if a witness has seen records that the log does not have: the log was
+// restored or rewritten.
 var ErrConflict = errors.New("the witness knows another history of the log")
 
 // Open returns the witness at an address:
 //
 //	/path or file:///path                a file that checkpoints are appended to
 //	syslog+unix:///dev/log               syslog on a unix socket
-//	syslog+udp://host:514                syslog by UDP; what is lost is not noticed
+//	syslog+udp://host:514                syslog by UDP; loss is not detected
 //	syslog+tcp://host:601                syslog by TCP
 //	https://host/prefix                  an HTTP witness, whose public key must be given
 //
-// Nothing is connected to before Submit.
+// Open does not connect; Submit does.
 func Open(address, key string) (Witness, error) {
 	w, err := open(address, key)
 	if err != nil {
@@ -79,7 +79,7 @@ func open(address, key string) (Witness, error) {
 	return nil, errors.New("it is none of an absolute path, file:///path, syslog+unix:///path, syslog+udp://host:port, syslog+tcp://host:port and https://host/prefix")
 }
 
-// IsHTTP says whether an address is that of an HTTP witness.
+// IsHTTP reports whether an address is that of an HTTP witness.
 func IsHTTP(address string) bool {
 	return strings.HasPrefix(address, "https://") || strings.HasPrefix(address, "http://")
 }

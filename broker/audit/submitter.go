@@ -20,7 +20,7 @@ import (
 	files "github.com/airlock-mcp/airlock/internal/store"
 )
 
-// WitnessOptions say who keeps a log's checkpoints elsewhere.
+// WitnessOptions configure the witness of a log's checkpoints.
 type WitnessOptions struct {
 	// Address is that of package witness.
 	Address string
@@ -37,10 +37,10 @@ const retryWitness = 2 * time.Second
 // closeTimeout bounds the last attempt.
 const closeTimeout = 5 * time.Second
 
-// courier brings the kept checkpoints of a log to its witness. A process of
-// several that share a log does it for all of them at a time. What has been brought is
-// written beside the keys, so a restart goes on from there.
-type courier struct {
+// submitter submits the kept checkpoints of a log to its witness. If several processes share a
+// log, one of them submits for all. The submitted state is stored beside the keys, so that a
+// restart continues from there.
+type submitter struct {
 	places  places
 	opts    WitnessOptions
 	witness witness.Witness
@@ -69,13 +69,13 @@ type brought struct {
 }
 
 // newCourier starts bringing checkpoints, after one attempt.
-func newCourier(at places, o WitnessOptions, key verifyingKey, now func() time.Time) (*courier, error) {
+func newCourier(at places, o WitnessOptions, key verifyingKey, now func() time.Time) (*submitter, error) {
 	w, err := witness.Open(o.Address, o.Key)
 	if err != nil {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	c := &courier{
+	c := &submitter{
 		places: at, opts: o, witness: w, key: key, now: now, stop: stop,
 		wake: make(chan struct{}, 1), done: make(chan struct{}), changed: make(chan struct{}),
 	}
@@ -91,7 +91,7 @@ func newCourier(at places, o WitnessOptions, key verifyingKey, now func() time.T
 	return c, nil
 }
 
-func (c *courier) run(ctx context.Context) {
+func (c *submitter) run(ctx context.Context) {
 	defer close(c.done)
 	retry := time.NewTicker(retryWitness)
 	defer retry.Stop()
@@ -106,17 +106,17 @@ func (c *courier) run(ctx context.Context) {
 	}
 }
 
-// look makes the courier look for kept checkpoints now.
-func (c *courier) look() {
+// look makes the submitter look for kept checkpoints now.
+func (c *submitter) look() {
 	select {
 	case c.wake <- struct{}{}:
 	default: // it will look anyway
 	}
 }
 
-// close makes a last attempt and ends. What the witness does not take then, it
-// is given at the next start.
-func (c *courier) close() error {
+// close makes a last attempt. Checkpoints that the witness does not accept are submitted
+// again at the next start.
+func (c *submitter) close() error {
 	c.stop()
 	<-c.done
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
@@ -128,7 +128,7 @@ func (c *courier) close() error {
 }
 
 // attempt brings all that waits, and notes how it went.
-func (c *courier) attempt(ctx context.Context) error {
+func (c *submitter) attempt(ctx context.Context) error {
 	state, waiting, err := c.bring(ctx)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -147,7 +147,7 @@ func (c *courier) attempt(ctx context.Context) error {
 
 // recall asks the witness whether it knows more of the log than there is: one that
 // was put back with its keys, and what it had brought, has nothing new to bring.
-func (c *courier) recall(ctx context.Context) error {
+func (c *submitter) recall(ctx context.Context) error {
 	kept, err := c.kept()
 	if err != nil || len(kept) == 0 {
 		return err
@@ -164,7 +164,7 @@ func (c *courier) recall(ctx context.Context) error {
 	}
 	path, ok := witness.File(c.opts.Address)
 	if !ok {
-		return nil // a syslog server tells nothing
+		return nil // a syslog server returns nothing
 	}
 	notes, err := witness.Stored(path, newest.origin)
 	if err != nil {
@@ -183,13 +183,13 @@ func (c *courier) recall(ctx context.Context) error {
 	return nil
 }
 
-func (c *courier) progressFile() string {
+func (c *submitter) progressFile() string {
 	return strings.Replace(c.places.position, "position", "witnessed", 1)
 }
 
 // bring hands over the kept checkpoints that the witness does not have. waiting
 // is the time of the oldest that it still does not have.
-func (c *courier) bring(ctx context.Context) (state brought, waiting time.Time, err error) {
+func (c *submitter) bring(ctx context.Context) (state brought, waiting time.Time, err error) {
 	lock, err := files.Acquire(ctx, c.progressFile()+".lock", files.Exclusive)
 	if err != nil {
 		return c.last(), c.oldest(), err
@@ -228,14 +228,14 @@ func (c *courier) bring(ctx context.Context) (state brought, waiting time.Time, 
 	return state, time.Time{}, nil
 }
 
-func (c *courier) last() brought {
+func (c *submitter) last() brought {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.brought
 }
 
-// oldest is since when the witness is behind, where it could not even be asked.
-func (c *courier) oldest() time.Time {
+// oldest returns the time since which the witness has been behind, if it could not be reached.
+func (c *submitter) oldest() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.waiting.IsZero() {
@@ -245,7 +245,7 @@ func (c *courier) oldest() time.Time {
 }
 
 // signedTime is the time of a checkpoint's newest record.
-func (c *courier) signedTime(k checkpoint) time.Time {
+func (c *submitter) signedTime(k checkpoint) time.Time {
 	t, err := time.Parse(time.RFC3339, k.time)
 	if err != nil {
 		return c.oldest()
@@ -253,14 +253,14 @@ func (c *courier) signedTime(k checkpoint) time.Time {
 	return t
 }
 
-// keptSoFar are the kept checkpoints that a courier has read.
+// keptSoFar are the kept checkpoints that a submitter has read.
 type keptSoFar struct {
 	bytes int64 // of the file
 	list  []checkpoint
 }
 
 // kept reads the checkpoints that were kept since it was called last.
-func (c *courier) kept() ([]checkpoint, error) {
+func (c *submitter) kept() ([]checkpoint, error) {
 	f, err := openPlain(filepath.Join(c.places.dir, historyFile), os.O_RDONLY)
 	if err != nil {
 		return nil, fmt.Errorf("reading the kept checkpoints: %w", err)
@@ -282,7 +282,7 @@ func (c *courier) kept() ([]checkpoint, error) {
 }
 
 // prover proves consistency from the tree's file.
-func (c *courier) prover(size uint64) func(old uint64) ([]tlog.Hash, error) {
+func (c *submitter) prover(size uint64) func(old uint64) ([]tlog.Hash, error) {
 	return func(old uint64) ([]tlog.Hash, error) {
 		hashes, err := openHashes(filepath.Join(c.places.dir, treeFile))
 		if err != nil {
@@ -295,7 +295,7 @@ func (c *courier) prover(size uint64) func(old uint64) ([]tlog.Hash, error) {
 
 // late is the error of a call that must not be made, because the witness has
 // been behind for too long; nil while it has not.
-func (c *courier) late() error {
+func (c *submitter) late() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if errors.Is(c.failure, witness.ErrConflict) {
@@ -312,7 +312,7 @@ func (c *courier) late() error {
 
 // confirm waits until the witness has a checkpoint with the record, or an
 // attempt that began later has failed.
-func (c *courier) confirm(ctx context.Context, seq uint64) error {
+func (c *submitter) confirm(ctx context.Context, seq uint64) error {
 	c.mu.Lock()
 	last := c.attempts + 2 // the one under way may have begun before the record was kept
 	c.mu.Unlock()
