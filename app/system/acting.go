@@ -3,7 +3,6 @@ package system
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -108,23 +107,9 @@ func refusalOf(d agents.Decision) *broker.Error {
 	if d.Error == nil {
 		return nil
 	}
-	e := &broker.Error{Type: errorTypeOf(d.Error.Code), Message: d.Error.Error(), Source: errortype.SourceBroker}
-	e.Retryable = e.Type == errortype.RateLimit
+	e := &broker.Error{Type: d.Error.Kind, Message: d.Error.Error(), Source: errortype.SourceBroker, Retryable: d.Error.Kind == errortype.RateLimit}
 	if d.RetryAt != nil {
 		e.Message += "; it begins anew at " + d.RetryAt.UTC().Format(time.RFC3339)
 	}
 	return e
-}
-
-// errorTypeOf is the type of the error that a code of a refusal belongs to.
-func errorTypeOf(code string) string {
-	for part, kind := range map[string]string{
-		"-LOOP-": errortype.Loop, "-BUDGET-": errortype.Budget, "-RATE-": errortype.RateLimit,
-		"-CTX-": errortype.Validation, "-STATE-": errortype.Validation, "-ACTION-": errortype.Validation,
-	} {
-		if strings.Contains(code, part) {
-			return kind
-		}
-	}
-	return errortype.PolicyDenied
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/airlock-mcp/airlock/internal/canon"
+	"github.com/airlock-mcp/airlock/internal/errortype"
 	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 	"github.com/airlock-mcp/airlock/internal/schema"
 )
@@ -29,13 +30,33 @@ const (
 type Error struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
+	// Retryable is set if the same request can be approved later without any change.
+	Retryable bool `json:"retryable,omitempty"`
+	// Kind is the error type that code in a sandbox sees.
+	Kind string `json:"-"`
 }
 
 // Error returns the message with its code.
 func (e *Error) Error() string { return e.Code + ": " + e.Message }
 
 func refuse(code, format string, args ...any) *Error {
-	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+	kind, retryable := kindOf(code)
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...), Retryable: retryable, Kind: kind}
+}
+
+// kindOf returns the error type of a refusal with a code, and whether it can be tried again.
+func kindOf(code string) (kind string, retryable bool) {
+	switch code {
+	case CodeConversation, CodeStep, CodeContext, CodeStatePair, CodeStateHash, CodeStateSource, CodeStateMissing, CodeUnknownType, CodeAction:
+		return errortype.Validation, false
+	case CodeLength, CodeReplay, CodeRepeated, CodeUnchanged:
+		return errortype.Loop, false
+	case CodeRate, CodeRateUnknown:
+		return errortype.RateLimit, true
+	case CodeManyOpen:
+		return errortype.PolicyDenied, true
+	}
+	return errortype.PolicyDenied, false
 }
 
 // Limits of one request.

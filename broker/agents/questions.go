@@ -58,12 +58,12 @@ func (a *attempt) askedFor(ctx context.Context, tx database.Tx, d Decision) (Dec
 	case answered.state == questionOpen:
 		d.Decision, d.ApprovalID = Pending, answered.id
 		return d, nil
-	case !a.reserve(q):
-		d.Decision, d.Error = Denied, refuse(CodeManyOpen, "%d questions of this agent wait for a person already", maxOpenQuestions)
 	default:
-		a.ask = &q
-		d.Decision, d.ApprovalID = Pending, q.id
-		return d, q.store(ctx, tx)
+		if d.Error = a.hold(&q); d.Error == nil {
+			d.Decision, d.ApprovalID = Pending, q.id
+			return d, q.store(ctx, tx)
+		}
+		d.Decision = Denied
 	}
 	return d, a.ledger.Record(ctx, tx, a.accounts(), budget.Charge{})
 }
@@ -131,19 +131,43 @@ func (q *question) store(ctx context.Context, tx database.Tx) error {
 	return err
 }
 
-// reserve counts a question as open; false where the agent has too many.
-func (s *Service) reserve(q question) bool {
+// reserve reserves a place for a question, before the transaction.
+func (a *attempt) reserve() { a.place, a.full = a.opts.Desk.Reserve(a.agent.Share()) }
+
+// hold counts a question as open. It returns a refusal if there is no place for it: no question is announced that
+// nobody can answer.
+func (a *attempt) hold(q *question) *Error {
+	switch {
+	case errors.Is(a.full, approval.ErrNobody):
+		return refuse(CodeNobody, "no person can be asked here")
+	case a.place == nil:
+		return refuse(CodeManyOpen, "too many questions of this owner's agents wait for a person: try again when one is answered")
+	}
+	s := a.Service
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.open[q.agent] >= maxOpenQuestions {
-		return false
+		return refuse(CodeManyOpen, "%d questions of this agent wait for a person: try again when one is answered", maxOpenQuestions)
 	}
 	s.open[q.agent]++
 	s.live[q.id] = nil
-	return true
+	a.ask = q
+	return nil
 }
 
-func (s *Service) release(q question) {
+// release gives up what was held for a question that was not opened.
+func (a *attempt) release() {
+	if a.ask != nil {
+		a.letGo(*a.ask)
+		a.ask = nil
+	}
+	if a.place != nil {
+		a.place.Release()
+	}
+}
+
+// letGo counts a question as closed.
+func (s *Service) letGo(q question) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.live, q.id)
@@ -159,28 +183,32 @@ func (s *Service) isLive(id string) bool {
 	return live
 }
 
-// forget takes back a question that is not going to be put.
-func (a *attempt) forget() {
-	if a.ask != nil {
-		a.release(*a.ask)
-		a.ask = nil
-	}
-}
+var errServiceClosed = errors.New("the agent service is closed")
 
-// start puts a question and keeps its answer. It returns at once; ctx may end
-// before there is an answer.
-func (s *Service) start(ctx context.Context, q question) {
-	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.live[q.id] = end
-	if s.closed {
-		end()
+// openQuestion opens the question that was announced, if there is one, and keeps its answer in the background. When it
+// returns without an error, people can answer the question.
+func (a *attempt) openQuestion(ctx context.Context) error {
+	if a.ask == nil {
+		return nil
 	}
-	s.asking.Go(func() {
+	s, q := a.Service, *a.ask
+	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
+	if err := s.beginAsking(q, end); err != nil {
+		end()
+		return err
+	}
+	wait, err := a.place.Open(q.about)
+	if err != nil {
+		end()
+		s.asking.Done()
+		return err // the row in the database is of a question that is not live, which does not count
+	}
+	a.ask = nil
+	go func() {
+		defer s.asking.Done()
 		defer end()
-		defer s.release(q)
-		verdict, err := s.opts.Desk.Ask(ctx, q.about)
+		defer s.letGo(q)
+		verdict, err := wait(ctx)
 		if err != nil && ctx.Err() == nil {
 			s.opts.Logger.WarnContext(ctx, "asking a person about an agent's action", "error", err)
 		}
@@ -188,7 +216,20 @@ func (s *Service) start(ctx context.Context, q question) {
 		if err := s.keep(context.WithoutCancel(ctx), q, verdict, err); err != nil {
 			s.opts.Logger.ErrorContext(ctx, "keeping a person's answer", "error", err)
 		}
-	})
+	}()
+	return nil
+}
+
+// beginAsking counts a question that Close ends and waits for.
+func (s *Service) beginAsking(q question, end func()) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return errServiceClosed
+	}
+	s.live[q.id] = end
+	s.asking.Add(1)
+	return nil
 }
 
 // keep stores an answer. What was not answered is forgotten, so that it is asked again.

@@ -63,8 +63,8 @@ type Options struct {
 	Log      Log
 	// Rules decide what agents may do by themselves; nil means policies.Agents.
 	Rules *policies.Engine
-	// Desk asks people; nil: every question goes unanswered.
-	Desk approval.Asker
+	// Desk is where people are asked; nil means that no person can be asked.
+	Desk approval.Reserver
 	// Tools returns the configured tools that the type of an announced action can stand for: the ID of a tool, or its
 	// name on any server. It must be safe for concurrent use; nil means that no tool is configured.
 	Tools func(name string) []admission.Declared

@@ -17,6 +17,8 @@ type ToolRuling struct {
 	RiskScore     float64 `json:"risk_score"` // 0 to 1, in tenths
 	// ApprovalID is the question that a person can answer; empty where none can help.
 	ApprovalID string `json:"approval_id,omitempty"`
+	// Retryable is set if a person cannot be asked now, but later.
+	Retryable bool `json:"retryable,omitempty"`
 }
 
 // ruleTool decides about a tool before any person is asked. ask is set if a person can approve it.

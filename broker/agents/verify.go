@@ -10,9 +10,11 @@ import (
 	"time"
 
 	"github.com/airlock-mcp/airlock/admission"
+	"github.com/airlock-mcp/airlock/broker/approval"
 	"github.com/airlock-mcp/airlock/broker/audit"
 	"github.com/airlock-mcp/airlock/broker/budget"
 	"github.com/airlock-mcp/airlock/internal/database"
+	"github.com/airlock-mcp/airlock/internal/errortype"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 	"github.com/airlock-mcp/airlock/internal/truncate"
 	"github.com/airlock-mcp/airlock/policies"
@@ -30,7 +32,8 @@ const (
 const (
 	CodePolicy       = "QWED-AGENT-POLICY-001"   // the rules do not permit it
 	CodeRefused      = "QWED-AGENT-APPROVAL-001" // a person refused
-	CodeManyOpen     = "QWED-AGENT-APPROVAL-002" // the agent has too many open questions
+	CodeManyOpen     = "QWED-AGENT-APPROVAL-002" // too many questions of the agent, or of its account, are open
+	CodeNobody       = "QWED-AGENT-APPROVAL-003" // no person can be asked
 	CodeRate         = "QWED-AGENT-RATE-001"
 	CodeRateUnknown  = "QWED-AGENT-RATE-002" // the limiter cannot tell, which refuses
 	CodeStateMissing = "QWED-AGENT-STATE-004"
@@ -64,7 +67,9 @@ type attempt struct {
 	onState string // fingerprint of the action on its state; empty without a state
 	judged
 	state   conversationState
-	ask     *question // to be put to a person after the commit
+	place   approval.Reservation // for a question, if the rules want one
+	full    error                // the reason why there is no place
+	ask     *question            // to be opened at the place after the commit
 	debited budget.Amount
 }
 
@@ -107,18 +112,15 @@ func (s *Service) VerifyAction(ctx context.Context, agentID string, action, plac
 	if a.agent, err = s.Find(ctx, agentID); err != nil {
 		return Decision{}, err
 	}
+	defer a.release()
 	d, err := a.decide(ctx, action, place)
 	if err != nil {
 		return Decision{}, err
 	}
 	if err := a.recordDecision(ctx, d); err != nil {
-		a.forget()
 		return Decision{}, err
 	}
-	if a.ask != nil {
-		s.start(ctx, *a.ask)
-	}
-	return d, nil
+	return d, a.openQuestion(ctx)
 }
 
 func (a *attempt) decide(ctx context.Context, action, place json.RawMessage) (Decision, error) {
@@ -137,9 +139,6 @@ func (a *attempt) decide(ctx context.Context, action, place json.RawMessage) (De
 		d, err = a.transact(ctx, tx)
 		return err
 	})
-	if err != nil {
-		a.forget()
-	}
 	return d, err
 }
 
@@ -175,6 +174,9 @@ func (a *attempt) assess(ctx context.Context) error {
 			truncate.Head(a.action.Type, maxName))
 	}
 	a.judge()
+	if a.rules.Allow && len(a.rules.Approve) > 0 {
+		a.reserve()
+	}
 	return nil
 }
 
@@ -272,7 +274,7 @@ func exceeded(d Decision, err error) (Decision, error) {
 		return d, err
 	}
 	d.Decision = BudgetExceeded
-	d.Error = &Error{Code: exceeded.Code, Message: exceeded.Text}
+	d.Error = &Error{Code: exceeded.Code, Message: exceeded.Text, Retryable: !exceeded.Again.IsZero(), Kind: errortype.Budget}
 	if !exceeded.Again.IsZero() {
 		d.RetryAt = &exceeded.Again
 	}

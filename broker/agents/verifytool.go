@@ -20,6 +20,7 @@ func (s *Service) VerifyTool(ctx context.Context, agentID, tool string, paramete
 	if a.agent, err = s.Find(ctx, agentID); err != nil {
 		return ToolRuling{}, err
 	}
+	defer a.release()
 	if err := a.prepareTool(ctx, parameters); err != nil {
 		return ToolRuling{}, err
 	}
@@ -27,15 +28,13 @@ func (s *Service) VerifyTool(ctx context.Context, agentID, tool string, paramete
 	if refused := a.limit(ctx); refused != nil {
 		ruling.BlockedReason = refused.Message
 	} else if ruling, err = a.ruleToolCall(ctx); err != nil {
-		a.forget()
 		return ToolRuling{}, err
 	}
 	if err := a.recordDecision(ctx, ruling.decision()); err != nil {
-		a.forget()
 		return ToolRuling{}, err
 	}
-	if a.ask != nil {
-		s.start(ctx, *a.ask)
+	if err := a.openQuestion(ctx); err != nil {
+		return ToolRuling{}, err
 	}
 	return ruling, nil
 }
@@ -50,7 +49,13 @@ func (a *attempt) prepareTool(ctx context.Context, parameters json.RawMessage) e
 	if err := a.readTool(parameters); err != nil {
 		return err
 	}
-	return a.assess(ctx)
+	if err := a.assess(ctx); err != nil {
+		return err
+	}
+	if _, ask := a.ruleTool(); ask && a.place == nil {
+		a.reserve()
+	}
+	return nil
 }
 
 func (a *attempt) readTool(parameters json.RawMessage) error {
@@ -114,11 +119,12 @@ func (a *attempt) manually(ctx context.Context, tx database.Tx, ruling *ToolRuli
 	case answered.state == questionRefused:
 		ruling.BlockedReason += ", and a person refused this call"
 		return nil
-	case !a.reserve(q):
-		ruling.BlockedReason += ", and too many questions of this agent wait for a person already"
+	}
+	if refused := a.hold(&q); refused != nil {
+		ruling.BlockedReason, ruling.Retryable = ruling.BlockedReason+", and "+refused.Message, refused.Retryable
 		return nil
 	}
-	a.ask, ruling.ApprovalID = &q, q.id
+	ruling.ApprovalID = q.id
 	return q.store(ctx, tx)
 }
 

@@ -5,6 +5,7 @@ package approval
 
 import (
 	"context"
+	"errors"
 	"slices"
 )
 
@@ -44,6 +45,29 @@ type Asker interface {
 	Ask(ctx context.Context, q Question) (Verdict, error)
 }
 
+// Reserver reserves places for questions that are opened later. Reserve may be called
+// concurrently. It does not wait: the error is ErrFull or ErrNobody.
+type Reserver interface {
+	Reserve(account string) (Reservation, error)
+}
+
+// Reservation is a place for one question. The caller must call Open or Release.
+type Reservation interface {
+	// Open opens the question. If it returns no error, people can answer the question
+	// from then on, and the caller must call wait for the verdict; wait returns when ctx
+	// ends, at the latest. Open must be called once at most.
+	Open(q Question) (wait func(ctx context.Context) (Verdict, error), err error)
+	// Release gives up the place. It does nothing after Open, and when it is called again.
+	Release()
+}
+
+// ErrFull is the error of a reservation if the account, or all accounts together, have
+// too many open questions.
+var ErrFull = errors.New("too many questions wait for an answer")
+
+// ErrNobody is the error of a reservation if no person can be asked.
+var ErrNobody = errors.New("no person can be asked")
+
 // Informer is an Asker that can tell its person that an answer came too late.
 type Informer interface {
 	// TooLate says that q had been answered with won before the person answered.
@@ -54,7 +78,13 @@ type Informer interface {
 // with Unreachable at once.
 type None struct{}
 
-var _ Asker = None{}
+var (
+	_ Asker    = None{}
+	_ Reserver = None{}
+)
 
 // Ask answers with Unreachable at once.
 func (None) Ask(context.Context, Question) (Verdict, error) { return Verdict{Answer: Unreachable}, nil }
+
+// Reserve returns ErrNobody.
+func (None) Reserve(string) (Reservation, error) { return nil, ErrNobody }

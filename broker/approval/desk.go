@@ -57,7 +57,10 @@ type Desk struct {
 	telling sync.Mutex // held while subscribers are called, so that events come in order
 }
 
-var _ Asker = (*Desk)(nil)
+var (
+	_ Asker    = (*Desk)(nil)
+	_ Reserver = (*Desk)(nil)
+)
 
 // registration is the channel of one session; later ones take its place.
 type registration struct{ asker Asker }
@@ -161,29 +164,42 @@ func (d *Desk) Ask(ctx context.Context, q Question) (Verdict, error) {
 	}
 	asking, stop := context.WithDeadline(ctx, q.Expires)
 	defer stop()
-	leave, err := d.enter(asking, q.Account)
+	place, err := d.enter(asking, q.Account)
 	if err != nil {
 		return expired(ctx)
 	}
-	defer leave()
+	wait, err := place.Open(q)
+	if err != nil {
+		return Verdict{}, err
+	}
+	return wait(ctx)
+}
+
+// openQuestion lets people answer a question. wait returns the verdict and closes the
+// question.
+func (d *Desk) openQuestion(q Question) (wait func(context.Context) (Verdict, error), err error) {
 	q.Desk = d.listener.name
 	data, err := canon.Verbatim(q) // the digest of the arguments that is shown is that of the bytes that are sent
 	if err != nil {
-		return Verdict{}, fmt.Errorf("asking question %q: %w", q.ID, err)
+		return nil, fmt.Errorf("asking question %q: %w", q.ID, err)
 	}
 	if !d.canBeAnswered(q) {
-		return Verdict{Answer: Unreachable}, nil
+		return func(context.Context) (Verdict, error) { return Verdict{Answer: Unreachable}, nil }, nil
 	}
 	o := &openQuestion{question: q, digest: canon.Digest(data), done: make(chan struct{})}
 	d.expect(o)
 	held, err := store.CreateHeld(filepath.Join(d.dir, q.ID+questionSuffix), data, 0o600)
 	if err != nil {
 		d.forget(q.ID)
-		return Verdict{}, fmt.Errorf("asking question %q: %w", q.ID, err)
+		return nil, fmt.Errorf("asking question %q: %w", q.ID, err)
 	}
 	asker := d.post(o)
-	defer d.remove(q.ID, held)
-	return d.await(ctx, asking, o, asker)
+	return func(ctx context.Context) (Verdict, error) {
+		defer d.remove(q.ID, held)
+		asking, stop := context.WithDeadline(ctx, q.Expires)
+		defer stop()
+		return d.await(ctx, asking, o, asker)
+	}, nil
 }
 
 // canBeAnswered reports whether anyone can answer. A form with values to fill in needs a

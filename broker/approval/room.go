@@ -2,6 +2,7 @@ package approval
 
 import (
 	"context"
+	"sync"
 
 	"golang.org/x/sync/semaphore"
 )
@@ -15,15 +16,38 @@ const (
 	maxOpenEach = 16
 )
 
-// ownRoom is what an account has of the room for open questions.
+// ownRoom counts the open questions of an account.
 type ownRoom struct {
 	places *semaphore.Weighted
 	users  int // questions that are open, or wait to be
 }
 
-// enter waits until an account may have one more question open, until leave is called.
-// The error is ctx's.
-func (d *Desk) enter(ctx context.Context, account string) (leave func(), err error) {
+// place is a place for one open question.
+type place struct {
+	desk  *Desk
+	leave func() // may be called more than once
+	used  bool
+}
+
+var _ Reservation = (*place)(nil)
+
+// Reserve reserves a place for a question of an account, or returns ErrFull.
+func (d *Desk) Reserve(account string) (Reservation, error) {
+	own, drop := d.ownRoom(account)
+	if !own.TryAcquire(1) {
+		drop()
+		return nil, ErrFull
+	}
+	if !d.room.TryAcquire(1) {
+		own.Release(1)
+		drop()
+		return nil, ErrFull
+	}
+	return d.place(own, drop), nil
+}
+
+// enter waits until an account may have one more question open. The error is ctx's.
+func (d *Desk) enter(ctx context.Context, account string) (*place, error) {
 	own, drop := d.ownRoom(account)
 	if err := own.Acquire(ctx, 1); err != nil {
 		drop()
@@ -34,14 +58,39 @@ func (d *Desk) enter(ctx context.Context, account string) (leave func(), err err
 		drop()
 		return nil, err
 	}
-	return func() {
+	return d.place(own, drop), nil
+}
+
+func (d *Desk) place(own *semaphore.Weighted, drop func()) *place {
+	return &place{desk: d, leave: sync.OnceFunc(func() {
 		d.room.Release(1)
 		own.Release(1)
 		drop()
+	})}
+}
+
+// Release gives up the place, unless a question was opened.
+func (p *place) Release() {
+	if !p.used {
+		p.leave()
+	}
+}
+
+// Open opens a question at the place, which is free again when wait returns.
+func (p *place) Open(q Question) (wait func(context.Context) (Verdict, error), err error) {
+	p.used = true
+	answered, err := p.desk.openQuestion(q)
+	if err != nil {
+		p.leave()
+		return nil, err
+	}
+	return func(ctx context.Context) (Verdict, error) {
+		defer p.leave()
+		return answered(ctx)
 	}, nil
 }
 
-// ownRoom returns an account's room, which is there until drop is called.
+// ownRoom returns the count of an account, which is kept until drop is called.
 func (d *Desk) ownRoom(account string) (own *semaphore.Weighted, drop func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
