@@ -4,10 +4,10 @@ package admission
 
 import (
 	_ "embed"
-	"encoding/json"
 	"fmt"
 	"sync"
 
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/policies"
 )
 
@@ -30,7 +30,7 @@ func (m *Meaning) UnmarshalJSON(raw []byte) error {
 		SQL      bool                 `json:"sql"`
 		Category policies.ActCategory `json:"category"`
 	}{Category: policies.ActOther}
-	if err := json.Unmarshal(raw, &entry); err != nil {
+	if err := strictjson.UnmarshalOpen(raw, &entry); err != nil {
 		return err
 	}
 	risk, err := policies.ParseLevel(entry.Risk)
@@ -47,7 +47,7 @@ type tables struct {
 
 var known = sync.OnceValue(func() tables {
 	var t tables
-	if err := json.Unmarshal(actionsSource, &t); err != nil {
+	if err := strictjson.UnmarshalOpen(actionsSource, &t); err != nil {
 		panic(fmt.Sprintf("admission/actions.json: %v", err)) // it is part of the program
 	}
 	return t

@@ -14,8 +14,8 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"github.com/airlock-mcp/airlock/internal/schema"
 	"github.com/airlock-mcp/airlock/internal/sqltext"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // minEncoded is the length of the shortest text that is decoded: fewer characters have no effects.
@@ -53,7 +53,7 @@ func nested(text string) (any, bool) {
 	if len(trimmed) < minEncoded || !strings.ContainsRune(`[{"`, rune(trimmed[0])) {
 		return nil, false
 	}
-	value, err := schema.Decode([]byte(trimmed))
+	value, err := strictjson.Value([]byte(trimmed))
 	return value, err == nil
 }
 

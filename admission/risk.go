@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/policies"
 )
 
@@ -70,7 +71,7 @@ func (a *Assessment) raise(risk policies.Risk, why, engine string) {
 
 func decodeSchema(raw json.RawMessage) map[string]any {
 	var object map[string]any
-	if len(raw) == 0 || json.Unmarshal(raw, &object) != nil {
+	if len(raw) == 0 || strictjson.UnmarshalOpen(raw, &object) != nil {
 		return nil // a schema may be true, and one that cannot be read gives no hints
 	}
 	return object

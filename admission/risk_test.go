@@ -14,14 +14,14 @@ import (
 	"unicode/utf16"
 
 	"github.com/airlock-mcp/airlock/admission"
-	"github.com/airlock-mcp/airlock/internal/schema"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/policies"
 )
 
 // assess returns the risk of a call of a tool that the operator declared to only read.
 func assess(t testing.TB, name, arguments string) admission.Assessment {
 	t.Helper()
-	value, err := schema.Decode([]byte(arguments))
+	value, err := strictjson.Value([]byte(arguments))
 	if err != nil {
 		t.Fatalf("%s: %v", arguments, err)
 	}
@@ -221,7 +221,7 @@ func TestSchemasSayWhatIsExecuted(t *testing.T) {
 		`{"c": {"d": "uptime"}}`:                     policies.RiskCritical,
 		`{"e": "what does VACUUM do in a database"}`: policies.RiskLow,
 	} {
-		value, err := schema.Decode([]byte(arguments))
+		value, err := strictjson.Value([]byte(arguments))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -287,7 +287,7 @@ func FuzzAssess(f *testing.F) {
 		f.Add(encode("DELETE FROM users"))
 	}
 	f.Fuzz(func(t *testing.T, arguments string) {
-		value, err := schema.Decode([]byte(arguments))
+		value, err := strictjson.Value([]byte(arguments))
 		if err != nil {
 			t.Skip()
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/airlock-mcp/airlock/broker/approval"
 	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/errortype"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 	"github.com/airlock-mcp/airlock/policies"
 )
@@ -204,7 +205,7 @@ func withoutDefaults(arguments, inputSchema json.RawMessage) json.RawMessage {
 		Properties map[string]json.RawMessage `json:"properties"`
 	}
 	var given map[string]json.RawMessage
-	if json.Unmarshal(inputSchema, &properties) != nil || json.Unmarshal(arguments, &given) != nil {
+	if strictjson.UnmarshalOpen(inputSchema, &properties) != nil || strictjson.UnmarshalOpen(arguments, &given) != nil {
 		return arguments
 	}
 	left := len(given)
@@ -212,7 +213,7 @@ func withoutDefaults(arguments, inputSchema json.RawMessage) json.RawMessage {
 		var schema struct {
 			Default json.RawMessage `json:"default"`
 		}
-		if json.Unmarshal(properties.Properties[name], &schema) != nil || schema.Default == nil {
+		if strictjson.UnmarshalOpen(properties.Properties[name], &schema) != nil || schema.Default == nil {
 			continue // a schema may be true or false, and has no default then
 		}
 		is, err := canon.JSON(value)

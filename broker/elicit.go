@@ -14,6 +14,7 @@ import (
 	"github.com/airlock-mcp/airlock/broker/redact"
 	"github.com/airlock-mcp/airlock/broker/upstream"
 	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 	"github.com/airlock-mcp/airlock/policies"
 )
@@ -177,7 +178,7 @@ type typed struct {
 // typedIn remembers free texts of an answer; what is chosen from a list is no secret.
 func (s *RunCalls) typedIn(f form, content json.RawMessage) {
 	var values map[string]any
-	if json.Unmarshal(content, &values) != nil {
+	if strictjson.UnmarshalOpen(content, &values) != nil {
 		return
 	}
 	s.questions.typed.mu.Lock()

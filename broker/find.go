@@ -12,7 +12,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/errortype"
-	"github.com/airlock-mcp/airlock/internal/schema"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/internal/truncate"
 	"github.com/airlock-mcp/airlock/policies"
 )
@@ -76,7 +76,7 @@ func (a *attempt) validate(context.Context) *failure {
 	if len(a.call.Arguments) == 0 {
 		a.call.Arguments = json.RawMessage("{}")
 	}
-	v, err := schema.Decode(a.call.Arguments)
+	v, err := strictjson.Value(a.call.Arguments)
 	if err != nil {
 		return failf(errortype.Validation, "the arguments cannot be read: %v", err)
 	}
@@ -112,7 +112,7 @@ func misnamed(tool catalog.Tool, input map[string]any) string {
 		Properties map[string]json.RawMessage `json:"properties"`
 		Closed     json.RawMessage            `json:"additionalProperties"`
 	}
-	if json.Unmarshal(tool.InputSchema, &described) != nil || len(described.Properties) == 0 || string(described.Closed) == "false" {
+	if strictjson.UnmarshalOpen(tool.InputSchema, &described) != nil || len(described.Properties) == 0 || string(described.Closed) == "false" {
 		return "" // nothing to say, or the check itself has named them
 	}
 	var unknown []string

@@ -11,6 +11,7 @@ import (
 	"github.com/airlock-mcp/airlock/broker/approval"
 	"github.com/airlock-mcp/airlock/broker/upstream"
 	"github.com/airlock-mcp/airlock/internal/canon"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/internal/visible"
 )
 
@@ -54,7 +55,7 @@ func readForm(e upstream.Elicitation) (form, error) {
 	switch {
 	case len(e.Schema) > maxFormBytes:
 		return form{}, fmt.Errorf("its form has more than %d bytes", maxFormBytes)
-	case canon.IsDeep(e.Schema) || json.Unmarshal(e.Schema, &schema) != nil || schema.Type != "object" && schema.Type != "":
+	case canon.IsDeep(e.Schema) || strictjson.UnmarshalOpen(e.Schema, &schema) != nil || schema.Type != "object" && schema.Type != "":
 		return form{}, errors.New("its form is none that MCP allows")
 	case len(schema.Properties) > maxFormFields:
 		return form{}, fmt.Errorf("its form has more than %d fields", maxFormFields)
@@ -112,7 +113,7 @@ func (f form) show(question map[string]any) (form, error) {
 // readField copies what MCP allows in a field, with texts that can be seen.
 func readField(raw json.RawMessage) (map[string]any, error) {
 	var given map[string]any
-	if json.Unmarshal(raw, &given) != nil || given == nil {
+	if strictjson.UnmarshalOpen(raw, &given) != nil || given == nil {
 		return nil, errors.New("cannot be read")
 	}
 	kind, _ := given["type"].(string)

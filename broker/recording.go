@@ -9,6 +9,7 @@ import (
 	"github.com/airlock-mcp/airlock/broker/audit"
 	"github.com/airlock-mcp/airlock/broker/replay"
 	"github.com/airlock-mcp/airlock/internal/errortype"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
@@ -68,7 +69,7 @@ func (a *attempt) replayed(ctx context.Context) Answer {
 	case diverged != nil:
 		answer = a.answerError(failf(errortype.Sandbox, "the replay diverged: %s", diverged))
 		r.Outcome, r.ErrorType, r.Detail = audit.OutcomeRefused, errortype.Sandbox, "the replay diverged"
-	case json.Unmarshal(recorded, &answer) != nil:
+	case strictjson.UnmarshalOpen(recorded, &answer) != nil:
 		answer = a.answerError(failf(errortype.Sandbox, "the recording is damaged"))
 		r.Outcome, r.ErrorType, r.Detail = audit.OutcomeRefused, errortype.Sandbox, "the recording is damaged"
 	}

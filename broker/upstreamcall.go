@@ -10,8 +10,8 @@ import (
 	"github.com/airlock-mcp/airlock/broker/upstream"
 	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/errortype"
-	"github.com/airlock-mcp/airlock/internal/members"
 	"github.com/airlock-mcp/airlock/internal/schema"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/internal/truncate"
 )
 
@@ -60,7 +60,7 @@ var errNoResult = errors.New("not a CallToolResult")
 // something else than the code then reads.
 func parseResult(raw json.RawMessage) (toolResult, error) {
 	var read struct{ content, structuredContent, isError json.RawMessage }
-	if !json.Valid(raw) || !members.Each(raw, canon.MaxDepth-1, func(name, value []byte) bool {
+	if !json.Valid(raw) || !strictjson.EachMember(raw, canon.MaxDepth-1, func(name, value []byte) bool {
 		switch string(name) {
 		case "content":
 			read.content = value
@@ -72,7 +72,7 @@ func parseResult(raw json.RawMessage) (toolResult, error) {
 		return true
 	}) {
 		var all map[string]json.RawMessage
-		if err := json.Unmarshal(raw, &all); err != nil || all == nil {
+		if err := strictjson.UnmarshalOpen(raw, &all); err != nil || all == nil {
 			return toolResult{}, errNoResult
 		}
 		read.content, read.structuredContent, read.isError = all["content"], all["structuredContent"], all["isError"]
@@ -82,7 +82,7 @@ func parseResult(raw json.RawMessage) (toolResult, error) {
 	}
 	r := toolResult{content: read.content, structuredContent: read.structuredContent}
 	if flag := read.isError; flag != nil {
-		if err := json.Unmarshal(flag, &r.isError); err != nil {
+		if err := strictjson.UnmarshalOpen(flag, &r.isError); err != nil {
 			return toolResult{}, errNoResult
 		}
 	}
@@ -156,9 +156,12 @@ func (a *attempt) toolFailure(context.Context) *failure {
 // failureText joins the text blocks of a failed tool's result.
 func failureText(result json.RawMessage) string {
 	const most = 4 << 10
-	var blocks []struct{ Type, Text string }
+	var blocks []struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
 	r, err := parseResult(result)
-	if err != nil || json.Unmarshal(r.content, &blocks) != nil {
+	if err != nil || strictjson.UnmarshalOpen(r.content, &blocks) != nil {
 		return noText
 	}
 	var parts []string

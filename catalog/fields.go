@@ -1,10 +1,11 @@
 package catalog
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // maxSchemaText is how deep below a tool's arguments parameter names and
@@ -19,7 +20,7 @@ type shownText struct{ title, description string }
 func searched(tool *Tool, shown shownText) document {
 	var names, text wordList
 	var schema any
-	if json.Unmarshal(tool.InputSchema, &schema) == nil {
+	if strictjson.UnmarshalOpen(tool.InputSchema, &schema) == nil {
 		collectParameters(schema, 0, &names, &text)
 	}
 	lead, rest := cutLead(shown.description)

@@ -8,6 +8,8 @@ import (
 	"io"
 	"math"
 	"slices"
+
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // maxSetLine is the longest line of a retrieval set in bytes.
@@ -42,12 +44,12 @@ type RetrievalGold []string
 // UnmarshalJSON takes one ID or a list of them.
 func (g *RetrievalGold) UnmarshalJSON(raw []byte) error {
 	var one string
-	if err := json.Unmarshal(raw, &one); err == nil {
+	if err := strictjson.UnmarshalOpen(raw, &one); err == nil {
 		*g = RetrievalGold{one}
 		return nil
 	}
 	var many []string
-	if err := json.Unmarshal(raw, &many); err != nil {
+	if err := strictjson.UnmarshalOpen(raw, &many); err != nil {
 		return fmt.Errorf("gold is neither an ID nor a list of IDs: %w", err)
 	}
 	*g = many
@@ -101,7 +103,7 @@ func readLines[T any](r io.Reader) ([]T, error) {
 			continue
 		}
 		var item T
-		if err := json.Unmarshal(scanner.Bytes(), &item); err != nil {
+		if err := strictjson.UnmarshalOpen(scanner.Bytes(), &item); err != nil {
 			return nil, fmt.Errorf("line %d: %w", line, err)
 		}
 		items = append(items, item)

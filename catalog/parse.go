@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/airlock-mcp/airlock/internal/canon"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // Limits on one server's list of tools. Real lists are far below: the largest published
@@ -36,7 +37,7 @@ func ParseTool(serverID string, raw json.RawMessage) (Tool, error) {
 		return Tool{}, err
 	}
 	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &fields); err != nil {
+	if err := strictjson.UnmarshalOpen(raw, &fields); err != nil {
 		return Tool{}, fmt.Errorf("the definition is not JSON: %w", err)
 	}
 	tool := Tool{ServerID: serverID, Raw: bytes.Clone(raw), Digest: canon.Digest(raw)}
@@ -99,7 +100,7 @@ func describeItem(i int, raw json.RawMessage) string {
 	var item struct {
 		Name string `json:"name"`
 	}
-	if json.Unmarshal(raw, &item) == nil && item.Name != "" {
+	if strictjson.UnmarshalOpen(raw, &item) == nil && item.Name != "" {
 		return fmt.Sprintf("tool %s", Quote(item.Name))
 	}
 	return fmt.Sprintf("item %d of the tool list", i+1)
@@ -112,7 +113,7 @@ func toolName(raw json.RawMessage) (string, error) {
 		return "", fmt.Errorf("name is %s, not text", kindOf(raw))
 	}
 	var name string
-	if err := json.Unmarshal(raw, &name); err != nil {
+	if err := strictjson.UnmarshalOpen(raw, &name); err != nil {
 		return "", fmt.Errorf("name is not text: %w", err)
 	}
 	if name == "" {
@@ -140,7 +141,7 @@ func optionalText(field string, raw json.RawMessage) (string, error) {
 		return "", nil
 	case kindString:
 		var text string
-		if err := json.Unmarshal(raw, &text); err != nil {
+		if err := strictjson.UnmarshalOpen(raw, &text); err != nil {
 			return "", fmt.Errorf("%s is not text: %w", field, err)
 		}
 		return text, nil
@@ -156,7 +157,7 @@ func inputSchema(raw json.RawMessage) (json.RawMessage, error) {
 		return nil, fmt.Errorf("inputSchema is %s, not an object", kindOf(raw))
 	}
 	var schema map[string]json.RawMessage // not a struct: its keys would match in any case
-	if err := json.Unmarshal(raw, &schema); err != nil {
+	if err := strictjson.UnmarshalOpen(raw, &schema); err != nil {
 		return nil, fmt.Errorf("inputSchema is not JSON: %w", err)
 	}
 	declared, ok := schema["type"]
@@ -164,11 +165,11 @@ func inputSchema(raw json.RawMessage) (json.RawMessage, error) {
 		return bytes.Clone(raw), nil
 	}
 	var one string
-	if json.Unmarshal(declared, &one) == nil && one == "object" {
+	if strictjson.UnmarshalOpen(declared, &one) == nil && one == "object" {
 		return bytes.Clone(raw), nil
 	}
 	var many []string
-	if json.Unmarshal(declared, &many) == nil && slices.Contains(many, "object") {
+	if strictjson.UnmarshalOpen(declared, &many) == nil && slices.Contains(many, "object") {
 		return bytes.Clone(raw), nil
 	}
 	return nil, fmt.Errorf("inputSchema has another type than object, so no arguments can fit")
@@ -190,12 +191,12 @@ func outputSchema(raw json.RawMessage) (json.RawMessage, error) {
 // destructive and open-world by default).
 func parseAnnotations(raw json.RawMessage) Annotations {
 	var fields map[string]json.RawMessage
-	if json.Unmarshal(raw, &fields) != nil {
+	if strictjson.UnmarshalOpen(raw, &fields) != nil {
 		return Annotations{}
 	}
 	hint := func(key string) *bool {
 		var b *bool
-		if json.Unmarshal(fields[key], &b) != nil {
+		if strictjson.UnmarshalOpen(fields[key], &b) != nil {
 			return nil
 		}
 		return b

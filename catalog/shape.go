@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+
+	"github.com/airlock-mcp/airlock/internal/canon"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // kind is what sort of JSON value some bytes hold, by their first character.
@@ -42,74 +44,24 @@ func kindOf(raw json.RawMessage) kind {
 	}
 }
 
-// checkShape walks one JSON value and returns an error for content that two parsers could
-// read differently or fail on: duplicate keys in an object, keys with hidden characters or
-// prompt injection, nesting beyond maxDepth, and data after the value.
+// checkShape refuses a definition that two decoders could read differently, that is
+// nested more than maxDepth levels deep, or that has a key that hides or says something.
 func checkShape(raw []byte) error {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	if err := checkValue(dec, 0); err != nil {
-		if errors.Is(err, io.EOF) {
-			return fmt.Errorf("the definition is not JSON: it ends too early")
-		}
-		return err
+	if err := strictjson.Check(raw); err != nil {
+		return fmt.Errorf("the definition cannot be read: %w", err)
 	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("the definition is not JSON: something follows it")
-	}
-	return nil
-}
-
-func checkValue(dec *json.Decoder, depth int) error {
-	token, err := dec.Token()
-	if err != nil {
-		return fmt.Errorf("the definition is not JSON: %w", err)
-	}
-	open, ok := token.(json.Delim)
-	if !ok {
-		return nil
-	}
-	if depth == maxDepth {
+	if canon.IsDeeper(raw, maxDepth) {
 		return fmt.Errorf("the definition is nested more than %d levels deep", maxDepth)
 	}
-	var seen map[string]bool
-	if open == '{' {
-		seen = map[string]bool{}
-	}
-	for dec.More() {
-		if seen != nil {
-			if err := checkKey(dec, seen); err != nil {
-				return err
-			}
-		}
-		if err := checkValue(dec, depth+1); err != nil {
-			return err
-		}
-	}
-	if _, err := dec.Token(); err != nil { // the closing bracket
-		return fmt.Errorf("the definition is not JSON: %w", err)
-	}
-	return nil
+	return strictjson.EachName(raw, checkKey)
 }
 
-func checkKey(dec *json.Decoder, seen map[string]bool) error {
-	token, err := dec.Token()
-	if err != nil {
-		return fmt.Errorf("the definition is not JSON: %w", err)
-	}
-	key, ok := token.(string)
-	if !ok {
-		return fmt.Errorf("the definition is not JSON: a key is not text")
-	}
+func checkKey(key string) error {
 	if _, hidden := stripHidden(key); hidden > 0 {
 		return fmt.Errorf("the definition has hidden characters in the key %s", Quote(key)) // a key cannot be cleaned: arguments use it
 	}
 	if addressesModel(key) {
-		return fmt.Errorf("the definition has a key that speaks to the model")
+		return errors.New("the definition has a key that speaks to the model")
 	}
-	if seen[key] {
-		return fmt.Errorf("the definition has the key %s twice in one object", Quote(key))
-	}
-	seen[key] = true
 	return nil
 }

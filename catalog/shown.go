@@ -3,6 +3,8 @@ package catalog
 import (
 	"encoding/json"
 	"sync"
+
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // Shown returns all servers as they may be described to a model, with every
@@ -77,7 +79,7 @@ func allHarmless(raw []byte, known map[string]bool) bool {
 			continue
 		}
 		var text string
-		if json.Unmarshal(literal, &text) != nil || len(inspect("", text)) > 0 {
+		if strictjson.UnmarshalOpen(literal, &text) != nil || len(inspect("", text)) > 0 {
 			return false
 		}
 		known[string(literal)] = true

@@ -14,6 +14,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/images/layer"
 	"github.com/airlock-mcp/airlock/internal/store"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // Files of a cached base and of an image.
@@ -74,7 +75,7 @@ func readBase(dir string) (base, error) {
 		return base{}, fmt.Errorf("reading the cached base layer: %w", err)
 	}
 	found := base{blob: blob{path: filepath.Join(dir, layerFile)}}
-	if err := json.Unmarshal(text, &found); err != nil {
+	if err := strictjson.UnmarshalOpen(text, &found); err != nil {
 		return base{}, fmt.Errorf("reading the cached base layer %q: %w", dir, err)
 	}
 	return found, found.check()

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/airlock-mcp/airlock/internal/lazyregexp"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // nodeModules is where npm packages are in an image: where Node looks for them last,
@@ -42,7 +43,7 @@ type lockedModule struct {
 // returns the names of the packages that have installation scripts.
 func checkModules(text []byte) (scripted []string, err error) {
 	var lock moduleLock
-	if err := json.Unmarshal(text, &lock); err != nil {
+	if err := strictjson.UnmarshalOpen(text, &lock); err != nil {
 		return nil, fmt.Errorf("reading npm's lock: %w", err)
 	}
 	if lock.Version != 3 {
@@ -153,7 +154,7 @@ func cleanModules(dir string) error {
 // other systems.
 func listModules(text []byte, dir string) ([]Package, error) {
 	var lock moduleLock
-	if err := json.Unmarshal(text, &lock); err != nil {
+	if err := strictjson.UnmarshalOpen(text, &lock); err != nil {
 		return nil, fmt.Errorf("reading npm's lock: %w", err)
 	}
 	var packages []Package

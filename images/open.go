@@ -2,7 +2,6 @@ package images
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/images/layer"
 	"github.com/airlock-mcp/airlock/internal/store"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // Errors of Open that `airlock images build` cures.
@@ -187,7 +187,7 @@ func readRecord(directory string) (Record, error) {
 		return Record{}, err
 	}
 	var record Record
-	if err := json.Unmarshal(text, &record); err != nil {
+	if err := strictjson.UnmarshalOpen(text, &record); err != nil {
 		return Record{}, fmt.Errorf("reading %q: %w", filepath.Join(directory, recordFile), err)
 	}
 	return record, nil

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/airlock-mcp/airlock/internal/store"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // PackageLock is the content of a lock file: which files the packages are that a
@@ -64,9 +65,7 @@ func ReadPackageLock(path string) (PackageLock, error) {
 
 func parsePackageLock(text []byte) (PackageLock, error) {
 	var lock PackageLock
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&lock); err != nil {
+	if err := strictjson.Unmarshal(text, &lock); err != nil {
 		return PackageLock{}, err
 	}
 	if lock.Python != nil {

@@ -3,7 +3,6 @@ package images
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/airlock-mcp/airlock/internal/lazyregexp"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // pythonVersion is that of the interpreter in the Python image, as packages are
@@ -87,7 +87,7 @@ type pipReport struct {
 
 func parsePipReport(text []byte) ([]Package, error) {
 	var report pipReport
-	if err := json.Unmarshal(text, &report); err != nil {
+	if err := strictjson.UnmarshalOpen(text, &report); err != nil {
 		return nil, fmt.Errorf("reading pip's report: %w", err)
 	}
 	packages := make([]Package, 0, len(report.Install))

@@ -14,7 +14,7 @@ import (
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 	"github.com/airlock-mcp/airlock/internal/nearest"
-	"github.com/airlock-mcp/airlock/internal/schema"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // The words of a case's expectation.
@@ -178,7 +178,7 @@ func (c Case) input() (map[string]any, error) {
 	if err != nil {
 		return nil, errors.New("its input has no JSON form")
 	}
-	v, err := schema.Decode(text)
+	v, err := strictjson.Value(text)
 	if err != nil {
 		return nil, fmt.Errorf("its input: %w", err)
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/airlock-mcp/airlock/catalog"
-	"github.com/airlock-mcp/airlock/internal/schema"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/policies"
 )
 
@@ -20,7 +20,7 @@ func tool(a catalog.Annotations) catalog.Tool {
 
 func input(t testing.TB, text string) map[string]any {
 	t.Helper()
-	v, err := schema.Decode([]byte(text))
+	v, err := strictjson.Value([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}

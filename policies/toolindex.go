@@ -9,7 +9,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/nearest"
-	"github.com/airlock-mcp/airlock/internal/schema"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // world is what policies can be about.
@@ -34,7 +34,7 @@ func newWorld(servers []catalog.Server) *world {
 		}
 		for _, tool := range server.Tools {
 			shape := &toolShape{id: ToolID(server.ID, tool.Name), server: server.ID, name: tool.Name}
-			if input, err := schema.Decode(tool.InputSchema); err == nil {
+			if input, err := strictjson.Value(tool.InputSchema); err == nil {
 				shape.input = input
 			}
 			w.tools[shape.id] = shape

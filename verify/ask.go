@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 	"github.com/airlock-mcp/airlock/internal/wire"
 	"github.com/airlock-mcp/airlock/runner"
@@ -91,7 +92,7 @@ type exit struct {
 func (q *question) handle(_ context.Context, req wire.Request) (any, error) {
 	switch req.Method {
 	case methodStart:
-		if err := wire.DecodeStrict(req.Params, &struct{}{}); err != nil || q.handed.Swap(true) {
+		if err := strictjson.Unmarshal(req.Params, &struct{}{}); err != nil || q.handed.Swap(true) {
 			return nil, wire.Violation("%s was sent twice or with params", methodStart)
 		}
 		return map[string]any{"request": q.text, "seconds": q.seconds}, nil
@@ -99,7 +100,7 @@ func (q *question) handle(_ context.Context, req wire.Request) (any, error) {
 		var delivered struct {
 			Verdict string `json:"verdict"`
 		}
-		if err := wire.DecodeStrict(req.Params, &delivered); err != nil {
+		if err := strictjson.Unmarshal(req.Params, &delivered); err != nil {
 			return nil, wire.Violation("%s has wrong params: %v", methodFinish, err)
 		}
 		select {

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/airlock-mcp/airlock/internal/canon"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/internal/truncate"
 )
 
@@ -74,10 +75,10 @@ func parse(engine, text string) Verdict {
 	}
 	var status Status
 	var message, named string
-	if json.Unmarshal(fields["status"], &status) != nil || !slices.Contains(statuses, status) || json.Unmarshal(fields["message"], &message) != nil {
+	if strictjson.UnmarshalOpen(fields["status"], &status) != nil || !slices.Contains(statuses, status) || strictjson.UnmarshalOpen(fields["message"], &message) != nil {
 		return inconclusive(engine, "what the engine answered is no verdict", nil)
 	}
-	if json.Unmarshal(fields["engine"], &named) != nil || named == "" || len(named) > maxEngine {
+	if strictjson.UnmarshalOpen(fields["engine"], &named) != nil || named == "" || len(named) > maxEngine {
 		named = engine
 	}
 	if evidence := fields["evidence"]; len(evidence) == 0 || evidence[0] != '{' {
@@ -97,7 +98,7 @@ func parseFields(text string) (map[string]json.RawMessage, error) {
 		return nil, err
 	}
 	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(canonical, &fields); err != nil || fields == nil {
+	if err := strictjson.UnmarshalOpen(canonical, &fields); err != nil || fields == nil {
 		return nil, errNoVerdict
 	}
 	return fields, nil

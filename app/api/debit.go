@@ -11,6 +11,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/broker/agents"
 	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
@@ -28,12 +29,12 @@ func verificationOf(engine, permission string, arguments json.RawMessage) agents
 	var batch struct {
 		Items []map[string]json.RawMessage `json:"items"`
 	}
-	if engine != batchEngine || json.Unmarshal(arguments, &batch) != nil {
+	if engine != batchEngine || strictjson.UnmarshalOpen(arguments, &batch) != nil {
 		return v
 	}
 	for _, item := range batch.Items[:min(len(batch.Items), maxItems)] {
 		kind := autoEngine
-		if given := item["type"]; given != nil && json.Unmarshal(given, &kind) != nil {
+		if given := item["type"]; given != nil && strictjson.UnmarshalOpen(given, &kind) != nil {
 			kind = engine // what is no text is no type: the engine says so
 		}
 		v.Parts = append(v.Parts, typeOf(strings.ToLower(kind)))

@@ -2,30 +2,24 @@ package api
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 
-	"github.com/airlock-mcp/airlock/internal/misfit"
-	"github.com/airlock-mcp/airlock/internal/schema"
+	"github.com/airlock-mcp/airlock/internal/canon"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
-// decode reads one JSON object that every reader would read alike, with no other
-// members than those of into.
+// decode decodes a body, which must be a JSON object without members that into does not have.
 func decode(raw []byte, into any) error {
-	if len(bytes.TrimSpace(raw)) == 0 {
+	switch raw = bytes.TrimSpace(raw); {
+	case len(raw) == 0:
 		return errors.New("the body is empty: send a JSON object")
+	case raw[0] != '{' && strictjson.Check(raw) == nil:
+		return errors.New("the body is not a JSON object")
+	case canon.IsDeeper(raw, strictjson.MaxDepth):
+		return fmt.Errorf("the body: the JSON is nested more than %d deep", strictjson.MaxDepth)
 	}
-	value, err := schema.Decode(raw)
-	if err != nil {
-		return fmt.Errorf("the body: %w", err)
-	}
-	if _, ok := value.(map[string]any); !ok {
-		return errors.New("the body is no JSON object")
-	}
-	in := json.NewDecoder(bytes.NewReader(raw))
-	in.DisallowUnknownFields()
-	if err := misfit.JSON(in.Decode(into)); err != nil {
+	if err := strictjson.Unmarshal(raw, into); err != nil {
 		return fmt.Errorf("the body: %w", err)
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/verify"
 )
 
@@ -59,7 +60,7 @@ var (
 
 func decodes[T any](raw json.RawMessage) bool {
 	var value T
-	return json.Unmarshal(raw, &value) == nil
+	return strictjson.UnmarshalOpen(raw, &value) == nil
 }
 
 // verify answers a question to an engine with its verdict. permission is the engine's

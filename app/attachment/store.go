@@ -20,6 +20,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 	"github.com/airlock-mcp/airlock/internal/retention"
 	"github.com/airlock-mcp/airlock/internal/store"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 const (
@@ -128,7 +129,7 @@ func (s *Store) Files(runID string) (Set, error) {
 	if err == nil {
 		var text []byte
 		if text, err = s.unseal(path); err == nil {
-			err = json.Unmarshal(text, &set)
+			err = strictjson.UnmarshalOpen(text, &set)
 		}
 	}
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 
 	"github.com/airlock-mcp/airlock/internal/reach"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // How long keys are used, and how often they are asked for.
@@ -229,7 +230,7 @@ func (k *keys) document(ctx context.Context, address string, into any) error {
 	if len(text) > maxDocument {
 		return fmt.Errorf("%s answers with more than %d bytes", address, maxDocument)
 	}
-	if err := json.Unmarshal(text, into); err != nil {
+	if err := strictjson.UnmarshalOpen(text, into); err != nil {
 		return fmt.Errorf("%s answers with something else than the JSON that is expected: %w", address, err)
 	}
 	return nil

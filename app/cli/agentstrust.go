@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +12,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/broker/agents"
 	"github.com/airlock-mcp/airlock/broker/iatp"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // agentsTrustVerbs are the verbs about signals, and about trust between agents.
@@ -186,7 +186,7 @@ func (v *agentsPinVerb) read(ctx context.Context, s *streams) (pinned iatp.Pinne
 	if err != nil {
 		return pinned, fmt.Errorf("reading %q: %w", v.File, err)
 	}
-	if len(raw) > iatp.MaxPinned || json.Unmarshal(raw, &pinned) != nil {
+	if len(raw) > iatp.MaxPinned || strictjson.UnmarshalOpen(raw, &pinned) != nil {
 		return pinned, &usageError{fmt.Sprintf("%q is not what airlock agents manifest prints", v.File), "airlock agents manifest AGENT > agent.json, where the agent is registered"}
 	}
 	return pinned, nil

@@ -12,7 +12,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/codegen"
-	"github.com/airlock-mcp/airlock/internal/misfit"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 type generateVerb struct {
@@ -154,8 +154,8 @@ func readList(path string) (catalog.Server, error) {
 	var answer struct {
 		Tools []json.RawMessage `json:"tools"`
 	}
-	if err := json.Unmarshal(raw, &answer); err != nil {
-		return catalog.Server{}, &usageError{fmt.Sprintf("the file %q is no tools/list answer: %v", path, misfit.JSON(err)), "each file is one tools/list answer: {\"tools\": [...]}"}
+	if err := strictjson.UnmarshalOpen(raw, &answer); err != nil {
+		return catalog.Server{}, &usageError{fmt.Sprintf("the file %q is no tools/list answer: %v", path, err), "each file is one tools/list answer: {\"tools\": [...]}"}
 	}
 	id := strings.TrimSuffix(filepath.Base(path), ".json")
 	tools, warnings := catalog.ParseTools(id, answer.Tools)

@@ -2,7 +2,6 @@ package config
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"os"
 	"path"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/airlock-mcp/airlock/internal/lazyregexp"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // runtimeSockets are the addresses of container engines and of what starts
@@ -91,7 +91,7 @@ func isClusterToken(text string) bool {
 	var claims struct {
 		Subject string `json:"sub"`
 	}
-	return err == nil && json.Unmarshal(body, &claims) == nil && strings.HasPrefix(claims.Subject, "system:serviceaccount:")
+	return err == nil && strictjson.UnmarshalOpen(body, &claims) == nil && strings.HasPrefix(claims.Subject, "system:serviceaccount:")
 }
 
 // What is looked at of a path that a server is given: a token has about 1 KiB, and the

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // maxEnvelope is the largest line that a run prints, in bytes with its newline.
@@ -39,7 +41,7 @@ func (c Case) Check(line []byte, stdout, stderr string) error {
 		return fmt.Errorf("got %d bytes in more than one line or over the limit, want one line of at most %d bytes", len(line), maxEnvelope)
 	}
 	var got envelope
-	if err := json.Unmarshal(line, &got); err != nil {
+	if err := strictjson.UnmarshalOpen(line, &got); err != nil {
 		return fmt.Errorf("got a line that does not parse: %w", err)
 	}
 	problems := []error{
@@ -110,11 +112,7 @@ func (w Want) checkData(got json.RawMessage) error {
 }
 
 func decodeNumbers(raw []byte) (any, error) {
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	decoder.UseNumber()
-	var value any
-	err := decoder.Decode(&value)
-	return value, err
+	return strictjson.Value(raw)
 }
 
 func equal[T comparable](what string, got, want T) error {

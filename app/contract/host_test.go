@@ -12,6 +12,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/attachment"
 	"github.com/airlock-mcp/airlock/app/contract"
 	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/internal/wire"
 )
 
@@ -55,10 +56,10 @@ func newHost(language, code string) *host {
 func (h *host) handle(_ context.Context, req wire.Request) (any, error) {
 	switch req.Method {
 	case "run/start":
-		return map[string]string{"language": h.language, "code": h.code}, wire.DecodeStrict(req.Params, &struct{}{})
+		return map[string]string{"language": h.language, "code": h.code}, strictjson.Unmarshal(req.Params, &struct{}{})
 	case "run/finish":
 		var d delivery
-		if err := wire.DecodeStrict(req.Params, &d); err != nil {
+		if err := strictjson.Unmarshal(req.Params, &d); err != nil {
 			return nil, err
 		}
 		select {
@@ -67,7 +68,7 @@ func (h *host) handle(_ context.Context, req wire.Request) (any, error) {
 		}
 		return struct{}{}, nil
 	case "run/interrupt": // what these cases print, they print before they end
-		return struct{}{}, wire.DecodeStrict(req.Params, &struct{}{})
+		return struct{}{}, strictjson.Unmarshal(req.Params, &struct{}{})
 	case "run/attach":
 		return h.attach(req.Params)
 	case "tools/call":
@@ -87,7 +88,7 @@ func (h *host) attach(params json.RawMessage) (any, error) {
 		MIME string `json:"mime"`
 		Data []byte `json:"data"`
 	}
-	if err := wire.DecodeStrict(params, &file); err != nil {
+	if err := strictjson.Unmarshal(params, &file); err != nil {
 		return nil, err
 	}
 	kept, err := h.files.Add(attachment.Inspect(file.Data, file.MIME, file.Name), file.Name)
@@ -108,7 +109,7 @@ func (h *host) call(params json.RawMessage) (any, error) {
 		Arguments json.RawMessage `json:"arguments"`
 		Line      int             `json:"line"` // of the code
 	}
-	if err := wire.DecodeStrict(params, &call); err != nil {
+	if err := strictjson.Unmarshal(params, &call); err != nil {
 		return nil, err
 	}
 	id := fmt.Sprintf("call_%032x", h.calls.Add(1))
@@ -149,7 +150,7 @@ func (h *host) search(params json.RawMessage) (any, error) {
 		Detail   string `json:"detail"`
 		Limit    int    `json:"limit"`
 	}
-	if err := wire.DecodeStrict(params, &query); err != nil {
+	if err := strictjson.Unmarshal(params, &query); err != nil {
 		return nil, err
 	}
 	found := []map[string]string{}
@@ -167,7 +168,7 @@ func (h *host) get(params json.RawMessage) (any, error) {
 		ServerID string `json:"server_id"`
 		Name     string `json:"name"`
 	}
-	if err := wire.DecodeStrict(params, &wanted); err != nil {
+	if err := strictjson.Unmarshal(params, &wanted); err != nil {
 		return nil, err
 	}
 	for _, tool := range contract.Tools() {

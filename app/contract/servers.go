@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // The servers that cases can call. The runner of the cases provides them.
@@ -63,7 +65,7 @@ func Answer(tool string, arguments json.RawMessage) (json.RawMessage, error) {
 	if tool == "echo" {
 		return result{Structured: arguments, Content: []block{text(string(arguments))}}.encode()
 	}
-	if err := json.Unmarshal(arguments, &given); err != nil {
+	if err := strictjson.UnmarshalOpen(arguments, &given); err != nil {
 		return nil, fmt.Errorf("arguments of %q: %w", tool, err)
 	}
 	switch tool {

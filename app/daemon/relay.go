@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/airlock-mcp/airlock/app/server"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // Backend is what answers a host: a daemon, or this process. Read and Write may be
@@ -103,10 +104,13 @@ type relay struct {
 func (r *relay) fromHost(ctx context.Context, in io.Reader, gone chan<- struct{}) {
 	lines := bufio.NewReaderSize(in, 64<<10)
 	for {
-		line, long, err := boundedLine(lines)
-		if long {
-			r.write(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"the message has more than %d bytes"}}`+"\n", server.MaxMessage))
-		} else if len(line) > 0 {
+		line, refusal, forHost, err := server.ReadLine(lines)
+		switch {
+		case forHost:
+			r.write(append(refusal, '\n'))
+		case refusal != nil:
+			r.pass(ctx, append(refusal, '\n'))
+		case len(line) > 0:
 			r.pass(ctx, line)
 		}
 		if err != nil {
@@ -176,7 +180,7 @@ func (r *relay) noteLocked(line []byte) []byte {
 			var params struct {
 				ID json.RawMessage `json:"requestId"`
 			}
-			if json.Unmarshal(m.Params, &params) == nil {
+			if strictjson.UnmarshalOpen(m.Params, &params) == nil {
 				delete(r.open, string(params.ID)) // it may never be answered
 			}
 		case m.isResponse() && r.generation > 0:
@@ -194,7 +198,7 @@ func (r *relay) prefix() string { return fmt.Sprintf("airlock-%d-", r.generation
 // is for a former backend.
 func (r *relay) ownLocked(m message) []byte {
 	var named string
-	if json.Unmarshal(m.ID, &named) != nil {
+	if strictjson.UnmarshalOpen(m.ID, &named) != nil {
 		return nil
 	}
 	own, ok := bytes.CutPrefix([]byte(named), []byte(r.prefix()))
@@ -296,7 +300,7 @@ func (r *relay) cancelledLocked(m message, line []byte) []byte {
 	var params struct {
 		ID json.RawMessage `json:"requestId"`
 	}
-	if json.Unmarshal(m.Params, &params) != nil || len(params.ID) == 0 {
+	if strictjson.UnmarshalOpen(m.Params, &params) != nil || len(params.ID) == 0 {
 		return line
 	}
 	name, _ := json.Marshal(r.prefix() + string(params.ID)) // a string always encodes

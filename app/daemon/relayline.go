@@ -1,12 +1,11 @@
 package daemon
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
-	"errors"
 
 	"github.com/airlock-mcp/airlock/app/server"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // message is a line, as far as the relay reads it.
@@ -26,12 +25,12 @@ func messagesOf(line []byte) []message {
 	}
 	if line[0] == '[' {
 		var several []message
-		if json.Unmarshal(line, &several) != nil {
+		if strictjson.UnmarshalOpen(line, &several) != nil {
 			return nil
 		}
 		return several
 	}
-	if json.Unmarshal(line, &one) != nil {
+	if strictjson.UnmarshalOpen(line, &one) != nil {
 		return nil
 	}
 	one.line = line
@@ -49,25 +48,10 @@ func (m message) id() string {
 func (m message) isRequest() bool  { return m.Method != "" && m.id() != "" }
 func (m message) isResponse() bool { return m.Method == "" && m.id() != "" }
 
-// boundedLine reads a line, of which it keeps no more than the largest message.
-func boundedLine(in *bufio.Reader) (line []byte, long bool, err error) {
-	for {
-		part, err := in.ReadSlice('\n')
-		if long = long || len(line)+len(part) > server.MaxMessage; long {
-			line = nil
-		} else {
-			line = append(line, part...)
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return line, long, err
-		}
-	}
-}
-
 // withMember returns a message with another value for one member; nil where it is none.
 func withMember(line []byte, name string, value json.RawMessage) []byte {
 	var members map[string]json.RawMessage
-	if json.Unmarshal(line, &members) != nil {
+	if strictjson.UnmarshalOpen(line, &members) != nil {
 		return nil
 	}
 	members[name] = value

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -11,6 +10,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/join"
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/broker/approval"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // RunHere is what a client of JoinRun does where it runs. Its methods may be called
@@ -77,7 +77,7 @@ func (j *joinedRun) read(ctx context.Context) (*join.RunOutcome, error) {
 			return nil, join.ErrLost
 		}
 		var message join.ToClient
-		if err := json.Unmarshal(line, &message); err != nil {
+		if err := strictjson.UnmarshalOpen(line, &message); err != nil {
 			return nil, fmt.Errorf("%w (%w)", join.ErrLost, err)
 		}
 		switch {
@@ -101,17 +101,17 @@ func (j *joinedRun) tell(ctx context.Context, message join.ToClient) error {
 	var q approval.Question
 	switch {
 	case message.Notice != nil:
-		if err := json.Unmarshal(message.Notice, &notice); err != nil {
+		if err := strictjson.UnmarshalOpen(message.Notice, &notice); err != nil {
 			return err
 		}
 		j.here.Notice(notice)
 	case message.Waits != nil:
-		if err := json.Unmarshal(message.Waits, &q); err != nil {
+		if err := strictjson.UnmarshalOpen(message.Waits, &q); err != nil {
 			return err
 		}
 		j.here.Waits(q)
 	case message.Question != nil:
-		if err := json.Unmarshal(message.Question, &q); err != nil {
+		if err := strictjson.UnmarshalOpen(message.Question, &q); err != nil {
 			return err
 		}
 		j.ask(ctx, q)

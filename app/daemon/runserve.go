@@ -18,6 +18,7 @@ import (
 	"github.com/airlock-mcp/airlock/broker/approval"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/canon"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
@@ -78,7 +79,7 @@ func readClient(in *bufio.Reader) (join.FromClient, error) {
 			return join.FromClient{}, err
 		}
 		var message join.FromClient
-		return message, json.Unmarshal(line, &message)
+		return message, strictjson.UnmarshalOpen(line, &message)
 	}
 }
 

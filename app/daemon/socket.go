@@ -24,6 +24,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/procfs"
 	"github.com/airlock-mcp/airlock/internal/secret"
 	"github.com/airlock-mcp/airlock/internal/store"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // maxHosts is how many hosts may have joined at one time.
@@ -119,7 +120,7 @@ func (d *Daemon) take(ctx context.Context, conn *net.UnixConn) error {
 		return err
 	}
 	var h join.Hello
-	if err := json.Unmarshal(line, &h); err != nil {
+	if err := strictjson.UnmarshalOpen(line, &h); err != nil {
 		return refuseHost(conn, "the first line is no greeting")
 	}
 	if err := join.Trust(conn, h.Purpose); err != nil {

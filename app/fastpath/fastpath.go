@@ -30,6 +30,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/join"
 	"github.com/airlock-mcp/airlock/app/release"
 	"github.com/airlock-mcp/airlock/internal/program"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/internal/tty"
 )
 
@@ -220,7 +221,7 @@ func (p *path) await(conn *join.Conn) *join.RunOutcome {
 	close(over)
 	<-stopped
 	var message join.ToClient
-	if err == nil && json.Unmarshal(line, &message) == nil && message.Outcome != nil {
+	if err == nil && strictjson.UnmarshalOpen(line, &message) == nil && message.Outcome != nil {
 		return message.Outcome
 	}
 	conn.Unread(line)

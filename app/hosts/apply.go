@@ -13,6 +13,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/store"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // done is what one init did, so that it can be undone.
@@ -279,7 +280,7 @@ func readHistory(path string) ([]done, error) {
 		return nil, err
 	}
 	var history []done
-	if err := json.Unmarshal(data, &history); err != nil {
+	if err := strictjson.UnmarshalOpen(data, &history); err != nil {
 		return nil, fmt.Errorf("reading what was done to hosts' files, %q: %w", path, err)
 	}
 	return history, nil

@@ -2,11 +2,13 @@ package hosts
 
 import (
 	"bytes"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
 	"slices"
+
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // format is a syntax of configuration files. Both functions leave data alone.
@@ -137,11 +139,13 @@ func (f format) checkedPlainEdit(data []byte, key string, remove []string, add m
 
 // decodeJSON reads standard JSON and keeps numbers as they are written.
 func decodeJSON(data []byte) (map[string]any, error) {
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.UseNumber()
-	content := map[string]any{}
-	if err := decoder.Decode(&content); err != nil {
+	value, err := strictjson.Value(data)
+	if err != nil {
 		return nil, err
+	}
+	content, ok := value.(map[string]any)
+	if !ok {
+		return nil, errors.New("it is not a JSON object")
 	}
 	return content, nil
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/internal/procfs"
 	"github.com/airlock-mcp/airlock/internal/store"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // What a connection to a daemon's socket is for.
@@ -212,7 +213,7 @@ func greet(socket *os.File, h Hello) (*Conn, error) {
 		return nil, fmt.Errorf("%w: %w", ErrNone, err)
 	}
 	var r Reply
-	if err := json.Unmarshal(line, &r); err != nil {
+	if err := strictjson.UnmarshalOpen(line, &r); err != nil {
 		return nil, &RefusedError{"the daemon answers with what this version does not understand"}
 	}
 	if r.Refused != "" {

@@ -13,6 +13,7 @@ import (
 	"github.com/airlock-mcp/airlock/broker/replay"
 	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/errortype"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
@@ -109,7 +110,7 @@ func (r *run) dataOf(raw json.RawMessage) json.RawMessage {
 		Structured json.RawMessage   `json:"structuredContent"`
 		Content    []json.RawMessage `json:"content"`
 	}
-	if err := json.Unmarshal(raw, &result); err != nil {
+	if err := strictjson.UnmarshalOpen(raw, &result); err != nil {
 		return raw
 	}
 	for i := range result.Content {
@@ -118,8 +119,11 @@ func (r *run) dataOf(raw json.RawMessage) json.RawMessage {
 	if len(result.Structured) > 0 && !bytes.Equal(result.Structured, []byte("null")) {
 		return result.Structured
 	}
-	var block struct{ Type, Text string }
-	if len(result.Content) == 1 && json.Unmarshal(result.Content[0], &block) == nil && block.Type == "text" {
+	var block struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	if len(result.Content) == 1 && strictjson.UnmarshalOpen(result.Content[0], &block) == nil && block.Type == "text" {
 		if text := strings.TrimSpace(block.Text); strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") {
 			if json.Valid([]byte(text)) {
 				return json.RawMessage(text)
@@ -134,10 +138,15 @@ func (r *run) dataOf(raw json.RawMessage) json.RawMessage {
 // known about it in its place; any other block as it is.
 func (r *run) withoutFile(block json.RawMessage) json.RawMessage {
 	var b struct {
-		Type, Data, MIMEType string
-		Resource             struct{ URI, MIMEType, Blob string }
+		Data     string `json:"data"`
+		MIMEType string `json:"mimeType"`
+		Resource struct {
+			URI      string `json:"uri"`
+			MIMEType string `json:"mimeType"`
+			Blob     string `json:"blob"`
+		} `json:"resource"`
 	}
-	if json.Unmarshal(block, &b) != nil || (b.Data == "" && b.Resource.Blob == "") {
+	if strictjson.UnmarshalOpen(block, &b) != nil || (b.Data == "" && b.Resource.Blob == "") {
 		return block
 	}
 	mime, name := b.MIMEType, ""

@@ -7,6 +7,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/broker/replay"
 	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // recordedTools is how the tools of a snapshot are kept for a replay.
@@ -27,7 +28,7 @@ func RecordedSnapshot(recording *replay.Recording) (*catalog.Snapshot, error) {
 		return nil, nil
 	}
 	var servers []catalog.Server
-	if err := json.Unmarshal(recording.Tools, &servers); err != nil {
+	if err := strictjson.UnmarshalOpen(recording.Tools, &servers); err != nil {
 		return nil, fmt.Errorf("reading the tools of run %q: %w", recording.RunID, err)
 	}
 	snapshot, err := catalog.NewSnapshot(servers)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/internal/wire"
 )
 
@@ -161,7 +162,7 @@ func (r *run) handleGet(ctx context.Context, req wire.Request) (any, error) {
 }
 
 func decode(req wire.Request, params any) error {
-	if err := wire.DecodeStrict(req.Params, params); err != nil {
+	if err := strictjson.Unmarshal(req.Params, params); err != nil {
 		return wire.Violation("%s has wrong params: %v", req.Method, err)
 	}
 	return nil

@@ -8,7 +8,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/internal/canon"
-	"github.com/airlock-mcp/airlock/internal/members"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/internal/wire"
 )
 
@@ -36,7 +36,7 @@ func (r *run) handleCall(ctx context.Context, req wire.Request) (any, error) {
 // without escapes, as are the names of server and tool. What it does not read is decode's.
 func plainCall(raw json.RawMessage) (callParams, bool) {
 	var server, name, arguments, line []byte
-	all := members.Each(raw, canon.MaxDepth, func(member, value []byte) bool {
+	all := strictjson.EachMember(raw, canon.MaxDepth, func(member, value []byte) bool {
 		switch {
 		case string(member) == "server_id" && server == nil:
 			server = value

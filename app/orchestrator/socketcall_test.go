@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/airlock-mcp/airlock/broker"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/internal/wire"
 )
 
@@ -25,7 +26,7 @@ func FuzzPlainCall(f *testing.F) {
 			return
 		}
 		var want callParams
-		if err := wire.DecodeStrict([]byte(text), &want); err != nil {
+		if err := strictjson.Unmarshal([]byte(text), &want); err != nil {
 			t.Fatalf("%q was read; the decoder says %v", text, err)
 		}
 		if !reflect.DeepEqual(got, want) {

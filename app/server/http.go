@@ -2,7 +2,6 @@ package server
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/internal/problem"
 	"github.com/airlock-mcp/airlock/internal/share"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
@@ -173,7 +173,7 @@ func (t *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r.ContentLength = int64(len(body))
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	answer, forHost, _ := tooDeep(body)
+	answer, forHost := unreadable(body)
 	switch {
 	case forHost:
 		w.Header().Set("Content-Type", "application/json")
@@ -238,7 +238,7 @@ func standsAlone(body []byte) bool {
 			} `json:"_meta"`
 		} `json:"params"`
 	}
-	return json.Unmarshal(body, &message) == nil && message.Params.Meta.Version >= Stateless
+	return strictjson.UnmarshalOpen(body, &message) == nil && message.Params.Meta.Version >= Stateless
 }
 
 // hostOf returns the host of a Host header, without its port.

@@ -8,6 +8,8 @@ import (
 	"strconv"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // maxIDNumber is the largest number that is an ID: beyond, not every program keeps it
@@ -87,7 +89,7 @@ func cancelledID(req *jsonrpc.Request) (jsonrpc.ID, bool) {
 	var params struct {
 		ID any `json:"requestId"`
 	}
-	if json.Unmarshal(req.Params, &params) != nil || params.ID == nil {
+	if strictjson.UnmarshalOpen(req.Params, &params) != nil || params.ID == nil {
 		return jsonrpc.ID{}, false
 	}
 	id, err := jsonrpc.MakeID(params.ID)

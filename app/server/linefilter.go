@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // lineFilter stands between a host and the SDK, whose session dies of the first
@@ -62,35 +64,55 @@ func (f *lineFilter) copyTo(w io.Writer) error {
 	}
 }
 
-// line reads one line without ever keeping more than MaxMessage of it; a longer
-// one is answered with an error and returned empty. The last line may lack its
-// newline.
+// line returns the next line. In place of one with more than MaxMessage bytes it answers
+// the host, or returns an error response if the line is a response.
 func (f *lineFilter) line() ([]byte, error) {
-	var line []byte
-	long := false
+	line, refusal, forHost, err := ReadLine(f.in)
+	switch {
+	case forHost:
+		return nil, f.send(refusal)
+	case refusal != nil:
+		return refusal, nil
+	case err != nil && len(line) == 0:
+		return nil, err
+	}
+	return line, nil
+}
+
+// ReadLine reads a line, of which the last may lack its newline, and keeps at most
+// MaxMessage bytes of it. For a longer one it returns an error response with the ID of
+// the message. forHost is false if the message is itself a response: the error takes its place.
+func ReadLine(in *bufio.Reader) (line, refusal []byte, forHost bool, err error) {
+	var outline Outline
+	size := 0
 	for {
-		part, err := f.in.ReadSlice('\n')
-		if long = long || len(line)+len(part) > MaxMessage; !long {
+		part, err := in.ReadSlice('\n')
+		if size += len(part); size > MaxMessage {
+			if line != nil {
+				outline.Write(line)
+				line = nil
+			}
+			outline.Write(part)
+		} else {
 			line = append(line, part...)
 		}
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue
-		case long:
-			return nil, f.send(rejection(jsonrpc.CodeInvalidRequest, fmt.Sprintf("the message has more than %d bytes", MaxMessage)))
-		case err != nil && len(line) == 0:
-			return nil, err
+		case size > MaxMessage:
+			refusal = outline.Refusal(fmt.Sprintf("the message has more than %d bytes", MaxMessage))
+			return nil, refusal, !outline.IsResponse(), err
 		}
-		return line, nil
+		return line, nil, false, err
 	}
 }
 
 // admit returns what to hand on for one line: its messages, a line each, or
 // nothing when it is blank or has been answered with an error.
 func (f *lineFilter) admit(line []byte) ([]byte, error) {
-	if answer, forHost, deep := tooDeep(line); forHost {
+	if answer, forHost := unreadable(line); forHost {
 		return nil, f.send(answer)
-	} else if deep {
+	} else if answer != nil {
 		return append(answer, '\n'), nil
 	}
 	switch {
@@ -171,7 +193,7 @@ const notAMessage = "this is no JSON-RPC 2.0 request, notification or response"
 // answers belong together.
 func (f *lineFilter) admitBatch(line []byte) ([]byte, error) {
 	var messages []json.RawMessage
-	if err := json.Unmarshal(line, &messages); err != nil || len(messages) == 0 {
+	if err := strictjson.UnmarshalOpen(line, &messages); err != nil || len(messages) == 0 {
 		return nil, f.send(rejection(jsonrpc.CodeInvalidRequest, "the batch is empty"))
 	}
 	f.mu.Lock()
@@ -179,6 +201,12 @@ func (f *lineFilter) admitBatch(line []byte) ([]byte, error) {
 	var out bytes.Buffer
 	whole := &batch{}
 	for _, raw := range messages {
+		if answer, forHost := unreadable(raw); forHost {
+			whole.answers = append(whole.answers, answer)
+			continue
+		} else if answer != nil {
+			raw = answer
+		}
 		message, err := jsonrpc.DecodeMessage(raw)
 		req, isRequest := message.(*jsonrpc.Request)
 		call := isRequest && req.IsCall()
@@ -215,7 +243,7 @@ func (f *lineFilter) notice(message jsonrpc.Message) {
 	var params struct {
 		ProtocolVersion string `json:"protocolVersion"`
 	}
-	if err := json.Unmarshal(req.Params, &params); err == nil {
+	if err := strictjson.UnmarshalOpen(req.Params, &params); err == nil {
 		f.batches = params.ProtocolVersion == "2025-03-26" || params.ProtocolVersion == "2024-11-05"
 	}
 }
@@ -284,7 +312,7 @@ func idOf(message []byte) string {
 	var fields struct {
 		ID json.RawMessage `json:"id"`
 	}
-	_ = json.Unmarshal(message, &fields) // messages come here decoded once already
+	_ = strictjson.UnmarshalOpen(message, &fields) // messages come here decoded once already
 	return string(fields.ID)
 }
 
@@ -293,5 +321,5 @@ func hasMethod(message []byte) bool {
 	var fields struct {
 		Method *string `json:"method"`
 	}
-	return json.Unmarshal(message, &fields) == nil && fields.Method != nil
+	return strictjson.UnmarshalOpen(message, &fields) == nil && fields.Method != nil
 }

@@ -55,20 +55,57 @@ func FuzzLines(f *testing.F) {
 	})
 }
 
-// A message that is too long is refused, whatever it holds, and costs no more
-// memory than the limit.
+// A message that is too long is answered with its ID, so that a host does not wait for
+// it (issue 24: 16 MiB on stdio were never answered), and costs no more memory than the limit.
 func TestTooLongLine(t *testing.T) {
-	var out bytes.Buffer
-	long := strings.Repeat("x", MaxMessage+1)
-	filter := newLineFilter(strings.NewReader(long+"\n"+`{"jsonrpc":"2.0","id":1,"method":"ping"}`), &out)
-	var passed bytes.Buffer
-	if err := filter.copyTo(&passed); err != nil {
-		t.Fatal(err)
+	long := strings.Repeat("x", MaxMessage)
+	ping := `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+	refusal := func(id string) string {
+		return `{"jsonrpc":"2.0","id":` + id + `,"error":{"code":-32600,"message":"the message has more than 16777216 bytes"}}` + "\n"
 	}
-	if want := `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"the message has more than 16777216 bytes"}}` + "\n"; out.String() != want {
-		t.Errorf("got %q, want %q", out.String(), want)
+	tests := []struct{ name, line, answer, passed string }{
+		{"not JSON", long + "x", refusal("null"), ""},
+		{"the ID first", `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"x":"` + long + `"}}`, refusal("7"), ""},
+		{"the ID last", `{"params":{"id":3,"x":"` + long + `\""},"id":"a\"b"}`, refusal(`"a\"b"`), ""},
+		{"a broken message", `{"id":7,"params":{"x":"` + long, refusal("7"), ""},
+		{"a notification", `{"method":"x","params":{"id":9,"x":"` + long + `"}}`, refusal("null"), ""},
+		{"a response", `{"id":7,"result":{"x":"` + long + `"}}`, "", refusal("7")},
+		{"an ID that is too long", `{"id":"` + long + `"}`, refusal("null"), ""},
+		{"an ID with half a surrogate pair", `{"id":"\ud800","x":"` + long + `"}`, refusal("null"), ""},
+		{"a name that is too long", `{"` + long + `":1,"id":5}`, refusal("5"), ""},
 	}
-	if want := `{"jsonrpc":"2.0","id":1,"method":"ping"}` + "\n"; passed.String() != want {
-		t.Errorf("got %q handed on, want %q", passed.String(), want)
+	for _, test := range tests {
+		var out, passed bytes.Buffer
+		filter := newLineFilter(strings.NewReader(test.line+"\n"+ping), &out)
+		if err := filter.copyTo(&passed); err != nil {
+			t.Fatal(err)
+		}
+		if out.String() != test.answer || passed.String() != test.passed+ping+"\n" {
+			t.Errorf("%s: got %q and handed on %q, want %q and %q", test.name, out.String(), passed.String(), test.answer, test.passed+ping+"\n")
+		}
+	}
+}
+
+// A message that two decoders could read differently is answered with its ID (issue 24).
+func TestAmbiguousMessages(t *testing.T) {
+	tests := []struct{ name, line, id, why string }{
+		{"the method twice", `{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call"}`, "1", "twice"},
+		{"the params twice", `{"jsonrpc":"2.0","id":1,"method":"ping","params":{},"params":{}}`, "1", "twice"},
+		{"the ID twice", `{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}`, "1", "twice"},
+		{"a tool's name twice", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{},"name":"b"}}`, "1", "twice"},
+		{"the arguments twice", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{},"arguments":{}}}`, "1", "twice"},
+		{"a name twice, once escaped", `{"jsonrpc":"2.0","id":1,"method":"ping","m\u0065thod":"x"}`, "1", "twice"},
+		{"half a surrogate pair", `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"\ud800"}}`, "1", "surrogate"},
+		{"not UTF-8", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}", "1", "UTF-8"},
+	}
+	for _, test := range tests {
+		var out, passed bytes.Buffer
+		if err := newLineFilter(strings.NewReader(test.line), &out).copyTo(&passed); err != nil {
+			t.Fatal(err)
+		}
+		want := `{"jsonrpc":"2.0","id":` + test.id + `,"error":{"code":-32600,`
+		if passed.Len() > 0 || !strings.HasPrefix(out.String(), want) || !strings.Contains(out.String(), test.why) {
+			t.Errorf("%s: got %q and handed on %q, want %s with %q", test.name, out.String(), passed.String(), want, test.why)
+		}
 	}
 }

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -11,7 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/airlock-mcp/airlock/internal/misfit"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // paramsOf returns what the SDK decodes the params of a request into; nil for a
@@ -53,12 +52,16 @@ func misshapen(message jsonrpc.Message) []byte {
 	if params == nil {
 		return nil
 	}
-	err := json.Unmarshal(req.Params, params)
+	given := []byte(req.Params)
+	if req.Method == "tools/call" { // the tool reads the arguments
+		given = replaced(given, "arguments", func([]byte) []byte { return []byte("{}") })
+	}
+	err := strictjson.UnmarshalOpen(given, params)
 	if err == nil {
 		return nil
 	}
 	answer, err := jsonrpc.EncodeMessage(&jsonrpc.Response{ID: req.ID, Error: &jsonrpc.Error{
-		Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("the params of %s do not have their form: %v", req.Method, misfit.JSON(err)),
+		Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("the params of %s do not have their form: %v", req.Method, err),
 	}})
 	if err != nil {
 		return nil // the SDK answers then

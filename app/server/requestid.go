@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // requestKey is where the _meta of a call holds the ID of its request, for faces that
@@ -22,15 +24,15 @@ func RequestID(meta mcp.Meta) string {
 // message is returned as it is.
 func named(message []byte) []byte {
 	var fields map[string]json.RawMessage
-	if json.Unmarshal(message, &fields) != nil || string(fields["method"]) != `"tools/call"` {
+	if strictjson.UnmarshalOpen(message, &fields) != nil || string(fields["method"]) != `"tools/call"` {
 		return message
 	}
 	var id any
 	var params, meta map[string]json.RawMessage
-	if json.Unmarshal(fields["id"], &id) != nil || json.Unmarshal(fields["params"], &params) != nil || params == nil {
+	if strictjson.UnmarshalOpen(fields["id"], &id) != nil || strictjson.UnmarshalOpen(fields["params"], &params) != nil || params == nil {
 		return message
 	}
-	if len(params["_meta"]) > 0 && json.Unmarshal(params["_meta"], &meta) != nil {
+	if len(params["_meta"]) > 0 && strictjson.UnmarshalOpen(params["_meta"], &meta) != nil {
 		return message // the SDK refuses it
 	}
 	if meta == nil {

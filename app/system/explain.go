@@ -8,6 +8,7 @@ import (
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/schema"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/policies"
 )
 
@@ -60,7 +61,7 @@ func (r RuleSet) Explain(principal, serverID, toolName, arguments string) (Expla
 	if err != nil {
 		return Explanation{}, err
 	}
-	decoded, err := schema.Decode([]byte(cmp.Or(arguments, "{}")))
+	decoded, err := strictjson.Value([]byte(cmp.Or(arguments, "{}")))
 	input, ok := decoded.(map[string]any)
 	if err != nil || !ok {
 		return Explanation{}, ErrNoObject

@@ -16,7 +16,7 @@ import (
 	"github.com/airlock-mcp/airlock/broker/audit"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/canon"
-	"github.com/airlock-mcp/airlock/internal/schema"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 	"github.com/airlock-mcp/airlock/verify"
 	"github.com/airlock-mcp/airlock/verify/gateway"
@@ -168,7 +168,7 @@ func readManifest(path string) (json.RawMessage, error) {
 	if len(raw) > maxManifest {
 		return nil, fmt.Errorf("it has more than %d bytes", maxManifest)
 	}
-	value, err := schema.Decode([]byte(strings.TrimPrefix(string(raw), "\ufeff")))
+	value, err := strictjson.Value([]byte(strings.TrimPrefix(string(raw), "\ufeff")))
 	if err != nil {
 		return nil, fmt.Errorf("it is not JSON: %w", err)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/startuphooks"
 	"github.com/airlock-mcp/airlock/internal/store"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // Integrity is what is found about an installation before any state of it is opened:
@@ -199,7 +200,7 @@ func readSeal(i *Integrity, home string) (*Seal, error) {
 		}
 		var s Seal
 		if err == nil {
-			err = json.Unmarshal(text, &s)
+			err = strictjson.UnmarshalOpen(text, &s)
 		}
 		if err != nil { // what cannot be compared is not known to be as it was
 			return nil, &SetupError{fmt.Errorf("reading what was installed: %w", err), "airlock integrity seal"}

@@ -12,6 +12,7 @@ import (
 	"github.com/airlock-mcp/airlock/broker/audit"
 	"github.com/airlock-mcp/airlock/broker/replay"
 	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // The words for how a run stands that is listed.
@@ -108,7 +109,7 @@ func ShowRun(tree *audit.RunTree, recording *replay.Recording) ShownRun {
 	var envelope struct {
 		Result json.RawMessage `json:"result"`
 	}
-	if json.Unmarshal(recording.Envelope, &envelope) == nil {
+	if strictjson.UnmarshalOpen(recording.Envelope, &envelope) == nil {
 		shown.Result = envelope.Result
 	}
 	return shown

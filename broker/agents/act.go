@@ -6,7 +6,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/broker/budget"
 	"github.com/airlock-mcp/airlock/internal/canon"
-	"github.com/airlock-mcp/airlock/internal/schema"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/policies"
 )
 
@@ -81,7 +81,7 @@ func (s *Service) secondsCost(d time.Duration) budget.Amount {
 // action is the act in the form of an announced one, for its fingerprint.
 func (act Act) action() (Action, error) {
 	action := Action{Type: act.name(), Parameters: json.RawMessage("null")}
-	value, err := schema.Decode(act.Arguments)
+	value, err := strictjson.Value(act.Arguments)
 	if err != nil {
 		return action, refuse(CodeAction, "the arguments: %s", err)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/errortype"
 	"github.com/airlock-mcp/airlock/internal/lazyregexp"
-	"github.com/airlock-mcp/airlock/internal/schema"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // Codes of what is wrong with a request.
@@ -116,7 +116,7 @@ func members(raw []byte, known []string) (map[string]any, error) {
 	if len(raw) == 0 {
 		return nil, fmt.Errorf("it is missing")
 	}
-	value, err := schema.Decode(raw)
+	value, err := strictjson.Value(raw)
 	if err != nil {
 		return nil, err
 	}

@@ -6,8 +6,6 @@
 package agents
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,9 +14,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/airlock-mcp/airlock/broker/budget"
-	"github.com/airlock-mcp/airlock/internal/misfit"
 	"github.com/airlock-mcp/airlock/internal/nearest"
-	"github.com/airlock-mcp/airlock/internal/schema"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // Type is how far an agent is trusted, as its registration says it.
@@ -106,7 +103,7 @@ const (
 // sentence for who wrote it.
 func ParseRegistration(raw []byte) (Registration, error) {
 	var r Registration
-	if err := decodeStrictly(raw, &r); err != nil {
+	if err := strictjson.Unmarshal(raw, &r); err != nil {
 		return r, err
 	}
 	return r, r.Check()
@@ -164,13 +161,3 @@ func checkName(field, name string) error {
 }
 
 func isControl(r rune) bool { return r < ' ' || r >= 0x7f && r < 0xa0 || r == utf8.RuneError }
-
-// decodeStrictly reads JSON that every reader would read alike.
-func decodeStrictly(raw []byte, into any) error {
-	if _, err := schema.Decode(raw); err != nil {
-		return err
-	}
-	in := json.NewDecoder(bytes.NewReader(raw))
-	in.DisallowUnknownFields()
-	return misfit.JSON(in.Decode(into))
-}

@@ -12,6 +12,7 @@ import (
 	"github.com/airlock-mcp/airlock/broker/budget"
 	"github.com/airlock-mcp/airlock/internal/database"
 	"github.com/airlock-mcp/airlock/internal/secret"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // ErrUnknown says that there is no such agent.
@@ -123,7 +124,7 @@ func scanAgent(row interface{ Scan(...any) error }) (Agent, error) {
 		return a, ErrUnknown
 	}
 	if err == nil {
-		err = json.Unmarshal([]byte(permissions), &a.Permissions)
+		err = strictjson.UnmarshalOpen([]byte(permissions), &a.Permissions)
 	}
 	a.Trust = a.Type.Trust()
 	a.Created, a.Rotated = time.Unix(created, 0).UTC(), time.Unix(rotated, 0).UTC()

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/airlock-mcp/airlock/admission"
-	"github.com/airlock-mcp/airlock/internal/schema"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/policies"
 )
 
@@ -40,7 +40,7 @@ func (s *Service) subject(action Action) (admission.Subject, error) {
 	if s.opts.Tools != nil {
 		of.Tools = s.opts.Tools(action.Type)
 	}
-	parameters, err := schema.Decode(action.Parameters)
+	parameters, err := strictjson.Value(action.Parameters)
 	if err != nil {
 		return of, fmt.Errorf("reading the parameters of an action: %w", err)
 	}
@@ -82,7 +82,7 @@ func why(risk admission.Assessment) string {
 
 // subject returns what the risk of a call is derived from.
 func (act Act) subject() (admission.Subject, error) {
-	arguments, err := schema.Decode(act.Arguments)
+	arguments, err := strictjson.Value(act.Arguments)
 	if err != nil {
 		return admission.Subject{}, refuse(CodeAction, "the arguments: %s", err)
 	}

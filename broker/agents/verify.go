@@ -15,6 +15,7 @@ import (
 	"github.com/airlock-mcp/airlock/broker/budget"
 	"github.com/airlock-mcp/airlock/internal/database"
 	"github.com/airlock-mcp/airlock/internal/errortype"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 	"github.com/airlock-mcp/airlock/internal/truncate"
 	"github.com/airlock-mcp/airlock/policies"
@@ -316,7 +317,7 @@ func (a *attempt) load(ctx context.Context, tx database.Tx) error {
 	if err != nil {
 		return err
 	}
-	return json.Unmarshal([]byte(state), &a.state)
+	return strictjson.UnmarshalOpen([]byte(state), &a.state)
 }
 
 func (a *attempt) store(ctx context.Context, tx database.Tx) error {

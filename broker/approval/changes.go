@@ -1,12 +1,13 @@
 package approval
 
 import (
-	"bytes"
 	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // Change is a text among the arguments of a call that takes the place of another one,
@@ -33,10 +34,8 @@ var pairs = []struct{ before, after string }{
 // oldText and newText. It is help to read the arguments, which are what counts: what
 // the tool does with them is the server's business.
 func Changes(arguments json.RawMessage) []Change {
-	in := json.NewDecoder(bytes.NewReader(arguments))
-	in.UseNumber()
-	var value any
-	if in.Decode(&value) != nil {
+	value, err := strictjson.Value(arguments)
+	if err != nil {
 		return nil
 	}
 	var found []Change

@@ -1,9 +1,7 @@
 package approval
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +16,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 	"github.com/airlock-mcp/airlock/internal/store"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // Open questions are files in one directory that only its owner can use, so that
@@ -124,9 +123,7 @@ func Find(dir, id string) (Posted, error) {
 		return Posted{}, fmt.Errorf("finding question %q: %w", id, err)
 	}
 	var q Question
-	in := json.NewDecoder(bytes.NewReader(data))
-	in.DisallowUnknownFields()
-	if err := in.Decode(&q); err != nil || q.ID != id {
+	if err := strictjson.Unmarshal(data, &q); err != nil || q.ID != id {
 		return Posted{}, fmt.Errorf("question %q is damaged", id)
 	}
 	return Posted{q, canon.Digest(data)}, nil

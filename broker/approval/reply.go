@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // request is one line that another process of the owner writes to a desk's
@@ -119,7 +121,7 @@ func send(dir, desk string, r request) (response, error) {
 		return response{}, err
 	}
 	var answered response
-	if err := json.NewDecoder(io.LimitReader(conn, maxLine)).Decode(&answered); err != nil {
+	if err := strictjson.NewDecoder(io.LimitReader(conn, maxLine)).DecodeOpen(&answered); err != nil {
 		return response{}, fmt.Errorf("the Airlock that asks does not respond: %w", err)
 	}
 	return answered, nil

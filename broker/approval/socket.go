@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/airlock-mcp/airlock/internal/procfs"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
@@ -96,9 +97,7 @@ func (l *listener) answer(conn *net.UnixConn) error {
 		return err
 	}
 	var r request
-	in := json.NewDecoder(io.LimitReader(conn, maxLine))
-	in.DisallowUnknownFields()
-	if err := in.Decode(&r); errors.Is(err, io.EOF) {
+	if err := strictjson.NewDecoder(io.LimitReader(conn, maxLine)).Decode(&r); errors.Is(err, io.EOF) {
 		return nil // it only looked whether anybody is here
 	} else if err != nil {
 		return fmt.Errorf("a process sent no answer: %w", err)

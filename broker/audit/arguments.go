@@ -23,6 +23,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/retention"
 	files "github.com/airlock-mcp/airlock/internal/store"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 const (
@@ -310,7 +311,7 @@ func eachKept(path string, identity age.Identity, visit func(keptArguments)) err
 		var k keptArguments
 		opened, err := seal.Open(nil, nonce(count), entry, nil)
 		if err == nil {
-			err = json.Unmarshal(opened, &k)
+			err = strictjson.UnmarshalOpen(opened, &k)
 		}
 		if err != nil {
 			return fmt.Errorf("%q is damaged", path)

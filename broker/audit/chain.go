@@ -2,9 +2,10 @@ package audit
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"strings"
+
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // genesis is what the first record of a log names as the one before it.
@@ -23,9 +24,7 @@ const hashMember = `"hash":"`
 // seal wrote: any changed bit is an error.
 func open(line []byte) (Record, error) {
 	var r Record
-	in := json.NewDecoder(bytes.NewReader(line))
-	in.DisallowUnknownFields()
-	if err := in.Decode(&r); err != nil {
+	if err := strictjson.Unmarshal(line, &r); err != nil {
 		return Record{}, errors.New("it is not a record")
 	}
 	claimed := r.Hash

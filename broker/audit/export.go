@@ -8,6 +8,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // Format is a form in which a log is exported, one JSON object a line.
@@ -99,7 +101,7 @@ func members(r Record) (names []string, values map[string]json.RawMessage, err e
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := json.Unmarshal(text, &values); err != nil {
+	if err := strictjson.UnmarshalOpen(text, &values); err != nil {
 		return nil, nil, err
 	}
 	return slices.Sorted(maps.Keys(values)), values, nil

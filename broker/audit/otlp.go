@@ -1,8 +1,9 @@
 package audit
 
 import (
-	"encoding/json"
 	"strconv"
+
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // The severity numbers of OpenTelemetry's log data model that are used.
@@ -89,9 +90,9 @@ func otlpAttributes(r Record) ([]otlpAttribute, error) {
 		var text string
 		var number int64
 		switch {
-		case json.Unmarshal(raw, &text) == nil:
+		case strictjson.UnmarshalOpen(raw, &text) == nil:
 			value = otlpText(text)
-		case json.Unmarshal(raw, &number) == nil:
+		case strictjson.UnmarshalOpen(raw, &number) == nil:
 			digits := strconv.FormatInt(number, 10)
 			value.Int = &digits
 		default:

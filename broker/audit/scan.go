@@ -2,9 +2,10 @@ package audit
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"slices"
+
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // Brief is the part of a record that is read without a proof of the rest.
@@ -45,7 +46,7 @@ func ScanBefore(dir string, before uint64, limit int64, words []string, visit fu
 				var at struct {
 					Seq uint64 `json:"seq"`
 				}
-				if json.Unmarshal(line, &at) != nil {
+				if strictjson.UnmarshalOpen(line, &at) != nil {
 					return false, errNoRecord
 				}
 				if at.Seq >= before {
@@ -60,7 +61,7 @@ func ScanBefore(dir string, before uint64, limit int64, words []string, visit fu
 				return more, nil
 			}
 			var b Brief
-			if json.Unmarshal(line, &b) != nil {
+			if strictjson.UnmarshalOpen(line, &b) != nil {
 				return false, errNoRecord
 			}
 			more, err = visit(b, func() (Record, error) { return open(line) })

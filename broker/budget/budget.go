@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/airlock-mcp/airlock/internal/database"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // Schema makes the ledger's tables.
@@ -241,7 +242,7 @@ func (l *Ledger) Standing(ctx context.Context, tx database.Tx, account string) (
 	var limits string
 	err := tx.QueryRowContext(ctx, `SELECT limits FROM budget_limit WHERE account = ?`, account).Scan(&limits)
 	if err == nil {
-		err = json.Unmarshal([]byte(limits), &s.Limits)
+		err = strictjson.UnmarshalOpen([]byte(limits), &s.Limits)
 	} else if errors.Is(err, sql.ErrNoRows) {
 		err = nil
 		if kind, _, named := strings.Cut(account, ":"); named {

@@ -14,6 +14,7 @@ import (
 	"github.com/airlock-mcp/airlock/broker/agents"
 	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/database"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // Limits of what is signed.
@@ -177,7 +178,7 @@ func (s *Service) examine(ctx context.Context, agent string, e Envelope) (Statem
 		return Statement{}, err
 	}
 	var st Statement
-	if json.Unmarshal(e.Payload, &st) != nil || st.Agent != agent || st.Version != Version || st.Nonce == "" || len(st.Nonce) > maxName {
+	if strictjson.UnmarshalOpen(e.Payload, &st) != nil || st.Agent != agent || st.Version != Version || st.Nonce == "" || len(st.Nonce) > maxName {
 		return st, ErrForged
 	}
 	issued, err1 := time.Parse(time.RFC3339, st.Timestamp)

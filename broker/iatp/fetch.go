@@ -2,7 +2,6 @@ package iatp
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"mime"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/airlock-mcp/airlock/internal/reach"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // Limits of what is fetched.
@@ -56,7 +56,7 @@ func Fetch(ctx context.Context, address string) (Pinned, error) {
 		return Pinned{}, fmt.Errorf("fetching the manifest: %w", err)
 	}
 	var p Pinned
-	if kind != "application/json" || len(raw) > MaxPinned || json.Unmarshal(raw, &p) != nil {
+	if kind != "application/json" || len(raw) > MaxPinned || strictjson.UnmarshalOpen(raw, &p) != nil {
 		return Pinned{}, &Refusal{u.Host + " answers with something that is no manifest"}
 	}
 	return p, nil

@@ -15,6 +15,7 @@ import (
 	"github.com/airlock-mcp/airlock/broker/agents"
 	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/database"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // Level is how far an agent is trusted by the operator.
@@ -114,7 +115,7 @@ func (s *Service) storedManifest(ctx context.Context, agent string) (st stored, 
 		return st, err
 	}
 	st.issued = time.Unix(issued, 0).UTC()
-	if json.Unmarshal([]byte(raw), &st.envelope) != nil {
+	if strictjson.UnmarshalOpen([]byte(raw), &st.envelope) != nil {
 		st.envelope = Envelope{} // it verifies with no key
 	}
 	return st, nil
@@ -193,7 +194,7 @@ func readManifest(e Envelope, agent string, keys []Key, now time.Time) (Manifest
 		return Manifest{}, err
 	}
 	var m Manifest
-	if json.Unmarshal(e.Payload, &m) != nil || m.Agent != agent || m.Version != Version || m.Check() != nil {
+	if strictjson.UnmarshalOpen(e.Payload, &m) != nil || m.Agent != agent || m.Version != Version || m.Check() != nil {
 		return m, ErrForged
 	}
 	issued, err1 := time.Parse(time.RFC3339, m.Issued)
@@ -221,7 +222,7 @@ func (s *Service) Pin(ctx context.Context, p Pinned, level Level, by string) (st
 	var claimed struct {
 		Agent string `json:"agent_id"`
 	}
-	if err := json.Unmarshal(p.Manifest.Payload, &claimed); err != nil || checkNames("agent_id", []string{claimed.Agent}) != nil {
+	if err := strictjson.UnmarshalOpen(p.Manifest.Payload, &claimed); err != nil || checkNames("agent_id", []string{claimed.Agent}) != nil {
 		return "", &Refusal{"the manifest names no agent"}
 	}
 	if !slices.Contains(Levels, level) {

@@ -12,7 +12,7 @@ import (
 	"github.com/airlock-mcp/airlock/broker/agents"
 	"github.com/airlock-mcp/airlock/broker/redact"
 	"github.com/airlock-mcp/airlock/broker/vfs"
-	"github.com/airlock-mcp/airlock/internal/schema"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/policies"
 )
 
@@ -95,7 +95,7 @@ func (s *Service) prepare(ctx context.Context, a Actor, r Request) (j job, err e
 	}
 	j = job{Request: r, actor: a, params: map[string]any{}}
 	if len(r.Params) > 0 {
-		value, err := schema.Decode(r.Params)
+		value, err := strictjson.Value(r.Params)
 		if err != nil {
 			return j, refuse("params: %v", err)
 		}

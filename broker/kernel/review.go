@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/airlock-mcp/airlock/broker/models"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/internal/truncate"
 )
 
@@ -122,7 +123,7 @@ func readIssues(text string) ([]Issue, error) {
 	var answer struct {
 		Issues *[]Issue `json:"issues"`
 	}
-	if json.Unmarshal([]byte(text[first:last+1]), &answer) != nil || answer.Issues == nil {
+	if strictjson.UnmarshalOpen([]byte(text[first:last+1]), &answer) != nil || answer.Issues == nil {
 		return nil, errNoReview
 	}
 	issues := []Issue{}

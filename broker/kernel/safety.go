@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/verify"
 )
 
@@ -85,7 +86,7 @@ func readSafety(v verify.Verdict, code, language string) (Safety, error) {
 			RulesChecked int    `json:"rules_checked"`
 		} `json:"evidence"`
 	}
-	if err := json.Unmarshal(v.Body, &body); err != nil {
+	if err := strictjson.UnmarshalOpen(v.Body, &body); err != nil {
 		return Safety{}, fmt.Errorf("reading the verdict on code: %w", err)
 	}
 	safety := Safety{

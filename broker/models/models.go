@@ -17,6 +17,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/internal/openai"
 	"github.com/airlock-mcp/airlock/internal/secret"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // Limits of requests.
@@ -165,7 +166,7 @@ func textIn(raw []byte) (string, error) {
 			FinishReason string `json:"finish_reason"`
 		} `json:"choices"`
 	}
-	if err := json.Unmarshal(raw, &answer); err != nil || len(answer.Choices) == 0 {
+	if err := strictjson.UnmarshalOpen(raw, &answer); err != nil || len(answer.Choices) == 0 {
 		return "", errors.New("its answer is not of the shape that the API has")
 	}
 	choice := answer.Choices[0]
@@ -190,11 +191,14 @@ func textIn(raw []byte) (string, error) {
 
 func contentText(raw json.RawMessage) (string, error) {
 	var text string
-	if json.Unmarshal(raw, &text) == nil {
+	if strictjson.UnmarshalOpen(raw, &text) == nil {
 		return text, nil
 	}
-	var parts []struct{ Type, Text string }
-	if json.Unmarshal(raw, &parts) != nil {
+	var parts []struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	if strictjson.UnmarshalOpen(raw, &parts) != nil {
 		return "", errors.New("its answer is not of the shape that the API has")
 	}
 	var all strings.Builder

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"slices"
 	"time"
+
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // register decides who Airlock is at an authorization server (MCP, Client Registration
@@ -60,9 +62,9 @@ func (w *wire) newRegistration(ctx context.Context, at serverMetadata, redirect 
 	switch {
 	case status != http.StatusCreated && status != http.StatusOK:
 		refused := &refusal{status: status}
-		json.Unmarshal(answer, refused) // what cannot be read has no code
+		strictjson.UnmarshalOpen(answer, refused) // what cannot be read has no code
 		return registration{}, fmt.Errorf("registering Airlock: %w", refused)
-	case json.Unmarshal(answer, &got) != nil || got.ID == "":
+	case strictjson.UnmarshalOpen(answer, &got) != nil || got.ID == "":
 		return registration{}, errors.New("registering Airlock: the authorization server answered without a client ID")
 	}
 	if got.Method == "" {

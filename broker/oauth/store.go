@@ -20,6 +20,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/internal/agekey"
 	"github.com/airlock-mcp/airlock/internal/store"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // Store keeps sign-ins in a directory: a file for each principal and server, encrypted
@@ -92,7 +93,7 @@ func (s *Store) load(path string) (*record, error) {
 	opened, err := age.Decrypt(bytes.NewReader(sealed), key)
 	if err == nil {
 		var plain []byte
-		if plain, err = io.ReadAll(io.LimitReader(opened, maxRecord+1)); err == nil && json.Unmarshal(plain, &r) != nil { // its error would quote the text
+		if plain, err = io.ReadAll(io.LimitReader(opened, maxRecord+1)); err == nil && strictjson.UnmarshalOpen(plain, &r) != nil { // its error would quote the text
 			err = errors.New("it does not have the form of a sign-in")
 		}
 	}

@@ -2,7 +2,6 @@ package oauth
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -11,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // The ways in which a client proves who it is at the token endpoint (OpenID Connect
@@ -96,7 +97,7 @@ func (r requester) ask(ctx context.Context, form url.Values) (issued, error) {
 			return issued{}, err
 		}
 		refused := &refusal{status: status}
-		json.Unmarshal(body, refused) // what cannot be read has no code
+		strictjson.UnmarshalOpen(body, refused) // what cannot be read has no code
 		if status == http.StatusOK && refused.Code == "" {
 			return r.accept(body)
 		}
@@ -116,7 +117,7 @@ func (r requester) accept(body []byte) (issued, error) {
 		want = "dpop"
 	}
 	switch {
-	case json.Unmarshal(body, &got) != nil || got.Access == "":
+	case strictjson.UnmarshalOpen(body, &got) != nil || got.Access == "":
 		return issued{}, errors.New("the authorization server answered with something that is no token")
 	case got.Kind == tokenIDJAG: // its type is N_A
 	case !strings.EqualFold(got.Type, want):

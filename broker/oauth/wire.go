@@ -3,7 +3,6 @@ package oauth
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/airlock-mcp/airlock/internal/reach"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/internal/truncate"
 	"github.com/airlock-mcp/airlock/internal/visible"
 )
@@ -68,7 +68,7 @@ func (w *wire) document(ctx context.Context, address string, into any) error {
 		return errMissing
 	case status != http.StatusOK:
 		return fmt.Errorf("reading %s: HTTP %d", plain(address), status)
-	case json.Unmarshal(body, into) != nil:
+	case strictjson.UnmarshalOpen(body, into) != nil:
 		return fmt.Errorf("reading %s: it is no JSON document of the right form", plain(address))
 	}
 	return nil

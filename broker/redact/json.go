@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/airlock-mcp/airlock/internal/canon"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // JSON is Bytes for one JSON value: texts and member names are cleaned one by
@@ -88,7 +89,7 @@ func textOf(token []byte) ([]byte, error) {
 		return token[1 : len(token)-1], nil
 	}
 	var decoded string
-	if err := json.Unmarshal(token, &decoded); err != nil {
+	if err := strictjson.UnmarshalOpen(token, &decoded); err != nil {
 		return nil, errNotJSON
 	}
 	return []byte(decoded), nil

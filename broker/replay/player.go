@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/airlock-mcp/airlock/internal/schema"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // Divergence is the first call of a replay that the recorded run did not make,
@@ -110,7 +110,7 @@ func keyOf(serverID, name string, arguments json.RawMessage) string {
 	text := []byte("{}")
 	if len(arguments) > 0 {
 		text = arguments
-		if v, err := schema.Decode(arguments); err == nil {
+		if v, err := strictjson.Value(arguments); err == nil {
 			if sorted, err := json.Marshal(v); err == nil {
 				text = sorted
 			}

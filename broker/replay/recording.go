@@ -14,6 +14,8 @@ import (
 	"sync"
 
 	"filippo.io/age"
+
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // maxRecording is the most bytes that a recording holds; a run that is answered
@@ -234,8 +236,7 @@ func (s *Store) Load(run string) (*Recording, error) {
 
 // read reads a recording's lines. One without its end is an error.
 func read(plain io.Reader) (*Recording, error) {
-	in := json.NewDecoder(io.LimitReader(plain, maxRecording))
-	in.DisallowUnknownFields()
+	in := strictjson.NewDecoder(io.LimitReader(plain, maxRecording))
 	recording := &Recording{}
 	for n := 0; ; n++ {
 		var l line

@@ -7,6 +7,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // The notifications that belong to a request.
@@ -44,7 +46,7 @@ func (t *tap) byTokenLocked(params json.RawMessage) *exchange {
 		Token json.RawMessage `json:"progressToken"`
 	}
 	var token string
-	if json.Unmarshal(params, &fields) != nil || json.Unmarshal(fields.Token, &token) != nil {
+	if strictjson.UnmarshalOpen(params, &fields) != nil || strictjson.UnmarshalOpen(fields.Token, &token) != nil {
 		return nil
 	}
 	for _, e := range t.waiting {
@@ -71,7 +73,7 @@ func (t *tap) relayed(request *jsonrpc.Request, stream jsonrpc.ID) bool {
 		return false
 	}
 	var params map[string]json.RawMessage
-	if json.Unmarshal(request.Params, &params) != nil {
+	if strictjson.UnmarshalOpen(request.Params, &params) != nil {
 		return false
 	}
 	delete(params, "progressToken")
@@ -90,10 +92,10 @@ func (t *tap) marked(request *jsonrpc.Request, stream jsonrpc.ID) *jsonrpc.Reque
 		return request
 	}
 	params, meta := map[string]json.RawMessage{}, map[string]json.RawMessage{}
-	if json.Unmarshal(request.Params, &params) != nil || params == nil {
+	if strictjson.UnmarshalOpen(request.Params, &params) != nil || params == nil {
 		return request
 	}
-	if json.Unmarshal(params["_meta"], &meta) != nil || meta == nil {
+	if strictjson.UnmarshalOpen(params["_meta"], &meta) != nil || meta == nil {
 		meta = map[string]json.RawMessage{}
 	}
 	delete(meta, askMark)

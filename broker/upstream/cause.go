@@ -1,11 +1,11 @@
 package upstream
 
 import (
-	"encoding/json"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/airlock-mcp/airlock/internal/lazyregexp"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // A server that cannot start says why on its stderr, and the line that does is
@@ -180,8 +180,13 @@ func withCause(text string, following []string) string {
 // logMessage returns the message in a line of a structured log, and every other
 // line as it is.
 func logMessage(line string) string {
-	var entry struct{ Msg, Message, Error, Err string }
-	if !strings.HasPrefix(line, "{") || json.Unmarshal([]byte(line), &entry) != nil {
+	var entry struct {
+		Msg     string `json:"msg"`
+		Message string `json:"message"`
+		Error   string `json:"error"`
+		Err     string `json:"err"`
+	}
+	if !strings.HasPrefix(line, "{") || strictjson.UnmarshalOpen([]byte(line), &entry) != nil {
 		return line
 	}
 	var parts []string

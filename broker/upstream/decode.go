@@ -7,7 +7,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
-	"github.com/airlock-mcp/airlock/internal/members"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // decodeMessage reads one JSON-RPC message. Unlike the SDK, which would choke
@@ -36,7 +36,7 @@ const maxPlainID = 15
 // message, which it clears and the collector has to find again. The result stays in text.
 func plainResponse(text []byte) (*jsonrpc.Response, bool) {
 	var version, id, result []byte
-	all := members.Each(text, maxLevels-1, func(name, value []byte) bool {
+	all := strictjson.EachMember(text, maxLevels-1, func(name, value []byte) bool {
 		switch {
 		case string(name) == "jsonrpc" && version == nil:
 			version = value

@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // Limits on one server's list. A page is at most maxMessage long.
@@ -107,7 +108,7 @@ func (s *session) page(ctx context.Context, cursor string) (p page, excluded []s
 		return page{}, nil, 0, err
 	}
 	raw := e.soFar().result
-	if err := json.Unmarshal(raw, &p); err != nil {
+	if err := strictjson.UnmarshalOpen(raw, &p); err != nil {
 		return page{}, nil, 0, fmt.Errorf("%w: a page is not of the shape that MCP demands", errBadList)
 	}
 	return p, refusedTools(raw, usable), len(raw), nil
@@ -121,7 +122,7 @@ func refusedTools(raw json.RawMessage, usable *mcp.ListToolsResult) []string {
 		taken[tool.Name] = true
 	}
 	var shown mcp.ListToolsResult
-	if json.Unmarshal(stub(raw), &shown) != nil {
+	if strictjson.UnmarshalOpen(stub(raw), &shown) != nil {
 		return nil
 	}
 	var refused []string

@@ -23,6 +23,7 @@ import (
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/store"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
@@ -122,7 +123,7 @@ func (c *listCache) read(path, identity, serverID string) (cached, error) {
 	}
 	line, body, ok := bytes.Cut(raw, []byte("\n"))
 	var header cacheHeader
-	if !ok || json.Unmarshal(line, &header) != nil {
+	if !ok || strictjson.UnmarshalOpen(line, &header) != nil {
 		return cached{}, errors.New("the entry has no header")
 	}
 	switch {

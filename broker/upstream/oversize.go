@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // maxIDBytes is the longest ID that is looked for; ours are short numbers.
@@ -93,7 +95,7 @@ func (s *idScanner) id() (jsonrpc.ID, bool) {
 		return jsonrpc.ID{}, false
 	}
 	var value any
-	if err := json.Unmarshal(s.value, &value); err != nil || value == nil {
+	if err := strictjson.UnmarshalOpen(s.value, &value); err != nil || value == nil {
 		return jsonrpc.ID{}, false
 	}
 	id, err := jsonrpc.MakeID(value)
@@ -103,7 +105,7 @@ func (s *idScanner) id() (jsonrpc.ID, bool) {
 // splitArray returns the items of a JSON array, nil when it is none.
 func splitArray(text []byte) []json.RawMessage {
 	var items []json.RawMessage
-	if err := json.Unmarshal(text, &items); err != nil {
+	if err := strictjson.UnmarshalOpen(text, &items); err != nil {
 		if isDeep(text) {
 			return splitDeep(text)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/schema"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // Relay is who stands behind one request to a server: the person whom the server
@@ -105,7 +106,7 @@ func (r requests) elicit(ctx context.Context, req mcp.Request) (mcp.Result, erro
 	}
 	result := &mcp.ElicitResult{Action: given.Action}
 	if given.Content != nil {
-		if err := json.Unmarshal(given.Content, &result.Content); err != nil {
+		if err := strictjson.UnmarshalOpen(given.Content, &result.Content); err != nil {
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the answer is no object"}
 		}
 	}
@@ -187,7 +188,7 @@ func (a ElicitationAnswer) checked(form json.RawMessage) (ElicitationAnswer, err
 func withDefaults(content, form json.RawMessage) (json.RawMessage, error) {
 	values := map[string]json.RawMessage{}
 	if len(content) > 0 {
-		if err := json.Unmarshal(content, &values); err != nil || values == nil {
+		if err := strictjson.UnmarshalOpen(content, &values); err != nil || values == nil {
 			return nil, fmt.Errorf("the answer is no object")
 		}
 	}
@@ -196,7 +197,7 @@ func withDefaults(content, form json.RawMessage) (json.RawMessage, error) {
 			Default json.RawMessage `json:"default"`
 		} `json:"properties"`
 	}
-	if canon.IsDeep(form) || json.Unmarshal(form, &fields) != nil {
+	if canon.IsDeep(form) || strictjson.UnmarshalOpen(form, &fields) != nil {
 		return nil, fmt.Errorf("the schema of the answer cannot be used")
 	}
 	for name, field := range fields.Properties {

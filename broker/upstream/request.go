@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // Request is any request of the protocol.
@@ -44,7 +46,7 @@ func (s *Set) Do(ctx context.Context, serverID string, request Request) (json.Ra
 	}
 	members := map[string]json.RawMessage{}
 	if len(request.Params) > 0 {
-		if err := json.Unmarshal(request.Params, &members); err != nil || members == nil {
+		if err := strictjson.UnmarshalOpen(request.Params, &members); err != nil || members == nil {
 			return nil, fmt.Errorf("sending %q to server %q: the params are no object", request.Method, serverID)
 		}
 	}
@@ -93,7 +95,7 @@ func (s *server) acceptAny(method string, raw json.RawMessage) (json.RawMessage,
 func (s *session) send(ctx context.Context, e *exchange) error {
 	if e.method == methodCallTool { // with the headers that the tool asks for
 		var name string
-		if json.Unmarshal(e.params["name"], &name) != nil {
+		if strictjson.UnmarshalOpen(e.params["name"], &name) != nil {
 			return errors.New("a call without the name of a tool")
 		}
 		_, err := s.client.CallTool(ctx, &mcp.CallToolParams{Name: name, Arguments: json.RawMessage("{}")})
@@ -119,7 +121,7 @@ type written struct {
 func (w *written) MarshalJSON() ([]byte, error) {
 	meta := map[string]json.RawMessage{}
 	if raw, ok := w.members["_meta"]; ok {
-		if err := json.Unmarshal(raw, &meta); err != nil || meta == nil {
+		if err := strictjson.UnmarshalOpen(raw, &meta); err != nil || meta == nil {
 			return nil, errors.New("the _meta of a request is no object")
 		}
 		for _, name := range ownMeta {

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"maps"
 	"slices"
+
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // maxRounds is how often a server may ask for input before it answers a call.
@@ -39,11 +41,11 @@ func inputOf(raw json.RawMessage) (input, error) {
 		State    json.RawMessage `json:"requestState"`
 	}
 	var kind string
-	if json.Unmarshal(raw, &result) != nil || json.Unmarshal(result.Kind, &kind) != nil || kind != "input_required" {
+	if strictjson.UnmarshalOpen(raw, &result) != nil || strictjson.UnmarshalOpen(result.Kind, &kind) != nil || kind != "input_required" {
 		return input{}, nil
 	}
 	needs := input{required: true, state: result.State}
-	if len(result.Requests) > 0 && json.Unmarshal(result.Requests, &needs.requests) != nil {
+	if len(result.Requests) > 0 && strictjson.UnmarshalOpen(result.Requests, &needs.requests) != nil {
 		return input{}, errNoInput
 	}
 	if len(needs.requests) == 0 && needs.state == nil {
@@ -89,7 +91,7 @@ func (s *server) answers(ctx context.Context, e *exchange, needs input) (map[str
 	given := map[string]ElicitationAnswer{}
 	for name, want := range needs.requests {
 		var params elicitParams
-		if err := json.Unmarshal(want.Params, &params); err != nil {
+		if err := strictjson.UnmarshalOpen(want.Params, &params); err != nil {
 			return nil, errNoInput
 		}
 		answer, err := e.elicit(ctx, s.config.ID, params)

@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // Methods of requests.
@@ -298,7 +299,7 @@ func stub(result json.RawMessage) json.RawMessage {
 	var list struct {
 		Tools []json.RawMessage `json:"tools"`
 	}
-	if json.Unmarshal(result, &list) != nil {
+	if strictjson.UnmarshalOpen(result, &list) != nil {
 		return empty
 	}
 	tools := []tool{}

@@ -2,7 +2,6 @@ package embedding
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/internal/openai"
 	"github.com/airlock-mcp/airlock/internal/secret"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // Defaults and limits of an endpoint.
@@ -108,7 +108,7 @@ func vectorsIn(raw []byte, n int) ([][]float32, error) {
 			Embedding []float32 `json:"embedding"`
 		} `json:"data"`
 	}
-	if err := json.Unmarshal(raw, &answer); err != nil {
+	if err := strictjson.UnmarshalOpen(raw, &answer); err != nil {
 		return nil, errors.New("its answer is not of the shape that the API has")
 	}
 	if len(answer.Data) != n {

@@ -8,6 +8,8 @@ import (
 	"io"
 	"math"
 	"os"
+
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // Limits of a safetensors file and its vocabulary.
@@ -74,14 +76,14 @@ func matrixOf(r io.Reader, size int64) (tensor, int64, error) {
 		return tensor{}, 0, err
 	}
 	var header map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &header); err != nil {
+	if err := strictjson.UnmarshalOpen(raw, &header); err != nil {
 		return tensor{}, 0, errors.New("its header is not JSON")
 	}
 	delete(header, "__metadata__")
 	var found []tensor
 	for name, described := range header {
 		var one tensor
-		if err := json.Unmarshal(described, &one); err != nil {
+		if err := strictjson.UnmarshalOpen(described, &one); err != nil {
 			return tensor{}, 0, fmt.Errorf("the tensor %q is not described", name)
 		}
 		if len(one.Shape) == 2 && len(one.Offsets) == 2 {
@@ -147,13 +149,13 @@ func readVocabulary(path string, rows int64) (map[string]int32, error) {
 			Vocab json.RawMessage `json:"vocab"`
 		} `json:"model"`
 	}
-	if err := json.Unmarshal(raw, &tokenizer); err != nil {
+	if err := strictjson.UnmarshalOpen(raw, &tokenizer); err != nil {
 		return nil, fmt.Errorf("the words of the rows: %q is not JSON", path)
 	}
 	words := map[string]int32{}
-	if json.Unmarshal(tokenizer.Model.Vocab, &words) != nil {
+	if strictjson.UnmarshalOpen(tokenizer.Model.Vocab, &words) != nil {
 		var list [][]any
-		if err := json.Unmarshal(tokenizer.Model.Vocab, &list); err != nil {
+		if err := strictjson.UnmarshalOpen(tokenizer.Model.Vocab, &list); err != nil {
 			return nil, fmt.Errorf("the words of the rows: %q has no model.vocab", path)
 		}
 		clear(words)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/store"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // ErrChangedMeanwhile is returned if a definition is accepted against a pin that was
@@ -96,7 +97,7 @@ func (f *File) read() (*Book, error) {
 		return nil, err
 	}
 	var book Book
-	if err := json.Unmarshal(raw, &book); err != nil {
+	if err := strictjson.UnmarshalOpen(raw, &book); err != nil {
 		return nil, fmt.Errorf("the file is damaged: %w", err)
 	}
 	if bad, ok := book.valid(); !ok {

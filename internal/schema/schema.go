@@ -16,6 +16,8 @@ import (
 	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
+
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // Limits of one schema.
@@ -47,7 +49,7 @@ func Compile(raw json.RawMessage) (*Schema, error) {
 	if len(raw) > MaxSchemaBytes {
 		return nil, fmt.Errorf("the schema has %d bytes, more than %d", len(raw), MaxSchemaBytes)
 	}
-	doc, err := Decode(raw)
+	doc, err := strictjson.Value(raw)
 	if err != nil {
 		return nil, fmt.Errorf("reading the schema: %w", err)
 	}
@@ -78,7 +80,7 @@ func (s *Schema) Unchecked() []string { return s.unchecked }
 // Validate decodes raw and checks it. The error is a *Problems when the value
 // does not fit the schema, and another error when it cannot be read or checked.
 func (s *Schema) Validate(raw json.RawMessage) error {
-	v, err := Decode(raw)
+	v, err := strictjson.Value(raw)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/internal/wire"
 )
 
@@ -86,7 +87,7 @@ func TestServeEndsOnBrokenProtocol(t *testing.T) {
 		{"an unknown member", `{"jsonrpc":"2.0","id":1,"method":"x","run_id":"other"}` + "\n", "run_id"},
 		{"params that are no object", `{"jsonrpc":"2.0","id":1,"method":"x","params":[]}` + "\n", "params"},
 		{"a batch", `[{"jsonrpc":"2.0","id":1,"method":"x"}]` + "\n", "no request"},
-		{"two values in a line", `{"jsonrpc":"2.0","id":1,"method":"x"}{}` + "\n", "more than one"},
+		{"two values in a line", `{"jsonrpc":"2.0","id":1,"method":"x"}{}` + "\n", "more after the end"},
 		{"invalid UTF-8", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}\n", "UTF-8"},
 		{"a frame that is too large", `{"jsonrpc":"2.0","id":1,"method":"` + strings.Repeat("x", wire.MaxFrame) + "\"}\n", "larger"},
 	}
@@ -293,7 +294,7 @@ func FuzzParseRequest(f *testing.F) {
 			Method  string          `json:"method"`
 			Params  json.RawMessage `json:"params"`
 		}
-		if err := wire.DecodeStrict(frame, &want); err != nil {
+		if err := strictjson.Unmarshal(frame, &want); err != nil {
 			t.Fatalf("accepted %q: %v", frame, err)
 		}
 		if want.Params == nil {

@@ -14,8 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/airlock-mcp/airlock/internal/canon"
-	"github.com/airlock-mcp/airlock/internal/members"
-	"github.com/airlock-mcp/airlock/internal/misfit"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // MaxFrame is the largest frame in bytes, its newline included.
@@ -59,7 +58,7 @@ func ParseRequest(frame []byte) (Request, error) {
 		Method  string          `json:"method"`
 		Params  json.RawMessage `json:"params"`
 	}
-	if err := DecodeStrict(frame, &members); err != nil {
+	if err := strictjson.Unmarshal(frame, &members); err != nil {
 		return Request{}, Violation("a frame is no request: %v", err)
 	}
 	switch {
@@ -84,7 +83,7 @@ func plainRequest(frame []byte) (Request, bool) {
 		return Request{}, false
 	}
 	var version, id, method, params []byte
-	all := members.Each(frame, canon.MaxDepth, func(name, value []byte) bool {
+	all := strictjson.EachMember(frame, canon.MaxDepth, func(name, value []byte) bool {
 		switch {
 		case string(name) == "jsonrpc" && version == nil:
 			version = value
@@ -113,20 +112,6 @@ func PlainText(value []byte) (string, bool) {
 		return "", false
 	}
 	return string(value[1 : len(value)-1]), true
-}
-
-// DecodeStrict decodes exactly one JSON value into v and refuses unknown members.
-// Its errors are sentences about the JSON.
-func DecodeStrict(raw []byte, v any) error {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(v); err != nil {
-		return misfit.JSON(err)
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("more than one JSON value")
-	}
-	return nil
 }
 
 // maxID bounds an id, which is echoed: 2^53 has 16 digits, a UUID 38 bytes with quotes.

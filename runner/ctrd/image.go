@@ -2,7 +2,6 @@ package ctrd
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -21,6 +20,7 @@ import (
 	"github.com/opencontainers/image-spec/identity"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/runner"
 )
 
@@ -153,7 +153,7 @@ func (d *daemon) sendImage(ctx context.Context, layout string, want digest.Diges
 	if len(data) > maxManifest || want.Algorithm().FromBytes(data) != want {
 		return target, fmt.Errorf("the manifest is not what its digest %s says", want)
 	}
-	if err := json.Unmarshal(data, &manifest); err != nil {
+	if err := strictjson.UnmarshalOpen(data, &manifest); err != nil {
 		return target, err
 	}
 	// A reference to a blob keeps it from being collected.

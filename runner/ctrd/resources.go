@@ -18,6 +18,7 @@ import (
 	"github.com/containerd/errdefs/pkg/errgrpc"
 	"github.com/containerd/typeurl/v2"
 
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/runner"
 )
 
@@ -179,7 +180,7 @@ func readRecord(state string) (r record, ok bool, err error) {
 	if err != nil {
 		return r, false, err
 	}
-	if err := json.Unmarshal(data, &r); err != nil {
+	if err := strictjson.UnmarshalOpen(data, &r); err != nil {
 		return r, false, fmt.Errorf("reading %q: %w", recordFile(state), err)
 	}
 	return r, r.ID != "", nil

@@ -1,11 +1,11 @@
 package gvisor
 
 import (
-	"encoding/json"
 	"io"
 	"os"
 	"strings"
 
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/internal/truncate"
 )
 
@@ -43,10 +43,13 @@ func read(path string) string {
 // loggedError finds the first error in a log of JSON objects that need no
 // separator between them. The later ones are its consequences.
 func loggedError(log string) string {
-	decoder := json.NewDecoder(strings.NewReader(log))
+	decoder := strictjson.NewDecoder(strings.NewReader(log))
 	for {
-		var entry struct{ Msg, Level string }
-		if err := decoder.Decode(&entry); err != nil {
+		var entry struct {
+			Msg   string `json:"msg"`
+			Level string `json:"level"`
+		}
+		if err := decoder.DecodeOpen(&entry); err != nil {
 			return ""
 		}
 		if entry.Level == "error" {

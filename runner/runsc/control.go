@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/runner/gvisor"
 )
 
@@ -18,7 +19,7 @@ import (
 // per call, with descriptors beside it, one call at a time (gVisor, pkg/urpc).
 type control struct {
 	conn    *net.UnixConn
-	answers *json.Decoder
+	answers *strictjson.Decoder
 }
 
 // dialControl connects to the socket at path.
@@ -27,7 +28,7 @@ func dialControl(path string) (*control, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the sandbox's kernel: %w", err)
 	}
-	return &control{conn: conn, answers: json.NewDecoder(conn)}, nil
+	return &control{conn: conn, answers: strictjson.NewDecoder(conn)}, nil
 }
 
 func (c *control) close() error { return c.conn.Close() }
@@ -56,7 +57,7 @@ func (c *control) call(ctx context.Context, method string, arg any, files ...*os
 		Success bool   `json:"success"`
 		Err     string `json:"err"`
 	}
-	if err := c.answers.Decode(&answer); err != nil {
+	if err := c.answers.DecodeOpen(&answer); err != nil {
 		return fmt.Errorf("calling %s: %w", method, errors.Join(err, ctx.Err()))
 	}
 	if !answer.Success {

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/airlock-mcp/airlock/catalog"
-	"github.com/airlock-mcp/airlock/internal/schema"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/policies"
 )
 
@@ -26,7 +26,7 @@ func measureDecisions(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	input, err := schema.Decode([]byte(`{"path":"/srv/docs/a","head":10}`))
+	input, err := strictjson.Value([]byte(`{"path":"/srv/docs/a","head":10}`))
 	if err != nil {
 		return err
 	}

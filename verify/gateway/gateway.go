@@ -17,7 +17,7 @@ import (
 	"github.com/airlock-mcp/airlock/admission"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/canon"
-	"github.com/airlock-mcp/airlock/internal/schema"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/policies"
 	"github.com/airlock-mcp/airlock/verify"
 )
@@ -129,7 +129,7 @@ func (g *Gateway) rule(ctx context.Context, c Call, arguments map[string]any) ru
 // objectOf reads arguments as every reader would: what is no object, or has a name
 // twice, is none.
 func objectOf(raw []byte) map[string]any {
-	value, err := schema.Decode(raw)
+	value, err := strictjson.Value(raw)
 	if object, ok := value.(map[string]any); ok && err == nil {
 		return object
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/lazyregexp"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/verify"
 )
 
@@ -70,8 +71,8 @@ func issuesOf(v verify.Verdict) string {
 			Message string `json:"message"`
 		} `json:"vulnerabilities"`
 	}
-	// An invalid body has no findings: the reason stays.
-	_ = json.Unmarshal(v.Body, &body)
+	// A body that is none has no findings: the reason stays.
+	_ = strictjson.UnmarshalOpen(v.Body, &body)
 	var issues []string
 	for _, found := range body.Vulnerabilities[:min(len(body.Vulnerabilities), maxIssues)] {
 		issues = append(issues, found.Message)

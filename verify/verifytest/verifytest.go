@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/internal/testenv"
 	"github.com/airlock-mcp/airlock/verify"
 )
@@ -66,9 +67,10 @@ func (e *Engines) Verify(ctx context.Context, r verify.Request) (verify.Verdict,
 		return verify.Verdict{}, fmt.Errorf("asking the engine %q: %w", r.Engine, err)
 	}
 	var verdict struct {
-		Status          verify.Status
-		Engine, Message string
+		Status  verify.Status `json:"status"`
+		Engine  string        `json:"engine"`
+		Message string        `json:"message"`
 	}
-	err = json.Unmarshal(answer, &verdict)
+	err = strictjson.UnmarshalOpen(answer, &verdict)
 	return verify.Verdict{Status: verdict.Status, Engine: verdict.Engine, Reason: verdict.Message, Body: answer}, err
 }

@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"github.com/airlock-mcp/airlock/internal/program"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // aliases are other names that models give arguments, in small letters and without
@@ -53,7 +54,7 @@ func unwrapped(values map[string]json.RawMessage, known []string) map[string]jso
 	}
 	for name, raw := range values {
 		var inner map[string]json.RawMessage
-		if !slices.Contains(known, name) && slices.Contains(wrappers, plain(name)) && json.Unmarshal(raw, &inner) == nil && inner != nil {
+		if !slices.Contains(known, name) && slices.Contains(wrappers, plain(name)) && strictjson.UnmarshalOpen(raw, &inner) == nil && inner != nil {
 			return inner
 		}
 	}
@@ -103,7 +104,7 @@ func meant(name string, known []string) string {
 // the one tool of a list. Anything else stays as it is.
 func joined(raw json.RawMessage) json.RawMessage {
 	var parts []string
-	if json.Unmarshal(raw, &parts) != nil || len(parts) == 0 {
+	if strictjson.UnmarshalOpen(raw, &parts) != nil || len(parts) == 0 {
 		return raw
 	}
 	text, err := json.Marshal(strings.Join(parts, "\n"))
@@ -119,7 +120,7 @@ func splitLanguages(values map[string]json.RawMessage) {
 	from := values
 	if raw, given := values["code"]; given {
 		var inner map[string]json.RawMessage
-		if json.Unmarshal(raw, &inner) != nil || len(inner) != 1 {
+		if strictjson.UnmarshalOpen(raw, &inner) != nil || len(inner) != 1 {
 			return
 		}
 		from = inner
@@ -171,7 +172,7 @@ func resolveTimeout(values map[string]json.RawMessage) {
 // secondsOf reads a time: a number of units, or a text such as "5", "5s" or "500 ms".
 func secondsOf(raw json.RawMessage, unit float64) (float64, bool) {
 	text := string(raw)
-	if json.Unmarshal(raw, &text) != nil {
+	if strictjson.UnmarshalOpen(raw, &text) != nil {
 		text = string(raw)
 	}
 	number, err := strconv.ParseFloat(strings.TrimSpace(text), 64)

@@ -14,6 +14,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/runs"
 	"github.com/airlock-mcp/airlock/app/server"
 	"github.com/airlock-mcp/airlock/broker/approval"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // How much of what a program printed an answer holds, in bytes of each stream:
@@ -138,7 +139,7 @@ func withoutResult(o *orchestrator.Outcome) orchestrator.Printed {
 func resultText(r orchestrator.Result) string {
 	if r.Error == nil {
 		var text string
-		if bytes.HasPrefix(r.Data, []byte{'"'}) && json.Unmarshal(r.Data, &text) == nil && text != "" {
+		if bytes.HasPrefix(r.Data, []byte{'"'}) && strictjson.UnmarshalOpen(r.Data, &text) == nil && text != "" {
 			return text
 		}
 		return string(r.Data)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/internal/nearest"
 	"github.com/airlock-mcp/airlock/internal/program"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/internal/truncate"
 )
 
@@ -34,7 +35,7 @@ type arguments struct {
 func parseArguments(raw json.RawMessage, known []string) (*arguments, error) {
 	values := map[string]json.RawMessage{}
 	if raw = bytes.TrimSpace(raw); len(raw) > 0 && !bytes.Equal(raw, []byte("null")) {
-		if err := json.Unmarshal(raw, &values); err != nil {
+		if err := strictjson.UnmarshalOpen(raw, &values); err != nil {
 			return nil, &refusal{"the arguments are not a JSON object", "pass an object with " + strings.Join(known, ", ")}
 		}
 	}
@@ -132,10 +133,10 @@ func (a *arguments) read(name, kind string, into any) bool {
 		delete(a.values, name)
 		return true
 	}
-	err := json.Unmarshal(raw, into)
+	err := strictjson.UnmarshalOpen(raw, into)
 	var written string
-	if _, text := into.(*string); err != nil && !text && json.Unmarshal(raw, &written) == nil {
-		err = json.Unmarshal([]byte(strings.ToLower(strings.TrimSpace(written))), into)
+	if _, text := into.(*string); err != nil && !text && strictjson.UnmarshalOpen(raw, &written) == nil {
+		err = strictjson.UnmarshalOpen([]byte(strings.ToLower(strings.TrimSpace(written))), into)
 	}
 	if err != nil {
 		a.fail("the argument %q must be %s", name, kind)

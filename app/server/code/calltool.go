@@ -8,6 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/airlock-mcp/airlock/app/orchestrator"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // nameCallTool is the tool that is offered only where the operator wants it.
@@ -40,7 +41,7 @@ func (s *Server) callTool(ctx context.Context, c call) (*mcp.CallToolResult, err
 func (a *arguments) object(name string) json.RawMessage {
 	raw := bytes.TrimSpace(a.values[name])
 	var text string
-	if json.Unmarshal(raw, &text) == nil {
+	if strictjson.UnmarshalOpen(raw, &text) == nil {
 		raw = bytes.TrimSpace([]byte(text))
 	}
 	switch {

@@ -5,7 +5,6 @@ package code
 import (
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -19,6 +18,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/server"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
@@ -158,7 +158,7 @@ type call struct {
 // addTools registers the tools of tools.json, call_tool only where it is wanted.
 func (s *Server) addTools(withCallTool bool) error {
 	var tools []*mcp.Tool
-	if err := json.Unmarshal(toolsJSON, &tools); err != nil {
+	if err := strictjson.UnmarshalOpen(toolsJSON, &tools); err != nil {
 		return fmt.Errorf("reading tools.json: %w", err)
 	}
 	handlers := map[string]handler{

@@ -15,13 +15,13 @@ import (
 
 // misshapenRequests are requests that a host's author gets wrong, with what they are told.
 var misshapenRequests = []struct{ name, method, params, want string }{
-	{"a text in the place of the params", "tools/call", `"x"`, `the params of tools/call do not have their form: the whole is a string where an object belongs`},
-	{"a list in the place of the params", "ping", `[]`, `the params of ping do not have their form: the whole is a list where an object belongs`},
-	{"a number in the place of a tool's name", "tools/call", `{"name":7}`, `the params of tools/call do not have their form: "name" has a number where a string belongs`},
-	{"a number in the place of _meta", "tools/call", `{"_meta":7,"name":"x"}`, `the params of tools/call do not have their form: "_meta" has a number where an object belongs`},
-	{"a number in the place of a cursor", "tools/list", `{"cursor":7}`, `the params of tools/list do not have their form: "cursor" has a number where a string belongs`},
-	{"a number in the place of a prompt's argument", "prompts/get", `{"name":"code_mode","arguments":{"task":7}}`, `the params of prompts/get do not have their form: "arguments" has a number where a string belongs`},
-	{"a number in the place of the revision", "initialize", `{"protocolVersion":7}`, `the params of initialize do not have their form: "protocolVersion" has a number where a string belongs`},
+	{"a text in the place of the params", "tools/call", `"x"`, `the params of tools/call do not have their form: the JSON value is a string, not an object`},
+	{"a list in the place of the params", "ping", `[]`, `the params of ping do not have their form: the JSON value is a list, not an object`},
+	{"a number in the place of a tool's name", "tools/call", `{"name":7}`, `the params of tools/call do not have their form: "name" is a number, not a string`},
+	{"a number in the place of _meta", "tools/call", `{"_meta":7,"name":"x"}`, `the params of tools/call do not have their form: "_meta" is a number, not an object`},
+	{"a number in the place of a cursor", "tools/list", `{"cursor":7}`, `the params of tools/list do not have their form: "cursor" is a number, not a string`},
+	{"a number in the place of a prompt's argument", "prompts/get", `{"name":"code_mode","arguments":{"task":7}}`, `the params of prompts/get do not have their form: "arguments.task" is a number, not a string`},
+	{"a number in the place of the revision", "initialize", `{"protocolVersion":7}`, `the params of initialize do not have their form: "protocolVersion" is a number, not a string`},
 }
 
 // checkForm compares an answer with what is wanted: -32602, and one sentence without Go's types.

@@ -9,6 +9,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/app/server"
 	"github.com/airlock-mcp/airlock/catalog"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // ShownTools returns the definitions of Airlock's own tools as a model sees them: name,
@@ -19,7 +20,7 @@ func ShownTools(serverIDs []string) (definitions []string, guide string, err err
 		Description string          `json:"description"`
 		InputSchema json.RawMessage `json:"inputSchema"`
 	}
-	if err := json.Unmarshal(toolsJSON, &tools); err != nil {
+	if err := strictjson.UnmarshalOpen(toolsJSON, &tools); err != nil {
 		return nil, "", err
 	}
 	for _, tool := range tools {

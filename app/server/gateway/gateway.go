@@ -6,7 +6,6 @@ package gateway
 import (
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -20,6 +19,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/runs"
 	"github.com/airlock-mcp/airlock/app/server"
 	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 	"github.com/airlock-mcp/airlock/verify/gateway"
 )
@@ -112,7 +112,7 @@ func New(parts Parts, opts Options) (*Server, error) {
 			Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
 		})
 	var tools []*mcp.Tool
-	if err := json.Unmarshal(toolsJSON, &tools); err != nil {
+	if err := strictjson.UnmarshalOpen(toolsJSON, &tools); err != nil {
 		return nil, fmt.Errorf("reading tools.json: %w", err)
 	}
 	var names []string

@@ -11,7 +11,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/app/runs"
-	"github.com/airlock-mcp/airlock/internal/schema"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/verify/gateway"
 )
 
@@ -45,7 +45,7 @@ func withHint(problem, hint string) string {
 // blocked answers with a decision that blocks a call.
 func blocked(call gateway.Call, d gateway.Decision) *mcp.CallToolResult {
 	res := result(d.Text())
-	if _, err := schema.Decode(call.Arguments); err != nil && len(call.Arguments) > 0 {
+	if _, err := strictjson.Value(call.Arguments); err != nil && len(call.Arguments) > 0 {
 		res.Content = append(res.Content, text("The arguments were not read: "+err.Error()+"."))
 	}
 	if replacement, removed := removedTools[call.Tool]; removed {

@@ -20,6 +20,7 @@ import (
 	"github.com/airlock-mcp/airlock/broker/kernel"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/schema"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 	"github.com/airlock-mcp/airlock/verify"
 )
@@ -92,7 +93,7 @@ type handler func(ctx context.Context, a kernel.Actor, arguments json.RawMessage
 
 func (s *Server) addTools(face *mcp.Server) error {
 	var tools []*mcp.Tool
-	if err := json.Unmarshal(toolsJSON, &tools); err != nil {
+	if err := strictjson.UnmarshalOpen(toolsJSON, &tools); err != nil {
 		return fmt.Errorf("reading tools.json: %w", err)
 	}
 	handlers := map[string]handler{

@@ -9,6 +9,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // promptNames are the prompts in the order of the document.
@@ -121,7 +123,7 @@ func verifyClaimText(arguments map[string]string) (string, error) {
 
 func safeExecution(arguments map[string]string) (string, error) {
 	var params map[string]any
-	if err := json.Unmarshal([]byte(arguments["params"]), &params); err != nil || params == nil {
+	if err := strictjson.UnmarshalOpen([]byte(arguments["params"]), &params); err != nil || params == nil {
 		return "", fmt.Errorf("the argument %q is no JSON object", "params")
 	}
 	compact, err := json.Marshal(json.RawMessage(arguments["params"]))

@@ -9,18 +9,22 @@ import (
 
 	"github.com/airlock-mcp/airlock/broker/iatp"
 	"github.com/airlock-mcp/airlock/broker/kernel"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 // read decodes arguments that fit their schema.
 func read(arguments json.RawMessage, into any) error {
-	if err := json.Unmarshal(arguments, into); err != nil {
+	if err := strictjson.UnmarshalOpen(arguments, into); err != nil {
 		return &kernel.Refusal{Text: "Invalid arguments: " + err.Error()}
 	}
 	return nil
 }
 
 func (s *Server) verifyCodeSafety(ctx context.Context, a kernel.Actor, arguments json.RawMessage) (any, error) {
-	var in struct{ Code, Language string }
+	var in struct {
+		Code     string `json:"code"`
+		Language string `json:"language"`
+	}
 	if err := read(arguments, &in); err != nil {
 		return nil, err
 	}
@@ -29,9 +33,10 @@ func (s *Server) verifyCodeSafety(ctx context.Context, a kernel.Actor, arguments
 
 func (s *Server) verifyClaim(ctx context.Context, a kernel.Actor, arguments json.RawMessage) (any, error) {
 	in := struct {
-		Claim, Context string
-		Models         []string
-		Threshold      float64
+		Claim     string   `json:"claim"`
+		Context   string   `json:"context"`
+		Models    []string `json:"models"`
+		Threshold float64  `json:"threshold"`
 	}{Threshold: kernel.DefaultThreshold}
 	if err := read(arguments, &in); err != nil {
 		return nil, err
@@ -41,8 +46,10 @@ func (s *Server) verifyClaim(ctx context.Context, a kernel.Actor, arguments json
 
 func (s *Server) reviewCode(ctx context.Context, a kernel.Actor, arguments json.RawMessage) (any, error) {
 	var in struct {
-		Code, Language string
-		Models, Focus  []string
+		Code     string   `json:"code"`
+		Language string   `json:"language"`
+		Models   []string `json:"models"`
+		Focus    []string `json:"focus"`
 	}
 	if err := read(arguments, &in); err != nil {
 		return nil, err
@@ -52,10 +59,10 @@ func (s *Server) reviewCode(ctx context.Context, a kernel.Actor, arguments json.
 
 func (s *Server) execute(ctx context.Context, a kernel.Actor, arguments json.RawMessage) (any, error) {
 	var in struct {
-		Action   string
-		Params   json.RawMessage
-		Agent    string `json:"agent_id"`
-		Policies []string
+		Action   string          `json:"action"`
+		Params   json.RawMessage `json:"params"`
+		Agent    string          `json:"agent_id"`
+		Policies []string        `json:"policies"`
 	}
 	if err := read(arguments, &in); err != nil {
 		return nil, err
@@ -75,10 +82,10 @@ func (f *failure) Error() string { return f.done.Error.Message }
 
 func (s *Server) sign(ctx context.Context, a kernel.Actor, arguments json.RawMessage) (any, error) {
 	var in struct {
-		Content      string
-		Agent        string `json:"agent_id"`
-		Capabilities []string
-		Metadata     json.RawMessage
+		Content      string          `json:"content"`
+		Agent        string          `json:"agent_id"`
+		Capabilities []string        `json:"capabilities"`
+		Metadata     json.RawMessage `json:"metadata"`
 	}
 	if err := read(arguments, &in); err != nil {
 		return nil, err
@@ -100,7 +107,7 @@ func (s *Server) verifyAgent(ctx context.Context, a kernel.Actor, arguments json
 	q := iatp.Query{Agent: in.Agent, Level: in.Level, Scopes: in.Scopes, Classification: in.Classification}
 	if len(in.Attestation) > 0 {
 		q.Attestation = &iatp.Envelope{}
-		if json.Unmarshal(in.Attestation, q.Attestation) != nil {
+		if strictjson.UnmarshalOpen(in.Attestation, q.Attestation) != nil {
 			*q.Attestation = iatp.Envelope{} // what is no envelope is signed by no key
 		}
 	}
@@ -109,7 +116,7 @@ func (s *Server) verifyAgent(ctx context.Context, a kernel.Actor, arguments json
 
 func (s *Server) reputation(ctx context.Context, a kernel.Actor, arguments json.RawMessage) (any, error) {
 	var in struct {
-		Action   string
+		Action   string          `json:"action"`
 		Agent    string          `json:"agent_id"`
 		Reason   string          `json:"slash_reason"`
 		Severity string          `json:"slash_severity"`
@@ -126,13 +133,13 @@ func (s *Server) reputation(ctx context.Context, a kernel.Actor, arguments json.
 
 func (s *Server) auditLog(ctx context.Context, a kernel.Actor, arguments json.RawMessage) (any, error) {
 	var in struct {
-		Limit  *float64
+		Limit  *float64 `json:"limit"`
 		Filter struct {
 			Agent  string `json:"agent_id"`
-			Type   string
-			Since  string
-			Before uint64
-		}
+			Type   string `json:"type"`
+			Since  string `json:"since"`
+			Before uint64 `json:"before"`
+		} `json:"filter"`
 	}
 	if err := read(arguments, &in); err != nil {
 		return nil, err

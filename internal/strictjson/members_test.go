@@ -1,4 +1,4 @@
-package members_test
+package strictjson_test
 
 import (
 	"bytes"
@@ -8,11 +8,11 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/airlock-mcp/airlock/internal/members"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
-func ExampleEach() {
-	members.Each([]byte(`{"id": 7, "result": {"a": "}"}}`), 10, func(name, value []byte) bool {
+func ExampleEachMember() {
+	strictjson.EachMember([]byte(`{"id": 7, "result": {"a": "}"}}`), 10, func(name, value []byte) bool {
 		fmt.Printf("%s is %s\n", name, value)
 		return true
 	})
@@ -21,7 +21,7 @@ func ExampleEach() {
 	// result is {"a": "}"}
 }
 
-func TestEach(t *testing.T) {
+func TestEachMember(t *testing.T) {
 	deep := func(levels int) string { return strings.Repeat("[", levels) + strings.Repeat("]", levels) }
 	for name, test := range map[string]struct {
 		text, want string
@@ -50,7 +50,7 @@ func TestEach(t *testing.T) {
 		"something behind it":      {`{"a":1}{}`, "a=1", false},
 	} {
 		var got []string
-		all := members.Each([]byte(test.text), 5, func(name, value []byte) bool {
+		all := strictjson.EachMember([]byte(test.text), 5, func(name, value []byte) bool {
 			got = append(got, fmt.Sprintf("%s=%s", name, value))
 			return true
 		})
@@ -58,17 +58,17 @@ func TestEach(t *testing.T) {
 			t.Errorf("%s: got %v %v, want %v %v", name, got, all, test.want, test.all)
 		}
 	}
-	if members.Each([]byte(`{"a":1}`), 5, func(_, _ []byte) bool { return false }) {
+	if strictjson.EachMember([]byte(`{"a":1}`), 5, func(_, _ []byte) bool { return false }) {
 		t.Error("stopped: got true, want false")
 	}
 }
 
 // Of a valid JSON text, the members are those that a decoder finds.
-func FuzzEach(f *testing.F) {
+func FuzzEachMember(f *testing.F) {
 	f.Add(`{"a":1,"b":["]",{"c":"\\\""}] , "a":{}}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		found := map[string]json.RawMessage{}
-		all := members.Each([]byte(text), 10_000, func(name, value []byte) bool {
+		all := strictjson.EachMember([]byte(text), 10_000, func(name, value []byte) bool {
 			found[string(name)] = value
 			return true
 		})

@@ -1,23 +1,19 @@
-// Package members finds the members of a JSON object without decoding them, for messages
-// whose parts are handed on as they came. What it does not read at a glance it
-// leaves to a decoder.
-package members
+package strictjson
 
 import "bytes"
 
 // blank is the white space of RFC 8259, section 2.
 const blank = " \t\r\n"
 
-// Each calls found with the name, without its quotes, and the value of each member of a JSON
-// object, in order, for as long as it returns true. Both are parts of the object's bytes. It reports
-// whether it has seen all of the object.
+// EachMember calls found with the name, without its quotes, and the value of each member
+// of a JSON object, in order, until found returns false. Both are parts of object. It
+// reports whether it has seen all members.
 //
-// It returns false, without a word on what is wrong, for what is no object, for names
-// with escapes, and for arrays and objects as values that are nested in more than
-// levels levels, their own included. Values are not checked: of a text that is valid JSON (json.Valid)
-// they are the values that a decoder finds, of another they may be anything. Names
-// may come twice.
-func Each(object []byte, levels int, found func(name, value []byte) bool) bool {
+// It is a fast path for messages whose parts are passed on unchanged. It returns false, and
+// the caller must use a decoder, if the text is not an object, a name has an escape, or
+// a value has more than levels levels. It does not check values, and names can repeat:
+// the caller must know that the text is valid JSON.
+func EachMember(object []byte, levels int, found func(name, value []byte) bool) bool {
 	object = bytes.Trim(object, blank)
 	if len(object) < 2 || object[0] != '{' {
 		return false
@@ -38,7 +34,7 @@ func Each(object []byte, levels int, found func(name, value []byte) bool) bool {
 	}
 }
 
-// member reads the member at the beginning of text. What is behind it begins with a comma
+// member reads the member at the start of text. The rest of text begins with a comma
 // or the closing brace.
 func member(text []byte, levels int) (name, value, behind []byte, ok bool) {
 	end := textEnd(text)
@@ -57,8 +53,8 @@ func member(text []byte, levels int) (name, value, behind []byte, ok bool) {
 	return name, value, behind, len(behind) > 0 && (behind[0] == ',' || behind[0] == '}')
 }
 
-// valueEnd is where the value at the beginning of text ends; negative where it does not, or
-// where it has more levels.
+// valueEnd returns the length of the value at the start of text; -1 if it does not end, or
+// has more levels.
 func valueEnd(text []byte, levels int) int {
 	switch {
 	case len(text) == 0:
@@ -90,8 +86,8 @@ func valueEnd(text []byte, levels int) int {
 	return -1
 }
 
-// textEnd is where the quoted text at the beginning of text ends; negative where there
-// is none or it does not end.
+// textEnd returns the length of the quoted string at the start of text; -1 if text does not
+// start with a string that ends.
 func textEnd(text []byte) int {
 	if len(text) == 0 || text[0] != '"' {
 		return -1

@@ -1,0 +1,166 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/airlock-mcp/airlock/internal/canon"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
+)
+
+// maxLevels is how deep the arrays and objects of a message may be inside each other:
+// the SDK reads no deeper (its internal/json).
+const maxLevels = 1000
+
+// unreadable returns the answer to a message that is nested too deeply, or that two
+// decoders could read differently, and nil for all others. The answer has the message's
+// ID, so that the sender does not wait for another one. forHost is false for a response
+// of the host: the SDK gets the answer in its place.
+//
+// The arguments of a call are left to its tool, whose error the model sees. A text that is
+// not JSON is left to the transport.
+func unreadable(message []byte) (answer []byte, forHost bool) {
+	reason := ""
+	if canon.IsDeeper(message, maxLevels) {
+		reason = fmt.Sprintf("the message is JSON that is nested more than %d levels deep: write it flatter", maxLevels)
+	} else if err := strictjson.Check(withoutArguments(message)); err != nil && json.Valid(message) {
+		reason = "the message cannot be read: " + err.Error()
+	} else {
+		return nil, false
+	}
+	var o Outline
+	o.Write(message)
+	return o.Refusal(reason), !o.IsResponse()
+}
+
+// withoutArguments returns a message with an empty object for its params.arguments.
+func withoutArguments(message []byte) []byte {
+	return replaced(message, "params", func(params []byte) []byte {
+		return replaced(params, "arguments", func([]byte) []byte { return []byte("{}") })
+	})
+}
+
+// replaced returns an object with another value for the first member with a name. An object
+// without that member, or that is not written plainly, is returned unchanged.
+func replaced(object []byte, name string, change func([]byte) []byte) []byte {
+	var old []byte
+	strictjson.EachMember(object, maxLevels, func(member, value []byte) bool {
+		if string(member) == name {
+			old = value
+		}
+		return old == nil
+	})
+	if old == nil {
+		return object
+	}
+	start := cap(object) - cap(old) // old is a part of object, and both end where their array does
+	out := append([]byte{}, object[:start]...)
+	out = append(out, change(old)...)
+	return append(out, object[start+len(old):]...)
+}
+
+// maxOutlined is the longest ID, and the longest name of a member, that an Outline keeps.
+const maxOutlined = 1 << 10
+
+// An Outline reads the ID of a JSON-RPC message of any length and depth, also of one
+// that is broken or cut off. It keeps a bounded number of bytes. The zero value is ready to use.
+type Outline struct {
+	depth      int
+	inString   bool
+	escaped    bool
+	ended      bool   // the message's object has ended, or it is not an object
+	token      []byte // the name or the plain value that is being read at depth 1
+	long       bool   // the token has more than maxOutlined bytes
+	name       string // of the member whose value is being read
+	id         string
+	isResponse bool
+}
+
+// Write reads the next part of the message.
+func (o *Outline) Write(part []byte) {
+	for _, c := range part {
+		if o.ended {
+			return
+		}
+		o.read(c)
+	}
+}
+
+func (o *Outline) read(c byte) {
+	if o.inString {
+		o.keep(c)
+		o.inString = c != '"' || o.escaped
+		o.escaped = c == '\\' && !o.escaped
+		return
+	}
+	switch c {
+	case '"':
+		o.inString = true
+		o.keep(c)
+	case '{', '[':
+		o.ended = o.depth == 0 && c == '['
+		o.depth++
+		if o.depth > 1 {
+			o.token = o.token[:0]
+		}
+	case '}', ']':
+		if o.depth == 1 {
+			o.endValue()
+			o.ended = true
+		}
+		o.depth--
+	case ',':
+		if o.depth == 1 {
+			o.endValue()
+		}
+	case ':':
+		if o.depth == 1 {
+			o.endName()
+		}
+	case ' ', '\t', '\r', '\n':
+	default:
+		o.keep(c)
+	}
+}
+
+func (o *Outline) keep(c byte) {
+	if o.depth != 1 {
+		return
+	}
+	if o.long = len(o.token) >= maxOutlined; !o.long {
+		o.token = append(o.token, c)
+	}
+}
+
+func (o *Outline) endName() {
+	o.name = ""
+	if !o.long {
+		_ = strictjson.UnmarshalOpen(o.token, &o.name) // a name that cannot be read is not known
+	}
+	o.isResponse = o.isResponse || o.name == "result" || o.name == "error"
+	o.token, o.long = o.token[:0], false
+}
+
+func (o *Outline) endValue() {
+	if o.name == "id" && o.id == "" && !o.long && len(o.token) > 0 && strictjson.Check(o.token) == nil {
+		if first := o.token[0]; first == '"' || first == '-' || first >= '0' && first <= '9' {
+			o.id = string(o.token)
+		}
+	}
+	o.name, o.token, o.long = "", o.token[:0], false
+}
+
+// IsResponse reports whether the message is a response to a request with an ID.
+func (o *Outline) IsResponse() bool { return o.isResponse && o.id != "" }
+
+// Refusal returns an error in answer to the message, with the message's ID if it has one.
+func (o *Outline) Refusal(reason string) []byte {
+	id := o.id
+	if id == "" {
+		id = "null"
+	}
+	text, _ := json.Marshal(reason) // a string always encodes
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`, id, jsonrpc.CodeInvalidRequest, text)
+}
