@@ -45,7 +45,7 @@ func kindOf(raw json.RawMessage) kind {
 }
 
 // checkShape refuses a definition that two decoders could read differently, that is
-// nested more than maxDepth levels deep, or that has a key that hides or says something.
+// nested more than maxDepth levels deep, or that has a key with hidden characters or a prompt injection.
 func checkShape(raw []byte) error {
 	if err := strictjson.Check(raw); err != nil {
 		return fmt.Errorf("the definition cannot be read: %w", err)

@@ -18,7 +18,7 @@ import (
 // called concurrently.
 type Backend interface {
 	io.ReadWriter
-	// CloseWrite says that the host has closed its end. What is left is still read.
+	// CloseWrite reports to the backend that the host has closed its end.
 	CloseWrite() error
 	// Close ends it and waits for what it did. Calling it twice is fine.
 	Close() error
@@ -121,7 +121,7 @@ func (r *relay) fromHost(ctx context.Context, in io.Reader, gone chan<- struct{}
 	r.mu.Lock()
 	backend := r.backend
 	r.mu.Unlock()
-	if backend != nil { // else none is looked for any more, or serve tells it
+	if backend != nil { // otherwise serve closes it
 		_ = backend.CloseWrite() // it may have ended just now
 	}
 }
@@ -326,7 +326,7 @@ func (r *relay) leave() {
 	}
 }
 
-// endedText is what is said of a request whose daemon has ended.
+// endedText is the error of a request whose daemon has ended.
 const endedText = "the Airlock daemon ended while it worked on this: send it again. What a program did through tools before is done"
 
 // write writes one line to the host. A host that cannot be written to is gone, which

@@ -16,8 +16,8 @@ type message struct {
 	Params json.RawMessage `json:"params"`
 }
 
-// messagesOf reads the messages of a line, one or those of a batch. What cannot be
-// read is for the backend to answer.
+// messagesOf decodes a line: one message, or those of a batch. It returns nil if the line
+// cannot be decoded, which the backend answers.
 func messagesOf(line []byte) []message {
 	var one message
 	if line = bytes.TrimSpace(line); len(line) == 0 {
@@ -37,7 +37,7 @@ func messagesOf(line []byte) []message {
 	return []message{one}
 }
 
-// id is the message's ID as it stands there; "" for none.
+// id returns the bytes of the ID; "" if the message has none.
 func (m message) id() string {
 	if string(m.ID) == "null" {
 		return ""
@@ -48,7 +48,7 @@ func (m message) id() string {
 func (m message) isRequest() bool  { return m.Method != "" && m.id() != "" }
 func (m message) isResponse() bool { return m.Method == "" && m.id() != "" }
 
-// withMember returns a message with another value for one member; nil where it is none.
+// withMember returns a message with another value for one member; nil if line is not an object.
 func withMember(line []byte, name string, value json.RawMessage) []byte {
 	var members map[string]json.RawMessage
 	if strictjson.UnmarshalOpen(line, &members) != nil {

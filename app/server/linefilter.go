@@ -16,8 +16,8 @@ import (
 
 // lineFilter stands between a host and the SDK, whose session dies of the first
 // line that is not JSON and forgets to answer a batch with a notification in
-// it. A line that is no message is answered with an error, as JSON-RPC 2.0,
-// section 5.1, wants it, and goes no further; a batch goes on line by line.
+// it. It answers a line that is not a message with an error (JSON-RPC 2.0, section 5.1),
+// and forwards a batch as one line for each message.
 type lineFilter struct {
 	in      *bufio.Reader
 	batches bool // the host speaks a revision that has batches
@@ -30,7 +30,7 @@ type lineFilter struct {
 	// answers no second one with the same ID.
 	unanswered map[jsonrpc.ID]string
 
-	answered chan struct{} // is told of answers; has room for one value; nil is not
+	answered chan struct{} // receives a value after each answer; has capacity 1; can be nil
 	prompt   chan struct{} // is closed when every prompt request is answered; nil while that is not awaited
 }
 
@@ -44,8 +44,7 @@ func newLineFilter(in io.Reader, out io.Writer) *lineFilter {
 	return &lineFilter{in: bufio.NewReaderSize(in, 64<<10), out: out, open: map[string]*batch{}, unanswered: map[jsonrpc.ID]string{}}
 }
 
-// copyTo writes the lines that are messages to w until the input ends, which
-// is no error.
+// copyTo writes the lines that are messages to w until the input ends.
 func (f *lineFilter) copyTo(w io.Writer) error {
 	for {
 		line, err := f.line()
@@ -300,14 +299,13 @@ func (f *lineFilter) send(line []byte) error {
 	return err
 }
 
-// rejection is the answer to something that is no message. Its ID is unknown,
-// so null.
+// rejection returns an error response without an ID.
 func rejection(code int64, sentence string) []byte {
 	text, _ := json.Marshal(sentence) // a string always encodes
 	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":null,"error":{"code":%d,"message":%s}}`, code, text)
 }
 
-// idOf returns a message's ID as it stands there, or "".
+// idOf returns the bytes of a message's ID; "" if it has none.
 func idOf(message []byte) string {
 	var fields struct {
 		ID json.RawMessage `json:"id"`
@@ -316,7 +314,7 @@ func idOf(message []byte) string {
 	return string(fields.ID)
 }
 
-// hasMethod tells a request or a notification from a response.
+// hasMethod reports whether a message is a request or a notification.
 func hasMethod(message []byte) bool {
 	var fields struct {
 		Method *string `json:"method"`

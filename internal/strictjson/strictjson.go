@@ -1,4 +1,4 @@
-// Package strictjson decodes JSON that was written by somebody else. It refuses
+// Package strictjson decodes JSON that comes from outside of the process. It refuses
 // every text that two decoders could read differently.
 //
 // Names of members are compared exactly. A repeated name, invalid UTF-8, half of
@@ -56,7 +56,7 @@ func EachName(raw []byte, visit func(name string) error) error {
 	in := jsontext.NewDecoder(bytes.NewReader(raw))
 	for {
 		token, err := in.ReadToken()
-		if err == io.EOF { //nolint:errorlint // io.ErrUnexpectedEOF is another error
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
@@ -85,7 +85,7 @@ func (d *Decoder) DecodeOpen(into any) error { return d.decode(into, open) }
 
 func (d *Decoder) decode(into any, options json.Options) error {
 	err := json.UnmarshalDecode(d.in, into, options)
-	if err == io.EOF { //nolint:errorlint // io.ErrUnexpectedEOF is another error
+	if errors.Is(err, io.EOF) {
 		return io.EOF
 	}
 	return explain(err)
