@@ -27,11 +27,10 @@ type Backend interface {
 // maxMoves is how many backends in a row may end before they have begun.
 const maxMoves = 5
 
-// Relay connects a host, who writes a message a line to in and reads from out, with
-// a backend. When that ends before the host does, what it had not answered ends with
-// an error that says to send it again, and the conversation goes on with what next
-// returns: the host's greeting is repeated there. Relay returns nil when the host has
-// closed its end or ctx has ended.
+// Relay connects a host, which writes one message on each line of in and reads from out,
+// with a backend. If the backend ends first, open requests fail with a retryable error, and
+// Relay repeats the host's initialize to the backend that next returns. Relay returns nil
+// when the host closes in or ctx ends.
 func Relay(ctx context.Context, in io.Reader, out io.Writer, first Backend, next func(context.Context) (Backend, error)) error {
 	r := &relay{out: out, open: map[string]bool{}, moved: make(chan struct{})}
 	ctx, stop := context.WithCancel(ctx)
@@ -236,8 +235,8 @@ func (r *relay) serve(ctx context.Context, backend Backend, hostGone <-chan stru
 	}
 }
 
-// greet repeats the host's greeting to a backend that has not heard it, and keeps the
-// answer from the host, who had one already.
+// greet repeats the host's greeting to a backend that has not heard it, and discards
+// the answer: the host has one.
 func (r *relay) greet(backend Backend, lines *bufio.Reader) error {
 	r.mu.Lock()
 	greeting, greeted, initialized, id := r.greeting, r.greeted, r.initialized, r.prefix()+"greeting"
@@ -329,8 +328,7 @@ func (r *relay) leave() {
 // endedText is the error of a request whose daemon has ended.
 const endedText = "the Airlock daemon ended while it worked on this: send it again. What a program did through tools before is done"
 
-// write writes one line to the host. A host that cannot be written to is gone, which
-// reading from it says.
+// write writes one line to the host. It ignores errors: if the host is gone, reading from it fails.
 func (r *relay) write(line []byte) {
 	if line == nil {
 		return

@@ -71,7 +71,7 @@ func issuesOf(v verify.Verdict) string {
 			Message string `json:"message"`
 		} `json:"vulnerabilities"`
 	}
-	// A body that is none has no findings: the reason stays.
+	// An invalid body has no findings: the reason stays.
 	_ = strictjson.UnmarshalOpen(v.Body, &body)
 	var issues []string
 	for _, found := range body.Vulnerabilities[:min(len(body.Vulnerabilities), maxIssues)] {
