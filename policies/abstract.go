@@ -38,7 +38,7 @@ func (k kinds) String() string {
 	return strings.Join(of, " or ")
 }
 
-// presence says whether a record has a member.
+// presence is whether a record has a member.
 type presence int
 
 const (
@@ -52,15 +52,15 @@ const (
 // known of each.
 type abstract struct {
 	kinds   kinds
-	mustErr bool // it is no value: evaluating it errs
+	mustErr bool // evaluating it always fails
 
 	bools  []bool   // the Booleans that it can be; nil for both
 	texts  []string // the texts; nil for any
 	longs  span     // the whole numbers
 	types  []cedar.EntityType
 	uid    *cedar.EntityUID  // the one entity
-	parent *cedar.EntityUID  // the server that it is in, where that is known
-	in     []cedar.EntityUID // with uid: those that it is in, itself included
+	parent *cedar.EntityUID  // its server, if known
+	in     []cedar.EntityUID // with uid: its ancestors, itself included
 	closed bool              // members lists all
 	exact  bool              // items lists the elements of a set
 
@@ -75,7 +75,7 @@ type member struct {
 	presence presence
 }
 
-// span is a range of whole numbers; without bounds where these are nil.
+// span is a range of whole numbers; a nil bound means unbounded.
 type span struct{ least, most *int64 }
 
 func anything() abstract { return abstract{kinds: kindAny} }
@@ -136,7 +136,7 @@ func constant(v cedar.Value) abstract {
 
 func (a abstract) may(k kinds) bool { return a.kinds&k != 0 }
 
-// couldBe says whether a Boolean can be b.
+// couldBe reports whether a Boolean can be b.
 func (a abstract) couldBe(b bool) bool {
 	return !a.mustErr && a.may(kindBool) && (a.bools == nil || slices.Contains(a.bools, b))
 }

@@ -62,8 +62,8 @@ func (env *environment) setValue(path []string, v abstract) {
 	env.values[keyOf(path)] = v
 }
 
-// assume takes it that a part of a condition is true, or false. It returns false
-// where that contradicts what was established before.
+// assume records that a part of a condition is true, or false. It returns false if that
+// contradicts what was established before.
 func (e *evaluation) assume(n ast.IsNode, holds bool) bool {
 	if !e.establish(n, holds) {
 		return false
@@ -152,7 +152,7 @@ func (e *evaluation) silently(n ast.IsNode) abstract {
 	return v
 }
 
-// narrow takes it that a member is to; false where it cannot be.
+// narrow records that a member is to. It returns false if that is impossible.
 func (e *evaluation) narrow(n ast.IsNode, to abstract) bool {
 	path := pathOf(n)
 	now := e.silently(n)
@@ -229,7 +229,7 @@ func (e *evaluation) narrowTexts(n ast.IsNode, now abstract, texts []string, are
 	return true
 }
 
-// assumeContains heeds a literal set that a member is in.
+// assumeContains records that a member is an element of a literal set.
 func (e *evaluation) assumeContains(n ast.BinaryNode, holds bool) bool {
 	set, now := e.silently(n.Left), e.silently(n.Right)
 	if pathOf(n.Right) == nil || !set.exact || now.mustErr || now.kinds == kindAny {

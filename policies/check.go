@@ -19,7 +19,7 @@ import (
 type Problem struct {
 	File string `json:"file"` // empty: the configuration
 	Line int    `json:"line,omitempty"`
-	Text string `json:"text"` // one sentence, with the nearest name where there is one
+	Text string `json:"text"` // one sentence, with the nearest name if one is similar
 }
 
 // String is how a compiler shows a mistake.
@@ -33,10 +33,10 @@ func (p Problem) String() string {
 	return fmt.Sprintf("%s:%d: %s", p.File, p.Line, p.Text)
 }
 
-// Check looks for mistakes in policy files: what does not parse, and names that
-// nothing has among the servers and tools of the catalog. A rule about a tool that
-// does not exist silently does nothing, which for a forbid is the worst it can do.
-// Servers that are missing at the moment are not looked into.
+// Check returns the mistakes in policy files: syntax errors, names that do not exist among
+// the servers and tools of the catalog, and conditions that can never match or that fail. A
+// rule about a tool that does not exist has no effect, which is dangerous for a forbid. The
+// tools of servers that are missing at the moment are not checked.
 func Check(files []File, servers []catalog.Server) []Problem {
 	if _, err := Load(files...); err != nil {
 		return loadProblems(files, err)
@@ -125,7 +125,7 @@ func (c *checker) check() []Problem {
 		c.head(head)
 	}
 	if len(c.found) > 0 {
-		return c.found // with a wrong head nothing can be said about the arguments
+		return c.found // with a wrong head the arguments cannot be checked
 	}
 	tools := c.world.inScope(refs.scope)
 	for _, path := range refs.paths {
@@ -216,7 +216,7 @@ func (c *checker) head(h headType) {
 	is := map[string]cedar.EntityType{"principal": typeUser, "action": typeAction, "resource": typeTool}[h.variable]
 	known := []cedar.EntityType{typeUser, typeAction, typeServer, typeTool}
 	if !slices.Contains(known, h.name) || h.name == is || h.variable == "resource" && h.within && h.name == typeServer {
-		return // unknown types were told
+		return // unknown types were reported
 	}
 	how := "is"
 	if h.within {

@@ -148,7 +148,7 @@ servers.files.tools: the server has no tool "delet_file"; did you mean "delete_f
 	}
 }
 
-// The shipped policies have no mistakes and decide as their cases say.
+// The shipped policies have no mistakes, and their decisions equal those in their cases.
 func TestShippedPolicies(t *testing.T) {
 	sources := map[string]policies.File{"default": policies.Default()}
 	examples, err := filepath.Glob(filepath.Join("examples", "*.cedar"))

@@ -10,9 +10,10 @@ import (
 	"github.com/cedar-policy/cedar-go/x/exp/ast"
 )
 
-// relation returns what tells a comparison from others in a condition, and whether it says
-// the opposite of another with that key; "" for what is none. It says the same
-// wherever it stands in a policy: nothing that rules see changes while they are evaluated.
+// relation returns a key that identifies a comparison in a condition, and whether it is
+// the negation of another comparison with that key. The key is "" for other nodes. Equal
+// comparisons have equal values in a policy, because inputs do not change during an
+// evaluation.
 func relation(n ast.IsNode) (key string, negated bool) {
 	switch n := n.(type) {
 	case ast.NodeTypeNotEquals:
@@ -36,7 +37,8 @@ func (e *evaluation) known(n ast.IsNode, v abstract) abstract {
 	return v
 }
 
-// establish takes note that a comparison holds, or does not; false where the opposite is known.
+// establish records that a comparison holds, or does not. It returns false if the opposite is
+// established.
 func (e *evaluation) establish(n ast.IsNode, holds bool) bool {
 	key, negated := relation(n)
 	if key == "" {
@@ -70,7 +72,8 @@ func (e *evaluation) assumeLike(n ast.NodeTypeLike) bool {
 	return true
 }
 
-// fitsPatterns says whether one of texts has every form that a member is known to have.
+// fitsPatterns reports whether one of texts matches all patterns that a member is known to
+// match.
 func (e *evaluation) fitsPatterns(n ast.IsNode, texts []string) bool {
 	path := pathOf(n)
 	if path == nil || texts == nil {
@@ -81,8 +84,8 @@ func (e *evaluation) fitsPatterns(n ast.IsNode, texts []string) bool {
 	})
 }
 
-// fitsTogether says whether a text can have the form of a pattern beside those that a
-// member is known to have, as far as their beginnings and ends say.
+// fitsTogether reports whether a text can match a pattern and all patterns that a member is
+// known to match, judged by their prefixes and suffixes.
 func (e *evaluation) fitsTogether(n ast.IsNode, pattern types.Pattern) bool {
 	path := pathOf(n)
 	if path == nil {
@@ -107,8 +110,8 @@ func fixedEnds(pattern types.Pattern) (head, tail string) {
 // some tool, else why it never does.
 type comparisons map[string]*finding
 
-// compared takes note of a comparison that does not depend on what was established before.
-// why is empty where it can hold.
+// compared records a comparison that does not depend on what was established before. why is
+// empty if it can hold.
 func (e *evaluation) compared(n ast.IsNode, why string) {
 	if e.comparisons == nil {
 		return
@@ -138,7 +141,7 @@ func (c comparisons) mistyped() *finding {
 	return first
 }
 
-// sameRecord says whether two records can be equal, as far as their members say.
+// sameRecord reports whether two records can be equal, judged by their members.
 func sameRecord(a, b abstract) bool {
 	for _, pair := range [][2]abstract{{a, b}, {b, a}} {
 		for name, m := range pair[0].members {

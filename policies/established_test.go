@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Conditions that contradict what an earlier part of them says, or compare wrong types
-// where the rest of the rule can match.
+// Conditions that contradict an earlier part, or that compare wrong types while the rest of
+// the rule can match.
 func TestContradictionsAreNamed(t *testing.T) {
 	for _, test := range []struct{ form, condition, want string }{
 		{forbidAll, `context.session.servers.contains("files") && !context.session.servers.contains("files")`, "never match"},

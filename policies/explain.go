@@ -41,7 +41,7 @@ func Explain(w io.Writer, req Request, d Decision) error {
 	return err
 }
 
-// WhyRisk says in words what EffectiveRisk was decided by.
+// WhyRisk explains the result of EffectiveRisk.
 func WhyRisk(req Request) string {
 	s, a := req.Settings, req.Tool.Annotations
 	switch {

@@ -12,13 +12,14 @@ func inputOf(tool *toolShape) abstract {
 	if v.kinds == kindRecord {
 		return v
 	}
-	return abstract{kinds: kindRecord} // arguments are an object, whatever the schema says of them
+	return abstract{kinds: kindRecord} // arguments are always an object
 }
 
 // inputs turns one JSON Schema into what its values can be.
 type inputs struct{ root any }
 
-// of returns what a schema's values can be. What it cannot tell may be anything.
+// of returns the possible values of a schema. For schemas that it does not understand, it
+// returns any value.
 func (in *inputs) of(node any, depth int) abstract {
 	object, ok := node.(map[string]any)
 	if !ok || depth == 0 {
@@ -100,7 +101,7 @@ func (in *inputs) object(object map[string]any, depth int) abstract {
 	return record
 }
 
-// nullable says whether a value may be null, which counts as absent.
+// nullable reports whether a value can be null, which counts as absent.
 func (in *inputs) nullable(node any, depth int) bool {
 	object, ok := node.(map[string]any)
 	if !ok || depth <= 0 {

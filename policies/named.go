@@ -51,8 +51,8 @@ func (n *Named) Names() []string { return slices.Clone(n.names) }
 // Version is the digest of all rules.
 func (n *Named) Version() string { return n.engine.Version() }
 
-// Execution is an action of an agent, to be decided by the policies that its
-// request names. What was found in its parameters is the caller's finding.
+// Execution is an action of an agent, to be decided by the policies that its request names.
+// The caller supplies the findings about its parameters.
 type Execution struct {
 	AgentID string
 	Trust   int  // 0 to 3
@@ -78,8 +78,8 @@ func (n *Named) Unknown(names []string) string {
 	return ""
 }
 
-// Decide applies the named policies. reason is a sentence where it denies: that of
-// the first rule that forbids, in their order. A name that is unknown denies.
+// Decide applies the named policies. If it denies, reason is the sentence of the first rule,
+// in their order, that forbids. An unknown name denies.
 func (n *Named) Decide(e Execution) (d Decision, reason string) {
 	if unknown := n.Unknown(e.Policies); unknown != "" {
 		return Decision{Reasons: []string{unknown}}, unknown

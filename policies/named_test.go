@@ -82,7 +82,7 @@ when { context.policies.contains("small") && context.input has limit && context.
 	}
 }
 
-// The example of docs/kernel.md does what the page says.
+// The example of docs/kernel.md behaves as documented there.
 func TestTheNamedPolicyOfTheDocs(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(testenv.RepoRoot(t), "docs", "kernel.md"))
 	if err != nil {

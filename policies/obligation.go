@@ -14,8 +14,8 @@ const Owner = "owner"
 // approvers are the values that @approve may have.
 var approvers = []string{Owner}
 
-// unite joins the obligations of the permits that decide. One that is unknown
-// is an error: a permit whose condition we cannot fulfil is no permit.
+// unite collects the obligations of the matching permits. An unknown obligation is an error:
+// a permit whose obligation cannot be fulfilled does not permit.
 func unite(permits []rule) (approve []string, errs []string) {
 	for _, permit := range permits {
 		for _, o := range permit.obligations {

@@ -6,11 +6,11 @@ import (
 	"github.com/airlock-mcp/airlock/catalog"
 )
 
-// AllTools in Allow or Deny stands for every tool of the server.
+// AllTools in Allow or Deny means every tool of the server.
 const AllTools = "*"
 
-// Server is what the operator's configuration says about one server
-// (servers.<id>). The zero value grants nothing.
+// Server contains the operator's settings for one server (servers.<id>). The zero value
+// grants nothing.
 type Server struct {
 	TrustAnnotations bool
 	Allow            []string // tool names that run without asking, or AllTools, which covers no flagged tool
@@ -18,7 +18,7 @@ type Server struct {
 	Risks            map[string]Risk
 }
 
-// Operator is what the configuration says about all servers, by ID.
+// Operator contains the operator's settings for all servers, by ID.
 type Operator map[string]Server
 
 // Settings returns what applies to one tool whose definition has these flags. A

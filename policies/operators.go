@@ -39,7 +39,7 @@ func (e *evaluation) binary(n, left, right ast.IsNode) abstract {
 	return e.member(n, l, r)
 }
 
-// equal compares. Values of different kinds are never equal, which is no error.
+// equal evaluates ==. Values of different kinds are never equal, which is not an error.
 func (e *evaluation) equal(n, left, right ast.IsNode, l, r abstract) abstract {
 	switch {
 	case l.kinds&r.kinds == 0:
@@ -107,7 +107,7 @@ func (e *evaluation) oneOf(n, left, right ast.IsNode, l, r []string) abstract {
 	return someBool(true, len(l) > 1 || len(r) > 1)
 }
 
-// apart says whether two ranges have no number in common.
+// apart reports whether two ranges are disjoint.
 func apart(a, b span) bool {
 	return a.least != nil && b.most != nil && *a.least > *b.most || b.least != nil && a.most != nil && *b.least > *a.most
 }
@@ -146,7 +146,7 @@ func (e *evaluation) order(n, left, right ast.IsNode, l, r abstract) abstract {
 	return e.less(n, left, right, l.longs, r.longs, false)
 }
 
-// less says whether a number of a can be, and must be, below one of b.
+// less evaluates whether a number of a can be, and must be, below one of b.
 func (e *evaluation) less(n, left, right ast.IsNode, a, b span, strictly bool) abstract {
 	can, must := true, false
 	switch {
@@ -238,7 +238,7 @@ func (e *evaluation) in(n ast.IsNode, l, r abstract) abstract {
 	return someBool(can, !can || !known)
 }
 
-// canBeIn says whether an entity can be, or be in, another.
+// canBeIn reports whether an entity can be, or be in, another.
 func (e *evaluation) canBeIn(a abstract, target cedar.EntityUID) bool {
 	if a.in != nil {
 		return slices.Contains(a.in, target)
@@ -283,7 +283,7 @@ func (e *evaluation) member(n ast.IsNode, operands ...abstract) abstract {
 	return e.canContain(n, *set.element, set, elements)
 }
 
-// canContain says whether a set can have the elements: all of them, or any.
+// canContain evaluates whether a set can have the elements: all of them, or any.
 func (e *evaluation) canContain(n ast.IsNode, element abstract, set abstract, elements []abstract) abstract {
 	_, any := n.(ast.NodeTypeContainsAny)
 	found, missing, wrong := 0, "", ""

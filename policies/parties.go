@@ -6,8 +6,8 @@ import (
 	"github.com/cedar-policy/cedar-go"
 )
 
-// parties is all of a request that its entities are made of: what stays the same from call to call
-// of one principal and one tool.
+// parties contains everything that determines the entities of a request. It is equal for all calls
+// of one principal to one tool.
 type parties struct {
 	principal string
 	server    string
@@ -18,7 +18,7 @@ type parties struct {
 	readOnly, destructive, idempotent, openWorld bool // what the tool claims
 }
 
-// partiesOf reads them from a request, with the defaults of MCP 2025-11-25 where the tool is silent.
+// partiesOf returns the parties of a request, with the defaults of MCP 2025-11-25 for missing hints.
 func partiesOf(req Request, risk Risk) parties {
 	a := req.Tool.Annotations
 	return parties{

@@ -1,9 +1,8 @@
-// Package policies decides whether a tool call may happen. It is pure: the same
-// rules and the same request give the same decision, and nothing here reads a
-// clock, a file or the network.
+// Package policies decides whether a tool call is permitted. It is a pure function of the
+// rules and the request: it reads no clock, file or network.
 //
-// Rules are Cedar policies. What is not permitted is denied; a forbid overrules
-// every permit; and unlike plain Cedar, a rule that cannot be evaluated denies
+// Rules are Cedar policies. A call is denied unless a rule permits it, and a forbid
+// overrides every permit. Unlike in standard Cedar, a rule that fails to evaluate denies
 // the call instead of being skipped. See docs/policies.md.
 package policies
 

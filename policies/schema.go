@@ -57,7 +57,7 @@ func cedarString(s string) string {
 	return `"` + strings.ReplaceAll(visible.Text(s), `"`, `\"`) + `"`
 }
 
-// cedarType returns the Cedar type of what a JSON Schema describes, where there is one.
+// cedarType returns the Cedar type for a JSON Schema, if one exists.
 func cedarType(node any, depth int) (string, bool) {
 	object, ok := node.(map[string]any)
 	if !ok || depth == 0 {

@@ -9,14 +9,13 @@ import (
 	"github.com/cedar-policy/cedar-go/x/exp/ast"
 )
 
-// typecheck evaluates a policy's conditions for the tools that its head can
-// match, without knowing the call: over types, the few values that a member can
-// have, and what earlier parts of the condition have established. It finds
-// policies that can match no call and those that err, which denies. One tool
-// whose arguments have no types says nothing about the others.
+// typecheck evaluates a policy's conditions without a call, separately for each tool that
+// its head can match: over types, over the values of members with few values, and over
+// facts that earlier parts of the condition have established. It finds policies that
+// match no call, and policies that fail to evaluate, which denies.
 //
-// It is generous: what it does not know may have any type, so that a policy
-// without a mistake is not complained about.
+// A member of unknown type can have any value, so that typecheck does not report policies
+// without a mistake.
 func typecheck(policy *cedar.Policy, tools []*toolShape, w *world) (problem, word string) {
 	p := (*ast.Policy)(policy.AST())
 	if len(tools) == 0 {
@@ -113,7 +112,7 @@ func (e *evaluation) conditions(conditions []ast.ConditionType) {
 	e.mayMatch = true
 }
 
-// explain notes why the conditions cannot hold, where nothing more exact did.
+// explain records why the conditions cannot hold, unless a more specific reason is known.
 func (e *evaluation) explain(body ast.IsNode, wanted bool) {
 	if e.why == nil {
 		e.why = &finding{fmt.Sprintf("a condition is always %v", !wanted), wordOf(body)}
@@ -222,7 +221,7 @@ func operands(n ast.IsNode) (left, right ast.IsNode, ok bool) {
 	return nil, nil, false
 }
 
-// and evaluates the right side where the left one holds.
+// and evaluates the right side under the assumption that the left one is true.
 func (e *evaluation) and(left, right ast.IsNode) abstract {
 	l := e.operand(left)
 	if l.mustErr || !l.couldBe(true) {
@@ -244,7 +243,7 @@ func (e *evaluation) and(left, right ast.IsNode) abstract {
 	return someBool(l.couldBe(true) && r.couldBe(true), l.couldBe(false) || r.couldBe(false))
 }
 
-// or evaluates the right side where the left one does not hold.
+// or evaluates the right side under the assumption that the left one is false.
 func (e *evaluation) or(left, right ast.IsNode) abstract {
 	why := e.why
 	l := e.operand(left)
@@ -256,7 +255,7 @@ func (e *evaluation) or(left, right ast.IsNode) abstract {
 	r := e.operand(right)
 	e.env = before
 	if l.couldBe(true) || r.couldBe(true) {
-		e.why = why // one side that cannot hold is no reason
+		e.why = why // one side that cannot hold is not a problem
 	}
 	switch {
 	case r.mustErr && !l.couldBe(true):
