@@ -106,3 +106,64 @@ def test_operands_that_hold_for_every_row_are_blocked(operand: str) -> None:
 )  # fmt: skip
 def test_names_and_parameters_as_postgresql_reads_them(query: str, status: str) -> None:
     assert verify_sql(query, DDL).status == status, verify_sql(query, DDL)
+
+
+TYPED = (
+    "CREATE TABLE users (id INT, name TEXT, age INT, active BOOLEAN, score DECIMAL(5,2), born DATE);"
+    "CREATE TABLE orders (id INT, user_id INT, total DECIMAL(10,2))"
+)
+ALWAYS_TRUE = [
+    "(id,id)=(id,id)", "name||''=name", "CASE WHEN id > 1 THEN 1 ELSE 1 END=1", "name>=''", "POWER(age,2)>=0", "active IN (TRUE,FALSE)",
+    "age*age >= 0", "age+1 > age", "name LIKE '%'", "name || 'x' LIKE '%x'", "name LIKE name", "coalesce(active, true) IS NOT NULL",
+    "active OR NOT active", "active = true OR active = false", "id = id", "id IS NOT DISTINCT FROM id", "id BETWEEN id AND id", "id < 5 OR id >= 5",
+    "id > 5 OR id < 6", "id <= 2147483647", "length(name) >= 0", "length(name) > -1", "name <> name || 'a'", "nullif(id, id) IS NULL",
+    "id IS NULL OR id IS NOT NULL", "NOT (id <> id)", "CASE WHEN active THEN 1 WHEN NOT active THEN 1 ELSE 1 END = 1", "abs(age) + 1 > 0",
+    "name = name || ''", "concat(name, '') = name", "greatest(1,2) = 2", "score - score = 0", "id IN (id, 5)", "id NOT IN (1) OR id IN (1)", "1 = 1",
+    "'a' = 'a'", "coalesce(id, 1) = coalesce(id, 1)", "upper(name) = upper(name)", "born >= born", "name BETWEEN '' AND name", "iif(id>0,1,1)=1",
+    "-id = 0 - id", "id * 0 = 0", "(id, name) = (id, name)", "CASE id WHEN 1 THEN 2 ELSE 2 END = 2", "id % 1 = 0", "id + 0 = id",
+    "name IS NULL OR name LIKE '%'", "EXISTS (SELECT 1)", "(SELECT 1) = 1", "true", "name || name >= name", "not false", "id <> id + 1",
+    "(id > 3) IS NOT NULL OR id IS NULL", "name ~ '.*'", "name ILIKE '%'",
+]  # fmt: skip
+SOMETIMES_TRUE = [
+    "name LIKE 'a%'", "name >= 'm'", "id > 5", "id IS NOT NULL", "name IS NULL", "active", "NOT active", "active = true", "active IN (true)",
+    "age*age > 4", "born > '2000-01-01'", "id IN (1,2,3)", "id = $1", "$1 IS NULL", "name = $1", "lower(name) = 'x'", "length(name) > 3",
+    "CASE WHEN age > 18 THEN 1 ELSE 0 END = 1", "(id, age) = (1, 2)", "id BETWEEN 1 AND 5", "name || 'x' = 'yx'", "score > 10.5", "id % 2 = 0",
+    "coalesce(name, '') = ''", "coalesce(age, 0) > 5", "id <> 5", "name NOT LIKE '%x%'", "nullif(name, '') IS NOT NULL",
+    "born BETWEEN '2000-01-01' AND '2001-01-01'", "id = age", "age > id", "name = ''", "active IS TRUE", "active IS NOT TRUE",
+    "id IS DISTINCT FROM age", "abs(age) > 0", "POWER(age,2) > 9", "EXISTS (SELECT 1 FROM orders o WHERE o.user_id = users.id)", "id < 2147483647",
+    "age + 1 > id",
+]  # fmt: skip
+
+
+# Issue 26: an attacker writes a condition that holds for every row in a shape that no list has.
+@pytest.mark.parametrize("condition", ALWAYS_TRUE)
+def test_conditions_that_hold_for_every_row_are_blocked(condition: str) -> None:
+    for query in (f"SELECT * FROM users WHERE id = 1 OR {condition}", f"SELECT * FROM users WHERE {condition}"):
+        verdict = verify_sql(query, TYPED)
+        assert verdict.status == "BLOCKED" and "always true" in verdict.message, (query, verdict)
+
+
+@pytest.mark.parametrize("ddl", [TYPED, None])
+@pytest.mark.parametrize("condition", SOMETIMES_TRUE)
+def test_conditions_that_some_rows_fail_pass(condition: str, ddl: str | None) -> None:
+    for query in (f"SELECT * FROM users WHERE id = 1 OR {condition}", f"SELECT * FROM users WHERE {condition}"):
+        assert verify_sql(query, ddl).verified, (query, verify_sql(query, ddl))
+
+
+@pytest.mark.parametrize(
+    ("condition", "dialect"),
+    [("@@version", "mysql"), ("@@version", "mssql"), ("name GLOB '*'", "sqlite"), ("name REGEXP ''", "mysql"), ("active IN (0, 1)", "postgresql"), ("name RLIKE '.*'", "mysql")],
+)
+def test_conditions_of_dialects_that_hold_for_every_row_are_blocked(condition: str, dialect: str) -> None:
+    assert verify_sql(f"SELECT * FROM users WHERE id = 1 OR {condition}", TYPED, dialect).status == "BLOCKED"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT u.name, o.total FROM users u JOIN LATERAL (SELECT total FROM orders WHERE user_id = u.id ORDER BY total LIMIT 1) o ON true",
+        "SELECT u.name, o.total FROM users u LEFT JOIN LATERAL (SELECT total FROM orders WHERE user_id = u.id LIMIT 1) AS o ON TRUE",
+    ],
+)
+def test_lateral_joins_may_be_on_true(query: str) -> None:
+    assert verify_sql(query, TYPED).verified, verify_sql(query, TYPED)

@@ -74,7 +74,9 @@ def _decide(query: str, ddl: str | None, dialect: str | None, allowed: Collectio
     statements = reading.parse(query, dialect)
     if not statements:
         return Verdict(Status.ERROR, ENGINE, "the query is empty", issues=["the query is empty"])
-    issues = [i for s in statements for i in _issues(s, mutations)]
+    known = schema.read_schema(ddl, dialect) if ddl is not None else {}
+    types = schema.types(known)
+    issues = [i for s in statements for i in _issues(s, mutations, types)]
     if len(statements) > 1:
         issues.insert(0, f"{len(statements)} statements where one is wanted")
     if any(reading.hiding(c) for c in reading.comments(query)):
@@ -91,7 +93,6 @@ def _decide(query: str, ddl: str | None, dialect: str | None, allowed: Collectio
     if issues:
         return Verdict(Status.BLOCKED, ENGINE, "; ".join(issues), {**evidence, "issues": issues}, issues=issues)
     if ddl is not None:
-        known = schema.read_schema(ddl, dialect)
         if not known:
             return Verdict(Status.ERROR, ENGINE, "schema_ddl defines no table", evidence, issues=["schema_ddl defines no table"])
         evidence["schema"] = {t: list(c) for t, c in known.items()}
@@ -104,7 +105,7 @@ def _decide(query: str, ddl: str | None, dialect: str | None, allowed: Collectio
     )
 
 
-def _issues(statement: exp.Expression, mutations: bool) -> list[str]:
+def _issues(statement: exp.Expression, mutations: bool, types: dict[str, str]) -> list[str]:
     issues: list[str] = []
     if isinstance(statement, _MUTATIONS):
         if not mutations:
@@ -118,7 +119,7 @@ def _issues(statement: exp.Expression, mutations: bool) -> list[str]:
             issues.append(f"mutation inside a query: {node.key.upper()}")
     for node in statement.find_all(exp.Into, exp.Lock):
         issues.append("SELECT INTO" if isinstance(node, exp.Into) else "locks rows")
-    issues += [f"always true: {t}" for t in tautology.tautologies(statement)]
+    issues += [f"always true: {t}" for t in tautology.tautologies(statement, types)]
     issues += [f"function not allowed: {f}" for f in _functions(statement)]
     issues += [f"system table: {t}" for t in sorted(schema.tables(statement)) if schema.is_system(t)]
     for union in statement.find_all(exp.SetOperation):

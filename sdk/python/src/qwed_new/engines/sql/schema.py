@@ -43,6 +43,17 @@ def read_schema(ddl: str, dialect: str | None) -> Schema:
     return schema
 
 
+def types(schema: Schema) -> dict[str, str]:
+    """The types of columns by their names in lower case, alone and behind their table; "unknown" if tables disagree about a name."""
+    known: dict[str, str] = {}
+    for table, columns in schema.items():
+        for column, sql in columns.items():
+            name = column.lower()
+            known[f"{table.split('.')[-1]}.{name}"] = sql
+            known[name] = sql if known.get(name, sql) == sql else "unknown"
+    return known
+
+
 def _folded(name: exp.Identifier, dialect: str | None) -> str:
     """A name in lower case; PostgreSQL keeps the capitals of quoted ones."""
     return name.name if dialect == "postgres" and name.quoted else name.name.lower()

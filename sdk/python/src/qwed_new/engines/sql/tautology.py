@@ -1,45 +1,61 @@
-"""Conditions that are always true: decided by Z3, with columns as variables that have a value."""
+"""Conditions that are always true: decided by Z3 over the types of columns, in SQL's logic of three values."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from typing import Any, NamedTuple
 
 import z3
+import z3.z3util
 from sqlglot import exp
 
 MILLISECONDS = 2_000
+_MAX_TEXT = 200  # characters of a string constant
+_MAX_POWER = 6
+
+Types = Mapping[str, str]  # columns in lower case with the SQL of their types
 
 
 class _Unclear(ValueError):
     """A part that is not translated."""
 
 
-def tautologies(statement: exp.Expression) -> list[str]:
-    """The conditions, or operands of OR, that hold for every row; as SQL."""
+def tautologies(statement: exp.Expression, types: Types | None = None) -> list[str]:
+    """The conditions, or operands of OR, that hold for every row; as SQL. types are those of columns, if they are known."""
     found: list[str] = []
-    for node in statement.find_all(exp.Where, exp.Having, exp.Join, exp.Qualify, exp.If):
+    for node in statement.find_all(exp.Where, exp.Having, exp.Join, exp.Qualify):
         condition = node.args.get("on") if isinstance(node, exp.Join) else node.this
-        if not isinstance(condition, exp.Expression) or isinstance(node, exp.If):
+        if not isinstance(condition, exp.Expression) or _is_lateral(node):
             continue
         for part in _candidates(condition):
-            if part.sql() not in found and (always_true(part) or (part is not condition and _is_constant(part))):
+            if part.sql() not in found and (always_true(part, types) or (part is not condition and _is_constant(part))):
                 found.append(part.sql())
-        if _is_constant(condition) and not condition.find(exp.Subquery, exp.Exists) and not _always(condition, False):
+        if _is_constant(condition) and not condition.find(exp.Subquery, exp.Exists) and not _never_true(condition, types):
             found.append(condition.sql())
     return list(dict.fromkeys(found))
 
 
+def _is_lateral(node: exp.Expression) -> bool:
+    """Whether a node is a join with LATERAL, whose condition is usually ON true."""
+    return isinstance(node, exp.Join) and (isinstance(node.this, exp.Lateral) or bool(node.find(exp.Lateral)))
+
+
 def _is_constant(condition: exp.Expression) -> bool:
     """Whether an operand of OR names no column and no parameter, so that it is the same for every row, whatever it computes."""
-    open_parts = (exp.Column, exp.AggFunc, exp.Placeholder, exp.Parameter, exp.SessionParameter)
-    own = [n for n in condition.find_all(*open_parts, exp.Where) if not _in_unfiltered_query(n, condition)]
+    open_parts = (exp.Column, exp.AggFunc, exp.Placeholder, exp.Parameter)
+    own = [n for n in condition.find_all(*open_parts, exp.Where) if not _in_unfiltered_query(n, condition) and not _is_setting(n)]
     return not own and not isinstance(condition, exp.Boolean | exp.Or | exp.Xor | exp.And)
 
 
+def _is_setting(node: exp.Expression) -> bool:
+    """Whether a node is a variable of the server, such as @@version."""
+    return isinstance(node, exp.Parameter) and (isinstance(node.this, exp.Parameter) or isinstance(node.parent, exp.Parameter))
+
+
 def _in_unfiltered_query(node: exp.Expression, within: exp.Expression) -> bool:
-    """Whether a node stands in a subquery without WHERE, which says the same for every row."""
+    """Whether a node is in a subquery without WHERE, which has the same result for every row."""
     query = node.find_ancestor(exp.Select)
     return query is not None and query is not within.parent_select and not query.args.get("where")
 
@@ -52,154 +68,474 @@ def _candidates(condition: exp.Expression) -> list[exp.Expression]:
     return [o for o in out if (isinstance(o, exp.Expression) and not isinstance(o, exp.Not)) or o is condition]
 
 
-def always_true(condition: exp.Expression) -> bool:
-    """Whether a condition is true whatever values the columns have."""
-    return _always(condition, True)
-
-
-def _always(condition: exp.Expression, value: bool) -> bool:
-    translator = _Translator()
+def always_true(condition: exp.Expression, types: Types | None = None) -> bool:
+    """Whether a condition is false for no row, and true for all rows that have NULL only where the condition tests for it."""
+    translator = _Translator(condition, types or {})
     try:
-        term = translator.truth(condition)
+        truth = translator.truth(condition)
     except (_Unclear, z3.Z3Exception, RecursionError):
         return False
+    without_null = [z3.Not(n) for n in translator.nulls if not any(n.eq(t) for t in translator.tested)]
+    return _unsatisfiable(*translator.bounds, *without_null, z3.Not(truth.true)) and _unsatisfiable(*translator.bounds, truth.false)
+
+
+def _never_true(condition: exp.Expression, types: Types | None) -> bool:
+    translator = _Translator(condition, types or {})
+    try:
+        truth = translator.truth(condition)
+    except (_Unclear, z3.Z3Exception, RecursionError):
+        return False
+    return _unsatisfiable(*translator.bounds, truth.true)
+
+
+def _unsatisfiable(*terms: Any) -> bool:
     solver = z3.Solver()
     solver.set("timeout", MILLISECONDS)
-    solver.add(*translator.bounds, z3.Not(term) if value else term)
+    solver.add(*terms)
     return solver.check() == z3.unsat
 
 
+class _Truth(NamedTuple):
+    """A condition; NULL if it is neither true nor false."""
+
+    true: Any
+    false: Any
+
+
+class _Value(NamedTuple):
+    sort: str  # number, text, bool, or order for types that are only compared, such as dates
+    term: Any
+    null: Any
+
+
+_YES, _NO = z3.BoolVal(True), z3.BoolVal(False)
+
+_INTEGERS = {
+    "TINYINT": 8, "SMALLINT": 16, "INT2": 16, "MEDIUMINT": 24, "INT": 32, "INTEGER": 32, "INT4": 32, "SERIAL": 32, "BIGINT": 64, "INT8": 64, "BIGSERIAL": 64,
+}  # fmt: skip
+_NUMBERS = frozenset("DECIMAL NUMERIC NUMBER REAL FLOAT DOUBLE MONEY FLOAT4 FLOAT8 DEC".split())
+_TEXTS = frozenset("TEXT VARCHAR CHAR CHARACTER NVARCHAR VARCHAR2 NVARCHAR2 NCHAR CLOB CITEXT STRING BPCHAR".split())
+
+
+def _sort_of_type(sql: str) -> str:
+    base = re.split(r"[\s(]", sql.strip().upper())[0]
+    if base in _INTEGERS or base in _NUMBERS:
+        return "number"
+    if base in _TEXTS:
+        return "text"
+    return "bool" if base in ("BOOL", "BOOLEAN") else "order"
+
+
 class _Translator:
-    """Conditions to terms over the real numbers; what is not translated is a variable named by its SQL."""
+    """Conditions to terms; what is not translated is a variable named by its SQL."""
 
-    def __init__(self) -> None:
+    def __init__(self, condition: exp.Expression, types: Types) -> None:
+        self._types = types
         self._texts: dict[str, Any] = {}
-        self.bounds: list[Any] = []  # what is known of functions, such as that no length is negative
+        self._fresh = 0
+        self.bounds: list[Any] = []  # facts, such as that no length is negative
+        self.nulls: list[Any] = []
+        self.tested: list[Any] = []  # the nulls that the condition itself tests
+        self._sorts: dict[str, str] = {}
+        for _ in range(2):
+            self._infer(condition)
 
-    def truth(self, node: exp.Expression) -> Any:
+    # Sorts of columns whose types are not known: from what they are compared with.
+
+    def _infer(self, condition: exp.Expression) -> None:
+        for node in condition.walk():
+            if isinstance(node, exp.And | exp.Or | exp.Not | exp.Xor):
+                for operand in node.iter_expressions():
+                    self._learn(operand, "bool")
+            elif isinstance(node, exp.Like | exp.ILike | exp.Glob | exp.RegexpLike | exp.SimilarTo | exp.DPipe | exp.Concat):
+                for operand in node.iter_expressions():
+                    self._learn(operand, "text")
+            elif isinstance(node, exp.Length | exp.Upper | exp.Lower):
+                self._learn(node.this, "text")
+            elif isinstance(node, exp.Add | exp.Sub | exp.Mul | exp.Div | exp.Mod | exp.Pow | exp.Abs):
+                for operand in node.iter_expressions():
+                    self._learn(operand, "number")
+            elif isinstance(node, exp.Binary | exp.Between | exp.In):
+                operands = list(node.iter_expressions())
+                for sort in (s for o in operands if (s := self._sort(o))):
+                    for operand in operands:
+                        self._learn(operand, sort)
+                    break
+
+    def _learn(self, node: exp.Expression, sort: str) -> None:
+        node = node.unnest()
+        if isinstance(node, exp.Column) and not self._type(node):
+            self._sorts.setdefault(_name(node), sort)
+
+    def _type(self, column: exp.Column) -> str:
+        return self._types.get(column.sql().lower()) or self._types.get(column.name.lower()) or ""
+
+    def _sort(self, node: exp.Expression) -> str:
+        """The sort of a node, or "" if it is not known."""
+        node = node.unnest()
+        if isinstance(node, exp.Column):
+            if (sql := self._type(node)) and sql.upper() != "UNKNOWN":
+                return _sort_of_type(sql)
+            return self._sorts.get(_name(node), "")
+        if isinstance(node, exp.Literal):
+            return "text" if node.is_string and _number(node.this) is None else "" if node.is_string else "number"
+        if isinstance(node, exp.Boolean):
+            return "bool"
+        if isinstance(node, exp.Cast):
+            return _sort_of_type(node.to.sql())
+        if isinstance(node, exp.DPipe | exp.Concat | exp.Upper | exp.Lower | exp.Substring | exp.Trim | exp.Chr | exp.Replace):
+            return "text"
+        if isinstance(node, exp.Add | exp.Sub | exp.Mul | exp.Div | exp.Mod | exp.Pow | exp.Abs | exp.Length | exp.Count | exp.Neg | exp.Sum):
+            return "number"
+        return ""
+
+    def truth(self, node: exp.Expression) -> _Truth:
         if node.args.get("negate"):
             plain = node.copy()
             plain.set("negate", False)
-            return z3.Not(self.truth(plain))
+            return _not(self.truth(plain))
         if isinstance(node, exp.Paren):
             return self.truth(node.this)
         if isinstance(node, exp.And):
-            return z3.And(self.truth(node.left), self.truth(node.right))
+            a, b = self.truth(node.left), self.truth(node.right)
+            return _Truth(z3.And(a.true, b.true), z3.Or(a.false, b.false))
         if isinstance(node, exp.Or):
-            return z3.Or(self.truth(node.left), self.truth(node.right))
+            return _or([self.truth(node.left), self.truth(node.right)])
         if isinstance(node, exp.Xor):
-            return z3.Xor(self.truth(node.left), self.truth(node.right))
+            a, b = self.truth(node.left), self.truth(node.right)
+            return _Truth(
+                z3.Or(z3.And(a.true, b.false), z3.And(a.false, b.true)), z3.Or(z3.And(a.true, b.true), z3.And(a.false, b.false))
+            )
         if isinstance(node, exp.Not):
-            return z3.Not(self.truth(node.this))
+            return _not(self.truth(node.this))
         if isinstance(node, exp.Boolean):
-            return z3.BoolVal(bool(node.this))
-        if isinstance(node, exp.Is) and isinstance(node.expression, exp.Null):
-            return z3.BoolVal(isinstance(node.this, exp.Null)) if isinstance(node.this, exp.Null | exp.Literal) else self._named(node)
+            return _Truth(_YES, _NO) if node.this else _Truth(_NO, _YES)
+        if isinstance(node, exp.Null):
+            return _Truth(_NO, _NO)
+        try:
+            return self._predicate(node)
+        except _Unclear:
+            return self._named_truth(node)
+
+    def _predicate(self, node: exp.Expression) -> _Truth:
+        if isinstance(node, exp.Is):
+            return self._is(node)
+        if isinstance(node, exp.NullSafeEQ | exp.NullSafeNEQ):
+            a, b = self._pair(node.left, node.right)
+            same = z3.Or(z3.And(a.null, b.null), z3.And(z3.Not(a.null), z3.Not(b.null), a.term == b.term))
+            return _Truth(same, z3.Not(same)) if isinstance(node, exp.NullSafeEQ) else _Truth(z3.Not(same), same)
         if isinstance(node, exp.Between):
-            value = self.value(node.this)
-            return z3.And(value >= self.value(node.args["low"]), value <= self.value(node.args["high"]))
+            low = self._compare(exp.GTE, node.this, node.args["low"])
+            high = self._compare(exp.LTE, node.this, node.args["high"])
+            return _Truth(z3.And(low.true, high.true), z3.Or(low.false, high.false))
         if isinstance(node, exp.In) and _selects_all_of(node.args.get("query"), node.this):
-            return z3.BoolVal(True)
+            return self._unless_null(node.this)
         if isinstance(node, exp.EQ) and isinstance(node.right, exp.Any) and _selects_all_of(node.right.this, node.left):
-            return z3.BoolVal(True)
+            return self._unless_null(node.left)
         if isinstance(node, exp.RegexpLike | exp.RegexpILike | exp.SimilarTo) and _matches_all(node):
-            return z3.BoolVal(True)
+            return self._unless_null(node.this)
         if isinstance(node, exp.In) and node.expressions:
-            value = self.value(node.this)
-            return z3.Or([value == self.value(e) for e in node.expressions])
-        if isinstance(node, exp.Like | exp.ILike):
+            return _or([self._compare(exp.EQ, node.this, e) for e in node.expressions])
+        if isinstance(node, exp.Like | exp.ILike | exp.Glob):
             return self._like(node)
-        compare = _COMPARE.get(type(node))
-        if compare is not None:
-            return compare(self.value(node.left), self.value(node.right))
-        if isinstance(node, exp.Exists):
-            return self._exists(node)
-        if isinstance(node, exp.Literal | exp.Neg | exp.Add | exp.Sub | exp.Mul):
-            return self.value(node) != 0
-        return self._named(node)
-
-    def _exists(self, node: exp.Exists) -> Any:
-        inner = node.this
-        if isinstance(inner, exp.Select) and not inner.args.get("from") and not inner.args.get("from_"):
-            return z3.BoolVal(True)  # a SELECT without FROM has a row
-        return self._named(node)
-
-    def _like(self, node: exp.Like | exp.ILike) -> Any:
-        pattern = node.expression
-        if isinstance(pattern, exp.Literal) and pattern.is_string:
-            if re.fullmatch(r"%+", pattern.this):
-                return z3.BoolVal(True)
-            if isinstance(node.this, exp.Literal):
-                shape = "".join(".*" if c == "%" else "." if c == "_" else re.escape(c) for c in pattern.this[:200])
-                return z3.BoolVal(bool(re.fullmatch(shape, node.this.this[:1_000], re.I | re.S)))
-        if node.this == pattern:
-            return z3.BoolVal(True)
-        return self._named(node)
-
-    def _named(self, node: exp.Expression) -> Any:
-        return z3.Bool("? " + node.sql().lower())
-
-    def value(self, node: exp.Expression) -> Any:
-        if isinstance(node, exp.Paren | exp.Cast | exp.TryCast):
-            return self.value(node.this)
-        if isinstance(node, exp.Literal):
-            return self._literal(node)
-        if isinstance(node, exp.Neg):
-            return -self.value(node.this)
-        if isinstance(node, exp.Boolean):
-            return z3.RealVal(int(bool(node.this)))
-        if isinstance(node, exp.Div) and node.left == node.right:
-            return z3.RealVal(1)
-        if isinstance(node, exp.Mod) and node.right in (exp.Literal.number(1), exp.Literal.number(-1)):
-            return z3.RealVal(0)
-        if isinstance(node, exp.BitwiseAnd) and exp.Literal.number(0) in (node.left, node.right):
-            return z3.RealVal(0)
-        operate = _OPERATE.get(type(node))
-        if operate is not None:
-            return operate(self.value(node.left), self.value(node.right))
-        folded = _text_of(node)
-        if folded is not None:
-            return self._text(folded)
-        if isinstance(node, exp.Length) and (text := _text_of(node.this)) is not None:
-            return z3.RealVal(len(text))
-        if (
-            isinstance(node, exp.Subquery)
-            and isinstance(inner := node.this, exp.Select)
-            and not inner.args.get("from_")
-            and not inner.args.get("from")
-        ):
-            if len(inner.expressions) == 1:
-                return self.value(inner.expressions[0].unalias())
-        if isinstance(node, exp.Column | exp.Identifier):
-            return z3.Real(node.sql().lower())
-        if isinstance(node, exp.Func | exp.Subquery | exp.Case | exp.Anonymous | exp.Placeholder | exp.Parameter | exp.Null):
-            if node.find(exp.Rand) or isinstance(node, exp.Null | exp.Placeholder | exp.Parameter):
-                raise _Unclear(node.sql())
-            value = z3.Real("? " + node.sql().lower())
-            if isinstance(node, exp.Length | exp.Abs | exp.Count | exp.StrPosition):
-                self.bounds.append(value >= 0)
-            return value
+        if type(node) in _COMPARE:
+            return self._compare(type(node), node.left, node.right)
+        if isinstance(node, exp.Exists) and isinstance(node.this, exp.Select) and not _from(node.this):
+            return _Truth(_YES, _NO)  # a SELECT without FROM has a row
+        if isinstance(node, exp.Case | exp.If | exp.Coalesce | exp.Column):
+            value = self.value(node)
+            if value.sort == "bool":
+                return _Truth(z3.And(z3.Not(value.null), value.term), z3.And(z3.Not(value.null), z3.Not(value.term)))
+        if isinstance(node, exp.Literal | exp.Neg | exp.Add | exp.Sub | exp.Mul | exp.Case | exp.Coalesce):
+            value = self.value(node)
+            if value.sort == "number":
+                return _known(value.null, value.term != 0)
         raise _Unclear(node.sql())
 
-    def _literal(self, node: exp.Literal) -> Any:
-        try:
-            number = Decimal(node.this.strip() if node.is_string else node.this)
-        except InvalidOperation:
-            return self._text(node.this)
-        if not number.is_finite() or abs(number.adjusted()) > 300:
-            return self._text(node.this)
-        return z3.RealVal(format(number, "f"))
+    def _is(self, node: exp.Is) -> _Truth:
+        other = node.expression
+        if isinstance(other, exp.Null):
+            null = self._null_of(node.this)
+            self.tested += [n for n in self.nulls if any(n.eq(v) for v in z3.z3util.get_vars(null))]
+            return _Truth(null, z3.Not(null))
+        if isinstance(other, exp.Boolean):
+            truth = self.truth(node.this)
+            held = truth.true if other.this else truth.false
+            return _Truth(held, z3.Not(held))
+        a, b = self._pair(node.this, other)  # IS of SQLite compares
+        same = z3.Or(z3.And(a.null, b.null), z3.And(z3.Not(a.null), z3.Not(b.null), a.term == b.term))
+        return _Truth(same, z3.Not(same))
 
-    def _text(self, text: str) -> Any:
-        """Each text is a number of its own, in their order."""
+    def _null_of(self, node: exp.Expression) -> Any:
+        node = node.unnest()
+        if isinstance(node, exp.Predicate | exp.Connector | exp.Not) and not isinstance(node, exp.Column):
+            truth = self.truth(node)
+            return z3.Not(z3.Or(truth.true, truth.false))
+        try:
+            return self.value(node).null
+        except _Unclear:
+            return self._null(node)
+
+    def _unless_null(self, node: exp.Expression) -> _Truth:
+        return _known(self._null_of(node), _YES)
+
+    def _compare(self, kind: type[exp.Expression], left: exp.Expression, right: exp.Expression) -> _Truth:
+        left, right = left.unnest(), right.unnest()
+        if isinstance(left, exp.Tuple) and isinstance(right, exp.Tuple) and kind in (exp.EQ, exp.NEQ):
+            if len(left.expressions) != len(right.expressions) or not left.expressions:
+                raise _Unclear("rows of different widths")
+            pairs = [self._compare(exp.EQ, a, b) for a, b in zip(left.expressions, right.expressions, strict=True)]
+            same = _Truth(z3.And([p.true for p in pairs]), z3.Or([p.false for p in pairs]))
+            return same if kind is exp.EQ else _not(same)
+        a, b = self._pair(left, right)
+        if a.sort == "bool" and kind not in (exp.EQ, exp.NEQ):
+            a, b = (_Value("number", z3.If(v.term, z3.RealVal(1), z3.RealVal(0)), v.null) for v in (a, b))
+        return _known(z3.Or(a.null, b.null), _COMPARE[kind](a.term, b.term))
+
+    def _pair(self, left: exp.Expression, right: exp.Expression) -> tuple[_Value, _Value]:
+        """The values of two sides, of one sort."""
+        wanted = self._sort(left) or self._sort(right)
+        a, b = self.value(left, wanted), self.value(right, wanted or self._sort(left))
+        if a.sort != b.sort:
+            a, b = self.value(left, b.sort), self.value(right, a.sort)
+        if a.sort != b.sort and {a.sort, b.sort} == {"bool", "number"}:
+            a, b = (v if v.sort == "number" else _Value("number", z3.If(v.term, z3.RealVal(1), z3.RealVal(0)), v.null) for v in (a, b))
+        if a.sort != b.sort:
+            raise _Unclear("values of different types")
+        return a, b
+
+    def _like(self, node: exp.Expression) -> _Truth:
+        pattern, subject = node.expression.unnest(), node.this.unnest()
+        if subject == pattern:
+            return self._unless_null(subject)
+        text = _text_of(pattern)
+        if text is None or len(text) > _MAX_TEXT or "\\" in text:
+            raise _Unclear(node.sql())
+        is_glob = isinstance(node, exp.Glob)
+        if is_glob and "[" in text:
+            raise _Unclear(node.sql())
+        many, one = ("*", "?") if is_glob else ("%", "_")
+        if text and set(text) == {many}:
+            return self._unless_null(subject)
+        if (constant := _text_of(subject)) is not None and not subject.find(exp.Column):
+            shape = "".join(".*" if c == many else "." if c == one else re.escape(c) for c in text)
+            matches = bool(re.fullmatch(shape, constant[:1_000], re.S | (re.I if not is_glob else 0)))
+            return _Truth(z3.BoolVal(matches), z3.BoolVal(not matches))
+        if isinstance(node, exp.ILike):
+            raise _Unclear(node.sql())
+        value = self.value(subject, "text")
+        if value.sort != "text":
+            raise _Unclear(node.sql())
+        any_character = z3.AllChar(z3.ReSort(z3.StringSort()))
+        parts = [z3.Full(z3.ReSort(z3.StringSort())) if c == many else any_character if c == one else z3.Re(z3.StringVal(c)) for c in text]
+        shape = z3.Concat(*parts) if len(parts) > 1 else parts[0] if parts else z3.Re(z3.StringVal(""))
+        return _known(value.null, z3.InRe(value.term, shape))
+
+    def _null(self, node: exp.Expression) -> Any:
+        null = z3.Bool("null " + _name(node))
+        if not any(null.eq(n) for n in self.nulls):
+            self.nulls.append(null)
+        return null
+
+    def _named_truth(self, node: exp.Expression) -> _Truth:
+        if _varies(node):
+            self._fresh += 1
+        name = f"? {_name(node)}" + (f" {self._fresh}" if _varies(node) else "")
+        return _known(self._null(node), z3.Bool(name))
+
+    def _variable(self, node: exp.Expression, sort: str) -> _Value:
+        name = ("" if isinstance(node, exp.Column) else "? ") + _name(node)
+        if sort == "text":
+            term: Any = z3.String("text " + name)
+        elif sort == "bool":
+            term = z3.Bool("bool " + name)
+        else:
+            term = self._numeric(node, name) if sort == "number" else z3.Real("order " + name)
+        if isinstance(node, exp.Abs | exp.Count | exp.StrPosition | exp.Length):
+            self.bounds.append(term >= 0)
+        null = _NO if isinstance(node, exp.Count) else self._null(node)
+        return _Value(sort, term, null)
+
+    def _numeric(self, node: exp.Expression, name: str) -> Any:
+        sql = self._type(node).upper() if isinstance(node, exp.Column) else ""
+        bits = _INTEGERS.get(re.split(r"[\s(]", sql)[0]) if sql else None
+        if bits is None:
+            return z3.Real(name)
+        term = z3.Int(name)
+        low, high = (0, 2**bits - 1) if "UNSIGNED" in sql else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+        self.bounds += [term >= low, term <= high]
+        return term
+
+    def value(self, node: exp.Expression, wanted: str = "") -> _Value:
+        """The value of a node, of the wanted sort if it may be of several."""
+        node = node.unnest()
+        if isinstance(node, exp.Literal):
+            return self._literal(node, wanted)
+        if isinstance(node, exp.Null):
+            return _null_value(wanted or "number")
+        if isinstance(node, exp.Boolean):
+            if wanted == "number":
+                return _Value("number", z3.RealVal(int(bool(node.this))), _NO)
+            return _Value("bool", z3.BoolVal(bool(node.this)), _NO)
+        if isinstance(node, exp.Column | exp.Identifier):
+            return self._variable(node, self._sort(node) or wanted or "number")
+        if isinstance(node, exp.Placeholder | exp.Parameter):
+            return self._variable(node, wanted or "number")
+        if isinstance(node, exp.Cast):
+            inner = self.value(node.this, _sort_of_type(node.to.sql()))
+            return inner if inner.sort == _sort_of_type(node.to.sql()) else self._variable(node, _sort_of_type(node.to.sql()))
+        if isinstance(node, exp.Select) and not _from(node) and len(node.expressions) == 1:
+            return self.value(node.expressions[0].unalias(), wanted)
+        folded = _text_of(node)
+        if folded is not None and not isinstance(node, exp.Literal):
+            return self._text(folded, wanted)
+        if isinstance(node, exp.Case | exp.If | exp.Coalesce | exp.Nullif):
+            return self._chosen(node, wanted)
+        if isinstance(node, exp.DPipe | exp.Concat):
+            parts = [self.value(e, "text") for e in (node.flatten() if isinstance(node, exp.DPipe) else node.expressions)]
+            if len(parts) < 2 or any(p.sort != "text" for p in parts):
+                return self._variable(node, "text")
+            return _Value("text", z3.Concat(*[p.term for p in parts]), z3.Or([p.null for p in parts]))
+        if isinstance(node, exp.Length):
+            inner = self.value(node.this, "text")
+            if inner.sort == "text":
+                return _Value("number", z3.Length(inner.term), inner.null)
+        number = self._arithmetic(node)
+        if number is not None:
+            return number
+        if isinstance(node, exp.Func | exp.Subquery | exp.Anonymous | exp.Binary | exp.Unary | exp.Bracket | exp.Interval):
+            if _varies(node):
+                raise _Unclear(node.sql())
+            return self._variable(node, self._sort(node) or wanted or "number")
+        raise _Unclear(node.sql())
+
+    def _arithmetic(self, node: exp.Expression) -> _Value | None:
+        if isinstance(node, exp.Neg | exp.Abs):
+            inner = self.value(node.this, "number")
+            if inner.sort != "number":
+                return None
+            return _Value("number", -inner.term if isinstance(node, exp.Neg) else z3.If(inner.term < 0, -inner.term, inner.term), inner.null)
+        if isinstance(node, exp.Div) and node.left == node.right:
+            return self._constant(1, node.left)
+        if isinstance(node, exp.Mod) and node.right.unnest() in (exp.Literal.number(1), exp.Literal.number(-1)):
+            return self._constant(0, node.left)
+        if isinstance(node, exp.BitwiseAnd) and exp.Literal.number(0) in (node.left, node.right):
+            return self._constant(0, node.left)
+        if isinstance(node, exp.BitwiseXor) and node.left == node.right:
+            return self._constant(0, node.left)
+        if isinstance(node, exp.Pow):
+            base, power = self.value(node.this, "number"), _number(node.expression.name) if isinstance(node.expression, exp.Literal) else None
+            if base.sort == "number" and power is not None and power == int(power) and 0 <= power <= _MAX_POWER:
+                term: Any = z3.RealVal(1)
+                for _ in range(int(power)):
+                    term = term * base.term
+                return _Value("number", term, base.null)
+            return None
+        operate = _OPERATE.get(type(node))
+        if operate is not None:
+            a, b = self.value(node.left, "number"), self.value(node.right, "number")
+            if a.sort == b.sort == "number":
+                return _Value("number", operate(a.term, b.term), z3.Or(a.null, b.null))
+        return None
+
+    def _constant(self, number: int, unless_null: exp.Expression) -> _Value:
+        return _Value("number", z3.RealVal(number), self._null_of(unless_null))
+
+    def _chosen(self, node: exp.Expression, wanted: str) -> _Value:
+        """The value of CASE, IF, COALESCE and NULLIF."""
+        if isinstance(node, exp.Coalesce):
+            values = self._alike([node.this, *node.expressions], wanted)
+            result = values[-1]
+            for v in reversed(values[:-1]):
+                result = _Value(v.sort, z3.If(v.null, result.term, v.term), z3.And(v.null, result.null))
+            return result
+        if isinstance(node, exp.Nullif):
+            a, b = self._pair(node.this, node.expression)
+            return _Value(a.sort, a.term, z3.Or(a.null, z3.And(z3.Not(b.null), a.term == b.term)))
+        branches = [node] if isinstance(node, exp.If) else node.args["ifs"]
+        default = node.args.get("false") if isinstance(node, exp.If) else node.args.get("default")
+        subject = node.this if isinstance(node, exp.Case) else None
+        values = self._alike([*(b.args["true"] for b in branches), default or exp.Null()], wanted)
+        result = values[-1]
+        for branch, v in zip(reversed(branches), reversed(values[:-1]), strict=True):
+            held = (self._compare(exp.EQ, subject, branch.this) if subject is not None else self.truth(branch.this)).true
+            result = _Value(v.sort, z3.If(held, v.term, result.term), z3.If(held, v.null, result.null))
+        return result
+
+    def _alike(self, nodes: list[exp.Expression], wanted: str) -> list[_Value]:
+        """The values of nodes, of one sort."""
+        sort = wanted or next((s for n in nodes if (s := self._sort(n))), "number")
+        values = [_null_value(sort) if isinstance(n.unnest(), exp.Null) else self.value(n, sort) for n in nodes]
+        if any(v.sort != values[0].sort for v in values):
+            raise _Unclear("values of different types")
+        return values
+
+    def _literal(self, node: exp.Literal, wanted: str) -> _Value:
+        number = _number(node.this)
+        if number is not None and wanted != "text" and not (wanted == "order" and node.is_string):
+            if wanted == "bool" and number in (0, 1):
+                return _Value("bool", z3.BoolVal(number == 1), _NO)
+            return _Value("number", z3.RealVal(format(number, "f")), _NO)
+        return self._text(node.this, wanted)
+
+    def _text(self, text: str, wanted: str) -> _Value:
+        if wanted == "bool" and text.lower() in ("t", "f", "true", "false"):
+            return _Value("bool", z3.BoolVal(text.lower()[0] == "t"), _NO)
+        if wanted in ("number", "bool") and (number := _number(text)) is not None:
+            return _Value("number", z3.RealVal(format(number, "f")), _NO)
+        if wanted == "order":
+            return _Value("order", self._ordered(text), _NO)
+        if len(text) > _MAX_TEXT:
+            raise _Unclear("a long text")
+        return _Value("text", z3.StringVal(text), _NO)
+
+    def _ordered(self, text: str) -> Any:
+        """Each text is a number, in their order."""
         if text not in self._texts:
             code = 0
             for i in range(12):
                 code = code * 0x110000 + (ord(text[i]) if i < len(text) else 0)
-            self._texts[text] = (
-                z3.RealVal(code + 10**6) if len(text) <= 12 else z3.RealVal(code + 10**6) + z3.RealVal(f"{len(self._texts) + 1}/1000000")
-            )
+            more = z3.RealVal(f"{len(self._texts) + 1}/1000000") if len(text) > 12 else z3.RealVal(0)
+            self._texts[text] = z3.RealVal(code + 10**6) + more
         return self._texts[text]
+
+
+def _name(node: exp.Expression) -> str:
+    return node.sql().lower()
+
+
+def _number(text: str) -> Decimal | None:
+    try:
+        number = Decimal(text.strip())
+    except InvalidOperation:
+        return None
+    return number if number.is_finite() and abs(number.adjusted()) <= 300 else None
+
+
+def _varies(node: exp.Expression) -> bool:
+    """Whether a node may have another value each time."""
+    return bool(node.find(exp.Rand, exp.Uuid)) or any(str(n.this).lower() in ("random", "newid") for n in node.find_all(exp.Anonymous))
+
+
+def _null_value(sort: str) -> _Value:
+    term = {"text": z3.StringVal(""), "bool": _NO}.get(sort, z3.RealVal(0))
+    return _Value(sort, term, _YES)
+
+
+def _known(null: Any, term: Any) -> _Truth:
+    return _Truth(z3.And(z3.Not(null), term), z3.And(z3.Not(null), z3.Not(term)))
+
+
+def _not(truth: _Truth) -> _Truth:
+    return _Truth(truth.false, truth.true)
+
+
+def _or(parts: list[_Truth]) -> _Truth:
+    return _Truth(z3.Or([p.true for p in parts]), z3.And([p.false for p in parts]))
+
+
+def _from(query: exp.Select) -> Any:
+    return query.args.get("from_") or query.args.get("from")
 
 
 def _selects_all_of(query: exp.Expression | None, column: exp.Expression) -> bool:
@@ -220,7 +556,7 @@ _SAMPLES = ("", "a", "Z", "0", "zz9 -", "ä\n", "'x'")
 
 
 def _matches_all(node: exp.Expression) -> bool:
-    """Whether a constant pattern matches every text, as far as samples of every kind tell."""
+    """Whether a constant pattern matches samples of every kind of text."""
     pattern = node.args.get("expression")
     if not (isinstance(pattern, exp.Literal) and pattern.is_string) or len(pattern.this) > 200:
         return False
@@ -257,8 +593,8 @@ def _text_of(node: exp.Expression | None) -> str | None:
     return None
 
 
-_COMPARE = {
+_COMPARE: dict[type[exp.Expression], Any] = {
     exp.EQ: lambda a, b: a == b, exp.NEQ: lambda a, b: a != b, exp.GT: lambda a, b: a > b, exp.GTE: lambda a, b: a >= b,
-    exp.LT: lambda a, b: a < b, exp.LTE: lambda a, b: a <= b, exp.NullSafeEQ: lambda a, b: a == b, exp.Is: lambda a, b: a == b,
+    exp.LT: lambda a, b: a < b, exp.LTE: lambda a, b: a <= b,
 }  # fmt: skip
-_OPERATE = {exp.Add: lambda a, b: a + b, exp.Sub: lambda a, b: a - b, exp.Mul: lambda a, b: a * b}
+_OPERATE: dict[type[exp.Expression], Any] = {exp.Add: lambda a, b: a + b, exp.Sub: lambda a, b: a - b, exp.Mul: lambda a, b: a * b}
