@@ -28,7 +28,7 @@ demo: prerequisites build code-images test/servers/node_modules/.package-lock.js
 	@./examples/demo/run
 
 .PHONY: test
-test: setup sdk redis postgresql mariadb chromium $(CLEAN_ROOT) $(COLLECTOR) ## run all tests, those with real sandboxes included
+test: setup sdk redis nginx postgresql mariadb chromium $(CLEAN_ROOT) $(COLLECTOR) ## run all tests, those with real sandboxes included
 	@$(MAKE) --no-print-directory dist
 	go test -C build/dist -count=1 ./...
 	AIRLOCK_TEST_SANDBOX=1 go test -count=1 -timeout=15m ./...
@@ -135,11 +135,11 @@ dist: bin/airlock ## build release archives and Debian packages, with checksums 
 clean: ## remove everything that this file makes
 	rm -rf bin .airlock $(NPM_DIRECTORIES:%=%/node_modules) test/bench/node_modules build/lint/node_modules build/recording/node_modules
 
-.PHONY: prerequisites compiler pip redis postgresql mariadb chromium pngquant
+.PHONY: prerequisites compiler pip redis nginx postgresql mariadb chromium pngquant
 prerequisites:
 	@build/prerequisites
 
-compiler pip redis postgresql mariadb chromium pngquant:
+compiler pip redis nginx postgresql mariadb chromium pngquant:
 	@build/prerequisites $@
 
 # Go knows better than make whether something changed, and is quick about it.

@@ -18,7 +18,7 @@ import (
 )
 
 // algorithms are the signatures that are taken: those with a key that only the issuer
-// has. A token that is not signed, or is signed with a secret, is none.
+// has. Tokens without a signature, or with one made with a shared secret, are refused.
 var algorithms = []jose.SignatureAlgorithm{
 	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512, jose.ES256, jose.ES384, jose.ES512, jose.EdDSA,
 }
@@ -39,13 +39,13 @@ type Issuer struct {
 	now    func() time.Time
 }
 
-// Unread has told called for each attempt to read the issuer's keys that fails: with why, and
-// how long those that are known still count, 0 for none. It is called before the first
-// token is looked at.
+// Unread sets a function that is called after each failed attempt to read the issuer's keys,
+// with the error and how long the known keys still count. It must be called before
+// Authenticate.
 func (i *Issuer) Unread(told func(err error, known time.Duration)) { i.keys.unread = told }
 
-// NewIssuer returns who checks tokens as the configuration says. client sends the
-// requests for keys, nil: one of its own; now is the clock, nil: time.Now.
+// NewIssuer returns the issuer of a configuration. client sends the requests for keys; nil
+// means a separate one. now is the clock; nil means time.Now.
 func NewIssuer(c config.Auth, client *http.Client, now func() time.Time) *Issuer {
 	if now == nil {
 		now = time.Now
@@ -70,8 +70,8 @@ type claims struct {
 // isJWT reports whether a token has the form of a JWT.
 func isJWT(token string) bool { return strings.Count(token, ".") == 2 }
 
-// Authenticate returns whom a token identifies that comes with a request of a path, or
-// an *InvalidError. Any other error says that the issuer's keys could not be had, or that the
+// Authenticate returns the caller that a token identifies in a request of a path, or an
+// *InvalidError. Any other error means that the issuer's keys cannot be read, or that the
 // scopes contradict each other.
 func (i *Issuer) Authenticate(ctx context.Context, token secret.Value, path string) (caller.Caller, error) {
 	text := token.Reveal()
@@ -142,11 +142,21 @@ func (i *Issuer) valid(c jwt.Claims, path string) (Reason, bool) {
 	if c.Expiry == nil || c.Subject == "" || len(c.Subject) > maxSubject || strings.ContainsFunc(c.Subject, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		return BadClaims, false
 	}
-	if c.IssuedAt != nil && c.Expiry.Time().Sub(c.IssuedAt.Time()) > maxLifetime {
+	err := c.ValidateWithLeeway(jwt.Expected{Issuer: i.config.Issuer, AnyAudience: jwt.Audience{i.config.Audience, i.resource(path)}, Time: now}, clockSkew)
+	if err != nil {
+		return reasonOfClaims(err), false
+	}
+	// A token without a beginning counts from now, and one that begins earlier must not end later than that either.
+	end, begin := c.Expiry.Time(), now.Add(clockSkew)
+	for _, claimed := range []*jwt.NumericDate{c.IssuedAt, c.NotBefore} {
+		if claimed != nil && claimed.Time().Before(begin) {
+			begin = claimed.Time()
+		}
+	}
+	if end.Sub(begin) > maxLifetime {
 		return BadClaims, false
 	}
-	err := c.ValidateWithLeeway(jwt.Expected{Issuer: i.config.Issuer, AnyAudience: jwt.Audience{i.config.Audience, i.resource(path)}, Time: now}, clockSkew)
-	return reasonOfClaims(err), err == nil
+	return "", true
 }
 
 // caller is who a valid token identifies. The session is that of the client: a token
@@ -189,7 +199,7 @@ func (i *Issuer) caller(c jwt.Claims, own claims) (caller.Caller, error) {
 	return who, nil
 }
 
-// ErrProfiles says that the scopes of a token name several profiles.
+// ErrProfiles is returned if the scopes of a token name several profiles.
 var ErrProfiles = errors.New("the scopes of the token name several profiles: ask for one of them")
 
 // names reports whether a scope leads to a profile.

@@ -33,7 +33,7 @@ type authServer struct {
 	keys     []jose.JSONWebKey
 	answered int      // requests for keys
 	away     bool     // answers with an error
-	beside   []string // keys as JSON that stand before the others
+	beside   []string // keys as JSON, before the others
 	issuer   string
 }
 
@@ -182,45 +182,49 @@ func TestTokensOfAnIssuer(t *testing.T) {
 		token   string
 		refused Reason // empty: it is valid
 	}{
-		"as it should be":                    {rs(nil), ""},
-		"application/ before the type":       {withHeader(map[string]any{"typ": "application/at+jwt"}), ""},
-		"several audiences":                  {rs(map[string]any{"aud": []string{"https://other.example", ours}}), ""},
-		"an elliptic curve":                  {sign(t, jose.ES256, curve, map[string]any{"kid": "ec", "typ": "at+jwt"}, good(nil)), ""},
-		"an Edwards curve":                   {sign(t, jose.EdDSA, ed, map[string]any{"kid": "ed", "typ": "at+jwt"}, good(nil)), ""},
-		"no key ID":                          {withHeader(map[string]any{"kid": nil}), ""},
-		"expired within the skew":            {rs(map[string]any{"exp": now.Unix() - 30}), ""},
-		"expired":                            {rs(map[string]any{"exp": now.Unix() - 61}), Expired},
-		"no end":                             {rs(map[string]any{"exp": nil}), BadClaims},
-		"an end that is a text":              {rs(map[string]any{"exp": "tomorrow"}), BadClaims},
-		"valid for a month":                  {rs(map[string]any{"exp": now.Unix() + 30*24*3600}), BadClaims},
-		"not before tomorrow":                {rs(map[string]any{"nbf": now.Unix() + 24*3600}), NotYetValid},
-		"issued tomorrow":                    {rs(map[string]any{"iat": now.Unix() + 24*3600, "exp": now.Unix() + 25*3600}), NotYetValid},
-		"another audience":                   {rs(map[string]any{"aud": "https://other.example"}), WrongAudience},
-		"an audience that begins like us":    {rs(map[string]any{"aud": ours + "/more"}), WrongAudience},
-		"no audience":                        {rs(map[string]any{"aud": nil}), WrongAudience},
-		"another issuer":                     {rs(map[string]any{"iss": "https://evil.example"}), WrongIssuer},
-		"the issuer with a slash":            {rs(map[string]any{"iss": server.URL + "/"}), WrongIssuer},
-		"no issuer":                          {rs(map[string]any{"iss": nil}), WrongIssuer},
-		"no subject":                         {rs(map[string]any{"sub": nil}), BadClaims},
-		"a subject with a line break":        {rs(map[string]any{"sub": "ann\nbob"}), BadClaims},
-		"a huge subject":                     {rs(map[string]any{"sub": strings.Repeat("a", maxSubject+1)}), BadClaims},
-		"an ID token":                        {withHeader(map[string]any{"typ": "JWT"}), WrongType},
-		"no type":                            {withHeader(map[string]any{"typ": nil}), WrongType},
-		"a logout token":                     {withHeader(map[string]any{"typ": "logout+jwt"}), WrongType},
-		"a header that has to be understood": {withHeader(map[string]any{"crit": []string{"x"}, "x": 1}), BadSignature},
-		"another's key":                      {sign(t, jose.RS256, other, header, good(nil)), BadSignature},
-		"a key of its own in the header":     {sign(t, jose.RS256, other, map[string]any{"kid": "rsa", "typ": "at+jwt", "jwk": jose.JSONWebKey{Key: other.Public()}}, good(nil)), BadSignature},
-		"keys at an address of its own":      {sign(t, jose.RS256, other, map[string]any{"kid": "rsa", "typ": "at+jwt", "jku": "https://evil.example/keys"}, good(nil)), BadSignature},
-		"another algorithm than the key's":   {sign(t, jose.PS256, key, header, good(nil)), UnknownKey},
-		"the public key as a secret":         {sign(t, jose.HS256, confused, header, good(nil)), WrongAlgorithm},
-		"alg none":                           {bare(`{"alg":"none","kid":"rsa","typ":"at+jwt"}`, string(everything)), WrongAlgorithm},
-		"alg None":                           {bare(`{"alg":"None","kid":"rsa","typ":"at+jwt"}`, string(everything)), WrongAlgorithm},
-		"no signature":                       {parts[0] + "." + strings.Split(tampered, ".")[1] + ".", BadSignature},
-		"claims of another":                  {strings.Join(parts, "."), BadSignature},
-		"no JWT":                             {"a.b.c", Malformed},
-		"a key that there is not":            {withHeader(map[string]any{"kid": "none"}), UnknownKey},
-		"another issuer's key":               {sign(t, jose.RS256, other, map[string]any{"kid": "none", "typ": "at+jwt"}, good(map[string]any{"iss": "https://other.example"})), WrongIssuer},
-		"huge":                               {rs(map[string]any{"more": strings.Repeat("x", maxJWT)}), Malformed},
+		"as it should be":                            {rs(nil), ""},
+		"application/ before the type":               {withHeader(map[string]any{"typ": "application/at+jwt"}), ""},
+		"several audiences":                          {rs(map[string]any{"aud": []string{"https://other.example", ours}}), ""},
+		"an elliptic curve":                          {sign(t, jose.ES256, curve, map[string]any{"kid": "ec", "typ": "at+jwt"}, good(nil)), ""},
+		"an Edwards curve":                           {sign(t, jose.EdDSA, ed, map[string]any{"kid": "ed", "typ": "at+jwt"}, good(nil)), ""},
+		"no key ID":                                  {withHeader(map[string]any{"kid": nil}), ""},
+		"expired within the skew":                    {rs(map[string]any{"exp": now.Unix() - 30}), ""},
+		"expired":                                    {rs(map[string]any{"exp": now.Unix() - 61}), Expired},
+		"no end":                                     {rs(map[string]any{"exp": nil}), BadClaims},
+		"an end that is a text":                      {rs(map[string]any{"exp": "tomorrow"}), BadClaims},
+		"valid for a month":                          {rs(map[string]any{"exp": now.Unix() + 30*24*3600}), BadClaims},
+		"valid for a month, without a beginning":     {rs(map[string]any{"exp": now.Unix() + 30*24*3600, "iat": nil, "nbf": nil}), BadClaims},
+		"valid for a month from tomorrow":            {rs(map[string]any{"exp": now.Unix() + 30*24*3600, "iat": now.Unix() + 29*24*3600, "nbf": nil}), NotYetValid},
+		"valid for a month, as its other claim says": {rs(map[string]any{"exp": now.Unix() + 3600, "iat": nil, "nbf": now.Unix() - 30*24*3600}), BadClaims},
+		"valid for an hour, without a beginning":     {rs(map[string]any{"exp": now.Unix() + 3600, "iat": nil, "nbf": nil}), ""},
+		"not before tomorrow":                        {rs(map[string]any{"nbf": now.Unix() + 24*3600}), NotYetValid},
+		"issued tomorrow":                            {rs(map[string]any{"iat": now.Unix() + 24*3600, "exp": now.Unix() + 25*3600}), NotYetValid},
+		"another audience":                           {rs(map[string]any{"aud": "https://other.example"}), WrongAudience},
+		"an audience that begins like us":            {rs(map[string]any{"aud": ours + "/more"}), WrongAudience},
+		"no audience":                                {rs(map[string]any{"aud": nil}), WrongAudience},
+		"another issuer":                             {rs(map[string]any{"iss": "https://evil.example"}), WrongIssuer},
+		"the issuer with a slash":                    {rs(map[string]any{"iss": server.URL + "/"}), WrongIssuer},
+		"no issuer":                                  {rs(map[string]any{"iss": nil}), WrongIssuer},
+		"no subject":                                 {rs(map[string]any{"sub": nil}), BadClaims},
+		"a subject with a line break":                {rs(map[string]any{"sub": "ann\nbob"}), BadClaims},
+		"a huge subject":                             {rs(map[string]any{"sub": strings.Repeat("a", maxSubject+1)}), BadClaims},
+		"an ID token":                                {withHeader(map[string]any{"typ": "JWT"}), WrongType},
+		"no type":                                    {withHeader(map[string]any{"typ": nil}), WrongType},
+		"a logout token":                             {withHeader(map[string]any{"typ": "logout+jwt"}), WrongType},
+		"a header that has to be understood":         {withHeader(map[string]any{"crit": []string{"x"}, "x": 1}), BadSignature},
+		"another's key":                              {sign(t, jose.RS256, other, header, good(nil)), BadSignature},
+		"a key of its own in the header":             {sign(t, jose.RS256, other, map[string]any{"kid": "rsa", "typ": "at+jwt", "jwk": jose.JSONWebKey{Key: other.Public()}}, good(nil)), BadSignature},
+		"keys at an address of its own":              {sign(t, jose.RS256, other, map[string]any{"kid": "rsa", "typ": "at+jwt", "jku": "https://evil.example/keys"}, good(nil)), BadSignature},
+		"another algorithm than the key's":           {sign(t, jose.PS256, key, header, good(nil)), UnknownKey},
+		"the public key as a secret":                 {sign(t, jose.HS256, confused, header, good(nil)), WrongAlgorithm},
+		"alg none":                                   {bare(`{"alg":"none","kid":"rsa","typ":"at+jwt"}`, string(everything)), WrongAlgorithm},
+		"alg None":                                   {bare(`{"alg":"None","kid":"rsa","typ":"at+jwt"}`, string(everything)), WrongAlgorithm},
+		"no signature":                               {parts[0] + "." + strings.Split(tampered, ".")[1] + ".", BadSignature},
+		"claims of another":                          {strings.Join(parts, "."), BadSignature},
+		"no JWT":                                     {"a.b.c", Malformed},
+		"a key that there is not":                    {withHeader(map[string]any{"kid": "none"}), UnknownKey},
+		"another issuer's key":                       {sign(t, jose.RS256, other, map[string]any{"kid": "none", "typ": "at+jwt"}, good(map[string]any{"iss": "https://other.example"})), WrongIssuer},
+		"huge":                                       {rs(map[string]any{"more": strings.Repeat("x", maxJWT)}), Malformed},
 	} {
 		who, err := issuer.Authenticate(t.Context(), secret.New(test.token), "/mcp")
 		if reason, _ := ReasonOf(err); reason != test.refused || (err == nil) != (test.refused == "") || err != nil && (!errors.Is(err, ErrInvalid) || err.Error() != ErrInvalid.Error()) {
@@ -232,8 +236,8 @@ func TestTokensOfAnIssuer(t *testing.T) {
 	}
 }
 
-// New keys are found when a token names one, and tokens that name keys which there are
-// not do not have them asked for again and again.
+// New keys are found when a token names one. Tokens that name unknown keys do not cause a
+// request each.
 func TestKeysRotate(t *testing.T) {
 	server := newAuthServer(t)
 	now := time.Unix(1_800_000_000, 0)
@@ -277,7 +281,7 @@ func TestKeysRotate(t *testing.T) {
 	server.keys, server.away = server.keys[1:], false
 	server.mu.Unlock()
 	wait(keysFresh + keysPause)
-	if err := token("one", first); err == nil { // what is known will do until the keys are read
+	if err := token("one", first); err == nil { // known keys are used until the keys are read
 		for token("one", first) == nil {
 			if t.Context().Err() != nil {
 				t.Fatal("a key that was withdrawn stays valid")
@@ -380,7 +384,7 @@ func TestAKeyWithAnOldNameIsRead(t *testing.T) {
 	}
 }
 
-// The operator is told why keys cannot be read, before those that are known
+// The operator gets the cause if keys cannot be read, before those that are known
 // do not count any more.
 func TestItIsToldWhyKeysCannotBeRead(t *testing.T) {
 	server := newAuthServer(t)
@@ -441,7 +445,7 @@ func TestMetadataOfAnotherIssuerAreNotTaken(t *testing.T) {
 	}
 }
 
-// Scopes become rights and a profile; what is not configured gives nothing.
+// Scopes become rights and a profile; others give no rights.
 func TestScopesOfAnIssuer(t *testing.T) {
 	server := newAuthServer(t)
 	_, key, _ := ed25519.GenerateKey(rand.Reader)

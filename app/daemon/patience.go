@@ -15,17 +15,16 @@ const writePart = 64 << 10
 func patient(l limits, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)
-		if len(r.TransferEncoding) > 0 {
-			// It may have had a length, too, which net/http drops: then what follows in the
-			// connection must not be read as a request (RFC 9112, section 6.1).
-			w.Header().Set("Connection", "close")
-		}
+		// A chunked body may have had a length, too, which net/http drops. Then bytes behind the body must not be read as
+		// a request (RFC 9112, section 6.1).
+		timed := &timedWriter{ResponseWriter: w, control: control, readTime: l.readTime, closes: len(r.TransferEncoding) > 0}
 		if r.Body != http.NoBody {
 			// An error means a connection that has no such limit; the header's time is over.
 			_ = control.SetReadDeadline(time.Now().Add(l.bodyTime))
 			r.Body = &timedBody{ReadCloser: r.Body, control: control}
 		}
-		next.ServeHTTP(&timedWriter{ResponseWriter: w, control: control, readTime: l.readTime}, r)
+		next.ServeHTTP(timed, r)
+		timed.closeAfter() // if nothing was written so far
 	})
 }
 
@@ -45,11 +44,26 @@ func (b *timedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// timedWriter ends the connection of a client that does not take in its answer.
+// timedWriter ends the connection of a client that does not take in its answer. No other writer is between it and the
+// connection, so that no handler undoes what it sets.
 type timedWriter struct {
 	http.ResponseWriter
 	control  *http.ResponseController
 	readTime time.Duration // for each part
+	closes   bool          // the connection ends after the answer
+}
+
+// closeAfter has the connection end after the answer, if it must. It has no effect once the header is written.
+func (w *timedWriter) closeAfter() {
+	if w.closes {
+		w.Header().Set("Connection", "close")
+	}
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *timedWriter) WriteHeader(status int) {
+	w.closeAfter()
+	w.ResponseWriter.WriteHeader(status)
 }
 
 // Unwrap is for http.ResponseController.
@@ -57,6 +71,7 @@ func (w *timedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // Write writes in parts, each within readTime.
 func (w *timedWriter) Write(p []byte) (written int, err error) {
+	w.closeAfter()
 	for first := true; first || len(p) > 0; first = false {
 		part := p[:min(len(p), writePart)]
 		_ = w.control.SetWriteDeadline(time.Now().Add(w.readTime))
@@ -72,6 +87,7 @@ func (w *timedWriter) Write(p []byte) (written int, err error) {
 
 // FlushError writes out what is buffered, within readTime.
 func (w *timedWriter) FlushError() error {
+	w.closeAfter()
 	_ = w.control.SetWriteDeadline(time.Now().Add(w.readTime))
 	return w.control.Flush()
 }

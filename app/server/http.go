@@ -27,7 +27,7 @@ const sessionTimeout = 30 * time.Minute
 // Stateless is the first revision whose requests stand alone, without a session.
 const Stateless = "2026-07-28"
 
-// HTTPOptions say what else is served over HTTP.
+// HTTPOptions are the options of Transport.Handler.
 type HTTPOptions struct {
 	Hosts   []string // names in the Host header that are this machine's, beside those of the loopback interface; without ports
 	Origins []string // of web pages that may send requests, beside the pages of this server: https://app.example
@@ -54,13 +54,16 @@ func (t *Transport) Handler(identify Identify, opts *HTTPOptions) http.Handler {
 			Logger:              logger,
 			SessionTimeout:      sessionTimeout,
 			MaxRequestBodyBytes: MaxMessage,
+			// Guard checks the host. The SDK would refuse all names of a proxy on this machine.
+			DisableLocalhostProtection: true,
 			// A host that loses its connection during a long run can fetch the answer later.
 			EventStore: mcp.NewMemoryEventStore(nil),
 		}),
 		standalone: mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{
-			Logger:              logger,
-			Stateless:           true,
-			MaxRequestBodyBytes: MaxMessage,
+			Logger:                     logger,
+			Stateless:                  true,
+			MaxRequestBodyBytes:        MaxMessage,
+			DisableLocalhostProtection: true,
 			// A request stands alone here: its answer cannot be fetched later.
 			PropagateRequestCancellation: true,
 		}),
@@ -69,11 +72,11 @@ func (t *Transport) Handler(identify Identify, opts *HTTPOptions) http.Handler {
 
 // Guard refuses requests that a web page could have caused: by a name that was
 // made to resolve to this machine, or across origins. hosts and origins are those
-// of HTTPOptions; an origin that is none is left out.
+// of HTTPOptions; an invalid origin is left out.
 func Guard(hosts, origins []string, next http.Handler) http.Handler {
 	crossOrigin := http.NewCrossOriginProtection()
 	for _, origin := range origins {
-		_ = crossOrigin.AddTrustedOrigin(origin) // what is no origin matches none
+		_ = crossOrigin.AddTrustedOrigin(origin) // an invalid origin matches no request
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host := hostOf(r.Host)
@@ -103,11 +106,11 @@ type router struct {
 	end                  func(sessionID string)
 	endSilent            func(sessionID, protocolID string)
 	opened               *opened
-	room                 *semaphore.Weighted // bytes of large messages that are read at one time
+	room                 *semaphore.Weighted // bytes of large messages that are being read
 	rooms                *share.Shares       // of one account, of these
 }
 
-// What messages of more than smallMessage bytes may take at one time, in bytes.
+// Limits of the messages that are being read, in bytes. Messages up to smallMessage are not limited.
 const (
 	smallMessage = 64 << 10
 	largeRoom    = 16 * MaxMessage
@@ -115,7 +118,7 @@ const (
 
 // The limits by which requests that are refused are counted.
 const (
-	limitLarge    = "large"    // large messages that are read at one time
+	limitLarge    = "large"    // large messages that are being read
 	limitSessions = "sessions" // open sessions
 )
 
@@ -207,7 +210,7 @@ func refuseUnread(w http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
-// begin passes on a request that begins a session where there is room for one.
+// begin passes on a request that begins a session, if the limits permit one.
 func (t *router) begin(w http.ResponseWriter, r *http.Request) {
 	place, silent, answer := t.opened.reserve(conversationOf(r))
 	if silent.id != "" {
@@ -223,12 +226,12 @@ func (t *router) begin(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Retry-After", "60")
 		problem.Write(w, http.StatusServiceUnavailable, "busy", "as many sessions are open as may be: try again later")
 	case granted:
-		defer place.over() // also where the handler panics
+		defer place.over() // also if the handler panics
 		t.sessions.ServeHTTP(&beginning{ResponseWriter: w, place: place}, r)
 	}
 }
 
-// standsAlone tells whether a message says in its _meta that it is of a
+// standsAlone reports whether a message declares in its _meta a
 // revision without sessions.
 func standsAlone(body []byte) bool {
 	var message struct {
@@ -249,7 +252,7 @@ func hostOf(header string) string {
 	return header
 }
 
-// IsLoopback tells whether host names this machine only.
+// IsLoopback reports whether host names this machine only.
 func IsLoopback(host string) bool {
 	if host == "localhost" {
 		return true
