@@ -19,7 +19,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
-// installation is an Airlock of its own, with the images that are built already.
+// installation is a separate Airlock with the existing images.
 type installation struct {
 	*testing.T
 	env  []string
@@ -138,8 +138,8 @@ func (i *installation) converse(url, token string) *conversation {
 
 func (c *conversation) end() { _ = c.session.Close() } // a second time is an error
 
-// try calls one of Airlock's tools and returns what stopped the agent, as the model
-// reads it; empty where nothing did.
+// try calls one of Airlock's tools and returns what stopped the agent, as the model reads
+// it, or "".
 func (c *conversation) try(tool string, args map[string]any, place ...string) (stopped string, answer runState) {
 	c.Helper()
 	params := &mcp.CallToolParams{Name: tool, Arguments: args}
@@ -177,7 +177,7 @@ func list(dir string) map[string]any {
 
 // An agent that works in a loop over MCP, with its token, in real sandboxes and on a real
 // server, is stopped by each of the four loops, by the matrix, by its permissions, by its
-// budget and by its suspension; and the log says so.
+// budget and by its suspension. The log records each of them.
 // A-022 to A-026, A-030, A-031, A-050, A-053, A-055.
 func TestAnAgentsLoopIsStopped(t *testing.T) {
 	i := newInstallation(t, "agents: {rate: 100000/m, prices: {run_code: 0.5, files/list_directory: 0.01}, secondPrice: 0.001}\nface: {callTool: true}\n")
@@ -302,8 +302,8 @@ func TestAnAgentIsSuspendedAndKilled(t *testing.T) {
 	}
 }
 
-// `airlock mcp` serves an agent whose token is in its environment, and none
-// where that token is not valid.
+// `airlock mcp` serves an agent whose token is in its environment, and no agent if that
+// token is invalid.
 func TestAnAgentOnStdio(t *testing.T) {
 	i := newInstallation(t, "")
 	id, token := i.agent("Stdio", "--type", "supervised")

@@ -70,8 +70,8 @@ func words(cell string) []string {
 	return list
 }
 
-// The walk of docs/agents.md from registration to suspension happens as it is written,
-// and each decision names the policy that stands there..
+// The walk of docs/agents.md from registration to suspension works as documented, and each
+// decision names the documented policy..
 func TestTheWalkOfTheDocs(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(testenv.RepoRoot(t), "docs", "agents.md"))
 	if err != nil {

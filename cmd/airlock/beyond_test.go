@@ -25,7 +25,7 @@ const (
 	ownNetwork = `ip link set lo up; ip address add ` + reachable + `/32 dev lo; exec "$@"`
 )
 
-// elsewhere is the real program in a network of its own.
+// elsewhere is the real program in a separate network namespace.
 func elsewhere(args ...string) *exec.Cmd {
 	return exec.Command("unshare", append([]string{"--net", "sh", "-ec", ownNetwork, "sh", ownProgram()}, args...)...)
 }
@@ -55,8 +55,8 @@ func dialIn(pid int, address string) (net.Conn, error) {
 	return d.conn, d.err
 }
 
-// An address that other machines reach is not listened on unless the configuration says
-// how TLS ends; where it does, nothing is answered without a token, or under another name.
+// An address that other machines can reach is only used if TLS or a proxy is configured. In
+// that case requests without a token, or for another host name, are refused.
 func TestAnAddressThatOthersReach(t *testing.T) {
 	testenv.OwnHome(t)
 	if os.Getuid() != 0 {

@@ -31,7 +31,7 @@ func airlock(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	cmd := exec.Command(ownProgram(), args...)
 	var out, err bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &err
-	_ = cmd.Run() // its code says how it went
+	_ = cmd.Run() // the exit code shows the result
 	return out.String(), err.String(), cmd.ProcessState.ExitCode()
 }
 
@@ -106,9 +106,8 @@ func counter(t *testing.T) (url string, calls *atomic.Int64) {
 	return web.URL, calls
 }
 
-// Five hosts go on when the daemon that they have joined is killed: what was under way
-// ends with an error, and is not done again by itself; what they ask next is answered, and
-// they say so.
+// Five hosts continue when their daemon is killed: open requests end with an error and are not
+// repeated automatically, and the next requests are answered. The hosts report it.
 func TestADaemonIsKilledWhileHostsAreConnected(t *testing.T) {
 	testenv.OwnHome(t)
 	t.Chdir(t.TempDir())

@@ -19,8 +19,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
-// started is how a process was: what it printed, how it ended, and which packages were
-// initialised until then.
+// started is the result of a process: its output, its exit code, and the packages that were
+// initialised before its end.
 type started struct {
 	stdout, stderr string
 	code           int
@@ -59,7 +59,7 @@ func (s started) fast() bool {
 	return len(s.packages) > 0 && !slices.ContainsFunc(large, func(name string) bool { return s.packages[name] })
 }
 
-// ofCall are the parts of an envelope that differ where a call is named in it.
+// ofCall matches the parts of an envelope that differ between runs with calls.
 var ofCall = regexp.MustCompile(`call_[0-9a-f]{32}|"output_digest":"[^"]*"`)
 
 // envelope is what was printed, without what differs from run to run.
@@ -71,7 +71,7 @@ func (s started) envelope() string {
 	return text
 }
 
-// own runs this test's own program, which is airlock where its name says so.
+// own runs this test's program, which is airlock under that name.
 func own(t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
@@ -132,7 +132,7 @@ func fastAndSlow(t *testing.T, stdin func() io.Reader, args ...string) (fast, sl
 	return of("airlock"), of("slow") // the name of another program has no fast path
 }
 
-// Where both streams lead to one place, the envelope is a line of its own there by either way.
+// If both streams go to the same file, the envelope is a separate line there in both ways.
 func TestTheFastPathEndsTheLastLine(t *testing.T) {
 	daemonHere(t, "")
 	write(t, "half.py", "print('half a line', end='')")
@@ -149,8 +149,8 @@ func TestTheFastPathEndsTheLastLine(t *testing.T) {
 	}
 }
 
-// Whatever is asked for, and whatever comes of it, is printed the same by the fast path
-// and by the rest of the program; and what is ordinary is fast.
+// The fast path and the rest of the program print the same for every request and result, and
+// the common cases use the fast path.
 func TestTheFastPathPrintsTheSame(t *testing.T) {
 	t.Setenv("COMMAND", upstreamtest.Program(t))
 	t.Setenv("PASSWORD_OF_DESK", "correct-horse-battery")
@@ -197,8 +197,8 @@ func TestTheFastPathPrintsTheSame(t *testing.T) {
 	}
 }
 
-// The fast path leaves a run to the rest of the program where a client that read the
-// configuration would do or say something else.
+// The fast path leaves a run to the rest of the program if a client that reads the configuration
+// would behave differently.
 func TestTheFastPathIsLeft(t *testing.T) {
 	t.Setenv("WHERE", "/tmp")
 	configuration := "mcpServers: {desk: {command: " + upstreamtest.Program(t) + ", env: {WHERE: \"${WHERE}\"}}}\n"
@@ -283,8 +283,8 @@ func TestTheFastPathCannotPrint(t *testing.T) {
 	}
 }
 
-// At a terminal, what could steer it is written as escapes, whether the program ends before a
-// person is told that it is waited for or after.
+// At a terminal, control characters are written as escapes, whether the program ends before or
+// after the message that it is waited for.
 func TestTheFastPathAtATerminal(t *testing.T) {
 	daemonHere(t, "")
 	write(t, "quick.py", "print('\\x1b[31mred')\nresult = 'quick'")

@@ -11,8 +11,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
-// copyImages gives the installation images of its own, made of links to the built
-// ones: a file that is added is in them alone.
+// copyImages creates separate images for the installation, with links to the files of the built
+// ones, so that added files do not affect those.
 func (i *installation) copyImages() (rootFS string) {
 	i.Helper()
 	built, images := testenv.Sandbox(i.T).Home, filepath.Join(i.home, "images")
@@ -56,8 +56,7 @@ func (i *installation) copyImages() (rootFS string) {
 	return found[0]
 }
 
-// refused runs a verb that must fail before any state is opened, and returns what it
-// said.
+// refused runs a command that must fail before any state is opened, and returns its output.
 func (i *installation) refused(verb string, environ ...string) string {
 	i.Helper()
 	cmd := i.command(verb, "--config", i.file)

@@ -11,8 +11,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
-// What ended a run is told rightly where every processor is busy with something else,
-// and the host learns late of what a sandbox did.
+// The reported end of a run is correct even if all CPUs are busy and the host is notified late.
 func TestLimitsWhereTheMachineIsBusy(t *testing.T) {
 	testenv.OwnHome(t)
 	for range 2 * runtime.NumCPU() {

@@ -40,10 +40,10 @@ func host(t *testing.T, config string) *mcp.ClientSession {
 	return session
 }
 
-// answer is what a host gets for one program: its result, or why there is none.
+// answer is the answer to one program: its result, or an error.
 type answer struct {
 	data    json.Number
-	refusal string // the error's type, where the run may be tried again
+	refusal string // the error's type, if it is retryable
 }
 
 func submit(ctx context.Context, session *mcp.ClientSession, language, code string) (answer, error) {
@@ -108,7 +108,7 @@ func TestTwoHundredRunsTogether(t *testing.T) {
 	}
 }
 
-// Two run, five wait, and the others are told at once that there is no place.
+// Two runs execute, five wait, and the others are refused at once.
 func TestFullQueueRefuses(t *testing.T) {
 	const places = 2 + 5
 	session := host(t, "sandbox: {pool: 2, maxSandboxes: 2, queue: 5}\n")

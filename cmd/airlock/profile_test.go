@@ -11,8 +11,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
-// A host that names no profile gets the default one: nothing that it is told, and
-// nothing that its code does, shows a tool outside.
+// A host that names no profile gets the default one: no answer to it, and nothing that its code
+// does, shows a tool outside of the profile.
 func TestServingKeepsToTheProfile(t *testing.T) {
 	servers := filepath.Join(testenv.RepoRoot(t), "test", "servers", "node_modules", "@modelcontextprotocol")
 	session := host(t, fmt.Sprintf(`

@@ -46,8 +46,8 @@ func beginDaemon(t *testing.T) {
 // vary are the parts of an envelope that differ from run to run.
 var vary = regexp.MustCompile(`"(run_id|trace_id|duration_ms|peak_memory_bytes|cpu_ms)":("[^"]*"|\d+),?`)
 
-// What `airlock run` prints and returns does not depend on whether a daemon makes the
-// run: whatever the program does, and whatever is wrong with the request.
+// The output and exit code of `airlock run` are the same with and without a daemon, for every
+// program and every invalid request.
 func TestARunIsTheSameThroughADaemon(t *testing.T) {
 	daemonHere(t, "mcpServers: {gone: {command: /no/such/program}, desk: {command: "+upstreamtest.Program(t)+"}}\nservers: {desk: {trustAnnotations: true}}\nprofiles: {small: {servers: [desk]}}\n")
 	for name, program := range map[string]string{
@@ -87,8 +87,8 @@ func TestARunIsTheSameThroughADaemon(t *testing.T) {
 	}
 }
 
-// A daemon that is killed while it runs a program: that is said, with the one line that
-// a run prints, and the program does not run again.
+// If a daemon is killed while it runs a program, the run's line reports it, and the program does
+// not run again.
 func TestADaemonIsKilledDuringARun(t *testing.T) {
 	daemonHere(t, "mcpServers: {desk: {command: "+upstreamtest.Program(t)+"}}\nservers: {desk: {trustAnnotations: true}}\n")
 	write(t, "p.py", "from servers.desk import slow_read\nawait slow_read()")
@@ -155,8 +155,7 @@ func TestAnInterruptedRunOfADaemon(t *testing.T) {
 	}
 }
 
-// The terminal of `airlock run` is where a call is approved, whichever process makes the
-// run.
+// A call can be approved at the terminal of `airlock run`, whichever process executes the run.
 func TestARunOfADaemonAsksAtItsTerminal(t *testing.T) {
 	daemonHere(t, "mcpServers: {desk: {command: "+upstreamtest.Program(t)+"}}\n")
 	write(t, "p.py", `from client.mcp_client import call_tool

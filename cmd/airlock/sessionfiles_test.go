@@ -15,8 +15,8 @@ import (
 	"github.com/airlock-mcp/airlock/runner/ctrd/ctrdtest"
 )
 
-// steps are programs of one session, one after the other, with what each returns
-// and a part of what it is told.
+// steps are programs of one session, in order, with the result of each and a part of the text
+// for the model.
 var steps = []struct{ name, language, code, data, told string }{
 	{"a new session is empty", "python", "import os\nresult = os.listdir('/workspace/session')", `[]`, ""},
 	{"anything is left there", "python", `
@@ -81,7 +81,7 @@ func TestFilesStayInASession(t *testing.T) {
 	}
 }
 
-// runsAtOnce has runs of a session write the same file and one of their own.
+// runsAtOnce starts runs of a session that each write the same file and a separate one.
 func runsAtOnce(t *testing.T, session *mcp.ClientSession) {
 	t.Helper()
 	var runs sync.WaitGroup
@@ -97,7 +97,7 @@ func runsAtOnce(t *testing.T, session *mcp.ClientSession) {
 	}
 }
 
-// ran makes a run and returns its data, empty for none, and all that a model is told.
+// ran makes a run and returns its data, which may be empty, and the text for the model.
 func ran(t *testing.T, session *mcp.ClientSession, language, code string) (data, told string) {
 	t.Helper()
 	res, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "run_code", Arguments: map[string]any{"language": language, "code": code}})

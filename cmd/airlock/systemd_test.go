@@ -14,7 +14,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
-// The service manager opens the address, and is told how the daemon stands.
+// The service manager opens the address, and the daemon notifies it of its state.
 func TestTheServiceManagerIsTold(t *testing.T) {
 	env := testenv.OwnHome(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -210,7 +210,7 @@ func TestCommandLines(t *testing.T) {
 	}
 }
 
-// What is configured and could never work is said at the start.
+// A configuration that can never work is reported at start.
 func TestConfigurationsThatCannotWork(t *testing.T) {
 	w := newWorld(t)
 	for text, want := range map[string]string{

@@ -59,7 +59,7 @@ func database(notes string) int {
 	return 0
 }
 
-// world is a state directory of its own, with a configuration.
+// world is a separate state directory with a configuration.
 type world struct {
 	*testing.T
 	home, config, notes string

@@ -298,7 +298,7 @@ func TestTheKernelInAirlockServe(t *testing.T) {
 		t.Errorf("/mcp is not that for code: %+v, %v", tools, err)
 	}
 
-	// T41: what an operator has made a manifest for is fetched from elsewhere, and pinned.
+	// T41: a manifest that an operator created is fetched from another Airlock and pinned.
 	address := url + "/.well-known/agent-manifest/" + id
 	if status, _ := get(t, address); status != http.StatusNotFound {
 		t.Errorf("a manifest that was not made: got %d", status)
@@ -347,7 +347,7 @@ func TestAnAgentOnStdio(t *testing.T) {
 
 func first(text string, _ bool) string { return text }
 
-// resource reads a resource: its text, or why there is none.
+// resource reads a resource and returns its text or the error.
 func resource(h host, uri string) string {
 	res, err := h.ReadResource(h.Context(), &mcp.ReadResourceParams{URI: uri})
 	if err != nil {

@@ -93,7 +93,7 @@ func TestTheFace(t *testing.T) {
 			t.Errorf("%s: got %d records of the decision, want 1", tool, strings.Count(log, id))
 		}
 	}
-	// Two calls at one time: the second program begins when the first has ended.
+	// Two concurrent calls: the second program starts when the first has ended.
 	const stamp = "import time\nprint(time.time())\ntime.sleep(0.3)\nprint(time.time())"
 	var spans [2][2]float64
 	var calls sync.WaitGroup
@@ -161,7 +161,7 @@ func TestJobs(t *testing.T) {
 	}
 }
 
-// what a killed server had is not found by the next one, which says what it was.
+// the next server reports the jobs of a killed server as lost, with their last state.
 func TestAKilledServerLosesItsJobs(t *testing.T) {
 	i := newInstall(t)
 	h := i.host(trusted)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A terminal that closes ends the program in order: what it had begun is removed.
+// When its terminal closes, the program ends in order and removes its sandboxes.
 func TestAHangupEndsTheProgramInOrder(t *testing.T) {
 	cmd := newInstall(t).command(trusted)
 	stdin, err := cmd.StdinPipe()

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// install is a place where the program runs, with its own audit log.
+// install is a state directory for the program, with a separate audit log.
 type install struct {
 	*testing.T
 	env   testenv.Env
@@ -159,7 +159,7 @@ func (i *install) airlock(args ...string) string {
 	return out.String()
 }
 
-// refused starts the program where it must end by itself, and returns what it says.
+// refused starts the program, which must exit by itself, and returns its output.
 func (i *install) refused(env ...string) string {
 	i.Helper()
 	cmd := i.command(env...)
