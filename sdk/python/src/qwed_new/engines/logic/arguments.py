@@ -10,6 +10,7 @@ import z3
 from qwed_new.engines.logic.constraints import ENGINE, SECONDS, new_solver, why_unknown
 from qwed_new.engines.logic.dsl import Atom, Form, LogicSyntaxError, Tree, show
 from qwed_new.engines.logic.english import Statements
+from qwed_new.engines.logic.first_order import opposites
 from qwed_new.engines.logic.sorts import INT, REAL, SortError
 from qwed_new.engines.logic.terms import core_of, value_of
 from qwed_new.limits import TooLarge
@@ -44,7 +45,7 @@ def verify_logic_statement(premises: Sequence[str] | str, conclusion: str | None
 def _decide(premises: list[str], conclusion: str, seconds: float) -> Verdict:
     if len(premises) > MAX_PREMISES:
         raise TooLarge(f"there are more than {MAX_PREMISES} premises")
-    statements = Statements()
+    statements = Statements([*premises, conclusion])
     trees = [statements.read(p) for p in [*premises, conclusion]]
     whole, assumed = _decide_for(statements, trees, premises, seconds, INT)
     if not assumed or whole["status"] == "INCONCLUSIVE":
@@ -65,7 +66,22 @@ def _decide_for(statements: Statements, trees: list[Tree], premises: list[str], 
         "propositions": statements.propositions,
         "method": "Z3: premises and the negated conclusion",
     }
-    return _prove(trees, premises, terms, nonzero, evidence, seconds), assumed
+    verdict = _prove(trees, premises, terms, nonzero, evidence, seconds)
+    if verdict["status"] == "ERROR" and "counterexample" in verdict and (doubts := _doubts(statements, trees, terms, nonzero, seconds)):
+        message = f"the conclusion was not derived, and that it does not follow is not certain: {'; '.join(doubts[:3])}"
+        return Verdict(Status.INCONCLUSIVE, ENGINE, message, {**evidence, "not_understood": doubts[:10]}), assumed
+    return verdict, assumed
+
+
+def _doubts(statements: Statements, trees: list[Tree], terms: list[Any], conditions: list[Any], seconds: float) -> list[str]:
+    """Return the words because of which a counterexample may be none."""
+    doubts = statements.doubts(trees)
+    if axioms := opposites(trees):
+        solver = new_solver(seconds)
+        solver.add(*conditions, *axioms, *terms[:-1], z3.Not(terms[-1]))
+        if solver.check() != z3.sat:
+            doubts.append("words with the prefixes 'un-', 'in-' and 'non-'")
+    return doubts
 
 
 def _prove(

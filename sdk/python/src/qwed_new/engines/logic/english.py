@@ -1,7 +1,7 @@
-"""Statements in a small, fixed English, and their Z3 terms.
+"""Statements in a small, fixed English: sentences are split at their connectives, and clauses.py reads the rest.
 
-What the grammar does not know stays one proposition, named by its normalised text; two
-texts are the same proposition only when they are equal. So nothing follows by resemblance.
+A clause that is not read is one proposition, named by its normalised text. Two texts are the same proposition only if they
+are equal, so that nothing follows by resemblance. Such a proposition can prove something, but it refutes nothing.
 """
 
 from __future__ import annotations
@@ -10,83 +10,69 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-import z3
-
+from qwed_new.engines.logic import first_order, lexicon
+from qwed_new.engines.logic.clauses import Clauses, NotRead
 from qwed_new.engines.logic.dsl import Atom, Form, LogicSyntaxError, Tree, parse
 from qwed_new.engines.logic.infix import parse_infix
-from qwed_new.engines.logic.sorts import Sorts
-from qwed_new.engines.logic.terms import Compiler, _apply, divides_by_quantified, divisors
 from qwed_new.limits import bounded_text
 
 MAX_TEXT = 5_000
-_CONNECTIVES = frozenset({"AND", "OR", "NOT", "IMPLIES", "IFF", "XOR"})
-_OWN = frozenset({"PRED", "ALL", "SOME", "PROP"})
 
-_IRREGULAR = {"men": "man", "women": "woman", "people": "person", "children": "child", "mice": "mouse", "geese": "goose", "feet": "foot",
-              "wolves": "wolf", "knives": "knife", "lives": "life", "fish": "fish", "sheep": "sheep", "oxen": "ox", "criteria": "criterion"}  # fmt: skip
-
-_SPLITS: tuple[tuple[str, str], ...] = (  # first match wins: the pattern and what its groups make
+_SPLITS: tuple[tuple[str, str], ...] = (  # the first match wins: the pattern, and what its groups make
     (r"^if (.+?),? then (.+)$", "IMPLIES"),
-    (r"^if ([^,]+), (.+)$", "IMPLIES"),
-    (r"^(.+?),? (?:if and only if|exactly when|iff|is equivalent to) (.+)$", "IFF"),
+    (r"^(?:if|provided that|assuming that|supposing that|given that|as long as) ([^,]+), (.+)$", "IMPLIES"),
+    (r"^(.+?),? (?:if and only if|exactly when|just in case|iff|is equivalent to) (.+)$", "IFF"),
     (r"^(.+?) (?:implies that|implies|entails that|entails) (.+)$", "IMPLIES"),
+    (r"^only if (.+?),? (?:does|do|will|can) (.+)$", "UNREAD"),
     (r"^(.+?),? only if (.+)$", "IMPLIES"),
     (r"^unless (.+?), (.+)$", "OR"),
     (r"^(.+?),? unless (.+)$", "OR"),
     (r"^(?:whenever|when) (.+?), (.+)$", "IMPLIES"),
-    (r"^(.+?),? (?:if|whenever|when) (.+)$", "CONVERSE"),
+    (r"^(.+?),? (?:if|whenever|when|provided that|as long as|assuming that) (.+)$", "CONVERSE"),
+    (r"^(?:it is not the case that|it is false that|it is not true that) (.+)$", "NOT"),
+    (r"^(?:it is the case that|it is true that|it holds that) (.+)$", "SAME"),
+    (r"^either (.+?),? or (?:else )?(.+?),? but not both$", "XOR"),
+    (r"^(.+?),? or (?:else )?(.+?),? but not both$", "XOR"),
+    (r"^not both (.+?) and (.+)$", "NAND"),
     (r"^neither (.+?) nor (.+)$", "NOR"),
+)
+_COORDINATED: tuple[tuple[str, str], ...] = (  # tried after a clause was not read as a whole
     (r"^(?:either )?(.+?),? or (?:else )?(.+)$", "OR"),
     (r"^(?:both )?(.+?),? (?:and|but) (?:also )?(.+)$", "AND"),
-    (r"^(?:it is not the case that|it is false that|it is not true that|not) (.+)$", "NOT"),
-    (r"^(?:it is the case that|it is true that|it holds that) (.+)$", "SAME"),
 )
-# What English leaves open, and what to write instead.
+_DENIED = "what is denied, one statement or both, is not clear: write a statement for each, or (NOT (AND p q))"
+# English with two readings, and what to write instead.
 _TWO_READINGS = (
     (
-        re.compile(r"^(?:all|every|each|any) .+? (?:are|is|can|must|may|will|should|has|have) not "),
+        re.compile(r"^(?:all|every|each|any|everybody|everyone|everything) .*?\b(?:are|is|can|must|may|will|should|has|have|do|does) not "),
         "'all … are not …' may mean none or not all: write 'no … are …' or 'not all … are …'",
     ),
+    (re.compile(r"^it is (?:not the case|false|not true) that .+ (?:and|or|if|unless) "), _DENIED),
+    (re.compile(r"^not (?!both )\w+ \w+.* (?:and|or) "), _DENIED),
     (
-        re.compile(r"^it is (?:not the case|false|not true) that .+ (?:and|or|if|unless) "),
-        "what is denied, one statement or both, is not clear: write a statement for each, or (NOT (AND p q))",
-    ),
-    (
-        re.compile(r"^not \w+ \w+.* (?:and|or) "),
-        "what is denied, one statement or both, is not clear: write a statement for each, or (NOT (AND p q))",
-    ),
-    (
-        re.compile(r"^(?!if |either |neither |both ).+ (?:and .+ or|or .+ and) "),
+        re.compile(r"^(?!if |neither |not both ).+ (?:and .+ or|or .+ and) "),
         "'and' and 'or' stand together without parentheses: write (OR p (AND q r))",
     ),
-    (
-        re.compile(r"^(?:a|an) .+? (?:is|was|has) (?!(?:not )?an? )"),
-        "'a man is …' may mean one or all: write 'some man is …' or 'all men are …'",
-    ),
 )
-_NOT_ALL = re.compile(r"^not (?:all|every) (.+)$")
-_ALL = re.compile(r"^(?:all|every|each|any) (?:of the )?(.+?) (?:are|is) (not )?(.+)$")
-_ALL_VERB = re.compile(r"^(?:all|every|each|any) (\w+) (can|must|may|will|should|has|have) (not )?(.+)$")
-_NO = re.compile(r"^no (.+?) (?:are|is) (.+)$")
-_NO_VERB = re.compile(r"^no (\w+) (can|must|may|will|should|has|have) (.+)$")
-_ONLY = re.compile(r"^only (.+?) (?:are|is) (.+)$")
-_SOME = re.compile(
-    r"^(?:some|at least one|there (?:is|exists) (?:a|an|some)|there are) (.+?) (?:are|is|that is|that are|who is|who are) (not )?(.+)$"
+_NOT_ALL = re.compile(r"^not (all|every|everybody|everyone|everything)\b(.*)$")
+_SOMEBODY = re.compile(
+    r"^if (?:(somebody|someone|anybody|anyone|a person)|(something|anything)|an? (\w+)) (.+?)(?:, then|,| then) (?:he|she|they|it|that \w+) (.+)$"
 )
-_IS = re.compile(r"^(.+?) (is|are|was|were|am) (not )?(.+)$")
-_VERB = re.compile(r"^(\w+(?: \w+)?) (can|must|may|will|should|has|have) (not )?(.+)$")
-_DOES_NOT = re.compile(r"^(.+?) (?:does|do|did) not (\w+)(.*)$")
+_LETTER = re.compile(r"^([a-z]\w?) is (not )?(true|false)$")
 
 
 class Statements:
-    """Reads statements that share their propositions, and compiles them together."""
+    """Reads the statements of an argument, which share names and propositions, and compiles them together."""
 
-    def __init__(self) -> None:
+    def __init__(self, texts: Sequence[str] = ()) -> None:
         self._spelt: dict[str, str] = {}
+        self._clauses = Clauses()
+        self._clauses.names = _names(texts)
         self.propositions: list[str] = []
+        self.unread: dict[str, str] = {}  # the propositions that the grammar did not read, and why
 
     def read(self, text: str) -> Tree:
-        """The tree of one statement."""
+        """Return the tree of one statement."""
         text = bounded_text(text, "statement", MAX_TEXT).strip()
         if not text:
             raise LogicSyntaxError("a statement is empty")
@@ -99,10 +85,11 @@ class Statements:
         return self._english(_normalise(text), 0)
 
     def _one_spelling(self, formula: str) -> None:
-        """LogicSyntaxError for names of formulas that differ in capitals only: they may be meant to be one or two."""
+        """Refuse names of formulas that differ in capitals only: they may be one or two."""
         for name in re.findall(r"[^\W\d]\w*", formula):
             if self._spelt.setdefault(name.lower(), name) != name:
-                raise LogicSyntaxError(f"{self._spelt[name.lower()]!r} and {name!r} differ in capitals only: write one name one way")
+                other = self._spelt[name.lower()]
+                raise LogicSyntaxError(f"{other!r} and {name!r} differ in capitals only: write one name one way")
 
     def _english(self, text: str, depth: int) -> Tree:
         if depth > 40:
@@ -111,103 +98,112 @@ class Statements:
             if pattern.search(text):
                 raise LogicSyntaxError(advice)
         if match := _NOT_ALL.match(text):
-            return Form("NOT", (self._english("all " + match[1], depth + 1),))
+            return Form("NOT", (self._english(match[1] + match[2], depth + 1),))
+        if match := _SOMEBODY.match(text):
+            try:
+                return self._clauses.conditional(match[1] or "", match[3] or "", match[4], match[5])
+            except NotRead as error:
+                return self._proposition(text, error)
         for pattern, head in _SPLITS:
             if match := re.match(pattern, text):
-                parts = [g.strip(" ,") for g in match.groups()]
-                if head in ("AND", "OR") and _has_no_verb(parts[0]) and re.search(r"\b(?:are|were|have)\b", parts[1]):
-                    raise LogicSyntaxError("what is said of several together may not hold of each: write a statement for each")
-                return self._joined(head, [self._english(p, depth + 1) for p in parts])
-        return self._simple(text)
+                return self._joined(head, [g.strip(" ,") for g in match.groups()], text, depth)
+        if text.startswith("not ") and not text.startswith("not a single "):
+            return Form("NOT", (self._english(text[4:], depth + 1),))
+        return self._clause(text, depth)
 
-    def _joined(self, head: str, parts: list[Tree]) -> Tree:
+    def _joined(self, head: str, texts: list[str], text: str, depth: int) -> Tree:
+        if head == "UNREAD":
+            return self._proposition(text, NotRead("'only if' before an inverted clause"))
+        if head in ("NOR", "NAND", "XOR") and (shared := self._shared(texts, depth)):
+            parts = shared
+        else:
+            parts = [self._english(t, depth + 1) for t in texts]
         if head == "SAME":
             return parts[0]
         if head == "CONVERSE":
             return Form("IMPLIES", (parts[1], parts[0]))
         if head == "NOR":
             return Form("AND", tuple(Form("NOT", (p,)) for p in parts))
+        if head == "NAND":
+            return Form("NOT", (Form("AND", tuple(parts)),))
         return Form(head, tuple(parts))
 
-    def _simple(self, text: str) -> Tree:
-        if match := _ALL.match(text):
-            return _quantified("ALL", match[1], match[3], bool(match[2]))
-        if match := _ALL_VERB.match(text):
-            return _quantified("ALL", match[1], f"{_verb(match[2])} {match[4]}", bool(match[3]))
-        if match := _NO.match(text):
-            return _quantified("ALL", match[1], match[2], True)
-        if match := _NO_VERB.match(text):
-            return _quantified("ALL", match[1], f"{_verb(match[2])} {match[3]}", True)
-        if match := _ONLY.match(text):
-            return _quantified("ALL", match[2], match[1], False)
-        if match := _SOME.match(text):
-            return _quantified("SOME", match[1], match[3], bool(match[2]))
-        if match := _DOES_NOT.match(text):
-            verb = match[2] if match[1].endswith(("they", "we", "you", "i")) else _third_person(match[2])
-            return Form("NOT", (self._proposition(f"{match[1]} {verb}{match[3]}"),))
-        if match := _IS.match(text):
-            predicate = f"{match[2]} {match[4]}" if match[2] in ("was", "were") else match[4]  # what was is not what is
-            return _negated(_predicate(predicate.replace("were ", "was ", 1), match[1]), bool(match[3]))
-        if match := _VERB.match(text):
-            return _negated(_predicate(f"{_verb(match[2])} {match[4]}", match[1]), bool(match[3]))
-        if tree := _quietly(parse_infix, text):
+    def _clause(self, text: str, depth: int) -> Tree:
+        if (len(text) <= 2 or not text.isalpha()) and (tree := _quietly(parse_infix, text)):
             return tree
-        return self._proposition(text)
+        if match := _LETTER.match(text):
+            tree = Atom(match[1])
+            return tree if (match[3] == "true") == (not match[2]) else Form("NOT", (tree,))
+        try:
+            return self._clauses.read(text)
+        except NotRead as error:
+            why = error
+        strange = sorted(set(text.split()) & lexicon.UNREAD)
+        if not strange:
+            for pattern, head in _COORDINATED:
+                if match := re.match(pattern, text):
+                    texts = [g.strip(" ,") for g in match.groups()]
+                    if not _has_verb(texts[0]):
+                        if head == "AND" and not text.startswith("both "):
+                            raise LogicSyntaxError("what is said of several together may not hold of each: write a statement for each")
+                        if shared := self._shared(texts, depth):
+                            return Form(head, tuple(shared))
+                    if not all(_has_verb(t) or len(t) <= 2 for t in texts):
+                        break
+                    return Form(head, tuple(self._english(t, depth + 1) for t in texts))
+        return self._proposition(text, NotRead(", ".join(map(repr, strange))) if strange else why)
 
-    def _proposition(self, text: str) -> Tree:
+    def _shared(self, texts: list[str], depth: int) -> list[Tree] | None:
+        """Read `John` and `Mary is at home` as two clauses with the same verb phrase; None if the first is a clause."""
+        if _has_verb(texts[0]):
+            return None
+        words = texts[1].split()
+        at = next((i for i in range(1, len(words)) if _has_verb(" ".join(words[i : i + 1])) or words[i].endswith("s")), 0)
+        if not at:
+            raise LogicSyntaxError(f"the verb of {texts[0]!r} and {texts[1]!r}")
+        return [self._english(f"{subject} {' '.join(words[at:])}", depth + 1) for subject in (texts[0], " ".join(words[:at]))]
+
+    def _proposition(self, text: str, why: NotRead) -> Tree:
         if symbols := re.findall(r"[^\w\s'.,%$€£°:-]", text):
             raise LogicSyntaxError(f"{symbols[0]!r} in {text[:60]!r}")
+        self.unread[text] = str(why)
         return Form("PROP", (Atom(text),))
 
     def compile(self, trees: Sequence[Tree], numbers: str) -> tuple[list[Any], list[Any], bool]:
-        """The Z3 terms of statements that were read here, that their divisors are not zero, and whether a sort was only assumed to be `numbers`."""
-        sorts = Sorts(numbers)
-        for tree in trees:
-            _infer(tree, sorts)
-        compiler = Compiler(sorts)
-        entity = z3.DeclareSort("Entity")
-        terms = [_term(tree, compiler, entity, self.propositions) for tree in trees]
-        if any(divides_by_quantified(t) for t in trees):
-            raise LogicSyntaxError("division by a quantified variable is not decided: it has no value where that is zero")
-        nonzero = [compiler.compile(d) != 0 for t in trees for d in divisors(t)]
-        self.propositions = sorted(set(self.propositions) | set(compiler.variables))
-        return terms, nonzero, sorts.assumed
+        """Return the Z3 terms of statements, conditions that their divisors are not zero, and whether a sort was assumed."""
+        compiled = first_order.compile_all(trees, numbers, self._clauses.persons)
+        self.propositions = compiled.symbols
+        return compiled.terms, compiled.conditions, compiled.assumed
+
+    def doubts(self, trees: Sequence[Tree]) -> list[str]:
+        """Return why a counterexample may rest on words that were not understood; premises come first, the conclusion last."""
+        found = [f"{why} is not understood" for text, why in self.unread.items() if _is_doubtful(text)]
+        if self._clauses.pronouns:
+            found.append(f"{min(self._clauses.pronouns)!r} may be anybody or anything")
+        return [*found, *first_order.unlike(trees)]
 
 
-def _term(tree: Tree, compiler: Compiler, entity: Any, seen: list[str]) -> Any:
-    if isinstance(tree, Form) and tree.head in _CONNECTIVES:
-        return _apply(tree.head, [_term(a, compiler, entity, seen) for a in tree.arguments])
-    if isinstance(tree, Form) and tree.head in _OWN:
-        words = [a.text for a in tree.arguments if isinstance(a, Atom)]
-        if tree.head == "PROP":
-            seen.append(words[0])
-            return z3.Bool(words[0])
-        if tree.head == "PRED":
-            seen.append(f"{words[0]}({words[1]})")
-            return _holds(words[0], z3.Const(words[1], entity), entity)
-        some = z3.FreshConst(entity, "x")
-        subject, predicate = _holds(words[0], some, entity), _holds(words[1], some, entity)
-        if words[2] == "not":
-            predicate = z3.Not(predicate)
-        seen.extend(words[:2])
-        return z3.ForAll([some], z3.Implies(subject, predicate)) if tree.head == "ALL" else z3.Exists([some], z3.And(subject, predicate))
-    return compiler.compile(tree)
+def _is_doubtful(text: str) -> bool:
+    """Report whether an unread proposition has words of logic, so that its text alone does not show what it means."""
+    return bool(set(re.findall(r"[\w-]+", text)) & (lexicon.STRANGE | lexicon.PRONOUNS | lexicon.MODALS)) or not _has_verb(text)
 
 
-def _holds(predicate: str, subject: Any, entity: Any) -> Any:
-    return z3.Function("is " + predicate, entity, z3.BoolSort())(subject)
+def _has_verb(text: str) -> bool:
+    words = text.split()
+    auxiliary = lexicon.COPULAS | lexicon.MODALS | {"has", "have", "had", "does", "do", "did"}
+    return any(w in auxiliary for w in words) or any(
+        w.endswith(("s", "ed")) and not w.endswith(("ss", "us", "is")) for w in words[1:]
+    )
 
 
-def _infer(tree: Tree, sorts: Sorts) -> None:
-    if isinstance(tree, Form) and tree.head in _CONNECTIVES:
-        for argument in tree.arguments:
-            _infer(argument, sorts)
-    elif not (isinstance(tree, Form) and tree.head in _OWN):
-        sorts.infer(tree)
-
-
-def _has_no_verb(text: str) -> bool:
-    return not any(p.match(text) for p in (_IS, _VERB, _DOES_NOT))
+def _names(texts: Sequence[str]) -> set[str]:
+    """Return the words that are only written with a capital letter."""
+    capital: set[str] = set()
+    small: set[str] = set()
+    for text in texts:
+        for word in re.findall(r"[^\W\d_]+(?:-[^\W\d_]+)*", text if isinstance(text, str) else ""):
+            (capital if word[0].isupper() else small).add(word.lower())
+    return capital - small - lexicon.STRANGE - lexicon.PRONOUNS - {"the", "a", "an", "it", "my", "your", "our", "only"}
 
 
 def _quietly(read: Any, text: str) -> Tree | None:
@@ -222,50 +218,7 @@ def _normalise(text: str) -> str:
     text = re.sub(r"\bcan't\b|\bcannot\b", "can not", text)
     text = re.sub(r"\bwon't\b", "will not", text)
     text = re.sub(r"n't\b", " not", text)
-    text = re.sub(r"^(?:therefore|thus|hence|so|consequently),? ", "", text.strip())
-    return " ".join(text.rstrip(" .!;").split())
-
-
-def _quantified(head: str, subject: str, predicate: str, negated: bool) -> Tree:
-    return Form(head, (Atom(noun(subject)), Atom(noun(predicate)), Atom("not" if negated else "")))
-
-
-def _predicate(predicate: str, subject: str) -> Tree:
-    if re.match(r"(?:a|an) ", subject):
-        return _quantified("ALL", subject, predicate, False)
-    return Form("PRED", (Atom(noun(predicate)), Atom(noun(subject))))
-
-
-def _negated(tree: Tree, negated: bool) -> Tree:
-    if negated and isinstance(tree, Form) and tree.head == "ALL":
-        return Form("ALL", (*tree.arguments[:2], Atom("not")))
-    return Form("NOT", (tree,)) if negated else tree
-
-
-def noun(phrase: str) -> str:
-    """A noun phrase without its article and in the singular."""
-    phrase = re.sub(r"^(?:a|an|the) ", "", phrase.strip())
-    *rest, last = phrase.split(" ")
-    return " ".join([*rest, _singular(last)])
-
-
-def _singular(word: str) -> str:
-    if word in _IRREGULAR:
-        return _IRREGULAR[word]
-    if len(word) > 4 and word.endswith("ies"):
-        return word[:-3] + "y"
-    if re.search(r"(?:sses|xes|ches|shes|zes)$", word):
-        return word[:-2]
-    if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is", "ous")):
-        return word[:-1]
-    return word
-
-
-def _verb(verb: str) -> str:
-    return "have" if verb == "has" else verb
-
-
-def _third_person(verb: str) -> str:
-    if re.search(r"(?:s|x|ch|sh|o)$", verb):
-        return verb + "es"
-    return verb[:-1] + "ies" if re.search(r"[^aeiou]y$", verb) else verb + "s"
+    text = re.sub(r"\b(he|she|it|that|there)'s\b", r"\1 is", text)
+    text = re.sub(r"\b(they|we|you)'re\b", r"\1 are", text)
+    text = re.sub(r"^(?:therefore|thus|hence|so|consequently|then|clearly|obviously),? ", "", text.strip())
+    return " ".join(text.rstrip(" .!").split())

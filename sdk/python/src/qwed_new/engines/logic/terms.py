@@ -32,7 +32,7 @@ class Compiler:
             return self.compile(tree.items[0], bound)
         if tree.head in ("FORALL", "EXISTS"):
             return self._quantifier(tree, bound)
-        return _apply(tree.head, [self.compile(a, bound) for a in tree.arguments])
+        return apply(tree.head, [self.compile(a, bound) for a in tree.arguments])
 
     def _atom(self, text: str, bound: dict[str, Any]) -> Any:
         if is_number(text):
@@ -55,7 +55,8 @@ class Compiler:
         return quantify(list(made.values()), body)
 
 
-def _apply(head: str, a: list[Any]) -> Any:
+def apply(head: str, a: list[Any]) -> Any:
+    """Return the Z3 term of an operator on terms."""
     low, high = _ARITY.get(head, (1, 10_000))
     if not low <= len(a) <= high:
         raise LogicSyntaxError(f"{head} takes {low} argument(s)" + (f" at least, not {len(a)}" if high > low else f", not {len(a)}"))

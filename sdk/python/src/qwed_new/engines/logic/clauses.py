@@ -1,0 +1,367 @@
+"""Clauses of the small English: a noun phrase and a verb phrase, read into a formula over people and things.
+
+Quantifiers, names, adjectives, nouns, verbs with an object and comparisons have a structure; any other clause is one
+proposition that is named by its text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from itertools import count
+
+from qwed_new.engines.logic import lexicon
+from qwed_new.engines.logic.dsl import Atom, Form, LogicSyntaxError, Tree
+
+Term = Atom
+Phrase = Callable[[Term], Tree]  # a predicate of a thing
+
+_UNIVERSAL = frozenset("all every each any".split())
+_BODY = {"everybody": "ALL", "everyone": "ALL", "anybody": "ALL", "anyone": "ALL", "nobody": "NO", "somebody": "SOME", "someone": "SOME"}
+_THING = {"everything": "ALL", "anything": "ALL", "nothing": "NO", "something": "SOME"}
+_AUXILIARY = lexicon.COPULAS | lexicon.MODALS | frozenset("has have had does do did".split())
+_ARTICLE = re.compile(r"^(?:a|an|the) ")
+_POSSESSIVE = re.compile(r"^(?:my|your|our|\w+'s?) ")
+
+
+class NotRead(LogicSyntaxError):
+    """A clause that the grammar does not read."""
+
+
+def form(head: str, *arguments: Tree | str) -> Form:
+    """Return a form whose texts are atoms."""
+    return Form(head, tuple(Atom(a) if isinstance(a, str) else a for a in arguments))
+
+
+class Clauses:
+    """Reads clauses of an argument; `names` are the words that are written with a capital letter."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+        self.persons: set[str] = set()
+        self.pronouns: set[str] = set()
+        self._variables = count(1)
+
+    def read(self, text: str) -> Tree:
+        """Return the formula of a clause, or raise NotRead."""
+        if match := re.match(r"^there (?:is|are) no (\w+)$", text):
+            return self._all(self._noun(match[1]), lambda x: form("NOT", form("THING", x)))
+        if match := re.match(r"^there (?:is|exists) (?:an?|some|at least one) (\w+)$|^there are (?:some )?(\w+)$", text):
+            return self._some(self._noun(match[1] or match[2]), lambda x: form("THING", x))
+        if match := re.match(r"^there (?:is|exists) (?:a|an|some|at least one) (.+)$|^there are (?:some )?(.+)$", text):
+            noun, _, rest = (match[1] or match[2]).partition(" that ")
+            if not rest:
+                noun, _, rest = (match[1] or match[2]).partition(" who ")
+            if not rest:
+                raise NotRead(f"'there is' without `that …` in {text[:60]!r}")
+            return self._some(self._noun(noun), self._verb_phrase(rest.split()))
+        words = text.split()
+        if len(words) < 2:
+            raise NotRead(f"{text[:60]!r}")
+        if words[:2] == ["no", "one"]:
+            words[:2] = ["nobody"]
+        if words[:3] == ["not", "a", "single"]:
+            words[:3] = ["no"]
+        if words[:3] == ["at", "least", "one"]:
+            words[:3] = ["some"]
+        if words[0] == "none" and words[1:3] == ["of", "the"]:
+            words[:3] = ["no"]
+        if words[0] in _UNIVERSAL | {"some", "no"} and words[1:3] == ["of", "the"]:
+            words[1:3] = []
+        return self._sentence(words)
+
+    def _sentence(self, words: list[str]) -> Tree:
+        first = words[0]
+        if first in _BODY or first in _THING:
+            return self._indefinite(words)
+        if first in _UNIVERSAL or first in ("no", "some"):
+            return self._determined(words)
+        if first == "only":
+            return self._only(words[1:])
+        if first in lexicon.STRANGE or first in lexicon.PRONOUNS - {"he", "she", "it", "they", "this", "that"}:
+            raise NotRead(f"{first!r}")
+        return self._plain(words)
+
+    def _quantify(self, kind: str, restriction: Phrase, phrase: Phrase) -> Tree:
+        if kind == "ALL":
+            return self._all(restriction, phrase)
+        return self._all(restriction, _denied(phrase)) if kind == "NO" else self._some(restriction, phrase)
+
+    def _indefinite(self, words: list[str]) -> Tree:
+        kind = _BODY.get(words[0]) or _THING[words[0]]
+        restriction: Phrase = (lambda x: form("PRED", "somebody", x)) if words[0] in _BODY else (lambda x: form("THING", x))
+        rest = words[1:]
+        if rest and rest[0] in ("who", "that"):
+            inner, rest = self._relative(rest[1:])
+            outer = restriction
+            restriction = lambda x: form("AND", outer(x), inner(x))  # noqa: E731
+        self._no_denial(kind, rest)
+        return self._quantify(kind, restriction, self._verb_phrase(rest))
+
+    def _determined(self, words: list[str]) -> Tree:
+        kind = {"no": "NO", "some": "SOME"}.get(words[0], "ALL")
+        noun, rest = self._split_noun(words[1:], plural=words[0] not in ("every", "each"))
+        restriction = self._noun(noun)
+        if rest[0] in ("who", "that", "which"):
+            inner, rest = self._relative(rest[1:])
+            outer = restriction
+            restriction = lambda x: form("AND", outer(x), inner(x))  # noqa: E731
+        self._no_denial(kind, rest)
+        return self._quantify(kind, restriction, self._verb_phrase(rest))
+
+    def _no_denial(self, kind: str, rest: list[str]) -> None:
+        if kind in ("ALL", "NO") and "not" in rest[:2]:
+            raise LogicSyntaxError(
+                "'all … are not …' may mean none or not all: write 'no … are …' or 'not all … are …'"
+                if kind == "ALL"
+                else "'no … not …' denies twice: write 'all … are …'"
+            )
+
+    def _only(self, words: list[str]) -> Tree:
+        noun, rest = self._split_noun(words, plural=True)
+        if words[0] in self.names and not lexicon.is_plural(noun.split()[-1]):
+            raise NotRead(f"'only {noun}'")
+        return self._all(self._verb_phrase(rest), self._noun(noun))
+
+    def _split_noun(self, words: list[str], plural: bool) -> tuple[str, list[str]]:
+        """Return the noun with which words begin, and the rest, which begins with a verb or a relative pronoun."""
+        for i in range(1, min(len(words), 6)):
+            word = words[i]
+            if word in _AUXILIARY or word in ("who", "that", "which"):
+                return " ".join(words[:i]), words[i:]
+            if word in lexicon.STRANGE - {"and", "or"} or word in lexicon.PREPOSITIONS:
+                raise NotRead(f"{word!r} after {' '.join(words[:i])!r}")
+        for i in range(1, min(len(words), 4)):
+            if plural and lexicon.is_plural(words[i - 1]) and words[i] not in ("and", "or"):
+                return " ".join(words[:i]), words[i:]
+            if words[i].endswith("s") and not words[i].endswith(("ss", "us", "is")) and not lexicon.is_plural(words[i - 1]):
+                return " ".join(words[:i]), words[i:]
+        raise NotRead(f"the verb in {' '.join(words)[:60]!r}")
+
+    def _relative(self, words: list[str]) -> tuple[Phrase, list[str]]:
+        """Return the phrase of a relative clause, and the words of the main clause after it."""
+        starts = [i for i in range(1, len(words)) if words[i] in _AUXILIARY and not (i == 1 and words[0] in lexicon.MODALS)]
+        starts += [i for i in range(1, len(words)) if words[i].endswith("s") and words[i] not in _AUXILIARY]
+        for i in starts:
+            if words[i - 1] in ("not", "a", "an", "the") or words[i - 1] in _AUXILIARY:
+                continue
+            try:
+                return self._verb_phrase(words[:i]), words[i:]
+            except LogicSyntaxError:
+                continue
+        raise NotRead(f"the clause {' '.join(words)[:60]!r}")
+
+    def _plain(self, words: list[str]) -> Tree:
+        """A clause about a name, a definite thing, or, in the plural without an article, about all of a kind."""
+        for i in range(1, len(words)):
+            if words[i] in _AUXILIARY:
+                return self._about(words[:i], words[i:])
+        for i in range(1, min(len(words), 4)):
+            after = words[i]
+            if after in lexicon.STRANGE:
+                raise NotRead(f"{after!r}")
+            if after.endswith("s") and not after.endswith(("ss", "us", "is")) and not lexicon.is_plural(words[i - 1]):
+                return self._about(words[:i], words[i:])
+        if len(words) >= 2 and words[0] in self.names and words[1].endswith("ed"):
+            return self._about(words[:1], words[1:])
+        raise NotRead(f"the verb in {' '.join(words)[:60]!r}")
+
+    def _about(self, subject: list[str], rest: list[str]) -> Tree:
+        if re.match(r"^(?:a|an) ", " ".join(subject)):
+            if rest[0] not in ("is", "are") or rest[1:2] not in (["a"], ["an"]):
+                raise LogicSyntaxError("'a man is …' may mean one or all: write 'some man is …' or 'all men are …'")
+            return self._all(self._noun(" ".join(subject[1:])), self._verb_phrase(rest))
+        generic = lexicon.is_plural(subject[-1]) and subject[0] not in ("the", "these", "those") and rest[0] in ("are", "can", "have", "do")
+        if generic and set(rest) & lexicon.OF_KINDS:
+            raise NotRead(f"{rest[-1]!r}, which may be about the kind as a whole")
+        if generic and not _POSSESSIVE.match(" ".join(subject)) and subject[0] not in self.names - {subject[0]}:
+            if rest[0] != "are" and "not" in rest[:2]:
+                return self._all(self._noun(" ".join(subject)), _denied(self._verb_phrase([rest[0], *rest[2:]])))
+            return self._all(self._noun(" ".join(subject)), self._verb_phrase(rest))
+        if subject == ["it"] and not set(rest) & lexicon.WEATHER:
+            self.pronouns.add("it")
+        return self._verb_phrase(rest)(self._constant(subject))
+
+    def _constant(self, words: list[str]) -> Term:
+        text = " ".join(words)
+        strange = [w for w in words if (w in lexicon.STRANGE and w != "that") or w in _AUXILIARY]
+        strange += [w for w in words[:1] if w in lexicon.PREPOSITIONS]
+        if strange or len(words) > 5:
+            raise NotRead(f"{(strange or words)[0]!r} in {text[:60]!r}")
+        if words[0] in lexicon.PRONOUNS and len(words) == 1 and words[0] != "it":
+            self.pronouns.add(words[0])
+        if words[0] in self.names and words[0] not in ("the", "a", "an", "it", "this", "that"):
+            self.persons.add(text)
+        return Atom(text)
+
+    def _noun(self, text: str) -> Phrase:
+        """Return the predicate of a noun, or of one of several nouns."""
+        parts = re.split(r" (?:and|or) ", text)
+        if len(parts) > 1:
+            nouns = [self._noun(p) for p in parts]
+            return lambda x: form("OR", *(n(x) for n in nouns))
+        words = _ARTICLE.sub("", text).split()
+        strange = [w for w in words if w in lexicon.STRANGE or w in lexicon.PRONOUNS]
+        if not words or strange or len(words) > 4:
+            raise NotRead(f"{(strange or words or [text])[0]!r} in {text[:60]!r}")
+        name = " ".join([*words[:-1], lexicon.singular(words[-1])])
+        return lambda x: form("PRED", name, x)
+
+    # Verb phrases
+
+    def _verb_phrase(self, words: list[str]) -> Phrase:
+        if not words:
+            raise NotRead("a clause without a verb")
+        first, rest = words[0], words[1:]
+        if first in lexicon.COPULAS:
+            tense = "" if first in ("is", "are", "am") else "was "
+            if rest[:1] == ["not"]:
+                if re.search(r"\b(?:and|but)\b", " ".join(rest)):
+                    raise LogicSyntaxError("what is denied, one or both, is not clear: write a statement for each")
+                return _denied(self._complement(rest[1:], tense))
+            return self._complement(rest, tense)
+        if first in lexicon.MODALS:
+            if rest[:1] == ["not"]:
+                return _denied(self._modal(first, rest[1:]))
+            return self._modal(first, rest)
+        if first in ("does", "do", "did") and rest[:1] == ["not"]:
+            tense = "did " if first == "did" else ""
+            return _denied(self._verb(["have" if rest[1:2] == ["have"] else w for w in rest[1:2]] + rest[2:], tense))
+        if rest[:1] == ["not"]:
+            raise NotRead(f"'not' after {first!r}")
+        return self._verb([lexicon.base_form(first), *rest], "")
+
+    def _modal(self, modal: str, words: list[str]) -> Phrase:
+        text = self._opaque(words)
+        return lambda x: form("PRED", f"{modal} {text}", x)
+
+    def _opaque(self, words: list[str]) -> str:
+        strange = [w for w in words if w in lexicon.STRANGE or w in _AUXILIARY]
+        if not words or strange:
+            raise NotRead(f"{(strange or ['an end'])[0]!r} in {' '.join(words)[:60]!r}")
+        return " ".join(words)
+
+    def _complement(self, words: list[str], tense: str) -> Phrase:
+        """The predicate after a form of `to be`."""
+        text = " ".join(words)
+        if compared := self._comparison(text):
+            if tense:
+                raise NotRead(f"a comparison in the past: {text[:60]!r}")
+            return compared
+        if match := re.match(r"^(?:either )?(.+?) or (.+)$", text) or re.match(r"^(?:both )?(.+?) (?:and|but) (.+)$", text):
+            head = "OR" if " or " in match[0] else "AND"
+            negated = [w for w in (match[1], match[2]) if w.startswith("not ")]
+            if " and " in match[2] + match[1] and head == "OR" or " or " in match[2] or negated:
+                raise LogicSyntaxError("'and' and 'or' stand together without parentheses: write (OR p (AND q r))")
+            for part in match.groups():
+                words = part.split()
+                named = words[0] in self.names and not lexicon.NATIONALITY.fullmatch(words[0])
+                if named or set(words) & (lexicon.PREPOSITIONS | {"between", "among"}) or len(words) > 3:
+                    raise NotRead(f"{part!r} beside {match[2]!r}")
+            parts = [self._complement(p.split(), tense) for p in match.groups()]
+            return lambda x: form(head, *(p(x) for p in parts))
+        article = _ARTICLE.match(text)
+        adjective = len(words) == 1 and lexicon.NATIONALITY.fullmatch(text)
+        if not article and not adjective and words and words[0] in self.names and not lexicon.is_plural(words[-1]) and not tense and len(words) <= 2:
+            other = self._constant(words)
+            return lambda x: form("IS", x, other)
+        if article and article[0] == "the ":
+            definite = Atom(self._opaque(words))
+            if tense or any(w.endswith("est") for w in words):
+                raise NotRead(f"{definite.text!r}")
+            return lambda x: form("IS", x, definite)
+        if article and (match := re.match(r"^(?:a|an) (.+?) (?:who|that|which) (.+)$", text)):
+            noun, relative = self._noun(match[1]), self._verb_phrase(match[2].split())
+            return lambda x: form("AND", noun(x), relative(x))
+        name = self._opaque(_ARTICLE.sub("", text).split())
+        head, *others = name.split(" ")
+        name = " ".join([*name.split(" ")[:-1], lexicon.singular(name.split(" ")[-1])]) if not others or article else name
+        return lambda x: form("PRED", tense + name, x)
+
+    def _comparison(self, text: str) -> Phrase | None:
+        if match := re.match(r"^(?:(more|less) (\w+)|(\w+)) than (.+)$", text):
+            dimension, more = lexicon.COMPARATIVES.get(match[3] or "", ("", True))
+            if match[1]:
+                dimension, more = lexicon.DIMENSIONS.get(match[2], ""), match[1] == "more"
+            if not dimension:
+                raise NotRead(f"{match[3] or match[2]!r} in a comparison")
+            return self._measured("MORE", dimension, more, match[4])
+        if match := re.match(r"^(at least )?as (\w+) as (.+)$", text):
+            dimension = lexicon.DIMENSIONS.get(match[2], "")
+            if not dimension:
+                raise NotRead(f"{match[2]!r} in a comparison")
+            return self._measured("GEQ" if match[1] else "EQUAL", dimension, True, match[3])
+        if re.search(r"\b(?:than|as)\b", text):
+            raise NotRead(f"the comparison {text[:60]!r}")
+        return None
+
+    def _measured(self, head: str, dimension: str, more: bool, other: str) -> Phrase:
+        if dimension.startswith("-"):
+            dimension, more = dimension[1:], not more
+
+        def compare(x: Term, y: Term) -> Tree:
+            return form(head, dimension, *((x, y) if more else (y, x)))
+
+        return self._object(other.split(), compare, itself=False)
+
+    def _verb(self, words: list[str], tense: str) -> Phrase:
+        verb, rest = words[0], words[1:]
+        if verb in lexicon.STRANGE or verb in lexicon.PREPOSITIONS or verb in ("a", "an", "the"):
+            raise NotRead(f"{verb!r} as a verb")
+        if not rest:
+            return lambda x: form("PRED", tense + verb, x)
+        if rest[0] in lexicon.PREPOSITIONS and len(rest) > 1:
+            verb, rest = f"{verb} {rest[0]}", rest[1:]
+        return self._object(rest, lambda x, y: form("REL", tense + verb, x, y), itself=True)
+
+    def _object(self, words: list[str], relation: Callable[[Term, Term], Tree], itself: bool) -> Phrase:
+        """Return the predicate that a relation and its object make."""
+        first, text = words[0], " ".join(words)
+        if words[:2] == ["no", "one"]:
+            words, first = ["nobody", *words[2:]], "nobody"
+        if first in _BODY or first in _THING:
+            if len(words) > 1:
+                raise NotRead(f"{words[1]!r} after {first!r}")
+            kind = _BODY.get(first) or _THING[first]
+            restriction: Phrase = (lambda y: form("PRED", "somebody", y)) if first in _BODY else (lambda y: form("THING", y))
+        elif first in _UNIVERSAL | {"no", "some", "a", "an"}:
+            kind = {"no": "NO", "some": "SOME", "a": "SOME", "an": "SOME"}.get(first, "ALL")
+            restriction = self._noun(" ".join(words[1:]))
+        elif first in ("himself", "herself", "itself"):
+            return lambda x: relation(x, x)
+        elif lexicon.is_plural(words[-1]) and first not in self.names and first != "the" and not _POSSESSIVE.match(text):
+            if not itself:
+                raise NotRead(f"{text!r} in a comparison")
+            name = self._opaque(words)
+            verb = relation(Atom("?"), Atom("?")).arguments[0]  # type: ignore[union-attr]
+            if verb == Atom("have"):
+                noun = self._noun(text)
+                return lambda x: self._some(noun, lambda y: relation(x, y))
+            return lambda x: form("PRED", f"{verb.text} {name}", x)  # type: ignore[union-attr]
+        else:
+            if first in lexicon.PRONOUNS:
+                raise NotRead(f"{first!r}, which may be anybody")
+            other = self._constant(words)
+            return lambda x: relation(x, other)
+        if not itself and kind == "ALL":
+            outer = restriction
+            return lambda x: self._all(lambda y: form("AND", outer(y), form("NOT", form("IS", x, y))), lambda y: relation(x, y))
+        return lambda x: self._quantify(kind, restriction, lambda y: relation(x, y))
+
+    def _all(self, restriction: Phrase, phrase: Phrase) -> Tree:
+        x = Atom(f"?{next(self._variables)}")
+        return form("EVERY", x, form("IMPLIES", restriction(x), phrase(x)))
+
+    def _some(self, restriction: Phrase, phrase: Phrase) -> Tree:
+        x = Atom(f"?{next(self._variables)}")
+        return form("EXIST", x, form("AND", restriction(x), phrase(x)))
+
+    def conditional(self, kind: str, noun: str, first: str, second: str) -> Tree:
+        """Read `if somebody … he …`, which is about everybody."""
+        restriction = self._noun(noun) if noun else (lambda x: form("PRED" if kind else "THING", *(["somebody", x] if kind else [x])))
+        condition, result = self._verb_phrase(first.split()), self._verb_phrase(second.split())
+        return self._all(lambda x: form("AND", restriction(x), condition(x)), result)
+
+
+def _denied(phrase: Phrase) -> Phrase:
+    return lambda x: form("NOT", phrase(x))

@@ -1,0 +1,126 @@
+"""The words of the small English that the logic engine reads: plurals, verbs, comparatives, and words it does not read."""
+
+from __future__ import annotations
+
+import re
+
+_PLURALS = {
+    "men": "man", "women": "woman", "people": "person", "children": "child", "mice": "mouse", "geese": "goose", "feet": "foot", "teeth": "tooth",
+    "wolves": "wolf", "knives": "knife", "lives": "life", "wives": "wife", "leaves": "leaf", "fish": "fish", "sheep": "sheep", "deer": "deer",
+    "oxen": "ox", "criteria": "criterion", "firemen": "fireman", "policemen": "policeman", "humans": "human", "germans": "german", "romans": "roman",
+}  # fmt: skip
+# Singular words that end in s.
+_SINGULAR = frozenset("bus gas lens news physics mathematics politics economics series species zeus moses james charles paris".split())
+
+# What a comparative measures, and whether more of it is meant.
+COMPARATIVES = {
+    **{c: (d, True) for c, d in (("taller", "tall"), ("older", "old"), ("bigger", "big"), ("larger", "big"), ("faster", "fast"), ("quicker", "fast"),
+       ("heavier", "heavy"), ("longer", "long"), ("higher", "high"), ("richer", "rich"), ("wealthier", "rich"), ("stronger", "strong"), ("smarter", "smart"),
+       ("warmer", "warm"), ("hotter", "warm"), ("brighter", "bright"), ("wider", "wide"), ("deeper", "deep"), ("later", "late"), ("greater", "big"),
+       ("harder", "hard"), ("louder", "loud"), ("better", "good"), ("happier", "happy"), ("cleverer", "smart"), ("thicker", "thick"), ("kinder", "kind"))},
+    **{c: (d, False) for c, d in (("shorter", "short"), ("younger", "old"), ("smaller", "big"), ("slower", "fast"), ("lighter", "heavy"), ("lower", "high"),
+       ("poorer", "rich"), ("weaker", "strong"), ("colder", "warm"), ("cooler", "warm"), ("narrower", "wide"), ("shallower", "deep"), ("earlier", "late"),
+       ("worse", "good"), ("cheaper", "expensive"), ("easier", "difficult"), ("thinner", "thick"), ("sadder", "happy"))},
+}  # fmt: skip
+DIMENSIONS = {"tall": "tall", "old": "old", "big": "big", "large": "big", "fast": "fast", "heavy": "heavy", "long": "long", "high": "high",
+              "rich": "rich", "strong": "strong", "smart": "smart", "expensive": "expensive", "difficult": "difficult", "intelligent": "smart",
+              "important": "important", "beautiful": "beautiful", "dangerous": "dangerous", "good": "good", "happy": "happy", "warm": "warm",
+              "hot": "warm", "young": "-old", "small": "-big", "slow": "-fast", "poor": "-rich", "weak": "-strong", "cold": "-warm", "cheap": "-expensive"}  # fmt: skip
+
+# Words whose meaning the grammar does not have: a statement with one of them proves only itself.
+STRANGE = frozenset(
+    "most many few several much more less than least almost nearly exactly only twice half some any every each all both none no nobody "
+    "everybody everyone everything anybody anyone anything somebody someone something nothing always never often usually sometimes seldom rarely "
+    "probably possibly perhaps maybe likely before after while during since because although though despite however otherwise therefore so "
+    "another other others else same different equal equals except besides unless until if then whether either neither nor and or but not "
+    "who whom whose which that there would could might may should must ought supposed than as such by himself herself itself themselves "
+    "each-other alone together mutually respectively too also even still just already yet again ever".split()
+)
+PRONOUNS = frozenset("he she it they him her them this that these those we you i his hers its their one".split())
+# Verbs and adjectives of which a sentence with `it` states the weather or the time, not something about an object.
+WEATHER = frozenset(
+    "rain rains snow snows hail hails storm storms thunder thunders drizzle drizzles freeze freezes raining snowing hailing freezing sunny rainy cloudy "
+    "windy foggy stormy dark cold hot warm wet dry late early night day noon midnight morning evening winter summer spring autumn monday tuesday "
+    "wednesday thursday friday saturday sunday christmas".split()
+)
+MODALS = frozenset("can must may will should could would might shall".split())
+# Adjectives that are written with a capital letter.
+NATIONALITY = re.compile(r"\w+(?:ean|ian|ican|ish|ese|ist)|french|german|greek|roman|dutch|swiss|czech|thai|catholic|muslim|iraqi|israeli")
+# Predicates of a kind as a whole, which its members do not have.
+OF_KINDS = frozenset("common numerous extinct rare widespread endangered abundant plentiful popular scarce ubiquitous prevalent diverse various".split())
+COPULAS = frozenset("is are was were am".split())
+PREPOSITIONS = frozenset("in on at to from with for of about near under over behind beside into onto through after against".split())
+# Words that the grammar does not read anywhere, so that a text with one of them is not taken apart.
+UNREAD = STRANGE - frozenset(
+    "some any every each all both no none nobody everybody everyone everything anybody anyone anything somebody someone something nothing one "
+    "more less least than as if then whether either neither nor and or but not who whose which that there must should might could would may "
+    "himself herself itself by unless until".split()
+)
+_NEGATIVE = ("un", "in", "im", "ir", "il", "non", "non-", "dis")
+
+
+def singular(word: str) -> str:
+    """Return a noun in the singular."""
+    if word in _PLURALS:
+        return _PLURALS[word]
+    if word in _SINGULAR:
+        return word
+    if len(word) > 4 and word.endswith("ies"):
+        return word[:-3] + "y"
+    if re.search(r"(?:sses|xes|ches|shes|zes)$", word):
+        return word[:-2]
+    if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is", "ous")):
+        return word[:-1]
+    return word
+
+
+def is_plural(word: str) -> bool:
+    """Report whether a word is a noun in the plural by its form."""
+    return word in _PLURALS or singular(word) != word
+
+
+def base_form(verb: str) -> str:
+    """Return the base form of a verb in the third person singular."""
+    if verb in ("has", "have"):
+        return "have"
+    if verb in ("does", "goes"):
+        return verb[:-2]
+    if len(verb) > 4 and verb.endswith("ies"):
+        return verb[:-3] + "y"
+    if re.search(r"(?:ss|x|ch|sh|zz)es$", verb):
+        return verb[:-2]
+    return verb[:-1] if verb.endswith("s") and not verb.endswith("ss") else verb
+
+
+def opposite(word: str) -> str:
+    """Return the word that a negative prefix denies, such as `mortal` for `immortal`, or "" for other words."""
+    for prefix in _NEGATIVE:
+        rest = word.removeprefix(prefix)
+        if rest != word and len(rest) > 3:
+            return rest
+    return ""
+
+
+def related(a: str, b: str) -> bool:
+    """Report whether two different phrases share a word, or words of one stem, so that one may follow from the other."""
+    for x in words_of(a):
+        for y in words_of(b):
+            shared = len(x) if x == y else _common(x, y)
+            if x == y or shared >= 5:
+                return True
+            if shared >= 2 and max(x, y, key=len)[shared:] in _ENDINGS and shared == min(len(x), len(y)):
+                return True
+    return False
+
+
+def words_of(text: str) -> set[str]:
+    """Return the words of a phrase that have a meaning on their own; y is written as i, as before an ending."""
+    return {re.sub(r"y$", "i", w) for w in set(re.findall(r"[^\W\d_]+", text)) - _SMALL}
+
+
+_ENDINGS = frozenset("i s es d ed r er st est ing ning ting ly ness n en ter ness".split())
+_SMALL = frozenset("a an the of in on at to is are be can must will may have and with for from".split())
+
+
+def _common(a: str, b: str) -> int:
+    return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
