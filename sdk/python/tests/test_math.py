@@ -80,8 +80,10 @@ def test_removable_singularities_are_named() -> None:
     assert verify_math("(x^2-1)/(x-1)=x+1").evidence["excluded"] == ["x = 1"]
 
 
-def test_true_only_for_positive_values_is_not_verified() -> None:
+def test_what_holds_for_positive_values_is_verified_only_if_nothing_else_is_defined() -> None:
     verdict = verify_math("ln(x^2) = 2 ln(x)")
+    assert verdict.verified and verdict.evidence["domain"].startswith("real, x > 0")
+    verdict = verify_math("ln((x*y)^2) = 2 ln(x*y)")
     assert verdict.status == "INCONCLUSIVE" and "positive" in verdict.message
 
 

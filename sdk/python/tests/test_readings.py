@@ -16,9 +16,10 @@ OPEN = [
 ]  # fmt: skip
 WRONG = [
     "limit(1/x,x,0)=oo", "limit(abs(x)/x,x,0)=1", "limit(sign(x),x,0)=1", "limit(floor(x),x,1)=1", "limit(exp(1/x),x,0)=oo", "limit(atan(1/x),x,0)=pi/2", "limit(1/(1+exp(1/x)),x,0)=0", "integral(1/x^2,x,-1,1)=-2",
-    "integral(1/(2+cos(x)),x,0,2*pi)=0", "tan(pi/2)=0", "0^0=1", "sqrt(x)*sqrt(y)=sqrt(x*y)", "binomial(5,2.5)=10", "sqrt(-1)>0", "i<1",
+    "integral(1/(2+cos(x)),x,0,2*pi)=0", "tan(pi/2)=0", "0^0=1", "binomial(5,2.5)=10", "sqrt(-1)>0", "i<1",
 ]  # fmt: skip
 RIGHT = [
+    "sqrt(x)*sqrt(y)=sqrt(x*y)",
     "limit(1/x^2,x,0)=oo", "limit(sqrt(x),x,0)=0", "limit(x^x,x,0)=1", "sum(1/k,k,1,oo)=oo", "integral(1/x,x,0,1)=oo", "integral(2x,x)=x^2+5", "integral(1/x,x)=ln(abs(x))", "cbrt(-8) = -2", "50% + 20% = 70%", "-10% = -0.1",
     "2+2=5 ± 1", "Pi = pi", "7%3=1", "7 mod 3 = 1", "x^2/(2y) = x*x/(2*y)", "sum(k,k,1,0)=0", "log(8,2)=3", "5 != 119", "5! = 120",
 ]  # fmt: skip

@@ -17,7 +17,7 @@ Term = Atom
 Phrase = Callable[[Term], Tree]  # a predicate of a thing
 
 _UNIVERSAL = frozenset("all every each any".split())
-_BODY = {"everybody": "ALL", "everyone": "ALL", "anybody": "ALL", "anyone": "ALL", "nobody": "NO", "somebody": "SOME", "someone": "SOME"}
+_BODY = {"everyone": "ALL", "anyone": "ALL", "nobody": "NO", "someone": "SOME"}
 _THING = {"everything": "ALL", "anything": "ALL", "nothing": "NO", "something": "SOME"}
 _AUXILIARY = lexicon.COPULAS | lexicon.MODALS | frozenset("has have had does do did".split())
 _ARTICLE = re.compile(r"^(?:a|an|the) ")
@@ -89,7 +89,7 @@ class Clauses:
 
     def _indefinite(self, words: list[str]) -> Tree:
         kind = _BODY.get(words[0]) or _THING[words[0]]
-        restriction: Phrase = (lambda x: form("PRED", "somebody", x)) if words[0] in _BODY else (lambda x: form("THING", x))
+        restriction: Phrase = (lambda x: form("PRED", "someone", x)) if words[0] in _BODY else (lambda x: form("THING", x))
         rest = words[1:]
         if rest and rest[0] in ("who", "that"):
             inner, rest = self._relative(rest[1:])
@@ -323,7 +323,7 @@ class Clauses:
             if len(words) > 1:
                 raise NotRead(f"{words[1]!r} after {first!r}")
             kind = _BODY.get(first) or _THING[first]
-            restriction: Phrase = (lambda y: form("PRED", "somebody", y)) if first in _BODY else (lambda y: form("THING", y))
+            restriction: Phrase = (lambda y: form("PRED", "someone", y)) if first in _BODY else (lambda y: form("THING", y))
         elif first in _UNIVERSAL | {"no", "some", "a", "an"}:
             kind = {"no": "NO", "some": "SOME", "a": "SOME", "an": "SOME"}.get(first, "ALL")
             restriction = self._noun(" ".join(words[1:]))
@@ -357,8 +357,8 @@ class Clauses:
         return form("EXIST", x, form("AND", restriction(x), phrase(x)))
 
     def conditional(self, kind: str, noun: str, first: str, second: str) -> Tree:
-        """Read `if somebody … he …`, which is about everybody."""
-        restriction = self._noun(noun) if noun else (lambda x: form("PRED" if kind else "THING", *(["somebody", x] if kind else [x])))
+        """Read `if someone … he …`, which is about everyone."""
+        restriction = self._noun(noun) if noun else (lambda x: form("PRED" if kind else "THING", *(["someone", x] if kind else [x])))
         condition, result = self._verb_phrase(first.split()), self._verb_phrase(second.split())
         return self._all(lambda x: form("AND", restriction(x), condition(x)), result)
 

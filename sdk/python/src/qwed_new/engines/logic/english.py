@@ -44,7 +44,7 @@ _DENIED = "what is denied, one statement or both, is not clear: write a statemen
 # English with two readings, and what to write instead.
 _TWO_READINGS = (
     (
-        re.compile(r"^(?:all|every|each|any|everybody|everyone|everything) .*?\b(?:are|is|can|must|may|will|should|has|have|do|does) not "),
+        re.compile(r"^(?:all|every|each|any|everyone|everything) .*?\b(?:are|is|can|must|may|will|should|has|have|do|does) not "),
         "'all … are not …' may mean none or not all: write 'no … are …' or 'not all … are …'",
     ),
     (re.compile(r"^it is (?:not the case|false|not true) that .+ (?:and|or|if|unless) "), _DENIED),
@@ -54,9 +54,9 @@ _TWO_READINGS = (
         "'and' and 'or' stand together without parentheses: write (OR p (AND q r))",
     ),
 )
-_NOT_ALL = re.compile(r"^not (all|every|everybody|everyone|everything)\b(.*)$")
+_NOT_ALL = re.compile(r"^not (all|every|everyone|everything)\b(.*)$")
 _SOMEBODY = re.compile(
-    r"^if (?:(somebody|someone|anybody|anyone|a person)|(something|anything)|an? (\w+)) (.+?)(?:, then|,| then) (?:he|she|they|it|that \w+) (.+)$"
+    r"^if (?:(someone|anyone|a person)|(something|anything)|an? (\w+)) (.+?)(?:, then|,| then) (?:he|she|they|it|that \w+) (.+)$"
 )
 _LETTER = re.compile(r"^([a-z]\w?) is (not )?(true|false)$")
 
@@ -215,6 +215,7 @@ def _quietly(read: Any, text: str) -> Tree | None:
 
 def _normalise(text: str) -> str:
     text = re.sub(r"[’‘`]", "'", text.lower())
+    text = re.sub(r"\b(every|some|any)body\b", r"\1one", text)
     text = re.sub(r"\bcan't\b|\bcannot\b", "can not", text)
     text = re.sub(r"\bwon't\b", "will not", text)
     text = re.sub(r"n't\b", " not", text)

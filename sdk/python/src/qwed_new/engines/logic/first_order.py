@@ -15,7 +15,7 @@ from qwed_new.engines.logic.terms import Compiler, apply, divides_by_quantified,
 
 CONNECTIVES = frozenset({"AND", "OR", "NOT", "IMPLIES", "IFF", "XOR"})
 OWN = frozenset({"PRED", "REL", "IS", "THING", "MORE", "GEQ", "EQUAL", "EVERY", "EXIST", "PROP"})
-# Kinds of person, so that `everybody` is about them.
+# Kinds of person, so that `everyone` is about them.
 _PERSONS = ("person", "man", "woman", "human", "child", "boy", "girl")
 
 
@@ -30,7 +30,7 @@ class Compiled:
 
 
 def compile_all(trees: Sequence[Tree], numbers: str, persons: set[str]) -> Compiled:
-    """Compile statements over one domain of things; persons are the constants that `everybody` covers."""
+    """Compile statements over one domain of things; persons are the constants that `everyone` covers."""
     sorts = Sorts(numbers)
     for tree in trees:
         _infer(tree, sorts)
@@ -39,11 +39,11 @@ def compile_all(trees: Sequence[Tree], numbers: str, persons: set[str]) -> Compi
     builder = _Builder(Compiler(sorts), _dimensions(trees))
     terms = [builder.term(tree, {}) for tree in trees]
     conditions = [builder.compiler.compile(d) != 0 for t in trees for d in divisors(t)]
-    if "somebody" in builder.symbols:
-        conditions += [builder.holds("somebody", builder.constant(p)) for p in sorted(persons)]
+    if "someone" in builder.symbols:
+        conditions += [builder.holds("someone", builder.constant(p)) for p in sorted(persons)]
         x = z3.FreshConst(builder.entity, "x")
         for kind in _PERSONS:
-            conditions.append(z3.ForAll([x], z3.Implies(builder.holds(kind, x), builder.holds("somebody", x))))
+            conditions.append(z3.ForAll([x], z3.Implies(builder.holds(kind, x), builder.holds("someone", x))))
     symbols = sorted({s for s in builder.symbols} | set(builder.compiler.variables))
     return Compiled(terms, conditions, sorts.assumed, symbols)
 
@@ -151,7 +151,7 @@ def _may_be_connected(first: str, a: str, second: str, b: str) -> bool:
         return bool(x) and bool(y) and (x <= y or y <= x)
     if first == second == "predicate" and (lexicon.opposite(a) == b or lexicon.opposite(b) == a):
         return False  # see opposites
-    if a == "somebody" or b == "somebody":
+    if a == "someone" or b == "someone":
         return False
     return a == b or lexicon.related(a, b)
 

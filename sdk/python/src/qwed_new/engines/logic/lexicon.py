@@ -7,12 +7,12 @@ import re
 _PLURALS = {
     "men": "man", "women": "woman", "people": "person", "children": "child", "mice": "mouse", "geese": "goose", "feet": "foot", "teeth": "tooth",
     "wolves": "wolf", "knives": "knife", "lives": "life", "wives": "wife", "leaves": "leaf", "fish": "fish", "sheep": "sheep", "deer": "deer",
-    "oxen": "ox", "criteria": "criterion", "firemen": "fireman", "policemen": "policeman", "humans": "human", "germans": "german", "romans": "roman",
+    "oxen": "ox", "criteria": "criterion", "firemen": "fireman", "policemen": "policeman", "humans": "human", "thieves": "thief", "shelves": "shelf", "calves": "calf", "halves": "half", "loaves": "loaf", "germans": "german", "romans": "roman",
 }  # fmt: skip
 # Singular words that end in s.
 _SINGULAR = frozenset("bus gas lens news physics mathematics politics economics series species zeus moses james charles paris".split())
 
-# What a comparative measures, and whether more of it is meant.
+# The measure of each comparative, and whether it means more of the measure.
 COMPARATIVES = {
     **{c: (d, True) for c, d in (("taller", "tall"), ("older", "old"), ("bigger", "big"), ("larger", "big"), ("faster", "fast"), ("quicker", "fast"),
        ("heavier", "heavy"), ("longer", "long"), ("higher", "high"), ("richer", "rich"), ("wealthier", "rich"), ("stronger", "strong"), ("smarter", "smart"),
@@ -30,7 +30,7 @@ DIMENSIONS = {"tall": "tall", "old": "old", "big": "big", "large": "big", "fast"
 # Words whose meaning the grammar does not have: a statement with one of them proves only itself.
 STRANGE = frozenset(
     "most many few several much more less than least almost nearly exactly only twice half some any every each all both none no nobody "
-    "everybody everyone everything anybody anyone anything somebody someone something nothing always never often usually sometimes seldom rarely "
+    "everyone everything anyone anything someone something nothing always never often usually sometimes seldom rarely "
     "probably possibly perhaps maybe likely before after while during since because although though despite however otherwise therefore so "
     "another other others else same different equal equals except besides unless until if then whether either neither nor and or but not "
     "who whom whose which that there would could might may should must ought supposed than as such by himself herself itself themselves "
@@ -52,7 +52,7 @@ COPULAS = frozenset("is are was were am".split())
 PREPOSITIONS = frozenset("in on at to from with for of about near under over behind beside into onto through after against".split())
 # Words that the grammar does not read anywhere, so that a text with one of them is not taken apart.
 UNREAD = STRANGE - frozenset(
-    "some any every each all both no none nobody everybody everyone everything anybody anyone anything somebody someone something nothing one "
+    "some any every each all both no none nobody everyone everything anyone anything someone something nothing one "
     "more less least than as if then whether either neither nor and or but not who whose which that there must should might could would may "
     "himself herself itself by unless until".split()
 )

@@ -30,7 +30,7 @@ class Outcome:
 
 
 def sign_of(value: Expr) -> int | None:
-    """-1, 0 or 1 for a real number without variables; None where it was not decided."""
+    """Return -1, 0 or 1 for a real number without variables, or None if that was not decided."""
     if isinstance(value, Rational):
         return int(bool(value > 0)) - int(bool(value < 0))
     if value.has(sympy.Integral, sympy.Sum, sympy.Product, sympy.Limit):
@@ -100,6 +100,12 @@ def equal(left: Node, right: Node) -> Outcome:
             return Outcome(None, proof, "no point was found at which both sides are defined", evidence)
         return Outcome(True, proof, "", evidence)
     reason = f"the sides agree at {checked} points, but no proof was found"
+    least = {} if complex_values else _domains(left) | _domains(right)
+    if least and checked:
+        restricted = _Restricted(least)
+        if proof := _prove_zero(restricted.build(left) - restricted.build(right), symbols):
+            bounds = [f"{name} {'>' if kind == 'positive' else '>='} 0" for name, kind in sorted(least.items())]
+            return Outcome(True, proof, "", {**evidence, "domain": f"real, {', '.join(bounds)}, as both sides are defined only there"})
     if not complex_values:
         positive = Builder(positive=True)
         try:
@@ -142,22 +148,65 @@ def points(names: list[str]) -> Iterator[dict[str, Rational]]:
 
 
 class _At(Builder):
-    def __init__(self, values: dict[str, Rational]) -> None:
+    """Evaluates at a point; if real is set, every part of the expression must be real there, as in sqrt(x)*sqrt(y)."""
+
+    def __init__(self, values: dict[str, Rational], real: bool) -> None:
         super().__init__()
-        self._values = values
+        self._values, self._real = values, real
 
     def symbol(self, name: str) -> Any:
         return self._values[name]
 
+    def build(self, node: Node) -> Expr:
+        value = super().build(node)
+        if self._real and isinstance(node, Apply) and not is_real(value):
+            raise Undefined(f"{node.function} is not real there")
+        return value
 
-def value_at(node: Node, expression: Expr, point: dict[str, Rational]) -> Expr | None:
-    """The number that a tree has at a point, None where it has none."""
+
+class _Restricted(Builder):
+    """Builds over real variables that are not negative, or positive, where the expression is defined."""
+
+    def __init__(self, least: dict[str, str]) -> None:
+        super().__init__(real=True)
+        self._least = least
+
+    def symbol(self, name: str) -> sympy.Symbol:
+        return sympy.Symbol(name, **{self._least[name]: True}) if name in self._least else super().symbol(name)
+
+
+def _domains(node: Node) -> dict[str, str]:
+    """Return the variables whose root or logarithm is taken, so that the real expression has no value below zero."""
+    found: dict[str, str] = {}
+    if not isinstance(node, Apply):
+        return found
+    for argument in node.arguments:
+        found |= _domains(argument)
+    first = node.arguments[0]
+    if isinstance(first, grammar.Name) and first.name.startswith("var:"):
+        if node.function in ("ln", "log", "log2", "log10"):
+            found[first.name[4:]] = "positive"
+        elif node.function == "sqrt" or (node.function == "pow" and _is_even_root(node.arguments[1])):
+            found.setdefault(first.name[4:], "nonnegative")
+    return found
+
+
+def _is_even_root(exponent: Node) -> bool:
+    try:
+        value = Builder().build(exponent)
+    except Undefined:
+        return False
+    return isinstance(value, Rational) and value.q % 2 == 0
+
+
+def value_at(node: Node, expression: Expr, point: dict[str, Rational], real: bool = True) -> Expr | None:
+    """Return the number that a tree has at a point, or None if it is not defined there, over the real numbers if real is set."""
     try:
         if grammar.has_binder(node):
             by_name = {s: point[str(s)] for s in expression.free_symbols if str(s) in point}
             value = expression.subs(by_name)
             return None if value.has(sympy.nan, sympy.zoo) or value.free_symbols else value
-        return _At(point).build(node)
+        return _At(point, real).build(node)
     except (Undefined, TwoConventions, TooLarge):
         return None
 
@@ -167,7 +216,7 @@ def _compare_at_points(left: Node, right: Node, a: Expr, b: Expr, names: list[st
     for tried, point in enumerate(points(names)):
         if checked >= POINTS or tried >= 4 * POINTS:
             break
-        x, y = value_at(left, a, point), value_at(right, b, point)
+        x, y = (value_at(n, e, point, not complex_values) for n, e in ((left, a), (right, b)))
         if x is None or y is None or (not complex_values and not (is_real(x) and is_real(y))):
             continue
         checked += 1
