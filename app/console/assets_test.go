@@ -9,7 +9,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
-// What is embedded is what npm has under the digest of build/htmx/package-lock.json.
+// The embedded file is the one that build/htmx/package-lock.json locks by its digest.
 func TestHtmxIsTheOneOfNpm(t *testing.T) {
 	root := testenv.RepoRoot(t)
 	npm := filepath.Join(root, "build/htmx/node_modules/htmx.org")

@@ -55,7 +55,7 @@ func filterOf(values url.Values) auditFilter {
 	for _, field := range filterFields {
 		*field.in(&f) = strings.TrimSpace(values.Get(field.name))
 	}
-	f.Before, _ = strconv.ParseUint(values.Get("before"), 10, 53) // what is no number is the newest
+	f.Before, _ = strconv.ParseUint(values.Get("before"), 10, 53) // an invalid number means the newest
 	return f
 }
 
@@ -84,7 +84,7 @@ func (f *auditFilter) matches(r audit.Record) bool {
 // words returns a word that the lines of matching records have.
 func (f *auditFilter) words() []string {
 	for _, field := range filterFields {
-		// Letters, digits and "_" stand in a line as they are.
+		// Letters, digits and "_" are not escaped in a line.
 		if text := *field.in(f); text != "" && !strings.ContainsFunc(text, func(r rune) bool {
 			return r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
 		}) {
@@ -101,10 +101,10 @@ type shownAudit struct {
 	Outcomes []string
 	Formats  []audit.Format
 	Newer    string // an address; empty: these are the newest
-	Older    string // an address; empty: there are no older ones
+	Older    string // URL of older records; may be empty
 	Partly   bool   // the log was not read to its beginning for so few
 	Report   string // of a verification; empty: none was asked for
-	Sound    bool   // what it says
+	Sound    bool   // the result
 	Problem  string // why nothing can be shown
 }
 

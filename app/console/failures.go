@@ -51,8 +51,8 @@ func (f *failures) add(remote string) {
 	limiter.AllowN(now, 1)
 }
 
-// forgetLocked forgets addresses whose failures are long ago, and where that is not
-// enough any of them.
+// forgetLocked evicts addresses whose failures are old, and any others if that is not
+// enough.
 func (f *failures) forgetLocked(now time.Time) {
 	for _, unused := range []bool{true, false} {
 		for name, limiter := range f.of {

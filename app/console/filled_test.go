@@ -15,8 +15,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
-// executor makes runs of which the code says what they print. They wait until the
-// served console lets them go on, or are cancelled.
+// executor makes runs whose output is determined by the code. They wait until the served
+// console releases them, or until they are cancelled.
 type executor struct{ s *served }
 
 func (e executor) Check(orchestrator.Request) error { return nil }
@@ -50,8 +50,8 @@ func (s *served) going(principal, code string) string {
 	return run.ID()
 }
 
-// past writes a run into the audit log, all of whose foreign fields are text, and records
-// what it did. It returns its ID; empty: one is made.
+// past writes a run to the audit log, with text in all foreign fields, and its recording. It
+// returns the run's ID, which is generated if id is empty.
 func (s *served) past(id, principal, text string) string {
 	s.Helper()
 	if id == "" {
@@ -83,7 +83,7 @@ func (s *served) record(id, text string) {
 	s.Helper()
 	recorder, err := s.records.Create(replay.Head{RunID: id, Language: "python", Code: text}, func() ([]byte, error) { return []byte("[]"), nil })
 	if err != nil {
-		s.Logf("the run %.40q is not recorded: %v", id, err) // its name is no name of a file
+		s.Logf("the run %.40q is not recorded: %v", id, err) // its name is not a valid file name
 		return
 	}
 	envelope := encoded(map[string]any{"result": map[string]string{text: text}})

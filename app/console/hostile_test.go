@@ -13,8 +13,8 @@ import (
 	"github.com/airlock-mcp/airlock/app/auth"
 )
 
-// hostile are texts that become markup, script or addresses where they are not escaped,
-// or that a reader takes for other ones.
+// hostile are texts that become markup, script or URLs if they are not escaped, or that
+// look like other texts.
 var hostile = map[string]string{
 	"a script":            `<script>alert(1)</script>`,
 	"a closed element":    `</code></pre></dd></dl></title></textarea></script></style><img src=x onerror=alert(1)>`,
@@ -51,8 +51,8 @@ func addresses(run, question, text string) []string {
 	}
 }
 
-// No element and no attribute comes from a text, whatever is in it: each page has the
-// very elements and attributes that it has with a plain word in the place of the text.
+// No text creates an element or an attribute: each page has the same elements and
+// attributes as with a plain word instead of the text.
 func TestHostileTextsStayText(t *testing.T) {
 	plain := pagesWith(t, "plain")
 	for name, text := range hostile {
@@ -68,7 +68,7 @@ func TestHostileTextsStayText(t *testing.T) {
 	}
 }
 
-// A text of a megabyte is shortened on every page, and is whole where it is saved.
+// A text of a megabyte is shortened on every page, and complete in the saved file.
 func TestHugeTexts(t *testing.T) {
 	huge := strings.Repeat(`<b onclick="x">`, 70_000)
 	s := serve(t, nil)
@@ -103,7 +103,7 @@ func TestHugeTexts(t *testing.T) {
 	}
 }
 
-// hugeRun is a past run whose output and code are huge; what the log has is bounded.
+// hugeRun is a past run with huge output and code; its records in the log are bounded.
 func hugeRun(s *served, huge string) string {
 	id := s.past("", "ann", huge[:2000])
 	s.record(id, huge)

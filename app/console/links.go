@@ -10,7 +10,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
-// What a link may take.
+// Limits of a link.
 const (
 	linkTime = 2 * time.Minute
 	maxLinks = 100 // that are open
@@ -68,7 +68,7 @@ func (l *links) use(code string) (caller.Caller, bool) {
 	return found.who, true
 }
 
-// linkPath is where a code is used.
+// linkPath is the path at which a code is redeemed.
 const linkPath = "/link"
 
 // Link makes a one-time address that signs a caller in within two minutes, as a path

@@ -84,7 +84,7 @@ func TestARunIsCancelled(t *testing.T) {
 	}
 }
 
-// What belongs to one person does not exist for another, whatever they ask for.
+// Objects of one person do not exist for another, at any path.
 func TestCallersSeeTheirOwn(t *testing.T) {
 	s := serve(t, nil)
 	past, now, question := s.past("", "ann", "plain"), s.going("ann", "secret-of-ann"), s.ask("ann", "plain")
@@ -187,7 +187,7 @@ func TestAQuestionIsAnswered(t *testing.T) {
 
 var digestField = regexp.MustCompile(`name="digest" value="([^"]*)"`)
 
-// An answer holds for the question that the page showed, and says yes or no.
+// An answer counts for the question that the page showed, and must be yes or no.
 func TestAnswersThatDoNotCount(t *testing.T) {
 	s := serve(t, nil)
 	b := s.signIn("ann", auth.ScopeApprove)
@@ -213,7 +213,7 @@ func TestAnswersThatDoNotCount(t *testing.T) {
 	}
 }
 
-// Who looks at a question that another answers is told.
+// The page of a question shows that another person has answered it.
 func TestAQuestionIsAnsweredElsewhere(t *testing.T) {
 	s := serve(t, nil)
 	b, other := s.signIn("ann", auth.ScopeApprove), s.signIn("ann", auth.ScopeApprove)

@@ -11,7 +11,7 @@ import (
 	"github.com/airlock-mcp/airlock/policies"
 )
 
-// policiesSection is the rules that are in force, and what they say to a call.
+// policiesSection shows the rules in force, and their decision about a call.
 func policiesSection() section {
 	return section{name: "Policies", path: "/policies", scope: auth.ScopeAudit, template: "policies", pages: []page{
 		{pattern: "GET /policies", scope: auth.ScopeAudit, show: showPolicies},
@@ -25,7 +25,7 @@ type shownPolicies struct {
 	Server, Tool, Arguments string // of the call that is explained
 	Verdict                 string // refused, asks or happens; empty: nothing was asked
 	Explanation             string
-	Problem                 string // why nothing can be said
+	Problem                 string // why there is no decision
 }
 
 func showPolicies(c *Console, q *query) (view, error) {

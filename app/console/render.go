@@ -71,11 +71,11 @@ func clock(t time.Time) string { return t.UTC().Format(time.DateTime) }
 type frame struct {
 	Title   string
 	Path    string // of the page
-	Who     string // who is signed in; empty: no user
+	Who     string // the signed-in user, or ""
 	Scopes  []string
 	Nav     []navigation
 	CSRF    string   // for forms
-	Notices []string // to be said once
+	Notices []string // shown once
 	Data    any      // the page's own
 }
 
@@ -100,8 +100,8 @@ func (c *Console) answer(w http.ResponseWriter, q *query, name string, v view) {
 	}
 }
 
-// render executes a template as a whole before anything is sent, so that a failure is
-// a page of its own and never half of one.
+// render executes a template completely before sending anything, so that a failure leads
+// to an error page and never to half a page.
 func (c *Console) render(w http.ResponseWriter, q *query, name string, v view) {
 	f := frame{Title: v.title, Data: v.data}
 	part, ctx := v.part, context.Background()

@@ -63,7 +63,7 @@ func showServersNow(c *Console, q *query) (view, error) {
 // askTime is how long a server is waited for that is asked again.
 const askTime = 20 * time.Second
 
-// askServer has a server asked for its tools again.
+// askServer requests a server's tools again.
 func askServer(c *Console, q *query) (view, error) {
 	state, err := serverOf(c, q)
 	if err != nil {

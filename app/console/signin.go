@@ -12,7 +12,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
-// signInPath is where a person signs in.
+// signInPath is the path of the sign-in page.
 const signInPath = "/sign-in"
 
 // signIn is what its page shows.

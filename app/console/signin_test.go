@@ -178,8 +178,8 @@ func TestForeignFormsAreRefused(t *testing.T) {
 	}
 }
 
-// A browser that has a session when it signs in gets another one: who has put a cookie
-// there knows nothing of the new one.
+// A browser with a session gets a new one when it signs in, so that an attacker who set the
+// old cookie does not know the new one.
 func TestSessionsAreNotFixed(t *testing.T) {
 	s := serve(t, nil)
 	b := s.browser()

@@ -15,8 +15,8 @@ const (
 	minBar        = 2 // so that what takes no time is seen
 )
 
-// timeline is when the calls of a run were asked about and made: a picture whose
-// numbers stand in attributes, since the pages have no inline style.
+// timeline is a picture of the times of a run's questions and calls. Its numbers are in
+// attributes, because the pages have no inline style.
 type timeline struct {
 	Bars          []bar
 	Left          int // calls that are not shown

@@ -50,7 +50,7 @@ type shownTools struct {
 	Servers        []string
 	Found          catalog.Answer
 	First, Last    int
-	Earlier, Later string // addresses; empty: there are none
+	Earlier, Later string // URLs; may be empty
 	Changed        int    // how many are withheld
 }
 
@@ -64,7 +64,7 @@ func showTools(c *Console, q *query) (view, error) {
 	for _, server := range snapshot.Servers() {
 		shown.Servers = append(shown.Servers, server.ID)
 	}
-	offset, _ := strconv.Atoi(asked.Get("from")) // what is no number is the beginning
+	offset, _ := strconv.Atoi(asked.Get("from")) // an invalid number means the first page
 	offset = min(max(offset, 0), snapshot.Len())
 	shown.Found = snapshot.Find(catalog.Query{Text: shown.Query, ServerID: shown.Server, Detail: catalog.DetailDescription, Limit: toolsPage, Offset: offset})
 	shown.First, shown.Last = offset+1, offset+len(shown.Found.Tools)

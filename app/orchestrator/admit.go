@@ -7,9 +7,8 @@ import (
 	"github.com/airlock-mcp/airlock/broker"
 )
 
-// admit has it decided whether the run may begin. An outcome says that it must
-// not, and why: nothing of it has happened then, and no sandbox was taken for it.
-// A replay does nothing that could be decided about.
+// admit asks for permission to start the run. If it returns an outcome, the run is refused:
+// nothing of it has happened, and no sandbox was used. A replay needs no permission.
 func (o *Orchestrator) admit(ctx context.Context, p plan) (*broker.Admission, *Outcome) {
 	if p.player != nil {
 		return nil, nil

@@ -21,8 +21,8 @@ const (
 	maxRest = time.Second
 )
 
-// handleInterrupt lets the guest be interrupted soon, so that it writes the output that
-// it holds, whatever the code does then. Only Node's guest waits for the signal.
+// handleInterrupt schedules an interruption of the guest, so that it writes its buffered
+// output even if the code does not return. Only Node's guest uses the signal.
 func (r *run) handleInterrupt(req wire.Request) (any, error) {
 	if err := decode(req, &struct{}{}); err != nil {
 		return nil, err

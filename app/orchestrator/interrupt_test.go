@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// What an interruption costs the host, code can ask for again and again: the dearer one
-// was, the longer the host rests from it, and longer still where it failed.
+// Code can request interruptions without end: the more an interruption cost the host, the
+// longer the host rests after it, and even longer after a failure.
 func TestTheHostRestsFromInterruptions(t *testing.T) {
 	for _, test := range []struct {
 		took   time.Duration

@@ -110,7 +110,7 @@ func newLab(t *testing.T, servers upstream, limits broker.Limits, options Option
 		}
 		return runner.Exit{}
 	}}
-	base, err := os.MkdirTemp("/tmp", "airlock-") // short: a socket's path lies below
+	base, err := os.MkdirTemp("/tmp", "airlock-") // short, because a socket is created below it
 	if err != nil {
 		t.Fatal(err)
 	}

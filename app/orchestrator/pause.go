@@ -31,7 +31,7 @@ type pauser struct {
 	paused  bool
 }
 
-// wait is told that the run begins to wait for a person, or has stopped.
+// wait is called when the run starts or stops waiting for a person.
 func (p *pauser) wait(waiting bool) {
 	p.clock.pause(waiting)
 	p.mu.Lock()

@@ -20,9 +20,9 @@ type shape struct {
 	budget int // bytes in all, after which nothing is added but what closes it
 }
 
-// preview returns the beginning of each part of a JSON value, as JSON that says
-// what is left out: the first items of an array, the first keys of an object, the
-// beginning of a text.
+// preview returns the beginning of each part of a JSON value, as JSON that marks
+// omissions: the first items of an array, the first keys of an object, the beginning of a
+// string.
 func preview(data json.RawMessage) json.RawMessage {
 	for s := (shape{items: 20, keys: 60, text: 1500, depth: 8, budget: 4 * maxPreview}); ; s = s.smaller() {
 		p := s.of(data)
@@ -145,7 +145,7 @@ func counted(n int, delim json.Delim) string {
 	return fmt.Sprintf("%d items", n)
 }
 
-// put writes a value that is no array or object.
+// put writes a value that is neither an array nor an object.
 func put(out *bytes.Buffer, value any) error {
 	encoder := json.NewEncoder(out)
 	encoder.SetEscapeHTML(false)

@@ -45,7 +45,7 @@ func (r *run) recordStart(ctx context.Context) {
 // An UnrecordedError refuses a run that the audit log cannot take: no code of it has run.
 type UnrecordedError struct{ Err error }
 
-// Error is one sentence without the cause, which stands in the log.
+// Error returns one sentence without the cause, which is logged.
 func (e *UnrecordedError) Error() string {
 	return "the audit log cannot be written, so no code is run"
 }
@@ -84,14 +84,14 @@ func (p plan) timeoutKey() string {
 	return "sandbox.timeout"
 }
 
-// unrecorded waits until the start is recorded and says why it could not be.
+// unrecorded waits until the start is recorded, and returns the error if that failed.
 func (r *run) unrecorded() error {
 	<-r.start.done
 	return r.start.err
 }
 
-// recordEnd notes what became of the run, and before that how the code broke
-// the socket's protocol, if it did.
+// recordEnd records the result of the run, and before it a violation of the socket's
+// protocol, if any.
 func (r *run) recordEnd(ctx context.Context, outcome *Outcome, ended ending) error {
 	if ended.protocol != nil {
 		violation := r.record(audit.KindViolation)

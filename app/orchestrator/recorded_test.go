@@ -8,8 +8,8 @@ import (
 	"github.com/airlock-mcp/airlock/catalog"
 )
 
-// What a recording keeps of the tools makes the same snapshot again, digests,
-// withheld tools and missing servers included.
+// The tools in a recording give the same snapshot again, including digests, withheld tools
+// and missing servers.
 func TestRecordedToolsMakeTheSameSnapshot(t *testing.T) {
 	yes := true
 	snapshot, err := catalog.NewSnapshot([]catalog.Server{

@@ -12,15 +12,16 @@ const (
 	maxPrinted = 4 << 10
 )
 
-// The notes of the host, where the guest could not say one.
+// The host's notes, if the guest could not send one.
 const (
 	noteNoResult = "the code has not set `result`"
 	noteExited   = "the program ended without its exit hooks (os._exit, process.reallyExit), so a result that it had set is lost"
 )
 
-// remark says why a run that is ok has no data although the code may have meant
-// some, and returns the end of what it printed. Both are redacted, and empty where
-// the code has set a result that the guest has nothing to say of, its last line is one, or it has attached what it meant.
+// remark returns a note on why a successful run has no data although the code may have
+// intended some, and the end of its output. Both are redacted. They are empty if the code
+// has set a result without a note of the guest, if its last line is one, or if it has
+// attached a file.
 func (r *run) remark(ended ending, result Result, logs logs) (note, printed string) {
 	if r.request.Script != nil || !result.OK || string(result.Data) != "null" || logs.lastJSON() != nil || len(r.files.draft.Files()) > 0 {
 		return "", ""
@@ -35,7 +36,7 @@ func (r *run) remark(ended ending, result Result, logs logs) (note, printed stri
 	default:
 		note = r.redact(ended.delivered.Note)
 	}
-	// What is found in here is found again, and counted, in the logs.
+	// Redactions in these lines are counted when the logs are redacted.
 	cleaned, _ := r.redactor.Bytes(logs.lastLines)
 	return cut(note, maxNote), truncate.Tail(strings.ToValidUTF8(string(cleaned), "\uFFFD"), maxPrinted)
 }

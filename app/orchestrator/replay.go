@@ -11,7 +11,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
-// Replayed is what came of running recorded code again with recorded answers.
+// Replayed is the result of running recorded code again with recorded answers.
 type Replayed struct {
 	Outcome *Outcome
 	// Want is the output digest of the recorded run.
@@ -26,7 +26,7 @@ func (r *Replayed) Reproduced() bool {
 	return r.Diverged == nil && r.Outcome.Envelope.OutputDigest == r.Want
 }
 
-// errNoRecordings says that nothing can be replayed.
+// errNoRecordings is returned if runs are not recorded.
 var errNoRecordings = errors.New("runs are not recorded here")
 
 // Replay runs the code of a former run again, in a fresh sandbox, with the
@@ -114,8 +114,8 @@ func (r *run) unreplayable(ctx context.Context, err error) {
 
 var _ broker.Recording = (*replay.Recorder)(nil)
 
-// holdsCredential says whether a credential that Airlock holds stands in the code:
-// such code is not kept, and so cannot be replayed.
+// holdsCredential reports whether the code contains a credential that Airlock holds. Such
+// code is not stored, and so cannot be replayed.
 func (r *run) holdsCredential() bool {
 	_, found := r.redactor.Held([]byte(r.identity.Code))
 	return len(found) > 0

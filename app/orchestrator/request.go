@@ -20,30 +20,30 @@ type Request struct {
 	Language string        // "python" or "node"; LanguageScript with Script, LanguageCall with Call
 	Code     []byte        // UTF-8; digested as it is
 	Timeout  time.Duration // 0 means the configured limit, which is also the most
-	// Background says that no request waits for the run, so that the limit for
-	// such runs holds.
+	// Background reports that no request waits for the run, so that the time limit
+	// of background runs applies.
 	Background bool
 	Caller     caller.Caller // who asks
-	// Context is what an agent's host says of the step that the run is, see broker.Run.
+	// Context describes the run as a step of an agent, see broker.Run.
 	Context   json.RawMessage
-	Announced Announced // what its host says of itself
-	// Call is set where the run is one call without code: see CallRequest.
+	Announced Announced // the host's claims about itself
+	// Call is set if the run is one call without code: see CallRequest.
 	Call *ToolCall
-	// Script is set where the code is a plain Python script: see ScriptRequest.
+	// Script is set if the code is a plain Python script: see ScriptRequest.
 	Script *Script
 	// PreviewLarge has a result that is larger than the envelope end the run well,
 	// with a preview in its place; else it is an error. It is kept either way.
 	PreviewLarge bool
-	// OnStart is called once, when the run has its sandbox. What it is given
-	// returns what the code has printed so far, at any time, also after the run.
-	// nil: it is not called.
+	// OnStart is called once, when the run has its sandbox. Its argument returns the
+	// output of the code so far, at any time, also after the run. OnStart may be nil.
 	OnStart func(printed func() Printed)
 }
 
-// Announced is what an agent host says of itself. It is recorded, and nothing rests on it.
+// Announced contains an agent host's claims about itself. They are recorded, and no decision
+// depends on them.
 type Announced struct {
 	Host  string // its name and version
-	Model string // the language model that writes the code, where the host says that
+	Model string // the language model that writes the code, if the host names it
 }
 
 // Printed is what code wrote to its streams, redacted and cut to their limits.

@@ -113,8 +113,8 @@ func TestRemark(t *testing.T) {
 	}
 }
 
-// A server that was missing when the run began is retryable as long as it is tried
-// again, in both languages; that it is missing is not the code's word.
+// A call to a server that was missing when the run began is retryable as long as Airlock
+// reconnects, in both languages. The host determines that, not the code.
 func TestServersThatComeBackAreRetryable(t *testing.T) {
 	snapshot, err := catalog.NewSnapshot([]catalog.Server{
 		{ID: "crm", Problem: "it exited with status 1", Retrying: true}, {ID: "files", Problem: "it exited with status 1"},

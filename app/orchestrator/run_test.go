@@ -17,7 +17,7 @@ import (
 	"github.com/airlock-mcp/airlock/runner"
 )
 
-// What code says of its failure is believed as far as the host has seen it.
+// Claims of code about its failure count only if the host has observed the failure.
 func TestErrorsClaimedByCode(t *testing.T) {
 	const reserved = `{"ok":false,"error":{"type":%q,"message":"m","retryable":true,"source":%q,"call_id":%q}}`
 	toolError := json.RawMessage(`{"isError":true,"content":[{"type":"text","text":"no such file"}]}`)
@@ -117,7 +117,7 @@ func TestTheFirstOfTwoResultsCounts(t *testing.T) {
 	}
 }
 
-// A guest of Node is interrupted as often as it asks for that, and not where it does not.
+// A guest of Node is interrupted once for each request, and only then.
 func TestTheGuestIsInterruptedWhenItAsks(t *testing.T) {
 	l := newLab(t, nil, broker.Limits{}, Options{}, func(ctx context.Context, c *conn) error {
 		for range 3 {
@@ -148,8 +148,8 @@ func TestOnlyNodeIsInterrupted(t *testing.T) {
 	}
 }
 
-// Where the audit log takes nothing no code is run, and who asked is told so in one sentence
-// without what is wrong with the log, which is for the operator.
+// If the audit log cannot be written, no code runs. The caller gets one sentence without the
+// cause, which is logged for the operator.
 func TestARunThatCannotBeRecordedIsRefused(t *testing.T) {
 	l := newLab(t, nil, broker.Limits{}, Options{}, func(context.Context, *conn) error { return nil })
 	if err := l.log.Close(); err != nil {
@@ -162,7 +162,7 @@ func TestARunThatCannotBeRecordedIsRefused(t *testing.T) {
 	}
 }
 
-// What a run did is on record before its end is, also when it is cut off.
+// All calls of a run are recorded before its end, even if the run is stopped.
 func TestNothingIsRecordedAfterTheEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	const calls = 16
@@ -192,7 +192,7 @@ func TestNothingIsRecordedAfterTheEnd(t *testing.T) {
 	if got := under.Load(); got != 0 {
 		t.Errorf("calls under way after the run: got %d, want 0", got)
 	}
-	if err := l.log.Close(); err != nil { // whatever came later could not be recorded, and would be logged
+	if err := l.log.Close(); err != nil { // later records would fail, and be logged
 		t.Fatal(err)
 	}
 	intents, outcomes := 0, 0

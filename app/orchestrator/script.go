@@ -11,11 +11,11 @@ import (
 // LanguageScript is the language of a run that is a plain Python script.
 const LanguageScript = "script"
 
-// Script says how a plain Python script is run: as a process of its own, as
-// `python3 FILE` would, in the image for scripts. It has no tools and no files of
-// earlier runs, and nothing of it is a result but what it prints and its exit status.
+// Script configures the run of a plain Python script: like `python3 FILE`, in the image for
+// scripts. It has no tools and no files of earlier runs. Its result is its output and its
+// exit status.
 type Script struct {
-	Timeout time.Duration // of the run, whatever is configured for others
+	Timeout time.Duration // of the run, instead of the configured one
 	Stream  int64         // bytes of stdout, and of stderr, that are kept; at one more the script is stopped
 }
 
@@ -24,7 +24,7 @@ func ScriptRequest(code string, s Script) Request {
 	return Request{Language: LanguageScript, Code: []byte(code), Script: &s}
 }
 
-// Stop is why a script was stopped. The zero value says that it ended by itself.
+// Stop is the reason why a script was stopped. The zero value means that it ended by itself.
 type Stop string
 
 // Why a script was stopped.
@@ -32,7 +32,7 @@ const (
 	StoppedAtTimeout Stop = "timeout"
 	StoppedAtOutput  Stop = "output"    // it wrote more than Script.Stream to stdout or to stderr
 	StoppedByCancel  Stop = "cancelled" // by its caller, or because Airlock ended
-	StoppedAtLimit   Stop = "limit"     // memory, processes or disk: the envelope's error says which
+	StoppedAtLimit   Stop = "limit"     // memory, processes or disk: see the envelope's error
 	StoppedBySandbox Stop = "sandbox"   // the sandbox failed, the script broke it, or it was not let in
 )
 
@@ -46,8 +46,8 @@ type End struct {
 	Stopped  Stop
 }
 
-// endOf says how a script ended. That it delivered does not count where it wrote
-// too much before.
+// endOf returns how a script ended. A delivered result does not count if it exceeded an
+// output limit before.
 func (r *run) endOf(ended ending, l logs) End {
 	if r.request.Script == nil {
 		return End{}

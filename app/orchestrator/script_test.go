@@ -24,8 +24,8 @@ func (l *lab) script(t *testing.T, timeout time.Duration) *Outcome {
 	return outcome
 }
 
-// How a script ended is the host's knowledge: its exit status, or why it was stopped.
-// Q-018, Q-019, Q-021, T37: what is exactly as long as the limit is whole.
+// The host determines how a script ended: its exit status, or why it was stopped.
+// Q-018, Q-019, Q-021, T37: output of exactly the limit's length is complete.
 func TestHowAScriptEnds(t *testing.T) {
 	const delivered = `{"ok":true,"has_result":false}`
 	hang := func(ctx context.Context, _ *conn) error { <-ctx.Done(); return ctx.Err() }
@@ -75,7 +75,7 @@ func TestHowAScriptEnds(t *testing.T) {
 	}
 }
 
-// A script has no tools, whatever its caller sees, and what it prints is no result.
+// A script has no tools, even if its caller has, and its output is not a result.
 func TestAScriptHasNoTools(t *testing.T) {
 	l := newLab(t, nil, broker.Limits{}, Options{}, func(_ context.Context, c *conn) error {
 		answer, err := c.call("echo", `{}`)

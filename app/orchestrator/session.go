@@ -10,15 +10,15 @@ import (
 	"github.com/airlock-mcp/airlock/internal/wire"
 )
 
-// keptSession tells the guest what it will find under /workspace/session, and what
-// it may leave there.
+// keptSession describes to the guest the number of files under /workspace/session, and the
+// limits on them.
 type keptSession struct {
 	Files    int   `json:"files"` // that there are to load
 	MaxFiles int   `json:"max_files"`
 	MaxBytes int64 `json:"max_bytes"`
 }
 
-// openSession begins the run's share of its session's files; nil where none are kept.
+// openSession opens the session's files for the run. It returns nil if none are kept.
 func (o *Orchestrator) openSession(p plan) *sessionfiles.Run {
 	if o.parts.Sessions == nil || p.player != nil || p.request.Script != nil || p.identity.Caller.Session == "" {
 		return nil

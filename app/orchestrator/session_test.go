@@ -25,8 +25,8 @@ func ofSession(id string) Request {
 	return Request{Caller: caller.Caller{Principal: "ann", Kind: caller.Local, Session: id}}
 }
 
-// A guest is told of its session's files, gets them once, and leaves what it saves
-// to the end; a guest that does otherwise breaks the protocol.
+// A guest gets the number of its session's files, loads them once, and saves at the end. Any
+// other order violates the protocol.
 func TestSessionFilesOverTheSocket(t *testing.T) {
 	const hello = `{"files":[{"path":"a","data":"aGVsbG8="}],"removed":[],"last":%t}`
 	var play guest
@@ -92,7 +92,7 @@ func TestSessionFilesOverTheSocket(t *testing.T) {
 	}
 }
 
-// Where no files are kept, a guest is told of none.
+// If no files are kept, the guest gets no session.
 func TestNoSessionFiles(t *testing.T) {
 	l := newLab(t, nil, broker.Limits{}, Options{}, func(_ context.Context, c *conn) error { return c.ask(methodLoad, `{}`, &struct{}{}) })
 	if got := l.run(t, ofSession("ses_1")).Envelope.Result.Error; got == nil || !strings.Contains(got.Message, "protocol") {
@@ -115,7 +115,7 @@ func attaching(finish string, answers *[]json.RawMessage, files ...[3]string) gu
 	}
 }
 
-// What leaves in files is cleaned, counted and recorded as what leaves in results.
+// Attached files are redacted, counted and recorded like results.
 func TestAttachmentsAreCleanedAndRecorded(t *testing.T) {
 	const held = "c4nary-held-0123456789"
 	var answers []json.RawMessage
@@ -150,7 +150,8 @@ func TestAttachmentsAreCleanedAndRecorded(t *testing.T) {
 	}
 }
 
-// A result that the line has no room for is kept; who asks for a preview gets one.
+// A result that does not fit into the line is stored; a caller that requests a preview gets
+// one.
 func TestLargeResultsAreKept(t *testing.T) {
 	large, err := json.Marshal(map[string]any{"total": 3, "text": strings.Repeat("x", 200_000)})
 	if err != nil {

@@ -8,8 +8,7 @@ import (
 	"github.com/airlock-mcp/airlock/runner"
 )
 
-// What is shown of output that goes on reveals no part of what the whole would
-// not: whatever the moment, no piece of a secret is there.
+// Partial output never shows a part of a secret that the complete output hides, at any time.
 func TestOutputSoFarHidesWhatTheWholeHides(t *testing.T) {
 	key := strings.Repeat("MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj\n", 4)
 	const armour = "-----BEGIN PRIVATE KEY-----\n-----BEGIN RSA PRIVATE KEY-----\n" // no secret by itself

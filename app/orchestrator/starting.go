@@ -14,7 +14,7 @@ import (
 // the run may take; no other server is.
 func (o *Orchestrator) snapshotFor(ctx context.Context, req Request) *catalog.Snapshot {
 	snapshot := o.parts.Snapshots.Snapshot(req.Caller)
-	if req.Script != nil { // it has no tools, whatever its caller sees
+	if req.Script != nil { // it has no tools, even if its caller has
 		return snapshot.Within(&catalog.Profile{})
 	}
 	starting := StartingServers(snapshot, string(req.Code))

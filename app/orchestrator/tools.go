@@ -20,13 +20,13 @@ func refusedSearch(e *broker.Error) SearchAnswer {
 	return SearchAnswer{catalog.Answer{Tools: []catalog.Entry{}}, e}
 }
 
-// DefinitionAnswer is one tool's whole definition, or why there is none.
+// DefinitionAnswer is one tool's whole definition, or an error.
 type DefinitionAnswer struct {
 	Definition json.RawMessage `json:"definition,omitempty"`
 	Error      *broker.Error   `json:"error,omitempty"`
 }
 
-// defaultLimit is how many tools a search finds for code that does not say.
+// defaultLimit is the default number of tools that a search returns.
 const defaultLimit = 20
 
 // Search looks for tools in the snapshot; detail is as callers write it.

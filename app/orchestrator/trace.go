@@ -22,7 +22,8 @@ func (o *Orchestrator) traced(ctx context.Context, req Request, run func(context
 	return outcome, err
 }
 
-// knownLanguage is the language of a request as traces have it: not a caller's own word.
+// knownLanguage returns the language of a request for traces: a known one, never the
+// caller's text.
 func (o *Orchestrator) knownLanguage(req Request) attribute.KeyValue {
 	if _, known := o.parts.Images[req.Language]; known || req.Language == LanguageCall {
 		return telemetry.AttrLanguage.String(req.Language)
@@ -30,8 +31,8 @@ func (o *Orchestrator) knownLanguage(req Request) attribute.KeyValue {
 	return telemetry.AttrLanguage.String("other")
 }
 
-// errorTypeOf says what kind of error a run ended with: Airlock's own types, and one
-// for all that programs raise, whose names are theirs.
+// errorTypeOf returns the type of a run's error: one of Airlock's types, or a single one for
+// all types that programs raise.
 func errorTypeOf(outcome *Outcome, err error) string {
 	switch {
 	case err != nil:

@@ -17,7 +17,7 @@ import (
 	"github.com/airlock-mcp/airlock/runner"
 )
 
-// wrappersTarget is where the wrapper tree appears inside the sandbox.
+// wrappersTarget is the path of the wrapper tree inside the sandbox.
 const wrappersTarget = "/workspace/servers"
 
 // keepUnused is how long an unused tree stays on disk for the next
@@ -51,8 +51,8 @@ func NewWrappers(dir string, logger *slog.Logger) *Wrappers {
 	return &Wrappers{dir: dir, logger: logger, trees: map[string]*tree{}}
 }
 
-// lease returns the read-only mount of the snapshot's tree in the given
-// language, made first where it is not there yet, and how to give it back.
+// lease returns the read-only mount of the snapshot's tree in the given language, which it
+// creates if needed, and a function to release it.
 func (w *Wrappers) lease(ctx context.Context, snapshot *catalog.Snapshot, language string) (runner.Mount, func(), error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -118,8 +118,8 @@ func (w *Wrappers) releaseLocked(ctx context.Context, t *tree) {
 	}
 }
 
-// pruneLocked notes that the tree at path is in use and, once, removes those
-// that were not used for long. What fails here costs disk space only.
+// pruneLocked records that the tree at path is in use and, once, removes trees that were not
+// used for long. It ignores errors, which only cost disk space.
 func (w *Wrappers) pruneLocked(ctx context.Context, path string) {
 	now := time.Now()
 	err := os.Chtimes(path, now, now)
