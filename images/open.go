@@ -196,15 +196,20 @@ func readRecord(directory string) (Record, error) {
 // Close lets a newer build remove the image. Calling it twice is fine.
 func (i Image) Close() error { return i.hold.Release() }
 
-// Verify reads the whole image and proves that the root file system is, byte for
-// byte, what the image's digest stands for. It takes about a second.
+// Verify reads the whole image and proves that the root file system, as a directory and as
+// the file that sandboxes run from, is what the image's digest identifies, byte for
+// byte. It takes about a second.
 func Verify(ctx context.Context, image Image) error {
 	var tree layer.Tree
 	add := func(r io.Reader) error { return tree.Add(ctx, r) }
 	if err := readLayout(image.Layout, image.Digest, add); err != nil {
 		return fmt.Errorf("verifying image %q: %w", image.Name, err)
 	}
-	if err := tree.Check(ctx, image.RootFS); err != nil {
+	err := tree.Check(ctx, image.RootFS)
+	if err == nil {
+		err = verifyFileSystem(ctx, image.RootFS)
+	}
+	if err != nil {
 		return fmt.Errorf("verifying image %q: %w", image.Name, err)
 	}
 	return nil

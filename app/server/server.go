@@ -74,7 +74,7 @@ func New(face *mcp.Server, opts Options) (*Transport, error) {
 		face: face, logger: opts.Logger, gate: opts.Gate, end: opts.EndSession, naming: opts.NameRequests, tools: opts.Tools,
 		callers: newCallers(opts), sessions: newSessions(opts.EndSession), connected: newConnections(),
 	}
-	face.AddReceivingMiddleware(t.traced, checkLogLevel, t.cleanAnswers)
+	face.AddReceivingMiddleware(t.traced, checkLogLevel, wellFormed, t.cleanAnswers)
 	face.AddSendingMiddleware(t.cleanRequests)
 	return t, nil
 }

@@ -27,7 +27,7 @@ type Integrity struct {
 	startuphooks.Result
 	Variables []string `json:"variables"`      // of the environment, that have something loaded first
 	Seal      string   `json:"seal,omitempty"` // the file with what was installed; empty: nothing is sealed
-	Changed   []string `json:"changed"`        // what is not as it was sealed, a sentence each
+	Changed   []string `json:"changed"`        // differences from the seal, as sentences
 }
 
 // Seal is what was installed: digests of SHA-256, as "sha256:…".
@@ -36,6 +36,9 @@ type Seal struct {
 	Program string            `json:"program"`
 	Files   map[string]string `json:"files"`  // configuration and policies, by their paths
 	Images  map[string]string `json:"images"` // by their names
+
+	// FileSystems are the files that sandboxes run from, by the names of their images.
+	FileSystems map[string]string `json:"file_systems,omitempty"`
 }
 
 // systemSeal is the seal of a machine's administrator: it counts before that in the state
@@ -55,23 +58,26 @@ func CheckIntegrity(ctx context.Context, c *config.Config, environ []string, tho
 		return Integrity{}, err
 	}
 	i := Integrity{Variables: startuphooks.Variables(environ), Changed: []string{}}
-	results, built := []startuphooks.Result{}, map[string]string{}
-	for _, definition := range images.List() {
-		image, err := images.Open(directories.Home, definition.Name)
-		if errors.Is(err, images.ErrNotBuilt) || errors.Is(err, images.ErrStale) {
-			continue // who needs it says so
+	results, built, files := []startuphooks.Result{}, map[string]string{}, map[string]string{}
+	for _, installed := range installedImages(c, directories.Home) {
+		image, err := installed.open()
+		if errors.Is(err, images.ErrNotBuilt) || errors.Is(err, images.ErrStale) || errors.Is(err, images.ErrUnlocked) {
+			continue // opening it for a sandbox fails with advice
 		}
-		if err != nil { // it is not used: only who asks about all of it is told
+		if err != nil { // it is not used
 			if thorough {
-				i.Changed = append(i.Changed, fmt.Sprintf("the image %q is not what was built: %v", definition.Name, err))
+				i.Changed = append(i.Changed, fmt.Sprintf("the image %q is not what was built: %v", installed.name, err))
 			}
 			continue
 		}
-		built[definition.Name] = image.Digest
+		built[installed.name] = image.Digest
+		if files[installed.name], err = images.FileSystemDigest(image.RootFS); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			i.Changed = append(i.Changed, fmt.Sprintf("the root file system of the image %q cannot be read: %v", installed.name, err))
+		}
 		results = append(results, startuphooks.Root(image.RootFS))
 		if thorough {
 			if err := images.Verify(ctx, image); err != nil && ctx.Err() == nil {
-				i.Changed = append(i.Changed, fmt.Sprintf("the image %q is not what was built: %v", definition.Name, err))
+				i.Changed = append(i.Changed, fmt.Sprintf("the image %q is not what was built: %v", installed.name, err))
 			}
 		}
 		if err := errors.Join(ctx.Err(), image.Close()); err != nil {
@@ -84,7 +90,7 @@ func CheckIntegrity(ctx context.Context, c *config.Config, environ []string, tho
 		return i, err
 	}
 	if sealed != nil {
-		now, err := sealOf(c, built)
+		now, err := sealOf(c, built, files)
 		if err != nil {
 			return i, err
 		}
@@ -94,6 +100,32 @@ func CheckIntegrity(ctx context.Context, c *config.Config, environ []string, tho
 		i.Verified, i.Status = false, startuphooks.Compromised
 	}
 	return i, nil
+}
+
+// installedImage is an image that the configuration uses.
+type installedImage struct {
+	name string
+	open func() (images.Image, error)
+}
+
+// installedImages returns all images, and those with the packages that are configured.
+func installedImages(c *config.Config, home string) []installedImage {
+	var all []installedImage
+	for _, definition := range images.List() {
+		name, language := definition.Name, definition.Language
+		all = append(all, installedImage{name, func() (images.Image, error) { return images.Open(home, name) }})
+		if language == "" || len(c.Images.Wanted(language)) == 0 {
+			continue
+		}
+		all = append(all, installedImage{name + " with packages", func() (images.Image, error) {
+			extra, err := Extra(c, language)
+			if err != nil {
+				return images.Image{}, err
+			}
+			return images.OpenWith(home, name, extra)
+		}})
+	}
+	return all
 }
 
 // Err is why nothing may be started; nil when nothing speaks against it.
@@ -118,26 +150,29 @@ func (i Integrity) Err() error {
 	return &SetupError{fmt.Errorf("environment integrity verification failed: %s", strings.Join(reasons, "; ")), advice}
 }
 
-// MakeSeal remembers the installation as it is: in path, or in the state directory
-// where that is empty. It returns the path.
+// MakeSeal writes the seal of the installation to path, by default in the state directory.
+// It returns the path.
 func MakeSeal(ctx context.Context, c *config.Config, path string) (string, error) {
 	directories, err := FindDirectories(c)
 	if err != nil {
 		return "", err
 	}
-	built := map[string]string{}
-	for _, definition := range images.List() {
-		image, err := images.Open(directories.Home, definition.Name)
+	built, files := map[string]string{}, map[string]string{}
+	for _, installed := range installedImages(c, directories.Home) {
+		image, err := installed.open()
 		if err != nil {
 			return "", Advise(err)
 		}
-		built[definition.Name] = image.Digest
+		built[installed.name] = image.Digest
 		err = images.Verify(ctx, image)
+		if err == nil {
+			files[installed.name], err = fileSystemOf(image)
+		}
 		if err = errors.Join(err, image.Close()); err != nil {
 			return "", err
 		}
 	}
-	seal, err := sealOf(c, built)
+	seal, err := sealOf(c, built, files)
 	if err != nil {
 		return "", err
 	}
@@ -154,9 +189,22 @@ func MakeSeal(ctx context.Context, c *config.Config, path string) (string, error
 	return path, store.WriteFile(path, append(text, '\n'), 0o644)
 }
 
-// sealOf is the installation as it is now.
-func sealOf(c *config.Config, built map[string]string) (Seal, error) {
-	s := Seal{Made: time.Now().UTC().Truncate(time.Second), Files: map[string]string{}, Images: built}
+// fileSystemOf returns the digest of the file that sandboxes of an image run from. It
+// makes that file if it does not exist.
+func fileSystemOf(image images.Image) (string, error) {
+	digest, err := images.FileSystemDigest(image.RootFS)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := images.MakeFileSystem(image.RootFS); err != nil {
+			return "", err
+		}
+		return images.FileSystemDigest(image.RootFS)
+	}
+	return digest, err
+}
+
+// sealOf returns the installation as it is now.
+func sealOf(c *config.Config, built, files map[string]string) (Seal, error) {
+	s := Seal{Made: time.Now().UTC().Truncate(time.Second), Files: map[string]string{}, Images: built, FileSystems: files}
 	program, err := os.Executable()
 	if err == nil {
 		s.Program, err = digestOfFile(program)
@@ -164,11 +212,11 @@ func sealOf(c *config.Config, built map[string]string) (Seal, error) {
 	if err != nil {
 		return s, fmt.Errorf("reading the program itself: %w", err)
 	}
-	files := c.Policies
+	paths := c.Policies
 	if c.File != "" {
-		files = append([]string{c.File}, files...)
+		paths = append([]string{c.File}, paths...)
 	}
-	for _, path := range files {
+	for _, path := range paths {
 		if s.Files[path], err = digestOfFile(path); err != nil {
 			return s, err
 		}
@@ -184,7 +232,7 @@ func digestOfFile(path string) (string, error) {
 	return canon.Digest(content), nil
 }
 
-// readSeal returns the seal that counts, nil where there is none.
+// readSeal returns the seal in force; nil if nothing is sealed.
 func readSeal(i *Integrity, home string) (*Seal, error) {
 	for _, path := range []string{systemSeal, filepath.Join(home, sealFile)} {
 		info, err := os.Stat(path)
@@ -202,7 +250,7 @@ func readSeal(i *Integrity, home string) (*Seal, error) {
 		if err == nil {
 			err = strictjson.UnmarshalOpen(text, &s)
 		}
-		if err != nil { // what cannot be compared is not known to be as it was
+		if err != nil { // without a seal nothing can be compared
 			return nil, &SetupError{fmt.Errorf("reading what was installed: %w", err), "airlock integrity seal"}
 		}
 		i.Seal = path
@@ -211,8 +259,8 @@ func readSeal(i *Integrity, home string) (*Seal, error) {
 	return nil, nil
 }
 
-// differences say what is now another than what was sealed. Files that are sealed and
-// not used now do not matter, nor do images.
+// differences returns a sentence for each difference between the seal and the installation.
+// It ignores sealed files and images that are not in use.
 func (s *Seal) differences(now Seal) []string {
 	var changed []string
 	if s.Program != now.Program {
@@ -229,6 +277,9 @@ func (s *Seal) differences(now Seal) []string {
 	for _, name := range slices.Sorted(maps.Keys(now.Images)) {
 		if s.Images[name] != now.Images[name] {
 			changed = append(changed, fmt.Sprintf("the image %q is not the one that was sealed", name))
+		}
+		if sealed := s.FileSystems[name]; sealed != "" && sealed != now.FileSystems[name] {
+			changed = append(changed, fmt.Sprintf("the root file system of the image %q is not the one that was sealed", name))
 		}
 	}
 	return changed

@@ -1,7 +1,11 @@
 package main
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -121,8 +125,49 @@ func TestATamperedInstallationDoesNotStart(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// What is sealed and then changed is refused until it is sealed anew.
+	// Sandboxes run from a file beside the directory, so that file is compared, too, and a
+	// changed one is not sealed (issue 24).
+	i.airlock("integrity", "seal") // it makes the file
+	if err := os.Remove(filepath.Join(i.home, "installed.json")); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(rootFS + ".erofs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	patched := bytes.Replace(whole, []byte("import"), []byte("export"), 1)
+	replace := func(path string, content []byte) {
+		t.Helper()
+		if err := errors.Join(os.Remove(path), os.WriteFile(path, content, 0o444)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	recorded, err := os.ReadFile(rootFS + ".erofs.sha256")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(patched)
+	for name, digest := range map[string][]byte{"the file": recorded, "the file and its digest": []byte("sha256:" + hex.EncodeToString(sum[:]))} {
+		replace(rootFS+".erofs", patched)
+		replace(rootFS+".erofs.sha256", digest)
+		if out := i.refused("serve"); !strings.Contains(out, "has been changed since it was made") {
+			t.Errorf("%s: serve: %s", name, out)
+		}
+		if out, err := i.command("integrity", "seal", "--config", i.file).CombinedOutput(); err == nil || !strings.Contains(string(out), "has been changed since it was made") {
+			t.Errorf("%s: seal: %v, %s", name, err, out)
+		}
+	}
+	replace(rootFS+".erofs", whole)
+	replace(rootFS+".erofs.sha256", recorded)
+
+	// What is sealed and then changed is refused until it is sealed anew. A start that
+	// does not read the images compares the digest of the file with the sealed one.
 	i.airlock("integrity", "seal")
+	replace(rootFS+".erofs.sha256", []byte("sha256:"+hex.EncodeToString(sum[:])))
+	if out := i.refused("mcp"); !strings.Contains(out, `the root file system of the image "python" is not the one that was sealed`) {
+		t.Error(out)
+	}
+	replace(rootFS+".erofs.sha256", recorded)
 	if out := i.airlock("integrity", "check"); !strings.HasPrefix(out, "CLEAN_ENVIRONMENT") {
 		t.Error(out)
 	}

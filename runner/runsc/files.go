@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/airlock-mcp/airlock/images"
 	"github.com/airlock-mcp/airlock/internal/erofs"
-	"github.com/airlock-mcp/airlock/internal/store"
 	"github.com/airlock-mcp/airlock/runner"
 )
 
@@ -22,6 +22,9 @@ import (
 type fileSystems struct {
 	mu          sync.Mutex
 	directories []directory // most recently used last
+
+	checking sync.Mutex // held while a file is read
+	checked  map[checkedFile]bool
 }
 
 // directory is a directory that was made an image of.
@@ -41,30 +44,76 @@ type directoryID struct {
 // forgotten is made again when it is needed.
 const maxDirectories = 8
 
+// maxChecked bounds how many files are remembered as checked.
+const maxChecked = 64
+
 // root returns the image of an unpacked root file system. It is kept in a file
-// beside the directory, and lives as long as that. The caller closes what it gets.
+// beside the directory, and lives as long as that. The file is compared with its digest
+// when it is first opened, and again whenever its inode has changed. The caller must close
+// the file.
 func (s *fileSystems) root(image runner.Image) (*os.File, error) {
-	path := image.RootFS + ".erofs"
-	file, err := os.Open(path)
+	file, digest, err := images.OpenFileSystem(image.RootFS)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = makeFile(image.RootFS, path)
+		err = images.MakeFileSystem(image.RootFS)
 		if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS) {
-			// Someone else's image, without its file yet.
+			// Another user's image, without its file yet.
 			return s.directory(image.RootFS)
 		}
 		if err == nil {
-			file, err = os.Open(path)
+			file, digest, err = images.OpenFileSystem(image.RootFS)
 		}
 	}
+	if err == nil {
+		err = s.check(file, digest)
+	}
 	if err != nil {
+		if file != nil {
+			file.Close()
+		}
 		return nil, fmt.Errorf("opening the root file system of image %q: %w", image.Name, err)
 	}
 	return file, nil
 }
 
-// makeFile writes the image of a directory to path, which appears complete or not at all.
-func makeFile(dir, path string) error {
-	return store.Write(path, 0o444, func(file *os.File) error { return erofs.Write(file, dir) })
+// checkedFile identifies a file with its contents: every write changes the time of its inode.
+type checkedFile struct {
+	digest   string
+	dev, ino uint64
+	size     int64
+	changed  unix.Timespec
+}
+
+// check compares a file with its digest, unless it did so before.
+func (s *fileSystems) check(file *os.File, digest string) error {
+	s.checking.Lock()
+	defer s.checking.Unlock()
+	before, err := checkedOf(file, digest)
+	if err != nil || s.checked[before] {
+		return err
+	}
+	if err := images.CheckFileSystem(file, digest); err != nil {
+		return err
+	}
+	after, err := checkedOf(file, digest)
+	if err != nil {
+		return err
+	}
+	if after != before {
+		return &images.FileSystemError{Path: file.Name()}
+	}
+	if s.checked == nil || len(s.checked) >= maxChecked {
+		s.checked = map[checkedFile]bool{}
+	}
+	s.checked[before] = true
+	return nil
+}
+
+func checkedOf(file *os.File, digest string) (checkedFile, error) {
+	var stat unix.Stat_t
+	if err := unix.Fstat(int(file.Fd()), &stat); err != nil {
+		return checkedFile{}, err
+	}
+	return checkedFile{digest, stat.Dev, stat.Ino, stat.Size, stat.Ctim}, nil
 }
 
 // directory returns the image of any directory, which is kept in memory. The directory's

@@ -1,0 +1,118 @@
+package images
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/airlock-mcp/airlock/internal/erofs"
+	"github.com/airlock-mcp/airlock/internal/store"
+)
+
+// The root file system of an image, as one file that gVisor's kernel reads, and the
+// digest of that file are beside the directory that they were made from. Equal
+// directories make equal files.
+const (
+	fileSystemSuffix = ".erofs"
+	digestSuffix     = ".erofs.sha256"
+)
+
+// A FileSystemError reports that the file that sandboxes run from is not what was made
+// from the image.
+type FileSystemError struct{ Path string }
+
+// Error names the file.
+func (e *FileSystemError) Error() string {
+	return fmt.Sprintf("the root file system %q has been changed since it was made", e.Path)
+}
+
+// Hint is what an operator types.
+func (e *FileSystemError) Hint() string {
+	return "find out who changed it; then remove the file, and Airlock makes it again from the image"
+}
+
+// MakeFileSystem writes the directory rootFS as one file beside it, and then the digest
+// of that file. Each appears complete or not at all.
+func MakeFileSystem(rootFS string) error {
+	hash := sha256.New()
+	err := store.Write(rootFS+fileSystemSuffix, 0o444, func(file *os.File) error {
+		return erofs.Write(io.MultiWriter(file, hash), rootFS)
+	})
+	if err != nil {
+		return err
+	}
+	return store.WriteFile(rootFS+digestSuffix, []byte(digestText(hash.Sum(nil))+"\n"), 0o444)
+}
+
+// OpenFileSystem opens the file that MakeFileSystem wrote and returns the digest that was
+// recorded. The caller must compare them with CheckFileSystem before it uses the file. The
+// error is an fs.ErrNotExist if either does not exist.
+func OpenFileSystem(rootFS string) (file *os.File, digest string, err error) {
+	if digest, err = FileSystemDigest(rootFS); err != nil {
+		return nil, "", err
+	}
+	file, err = os.Open(rootFS + fileSystemSuffix)
+	return file, digest, err
+}
+
+// FileSystemDigest returns the digest that was recorded for the file of rootFS.
+func FileSystemDigest(rootFS string) (string, error) {
+	text, err := os.ReadFile(rootFS + digestSuffix)
+	return strings.TrimSpace(string(text)), err
+}
+
+// CheckFileSystem reads the whole file; the error is a *FileSystemError if it does not
+// have the digest.
+func CheckFileSystem(file *os.File, digest string) error {
+	hash := sha256.New()
+	if _, err := io.Copy(hash, io.NewSectionReader(file, 0, 1<<62)); err != nil {
+		return fmt.Errorf("reading %q: %w", file.Name(), err)
+	}
+	if digestText(hash.Sum(nil)) != digest {
+		return &FileSystemError{file.Name()}
+	}
+	return nil
+}
+
+// verifyFileSystem proves that the file beside rootFS, if it exists, is what is made from
+// rootFS, which the caller has verified.
+func verifyFileSystem(ctx context.Context, rootFS string) error {
+	file, err := os.Open(rootFS + fileSystemSuffix)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	hash := sha256.New()
+	if err := erofs.Write(writerFunc(func(p []byte) (int, error) {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		return hash.Write(p)
+	}), rootFS); err != nil {
+		return err
+	}
+	want := digestText(hash.Sum(nil))
+	switch recorded, err := FileSystemDigest(rootFS); {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return err
+	case err == nil && recorded != want:
+		return &FileSystemError{rootFS + digestSuffix}
+	}
+	return CheckFileSystem(file, want)
+}
+
+type writerFunc func([]byte) (int, error)
+
+// Write calls f.
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+func digestText(sum []byte) string { return "sha256:" + hex.EncodeToString(sum) }
