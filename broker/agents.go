@@ -22,9 +22,6 @@ import (
 type Agents interface {
 	// Decide decides about one run or one call, once, and debits it where no person is to be asked.
 	Decide(ctx context.Context, act AgentAct) (AgentRuling, error)
-	// Watch returns a channel that is closed when an agent may not act any more, and
-	// what ends the watching; calling that twice is fine.
-	Watch(ctx context.Context, agent caller.Caller) (inactive <-chan struct{}, stop func())
 }
 
 // AgentAct is a run or a call that an agent is about to make.
@@ -151,30 +148,6 @@ func (a *attempt) endGrant(ctx context.Context, done bool) {
 		a.broker.opts.Logger.ErrorContext(ctx, "what an agent's call was debited could not be returned",
 			slog.String(telemetry.KeyCall, a.id), slog.Any(telemetry.KeyError, err))
 	}
-}
-
-// codeInactive is the code with which what an inactive agent does is refused.
-const codeInactive = "QWED-AGENT-POLICY-001"
-
-// ErrInactive is why a context of WhileActive ended.
-var ErrInactive = errors.New("the agent was suspended or ended")
-
-// WhileActive returns a context that ends, with ErrInactive as its cause, when the
-// caller is an agent that may not act any more. Other callers' only ends with ctx.
-func (b *Broker) WhileActive(ctx context.Context, who caller.Caller) (_ context.Context, stop func()) {
-	if who.Kind != caller.Agent || b.opts.Agents == nil {
-		return ctx, func() {}
-	}
-	active, end := context.WithCancelCause(ctx)
-	inactive, leave := b.opts.Agents.Watch(ctx, who)
-	go func() {
-		select {
-		case <-inactive:
-			end(ErrInactive)
-		case <-active.Done():
-		}
-	}()
-	return active, func() { end(context.Canceled); leave() }
 }
 
 // Admission is what was decided about one run.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -19,10 +20,9 @@ import (
 
 // office decides about agents as a test says, and notes what became of their acts.
 type office struct {
-	ruling   broker.AgentRuling
-	err      error
-	late     *broker.Error // what Approve returns
-	inactive chan struct{}
+	ruling broker.AgentRuling
+	err    error
+	late   *broker.Error // what Approve returns
 
 	mu    sync.Mutex
 	acts  []broker.AgentAct
@@ -38,10 +38,6 @@ func (o *office) Decide(_ context.Context, act broker.AgentAct) (broker.AgentRul
 		r.Grant = officeGrant{o}
 	}
 	return r, o.err
-}
-
-func (o *office) Watch(context.Context, caller.Caller) (inactive <-chan struct{}, stop func()) {
-	return o.inactive, func() {}
 }
 
 type officeGrant struct{ *office }
@@ -201,25 +197,70 @@ func TestAnUnapprovedRunSaysSo(t *testing.T) {
 	}
 }
 
-// What an agent does ends when it is suspended, and says why.
-func TestWhileActive(t *testing.T) {
-	o := &office{inactive: make(chan struct{})}
-	f := newFixture(t, func(opts *broker.Options) { opts.Agents = o })
-	ctx, stop := f.WhileActive(t.Context(), agentCaller)
-	defer stop()
-	other, stopOther := f.WhileActive(t.Context(), caller.Caller{Principal: "ann", Kind: caller.Local, Session: "s"})
-	defer stopOther()
-	close(o.inactive)
-	<-ctx.Done()
-	if cause := context.Cause(ctx); !errors.Is(cause, broker.ErrInactive) || other.Err() != nil {
-		t.Errorf("%v, %v", cause, other.Err())
+// ended refuses each caller with a credential, and counts how often it was asked.
+type ended struct {
+	why   error
+	after int // how many checks succeed first
+
+	mu    sync.Mutex
+	asked int
+}
+
+func (e *ended) Check(_ context.Context, who caller.Caller) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.asked++; len(who.Credentials) == 0 || e.asked <= e.after {
+		return nil
 	}
-	calls := open(t, f.Broker, broker.Run{ID: "run_1", Caller: agentCaller}, f.snapshot, nil)
-	answer := calls.Call(ctx, broker.Call{ServerID: "files", Name: "read_file", Arguments: json.RawMessage(`{"path": "a"}`)})
-	if answer.Error == nil || answer.Error.Type != "PolicyDenied" || !strings.HasPrefix(answer.Error.Message, "QWED-AGENT-POLICY-001: ") || len(f.upstream.calls) > 0 {
-		t.Errorf("%+v", answer.Error)
-	}
-	if _, refused := f.Admit(ctx, broker.Run{ID: "run_1", Caller: agentCaller}, 0); refused != nil {
-		t.Errorf("it is decided although the agent was suspended: %+v", refused)
+	return e.why
+}
+
+// A run whose caller may not act any more makes no further call, whatever it was permitted
+// before: the credential is checked between the decision and the record of the intent
+// (issue 23).
+func TestAuthorityIsCheckedAtTheIntent(t *testing.T) {
+	for name, test := range map[string]struct {
+		why            error
+		kind, contains string
+	}{
+		"revoked":           {fmt.Errorf("%w: revoked", caller.ErrEnded), "PolicyDenied", "the caller's token was revoked"},
+		"suspended":         {caller.ErrInactive, "PolicyDenied", "QWED-AGENT-POLICY-001: the agent was suspended"},
+		"it is not known":   {errors.New("the disk is full"), "SandboxError", "could not be looked up"},
+		"another authority": {nil, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, func(opts *broker.Options) {
+				if test.why != nil {
+					opts.Authority = &ended{why: test.why, after: 1}
+				} else {
+					opts.Authority = nil // none that knows the credential
+				}
+			})
+			who := caller.Caller{Principal: "bob", Kind: caller.User, Session: "ses_1", Credentials: []caller.Credential{{ID: "tok_1"}}}
+			calls := open(t, f.Broker, broker.Run{ID: "run_1", Caller: who}, f.snapshot, nil)
+			read := broker.Call{ServerID: "files", Name: "read_file", Arguments: json.RawMessage(`{"path": "a"}`)}
+			if test.why == nil {
+				if answer := calls.Call(t.Context(), read); answer.Error == nil || answer.Error.Type != "PolicyDenied" || len(f.upstream.calls) > 0 {
+					t.Errorf("a credential that nobody knows: %+v", answer)
+				}
+				return
+			}
+			if answer := calls.Call(t.Context(), read); answer.Error != nil {
+				t.Fatalf("while the credential is in force: %+v", answer.Error)
+			}
+			answer := calls.Call(t.Context(), read)
+			if answer.Error == nil || answer.Error.Type != test.kind || !strings.Contains(answer.Error.Message, test.contains) || strings.Contains(answer.Error.Message, "disk") {
+				t.Errorf("got %+v, want %s: %s", answer.Error, test.kind, test.contains)
+			}
+			intents := 0
+			for _, r := range f.records(t) {
+				if r.Kind == audit.KindIntent {
+					intents++
+				}
+			}
+			if len(f.upstream.calls) != 1 || intents != 1 {
+				t.Errorf("got %d calls and %d intents, want the one from before", len(f.upstream.calls), intents)
+			}
+		})
 	}
 }

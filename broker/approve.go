@@ -156,7 +156,7 @@ func (a *attempt) question() approval.Question {
 	return approval.Question{
 		ID: telemetry.NewID("apr"), Asked: now, Expires: now.Add(a.run.limits.ApprovalTimeout),
 		Asking: approval.Asking{
-			Principal: who.Caller.Principal, Issuer: who.Caller.Issuer, CallerKind: string(who.Caller.Kind),
+			Principal: who.Caller.Principal, Issuer: who.Caller.Issuer, CallerKind: string(who.Caller.Kind), Profile: who.Caller.Profile,
 			SessionID: who.Caller.Session, RunID: who.ID, CallID: a.id, Account: who.Caller.Share(),
 		},
 		Subject: approval.Subject{

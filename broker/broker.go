@@ -62,8 +62,10 @@ type Options struct {
 	Profiles map[string]*catalog.Profile
 	// Agents decides what agents may do; nil: they may do nothing.
 	Agents Agents
-	Logger *slog.Logger // nil discards
-	Now    func() time.Time
+	// Authority decides which callers may still act; nil: those without a credential.
+	Authority Authority
+	Logger    *slog.Logger // nil discards
+	Now       func() time.Time
 	// Elicitation names the servers that may ask the person behind a call, as far as the
 	// rules permit it and the Upstream is a RelayingUpstream.
 	Elicitation map[string]bool
@@ -100,6 +102,9 @@ func New(upstream Upstream, recorder Recorder, opts *Options) (*Broker, error) {
 	b.rules.Store(rules)
 	if b.opts.Approver == nil {
 		b.opts.Approver = approval.None{}
+	}
+	if b.opts.Authority == nil {
+		b.opts.Authority = localAuthority{}
 	}
 	if b.opts.Redactor == nil {
 		b.opts.Redactor = redact.New()

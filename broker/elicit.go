@@ -134,6 +134,13 @@ func (r *relay) ask(ctx context.Context, f form) (upstream.ElicitationAnswer, er
 		r.note(ctx, question.ID+": no person could be asked", "")
 		return upstream.ElicitationAnswer{}, err
 	}
+	if verdict.Answer == approval.Yes {
+		a.verdict.Approver = verdict.Approver
+		if fail := a.inForce(ctx); fail != nil {
+			r.note(ctx, question.ID+": the answer is not passed on: "+fail.Message, verdict.By)
+			return upstream.ElicitationAnswer{}, errors.New(fail.Message)
+		}
+	}
 	answer := upstream.ElicitationAnswer{Action: "decline"}
 	switch verdict.Answer {
 	case approval.Yes:

@@ -117,9 +117,9 @@ func (a *attempt) admit(ctx context.Context) *failure {
 }
 
 // ready takes the call from its decision to its intent: a slot, the definition
-// that was decided about still in force, and the record.
+// that was decided about and the caller's credential still in force, and the record.
 func (a *attempt) ready(ctx context.Context) *failure {
-	for _, next := range []stage{(*attempt).slot, (*attempt).compareDefinition, (*attempt).intend} {
+	for _, next := range []stage{(*attempt).slot, (*attempt).compareDefinition, (*attempt).inForce, (*attempt).intend} {
 		if fail := next(a, ctx); fail != nil {
 			return fail
 		}
@@ -140,8 +140,8 @@ func (a *attempt) act(ctx context.Context) *failure {
 // cut is the failure of a call whose run ended under it.
 func (a *attempt) cut(ctx context.Context) *failure {
 	f := failf(errortype.Killed, "the run ended before the call was over").because(context.Cause(ctx))
-	if errors.Is(context.Cause(ctx), ErrInactive) {
-		f = failf(errortype.PolicyDenied, "%s: the agent was suspended or ended, so the call was not made", codeInactive)
+	if cause := context.Cause(ctx); Ended(cause) != "" {
+		return notInForce(cause)
 	}
 	f.refused = true
 	return f

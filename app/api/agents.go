@@ -19,8 +19,8 @@ import (
 type Agents interface {
 	Register(ctx context.Context, r agents.Registration, by string) (agents.Agent, secret.Value, error)
 	Find(ctx context.Context, id string) (agents.Agent, error)
-	List(ctx context.Context, owner, after string, n int) ([]agents.Agent, error)
-	Rotate(ctx context.Context, id, by string) (secret.Value, error)
+	List(ctx context.Context, only agents.Selection, after string, n int) ([]agents.Agent, error)
+	Rotate(ctx context.Context, id, by string, with []caller.Credential) (secret.Value, error)
 	SetStatus(ctx context.Context, id string, status agents.Status, by string) error
 	Budget(ctx context.Context, id string) (budget.Standing, error)
 	Activity(agentID string, n int) ([]agents.Entry, error)
@@ -64,7 +64,7 @@ func (h *handler) own(do agentEndpoint) endpoint {
 			return 0, nil, errNoAgent
 		case err != nil:
 			return 0, nil, err
-		case who.Kind != caller.Agent && agent.Owner != who.Name() && !auth.Has(who, auth.ScopeAdmin):
+		case !who.May(caller.People, caller.See, agent.Object()):
 			return 0, nil, errNoAgent
 		}
 		return do(ctx, who, agent, r)
@@ -104,11 +104,26 @@ func (h *handler) registerAgent(ctx context.Context, who caller.Caller, r *http.
 	if err := registration.Check(); err != nil {
 		return 0, nil, &refusal{status: http.StatusUnprocessableEntity, code: "invalid_request", message: err.Error()}
 	}
+	if registration.PrincipalID != who.Name() { // its rate and its budget are that principal's own
+		return 0, nil, &refusal{status: http.StatusForbidden, code: "forbidden", message: "principal_id can only be your own principal: leave it out"}
+	}
+	registration.Inherited = inheritedFrom(who)
 	agent, token, err := h.opts.Agents.Register(ctx, registration, who.Name())
 	if err != nil {
 		return 0, nil, err
 	}
 	return http.StatusCreated, registered{agent, token.Reveal()}, nil
+}
+
+// inheritedFrom returns what an agent has from the caller that registers it.
+func inheritedFrom(who caller.Caller) agents.Inherited {
+	inherited := agents.Inherited{Profile: who.Profile, Credentials: who.Credentials, Expires: who.Expires()}
+	for _, scope := range []string{auth.ScopeRun, auth.ScopeVerify} { // all that an agent can have
+		if who.Has(scope) {
+			inherited.Scopes = append(inherited.Scopes, scope)
+		}
+	}
+	return inherited
 }
 
 // maxPage is how many agents one answer lists.
@@ -118,15 +133,11 @@ func (h *handler) listAgents(ctx context.Context, who caller.Caller, r *http.Req
 	if who.Kind == caller.Agent || !auth.Has(who, auth.ScopeAgents) {
 		return 0, nil, needs(auth.ScopeAgents, who)
 	}
-	owner := who.Name()
-	if auth.Has(who, auth.ScopeAdmin) {
-		owner = ""
-	}
 	limit, err := number(r, "limit", 100, maxPage)
 	if err != nil {
 		return 0, nil, err
 	}
-	list, err := h.opts.Agents.List(ctx, owner, r.URL.Query().Get("after"), limit)
+	list, err := h.opts.Agents.List(ctx, agents.SelectFor(who), r.URL.Query().Get("after"), limit)
 	return http.StatusOK, map[string]any{"agents": list}, err
 }
 
@@ -207,7 +218,12 @@ func (h *handler) agentActivity(_ context.Context, _ caller.Caller, agent agents
 }
 
 func (h *handler) rotateAgent(ctx context.Context, who caller.Caller, agent agents.Agent, _ *http.Request) (int, any, error) {
-	token, err := h.opts.Agents.Rotate(ctx, agent.ID, who.Name())
+	for _, scope := range agent.Rights() { // who has the new token can do what the agent can
+		if !who.Has(scope) {
+			return 0, nil, needs(scope, who)
+		}
+	}
+	token, err := h.opts.Agents.Rotate(ctx, agent.ID, who.Name(), who.Credentials)
 	return http.StatusOK, map[string]string{"agent_id": agent.ID, "agent_token": token.Reveal()}, err
 }
 

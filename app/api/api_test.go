@@ -48,7 +48,7 @@ func serveWith(t *testing.T, engines api.Verifications) *served {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db, err := database.Open(t.Context(), filepath.Join(dir, "state.db"), agents.Schema, auth.Schema)
+	db, err := database.Open(t.Context(), filepath.Join(dir, "state.db"), agents.Schema, auth.Schema, agents.SchemaInherited)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,14 +58,16 @@ func serveWith(t *testing.T, engines api.Verifications) *served {
 	}
 	s := &served{T: t, tokens: map[string]string{}}
 	tokens := auth.NewTokens(db, nil)
-	for name, scopes := range map[string][]string{"ann": {"agents"}, "bob": {"agents"}, "admin": {"admin"}, "runner": {"run"}, "asker": {"verify"}} {
+	for name, scopes := range map[string][]string{"ann": {"agents", "run"}, "bob": {"agents", "run"}, "admin": {"admin"}, "runner": {"run"}, "asker": {"verify"}} {
 		_, value, err := tokens.Create(t.Context(), auth.Grant{Name: name, Principal: name, Scopes: scopes})
 		if err != nil {
 			t.Fatal(err)
 		}
 		s.tokens[name] = value.Reveal()
 	}
-	identify := (&auth.Authenticator{Tokens: tokens, Agents: service}).Identify
+	authority := auth.NewAuthority(auth.AuthorityOptions{Tokens: tokens, Agents: service})
+	t.Cleanup(authority.Close)
+	identify := (&auth.Authenticator{Tokens: tokens, Agents: service, Authority: authority}).Identify
 	server := httptest.NewServer(api.New(api.Options{Agents: directory{service, filepath.Join(dir, "audit")}, Identify: identify, Verifications: engines}))
 	t.Cleanup(func() {
 		server.Close()
@@ -151,7 +153,7 @@ func (s *served) conforms(method, path string, status int, body []byte) {
 	}
 }
 
-const registration = `{"name": "DataAnalyst", "type": "supervised", "principal_id": "user_123",
+const registration = `{"name": "DataAnalyst", "type": "supervised", "principal_id": null,
 	"permissions": {"allowed_engines": ["math", "logic", "sql"], "blocked_tools": ["execute_code"]},
 	"budget": {"max_daily_cost_usd": 100, "max_requests_per_hour": 500}}`
 
@@ -217,6 +219,8 @@ func TestWhoMayDoWhat(t *testing.T) {
 		{"stranger", "GET", "/v1/agents", "", 401},
 		{"runner", "GET", "/v1/agents", "", 403},
 		{"runner", "POST", "/v1/agents", registration, 403},
+		{"bob", "POST", "/v1/agents", strings.Replace(registration, "null", `"ann"`, 1), 403}, // issue 23: it would use up ann's rate and budget
+		{"admin", "POST", "/v1/agents", strings.Replace(registration, "null", `"ann"`, 1), 403},
 		{"runner", "GET", "/v1/agents/" + own, "", 403},
 		{"ann", "GET", "/v1/agents/" + own, "", 200},
 		{"ann", "GET", "/v1/agents/" + other, "", 404},

@@ -209,7 +209,7 @@ func TestQuestionsOfAgentsAreDebited(t *testing.T) {
 		}
 		return verify.Verdict{Status: verify.Verified, Body: json.RawMessage(`{"verified":true,"status":"VERIFIED","engine":"math","message":"","evidence":{}}`)}, nil
 	}))
-	status, agent := s.do("ann", "POST", "/v1/agents", `{"name": "a", "type": "supervised", "principal_id": "u", "permissions": {"blocked_tools": ["verify_fact"]},
+	status, agent := s.do("ann", "POST", "/v1/agents", `{"name": "a", "type": "supervised", "permissions": {"blocked_tools": ["verify_fact"]},
 		"budget": {"max_requests_per_hour": 5}}`)
 	if status != http.StatusCreated {
 		t.Fatalf("%d %v", status, agent)

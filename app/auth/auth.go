@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/airlock-mcp/airlock/broker/agents"
@@ -14,15 +13,15 @@ import (
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
-// The scopes of a token: what it may be used for.
+// The scopes of a token, see internal/caller.
 const (
-	ScopeRun     = "run"     // use the MCP face: search, run code; ask the engines
-	ScopeVerify  = "verify"  // ask the engines
-	ScopeAgents  = "agents"  // register agents and announce their actions
-	ScopeApprove = "approve" // answer questions
-	ScopeAudit   = "audit"   // read the audit log
-	ScopeSlash   = "slash"   // lower the reputation of agents
-	ScopeAdmin   = "admin"   // all of these, and the things of others
+	ScopeRun     = caller.ScopeRun
+	ScopeVerify  = caller.ScopeVerify
+	ScopeAgents  = caller.ScopeAgents
+	ScopeApprove = caller.ScopeApprove
+	ScopeAudit   = caller.ScopeAudit
+	ScopeSlash   = caller.ScopeSlash
+	ScopeAdmin   = caller.ScopeAdmin
 )
 
 // Scopes are all scopes, in order.
@@ -30,7 +29,7 @@ var Scopes = []string{ScopeAdmin, ScopeAgents, ScopeApprove, ScopeAudit, ScopeRu
 
 // Has says whether a caller has a scope, or may do everything.
 func Has(who caller.Caller, scope string) bool {
-	return slices.Contains(who.Scopes, scope) || slices.Contains(who.Scopes, ScopeAdmin)
+	return who.Has(scope)
 }
 
 // ErrNone says that a request has no credential, ErrInvalid that its credential
@@ -56,10 +55,12 @@ type Authenticator struct {
 	Issuer *Issuer // nil where only Airlock's own tokens are taken
 	// Profile is that of callers whose credential names none; empty for all servers and tools.
 	Profile string
-	// Admit is told the account of who has proved its identity: all tokens of a principal
-	// have one, and all agents that a principal registered have another. Its error refuses
-	// the request. nil admits all.
-	Admit func(ctx context.Context, account string) error
+	// Authority decides which callers may still act; nil means that those identified may.
+	Authority *Authority
+	// Admit is called with each caller who has proved its identity: all tokens of a principal
+	// have one account, and all agents that a principal registered have another. Its error
+	// refuses the request. nil admits all.
+	Admit func(ctx context.Context, who caller.Caller) error
 	// Refused is told why a token is refused, by the error of Identify or Token, or one
 	// that Refuse is asked about, once for each. nil is not told.
 	Refused func(ctx context.Context, err error)
@@ -87,17 +88,39 @@ func (a *Authenticator) Token(ctx context.Context, token secret.Value) (caller.C
 // admitted lets a caller pass who may, and gives it the default profile where its
 // credential names none.
 func (a *Authenticator) admitted(ctx context.Context, who caller.Caller, err error) (caller.Caller, error) {
+	if err == nil && who.Profile == "" {
+		who.Profile = a.Profile
+	}
+	if err == nil {
+		err = a.inForce(ctx, who)
+	}
 	if err == nil && a.Admit != nil {
-		err = a.Admit(ctx, who.Account)
+		err = a.Admit(ctx, who)
 	}
 	if err != nil {
 		a.tell(ctx, err)
 		return caller.Caller{}, err
 	}
-	if who.Profile == "" {
-		who.Profile = a.Profile
-	}
 	return who, nil
+}
+
+// inForce returns an *InvalidError if a caller may not act any more. A suspended agent is
+// let in, to be told that it is.
+func (a *Authenticator) inForce(ctx context.Context, who caller.Caller) error {
+	if a.Authority == nil {
+		return nil
+	}
+	if len(who.Credentials) == 1 && strings.HasPrefix(who.Credentials[0].ID, jwtID) {
+		a.Authority.renew(who.Credentials[0])
+	}
+	err := a.Authority.Check(ctx, who)
+	switch {
+	case errors.Is(err, caller.ErrEnded):
+		return invalid(Ended)
+	case errors.Is(err, caller.ErrInactive):
+		return nil
+	}
+	return err
 }
 
 // tell tells of a token that is refused.
@@ -152,7 +175,8 @@ func bearer(r *http.Request) (secret.Value, error) {
 // Agent returns the agent that a token belongs to as a caller: it may run code and
 // announce its own actions. Its account is that of whom it was registered by, since one
 // principal may register many; and not that principal's own, so that agents that ask too
-// much can still be stopped. The error is as that of Identify; Admit is not asked.
+// much can still be stopped. The agent has the profile and at most the scopes of that
+// principal's credential, and ends with it. The error is as that of Identify; Admit is not asked.
 func (a *Authenticator) Agent(ctx context.Context, token secret.Value) (caller.Caller, error) {
 	if a.Agents == nil {
 		return caller.Caller{}, invalid(Unknown)
@@ -164,8 +188,9 @@ func (a *Authenticator) Agent(ctx context.Context, token secret.Value) (caller.C
 	if err != nil {
 		return caller.Caller{}, err
 	}
-	return caller.Caller{
-		Principal: agent.ID, Kind: caller.Agent, Session: agent.ID, Scopes: []string{ScopeRun},
-		Account: agent.Share(),
-	}, nil
+	who := caller.Caller{
+		Principal: agent.ID, Kind: caller.Agent, Session: agent.ID, Scopes: agent.Rights(), Profile: agent.Profile,
+		Account: agent.Share(), Credentials: []caller.Credential{{ID: agent.ID, Mark: agent.TokenMark, Profile: agent.Profile, Expires: agent.Expires}},
+	}
+	return who, a.inForce(ctx, who)
 }

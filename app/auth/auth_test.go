@@ -101,7 +101,7 @@ func TestGrants(t *testing.T) {
 	tokens, _ := newTokens(t)
 	for problem, g := range map[string]auth.Grant{
 		"name":                 {Principal: "ann", Scopes: []string{"run"}},
-		"principal":            {Name: "a", Scopes: []string{"run"}},
+		"principal":            {Name: "a", Principal: "a\nb", Scopes: []string{"run"}},
 		"needs a scope":        {Name: "a", Principal: "ann"},
 		`did you mean "run"`:   {Name: "a", Principal: "ann", Scopes: []string{"runs"}},
 		"no control character": {Name: "a\n", Principal: "ann", Scopes: []string{"run"}},
@@ -109,5 +109,25 @@ func TestGrants(t *testing.T) {
 		if _, value, err := tokens.Create(t.Context(), g); err == nil || !strings.Contains(err.Error(), problem) || value.Reveal() != (secret.Value{}).Reveal() {
 			t.Errorf("%+v: %v, want %q", g, err, problem)
 		}
+	}
+}
+
+// Two tokens are two principals, unless whom they identify is said (issue 23).
+func TestATokenHasAPrincipalOfItsOwn(t *testing.T) {
+	tokens, _ := newTokens(t)
+	var seen []string
+	for _, principal := range []string{"", "", "ann", "ann"} {
+		made, value, err := tokens.Create(t.Context(), auth.Grant{Name: "laptop", Principal: principal, Scopes: []string{"run"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		who, err := tokens.Authenticate(t.Context(), value)
+		if err != nil || who.Principal != made.Principal {
+			t.Fatalf("%+v of %+v, %v", who, made, err)
+		}
+		seen = append(seen, who.Principal)
+	}
+	if seen[0] == seen[1] || seen[0] == "" || seen[2] != "ann" || seen[3] != "ann" {
+		t.Errorf("got the principals %q", seen)
 	}
 }

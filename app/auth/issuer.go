@@ -2,6 +2,8 @@ package auth
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
@@ -101,7 +103,15 @@ func (i *Issuer) Authenticate(ctx context.Context, token secret.Value, path stri
 	if reason, ok := i.valid(registered, path); !ok {
 		return caller.Caller{}, i.refused(parsed, reason)
 	}
-	return i.caller(registered, own)
+	who, err := i.caller(registered, own)
+	// A renewed token with the same rights is the same credential.
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q", who.Issuer, who.Session, who.Profile, who.Scopes))
+	end := registered.Expiry.Time()
+	if !i.now().Before(end) { // the issuer's clock is behind ours
+		end = end.Add(clockSkew)
+	}
+	who.Credentials = []caller.Credential{{ID: jwtID + hex.EncodeToString(sum[:8]), Mark: header.KeyID, Profile: who.Profile, Expires: end}}
+	return who, err
 }
 
 // signed returns the claims of a token that one of the issuer's keys has signed, else why

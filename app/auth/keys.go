@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -95,6 +96,14 @@ func (k *keys) find(ctx context.Context, id, algorithm string, again bool) ([]jo
 		return nil, fmt.Errorf("%w: %w", ErrIssuer, k.failed)
 	}
 	return k.ofLocked(id, algorithm), nil
+}
+
+// has reports whether the keys that were read last include one, by its ID. None is read
+// for that.
+func (k *keys) has(id string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.ContainsFunc(k.set, func(key jose.JSONWebKey) bool { return id == "" || key.KeyID == id })
 }
 
 // ofLocked selects keys. A token without a key ID may be of any.

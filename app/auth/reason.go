@@ -19,6 +19,7 @@ const (
 	Unknown        Reason = "unknown"         // Airlock has made no such token
 	Expired        Reason = "expired"         // its end is over
 	Revoked        Reason = "revoked"         // airlock tokens revoke
+	Ended          Reason = "ended"           // what it was made with is not in force any more: a token, a profile
 	NotYetValid    Reason = "not_yet_valid"   // it begins later, or was issued later, than the clock says
 	WrongType      Reason = "wrong_type"      // its typ is not in auth.types
 	WrongAlgorithm Reason = "wrong_algorithm" // a signature that others than the issuer could make, or none

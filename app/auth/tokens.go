@@ -40,7 +40,7 @@ const prefix = "airlock_"
 // Grant is what a token is made for.
 type Grant struct {
 	Name      string // what people call the token
-	Principal string // whom it identifies
+	Principal string // whom it identifies; empty: a principal of the token alone, named by its ID
 	Profile   string // empty for the default one
 	Scopes    []string
 	Expires   time.Time // zero: never
@@ -79,6 +79,9 @@ const maxName = 200
 // Check says what is wrong with a grant.
 func (g Grant) Check() error {
 	for field, text := range map[string]string{"name": g.Name, "principal": g.Principal} {
+		if field == "principal" && text == "" {
+			continue
+		}
 		if strings.TrimSpace(text) == "" || len(text) > maxName || strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 			return fmt.Errorf("the %s of a token has 1 to %d bytes and no control characters", field, maxName)
 		}
@@ -104,6 +107,9 @@ func (t *Tokens) Create(ctx context.Context, g Grant) (Token, secret.Value, erro
 	value := secret.New(prefix + hex.EncodeToString(raw))
 	now := t.now().UTC().Truncate(time.Second)
 	made := Token{ID: telemetry.NewID("tok"), Name: g.Name, Principal: g.Principal, Profile: g.Profile, Created: now}
+	if made.Principal == "" {
+		made.Principal = made.ID
+	}
 	made.Scopes = slices.Compact(slices.Sorted(slices.Values(g.Scopes)))
 	expires := int64(0)
 	if !g.Expires.IsZero() {
@@ -155,6 +161,10 @@ func (t *Tokens) Authenticate(ctx context.Context, value secret.Value) (caller.C
 			return &InvalidError{Reason: Expired, TokenID: id}
 		}
 		who.Kind, who.Session, who.Scopes = caller.User, id, strings.Fields(scopes)
+		who.Credentials = []caller.Credential{{ID: id, Scopes: strings.Fields(scopes), Profile: who.Profile}}
+		if expires != 0 {
+			who.Credentials[0].Expires = time.Unix(expires, 0)
+		}
 		if slices.Contains(who.Scopes, ScopeAdmin) {
 			who.Scopes = append(who.Scopes, caller.ScopeAllRuns)
 		}

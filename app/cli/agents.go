@@ -64,7 +64,7 @@ func (v *agentsListVerb) Run(ctx context.Context, s *streams) error {
 	return v.with(ctx, func(a *system.Agents) error {
 		all := []agents.Agent{}
 		for after := ""; ; after = all[len(all)-1].ID {
-			page, err := a.List(ctx, v.Owner, after, listPage)
+			page, err := a.List(ctx, agents.Selection{Owner: v.Owner}, after, listPage)
 			if err != nil {
 				return err
 			}
@@ -233,7 +233,7 @@ type agentsRotateVerb struct {
 // Run prints the agent's new token.
 func (v *agentsRotateVerb) Run(ctx context.Context, s *streams) error {
 	return v.with(ctx, func(a *system.Agents) error {
-		token, err := a.Rotate(ctx, v.Agent, system.Principal())
+		token, err := a.Rotate(ctx, v.Agent, system.Principal(), nil)
 		if err != nil {
 			return err
 		}

@@ -66,10 +66,12 @@ func agentIn(ctx context.Context, opened *system.System, token *secret.Value) (a
 
 // agentOf returns who a host is that has the token of an agent.
 func agentOf(ctx context.Context, known *system.Agents, token secret.Value, profile string) (server.Local, error) {
-	authenticator := &auth.Authenticator{Tokens: known.Tokens(), Agents: known}
+	authenticator := &auth.Authenticator{Tokens: known.Tokens(), Agents: known, Authority: known.Authority()}
 	local := func(ctx context.Context) (caller.Caller, error) {
 		who, err := authenticator.Agent(ctx, token)
-		who.Profile = profile
+		if err == nil {
+			who.Profile, err = auth.Narrower(who.Profile, profile)
+		}
 		return who, err
 	}
 	_, err := local(ctx)

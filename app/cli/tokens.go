@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,7 +27,7 @@ func (f agentsFlags) withTokens(ctx context.Context, do func(*auth.Tokens, *syst
 type tokensCreateVerb struct {
 	agentsFlags
 	Name    string        `arg:"" help:"What people call it, such as the host that uses it."`
-	For     string        `placeholder:"PRINCIPAL" help:"Whom it identifies; by default you."`
+	For     string        `placeholder:"PRINCIPAL" help:"Whom it identifies, such as you, to share runs, sign-ins and questions; by default a principal of its own."`
 	Scope   []string      `default:"run" sep:"," help:"What it may be used for: run, agents, approve, audit, admin."`
 	Profile string        `placeholder:"NAME" help:"What its callers see: a name under profiles in the configuration."`
 	Expires time.Duration `default:"2160h" help:"How long it is valid; 0: for ever."`
@@ -36,9 +37,6 @@ type tokensCreateVerb struct {
 // Run makes a token.
 func (v *tokensCreateVerb) Run(ctx context.Context, s *streams) error {
 	grant := auth.Grant{Name: v.Name, Principal: v.For, Profile: v.Profile, Scopes: v.Scope}
-	if grant.Principal == "" {
-		grant.Principal = system.Principal()
-	}
 	if v.Expires < 0 {
 		return &usageError{"--expires takes a time from now, or 0 for ever", "airlock tokens create NAME --expires 24h"}
 	}
@@ -58,7 +56,8 @@ func (v *tokensCreateVerb) Run(ctx context.Context, s *streams) error {
 		}
 	}
 	return v.withTokens(ctx, func(tokens *auth.Tokens, a *system.Agents) error {
-		if err := a.Record(ctx, "token made for "+grant.Principal+" with "+strings.Join(grant.Scopes, " ")); err != nil {
+		whom := cmp.Or(grant.Principal, "a principal of its own")
+		if err := a.Record(ctx, "token made for "+whom+" with "+strings.Join(grant.Scopes, " ")); err != nil {
 			return err
 		}
 		made, value, err := tokens.Create(ctx, grant)
@@ -127,14 +126,11 @@ type tokensRevokeVerb struct {
 
 // Run revokes a token.
 func (v *tokensRevokeVerb) Run(ctx context.Context) error {
-	return v.withTokens(ctx, func(tokens *auth.Tokens, a *system.Agents) error {
-		err := tokens.Revoke(ctx, v.Token)
+	return v.with(ctx, func(a *system.Agents) error {
+		err := a.RevokeToken(ctx, v.Token)
 		if errors.Is(err, auth.ErrUnknown) {
 			return &hinted{err, "airlock tokens list", ExitUsage}
 		}
-		if err != nil {
-			return err
-		}
-		return a.Record(ctx, "token revoked: "+v.Token)
+		return err
 	})
 }

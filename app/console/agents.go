@@ -9,6 +9,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/broker/agents"
 	"github.com/airlock-mcp/airlock/broker/budget"
+	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
 // agentsSection is the registered agents: one's own, and with the scope admin all.
@@ -33,11 +34,7 @@ const (
 )
 
 func showAgents(c *Console, q *query) (view, error) {
-	owner := q.who.Name()
-	if q.may(auth.ScopeAdmin) {
-		owner = ""
-	}
-	list, err := c.opts.Agents.List(q.Context(), owner, q.URL.Query().Get("after"), agentsPage+1)
+	list, err := c.opts.Agents.List(q.Context(), agents.SelectFor(q.who), q.URL.Query().Get("after"), agentsPage+1)
 	if err != nil {
 		return view{}, err
 	}
@@ -64,7 +61,7 @@ type shownAgent struct {
 // agentOf is the agent that a request names, if the caller may see it.
 func agentOf(c *Console, q *query) (agents.Agent, error) {
 	agent, err := c.opts.Agents.Find(q.Context(), q.PathValue("agent"))
-	if errors.Is(err, agents.ErrUnknown) || err == nil && agent.Owner != q.who.Name() && !q.may(auth.ScopeAdmin) {
+	if errors.Is(err, agents.ErrUnknown) || err == nil && !q.who.May(caller.People, caller.Change, agent.Object()) {
 		return agents.Agent{}, notFound("agent")
 	}
 	return agent, err

@@ -48,7 +48,9 @@ type Options struct {
 	Agents    *system.Agents // stays open until the console is closed
 	// Identify says whom a token belongs to, with the errors of auth.Authenticator.
 	Identify func(ctx context.Context, token secret.Value) (caller.Caller, error)
-	Status   func(ctx context.Context) Status
+	// While returns a context that ends when a caller may not act any more; nil: none ends.
+	While  func(ctx context.Context, who caller.Caller) (_ context.Context, stop func())
+	Status func(ctx context.Context) Status
 	// Hosts are the names in the Host header that are this machine's, beside those of the
 	// loopback interface.
 	Hosts []string
@@ -96,10 +98,14 @@ func New(opts Options) (*Console, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
+	if opts.While == nil {
+		opts.While = func(ctx context.Context, _ caller.Caller) (context.Context, func()) { return ctx, func() {} }
+	}
 	if opts.Clean == nil {
 		opts.Clean = func(text string) string { return text }
 	}
-	c := &Console{opts: opts, mux: http.NewServeMux(), sections: sections(), sessions: newSessions(opts.Now), links: newLinks(opts.Now), failures: newFailures(opts.Now), flows: newFlows()}
+	c := &Console{opts: opts, mux: http.NewServeMux(), sections: sections(), links: newLinks(opts.Now), failures: newFailures(opts.Now), flows: newFlows(opts.While)}
+	c.sessions = newSessions(opts.Now, c.flows.endOf)
 	var err error
 	if c.templates, err = parseTemplates(); err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/broker/oauth"
+	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
 // What a sign-in to a server may take.
@@ -84,20 +85,23 @@ type flowKey struct {
 // flows are those that are going on, and the last one of each session and server. Its
 // methods may be called concurrently.
 type flows struct {
-	work sync.WaitGroup
+	while func(ctx context.Context, who caller.Caller) (context.Context, func()) // ends a flow with the credential of its caller
+	work  sync.WaitGroup
 
 	mu     sync.Mutex // guards what follows
 	of     map[flowKey]*flow
 	closed bool
 }
 
-func newFlows() *flows { return &flows{of: map[flowKey]*flow{}} }
+func newFlows(while func(context.Context, caller.Caller) (context.Context, func())) *flows {
+	return &flows{while: while, of: map[flowKey]*flow{}}
+}
 
 var errManyFlows = &refusal{http.StatusServiceUnavailable, "Too many people sign in to servers at once.", "Try again later."}
 
 // begin has a flow go on until it is over, in the place of an earlier one to the same
 // server.
-func (all *flows) begin(ctx context.Context, key flowKey, login *system.Login) (*flow, error) {
+func (all *flows) begin(ctx context.Context, who caller.Caller, key flowKey, login *system.Login) (*flow, error) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), flowTime)
 	v := &flow{server: key.server, invited: make(chan struct{}), ended: make(chan struct{}), pasted: make(chan string, 1), stop: stop}
 	all.mu.Lock()
@@ -114,6 +118,8 @@ func (all *flows) begin(ctx context.Context, key flowKey, login *system.Login) (
 	all.work.Go(func() {
 		defer stop()
 		defer close(v.ended)
+		ctx, leave := all.while(ctx, who)
+		defer leave()
 		v.goOn(ctx, login)
 	})
 	return v, nil
@@ -137,6 +143,18 @@ func (all *flows) forgetLocked() {
 			return
 		}
 		if v.isOver() {
+			delete(all.of, key)
+		}
+	}
+}
+
+// endOf ends the flows of a session that is over.
+func (all *flows) endOf(s *session) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	for key, v := range all.of {
+		if key.session == s {
+			v.stop()
 			delete(all.of, key)
 		}
 	}
@@ -190,7 +208,7 @@ func beginFlow(c *Console, q *query) (view, error) {
 		return view{}, err
 	}
 	server := q.PathValue("server")
-	v, err := c.flows.begin(q.Context(), flowKey{q.session, server}, login)
+	v, err := c.flows.begin(q.Context(), q.who, flowKey{q.session, server}, login)
 	if err != nil {
 		return view{}, err
 	}

@@ -53,7 +53,7 @@ type query struct {
 }
 
 // may reports whether the caller has a scope.
-func (q *query) may(scope string) bool { return scope == "" || auth.Has(q.who, scope) }
+func (q *query) may(scope string) bool { return scope == "" || q.who.Has(scope) }
 
 // tell has the next page say a sentence, once.
 func (q *query) tell(format string, args ...any) { q.session.tell(fmt.Sprintf(format, args...)) }
@@ -91,6 +91,9 @@ func (c *Console) route(s section, p page) {
 func (c *Console) show(p page, q *query) (view, error) {
 	if !q.may(p.scope) {
 		return view{}, &auth.ScopeError{Scope: p.scope}
+	}
+	if p.scope == auth.ScopeAudit && !q.who.May(caller.People, caller.See, allLog) {
+		return view{}, errOneProfile
 	}
 	if q.Method == http.MethodPost {
 		if err := q.ParseForm(); err != nil {

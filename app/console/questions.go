@@ -49,7 +49,7 @@ func (c *Console) left(q approval.Posted) time.Duration {
 func showQuestions(c *Console, q *query) (view, error) {
 	var rows []questionRow
 	for _, posted := range c.opts.Approvals.Posted() {
-		if reaches(q.who, askerOf(posted.Asking)) {
+		if reaches(q.who, caller.See, caller.Question, askerOf(posted.Asking)) {
 			rows = append(rows, questionRow{posted, c.left(posted)})
 		}
 	}
@@ -58,7 +58,7 @@ func showQuestions(c *Console, q *query) (view, error) {
 
 // askerOf is whose question it is.
 func askerOf(a approval.Asking) caller.Owner {
-	return caller.Owner{Principal: a.Principal, Kind: caller.Kind(a.CallerKind), Issuer: a.Issuer, Session: a.SessionID}
+	return caller.Owner{Principal: a.Principal, Kind: caller.Kind(a.CallerKind), Issuer: a.Issuer, Session: a.SessionID, Profile: a.Profile}
 }
 
 // questionPage is what the page of one question shows.
@@ -90,7 +90,7 @@ const (
 // one that is over gone says what became of it.
 func (c *Console) findQuestion(q *query) (posted approval.Posted, gone string, err error) {
 	posted, asking, err := c.opts.Approvals.Find(q.PathValue("question"))
-	if asking == (approval.Asking{}) || !reaches(q.who, askerOf(asking)) {
+	if asking == (approval.Asking{}) || !reaches(q.who, caller.Change, caller.Question, askerOf(asking)) {
 		return approval.Posted{}, "", notFound("question")
 	}
 	if errors.Is(err, approval.ErrClosed) {
@@ -192,6 +192,9 @@ func answerQuestion(c *Console, q *query) (view, error) {
 		return list, nil
 	}
 	r := approval.Response{ID: posted.ID, Digest: q.PostForm.Get("digest"), By: q.who.Name() + ", console"}
+	if len(q.who.Credentials) > 0 {
+		r.Approver = &q.who
+	}
 	switch q.PostForm.Get("answer") {
 	case "allow":
 		r.Approve = true

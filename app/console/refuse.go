@@ -20,6 +20,7 @@ func (r *refusal) Error() string { return r.message }
 
 var (
 	errForeignForm = &refusal{http.StatusForbidden, "The form is not of this session.", "Open the page again and send it from there."}
+	errOneProfile  = &refusal{http.StatusForbidden, "You may not do this: the log is of all profiles, and your token is of one.", "Sign in with a token that has no profile."}
 	errNoPage      = &refusal{http.StatusNotFound, "There is no such page.", ""}
 )
 

@@ -7,14 +7,14 @@ import (
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
-// reaches reports whether what belongs to an owner is shown to a caller: what is of
-// the same principal, in whichever session, and with the scope admin all of it. A
-// person looks at the runs of all their hosts; the hosts do not see each other's.
-func reaches(who caller.Caller, owner caller.Owner) bool {
-	mine := who.Owner()
-	mine.Session = owner.Session
-	return who.Known() && mine == owner || who.MayReach(owner)
+// reaches reports whether a caller may do something with what belongs to an owner. A person
+// looks at the runs of all their hosts; the hosts do not see each other's.
+func reaches(who caller.Caller, act caller.Act, kind caller.ObjectKind, owner caller.Owner) bool {
+	return who.May(caller.People, act, caller.Object{Kind: kind, Owner: owner})
 }
+
+// allLog is the audit log, which has the records of all callers and profiles.
+var allLog = caller.Object{Kind: caller.Log}
 
 // shownScopes are the scopes of a caller as a page lists them.
 func shownScopes(scopes []string) []string {

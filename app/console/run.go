@@ -13,6 +13,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/broker/approval"
 	"github.com/airlock-mcp/airlock/broker/audit"
+	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
 // runSection shows one run: what the audit log says about it as a tree and a timeline,
@@ -100,7 +101,7 @@ func (c *Console) findRun(q *query) (runState, error) {
 	if ok {
 		s.listed = &listed
 	}
-	if s.status == nil && s.listed == nil || s.status != nil && !reaches(q.who, s.status.Owner) || s.listed != nil && !reaches(q.who, s.listed.Owner) {
+	if s.status == nil && s.listed == nil || s.status != nil && !reaches(q.who, caller.See, caller.Run, s.status.Owner) || s.listed != nil && !reaches(q.who, caller.See, caller.Run, s.listed.Owner) {
 		return runState{}, notFound("run")
 	}
 	if s.listed != nil {

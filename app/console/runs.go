@@ -140,7 +140,7 @@ func showRuns(c *Console, q *query) (view, error) {
 	p := runsPage{Filter: f, Page: f.page, Going: len(going), Here: f.address("/runs/now", f.page)}
 	match := func(run system.ListedRun) bool {
 		_, isGoing := going[run.ID]
-		return !isGoing && reaches(q.who, run.Owner) && f.takes(rowOfListed(run))
+		return !isGoing && reaches(q.who, caller.See, caller.Run, run.Owner) && f.takes(rowOfListed(run))
 	}
 	if f.page == 1 {
 		p.Rows = newestFirst(going, f)
@@ -177,7 +177,7 @@ func newestFirst(going map[string]runRow, f runFilter) []runRow {
 func (c *Console) reachableRuns(who caller.Caller) []runs.Status {
 	var list []runs.Status
 	for _, run := range c.opts.Runs.All() {
-		if status := run.Status(); reaches(who, status.Owner) {
+		if status := run.Status(); reaches(who, caller.See, caller.Run, status.Owner) {
 			list = append(list, status)
 		}
 	}

@@ -92,14 +92,15 @@ func (s *session) over(now time.Time) bool {
 // sessions are those of all browsers, by the hashes of their IDs. Its methods may be
 // called concurrently.
 type sessions struct {
-	now func() time.Time
+	now   func() time.Time
+	ended func(*session) // is called for each session that is removed
 
 	mu   sync.Mutex // guards what follows
 	byID map[[sha256.Size]byte]*session
 }
 
-func newSessions(now func() time.Time) *sessions {
-	return &sessions{now: now, byID: map[[sha256.Size]byte]*session{}}
+func newSessions(now func() time.Time, ended func(*session)) *sessions {
+	return &sessions{now: now, ended: ended, byID: map[[sha256.Size]byte]*session{}}
 }
 
 // errFull refuses a session because there are too many.
@@ -130,14 +131,14 @@ func (s *sessions) makeRoomLocked(owner string, now time.Time) {
 	for id, other := range s.byID {
 		switch {
 		case other.over(now):
-			delete(s.byID, id)
+			s.removeLocked(id)
 		case other.owner == owner:
 			owned = append(owned, kept{id, other.lastUsed()})
 		}
 	}
 	slices.SortFunc(owned, func(a, b kept) int { return a.used.Compare(b.used) })
 	for len(owned) >= maxOwned {
-		delete(s.byID, owned[0].id)
+		s.removeLocked(owned[0].id)
 		owned = owned[1:]
 	}
 }
@@ -149,7 +150,7 @@ func (s *sessions) find(id string) *session {
 	defer s.mu.Unlock()
 	found := s.byID[sum]
 	if found != nil && found.over(s.now()) {
-		delete(s.byID, sum)
+		s.removeLocked(sum)
 		return nil
 	}
 	return found
@@ -159,7 +160,14 @@ func (s *sessions) find(id string) *session {
 func (s *sessions) end(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.byID, sha256.Sum256([]byte(id)))
+	s.removeLocked(sha256.Sum256([]byte(id)))
+}
+
+func (s *sessions) removeLocked(sum [sha256.Size]byte) {
+	if one := s.byID[sum]; one != nil {
+		delete(s.byID, sum)
+		s.ended(one)
+	}
 }
 
 // newSecret is 256 random bits as text.

@@ -61,16 +61,18 @@ func New(ctx context.Context, opts Options) (*Daemon, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	d := &Daemon{opts: opts, since: time.Now().UTC().Truncate(time.Second), stop: make(chan struct{}, 1), limits: defaultLimits(), fair: newFair(opts.Config.Serve.CallerRequests), log: slog.New(newLimitedHandler(opts.Logger.Handler())), answering: newInFlight()}
+	d := &Daemon{opts: opts, since: time.Now().UTC().Truncate(time.Second), stop: make(chan struct{}, 1), limits: defaultLimits(), log: slog.New(newLimitedHandler(opts.Logger.Handler())), answering: newInFlight()}
 	var err error
 	if d.known, err = opts.System.OpenAgents(ctx); err != nil {
 		return nil, err
 	}
 	d.undo.Add(d.known.Close)
-	d.identify = &auth.Authenticator{Tokens: d.known.Tokens(), Agents: d.known, Profile: opts.Config.DefaultProfile, Admit: d.fair.admit, Refused: newRefusals(opts.Logger).note}
+	d.fair = newFair(opts.Config.Serve.CallerRequests, d.known.Authority().WhileKnown)
+	d.identify = &auth.Authenticator{Tokens: d.known.Tokens(), Agents: d.known, Authority: d.known.Authority(), Profile: opts.Config.DefaultProfile, Admit: d.fair.admit, Refused: newRefusals(opts.Logger).note}
 	if opts.Config.Auth.Issuer != "" {
 		d.identify.Issuer = auth.NewIssuer(opts.Config.Auth, nil, nil)
 		d.identify.Issuer.Unread(unreadKeys(opts.Logger))
+		d.known.Authority().Accept(d.identify.Issuer)
 	}
 	if d.face, err = newFace(opts); err != nil {
 		return nil, errors.Join(err, d.Close())
@@ -104,7 +106,7 @@ func (d *Daemon) askToStop() {
 func newFace(opts Options) (*code.Server, error) {
 	s := opts.System
 	return code.New(s, s.Runs(), code.Options{
-		Version: opts.Version, Principal: system.Principal(), ServerIDs: s.ServerIDs(), Packages: code.Packages(s.Packages()), Approvals: s.Approvals(), Logger: s.Logger(), Gate: s.Gate(),
+		Version: opts.Version, Principal: system.Principal(), ServerIDs: s.ServerIDs(), Packages: code.Packages(s.Packages()), Approvals: s.Approvals(), Logger: s.Logger(), Gate: s.Gate(), WhileKnown: s.WhileKnown,
 		Files: s.Attachments(), CallTool: s.Face().CallTool, Similar: s.Similar,
 	})
 }

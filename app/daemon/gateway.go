@@ -80,7 +80,7 @@ func (d *Daemon) newGateway(ctx context.Context) (*gateway.Server, error) {
 		return nil, err
 	}
 	return gateway.New(gateway.Parts{Decider: parts.Decider, Runs: s.Runs(), Jobs: parts.Jobs}, gateway.Options{
-		Version: d.opts.Version, Principal: system.Principal(), BackgroundTimeout: set.Background, Logger: s.Logger(), Gate: s.Gate(),
+		Version: d.opts.Version, Principal: system.Principal(), BackgroundTimeout: set.Background, Logger: s.Logger(), Gate: s.Gate(), WhileKnown: s.WhileKnown,
 	})
 }
 

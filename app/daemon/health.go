@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/airlock-mcp/airlock/app/auth"
+	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/app/system"
 )
 
@@ -35,7 +36,7 @@ func (d *Daemon) ready(w http.ResponseWriter, r *http.Request) {
 // tools, so they are for callers who may read the audit log.
 func (d *Daemon) metrics(w http.ResponseWriter, r *http.Request) {
 	who, err := d.caller(r)
-	if err == nil && !auth.Has(who, auth.ScopeAudit) {
+	if err == nil && !who.May(caller.People, caller.See, caller.Object{Kind: caller.Log}) {
 		err = &auth.ScopeError{Scope: auth.ScopeAudit, Caller: who}
 	}
 	if err != nil {

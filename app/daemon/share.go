@@ -27,9 +27,13 @@ const (
 type fair struct {
 	shares *share.Shares
 	known  *accounts
+	// until calls ended when a caller's requests are not accepted any more.
+	until func(ctx context.Context, who caller.Caller, ended func(error)) (stop func())
 }
 
-func newFair(each int64) *fair { return &fair{share.New(each), newAccounts()} }
+func newFair(each int64, until func(context.Context, caller.Caller, func(error)) func()) *fair {
+	return &fair{share.New(each), newAccounts(), until}
+}
 
 // placeKey is where the context of a request holds its *place. It is no parameter because
 // it is the request's, from the listener to the face that finds out who calls, through
@@ -46,6 +50,8 @@ type place struct {
 	account  string
 	admitted bool // the caller has proved that the account is its own
 	release  func()
+	cancel   context.CancelCauseFunc // ends the request
+	unwatch  func()                  // see fair.until
 }
 
 // serve has next answer a request that there is a share for, and refuses others.
@@ -67,13 +73,19 @@ func (f *fair) serve(w http.ResponseWriter, r *http.Request, next http.Handler) 
 		return
 	}
 	p.account, p.release = account, release
+	p.unwatch = func() {}
 	defer p.end()
-	next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), placeKey{}, p)))
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+	p.cancel = cancel
+	next.ServeHTTP(w, r.WithContext(context.WithValue(ctx, placeKey{}, p)))
 }
 
-// admit counts the request of ctx for an account from now on. Its error is auth.ErrShare.
-// What is no request over HTTP counts for none.
-func (f *fair) admit(ctx context.Context, account string) error {
+// admit counts the request of ctx for the account of its caller from now on, and ends the
+// request when the caller's credential does. Its error is auth.ErrShare. What is not a
+// request over HTTP counts for none.
+func (f *fair) admit(ctx context.Context, who caller.Caller) error {
+	account := who.Account
 	p, ok := ctx.Value(placeKey{}).(*place)
 	if !ok {
 		return nil
@@ -89,6 +101,9 @@ func (f *fair) admit(ctx context.Context, account string) error {
 		p.release()
 		p.account, p.release = account, release
 	}
+	if !p.admitted {
+		p.unwatch = f.until(context.WithoutCancel(ctx), who, p.cancel)
+	}
 	p.admitted = true
 	f.known.add(p.credential, account)
 	return nil
@@ -100,6 +115,7 @@ func (p *place) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.release()
+	p.unwatch()
 	if !p.admitted {
 		p.of.known.remove(p.credential)
 	}

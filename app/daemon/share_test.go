@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/airlock-mcp/airlock/app/auth"
+	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
 // untilUnused waits until an account holds nothing of its share: a request is answered a
@@ -99,11 +100,11 @@ type blocking struct {
 }
 
 func newBlocking(t *testing.T, each int64) *blocking {
-	b := &blocking{fair: newFair(each), begun: make(chan struct{}), release: make(chan struct{})}
+	b := &blocking{fair: newFair(each, func(context.Context, caller.Caller, func(error)) func() { return func() {} }), begun: make(chan struct{}), release: make(chan struct{})}
 	b.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		b.fair.serve(w, r, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if account, known := strings.CutPrefix(r.URL.Path, "/known/"); known {
-				if err := b.fair.admit(r.Context(), account); err != nil {
+				if err := b.fair.admit(r.Context(), caller.Caller{Account: account}); err != nil {
 					http.Error(w, err.Error(), http.StatusTooManyRequests)
 					return
 				}

@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/join"
 	"github.com/airlock-mcp/airlock/app/server"
@@ -183,7 +184,9 @@ func (d *Daemon) local(h join.Hello) server.Local {
 	token := secret.New(h.Agent)
 	return func(ctx context.Context) (caller.Caller, error) {
 		who, err := d.identify.Agent(ctx, token)
-		who.Profile = h.Profile
+		if err == nil {
+			who.Profile, err = auth.Narrower(who.Profile, h.Profile)
+		}
 		return who, err
 	}
 }

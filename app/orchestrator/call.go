@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"strings"
 	"time"
 
@@ -93,8 +92,8 @@ func (r *run) callAlone(ctx context.Context) (*Outcome, error) {
 // attached to the run, so that the caller gets them as files.
 func (r *run) judgeCall(ctx context.Context, answer broker.Answer) Result {
 	if e := answer.Error; e != nil {
-		if errors.Is(context.Cause(ctx), broker.ErrInactive) && e.Type != errortype.PolicyDenied {
-			return failed(errortype.Killed, false, "the call was ended, because the agent was suspended or ended; it may have been carried out")
+		if why := broker.Ended(context.Cause(ctx)); why != "" && e.Type != errortype.PolicyDenied {
+			return failed(errortype.Killed, false, "the call was ended, because "+why+"; it may have been carried out")
 		}
 		if ctx.Err() != nil && e.Type != errortype.PolicyDenied {
 			return failed(errortype.Killed, false, "the call was cancelled before it had ended; it may have been carried out")

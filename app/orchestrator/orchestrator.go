@@ -119,8 +119,6 @@ func (o *Orchestrator) Check(req Request) error {
 // what Check refuses it with, runner.ErrBusy, broker.ErrSessions, or a sandbox that does not
 // start. Cancelling ctx ends the run; its outcome then says so.
 func (o *Orchestrator) Run(ctx context.Context, req Request) (*Outcome, error) {
-	ctx, stop := o.parts.Broker.WhileActive(ctx, req.Caller)
-	defer stop()
 	if req.Call != nil {
 		return o.traced(ctx, req, o.runCall)
 	}

@@ -26,8 +26,8 @@ func (r *run) judge(ended ending, logs logs) Result {
 		return r.judgeExit(*ended.exit, logs)
 	case ended.timeout:
 		return r.judgeTimeout(ended.pending)
-	case ended.inactive:
-		return failed(errortype.Killed, false, "the run was ended, because the agent was suspended or ended")
+	case ended.authority != "":
+		return failed(errortype.Killed, false, "the run was ended, because "+ended.authority)
 	case ended.cancelled:
 		return failed(errortype.Killed, false, "the run was cancelled before the code had ended")
 	case ended.flood:

@@ -77,10 +77,10 @@ type ending struct {
 	timeout   bool
 	pending   int // with timeout: tool calls that had not been answered
 	cancelled bool
-	inactive  bool  // with cancelled: because the agent whose run it is was suspended
-	flood     bool  // more output than the sandbox may write
-	protocol  error // the socket's protocol was broken
-	internal  error // our own side failed
+	authority string // with cancelled: why the caller may not act any more; empty for another reason
+	flood     bool   // more output than the sandbox may write
+	protocol  error  // the socket's protocol was broken
+	internal  error  // our own side failed
 }
 
 // undoTimeout bounds what is left to do when a run is over.
@@ -95,7 +95,9 @@ func (r *run) execute(ctx context.Context) (*Outcome, error) {
 	}
 	go r.recordStart(ctx)
 	ended := r.await(ctx, clock)
-	ended.inactive = ended.cancelled && errors.Is(context.Cause(ctx), broker.ErrInactive)
+	if ended.cancelled {
+		ended.authority = broker.Ended(context.Cause(ctx))
+	}
 	if err := r.unrecorded(); err != nil {
 		return nil, err
 	}

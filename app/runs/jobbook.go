@@ -31,6 +31,9 @@ CREATE TABLE job (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX job_instance ON job (instance, state);`
 
+// bookProfiles adds the profiles of the callers of jobs.
+const bookProfiles = `ALTER TABLE job ADD COLUMN profile TEXT NOT NULL DEFAULT ''`
+
 // JobBook remembers which jobs there are, on disk, so that a restart does not forget
 // that there were some. It has no code and no output. Several processes share it: each
 // holds the lock INSTANCE.lock beside it for as long as it lives. nil is a book that
@@ -57,7 +60,7 @@ func OpenJobBook(ctx context.Context, dir string) (_ *JobBook, err error) {
 	if b.held, err = store.CreateHeld(b.lock(b.instance), nil, 0o600); err != nil {
 		return nil, err
 	}
-	if b.db, err = database.Open(ctx, filepath.Join(dir, "jobs.db"), bookSchema); err != nil {
+	if b.db, err = database.Open(ctx, filepath.Join(dir, "jobs.db"), bookSchema, bookProfiles); err != nil {
 		return nil, err
 	}
 	return b, b.sweep(ctx, time.Now())
@@ -112,8 +115,8 @@ func (b *JobBook) enter(ctx context.Context, made *job, runID string, now time.T
 		return nil
 	}
 	return b.db.Update(ctx, func(tx database.Tx) error {
-		_, err := tx.ExecContext(ctx, `INSERT INTO job VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			made.id, runID, made.owner.Principal, made.owner.Kind, made.owner.Issuer, made.owner.Session, b.instance, JobQueued, now.Unix())
+		_, err := tx.ExecContext(ctx, `INSERT INTO job VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			made.id, runID, made.owner.Principal, made.owner.Kind, made.owner.Issuer, made.owner.Session, b.instance, JobQueued, now.Unix(), made.owner.Profile)
 		return err
 	})
 }
@@ -155,9 +158,9 @@ func (b *JobBook) find(ctx context.Context, id string, now time.Time) (found ent
 	}
 	var instance string
 	err := b.db.View(ctx, func(tx database.Tx) error {
-		row := tx.QueryRowContext(ctx, `SELECT id, run_id, principal, kind, issuer, session, instance, state FROM job WHERE id = ? AND changed >= ?`,
+		row := tx.QueryRowContext(ctx, `SELECT id, run_id, principal, kind, issuer, session, profile, instance, state FROM job WHERE id = ? AND changed >= ?`,
 			id, now.Add(-keepJobs).Unix())
-		return row.Scan(&found.id, &found.runID, &found.owner.Principal, &found.owner.Kind, &found.owner.Issuer, &found.owner.Session, &instance, &found.state)
+		return row.Scan(&found.id, &found.runID, &found.owner.Principal, &found.owner.Kind, &found.owner.Issuer, &found.owner.Session, &found.owner.Profile, &instance, &found.state)
 	})
 	if errors.Is(err, sql.ErrNoRows) || err == nil && (instance == b.instance || store.IsHeld(b.lock(instance))) {
 		return entry{}, nil

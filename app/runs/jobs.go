@@ -161,13 +161,6 @@ func (j *Jobs) hasRoomLocked(account string) bool {
 	return queued < maxQueuedJobs && ownedQueued < maxQueuedEach && owned < maxOwnedJobs && ownedBytes < maxOwnedOut && bytes < maxJobsOut
 }
 
-// isOf reports whether an owner is the principal of a caller, in whatever session.
-func isOf(owner caller.Owner, c caller.Caller) bool {
-	mine := c.Owner()
-	mine.Session = owner.Session
-	return owner == mine
-}
-
 // watch follows a job to its end, and notes where it stands.
 func (j *Jobs) watch(ctx context.Context, made *job) {
 	changed, stop := made.run.Subscribe()
@@ -249,7 +242,7 @@ func (j *Jobs) Get(ctx context.Context, c caller.Caller, id string) (JobStatus, 
 	if !ok {
 		return j.lost(ctx, c, id)
 	}
-	if !c.MayReach(made.owner) {
+	if !made.run.reachedBy(c, caller.See) {
 		return JobStatus{}, false
 	}
 	status := made.run.Status()
@@ -275,7 +268,7 @@ func (j *Jobs) lost(ctx context.Context, c caller.Caller, id string) (JobStatus,
 	if err != nil {
 		j.opts.Logger.WarnContext(ctx, "lost jobs could not be looked up", slog.Any(telemetry.KeyError, err))
 	}
-	if err != nil || found.id == "" || !isOf(found.owner, c) || !c.Known() {
+	if err != nil || found.id == "" || !c.May(caller.People, caller.See, caller.Object{Kind: caller.Run, Owner: found.owner}) {
 		return JobStatus{}, false
 	}
 	return JobStatus{ID: id, RunID: found.runID, State: JobLost, Last: found.state}, true
@@ -287,7 +280,7 @@ func (j *Jobs) Cancel(c caller.Caller, id string) bool {
 	j.mu.Lock()
 	made, ok := j.jobs[id]
 	j.mu.Unlock()
-	if !ok || !c.MayReach(made.owner) || made.run.over() {
+	if !ok || !made.run.reachedBy(c, caller.Change) || made.run.over() {
 		return false
 	}
 	made.run.Cancel()

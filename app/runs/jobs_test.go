@@ -128,7 +128,7 @@ func TestJobsOfAccountsHaveTurns(t *testing.T) {
 		jobs, made, _ := newJobs(t, nil)
 		agent := func(name, code string) string {
 			req := orchestrator.ScriptRequest(code, orchestrator.Script{Timeout: time.Minute, Stream: 1})
-			req.Caller = caller.Caller{Principal: name, Kind: caller.Agent, Session: "ses_" + name, Account: "agents of ann"}
+			req.Caller = caller.Caller{Principal: name, Kind: caller.Agent, Session: "ses_" + name, Scopes: []string{caller.ScopeRun}, Account: "agents of ann"}
 			id, err := jobs.Start(t.Context(), req)
 			if err != nil {
 				t.Fatal(err)
@@ -149,7 +149,7 @@ func TestJobsOfAccountsHaveTurns(t *testing.T) {
 		queue(t, jobs, "bob", "bob 2:wait")
 		queue(t, jobs, "eve", "eve:wait")
 		for n := range 4 {
-			jobs.Cancel(caller.Caller{Principal: fmt.Sprint("agent ", n%2), Kind: caller.Agent, Session: fmt.Sprint("ses_agent ", n%2)}, ids[n])
+			jobs.Cancel(caller.Caller{Principal: fmt.Sprint("agent ", n%2), Kind: caller.Agent, Session: fmt.Sprint("ses_agent ", n%2), Scopes: []string{caller.ScopeRun}}, ids[n])
 			synctest.Wait()
 		}
 		if got, want := made.begun[jobsAtOnce:], []string{"bob 1", "eve", "bob 2", "5"}; !slices.Equal(got, want) {

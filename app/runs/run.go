@@ -91,6 +91,11 @@ func newRun(req orchestrator.Request, cancel context.CancelFunc, now time.Time) 
 	}
 }
 
+// reachedBy reports whether a host may do something with the run.
+func (r *Run) reachedBy(c caller.Caller, act caller.Act) bool {
+	return c.May(caller.Hosts, act, caller.Object{Kind: caller.Run, Owner: r.owner})
+}
+
 // ID returns the run's ID.
 func (r *Run) ID() string { return r.id }
 

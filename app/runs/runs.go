@@ -32,6 +32,8 @@ type Executor interface {
 type Options struct {
 	Questions *Questions       // nil: what runs wait for is not known
 	Now       func() time.Time // nil means time.Now
+	// While returns a context that ends when a caller may not act any more; nil: none ends.
+	While func(ctx context.Context, who caller.Caller) (_ context.Context, stop func())
 }
 
 // Registry holds the runs that are going on, and those that have finished for
@@ -39,6 +41,7 @@ type Options struct {
 type Registry struct {
 	executor Executor
 	now      func() time.Time
+	while    func(ctx context.Context, who caller.Caller) (context.Context, func())
 	going    sync.WaitGroup
 
 	mu       sync.Mutex      // guards what follows
@@ -63,6 +66,10 @@ func New(executor Executor, opts *Options) *Registry {
 	if opts != nil && opts.Now != nil {
 		r.now = opts.Now
 	}
+	r.while = func(ctx context.Context, _ caller.Caller) (context.Context, func()) { return ctx, func() {} }
+	if opts != nil && opts.While != nil {
+		r.while = opts.While
+	}
 	if opts != nil && opts.Questions != nil {
 		opts.Questions.follow(r.noteQuestion)
 	}
@@ -70,7 +77,7 @@ func New(executor Executor, opts *Options) *Registry {
 }
 
 // Start begins a run of req.Caller and returns it at once. The run outlives
-// ctx: Run.Wait, Cancel, EndSession and Close end it. An error says why the
+// ctx: Run.Wait, Cancel, EndSession, Close and the end of the caller's credential end it. An error says why the
 // request cannot become a run; one with a method Hint() string says what to do.
 func (r *Registry) Start(ctx context.Context, req orchestrator.Request) (*Run, error) {
 	return r.start(ctx, req, nil)
@@ -97,6 +104,8 @@ func (r *Registry) start(ctx context.Context, req orchestrator.Request, turn *tu
 	go func() {
 		defer r.going.Done()
 		defer cancel()
+		ctx, stop := r.while(ctx, req.Caller)
+		defer stop()
 		outcome, err := r.execute(ctx, req, turn)
 		if err != nil && ctx.Err() != nil {
 			err = ErrCancelled
@@ -155,7 +164,7 @@ func (r *Registry) Get(c caller.Caller, id string) (*Run, bool) {
 	defer r.mu.Unlock()
 	r.forgetLocked(r.finished.expired(r.now()))
 	run, ok := r.runs[id]
-	if !ok || !c.MayReach(run.owner) {
+	if !ok || !run.reachedBy(c, caller.See) {
 		return nil, false
 	}
 	return run, true
@@ -168,7 +177,7 @@ func (r *Registry) List(c caller.Caller) []*Run {
 	r.forgetLocked(r.finished.expired(r.now()))
 	var list []*Run
 	for _, run := range r.runs {
-		if c.MayReach(run.owner) {
+		if run.reachedBy(c, caller.See) {
 			list = append(list, run)
 		}
 	}

@@ -160,7 +160,7 @@ func TestRunsAreSeenByTheirOwners(t *testing.T) {
 		r := New(&executor{}, nil)
 		defer r.Close()
 		operator := person("olga")
-		operator.Scopes = []string{caller.ScopeAllRuns}
+		operator.Scopes = []string{caller.ScopeRun, caller.ScopeAllRuns}
 		var all []string
 		for range 3 {
 			for _, who := range []string{"ann", "bob"} {

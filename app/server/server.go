@@ -25,6 +25,9 @@ type Options struct {
 	Logger     *slog.Logger    // nil logs nothing
 	Gate       Gate            // nil lets everything through
 	EndSession func(id string) // ends what belongs to a session that is over, and waits for it; nil does nothing
+	// WhileKnown calls ended, once, when requests of a caller are not accepted any more: its
+	// requests and its session over HTTP end then. nil: none does.
+	WhileKnown func(ctx context.Context, who caller.Caller, ended func(error)) (stop func())
 	// NameRequests has RequestID tell the ID of the request that a call is.
 	NameRequests bool
 	// Tools are the names of the face's tools, for traces and metrics: another name
@@ -74,6 +77,9 @@ func New(face *mcp.Server, opts Options) (*Transport, error) {
 		face: face, logger: opts.Logger, gate: opts.Gate, end: opts.EndSession, naming: opts.NameRequests, tools: opts.Tools,
 		callers: newCallers(opts), sessions: newSessions(opts.EndSession), connected: newConnections(),
 	}
+	if opts.WhileKnown != nil {
+		face.AddReceivingMiddleware(t.whileKnown(opts.WhileKnown))
+	}
 	face.AddReceivingMiddleware(t.traced, checkLogLevel, wellFormed, t.cleanAnswers)
 	face.AddSendingMiddleware(t.cleanRequests)
 	return t, nil
@@ -102,6 +108,10 @@ func (t *Transport) Attend(session *mcp.ServerSession, begin func() (end func())
 // requests of a session that it ends.
 func (t *Transport) endSession(sessionID, protocolID string) {
 	t.end(sessionID)
+	t.sessions.unbind(sessionID)
+	if protocolID == "" { // of a revision without sessions
+		return
+	}
 	for session := range t.face.Sessions() {
 		if session.ID() == protocolID {
 			// Its client is not there to be told that this did not end well.

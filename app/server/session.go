@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -21,12 +22,19 @@ type sessions struct {
 	mu       sync.Mutex                    // guards what follows
 	followed map[*mcp.ServerSession]func() // what ends with them: those whose end is awaited
 	attended map[*mcp.ServerSession]func() // and what lasts as long
+	bound    map[string]binding            // by the ID of the caller's session
 	lasting  map[string]bool               // IDs of sessions that end with the server
+}
+
+// binding ends a session with the credential of its last request.
+type binding struct {
+	credentials string
+	stop        func()
 }
 
 func newSessions(end func(sessionID string)) *sessions {
 	return &sessions{
-		end: end, followed: map[*mcp.ServerSession]func(){}, attended: map[*mcp.ServerSession]func(){}, lasting: map[string]bool{},
+		end: end, followed: map[*mcp.ServerSession]func(){}, attended: map[*mcp.ServerSession]func(){}, bound: map[string]binding{}, lasting: map[string]bool{},
 	}
 }
 
@@ -56,6 +64,39 @@ func (s *sessions) attend(session *mcp.ServerSession, begin func() (end func()))
 	s.onceLocked(s.attended, session, begin())
 }
 
+// bind has a session end with the credential of a caller, in place of an earlier one. watch
+// begins that, and returns what ends the watching.
+func (s *sessions) bind(session *mcp.ServerSession, who caller.Caller, watch func() (stop func())) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	credentials := fmt.Sprint(who.Credentials)
+	earlier, known := s.bound[who.Session]
+	if known && earlier.credentials == credentials {
+		return
+	}
+	switch {
+	case known:
+		earlier.stop()
+	case session.ID() == "": // the session is the credential's, and has no connection of its own
+		s.lasting[who.Session] = true
+	default:
+		s.watching.Go(func() {
+			_ = session.Wait() // why it ended does not matter here
+			s.unbind(who.Session)
+		})
+	}
+	s.bound[who.Session] = binding{credentials, watch()}
+}
+
+func (s *sessions) unbind(sessionID string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if one, known := s.bound[sessionID]; known {
+		one.stop()
+		delete(s.bound, sessionID)
+	}
+}
+
 // onceLocked calls ended once, when the session is over.
 func (s *sessions) onceLocked(known map[*mcp.ServerSession]func(), session *mcp.ServerSession, ended func()) {
 	if known[session] != nil {
@@ -80,6 +121,9 @@ func (s *sessions) close() {
 	lasting, followed := s.lasting, maps.Clone(s.followed)
 	left := slices.Concat(slices.Collect(maps.Keys(s.followed)), slices.Collect(maps.Keys(s.attended)))
 	s.lasting = map[string]bool{}
+	for _, one := range s.bound {
+		one.stop()
+	}
 	s.mu.Unlock()
 	for _, ended := range followed {
 		ended()

@@ -61,15 +61,6 @@ func (a *acting) debitVerification(ctx context.Context, who caller.Caller, v age
 	return func(asked bool) error { return r.Grant.End(context.WithoutCancel(ctx), asked, 0) }, nil, nil
 }
 
-// Watch tells when an agent may not act any more.
-func (a *acting) Watch(ctx context.Context, agent caller.Caller) (inactive <-chan struct{}, stop func()) {
-	known := a.known.Load()
-	if known == nil {
-		return nil, func() {} // nothing that it does is permitted
-	}
-	return known.Watch(ctx, agent.Principal)
-}
-
 // actOf is a run or a call as it is decided about.
 func actOf(act broker.AgentAct) (asked agents.Act, err error) {
 	asked = agents.Act{

@@ -15,6 +15,7 @@ import (
 	"github.com/airlock-mcp/airlock/broker/agents/redislimit"
 	"github.com/airlock-mcp/airlock/broker/audit"
 	"github.com/airlock-mcp/airlock/broker/budget"
+	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/cleanup"
 	"github.com/airlock-mcp/airlock/internal/database"
 )
@@ -28,6 +29,7 @@ const requireStateVariable = "DOOM_LOOP_GUARD_REQUIRED"
 type Agents struct {
 	*agents.Service
 	tokens         *auth.Tokens
+	authority      *auth.Authority
 	database       *database.DB
 	keys           string // the directory of key files
 	log            *audit.Log
@@ -55,7 +57,7 @@ func OpenAgents(ctx context.Context, c *config.Config, opts Options) (_ *Agents,
 	}
 	a.log = log
 	a.undo.Add(log.Close)
-	return a, a.open(ctx, c.Agents, directories.Home, agents.Options{Log: log, Logger: opts.Logger})
+	return a, a.open(ctx, c, directories.Home, agents.Options{Log: log, Logger: opts.Logger})
 }
 
 // OpenAgents opens what is known of agents beside the system, with its log and the
@@ -63,18 +65,23 @@ func OpenAgents(ctx context.Context, c *config.Config, opts Options) (_ *Agents,
 // caller closes it, before the system.
 func (s *System) OpenAgents(ctx context.Context) (*Agents, error) {
 	a := &Agents{auditDirectory: s.directories.Audit, keys: s.directories.Keys, log: s.log, undo: &cleanup.Stack{}}
-	err := a.open(ctx, s.config.Agents, s.directories.Home, agents.Options{Log: s.log, Desk: s.desk, Logger: s.opts.Logger, Tools: s.declared})
+	err := a.open(ctx, s.config, s.directories.Home, agents.Options{Log: s.log, Desk: s.desk, Logger: s.opts.Logger, Tools: s.declared})
 	if err != nil {
 		return nil, errors.Join(Advise(err), a.Close())
 	}
 	s.acting.known.Store(a.Service)
-	a.undo.Add(func() error { s.acting.known.Store(nil); return nil })
+	s.authority.known.Store(a.authority)
+	a.undo.Add(func() error {
+		s.acting.known.Store(nil)
+		s.authority.known.Store(nil)
+		return nil
+	})
 	return a, nil
 }
 
 // open opens the database and begins the service.
-func (a *Agents) open(ctx context.Context, c config.Agents, home string, opts agents.Options) error {
-	db, err := database.Open(ctx, filepath.Join(home, "state.db"), agents.Schema, auth.Schema, kernelSchema)
+func (a *Agents) open(ctx context.Context, c *config.Config, home string, opts agents.Options) error {
+	db, err := database.Open(ctx, filepath.Join(home, "state.db"), agents.Schema, auth.Schema, kernelSchema, agents.SchemaInherited)
 	if err != nil {
 		return err
 	}
@@ -82,7 +89,18 @@ func (a *Agents) open(ctx context.Context, c config.Agents, home string, opts ag
 	a.database = db
 	a.tokens = auth.NewTokens(db, nil)
 	opts.Database = db
-	return a.begin(ctx, c, opts)
+	opts.While = func(ctx context.Context, who caller.Caller) (context.Context, func()) {
+		return a.authority.While(ctx, who)
+	}
+	if err := a.begin(ctx, c.Agents, opts); err != nil {
+		return err
+	}
+	a.authority = auth.NewAuthority(auth.AuthorityOptions{Tokens: a.tokens, Agents: a.Service, Logger: opts.Logger, Profiles: func(name string) bool {
+		_, err := c.Profile(name)
+		return err == nil
+	}})
+	a.undo.Add(func() error { a.authority.Close(); return nil })
+	return nil
 }
 
 func (a *Agents) begin(ctx context.Context, c config.Agents, opts agents.Options) (err error) {
@@ -120,6 +138,24 @@ func (a *Agents) limiter(ctx context.Context, c config.Agents, logger *slog.Logg
 
 // Tokens are those of callers over HTTP.
 func (a *Agents) Tokens() *auth.Tokens { return a.tokens }
+
+// Authority decides which callers may still act.
+func (a *Agents) Authority() *auth.Authority { return a.authority }
+
+// RevokeToken makes a token invalid, and kills the agents that it registered.
+func (a *Agents) RevokeToken(ctx context.Context, id string) error {
+	if err := a.tokens.Revoke(ctx, id); err != nil {
+		return err
+	}
+	a.authority.Changed()
+	return errors.Join(a.Record(ctx, "token revoked: "+id), a.EndOf(ctx, id, Principal()))
+}
+
+// SetStatus suspends, resumes or kills an agent; what it has under way ends at once.
+func (a *Agents) SetStatus(ctx context.Context, id string, status agents.Status, by string) error {
+	defer a.authority.Changed()
+	return a.Service.SetStatus(ctx, id, status, by)
+}
 
 // Record writes what the operator did to the audit log.
 func (a *Agents) Record(ctx context.Context, what string) error {

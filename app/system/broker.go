@@ -16,7 +16,7 @@ func (s *System) openBroker(servers broker.Upstream, redactor *redact.Redactor) 
 	s.rules = &rules{config: s.config, files: files, sources: sources(files)}
 	opts := &broker.Options{
 		Policies: rule.Policies, Operator: rule.Operator, Limits: rule.Limits, Approver: s.questions, Redactor: redactor, Logger: s.opts.Logger,
-		Profiles: map[string]*catalog.Profile{}, Elicitation: map[string]bool{}, Agents: &s.acting,
+		Profiles: map[string]*catalog.Profile{}, Elicitation: map[string]bool{}, Agents: &s.acting, Authority: &s.authority,
 	}
 	for _, server := range s.config.Servers {
 		opts.Elicitation[server.ID] = server.Settings.Elicitation

@@ -77,7 +77,7 @@ func (l *ListedRun) end(r audit.Record) {
 
 // ownerOf returns whom a run's record says that the run belongs to.
 func ownerOf(r audit.Record) caller.Owner {
-	return caller.Owner{Principal: r.Principal, Kind: caller.Kind(r.CallerKind), Issuer: r.Issuer, Session: r.SessionID}
+	return caller.Owner{Principal: r.Principal, Kind: caller.Kind(r.CallerKind), Issuer: r.Issuer, Session: r.SessionID, Profile: r.Profile}
 }
 
 // ShownRun is a run with all that is kept of it.

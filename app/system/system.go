@@ -108,6 +108,7 @@ type System struct {
 	orchestrator *orchestrator.Orchestrator
 	runs         *runs.Registry
 	acting       acting
+	authority    authority
 	verifier     *Verifier
 }
 
@@ -194,7 +195,7 @@ func (s *System) prepare(ctx context.Context) error {
 		return err
 	}
 	s.undo.Add(s.log.Close)
-	if s.desk, err = approval.OpenDesk(s.directories.Approvals, &approval.Options{HostPID: s.opts.Host, Logger: s.opts.Logger}); err != nil {
+	if s.desk, err = approval.OpenDesk(s.directories.Approvals, &approval.Options{HostPID: s.opts.Host, InForce: s.authority.mayApprove, Logger: s.opts.Logger}); err != nil {
 		return err
 	}
 	s.undo.Add(s.desk.Close)
@@ -327,7 +328,7 @@ func (s *System) assemble(servers broker.Upstream) error {
 		return err
 	}
 	s.undo.Add(func() error { s.orchestrator.Close(); return nil })
-	s.runs = runs.New(s.orchestrator, &runs.Options{Questions: s.questions})
+	s.runs = runs.New(s.orchestrator, &runs.Options{Questions: s.questions, While: s.authority.While})
 	s.undo.Add(func() error { s.runs.Close(); return nil })
 	s.catalog.onChange(s.orchestrator.Warm)
 	if s.opts.Code != nil {

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/airlock-mcp/airlock/broker/budget"
+	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/nearest"
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
@@ -62,6 +63,7 @@ type Registration struct {
 	PrincipalID string        `json:"principal_id"` // whom it acts for
 	Permissions Permissions   `json:"permissions"`
 	Budget      budget.Limits `json:"budget"`
+	Inherited   Inherited     `json:"-"` // never from what a caller writes
 }
 
 // Agent is a registered agent.
@@ -76,10 +78,38 @@ type Agent struct {
 	Status      Status      `json:"status"`
 	Created     time.Time   `json:"created"`
 	Rotated     time.Time   `json:"token_rotated"` // when its token was made
+	Inherited
+
+	// TokenMark names the agent's token: its value changes when the token is rotated.
+	TokenMark string `json:"-"`
+}
+
+// Inherited is what an agent has from the caller that registered it. The agent can do no
+// more than that caller, and for no longer.
+type Inherited struct {
+	Profile string    `json:"profile,omitempty"`
+	Scopes  []string  `json:"scopes,omitempty"` // of what it does with its own token; always within those of its creator
+	Expires time.Time `json:"expires,omitzero"`
+	// Credentials must all be in force for the agent to act. It has none if the operator
+	// registered it at the command line.
+	Credentials []caller.Credential `json:"-"`
 }
 
 // Share is the account whose share of the host the agent takes, with all agents of its owner.
 func (a Agent) Share() string { return "agents of " + a.Owner }
+
+// Rights are the scopes of the agent's own token.
+func (a Agent) Rights() []string {
+	if len(a.Credentials) == 0 { // the operator registered it
+		return []string{caller.ScopeRun}
+	}
+	return slices.Clone(a.Scopes)
+}
+
+// Object is the agent as callers may reach it.
+func (a Agent) Object() caller.Object {
+	return caller.Object{Kind: caller.AgentKind, Owner: caller.Owner{Principal: a.Owner, Session: a.ID, Profile: a.Profile}}
+}
 
 // Account is the agent's name in the ledger.
 func (a Agent) Account() string { return "agent:" + a.ID }

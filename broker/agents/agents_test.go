@@ -76,7 +76,7 @@ func newOffice(t *testing.T, change ...func(*agents.Options)) *office {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db, err := database.Open(t.Context(), filepath.Join(dir, "agents.db"), agents.Schema)
+	db, err := database.Open(t.Context(), filepath.Join(dir, "agents.db"), agents.Schema, agents.SchemaInherited)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -419,7 +419,7 @@ func BenchmarkVerifyAction(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	db, err := database.Open(b.Context(), filepath.Join(dir, "agents.db"), agents.Schema)
+	db, err := database.Open(b.Context(), filepath.Join(dir, "agents.db"), agents.Schema, agents.SchemaInherited)
 	if err != nil {
 		b.Fatal(err)
 	}

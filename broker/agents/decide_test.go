@@ -426,49 +426,6 @@ func TestConcurrentCallsAreDecidedOneAfterTheOther(t *testing.T) {
 	}
 }
 
-// Who watches an agent is told when it is suspended, by this service or another
-// process's, and nothing is said of an agent that goes on.
-func TestWatch(t *testing.T) {
-	o := newOffice(t)
-	a, _ := o.register("supervised", "")
-	b, _ := o.register("supervised", "")
-	inactive, stop := o.Watch(t.Context(), a.ID)
-	defer stop()
-	again, stopAgain := o.Watch(t.Context(), a.ID)
-	stopAgain()
-	stopAgain()
-	other, stopOther := o.Watch(t.Context(), b.ID)
-	defer stopOther()
-	unknown, stopUnknown := o.Watch(t.Context(), "agent_none")
-	defer stopUnknown()
-	<-unknown
-	another, err := agents.New(o.opts) // as another process has it
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer another.Close()
-	if err := another.SetStatus(t.Context(), a.ID, agents.Suspended, "ann"); err != nil {
-		t.Fatal(err)
-	}
-	<-inactive
-	<-again
-	select {
-	case <-other:
-		t.Error("told of an agent that is active")
-	default:
-	}
-	o.status(b, agents.Killed)
-	<-other
-	o.status(a, agents.Active)
-	resumed, stopResumed := o.Watch(t.Context(), a.ID)
-	defer stopResumed()
-	select {
-	case <-resumed:
-		t.Error("told of an agent that was resumed")
-	default:
-	}
-}
-
 // an agent that is not known, or suspended, does nothing.
 func TestWhoMayNotAct(t *testing.T) {
 	o := newOffice(t)

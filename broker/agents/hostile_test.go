@@ -142,7 +142,7 @@ func TestAHundredThousandAgents(t *testing.T) {
 	first, token := o.register("supervised", "")
 	err := o.opts.Database.Update(t.Context(), func(tx database.Tx) error {
 		_, err := tx.ExecContext(t.Context(), `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
-			INSERT INTO agent SELECT printf('agent_%06d', i), name, type, principal, 'bob', permissions, status, randomblob(32), created, rotated FROM n, agent`, many)
+			INSERT INTO agent SELECT printf('agent_%06d', i), name, type, principal, 'bob', permissions, status, randomblob(32), created, rotated, inherited, expires FROM n, agent`, many)
 		return err
 	})
 	if err != nil {
@@ -150,7 +150,7 @@ func TestAHundredThousandAgents(t *testing.T) {
 	}
 	seen, after := map[string]bool{}, ""
 	for {
-		page, err := o.List(t.Context(), "bob", after, 1000)
+		page, err := o.List(t.Context(), agents.Selection{Owner: "bob"}, after, 1000)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -170,7 +170,7 @@ func TestAHundredThousandAgents(t *testing.T) {
 	if a, err := o.Authenticate(t.Context(), token); err != nil || a.ID != first.ID {
 		t.Errorf("%+v, %v", a, err)
 	}
-	if mine, err := o.List(t.Context(), "ann", "", 10); err != nil || len(mine) != 1 {
+	if mine, err := o.List(t.Context(), agents.Selection{Owner: "ann"}, "", 10); err != nil || len(mine) != 1 {
 		t.Errorf("%d of ann, %v", len(mine), err)
 	}
 }

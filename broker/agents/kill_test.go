@@ -36,7 +36,7 @@ func openState(ctx context.Context, dir string) (_ *agents.Service, end func() e
 	if err != nil {
 		return nil, nil, err
 	}
-	db, err := database.Open(ctx, filepath.Join(dir, "agents.db"), agents.Schema)
+	db, err := database.Open(ctx, filepath.Join(dir, "agents.db"), agents.Schema, agents.SchemaInherited)
 	if err != nil {
 		return nil, nil, errors.Join(err, log.Close())
 	}

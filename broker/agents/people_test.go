@@ -287,7 +287,7 @@ func TestTokens(t *testing.T) {
 			t.Errorf("%q is valid", wrong)
 		}
 	}
-	next, err := o.Rotate(t.Context(), a.ID, "ann")
+	next, err := o.Rotate(t.Context(), a.ID, "ann", nil)
 	if err != nil || valid(token) || !valid(next) {
 		t.Errorf("after a rotation: %v", err)
 	}

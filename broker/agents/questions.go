@@ -9,6 +9,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/broker/approval"
 	"github.com/airlock-mcp/airlock/broker/budget"
+	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/database"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 	"github.com/airlock-mcp/airlock/policies"
@@ -91,7 +92,7 @@ func (a *attempt) newQuestionOf(key questionKey, arguments json.RawMessage) ques
 	q.about = approval.Question{
 		ID: q.id, Asked: now, Expires: now.Add(s.opts.QuestionTime),
 		// A run of its own: an answer for this question extends to no other.
-		Asking:  approval.Asking{Principal: agent.ID, CallerKind: "agent", SessionID: key.conversation, RunID: q.id, CallID: q.id, Account: agent.Share()},
+		Asking:  approval.Asking{Principal: agent.ID, CallerKind: "agent", Profile: agent.Profile, SessionID: key.conversation, RunID: q.id, CallID: q.id, Account: agent.Share()},
 		Subject: approval.Subject{ServerID: "agent " + agent.Name, ToolName: a.act.Type, Arguments: arguments, PolicyVersion: s.opts.Rules.Version()},
 		Grounds: approval.Grounds{Risk: why(a.risk), Rules: rules, Approve: []string{policies.Owner}},
 	}
@@ -208,6 +209,10 @@ func (a *attempt) openQuestion(ctx context.Context) error {
 		defer s.asking.Done()
 		defer end()
 		defer s.letGo(q)
+		ctx, stop := s.opts.While(ctx, caller.Caller{
+			Principal: q.agent, Kind: caller.Agent, Session: q.agent, Credentials: []caller.Credential{{ID: q.agent}},
+		})
+		defer stop()
 		verdict, err := wait(ctx)
 		if err != nil && ctx.Err() == nil {
 			s.opts.Logger.WarnContext(ctx, "asking a person about an agent's action", "error", err)

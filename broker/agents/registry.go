@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/airlock-mcp/airlock/broker/audit"
 	"github.com/airlock-mcp/airlock/broker/budget"
+	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/database"
 	"github.com/airlock-mcp/airlock/internal/secret"
 	"github.com/airlock-mcp/airlock/internal/strictjson"
@@ -32,9 +34,13 @@ func (s *Service) Register(ctx context.Context, r Registration, by string) (Agen
 	now := s.opts.Now().UTC().Truncate(time.Second)
 	a := Agent{
 		ID: newID(), Name: r.Name, Type: r.Type, Trust: r.Type.Trust(), PrincipalID: r.PrincipalID, Owner: by,
-		Permissions: r.Permissions, Status: Active, Created: now, Rotated: now,
+		Permissions: r.Permissions, Status: Active, Created: now, Rotated: now, Inherited: r.Inherited, TokenMark: markOf(hashToken(token)),
 	}
 	permissions, err := json.Marshal(a.Permissions)
+	if err != nil {
+		return Agent{}, secret.Value{}, err
+	}
+	inherited, err := json.Marshal(storedInherited{a.Profile, a.Scopes, a.Credentials})
 	if err != nil {
 		return Agent{}, secret.Value{}, err
 	}
@@ -42,8 +48,8 @@ func (s *Service) Register(ctx context.Context, r Registration, by string) (Agen
 		return Agent{}, secret.Value{}, err
 	}
 	err = s.opts.Database.Update(ctx, func(tx database.Tx) error {
-		if _, err := tx.ExecContext(ctx, `INSERT INTO agent VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, a.ID, a.Name, a.Type,
-			a.PrincipalID, a.Owner, string(permissions), a.Status, hashToken(token), now.Unix(), now.Unix()); err != nil {
+		if _, err := tx.ExecContext(ctx, `INSERT INTO agent VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, a.ID, a.Name, a.Type,
+			a.PrincipalID, a.Owner, string(permissions), a.Status, hashToken(token), now.Unix(), now.Unix(), string(inherited), seconds(a.Expires)); err != nil {
 			return fmt.Errorf("registering agent %q: %w", a.Name, err)
 		}
 		return s.ledger.SetLimits(ctx, tx, a.Account(), r.Budget)
@@ -51,12 +57,71 @@ func (s *Service) Register(ctx context.Context, r Registration, by string) (Agen
 	return a, token, err
 }
 
-// Rotate gives an agent a new token and makes the old one invalid.
-func (s *Service) Rotate(ctx context.Context, id, by string) (secret.Value, error) {
+// Rotate gives an agent a new token and makes the old one invalid. with are the
+// credentials of the caller who gets the token: from then on the agent needs them, too.
+func (s *Service) Rotate(ctx context.Context, id, by string, with []caller.Credential) (secret.Value, error) {
 	token := newToken()
-	err := s.change(ctx, id, by, "agent token rotated",
-		`UPDATE agent SET token_hash = ?, rotated = ? WHERE id = ?`, hashToken(token), s.opts.Now().Unix(), id)
+	a, err := s.Find(ctx, id)
+	if err != nil {
+		return token, err
+	}
+	expires := a.Expires
+	for _, one := range with {
+		if slices.ContainsFunc(a.Credentials, func(has caller.Credential) bool { return has.ID == one.ID }) {
+			continue
+		}
+		a.Credentials = append(a.Credentials, one)
+		if !one.Expires.IsZero() && (expires.IsZero() || one.Expires.Before(expires)) {
+			expires = one.Expires
+		}
+	}
+	inherited, err := json.Marshal(storedInherited{a.Profile, a.Scopes, a.Credentials})
+	if err != nil {
+		return token, err
+	}
+	err = s.change(ctx, id, by, "agent token rotated", `UPDATE agent SET token_hash = ?, rotated = ?, inherited = ?, expires = ? WHERE id = ?`,
+		hashToken(token), s.opts.Now().Unix(), string(inherited), seconds(expires), id)
 	return token, err
+}
+
+// EndOf kills the agents that were registered with a credential, which was revoked.
+func (s *Service) EndOf(ctx context.Context, credential, by string) error {
+	var ids []string
+	err := s.opts.Database.View(ctx, func(tx database.Tx) error {
+		rows, err := tx.QueryContext(ctx, `SELECT id FROM agent WHERE status <> 'killed' AND
+			EXISTS (SELECT 1 FROM json_each(inherited, '$.credentials') WHERE value ->> 'id' = ?)`, credential)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var id string
+			if err := rows.Scan(&id); err != nil {
+				return err
+			}
+			ids = append(ids, id)
+		}
+		return rows.Err()
+	})
+	for _, id := range ids {
+		err = errors.Join(err, s.SetStatus(ctx, id, Killed, by))
+	}
+	return err
+}
+
+// storedInherited is how the table has Inherited.
+type storedInherited struct {
+	Profile     string              `json:"profile,omitempty"`
+	Scopes      []string            `json:"scopes,omitempty"`
+	Credentials []caller.Credential `json:"credentials,omitempty"`
+}
+
+// seconds is a time of the table; 0 for the zero time.
+func seconds(at time.Time) int64 {
+	if at.IsZero() {
+		return 0
+	}
+	return at.Unix()
 }
 
 // SetStatus suspends, resumes or kills an agent. One that was killed stays so.
@@ -73,7 +138,6 @@ func (s *Service) SetStatus(ctx context.Context, id string, status Status, by st
 	if a.Status == Killed && status != Killed {
 		return fmt.Errorf("agent %s was killed: register a new one", id)
 	}
-	defer s.watches.changed()
 	return s.change(ctx, id, by, "agent is "+string(status), `UPDATE agent SET status = ? WHERE id = ? AND (status <> 'killed' OR ? = 'killed')`, status, id, status)
 }
 
@@ -113,18 +177,29 @@ func (s *Service) record(ctx context.Context, by, agent, what string) error {
 	})
 }
 
-const agentColumns = `id, name, type, principal, owner, permissions, status, created, rotated`
+// agentColumns are those that scanAgent reads. An agent that has expired is killed.
+const agentColumns = `id, name, type, principal, owner, permissions,
+	CASE WHEN expires <> 0 AND expires <= unixepoch() THEN 'killed' ELSE status END, created, rotated, token_hash, inherited, expires`
 
 func scanAgent(row interface{ Scan(...any) error }) (Agent, error) {
 	var a Agent
-	var permissions string
-	var created, rotated int64
-	err := row.Scan(&a.ID, &a.Name, &a.Type, &a.PrincipalID, &a.Owner, &permissions, &a.Status, &created, &rotated)
+	var permissions, inherited string
+	var created, rotated, expires int64
+	var hash []byte
+	err := row.Scan(&a.ID, &a.Name, &a.Type, &a.PrincipalID, &a.Owner, &permissions, &a.Status, &created, &rotated, &hash, &inherited, &expires)
 	if errors.Is(err, sql.ErrNoRows) {
 		return a, ErrUnknown
 	}
 	if err == nil {
 		err = strictjson.UnmarshalOpen([]byte(permissions), &a.Permissions)
+	}
+	var stored storedInherited
+	if err == nil {
+		err = json.Unmarshal([]byte(inherited), &stored)
+	}
+	a.Profile, a.Scopes, a.Credentials, a.TokenMark = stored.Profile, stored.Scopes, stored.Credentials, markOf(hash)
+	if expires != 0 {
+		a.Expires = time.Unix(expires, 0).UTC()
 	}
 	a.Trust = a.Type.Trust()
 	a.Created, a.Rotated = time.Unix(created, 0).UTC(), time.Unix(rotated, 0).UTC()
@@ -169,13 +244,26 @@ func (s *Service) Authenticate(ctx context.Context, token secret.Value) (Agent, 
 	return a, err
 }
 
-// List returns agents in order of their IDs, after the one named after, n at most.
-// owner selects those that it registered; empty selects all.
-func (s *Service) List(ctx context.Context, owner, after string, n int) ([]Agent, error) {
+// Selection are the agents that a list has. The zero value selects all.
+type Selection struct {
+	Owner   string // who registered them
+	Profile string
+}
+
+// SelectFor selects the agents that a caller may see, see caller.Caller.May.
+func SelectFor(who caller.Caller) Selection {
+	if slices.Contains(who.Scopes, caller.ScopeAdmin) {
+		return Selection{Profile: who.Profile}
+	}
+	return Selection{who.Name(), who.Profile}
+}
+
+// List returns selected agents in order of their IDs, after the one named after, n at most.
+func (s *Service) List(ctx context.Context, only Selection, after string, n int) ([]Agent, error) {
 	agents := []Agent{}
 	err := s.opts.Database.View(ctx, func(tx database.Tx) error {
-		rows, err := tx.QueryContext(ctx, `SELECT `+agentColumns+` FROM agent WHERE id > ? AND (? = '' OR owner = ?) ORDER BY id LIMIT ?`,
-			after, owner, owner, n)
+		rows, err := tx.QueryContext(ctx, `SELECT `+agentColumns+` FROM agent WHERE id > ? AND (? = '' OR owner = ?)
+			AND (? = '' OR json_extract(inherited, '$.profile') = ?) ORDER BY id LIMIT ?`, after, only.Owner, only.Owner, only.Profile, only.Profile, n)
 		if err != nil {
 			return err
 		}

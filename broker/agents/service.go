@@ -12,6 +12,7 @@ import (
 	"github.com/airlock-mcp/airlock/broker/approval"
 	"github.com/airlock-mcp/airlock/broker/audit"
 	"github.com/airlock-mcp/airlock/broker/budget"
+	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/database"
 	"github.com/airlock-mcp/airlock/policies"
 )
@@ -50,6 +51,11 @@ CREATE TABLE question (
 	PRIMARY KEY (agent, conversation, step, subject)
 ) STRICT, WITHOUT ROWID;`
 
+// SchemaInherited adds what agents have from the caller that registered them.
+const SchemaInherited = `
+ALTER TABLE agent ADD COLUMN inherited TEXT NOT NULL DEFAULT '{}'; -- JSON of storedInherited
+ALTER TABLE agent ADD COLUMN expires INTEGER NOT NULL DEFAULT 0;   -- seconds since 1970; 0: never`
+
 // Log is where every attempt is recorded: an audit.Log.
 type Log interface {
 	Append(ctx context.Context, r audit.Record) error
@@ -80,8 +86,10 @@ type Options struct {
 	// QuestionTime is how long a person has to answer, and an approved action to be
 	// tried again; 0 means 10 minutes.
 	QuestionTime time.Duration
-	Logger       *slog.Logger     // nil discards
-	Now          func() time.Time // nil means time.Now
+	// While returns a context that ends when an agent may not act any more; nil: none ends.
+	While  func(ctx context.Context, who caller.Caller) (context.Context, func())
+	Logger *slog.Logger     // nil discards
+	Now    func() time.Time // nil means time.Now
 }
 
 // Prices are what actions cost an agent. The zero value makes them free.
@@ -117,7 +125,6 @@ type Service struct {
 	ledger *budget.Ledger
 
 	asking    sync.WaitGroup
-	watches   watches
 	assessing turns
 
 	mu     sync.Mutex                    // guards what follows
@@ -144,6 +151,9 @@ func New(opts Options) (*Service, error) {
 	if opts.QuestionTime <= 0 {
 		opts.QuestionTime = defaultQuestionTime
 	}
+	if opts.While == nil {
+		opts.While = func(ctx context.Context, _ caller.Caller) (context.Context, func()) { return ctx, func() {} }
+	}
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -164,6 +174,5 @@ func (s *Service) Close() {
 		}
 	}
 	s.mu.Unlock()
-	s.watches.close()
 	s.asking.Wait()
 }

@@ -38,6 +38,14 @@ func hashToken(token secret.Value) []byte {
 	return sum[:]
 }
 
+// markOf names a token by its hash.
+func markOf(hash []byte) string {
+	if len(hash) < 8 {
+		return ""
+	}
+	return hex.EncodeToString(hash[:8])
+}
+
 // sameToken compares two hashes in constant time.
 func sameToken(a, b []byte) bool { return subtle.ConstantTimeCompare(a, b) == 1 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/truncate"
 	"github.com/airlock-mcp/airlock/internal/visible"
 )
@@ -20,6 +21,8 @@ type Response struct {
 	ForRun  bool   // extends an approval to the same tool's further calls in the run
 	Reason  string // of a refusal, in the person's words, for who made the call; may be empty
 	By      string // who answers, and through what: "ann, console"
+	// Approver is the caller who answers with a credential, see Verdict.Approver.
+	Approver *caller.Caller
 }
 
 // maxReason is how many characters of a reason are handed on.
@@ -49,7 +52,7 @@ func (d *Desk) Answer(r Response) error {
 	case r.Approve && o.question.Elicitation != nil && o.question.Elicitation.NeedsValues:
 		return ErrNeedsValues
 	}
-	v := Verdict{By: r.By}
+	v := Verdict{By: r.By, Approver: r.Approver}
 	if r.Approve {
 		v.Answer, v.ForRun = Yes, r.ForRun && o.question.Elicitation == nil
 	} else {

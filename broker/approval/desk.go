@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/store"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
@@ -29,6 +30,9 @@ type Options struct {
 	// HostPID is the process of the agent's host, from within which no process
 	// can approve; 0: there is no such one host. AddHost names more.
 	HostPID int
+	// InForce reports whether a person who answered with a credential may still approve;
+	// nil: none may.
+	InForce func(approver caller.Caller) bool
 	Logger  *slog.Logger     // nil discards
 	Now     func() time.Time // nil means time.Now
 
@@ -47,7 +51,7 @@ type Desk struct {
 	mu          sync.Mutex          // guards all below
 	rooms       map[string]*ownRoom // by account
 	askers      map[string]*registration
-	grants      map[grant]time.Time // until when
+	grants      map[grant]extension
 	open        map[string]*openQuestion
 	closed      map[string]closedQuestion // by ID
 	closedOrder []string
@@ -87,7 +91,7 @@ func grantOf(q Question) grant {
 // those of processes that have died, and takes answers until it is closed.
 func OpenDesk(dir string, opts *Options) (*Desk, error) {
 	d := &Desk{
-		dir: dir, room: semaphore.NewWeighted(maxOpen), rooms: map[string]*ownRoom{}, askers: map[string]*registration{}, grants: map[grant]time.Time{},
+		dir: dir, room: semaphore.NewWeighted(maxOpen), rooms: map[string]*ownRoom{}, askers: map[string]*registration{}, grants: map[grant]extension{},
 		open: map[string]*openQuestion{}, closed: map[string]closedQuestion{}, subscribers: map[*subscriber]bool{}, hosts: map[*host]bool{},
 	}
 	if opts != nil {
@@ -98,6 +102,9 @@ func OpenDesk(dir string, opts *Options) (*Desk, error) {
 	}
 	if d.opts.Now == nil {
 		d.opts.Now = time.Now
+	}
+	if d.opts.InForce == nil {
+		d.opts.InForce = func(caller.Caller) bool { return false }
 	}
 	if d.opts.mayApprove == nil {
 		d.opts.mayApprove = guard{host: d.opts.HostPID}.check
@@ -341,17 +348,25 @@ func (d *Desk) decideLocked(o *openQuestion, v Verdict) bool {
 		return true
 	}
 	extends := grantOf(o.question)
-	d.grants[extends] = d.opts.Now().Add(grantLifetime)
+	d.grants[extends] = extension{d.opts.Now().Add(grantLifetime), v.Approver}
 	for _, other := range d.open {
 		if other.question.Elicitation == nil && grantOf(other.question) == extends {
-			d.decideLocked(other, byGrant)
+			d.decideLocked(other, byGrant(v.Approver))
 		}
 	}
 	return true
 }
 
+// extension is how far a grant reaches.
+type extension struct {
+	until    time.Time
+	approver *caller.Caller // see Verdict.Approver
+}
+
 // byGrant is the answer to a call that an earlier Yes was extended to.
-var byGrant = Verdict{Answer: Yes, By: "grant for this run", ByGrant: true}
+func byGrant(approver *caller.Caller) Verdict {
+	return Verdict{Answer: Yes, By: "grant for this run", ByGrant: true, Approver: approver}
+}
 
 // granted reports whether a person has extended an earlier Yes to this call.
 func (d *Desk) granted(q Question) (Verdict, bool) {
@@ -359,13 +374,21 @@ func (d *Desk) granted(q Question) (Verdict, bool) {
 		return Verdict{}, false
 	}
 	d.mu.Lock()
-	defer d.mu.Unlock()
 	now := d.opts.Now()
-	for g, until := range d.grants {
-		if !now.Before(until) {
+	for g, extended := range d.grants {
+		if !now.Before(extended.until) {
 			delete(d.grants, g)
 		}
 	}
-	_, ok := d.grants[grantOf(q)]
-	return byGrant, ok
+	extended, ok := d.grants[grantOf(q)]
+	d.mu.Unlock()
+	if ok && extended.approver != nil && !d.opts.InForce(*extended.approver) { // what they approve ends with their credential
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if d.grants[grantOf(q)] == extended {
+			delete(d.grants, grantOf(q))
+		}
+		return Verdict{}, false
+	}
+	return byGrant(extended.approver), ok
 }

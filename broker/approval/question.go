@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
@@ -27,6 +28,7 @@ type Asking struct {
 	Principal string `json:"principal"`
 	// Issuer vouches for the principal; empty for a user of the operating system.
 	Issuer     string `json:"issuer,omitempty"`
+	Profile    string `json:"profile,omitempty"`     // that the caller has
 	CallerKind string `json:"caller_kind,omitempty"` // a word of internal/caller
 	SessionID  string `json:"session_id"`
 	RunID      string `json:"run_id"`
@@ -101,6 +103,9 @@ func (a Answer) String() string {
 type Verdict struct {
 	Answer Answer
 	By     string // who answered, and through what: "ann, command line"
+	// Approver is the caller who answered with a credential, which must still be in force
+	// when a Yes is carried out. nil: it was a person at this machine.
+	Approver *caller.Caller
 	// ForRun extends a Yes to every call of the same tool, with the same
 	// definition, by the same run, under the same policy.
 	ForRun bool

@@ -119,9 +119,9 @@ func TestWhoActsAsAnAgent(t *testing.T) {
 	w := newWorld(t)
 	ofAnn, ofBob := w.register(t, "ann", agents.Trusted), w.register(t, "bob", agents.Trusted)
 	admin := bob
-	admin.Admin = true
+	admin.Scopes = []string{caller.ScopeAdmin}
 	without := bob
-	without.Rights = kernel.Rights{Audit: true, Slash: true}
+	without.Scopes = []string{caller.ScopeAudit, caller.ScopeSlash}
 	for name, c := range map[string]struct {
 		actor kernel.Actor
 		agent string

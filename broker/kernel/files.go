@@ -54,17 +54,17 @@ func (s *Service) Root(ctx context.Context, a Actor) (Root, error) {
 }
 
 func (s *Service) ownAgents(ctx context.Context, a Actor) ([]agents.Agent, error) {
-	owner := a.Name()
+	only := agents.SelectFor(a.Caller)
 	switch {
 	case a.Kind == caller.Agent:
 		agent, err := s.agent(ctx, a, a.Principal)
 		return []agents.Agent{agent}, err
-	case a.Kind == caller.Local || a.Kind == caller.User && a.Admin:
-		owner = ""
-	case a.Kind != caller.User || !a.Agents:
+	case a.Kind == caller.Local:
+		only.Owner = ""
+	case a.Kind != caller.User || !a.Has(caller.ScopeAgents):
 		return nil, nil
 	}
-	return s.opts.Agents.List(ctx, owner, "", maxRoot+1)
+	return s.opts.Agents.List(ctx, only, "", maxRoot+1)
 }
 
 // ListFiles lists the working memory of an agent: all of it, or one directory.

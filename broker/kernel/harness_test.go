@@ -76,7 +76,7 @@ func newWorld(t *testing.T, options ...func(*kernel.Options)) *world {
 	t.Helper()
 	ctx, dir := t.Context(), t.TempDir()
 	w := &world{said: map[string]string{}}
-	db, err := database.Open(ctx, filepath.Join(dir, "state.db"), agents.Schema, vfs.Schema+iatp.Schema)
+	db, err := database.Open(ctx, filepath.Join(dir, "state.db"), agents.Schema, vfs.Schema+iatp.Schema, agents.SchemaInherited)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +172,7 @@ func (w *world) register(t *testing.T, owner string, kind agents.Type) string {
 // The actors of the tests.
 var (
 	local = kernel.Actor{Caller: caller.Caller{Principal: "ann", Kind: caller.Local, Session: "ses_1"}}
-	bob   = kernel.Actor{Caller: caller.Caller{Principal: "bob", Kind: caller.User, Session: "ses_2"}, Rights: kernel.Rights{Agents: true}}
+	bob   = kernel.Actor{Caller: caller.Caller{Principal: "bob", Kind: caller.User, Session: "ses_2", Scopes: []string{caller.ScopeAgents}}}
 )
 
 func agentActor(id string) kernel.Actor {

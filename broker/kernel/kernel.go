@@ -5,6 +5,7 @@
 package kernel
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,7 +30,7 @@ type Agents interface {
 	Find(ctx context.Context, id string) (agents.Agent, error)
 	// List returns agents in order of their IDs, after the one named after, n at
 	// most; owner selects those that it registered, empty all.
-	List(ctx context.Context, owner, after string, n int) ([]agents.Agent, error)
+	List(ctx context.Context, only agents.Selection, after string, n int) ([]agents.Agent, error)
 	// Use says whether an agent may use a tool of Airlock's own now, and debits it;
 	// nil where it may.
 	Use(ctx context.Context, agentID, tool string) (refused *agents.Error, err error)
@@ -128,18 +129,12 @@ func (r *Refusal) Error() string { return r.Text }
 
 func refuse(format string, args ...any) error { return &Refusal{fmt.Sprintf(format, args...)} }
 
-// Actor is who asks, with the rights that its credential gives it.
-type Actor struct {
-	caller.Caller
-	Rights
-}
+// Actor is who asks. The local user may do everything.
+type Actor struct{ caller.Caller }
 
-// Rights are what an actor may do beyond its own things. The local user has all.
-type Rights struct {
-	Agents bool // act as the agents that it registered
-	Audit  bool // read the log about all
-	Slash  bool // lower the reputation of agents
-	Admin  bool // all of these, for the agents of all
+// mayReadLog reports whether an actor may read the log about all.
+func (a Actor) mayReadLog() bool {
+	return a.Kind == caller.Local || a.Kind == caller.User && a.May(caller.Hosts, caller.See, caller.Object{Kind: caller.Log})
 }
 
 // mayAct says whether an actor may act as an agent and see what is the agent's:
@@ -147,11 +142,11 @@ type Rights struct {
 func (a Actor) mayAct(agent agents.Agent) bool {
 	switch a.Kind {
 	case caller.Local:
-		return true
+		return a.Profile == "" || agent.Profile == "" || a.Profile == agent.Profile
 	case caller.Agent:
 		return a.Principal == agent.ID
 	case caller.User:
-		return a.Admin || a.Agents && agent.Owner == a.Name()
+		return a.May(caller.People, caller.Change, agent.Object())
 	}
 	return false
 }
@@ -222,7 +217,10 @@ func (a Actor) as(agent agents.Agent) caller.Caller {
 	if a.Kind == caller.Agent {
 		return a.Caller
 	}
-	return caller.Caller{Principal: agent.ID, Kind: caller.Agent, Session: a.Session, Profile: a.Profile}
+	return caller.Caller{
+		Principal: agent.ID, Kind: caller.Agent, Session: a.Session, Profile: cmp.Or(a.Profile, agent.Profile), Scopes: agent.Rights(), Account: agent.Share(),
+		Credentials: append(slices.Clone(a.Credentials), caller.Credential{ID: agent.ID, Profile: agent.Profile, Expires: agent.Expires}),
+	}
 }
 
 // Words of records.

@@ -66,7 +66,7 @@ func (s *Service) Reputation(ctx context.Context, a Actor, agentID string) (iatp
 // only with the right to.
 func (s *Service) Slash(ctx context.Context, a Actor, sl iatp.Slash) (iatp.Penalty, error) {
 	e := event{tool: "iatp_reputation", decision: allowed, detail: "slashes " + short(sl.Agent), hashed: []byte(sl.Reason)}
-	mayNot := a.Kind != caller.Local && (a.Kind != caller.User || !a.Slash && !a.Admin)
+	mayNot := a.Kind != caller.Local && (a.Kind != caller.User || !a.Has(caller.ScopeSlash))
 	if mayNot {
 		e.decision = denied
 	}

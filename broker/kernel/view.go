@@ -97,7 +97,7 @@ func (s *Service) mayRead(ctx context.Context, a Actor, q *LogQuery) error {
 	if a.Kind == caller.Agent && q.Agent == "" {
 		q.Agent = a.Principal
 	}
-	if a.Kind == caller.Local || a.Kind == caller.User && (a.Audit || a.Admin) {
+	if a.mayReadLog() {
 		return nil
 	}
 	if q.Agent == "" {

@@ -4,10 +4,6 @@
 // and nothing that a caller writes changes one.
 package caller
 
-import (
-	"slices"
-)
-
 // Kind is what sort of principal a caller is.
 type Kind string
 
@@ -18,10 +14,6 @@ const (
 	Agent Kind = "agent" // a program with a token of its own
 )
 
-// ScopeAllRuns lets a caller see and cancel the runs of all callers. No caller
-// has it unless the edge's authentication gives it.
-const ScopeAllRuns = "runs:all"
-
 // Caller is who makes a request.
 type Caller struct {
 	Principal string   // the subject, unique within Issuer
@@ -31,20 +23,24 @@ type Caller struct {
 	Profile   string   // which servers and tools it may see; empty for all
 	Scopes    []string // what it may do beyond its own things
 	Account   string   // whose share of this host its requests take, see Share: one principal's agents have one
+	// Credentials are what has proved the identity, all of which must be in force for the
+	// caller to act. Empty for the user of the operating system.
+	Credentials []Credential
 }
 
 // Owner is the part of a caller that its runs, questions and files belong to.
 // Owners are comparable: two requests have one owner exactly when the transport
-// proves the same principal and the same session for both.
+// proves the same principal, session and profile for both.
 type Owner struct {
 	Principal string `json:"principal"`
 	Kind      Kind   `json:"kind"`
 	Issuer    string `json:"issuer,omitempty"`
 	Session   string `json:"session"`
+	Profile   string `json:"profile,omitempty"`
 }
 
 // Owner returns what the caller's things belong to.
-func (c Caller) Owner() Owner { return Owner{c.Principal, c.Kind, c.Issuer, c.Session} }
+func (c Caller) Owner() Owner { return Owner{c.Principal, c.Kind, c.Issuer, c.Session, c.Profile} }
 
 // Known reports whether the caller has a principal and a session. A request
 // without either is refused at the edge.
@@ -66,10 +62,4 @@ func (c Caller) Share() string {
 		return c.Account
 	}
 	return string(c.Kind) + " " + c.Name()
-}
-
-// MayReach reports whether the caller may see and cancel what belongs to owner:
-// its own, and with ScopeAllRuns that of others.
-func (c Caller) MayReach(owner Owner) bool {
-	return c.Known() && (c.Owner() == owner || slices.Contains(c.Scopes, ScopeAllRuns))
 }

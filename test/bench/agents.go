@@ -71,7 +71,7 @@ func openClaims(ctx context.Context, dir string, undo *cleanup.Stack) (*claims, 
 		return nil, err
 	}
 	undo.Add(log.Close)
-	db, err := database.Open(ctx, filepath.Join(dir, "state.db"), agents.Schema)
+	db, err := database.Open(ctx, filepath.Join(dir, "state.db"), agents.Schema, agents.SchemaInherited)
 	if err != nil {
 		return nil, err
 	}

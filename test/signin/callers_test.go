@@ -9,6 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
@@ -48,9 +49,10 @@ func (a *airlock) serve(t *testing.T) string {
 func (a *airlock) caller(t *testing.T, address, principal string) *mcp.ClientSession {
 	t.Helper()
 	args := []string{"tokens", "create", "host"}
-	if principal != "" {
-		args = append(args, "--for", principal)
+	if principal == "" { // the user whom Airlock runs for
+		principal = system.Principal()
 	}
+	args = append(args, "--for", principal)
 	token, err := a.command(t.Context(), args...).Output()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, a.said)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/airlock-mcp/airlock/app/system"
 	"github.com/airlock-mcp/airlock/internal/testenv"
 	"github.com/airlock-mcp/airlock/test/browser"
 	"github.com/airlock-mcp/airlock/test/telemetry"
@@ -163,7 +164,7 @@ func TestServingATeam(t *testing.T) {
 
 	address := airlock(t, "serve", "--detach", "--listen", "127.0.0.1:0")
 	t.Cleanup(func() { _ = program(t, "stop").Run() }) // the second time it has ended already
-	token := airlock(t, "tokens", "create", "laptop")
+	token := airlock(t, "tokens", "create", "laptop", "--for", system.Principal())
 	overHTTP := connect(t, &mcp.StreamableClientTransport{Endpoint: address + "/mcp", HTTPClient: &http.Client{Transport: bearer(token)}}, false)
 	onStdio := connect(t, &mcp.CommandTransport{Command: program(t, "mcp")}, true)
 	var status struct{ Hosts int }
@@ -196,7 +197,7 @@ func TestServingATeam(t *testing.T) {
 	}()
 	ann := browser.Open(t)
 	ann.Goto(t, address+"/questions")
-	ann.Fill(t, "Token", airlock(t, "tokens", "create", "--scope", "admin", "browser"))
+	ann.Fill(t, "Token", airlock(t, "tokens", "create", "--scope", "admin", "--for", system.Principal(), "browser"))
 	ann.Click(t, "button", "Sign in")
 	ann.Sees(t, "1 call waits for a person")
 	ann.Goto(t, address+"/runs")

@@ -57,9 +57,11 @@ type Options struct {
 	Approvals Approvals    // nil: people are not asked through the host
 	Logger    *slog.Logger // nil logs nothing
 	Gate      server.Gate  // nil lets everything through
-	Files     Files        // nil: no run attaches anything
-	CallTool  bool         // offer call_tool, for one call without code
-	Similar   Similar      // nil searches by words alone
+	// WhileKnown is server.Options.WhileKnown.
+	WhileKnown func(ctx context.Context, who caller.Caller, ended func(error)) (stop func())
+	Files      Files   // nil: no run attaches anything
+	CallTool   bool    // offer call_tool, for one call without code
+	Similar    Similar // nil searches by words alone
 }
 
 // Similar returns the tools of a snapshot that are near to a question in meaning, and
@@ -124,7 +126,7 @@ func New(tools Tools, runs Runs, opts Options) (*Server, error) {
 	s.mcp.AddReceivingMiddleware(s.listInOrder, s.listOwnFiles, s.answerUnknown)
 	var err error
 	s.Transport, err = server.New(s.mcp, server.Options{
-		Principal: opts.Principal, Profile: opts.Profile, Local: opts.Local, Logger: opts.Logger, Gate: opts.Gate, EndSession: s.endSession, Tools: s.order,
+		Principal: opts.Principal, Profile: opts.Profile, Local: opts.Local, Logger: opts.Logger, Gate: opts.Gate, WhileKnown: opts.WhileKnown, EndSession: s.endSession, Tools: s.order,
 	})
 	if err != nil {
 		return nil, err

@@ -20,11 +20,11 @@ import (
 // tokens are the credentials of callers on one address. Two are of one person,
 // and two people have one name with different issuers.
 var tokens = map[string]caller.Caller{
-	"t-ann":    {Principal: "ann", Kind: caller.User, Issuer: "https://a.example", Session: "token-1"},
-	"t-ann-2":  {Principal: "ann", Kind: caller.User, Issuer: "https://a.example", Session: "token-2"},
-	"t-ann-b":  {Principal: "ann", Kind: caller.User, Issuer: "https://b.example", Session: "token-1"},
-	"t-agent":  {Principal: "ann", Kind: caller.Agent, Issuer: "https://a.example", Session: "token-1"},
-	"t-nobody": {Principal: "", Kind: caller.User, Session: "token-9"},
+	"t-ann":    {Principal: "ann", Kind: caller.User, Issuer: "https://a.example", Session: "token-1", Scopes: []string{caller.ScopeRun}},
+	"t-ann-2":  {Principal: "ann", Kind: caller.User, Issuer: "https://a.example", Session: "token-2", Scopes: []string{caller.ScopeRun}},
+	"t-ann-b":  {Principal: "ann", Kind: caller.User, Issuer: "https://b.example", Session: "token-1", Scopes: []string{caller.ScopeRun}},
+	"t-agent":  {Principal: "ann", Kind: caller.Agent, Issuer: "https://a.example", Session: "token-1", Scopes: []string{caller.ScopeRun}},
+	"t-nobody": {Principal: "", Kind: caller.User, Session: "token-9", Scopes: []string{caller.ScopeRun}},
 }
 
 // byToken identifies a caller by its bearer token.

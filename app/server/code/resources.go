@@ -61,7 +61,7 @@ func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest)
 		return nil, mcp.ResourceNotFoundError(uri)
 	}
 	set, err := s.files.Files(runID)
-	if err == nil && !who.MayReach(set.Owner) {
+	if err == nil && !who.May(caller.Hosts, caller.See, caller.Object{Kind: caller.File, Owner: set.Owner}) {
 		err = attachment.ErrNotFound
 	}
 	var file attachment.File

@@ -69,6 +69,8 @@ type Options struct {
 	BackgroundTimeout time.Duration
 	Logger            *slog.Logger // nil logs nothing
 	Gate              server.Gate  // nil lets everything through
+	// WhileKnown is server.Options.WhileKnown.
+	WhileKnown func(ctx context.Context, who caller.Caller, ended func(error)) (stop func())
 }
 
 // Server is the face on its transport. No host sees or cancels what belongs to another.
@@ -123,7 +125,7 @@ func New(parts Parts, opts Options) (*Server, error) {
 	face.AddReceivingMiddleware(s.everyCall)
 	var err error
 	s.Transport, err = server.New(face, server.Options{
-		Principal: opts.Principal, Profile: opts.Profile, Local: opts.Local, Logger: opts.Logger, Gate: opts.Gate, EndSession: s.endSession, NameRequests: true, Tools: names,
+		Principal: opts.Principal, Profile: opts.Profile, Local: opts.Local, Logger: opts.Logger, Gate: opts.Gate, WhileKnown: opts.WhileKnown, EndSession: s.endSession, NameRequests: true, Tools: names,
 	})
 	return s, err
 }

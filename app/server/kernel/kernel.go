@@ -15,7 +15,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/app/server"
 	"github.com/airlock-mcp/airlock/broker/kernel"
 	"github.com/airlock-mcp/airlock/internal/caller"
@@ -34,11 +33,13 @@ const (
 
 // Options say who is served. Principal is needed.
 type Options struct {
-	Principal  string          // whom a host on stdio belongs to
-	Profile    string          // that of a host on stdio
-	Local      server.Local    // who a host on stdio is, where it is not the principal
-	Logger     *slog.Logger    // nil logs nothing
-	Gate       server.Gate     // nil lets everything through
+	Principal string       // whom a host on stdio belongs to
+	Profile   string       // that of a host on stdio
+	Local     server.Local // who a host on stdio is, where it is not the principal
+	Logger    *slog.Logger // nil logs nothing
+	Gate      server.Gate  // nil lets everything through
+	// WhileKnown is server.Options.WhileKnown.
+	WhileKnown func(ctx context.Context, who caller.Caller, ended func(error)) (stop func())
 	EndSession func(id string) // ends the runs of a session that is over, and waits for them; nil does nothing
 }
 
@@ -83,7 +84,7 @@ func New(k *kernel.Service, opts Options) (*Server, error) {
 	face.AddReceivingMiddleware(s.listInOrder, s.readResources)
 	var err error
 	s.Transport, err = server.New(face, server.Options{
-		Principal: opts.Principal, Profile: opts.Profile, Local: opts.Local, Logger: opts.Logger, Gate: opts.Gate, EndSession: opts.EndSession, Tools: s.order,
+		Principal: opts.Principal, Profile: opts.Profile, Local: opts.Local, Logger: opts.Logger, Gate: opts.Gate, WhileKnown: opts.WhileKnown, EndSession: opts.EndSession, Tools: s.order,
 	})
 	return s, err
 }
@@ -137,7 +138,7 @@ func (s *Server) adapt(input *schema.Schema, handle handler) mcp.ToolHandler {
 			return failed(map[string]string{"error": "Invalid arguments: " + err.Error()})
 		}
 		s.Follow(req, who)
-		answer, err := handle(ctx, actor(who), arguments)
+		answer, err := handle(ctx, kernel.Actor{Caller: who}, arguments)
 		if err == nil {
 			return result(answer)
 		}
@@ -172,18 +173,6 @@ func (s *Server) refused(ctx context.Context, req *mcp.CallToolRequest, err erro
 	}
 	s.logger.ErrorContext(ctx, "a tool of the kernel failed", slog.String(telemetry.KeyTool, req.Params.Name), slog.Any(telemetry.KeyError, err))
 	return failed(map[string]string{"error": "The kernel could not do this, and did nothing; the log of the server says why"})
-}
-
-// actor is who asks, with what its scopes allow.
-func actor(who caller.Caller) kernel.Actor {
-	a := kernel.Actor{Caller: who}
-	if who.Kind == caller.User {
-		a.Rights = kernel.Rights{
-			Agents: auth.Has(who, auth.ScopeAgents), Audit: auth.Has(who, auth.ScopeAudit), Slash: auth.Has(who, auth.ScopeSlash),
-			Admin: auth.Has(who, auth.ScopeAdmin),
-		}
-	}
-	return a
 }
 
 // result is an answer as text and as structured content.

@@ -51,7 +51,7 @@ func (s *Server) readResources(next mcp.MethodHandler) mcp.MethodHandler {
 			return nil, server.ErrUnknownCaller
 		}
 		uri := read.Params.URI
-		content, err := s.resource(ctx, actor(who), uri)
+		content, err := s.resource(ctx, kernel.Actor{Caller: who}, uri)
 		if err != nil {
 			if !errors.Is(err, kernel.ErrNoFile) {
 				s.logger.ErrorContext(ctx, "a resource of the kernel could not be read", slog.Any(telemetry.KeyError, err))

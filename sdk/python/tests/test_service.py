@@ -27,7 +27,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 @pytest.fixture(scope="module")
 def key(service: Service) -> str:
-    return service.token("sdk", "agents")
+    return service.token("sdk", "agents", "run")
 
 
 class Waiting:
@@ -73,11 +73,10 @@ def test_an_agent_is_registered_and_asks(connect: Any, key: str) -> None:
     agent = connect(key).register_agent(
         name="DataAnalyst",
         type="supervised",
-        principal_id="user_123",
         permissions={"allowed_engines": ["math", "logic", "sql"], "blocked_tools": ["execute_code"]},
         budget={"max_daily_cost_usd": 50, "max_requests_per_hour": 100},
     )
-    assert agent["agent_id"].startswith("agent_") and agent["agent_token"].startswith("qwed_agent_") and agent["principal_id"] == "user_123"
+    assert agent["agent_id"].startswith("agent_") and agent["agent_token"].startswith("qwed_agent_") and agent["principal_id"] == agent["owner"]
     mine, client = agent["agent_id"], connect(agent["agent_token"])
     assert client.verify_action(agent_id=mine, action=READ, context=context(1))["decision"] == "APPROVED"
     again = client.verify_action(agent_id=mine, action=READ, context=context(1))

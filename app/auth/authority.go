@@ -1,0 +1,352 @@
+package auth
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/airlock-mcp/airlock/broker/agents"
+	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/database"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
+)
+
+// The prefixes of credential IDs.
+const (
+	tokenID = "tok_"
+	agentID = "agent_"
+	jwtID   = "jwt_"
+)
+
+// watchInterval is how often the credentials of acts under way are checked. Another
+// process may have revoked them.
+const watchInterval = 250 * time.Millisecond
+
+// Registry finds registered agents.
+type Registry interface {
+	Find(ctx context.Context, id string) (agents.Agent, error)
+}
+
+// AuthorityOptions of an authority. Tokens and Agents are required.
+type AuthorityOptions struct {
+	Tokens *Tokens
+	Agents Registry
+	// Profiles reports whether the configuration has a profile; nil means that it has all.
+	Profiles func(name string) bool
+	Logger   *slog.Logger // nil discards
+}
+
+// Authority decides whether what a caller was identified by is still in force, and ends
+// what goes on when it is not. It is the only place that decides this. Its methods are
+// safe for concurrent use.
+type Authority struct {
+	opts    AuthorityOptions
+	running sync.WaitGroup
+
+	mu      sync.Mutex
+	issuer  *Issuer                           // nil: no JWT is in force
+	renewed map[string]time.Time              // by the IDs of JWTs: when the last token expires
+	watched map[string]map[*follower]struct{} // by keyOf
+	look    chan struct{}                     // asks for a check now; nil if nothing is watched
+	closed  bool
+}
+
+// follower is one act under way.
+type follower struct {
+	who   caller.Caller
+	ended func(error)
+	told  bool // an agent that is suspended may still be answered
+}
+
+// NewAuthority returns an authority. The caller closes it.
+func NewAuthority(opts AuthorityOptions) *Authority {
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Authority{opts: opts, renewed: map[string]time.Time{}, watched: map[string]map[*follower]struct{}{}}
+}
+
+// Accept has JWTs of an issuer count for as long as it has the keys that signed them.
+func (a *Authority) Accept(issuer *Issuer) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.issuer = issuer
+}
+
+// Check returns nil if the caller may act now. caller.ErrEnded and caller.ErrInactive
+// report that it may not any more. After any other error nothing is known, and the caller
+// must not act either.
+func (a *Authority) Check(ctx context.Context, who caller.Caller) error {
+	if who.Kind != caller.Local && len(who.Credentials) == 0 {
+		return fmt.Errorf("%w: a caller over the network has no credential", caller.ErrEnded)
+	}
+	if !a.hasProfile(who.Profile) {
+		return fmt.Errorf("%w: there is no profile %q", caller.ErrEnded, who.Profile)
+	}
+	for _, one := range who.Credentials {
+		if err := a.check(ctx, one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *Authority) hasProfile(name string) bool {
+	return name == "" || a.opts.Profiles == nil || a.opts.Profiles(name)
+}
+
+// maxRenewed is how many JWTs are remembered; of more, those that have expired are forgotten.
+const maxRenewed = 1000
+
+// renew has what was begun with a JWT go on with a newer one of the same client, subject
+// and rights.
+func (a *Authority) renew(c caller.Credential) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !c.Expires.After(a.renewed[c.ID]) {
+		return
+	}
+	if len(a.renewed) >= maxRenewed {
+		now := a.opts.Tokens.now()
+		maps.DeleteFunc(a.renewed, func(_ string, expires time.Time) bool { return !now.Before(expires) })
+	}
+	a.renewed[c.ID] = c.Expires
+}
+
+// expires returns when a credential ends; the zero time: never.
+func (a *Authority) expires(c caller.Credential) time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if later := a.renewed[c.ID]; !c.Expires.IsZero() && later.After(c.Expires) {
+		return later
+	}
+	return c.Expires
+}
+
+func (a *Authority) check(ctx context.Context, c caller.Credential) error {
+	end := a.expires(c)
+	switch {
+	case !end.IsZero() && !a.opts.Tokens.now().Before(end):
+		return fmt.Errorf("%w: %s", caller.ErrEnded, Expired)
+	case !a.hasProfile(c.Profile):
+		return fmt.Errorf("%w: there is no profile %q", caller.ErrEnded, c.Profile)
+	case strings.HasPrefix(c.ID, tokenID):
+		return a.opts.Tokens.check(ctx, c)
+	case strings.HasPrefix(c.ID, agentID):
+		return a.checkAgent(ctx, c)
+	case strings.HasPrefix(c.ID, jwtID):
+		a.mu.Lock()
+		issuer := a.issuer
+		a.mu.Unlock()
+		if issuer == nil || !issuer.keys.has(c.Mark) {
+			return fmt.Errorf("%w: the issuer does not have the key any more", caller.ErrEnded)
+		}
+		return nil
+	}
+	return fmt.Errorf("%w: there is no credential %q", caller.ErrEnded, c.ID)
+}
+
+// checkAgent checks an agent together with the credentials that it was registered with.
+func (a *Authority) checkAgent(ctx context.Context, c caller.Credential) error {
+	agent, err := a.opts.Agents.Find(ctx, c.ID)
+	switch {
+	case errors.Is(err, agents.ErrUnknown):
+		return fmt.Errorf("%w: there is no such agent", caller.ErrInactive)
+	case err != nil:
+		return err
+	case agent.Status != agents.Active:
+		return fmt.Errorf("%w: it is %s", caller.ErrInactive, agent.Status)
+	case c.Mark != "" && c.Mark != agent.TokenMark:
+		return fmt.Errorf("%w: the agent has another token", caller.ErrEnded)
+	}
+	return a.checkCreators(ctx, agent)
+}
+
+// checkCreators checks the credentials that an agent was registered with. An agent
+// cannot be one of them, so this does not recurse.
+func (a *Authority) checkCreators(ctx context.Context, agent agents.Agent) error {
+	for _, one := range agent.Inherited.Credentials {
+		if err := a.check(ctx, one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Narrower returns the profile of a caller whose credential has one and who asks for
+// another. Two profiles cannot be combined, so the error refuses a caller with two.
+func Narrower(has, asked string) (string, error) {
+	if has != "" && asked != "" && has != asked {
+		return "", fmt.Errorf("the credential has the profile %q, and cannot be used with the profile %q", has, asked)
+	}
+	return cmp.Or(has, asked), nil
+}
+
+// check reports whether a token still gives what it gave.
+func (t *Tokens) check(ctx context.Context, c caller.Credential) error {
+	return t.db.View(ctx, func(tx database.Tx) error {
+		var profile, scopes string
+		var expires, revoked int64
+		err := tx.QueryRowContext(ctx, `SELECT profile, scopes, expires, revoked FROM token WHERE id = ?`, c.ID).Scan(&profile, &scopes, &expires, &revoked)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			return fmt.Errorf("%w: %s", caller.ErrEnded, Unknown)
+		case err != nil:
+			return fmt.Errorf("looking up token %q: %w", c.ID, err)
+		case revoked != 0:
+			return fmt.Errorf("%w: %s", caller.ErrEnded, Revoked)
+		case expires != 0 && t.now().Unix() >= expires:
+			return fmt.Errorf("%w: %s", caller.ErrEnded, Expired)
+		case profile != c.Profile:
+			return fmt.Errorf("%w: its profile is %q", caller.ErrEnded, profile)
+		}
+		has := strings.Fields(scopes)
+		for _, scope := range c.Scopes {
+			if !slices.Contains(has, scope) {
+				return fmt.Errorf("%w: it lacks the scope %q", caller.ErrEnded, scope)
+			}
+		}
+		return nil
+	})
+}
+
+// While returns a context that ends, with the error of Check as its cause, when the caller
+// may not act any more. The caller of While must call stop when the act is over.
+func (a *Authority) While(ctx context.Context, who caller.Caller) (_ context.Context, stop func()) {
+	if len(who.Credentials) == 0 {
+		return ctx, func() {}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	leave := a.watch(ctx, &follower{who: who, ended: cancel})
+	return ctx, func() { leave(); cancel(context.Canceled) }
+}
+
+// WhileKnown calls ended, once, when requests of the caller are not accepted any more. Those
+// of a suspended agent are: it is told. ended must return quickly. Calling stop twice is fine.
+func (a *Authority) WhileKnown(ctx context.Context, who caller.Caller, ended func(error)) (stop func()) {
+	if len(who.Credentials) == 0 {
+		return func() {}
+	}
+	return a.watch(ctx, &follower{who: who, ended: ended, told: true})
+}
+
+// keyOf is equal for callers about whom Check returns the same.
+func keyOf(who caller.Caller) string { return fmt.Sprintf("%q %+q", who.Profile, who.Credentials) }
+
+func (a *Authority) watch(ctx context.Context, f *follower) (stop func()) {
+	key := keyOf(f.who)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	known := a.watched[key]
+	if known == nil {
+		known = map[*follower]struct{}{}
+		a.watched[key] = known
+	}
+	known[f] = struct{}{}
+	if a.look == nil && !a.closed {
+		a.look = make(chan struct{}, 1)
+		look := a.look
+		a.running.Go(func() { a.run(context.WithoutCancel(ctx), look) })
+	}
+	return sync.OnceFunc(func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.leaveLocked(key, f)
+	})
+}
+
+func (a *Authority) leaveLocked(key string, f *follower) {
+	if delete(a.watched[key], f); len(a.watched[key]) == 0 {
+		delete(a.watched, key)
+	}
+}
+
+// Changed has the credentials of all acts under way checked at once. It is called after
+// this process has changed one.
+func (a *Authority) Changed() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.lookLocked()
+}
+
+func (a *Authority) lookLocked() {
+	select {
+	case a.look <- struct{}{}:
+	default: // nothing is watched, or a check is due
+	}
+}
+
+// Close stops watching. Calling it twice is fine.
+func (a *Authority) Close() {
+	a.mu.Lock()
+	a.closed = true
+	a.lookLocked()
+	a.mu.Unlock()
+	a.running.Wait()
+}
+
+// run checks what is watched until nothing is.
+func (a *Authority) run(ctx context.Context, look <-chan struct{}) {
+	tick := time.NewTicker(watchInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-look:
+		case <-tick.C:
+		}
+		asked := a.asked()
+		if asked == nil {
+			return
+		}
+		for key, who := range asked {
+			err := a.Check(ctx, who)
+			switch {
+			case errors.Is(err, caller.ErrEnded), errors.Is(err, caller.ErrInactive):
+				a.end(key, err)
+			case err != nil: // calls are refused meanwhile
+				a.opts.Logger.WarnContext(ctx, "whether a credential is still in force could not be looked up", slog.Any(telemetry.KeyError, err))
+			}
+		}
+	}
+}
+
+// asked returns one caller for each key; nil if run has to end.
+func (a *Authority) asked() map[string]caller.Caller {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed || len(a.watched) == 0 {
+		a.look = nil
+		return nil
+	}
+	asked := map[string]caller.Caller{}
+	for key, followers := range a.watched {
+		for f := range followers {
+			asked[key] = f.who
+			break
+		}
+	}
+	return asked
+}
+
+func (a *Authority) end(key string, err error) {
+	var ended []*follower
+	a.mu.Lock()
+	for f := range a.watched[key] {
+		if !f.told || errors.Is(err, caller.ErrEnded) {
+			ended = append(ended, f)
+			a.leaveLocked(key, f)
+		}
+	}
+	a.mu.Unlock()
+	for _, f := range ended {
+		f.ended(err)
+	}
+}

@@ -1,0 +1,108 @@
+package daemon
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/airlock-mcp/airlock/app/auth"
+	"github.com/airlock-mcp/airlock/broker/agents"
+)
+
+// untilIdle waits until no run is under way.
+func (s *served) untilIdle() {
+	s.t.Helper()
+	for s.daemon.opts.System.Runs().Going() > 0 {
+		if s.t.Context().Err() != nil {
+			s.t.Fatal("a run goes on")
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// A run in the background made further calls after its token was revoked, and so did the
+// agents that the token had registered (issue 23). Whatever takes the token's power ends
+// them, in both eras of the protocol, without a request that would meet the refusal.
+func TestWhatATokenBeganEndsWithIt(t *testing.T) {
+	g := newGate(t)
+	s := serve(t, g.keys)
+	s.untilReady()
+	tokens := s.daemon.known.Tokens()
+	for name, test := range map[string]struct {
+		revision string
+		agent    bool
+		end      func(id string) error
+	}{
+		"revoked, with a session":    {"2025-11-25", false, func(id string) error { return tokens.Revoke(t.Context(), id) }},
+		"revoked, without a session": {"2026-07-28", false, func(id string) error { return s.daemon.known.RevokeToken(t.Context(), id) }},
+		"revoked, its agent":         {"2025-11-25", true, func(id string) error { return tokens.Revoke(t.Context(), id) }},
+		"expired":                    {"2025-11-25", false, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s.t = t
+			grant := auth.Grant{Name: "host", Scopes: []string{auth.ScopeRun, auth.ScopeAgents}}
+			if test.end == nil {
+				grant.Expires = time.Now().Add(5 * time.Second)
+			}
+			made, value, err := tokens.Create(t.Context(), grant)
+			if err != nil {
+				t.Fatal(err)
+			}
+			token := value.Reveal()
+			if test.agent {
+				who, err := s.daemon.identify.Token(t.Context(), value)
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, secret, err := s.daemon.known.Register(t.Context(), agents.Registration{
+					Name: "a", Type: agents.Trusted, PrincipalID: who.Name(), Permissions: agents.Permissions{AllowedTools: []string{"gate/enter"}},
+					Inherited: agents.Inherited{Scopes: []string{auth.ScopeRun}, Credentials: who.Credentials, Expires: who.Expires()},
+				}, who.Name())
+				if err != nil {
+					t.Fatal(err)
+				}
+				token = secret.Reveal()
+			}
+			session := s.connect(token, test.revision)
+			started, text := s.run(session, map[string]any{"language": "python", "code": g.code, "background": true})
+			if started["run_id"] == nil {
+				t.Fatalf("got %v, %s", started, text)
+			}
+			select {
+			case <-g.arrived:
+			case <-t.Context().Done():
+				t.Fatal("the run made no call")
+			}
+			if test.end != nil {
+				if err := test.end(made.ID); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s.untilIdle() // its call goes on until the run is ended: nothing opens the gate
+			if _, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "list_servers"}); err == nil {
+				t.Error("a request of the session was answered")
+			}
+			if status := s.ask(token, "/mcp"); status != http.StatusUnauthorized {
+				t.Errorf("got %d for a new request, want %d", status, http.StatusUnauthorized)
+			}
+		})
+	}
+}
+
+// ask returns the status of a request with a token.
+func (s *served) ask(token, path string) int {
+	s.t.Helper()
+	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.url+path, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+token)
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	res.Body.Close()
+	return res.StatusCode
+}

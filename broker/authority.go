@@ -1,0 +1,80 @@
+package broker
+
+import (
+	"context"
+	"errors"
+
+	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/errortype"
+)
+
+// Authority decides whether callers may still act.
+type Authority interface {
+	// Check returns nil if the caller may act now. The error wraps caller.ErrEnded or
+	// caller.ErrInactive if it may not; after any other error it must not act either.
+	// Check is safe for concurrent use.
+	Check(ctx context.Context, who caller.Caller) error
+}
+
+// localAuthority lets only callers act who need no credential.
+type localAuthority struct{}
+
+func (localAuthority) Check(_ context.Context, who caller.Caller) error {
+	if len(who.Credentials) > 0 {
+		return caller.ErrEnded
+	}
+	return nil
+}
+
+// inForce refuses a call whose caller may not act any more, or that was approved by a
+// person whose credential has ended since. Nothing comes between this check and the
+// record of the intent.
+func (a *attempt) inForce(ctx context.Context) *failure {
+	err := a.broker.opts.Authority.Check(ctx, a.run.identity.Caller)
+	if err == nil && a.verdict.Approver != nil {
+		if failed := a.broker.opts.Authority.Check(ctx, *a.verdict.Approver); failed != nil {
+			if ctx.Err() != nil {
+				return a.cut(ctx)
+			}
+			f := failf(errortype.ApprovalDenied, "the approval does not count: who gave it may not approve any more. Make the call again").because(failed)
+			f.refused = true
+			return f
+		}
+	}
+	switch {
+	case err == nil:
+		return nil
+	case Ended(err) != "":
+		return notInForce(err)
+	case ctx.Err() != nil:
+		return a.cut(ctx)
+	}
+	f := failf(errortype.Sandbox, "it could not be looked up whether the caller may still act, so the call was not made").because(err).retryable()
+	f.refused = true
+	return f
+}
+
+// codeInactive is the code with which what an inactive agent does is refused.
+const codeInactive = "QWED-AGENT-POLICY-001"
+
+// Ended returns why the caller of a run may not act any more, for the code of the run. It
+// is empty if err is neither caller.ErrEnded nor caller.ErrInactive.
+func Ended(err error) string {
+	switch {
+	case errors.Is(err, caller.ErrInactive):
+		return caller.ErrInactive.Error()
+	case errors.Is(err, caller.ErrEnded):
+		return caller.ErrEnded.Error()
+	}
+	return ""
+}
+
+func notInForce(err error) *failure {
+	why := Ended(err)
+	if errors.Is(err, caller.ErrInactive) {
+		why = codeInactive + ": " + why
+	}
+	f := failf(errortype.PolicyDenied, "%s, so the call was not made", why).because(err)
+	f.refused, f.detail = true, err.Error()
+	return f
+}
