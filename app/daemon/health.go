@@ -6,8 +6,8 @@ import (
 	"net/http"
 
 	"github.com/airlock-mcp/airlock/app/auth"
-	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
 // alive says that the process answers.
