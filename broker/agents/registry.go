@@ -195,7 +195,7 @@ func scanAgent(row interface{ Scan(...any) error }) (Agent, error) {
 	}
 	var stored storedInherited
 	if err == nil {
-		err = json.Unmarshal([]byte(inherited), &stored)
+		err = strictjson.UnmarshalOpen([]byte(inherited), &stored)
 	}
 	a.Profile, a.Scopes, a.Credentials, a.TokenMark = stored.Profile, stored.Scopes, stored.Credentials, markOf(hash)
 	if expires != 0 {
