@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 
 from qwed_new.engines import english_math
-from qwed_new.engines.code import is_program, verify_code
+from qwed_new.engines.code import is_program, javascript, verify_code
 from qwed_new.engines.logic import verify_logic
 from qwed_new.engines.math import verify_math
 from qwed_new.engines.math.build import Builder
 from qwed_new.engines.math.decide import number_text
 from qwed_new.engines.math.grammar import parse_expression, variables
+from qwed_new.engines.prose import is_prose
 from qwed_new.engines.sql import verify_sql
 from qwed_new.verdict import Status, Verdict
 
@@ -41,10 +42,11 @@ def verify(query: str) -> Verdict:
             return verdict.with_fields(query_type="logic")
     if _SQL.match(query) and (verdict := verify_sql(query, dialect=None))["status"] != "ERROR":
         return verdict.with_fields(query_type="sql")
-    if _CODE.search(query):
-        return _program(query, "python")
-    if _JAVASCRIPT.search(query):
-        return _program(query, "javascript")
+    if not is_prose(query):
+        if _CODE.search(query):
+            return _program(query, "python")
+        if _JAVASCRIPT.search(query) and javascript.analyse(query) is not None:
+            return _program(query, "javascript")
     return _mathematics(query)
 
 

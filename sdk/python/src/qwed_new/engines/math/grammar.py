@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from dataclasses import dataclass
 from decimal import Decimal
 
+from qwed_new.engines.prose import is_prose
 from qwed_new.limits import TooLarge, bounded_text
 
 MAX_TEXT = 10_000
@@ -74,9 +76,9 @@ CONSTANTS = {
     "τ": "tau",
 }
 
-# Texts that no claim contains and that programs do.
+# Texts that programs contain and claims do not.
 _HOSTILE = re.compile(
-    r"__|[\"'`;\\]|\b(?:import|lambda|eval|exec|compile|open|getattr|setattr|globals|locals|os|sys|subprocess|builtins|breakpoint|input|print|vars|dir|exit|quit)\b\s*[(.:]"
+    r"__|\b(?:import|lambda|eval|exec|compile|open|getattr|setattr|globals|locals|os|sys|subprocess|builtins|breakpoint|input|print|vars|dir|exit|quit)\b\s*[(.:]"
     r"|\bimport\b|\blambda\b"
 )
 
@@ -100,6 +102,10 @@ _TWO_READINGS = (
     (re.compile(r"\d[eE]\d+[A-Za-z_]"), "a number with an exponent is followed by a letter: write '*' between them"),
     (re.compile(r"\d\.(?!\d)\s*[\w(√]"), "a number ends with a point: write its decimals"),
 )
+
+
+# Characters that programs have and mathematics has not; sentences have them too.
+_QUOTING = re.compile(r"[\"'`;\\]")
 
 
 class MathSyntaxError(ValueError):
@@ -149,14 +155,24 @@ def parse(text: str) -> Claim:
     Raises MathSyntaxError, HostileText for program code and TooLarge beyond the limits.
     """
     text = bounded_text(text, "expression", MAX_TEXT)
-    if _HOSTILE.search(text):
-        raise HostileText("the text is program code, no mathematical expression")
+    if (mark := _HOSTILE.search(text) or _QUOTING.search(text)) and not is_prose(text):
+        if _HOSTILE.search(text) or _is_program(text):
+            raise HostileText("the text is program code and not a mathematical expression")
+        raise MathSyntaxError(f"unexpected {mark[0]!r}")
     for pattern, reason in _TWO_READINGS:
         if pattern.search(text):
             raise MathSyntaxError(reason)
     claim = _Parser(text).claim()
     _check_infinity(claim)
     return claim
+
+
+def _is_program(text: str) -> bool:
+    try:
+        ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
 
 
 BINDERS = frozenset({"diff", "integral", "limit", "sum", "product"})

@@ -1,0 +1,32 @@
+"""Whether a text is plain prose, so that it is not taken for a program because of an apostrophe or a semicolon."""
+
+from __future__ import annotations
+
+import re
+
+# Marks of programs: calls, dunders, attribute chains, brackets, operators, semicolons at the end of a line.
+_CODE = re.compile(
+    r"__|\w\(|\w\[|\)\s*[.({]|[{}\[\]<>=\\`|~^]|[+*/]\s*\w+\s*\(|->|::|;[ \t]*(?:$|\n|\w+\s*\()|(?:^|\n)\s*[#@]\w|"
+    r"(?<![A-Za-z.])[A-Za-z_]\w+\.[A-Za-z_]\w+(?!\.)\b|['\"]\s*[.,)]\s*['\"]|['\"]\s*\+"
+)
+# Words that programs have beside names: two of them in a row do not make a sentence.
+_KEYWORDS = frozenset(
+    "import from as def class return raise del pass yield lambda global nonlocal assert async await print exec eval let const var function "
+    "new typeof void delete export default throw select insert update delete drop alter create truncate grant table where set into values "
+    "echo sudo rm ls cd cat curl wget git chmod chown sh bash python pip npm".split()
+)
+_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*['’]?")
+
+
+def is_prose(text: str) -> bool:
+    """Report whether a text is a sentence, or has two words in a row as no program has, and no mark of a program."""
+    if _CODE.search(text):
+        return False
+    words = [w.strip(".,;:!?()\"'“”‘’…–—") for w in text.split()]
+    if len(words) >= 4 and re.fullmatch(r"[A-Z].*[.!?]", text.strip(), re.S) and all(_WORD.fullmatch(w) for w in words if w):
+        return True
+    return any(_is_plain(a) and _is_plain(b) for a, b in zip(words, words[1:], strict=False))
+
+
+def _is_plain(word: str) -> bool:
+    return bool(_WORD.fullmatch(word)) and word.lower() not in _KEYWORDS and word not in ("in", "is", "not", "and", "or", "if", "else", "for")
