@@ -6,6 +6,7 @@ import re
 import unicodedata
 from typing import Any
 
+from qwed_new.engines.fact_clauses import asserted
 from qwed_new.engines.fact_words import Statement, Token, clauses, is_year, same, sentences, statement, without_suffixes
 from qwed_new.limits import TooLarge, bounded_text
 from qwed_new.verdict import Status, Verdict
@@ -21,6 +22,10 @@ _DOUBT = re.compile(
     r"misinformation|fake|pretend\w*|imagine|suppose|novel|denied|denies|doubt\w*)\b",
     re.I,
 )
+# A sentence that takes back the one beside it.
+_RETRACTED = re.compile(r"(?:not|no|nope|never|wrong|as if|yeah,? right|just kidding|kidding|psych|sike|hardly|if only)\b[\w\s]{0,16}[.!…]*$", re.I)
+# Words that mean another thing in capitals, or at the beginning of a name.
+_CASE_MATTERS = frozenset("it us who may march will mark bill can does am ai as in or me is no so ok an a i rose polish turkey china china's".split())
 # What happens once, so that another date says otherwise.
 _ONCE = frozenset("founded established incorporated born died is are ends begins starts expires ended began started expired signed".split())
 
@@ -40,10 +45,30 @@ def verify_fact(claim: str, context: str) -> Verdict:
         return Verdict(Status.INCONCLUSIVE, ENGINE, str(error))
     if re.search(r"[^\W\d_]", claim) and not re.search(r"[A-Za-z]", claim):
         return _verbatim(claim, context)
+    claim = _recased(claim, context)
     wanted = statement(claim)
     if len(wanted.core) < 2 or not any(t.kind == "word" for t in wanted.core) or claim.rstrip().endswith("?"):
         return Verdict(Status.INCONCLUSIVE, ENGINE, "the claim is not understood", {"claim": claim[:200]})
     return _conclude(wanted, _answers(wanted, context))
+
+
+def _recased(claim: str, context: str) -> str:
+    """Return a claim that is written in one case throughout in the letters that the context has for the same words."""
+    words = re.findall(r"[^\W\d_]+", claim)
+    if len(words) < 3 or not (claim.islower() or claim.isupper() or all(w[0].isupper() for w in words)):
+        return claim
+    spellings: dict[str, set[str]] = {}
+    for word in re.findall(r"[^\W\d_]+", context):
+        spellings.setdefault(word.lower(), set()).add(word)
+
+    def spelt(match: re.Match[str]) -> str:
+        lower = match[0].lower()
+        if lower in _CASE_MATTERS and match[0] not in spellings.get(lower, ()):
+            return match[0] if claim.islower() else lower
+        found = spellings.get(lower, {lower})
+        return next(iter(found)) if len(found) == 1 else match[0] if match[0] in found else lower
+
+    return re.sub(r"[^\W\d_]+", spelt, claim)
 
 
 def _answers(wanted: Statement, context: str) -> list[tuple[str, str, int]]:
@@ -55,10 +80,12 @@ def _answers(wanted: Statement, context: str) -> list[tuple[str, str, int]]:
         if sentence.endswith(("?", "？")):
             continue
         answers = [a for clause in clauses(sentence) if (a := _compare(wanted, statement(clause), company))]
+        if not answers:  # a clause supports a claim and refutes none
+            answers = [a for c in asserted(sentence) if (a := _compare(wanted, statement(c), company)) in ("supports", "hedged")]
         if not answers:
             continue
         beside = [s for _, s in given[max(0, i - 1) : i + 2] if s != sentence]
-        doubted = _DOUBT.search(sentence) or any(_DOUBT.search(s) for s in beside) or (i and given[i - 1][1].endswith(":"))
+        doubted = any(_RETRACTED.match(s) for s in beside) or _DOUBT.search(sentence) or any(_DOUBT.search(s) for s in beside) or (i and given[i - 1][1].endswith(":"))
         found.append(("doubted" if doubted else answers[0], sentence, start))
     return found
 

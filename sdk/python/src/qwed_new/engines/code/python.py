@@ -97,6 +97,7 @@ class _Analyser:
         self._texts = Texts(self._program, self._resolver, _expression, self._report)
         self._evaluates = evaluates  # whether a library that evaluates texts can be reached
         self._formats = self._has_sys = self._imports_loader = False
+        self._nodes: list[ast.AST] = []
         self._refused: set[str] = set()  # names that lead out of the packages that the program imports
 
     def run(self, tree: ast.AST, scope: Scope | None = None) -> list[Finding]:
@@ -106,7 +107,8 @@ class _Analyser:
         roots = {path.split(".")[0] for path in _imported(tree)}
         self._refused = {n for root in roots for n in policy.REFUSED.get(root, ()) if n not in _COMMON}
         self._imports_loader = "holidays" in roots
-        for node in list(ast.walk(tree)):
+        self._nodes = list(ast.walk(tree))
+        for node in self._nodes:
             check = getattr(self, "_check_" + type(node).__name__, None)
             if check:
                 check(node)
@@ -361,7 +363,7 @@ class _Analyser:
             if not (isinstance(value, Unknown) and name in self._program.attributes):
                 path = f"{value.path}.{name}" if isinstance(value, Member) else name
                 self._block(node, path)
-        elif name in ("open", "fdopen") and name not in self._program.attributes:
+        elif name in ("open", "fdopen") and name not in self._program.attributes and not self._is_only_read(node, value):
             self._block(node, f"{value.path}.{name}" if isinstance(value, Member) else name)
         elif name in (
             "rename",
@@ -394,6 +396,35 @@ class _Analyser:
         }:
             if name not in self._program.attributes and isinstance(value, Unknown | Member):
                 self._block(node, name)
+
+    def _is_only_read(self, node: ast.AST, value: Value) -> bool:
+        """Report whether an attribute such as `bar.open` is used as a value that is compared, computed with or shown."""
+        if not isinstance(value, Unknown) or self._is_path(node) or not isinstance(node, ast.Attribute):
+            return False
+        parent = self._program.parent_of.get(id(node))
+        if isinstance(parent, ast.Assign) and all(isinstance(t, ast.Name) for t in parent.targets):
+            names = [t.id for t in parent.targets if isinstance(t, ast.Name)]
+            return all(self._is_number(name) for name in names)
+        if isinstance(parent, ast.Call) and node in parent.args:
+            shown = {Builtin(n) for n in ("print", "str", "repr", "float", "int", "round", "abs", "len", "sum", "max", "min", "bool")}
+            return self._resolver.values(parent.func) <= shown
+        return isinstance(parent, ast.Compare | ast.BinOp | ast.UnaryOp | ast.FormattedValue | ast.Subscript | ast.If | ast.Expr)
+
+    def _is_number(self, name: str) -> bool:
+        """Report whether every use of a name is a comparison, arithmetic or output, so that it is not called later."""
+        for key, parent in self._uses(name):
+            if isinstance(parent, ast.Call):
+                called = self._resolver.values(parent.func)
+                if any(parent.func is n for n in (key,)) or not called <= {Builtin("print"), Builtin("round"), Builtin("abs")}:
+                    return False
+            elif not isinstance(parent, ast.Compare | ast.BinOp | ast.UnaryOp | ast.FormattedValue):
+                return False
+        return True
+
+    def _uses(self, name: str) -> Iterator[tuple[ast.AST, ast.AST | None]]:
+        for node in self._nodes:
+            if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
+                yield node, self._program.parent_of.get(id(node))
 
     def _is_path(self, node: ast.AST) -> bool:
         base = node.value if isinstance(node, ast.Attribute) else None

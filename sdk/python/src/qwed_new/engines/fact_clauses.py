@@ -1,0 +1,63 @@
+"""The clauses that a sentence asserts beside itself: coordinated ones, appositions, relative clauses, and causes.
+
+A clause is only taken from a sentence that has no word under whose scope it may be, such as `that`, `if`, `no` or `said`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+# Words that may deny, suppose, report or quantify what follows or precedes them.
+_SCOPE = re.compile(
+    r"\b(?:that|if|unless|whether|until|before|neither|nor|either|or|not|no|none|nobody|nothing|never|hardly|barely|rarely|seldom|few|little|only|"
+    r"said|says?|saying|claim\w*|believ\w+|think\w*|thought|den(?:y|ies|ied)|doubt\w*|hop(?:e|es|ed)|wish\w*|expect\w*|promis\w+|plan(?:s|ned)?|"
+    r"report\w*|alleg\w+|suggest\w*|argu\w+|assum\w+|suppos\w+|pretend\w*|imagin\w+|dream\w*|want\w*|would|could|might|may|should|must|"
+    r"without|unlike|except|instead|rather|fail\w*|refus\w+|lied|lies|between|both|each|every|all|most|some|any|than|used|false|untrue)\b|n['’]t\b",
+    re.I,
+)
+_AUXILIARY = r"(?:was|were|is|are|has|have|had|did|does)"
+_PRESENT = r"(?:is|are|has|have|does)"
+_VERB = rf"(?:{_AUXILIARY}\b|[a-z]+(?:s|ed)\b(?!\s+{_AUXILIARY}\b))"
+_NAME = r"(?:[A-Z][\w.&'-]*(?:\s+[A-Z][\w.&'-]*){0,4}|[Tt]he\s+[a-z]+)"
+_SUBJECT = re.compile(rf"^({_NAME})\s+(?={_VERB})")
+_APPOSITION = re.compile(rf"^({_NAME}), ((?:(?:the|a|an)\s+)?[^,]+), ({_VERB}.*)$")
+_RELATIVE = re.compile(rf"^({_NAME}), (?:who|which) ({_VERB}[^,]*), ({_VERB}.*)$")
+_CAUSE = re.compile(r"^(?:[Bb]ecause|[Aa]lthough|[Tt]hough|[Ee]ven though) ([^,]+), ([^,]+)$")
+_JOINED = re.compile(r"(?:,\s*|\s+)(?:and|but|while|whereas)\s+")
+
+
+def asserted(sentence: str) -> Iterator[str]:
+    """Return the clauses that a sentence asserts, without the sentence itself."""
+    text = sentence.strip().rstrip(".!")
+    if _SCOPE.search(text):
+        return
+    if match := _CAUSE.match(text):
+        yield from match.groups()
+        return
+    if match := _RELATIVE.match(text):
+        yield f"{match[1]} {match[2]}"
+        yield f"{match[1]} {match[3]}"
+        return
+    if (match := _APPOSITION.match(text)) and not re.search(rf"\b(?:who|which|and|{_AUXILIARY})\b", match[2]):
+        yield f"{match[1]} {match[3]}"
+        if re.match(rf"{_PRESENT}\b|[a-z]+s\b", match[3]):
+            yield f"{match[1]} is {match[2]}"
+        return
+    yield from _coordinated(text)
+
+
+def _coordinated(text: str) -> Iterator[str]:
+    """Return both parts of a sentence that joins two clauses, or two verb phrases of one subject."""
+    subject = _SUBJECT.match(text)
+    if subject is None or len(_JOINED.findall(text)) != 1:
+        return
+    first, second = _JOINED.split(text, maxsplit=1)
+    if "," in first or "," in second:
+        return
+    if re.match(rf"{_AUXILIARY}\b|[a-z]+s\s+(?:an?|the|its|his|her|their|\d|[a-z]+s\b)", second):
+        yield first
+        yield f"{subject[1]} {second}"
+    elif _SUBJECT.match(second[:1].upper() + second[1:]) and re.match(r"[A-Z]|the\b|[a-z]+\s", second):
+        yield first
+        yield second
