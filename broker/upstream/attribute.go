@@ -17,7 +17,8 @@ const (
 	noticeMessage  = "notifications/message"
 )
 
-// askMark is the member of a question's _meta in which the tap tells exchange it belongs to. What a server writes there is overwritten.
+// askMark is the member of a question's _meta with which the tap marks its exchange. A value
+// of the server is overwritten.
 const askMark = "airlock/exchange"
 
 // ownerLocked finds the exchange that a message of the server belongs to: that of
@@ -120,7 +121,7 @@ func (t *tap) marked(request *jsonrpc.Request, stream jsonrpc.ID) *jsonrpc.Reque
 	return &copied
 }
 
-// asker returns, once, the exchange that a mark stands for; nil for none.
+// asker returns the exchange of a mark, once, or nil.
 func (t *tap) asker(mark string) *exchange {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -129,7 +130,7 @@ func (t *tap) asker(mark string) *exchange {
 	return e
 }
 
-// passNotices hands on what a server says of its own accord.
+// passNotices forwards the notifications of a server.
 func (s *server) passNotices(o *mcp.ClientOptions) {
 	pass := func(method string, params any) {
 		raw, err := json.Marshal(params)

@@ -8,21 +8,21 @@ import (
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
-// A server that cannot start says why on its stderr, and the line that does is
-// seldom the last one: stack frames, hints and versions follow it.
+// A server that cannot start prints the reason on its stderr. That line is seldom the last
+// one: stack frames, hints and versions follow it.
 
-// Limits on the lines that are kept of stderr: the first ones, where a loop of
-// later messages could hide them, and the last ones.
+// Limits on the lines that are kept of stderr: the first ones, which a loop of later
+// messages could hide, and the last ones.
 const (
 	keptFirstLines = 50
 	keptLastLines  = 150
-	// maxCause cuts the line that says why, in characters.
+	// maxCause is the maximum length of the line with the reason, in characters.
 	maxCause = 300
 	// maxDetailLines is how many further lines belong to a message that goes on.
 	maxDetailLines = 3
 )
 
-// weight is how likely a line says why a server ended.
+// weight is how likely a line contains the reason why a server ended.
 type weight int
 
 const (
@@ -36,9 +36,9 @@ const (
 	isThrown                // is the exception that ended the program
 )
 
-// noise matches lines that accompany an error and say nothing about it, in the
-// output of Node, npm, Deno and Bun, Python and uv, Go, Rust, Java, .NET, Ruby,
-// PHP, Docker and common parsers of command lines.
+// noise matches lines that accompany an error without explaining it, in the output of
+// Node, npm, Deno and Bun, Python and uv, Go, Rust, Java, .NET, Ruby, PHP, Docker and
+// common parsers of command lines.
 var noise = lazyregexp.New(`^(?:` + strings.Join([]string{
 	`[^\pL\pN]*$`, // nothing but punctuation
 	`\s*at\s.*`, `\s+from\s.*`, `\s*File ".*", line \d+.*`, `#\d+\s.*`, `\s*\.\.\. \d+ .*`,
@@ -72,9 +72,9 @@ var (
 	colour   = lazyregexp.New("\x1b\\[[0-9;?]*[ -/]*[@-~]|\x1b\\][^\x07\x1b]*(?:\x07|\x1b\\\\)")
 )
 
-// causeOf returns the line of a server's output on stderr that says why it
-// ended: the exception in a stack trace, the message behind npm's codes, and the
-// last line only where no other says more. Empty when there is none.
+// causeOf returns the line of a server's stderr with the reason why it ended: the exception
+// in a stack trace, the message of npm's error, or the last line if no other is more
+// specific. It may be empty.
 func causeOf(lines []string) string {
 	plain := plainLines(lines)
 	best, at := isNoise, -1
@@ -115,7 +115,7 @@ func plainLines(lines []string) []string {
 // wrapped begins the further lines of a message that uv draws a frame around.
 const wrapped = "      "
 
-// weigh says how likely a line says why.
+// weigh returns how likely a line contains the reason.
 func weigh(line string) weight {
 	text := strings.TrimSpace(line)
 	indented := len(line) - len(strings.TrimLeft(line, " \t"))

@@ -105,7 +105,8 @@ func TestWithoutPaths(t *testing.T) {
 	}
 }
 
-// What a server printed first can be why; a loop of messages does not push it out.
+// The first lines of a server can contain the reason; a loop of messages does not push them
+// out.
 func TestFirstAndLastLinesAreKept(t *testing.T) {
 	var lines firstAndLast
 	lines.add("Error: no database")

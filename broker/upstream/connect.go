@@ -20,8 +20,8 @@ type attempt struct {
 	err     error
 }
 
-// connected returns the live session, and makes one where there is none. The
-// attempt goes on when ctx ends: others may wait for it.
+// connected returns the live session, or opens one. The attempt continues after ctx is done,
+// because others may wait for it.
 func (s *server) connected(ctx context.Context) (*session, error) {
 	s.mu.Lock()
 	if s.session != nil && s.session.over() && !s.closed {
@@ -58,7 +58,7 @@ func (s *server) dropLocked() {
 	s.running.Go(s.session.close)
 	s.session = nil
 	if s.config.URL != "" {
-		return // the end of a session is no failure of its server
+		return // the end of a session is not a failure of its server
 	}
 	s.failures++
 	s.retryAt = time.Now().Add(backoff(s.failures))
@@ -80,7 +80,7 @@ func backoff(n int) time.Duration {
 	return min(maxBackoff, time.Second<<min(n-2, 10))
 }
 
-// try makes one attempt and tells all waiters the outcome.
+// try makes one attempt and passes the result to all waiters.
 func (s *server) try(ctx context.Context) {
 	ctx, cancel := s.within(ctx)
 	defer cancel()
@@ -92,7 +92,7 @@ func (s *server) try(ctx context.Context) {
 	}
 }
 
-// settle keeps what came of an attempt, and reports whether it was good.
+// settle stores the result of an attempt, and reports whether it succeeded.
 func (s *server) settle(session *session, list listing, err error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -38,8 +38,8 @@ const (
 	usedShare = 50
 )
 
-// lookMeanwhile has the keeper read the list, where it is older than that. A server need
-// not say that it has changed a definition.
+// lookMeanwhile makes the keeper read the list if it is too old. A server may change a
+// definition without a notification.
 func (s *server) lookMeanwhile() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

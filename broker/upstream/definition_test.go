@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A server that is called is asked for its list now and then: it need not say that a
-// definition has changed.
+// The list of a server in use is read regularly, because a server may change a definition
+// without a notification.
 func TestAListIsReadAgainWhileItsServerIsCalled(t *testing.T) {
 	s := newServer(Config{ID: "files"}, Options{}, nil, nil)
 	for _, test := range []struct {

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// inherited are the variables that a server gets from Airlock's environment:
-// what programs need to find themselves, their caches and the way out. All
-// else, Airlock's own secrets first, stays here. Sorted.
+// inherited are the variables that a server gets from Airlock's environment: those that
+// programs need to find themselves, their caches and proxies. Others, such as Airlock's
+// secrets, are not passed on. The list is sorted.
 var inherited = []string{
 	"ALL_PROXY", "HOME", "HTTPS_PROXY", "HTTP_PROXY", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "LOGNAME",
 	"NODE_EXTRA_CA_CERTS", "NO_PROXY", "NVM_DIR", "PATH", "SHELL", "SSL_CERT_DIR", "SSL_CERT_FILE", "TEMP", "TERM", "TMP",

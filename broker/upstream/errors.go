@@ -20,7 +20,7 @@ var (
 	ErrSignIn          = errors.New("the server wants its user to sign in")
 )
 
-// StartError says why a server could not be started, reached or listed.
+// StartError is the reason why a server could not be started, reached or listed.
 type StartError struct {
 	ServerID string
 	Reason   error  // one of the reasons above
@@ -56,8 +56,7 @@ const (
 	InvalidOutput    ErrorType = errortype.OutputValidation
 )
 
-// CallError is a call that brought no result. A result that says isError is
-// not one: it comes back as a result.
+// CallError is a call without a result. A result with isError is returned as a result.
 type CallError struct {
 	ServerID string
 	ToolName string
@@ -65,9 +64,9 @@ type CallError struct {
 	// Message is one sentence, or the server's own message, cut to 2,000
 	// characters and without hidden characters.
 	Message string
-	// Retryable says that the same call may be sent again without doing
-	// anything twice: it never reached the server, or the tool says that it
-	// only reads or is idempotent.
+	// Retryable reports that the same call can be sent again without doing
+	// anything twice: it never reached the server, or the tool is declared
+	// read-only or idempotent.
 	Retryable bool
 	cause     error // for the log; never for the sandbox
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// establish connects, shakes hands and lists. A *StartError says what failed;
-// any other error means that Airlock is closing.
+// establish connects, performs the handshake and lists the tools. It returns a *StartError if
+// that fails; any other error means that Airlock is closing.
 func (s *server) establish(ctx context.Context) (*session, listing, error) {
 	s.mu.Lock()
 	protocol := s.protocol
@@ -42,7 +42,7 @@ type tryAgain struct {
 // Unwrap returns the failure itself.
 func (e *tryAgain) Unwrap() error { return e.StartError }
 
-// errSilent ends an attempt at which the server has said nothing.
+// errSilent ends an attempt in which the server has sent nothing.
 var errSilent = errors.New("the server has said nothing so far")
 
 // dial opens one connection.
@@ -101,7 +101,7 @@ func (s *server) open(tap *tap) (link, error) {
 	return newStdio(process, tap, s.opts.Logger), nil
 }
 
-// listFailure says why a server that shook hands has no list.
+// listFailure returns why a server that completed the handshake has no list.
 func (s *server) listFailure(ctx context.Context, session *session, err error) error {
 	if errors.Is(err, errBadList) {
 		return &StartError{ServerID: s.config.ID, Reason: ErrNotMCP, Problem: err.Error(), cause: err}

@@ -16,7 +16,7 @@ import (
 type eventFilter struct {
 	body    io.ReadCloser
 	reader  *bufio.Reader
-	call    jsonrpc.ID // that the stream answers; not valid for a stream of its own
+	call    jsonrpc.ID // that the stream answers; not valid for a separate stream
 	tap     *tap
 	skipped *skipped
 	// old is for the stream of MCP 2024-11-05 (HTTP with SSE): the event that names
@@ -55,7 +55,7 @@ type event struct {
 	tooLarge bool
 }
 
-// next reads one event and writes what becomes of it.
+// next reads one event and writes the filtered one.
 func (f *eventFilter) next() {
 	var e event
 	for {
@@ -63,7 +63,7 @@ func (f *eventFilter) next() {
 		if err != nil {
 			f.err = err
 			if !errors.Is(err, io.EOF) {
-				return // what the stream breaks off in is no event
+				return // an incomplete event at the end is dropped
 			}
 			break
 		}

@@ -11,8 +11,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// Whatever a stream of events holds, the filter ends, and what it passes on is
-// a well-formed stream whose data is JSON-RPC.
+// For every stream of events the filter ends, and its output is a well-formed stream whose
+// data is JSON-RPC.
 func FuzzEventFilter(f *testing.F) {
 	f.Add("event: message\nid: 1\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\n")
 	f.Add("data: {\"jsonrpc\":\"2.0\",\ndata: \"method\":\"m\"}\r\n\r\ndata\n\n: x\nretry: 5\n\n")

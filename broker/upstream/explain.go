@@ -33,12 +33,12 @@ func (c *stdio) explain(config Config, err error, late bool) *StartError {
 	return failure
 }
 
-// maxQuoted is how many characters of what a server said a problem holds. The model
-// reads it with each search.
+// maxQuoted is the maximum number of characters quoted from a server in a problem, which
+// the model reads with each search.
 const maxQuoted = 200
 
-// evidence is what the server printed: a line on stdout that is no MCP, and the
-// line on stderr that says why.
+// evidence returns the relevant output of the server: a line on stdout that is not MCP, and
+// the line on stderr with the reason.
 func (c *stdio) evidence(config Config) string {
 	text := ""
 	if rubbish := c.skipped.firstText(); rubbish != "" {
@@ -101,8 +101,8 @@ func (c Config) titled(title string) string {
 	return " (" + c.conceal(title) + ")"
 }
 
-// said returns what went wrong in a handshake in the server's own words where it
-// sent an error, without the types and calls of the SDK otherwise.
+// said returns the error of a handshake: the server's text if it sent an error, or the SDK's
+// text without types and function names.
 func said(err error) string {
 	var refusal *jsonrpc.Error
 	switch {
@@ -142,7 +142,7 @@ func (c Config) hideAll(lines []string) []string {
 	return hidden
 }
 
-// plainURL shows where a URL leads, without what may be a credential.
+// plainURL returns a URL without parts that may be a credential.
 func plainURL(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" {

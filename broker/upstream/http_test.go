@@ -187,7 +187,7 @@ func jsonHandler(answer func(method string, params json.RawMessage) string) http
 		body := answer(request.Method, request.Params)
 		if code, text, ok := strings.Cut(body, " "); ok && len(code) == 3 {
 			var status int
-			fmt.Sscan(code, &status) // a code that is none is 0 and panics
+			fmt.Sscan(code, &status) // an invalid code is 0 and panics
 			w.WriteHeader(status)
 			io.WriteString(w, strings.ReplaceAll(text, "%s", string(request.ID)))
 			return

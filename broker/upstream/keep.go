@@ -9,9 +9,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
-// Announcements of new tools come in bursts: a server that adds ten tools says
-// so ten times. The list is read when it was quiet for settle, or when the
-// first announcement is maxSettle old.
+// Notifications of new tools arrive in bursts: a server that adds ten tools sends ten of
+// them. The list is read settle after the last notification, or maxSettle after the first.
 const (
 	settle    = 100 * time.Millisecond
 	maxSettle = time.Second
@@ -25,7 +24,7 @@ const (
 	readsWithin = 30 * time.Second
 )
 
-// pace says when lists were read because the server announced a change, oldest first.
+// pace contains the times at which lists were read after a notification, oldest first.
 type pace struct{ read []time.Time }
 
 // wait is how long the next one is put off.
@@ -93,12 +92,12 @@ func (s *server) keep() {
 	}
 }
 
-// jitter spreads what many servers, and many Airlocks, would do at one time: up
-// to a fifth of the wait is added to it.
+// jitter spreads simultaneous actions of many servers and Airlocks: up to a fifth of the
+// wait is added to it.
 const jitter = 0.2
 
-// nextUpdate says in how long the keeper acts by itself: to connect again where
-// the last attempt failed, or to read the list again.
+// nextUpdate returns the time until the keeper's next action: to reconnect after a failed
+// attempt, or to read the list again.
 func (s *server) nextUpdate() (due time.Duration, missing bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

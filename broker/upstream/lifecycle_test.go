@@ -139,8 +139,7 @@ func TestCloseWhileStarting(t *testing.T) {
 	}
 }
 
-// When Airlock is killed, no process is left to clean up: neither the server nor
-// what the server started may live on.
+// When Airlock is killed, neither a server nor a process that it started survives.
 func TestNothingOutlivesAKilledAirlock(t *testing.T) {
 	victim := exec.Command(os.Args[0])
 	victim.Env = append(os.Environ(), "AIRLOCK_TEST_VICTIM="+upstreamtest.Program(t))

@@ -2,8 +2,8 @@ package upstream
 
 import "context"
 
-// lifetime is how long a server is used. What is done for the server ends with it. No
-// goroutine waits for that: each call would start one, and Go's runtime wakes a
+// lifetime is the time during which a server is used. All work for the server ends with it.
+// No goroutine waits for the end: each call would start one, and Go's runtime would wake a
 // thread for it.
 type lifetime struct {
 	done <-chan struct{}    // closed at the end

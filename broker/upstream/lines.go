@@ -33,11 +33,11 @@ func newLineReader(r io.Reader, limit int) *lineReader {
 type line struct {
 	messages []jsonrpc.Message // more than one for a batch (MCP 2025-03-26)
 	rubbish  string            // the start of a line that is no JSON-RPC, for the log
-	// tooLarge is the ID of a response that was longer than the limit and is
-	// gone; its caller must be told.
+	// tooLarge is the ID of a response that exceeded the limit and was discarded;
+	// its caller must get an error.
 	tooLarge *jsonrpc.ID
-	// tooDeep are the IDs of responses that are nested deeper than JSON is read; their
-	// callers must be told.
+	// tooDeep are the IDs of responses that exceed the nesting limit; their callers
+	// must get an error.
 	tooDeep []jsonrpc.ID
 }
 
@@ -58,8 +58,8 @@ func (r *lineReader) next() (line, error) {
 	}
 }
 
-// read returns one line, in memory of its own. Of a line beyond the limit only
-// the ID is kept; without one it counts as rubbish.
+// read returns one line in newly allocated memory. Of a line beyond the limit it returns only
+// the ID; without one the line is ignored.
 func (r *lineReader) read() (text []byte, tooLarge *jsonrpc.ID, err error) {
 	for {
 		part, err := r.reader.ReadSlice('\n')
@@ -108,7 +108,7 @@ func parseLine(text []byte) line {
 // the SDK reads no deeper (its internal/json).
 const maxLevels = 1000
 
-// isDeep says whether a message could not be read because it is nested too deep.
+// isDeep reports whether a message exceeds the nesting limit.
 func isDeep(text []byte) bool { return canon.IsDeeper(text, maxLevels) }
 
 // deepResponse returns the ID of a response that is nested too deep to be read.

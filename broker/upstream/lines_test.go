@@ -113,8 +113,8 @@ func TestIDScanner(t *testing.T) {
 	}
 }
 
-// Whatever a server prints: every line is a message, rubbish or too large, and
-// nothing is lost or invented.
+// For every output of a server, each line is a message, invalid or too large, and no message
+// is lost or invented.
 func FuzzLines(f *testing.F) {
 	f.Add("starting\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\n[1]\n")
 	f.Add("{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":\"" + strings.Repeat("x", 300) + "\"}\n")

@@ -11,15 +11,14 @@ import (
 	"syscall"
 )
 
-// lineWriter writes lines to a server's stdin, those that wait at one moment at once. They are
-// written by the callers themselves as long as the pipe has room, and by run while a
-// server does not read.
+// lineWriter writes lines to a server's stdin. Waiting lines are written together. The callers
+// write them as long as the pipe accepts data, and run does while a server does not read.
 type lineWriter struct {
 	pipe   *os.File
 	closed <-chan struct{} // when nothing is to be written any more
 	failed func()          // called when a write has failed; may be called again
 	rest   chan batch      // to run
-	alone  func() bool     // says that no other caller can be about to write; nil: never
+	alone  func() bool     // reports that no other caller can be about to write; nil: never
 
 	mu      sync.Mutex // guards both below
 	waiting []*outgoingLine
@@ -29,10 +28,10 @@ type lineWriter struct {
 // outgoingLine is a line on its way, its newline included.
 type outgoingLine struct {
 	text    []byte
-	written chan<- wrote // has room
+	written chan<- wrote // buffered
 }
 
-// wrote is what became of a line. Unless it was sent, the server cannot have seen it.
+// wrote is the result of writing a line. Unless it was sent, the server cannot have seen it.
 type wrote struct {
 	sent bool
 	err  error
@@ -60,7 +59,7 @@ func (w *lineWriter) write(ctx context.Context, text []byte) (sent bool, err err
 	w.writing = true
 	w.mu.Unlock()
 	if mine {
-		if w.alone == nil || !w.alone() { // it wakes a thread, for nothing where there are no others
+		if w.alone == nil || !w.alone() { // yielding wakes a thread, which is useless without other goroutines
 			runtime.Gosched() // others that are about to write share the write
 		}
 		w.flush()
@@ -147,7 +146,7 @@ func (w *lineWriter) take() batch {
 	return b
 }
 
-// try writes as much as the pipe has room for.
+// try writes as much as the pipe accepts.
 func (w *lineWriter) try(b *batch) error {
 	raw, err := w.pipe.SyscallConn()
 	if err != nil {
@@ -175,8 +174,8 @@ func (w *lineWriter) try(b *batch) error {
 	return failed
 }
 
-// done tells the callers what became of their lines. A pipe that is closed or has no
-// reader has taken none of what is behind the first n bytes.
+// done passes the results to the callers. A pipe that is closed or has no reader has accepted
+// only the first n bytes.
 func (w *lineWriter) done(b batch, err error) {
 	if err != nil {
 		w.failed()

@@ -68,8 +68,8 @@ func TestLinesOfManyCallers(t *testing.T) {
 	}
 }
 
-// What waits behind a reader that does not read is taken back when its caller goes,
-// and was never sent; what is partly in the pipe counts as sent.
+// A line that waits for a reader is withdrawn when its caller gives up, and was never sent. A
+// line that is partly in the pipe counts as sent.
 func TestLinesBehindAReaderThatDoesNotRead(t *testing.T) {
 	w, reader := startLines(t)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -29,7 +29,7 @@ var errBadList = errors.New("its tool list cannot be read")
 type listing struct {
 	tools    []catalog.Tool
 	warnings []string
-	ttl      time.Duration // how long the server says that the list is good for; 0 when it does not say
+	ttl      time.Duration // the list's lifetime set by the server, or 0
 }
 
 // page is one answer to tools/list, read loosely.
@@ -39,8 +39,8 @@ type page struct {
 	TTL        json.Number       `json:"ttlMs"`
 }
 
-// list reads all pages of a server's tools. A list that loops or never ends is
-// cut, and a warning says so; what came before the cut counts.
+// list reads all pages of a server's tools. A list that loops or does not end is cut, with a
+// warning; the items before the cut count.
 func (s *session) list(ctx context.Context, serverID string) (listing, error) {
 	var (
 		items    []json.RawMessage
@@ -75,7 +75,7 @@ func (s *session) list(ctx context.Context, serverID string) (listing, error) {
 	return result.without(excluded), nil
 }
 
-// whyCut says why no page follows, or nothing.
+// whyCut returns why no further page is read, or "".
 func whyCut(cursor string, seen map[string]bool, pages, size int) string {
 	switch {
 	case seen[cursor]:

@@ -55,15 +55,15 @@ type cacheHeader struct {
 	Format   int           `json:"format"`
 	Identity string        `json:"identity"` // of the server: see identityOf
 	Saved    time.Time     `json:"saved"`
-	TTL      time.Duration `json:"ttl,omitempty"` // what the server said
+	TTL      time.Duration `json:"ttl,omitempty"` // set by the server
 	Warnings []string      `json:"warnings,omitempty"`
 	Digest   string        `json:"digest"` // of everything behind the header
 	Sizes    []int         `json:"sizes"`  // of the definitions, in bytes
 }
 
-// identityOf says which server a list belongs to: how it is reached, and what
-// Airlock declares to it, since lists depend on both. Variables, headers and the
-// query of a URL count by their names: their values may be credentials.
+// identityOf identifies the server of a list: how it is reached, and the capabilities that
+// Airlock declares, because lists depend on both. Variables, headers and the query of a URL
+// count by their names, because their values may be credentials.
 func identityOf(c Config) string {
 	var query []string
 	if u, err := url.Parse(c.URL); err == nil {
@@ -97,9 +97,8 @@ type cached struct {
 	saved time.Time
 }
 
-// load returns a server's list as it was saved last. An entry that is damaged,
-// too old or too large counts as missing, and the log says so; definitions are
-// checked as if the server had just sent them.
+// load returns a server's list as it was last saved. An entry that is damaged, too old or too
+// large counts as missing, which is logged. Definitions are validated like new ones.
 func (c *listCache) load(config Config) (cached, bool) {
 	if c == nil {
 		return cached{}, false
@@ -184,8 +183,7 @@ func readRegular(path string, limit int64) ([]byte, error) {
 	return raw, err
 }
 
-// save keeps a server's list. What fails costs time at the next start only, so
-// it is logged.
+// save stores a server's list. It logs errors, which only cost time at the next start.
 func (c *listCache) save(config Config, list listing) {
 	if c == nil {
 		return

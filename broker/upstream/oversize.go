@@ -11,8 +11,8 @@ import (
 // maxIDBytes is the longest ID that is looked for; ours are short numbers.
 const maxIDBytes = 64
 
-// idScanner finds the "id" member of a JSON object that passes by in pieces
-// and is too large to keep, so that the caller that waits for that response can be told.
+// idScanner finds the "id" member of a JSON object that arrives in pieces and is too large to
+// keep, so that the caller waiting for that response gets an error.
 type idScanner struct {
 	depth    int
 	inText   bool
@@ -102,7 +102,7 @@ func (s *idScanner) id() (jsonrpc.ID, bool) {
 	return id, err == nil
 }
 
-// splitArray returns the items of a JSON array, nil when it is none.
+// splitArray returns the items of a JSON array, or nil if text is not an array.
 func splitArray(text []byte) []json.RawMessage {
 	var items []json.RawMessage
 	if err := strictjson.UnmarshalOpen(text, &items); err != nil {
@@ -114,8 +114,8 @@ func splitArray(text []byte) []json.RawMessage {
 	return items
 }
 
-// splitDeep is splitArray for what encoding/json reads no more. What it returns may be
-// broken.
+// splitDeep is like splitArray for texts that are too deep for encoding/json. Its items may be
+// invalid JSON.
 func splitDeep(text []byte) (items []json.RawMessage) {
 	depth, from := 0, 0
 	for at := 0; at < len(text); at++ {

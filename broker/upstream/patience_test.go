@@ -14,7 +14,7 @@ func TestTimeStandsStillWhileAPersonIsAsked(t *testing.T) {
 		defer stop()
 		time.Sleep(50 * time.Second)
 		p.Pause()
-		p.Pause() // two questions at one time
+		p.Pause() // two concurrent questions
 		time.Sleep(time.Hour)
 		p.Resume()
 		time.Sleep(time.Hour)

@@ -107,8 +107,7 @@ func (p *process) makePipes(undo *cleanup.Stack) ([]*os.File, error) {
 	return theirs, nil
 }
 
-// readStderr logs what the server says to people and keeps what may say why it
-// ended.
+// readStderr logs the server's stderr and keeps lines that may contain the reason of its end.
 func (p *process) readStderr() {
 	reader := bufio.NewReaderSize(p.stderr, maxLogLine)
 	for {
@@ -144,7 +143,7 @@ func (p *process) stderrLines() []string {
 // wait reaps the process, ends what it left behind in its group, and lets
 // readers of its pipes finish.
 func (p *process) wait(reading *sync.WaitGroup) {
-	p.cmd.Wait() // the state says all there is to say
+	p.cmd.Wait() // the state has the result
 	p.endGroup()
 	p.spawn.release(p.cmd.Process.Pid)
 	p.mu.Lock()
@@ -180,8 +179,8 @@ func (p *process) signal(sig syscall.Signal) bool {
 	return syscall.Kill(-p.cmd.Process.Pid, sig) == nil
 }
 
-// how says how the process ended: "exited with status 1", "was ended by signal
-// killed"; empty while it runs.
+// how describes how the process ended: "exited with status 1", "was ended by signal killed".
+// It returns "" while the process runs.
 func (p *process) how() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -88,7 +88,7 @@ func TestServerEverythingOverHTTP(t *testing.T) {
 	}
 }
 
-// startEverything starts server-everything on a port of its own and returns its address.
+// startEverything starts server-everything on an unused port and returns its address.
 func startEverything(t *testing.T, mode string) string {
 	t.Helper()
 	script := realServer(t, "server-everything")

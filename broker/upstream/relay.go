@@ -13,22 +13,22 @@ import (
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
-// Relay is who stands behind one request to a server: the person whom the server
-// may ask, where Config.Elicitation says so, and the host that hears what the
-// server says meanwhile. Its methods may be called concurrently.
+// Relay is the origin of one request to a server: the person whom the server may ask, if
+// Config.Elicitation is set, and the host that receives its notifications. Its methods are
+// safe for concurrent use.
 type Relay interface {
-	// Elicit asks the person, who must be told which server asks. An error refuses
-	// the server's question; the server learns nothing of it but that.
+	// Elicit asks the person and must name the asking server. An error refuses the
+	// server's question; the server does not get its text.
 	Elicit(ctx context.Context, e Elicitation) (ElicitationAnswer, error)
-	// Notify takes what the server says about the request before it answers it: the
-	// params of a notification of progress, without its token, or of a log message.
-	// It must return soon: the server's messages wait for it. A call that is cancelled
-	// may return before the last one does.
+	// Notify receives notifications about the request: the params of a progress
+	// notification, without its token, or of a log message. It must return quickly,
+	// because the server's other messages wait for it. A cancelled call may return
+	// before the last Notify does.
 	Notify(method string, params json.RawMessage)
 }
 
-// Elicitation is what a server wants to know from a person (MCP 2025-11-25,
-// Elicitation). All texts are the server's.
+// Elicitation is a server's question to a person (MCP 2025-11-25, Elicitation). All texts
+// come from the server.
 type Elicitation struct {
 	ServerID string
 	Message  string
@@ -37,7 +37,7 @@ type Elicitation struct {
 	ID       string          // of the elicitation, in URL mode
 }
 
-// ElicitationAnswer is what the person said.
+// ElicitationAnswer is the person's answer.
 type ElicitationAnswer struct {
 	Action  string          `json:"action"`            // accept, decline or cancel
 	Content json.RawMessage `json:"content,omitempty"` // an object, when a form was accepted
@@ -159,8 +159,8 @@ func (e *exchange) elicit(ctx context.Context, serverID string, p elicitParams) 
 	return given.checked(question.Schema)
 }
 
-// checked returns an answer that the server may see: one of the three actions,
-// with content only where a form was accepted, complete and of the form's shape.
+// checked returns the answer for the server: one of the three actions, and content only for
+// an accepted form, complete and valid for the form's schema.
 func (a ElicitationAnswer) checked(form json.RawMessage) (ElicitationAnswer, error) {
 	switch {
 	case a.Action == "decline" || a.Action == "cancel":

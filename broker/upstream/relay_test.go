@@ -17,7 +17,7 @@ import (
 	"github.com/airlock-mcp/airlock/broker/upstream/upstreamtest"
 )
 
-// person answers questions in the same way each time and keeps what was asked and said.
+// person gives the same answer to all questions, and records questions and notifications.
 type person struct {
 	answer upstream.ElicitationAnswer
 	err    error
@@ -134,8 +134,8 @@ func TestElicitationReachesThePersonBehindTheCall(t *testing.T) {
 	}
 }
 
-// Nobody is asked where the configuration does not say so, where no person stands
-// behind the call, and the server does not get an answer that is not of its form.
+// Nobody is asked if the configuration does not allow it, or if the call has no person. The
+// server does not get an answer that is invalid for its form.
 func TestElicitationIsRefused(t *testing.T) {
 	tests := []struct {
 		name    string

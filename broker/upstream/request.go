@@ -16,11 +16,10 @@ import (
 type Request struct {
 	Method string
 	Params json.RawMessage // an object, or nil for none
-	Relay  Relay           // nil: the server can ask no person, and says nothing meanwhile
+	Relay  Relay           // nil: the server cannot ask a person, and notifications are dropped
 }
 
-// ResponseError is the JSON-RPC error that a server answered with, as it came: its
-// texts are the server's.
+// ResponseError is a JSON-RPC error from a server, unchanged.
 type ResponseError struct {
 	Code    int64
 	Message string
@@ -32,13 +31,12 @@ func (e *ResponseError) Error() string {
 	return fmt.Sprintf("the server answered with error %d: %s", e.Code, foreignText(e.Message))
 }
 
-// Do sends a request and returns the result as it arrived, which may be one that
-// asks for input first (MCP 2026-07-28, Multi Round-Trip Requests): its answers
-// go into the params of the next request. What is in _meta goes along, but for
-// what describes Airlock itself. Errors are those of Call, and *ResponseError.
+// Do sends a request and returns the unchanged result. The result may ask for input first
+// (MCP 2026-07-28, Multi Round-Trip Requests); the answers belong in the params of the next
+// request. _meta is passed on except for members that describe Airlock. Do returns the errors
+// of Call, and *ResponseError.
 //
-// Do is for those that stand between a client and a server. Tools are called
-// with Call.
+// Do is for programs between a client and a server. Use Call to call tools.
 func (s *Set) Do(ctx context.Context, serverID string, request Request) (json.RawMessage, error) {
 	server, ok := s.servers[serverID]
 	if !ok {
@@ -74,8 +72,8 @@ func (s *Set) Do(ctx context.Context, serverID string, request Request) (json.Ra
 	return nil, server.classify(ctx, request.Method, got, err, time.Since(start))
 }
 
-// acceptAny checks a result of any method: what asks for more than a person's answer
-// is refused.
+// acceptAny checks a result of any method. It refuses requests for anything other than a
+// person's answer.
 func (s *server) acceptAny(method string, raw json.RawMessage) (json.RawMessage, error) {
 	s.succeeded()
 	needs, err := inputOf(raw)
@@ -105,7 +103,7 @@ func (s *session) send(ctx context.Context, e *exchange) error {
 	return err
 }
 
-// The members of _meta that say who asks and what it can do. They are Airlock's.
+// The members of _meta that describe the client and its capabilities. Airlock sets them.
 var ownMeta = []string{
 	"progressToken", askMark,
 	mcp.MetaKeyProtocolVersion, mcp.MetaKeyClientInfo, mcp.MetaKeyClientCapabilities,
@@ -146,8 +144,7 @@ func (w *written) MarshalJSON() ([]byte, error) {
 	return json.Marshal(all)
 }
 
-// asWritten sends an exchange that has params of its own with those, under its
-// own method.
+// asWritten sends an exchange with its params and method, if it has any.
 func asWritten(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		e := exchangeOf(ctx)

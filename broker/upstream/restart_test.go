@@ -107,7 +107,7 @@ func TestHTTPServerThatWasRestarted(t *testing.T) {
 			}
 			for range 3 {
 				server.stop()
-				for range 3 { // while it is down, a call says so and that it may be repeated
+				for range 3 { // while it is down, a call returns a retryable error
 					var failed *upstream.CallError
 					if err := call(); !errors.As(err, &failed) || !failed.Retryable {
 						t.Fatalf("a call of a server that is down: got %v, want a retryable error", err)

@@ -19,7 +19,7 @@ const maxRounds = 10
 type input struct {
 	required bool
 	requests map[string]inputRequest
-	state    json.RawMessage // to be sent back as it is; nil when there is none
+	state    json.RawMessage // to be sent back unchanged; may be nil
 }
 
 type inputRequest struct {
@@ -27,13 +27,13 @@ type inputRequest struct {
 	Params json.RawMessage `json:"params"`
 }
 
-// errNoInput is about a result that says that it needs input and not which.
+// errNoInput is returned for a result that requires input without naming it.
 var errNoInput = errors.New("the server asks for input in a way that MCP does not know")
 
 // inputOf reads what a result asks for.
 func inputOf(raw json.RawMessage) (input, error) {
 	if !bytes.Contains(raw, []byte("input")) && !bytes.Contains(raw, []byte(`\u`)) {
-		return input{}, nil // it cannot say input_required, not in escapes either
+		return input{}, nil // it cannot contain input_required, even with escapes
 	}
 	var result struct {
 		Kind     json.RawMessage `json:"resultType"`
@@ -54,7 +54,7 @@ func inputOf(raw json.RawMessage) (input, error) {
 	return needs, nil
 }
 
-// refusalOf says why a server may not ask for something, or nothing.
+// refusalOf returns why a server's request is refused, or "".
 func (s *server) refusalOf(method string) string {
 	switch {
 	case method == methodSampling:
@@ -69,7 +69,7 @@ func (s *server) refusalOf(method string) string {
 	return ""
 }
 
-// whyNot says why nothing of what a result asks for is answered where there is no person.
+// whyNot returns why a result's requests for input are refused if there is no person.
 func (s *server) whyNot(needs input) string {
 	for _, name := range slices.Sorted(maps.Keys(needs.requests)) {
 		if why := s.refusalOf(needs.requests[name].Method); why != "" {

@@ -11,8 +11,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
-// server is one configured upstream: its session while there is one, and what
-// is known about its tools even while there is none.
+// server is one configured upstream: its session, if connected, and its known tools, even if
+// not connected.
 type server struct {
 	config Config
 	opts   Options
@@ -28,7 +28,7 @@ type server struct {
 
 	mu      sync.Mutex
 	closed  bool
-	watched bool     // the keeper runs: changes are told from now on
+	watched bool     // the keeper runs: changes are reported from now on
 	attempt *attempt // to connect, while one is under way
 	session *session // nil before the first and after a lost one is noticed
 	knowledge
@@ -38,7 +38,7 @@ type server struct {
 
 // signals wake the goroutines that wait for something to happen to a server.
 type signals struct {
-	announced chan struct{} // the server said that its list changed
+	announced chan struct{} // the server sent a notification that its list changed
 	changed   chan struct{} // known changed: OnChange is due
 	failing   chan struct{} // an attempt failed: another one is due
 	decided   chan struct{} // closed when the tools are known, or the first attempt to connect is over
@@ -48,13 +48,13 @@ type signals struct {
 // knowledge is what is known about a server's tools.
 type knowledge struct {
 	known  catalog.Server
-	ttl    time.Duration // what the server says that the list is good for; 0 when it does not say
+	ttl    time.Duration // the list's lifetime set by the server, or 0
 	listed bool          // known is a list, be it a cached one
 	read   time.Time     // when the server was asked for it last
 	took   time.Duration // how long its answer took then
 }
 
-// backoffState says how the attempts to connect have gone.
+// backoffState is the history of attempts to connect.
 type backoffState struct {
 	failed   *StartError // why the last attempt failed; nil after a good one
 	failures int         // attempts and sessions without a single good call
@@ -76,7 +76,7 @@ func newServer(c Config, o Options, spawn *spawner, cache *listCache) *server {
 	return s
 }
 
-// notStarted is said about a server before Start or Connect.
+// notStarted is the problem of a server before Start or Connect.
 const notStarted = "it was not started yet"
 
 // restore takes the cached list, if there is one.
@@ -142,7 +142,7 @@ func (s *server) start(ctx context.Context) {
 	s.running.Go(s.keep)
 }
 
-// storeLocked keeps a new list and tells if it differs.
+// storeLocked stores a new list and reports a difference.
 func (s *server) storeLocked(list listing) {
 	next := catalog.Server{ID: s.config.ID, Tools: list.tools, Warnings: list.warnings}
 	same := s.listed && s.known.Problem == "" && s.known.Unreachable == "" && sameTools(s.known.Tools, next.Tools)

@@ -28,12 +28,12 @@ type spawner struct {
 
 	mu     sync.Mutex
 	guard  *exec.Cmd      // nil until the first process
-	notify io.WriteCloser // tells the guard which groups to kill
+	notify io.WriteCloser // the list of groups to kill, for the guard
 	closed bool
 }
 
-// guardScript keeps a list of process groups, told one line at a time: "+ID"
-// and "-ID". When its standard input ends, it kills what is left.
+// guardScript keeps a list of process groups. It reads the lines "+ID" and "-ID". When its
+// standard input ends, it kills the remaining groups.
 const guardScript = `
 while read -r line; do
 	case $line in
@@ -51,8 +51,8 @@ func newSpawner(log *slog.Logger) *spawner {
 	return &spawner{log: log, work: make(chan func())}
 }
 
-// run starts cmd as the leader of its own process group, on the spawner's
-// thread, and tells the guard.
+// run starts cmd as the leader of a new process group, on the spawner's thread, and adds it to
+// the guard's list.
 func (s *spawner) run(cmd *exec.Cmd) error {
 	s.start.Do(func() { s.ended.Go(s.loop) })
 	s.mu.Lock()
@@ -103,7 +103,7 @@ func (s *spawner) startGuardLocked() {
 	s.guard, s.notify = guard, in
 }
 
-// release tells the guard that a process group is gone.
+// release removes a process group from the guard's list.
 func (s *spawner) release(group int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

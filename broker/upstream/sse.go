@@ -48,9 +48,9 @@ func (l *sseLink) Connect(ctx context.Context) (mcp.Connection, error) {
 	return l.transport.Connect(stream)
 }
 
-// RoundTrip implements http.RoundTripper. The server chooses where messages are
-// posted, but not to whom: another origin would get the calls of this server's
-// tools, and it could be a machine that only this host reaches.
+// RoundTrip implements http.RoundTripper. The server chooses the path to which messages are
+// posted, but not the origin: another origin would get the calls of this server's tools, and
+// it could be a machine that only this host can reach.
 func (l *sseLink) RoundTrip(request *http.Request) (*http.Response, error) {
 	if !l.isOrigin(request.URL) {
 		return nil, &redirectError{to: plainURL(request.URL.String())}

@@ -107,7 +107,7 @@ func TestServersThatWorkAfterAll(t *testing.T) {
 		{"late", 16, 1},        // takes its time, and is not ended for it
 		{"late-modern", 16, 2}, // the same; initialize was wrong then
 		{"modern", 16, 1},      // refuses initialize
-		{"no-list", 0, 1},      // has no tools, and that is no problem
+		{"no-list", 0, 1},      // has no tools, which is not a problem
 		{"wrong-types", 1, 1},  // one usable item among ten
 		{"three-pages", 3, 1},
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/airlock-mcp/airlock/catalog"
 )
 
-// startFailure tells a missing command from one that cannot run.
+// startFailure distinguishes a missing command from one that cannot run.
 func startFailure(c Config, err error) error {
 	if errors.Is(err, os.ErrNotExist) {
 		problem := fmt.Sprintf("the command %s was not found", catalog.Quote(withoutPaths(c.Command)))
@@ -46,7 +46,7 @@ func startFailure(c Config, err error) error {
 	return &StartError{ServerID: c.ID, Reason: ErrNotStarted, Problem: problem, cause: err}
 }
 
-// program returns the path of the command; "" where it is looked for in PATH.
+// program returns the path of the command, or "" if it is searched in PATH.
 func (c Config) program() string {
 	if !strings.Contains(c.Command, "/") {
 		return ""
@@ -57,8 +57,8 @@ func (c Config) program() string {
 	return filepath.Join(c.Dir, c.Command)
 }
 
-// interpreter returns the program that the first line of a script names and that is
-// not there; "" where the command is no such script.
+// interpreter returns the missing interpreter in the first line of a script, or "" if the
+// command is not such a script.
 func interpreter(c Config) string {
 	file, err := os.Open(c.program())
 	if err != nil {

@@ -19,7 +19,7 @@ type stdio struct {
 
 	lines    *lineWriter
 	messages chan jsonrpc.Message // from the reader; closed at the end of the stream
-	own      chan jsonrpc.Message // from skipDiscovery; has room for one
+	own      chan jsonrpc.Message // from skipDiscovery; buffered, capacity 1
 	closed   chan struct{}
 	once     sync.Once
 	running  sync.WaitGroup // reader and writer

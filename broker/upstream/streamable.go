@@ -39,15 +39,14 @@ func newHTTPLink(c Config, t *tap, log *slog.Logger) *httpLink {
 // RoundTrip implements http.RoundTripper.
 func (l *httpLink) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, call, err := l.send(request)
-	if err != nil || response.StatusCode >= 300 { // a redirect is followed by the client, or sameOrigin says why not
+	if err != nil || response.StatusCode >= 300 { // the client follows a redirect, or sameOrigin returns an error
 		return response, err
 	}
 	return l.succeeded(call, response)
 }
 
-// succeeded shows the tap what is in an answer, and gives the SDK what the tap
-// makes of it. What is neither JSON nor events would end the SDK's session; it
-// becomes an error of the one call.
+// succeeded passes the content of an answer through the tap to the SDK. Content that is
+// neither JSON nor events would end the SDK's session; it becomes an error of the call.
 func (l *httpLink) succeeded(call jsonrpc.ID, response *http.Response) (*http.Response, error) {
 	if isEventStream(response) {
 		response.Body = newEventFilter(response.Body, call, l.tap, &l.skipped)
@@ -56,7 +55,7 @@ func (l *httpLink) succeeded(call jsonrpc.ID, response *http.Response) (*http.Re
 		return response, nil
 	}
 	if !call.IsValid() {
-		return response, nil // an answer to a notification says nothing
+		return response, nil // an answer to a notification is empty
 	}
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxMessage+1))
 	response.Body.Close()
@@ -95,7 +94,7 @@ func (l *httpLink) received(call jsonrpc.ID, body []byte) jsonrpc.Message {
 		return l.tap.garbled(call)
 	}
 	if message == nil {
-		return l.tap.garbled(call) // a notification where the answer should be
+		return l.tap.garbled(call) // a notification instead of the answer
 	}
 	return message
 }

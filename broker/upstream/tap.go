@@ -36,7 +36,7 @@ type exchange struct {
 	// method and params go out in the place of those that the SDK was called with.
 	method string
 	params map[string]json.RawMessage // nil: the SDK's own
-	// taken says that the SDK need not read the result at all. It is told errTaken.
+	// taken reports that the SDK need not read the result. It gets errTaken instead.
 	taken bool
 
 	mu sync.Mutex
@@ -55,11 +55,11 @@ func newExchange(relay Relay, patience *Patience) *exchange {
 	}
 }
 
-// errTaken is the answer that the SDK gets where the tap keeps the result. For any result,
-// an empty one too, it would make buffers of 32 KiB, one for each type that it decodes.
+// errTaken is the answer that the SDK gets if the tap keeps the result. For any result, even
+// an empty one, the SDK would allocate a buffer of 32 KiB for each type that it decodes.
 var errTaken = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the result has been taken"}
 
-// unlessTaken is an error of the SDK, which is none where the tap has the result.
+// unlessTaken returns an error of the SDK, or nil if the tap has the result.
 func (e *exchange) unlessTaken(err error) error {
 	var told *jsonrpc.Error
 	if errors.As(err, &told) && told.Message == errTaken.Message && e.soFar().result != nil {
@@ -73,7 +73,7 @@ type answer struct {
 	sent    bool            // the request may have reached the server
 	result  json.RawMessage // nil until a result came
 	refusal *jsonrpc.Error  // the JSON-RPC error that came instead
-	status  int             // of an HTTP answer that is no success; else 0
+	status  int             // of an unsuccessful HTTP answer, or 0
 	large   bool            // the answer was larger than maxMessage
 	garbled bool            // the answer was no JSON-RPC
 	deep    bool            // the answer was nested too deep to be read
@@ -123,12 +123,11 @@ type tap struct {
 	marks   int
 }
 
-// maxAsked is how many requests a server may have open with us. The SDK answers
-// each in a goroutine of its own, and a server that asks but does not read the
-// answers would pile them up.
+// maxAsked is the maximum number of a server's open requests. The SDK answers each in a
+// goroutine, and a server that does not read the answers would accumulate them.
 const maxAsked = 64
 
-// tooManyRequests is what the log says about the rest.
+// tooManyRequests is the log message about further requests.
 const tooManyRequests = "a request beyond the limit of open ones"
 
 func newTap() *tap {
@@ -166,9 +165,9 @@ func (t *tap) written(message jsonrpc.Message) {
 	t.asked = max(0, t.asked-1)
 }
 
-// incoming keeps the answer of an exchange and returns what the SDK shall see;
-// false if the message is to be dropped. stream is the ID of the call in whose
-// answer the message came; not valid where the transport does not tell.
+// incoming stores the answer of an exchange and returns the message for the SDK. allowed is
+// false if the message is to be dropped. stream is the ID of the call in whose answer the
+// message arrived; it is not valid if the transport does not know it.
 func (t *tap) incoming(message jsonrpc.Message, stream jsonrpc.ID) (result jsonrpc.Message, allowed bool) {
 	if request, ok := message.(*jsonrpc.Request); ok {
 		if t.relayed(request, stream) {
@@ -241,8 +240,8 @@ func (t *tap) garbled(id jsonrpc.ID) jsonrpc.Message {
 	return &jsonrpc.Response{ID: id, Error: &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: "the answer is not JSON-RPC"}}
 }
 
-// take ends the waiting for an answer and returns its exchange, nil when there
-// is none: the SDK's own requests have none, nor has a made-up ID.
+// take removes and returns the exchange that waits for an answer, or nil: the SDK's requests
+// and invented IDs have no exchange.
 func (t *tap) take(id jsonrpc.ID) *exchange {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -266,14 +265,14 @@ func (t *tap) forget(e *exchange) {
 	}
 }
 
-// waitsForOne reports whether no more than one exchange is under way.
+// waitsForOne reports whether at most one exchange is in flight.
 func (t *tap) waitsForOne() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.waiting) <= 1
 }
 
-// wasHeard reports whether the server ever said anything in JSON-RPC.
+// wasHeard reports whether the server has ever sent a JSON-RPC message.
 func (t *tap) wasHeard() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -27,12 +27,11 @@ func (s *server) traced(ctx context.Context, params *mcp.CallToolParams) (_ cont
 	return ctx, params, func(got answer, err error) { end(got.errorType(err)) }
 }
 
-// isErrorMark stands in every result of a tool that says it failed. A tool's own data
-// may have it too: the word in a trace is no decision.
+// isErrorMark is part of every result of a failed tool. A tool's data may contain it too, but
+// no decision depends on a trace.
 var isErrorMark = []byte(`"isError":true`)
 
-// errorType says what kind of error an answer is, as the semantic conventions for
-// MCP do; empty for none.
+// errorType returns the type of an answer's error by the semantic conventions for MCP, or "".
 func (a answer) errorType(err error) string {
 	switch {
 	case err == nil && bytes.Contains(a.result, isErrorMark):

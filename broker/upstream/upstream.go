@@ -1,10 +1,10 @@
-// Package upstream keeps sessions to the MCP servers behind Airlock. It starts
-// them or connects to them, lists their tools, carries calls, and survives
-// whatever they do: die, hang, flood, lie, or print rubbish. It is the only
-// user of the SDK's client side, and no type of the SDK leaves it.
+// Package upstream manages sessions to the MCP servers behind Airlock. It starts servers or
+// connects to them, lists their tools and calls them. It tolerates servers that exit, hang,
+// flood, lie, or print invalid data. It is the only user of the SDK's client side, and
+// exposes no type of the SDK.
 //
-// Bytes are kept as they arrive: an item of tools/list and a result of
-// tools/call reach the caller with every field the server sent.
+// Bytes are kept as they arrive: an item of tools/list and a result of tools/call reach the
+// caller with every field that the server sent.
 package upstream
 
 import (

@@ -33,9 +33,8 @@ func Program(t testing.TB) string {
 	return program
 }
 
-// build makes the program once for a test binary. It lies in the user's cache
-// directory under a name that contains its digest, so that test binaries which run
-// at the same time share it.
+// build builds the program once for a test binary. It is stored in the user's cache directory
+// under a name that contains its digest, so that concurrent test binaries share it.
 var build = sync.OnceValues(func() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
