@@ -44,7 +44,7 @@ func (s *Service) Decide(ctx context.Context, act Act) (Ruling, error) {
 	g := &Grant{attempt: attempt{Service: s}, act: act}
 	a := &g.attempt
 	var err error
-	if a.agent, err = s.Find(ctx, act.AgentID); err != nil {
+	if a.agent, err = s.recent(ctx, act.AgentID); err != nil {
 		return Ruling{}, err
 	}
 	r, err := g.decide(ctx)

@@ -126,8 +126,13 @@ func (a *attempt) answered(ctx context.Context, tx database.Tx) error {
 	return err
 }
 
+// store adds the question, and removes those of the agent that can no longer be answered or used.
 func (q *question) store(ctx context.Context, tx database.Tx) error {
-	_, err := tx.ExecContext(ctx, `INSERT OR REPLACE INTO question VALUES (?, ?, ?, ?, ?, ?, '', ?)`,
+	_, err := tx.ExecContext(ctx, `DELETE FROM question WHERE agent = ? AND expires < ?`, q.agent, q.about.Asked.Unix())
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, `INSERT OR REPLACE INTO question VALUES (?, ?, ?, ?, ?, ?, '', ?)`,
 		q.agent, q.conversation, q.step, q.subject, q.id, questionOpen, q.about.Expires.Unix())
 	return err
 }

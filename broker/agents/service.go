@@ -124,8 +124,9 @@ type Service struct {
 	opts   Options
 	ledger *budget.Ledger
 
-	asking    sync.WaitGroup
-	assessing turns
+	asking     sync.WaitGroup
+	assessing  turns
+	remembered recentAgents
 
 	mu     sync.Mutex                    // guards what follows
 	closed bool                          // no question is put any more

@@ -90,7 +90,7 @@ func (u use) denied(a Agent) *Error {
 func (s *Service) use(ctx context.Context, agentID string, u use) (r Ruling, err error) {
 	g := &Grant{attempt: attempt{Service: s, action: Action{Type: u.name}, context: Context{Conversation: u.conversation}}}
 	a := &g.attempt
-	if a.agent, err = s.Find(ctx, agentID); err != nil {
+	if a.agent, err = s.recent(ctx, agentID); err != nil {
 		return r, err
 	}
 	if refused := a.limit(ctx); refused != nil {

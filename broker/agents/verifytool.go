@@ -17,7 +17,7 @@ import (
 func (s *Service) VerifyTool(ctx context.Context, agentID, tool string, parameters json.RawMessage) (ToolRuling, error) {
 	a := attempt{Service: s, action: Action{Type: tool, Parameters: json.RawMessage("null")}}
 	var err error
-	if a.agent, err = s.Find(ctx, agentID); err != nil {
+	if a.agent, err = s.recent(ctx, agentID); err != nil {
 		return ToolRuling{}, err
 	}
 	defer a.release()

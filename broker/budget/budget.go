@@ -8,9 +8,9 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -93,6 +93,9 @@ type Ledger struct {
 	now      func() time.Time
 	defaults map[string]Limits // by kind of account
 	sessions atomic.Int64      // how many accounts of sessions were opened here
+
+	mu     sync.Mutex
+	newest map[line]int64 // the start of the newest span of each line that was debited here
 }
 
 // The kinds of accounts that many have. An account's name is its kind, a colon and
@@ -191,82 +194,99 @@ type entry struct {
 	at       time.Time
 }
 
+// addAll debits all accounts with one statement: it is executed for each decision.
 func (l *Ledger) addAll(ctx context.Context, tx database.Tx, accounts []string, e entry) error {
+	if len(accounts) == 0 {
+		return nil
+	}
+	var values strings.Builder
+	var args []any
 	for _, account := range accounts {
 		for _, span := range []time.Duration{hour, day} {
-			if err := l.add(ctx, tx, account, span, e); err != nil {
-				return wrap("debiting", account, err)
+			if values.Len() > 0 {
+				values.WriteString(", ")
 			}
+			values.WriteString("(?, ?, ?, ?, ?, ?)")
+			args = append(args, account, int64(span.Seconds()), e.at.UTC().Truncate(span).Unix(), int64(e.Cost), e.requests, e.Tokens)
 		}
 	}
-	return nil
+	_, err := tx.ExecContext(ctx, `INSERT INTO budget_usage VALUES `+values.String()+`
+		ON CONFLICT DO UPDATE SET cost = cost + excluded.cost, requests = requests + excluded.requests, tokens = tokens + excluded.tokens`, args...)
+	for i := 0; i < len(args) && err == nil; i += 6 {
+		begun := line{args[i].(string), args[i+1].(int64)}
+		if l.begins(begun, args[i+2].(int64)) {
+			err = l.prune(ctx, tx, begun)
+		}
+	}
+	return wrap("debiting", accounts[0], err)
 }
 
-func (l *Ledger) add(ctx context.Context, tx database.Tx, account string, span time.Duration, e entry) error {
-	start, kept := e.at.UTC().Truncate(span), int64(hoursKept)
-	if span == day {
+// line is an account in spans of one length.
+type line struct {
+	account string
+	seconds int64
+}
+
+// maxLines is how many lines are remembered.
+const maxLines = 16 << 10
+
+// begins reports whether a span may be the first that was debited since a line was pruned. Pruning more often than
+// needed does no harm.
+func (l *Ledger) begins(one line, start int64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.newest[one] == start {
+		return false
+	}
+	if l.newest == nil || len(l.newest) >= maxLines {
+		l.newest = map[line]int64{}
+	}
+	l.newest[one] = start
+	return true
+}
+
+// prune forgets the oldest lines of an account that has a new one.
+func (l *Ledger) prune(ctx context.Context, tx database.Tx, begun line) error {
+	kept := int64(hoursKept)
+	if begun.seconds == int64(day.Seconds()) {
 		kept = daysKept
 	}
-	seconds := int64(span.Seconds())
-	result, err := tx.ExecContext(ctx, `UPDATE budget_usage SET cost = cost + ?, requests = requests + ?, tokens = tokens + ?
-		WHERE account = ? AND span = ? AND start = ?`, int64(e.Cost), e.requests, e.Tokens, account, seconds, start.Unix())
-	if err != nil {
-		return err
-	}
-	if n, err := result.RowsAffected(); err != nil || n == 1 {
-		return err
-	}
-	if _, err = tx.ExecContext(ctx, `INSERT INTO budget_usage VALUES (?, ?, ?, ?, ?, ?)`,
-		account, seconds, start.Unix(), int64(e.Cost), e.requests, e.Tokens); err != nil {
-		return err
-	}
-	if strings.HasPrefix(account, Session+":") && l.sessions.Add(1)%sessionsPruned == 0 {
-		if _, err = tx.ExecContext(ctx, `DELETE FROM budget_usage WHERE account >= 'session:' AND account < 'session;' AND start <
+	if strings.HasPrefix(begun.account, Session+":") && l.sessions.Add(1)%sessionsPruned == 0 {
+		if _, err := tx.ExecContext(ctx, `DELETE FROM budget_usage WHERE account >= 'session:' AND account < 'session;' AND start <
 			(SELECT start FROM budget_usage WHERE account >= 'session:' AND account < 'session;' ORDER BY start DESC LIMIT 1 OFFSET ?)`, sessionsKept); err != nil {
 			return err
 		}
 	}
-	// By number, not by age: a clock that jumps ahead must not make what was spent
-	// forgotten when it jumps back.
-	_, err = tx.ExecContext(ctx, `DELETE FROM budget_usage WHERE account = ?1 AND span = ?2 AND start <
-		(SELECT start FROM budget_usage WHERE account = ?1 AND span = ?2 ORDER BY start DESC LIMIT 1 OFFSET ?3)`, account, seconds, kept-1)
+	// By number, not by age: a clock that jumps ahead must not remove expenses that count when it jumps back.
+	_, err := tx.ExecContext(ctx, `DELETE FROM budget_usage WHERE account = ?1 AND span = ?2 AND start <
+		(SELECT start FROM budget_usage WHERE account = ?1 AND span = ?2 ORDER BY start DESC LIMIT 1 OFFSET ?3)`, begun.account, begun.seconds, kept-1)
 	return err
 }
-
-func (l *Ledger) start(span time.Duration) time.Time { return l.now().UTC().Truncate(span) }
 
 // Standing returns how an account stands. One that is unknown has spent nothing
 // and has no limit.
 func (l *Ledger) Standing(ctx context.Context, tx database.Tx, account string) (Standing, error) {
-	s := Standing{Account: account}
-	var limits string
-	err := tx.QueryRowContext(ctx, `SELECT limits FROM budget_limit WHERE account = ?`, account).Scan(&limits)
-	if err == nil {
-		err = strictjson.UnmarshalOpen([]byte(limits), &s.Limits)
-	} else if errors.Is(err, sql.ErrNoRows) {
-		err = nil
+	now := l.now().UTC()
+	hours, days := now.Truncate(hour), now.Truncate(day)
+	s := Standing{Account: account, Hour: Spent{Ends: hours.Add(hour)}, Day: Spent{Ends: days.Add(day)}}
+	var limits sql.NullString
+	// One statement, since it is executed for each account of each decision.
+	err := tx.QueryRowContext(ctx, `SELECT (SELECT limits FROM budget_limit WHERE account = ?1),
+			coalesce(h.cost, 0), coalesce(h.requests, 0), coalesce(h.tokens, 0), coalesce(d.cost, 0), coalesce(d.requests, 0), coalesce(d.tokens, 0)
+		FROM (SELECT 1) LEFT JOIN budget_usage h ON h.account = ?1 AND h.span = ?2 AND h.start = ?3
+			LEFT JOIN budget_usage d ON d.account = ?1 AND d.span = ?4 AND d.start = ?5`,
+		account, int64(hour.Seconds()), hours.Unix(), int64(day.Seconds()), days.Unix()).
+		Scan(&limits, &s.Hour.Cost, &s.Hour.Requests, &s.Hour.Tokens, &s.Day.Cost, &s.Day.Requests, &s.Day.Tokens)
+	switch {
+	case err != nil:
+	case limits.Valid:
+		err = strictjson.UnmarshalOpen([]byte(limits.String), &s.Limits)
+	default:
 		if kind, _, named := strings.Cut(account, ":"); named {
 			s.Limits = l.defaults[kind]
 		}
 	}
-	if err != nil {
-		return s, wrap("reading the limits of", account, err)
-	}
-	if s.Hour, err = l.spent(ctx, tx, account, hour); err == nil {
-		s.Day, err = l.spent(ctx, tx, account, day)
-	}
-	return s, wrap("reading what was spent by", account, err)
-}
-
-func (l *Ledger) spent(ctx context.Context, tx database.Tx, account string, span time.Duration) (Spent, error) {
-	start := l.start(span)
-	s := Spent{Ends: start.Add(span)}
-	err := tx.QueryRowContext(ctx, `SELECT cost, requests, tokens FROM budget_usage WHERE account = ? AND span = ? AND start = ?`,
-		account, int64(span.Seconds()), start.Unix()).Scan(&s.Cost, &s.Requests, &s.Tokens)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = nil
-	}
-	return s, err
+	return s, wrap("reading how the budget stands of", account, err)
 }
 
 // Accounts returns the names of all accounts that have a limit or were debited, in order.

@@ -14,6 +14,7 @@ const maxBatch = 128
 // writer runs the updates of one process in a goroutine of its own.
 type writer struct {
 	db      *sql.DB
+	conn    *connection // of the goroutine; nil if there is none
 	updates chan *update
 	done    chan struct{} // closed when the goroutine has ended
 
@@ -68,6 +69,7 @@ func (w *writer) close() {
 
 func (w *writer) run() {
 	defer close(w.done)
+	defer w.disconnect()
 	for first := range w.updates {
 		batch := []*update{first}
 		for len(batch) < maxBatch {
@@ -99,43 +101,59 @@ func (w *writer) commit(batch []*update) {
 	}
 }
 
-// transact fills in the error of each update. Its own error is for all of them.
+// transact sets the error of each update. The error that it returns is for all of them.
 func (w *writer) transact(batch []*update, results []error) error {
-	ctx := context.Background() // an update that has begun is not cut off
-	tx, err := w.db.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback() // after Commit there is nothing to undo
-	for i, u := range batch {
-		if results[i] = u.isOver(); results[i] != nil {
-			continue
-		}
-		if err := savepoint(ctx, tx, u.do, &results[i]); err != nil {
+	if w.conn == nil {
+		conn, err := connect(context.Background(), w.db)
+		if err != nil {
 			return err
 		}
+		w.conn = conn
 	}
-	return tx.Commit()
-}
-
-// savepoint runs one update so that it can be undone alone. failed is the
-// update's own error; the one returned is the database's.
-func savepoint(ctx context.Context, tx *sql.Tx, do func(Tx) error, failed *error) error {
-	if _, err := tx.ExecContext(ctx, "SAVEPOINT one"); err != nil {
-		return err
+	err := w.conn.exec("BEGIN IMMEDIATE")
+	for i, u := range batch {
+		if err != nil {
+			break
+		}
+		if results[i] = u.isOver(); results[i] == nil {
+			err = savepoint(w.conn, u.do, &results[i])
+		}
 	}
-	*failed = protect(tx, do)
-	end := "RELEASE one"
-	if *failed != nil {
-		end = "ROLLBACK TO one; RELEASE one"
+	if err == nil {
+		err = w.conn.exec("COMMIT")
 	}
-	_, err := tx.ExecContext(ctx, end)
+	if err != nil {
+		w.disconnect()
+	}
 	return err
 }
 
-// protect turns a panic of one update into its error: the others' commit must
-// not hang because of it.
-func protect(tx *sql.Tx, do func(Tx) error) (err error) {
+// disconnect undoes the open transaction, if there is one, with its connection. The next transaction gets another.
+func (w *writer) disconnect() {
+	if w.conn == nil {
+		return
+	}
+	_ = w.conn.exec("ROLLBACK") // an error means that SQLite has rolled back already
+	_ = w.conn.close()          // nothing depends on it
+	w.conn = nil
+}
+
+// savepoint runs one update so that it can be undone alone. failed is the error of the update; the returned one is
+// that of the database.
+func savepoint(c *connection, do func(Tx) error, failed *error) error {
+	if err := c.exec("SAVEPOINT one"); err != nil {
+		return err
+	}
+	if *failed = protect(c, do); *failed != nil {
+		if err := c.exec("ROLLBACK TO one"); err != nil {
+			return err
+		}
+	}
+	return c.exec("RELEASE one")
+}
+
+// protect turns a panic of one update into its error: the commit of the others must not wait forever because of it.
+func protect(tx Tx, do func(Tx) error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = errors.Join(errors.New("an update of the database panicked"), fmt.Errorf("%v", p))

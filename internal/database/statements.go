@@ -1,0 +1,93 @@
+package database
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+)
+
+// maxStatements is how many statements one connection keeps compiled. Programs have fewer.
+const maxStatements = 256
+
+// connection is the connection of the writer. It compiles each statement once, which takes longer than to execute
+// it. It is not safe for concurrent use.
+type connection struct {
+	conn  *sql.Conn
+	known map[string]*sql.Stmt
+}
+
+var _ Tx = (*connection)(nil)
+
+func connect(ctx context.Context, db *sql.DB) (*connection, error) {
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &connection{conn: conn, known: map[string]*sql.Stmt{}}, nil
+}
+
+func (c *connection) statement(query string) (*sql.Stmt, error) {
+	if known := c.known[query]; known != nil {
+		return known, nil
+	}
+	if len(c.known) >= maxStatements {
+		if err := c.forget(); err != nil {
+			return nil, err
+		}
+	}
+	made, err := c.conn.PrepareContext(context.Background(), query)
+	if err != nil {
+		return nil, err
+	}
+	c.known[query] = made
+	return made, nil
+}
+
+// forget closes all statements.
+func (c *connection) forget() error {
+	var errs []error
+	for query, known := range c.known {
+		errs = append(errs, known.Close())
+		delete(c.known, query)
+	}
+	return errors.Join(errs...)
+}
+
+func (c *connection) close() error { return errors.Join(c.forget(), c.conn.Close()) }
+
+// ExecContext executes a statement. Like the other methods it ignores the context: an update that has begun is not
+// interrupted, and watching a context costs more than most statements.
+func (c *connection) ExecContext(_ context.Context, query string, args ...any) (sql.Result, error) {
+	s, err := c.statement(query)
+	if err != nil {
+		return nil, err
+	}
+	return s.ExecContext(context.Background(), args...)
+}
+
+// QueryContext returns the rows of a statement, which the caller must close before it uses the same statement again.
+func (c *connection) QueryContext(_ context.Context, query string, args ...any) (*sql.Rows, error) {
+	s, err := c.statement(query)
+	if err != nil {
+		return nil, err
+	}
+	return s.QueryContext(context.Background(), args...)
+}
+
+// QueryRowContext returns one row of a statement.
+func (c *connection) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+	s, err := c.statement(query)
+	if err != nil {
+		return c.conn.QueryRowContext(context.WithoutCancel(ctx), query, args...) // its Scan returns the error
+	}
+	return s.QueryRowContext(context.Background(), args...)
+}
+
+func (c *connection) exec(statement string) error {
+	_, err := c.ExecContext(context.Background(), statement)
+	if err != nil {
+		return fmt.Errorf("%s: %w", statement, err)
+	}
+	return nil
+}
