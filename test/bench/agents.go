@@ -11,18 +11,28 @@ import (
 	"sync/atomic"
 	"time"
 
+	"filippo.io/age"
+
 	"github.com/airlock-mcp/airlock/broker/agents"
 	"github.com/airlock-mcp/airlock/broker/audit"
 	"github.com/airlock-mcp/airlock/broker/budget"
+	"github.com/airlock-mcp/airlock/broker/iatp"
+	"github.com/airlock-mcp/airlock/broker/kernel"
+	"github.com/airlock-mcp/airlock/broker/models"
+	"github.com/airlock-mcp/airlock/broker/vfs"
+	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/cleanup"
 	"github.com/airlock-mcp/airlock/internal/database"
+	"github.com/airlock-mcp/airlock/policies"
 )
 
 // claims announces steps of one agent, each the next of its conversation.
 type claims struct {
-	service *agents.Service
-	agent   string
-	next    atomic.Int64
+	service  *agents.Service
+	kernel   *kernel.Service
+	database *database.DB
+	agent    string
+	next     atomic.Int64
 }
 
 // measureAgents decides announced actions, durably, beside what one synced
@@ -54,14 +64,19 @@ func measureAgents(ctx context.Context, b *bench) (err error) {
 	if err != nil {
 		return err
 	}
-	rates, err := inTurn(ctx, max(4, b.rounds/perBatch), 0, way{name: "rate", take: c.rate})
+	rates, err := inTurn(ctx, max(4, b.rounds/perBatch), 0,
+		way{name: "commit", take: bySixteen(c.commit)}, way{name: "decision", take: bySixteen(c.claim)}, way{name: "list", take: bySixteen(c.list)},
+		way{name: "write", take: bySixteen(c.write)})
 	if err != nil {
 		return err
 	}
-	plain := taken["synced append"]
+	plain, bare := taken["synced append"], rates["commit"]
 	b.table.add(newRow("append to a file, synced", "ms", plain),
 		newRow("verify_action, durable", "ms", taken["verify_action"]).aims("≤ 3").times(plain, "synced append"),
-		newRates("verify_action, 16 callers at a time", "/s", rates["rate"]).aims("≥ 500"))
+		newRates("commit of one row, 16 callers at a time", "/s", bare),
+		newRates("verify_action, 16 callers at a time", "/s", rates["decision"]).aims("≥ 500, ≥ 0.5 ×").times(bare, "bare commit"),
+		newRates("kernel_execute file_list, 16 callers at a time", "/s", rates["list"]).aims("≥ 0.25 ×").times(bare, "bare commit"),
+		newRates("kernel_execute file_write, 16 callers at a time", "/s", rates["write"]).aims("≥ 0.25 ×").times(bare, "bare commit"))
 	return nil
 }
 
@@ -71,7 +86,8 @@ func openClaims(ctx context.Context, dir string, undo *cleanup.Stack) (*claims, 
 		return nil, err
 	}
 	undo.Add(log.Close)
-	db, err := database.Open(ctx, filepath.Join(dir, "state.db"), agents.Schema, agents.SchemaInherited)
+	db, err := database.Open(ctx, filepath.Join(dir, "state.db"), agents.Schema, vfs.Schema+iatp.Schema, agents.SchemaInherited,
+		`CREATE TABLE bare (n INTEGER) STRICT`)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +101,37 @@ func openClaims(ctx context.Context, dir string, undo *cleanup.Stack) (*claims, 
 	agent, _, err := service.Register(ctx, agents.Registration{
 		Name: "bench", Type: agents.Supervised, PrincipalID: "bench", Budget: budget.Limits{HourRequests: &plenty},
 	}, "bench")
-	return &claims{service: service, agent: agent.ID}, err
+	if err != nil {
+		return nil, err
+	}
+	k, err := openKernel(db, service, log)
+	return &claims{service: service, kernel: k, database: db, agent: agent.ID}, err
+}
+
+// noDispatcher is for actions that the kernel carries out itself.
+type noDispatcher struct{ kernel.Dispatcher }
+
+func openKernel(db *database.DB, service *agents.Service, log *audit.Log) (*kernel.Service, error) {
+	identity, err := age.GenerateX25519Identity()
+	if err != nil {
+		return nil, err
+	}
+	trust, err := iatp.New(iatp.Options{Database: db, Agents: service, Log: log, Identity: identity})
+	if err != nil {
+		return nil, err
+	}
+	named, err := policies.LoadNamed()
+	if err != nil {
+		return nil, err
+	}
+	none, err := models.New(nil)
+	if err != nil {
+		return nil, err
+	}
+	return kernel.New(kernel.Options{
+		Agents: service, Log: log, Trust: trust, Policies: named, Models: none, Dispatcher: noDispatcher{},
+		Files: vfs.New(db, identity, vfs.Limits{Files: 10, FileBytes: 1 << 20, Bytes: 1 << 20}, nil),
+	})
 }
 
 // stepsOfConversation are as many as one may have.
@@ -102,25 +148,52 @@ func (c *claims) claim(ctx context.Context) error {
 	return err
 }
 
-// rate decides for 16 callers at a time and returns how many in a second.
-func (c *claims) rate(ctx context.Context) (sample, error) {
-	var all sync.WaitGroup
-	var failed atomic.Pointer[error]
-	began := time.Now()
-	const callers, each = 16, 50
-	for range callers {
-		all.Go(func() {
-			for range each {
-				if err := c.claim(ctx); err != nil {
-					failed.Store(&err)
-					return
+func (c *claims) list(ctx context.Context) error { return c.execute(ctx, "file_list", `{}`) }
+
+func (c *claims) write(ctx context.Context) error {
+	return c.execute(ctx, "file_write", fmt.Sprintf(`{"path": "f%d", "content": "x"}`, c.next.Add(1)%8))
+}
+
+// execute has the kernel carry out an action.
+func (c *claims) execute(ctx context.Context, action, params string) error {
+	done, err := c.kernel.Execute(ctx, kernel.Actor{Caller: caller.Caller{Kind: caller.Local}}, kernel.Request{
+		Action: action, Agent: c.agent, Params: json.RawMessage(params),
+	})
+	if err == nil && done.Status != "executed" {
+		err = fmt.Errorf("the action %s: %+v", done.Status, done.Error)
+	}
+	return err
+}
+
+// commit adds a row in a transaction with nothing else.
+func (c *claims) commit(ctx context.Context) error {
+	return c.database.Update(ctx, func(tx database.Tx) error {
+		_, err := tx.ExecContext(ctx, `INSERT INTO bare VALUES (?)`, c.next.Add(1))
+		return err
+	})
+}
+
+// bySixteen returns how often 16 callers at a time do something in a second.
+func bySixteen(do func(context.Context) error) func(context.Context) (sample, error) {
+	return func(ctx context.Context) (sample, error) {
+		var all sync.WaitGroup
+		var failed atomic.Pointer[error]
+		began := time.Now()
+		const callers, each = 16, 50
+		for range callers {
+			all.Go(func() {
+				for range each {
+					if err := do(ctx); err != nil {
+						failed.Store(&err)
+						return
+					}
 				}
-			}
-		})
+			})
+		}
+		all.Wait()
+		if err := failed.Load(); err != nil {
+			return nil, *err
+		}
+		return sample{callers * each / time.Since(began).Seconds()}, nil
 	}
-	all.Wait()
-	if err := failed.Load(); err != nil {
-		return nil, *err
-	}
-	return sample{callers * each / time.Since(began).Seconds()}, nil
 }
