@@ -33,6 +33,7 @@ type loggedIn struct {
 	ServerID string   `json:"server_id"`
 	SignedIn bool     `json:"signed_in"`
 	Issuer   string   `json:"issuer,omitempty"`
+	Account  string   `json:"account,omitempty"` // as the authorization server names it
 	Resource string   `json:"resource,omitempty"`
 	Scopes   []string `json:"scopes,omitempty"`
 	Expires  string   `json:"expires,omitempty"` // RFC 3339; of the access token
@@ -43,7 +44,7 @@ type loggedIn struct {
 }
 
 func (l *loggedIn) take(s oauth.SignedIn) {
-	l.Issuer, l.Resource, l.Scopes, l.Renews = s.Issuer, s.Resource, s.Scopes, s.Renews
+	l.Issuer, l.Account, l.Resource, l.Scopes, l.Renews = s.Issuer, s.Account, s.Resource, s.Scopes, s.Renews
 	if !s.Expires.IsZero() {
 		l.Expires = s.Expires.UTC().Format(time.RFC3339)
 	}
@@ -117,7 +118,7 @@ func (v *loginVerb) list(s *streams, states []system.SignInState) error {
 	return table.Flush()
 }
 
-// words says how a sign-in is.
+// words describes the state of a sign-in.
 func (l loggedIn) words() string {
 	switch {
 	case l.Problem != "":
@@ -125,7 +126,11 @@ func (l loggedIn) words() string {
 	case !l.SignedIn:
 		return "not signed in"
 	}
-	text := "signed in at " + l.Issuer
+	text := "signed in"
+	if l.Account != "" {
+		text += " as " + l.Account
+	}
+	text += " at " + l.Issuer
 	if len(l.Scopes) > 0 {
 		text += ", scopes " + strings.Join(l.Scopes, " ")
 	}
@@ -180,21 +185,36 @@ var _ oauth.Person = (*visitor)(nil)
 
 // Invite implements oauth.Person.
 func (p *visitor) Invite(ctx context.Context, i oauth.Invitation) error {
-	fmt.Fprintf(p.err, "Sign in to %s\n  for     %s\n  at      %s\n", p.serverID, catalog.Clean(i.Resource), catalog.Clean(i.Issuer))
+	fmt.Fprintf(p.err, "Sign in to %s\n  for     %s\n  at      %s\n", p.serverID, catalog.Clean(i.Resource), catalog.Clean(i.Origin))
+	if i.Issuer != i.Origin {
+		fmt.Fprintf(p.err, "  issuer  %s\n", catalog.Clean(i.Issuer))
+	}
 	if len(i.Scopes) > 0 {
 		fmt.Fprintf(p.err, "  rights  %s\n", catalog.Clean(strings.Join(i.Scopes, " ")))
 	}
-	opened := p.browses && openBrowser(ctx, i.Address)
-	if opened {
-		fmt.Fprintf(p.err, "\nA browser has been opened. If it shows nothing, open this address:\n\n%s\n", i.Address)
-	} else {
-		fmt.Fprintf(p.err, "\nOpen this address in a browser:\n\n%s\n", i.Address)
+	if p.browses && openBrowser(ctx, i.Start) {
+		fmt.Fprintf(p.err, "\nA browser has been opened. If it shows nothing, open this address on this machine:\n\n%s\n\n"+
+			"With a browser on another machine, use --no-browser.\n", i.Start)
+		return nil
 	}
+	fmt.Fprintf(p.err, "\nOpen this address in a browser:\n\n%s\n", i.Address)
 	fmt.Fprintf(p.err, "\nIf the browser is on another machine, it ends at a page that it cannot show: copy the address of that page\n(it begins with http://127.0.0.1) and paste it here.\n")
 	return nil
 }
 
-// openBrowser opens one where the environment has a display.
+// OwnsBrowser implements oauth.Person.
+func (p *visitor) OwnsBrowser() bool { return true }
+
+// Show implements oauth.Person.
+func (p *visitor) Show(s oauth.SignedIn) {
+	account := "an account that the authorization server does not name"
+	if s.Account != "" {
+		account = catalog.Clean(s.Account)
+	}
+	fmt.Fprintf(p.err, "\nSigned in as %s. If that is not your account, run `airlock logout %s`.\n", account, p.serverID)
+}
+
+// openBrowser opens a browser if the environment has a display. address is visible to other users of this machine.
 func openBrowser(ctx context.Context, address string) bool {
 	program := "xdg-open"
 	switch {
@@ -227,8 +247,8 @@ func (p *visitor) Paste(ctx context.Context) (string, error) {
 // maxPasted is the longest line that is read, in bytes.
 const maxPasted = 64 << 10
 
-// read passes lines on until there are no more. It may outlive the verb by one line: a
-// terminal cannot be told that it is not awaited any more, and the process ends then.
+// read passes lines on until there are no more. It may outlive the verb by one line, because
+// a read from a terminal cannot be cancelled. The process ends then.
 func (p *visitor) read(ctx context.Context, lines chan<- string) {
 	defer close(lines)
 	scanner := bufio.NewScanner(p.in)

@@ -45,6 +45,7 @@ type flow struct {
 	invitation *oauth.Invitation
 	strange    bool   // what was pasted last does not belong to the sign-in
 	tools      int    // after it
+	account    string // as the authorization server names it
 	problem    string // why there is none
 }
 
@@ -67,6 +68,16 @@ func (v *flow) Paste(ctx context.Context) (string, error) {
 	case <-ctx.Done():
 		return "", io.EOF
 	}
+}
+
+// OwnsBrowser implements oauth.Person. The browser of a console may be one of another user or machine.
+func (v *flow) OwnsBrowser() bool { return false }
+
+// Show implements oauth.Person.
+func (v *flow) Show(s oauth.SignedIn) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.account = s.Account
 }
 
 // Strange implements oauth.Person.
@@ -229,6 +240,7 @@ type shownFlow struct {
 	Over       bool
 	Problem    string
 	Tools      int
+	Account    string
 	Strange    bool
 	Invitation *oauth.Invitation
 }
@@ -244,7 +256,7 @@ func showFlow(c *Console, q *query) (view, error) {
 	defer v.mu.Unlock()
 	shown := shownFlow{
 		Server: server, Path: serverPath(server, "/sign-in"), Over: over, Problem: c.opts.System.Gate().Sentence(v.problem),
-		Tools: v.tools, Strange: v.strange, Invitation: v.invitation,
+		Tools: v.tools, Account: v.account, Strange: v.strange, Invitation: v.invitation,
 	}
 	return view{title: "Sign in to " + server, data: shown}, nil
 }

@@ -93,6 +93,9 @@ func (l *Login) SignsIn(ctx context.Context, person oauth.Person, scopes []strin
 		return signed, err
 	}
 	what := fmt.Sprintf("signed %q in to the server %q at %q, for %q", l.principal, l.server.ID, signed.Issuer, signed.Resource)
+	if signed.Account != "" {
+		what += fmt.Sprintf(", as %q", signed.Account)
+	}
 	if len(signed.Scopes) > 0 {
 		what += fmt.Sprintf(", with the scopes %q", signed.Scopes)
 	}

@@ -30,6 +30,8 @@ type world struct {
 
 	isAway atomic.Bool // the token endpoint is
 
+	userinfo http.HandlerFunc // of the authorization server, or nil
+
 	mcp http.Handler // of the MCP server, or nil
 
 	mu       sync.Mutex
@@ -115,6 +117,8 @@ func (w *world) serveIssuer(rw http.ResponseWriter, r *http.Request) {
 		w.consent(rw, r)
 	case tokenPath:
 		w.grant(rw, r)
+	case "/userinfo":
+		w.userinfo(rw, r)
 	case "/revoke":
 		r.ParseForm()
 		w.mu.Lock()

@@ -13,9 +13,13 @@ import (
 // Invitation is what a person is shown before the browser opens. Texts are those of the
 // server and of its authorization server.
 type Invitation struct {
-	Address  string // to be opened
+	// Start is a page on this machine that leads to Address, once. Only the browser that opens it can complete the
+	// sign-in. It has no secret in it, as far as other users of this machine are concerned.
+	Start    string
+	Address  string // of the authorization server; it must not be shown to others
+	Origin   string // of Address: the site at which the person signs in
 	Resource string
-	Issuer   string
+	Issuer   string // as the authorization server names itself
 	Scopes   []string
 }
 
@@ -28,6 +32,10 @@ type Person interface {
 	// if nobody can paste one. It is called again after an address that does not belong
 	// to the sign-in.
 	Paste(ctx context.Context) (string, error)
+	// OwnsBrowser reports whether the browser runs as the user of this process.
+	OwnsBrowser() bool
+	// Show shows the account that was signed in, before it is used or stored.
+	Show(s SignedIn)
 	// Strange is called if the pasted address does not belong to the sign-in.
 	Strange()
 }
@@ -36,6 +44,7 @@ type Person interface {
 type SignedIn struct {
 	Resource string
 	Issuer   string
+	Account  string // as the authorization server names it; empty if it does not
 	Scopes   []string
 	Expires  time.Time // zero: unknown
 	Renews   bool      // there is a refresh token
@@ -73,7 +82,7 @@ func (s *Source) Login(ctx context.Context, person Person, scopes []string) (Sig
 }
 
 func (r *record) signedIn() SignedIn {
-	return SignedIn{Resource: r.Resource, Issuer: r.Issuer, Scopes: slices.Clone(r.Tokens.Scopes), Expires: r.Tokens.Expires, Renews: r.Tokens.Refresh != ""}
+	return SignedIn{Resource: r.Resource, Issuer: r.Issuer, Account: r.Account, Scopes: slices.Clone(r.Tokens.Scopes), Expires: r.Tokens.Expires, Renews: r.Tokens.Refresh != ""}
 }
 
 // scopes returns the scopes to request (MCP, Scope Selection Strategy): those of the
@@ -124,7 +133,11 @@ func (s *Source) consent(ctx context.Context, w *wire, found discovered, person 
 	if kept == nil {
 		kept = &record{}
 	}
-	back, err := listen(ctx, s.config.RedirectPort, kept.Client.Redirect)
+	if s.config.ClientID != "" && s.config.Issuer == "" && kept.Issuer != "" && kept.Issuer != found.server.Issuer {
+		return nil, fmt.Errorf("the server signed in at %s before and names %s now: the configured client is not shown to another authorization server; "+
+			"if that is right, write it as servers.%s.oauth.issuer", quote(kept.Issuer), quote(found.server.Issuer), s.config.ServerID)
+	}
+	back, err := listen(ctx, s.config.RedirectPort, callbackFor(s.config, found.server), kept.Client.Redirect, person.OwnsBrowser())
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +152,9 @@ func (s *Source) consent(ctx context.Context, w *wire, found discovered, person 
 	if err != nil {
 		return nil, err
 	}
-	code, err := s.ask(ctx, back, request, person, Invitation{Address: address, Resource: found.resource.Resource, Issuer: found.server.Issuer, Scopes: scopes})
+	code, err := s.ask(ctx, back, request, person, Invitation{
+		Start: back.start(), Address: address, Origin: originOf(address), Resource: found.resource.Resource, Issuer: found.server.Issuer, Scopes: scopes,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -157,6 +172,11 @@ func (s *Source) consent(ctx context.Context, w *wire, found discovered, person 
 		return nil, err
 	}
 	r.Tokens = got.tokens(s.opts.Now(), scopes, "")
+	for _, credential := range r.secrets() {
+		s.hold(credential)
+	}
+	r.Account = w.account(ctx, r, got)
+	person.Show(r.signedIn())
 	return r, nil
 }
 
@@ -168,7 +188,7 @@ func (s *Source) ask(ctx context.Context, back *callback, request authorization,
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		if err := back.serve(ctx, request, answers); err != nil {
+		if err := back.serve(ctx, request, i.Address, answers); err != nil {
 			answers <- outcome{err: fmt.Errorf("listening for the answer of the browser: %w", err)}
 		}
 	}()

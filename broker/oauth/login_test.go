@@ -25,6 +25,8 @@ type person struct {
 	mu      sync.Mutex
 	seen    []oauth.Invitation
 	strange int
+	shown   []oauth.SignedIn
+	foreign bool   // the browser is another user's
 	page    string // that the browser has ended with
 }
 
@@ -50,6 +52,14 @@ func (p *person) Paste(ctx context.Context) (string, error) {
 		return "", errors.New("nothing is pasted")
 	}
 	return p.paste(ctx)
+}
+
+func (p *person) OwnsBrowser() bool { return !p.foreign }
+
+func (p *person) Show(s oauth.SignedIn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.shown = append(p.shown, s)
 }
 
 func (p *person) Strange() {
@@ -112,7 +122,7 @@ func TestSigningIn(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", name, asked.Get(name), want)
 		}
 	}
-	if len(asked.Get("state")) < 40 || !strings.HasPrefix(asked.Get("redirect_uri"), "http://127.0.0.1:") || !strings.HasSuffix(asked.Get("redirect_uri"), "/callback") {
+	if len(asked.Get("state")) < 40 || !strings.HasPrefix(asked.Get("redirect_uri"), "http://127.0.0.1:") || !strings.Contains(asked.Get("redirect_uri"), "/callback/") {
 		t.Errorf("got %v", asked)
 	}
 	if w.forms[0].Get("resource") != w.url() {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// resourceMetadata is what a server says about who signs in for it (RFC 9728, section 2).
+// resourceMetadata is the metadata of a protected resource (RFC 9728, section 2).
 type resourceMetadata struct {
 	Resource             string   `json:"resource"`
 	AuthorizationServers []string `json:"authorization_servers"`
@@ -17,7 +17,7 @@ type resourceMetadata struct {
 	DPoPRequired         bool     `json:"dpop_bound_access_tokens_required"`
 }
 
-// serverMetadata is what an authorization server says about itself (RFC 8414, section 2;
+// serverMetadata is the metadata of an authorization server (RFC 8414, section 2;
 // OpenID Connect Discovery 1.0, section 3).
 type serverMetadata struct {
 	Issuer string `json:"issuer"`
@@ -37,9 +37,10 @@ type endpoints struct {
 	Token         string `json:"token_endpoint"`
 	Registration  string `json:"registration_endpoint"`
 	Revocation    string `json:"revocation_endpoint"`
+	UserInfo      string `json:"userinfo_endpoint"`
 }
 
-// errNoSignIn means that a server says nothing about how to sign in.
+// errNoSignIn is returned if a server publishes no metadata about signing in.
 var errNoSignIn = errors.New("it does not say how to sign in: it has no metadata of a protected resource (RFC 9728) and is no authorization server itself")
 
 // discovered is a resource and the authorization server that signs in for it.
@@ -55,7 +56,7 @@ func (w *wire) discover(ctx context.Context, config Config, challenge Challenge)
 	var err error
 	found.resource, err = w.resource(ctx, config.URL, challenge.Metadata)
 	assumed := errors.Is(err, errMissing)
-	if assumed { // as in MCP 2025-03-26, where a server signed in for itself
+	if assumed { // as in MCP 2025-03-26: the server is its authorization server
 		found.resource = resourceMetadata{Resource: config.URL, AuthorizationServers: []string{originOf(config.URL)}}
 	} else if err != nil {
 		return found, err
@@ -79,7 +80,7 @@ func (w *wire) discover(ctx context.Context, config Config, challenge Challenge)
 	return found, err
 }
 
-// resource reads the metadata of the protected resource: where the challenge says, at
+// resource reads the metadata of the protected resource: at the address of the challenge, at
 // the path of the endpoint, at the root (MCP, Protected Resource Metadata Discovery).
 func (w *wire) resource(ctx context.Context, server, challenged string) (resourceMetadata, error) {
 	for _, address := range union([]string{challenged, wellKnown(server, "oauth-protected-resource"), wellKnown(originOf(server), "oauth-protected-resource")}) {
@@ -145,7 +146,7 @@ func (e endpoints) check() error {
 	if e.Token == "" {
 		return errors.New("the authorization server names no token endpoint")
 	}
-	for _, address := range []string{e.Authorization, e.Token, e.Registration, e.Revocation} {
+	for _, address := range []string{e.Authorization, e.Token, e.Registration, e.Revocation, e.UserInfo} {
 		if address == "" {
 			continue
 		}

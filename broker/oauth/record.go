@@ -20,6 +20,7 @@ type record struct {
 	Login    string       `json:"login,omitempty"`
 	Resource string       `json:"resource"` // as the server published it
 	Issuer   string       `json:"issuer"`
+	Account  string       `json:"account,omitempty"` // as the authorization server names it
 	At       endpoints    `json:"endpoints"`
 	Client   registration `json:"client"`
 	Tokens   tokens       `json:"tokens"`

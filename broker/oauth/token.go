@@ -52,8 +52,8 @@ func (e *refusal) isTemporary() bool {
 	return e.status >= 500 || e.status == http.StatusTooManyRequests || e.Code == "temporarily_unavailable" || e.Code == "server_error"
 }
 
-// isFinal reports whether the authorization server has said, in its own words and not in
-// those of something in front of it, that it takes the request no more.
+// isFinal reports whether the authorization server itself, and not a proxy in front of it, has
+// refused the request for good.
 func (e *refusal) isFinal() bool { return e.Code != "" && e.status < 500 && !e.isTemporary() }
 
 // issued is an answer of the token endpoint (RFC 6749, section 5.1).
@@ -64,6 +64,7 @@ type issued struct {
 	Refresh string  `json:"refresh_token"`
 	Scope   *string `json:"scope"`
 	Kind    string  `json:"issued_token_type"`
+	ID      string  `json:"id_token"`
 }
 
 // requester asks one token endpoint for tokens.
@@ -97,7 +98,7 @@ func (r requester) ask(ctx context.Context, form url.Values) (issued, error) {
 			return issued{}, err
 		}
 		refused := &refusal{status: status}
-		strictjson.UnmarshalOpen(body, refused) // what cannot be read has no code
+		strictjson.UnmarshalOpen(body, refused) // without a code if it cannot be read
 		if status == http.StatusOK && refused.Code == "" {
 			return r.accept(body)
 		}
@@ -129,7 +130,7 @@ func (r requester) accept(body []byte) (issued, error) {
 	return got, nil
 }
 
-// authenticate says who the client is: in the form, or in the headers that it returns.
+// authenticate adds the client's credentials to the form, or to the headers that it returns.
 func (r requester) authenticate(form url.Values) (http.Header, error) {
 	header := http.Header{}
 	switch r.client.Method {
@@ -159,7 +160,7 @@ func (r requester) authenticate(form url.Values) (http.Header, error) {
 }
 
 // tokens returns what an answer means. asked are the scopes of the request, which the
-// answer names only where it grants others (RFC 6749, section 5.1).
+// answer names only if it grants others (RFC 6749, section 5.1).
 func (i issued) tokens(now time.Time, asked []string, refresh string) tokens {
 	t := tokens{Access: i.Access, Refresh: i.Refresh, Issued: now, Scopes: asked}
 	if i.Scope != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
-// told contains the suite's instructions for the client.
+// told has the suite's instructions for the client.
 type told struct {
 	ClientID     string `json:"client_id"`
 	ClientSecret string `json:"client_secret"`
@@ -125,6 +125,12 @@ func (browser) Invite(ctx context.Context, i oauth.Invitation) error {
 func (browser) Paste(context.Context) (string, error) {
 	return "", errors.New("the browser answers by itself")
 }
+
+// OwnsBrowser implements oauth.Person.
+func (browser) OwnsBrowser() bool { return true }
+
+// Show implements oauth.Person.
+func (browser) Show(oauth.SignedIn) {}
 
 // Strange implements oauth.Person.
 func (browser) Strange() {}

@@ -1,0 +1,53 @@
+package oauth
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"net/http"
+	"strings"
+
+	"github.com/airlock-mcp/airlock/internal/strictjson"
+	"github.com/airlock-mcp/airlock/internal/truncate"
+	"github.com/airlock-mcp/airlock/internal/visible"
+)
+
+// profile are the claims that name an account (OpenID Connect Core 1.0, section 5.1).
+type profile struct {
+	Email    string `json:"email"`
+	Username string `json:"preferred_username"`
+	Name     string `json:"name"`
+	Subject  string `json:"sub"`
+}
+
+// text returns the best known name of the account, made fit for a line of a terminal.
+func (p profile) text() string {
+	return visible.Text(truncate.Characters(cmp.Or(p.Email, p.Username, p.Name, p.Subject), maxQuoted))
+}
+
+// account returns the account of a sign-in: from the ID token, which came straight from the token endpoint and so needs no
+// check of its signature (OpenID Connect Core 1.0, section 3.1.3.7), or else from the userinfo endpoint. It is empty if the
+// authorization server has neither. The account is shown to the person, and decides nothing.
+func (w *wire) account(ctx context.Context, r *record, got issued) string {
+	var p profile
+	if _, claims, ok := strings.Cut(got.ID, "."); ok {
+		claims, _, _ = strings.Cut(claims, ".")
+		if raw, err := base64.RawURLEncoding.DecodeString(claims); err == nil {
+			_ = strictjson.UnmarshalOpen(raw, &p) // an ID token that cannot be read names no account
+		}
+	}
+	if p.text() != "" || r.At.UserInfo == "" || len(r.Key) > 0 || secure(r.At.UserInfo) != nil {
+		return p.text()
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.At.UserInfo, nil)
+	if err != nil {
+		return ""
+	}
+	request.Header.Set("Accept", "application/json")
+	request.Header.Set("Authorization", "Bearer "+r.Tokens.Access)
+	status, _, body, err := w.send(request)
+	if err != nil || status != http.StatusOK || strictjson.UnmarshalOpen(body, &p) != nil {
+		return ""
+	}
+	return p.text()
+}
