@@ -34,6 +34,10 @@ _COLOURS = {"black": (0, 0, 0), "white": (255, 255, 255), "red": (255, 0, 0), "g
 _START = r"^(?:the|this|that)?\s*(?:image|picture|photo|file)?\s*(?:'s)?\s*"
 
 
+class _NotBase64(ValueError):
+    """The content of the image is not base64."""
+
+
 def verify_image(image_path: str | None = None, claim: str = "", image_base64: str | None = None) -> Verdict:
     """Decide a claim on the size, format, transparency or one colour of an image; INCONCLUSIVE for what would need eyes.
 
@@ -49,6 +53,8 @@ def verify_image(image_path: str | None = None, claim: str = "", image_base64: s
         return Verdict(Status.BLOCKED, ENGINE, str(error))
     except OSError as error:
         return Verdict(Status.INCONCLUSIVE, ENGINE, f"the file cannot be read: {error.strerror or type(error).__name__}")
+    except _NotBase64 as error:
+        return Verdict(Status.INCONCLUSIVE, ENGINE, str(error))
     except (ValueError, SyntaxError, Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         bomb = isinstance(error, Image.DecompressionBombError | Image.DecompressionBombWarning)
         return Verdict(Status.BLOCKED if bomb else Status.INCONCLUSIVE, ENGINE, f"the image is {'too large' if bomb else 'not readable'}")
@@ -78,7 +84,10 @@ def _decoded(text: str) -> bytes:
         raise ValueError("image_base64 is not a text")
     if len(text) > MAX_BYTES * 4 // 3 + 4:
         raise TooLarge(f"the image has more than {MAX_BYTES} bytes")
-    return base64.b64decode(text, validate=True)
+    try:
+        return base64.b64decode(text, validate=True)
+    except ValueError:
+        raise _NotBase64("image_base64 is not base64 as in RFC 4648: write the file's bytes without line breaks or a data: prefix") from None
 
 
 def _file(path: str | None) -> bytes:

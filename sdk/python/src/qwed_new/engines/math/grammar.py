@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from decimal import Decimal
 
+from qwed_new.engines.math.notation import written_out
 from qwed_new.engines.prose import is_prose
 from qwed_new.limits import TooLarge, bounded_text
 
@@ -154,7 +155,14 @@ def parse(text: str) -> Claim:
 
     Raises MathSyntaxError, HostileText for program code and TooLarge beyond the limits.
     """
-    text = bounded_text(text, "expression", MAX_TEXT)
+    try:
+        text, unclear = written_out(bounded_text(text, "expression", MAX_TEXT))
+    except TooLarge:
+        raise
+    except ValueError as error:  # not a text, or a NUL character
+        raise MathSyntaxError(str(error)) from None
+    if unclear:
+        raise MathSyntaxError(unclear)
     if (mark := _HOSTILE.search(text) or _QUOTING.search(text)) and not is_prose(text):
         if _HOSTILE.search(text) or _is_program(text):
             raise HostileText("the text is program code and not a mathematical expression")
