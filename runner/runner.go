@@ -14,8 +14,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/airlock-mcp/airlock/internal/quota"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
+
+// ErrBusy is returned if all sandboxes are in use and the queue is full. The caller can
+// retry later.
+var ErrBusy = errors.New("too many sandboxes: all are in use and the queue is full")
 
 // ErrClosed is returned after Close.
 var ErrClosed = errors.New("the runner is closed")
@@ -82,7 +87,7 @@ type Runner struct {
 	driver   Driver
 	opts     Options
 	instance *instance
-	queue    *queue
+	queue    *quota.Queue
 	pool     *pool // nil if no sandboxes are kept ready
 	proofs   proofs
 
@@ -127,7 +132,7 @@ func New(driver Driver, opts *Options) (*Runner, error) {
 	}
 	r := &Runner{
 		driver: driver, opts: complete, instance: own,
-		queue:    newQueue(complete.MaxSandboxes, complete.MaxWaiting),
+		queue:    quota.New(complete.MaxSandboxes, complete.MaxWaiting),
 		starting: map[*context.CancelCauseFunc]struct{}{},
 		living:   map[*Sandbox]struct{}{},
 	}
@@ -162,10 +167,10 @@ func (r *Runner) Acquire(ctx context.Context, req Request) (*Sandbox, error) {
 		}
 	}
 	if err != nil {
-		r.queue.release(req.Caller)
+		r.queue.Release(req.Caller)
 		return nil, err
 	}
-	s.onClose.Add(func() error { r.queue.release(req.Caller); return nil })
+	s.onClose.Add(func() error { r.queue.Release(req.Caller); return nil })
 	return s, nil
 }
 
@@ -176,7 +181,11 @@ func (r *Runner) awaitTurn(ctx context.Context, req Request) error {
 		ctx, cancel = context.WithTimeoutCause(ctx, req.Patience, ErrBusy)
 		defer cancel()
 	}
-	return r.queue.reserve(ctx, req.Caller)
+	err := r.queue.Reserve(ctx, req.Caller)
+	if errors.Is(err, quota.ErrBusy) {
+		return ErrBusy
+	}
+	return err
 }
 
 // obtain takes a sandbox from the pool, or else starts one.
@@ -216,7 +225,7 @@ type Load struct {
 
 // Load returns the current number of sandboxes and waiters.
 func (r *Runner) Load() Load {
-	inUse, waiting := r.queue.load()
+	inUse, waiting := r.queue.Load()
 	return Load{Ready: r.Pooled(), InUse: inUse, Waiting: waiting}
 }
 

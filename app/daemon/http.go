@@ -25,6 +25,7 @@ func (d *Daemon) webServer() *http.Server {
 	}
 	mux.Handle("GET /.well-known/agent-keys", server.Guard(serve.Hosts, serve.Origins, http.HandlerFunc(d.agentKeys)))
 	mux.Handle("GET "+iatp.ManifestPath+"{agent}", server.Guard(serve.Hosts, serve.Origins, http.HandlerFunc(d.agentManifest)))
+	mux.HandleFunc("/.well-known/", nothingKnown)
 	mux.Handle("/v1/", server.Guard(serve.Hosts, serve.Origins,
 		api.New(api.Options{Agents: d.known, Verifications: d.opts.System.Verifications(), Identify: d.caller, Refuse: d.identify.Refuse, Logger: d.log})))
 	if d.console != nil {
@@ -43,6 +44,16 @@ func (d *Daemon) webServer() *http.Server {
 		ReadHeaderTimeout: d.limits.headerTime, IdleTimeout: d.limits.idleTime, MaxHeaderBytes: d.limits.header,
 		ErrorLog: slog.NewLogLogger(d.opts.Logger.Handler(), slog.LevelDebug),
 	}
+}
+
+// nothingKnown answers requests below /.well-known/ that no other handler takes.
+func nothingKnown(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		problem.Write(w, http.StatusMethodNotAllowed, "method_not_allowed", "use GET")
+		return
+	}
+	problem.Write(w, http.StatusNotFound, "not_found", "nothing is published at this path")
 }
 
 // bounded answers requests beyond its room with "busy", at once, and those of a caller

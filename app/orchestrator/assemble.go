@@ -30,11 +30,16 @@ const (
 func (r *run) assemble(ctx context.Context, ended ending, calls broker.Summary, logs logs) *Outcome {
 	result := r.judge(ended, logs)
 	r.removed = append(r.removed, r.files.found()...)
-	r.clean(&result) // before the logs: placeholders are numbered in this order, also in a replay
-	note, end := r.remark(ended, result, logs)
-	printed := r.print(logs)
+	var note, end string
+	var printed Printed
+	r.inTurn(ctx, func() {
+		r.clean(&result) // before the logs: placeholders are numbered in this order, also in a replay
+		note, end = r.remark(ended, result, logs)
+		printed = r.print(logs)
+	})
 	usage := r.sandbox.Usage()
-	outcome := r.seal(ctx, result, calls, printed, Metrics{PeakMemoryBytes: usage.PeakMemory, CPUMS: usage.CPU.Milliseconds()})
+	cpu := usage.CPU + time.Duration(r.cleaned.Load())
+	outcome := r.seal(ctx, result, calls, printed, Metrics{PeakMemoryBytes: usage.PeakMemory, CPUMS: cpu.Milliseconds()})
 	outcome.Envelope.Note, outcome.Envelope.Printed, outcome.End = note, end, r.endOf(ended, logs)
 	return outcome
 }

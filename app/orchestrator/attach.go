@@ -96,12 +96,21 @@ func (r *run) attach(content []byte, mime, name string) (attachment.File, error)
 	if err := r.files.draft.Admit(int64(len(content))); err != nil {
 		return attachment.File{}, err
 	}
-	inspected := attachment.Inspect(content, mime, name)
-	if err := r.cleanFile(&inspected); err != nil {
+	var inspected attachment.Inspected
+	var cleanedName []byte
+	var err error
+	r.inTurn(context.Background(), func() {
+		inspected = attachment.Inspect(content, mime, name)
+		if err = r.cleanFile(&inspected); err != nil {
+			return
+		}
+		var found []redact.Finding
+		cleanedName, found = r.redactor.Bytes([]byte(name))
+		r.files.remove(found)
+	})
+	if err != nil {
 		return attachment.File{}, err
 	}
-	cleanedName, found := r.redactor.Bytes([]byte(name))
-	r.files.remove(found)
 	return r.files.draft.Add(inspected, string(cleanedName))
 }
 

@@ -109,7 +109,7 @@ type Metrics struct {
 	BytesInSandbox  int64 `json:"bytes_in_sandbox,omitempty"`  // tool results that went into the sandbox
 	BytesReturned   int64 `json:"bytes_returned,omitempty"`    // JSON bytes of Data
 	PeakMemoryBytes int64 `json:"peak_memory_bytes,omitempty"` // whole sandbox
-	CPUMS           int64 `json:"cpu_ms,omitempty"`            // user and system, milliseconds
+	CPUMS           int64 `json:"cpu_ms,omitempty"`            // user and system, milliseconds; of the sandbox and of redacting what left it
 	StdoutCut       int64 `json:"stdout_cut_bytes,omitempty"`  // printed to stdout, but not kept
 	StderrCut       int64 `json:"stderr_cut_bytes,omitempty"`  // printed to stderr, but not kept
 }

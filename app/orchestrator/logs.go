@@ -60,8 +60,10 @@ func (r *run) stderrLimit(stdout int) int64 {
 // to what the run returns in the end.
 func (r *run) printedSoFar() Printed {
 	var p Printed
-	p.Stdout, p.StdoutCut = soFar(r.parts.Redactor, r.sandbox.Stdout(), r.limits.Stdout)
-	p.Stderr, p.StderrCut = soFar(r.parts.Redactor, r.sandbox.Stderr(), r.stderrLimit(len(p.Stdout)))
+	r.inTurn(context.Background(), func() {
+		p.Stdout, p.StdoutCut = soFar(r.parts.Redactor, r.sandbox.Stdout(), r.limits.Stdout)
+		p.Stderr, p.StderrCut = soFar(r.parts.Redactor, r.sandbox.Stderr(), r.stderrLimit(len(p.Stdout)))
+	})
 	return p
 }
 

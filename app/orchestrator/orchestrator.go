@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -22,6 +23,7 @@ import (
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/canon"
+	"github.com/airlock-mcp/airlock/internal/quota"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 	"github.com/airlock-mcp/airlock/runner"
 )
@@ -46,6 +48,8 @@ type Parts struct {
 	// Attachments keep the files that programs attach, and large results; nil
 	// keeps nothing.
 	Attachments *attachment.Store
+
+	cleaning *quota.Queue // of the processors, for redaction; set by New
 }
 
 // Snapshots is where the newest tool definitions come from. Both methods may be
@@ -98,6 +102,7 @@ func New(parts Parts, opts Options) (*Orchestrator, error) {
 	if opts.Attachments == (attachment.Limits{}) {
 		opts.Attachments = attachment.DefaultLimits
 	}
+	parts.cleaning = quota.New(runtime.GOMAXPROCS(0), maxCleaning)
 	return &Orchestrator{parts: parts, opts: opts}, nil
 }
 

@@ -41,6 +41,7 @@ type run struct {
 	calls     *broker.RunCalls
 	recorder  *replay.Recorder // nil where the run is not recorded
 	removed   []redact.Finding // secrets and personal data that were kept from leaving
+	cleaned   atomic.Int64     // processor time of redaction, in nanoseconds
 	files     attached
 	session   *sessionfiles.Run // nil where the session keeps no files
 	guest     guestState

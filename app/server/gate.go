@@ -3,7 +3,9 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -29,8 +31,11 @@ func (openGate) JSON(raw json.RawMessage) json.RawMessage { return raw }
 func (t *Transport) cleanAnswers(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		res, err := next(ctx, method, req)
-		if err != nil || res == nil {
-			return res, err
+		if err != nil {
+			return res, t.cleanError(err)
+		}
+		if res == nil {
+			return nil, nil
 		}
 		switch answer := res.(type) {
 		case *mcp.CallToolResult:
@@ -46,6 +51,24 @@ func (t *Transport) cleanAnswers(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		return res, nil
 	}
+}
+
+// cleanError returns an error without what the gate removes. The SDK's errors repeat the URI of a resource
+// and the name of a tool or a prompt.
+func (t *Transport) cleanError(err error) error {
+	var refused *jsonrpc.Error
+	if !errors.As(err, &refused) {
+		if text := t.gate.Text(err.Error()); text != err.Error() {
+			return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: text}
+		}
+		return err
+	}
+	clean := *refused
+	clean.Message = t.gate.Text(refused.Message)
+	if len(refused.Data) > 0 {
+		clean.Data = t.gate.JSON(refused.Data)
+	}
+	return &clean
 }
 
 func (t *Transport) cleanResult(answer *mcp.CallToolResult) {

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -73,4 +75,38 @@ func asText(t *testing.T, v any) string {
 		t.Fatal(err)
 	}
 	return text.String()
+}
+
+// Issue 23: errors repeated the method, the URI or the name that a host had sent, secrets in them included.
+func TestErrorsAreCleaned(t *testing.T) {
+	s := &Transport{gate: testGate{}}
+	for name, fail := range map[string]error{
+		"a JSON-RPC error": &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "unknown tool " + canary, Data: json.RawMessage(`{"uri":"run://` + canary + `"}`)},
+		"another error":    errors.New("unknown prompt " + canary),
+	} {
+		handler := s.cleanAnswers(func(context.Context, string, mcp.Request) (mcp.Result, error) { return nil, fail })
+		_, err := handler(t.Context(), "tools/call", nil)
+		var refused *jsonrpc.Error
+		if !errors.As(err, &refused) || strings.Contains(refused.Message+string(refused.Data), "c4nary") || !strings.Contains(refused.Message, "unknown ") {
+			t.Errorf("%s: got %v, want it without the secret", name, err)
+		}
+	}
+	for method, isAnswered := range map[string]bool{
+		canary + "7": true, "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": true, "tools/q8Zr2Lk0vXw93TbNc": true, "a b": true, strings.Repeat("a", 40): true,
+		"tools/list": false, "notifications/roots/list_changed": false, "$/cancelRequest": false, "tasks/get": false,
+	} {
+		answer := misshapen(&jsonrpc.Request{ID: newID(t), Method: method})
+		if (answer != nil) != isAnswered || bytes.Contains(answer, []byte(method)) {
+			t.Errorf("%s: got %s", method, answer)
+		}
+	}
+}
+
+func newID(t *testing.T) jsonrpc.ID {
+	t.Helper()
+	id, err := jsonrpc.MakeID("1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
@@ -41,16 +42,35 @@ func paramsOf(method string) any {
 	return nil
 }
 
+// methodName is what methods of MCP look like: words of letters.
+var methodName = lazyregexp.New(`^(?:\$/)?[A-Za-z_]{1,32}(?:[/.\-][A-Za-z_]{1,32}){0,4}$`)
+
+// unnamed returns the answer to a request whose method cannot be one, or nil. The SDK's answer would repeat
+// the method, which may be a secret.
+func unnamed(req *jsonrpc.Request) []byte {
+	if methodName.MatchString(req.Method) {
+		return nil
+	}
+	answer, err := jsonrpc.EncodeMessage(&jsonrpc.Response{ID: req.ID, Error: &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "the method is not one of MCP"}})
+	if err != nil {
+		return nil
+	}
+	return answer
+}
+
 // misshapen returns the answer to a request whose params do not have the form of
 // its method, nil when they do. The SDK's own answer would name Go types.
 func misshapen(message jsonrpc.Message) []byte {
 	req, ok := message.(*jsonrpc.Request)
-	if !ok || !req.IsCall() || len(req.Params) == 0 {
+	if !ok || !req.IsCall() {
 		return nil
+	}
+	if len(req.Params) == 0 {
+		return unnamed(req)
 	}
 	params := paramsOf(req.Method)
 	if params == nil {
-		return nil
+		return unnamed(req)
 	}
 	given := []byte(req.Params)
 	if req.Method == "tools/call" { // the tool reads the arguments

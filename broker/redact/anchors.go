@@ -65,13 +65,15 @@ func (a *automaton) link(ways [][]way) {
 	}
 }
 
-// scan calls found with each word and the place where it ends.
-func (a *automaton) scan(text []byte, found func(word, end int)) {
+// scan calls found with each word and the place where it ends, until found returns false.
+func (a *automaton) scan(text []byte, found func(word, end int) bool) {
 	state := uint16(0)
 	for i, c := range text {
 		state = a.next[state][c]
 		for _, word := range a.out[state] {
-			found(word, i+1)
+			if !found(word, i+1) {
+				return
+			}
 		}
 	}
 }

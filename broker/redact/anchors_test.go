@@ -15,7 +15,10 @@ func TestAllWordsAreFoundWhereTheyEnd(t *testing.T) {
 		words := rapid.SliceOfNDistinct(rapid.StringMatching(`[ab_]{1,4}`), 1, 12, rapid.ID[string]).Draw(t, "words")
 		text := rapid.StringMatching(`[abAB_x]{0,40}`).Draw(t, "text")
 		var got, want []string
-		newAutomaton(words).scan([]byte(text), func(word, end int) { got = append(got, fmt.Sprint(words[word], " ends at ", end)) })
+		newAutomaton(words).scan([]byte(text), func(word, end int) bool {
+			got = append(got, fmt.Sprint(words[word], " ends at ", end))
+			return true
+		})
 		for _, word := range words {
 			for end := len(word); end <= len(text); end++ {
 				if strings.EqualFold(text[end-len(word):end], word) {

@@ -3,6 +3,7 @@ package redact
 import (
 	"bytes"
 	"slices"
+	"sync"
 )
 
 // The longest names and values that are read around an operator.
@@ -23,7 +24,8 @@ type assignment struct {
 	wide       bool // only blanks or a bar stand between, at the beginning of a line
 	call       bool // it is the one argument of a call: setPassword("value")
 	flag       bool // its name is a command's flag
-	cost       int  // bytes that were read to find it
+	typed      bool // it has no quotes, but characters that end other values without quotes
+	cost       int  // what it cost to find and to judge it, in units
 }
 
 // assignmentAt reads the assignment whose name has the word text[at:at+size] in it.
@@ -41,13 +43,13 @@ func assignmentAt(text []byte, at, size int) (assignment, bool) {
 	for stop > at+size && (text[stop-1] == '.' || text[stop-1] == '-') { // of .= and ->
 		stop--
 	}
-	p := &reader{text: text, at: stop}
+	p := &reader{text: text, at: stop, nameStart: start}
 	a := assignment{name: text[start:stop], flag: text[start] == '-'}
 	closed := p.closers()
 	behind := p.at
 	if p.byDefault(start) {
 		ok := p.value(&a)
-		a.cost = p.at - at
+		a.charge(p.at - at)
 		return a, ok
 	}
 	hasOperator := p.operator(closed)
@@ -67,9 +69,12 @@ func assignmentAt(text []byte, at, size int) (assignment, bool) {
 		return a, p.pairBefore(&a, start)
 	}
 	ok := p.value(&a)
-	a.cost = p.at - at
+	a.charge(p.at - at)
 	return a, ok && !(a.quoted && p.isName())
 }
+
+// charge sets the cost of an assignment for which a number of bytes was read.
+func (a *assignment) charge(read int) { a.cost = read/4 + 24*len(a.value) + 60 }
 
 // isName says whether the quoted text before is a name itself, as in a schema
 // whose objects are written with line breaks.
@@ -81,9 +86,11 @@ func isNameByte(c byte) bool { return isWord(c) || c == '-' || c == '.' }
 
 // reader goes forward over an assignment.
 type reader struct {
-	text  []byte
-	at    int
-	comma bool // the operator is a comma: only a quoted value may follow
+	text      []byte
+	at        int
+	comma     bool // the operator is a comma: only a quoted value may follow
+	nameStart int  // where the name begins
+	labelled  bool // see isLabelled
 }
 
 func (p *reader) rest() []byte { return p.text[p.at:min(len(p.text), p.at+100)] }
@@ -129,7 +136,7 @@ var operators = []string{":-", ":::=", "::=", "===", "!==", "||=", "??=", ":=", 
 // operator skips the operator after a name that ended with closed.
 func (p *reader) operator(closed byte) bool {
 	from := p.at
-	if m := typed.FindIndex(p.text[p.at:min(len(p.text), p.at+60)]); m != nil {
+	if m := typed.FindIndex(p.text[p.at:min(len(p.text), p.at+60)]); m != nil && p.text[p.nameStart] != '-' {
 		p.at += m[1]
 		return true
 	}
@@ -171,7 +178,7 @@ var typed = compile(`\A(?:[ \t]{1,4}|[ \t]{0,4}:[ \t]{0,4})&?[A-Za-z][A-Za-z0-9_
 // pair is the form in which name and value are members of one object: name:
 // DB_PASSWORD, value: secret.
 func (p *reader) pair(nameStart int) bool {
-	if !labelled.Match(p.text[max(0, nameStart-90):nameStart]) {
+	if !p.isLabelled(nameStart) {
 		return false
 	}
 	m := pairValue.FindIndex(p.text[p.at:min(len(p.text), p.at+200)])
@@ -181,6 +188,19 @@ func (p *reader) pair(nameStart int) bool {
 	p.at += m[1]
 	return true
 }
+
+// isLabelled reports whether the name is the value of a member such as name or key.
+func (p *reader) isLabelled(nameStart int) bool {
+	before := p.text[max(0, nameStart-90):nameStart]
+	hasWord := false
+	labelWords().scan(before, func(int, int) bool { hasWord = true; return false })
+	p.labelled = hasWord && labelled.Match(before)
+	return p.labelled
+}
+
+var labelWords = sync.OnceValue(func() *automaton {
+	return newAutomaton([]string{"name", "key", "label", "var", "header", "field", "setting"})
+})
 
 // labelled is what stands before a name that is given as a value itself: name:
 // "DB_PASSWORD"; and pairValue what leads from there to the member with the value.
@@ -195,14 +215,15 @@ const maxPair = 1200
 // pairBefore is the same pair with the value first.
 func (p *reader) pairBefore(a *assignment, nameStart int) bool {
 	from := max(0, nameStart-maxPair)
-	if !labelled.Match(p.text[max(0, nameStart-90):nameStart]) {
+	if !p.labelled {
+		a.charge(0)
 		return false
 	}
 	if i := bytes.LastIndexAny(p.text[from:nameStart], "{["); i >= 0 {
 		from += i
 	}
 	before := p.text[from:nameStart]
-	a.cost += len(before)
+	a.cost = 500 + 4*len(before)
 	m := valueBefore.FindSubmatchIndex(before)
 	if m == nil {
 		return false
@@ -287,11 +308,17 @@ var gapBefore = compile(`\A(?:\t[ \t]{0,40}| {2,60}| {0,40}\| {0,20})(?:[^\s|])`
 func (p *reader) value(a *assignment) bool {
 	if m := valueWrapper.FindIndex(p.rest()); m != nil {
 		p.at += m[1]
+		if bytes.IndexByte(p.text[p.at-m[1]:p.at], '\n') >= 0 && p.text[p.at-1] == ' ' { // a block of YAML
+			return p.block(a)
+		}
 	}
 	from := p.at
 	p.blanks(true)
 	lines := bytes.IndexByte(p.text[from:p.at], '\n') >= 0
-	quote := p.quote()
+	var quote []byte
+	if before := p.text[max(0, p.nameStart-1)]; before != '?' && before != '&' { // in a query a quote is part of the value
+		quote = p.quote()
+	}
 	if quote == nil {
 		return !p.comma && !lines && p.plain(a)
 	}
@@ -300,23 +327,93 @@ func (p *reader) value(a *assignment) bool {
 		p.at++
 	}
 	a.start = p.at
+	escaped := -1 // the first quote behind a backslash: in some languages it ends the value
 	for p.at < len(p.text) && p.at-a.start <= maxValue {
+		c := p.text[p.at]
 		switch {
-		case bytes.HasPrefix(p.text[p.at:], quote):
+		case c == quote[0] && bytes.HasPrefix(p.text[p.at:], quote):
+			if size := p.reopens(quote, a.start); size > 0 {
+				p.at += size
+				continue
+			}
 			a.end = p.at
 			return p.finish(a)
-		case p.text[p.at] == '\n':
+		case c == '\n':
 			a.end = p.at
+			if len(quote) != 3 && escaped >= 0 {
+				a.end, p.at = escaped, escaped
+				return p.finish(a)
+			}
 			return len(quote) == 3 && p.finish(a)
-		case p.text[p.at] == '\\' && quote[0] != '\\':
+		case c == '\\' && p.literal(quote):
+		case c == '\\':
+			if p.at+1 < len(p.text) && p.text[p.at+1] == quote[0] && escaped < 0 {
+				escaped = p.at + 1
+			}
 			p.at++
+			for quote[0] == '\\' && p.at < len(p.text) && p.text[p.at] == '\\' { // of a text within a text
+				p.at++
+			}
 		}
 		p.at++
+	}
+	if escaped >= 0 && (p.at < len(p.text) || escaped+1 < len(p.text) && isDelimiter(p.text[escaped+1])) {
+		a.end, p.at = escaped, escaped
+		return p.finish(a)
 	}
 	if p.at < len(p.text) || p.at-a.start < minTruncated {
 		return false
 	}
 	a.end = len(p.text) // the text was cut within the value
+	return p.finish(a)
+}
+
+// reopens returns the size of a closing quote that the value continues behind: a quote that is
+// doubled, or, in a shell, a quote between two quoted parts.
+func (p *reader) reopens(quote []byte, start int) int {
+	if len(quote) != 1 {
+		return 0
+	}
+	rest := p.text[p.at:min(len(p.text), p.at+8)]
+	for _, again := range reopened[quote[0]] {
+		if bytes.HasPrefix(rest, []byte(again)) {
+			return len(again)
+		}
+	}
+	if len(rest) > 1 && rest[1] == quote[0] && (p.at > start || len(rest) > 2 && !isDelimiter(rest[2])) {
+		return 2
+	}
+	return 0
+}
+
+// literal reports whether the backslash at the reader's place is part of a text in single quotes, as
+// in a shell, in YAML and in SQL: a quote behind it ends the text, or is doubled.
+func (p *reader) literal(quote []byte) bool {
+	if len(quote) != 1 || quote[0] != '\'' {
+		return false
+	}
+	rest := p.text[p.at+1 : min(len(p.text), p.at+8)]
+	for _, again := range reopened['\''] {
+		if bytes.HasPrefix(rest, []byte(again)) {
+			return true
+		}
+	}
+	return len(rest) > 2 && rest[0] == '\'' && rest[1] == '\'' && !isDelimiter(rest[2])
+}
+
+// isDelimiter reports whether a character stands behind the closing quote of a value.
+func isDelimiter(c byte) bool { return bytes.IndexByte([]byte(" \t\r\n,;:)]}>&|"), c) >= 0 }
+
+// reopened are the ways in which a quoted text of a shell is left to write a quote.
+var reopened = map[byte][]string{'\'': {`'\''`, `'"'"'`}, '"': {`"'"'"`, `"\""`}}
+
+// block reads the first line of a block of YAML. It is as good as quoted.
+func (p *reader) block(a *assignment) bool {
+	a.start, a.quoted = p.at, true
+	for p.at < len(p.text) && p.at-a.start <= maxValue && p.text[p.at] != '\n' && p.text[p.at] != '\r' {
+		p.at++
+	}
+	a.end = p.at
 	return p.finish(a)
 }
 
@@ -341,6 +438,10 @@ func (p *reader) quote() []byte {
 	}
 	quote := p.text[p.at+m[2] : p.at+m[3]]
 	p.at += m[1]
+	if len(quote) == 3 && quote[0] != '\\' && !bytes.Contains(p.text[p.at:min(len(p.text), p.at+maxValue)], quote) {
+		p.at -= 2 // a quote, and a doubled one
+		return quote[:1]
+	}
 	return quote
 }
 
@@ -349,6 +450,12 @@ var opening = compile(`\A(?:[A-Za-z]{1,2}|[@$])?("""|'''|"|'|` + "`" + `|\\{1,3}
 // plain reads a value without quotes. What goes on as code or as a template is none.
 func (p *reader) plain(a *assignment) bool {
 	a.start = p.at
+	if passwordName.Match(a.name) {
+		if end := p.typed(); end > 0 {
+			a.end, a.typed, p.at = end, true, end
+			return p.finish(a)
+		}
+	}
 	for p.at < len(p.text) && p.at-a.start <= maxValue && !p.endsPlain() {
 		p.at++
 	}
@@ -362,6 +469,118 @@ func (p *reader) plain(a *assignment) bool {
 		return p.plain(a)
 	}
 	return p.finish(a)
+}
+
+// maxTyped is the longest password without quotes that has symbols in it.
+const maxTyped = 128
+
+// typed returns the end of a value without quotes that has characters in it which end other
+// values: up to the next blank, or to the end of the line where the name begins it. It returns 0
+// if the value is not such a password.
+func (p *reader) typed() int {
+	line := p.text[p.at:min(len(p.text), p.at+maxTyped)]
+	if i := bytes.IndexAny(line, "\r\n"); i >= 0 {
+		line = line[:i]
+	} else if len(line) == maxTyped {
+		return 0
+	}
+	if m := escapedBreak.FindIndex(line); m != nil {
+		line = line[:m[0]]
+	}
+	if i := p.closing(line); i >= 0 {
+		line = line[:i]
+	}
+	word := line
+	if i := bytes.IndexAny(line, " \t"); i >= 0 {
+		word = line[:i]
+	}
+	for i, c := range word {
+		if c == '&' && nextParameter.Match(word[i:]) {
+			word, line = word[:i], word[:i]
+			break
+		}
+	}
+	for _, value := range [][]byte{line, word} {
+		if len(word) < len(line) && len(value) == len(line) && (!p.beginsLine() || !isOdd(value)) {
+			continue
+		}
+		value = withoutClosers(bytes.TrimRight(value, " \t,;"))
+		if !tokenLike.Match(value) && isTyped(value) {
+			return p.at + len(value)
+		}
+	}
+	return 0
+}
+
+// isOdd reports whether no part of a text with blanks in it is a word, a name or a flag.
+func isOdd(text []byte) bool {
+	for part := range bytes.FieldsSeq(text) {
+		if tokenLike.Match(part) || wordlike.Match(part) || part[0] == '-' || part[0] == '#' {
+			return false
+		}
+	}
+	return true
+}
+
+// tokenLike is a value that other rules judge.
+var tokenLike = compile(`^[\w.\-/+=:]*$`)
+
+// closing returns where a line leaves what the assignment stands in: a quoted text, an element, a
+// row, a list of assignments; -1 if it does not.
+func (p *reader) closing(line []byte) int {
+	before := p.text[1+bytes.LastIndexByte(p.text[:p.nameStart], '\n') : p.nameStart]
+	before = before[max(0, len(before)-maxTyped):]
+	end := len(line)
+	for _, quote := range []byte("\"'`") {
+		opened := bytes.Count(before, []byte{quote})
+		for i := range line[:end] {
+			if line[i] == quote && (opened%2 == 1 || opened > 0 && (i+1 == len(line) || isDelimiter(line[i+1]))) {
+				end = len(bytes.TrimRight(line[:i], "\\"))
+				break
+			}
+		}
+	}
+	inElement, inRow := bytes.IndexByte(before, '<') >= 0, bytes.IndexByte(before, ',') >= 0
+	inDefault := bytes.HasSuffix(p.text[:p.at], []byte(":-"))
+	for i, c := range line[:end] {
+		if c == '<' && inElement && i+1 < len(line) && line[i+1] == '/' || c == ',' && inRow || c == '}' && inDefault || c == 0x1b || c == 0 || closesValue.Match(line[i:]) {
+			return i
+		}
+	}
+	if end == len(line) {
+		return -1
+	}
+	return end
+}
+
+// closesValue is a cell's border, the next assignment of a list, or an escape.
+var closesValue = compile(`^(?: \||│|[,;] ?(?:[A-Za-z][a-z]{3,}[\w .\-]{0,40}|[A-Z_]{5,40}|(?i:uid|pwd|db|ssl|id))[=:]|\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|033))`)
+
+// beginsLine reports whether nothing but blanks and the words that set a variable stand before the name.
+func (p *reader) beginsLine() bool {
+	before := p.text[max(0, p.nameStart-40):p.nameStart]
+	if i := bytes.LastIndexByte(before, '\n'); i >= 0 {
+		before = before[i+1:]
+	} else if len(before) == 40 {
+		return false
+	}
+	return lineBegins.Match(before)
+}
+
+var lineBegins = compile(`^[ \t]*(?:- |export |set |ENV |env )?$`)
+
+// withoutClosers takes brackets and quotes off the end of a value that nothing in it opens.
+func withoutClosers(value []byte) []byte {
+	for len(value) > 0 {
+		last := value[len(value)-1]
+		opens := map[byte]byte{')': '(', ']': '[', '}': '{', '>': '<', '"': '"', '\'': '\'', '`': '`'}[last]
+		if opens == 0 || opens != last && bytes.Count(value, []byte{opens}) >= bytes.Count(value, []byte{last}) ||
+			opens == last && bytes.Count(value, []byte{last})%2 == 0 {
+			return value
+		}
+		value = value[:len(value)-1]
+	}
+	return value
 }
 
 // endsPlain says whether a value without quotes ends here. & ends it where the
@@ -378,10 +597,10 @@ var nextParameter = compile(`\A&(?:amp;|quot;|apos;|#\d{1,5};|#x[0-9A-Fa-f]{1,4}
 
 // finish takes off what belongs to the way the value is written.
 func (p *reader) finish(a *assignment) bool {
-	a.value = p.text[a.start:a.end]
+	a.value = judged(p.text[a.start:a.end])
 	if word, rest, ok := bytes.Cut(a.value, []byte(" ")); ok && isScheme(word) {
-		a.value = bytes.TrimLeft(rest, " ")
-		a.start = a.end - len(a.value)
+		a.start += len(word) + 1 + len(rest) - len(bytes.TrimLeft(rest, " "))
+		a.value = judged(p.text[a.start:a.end])
 	}
 	return len(a.value) >= 4
 }

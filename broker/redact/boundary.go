@@ -27,22 +27,51 @@ func escapeBefore(text []byte, at int) int {
 	default:
 		return 0
 	}
-	if text[at-2] == '\\' && bytes.IndexByte([]byte("abefnrtv0"), text[at-1]) >= 0 {
-		return 2
+	tail := text[i:at] // from the sign on
+	switch tail[0] {
+	case '\\':
+		return backslashEscape(tail)
+	case '%':
+		if len(tail) == 3 && isHex(tail[1]) && isHex(tail[2]) {
+			return 3
+		}
+		return 0
+	case '`':
+		if len(tail) == 2 && bytes.IndexByte([]byte("abefnrtv0"), tail[1]) >= 0 {
+			return 2
+		}
+		return 0
 	}
-	if m := escapeEnd.FindIndex(text[max(0, at-longestEscape):at]); m != nil {
+	if !isLetter(text[at-1]) || bytes.IndexByte(text[max(0, at-longestEscape):at], '[') < 0 {
+		return 0
+	}
+	if m := colourEnd.FindIndex(text[max(0, at-longestEscape):at]); m != nil {
 		return m[1] - m[0]
 	}
 	return 0
 }
 
-// longestLetters is the most letters and digits that end an escape sequence, and
-// one more.
-const longestLetters = 11
+// backslashEscape returns the size of the escape that a text is as a whole; 0 if it is not one:
+// \n, \x0a, \u000a, \U0000000a, \012.
+func backslashEscape(text []byte) int {
+	digits := map[byte]int{'x': 2, 'u': 4, 'U': 8}[text[1]]
+	switch {
+	case len(text) == 2 && bytes.IndexByte([]byte("abefnrtv0"), text[1]) >= 0:
+		return 2
+	case digits > 0 && len(text) == 2+digits:
+		if _, ok := hexNumber(text, 2, digits); ok {
+			return len(text)
+		}
+	case len(text) == 4 && '0' <= text[1] && text[1] <= '3' && isOctal(text[2]) && isOctal(text[3]):
+		return 4
+	}
+	return 0
+}
 
-// escapeEnd is \x0a, \u000a, \012, %0A, and a terminal's control sequence
-// (ECMA-48, section 5.4) behind its escape character or what code writes for it.
-var escapeEnd = compile(`(?:\\x[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\\[0-3][0-7]{2}|%[0-9A-Fa-f]{2}|` + "`[abefnrtv0]" + `|\\U[0-9A-Fa-f]{8}|` + colour + `)$`)
+func isOctal(c byte) bool { return '0' <= c && c <= '7' }
+
+// longestLetters is the most letters and digits that end an escape sequence, and one more.
+const longestLetters = 11
 
 // colour is a terminal's control sequence, behind its escape character or what
 // code writes for it.

@@ -108,7 +108,7 @@ type Secret struct {
 // left out.
 func (r *Redactor) Secrets(text []byte) []Secret {
 	var list []Secret
-	for _, s := range merged(standard().find(text)) {
+	for _, s := range merged(standard().find(text, newWork(len(text)))) {
 		list = append(list, Secret{s.kind, secret.New(string(text[s.start:s.end]))})
 	}
 	return list
@@ -148,14 +148,15 @@ func (h *held) count() int {
 
 // find returns the places of every form of every canary, and of what has one
 // inside when it is decoded.
-func (h *held) find(text []byte) []span {
+func (h *held) find(text []byte, w *work) []span {
 	if h.count() == 0 { // whatever is decoded, none is in it
 		return nil
 	}
-	return findDeep(text, fullDepth, h.findPlain)
+	s := search{h.findPlain, w}
+	return s.deep(text, fullDepth)
 }
 
-func (h *held) findPlain(text []byte) []span {
+func (h *held) findPlain(text []byte, _ *work) []span {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	var spans []span

@@ -49,7 +49,7 @@ var zeroUUID = compile(`^(?:0{8}-0{4}-[0-5]?0{3,4}-[089ab]?0{3,4}-0{12}|12345678
 // say so: openssl enc, the transit engine of HashiCorp Vault, Ansible's vault.
 func isCiphertext(b []byte) bool { return ciphertext.Match(b) }
 
-var ciphertext = compile(`^(?:U2FsdGVkX1[89+/][A-Za-z0-9+/=]+|vault:v\d+:[A-Za-z0-9+/=]+|\$ANSIBLE_VAULT;.*)$`)
+var ciphertext = compile(`^(?:U2FsdGVkX1[89+/][A-Za-z0-9+/=]+|vault:v\d+:[A-Za-z0-9+/=]+|\$ANSIBLE_VAULT;.*|ENC\[.*\])$`)
 
 // cipherName is the name of an algorithm, as it stands in settings, or as Java's
 // cryptography names its algorithms.
@@ -75,18 +75,15 @@ var identifier = compile(`^_*(?:[a-z]+|[A-Z]+|[A-Z]?[a-z]+(?:[A-Z][a-z]+)*)(?:[_
 // joined is words with a digit here and there: as2-client-secret.
 var joined = compile(`^[a-z]+\d?(?:[_\-.](?:[a-z]+\d?|\d{1,12}))+$`)
 
-// version is a version or a range of versions, and hexadecimal a small number.
-var (
-	version     = compile(`^[~^=v]*\d+\.\d+`)
-	hexadecimal = compile(`^0[xX][0-9a-fA-F]{1,8}$`)
-)
+// hexadecimal is a small number.
+var hexadecimal = compile(`^0[xX][0-9a-fA-F]{1,8}$`)
 
 // address is a value that begins like an address, a path, a digest or a template.
 var address = compile(`^(?:[a-z][a-z0-9+]{1,10}://|/|\./|\.\./|~/|arn:|sha(?:1|256|512)[:\-]|md5:|urn:|data:|[A-Z]:\\\\)`)
 
 // secretText says whether a quoted value that is given to a secret's name is one.
 func secretText(b []byte) bool {
-	if isMadeUp(b) || isMisshapen(b) || isCiphertext(b) || !notPlaceholder(b) || !notDummy(b) || address.Match(b) || identifier.Match(b) || joined.Match(b) || pattern.Match(b) || version.Match(b) || hexadecimal.Match(b) ||
+	if isMadeUp(b) || isCiphertext(b) || !notPlaceholder(b) || !notDummy(b) || address.Match(b) || identifier.Match(b) || joined.Match(b) || pattern.Match(b) || versioned.Match(b) || hexadecimal.Match(b) ||
 		cipherName.Match(b) || typeName.Match(b) {
 		return false
 	}
@@ -109,21 +106,22 @@ func isASCII(b []byte) bool {
 // pattern is a regular expression, or a text with a quote in it.
 var pattern = compile(`\[\^?[^\]]{0,20}(?:a-[zf]|A-[ZF]|0-9)|(?:a-z|A-Z|0-9)(?:\]|a-z|A-Z|0-9)|\\[dwsb"]|\(\?`)
 
-// passwordText says whether a quoted value that is given to a password's name is
-// one. People's passwords are words, so little is asked of them.
+// passwordText reports whether a value under a password's name is one. People choose words
+// and password managers any printable characters, so only what is evidently something else is left.
 func passwordText(b []byte) bool {
-	if isMadeUp(b) && len(b) >= 16 || cipherName.Match(b) || isCiphertext(b) || len(b) < 4 || !notPlaceholder(b) || address.Match(b) || version.Match(b) || hexadecimal.Match(b) || bytes.IndexByte([]byte("$<%@.&#-,{[(:;"), b[0]) >= 0 {
+	b = judged(b)
+	if len(b) < 4 || isMadeUp(b) && len(b) >= 16 || cipherName.Match(b) || isCiphertext(b) || filler.Match(b) || versioned.Match(b) || hexadecimal.Match(b) {
 		return false
 	}
-	return !bytes.ContainsAny(b, "<>{}()") && !bytes.HasSuffix(b, []byte(":")) && !label.Match(b)
+	return !isCode(b) && !label.Match(b)
 }
 
 // label is a text of a form, or a name in code, rather than a password.
-var label = compile(`(?i)passw(?:or)?d|passwor[dt]|` + foreignPassword + `|^(?:forgot|reset|confirm|new|old|current|invalid|login|sign|user|field|input|label|button|error)|^[a-z]+(?:\.[a-z]+)+$|^[a-z]+(?:_[a-z]+)+$|^[A-Z]+(?:_[A-Z]+)+$`)
+var label = compile(`(?i)passw(?:or)?d|passwor[dt]|` + foreignPassword + `|^(?:forgot|reset|confirm|new|old|current|invalid|login|sign|user|field|input|label|button|error)(?:[ _\-.]|[a-z]{3,}|$)|^[a-z]+(?:\.[a-z]+)+$|^[a-z]+(?:_[a-z]+)+$|^[A-Z]+(?:_[A-Z]+)+$`)
 
 // connectionPassword is for what stands behind a user's name in a connection string.
 func connectionPassword(b []byte) bool {
-	return notPlaceholder(b) && !address.Match(b) && !reference.Match(b) && b[0] != '{' && b[0] != '<' && b[0] != '#' && !bytes.ContainsAny(b, "(){}[]")
+	return passwordText(b) && !address.Match(b) && !reference.Match(b)
 }
 
 // dense says whether a text of any characters looks drawn at random.

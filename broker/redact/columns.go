@@ -7,6 +7,8 @@ const (
 	// the longest row.
 	maxHead = 2 << 10
 	maxRow  = 16 << 10
+	// rowCost is what it costs to judge a byte of a row, in units.
+	rowCost = 10
 )
 
 // headWords are in names of columns that hold secrets.
@@ -21,11 +23,11 @@ func columnsBelow(text []byte, at, size int) (spans []span, cost int) {
 	start := 1 + bytes.LastIndexByte(text[max(0, at-maxHead):at], '\n') + max(0, at-maxHead)
 	stop := lineEnd(text, at, maxHead)
 	if stop < 0 || stop >= len(text)-1 {
-		return nil, maxHead
+		return nil, maxHead / 32
 	}
 	head := text[start:stop]
 	if bytes.ContainsAny(head, "={}<>[]@:\\+*&^%$!~") {
-		return nil, len(head)
+		return nil, len(head)/16 + 8
 	}
 	for _, split := range splitters {
 		cells := split(head)
@@ -65,7 +67,7 @@ func below(text []byte, from int, heads []cell, column int, name []byte, split s
 		}
 		from = stop + 1
 	}
-	return spans, from - first
+	return spans, rowCost * (from - first)
 }
 
 // isRule says whether a row is a line of a table's frame.

@@ -9,8 +9,7 @@ func compile(expression string) *lazyregexp.Regexp { return lazyregexp.New(expre
 // contextRules find values whose own form says nothing, by what stands before them.
 func contextRules() []rule {
 	return []rule{
-		{kind: "private-key", anchors: []string{"-----begin"}, glued: true, after: 20_000,
-			re: compile(`\A(-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----(?s:.*?)(?:-----END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----|\z))`), check: isKeyBlock},
+		{kind: "private-key", anchors: []string{"-----begin"}, glued: true, after: 100, locate: keyBlock},
 		{kind: "private-key", anchors: []string{"putty-user-key-file-"}, after: 20_000,
 			re: compile(`(?i)\A(PuTTY-User-Key-File-\d: (?s:.*?)Private-Lines: \d+\s+(?:[A-Za-z0-9+/=]{1,80}\s+)+(?:Private-MAC: [0-9a-f]+)?)`)},
 		{kind: "private-key", anchors: []string{"private-lines:"}, after: 20_000, re: compile(`(?i)\APrivate-Lines: \d+\r?\n((?:[A-Za-z0-9+/=]{20,80}\r?\n)+)`)},
@@ -63,6 +62,6 @@ func contextRules() []rule {
 		{kind: "secret", anchors: nearWords(), glued: true, after: 100, locate: nearby},
 		{kind: "secret", anchors: headWords(), glued: true, column: columnsBelow},
 		{kind: "secret", anchors: []string{"insert into", "insert or "}, glued: true, column: insertedValues},
-		{kind: "password", anchors: []string{"password>", "passwd>", "secret>", "token>", "apikey>"}, glued: true, re: compile(`(?i)\A(?:password|passwd|secret|token|apikey)>\s*([^<\s]{5,200})\s*</`), check: passwordText},
+		{kind: "password", anchors: []string{"passw", "pwd>", "pass>", "passphrase", "secret>", "token>", "apikey>"}, glued: true, after: 400, locate: elementPassword},
 	}
 }

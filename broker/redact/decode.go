@@ -2,85 +2,75 @@ package redact
 
 import (
 	"bytes"
+	"encoding/base32"
 	"encoding/base64"
 	"encoding/hex"
 	"unicode/utf8"
 )
 
 const (
-	// maxEncodings is how many encodings inside each other are undone, and
-	// maxEscapes how many escapes.
-	maxEncodings = 2
-	maxEscapes   = 3
-	// minEncoded is the shortest run of characters that is decoded, and
-	// maxEncoded the most of one that is.
+	// minEncoded is the shortest run of characters that is decoded at every alignment, and
+	// minShort the shortest that is decoded as a whole.
 	minEncoded = 16
+	minShort   = 8
+	// maxEncoded is how much of one run is decoded.
 	maxEncoded = 1 << 20
-	// minLine is the shortest line of encoded text that goes on in the next one
-	// (RFC 2045 has 76, RFC 7468 has 64).
-	minLine = 60
-	// maxIndent is the most blanks that such a line begins with.
+	// minHex is the shortest run of hexadecimal digits that is decoded.
+	minHex = 12
+	// minLine is the shortest line of encoded text that may continue in the next line, and
+	// minWideLine the shortest that is certain to (RFC 2045 has 76, RFC 7468 has 64).
+	minLine     = 20
+	minWideLine = 60
+	// maxIndent is the maximum number of blanks before such a line.
 	maxIndent = 16
-	// minIsland is the shortest readable text that is looked at within what
-	// decodes to something else.
+	// minIsland is the shortest readable text that is searched within bytes that are not text.
 	minIsland = 12
-	// maxReplaced is the longest run that is replaced as a whole where only a part
-	// of what it encodes is found. A longer one is encoded anew.
+	// maxReplaced is the longest run that is replaced as a whole if only a part of what it
+	// encodes is found. A longer one is encoded again.
 	maxReplaced = 256
 )
 
-// depth is how many layers are still undone.
-type depth struct{ encodings, escapes int }
-
-var fullDepth = depth{maxEncodings, maxEscapes}
-
-// finder finds in a text as it is.
-type finder func(text []byte) []span
-
-// findDeep finds in a text, and in what is encoded or escaped in it.
-func findDeep(text []byte, d depth, find finder) []span {
-	spans := find(text)
-	for i := range spans {
-		spans[i] = whole(text, spans[i])
-	}
-	if d.encodings > 0 {
-		spans = append(spans, findEncoded(text, depth{d.encodings - 1, d.escapes}, find)...)
-		spans = append(spans, findPercent(text, depth{d.encodings - 1, d.escapes}, find)...)
-		spans = append(spans, findEntities(text, depth{d.encodings - 1, d.escapes}, find)...)
-		spans = append(spans, findQuoted(text, depth{d.encodings - 1, d.escapes}, find)...)
-	}
-	if d.escapes > 0 {
-		spans = append(spans, findEscaped(text, depth{d.encodings, d.escapes - 1}, find)...)
-		spans = append(spans, findColoured(text, depth{d.encodings, d.escapes - 1}, find)...)
-	}
-	return spans
-}
-
-// findEncoded undoes base64 and hex, and looks into what comes out.
-func findEncoded(text []byte, d depth, find finder) []span {
+// encoded undoes base64, base32 and hex, and searches the decoded bytes.
+func (s *search) encoded(text []byte, d depth) []span {
 	var spans []span
-	for start := 0; start < len(text); start++ {
+	joinedTo := 0
+	for start := 0; start < len(text) && !s.work.exhausted(); start++ {
 		if !encodedBytes[text[start]] {
 			continue
 		}
 		stop := endOfRun(text, start)
-		if stop-start >= minEncoded {
-			lines := endOfLines(text, start, stop)
-			run := text[start:min(lines, start+maxEncoded)]
-			places := []int(nil) // of the run's bytes, where it has line breaks in it
-			if lines > stop {
-				run, places = joinLines(run)
+		if stop-start < minShort {
+			start = stop
+			continue
+		}
+		lines := stop
+		if start >= joinedTo {
+			lines = endOfLines(text, start, stop)
+		}
+		if lines == stop || stop-start < minWideLine { // each line may be encoded by itself
+			run := text[start:min(stop, start+maxEncoded)]
+			spans = append(spans, moved(s.run(run, d), start)...)
+		}
+		if lines > stop {
+			run, places := joinLines(text[start:min(lines, start+maxEncoded)])
+			for _, found := range s.run(run, d) {
+				found.start, found.end = start+places[found.start], start+places[found.end-1]+1
+				spans = append(spans, found)
 			}
-			for _, s := range findInRun(run, d, find) {
-				if places != nil {
-					s.start, s.end = places[s.start], places[s.end-1]+1
-				}
-				s.start, s.end = s.start+start, s.end+start
-				spans = append(spans, s)
+			joinedTo = lines
+			if stop-start >= minWideLine {
+				stop = lines
 			}
-			stop = lines
 		}
 		start = stop
+	}
+	return spans
+}
+
+// moved adds an offset to the places of spans.
+func moved(spans []span, offset int) []span {
+	for i := range spans {
+		spans[i].start, spans[i].end = spans[i].start+offset, spans[i].end+offset
 	}
 	return spans
 }
@@ -139,37 +129,75 @@ var encodedBytes = func() (set [256]bool) {
 	return set
 }()
 
-// findInRun looks at each part of a run that could be encoded by itself: what is
-// between the characters that an alphabet lacks.
-func findInRun(run []byte, d depth, find finder) []span {
-	spans := findHex(run, d, find)
+// run searches each part of a run that may be encoded by itself: the stretches between
+// the characters that an alphabet does not have.
+func (s *search) run(run []byte, d depth) []span {
+	spans := s.hex(run, d)
 	standard := bytes.IndexByte(run, '+') >= 0 || bytes.IndexByte(run, '/') >= 0
 	address := bytes.IndexByte(run, '-') >= 0 || bytes.IndexByte(run, '_') >= 0
 	if standard || !address {
-		spans = append(spans, findBase64(run, '+', '/', base64.RawStdEncoding, d, find)...)
+		spans = append(spans, s.base64(run, '+', '/', base64.RawStdEncoding, d)...)
 	}
 	if address {
-		spans = append(spans, findBase64(run, '-', '_', base64.RawURLEncoding, d, find)...)
+		spans = append(spans, s.base64(run, '-', '_', base64.RawURLEncoding, d)...)
+	}
+	return append(spans, s.base32(run, d)...)
+}
+
+// base32 decodes stretches of base32 (RFC 4648, section 6) in one case.
+func (s *search) base32(run []byte, d depth) []span {
+	var spans []span
+	for start := 0; start < len(run); start++ {
+		stop, upper, lower := start, false, false
+		for stop < len(run) && base32Bytes[run[stop]] {
+			upper, lower = upper || isUpper(run[stop]), lower || isLetter(run[stop]) && !isUpper(run[stop])
+			stop++
+		}
+		if stop-start >= minEncoded && upper != lower {
+			digits := bytes.ToUpper(run[start:stop])
+			for len(digits)%8 == 1 || len(digits)%8 == 3 || len(digits)%8 == 6 {
+				digits = digits[:len(digits)-1]
+			}
+			plain := make([]byte, base32Encoding.DecodedLen(len(digits)))
+			if n, err := base32Encoding.Decode(plain, digits); err == nil && isReadable(plain[:n]) {
+				e := encoded{start: start, end: stop, plain: plain[:n], place: func(i int) (int, int) { return i * 8 / 5, (i*8 + 8 + 4) / 5 }}
+				found, _ := s.inside(e, d)
+				spans = append(spans, found...)
+			}
+		}
+		start = max(start, stop)
 	}
 	return spans
 }
 
-// findHex looks at stretches of hexadecimal digits. A digit that belongs to the
+var base32Encoding = base32.StdEncoding.WithPadding(base32.NoPadding)
+
+var base32Bytes = func() (set [256]bool) {
+	for _, c := range []byte(letters + "234567") {
+		set[c] = true
+	}
+	return set
+}()
+
+// hex decodes stretches of hexadecimal digits. A digit that belongs to the
 // text before them puts the pairs out of step, so both ways are tried.
-func findHex(run []byte, d depth, find finder) []span {
+func (s *search) hex(run []byte, d depth) []span {
 	var spans []span
 	for start := 0; start < len(run); start++ {
 		stop := start
 		for stop < len(run) && hexBytes[run[stop]] {
 			stop++
 		}
-		for from := start; from < start+2 && stop-from >= minEncoded; from++ {
+		for from := start; from < start+2 && stop-from >= minHex; from++ {
 			plain := make([]byte, (stop-from)/2)
 			if _, err := hex.Decode(plain, run[from:from+2*len(plain)]); err != nil {
 				break
 			}
+			if stop-from < minEncoded && !isReadable(plain) {
+				continue
+			}
 			e := encoded{start: from, end: from + 2*len(plain), plain: plain, place: func(i int) (int, int) { return 2 * i, 2*i + 2 }, encode: hexAs(run[start:stop])}
-			found, full := e.find(d, find)
+			found, full := s.inside(e, d)
 			spans = append(spans, found...)
 			if full {
 				break
@@ -199,10 +227,10 @@ func hexAs(sample []byte) func([]byte) []byte {
 	}
 }
 
-// findBase64 looks at stretches of one alphabet of base64. Characters that
+// base64 decodes stretches of one alphabet of base64. Characters that
 // belong to the text before it put the groups of four out of step, so all four
 // ways are tried, unless the first gives a text.
-func findBase64(run []byte, plus, slash byte, encoding *base64.Encoding, d depth, find finder) []span {
+func (s *search) base64(run []byte, plus, slash byte, encoding *base64.Encoding, d depth) []span {
 	var spans []span
 	for start := 0; start < len(run); start++ {
 		stop := start
@@ -210,15 +238,18 @@ func findBase64(run []byte, plus, slash byte, encoding *base64.Encoding, d depth
 			stop++
 		}
 		shifts := [4]bool{}
-		if stop-start >= minEncoded {
+		switch {
+		case stop-start >= minEncoded:
 			shifts = readableShifts(run[start:stop])
 			for shift := range shifts {
 				shifts[shift] = shifts[shift] || isPacked(run[start+shift:stop])
 			}
+		case stop-start >= minShort:
+			shifts[0] = isShortText(run[start:stop])
 		}
 		for shift, readable := range shifts {
 			from := start + shift
-			if !readable || stop-from < minEncoded {
+			if !readable || stop-from < minEncoded && shift > 0 {
 				continue
 			}
 			size := stop - from
@@ -231,7 +262,7 @@ func findBase64(run []byte, plus, slash byte, encoding *base64.Encoding, d depth
 				break
 			}
 			e := encoded{start: from, end: from + size, plain: plain[:n], place: placeInBase64, encode: base64As(encoding, run, from+size)}
-			found, full := e.find(d, find)
+			found, full := s.inside(e, d)
 			spans = append(spans, found...)
 			if full {
 				break
@@ -240,6 +271,27 @@ func findBase64(run []byte, plus, slash byte, encoding *base64.Encoding, d depth
 		start = max(start, stop)
 	}
 	return spans
+}
+
+// isShortText reports whether a short run is base64 of printable ASCII with something in it
+// that an e-mail address, a number or an assignment has.
+func isShortText(run []byte) bool {
+	if len(run)%4 == 1 {
+		return false
+	}
+	telling := false
+	for i := 0; i+1 < len(run); i++ {
+		if i%4 == 3 {
+			continue
+		}
+		a, b := sextets[run[i]], sextets[run[i+1]]
+		c := [3]byte{a<<2 | b>>4, a<<4 | b>>2, a<<6 | b}[i%4]
+		if c < ' ' || c > '~' {
+			return false
+		}
+		telling = telling || c == '@' || c == '=' || c == ':' || c == '-' || c == '+'
+	}
+	return telling
 }
 
 // isPacked says whether base64 begins as that of gzip or zlib does, or of text in
@@ -323,21 +375,24 @@ func base64As(encoding *base64.Encoding, run []byte, stop int) func([]byte) []by
 	}
 }
 
-// encoded is what a part of a run decodes to.
+// encoded is a part of a text with the bytes that it decodes to.
 type encoded struct {
-	start, end int // of the part, in the run
+	start, end int
 	plain      []byte
-	place      func(i int) (start, end int) // of the characters of plain[i], from start on
-	encode     func(plain []byte) []byte
+	place      func(i int) (start, end int) // of the characters of plain[i], relative to start
+	encode     func(plain []byte) []byte    // nil if only the found parts are replaced
 }
 
-// find looks into what was decoded: as a whole where it is text, and otherwise
-// into the stretches of it that are. full says that it was text.
-func (e encoded) find(d depth, find finder) (spans []span, full bool) {
+// inside searches the decoded bytes: all of them if they are text, and otherwise the
+// stretches that are. It reports in full whether they were text.
+func (s *search) inside(e encoded, d depth) (spans []span, full bool) {
 	if isReadable(e.plain) {
-		found := findDeep(e.plain, d, find)
+		found := s.deep(e.plain, d)
 		if len(found) == 0 {
 			return nil, true
+		}
+		if e.encode == nil {
+			return e.mapped(found, 0), true
 		}
 		return []span{e.replaced(found)}, true
 	}
@@ -345,8 +400,9 @@ func (e encoded) find(d depth, find finder) (spans []span, full bool) {
 	if packed == nil {
 		packed = narrowed(e.plain)
 	}
+	s.work.spend(len(packed) / 2)
 	if packed != nil { // it cannot be encoded anew without all the rest
-		if found := findDeep(packed, d, find); len(found) > 0 {
+		if found := s.deep(packed, d); len(found) > 0 {
 			return []span{{start: e.start, end: e.end, kind: found[0].kind, joined: true}}, true
 		}
 		return nil, true
@@ -357,15 +413,22 @@ func (e encoded) find(d depth, find finder) (spans []span, full bool) {
 			stop++
 		}
 		if stop-start >= minIsland {
-			for _, s := range findDeep(e.plain[start:stop], d, find) {
-				from, _ := e.place(start + s.start)
-				_, to := e.place(start + s.end - 1)
-				spans = append(spans, span{start: e.start + from, end: min(e.start+to, e.end), kind: s.kind, joined: true})
-			}
+			spans = append(spans, e.mapped(s.deep(e.plain[start:stop], d), start)...)
 		}
 		start = max(start, stop)
 	}
 	return spans, false
+}
+
+// mapped returns the places of spans in plain[offset:].
+func (e encoded) mapped(found []span, offset int) []span {
+	spans := make([]span, len(found))
+	for i, f := range found {
+		from, _ := e.place(offset + f.start)
+		_, to := e.place(offset + f.end - 1)
+		spans[i] = span{start: e.start + from, end: min(e.start+to, e.end), kind: f.kind, joined: true}
+	}
+	return spans
 }
 
 // replaced is the place of all that was decoded. A marker takes it where it is

@@ -9,37 +9,66 @@ import (
 
 // findEscaped undoes the escapes that texts have in JSON and in code, and finds
 // in what comes out, line by line. The places are those of the text as it was.
-func findEscaped(text []byte, d depth, find finder) []span {
-	return findMapped(text, d, find, isEscaped, escapeAt)
+func (s *search) escaped(text []byte, d depth) []span {
+	return s.mapped(text, d, isEscaped, escapeAt)
 }
 
 // findPercent does the same for the escapes of addresses (RFC 3986, section
 // 2.1), with and without + for a blank.
-func findPercent(text []byte, d depth, find finder) []span {
-	found := findMapped(text, d, find, isPercent, percentAt)
-	return append(found, findMapped(text, d, find, func(line []byte) bool { return isPercent(line) && bytes.IndexByte(line, '+') >= 0 }, formAt)...)
+func (s *search) percent(text []byte, d depth) []span {
+	found := s.mapped(text, d, isPercent, percentAt)
+	return append(found, s.mapped(text, d, func(line []byte) bool { return isPercent(line) && bytes.IndexByte(line, '+') >= 0 }, formAt)...)
 }
 
-// findMapped undoes, in each line that has some, the escapes that at reads, and
-// finds in what comes out.
-func findMapped(text []byte, d depth, find finder, has func([]byte) bool, at func([]byte) ([]byte, int)) []span {
+// mapped undoes the escapes that at reads in each line that has some, and searches the result.
+func (s *search) mapped(text []byte, d depth, has func([]byte) bool, at func([]byte) ([]byte, int)) []span {
 	var found []span
 	start := 0
 	for line := range bytes.Lines(text) {
-		if has(line) {
-			plain, places := unescape(line, at)
-			for _, s := range findDeep(plain, d, find) {
-				from, to := places[s.start], places[s.end]
-				if to-from != s.end-s.start {
-					s.rewrite, s.joined = nil, true // what has escapes in it is replaced as a whole
-				}
-				s.start, s.end = start+from, start+to
-				found = append(found, s)
+		for _, part := range windows(line) {
+			if has(line[part.start:part.end]) && s.work.spend(part.end-part.start) {
+				plain, places := unescape(line[part.start:part.end], at)
+				found = append(found, moved(backMapped(s.deep(plain, d), places), start+part.start)...)
 			}
 		}
 		start += len(line)
 	}
 	return found
+}
+
+// A line longer than maxWhole is unescaped in windows of that length. They overlap, so that
+// what is shorter than overlap is in one window as a whole.
+const (
+	maxWhole = 16 << 10
+	overlap  = 2 << 10
+)
+
+// windows returns the parts in which a line is unescaped.
+func windows(line []byte) []span {
+	if len(line) <= maxWhole {
+		return []span{{end: len(line)}}
+	}
+	var parts []span
+	for start := 0; ; start += maxWhole - overlap {
+		end := min(start+maxWhole, len(line))
+		parts = append(parts, span{start: start, end: end})
+		if end == len(line) {
+			return parts
+		}
+	}
+}
+
+// backMapped moves spans of an unescaped text to their places in the text as it was. A
+// span with escapes in it is replaced as a whole.
+func backMapped(spans []span, places []int) []span {
+	for i, s := range spans {
+		from, to := places[s.start], places[s.end]
+		if to-from != s.end-s.start {
+			spans[i].rewrite, spans[i].joined = nil, true
+		}
+		spans[i].start, spans[i].end = from, to
+	}
+	return spans
 }
 
 // isEscaped says whether a text has an escape in it that hides a character.

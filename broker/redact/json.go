@@ -44,6 +44,7 @@ func (r *Redactor) cleanJSON(raw json.RawMessage, find finder, around bool) (jso
 	if around && secretHint.Match(raw) {
 		marked = markSecrets(raw)
 	}
+	w := newWork(len(raw))
 	var out bytes.Buffer
 	var found [][]Finding
 	copied := 0 // raw[:copied] is in out
@@ -57,7 +58,7 @@ func (r *Redactor) cleanJSON(raw json.RawMessage, find finder, around bool) (jso
 		if err != nil {
 			return nil, nil, err
 		}
-		spans := find(text)
+		spans := find(text, w)
 		if s, ok := marked[at]; ok {
 			spans = append(spans, s)
 		}

@@ -159,7 +159,7 @@ var (
 
 // entry marks the second of two texts whose first is a name.
 func (m marks) entry(n *node) {
-	if len(n.items) == 2 && n.items[0].text != nil && n.items[1].text != nil && !n.items[0].number {
+	if len(n.items) == 2 && n.items[0].text != nil && n.items[1].text != nil && !n.items[0].number && bytes.IndexByte(n.items[0].text, '/') < 0 {
 		m.value(n.items[0].text, n.items[1])
 	}
 }
@@ -175,12 +175,49 @@ func (m marks) flags(items []*node) {
 	}
 }
 
-// table marks columns under a head, where the rows of a table are arrays.
+// table marks columns under a head, if the rows of a table are arrays. The first row is a head if all
+// its cells are different names and the other rows have as many cells, which are not names as well.
 func (m marks) table(rows []*node) {
-	if len(rows) > 1 && rows[0].isArray {
-		m.columns(headTexts(rows[0].items), rows[1:])
+	if len(rows) < 2 || !rows[0].isArray {
+		return
 	}
+	heads := headTexts(rows[0].items)
+	seen := map[string]bool{}
+	for _, head := range heads {
+		if !columnName.Match(head) || seen[string(head)] {
+			return
+		}
+		seen[string(head)] = true
+	}
+	for _, row := range rows[1:] {
+		if !row.isArray || len(row.items) != len(heads) {
+			return
+		}
+	}
+	if len(heads) == 2 && isListOfPairs(rows) {
+		return
+	}
+	m.columns(heads, rows[1:])
 }
+
+// isListOfPairs reports whether the rows are names with their values and have no head: the first cell
+// of another row promises a secret too, or that of the first row does and its second cell is a value.
+func isListOfPairs(rows []*node) bool {
+	for i, row := range rows {
+		name := row.items[0].text
+		if isSecretName(name) && (i > 0 || !isSecretName(row.items[1].text)) {
+			return true
+		}
+	}
+	return false
+}
+
+func isSecretName(name []byte) bool {
+	return len(name) <= 100 && !harmlessName.Match(name) && (passwordName.Match(name) || secretNames.Match(name) || strongName.Match(name))
+}
+
+// columnName is a name of a column: words, without the signs that paths and addresses have.
+var columnName = compile(`^[\p{L}_#][\p{L}\p{N}_ .()-]{0,60}$`)
 
 // headTexts are the names of columns: texts, or objects with a name.
 func headTexts(heads []*node) [][]byte {

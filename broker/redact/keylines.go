@@ -8,6 +8,34 @@ import "bytes"
 var derKey = compile(`\A(MII[A-Za-z0-9+/]{2,4}A(?:IB|gE)AAK[A-Za-z0-9+/]{20,}={0,2}|MII[A-Za-z0-9+/]{2,4}IBADANBgkqhkiG9w0BAQEFAA[A-Za-z0-9+/]{10,}={0,2}|` +
 	`MHcCAQEE[A-Za-z0-9+/]{30,}={0,2}|MI(?:GkAgEBBD|HcAgEBBE)[A-Za-z0-9+/]{30,}={0,2}|MIG[HT]AgEAMBMGByqGSM49[A-Za-z0-9+/]{10,}={0,2}|MC4CAQAwBQYDK2Vw[A-Za-z0-9+/]{20,}={0,2}|b3BlbnNzaC1rZXktdjE[A-Za-z0-9+/]{20,}={0,2})`)
 
+// maxKeyBlock is the longest armoured key that is read.
+const maxKeyBlock = 20_000
+
+// keyBlock finds an armoured private key (RFC 7468, RFC 4880). Without its last line it goes to the
+// end of the text.
+func keyBlock(text []byte, at, _ int) (place, bool) {
+	m := keyBegin.FindIndex(text[at:min(len(text), at+100)])
+	if m == nil || m[0] != 0 {
+		return place{}, false
+	}
+	stop := min(len(text), at+maxKeyBlock)
+	end := stop
+	for from := at + m[1]; from < stop; {
+		i := bytes.Index(text[from:stop], []byte("-----END"))
+		if i < 0 {
+			break
+		}
+		from += i
+		if m := keyEnd.FindIndex(text[from:min(len(text), from+100)]); m != nil && m[0] == 0 {
+			end = from + m[1]
+			break
+		}
+		from += len("-----END")
+	}
+	block := text[at:end]
+	return place{at, end, 100 + len(block)/4}, isKeyBlock(block)
+}
+
 // The lengths of lines of keys (RFC 7468; what ssh-keygen writes).
 const (
 	pemLine = 64

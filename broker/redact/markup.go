@@ -5,10 +5,28 @@ import (
 	"html"
 )
 
-// findEntities undoes the character references of HTML and XML, and finds in what
+// elementPassword finds the text of an element of XML with the name of a password.
+func elementPassword(text []byte, at, size int) (place, bool) {
+	m := elementText.FindSubmatchIndex(text[at:min(len(text), at+size+maxJudged)])
+	if m == nil {
+		return place{}, false
+	}
+	group := 2
+	if m[group] < 0 {
+		group = 4
+	}
+	inside := text[at+m[group] : at+m[group+1]]
+	value := bytes.TrimSpace(inside)
+	start := at + m[group] + bytes.Index(inside, value)
+	return place{start, start + len(value), m[1] + 24*len(value)}, passwordText(value) && !isProse(value)
+}
+
+var elementText = compile(`(?i)\A(?:passw(?:or)?ds?|passphrase|pwd|pass|secret|token|apikey)(?: [^<>\n]{1,60})?>(?:\s{0,40}<!\[CDATA\[([^\n]{4,200}?)\]\]>|\s{0,40}([^\n]{4,200}?)\s{0,40}</)`)
+
+// entities undoes the character references of HTML and XML, and finds in what
 // comes out.
-func findEntities(text []byte, d depth, find finder) []span {
-	return findMapped(text, d, find, entity.Match, entityAt)
+func (s *search) entities(text []byte, d depth) []span {
+	return s.mapped(text, d, entity.Match, entityAt)
 }
 
 // entity is a reference that stands between characters, or in their place.
@@ -28,11 +46,11 @@ func entityAt(text []byte) (char []byte, size int) {
 	return []byte(html.UnescapeString(string(text[:m[1]]))), m[1]
 }
 
-// findColoured leaves out a terminal's control sequences and the zeros of UTF-16,
+// coloured leaves out a terminal's control sequences and the zeros of UTF-16,
 // and finds in what remains: between a name and its value, or within either, they
 // hide both.
-func findColoured(text []byte, d depth, find finder) []span {
-	found := findMapped(text, d, find, isColoured, colourAt)
+func (s *search) coloured(text []byte, d depth) []span {
+	found := s.mapped(text, d, isColoured, colourAt)
 	for i, s := range found {
 		for {
 			m := colourEnd.FindIndex(text[s.start:s.end])
@@ -54,6 +72,9 @@ var (
 func isColoured(line []byte) bool {
 	if bytes.IndexByte(line, 0) >= 0 {
 		return true
+	}
+	if bytes.IndexByte(line, '[') < 0 {
+		return false
 	}
 	for at := 1; at < len(line); at++ {
 		i := bytes.IndexByte(line[at:], '[')

@@ -134,7 +134,12 @@ func isPassword(a assignment) bool {
 	case passwordNumber.Match(a.value):
 		return passwordName.Match(a.name) && !isRepetitive(a.value)
 	case a.quoted && !a.call:
-		return bytes.IndexByte(a.value, ' ') < 0 && passwordText(a.value)
+		if bytes.ContainsAny(a.value, " <>(){}[]") && !passwordName.Match(a.name) || isProse(a.value) {
+			return false
+		}
+		return passwordText(a.value)
+	case a.typed:
+		return passwordName.Match(a.name) && isTyped(a.value)
 	case a.call || a.flag:
 		return len(a.value) >= 6 && hasDigit(a.value) && passwordText(a.value) && !reference.Match(a.value)
 	case a.plain && a.form:
@@ -142,7 +147,7 @@ func isPassword(a assignment) bool {
 	case a.plain && isUpperName(a.name):
 		return passwordText(a.value) && !reference.Match(a.value)
 	}
-	return secretWord(a.value)
+	return secretWord(a.value) || passwordName.Match(a.name) && len(a.value) >= 10 && mixed(a.value) && changes(a.value) >= 4 && bytes.IndexByte(a.value, '_') < 0 && random(a.value)
 }
 
 // isMixedText asks for more of what may as well be a cell that says something
@@ -261,7 +266,7 @@ var passwordName = compile(`(?i)(?:passw(?:or)?[dt]|` + foreignPassword + `|pass
 // isVendorName says whether a name has a vendor's name in it.
 func isVendorName(name []byte) bool {
 	found := false
-	vendorWords().scan(name, func(int, int) { found = true })
+	vendorWords().scan(name, func(int, int) bool { found = true; return false })
 	return found
 }
 

@@ -18,25 +18,30 @@ func hexadecimals(n int) string {
 	return strings.Repeat("8f14e45fceea167a5a36dedd4bea2543", n/32+1)[:n]
 }
 
-// What is built as a vendor's token and cannot be one stays, under a secret's
-// name too; what has the vendor's form goes.
+// A value that is built as a vendor's token and cannot be one stays under a name that has the vendor's
+// name in it and nothing else. Under a name that promises a secret it is removed, whatever its
+// form (issue 23: DATABRICKS_TOKEN=dapi and 30 digits was left).
 func TestMisshapenTokens(t *testing.T) {
 	for _, c := range []struct {
 		name, value string
 		isToken     bool
 	}{
-		{"telegram_api_token", "123456789:AA" + drawn(33), true},
-		{"telegram_api_token", "1779:AA" + drawn(33), false},
-		{"telegram_api_token", "17791850604129841:AA" + drawn(33), false},
-		{"telegram_api_token", "123456789:AA" + drawn(30), false},
-		{"telegram_api_token", "123456789:AA" + drawn(38), false},
-		{"slack_token", "xoxb-123456789012-1234567890123-" + drawn(24), true},
-		{"slack_token", "xoxb-" + drawn(30) + "-####", false},
+		{"telegram_bot", "123456789:AA" + drawn(33), true},
+		{"telegram_bot", "1779:AA" + drawn(33), false},
+		{"telegram_bot", "17791850604129841:AA" + drawn(33), false},
+		{"telegram_bot", "123456789:AA" + drawn(30), false},
+		{"telegram_api_token", "123456789:AA" + drawn(30), true},
+		{"telegram_api_token", "123456789:AA" + drawn(38), true},
+		{"slack_bot", "xoxb-123456789012-1234567890123-" + drawn(24), true},
+		{"slack_bot", "xoxb-" + drawn(30) + "-####", false},
+		{"slack_token", "xoxb-" + drawn(30) + "-q8Z", true},
 		{"CLOUDFLARE_ORIGIN_CA", "v1.0-" + hexadecimals(24) + "-" + hexadecimals(146), true},
 		{"CLOUDFLARE_ORIGIN_CA", "v1.0-" + hexadecimals(24) + "-" + hexadecimals(145), false},
 		{"CLOUDFLARE_ORIGIN_CA", "v1.0-" + hexadecimals(20) + "-" + hexadecimals(146), false},
+		{"CLOUDFLARE_API_KEY", "v1.0-" + hexadecimals(20) + "-" + hexadecimals(146), true},
 		{"DATABRICKS_TOKEN", "dapi" + hexadecimals(32), true},
-		{"DATABRICKS_TOKEN", "dapi" + hexadecimals(31) + "z", false},
+		{"DATABRICKS_TOKEN", "dapi" + hexadecimals(30), true},
+		{"DATABRICKS_TOKEN", "dapi" + hexadecimals(31) + "z", true},
 	} {
 		for _, form := range []string{"%s=%s", `%s = "%s"`, `"%s": "%s"`, "%s: '%s'"} {
 			text := fmt.Sprintf(form, c.name, c.value)

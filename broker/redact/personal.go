@@ -57,15 +57,18 @@ func ends(text []byte, stop int) bool {
 	if stop >= len(text) {
 		return true
 	}
-	if isWord(text[stop]) {
+	if isAlnum(text[stop]) {
 		return false
 	}
-	return !(text[stop] == '-' || text[stop] == '.') || stop+1 >= len(text) || !isAlnum(text[stop+1])
+	if stop+1 >= len(text) {
+		return true
+	}
+	return !(text[stop] == '-' && isAlnum(text[stop+1]) || text[stop] == '.' && isDigit(text[stop+1]))
 }
 
 // continues says whether what begins at text[i] is the rest of a word.
 func continues(text []byte, i int) bool {
-	return i > 0 && isWord(text[i-1]) && escapeBefore(text, i) == 0
+	return i > 0 && isAlnum(text[i-1]) && escapeBefore(text, i) == 0
 }
 
 // announced says whether one of a few words stands shortly before a place.

@@ -2,57 +2,64 @@ package redact
 
 import "bytes"
 
-// Quoted-printable text (RFC 2045, section 6.7) is looked for where it shows:
-// its sign for =, or a line of the length at which mail breaks lines that ends in one.
-const (
-	minSoftLine = 70
-	maxSoftLine = 78
-)
+// maxPlainLines is the maximum number of lines without a sign of quoted-printable between two
+// lines that are undone together.
+const maxPlainLines = 8
 
-// findQuoted undoes quoted-printable from the first paragraph that has some to the
-// last one: what stands there may go over several.
-func findQuoted(text []byte, d depth, find finder) []span {
-	first, last := -1, 0
+// quotedPrintable undoes quoted-printable text (RFC 2045, section 6.7) in lines that have a
+// sign of it, and in those between them.
+func (s *search) quotedPrintable(text []byte, d depth) []span {
+	var spans []span
+	first, last, plain := -1, 0, 0
 	for start := 0; start < len(text) && bytes.IndexByte(text[start:], '=') >= 0; {
-		stop, isQuoted := endOfParagraph(text, start)
-		if isQuoted && first < 0 {
-			first = start
-		}
-		if isQuoted {
-			last = stop
+		stop := lineAfter(text, start)
+		switch {
+		case isQuotedPrintable(text[start:stop]):
+			if first < 0 {
+				first = start
+			}
+			last, plain = lineAfter(text, stop), 0 // a soft break continues in the next line
+		case first >= 0 && plain == maxPlainLines:
+			spans = append(spans, s.withoutQuotedPrintable(text, first, last, d)...)
+			first = -1
+		default:
+			plain++
 		}
 		start = stop
 	}
-	if first < 0 {
-		return nil
+	if first >= 0 {
+		spans = append(spans, s.withoutQuotedPrintable(text, first, last, d)...)
 	}
-	plain, places := unescape(text[first:last], quotedAt)
-	found := findDeep(plain, d, find)
-	for i, s := range found {
-		from, to := places[s.start], places[s.end]
-		if to-from != s.end-s.start {
-			found[i].rewrite, found[i].joined = nil, true
-		}
-		found[i].start, found[i].end = first+from, first+to
-	}
-	return found
+	return spans
 }
 
-// endOfParagraph returns where the lines end that soft breaks join, and whether there
-// is something to undo in them.
-func endOfParagraph(text []byte, start int) (stop int, isQuoted bool) {
-	for stop = start; ; {
-		line := text[stop:]
-		if i := bytes.IndexByte(line, '\n'); i >= 0 {
-			line = line[:i+1]
+func (s *search) withoutQuotedPrintable(text []byte, first, last int, d depth) []span {
+	if !s.work.spend(last - first) {
+		return nil
+	}
+	var spans []span
+	for _, part := range windows(text[first:last]) {
+		plain, places := unescape(text[first+part.start:first+part.end], quotedAt)
+		spans = append(spans, moved(backMapped(s.deep(plain, d), places), first+part.start)...)
+	}
+	return spans
+}
+
+// isQuotedPrintable reports whether a line ends in a soft line break or has the sign of
+// a printable character in it.
+func isQuotedPrintable(line []byte) bool {
+	if body := bytes.TrimRight(line, "\r\n"); len(body) < len(line) && len(body) > 1 && body[len(body)-1] == '=' && body[len(body)-2] != '=' {
+		return true
+	}
+	for at := 0; ; at++ {
+		i := bytes.IndexByte(line[at:], '=')
+		if i < 0 {
+			return false
 		}
-		stop += len(line)
-		isQuoted = isQuoted || bytes.Contains(line, []byte("=3D")) || bytes.Contains(line, []byte("=3d"))
-		body := bytes.TrimRight(line, "\r\n")
-		if !bytes.HasSuffix(body, []byte("=")) || len(body) < minSoftLine || len(body) > maxSoftLine || stop >= len(text) {
-			return stop, isQuoted
+		at += i
+		if c, ok := hexNumber(line, at+1, 2); ok && c >= ' ' && c <= '~' {
+			return true
 		}
-		isQuoted = true
 	}
 }
 
@@ -66,7 +73,7 @@ func quotedAt(text []byte) (char []byte, size int) {
 		return nil, 2
 	}
 	code, ok := hexNumber(text, 1, 2)
-	if !ok {
+	if !ok || code < '\t' || code == 0x7f {
 		return nil, 0
 	}
 	return []byte{byte(code)}, 3

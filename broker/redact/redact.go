@@ -39,21 +39,26 @@ func (r *Redactor) HeldCount() int { return r.held.count() }
 
 // Prepare makes what the first text that is cleaned would else wait for, some
 // milliseconds of work, once for all Redactors of the process.
-func (r *Redactor) Prepare() { r.find([]byte("0")) }
+func (r *Redactor) Prepare() { r.find([]byte("0"), newWork(1)) }
 
 // Bytes returns text with everything removed that rules or canaries find. The
 // text itself is not changed, and returned as it is when nothing was found.
-func (r *Redactor) Bytes(text []byte) ([]byte, []Finding) { return r.replace(text, r.find(text)) }
+func (r *Redactor) Bytes(text []byte) ([]byte, []Finding) {
+	return r.replace(text, r.find(text, newWork(len(text))))
+}
 
 // Held is Bytes for canaries alone: what even the code in the sandbox must not
 // see, while other people's data it may work with.
 func (r *Redactor) Held(text []byte) ([]byte, []Finding) {
-	return r.replace(text, r.held.find(text))
+	return r.replace(text, r.held.find(text, newWork(len(text))))
 }
 
-func (r *Redactor) find(text []byte) []span {
-	find := func(text []byte) []span { return append(r.choose(text, findPlain(text)), r.held.findPlain(text)...) }
-	return findDeep(text, fullDepth, find)
+// find searches a text and what is encoded in it.
+func (r *Redactor) find(text []byte, w *work) []span {
+	s := search{func(text []byte, w *work) []span {
+		return append(r.choose(text, findPlain(text, w)), r.held.findPlain(text, w)...)
+	}, w}
+	return s.deep(text, fullDepth)
 }
 
 // span is one place to be replaced.

@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"bytes"
 	"regexp"
 	"strings"
 
@@ -47,8 +48,10 @@ func token(kind, prefix, rest string) rule {
 	r := rule{kind: kind, anchors: []string{strings.ToLower(prefix)},
 		check: func(value []byte) bool { return notDummy(value[len(prefix):]) && !isRepetitive(value[len(prefix):]) }}
 	expression := `\A(` + regexp.QuoteMeta(prefix) + rest
-	if len(prefix) > 3 && strings.ContainsAny(prefix[len(prefix)-1:], "_-.") {
+	if len(prefix) >= 3 && strings.ContainsAny(prefix[len(prefix)-1:], "_-.") {
 		expression += `[A-Za-z0-9_\-]*)`
+	} else if len(prefix) > 3 { // perhaps with a letter or digit behind it
+		expression += `[A-Za-z0-9]?)` + end
 	} else {
 		expression += `)` + end
 	}
@@ -82,11 +85,15 @@ func (r *rule) find(text []byte, at, size int, stuck bool) (s span, cost int, ok
 	if after == 0 {
 		after = defaultAfter
 	}
+	glued := false
 	from, to := at, min(len(text), at+size+after)
 	if r.before > 0 {
 		from = max(0, at-r.before-longestEscape)
 	} else if !r.glued && !stuck && !begins(text, at) {
-		return span{}, 0, false
+		if !r.tells(text[at : at+size]) {
+			return span{}, 0, false
+		}
+		glued = true
 	}
 	m := r.re.FindSubmatchIndex(text[from:to])
 	for m != nil && m[1] > 0 && from+m[1] <= at { // another one, before the anchor
@@ -108,10 +115,29 @@ func (r *rule) find(text []byte, at, size int, stuck bool) (s span, cost int, ok
 	if check == nil {
 		check = notDummy
 	}
-	if s.start == s.end || !check(text[s.start:s.end]) {
+	if s.start == s.end || !check(text[s.start:s.end]) || glued && !isGlued(text[at:at+size], text[min(at+size, s.end):s.end]) {
 		return span{}, r.reach(), false
 	}
 	return s, r.reach(), true
+}
+
+// tells reports whether a token may begin in the middle of a word, because other words do not have
+// its beginning in them: xghp_…, 1AKIA….
+func (r *rule) tells(word []byte) bool {
+	switch r.kind {
+	case "password", "secret", "authorization", "private-key":
+		return false
+	}
+	return len(word) >= 4 || len(word) == 3 && len(bytes.Trim(word, letters)) > 0 || bytes.EqualFold(word, []byte("xox"))
+}
+
+// isGlued reports whether a token in the middle of a word is one: what follows its beginning looks drawn
+// and is not the digest in a file's name.
+func isGlued(word, value []byte) bool {
+	if word[len(word)-1] == '-' && len(word) < 5 && digest.Match(value) {
+		return false
+	}
+	return (hasDigit(value) || mixedCase(value)) && entropy(value) >= 2.8
 }
 
 // endOfText returns where a value without quotes ends that is followed by a line

@@ -2,17 +2,6 @@ package redact
 
 import "sync"
 
-// How much looking around anchors may cost: bytes for each byte of text, and at
-// least this many. Honest text needs a fraction of it.
-const (
-	workPerByte = 24
-	minWork     = 4 << 20
-)
-
-// kindUnscanned is text that was too costly to look through. It is removed
-// rather than let through.
-const kindUnscanned = "unscanned-text"
-
 // ruleset is all rules with the automaton that finds their anchors.
 type ruleset struct {
 	words *automaton
@@ -46,16 +35,15 @@ func newRuleset(rules []rule) *ruleset {
 	return s
 }
 
-// find returns the places of everything that the rules find.
-func (s *ruleset) find(text []byte) []span {
+// find returns the spans of all rules. If the budget is exhausted, the rest of the text is one span.
+func (s *ruleset) find(text []byte, w *work) []span {
 	var spans []span
-	left := workPerByte*len(text) + minWork
 	ends := 0    // where the last match ends
-	covered := 0 // up to where a match reaches: nothing inside it is looked at
-	s.words.scan(text, func(word, end int) {
+	covered := 0 // up to where a match reaches: rules are not tried inside it
+	s.words.scan(text, func(word, end int) bool {
 		at := end - s.sizes[word]
-		if left < 0 || at < covered {
-			return
+		if at < covered {
+			return true
 		}
 		for _, r := range s.rules[word] {
 			cost := 0
@@ -68,17 +56,17 @@ func (s *ruleset) find(text []byte) []span {
 			} else {
 				cost = read
 			}
-			if left -= cost; left < 0 {
+			if !w.spend(cost) {
 				spans = append(spans, span{start: at, end: len(text), kind: kindUnscanned})
-				return
+				return false
 			}
 		}
+		return true
 	})
 	return spans
 }
 
-// reach is how many bytes a rule may look at: most stop after a few, but where
-// a format is long, text can be made that they do not stop in.
+// reach is what it costs to try the rule's expression: most stop after a few bytes.
 func (r *rule) reach() int {
 	switch {
 	case r.after == 0:
@@ -89,9 +77,9 @@ func (r *rule) reach() int {
 	return r.after
 }
 
-// findPlain looks for all that rules know in a text as it is.
-func findPlain(text []byte) []span {
-	spans := standard().find(text)
+// findPlain finds all that rules know in a text as it is.
+func findPlain(text []byte, w *work) []span {
+	spans := standard().find(text, w)
 	spans = append(spans, findKeyLines(text)...)
 	spans = append(spans, findEmails(text)...)
 	return append(spans, findNumbers(text)...)

@@ -32,7 +32,7 @@ func insertedValues(text []byte, at, _ int) (spans []span, cost int) {
 			break
 		}
 	}
-	return spans, max(insertCost, p.at-from)
+	return spans, max(insertCost, rowCost*(p.at-from))
 }
 
 // insertCost is what it costs to see that a text is no INSERT.

@@ -11,7 +11,7 @@ const maxUserPart = 1000
 func urlPassword(text []byte, at, size int) (place, bool) {
 	from := at + size
 	end := from
-	for end < len(text) && end-from < maxUserPart && bytes.IndexByte([]byte(" \t\r\n\"'`<>"), text[end]) < 0 && !isBreakAt(text, end) {
+	for end < len(text) && end-from < maxUserPart && bytes.IndexByte([]byte(" \t\r\n\"`<>"), text[end]) < 0 && !isBreakAt(text, end) {
 		end++
 	}
 	authority := text[from:end]
@@ -29,7 +29,7 @@ func urlPassword(text []byte, at, size int) (place, bool) {
 		}
 		password := authority[colon+1 : last]
 		if hostFollows.Match(authority[last:]) && isURLPassword(password) {
-			return place{from + colon + 1, from + last, len(authority)}, notPlaceholder(password) && !comesHere.Match(password)
+			return place{from + colon + 1, from + last, len(authority)}, !filler.Match(password) && !comesHere.Match(password)
 		}
 		rest = authority[:last]
 	}
@@ -44,7 +44,7 @@ var (
 )
 
 func isURLPassword(b []byte) bool {
-	return len(b) >= 3 && !afterPort.Match(b) && !bytes.ContainsAny(b, "{}()[]")
+	return len(b) >= 3 && !afterPort.Match(b) && !template.Match(b) && !partly.Match(b) && !call.Match(b)
 }
 
 // isBreakAt says whether an escaped line break or tab stands at a place.

@@ -22,11 +22,12 @@ type material struct {
 	texts []string
 }
 
-// Files over maxFile are data rather than written text, and of one
-// material no more than maxMaterial is read.
+// Files over maxFile are data rather than written text. Of one material at most maxMaterial is
+// read, and of Go at most maxGo.
 const (
 	maxFile     = 1 << 20
 	maxMaterial = 24 << 20
+	maxGo       = 40_000_000
 )
 
 // ordinary gathers the materials: what the project's own build has fetched, in
@@ -43,13 +44,18 @@ func ordinary(ctx context.Context) ([]material, error) {
 		return nil, fmt.Errorf("listing the project's modules: %w", err)
 	}
 	modules := strings.Fields(string(answer))
+	goRoot, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
+	if err != nil {
+		return nil, fmt.Errorf("finding the standard library: %w", err)
+	}
+	goSource := append([]string{filepath.Join(strings.TrimSpace(string(goRoot)), "src")}, modules...)
 	npm := []string{filepath.Join(root, "test", "servers", "node_modules"), filepath.Join(root, "test", "conformance", "node_modules")}
 	toolLists := cmp.Or(os.Getenv("AIRLOCK_CORPUS"), filepath.Join(root, "..", "shared", "corpus"))
 	list := []material{
 		{"Go source", nil}, {"JavaScript and TypeScript", nil}, {"prose", nil}, {"JSON and YAML", nil}, {"lock files", nil}, {"tool lists", nil},
 	}
 	for i, pick := range []func() ([]string, error){
-		func() ([]string, error) { return read(modules, ".go") },
+		func() ([]string, error) { return readMost(maxGo, goSource, ".go") },
 		func() ([]string, error) { return read(npm, ".js", ".mjs", ".cjs", ".ts") },
 		func() ([]string, error) { return read(append(npm, modules...), ".md", ".txt", "LICENSE", "NOTICE") },
 		func() ([]string, error) { return read(append(npm, modules...), ".json", ".yaml", ".yml", ".toml") },
@@ -71,8 +77,12 @@ func ordinary(ctx context.Context) ([]material, error) {
 // read returns the texts under directories whose names end like one of the endings.
 // Test data is left out: it may well hold secrets.
 func read(directories []string, endings ...string) ([]string, error) {
+	return readMost(maxMaterial, directories, endings...)
+}
+
+// readMost is read with another limit.
+func readMost(left int, directories []string, endings ...string) ([]string, error) {
 	var texts []string
-	left := maxMaterial
 	for _, directory := range directories {
 		err := filepath.WalkDir(directory, func(path string, entry fs.DirEntry, err error) error {
 			if err != nil {

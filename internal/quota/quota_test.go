@@ -1,4 +1,4 @@
-package runner
+package quota
 
 import (
 	"context"
@@ -29,27 +29,27 @@ func TestQueue(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				q := newQueue(1, test.places)
-				if err := q.reserve(t.Context(), "z"); err != nil {
+				q := New(1, test.places)
+				if err := q.Reserve(t.Context(), "z"); err != nil {
 					t.Fatal(err)
 				}
 				var refused, served []string // one goroutine at a time adds to them
 				for n, caller := range strings.Fields(test.arrive) {
 					go func() {
 						who := fmt.Sprint(caller, n)
-						switch err := q.reserve(t.Context(), caller); {
+						switch err := q.Reserve(t.Context(), caller); {
 						case errors.Is(err, ErrBusy):
 							refused = append(refused, who)
 						case err != nil:
 							t.Error(err)
 						default:
 							served = append(served, who)
-							q.release(caller)
+							q.Release(caller)
 						}
 					}()
 					synctest.Wait()
 				}
-				q.release("z")
+				q.Release("z")
 				synctest.Wait()
 				if got := strings.Join(refused, " "); got != test.refused {
 					t.Errorf("refused: got %s, want %s", got, test.refused)
@@ -68,11 +68,11 @@ func TestQueue(t *testing.T) {
 func TestQueueStarvesNoCallerBehindNewOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const late = 20
-		q := newQueue(1, 9)
+		q := New(1, 9)
 		turns := make(chan string, late+5)
 		arrive := func(caller string) {
 			go func() {
-				if err := q.reserve(t.Context(), caller); err != nil {
+				if err := q.Reserve(t.Context(), caller); err != nil {
 					t.Error(err)
 				}
 				turns <- caller
@@ -89,7 +89,7 @@ func TestQueueStarvesNoCallerBehindNewOnes(t *testing.T) {
 			if n < late {
 				arrive(fmt.Sprint("late ", n))
 			}
-			q.release(caller)
+			q.Release(caller)
 		}
 		if want := []string{"a", "a", "early 1", "early 2"}; !slices.Equal(served[:4], want) || served[4] != "late 0" || served[5] != "a" {
 			t.Errorf("got turns of %q, want %q, then of late 0 and of a", served, want)
@@ -101,16 +101,16 @@ func TestQueueStarvesNoCallerBehindNewOnes(t *testing.T) {
 // A slot goes to the caller with the fewest in use, even if it arrived last.
 func TestQueueEvensOutWhatIsInUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(3, 9)
+		q := New(3, 9)
 		for _, caller := range []string{"a", "a", "b"} {
-			if err := q.reserve(t.Context(), caller); err != nil {
+			if err := q.Reserve(t.Context(), caller); err != nil {
 				t.Fatal(err)
 			}
 		}
 		turns := make(chan string, 3)
 		for _, caller := range []string{"a", "b", "c"} {
 			go func() {
-				if err := q.reserve(t.Context(), caller); err != nil {
+				if err := q.Reserve(t.Context(), caller); err != nil {
 					t.Error(err)
 				}
 				turns <- caller
@@ -118,7 +118,7 @@ func TestQueueEvensOutWhatIsInUse(t *testing.T) {
 			synctest.Wait()
 		}
 		for _, free := range []struct{ of, next string }{{"a", "c"}, {"a", "a"}, {"b", "b"}} {
-			q.release(free.of)
+			q.Release(free.of)
 			if got := <-turns; got != free.next {
 				t.Errorf("a slot of %s went to %s, want %s", free.of, got, free.next)
 			}
@@ -128,26 +128,26 @@ func TestQueueEvensOutWhatIsInUse(t *testing.T) {
 
 func TestQueueForgetsACallerThatGaveUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(1, 1)
-		if err := q.reserve(t.Context(), "a"); err != nil {
+		q := New(1, 1)
+		if err := q.Reserve(t.Context(), "a"); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := q.reserve(ctx, "a"); !errors.Is(err, context.DeadlineExceeded) {
+		if err := q.Reserve(ctx, "a"); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v, want the deadline", err)
 		}
 		entered := make(chan error, 1)
-		go func() { entered <- q.reserve(t.Context(), "a") }()
+		go func() { entered <- q.Reserve(t.Context(), "a") }()
 		synctest.Wait()
-		if err := q.reserve(t.Context(), "a"); !errors.Is(err, ErrBusy) {
+		if err := q.Reserve(t.Context(), "a"); !errors.Is(err, ErrBusy) {
 			t.Errorf("a second in a queue of one: got %v, want ErrBusy", err)
 		}
-		q.release("a")
+		q.Release("a")
 		if err := <-entered; err != nil {
 			t.Errorf("the next waiter: %v", err)
 		}
-		q.release("a")
+		q.Release("a")
 		empty(t, q)
 	})
 }
@@ -157,7 +157,7 @@ func TestQueueForgetsACallerThatGaveUp(t *testing.T) {
 // the moment in which they get a slot or are replaced in the queue.
 func TestQueueUnderLoad(t *testing.T) {
 	const slots, places = 3, 5
-	q := newQueue(slots, places)
+	q := New(slots, places)
 	var all sync.WaitGroup
 	for n := range 16 {
 		all.Go(func() {
@@ -165,13 +165,13 @@ func TestQueueUnderLoad(t *testing.T) {
 			caller := fmt.Sprint(n % 4)
 			for range 500 {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(random.IntN(200))*time.Microsecond)
-				err := q.reserve(ctx, caller)
-				if taken, waiting := q.load(); taken > slots || waiting > places {
+				err := q.Reserve(ctx, caller)
+				if taken, waiting := q.Load(); taken > slots || waiting > places {
 					t.Errorf("%d slots and %d places are in use", taken, waiting)
 				}
 				if err == nil {
 					time.Sleep(time.Duration(random.IntN(20)) * time.Microsecond)
-					q.release(caller)
+					q.Release(caller)
 				} else if !errors.Is(err, ErrBusy) && !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("got %v", err)
 				}
@@ -184,9 +184,9 @@ func TestQueueUnderLoad(t *testing.T) {
 }
 
 // empty reports what is still in use of a queue.
-func empty(t *testing.T, q *queue) {
+func empty(t *testing.T, q *Queue) {
 	t.Helper()
-	if taken, waiting := q.load(); taken != 0 || waiting != 0 || len(q.of) != 0 {
+	if taken, waiting := q.Load(); taken != 0 || waiting != 0 || len(q.of) != 0 {
 		t.Errorf("in the end: got %d slots, %d places and %d callers, want none", taken, waiting, len(q.of))
 	}
 }

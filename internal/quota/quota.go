@@ -1,4 +1,5 @@
-package runner
+// Package quota shares a fixed number of slots fairly between callers.
+package quota
 
 import (
 	"context"
@@ -7,16 +8,15 @@ import (
 	"sync"
 )
 
-// ErrBusy is returned if all sandboxes are in use and the queue is full. The caller can
-// retry later.
-var ErrBusy = errors.New("too many sandboxes: all are in use and the queue is full")
+// ErrBusy is returned if all slots are in use and the queue is full. The caller can retry later.
+var ErrBusy = errors.New("all slots are in use and the queue is full")
 
-// queue is a fair semaphore with a fixed number of slots. A free slot goes to the caller
+// Queue is a fair semaphore with a fixed number of slots. A free slot goes to the caller
 // with the fewest slots in use; among these, to the one served least recently; among one
 // caller's waiters, to the first. If the queue is full, a new waiter replaces the last
 // waiter of the caller with the most waiters, unless that is the new waiter's caller. So
 // no caller can fill the queue for others.
-type queue struct {
+type Queue struct {
 	slots, places int
 
 	mu      sync.Mutex       // guards what follows
@@ -39,14 +39,15 @@ type waiter struct {
 	turn   chan error // has one: nil for a slot, or ErrBusy
 }
 
-func newQueue(slots, places int) *queue {
-	return &queue{slots: slots, places: places, of: map[string]*line{}}
+// New returns a queue for a number of slots and of waiters.
+func New(slots, places int) *Queue {
+	return &Queue{slots: slots, places: places, of: map[string]*line{}}
 }
 
-// reserve takes a slot for a caller, waiting for one if it must; release gives it back. It
+// Reserve takes a slot for a caller, waiting for one if it must; Release gives it back. It
 // returns ErrBusy when too many wait already, at once or later, and the context's cause
 // when that ends first.
-func (q *queue) reserve(ctx context.Context, caller string) error {
+func (q *Queue) Reserve(ctx context.Context, caller string) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -60,13 +61,13 @@ func (q *queue) reserve(ctx context.Context, caller string) error {
 	case <-ctx.Done():
 	}
 	if !q.leave(caller, w) && <-w.turn == nil {
-		q.release(caller) // the slot came too late
+		q.Release(caller) // the slot came too late
 	}
 	return context.Cause(ctx)
 }
 
 // enter takes a slot, or else a place in the queue, and returns who waits there.
-func (q *queue) enter(caller string) (*waiter, error) {
+func (q *Queue) enter(caller string) (*waiter, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	mine := q.of[caller]
@@ -93,7 +94,7 @@ func (q *queue) enter(caller string) (*waiter, error) {
 }
 
 // refuseLocked removes a waiter from a full queue if a caller has more than n of them.
-func (q *queue) refuseLocked(n int) bool {
+func (q *Queue) refuseLocked(n int) bool {
 	var last *waiter
 	from := ""
 	for caller, l := range q.of {
@@ -110,7 +111,7 @@ func (q *queue) refuseLocked(n int) bool {
 }
 
 // leave has a waiter wait no longer. It reports false where its turn has come already.
-func (q *queue) leave(caller string, w *waiter) bool {
+func (q *Queue) leave(caller string, w *waiter) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	l := q.of[caller]
@@ -126,7 +127,7 @@ func (q *queue) leave(caller string, w *waiter) bool {
 }
 
 // removeLocked takes a waiter out of a line.
-func (q *queue) removeLocked(caller string, at int) {
+func (q *Queue) removeLocked(caller string, at int) {
 	l := q.of[caller]
 	l.waiters = slices.Delete(l.waiters, at, at+1)
 	q.waiting--
@@ -135,8 +136,8 @@ func (q *queue) removeLocked(caller string, at int) {
 	}
 }
 
-// release gives back a slot of a caller, for the next whose turn it is.
-func (q *queue) release(caller string) {
+// Release gives back a slot of a caller, for the next whose turn it is.
+func (q *Queue) Release(caller string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.taken--
@@ -171,8 +172,8 @@ func (l *line) before(other *line) bool {
 	return l.since < other.since
 }
 
-// load returns how many slots and places are in use.
-func (q *queue) load() (taken, waiting int) {
+// Load returns how many slots and places are in use.
+func (q *Queue) Load() (taken, waiting int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.taken, q.waiting

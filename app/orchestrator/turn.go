@@ -1,0 +1,42 @@
+package orchestrator
+
+import (
+	"context"
+	"runtime"
+	"syscall"
+	"time"
+)
+
+const (
+	// maxCleaning is how many runs may wait to redact what leaves them.
+	maxCleaning = 1 << 16
+	// cleaningPatience bounds that wait. Then the run redacts without a slot.
+	cleaningPatience = 5 * time.Second
+)
+
+// inTurn calls redact, which redacts what leaves the run, in a slot of the run's account. There is one
+// slot for each processor, so an account with much to redact does not delay the runs of others.
+// The processor time is added to that of the run.
+func (r *run) inTurn(ctx context.Context, redact func()) {
+	waiting, cancel := context.WithTimeout(ctx, cleaningPatience)
+	defer cancel()
+	account := r.identity.Caller.Share()
+	if r.parts.cleaning.Reserve(waiting, account) == nil {
+		defer r.parts.cleaning.Release(account)
+	}
+	runtime.LockOSThread() // the time is measured by thread
+	defer runtime.UnlockOSThread()
+	before := threadTime()
+	redact()
+	r.cleaned.Add(int64(threadTime() - before))
+}
+
+// threadTime returns the processor time that the calling thread has taken.
+func threadTime() time.Duration {
+	const rusageThread = 1 // RUSAGE_THREAD of getrusage(2)
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(rusageThread, &usage); err != nil {
+		return 0
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}

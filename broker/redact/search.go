@@ -1,0 +1,66 @@
+package redact
+
+import "slices"
+
+const (
+	// maxEncodings and maxEscapes are how many encodings and escapes inside each other are undone.
+	maxEncodings = 2
+	maxEscapes   = 3
+)
+
+// depth is how many layers are still undone.
+type depth struct{ encodings, escapes int }
+
+var fullDepth = depth{maxEncodings, maxEscapes}
+
+// finder finds spans in a text as it is, without decoding it.
+type finder func(text []byte, w *work) []span
+
+// search is one search of a text and of all that is encoded or escaped in it.
+type search struct {
+	find finder
+	work *work
+}
+
+// deep returns the spans in a text, those in its decoded parts included. If the budget is
+// exhausted, the rest of the text is one span.
+func (s *search) deep(text []byte, d depth) []span {
+	if len(text) == 0 {
+		return nil
+	}
+	key := s.work.key(text, d)
+	if spans, ok := s.work.known[key]; ok {
+		s.work.spend(len(text) / 4)
+		return slices.Clone(spans)
+	}
+	spans := s.layers(text, d)
+	if s.work.exhausted() {
+		return append(spans, span{end: len(text), kind: kindUnscanned, joined: true})
+	}
+	s.work.known[key] = slices.Clone(spans)
+	return spans
+}
+
+func (s *search) layers(text []byte, d depth) []span {
+	if !s.work.spend(len(text)) {
+		return nil
+	}
+	spans := s.find(text, s.work)
+	for i := range spans {
+		spans[i] = whole(text, spans[i])
+	}
+	var below []func([]byte, depth) []span
+	inner := depth{d.encodings - 1, d.escapes}
+	if d.encodings > 0 {
+		below = append(below, s.encoded, s.numbers, s.dumps, s.percent, s.entities, s.quotedPrintable)
+	}
+	for _, find := range below {
+		spans = append(spans, find(text, inner)...)
+	}
+	if d.escapes > 0 {
+		inner = depth{d.encodings, d.escapes - 1}
+		spans = append(spans, s.escaped(text, inner)...)
+		spans = append(spans, s.coloured(text, inner)...)
+	}
+	return spans
+}
