@@ -1,7 +1,10 @@
 package broker_test
 
 import (
+	"context"
+	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/internal/caller"
@@ -50,4 +53,26 @@ func TestRulesSeeWhatTheSessionDid(t *testing.T) {
 	if answer := other.Call(t.Context(), call("write_file", `{}`)); answer.Error != nil {
 		t.Errorf("another session: got %+v, want a call that happens", answer.Error)
 	}
+}
+
+// A call that timed out counts as a read: the server may have reached the program or a
+// person before (issue 23).
+func TestAReadThatTimesOutCounts(t *testing.T) {
+	engine, err := policies.Load(policies.File{Name: "facts.cedar", Source: []byte(`
+		@id("all") permit (principal, action, resource);
+		@id("leak") forbid (principal, action == Action::"files/write_file", resource) when { context.session.servers.contains("files") };`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := newFixture(t, func(o *broker.Options) {
+		o.Policies = engine
+		o.Limits.Servers = map[string]broker.ServerLimits{"files": {CallTimeout: time.Millisecond}}
+	})
+	f.upstream.answer = func(ctx context.Context, _ string, _ json.RawMessage) (json.RawMessage, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	run := f.open()
+	checkAnswer(t, run.Call(t.Context(), call("read_file", `{"path":"x"}`)), "Timeout", "within 1ms")
+	checkAnswer(t, run.Call(t.Context(), call("write_file", `{}`)), "PolicyDenied", "leak")
 }

@@ -21,10 +21,10 @@ func (a *attempt) callServer(ctx context.Context) *failure {
 	timeout, limit := limits.callTimeout(a.tool.ServerID)
 	deadline, patience, cancel := upstream.WithPatience(ctx, timeout)
 	defer cancel()
+	// Whatever comes of the call counts as read: the server may have reached the program or
+	// a person before it failed, or before its time was over.
+	a.run.facts.read(a.tool.ServerID)
 	result, err := a.callUpstream(deadline, patience)
-	if err == nil || ctx.Err() == nil && deadline.Err() == nil {
-		a.run.facts.read(a.tool.ServerID) // an error, too, is in the server's words
-	}
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return failf(errortype.Killed, "the run ended before the server answered").because(err)

@@ -99,5 +99,5 @@ func (c *Console) useLink(w http.ResponseWriter, r *http.Request) {
 		c.showSignIn(w, http.StatusForbidden, signIn{Problem: "The link was used already, or is older than two minutes.", Hint: "airlock console prints another one"})
 		return
 	}
-	c.begin(w, r, &session{given: &who, owner: ownerOf(who)}, "/")
+	c.begin(w, r, &session{given: &who, owner: ownerOf(who), account: who.Share()}, "/")
 }

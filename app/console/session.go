@@ -29,11 +29,12 @@ const (
 
 // session is a browser that is signed in.
 type session struct {
-	token secret.Value   // what it signed in with; unset: it was given by a link
-	given *caller.Caller // whom a link was made for; nil: the token says it
-	owner string         // for maxOwned
-	form  string         // the token of its forms
-	began time.Time
+	token   secret.Value   // what it signed in with; unset: it was given by a link
+	given   *caller.Caller // whom a link was made for; nil: the token says it
+	owner   string         // for maxOwned
+	account string         // whose share of the host its requests take
+	form    string         // the token of its forms
+	began   time.Time
 
 	mu      sync.Mutex // guards what follows
 	used    time.Time
@@ -209,6 +210,20 @@ func (c *Console) sessionID(r *http.Request) string {
 		return all[0].Value
 	}
 	return ""
+}
+
+// Account returns whose share of the host a request takes that has the cookie of an open
+// session.
+func (c *Console) Account(r *http.Request) (account string, ok bool) {
+	id := c.sessionID(r)
+	if id == "" {
+		return "", false
+	}
+	s := c.sessions.find(id)
+	if s == nil {
+		return "", false
+	}
+	return s.account, true
 }
 
 // isLive reports whether a page asks by itself, with no person's doing.

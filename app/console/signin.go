@@ -88,11 +88,6 @@ func (c *Console) toSignIn(w http.ResponseWriter, r *http.Request, err error) {
 
 // signIn begins a session for who has a token.
 func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
-	if c.failures.tooMany(r.RemoteAddr) {
-		w.Header().Set("Retry-After", "10")
-		c.showSignIn(w, http.StatusTooManyRequests, signIn{Problem: "Too many sign-ins have failed from your network.", Hint: "Wait a minute, then try again"})
-		return
-	}
 	if err := r.ParseForm(); err != nil {
 		c.render(w, nil, "refused", refusedView(errForm))
 		return
@@ -106,6 +101,12 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 	case err != nil && !errors.Is(err, auth.ErrInvalid) && !errors.Is(err, auth.ErrNone):
 		c.toSignIn(w, r, err)
 		return
+	case err != nil && c.failures.tooMany(r.RemoteAddr): // a valid token is never refused for the failures of others
+		w.Header().Set("Retry-After", "10")
+		c.showSignIn(w, http.StatusTooManyRequests, signIn{
+			Problem: "Too many sign-ins have failed from your network.", Hint: "Wait a minute, then try again",
+		})
+		return
 	case err != nil:
 		c.failures.add(r.RemoteAddr)
 		shown.Problem, shown.Hint = "The token is not valid: it is unknown, has expired or was revoked.", "airlock tokens list shows those there are, airlock tokens create makes one"
@@ -113,7 +114,7 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 		c.failures.add(r.RemoteAddr)
 		shown.Problem, shown.Hint = "The token is an agent's, and these pages are for people.", "airlock tokens create makes one for a person"
 	default:
-		c.begin(w, r, &session{token: token, owner: ownerOf(who)}, shown.Next)
+		c.begin(w, r, &session{token: token, owner: ownerOf(who), account: who.Share()}, shown.Next)
 		return
 	}
 	c.showSignIn(w, http.StatusForbidden, shown)

@@ -1,9 +1,11 @@
 package daemon
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/internal/caller"
@@ -20,6 +22,17 @@ func (d *Daemon) caller(r *http.Request) (caller.Caller, error) {
 		return caller.Caller{}, &auth.ScopeError{Scope: auth.ScopeRun, Caller: who}
 	}
 	return who, nil
+}
+
+// proveTime is how long it may take to look up a caller whose network has its share.
+const proveTime = time.Second
+
+// provedAccount returns the account of a request whose credential is valid.
+func (d *Daemon) provedAccount(r *http.Request) (account string, ok bool) {
+	ctx, cancel := context.WithTimeout(r.Context(), proveTime)
+	defer cancel()
+	who, err := d.identify.Proved(r.WithContext(ctx))
+	return who.Account, err == nil
 }
 
 // refuse answers a request whose caller may not make it.

@@ -28,6 +28,7 @@ func (d *Daemon) openConsole() (err error) {
 		Identify: d.identify.Token, While: d.known.Authority().While, Status: d.consoleStatus, Hosts: serve.Hosts, Clean: d.opts.System.Gate().Text, Secure: serve.Certificate != "" || serve.Proxy, Logger: d.log,
 	})
 	if err == nil {
+		d.fair.signedIn = d.console.Account
 		d.undo.Add(d.console.Close)
 	}
 	return err

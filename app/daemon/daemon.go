@@ -68,6 +68,7 @@ func New(ctx context.Context, opts Options) (*Daemon, error) {
 	}
 	d.undo.Add(d.known.Close)
 	d.fair = newFair(opts.Config.Serve.CallerRequests, d.known.Authority().WhileKnown)
+	d.fair.proved = d.provedAccount
 	d.identify = &auth.Authenticator{Tokens: d.known.Tokens(), Agents: d.known, Authority: d.known.Authority(), Profile: opts.Config.DefaultProfile, Admit: d.fair.admit, Refused: newRefusals(opts.Logger).note}
 	if opts.Config.Auth.Issuer != "" {
 		d.identify.Issuer = auth.NewIssuer(opts.Config.Auth, nil, nil)

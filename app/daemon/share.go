@@ -29,10 +29,14 @@ type fair struct {
 	known  *accounts
 	// until calls ended when a caller's requests are not accepted any more.
 	until func(ctx context.Context, who caller.Caller, ended func(error)) (stop func())
+	// signedIn returns the account of a request with the cookie of an open session of the
+	// console, and proved that of one with a valid token.
+	signedIn, proved func(r *http.Request) (account string, ok bool)
 }
 
 func newFair(each int64, until func(context.Context, caller.Caller, func(error)) func()) *fair {
-	return &fair{share.New(each), newAccounts(), until}
+	none := func(*http.Request) (string, bool) { return "", false }
+	return &fair{share.New(each), newAccounts(), until, none, none}
 }
 
 // placeKey is where the context of a request holds its *place. It is no parameter because
@@ -59,9 +63,17 @@ func (f *fair) serve(w http.ResponseWriter, r *http.Request, next http.Handler) 
 	p := &place{of: f, network: caller.Network(r.RemoteAddr), credential: credentialOf(r)}
 	account, known := f.known.of(p.credential)
 	if !known {
+		account, known = f.signedIn(r)
+	}
+	if !known {
 		account = "network " + p.network
 	}
 	release, ok := f.shares.Take(account, 1)
+	if !ok && !known { // callers who can prove who they are do not share a limit with others
+		if account, known = f.proved(r); known {
+			release, ok = f.shares.Take(account, 1)
+		}
+	}
 	if !ok {
 		w.Header().Set("Retry-After", "1")
 		message, limit := auth.ErrShare.Error(), limitCaller

@@ -230,3 +230,47 @@ func TestAccountsAreBounded(t *testing.T) {
 		t.Errorf("got %d, want %d", got, maxAccounts)
 	}
 }
+
+// Unfinished requests without a credential had taken the whole share of an address, so that
+// an operator who was signed in there was refused (issue 23). Who has a valid cookie or token
+// does not share that limit; who only claims to have one does.
+func TestValidCredentialsDoNotShareALimitWithOthers(t *testing.T) {
+	const each = 2
+	b := newBlocking(t, each)
+	b.fair.signedIn = func(r *http.Request) (string, bool) { return "ann", r.Header.Get("Cookie") == "valid" }
+	b.fair.proved = func(r *http.Request) (string, bool) { return "bob", r.Header.Get("Authorization") == "Bearer valid" }
+	var waiting sync.WaitGroup
+	for range each {
+		waiting.Go(func() {
+			if res, err := http.Get(b.URL + "/sign-in?wait"); err == nil {
+				res.Body.Close()
+			}
+		})
+		<-b.begun
+	}
+	for name, test := range map[string]struct {
+		header, value string
+		want          int
+	}{
+		"nobody": {"X-None", "", 429}, "a cookie": {"Cookie", "valid", 200}, "a token": {"Authorization", "Bearer valid", 200},
+		"another cookie": {"Cookie", "other", 429}, "another token": {"Authorization", "Bearer other", 429},
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.URL+"/questions", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set(test.header, test.value)
+		res, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if res.StatusCode != test.want {
+			t.Errorf("%s: got %d, want %d", name, res.StatusCode, test.want)
+		}
+	}
+	for range each {
+		b.release <- struct{}{}
+	}
+	waiting.Wait()
+}
