@@ -53,7 +53,7 @@ func TestProcessingIsLinear(t *testing.T) {
 	}
 }
 
-// Whatever is repeated, no function takes much longer than in proportion.
+// No function takes much longer than in proportion to the input, for any repeated text.
 func FuzzProcessingIsLinear(f *testing.F) {
 	for _, unit := range repetitions {
 		f.Add(unit)

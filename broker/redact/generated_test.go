@@ -141,8 +141,8 @@ func component(s string) string {
 	return quotedWith(url.QueryEscape(s), "+", "%20", "%21", "!", "%27", "'", "%28", "(", "%29", ")", "%2A", "*")
 }
 
-// leaks reports whether a part of four characters of a password that was written is left. Parts that stand
-// in the text without the password are none.
+// leaks returns a part of four characters of a password that is left in a cleaned text, or "". Parts that
+// are in the text without the password do not count.
 func leaks(cleaned, password, name string, write func(name, value string) string) string {
 	rest := write(name, "")
 	for i := 0; i+4 <= len(password); i++ {

@@ -169,7 +169,7 @@ func lineAfter(text []byte, start int) int {
 	return len(text)
 }
 
-// dumpAt returns the lines of the dump that begins with the line at start, and where it ends.
+// dumpAt returns the lines of the dump that begins at start, and its end.
 func dumpAt(text []byte, start int) (lines []dumpLine, stop int) {
 	for stop = start; stop < len(text); {
 		next := lineAfter(text, stop)
