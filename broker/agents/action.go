@@ -3,7 +3,6 @@ package agents
 import (
 	"encoding/json"
 	"fmt"
-	"math/big"
 	"slices"
 	"strconv"
 	"strings"
@@ -167,15 +166,32 @@ func checkNumbers(value any) error {
 	return nil
 }
 
-// isDouble says whether the shortest text of the nearest double is the same number.
+// isDouble reports whether the shortest text of the nearest double is the same number. It takes linear time: the
+// numbers are compared by their digits.
 func isDouble(text string) bool {
 	double, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		return false
+	return err == nil && decimalOf(text) == decimalOf(strconv.FormatFloat(double, 'e', -1, 64))
+}
+
+// decimal is a number: its digits without zeros at the ends, and the exponent of the last digit.
+type decimal struct {
+	negative bool
+	digits   string
+	exponent int
+}
+
+// decimalOf reads a number of JSON.
+func decimalOf(text string) decimal {
+	text, negative := strings.CutPrefix(strings.ToLower(text), "-")
+	mantissa, power, _ := strings.Cut(text, "e")
+	exponent, _ := strconv.Atoi(power) // schema.Decode bounds it; none is 0
+	whole, fraction, _ := strings.Cut(mantissa, ".")
+	digits := strings.TrimRight(whole+fraction, "0")
+	exponent += len(whole) - len(digits)
+	if digits = strings.TrimLeft(digits, "0"); digits == "" {
+		return decimal{}
 	}
-	exact, ok := new(big.Rat).SetString(text)
-	shortest, ok2 := new(big.Rat).SetString(strconv.FormatFloat(double, 'g', -1, 64))
-	return ok && ok2 && exact.Cmp(shortest) == 0
+	return decimal{negative, digits, exponent}
 }
 
 // Context is where in a conversation an action stands.

@@ -92,3 +92,45 @@ func TestAnnouncedTextsRaiseTheRisk(t *testing.T) {
 		}
 	}
 }
+
+// Issue 24: a request is read and assessed before its transaction, so that the writer only writes. While a large one is
+// assessed, other agents get their decisions, also small ones of the same account: in the transaction, this would
+// wait for itself.
+func TestAssessingBlocksNobody(t *testing.T) {
+	var during func()
+	o := newOffice(t, func(opts *agents.Options) {
+		opts.Limiter = nil
+		opts.Tools = func(tool string) []admission.Declared {
+			if tool == "my_tool" {
+				during()
+			}
+			return nil
+		}
+	})
+	busy, _ := o.register("trusted", `, "permissions": {"allowed_tools": ["my_tool"]}`)
+	other, _ := o.register("trusted", "")
+	during = func() {
+		if got := o.try(other, action("calculate", "1"), step(1)); got != "APPROVED" {
+			t.Errorf("another agent of the account: %s", got)
+		}
+	}
+	large := fmt.Sprintf(`{"type": "my_tool", "parameters": {"q": %q}}`, strings.Repeat("SELECT 1; ", 80_000))
+	if d := o.verify(busy, large, step(1)); d.Decision != agents.Approved {
+		t.Errorf("%+v %v", d, d.Error)
+	}
+}
+
+// Numbers are compared in linear time, and exactly.
+func TestNumbersThatNoDoubleHolds(t *testing.T) {
+	o := newOffice(t, func(opts *agents.Options) { opts.Limiter = nil })
+	a, _ := o.register("trusted", "")
+	for i, c := range []struct{ number, want string }{
+		{"1", "APPROVED"}, {"-0.0", "APPROVED"}, {"1e2", "APPROVED"}, {"100.000", "APPROVED"}, {"0.1", "APPROVED"}, {"9007199254740992", "APPROVED"},
+		{"1.5E-7", "APPROVED"}, {"9007199254740993", "DENIED QWED-AGENT-ACTION-002"}, {"0.1000000000000000055", "DENIED QWED-AGENT-ACTION-002"},
+		{"1e-400", "DENIED QWED-AGENT-ACTION-002"}, {"1e400", "DENIED QWED-AGENT-ACTION-002"},
+	} {
+		if got := o.try(a, fmt.Sprintf(`{"type": "calculate", "parameters": {"n": %s}}`, c.number), step(i+1)); got != c.want {
+			t.Errorf("%s: %s, want %s", c.number, got, c.want)
+		}
+	}
+}
