@@ -28,6 +28,7 @@ _MORE = {
     "ahocorasick": "load",
     "typing_extensions": "get_type_hints ForwardRef",
     "holidays": "registry_loader save_ics",
+    "postgast": "native",
 }
 
 

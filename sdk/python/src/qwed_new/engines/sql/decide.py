@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from qwed_new.engines.sql import reading, schema, tautology
+from qwed_new.engines.sql import dialects, reading, reads, schema, tautology
 from qwed_new.engines.sql.reading import SQLSyntaxError, Template
 from qwed_new.limits import TimeLimit, TooLarge, limited
 from qwed_new.verdict import Status, Verdict
@@ -16,18 +16,6 @@ ENGINE = "sql"
 SECONDS = 10.0
 
 _MUTATIONS = (exp.Insert, exp.Update, exp.Delete, exp.Merge)
-# Functions that only compute; a name that is not here, and that the parser does not know as such, is refused.
-FUNCTIONS = frozenset(
-    "length char_length character_length octet_length trim ltrim rtrim btrim lpad rpad left right reverse repeat replace substr substring instr strpos position "
-    "locate initcap ascii concat concat_ws upper lower abs ceil ceiling floor round trunc truncate mod power sqrt exp ln log log10 sign greatest least coalesce "
-    "ifnull nullif isnull nvl iif date datetime time julianday strftime date_trunc date_part extract year month day hour minute second now current_date "
-    "current_timestamp getdate sysdate datediff dateadd date_add date_sub to_date to_char to_number to_timestamp age count sum avg min max total group_concat "
-    "string_agg array_agg json_agg jsonb_agg json_extract json_object json_array jsonb_build_object json_build_object row_number rank dense_rank ntile lag lead "
-    "first_value last_value percent_rank cume_dist stddev stddev_pop stddev_samp variance var_pop var_samp median percentile_cont percentile_disc mode corr "
-    "typeof cast convert format printf hex unhex md5 sha1 sha256 unnest cardinality array_length any_value bit_length degrees radians pi sin cos tan atan2 "
-    "regexp_replace regexp_matches regexp_match regexp_like split_part string_to_array array_to_string weekday dayofweek dayofmonth dayofyear quarter week "
-    "last_day months_between add_months make_date make_interval isnumeric len charindex stuff datename datepart eomonth bool_and bool_or every".split()
-)
 _REFUSED = frozenset({"readcsv", "readparquet", "loadfile", "sleep", "pgsleep"})
 _SENSITIVE = frozenset(
     "password passwd pwd secret token api_key apikey ssn credit_card card_number cvv private_key password_hash salt".split()
@@ -71,16 +59,18 @@ def verify_sql(
 
 
 def _decide(query: str, ddl: str | None, dialect: str | None, allowed: Collection[str] | None, mutations: bool) -> Verdict:
-    statements = reading.parse(query, dialect)
+    text = dialects.with_placeholders(query, dialect) if isinstance(query, str) else query
+    statements = reading.parse(text, dialect)
     if not statements:
         return Verdict(Status.ERROR, ENGINE, "the query is empty", issues=["the query is empty"])
     known = schema.read_schema(ddl, dialect) if ddl is not None else {}
-    types = schema.types(known)
-    issues = [i for s in statements for i in _issues(s, mutations, types)]
+    issues = [i for s in statements for i in _issues(s, mutations, schema.types(known))]
     if len(statements) > 1:
         issues.insert(0, f"{len(statements)} statements where one is wanted")
     if any(reading.hiding(c) for c in reading.comments(query)):
         issues.append("a comment hides a part of the query")
+    if not issues and (reason := reads.why_not(query, changes=mutations)):
+        issues.append(f"not a read in every database: {reason}")
     named = sorted({t for s in statements for t in schema.tables(s)})
     if allowed is not None:
         permitted = {a.lower() for a in allowed}
@@ -99,6 +89,11 @@ def _decide(query: str, ddl: str | None, dialect: str | None, allowed: Collectio
         wrong = [p for s in statements for p in schema.problems(s, known, dialect)]
         if wrong:
             return Verdict(Status.ERROR, ENGINE, "; ".join(wrong), {**evidence, "issues": wrong}, issues=wrong)
+    elif dialects.reads_as_english(query, statements[0]):
+        message = "the text reads as English as well as SQL; give schema_ddl to decide whether its names exist"
+        return Verdict(Status.INCONCLUSIVE, ENGINE, message, evidence, issues=[message])
+    if reason := dialects.invalid(text, statements[0], dialect, schema.creates(ddl, dialect) if ddl is not None else ()):
+        raise SQLSyntaxError(reason)
     message = "one statement that reads" + (" what the schema has" if ddl is not None else "; no schema was given to hold it against")
     return Verdict(
         Status.VERIFIED, ENGINE, message if not mutations else message.replace("that reads", "of an allowed kind"), evidence, issues=[]
@@ -135,7 +130,7 @@ def _functions(statement: exp.Expression) -> list[str]:
     for node in statement.find_all(exp.Func):
         if isinstance(node, exp.Anonymous):
             name = str(node.this).lower()
-            if name not in FUNCTIONS:
+            if name not in reads.words()["functions"]:
                 refused.append(name)
         elif node.key in _REFUSED:
             refused.append(node.sql_name().lower())

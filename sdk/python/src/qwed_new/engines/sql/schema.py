@@ -27,12 +27,15 @@ _SYSTEM_PREFIXES = ("pg_", "sqlite_", "all_tab", "user_tab", "dba_", "v$")
 Schema = dict[str, dict[str, str]]
 
 
+def creates(ddl: str, dialect: str | None) -> list[exp.Create]:
+    """The statements of the DDL that define a table with its columns."""
+    return [s for s in parse(ddl, dialect, "schema_ddl") if isinstance(s, exp.Create) and isinstance(s.this, exp.Schema)]
+
+
 def read_schema(ddl: str, dialect: str | None) -> Schema:
     """Tables with their columns and types, folded as the dialect folds names; a table outside the default schema with its schema."""
     schema: Schema = {}
-    for statement in parse(ddl, dialect, "schema_ddl"):
-        if not isinstance(statement, exp.Create) or not isinstance(statement.this, exp.Schema):
-            continue
+    for statement in creates(ddl, dialect):
         columns = {
             _folded(c.this, dialect): (c.kind.sql() if c.kind else "TEXT")
             for c in statement.this.expressions

@@ -1,0 +1,253 @@
+"""Whether a database of a dialect would accept a query: the database's own parser where there is one, and rules otherwise."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterable
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.tokens import TokenType
+
+from qwed_new.engines.sql.reads import words
+
+# Constructs with the dialects that have them. The generic dialect has all.
+_DOUBLE_COLON = frozenset({"postgres", "redshift", "snowflake", "duckdb", "clickhouse", "spark"})
+_ILIKE = _DOUBLE_COLON
+_LIMIT_WITH_COMMA = frozenset({"mysql", "sqlite", "clickhouse"})
+_NO_LIMIT = frozenset({"tsql", "oracle"})
+_DISTINCT_ON = frozenset({"postgres", "duckdb", "clickhouse"})
+_FILTER = frozenset({"postgres", "sqlite", "duckdb", "spark", "clickhouse", "trino"})
+_NO_FULL_JOIN = frozenset({"mysql"})
+_NO_NULLS_FIRST = frozenset({"mysql", "tsql"})
+_NO_ARRAY = frozenset({"mysql", "sqlite", "tsql", "oracle"})
+_QUALIFY = frozenset({"snowflake", "bigquery", "duckdb", "clickhouse", "redshift"})
+_EMPTY_SELECT = frozenset({"postgres"})
+_TRAILING_COMMA = frozenset({"bigquery", "duckdb", "snowflake"})
+
+_AFTER_COMMA = frozenset({TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY, TokenType.ORDER_BY, TokenType.HAVING, TokenType.LIMIT, TokenType.UNION, TokenType.R_PAREN, TokenType.SEMICOLON})  # fmt: skip
+
+
+# The order of clauses in one query.
+_CLAUSES = (TokenType.SELECT, TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY, TokenType.LIMIT)
+_RESERVED = frozenset("select from where group order having union join on inner left right and or not by as in is like between case when then else distinct into".split())  # fmt: skip
+
+
+def invalid(text: str, statement: exp.Expression, dialect: str | None, tables: Iterable[exp.Create] = ()) -> str:
+    """Why a database refuses the query, or "" if no reason is known. Placeholders in text are those of the dialect."""
+    return _own_parser(text, dialect, tables) or _tokens(text, dialect) or _order(text, dialect) or _shape(statement, dialect)
+
+
+def _own_parser(text: str, dialect: str | None, tables: Iterable[exp.Create]) -> str:
+    if dialect == "postgres":
+        import postgast
+
+        try:
+            postgast.fingerprint(text)
+        except postgast.PgQueryError as error:
+            return str(error)
+    if dialect == "sqlite":
+        return _sqlite(text, list(tables))
+    return ""
+
+
+# Functions that SQLite has if it was built with them.
+_OPTIONAL = re.compile(
+    r"no such function: (?:a?(?:cos|sin|tan)h?|atan2|ceil|ceiling|degrees|exp|floor|ln|log|log2|log10|mod|pi|pow|power|radians|sign|sqrt|trunc"
+    r"|json\w*|soundex|concat|concat_ws|string_agg|format|unixepoch|octet_length|iif|unhex|timediff)$",
+    re.I,
+)
+_UNKNOWN_NAMES = re.compile(r"no such (?:table|column)|unknown database|no such collation|no such window|no such module")
+
+
+def _sqlite(text: str, tables: list[exp.Create]) -> str:
+    """What SQLite reports when it prepares the query. Without tables, names that it does not know are no mistake."""
+    db = sqlite3.connect(":memory:")
+    try:
+        try:
+            for table in tables:
+                db.execute(table.sql(dialect="sqlite"))
+        except sqlite3.Error:
+            tables = []
+        db.execute(f"EXPLAIN {text}")
+    except sqlite3.ProgrammingError:
+        return ""  # it was prepared, and its parameters have no values
+    except sqlite3.Error as error:
+        message = str(error)
+        if _OPTIONAL.match(message) or (not tables and _UNKNOWN_NAMES.match(message)) or message.startswith("unknown database"):
+            return ""
+        return message
+    finally:
+        db.close()
+    return ""
+
+
+def _order(text: str, dialect: str | None) -> str:
+    """Why the clauses of the query are out of order, which sqlglot accepts."""
+    reached = [-1]
+    previous = None
+    for token in sqlglot.tokenize(text, read=dialect):
+        kind = token.token_type
+        if kind == TokenType.L_PAREN:
+            reached.append(-1)
+        elif kind == TokenType.R_PAREN and len(reached) > 1:
+            reached.pop()
+        elif kind in (TokenType.SELECT, TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT, TokenType.WITH):
+            reached[-1] = 0
+        elif kind in _CLAUSES and reached[-1] >= 0:
+            is_distinct = kind == TokenType.FROM and previous is not None and previous.token_type == TokenType.DISTINCT  # IS DISTINCT FROM
+            if _CLAUSES.index(kind) < reached[-1] and not is_distinct:
+                return f"{token.text.upper()} comes too late"
+            reached[-1] = max(reached[-1], _CLAUSES.index(kind))
+        if kind == TokenType.COMMA and previous and previous.token_type in (*_CLAUSES, TokenType.COMMA, TokenType.L_PAREN, TokenType.DISTINCT):
+            return f"a comma behind {previous.text}"
+        previous = token
+    return ""
+
+
+def _tokens(text: str, dialect: str | None) -> str:
+    tokens = sqlglot.tokenize(text, read=dialect)
+    if any(t.token_type == TokenType.FETCH for t in tokens) and not any(t.text.upper() in ("ONLY", "TIES") for t in tokens):
+        return "FETCH without ONLY"
+    for i, token in enumerate(tokens):
+        following = tokens[i + 1].token_type if i + 1 < len(tokens) else TokenType.SEMICOLON
+        if token.token_type == TokenType.COMMA and following in _AFTER_COMMA and dialect not in _TRAILING_COMMA:
+            return f"a comma before {tokens[i + 1].text if i + 1 < len(tokens) else 'the end'}"
+        if dialect is None:
+            continue
+        if token.token_type == TokenType.DCOLON and dialect not in _DOUBLE_COLON:
+            return f":: is not a conversion in {dialect}; write CAST(… AS …)"
+        if token.token_type == TokenType.LIMIT and dialect in _NO_LIMIT:
+            return f"{dialect} has no LIMIT"
+        if token.token_type == TokenType.LIMIT and i + 2 < len(tokens) and tokens[i + 2].token_type == TokenType.COMMA:
+            if dialect not in _LIMIT_WITH_COMMA:
+                return f"{dialect} has no LIMIT with two numbers; write LIMIT … OFFSET …"
+        if token.text.upper() == "NULLS" and following == TokenType.FIRST and dialect in _NO_NULLS_FIRST:
+            return f"{dialect} has no NULLS FIRST"
+    return ""
+
+
+def _shape(statement: exp.Expression, dialect: str | None) -> str:
+    for node in statement.walk():
+        if isinstance(node, exp.SetOperation):
+            left, right = _width(node.left), _width(node.right)
+            if left and right and left != right:
+                return f"{node.key.upper()} of queries with {left} and {right} columns"
+        if isinstance(node, exp.Identifier) and not node.quoted and node.name.lower() in _RESERVED:
+            return f"{node.name} is a keyword, not a name"
+        if isinstance(node, exp.In) and not node.expressions and not any(node.args.get(k) for k in ("query", "unnest", "field")) and dialect != "sqlite":
+            return "IN without values"
+        if isinstance(node, exp.Select) and (twice := _twice(node)):
+            return f"two tables are called {twice}"
+        if isinstance(node, exp.Select) and not node.expressions and dialect not in _EMPTY_SELECT:
+            return "SELECT without columns"
+        if isinstance(node, exp.In | exp.EQ | exp.NEQ | exp.GT | exp.LT | exp.GTE | exp.LTE) and (reason := _operand(node)):
+            return reason
+        if isinstance(node, exp.Where) and any(a.find_ancestor(exp.Where, exp.Select) is node for a in node.find_all(exp.AggFunc)):
+            return "an aggregate function in WHERE; write HAVING"
+        if isinstance(node, exp.Values) and len({len(t.expressions) for t in node.expressions if isinstance(t, exp.Tuple)}) > 1:
+            return "VALUES has rows of different widths"
+        if isinstance(node, exp.Insert) and (reason := _insert(node)):
+            return reason
+        if dialect is None:
+            continue
+        if isinstance(node, exp.ILike) and dialect not in _ILIKE:
+            return f"{dialect} has no ILIKE"
+        if isinstance(node, exp.Distinct) and node.args.get("on") and dialect not in _DISTINCT_ON:
+            return f"{dialect} has no DISTINCT ON"
+        if isinstance(node, exp.Filter) and dialect not in _FILTER:
+            return f"{dialect} has no FILTER"
+        if isinstance(node, exp.Join) and node.side == "FULL" and dialect in _NO_FULL_JOIN:
+            return f"{dialect} has no FULL JOIN"
+        if isinstance(node, exp.Array) and dialect in _NO_ARRAY:
+            return f"{dialect} has no arrays"
+        if isinstance(node, exp.Qualify) and dialect not in _QUALIFY:
+            return f"{dialect} has no QUALIFY"
+    return ""
+
+
+def _width(query: exp.Expression | None) -> int:
+    """How many columns a query has; 0 if that is not known."""
+    if isinstance(query, exp.Subquery):
+        return _width(query.this)
+    if isinstance(query, exp.SetOperation):
+        return _width(query.left)
+    if isinstance(query, exp.Values) and query.expressions and isinstance(query.expressions[0], exp.Tuple):
+        return len(query.expressions[0].expressions)
+    if isinstance(query, exp.Select) and not any(e.is_star for e in query.expressions):
+        return len(query.expressions)
+    return 0
+
+
+def _twice(query: exp.Select) -> str:
+    """A name that two tables of a query have."""
+    sources = [query.args.get("from_") or query.args.get("from"), *(query.args.get("joins") or ())]
+    names = [s.this.alias_or_name.lower() for s in sources if s is not None and isinstance(s.this, exp.Table) and (s.this.alias or not s.this.db)]
+    return next((n for n in names if names.count(n) > 1), "")
+
+
+def _operand(node: exp.Expression) -> str:
+    """Why a subquery that is an operand has the wrong number of columns."""
+    query = node.args.get("query") if isinstance(node, exp.In) else node.args.get("expression")
+    width = _width(query) if isinstance(query, exp.Subquery | exp.Select) else 0
+    left = node.this.unnest()
+    wanted = len(left.expressions) if isinstance(left, exp.Tuple) else 1
+    if width and width != wanted:
+        return f"a subquery has {width} columns where {wanted} {'is' if wanted == 1 else 'are'} compared"
+    return ""
+
+
+def _insert(node: exp.Insert) -> str:
+    columns = len(node.this.expressions) if isinstance(node.this, exp.Schema) else 0
+    width = _width(node.expression)
+    return f"INSERT names {columns} columns and has {width} values" if columns and width and columns != width else ""
+
+
+_PARAMETER = re.compile(
+    r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|--[^\n]*|/\*.*?\*/|(?P<parameter>%\(\w+\)s|%s\b|(?<![:\w\]]):[A-Za-z_]\w*|\?(?![|&])|\$\d+)", re.S
+)
+_DOLLAR = frozenset({None, "redshift", "snowflake", "duckdb"})
+_BEFORE = re.compile(r"(\w+)\s*$")
+
+
+def with_placeholders(text: str, dialect: str | None) -> str:
+    """The query with the placeholders of its dialect instead of those of drivers: %s, %(name)s, ?, :name and $1."""
+    numbers: dict[str, int] = {}
+
+    def replaced(match: re.Match[str]) -> str:
+        parameter = match["parameter"]
+        if parameter is None or not _takes_operand(text[max(0, match.start() - 60) : match.start()]):
+            return match[0]
+        name = parameter if parameter not in ("?", "%s") else f"{parameter} {match.start()}"
+        number = numbers.setdefault(name, len(numbers) + 1)
+        if dialect == "postgres":
+            return parameter if parameter.startswith("$") else f"${number}"
+        return parameter if parameter[0] == ":" or (parameter[0] == "$" and dialect in _DOLLAR) else "?"
+
+    return _PARAMETER.sub(replaced, text)
+
+
+def _takes_operand(before: str) -> bool:
+    """Whether an operand can follow, so that % and ? are not operators."""
+    before = before.rstrip()
+    if word := _BEFORE.search(before):
+        known = words()
+        return any(word[1].lower() in known[s] for s in ("introducers", "parentheses", "types")) or word[1].lower() in ("by", "set")
+    return not before.endswith((")", "]", "'", '"', "`"))
+
+
+_ARTICLES = frozenset("the an my your our their his her its this that these those some every each me us you it them everything anything something best please".split())
+_SYMBOLS = re.compile(r"[^A-Za-z\s.!?]")
+
+
+def reads_as_english(text: str, statement: exp.Expression) -> bool:
+    """Whether a query without a schema may be a sentence: articles are names, or it has nothing but words and is written like a sentence."""
+    for name in statement.find_all(exp.Identifier):
+        if not name.quoted and name.name.lower() in _ARTICLES:
+            return True
+        aliased = isinstance(name.parent, exp.Column) and isinstance(name.parent.parent, exp.Alias)
+        if aliased and not name.quoted and name.name.lower() in ("a", "one", "any", "no") and not re.search(r"\bas\b", text, re.I):
+            return True
+    stripped = text.strip()
+    return not _SYMBOLS.search(stripped) and bool(re.match(r"[A-Z][a-z]+\b", stripped)) and not re.search(r"\b(?:From|Where|FROM|WHERE)\b", stripped)
