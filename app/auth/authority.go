@@ -44,9 +44,8 @@ type AuthorityOptions struct {
 	Logger   *slog.Logger // nil discards
 }
 
-// Authority decides whether what a caller was identified by is still in force, and ends
-// what goes on when it is not. It is the only place that decides this. Its methods are
-// safe for concurrent use.
+// Authority reports whether the credentials of callers are in force, and ends the acts of callers
+// whose credentials are not. No other code decides this. Its methods are safe for concurrent use.
 type Authority struct {
 	opts    AuthorityOptions
 	running sync.WaitGroup
@@ -229,8 +228,8 @@ func (a *Authority) While(ctx context.Context, who caller.Caller) (_ context.Con
 	return ctx, func() { leave(); cancel(context.Canceled) }
 }
 
-// WhileKnown calls ended, once, when requests of the caller are not accepted any more. Those
-// of a suspended agent are: it is told. ended must return quickly. Calling stop twice is fine.
+// WhileKnown calls ended, once, when requests of the caller are not accepted any more. Requests of
+// a suspended agent are accepted and refused by name. ended must not block. stop may be called twice.
 func (a *Authority) WhileKnown(ctx context.Context, who caller.Caller, ended func(error)) (stop func()) {
 	if len(who.Credentials) == 0 {
 		return func() {}

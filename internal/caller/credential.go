@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// Credential is one proof of a caller's identity. Whatever the caller begins ends when
-// the credential does.
+// Credential is one proof of a caller's identity. The acts of the caller end with it.
 type Credential struct {
 	// ID names the credential where it can be looked up: tok_… for a token of Airlock's
 	// own, agent_… for a registered agent. Other IDs cannot be looked up.

@@ -2,7 +2,7 @@ package caller
 
 import "slices"
 
-// The scopes of a credential: what it may be used for.
+// The scopes of a credential.
 const (
 	ScopeRun     = "run"     // use the MCP faces: search, run code; ask the engines
 	ScopeVerify  = "verify"  // ask the engines
@@ -65,7 +65,7 @@ type Object struct {
 	Owner Owner
 }
 
-// scopes are what each act needs. What is not listed is denied.
+// scopes maps each act to the scope that it needs. An act that is not listed is denied.
 var scopes = map[ObjectKind]map[Act]string{
 	Run:       {See: ScopeRun, Change: ScopeRun},
 	Question:  {See: ScopeApprove, Change: ScopeApprove},
