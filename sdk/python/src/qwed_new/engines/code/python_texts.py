@@ -8,10 +8,11 @@ argument of a guard. A text that is passed directly is judged more strictly than
 from __future__ import annotations
 
 import ast
-import json
+import codecs
 import re
 from collections.abc import Callable, Iterator
 
+from qwed_new import strict_json
 from qwed_new.engines.code.findings import Finding
 from qwed_new.engines.code.libraries import EVALUATING
 from qwed_new.engines.code.python_scopes import Program
@@ -249,9 +250,10 @@ def _strings(value: object) -> Iterator[str]:
         yield value
         if value.lstrip()[:1] in ("{", "[", '"') and len(value) < 100_000:
             try:
-                yield from _strings(json.loads(value))
+                yield from _strings(strict_json.loads(value))
             except (ValueError, RecursionError):
-                return
+                # Other readers may accept it, such as one with a name twice: its quoted parts are texts.
+                yield from (codecs.decode(m[1], "unicode_escape", "replace") for m in re.finditer(r'"((?:[^"\\]|\\.)*)"', value))
     elif isinstance(value, dict):
         for item in (*value, *value.values()):
             yield from _strings(item)
