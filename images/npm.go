@@ -26,7 +26,7 @@ const npmRoot = "package"
 // the package runs.
 func extractNPM(ctx context.Context, def NPM, pkg, dir, scratch string, say *progress) (Package, error) {
 	say.step(fmt.Sprintf("downloading %s %s from npm", pkg, def.Version))
-	file, err := npmPack(ctx, pkg+"@"+def.Version, scratch)
+	file, err := npmPack(ctx, pkg, def.Version, scratch)
 	if err != nil {
 		return Package{}, err
 	}
@@ -50,12 +50,14 @@ func extractNPM(ctx context.Context, def NPM, pkg, dir, scratch string, say *pro
 	return Package{Source: FromNPM, Name: pkg, Version: def.Version, Digest: digest}, nil
 }
 
-// npmPack downloads a package's archive to dir and returns its path.
-func npmPack(ctx context.Context, spec, dir string) (string, error) {
+// npmPack downloads a package's archive to dir and returns its path. It uses npm, which
+// knows the user's registries and sign-ins, and does without it if npm is not installed.
+func npmPack(ctx context.Context, pkg, version, dir string) (string, error) {
 	program, err := findTool("npm", "npm")
 	if err != nil {
-		return "", err
+		return fetchNPM(ctx, pkg, version, dir)
 	}
+	spec := pkg + "@" + version
 	cmd := exec.CommandContext(ctx, program, "pack", "--silent", "--pack-destination", dir, spec)
 	cmd.Dir = dir // no project's .npmrc
 	var stderr bytes.Buffer

@@ -103,6 +103,30 @@ func (r *release) documents() ([]entry, error) {
 		}
 		entries = append(entries, e)
 	}
+	for _, tree := range []struct{ from, archive, system string }{
+		{"docs/*.md", "docs", "/usr/share/doc/airlock/docs"},
+		{"docs/design/*.md", "docs/design", "/usr/share/doc/airlock/docs/design"},
+		{"docs/pictures/*", "docs/pictures", "/usr/share/doc/airlock/docs/pictures"},
+		{"policies/*.cedar", "policies", "/usr/share/doc/airlock/policies"},
+		{"policies/examples/*.cedar", "policies", "/usr/share/doc/airlock/policies"},
+		{"packaging/airlock.yaml", "etc", "/etc/airlock"},
+	} {
+		found, err := filepath.Glob(filepath.Join(r.root, tree.from))
+		if err != nil {
+			return nil, err
+		}
+		if len(found) == 0 {
+			return nil, fmt.Errorf("the release lacks %s", tree.from)
+		}
+		for _, file := range found {
+			name := filepath.Base(file)
+			e := entry{archive: path.Join(tree.archive, name), system: path.Join(tree.system, name), mode: 0o644}
+			if e.content, err = os.ReadFile(file); err != nil {
+				return nil, err
+			}
+			entries = append(entries, e)
+		}
+	}
 	units, err := filepath.Glob(filepath.Join(r.root, "packaging/systemd/airlock.*"))
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/goreleaser/nfpm/v2"
 	"github.com/goreleaser/nfpm/v2/deb"
@@ -67,7 +68,11 @@ func (r *release) stage(entries []entry, dir string) (files.Contents, error) {
 			if err := os.WriteFile(at, content, e.mode); err != nil {
 				return nil, err
 			}
-			contents = append(contents, &files.Content{Source: at, Destination: e.system, FileInfo: &files.ContentFileInfo{Mode: e.mode, MTime: r.time, Owner: "root", Group: "root"}})
+			kind := files.TypeFile
+			if strings.HasPrefix(e.system, "/etc/") { // an upgrade keeps what the operator changed
+				kind = files.TypeConfig
+			}
+			contents = append(contents, &files.Content{Source: at, Destination: e.system, Type: kind, FileInfo: &files.ContentFileInfo{Mode: e.mode, MTime: r.time, Owner: "root", Group: "root"}})
 		}
 	}
 	return contents, nil
