@@ -42,7 +42,7 @@ func real(t *testing.T, o verify.Options) *verify.Service {
 	}
 	t.Cleanup(func() { image.Close() })
 	sandboxes, err := runner.New(driver, &runner.Options{
-		Logger: logger, StateDir: store.Run(t.TempDir(), func(string) string { return "" }), Pool: 1, PoolMemory: 1 << 30, MaxSandboxes: 2,
+		Logger: logger, StateDir: store.Run(t.TempDir()), Pool: 1, PoolMemory: 1 << 30, MaxSandboxes: 2,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -22,7 +22,7 @@ import (
 // opened returns a service over a driver whose sandboxes are goroutines.
 func opened(t *testing.T, driver *runnertest.Fake, opts runner.Options, o verify.Options) *verify.Service {
 	t.Helper()
-	opts.Logger, opts.StateDir, opts.Pool = slog.New(slog.NewTextHandler(t.Output(), nil)), store.Run(t.TempDir(), func(string) string { return "" }), -1
+	opts.Logger, opts.StateDir, opts.Pool = slog.New(slog.NewTextHandler(t.Output(), nil)), store.Run(t.TempDir()), -1
 	sandboxes, err := runner.New(driver, &opts)
 	if err != nil {
 		t.Fatal(err)

@@ -181,6 +181,11 @@ func (v *agentsCreateVerb) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return &usageError{err.Error(), "airlock agents create --help"}
 	}
+	if v.widens() {
+		if err := guarded("registering an agent that is trusted further than supervised, may use more tools or spend more"); err != nil {
+			return err
+		}
+	}
 	return v.with(ctx, func(a *system.Agents) error {
 		agent, token, err := a.Register(ctx, registration, system.Principal())
 		if err != nil {
@@ -188,6 +193,12 @@ func (v *agentsCreateVerb) Run(ctx context.Context, s *streams) error {
 		}
 		return printToken(s, v.JSON, agent.ID, token)
 	})
+}
+
+// widens reports whether the agent gets more than an agent that is registered without flags.
+func (v *agentsCreateVerb) widens() bool {
+	trusted := v.Type == string(agents.Autonomous) || v.Type == string(agents.Trusted)
+	return trusted || len(v.AllowedTool) > 0 || v.DailyUSD != "" || v.HourlyCalls != nil || v.For != "" && v.For != system.Principal()
 }
 
 // registration checks what was typed as the API checks what it is sent.
@@ -232,6 +243,9 @@ type agentsRotateVerb struct {
 
 // Run prints the agent's new token.
 func (v *agentsRotateVerb) Run(ctx context.Context, s *streams) error {
+	if err := guarded("giving an agent a new token"); err != nil {
+		return err
+	}
 	return v.with(ctx, func(a *system.Agents) error {
 		token, err := a.Rotate(ctx, v.Agent, system.Principal(), nil)
 		if err != nil {
@@ -248,6 +262,11 @@ type agentStatus struct {
 }
 
 func (v agentStatus) set(ctx context.Context, status agents.Status) error {
+	if status == agents.Active {
+		if err := guarded("resuming an agent"); err != nil {
+			return err
+		}
+	}
 	return v.with(ctx, func(a *system.Agents) error { return a.SetStatus(ctx, v.Agent, status, system.Principal()) })
 }
 

@@ -33,8 +33,14 @@ type agentsSignalVerb struct {
 // Run sends the signal.
 func (v *agentsSignalVerb) Run(ctx context.Context) error {
 	signal := agents.Signal(v.Signal)
-	if _, ok := signal.Status(); !ok {
+	status, ok := signal.Status()
+	if !ok {
 		return &usageError{fmt.Sprintf("%q is none of SIGSTOP, SIGCONT and SIGKILL", v.Signal), "airlock agents signal AGENT SIGSTOP"}
+	}
+	if status == agents.Active {
+		if err := guarded("resuming an agent"); err != nil {
+			return err
+		}
 	}
 	return v.with(ctx, func(a *system.Agents) error { return a.Signal(ctx, v.Agent, signal, system.Principal()) })
 }
@@ -120,8 +126,14 @@ type agentsManifestVerb struct {
 // Run keeps a new manifest where a flag says something, and prints the manifest
 // with the agent's keys, for airlock agents pin elsewhere.
 func (v *agentsManifestVerb) Run(ctx context.Context, s *streams) error {
+	changes := len(v.Scope) > 0 || v.Retention != "" || v.Reversibility != "" || v.Level != ""
+	if changes {
+		if err := guarded("changing what an agent can do"); err != nil {
+			return err
+		}
+	}
 	return v.trusting(ctx, func(trust *iatp.Service) error {
-		if len(v.Scope) > 0 || v.Retention != "" || v.Reversibility != "" || v.Level != "" {
+		if changes {
 			m := iatp.Manifest{Agent: v.Agent, Scopes: v.Scope, Retention: v.Retention, Reversibility: v.Reversibility}
 			if m.Retention == "" {
 				m.Retention = "permanent"
@@ -151,6 +163,9 @@ type agentsPinVerb struct {
 func (v *agentsPinVerb) Run(ctx context.Context, s *streams) error {
 	pinned, err := v.read(ctx, s)
 	if err != nil {
+		return err
+	}
+	if err := guarded("pinning an agent"); err != nil {
 		return err
 	}
 	return v.trusting(ctx, func(trust *iatp.Service) error {

@@ -134,6 +134,15 @@ const maxShown = 16 << 10
 
 // confirm asks at the terminal whether the call that was shown may happen.
 func confirm(ctx context.Context, forRun bool) (bool, error) {
+	what := "this call, once"
+	if forRun {
+		what = "this call and every further call of the tool by the run"
+	}
+	return agreesTo(ctx, "Approve "+what+"?")
+}
+
+// agreesTo asks a question at the terminal.
+func agreesTo(ctx context.Context, question string) (bool, error) {
 	at, err := openTerminal()
 	if err != nil {
 		return false, needsTerminal(fmt.Errorf("approving asks at a terminal, and %w", err))
@@ -142,11 +151,7 @@ func confirm(ctx context.Context, forRun bool) (bool, error) {
 	if err := at.begin(); err != nil {
 		return false, err
 	}
-	what := "this call, once"
-	if forRun {
-		what = "this call and every further call of the tool by the run"
-	}
-	fmt.Fprintf(at, "\nApprove %s? [y/n] ", what)
+	fmt.Fprintf(at, "\n%s [y/n] ", question)
 	key, err := at.key(ctx, "yn")
 	if err != nil {
 		return false, fmt.Errorf("asking at the terminal: %w", err)

@@ -38,6 +38,7 @@ type working struct {
 	aboutServers `embed:""`
 	pastRuns     `embed:""`
 
+	Trust     trustVerb      `cmd:"" help:"Confirm a configuration: the one of a directory, or one that changed while agents are served."`
 	Policy    policyVerbs    `cmd:"" help:"Check, test and explain the policies."`
 	Approvals approvalsVerbs `cmd:"" help:"Answer calls that wait for a person."`
 	Audit     auditVerbs     `cmd:"" help:"Read the audit log."`

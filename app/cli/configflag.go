@@ -33,15 +33,18 @@ func (f configFlag) loadPlaces() (*config.Config, error) {
 }
 
 func (f configFlag) loadWith(stderr io.Writer, env func(string) (string, bool)) (*config.Config, error) {
-	path := f.Config
+	path, isProject := f.Config, false
 	if path == "" {
 		dir, err := os.Getwd()
 		if err != nil {
 			return nil, fmt.Errorf("looking for a configuration: %w", err)
 		}
-		path = configfile.Find(dir, os.LookupEnv)
+		path, isProject = configfile.Find(dir, os.LookupEnv), configfile.IsProject(dir, os.LookupEnv)
 	}
 	c, err := config.Load(path, env)
+	if err == nil && isProject {
+		err = system.CheckConfirmed(c)
+	}
 	if err != nil {
 		system.HoldMentioned(path)
 		return nil, system.Advise(err)

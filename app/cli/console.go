@@ -15,11 +15,7 @@ type consoleVerb struct {
 // process may not approve calls, as one that the agent's host has started, neither may
 // who uses the link.
 func (v *consoleVerb) Run(s *streams) error {
-	c, err := v.loadPlaces()
-	if err != nil {
-		return err
-	}
-	link, err := daemon.ConsoleLink(c)
+	link, err := daemon.ConsoleLink()
 	if err != nil {
 		return noDaemon(err)
 	}

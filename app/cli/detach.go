@@ -115,11 +115,7 @@ type statusVerb struct {
 
 // Run says how the daemon of this user, state directory and configuration is.
 func (v *statusVerb) Run(s *streams) error {
-	c, err := v.loadPlaces()
-	if err != nil {
-		return err
-	}
-	status, err := daemon.Ask(c)
+	status, err := daemon.Ask()
 	if err != nil {
 		return noDaemon(err)
 	}
@@ -146,12 +142,8 @@ type stopVerb struct{ configFlag }
 
 // Run ends the daemon in order, and returns when it has ended.
 func (v *stopVerb) Run(ctx context.Context, s *streams) error {
-	c, err := v.loadPlaces()
-	if err != nil {
-		return err
-	}
 	done := progress(&streams{err: s.err}, "waiting for runs to end")
-	pid, err := daemon.Stop(ctx, c)
+	pid, err := daemon.Stop(ctx)
 	done()
 	if err != nil {
 		return noDaemon(err)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,17 +18,18 @@ import (
 )
 
 type initVerb struct {
-	Host    []string `placeholder:"HOST" help:"Only this host: claude-code, claude-desktop, codex, cursor, gemini, goose or vscode. May be given several times."`
-	Project bool     `help:"Also the hosts' files of the project in this directory, which others may share."`
-	Config  string   `type:"path" placeholder:"FILE" help:"The configuration that servers are moved to; by default airlock/airlock.yaml in the user's configuration directory."`
-	Yes     bool     `short:"y" help:"Do it without asking."`
-	Undo    bool     `xor:"what" help:"Take back what init did to the hosts' files."`
-	Print   string   `xor:"what" placeholder:"HOST" help:"Only print what to add to the host's file by hand."`
-	JSON    bool     `name:"json" help:"Print JSON; nothing is asked, and without --yes nothing is changed."`
+	Host      []string `placeholder:"HOST" help:"Only this host: claude-code, claude-desktop, codex, cursor, gemini, goose or vscode. May be given several times."`
+	Project   bool     `help:"Also the hosts' files of the project in this directory, which others may share."`
+	Config    string   `type:"path" placeholder:"FILE" help:"The configuration that servers are moved to; by default airlock/airlock.yaml in the user's configuration directory."`
+	Yes       bool     `short:"y" help:"Do it without asking."`
+	Unchecked bool     `help:"Change the files without a check of this machine, a build of missing images and a first start; for machines that are set up by a script."`
+	Undo      bool     `xor:"what" help:"Take back what init did to the hosts' files."`
+	Print     string   `xor:"what" placeholder:"HOST" help:"Only print what to add to the host's file by hand."`
+	JSON      bool     `name:"json" help:"Print JSON; nothing is asked, and without --yes nothing is changed."`
 }
 
 // Run moves the hosts' servers behind Airlock, or takes that back.
-func (v *initVerb) Run(s *streams) error {
+func (v *initVerb) Run(ctx context.Context, s *streams) error {
 	home, err := store.Home(os.Getenv)
 	if err != nil {
 		return err
@@ -45,7 +47,7 @@ func (v *initVerb) Run(s *streams) error {
 	}
 	if v.JSON {
 		if v.Yes {
-			err = plan.Apply(record, validateConfig)
+			err = v.apply(ctx, s, plan, record)
 		}
 		return errors.Join(err, printLine(s.out, planJSON(plan, v.Yes && err == nil)))
 	}
@@ -56,10 +58,24 @@ func (v *initVerb) Run(s *streams) error {
 	if !v.agreed(s) {
 		return nil
 	}
+	if err := v.apply(ctx, s, plan, record); err != nil {
+		return err
+	}
+	fmt.Fprintf(s.out, "Done. Restart the hosts; airlock init --undo takes it back.\n\n%s", remedy(plan.Config))
+	return nil
+}
+
+// apply proves that Airlock starts with the plan, unless that is not wanted, and then
+// carries the plan out.
+func (v *initVerb) apply(ctx context.Context, s *streams, plan *hosts.Plan, record string) error {
+	if len(plan.Changes) > 0 && !v.Unchecked {
+		if err := v.prove(ctx, s, plan); err != nil {
+			return err
+		}
+	}
 	if err := plan.Apply(record, validateConfig); err != nil {
 		return &hinted{err, "nothing was changed; airlock init --host HOST tries one host alone", ExitFailed}
 	}
-	fmt.Fprintf(s.out, "Done. Restart the hosts; airlock init --undo takes it back.\n")
 	return nil
 }
 

@@ -61,6 +61,9 @@ func (v *integritySealVerb) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
+	if err := guarded("sealing the installation"); err != nil {
+		return err
+	}
 	path, err := system.MakeSeal(ctx, c, v.Path)
 	if err != nil {
 		return err

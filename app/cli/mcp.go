@@ -13,6 +13,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/join"
 	"github.com/airlock-mcp/airlock/app/server/code"
 	"github.com/airlock-mcp/airlock/app/system"
+	"github.com/airlock-mcp/airlock/broker/approval"
 )
 
 type mcpVerb struct {
@@ -45,6 +46,11 @@ func (v *mcpVerb) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
+	end, err := announce(approval.ServesHost) // also while a daemon answers, or when it ends
+	if err != nil {
+		return err
+	}
+	defer end()
 	h := daemon.Host{Config: c, Version: version, Profile: profile, Agent: token}
 	conn, err := daemon.Join(h)
 	switch {

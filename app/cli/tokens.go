@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,6 +53,14 @@ func (v *tokensCreateVerb) Run(ctx context.Context, s *streams) error {
 			return err
 		}
 		if _, err := profileName(c, v.Profile); err != nil {
+			return err
+		}
+	}
+	for _, scope := range []string{auth.ScopeApprove, auth.ScopeAdmin} {
+		if !slices.Contains(v.Scope, scope) {
+			continue
+		}
+		if err := guarded("making a token with the scope " + scope); err != nil {
 			return err
 		}
 	}

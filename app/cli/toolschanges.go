@@ -118,6 +118,9 @@ func (v *toolsAcceptVerb) Run(ctx context.Context, s *streams) error {
 	if err := v.check(); err != nil {
 		return err
 	}
+	if err := guarded("accepting a changed tool"); err != nil {
+		return err
+	}
 	c, changed, err := changes(ctx, v.configFlag, s)
 	if err != nil {
 		return err

@@ -38,9 +38,15 @@ type Config struct {
 	// names say that they are credentials, wherever in the file they stand.
 	Credentials []Variable
 
-	source   string    // see Source
-	named    string    // File as it was named, for findings
+	origin
 	findings []Finding // what was noticed while reading
+}
+
+// origin is the file that a configuration was read from.
+type origin struct {
+	source string // see Source
+	text   []byte // see Text
+	named  string // File as it was named, for findings
 }
 
 // Variable is a variable of the environment that the file names.

@@ -15,7 +15,7 @@ import (
 // left out. It is not for others: who has it could try guesses of a credential.
 func Digest(c *Config) string {
 	same := *c
-	same.Serve, same.source, same.named, same.findings, same.Sandbox.Asked = Serve{}, "", "", nil, nil
+	same.Serve, same.source, same.text, same.named, same.findings, same.Sandbox.Asked = Serve{}, "", nil, "", nil, nil
 	h := sha256.New()
 	digest(h, reflect.ValueOf(same))
 	return fmt.Sprintf("%x", h.Sum(nil))

@@ -28,6 +28,11 @@ func Load(path string, env func(string) (string, bool)) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	return Read(path, data, env)
+}
+
+// Read is Load for the content of the file at path, which need not be what is there now.
+func Read(path string, data []byte, env func(string) (string, bool)) (*Config, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("finding the directory of %q: %w", path, err)
@@ -41,7 +46,7 @@ func Load(path string, env func(string) (string, bool)) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.File, c.named = abs, path
+	c.File, c.named, c.text = abs, path, data
 	for _, name := range configfile.Variables(data) {
 		delete(asked, name)
 	}
@@ -55,6 +60,9 @@ func Load(path string, env func(string) (string, bool)) (*Config, error) {
 // would not say all that the configuration depends on. It is equal only where Load
 // gives the same configuration.
 func (c *Config) Source() string { return c.source }
+
+// Text returns the content of the file, which may hold credentials.
+func (c *Config) Text() []byte { return c.text }
 
 func readFile(path string) ([]byte, error) {
 	if err := store.CheckOwner(path); err != nil {

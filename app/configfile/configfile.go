@@ -25,18 +25,38 @@ func Find(dir string, env func(string) (string, bool)) string {
 	if named, _ := env("AIRLOCK_CONFIG"); named != "" {
 		return named
 	}
-	places := []string{filepath.Join(dir, "airlock.yaml")}
-	if home, _ := env("XDG_CONFIG_HOME"); filepath.IsAbs(home) { // a relative one is to be ignored (XDG Base Directory 0.8)
-		places = append(places, filepath.Join(home, "airlock", "airlock.yaml"))
-	} else if home, _ := env("HOME"); home != "" {
-		places = append(places, filepath.Join(home, ".config", "airlock", "airlock.yaml"))
-	}
-	for _, place := range places {
-		if _, err := os.Lstat(place); err == nil {
+	for _, place := range []string{filepath.Join(dir, Name), ofUser(env)} {
+		if _, err := os.Lstat(place); place != "" && err == nil {
 			return place
 		}
 	}
 	return ""
+}
+
+// Name is the name of the file where no other one was named.
+const Name = "airlock.yaml"
+
+// ofUser returns the path of the user's file, or "".
+func ofUser(env func(string) (string, bool)) string {
+	if home, _ := env("XDG_CONFIG_HOME"); filepath.IsAbs(home) { // XDG Base Directory 0.8: a relative one is ignored
+		return filepath.Join(home, "airlock", Name)
+	}
+	if home, _ := env("HOME"); home != "" {
+		return filepath.Join(home, ".config", "airlock", Name)
+	}
+	return ""
+}
+
+// IsProject reports whether Find returns a file only because it is in dir: nobody named
+// it, and it is not the user's.
+func IsProject(dir string, env func(string) (string, bool)) bool {
+	own := filepath.Join(dir, Name)
+	return Find(dir, env) == own && own != ofUser(env) && !isNamed(env)
+}
+
+func isNamed(env func(string) (string, bool)) bool {
+	named, _ := env("AIRLOCK_CONFIG")
+	return named != ""
 }
 
 // Digest returns a digest of a configuration file: its path, its bytes, and the values of

@@ -43,7 +43,7 @@ func browser(t *testing.T) *http.Client {
 func TestALinkToTheConsole(t *testing.T) {
 	s := serve(t, "")
 	s.daemon.opts.URL = s.url
-	link, err := ConsoleLink(s.daemon.opts.Config)
+	link, err := ConsoleLink()
 	if err != nil || !strings.HasPrefix(link.URL, s.url+"/link?code=") || link.Limited == "" {
 		t.Fatalf("got %+v, %v", link, err)
 	}
@@ -83,7 +83,7 @@ func TestTheConsoleCanBeSwitchedOff(t *testing.T) {
 	if status, _ := s.get("/"); status != http.StatusNotFound {
 		t.Errorf("got %d, want 404", status)
 	}
-	if _, err := ConsoleLink(s.daemon.opts.Config); err == nil || !strings.Contains(err.Error(), "serve.console") {
+	if _, err := ConsoleLink(); err == nil || !strings.Contains(err.Error(), "serve.console") {
 		t.Errorf("got %v, want that it is switched off", err)
 	}
 }

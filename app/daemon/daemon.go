@@ -62,9 +62,13 @@ func New(ctx context.Context, opts Options) (*Daemon, error) {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
 	d := &Daemon{opts: opts, since: time.Now().UTC().Truncate(time.Second), stop: make(chan struct{}, 1), limits: defaultLimits(), log: slog.New(newLimitedHandler(opts.Logger.Handler())), answering: newInFlight()}
-	var err error
-	if d.known, err = opts.System.OpenAgents(ctx); err != nil {
+	lock, err := lockState()
+	if err != nil {
 		return nil, err
+	}
+	d.undo.Add(lock.Release)
+	if d.known, err = opts.System.OpenAgents(ctx); err != nil {
+		return nil, errors.Join(err, d.Close())
 	}
 	d.undo.Add(d.known.Close)
 	d.fair = newFair(opts.Config.Serve.CallerRequests, d.known.Authority().WhileKnown)
@@ -87,7 +91,7 @@ func New(ctx context.Context, opts Options) (*Daemon, error) {
 		return nil, errors.Join(err, d.Close())
 	}
 	if !opts.Kernel { // what joins is a host whose model writes code
-		if d.socket, err = openSocket(opts.Config); err != nil {
+		if d.socket, err = openSocket(); err != nil {
 			return nil, errors.Join(err, d.Close())
 		}
 		d.undo.Add(d.socket.close)

@@ -12,9 +12,6 @@ import (
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
-// dial connects to the daemon of a configuration and greets it, see join.Dial.
-func dial(c *config.Config, h join.Hello) (*join.Conn, error) { return join.Dial(c.File, h) }
-
 // Host is who joins a daemon.
 type Host struct {
 	Config  *config.Config
@@ -31,12 +28,12 @@ func Join(h Host) (*join.Conn, error) {
 	if h.Agent != nil {
 		greeting.Agent = h.Agent.Reveal()
 	}
-	return dial(h.Config, greeting)
+	return join.Dial(greeting)
 }
 
 // Ask returns how the running daemon is.
-func Ask(c *config.Config) (join.Status, error) {
-	conn, err := dial(c, join.Hello{Purpose: join.PurposeStatus})
+func Ask() (join.Status, error) {
+	conn, err := join.Dial(join.Hello{Purpose: join.PurposeStatus})
 	if err != nil {
 		return join.Status{}, err
 	}
@@ -44,8 +41,8 @@ func Ask(c *config.Config) (join.Status, error) {
 }
 
 // ConsoleLink returns a link to the console of the running daemon.
-func ConsoleLink(c *config.Config) (join.Link, error) {
-	conn, err := dial(c, join.Hello{Purpose: join.PurposeConsole})
+func ConsoleLink() (join.Link, error) {
+	conn, err := join.Dial(join.Hello{Purpose: join.PurposeConsole})
 	if err != nil {
 		return join.Link{}, err
 	}
@@ -56,8 +53,8 @@ func ConsoleLink(c *config.Config) (join.Link, error) {
 }
 
 // Stop ends the running daemon in order, and returns its process when it has ended.
-func Stop(ctx context.Context, c *config.Config) (pid int, err error) {
-	conn, err := dial(c, join.Hello{Purpose: join.PurposeStop})
+func Stop(ctx context.Context) (pid int, err error) {
+	conn, err := join.Dial(join.Hello{Purpose: join.PurposeStop})
 	if err != nil {
 		return 0, err
 	}
@@ -67,10 +64,10 @@ func Stop(ctx context.Context, c *config.Config) (pid int, err error) {
 }
 
 // alone is why a daemon cannot serve a second time.
-func alone(c *config.Config) error {
-	running := errors.New("a daemon serves this configuration already")
-	if s, err := Ask(c); err == nil {
-		running = fmt.Errorf("a daemon serves this configuration already: process %d, %s", s.PID, s.URL)
+func alone() error {
+	running := errors.New("a daemon serves this state directory already")
+	if s, err := Ask(); err == nil {
+		running = fmt.Errorf("a daemon serves this state directory already: process %d, %s", s.PID, s.URL)
 	}
 	return &system.SetupError{Err: running, Advice: "airlock status, airlock stop"}
 }

@@ -89,8 +89,8 @@ func notListening(c *config.Config, err error) error {
 	refused := fmt.Errorf("listening on %q: %w", c.Serve.Listen, err)
 	switch {
 	case errors.Is(err, unix.EADDRINUSE):
-		if _, failed := Ask(c); failed == nil { // most likely who has the address
-			return alone(c)
+		if _, failed := Ask(); failed == nil { // most likely who has the address
+			return alone()
 		}
 		return &system.SetupError{Err: refused, Advice: "stop the program that listens there, or name another address: serve.listen, --listen; port 0 takes a free one"}
 	case errors.Is(err, unix.EADDRNOTAVAIL):

@@ -26,7 +26,7 @@ type RunHere interface {
 // JoinRun connects to the running daemon of the same user, state directory and
 // configuration, to run one program there. The errors are those of Join.
 func JoinRun(h Host) (*join.Conn, error) {
-	return dial(h.Config, join.Hello{Purpose: join.PurposeRun, Version: h.Version, Config: config.Digest(h.Config), Profile: h.Profile})
+	return join.Dial(join.Hello{Purpose: join.PurposeRun, Version: h.Version, Config: config.Digest(h.Config), Profile: h.Profile})
 }
 
 // Run has one program run by the daemon, once, and returns what came of it, as Finish does.

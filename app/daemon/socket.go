@@ -38,7 +38,6 @@ const acceptPause = 100 * time.Millisecond
 // socket is where hosts of the same user join the daemon.
 type socket struct {
 	listener *net.UnixListener
-	lock     *store.Lock
 	path     string
 
 	joined atomic.Int64
@@ -46,9 +45,11 @@ type socket struct {
 	work   sync.WaitGroup
 }
 
-// openSocket makes the socket of a configuration, which one daemon at a time has.
-func openSocket(c *config.Config) (_ *socket, err error) {
-	path, err := join.Path(c.File)
+// lockState locks the state directory for this daemon. It is released with the process,
+// however that ends. Two daemons never serve one state directory, whatever configuration
+// or environment they have.
+func lockState() (*store.Lock, error) {
+	path, err := join.Path()
 	if err != nil {
 		return nil, err
 	}
@@ -57,32 +58,51 @@ func openSocket(c *config.Config) (_ *socket, err error) {
 	}
 	lock, err := store.TryAcquire(path+".lock", store.Exclusive)
 	if errors.Is(err, store.ErrLocked) {
-		return nil, alone(c)
+		return nil, alone()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("locking the socket: %w", err)
+		return nil, fmt.Errorf("locking the state directory: %w", err)
+	}
+	return lock, nil
+}
+
+// openSocket makes the socket at which hosts join. The caller has locked the state
+// directory.
+func openSocket() (*socket, error) {
+	path, err := join.Path()
+	if err != nil {
+		return nil, err
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) { // of a daemon that was killed
-		return nil, errors.Join(err, lock.Release())
+		return nil, err
 	}
-	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	address, done, err := join.ShortPath(path)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("listening for hosts: %w", err), lock.Release())
+		return nil, fmt.Errorf("listening for hosts: %w", err)
 	}
+	defer done()
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: address, Net: "unix"})
+	if err != nil {
+		return nil, fmt.Errorf("listening for hosts: %w", err)
+	}
+	listener.SetUnlinkOnClose(false)              // by then the short path names another file
 	if err := os.Chmod(path, 0o600); err != nil { // its directory is the user's alone already
-		return nil, errors.Join(err, listener.Close(), lock.Release())
+		return nil, errors.Join(err, listener.Close())
 	}
-	return &socket{listener: listener, lock: lock, path: path, room: make(chan struct{}, maxHosts)}, nil
+	return &socket{listener: listener, path: path, room: make(chan struct{}, maxHosts)}, nil
 }
 
 // close stops listening, and waits for the connections, which ctx of serve ends.
 func (s *socket) close() error {
-	err := s.listener.Close() // which removes the file
+	err := s.listener.Close()
 	if errors.Is(err, net.ErrClosed) {
 		err = nil
 	}
 	s.work.Wait()
-	return errors.Join(err, s.lock.Release())
+	if removed := os.Remove(s.path); !errors.Is(removed, fs.ErrNotExist) {
+		err = errors.Join(err, removed)
+	}
+	return err
 }
 
 // acceptHosts takes connections until the socket is closed. Those that it has taken

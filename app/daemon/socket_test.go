@@ -46,7 +46,7 @@ func TestHostsJoin(t *testing.T) {
 	if got, _ := res.StructuredContent.(map[string]any); got["state"] != "unknown" {
 		t.Errorf("another host sees %v, want that there is no such run", got)
 	}
-	status, err := Ask(s.daemon.opts.Config)
+	status, err := Ask()
 	if err != nil || status.Hosts != 2 || status.PID != os.Getpid() || status.Version != "test" {
 		t.Errorf("got %+v, %v, want two hosts", status, err)
 	}
@@ -63,17 +63,18 @@ func TestWhoDoesNotFitIsRefused(t *testing.T) {
 		"another configuration":     func() (*join.Conn, error) { return Join(Host{Config: &other, Version: "test"}) },
 		"an unknown profile":        func() (*join.Conn, error) { return Join(Host{Config: c, Version: "test", Profile: "none"}) },
 		"a token that there is not": func() (*join.Conn, error) { return Join(Host{Config: c, Version: "test", Agent: &token}) },
-		"an unknown purpose":        func() (*join.Conn, error) { return dial(c, join.Hello{Purpose: "x"}) },
+		"an unknown purpose":        func() (*join.Conn, error) { return join.Dial(join.Hello{Purpose: "x"}) },
 	} {
 		var refused *join.RefusedError
 		if _, err := joins(); !errors.As(err, &refused) {
 			t.Errorf("%s: got %v, want a refusal", name, err)
 		}
 	}
-	if _, err := Join(Host{Config: &config.Config{File: "/another/file"}, Version: "test"}); !errors.Is(err, join.ErrNone) {
-		t.Errorf("another file: got %v, want that there is no daemon", err)
+	var refused *join.RefusedError
+	if _, err := Join(Host{Config: &config.Config{File: "/another/file"}, Version: "test"}); !errors.As(err, &refused) {
+		t.Errorf("another file: got %v, want a refusal", err)
 	}
-	path, err := join.Path(c.File)
+	path, err := join.Path()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,10 +96,10 @@ func TestWhoDoesNotFitIsRefused(t *testing.T) {
 		}
 	}
 	c.Serve.Listen = strings.TrimPrefix(s.url, "http://")
-	if _, err := Listen(t.Context(), c); err == nil || !strings.Contains(err.Error(), "serves this configuration already") {
+	if _, err := Listen(t.Context(), c); err == nil || !strings.Contains(err.Error(), "serves this state directory already") {
 		t.Errorf("a second daemon at its address: got %v", err)
 	}
-	if _, err := openSocket(c); err == nil || !strings.Contains(err.Error(), "serves this configuration already") {
+	if _, err := lockState(); err == nil || !strings.Contains(err.Error(), "serves this state directory already") {
 		t.Errorf("a second daemon: got %v, want a refusal", err)
 	}
 }

@@ -77,7 +77,7 @@ func begin(args []string) *path {
 	if !understood {
 		return p
 	}
-	file, source, found := readConfiguration(command.Config)
+	source, found := readConfiguration(command.Config)
 	if !found {
 		return p
 	}
@@ -86,40 +86,41 @@ func begin(args []string) *path {
 		return p
 	}
 	hello := join.Hello{Purpose: join.PurposeRun, Version: release.Version, Source: source, Profile: command.Profile}
-	p.run(file, hello, join.RunRequest{Language: command.Language, Code: code, Timeout: command.Timeout})
+	p.run(hello, join.RunRequest{Language: command.Language, Code: code, Timeout: command.Timeout})
 	return p
 }
 
-// readConfiguration returns the absolute path of the configuration file and its digest.
-// named may be empty. found is false if no daemon has a socket for that file.
-func readConfiguration(named string) (file, source string, found bool) {
-	if file = named; file == "" {
+// readConfiguration returns the digest of the configuration's file, which may be named. It
+// finds nothing if no daemon has a socket.
+func readConfiguration(named string) (source string, found bool) {
+	file := named
+	if file == "" {
 		dir, err := os.Getwd()
 		if err != nil {
-			return "", "", false
+			return "", false
 		}
 		file = configfile.Find(dir, os.LookupEnv)
 	}
 	if file != "" {
 		var err error
 		if file, err = filepath.Abs(file); err != nil {
-			return "", "", false
+			return "", false
 		}
 	}
-	socket, err := join.Path(file)
+	socket, err := join.Path()
 	if err != nil {
-		return "", "", false
+		return "", false
 	}
 	if _, err := os.Lstat(socket); err != nil {
-		return "", "", false
+		return "", false
 	}
 	var data []byte
 	if file != "" {
 		if data, err = readRegular(file, configfile.MaxSize); err != nil {
-			return "", "", false
+			return "", false
 		}
 	}
-	return file, configfile.Digest(file, data, os.LookupEnv), true
+	return configfile.Digest(file, data, os.LookupEnv), true
 }
 
 var errUnusual = errors.New("no file, or a large one")
@@ -175,10 +176,10 @@ func (p *path) listen() {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 }
 
-// run sends a program to the daemon of a configuration file, if one accepts the greeting,
-// and exits the process when the outcome was printed.
-func (p *path) run(file string, hello join.Hello, request join.RunRequest) {
-	conn, err := join.Dial(file, hello)
+// run sends a program to the daemon, if one accepts the greeting, and ends the process
+// when its outcome is printed.
+func (p *path) run(hello join.Hello, request join.RunRequest) {
+	conn, err := join.Dial(hello)
 	if err != nil {
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -96,25 +97,53 @@ func (p *Plan) edits() ([][]byte, done, error) {
 	return edits, note, nil
 }
 
+// Draft writes the planned configuration to a file beside the one that it will be, whose
+// relative paths mean the same. The caller calls remove.
+func (p *Plan) Draft() (path string, remove func() error, err error) {
+	dir := filepath.Dir(p.Config)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", nil, err
+	}
+	draft, err := os.CreateTemp(dir, ".airlock-*.yaml")
+	if err != nil {
+		return "", nil, err
+	}
+	remove = func() error { return os.Remove(draft.Name()) }
+	_, err = draft.Write(p.config)
+	if err := errors.Join(err, draft.Close()); err != nil {
+		return "", nil, errors.Join(err, remove())
+	}
+	return draft.Name(), remove, nil
+}
+
+// Starts returns how a host starts Airlock with the configuration at path: with the few
+// variables that hosts pass on, and those that the servers need.
+func (p *Plan) Starts(path string, lookup func(string) (string, bool)) Command {
+	command := Command{Path: p.command.Path, Args: slices.Clone(p.command.Args), Env: map[string]string{}}
+	for i, argument := range command.Args {
+		if argument == p.Config {
+			command.Args[i] = path
+		}
+	}
+	for _, name := range slices.Concat(inherited, p.variables) {
+		if value, set := lookup(name); set {
+			command.Env[name] = value
+		}
+	}
+	maps.Copy(command.Env, p.command.Env)
+	return command
+}
+
 // install puts the configuration in place once it is known to be good.
 func (p *Plan) install(validate func(path string) error) error {
 	if bytes.Equal(p.config, p.before) {
 		return nil
 	}
-	dir := filepath.Dir(p.Config)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	draft, err := os.CreateTemp(dir, ".airlock-*.yaml")
+	draft, remove, err := p.Draft()
 	if err != nil {
 		return err
 	}
-	defer os.Remove(draft.Name())
-	_, err = draft.Write(p.config)
-	if err := errors.Join(err, draft.Close()); err != nil {
-		return err
-	}
-	if err := validate(draft.Name()); err != nil {
+	if err := errors.Join(validate(draft), remove()); err != nil {
 		return err
 	}
 	return store.WriteFile(p.Config, p.config, 0o600)

@@ -5,7 +5,6 @@ package join
 
 import (
 	"bufio"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -71,20 +70,28 @@ const (
 	HelloTime = 5 * time.Second // until both lines have been read
 )
 
-// Path is where the daemon of a configuration's file listens, an absolute path or ""
-// for the built-in configuration, for hosts of the same user and state directory.
-func Path(file string) (string, error) {
+// Path returns the path of the socket at which the daemon of the state directory listens.
+// It may be too long for a socket's address, see ShortPath.
+func Path() (string, error) {
 	home, err := store.Home(os.Getenv)
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256([]byte(file))
-	return filepath.Join(store.Run(home, os.Getenv), fmt.Sprintf("daemon-%x.sock", sum[:4])), nil
+	return filepath.Join(store.Daemon(home), "socket"), nil
 }
 
-// ErrNone says that no daemon of this user, state directory and configuration
-// file is running.
-var ErrNone = errors.New("no daemon is running for this configuration")
+// ShortPath returns a path of the file at path that fits the 108 bytes of a socket's
+// address, whatever the length of path. The caller calls done when it was used.
+func ShortPath(path string) (short string, done func(), err error) {
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return "", nil, err
+	}
+	return fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), filepath.Base(path)), func() { dir.Close() }, nil
+}
+
+// ErrNone is returned if no daemon serves this state directory.
+var ErrNone = errors.New("no daemon is running for this state directory")
 
 // RefusedError says why a daemon that is running does not take a connection.
 type RefusedError struct{ Reason string }
@@ -160,10 +167,10 @@ func (c *Conn) CloseWrite() error {
 	return failed
 }
 
-// Dial connects to the daemon of a configuration's file and exchanges a line with it:
-// ErrNone where there is none, *RefusedError where it refuses, or is not trusted.
-func Dial(file string, h Hello) (*Conn, error) {
-	path, err := Path(file)
+// Dial connects to the daemon of the state directory and exchanges a line with it. The
+// error is ErrNone if no daemon runs, and *RefusedError if it refuses or is not trusted.
+func Dial(h Hello) (*Conn, error) {
+	path, err := Path()
 	if err != nil {
 		return nil, err
 	}
@@ -181,12 +188,17 @@ func Dial(file string, h Hello) (*Conn, error) {
 // connect opens a connection to a unix socket, which takes no time: it waits in the
 // queue of the process that listens, or, where the queue is full, fails.
 func connect(path string) (*os.File, error) {
+	address, done, err := ShortPath(path)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK, 0)
 	if err != nil {
 		return nil, os.NewSyscallError("socket", err)
 	}
 	for {
-		err := syscall.Connect(fd, &syscall.SockaddrUnix{Name: path})
+		err := syscall.Connect(fd, &syscall.SockaddrUnix{Name: address})
 		if errors.Is(err, syscall.EINTR) {
 			continue
 		}

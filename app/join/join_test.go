@@ -37,7 +37,7 @@ func socketPath(t *testing.T) string {
 	}
 	t.Cleanup(func() { os.RemoveAll(home) })
 	t.Setenv("AIRLOCK_HOME", home)
-	path, err := join.Path("/a/airlock.yaml")
+	path, err := join.Path()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestAnotherProgramIsToldNothing(t *testing.T) {
 					t.Skip("needs root, to be another user")
 				}
 				cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: test.user, Gid: test.user}}
-				if err := os.Chown(filepath.Dir(path), int(test.user), -1); err != nil {
+				if err := errors.Join(os.Chown(filepath.Dir(path), int(test.user), -1), os.Chmod(os.Getenv("AIRLOCK_HOME"), 0o711)); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -86,7 +86,7 @@ func TestAnotherProgramIsToldNothing(t *testing.T) {
 				t.Fatalf("got %q, %v", line, err)
 			}
 			var refused *join.RefusedError
-			if _, err := join.Dial("/a/airlock.yaml", join.Hello{Purpose: test.purpose, Config: "digest"}); !errors.As(err, &refused) {
+			if _, err := join.Dial(join.Hello{Purpose: test.purpose, Config: "digest"}); !errors.As(err, &refused) {
 				t.Errorf("got %v, want a refusal", err)
 			}
 			if line, err := in.ReadString('\n'); line != "b''\n" {
@@ -113,7 +113,7 @@ func TestThereIsNoDaemon(t *testing.T) {
 		if err := prepare(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := join.Dial("/a/airlock.yaml", join.Hello{Purpose: join.PurposeRun}); !errors.Is(err, join.ErrNone) {
+		if _, err := join.Dial(join.Hello{Purpose: join.PurposeRun}); !errors.Is(err, join.ErrNone) {
 			t.Errorf("%s: got %v, want that there is no daemon", name, err)
 		}
 		if err := os.RemoveAll(path); err != nil {
@@ -122,7 +122,7 @@ func TestThereIsNoDaemon(t *testing.T) {
 	}
 	t.Setenv("AIRLOCK_HOME", "/"+strings.Repeat("long/", 40))
 	if os.Geteuid() != 0 { // then the socket lies below it, and its path is too long
-		if _, err := join.Dial("", join.Hello{}); !errors.Is(err, join.ErrNone) {
+		if _, err := join.Dial(join.Hello{}); !errors.Is(err, join.ErrNone) {
 			t.Errorf("a long path: got %v, want that there is no daemon", err)
 		}
 	}

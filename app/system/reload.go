@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/trust"
 	"github.com/airlock-mcp/airlock/broker"
 	"github.com/airlock-mcp/airlock/broker/audit"
 	"github.com/airlock-mcp/airlock/internal/filewatch"
@@ -129,6 +130,12 @@ func (s *System) putInForceLocked(ctx context.Context) ([]string, error) {
 		s.adoptLocked(ctx, next, files)
 		return nil, nil
 	}
+	if s.opts.Serving {
+		before, after := trust.ContentOf(s.rules.config, s.rules.files), trust.ContentOf(next, files)
+		if err := confirmed(trust.Open(s.directories.Home), before, after); err != nil {
+			return nil, err
+		}
+	}
 	if found, err := CheckIntegrity(ctx, next, nil, false); err != nil || !found.Verified {
 		return nil, cmp.Or(err, found.Err())
 	}
@@ -147,6 +154,10 @@ func (s *System) adoptLocked(ctx context.Context, next *config.Config, files []p
 		return
 	}
 	if found, err := CheckIntegrity(ctx, next, nil, false); err == nil && found.Verified {
+		before, after := trust.ContentOf(s.rules.config, s.rules.files), trust.ContentOf(next, files)
+		if s.opts.Serving && confirmed(trust.Open(s.directories.Home), before, after) != nil {
+			return // the start after this one says why
+		}
 		s.rules.config, s.rules.files = next, files
 	}
 }
@@ -179,6 +190,10 @@ func (s *System) tellRefused(ctx context.Context, err error) {
 	var restart *restartError
 	if errors.As(err, &restart) {
 		r.Detail = "a change needs a restart, and the rules stay as they were: " + strings.Join(restart.keys, ", ")
+	}
+	var unconfirmed *unconfirmedError
+	if errors.As(err, &unconfirmed) {
+		r = unconfirmed.record()
 	}
 	if err := s.log.Append(ctx, r); err != nil {
 		s.opts.Logger.ErrorContext(ctx, "a refused change is not recorded", slog.Any(telemetry.KeyError, err))

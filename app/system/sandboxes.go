@@ -32,7 +32,7 @@ func openRunner(ctx context.Context, c *config.Config, home string, pooled bool,
 		pool = none
 	}
 	return runner.New(driver, &runner.Options{
-		Logger: logger, StateDir: store.Run(home, os.Getenv), MaxSandboxes: c.Sandbox.MaxSandboxes, MaxWaiting: waiting, Pool: pool,
+		Logger: logger, StateDir: store.Run(home), MaxSandboxes: c.Sandbox.MaxSandboxes, MaxWaiting: waiting, Pool: pool,
 		Save: pooled,
 	})
 }

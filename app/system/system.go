@@ -139,6 +139,18 @@ func Open(ctx context.Context, c *config.Config, opts Options) (_ *System, err e
 	} else if s.directories, err = FindDirectories(c); err != nil {
 		return nil, err
 	}
+	byPerson := opts.isPersons(s.directories.Home)
+	if opts.Serving {
+		role := approval.Serves
+		if opts.Host != 0 {
+			role = approval.ServesHost
+		}
+		end, err := approval.Announce(s.directories.Home, role)
+		if err != nil {
+			return nil, err
+		}
+		s.undo.Add(func() error { end(); return nil })
+	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close())
@@ -151,6 +163,9 @@ func Open(ctx context.Context, c *config.Config, opts Options) (_ *System, err e
 	s.undo.Add(s.verifier.close)
 	// What a machine lacks is known at once; servers may take their time.
 	if err := s.prepare(ctx); err != nil {
+		return nil, Advise(err)
+	}
+	if err := s.admit(ctx, byPerson); err != nil {
 		return nil, Advise(err)
 	}
 	if err := s.recordEgress(ctx); err != nil {

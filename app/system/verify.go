@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"os"
 	"sync"
 
 	"github.com/airlock-mcp/airlock/images"
@@ -105,7 +104,7 @@ func (v *Verifier) openRunner(undo *cleanup.Stack) (*runner.Runner, error) {
 	}
 	const none = -1 // the runner's word for a count of zero
 	opts := &runner.Options{
-		Logger: logger, StateDir: store.Run(v.system.directories.Home, os.Getenv), MaxSandboxes: c.Verify.MaxSandboxes,
+		Logger: logger, StateDir: store.Run(v.system.directories.Home), MaxSandboxes: c.Verify.MaxSandboxes,
 		MaxWaiting: c.Verify.Queue, Pool: c.Verify.Pool, PoolMemory: verifyPoolMemory,
 	}
 	if opts.MaxWaiting == 0 {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/airlock-mcp/airlock/app/trust"
 	"github.com/airlock-mcp/airlock/internal/filewatch"
 )
 
@@ -91,6 +92,9 @@ func (s *System) operatorFiles() []string {
 	files := slices.Clone(s.rules.config.Policies)
 	if file := s.rules.config.File; file != "" {
 		files = append(files, file)
+		if entry := trust.Open(s.directories.Home).Entry(file); os.MkdirAll(filepath.Dir(entry), 0o700) == nil {
+			files = append(files, entry)
+		}
 	}
 	s.rules.mu.Unlock()
 	for _, own := range []func() (string, error){func() (string, error) { return pinsFile(s.config) }, refreshFile} {

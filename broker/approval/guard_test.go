@@ -39,6 +39,22 @@ func act(args []string) bool {
 		}
 		out.WriteString(result)
 		out.Close()
+	case "widen": // HOME FILE: writes into the file whether this process may widen what agents can do
+		result := "allowed"
+		if err := approval.WidenCheck(args[2]); err != nil {
+			result = err.Error()
+		}
+		if err := os.WriteFile(args[3], []byte(result), 0o600); err != nil {
+			panic(err)
+		}
+	case "announce": // HOME FILE: serves agents until it is killed, and writes into the file that it does
+		if _, err := approval.Announce(args[2], approval.Role(args[4])); err != nil {
+			panic(err)
+		}
+		if err := os.WriteFile(args[3], []byte("ready"), 0o600); err != nil {
+			panic(err)
+		}
+		select {}
 	case "terminal": // FILE: a person's terminal, whose shell does what the file says
 		// A line may be read before its writer has closed the pipe: then there is nothing
 		// to read the next time.

@@ -54,7 +54,7 @@ func (i *installation) command(args ...string) *exec.Cmd {
 // airlock runs a verb to its end and returns what it printed.
 func (i *installation) airlock(args ...string) string {
 	i.Helper()
-	cmd := i.command(append(args, "--config", i.file)...)
+	cmd := testenv.AtTerminal(i, i.command(append(args, "--config", i.file)...))
 	cmd.Stderr = i.Output()
 	out, err := cmd.Output()
 	if err != nil {
@@ -307,8 +307,10 @@ func TestAnAgentIsSuspendedAndKilled(t *testing.T) {
 func TestAnAgentOnStdio(t *testing.T) {
 	i := newInstallation(t, "")
 	id, token := i.agent("Stdio", "--type", "supervised")
-	cmd := i.command("mcp", "--config", i.file)
-	cmd.Env = append(cmd.Env, "AIRLOCK_AGENT_TOKEN="+token)
+	ann := newPerson(t)
+	program := i.command().Path
+	cmd := exec.Command("sh", "-c", fmt.Sprintf("%s mcp --config %s; :", program, i.file)) // the host, which is younger than the person's terminal
+	cmd.Env = append(i.env, "AIRLOCK_AGENT_TOKEN="+token)
 	client := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, nil)
 	session, err := client.Connect(t.Context(), &mcp.CommandTransport{Command: cmd}, nil)
 	if err != nil {
@@ -322,7 +324,9 @@ func TestAnAgentOnStdio(t *testing.T) {
 			t.Errorf("stopped by %q with %s, want %q", stopped, answer.Data, want)
 		}
 	}
-	i.airlock("agents", "rotate", id)
+	if got := ann.does(fmt.Sprintf("env AIRLOCK_HOME=%s %s agents rotate %s --config %s", i.home, program, id, i.file)); !strings.HasPrefix(got, "0 ") {
+		t.Fatalf("rotating the token: %s", got)
+	}
 	if _, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "run_code", Arguments: python("result = 2")}); err == nil {
 		t.Error("the old token is served")
 	}

@@ -111,6 +111,7 @@ func counter(t *testing.T) (url string, calls *atomic.Int64) {
 func TestADaemonIsKilledWhileHostsAreConnected(t *testing.T) {
 	testenv.OwnHome(t)
 	t.Chdir(t.TempDir())
+	t.Setenv("AIRLOCK_CONFIG", "airlock.yaml")
 	url, calls := counter(t)
 	configuration := fmt.Sprintf("mcpServers: {counter: {url: %q}}\nservers: {counter: {trustAnnotations: true}}\nsandbox: {timeout: 10m}\n", url)
 	if err := os.WriteFile("airlock.yaml", []byte(configuration), 0o600); err != nil {

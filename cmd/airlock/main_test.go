@@ -21,9 +21,21 @@ func TestMain(m *testing.M) {
 // need neither a sandbox nor a server.
 func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
-		Dir:  "testdata/script",
+		Dir: "testdata/script",
+		Setup: func(env *testscript.Env) error {
+			nameConfiguration(env)
+			return nil
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"base64": decodeBase64},
 	})
+}
+
+// nameConfiguration names the configuration of a script, which otherwise has to be
+// confirmed by `airlock trust`.
+func nameConfiguration(env *testscript.Env) {
+	if _, err := os.Stat(filepath.Join(env.WorkDir, "airlock.yaml")); err == nil {
+		env.Setenv("AIRLOCK_CONFIG", "airlock.yaml")
+	}
 }
 
 // decodeBase64 is the script command `base64 FROM TO`: it writes bytes that a
@@ -54,6 +66,7 @@ func TestSandboxScript(t *testing.T) {
 		Dir:  "testdata/sandbox",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"containerd": startContainerd},
 		Setup: func(env *testscript.Env) error {
+			nameConfiguration(env)
 			env.Setenv("AIRLOCK_HOME", sandbox.Home)
 			env.Setenv("AIRLOCK_RUNSC", sandbox.Runsc)
 			env.Setenv("REPO", root)

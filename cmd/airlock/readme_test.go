@@ -45,7 +45,11 @@ func TestTheSampleOfTheReadme(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s\n%s", err, out, &stderr)
 	}
-	line, rest, _ := strings.Cut(string(out), "\n")
+	confirmed, printed, _ := strings.Cut(string(out), "\n")
+	if !strings.HasPrefix(confirmed, "confirmed ") {
+		t.Errorf("the first line: got %q", confirmed)
+	}
+	line, rest, _ := strings.Cut(printed, "\n")
 	var envelope struct {
 		RunID  string `json:"run_id"`
 		Result struct {

@@ -31,6 +31,7 @@ func daemonHere(t *testing.T, config string) {
 	t.Helper()
 	testenv.OwnHome(t)
 	t.Chdir(t.TempDir())
+	t.Setenv("AIRLOCK_CONFIG", "airlock.yaml") // which needs no confirmation
 	write(t, "airlock.yaml", config)
 	beginDaemon(t)
 }

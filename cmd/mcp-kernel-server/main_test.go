@@ -132,11 +132,19 @@ func (w *world) say(answers map[string]string) {
 // airlock runs a verb of airlock and returns what it printed.
 func (w *world) airlock(args ...string) string {
 	w.Helper()
-	var out, errs bytes.Buffer
-	if code := cli.Main(w.Context(), append(args, "--config", w.config), strings.NewReader(""), &out, &errs); code != 0 {
-		w.Fatalf("airlock %q: exit code %d: %s", args, code, errs.String())
+	self, err := os.Executable()
+	if err != nil {
+		w.Fatal(err)
 	}
-	return out.String()
+	cmd := testenv.AtTerminal(w, exec.CommandContext(w.Context(), self, append(args, "--config", w.config)...))
+	cmd.Env = append(os.Environ(), role+"=airlock")
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if err != nil {
+		w.Fatalf("airlock %q: %v: %s", args, err, errs.String())
+	}
+	return string(out)
 }
 
 // register makes an agent and returns its ID and its token.

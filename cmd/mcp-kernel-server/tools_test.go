@@ -91,7 +91,8 @@ func TestActionsThroughTheRealProgram(t *testing.T) {
 func TestSignalsFromAnotherProcess(t *testing.T) {
 	w := newWorld(t)
 	id, _ := w.register("trusted")
-	h := w.stdio()
+	// Over HTTP, because a host on stdio would be this test, which may not resume an agent.
+	h := w.overHTTP(w.listen(), strings.TrimSpace(w.airlock("tokens", "create", "x", "--scope", "admin")))
 	list := fmt.Sprintf(`{"action":"file_list","agent_id":%q}`, id)
 	if text, isError := h.call("kernel_execute", list); isError {
 		t.Fatal(text)

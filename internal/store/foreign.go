@@ -23,13 +23,37 @@ type ForeignError struct {
 // Error is one sentence.
 func (e *ForeignError) Error() string {
 	if e.Path == e.Through {
-		return fmt.Sprintf("%q is not used: %s", e.Path, e.Reason)
+		return fmt.Sprintf("%q is not used: it %s", e.Path, e.Reason)
 	}
 	return fmt.Sprintf("%q is not used: %q %s", e.Path, e.Through, e.Reason)
 }
 
 // Hint returns the command to type.
 func (e *ForeignError) Hint() string { return e.Advice }
+
+// IsWritable reports whether this process's user owns the file at path or a directory
+// above it, or may write to one of them, so that it can be changed or replaced.
+func IsWritable(path string) bool {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return true
+	}
+	for at := real; ; at = filepath.Dir(at) {
+		info, err := os.Stat(at)
+		if err != nil {
+			return true
+		}
+		stat, ok := info.Sys().(*syscall.Stat_t)
+		const write = 2 // W_OK of access(2)
+		sticky := at != real && info.Mode()&fs.ModeSticky != 0
+		if !ok || int(stat.Uid) == os.Geteuid() || !sticky && syscall.Access(at, write) == nil {
+			return true
+		}
+		if at == "/" {
+			return false
+		}
+	}
+}
 
 // maxLinks bounds the symbolic links on the way to a file, as the kernel does.
 const maxLinks = 40

@@ -9,14 +9,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 )
 
 // Environment variables that decide where the state lives.
 const (
-	EnvHome       = "AIRLOCK_HOME"
-	envDataHome   = "XDG_DATA_HOME"
-	envRuntimeDir = "XDG_RUNTIME_DIR"
-	envUserHome   = "HOME"
+	EnvHome     = "AIRLOCK_HOME"
+	envDataHome = "XDG_DATA_HOME"
+	envUserHome = "HOME"
 )
 
 // Home returns the state directory as an absolute path: $AIRLOCK_HOME if set,
@@ -85,25 +85,37 @@ func Sessions(home string) string { return filepath.Join(home, "sessions") }
 // SignIns is the directory of kept sign-ins to upstream servers.
 func SignIns(home string) string { return filepath.Join(home, "sign-ins") }
 
+// Trust is the directory of configurations that a person has confirmed.
+func Trust(home string) string { return filepath.Join(home, "trust") }
+
 // Keys is the directory of secret keys; it is created with mode 0700.
 func Keys(home string) string { return filepath.Join(home, "keys") }
 
-// Run is the directory for the state of living sandboxes. It lies in memory where
-// the system offers such a place, vanishes with a reboot as sandboxes do, and
-// its path is short because a unix socket's path is limited to 107 bytes. Each
-// home has a directory of its own.
-func Run(home string, getenv func(string) string) string {
-	return run(home, getenv, os.Geteuid())
-}
+// Daemon is the directory of the daemon's socket and lock. It is in the state directory
+// itself, so that every process that has the state directory finds the same daemon.
+func Daemon(home string) string { return filepath.Join(home, "daemon") }
 
-func run(home string, getenv func(string) string, uid int) string {
+// Run is the directory for the state of living sandboxes. If the system has a place in
+// memory for it, it is there and vanishes at a reboot, as sandboxes do. Its path is
+// short, because the path of a Unix socket is limited to 107 bytes, and does not depend on
+// the environment. Each home has its own.
+func Run(home string) string { return run(home, os.Geteuid(), "/run/user") }
+
+// maxRun is the length in bytes up to which a directory in the state directory is used.
+const maxRun = 40
+
+func run(home string, uid int, users string) string {
 	sum := sha256.Sum256([]byte(home))
 	own := hex.EncodeToString(sum[:4])
 	if uid == 0 {
 		return filepath.Join("/run/airlock", own)
 	}
-	if dir := getenv(envRuntimeDir); filepath.IsAbs(dir) {
+	dir := filepath.Join(users, strconv.Itoa(uid))
+	if info, err := os.Stat(dir); err == nil && info.IsDir() && CheckOwner(dir) == nil {
 		return filepath.Join(dir, "airlock", own)
 	}
-	return filepath.Join(home, "run")
+	if dir := filepath.Join(home, "run"); len(dir) <= maxRun {
+		return dir
+	}
+	return filepath.Join("/tmp", "airlock-"+strconv.Itoa(uid), own) // its owner is checked before it is used
 }

@@ -51,8 +51,12 @@ func TestHomeMakesRelativePathsAbsolute(t *testing.T) {
 }
 
 func TestRunIsShortAndPerHome(t *testing.T) {
-	user := env(map[string]string{"XDG_RUNTIME_DIR": "/run/user/1000"})
-	a, b := run("/home/a/.local/share/airlock", user, 1000), run("/home/b/.local/share/airlock", user, 1000)
+	users := t.TempDir()
+	if err := os.Mkdir(filepath.Join(users, "1000"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	a, b := run("/home/a/.local/share/airlock", 1000, users), run("/home/b/.local/share/airlock", 1000, users)
+	a, b = strings.Replace(a, users, "/run/user", 1), strings.Replace(b, users, "/run/user", 1)
 	if a == b {
 		t.Errorf("two homes share the run directory %q", a)
 	}
@@ -60,8 +64,13 @@ func TestRunIsShortAndPerHome(t *testing.T) {
 	if got, limit := len(a)+1+longestID+len("/broker.sock"), 107; got > limit {
 		t.Errorf("a socket's path has %d bytes, want at most %d", got, limit)
 	}
-	if got, want := run("/h", env(nil), 1000), "/h/run"; got != want {
-		t.Errorf("without a runtime directory: got %q, want %q", got, want)
+	for name, test := range map[string]struct{ home, want string }{
+		"a short home":          {"/h", "/h/run"},
+		"issue 27: a long home": {"/home/" + strings.Repeat("long", 60), "/tmp/airlock-2000/"},
+	} {
+		if got := run(test.home, 2000, users); !strings.HasPrefix(got, test.want) || len(got) > maxRun {
+			t.Errorf("%s: got %q, want %q", name, got, test.want)
+		}
 	}
 }
 

@@ -68,3 +68,23 @@ func openSlave(master *os.File) (*os.File, error) {
 	}
 	return os.OpenFile(fmt.Sprintf("/dev/pts/%d", index), os.O_RDWR|unix.O_NOCTTY, 0)
 }
+
+// AtTerminal makes cmd, which was not started, run in the foreground of a new
+// pseudo-terminal that is its standard input, as a person would run it. Its other streams
+// stay as they are.
+func AtTerminal(t testing.TB, cmd *exec.Cmd) *exec.Cmd {
+	t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { master.Close() })
+	slave, err := openSlave(master)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { slave.Close() })
+	cmd.Stdin = slave
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	return cmd
+}

@@ -75,7 +75,7 @@ func (b *bench) openVerifications(image images.Image, undo *cleanup.Stack) (*ver
 	}
 	undo.Add(func() error { driver.Close(); return nil })
 	sandboxes, err := runner.New(driver, &runner.Options{
-		Logger: logger, StateDir: store.Run(b.home, func(string) string { return "" }), MaxSandboxes: asking, Pool: 1, PoolMemory: 1 << 30,
+		Logger: logger, StateDir: store.Run(b.home), MaxSandboxes: asking, Pool: 1, PoolMemory: 1 << 30,
 	})
 	if err != nil {
 		return nil, err

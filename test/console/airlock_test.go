@@ -74,7 +74,7 @@ func (a *airlock) command(ctx context.Context, args ...string) *exec.Cmd {
 // prints runs a verb and returns what it prints to stdout.
 func (a *airlock) prints(t *testing.T, args ...string) string {
 	t.Helper()
-	out, err := a.command(t.Context(), args...).Output()
+	out, err := testenv.AtTerminal(t, a.command(t.Context(), args...)).Output()
 	if err != nil {
 		t.Fatalf("airlock %q: %v\n%s", args, err, a.said)
 	}

@@ -41,7 +41,7 @@ func program(t *testing.T, args ...string) *exec.Cmd {
 // airlock runs a verb and returns what it printed.
 func airlock(t *testing.T, args ...string) string {
 	t.Helper()
-	cmd := program(t, args...)
+	cmd := testenv.AtTerminal(t, program(t, args...))
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

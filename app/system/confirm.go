@@ -1,0 +1,183 @@
+package system
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/airlock-mcp/airlock/app/config"
+	"github.com/airlock-mcp/airlock/app/trust"
+	"github.com/airlock-mcp/airlock/broker/approval"
+	"github.com/airlock-mcp/airlock/broker/audit"
+	"github.com/airlock-mcp/airlock/internal/truncate"
+	"github.com/airlock-mcp/airlock/policies"
+)
+
+// unconfirmedError is a configuration that may permit more than the one that a person
+// has confirmed.
+type unconfirmedError struct {
+	file string
+	why  []string // keys and policies because of which it may permit more
+	diff []byte
+}
+
+// Error names what may permit more, in at most a few hundred bytes.
+func (e *unconfirmedError) Error() string {
+	const most = 300
+	why := strings.Join(strings.Fields(strings.Join(e.why, "; ")), " ")
+	return fmt.Sprintf("the configuration %q may permit more than the one that was confirmed (%s)", e.file, truncate.Bytes(why, most))
+}
+
+// Hint names the command that confirms it.
+func (e *unconfirmedError) Hint() string {
+	return fmt.Sprintf("look at the difference and confirm it in a terminal of your own: airlock trust %s", e.file)
+}
+
+// maxRecordedDiff bounds the difference in an audit record, in bytes.
+const maxRecordedDiff = 8 << 10
+
+// detail is the text of the audit record: the difference without credentials.
+func (e *unconfirmedError) detail() string {
+	return "a change that may permit more waits for a person's confirmation:\n" + truncate.Bytes(Printed().Text(string(e.diff)), maxRecordedDiff)
+}
+
+// confirmed returns an *unconfirmedError if after may permit more than before and no
+// person has confirmed it. Otherwise after is the confirmed configuration from then on.
+func confirmed(book *trust.Book, before, after trust.Content) error {
+	if after.File == "" || trust.IsFixed(after) {
+		return nil
+	}
+	if found, err := book.IsConfirmed(after); err != nil || found {
+		return err
+	}
+	if why := trust.Widens(before, after, places); len(why) > 0 {
+		return &unconfirmedError{after.File, why, trust.Difference(before, after)}
+	}
+	return book.Keep(after, Principal())
+}
+
+// places is os.LookupEnv for readings whose credentials do not matter.
+func places(name string) (string, bool) {
+	value, set := os.LookupEnv(name)
+	if !set {
+		value = "unset"
+	}
+	return value, true
+}
+
+// isPersons reports whether a person started this process: an agent's host did not, and
+// it may widen what agents can do. It must be asked before the process announces itself.
+func (o Options) isPersons(home string) bool {
+	return o.Host == 0 && approval.WidenCheck(home) == nil
+}
+
+// admit refuses to serve a configuration that may permit more than the confirmed one,
+// unless a person starts this process. The first configuration at a path counts as
+// confirmed: the host's own file names it.
+func (s *System) admit(ctx context.Context, byPerson bool) error {
+	if !s.opts.Serving || s.config.File == "" {
+		return nil
+	}
+	files, err := PolicyFiles(s.config)
+	if err != nil {
+		return err
+	}
+	book, now := trust.Open(s.directories.Home), trust.ContentOf(s.config, files)
+	before, found, err := book.Find(now.File)
+	if err != nil {
+		return err
+	}
+	if !found || byPerson {
+		if trust.IsFixed(now) {
+			return nil
+		}
+		return book.Keep(now, Principal())
+	}
+	err = confirmed(book, before, now)
+	var unconfirmed *unconfirmedError
+	if errors.As(err, &unconfirmed) {
+		if err := s.log.Append(ctx, unconfirmed.record()); err != nil {
+			return err
+		}
+		return &SetupError{unconfirmed, unconfirmed.Hint()}
+	}
+	return err
+}
+
+// record is the audit record of a change that is not in force.
+func (e *unconfirmedError) record() audit.Record {
+	return audit.Record{
+		Kind: audit.KindOperator, Identity: audit.Identity{Principal: Principal()}, Effect: audit.Effect{Outcome: audit.OutcomeRefused},
+		Detail: e.detail(),
+	}
+}
+
+// CheckConfirmed returns an error unless a person has confirmed a configuration that was
+// found in the current directory, where another project or person may have put it.
+func CheckConfirmed(c *config.Config) error {
+	k, err := NewConfirmation(c)
+	if err != nil || k.IsDone() {
+		return err
+	}
+	what := "was not confirmed"
+	if k.IsKnown {
+		what = "has changed since it was confirmed"
+	}
+	return &SetupError{fmt.Errorf("the configuration %q of this directory %s, and it names programs that are started", c.File, what), "look at it and confirm it: airlock trust"}
+}
+
+// Confirmation is a configuration as a person is asked to confirm it.
+type Confirmation struct {
+	Before, After trust.Content
+	IsKnown       bool     // an earlier content was confirmed, which is Before
+	Why           []string // what may permit more
+	book          *trust.Book
+	config        *config.Config
+}
+
+// NewConfirmation reads what there is to confirm of a configuration.
+func NewConfirmation(c *config.Config) (*Confirmation, error) {
+	directories, err := FindDirectories(c)
+	if err != nil {
+		return nil, err
+	}
+	files, err := PolicyFiles(c)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := policies.Load(files...); err != nil {
+		return nil, err
+	}
+	k := &Confirmation{After: trust.ContentOf(c, files), book: trust.Open(directories.Home), config: c}
+	if k.Before, k.IsKnown, err = k.book.Find(c.File); err != nil {
+		return nil, err
+	}
+	if k.IsKnown {
+		k.Why = trust.Widens(k.Before, k.After, places)
+	}
+	return k, nil
+}
+
+// IsDone reports whether the content is confirmed already.
+func (k *Confirmation) IsDone() bool { return k.IsKnown && k.Before.Digest() == k.After.Digest() }
+
+// Difference is what changed, without credentials.
+func (k *Confirmation) Difference() string {
+	return Printed().Text(string(trust.Difference(k.Before, k.After)))
+}
+
+// Confirm records that the user of this process confirms the content, and keeps it.
+func (k *Confirmation) Confirm(ctx context.Context) error {
+	err := withLog(k.config, func(log *audit.Log) error {
+		return log.Append(ctx, audit.Record{
+			Kind: audit.KindOperator, Identity: audit.Identity{Principal: Principal()},
+			Detail: fmt.Sprintf("the configuration %q is confirmed, digest %s:\n%s", k.After.File, k.After.Digest(), truncate.Bytes(k.Difference(), maxRecordedDiff)),
+		})
+	})
+	if err != nil {
+		return err
+	}
+	return k.book.Keep(k.After, Principal())
+}

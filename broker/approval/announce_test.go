@@ -1,0 +1,89 @@
+package approval_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// issue 23: a shell of the agent's host could not approve, but could make a token that
+// approves. Every act that widens what agents can do asks WidenCheck.
+func TestNothingOfTheHostCanWiden(t *testing.T) {
+	s := newScene(t)
+	home := t.TempDir()
+	ask := func(t *testing.T, run func(command string)) string {
+		t.Helper()
+		result := fifo(t, t.TempDir(), "result")
+		run(strings.Join([]string{s.self, "widen", home, result}, " "))
+		text, err := os.ReadFile(result)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	inHost := func(format string) func(string) {
+		return func(command string) { fmt.Fprintf(s.hostIn, format+" &\n", command) }
+	}
+	atTerminal := func(command string) { s.say(t, s.person, command) }
+	if got := ask(t, inHost("%s")); got != "allowed" {
+		t.Errorf("while no agent is served: got %q", got)
+	}
+	ready := fifo(t, t.TempDir(), "ready")
+	fmt.Fprintf(s.hostIn, "%s announce %s %s host & echo $! > %s\n", s.self, home, ready, filepath.Join(home, "pid"))
+	if _, err := os.ReadFile(ready); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { fmt.Fprintln(s.hostIn, "kill $(cat "+filepath.Join(home, "pid")+")") })
+	for name, format := range map[string]string{
+		"a child":                      "%s",
+		"a child with its terminal":    `script -qec "%s" /dev/null </dev/null >/dev/null 2>&1`,
+		"detached":                     "setsid -f %s",
+		"detached, with a terminal":    `setsid -f script -qec "%s" /dev/null </dev/null >/dev/null 2>&1`,
+		"without the announcing files": "rm -rf " + home + "/approvals; %s",
+	} {
+		t.Run(name, func(t *testing.T) {
+			if strings.Contains(format, "script") {
+				if _, err := exec.LookPath("script"); err != nil {
+					t.Skip("script is not installed")
+				}
+			}
+			if got := ask(t, inHost(format)); !strings.Contains(got, "agent's own host") && !strings.Contains(got, "person's terminal") {
+				t.Errorf("got %q, want it to be refused", got)
+			}
+		})
+	}
+	if got := ask(t, atTerminal); got != "allowed" {
+		t.Errorf("at a person's terminal: got %q", got)
+	}
+}
+
+// A daemon whose hosts connect over HTTP knows none of their processes, so widening
+// takes a terminal.
+func TestWideningBesideADaemonTakesATerminal(t *testing.T) {
+	s := newScene(t)
+	home := t.TempDir()
+	ready, result := fifo(t, t.TempDir(), "ready"), fifo(t, t.TempDir(), "result")
+	daemon := exec.Command(s.self, "announce", home, ready, "serve")
+	if err := daemon.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { daemon.Process.Kill(); daemon.Wait() })
+	if _, err := os.ReadFile(ready); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		command string
+		want    string
+	}{
+		{"setsid -w " + s.self + " widen " + home + " " + result, "without a terminal"},
+		{s.self + " widen " + home + " " + result, "allowed"},
+	} {
+		s.say(t, s.person, test.command)
+		if text, err := os.ReadFile(result); err != nil || !strings.Contains(string(text), test.want) {
+			t.Errorf("%s: got %q, %v, want %q", test.command, text, err, test.want)
+		}
+	}
+}

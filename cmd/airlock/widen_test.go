@@ -1,0 +1,170 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/airlock-mcp/airlock/internal/testenv"
+)
+
+// person is a terminal that was there before the agent's host, as that of a person.
+type person struct {
+	t     *testing.T
+	typed string // a named pipe whose lines the terminal's shell executes
+}
+
+func newPerson(t *testing.T) *person {
+	t.Helper()
+	for _, program := range []string{"setsid", "script"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("%s is not installed", program)
+		}
+	}
+	p := &person{t, filepath.Join(t.TempDir(), "typed")}
+	if err := syscall.Mkfifo(p.typed, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	shell := fmt.Sprintf(`while :; do read -r line <%s && eval "$line"; done`, p.typed)
+	if err := exec.Command("setsid", "-f", "script", "-qec", shell, "/dev/null").Run(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.types("exit") })
+	p.does("true") // it is there
+	return p
+}
+
+func (p *person) types(line string) {
+	p.t.Helper()
+	f, err := os.OpenFile(p.typed, os.O_WRONLY, 0)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer f.Close()
+	fmt.Fprintln(f, line)
+}
+
+// does executes a command at the terminal and returns its exit code and what it printed.
+func (p *person) does(command string) string {
+	p.t.Helper()
+	result := filepath.Join(p.t.TempDir(), "result")
+	if err := syscall.Mkfifo(result, 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+	p.types(fmt.Sprintf(`said=$(%s 2>&1); echo "$? $said" >%s`, command, result))
+	text, err := os.ReadFile(result)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return string(text)
+}
+
+// issue 23: a shell of the agent's host changed the policies, and the change was in force
+// at once. Now a change that may permit more is shown and recorded, and is in force only
+// after a person has confirmed it outside of the host; a restart does not help the host.
+func TestAWideningChangeWaitsForAPerson(t *testing.T) {
+	env := testenv.Sandbox(t)
+	testenv.OwnHome(t)
+	home := os.Getenv("AIRLOCK_HOME")
+	dir := t.TempDir()
+	file, rules := filepath.Join(dir, "airlock.yaml"), filepath.Join(dir, "rules.cedar")
+	program := filepath.Join(testenv.RepoRoot(t), "bin", "airlock")
+	write := func(path, text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const narrow = "permit(principal, action, resource) when { resource.risk == \"read\" };\n"
+	const wide = "permit(principal, action, resource);\n"
+	write(file, "mcpServers: {files: {command: cat}}\npolicies: [rules.cedar]\n")
+	write(rules, narrow)
+	ann := newPerson(t)
+	in := fmt.Sprintf("env AIRLOCK_HOME=%s AIRLOCK_RUNSC=%s %s ", home, env.Runsc, program)
+	atTerminal := func(args string) string { return ann.does(in + args) }
+
+	// The host is a shell, which starts Airlock and does what the model says.
+	start := func(served bool) (expect func(string), end func()) {
+		t.Helper()
+		host := exec.Command("sh", "-c", fmt.Sprintf("%s mcp --config %s; :", program, file))
+		host.Env = append(os.Environ(), "AIRLOCK_HOME="+home, "AIRLOCK_RUNSC="+env.Runsc)
+		host.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		stdin, stdout, stderr := pipes(t, host)
+		if err := host.Start(); err != nil {
+			t.Fatal(err)
+		}
+		io.WriteString(stdin, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`+"\n")
+		if line, err := bufio.NewReader(stdout).ReadString('\n'); served && err != nil {
+			t.Fatalf("got %q, %v, want the answer to initialize", line, err)
+		}
+		lines := bufio.NewScanner(stderr)
+		return func(want string) {
+				t.Helper()
+				for lines.Scan() {
+					if strings.Contains(lines.Text(), want) {
+						return
+					}
+				}
+				t.Fatalf("stderr ended without %q", want)
+			}, func() {
+				stdin.Close()
+				for lines.Scan() { // to its end
+				}
+				host.Wait()
+			}
+	}
+	expect, end := start(true)
+	defer func() { end() }()
+
+	write(rules, narrow+"forbid(principal, action, resource) when { resource.denied };\n")
+	expect("changed and in force: policies")
+	write(rules, wide)
+	expect("may permit more than the one that was confirmed")
+	expect("hint: look at the difference and confirm it in a terminal of your own: airlock trust " + file)
+
+	// In the host nobody confirms it, makes a token that approves, or reads it after a restart.
+	for _, args := range [][]string{
+		{"trust", "--yes", file}, {"tokens", "create", "x", "--scope", "admin"}, {"tokens", "create", "x", "--scope", "run,approve"},
+		{"tools", "accept", "--all", "--config", file}, {"agents", "create", "x", "--type", "trusted"}, {"integrity", "seal"},
+	} {
+		cmd := testenv.AtTerminal(t, exec.Command(program, args...))
+		cmd.Env = append(os.Environ(), "AIRLOCK_HOME="+home)
+		out, err := cmd.CombinedOutput()
+		if err == nil || !strings.Contains(string(out), "refused while agents are served") {
+			t.Errorf("airlock %q beside the host: got %v, %s", args, err, out)
+		}
+	}
+	end()
+	expect, end = start(false)
+	expect("may permit more than the one that was confirmed")
+	end()
+
+	// A person confirms it, and the next start has it.
+	if got := atTerminal("trust --yes " + file); !strings.HasPrefix(got, "0 ") || !strings.Contains(got, "may permit more: added: permit") {
+		t.Errorf("at the person's terminal: got %s", got)
+	}
+	expect, end = start(true)
+	write(rules, wide+"forbid(principal, action, resource) when { resource.denied };\n")
+	expect("changed and in force: policies")
+	write(rules, wide)
+	expect("may permit more")
+	if got := atTerminal("trust --yes " + file); !strings.HasPrefix(got, "0 ") {
+		t.Errorf("at the person's terminal, while a host is connected: got %s", got)
+	}
+	expect("changed and in force: policies")
+	if got := atTerminal("tokens create x --scope admin"); !strings.HasPrefix(got, "0 ") {
+		t.Errorf("a token for a person: got %s", got)
+	}
+	out := atTerminal("audit tail -n 100 --json")
+	for _, want := range []string{"waits for a person's confirmation", "+permit (principal, action, resource)", "is confirmed, digest sha256:"} {
+		if !strings.Contains(strings.ReplaceAll(out, "+permit(", "+permit ("), want) {
+			t.Errorf("the audit log has no record with %q:\n%s", want, out)
+		}
+	}
+}
