@@ -2,7 +2,6 @@ package images
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +11,9 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"github.com/airlock-mcp/airlock/internal/reach"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
 const (
@@ -40,14 +42,17 @@ func fetchFrom(ctx context.Context, registry *url.URL, pkg, version, dir string)
 		}
 	}()
 	var manifest struct {
-		Dist struct{ Tarball, Integrity string }
+		Dist struct {
+			Tarball   string `json:"tarball"`
+			Integrity string `json:"integrity"`
+		} `json:"dist"`
 	}
 	text, err := get(ctx, registry.JoinPath(pkg, version).String(), maxManifest)
 	if err != nil {
 		return "", err
 	}
 	defer text.Close()
-	if err := json.NewDecoder(text).Decode(&manifest); err != nil {
+	if err := strictjson.NewDecoder(text).DecodeOpen(&manifest); err != nil {
 		return "", fmt.Errorf("reading the package's description: %w", err)
 	}
 	address := manifest.Dist.Tarball
@@ -87,7 +92,7 @@ func get(ctx context.Context, address string, most int64) (io.ReadCloser, error)
 	if err != nil {
 		return nil, err
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := (&http.Client{Transport: reach.NewTransport(reach.Configured(), nil)}).Do(request)
 	if err != nil {
 		return nil, err
 	}

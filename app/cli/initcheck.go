@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +17,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/trust"
 	"github.com/airlock-mcp/airlock/images"
 	"github.com/airlock-mcp/airlock/internal/store"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/internal/truncate"
 )
 
@@ -155,13 +155,17 @@ func converse(in io.Writer, out io.Reader) error {
 	lines.Buffer(nil, most)
 	for lines.Scan() {
 		var answer struct {
-			ID     any `json:"id"`
+			ID     int `json:"id"`
 			Result struct {
-				Tools []struct{ Name string }
-			}
-			Error struct{ Message string }
+				Tools []struct {
+					Name string `json:"name"`
+				} `json:"tools"`
+			} `json:"result"`
+			Error struct {
+				Message string `json:"message"`
+			} `json:"error"`
 		}
-		if json.Unmarshal(lines.Bytes(), &answer) != nil || answer.ID != float64(2) {
+		if strictjson.UnmarshalOpen(lines.Bytes(), &answer) != nil || answer.ID != 2 {
 			continue
 		}
 		for _, tool := range answer.Result.Tools {

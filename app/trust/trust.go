@@ -19,6 +19,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/store"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/internal/visible"
 	"github.com/airlock-mcp/airlock/policies"
 )
@@ -145,7 +146,7 @@ func (b *Book) Find(file string) (Content, bool, error) {
 	}
 	var e entry
 	if err == nil {
-		err = json.Unmarshal(text, &e)
+		err = strictjson.Unmarshal(text, &e)
 	}
 	if err == nil && e.File != file {
 		err = errors.New("it is about another file")
