@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,6 +22,7 @@ type agentsTrustVerbs struct {
 	Keys       agentsKeysVerb       `cmd:"" help:"List the keys that an agent signs with; make a new one, revoke one."`
 	Manifest   agentsManifestVerb   `cmd:"" help:"Print what makes an agent known elsewhere, or say what it can do."`
 	Pin        agentsPinVerb        `cmd:"" help:"Make an agent known that is registered elsewhere, by what airlock agents manifest printed there."`
+	Remote     agentsRemoteVerb     `cmd:"" help:"List pinned agents; change the trust level of one, suspend, resume or unpin it."`
 	Reputation agentsReputationVerb `cmd:"" help:"Show an agent's reputation, and what changed it."`
 }
 
@@ -123,7 +125,7 @@ type agentsManifestVerb struct {
 	Level         string   `placeholder:"LEVEL" help:"How far you trust it: verified_partner, trusted, standard, unknown or untrusted; by default as its type says."`
 }
 
-// Run keeps a new manifest where a flag says something, and prints the manifest
+// Run keeps a new manifest if a flag is given, and prints the manifest
 // with the agent's keys, for airlock agents pin elsewhere.
 func (v *agentsManifestVerb) Run(ctx context.Context, s *streams) error {
 	changes := len(v.Scope) > 0 || v.Retention != "" || v.Reversibility != "" || v.Level != ""
@@ -205,6 +207,68 @@ func (v *agentsPinVerb) read(ctx context.Context, s *streams) (pinned iatp.Pinne
 		return pinned, &usageError{fmt.Sprintf("%q is not what airlock agents manifest prints", v.File), "airlock agents manifest AGENT > agent.json, where the agent is registered"}
 	}
 	return pinned, nil
+}
+
+type agentsRemoteVerb struct {
+	agentsFlags
+	Agent   string `arg:"" optional:"" help:"The ID of a pinned agent."`
+	Level   string `xor:"change" placeholder:"LEVEL" help:"Trust it so far: verified_partner, trusted, standard, unknown or untrusted."`
+	Suspend bool   `xor:"change" help:"Let every verification of it fail until it is resumed."`
+	Resume  bool   `xor:"change" help:"End its suspension."`
+	Unpin   bool   `xor:"change" help:"Forget its manifest and its keys. Its reputation stays."`
+	JSON    bool   `name:"json" help:"Print JSON."`
+}
+
+// Run changes one pinned agent if a flag is given, and lists pinned agents.
+func (v *agentsRemoteVerb) Run(ctx context.Context, s *streams) error {
+	changes := v.Level != "" || v.Suspend || v.Resume || v.Unpin
+	if changes && v.Agent == "" {
+		return &usageError{"which agent is missing", "airlock agents remote AGENT --suspend"}
+	}
+	return v.trusting(ctx, func(trust *iatp.Service) error {
+		if err := v.change(ctx, trust); err != nil {
+			return err
+		}
+		all, err := trust.Remotes(ctx)
+		if err != nil {
+			return err
+		}
+		if v.Agent != "" {
+			all = slices.DeleteFunc(all, func(r iatp.Remote) bool { return r.Agent != v.Agent })
+		}
+		if len(all) == 0 && v.Agent != "" && !v.Unpin {
+			return &iatp.Refusal{Text: fmt.Sprintf("Agent %q is not pinned", v.Agent)}
+		}
+		if v.JSON {
+			return printLine(s.out, map[string]any{"agents": all})
+		}
+		return paged(s, func(w io.Writer) error {
+			var t table
+			for _, r := range all {
+				state, style := "pinned", plain
+				if r.Suspended {
+					state, style = "suspended", red
+				}
+				t.add(cell{r.Agent, plain}, cell{string(r.Level), plain}, cell{"reputation " + r.Reputation.String(), dim}, cell{state, style})
+			}
+			return t.write(w)
+		})
+	})
+}
+
+func (v *agentsRemoteVerb) change(ctx context.Context, trust *iatp.Service) error {
+	by := system.Principal()
+	switch {
+	case v.Level != "":
+		return trust.SetLevel(ctx, v.Agent, iatp.Level(v.Level), by)
+	case v.Suspend:
+		return trust.Suspend(ctx, v.Agent, by)
+	case v.Resume:
+		return trust.Resume(ctx, v.Agent, by)
+	case v.Unpin:
+		return trust.Unpin(ctx, v.Agent, by)
+	}
+	return nil
 }
 
 type agentsReputationVerb struct {

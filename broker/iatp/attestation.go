@@ -35,7 +35,7 @@ var (
 	ErrReplayed = errors.New("the attestation was used before")
 )
 
-// Statement is what an attestation says: the payload of its envelope. All of it
+// Statement is the payload of an attestation's envelope. All of it
 // is signed.
 type Statement struct {
 	Agent        string          `json:"agent_id"`
@@ -76,9 +76,12 @@ func (c *Content) check() error {
 	if len(c.Metadata) > maxMetadata {
 		return &Refusal{fmt.Sprintf("the metadata have %d bytes, and %d can be signed", len(c.Metadata), maxMetadata)}
 	}
-	canonical, err := canon.JSON(c.Metadata)
-	if err != nil || !bytes.HasPrefix(canonical, []byte("{")) {
-		return &Refusal{"the metadata are no JSON object with a canonical form (RFC 8785)"}
+	canonical, err := canon.Exact(c.Metadata)
+	if err != nil {
+		return &Refusal{"the metadata: " + err.Error()}
+	}
+	if canonical[0] != '{' {
+		return &Refusal{"the metadata are not a JSON object"}
 	}
 	c.Metadata = canonical
 	return nil
@@ -111,7 +114,7 @@ func (s *Service) registered(ctx context.Context, agent string) (agents.Agent, e
 }
 
 // Sign attests content in the name of a registered agent. The caller has made
-// sure that the request is the agent's, or its operator's. The error is a
+// sure that the request comes from the agent or its operator. The error is a
 // *Refusal or that nothing could be signed.
 func (s *Service) Sign(ctx context.Context, agent string, c Content) (Attestation, error) {
 	if err := c.check(); err != nil {

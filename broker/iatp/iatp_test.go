@@ -286,6 +286,7 @@ func TestWhatIsNotSigned(t *testing.T) {
 		"no object":      {"active", iatp.Content{Metadata: json.RawMessage(`[1]`)}},
 		"no JSON":        {"active", iatp.Content{Metadata: json.RawMessage(`{"a":NaN}`)}},
 		"a number":       {"active", iatp.Content{Metadata: json.RawMessage(`{"a":1e999}`)}},
+		"a long number":  {"active", iatp.Content{Metadata: json.RawMessage(`{"a":[9007199254740993]}`)}}, // issue 24: it was signed as …992
 		"large metadata": {"active", iatp.Content{Metadata: json.RawMessage(`{"a":"` + strings.Repeat("x", 70000) + `"}`)}},
 		"large content":  {"active", iatp.Content{Text: strings.Repeat("x", iatp.MaxContent+1)}},
 		"many":           {"active", iatp.Content{Capabilities: make([]string, 101)}},
@@ -445,7 +446,7 @@ func TestSlashesThatAreRefused(t *testing.T) {
 	for name, sl := range map[string]iatp.Slash{
 		"no reason": {Agent: "a", Severity: "high"}, "blank": {Agent: "a", Reason: " \n"}, "severity": {Agent: "a", Reason: "r", Severity: "HIGH"},
 		"unknown": {Agent: "b", Reason: "r"}, "evidence": {Agent: "a", Reason: "r", Evidence: json.RawMessage(`"x"`)},
-		"long": {Agent: "a", Reason: strings.Repeat("r", 3000)},
+		"long": {Agent: "a", Reason: strings.Repeat("r", 3000)}, "number": {Agent: "a", Reason: "r", Evidence: json.RawMessage(`{"id":9007199254740993}`)},
 	} {
 		var no *iatp.Refusal
 		if _, err := w.Slash(t.Context(), sl); !errors.As(err, &no) {

@@ -33,7 +33,7 @@ const (
 // Levels are all levels, from the highest.
 var Levels = []Level{VerifiedPartner, Trusted, Standard, Unknown, Untrusted}
 
-// score is what a level is worth; what modifies it is added.
+// score returns the points of a level, without bonuses.
 func (l Level) score() Score {
 	switch l {
 	case VerifiedPartner:
@@ -48,7 +48,7 @@ func (l Level) score() Score {
 	return 0
 }
 
-// levelOf is the level of a registered agent whose operator has said no other.
+// levelOf returns the default level of a registered agent.
 func levelOf(t agents.Type) Level {
 	switch t {
 	case agents.Trusted:
@@ -67,7 +67,7 @@ var (
 	Reversibilities = []string{"full", "partial", "none"}
 )
 
-// Manifest is what an agent says it can do, signed by it.
+// Manifest describes what an agent can do. The agent signs it.
 type Manifest struct {
 	Agent         string   `json:"agent_id"`
 	Scopes        []string `json:"scopes"`
@@ -78,7 +78,7 @@ type Manifest struct {
 	Version       string   `json:"protocol_version"`
 }
 
-// Check says what is wrong with a manifest.
+// Check returns an error for an invalid manifest.
 func (m *Manifest) Check() error {
 	if err := checkNames("scopes", m.Scopes); err != nil {
 		return err
@@ -96,9 +96,18 @@ func (m *Manifest) Check() error {
 type stored struct {
 	envelope Envelope
 	level    Level
-	remote   bool
+	remote   remote
 	issued   time.Time
 }
+
+// remote is the state of an agent that is registered elsewhere, as it is stored.
+type remote int
+
+const (
+	local     remote = iota // registered here
+	pinned                  // known by its manifest
+	suspended               // pinned, and trusted with nothing until it is resumed
+)
 
 var errNoManifest = errors.New("the agent has no manifest")
 
@@ -122,7 +131,7 @@ func (s *Service) storedManifest(ctx context.Context, agent string) (st stored, 
 }
 
 // SetManifest signs and keeps a manifest of a registered agent; level is the
-// operator's word, empty for that of the agent's type.
+// operator's level, by default that of the agent's type.
 func (s *Service) SetManifest(ctx context.Context, m Manifest, level Level, by string) error {
 	if err := m.Check(); err != nil {
 		return err
@@ -263,7 +272,11 @@ func (s *Service) Pin(ctx context.Context, p Pinned, level Level, by string) (st
 				}
 			}
 		}
-		return stored{p.Manifest, level, true, issued}.put(ctx, tx, agent)
+		state := pinned
+		if before.remote == suspended {
+			state = suspended // only Suspend changes that
+		}
+		return stored{p.Manifest, level, state, issued}.put(ctx, tx, agent)
 	})
 }
 

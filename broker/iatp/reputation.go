@@ -74,10 +74,10 @@ type Penalty struct {
 	Agent    string `json:"agent_id"`
 	Previous Score  `json:"previous_score"`
 	New      Score  `json:"new_score"`
-	Applied  Score  `json:"penalty_applied"` // less than the severity's where the score would fall below 0
+	Applied  Score  `json:"penalty_applied"` // less than the severity's if the score would fall below 0
 	Reason   string `json:"reason"`
 	Severity string `json:"severity"`
-	Evidence bool   `json:"evidence_recorded"` // false: the record says that there was none
+	Evidence bool   `json:"evidence_recorded"` // whether evidence was given
 }
 
 // Slash is a complaint about an agent.
@@ -85,7 +85,7 @@ type Slash struct {
 	Agent    string
 	Reason   string
 	Severity string          // a word of Severities; empty means medium
-	Evidence json.RawMessage // an object; empty: there is none
+	Evidence json.RawMessage // an object; can be empty
 	By       string          // who complains
 }
 
@@ -112,15 +112,18 @@ func (sl *Slash) check() error {
 		sl.Evidence = nil
 		return nil
 	}
-	canonical, err := canon.JSON(sl.Evidence)
-	if err != nil || canonical[0] != '{' {
-		return &Refusal{"the evidence is no JSON object"}
+	canonical, err := canon.Exact(sl.Evidence)
+	if err != nil {
+		return &Refusal{"the evidence: " + err.Error()}
+	}
+	if canonical[0] != '{' {
+		return &Refusal{"the evidence is not a JSON object"}
 	}
 	sl.Evidence = canonical
 	return nil
 }
 
-// known says whether an agent is registered or pinned; registered is nil for a
+// known reports whether an agent is registered or pinned; registered is nil for a
 // pinned one.
 func (s *Service) known(ctx context.Context, agent string) (registered *agents.Agent, known bool, err error) {
 	a, err := s.opts.Agents.Find(ctx, agent)
@@ -131,7 +134,7 @@ func (s *Service) known(ctx context.Context, agent string) (registered *agents.A
 		return nil, false, err
 	}
 	st, err := s.storedManifest(ctx, agent)
-	if errors.Is(err, errNoManifest) || err == nil && !st.remote {
+	if errors.Is(err, errNoManifest) || err == nil && st.remote == local {
 		return nil, false, nil
 	}
 	return nil, err == nil, err
@@ -173,14 +176,23 @@ func unknownAgent(agent string) error {
 	return &Refusal{fmt.Sprintf("Agent %q is unknown: it is neither registered nor pinned", agent)}
 }
 
+// CheckSlash completes a complaint and returns the error that Slash would return for it.
+func (s *Service) CheckSlash(ctx context.Context, sl *Slash) error {
+	if err := sl.check(); err != nil {
+		return err
+	}
+	_, known, err := s.known(ctx, sl.Agent)
+	if err == nil && !known {
+		err = unknownAgent(sl.Agent)
+	}
+	return err
+}
+
 // Slash lowers the reputation of a known agent. Whether the caller may do so is
 // for the edge to decide. The error is a *Refusal or that nothing was changed.
 func (s *Service) Slash(ctx context.Context, sl Slash) (Penalty, error) {
-	if err := sl.check(); err != nil {
+	if err := s.CheckSlash(ctx, &sl); err != nil {
 		return Penalty{}, err
-	}
-	if _, known, err := s.known(ctx, sl.Agent); err != nil || !known {
-		return Penalty{}, errors.Join(err, unknownAgent(sl.Agent))
 	}
 	evidence := "with evidence"
 	if sl.Evidence == nil {

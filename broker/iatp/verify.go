@@ -22,10 +22,10 @@ type Query struct {
 	Level          Level     // verified_partner, trusted, standard or any; empty means standard
 	Scopes         []string  // that it must have
 	Classification string    // a word of Classifications; empty: of no data
-	Attestation    *Envelope // what the agent has shown; nil: nothing. It is used up.
+	Attestation    *Envelope // presented by the agent; can be nil. It cannot be used again.
 }
 
-// Check says what is wrong with a query, for who wrote it.
+// Check returns an error for an invalid query.
 func (q *Query) Check() error {
 	if q.Level == "" {
 		q.Level = Standard
@@ -48,7 +48,7 @@ func has[V any](m map[Level]V, key Level) bool {
 	return there
 }
 
-// Trust is the answer to a query. What is not Verified has an Error.
+// Trust is the answer to a query. Error is set if Verified is false.
 type Trust struct {
 	Verified         bool     `json:"verified"`
 	Agent            string   `json:"remote_agent_id"`
@@ -61,7 +61,7 @@ type Trust struct {
 	Error            string   `json:"error,omitempty"`
 }
 
-// Verify says whether an agent can be trusted as the query asks: that it is
+// Verify reports whether an agent can be trusted as the query asks: that it is
 // known, active, has a manifest that it signed, reaches the score, has the scopes
 // and may handle the data. The error is a *Refusal of the query itself, or that
 // nothing could be looked up, which trusts no agent.
@@ -100,6 +100,9 @@ func (s *Service) judge(ctx context.Context, q Query, t *Trust) error {
 		return asRefusal(err, "Attestation of the capability manifest")
 	}
 	t.AttestationValid, t.Level, t.Scopes = true, st.level, m.Scopes
+	if st.remote == suspended {
+		return &Refusal{"Agent is suspended"}
+	}
 	if q.Attestation != nil {
 		if _, err := s.Accept(ctx, q.Agent, *q.Attestation); err != nil {
 			t.AttestationValid = false
@@ -118,10 +121,10 @@ func (s *Service) judge(ctx context.Context, q Query, t *Trust) error {
 	return m.allows(q, t)
 }
 
-// score is the level's, raised by what can be taken back and by what is not kept,
-// and moved by as much as the reputation has moved.
+// score returns the score of the level, raised for reversible work and for data that is not
+// kept, and then moved by the change of the reputation. The bonuses cannot hide a penalty.
 func (m Manifest) score(level Level, reputation Score) Score {
-	score := level.score() + reputation - firstReputation
+	score := level.score()
 	switch m.Reversibility {
 	case "full":
 		score += 200
@@ -131,7 +134,7 @@ func (m Manifest) score(level Level, reputation Score) Score {
 	if m.Retention == "ephemeral" {
 		score += 100
 	}
-	return min(max(score, lowest), highest)
+	return min(max(min(score, highest)+reputation-firstReputation, lowest), highest)
 }
 
 // allows checks scopes and data.

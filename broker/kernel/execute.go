@@ -31,13 +31,13 @@ const (
 	maxPolicies = 32
 )
 
-// Executed is what became of an action that was allowed.
+// Executed is the result of an action that was allowed.
 type Executed struct {
 	Status   string   `json:"status"` // executed or failed
 	Action   string   `json:"action"`
 	Result   string   `json:"result,omitempty"` // a sentence, of what was executed
 	Received []string `json:"params_received"`  // names, in order
-	// Output is what the action returned. What a server or a program returned is its word.
+	// Output is the result of the server or the program.
 	Output json.RawMessage `json:"output,omitempty"`
 	RunID  string          `json:"run_id,omitempty"`
 	Error  *Failure        `json:"error,omitempty"` // of what failed
@@ -72,7 +72,7 @@ func (s *Service) Execute(ctx context.Context, a Actor, r Request) (Executed, er
 		reason = fmt.Sprintf("Action %q is not configured: kernel.actions names the tool that it stands for, and there are %s", short(j.Action), s.actions())
 	}
 	if reason != "" {
-		e.decision = denied
+		e.decision, e.detail = denied, joined(e.detail, reason)
 	}
 	if err := s.record(ctx, a, e); err != nil {
 		return Executed{}, err
@@ -114,13 +114,13 @@ func (s *Service) prepare(ctx context.Context, a Actor, r Request) (j job, err e
 	if _, own := ownActions[r.Action]; own {
 		j.target, j.known = Action{}, true
 	} else if !j.known && strings.HasPrefix(r.Action, "database_") {
-		j.target.SQL = "query" // so that the policies judge what it says
+		j.target.SQL = "query" // the policies judge it as SQL
 	}
 	return j, nil
 }
 
 // decide applies the agent's state and the named policies; the reason is empty
-// where nothing speaks against the action.
+// if the action is permitted.
 func (s *Service) decide(ctx context.Context, j job) (_ policies.Decision, reason string, err error) {
 	switch j.agent.Status {
 	case agents.Active:

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/airlock-mcp/airlock/broker/agents"
+	"github.com/airlock-mcp/airlock/broker/iatp"
 	"github.com/airlock-mcp/airlock/broker/kernel"
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
@@ -214,5 +215,34 @@ func TestWithoutALogNothingHappens(t *testing.T) {
 	var no *kernel.Refusal
 	if _, err := w.Execute(t.Context(), local, request("look_up", id, `{}`)); err == nil || errors.As(err, &no) || len(w.taken()) != 0 {
 		t.Errorf("%v", err)
+	}
+}
+
+// A refused slash and a refused action are recorded as refused, with the reason (issue 24).
+func TestRefusalsAreRecorded(t *testing.T) {
+	w := newWorld(t)
+	id := w.register(t, "ann", agents.Trusted)
+	for name, sl := range map[string]iatp.Slash{
+		"of an unknown agent": {Agent: "none", Reason: "r"}, "without a reason": {Agent: id}, "with another word": {Agent: id, Reason: "r", Severity: "worst"},
+	} {
+		if _, err := w.Slash(t.Context(), local, sl); refusal(t, err) == "" {
+			t.Errorf("a slash %s: got %v, want a refusal", name, err)
+		}
+	}
+	if _, err := w.Execute(t.Context(), local, request("no_such_action", id, `{}`)); refusal(t, err) == "" {
+		t.Errorf("an unknown action: got %v, want a refusal", err)
+	}
+	log, err := w.Log(t.Context(), local, kernel.LogQuery{Limit: 100, Type: "blocked"})
+	if err != nil || log.Total != 4 {
+		t.Fatalf("got %+v, %v, want four refusals", log, err)
+	}
+	var details []string
+	for _, entry := range log.Logs {
+		details = append(details, entry.Detail)
+	}
+	for _, want := range []string{"is unknown", "slash_reason is required", `slash_severity "worst"`, "is not configured"} {
+		if !strings.Contains(strings.Join(details, "\n"), want) {
+			t.Errorf("got %q, want the reason %q", details, want)
+		}
 	}
 }

@@ -33,7 +33,7 @@ func (s *Service) Sign(ctx context.Context, a Actor, agentID string, c iatp.Cont
 	return signed, err
 }
 
-// Verify says whether another agent can be trusted as the query asks. The error
+// Verify reports whether another agent can be trusted as the query asks. The error
 // is a *Refusal of the query, or that nothing could be looked up.
 func (s *Service) Verify(ctx context.Context, a Actor, q iatp.Query) (iatp.Trust, error) {
 	if err := s.admit(ctx, a, "iatp_verify"); err != nil {
@@ -66,17 +66,22 @@ func (s *Service) Reputation(ctx context.Context, a Actor, agentID string) (iatp
 // only with the right to.
 func (s *Service) Slash(ctx context.Context, a Actor, sl iatp.Slash) (iatp.Penalty, error) {
 	e := event{tool: "iatp_reputation", decision: allowed, detail: "slashes " + short(sl.Agent), hashed: []byte(sl.Reason)}
-	mayNot := a.Kind != caller.Local && (a.Kind != caller.User || !a.Has(caller.ScopeSlash))
-	if mayNot {
-		e.decision = denied
+	sl.By = a.Name()
+	var refused error
+	if a.Kind != caller.Local && (a.Kind != caller.User || !a.Has(caller.ScopeSlash)) {
+		refused = refuse("Slashing needs the authority to: the local operator, or a token with the scope slash")
+	} else {
+		refused = asRefusal(s.opts.Trust.CheckSlash(ctx, &sl))
+	}
+	if refused != nil {
+		e.decision, e.detail = denied, joined(e.detail, refused.Error())
 	}
 	if err := s.record(ctx, a, e); err != nil {
 		return iatp.Penalty{}, err
 	}
-	if mayNot {
-		return iatp.Penalty{}, refuse("Slashing needs the authority to: the local operator, or a token with the scope slash")
+	if refused != nil {
+		return iatp.Penalty{}, refused
 	}
-	sl.By = a.Name()
 	p, err := s.opts.Trust.Slash(ctx, sl)
 	return p, asRefusal(err)
 }

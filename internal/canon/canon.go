@@ -9,11 +9,16 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"math/big"
 	"slices"
+	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/gowebpki/jcs"
+
+	"github.com/airlock-mcp/airlock/internal/strictjson"
+	"github.com/airlock-mcp/airlock/internal/truncate"
 )
 
 // JSON returns the canonical form of one JSON value (RFC 8785, JSON
@@ -31,6 +36,44 @@ func JSON(raw []byte) ([]byte, error) {
 		return nil, fmt.Errorf("canonical JSON: %w", err)
 	}
 	return out, nil
+}
+
+// Exact is JSON for a value that is signed: the error names a number that a double, and so
+// the canonical form, would change.
+func Exact(raw []byte) ([]byte, error) {
+	value, err := strictjson.Value(raw)
+	if err == nil {
+		err = checkExact(value)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return JSON(raw)
+}
+
+func checkExact(value any) error {
+	switch value := value.(type) {
+	case []any:
+		for _, item := range value {
+			if err := checkExact(item); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		for _, member := range value {
+			if err := checkExact(member); err != nil {
+				return err
+			}
+		}
+	case json.Number:
+		double, err := value.Float64()
+		written, ok := new(big.Rat).SetString(value.String())
+		kept, _ := new(big.Rat).SetString(strconv.FormatFloat(double, 'g', -1, 64))
+		if err != nil || !ok || written.Cmp(kept) != 0 {
+			return fmt.Errorf("the number %s would be changed: write it as a string", truncate.Characters(value.String(), 40))
+		}
+	}
+	return nil
 }
 
 // MaxDepth is how deep arrays and objects may be inside each other: as deep as
