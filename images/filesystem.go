@@ -20,7 +20,7 @@ import (
 // directories make equal files.
 const (
 	fileSystemSuffix = ".erofs"
-	digestSuffix     = ".erofs.sha256"
+	digestSuffix     = ".erofs.digest"
 )
 
 // A FileSystemError reports that the file that sandboxes run from is not what was made
@@ -80,12 +80,12 @@ func CheckFileSystem(file *os.File, digest string) error {
 	return nil
 }
 
-// verifyFileSystem proves that the file beside rootFS, if it exists, is what is made from
+// verifyFileSystem proves that the file beside rootFS, if it would be used, is what is made from
 // rootFS, which the caller has verified.
 func verifyFileSystem(ctx context.Context, rootFS string) error {
-	file, err := os.Open(rootFS + fileSystemSuffix)
+	file, digest, err := OpenFileSystem(rootFS)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return nil // it is made again before it is used
 	}
 	if err != nil {
 		return err
@@ -101,10 +101,7 @@ func verifyFileSystem(ctx context.Context, rootFS string) error {
 		return err
 	}
 	want := digestText(hash.Sum(nil))
-	switch recorded, err := FileSystemDigest(rootFS); {
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return err
-	case err == nil && recorded != want:
+	if digest != want {
 		return &FileSystemError{rootFS + digestSuffix}
 	}
 	return CheckFileSystem(file, want)

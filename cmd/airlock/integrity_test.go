@@ -142,14 +142,14 @@ func TestATamperedInstallationDoesNotStart(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	recorded, err := os.ReadFile(rootFS + ".erofs.sha256")
+	recorded, err := os.ReadFile(rootFS + ".erofs.digest")
 	if err != nil {
 		t.Fatal(err)
 	}
 	sum := sha256.Sum256(patched)
 	for name, digest := range map[string][]byte{"the file": recorded, "the file and its digest": []byte("sha256:" + hex.EncodeToString(sum[:]))} {
 		replace(rootFS+".erofs", patched)
-		replace(rootFS+".erofs.sha256", digest)
+		replace(rootFS+".erofs.digest", digest)
 		if out := i.refused("serve"); !strings.Contains(out, "has been changed since it was made") {
 			t.Errorf("%s: serve: %s", name, out)
 		}
@@ -158,16 +158,16 @@ func TestATamperedInstallationDoesNotStart(t *testing.T) {
 		}
 	}
 	replace(rootFS+".erofs", whole)
-	replace(rootFS+".erofs.sha256", recorded)
+	replace(rootFS+".erofs.digest", recorded)
 
 	// What is sealed and then changed is refused until it is sealed anew. A start that
 	// does not read the images compares the digest of the file with the sealed one.
 	i.airlock("integrity", "seal")
-	replace(rootFS+".erofs.sha256", []byte("sha256:"+hex.EncodeToString(sum[:])))
+	replace(rootFS+".erofs.digest", []byte("sha256:"+hex.EncodeToString(sum[:])))
 	if out := i.refused("mcp"); !strings.Contains(out, `the root file system of the image "python" is not the one that was sealed`) {
 		t.Error(out)
 	}
-	replace(rootFS+".erofs.sha256", recorded)
+	replace(rootFS+".erofs.digest", recorded)
 	if out := i.airlock("integrity", "check"); !strings.HasPrefix(out, "CLEAN_ENVIRONMENT") {
 		t.Error(out)
 	}

@@ -80,8 +80,10 @@ func (s *scanner) add(path string, info fs.FileInfo, parent *node) (*node, error
 		return known, nil
 	}
 	n := &node{
-		path: path, mode: info.Mode(), mtime: info.ModTime().Unix(), nanos: uint32(info.ModTime().Nanosecond()),
-		links: 1, parent: parent,
+		path: path, mode: info.Mode(), links: 1, parent: parent,
+	}
+	if info.Mode().IsRegular() { // the times of others change when a directory is copied
+		n.mtime, n.nanos = info.ModTime().Unix(), uint32(info.ModTime().Nanosecond())
 	}
 	n.nid = uint64(firstSlot + len(s.nodes)*inodeSize/slotSize)
 	s.nodes = append(s.nodes, n)

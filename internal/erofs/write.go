@@ -28,7 +28,7 @@ const (
 
 // Write writes the directory dir as an image to w. Everything in the image belongs
 // to root and has no set-ID bits; names, permissions, contents, symbolic links,
-// hard links and times are kept, extended attributes are not. A device, pipe or
+// hard links and times of files are kept; extended attributes and times of directories are not. A device, pipe or
 // socket in the directory is an error, and so is a file that changes meanwhile.
 func Write(w io.Writer, dir string) error {
 	tree, err := scan(dir)
