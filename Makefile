@@ -56,7 +56,7 @@ vulnerabilities: bin/govulncheck ## look for known vulnerabilities in what is ca
 
 # Packages whose tests start no sandbox, or skip those that do, without those that
 # only run other programs or only compute.
-RACE_PACKAGES ?= $(shell go list ./app/... ./broker/... ./catalog/... ./internal/... ./policies/... ./runner/... | grep -vE '/(app/contract|broker/redact)$$')
+RACE_PACKAGES ?= $(shell go list ./app/... ./admission/... ./audit/... ./broker/... ./catalog/... ./internal/... ./kernel/... ./policies/... ./redact/... ./runner/... | grep -vE '/(app/contract|redact)$$')
 
 # Tests of one goroutine that compute for long: the detector has nothing to find there.
 RACE_SKIP := ^TestEverySingleBitIsFound$$

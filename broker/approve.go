@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/airlock-mcp/airlock/broker/approval"
+	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/errortype"
 	"github.com/airlock-mcp/airlock/internal/strictjson"

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/broker"
-	"github.com/airlock-mcp/airlock/broker/approval"
 	servers "github.com/airlock-mcp/airlock/broker/upstream"
 	"github.com/airlock-mcp/airlock/internal/caller"
 )

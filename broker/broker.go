@@ -15,13 +15,13 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
-	"github.com/airlock-mcp/airlock/broker/approval"
-	"github.com/airlock-mcp/airlock/broker/audit"
-	"github.com/airlock-mcp/airlock/broker/redact"
+	"github.com/airlock-mcp/airlock/admission/approval"
+	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/schema"
 	"github.com/airlock-mcp/airlock/policies"
+	"github.com/airlock-mcp/airlock/redact"
 )
 
 // Upstream carries a call to a server. Call may be used concurrently and

@@ -13,15 +13,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/airlock-mcp/airlock/admission/approval"
+	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/broker"
-	"github.com/airlock-mcp/airlock/broker/approval"
-	"github.com/airlock-mcp/airlock/broker/audit"
-	"github.com/airlock-mcp/airlock/broker/redact"
 	mcp "github.com/airlock-mcp/airlock/broker/upstream"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/policies"
+	"github.com/airlock-mcp/airlock/redact"
 )
 
 // upstream is a server whose answers a test decides.

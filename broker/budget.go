@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/airlock-mcp/airlock/broker/redact"
 	"github.com/airlock-mcp/airlock/internal/errortype"
 	"github.com/airlock-mcp/airlock/policies"
+	"github.com/airlock-mcp/airlock/redact"
 )
 
 // maxWork is how many bytes of arguments of one run are worked on at a time.

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/airlock-mcp/airlock/admission/approval"
+	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/broker"
-	"github.com/airlock-mcp/airlock/broker/approval"
-	"github.com/airlock-mcp/airlock/broker/audit"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/canon"
 )

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/broker"
-	"github.com/airlock-mcp/airlock/broker/approval"
-	"github.com/airlock-mcp/airlock/broker/redact"
 	"github.com/airlock-mcp/airlock/broker/replay"
+	"github.com/airlock-mcp/airlock/redact"
 )
 
 const heldCanary = "c4nary-held-0123456789"

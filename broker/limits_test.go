@@ -13,9 +13,9 @@ import (
 	"unicode/utf8"
 	"weak"
 
+	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/broker"
-	"github.com/airlock-mcp/airlock/broker/audit"
-	"github.com/airlock-mcp/airlock/broker/redact"
+	"github.com/airlock-mcp/airlock/redact"
 )
 
 func TestLimits(t *testing.T) {

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"log/slog"
 
-	"github.com/airlock-mcp/airlock/broker/approval"
-	"github.com/airlock-mcp/airlock/broker/audit"
-	"github.com/airlock-mcp/airlock/broker/redact"
+	"github.com/airlock-mcp/airlock/admission/approval"
+	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/internal/errortype"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 	"github.com/airlock-mcp/airlock/internal/truncate"
+	"github.com/airlock-mcp/airlock/redact"
 )
 
 // maxRecordedName is the most bytes of a name that the code chose which a record keeps.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/broker"
-	"github.com/airlock-mcp/airlock/broker/audit"
 	"github.com/airlock-mcp/airlock/broker/replay"
 )
 

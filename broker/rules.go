@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/airlock-mcp/airlock/broker/audit"
+	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/policies"
 )
 

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/broker"
-	"github.com/airlock-mcp/airlock/broker/audit"
 	"github.com/airlock-mcp/airlock/policies"
 )
 

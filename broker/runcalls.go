@@ -9,12 +9,12 @@ import (
 	"golang.org/x/sync/semaphore"
 	"golang.org/x/time/rate"
 
-	"github.com/airlock-mcp/airlock/broker/approval"
-	"github.com/airlock-mcp/airlock/broker/redact"
+	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/broker/replay"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/errortype"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
+	"github.com/airlock-mcp/airlock/redact"
 )
 
 // RunOptions say how the calls of one run go. The zero value is usable.
@@ -89,7 +89,7 @@ type Summary struct {
 	Calls         int            // calls that arrived, refused ones included
 	Open          int            // calls that had not ended in time, though they were cancelled
 	BytesIn       int64          // bytes of results that went into the sandbox
-	ApprovalState string         // the most restrictive state any call met, a word of broker/approval
+	ApprovalState string         // the most restrictive state any call met, a word of admission/approval
 	Redactions    map[string]int // kind → count, over all results; nil for none
 }
 

@@ -13,10 +13,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/airlock-mcp/airlock/admission/agents"
 	"github.com/airlock-mcp/airlock/app/api"
 	"github.com/airlock-mcp/airlock/app/auth"
-	"github.com/airlock-mcp/airlock/broker/agents"
-	"github.com/airlock-mcp/airlock/broker/audit"
+	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/internal/database"
 	"github.com/airlock-mcp/airlock/internal/schema"
 )

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/airlock-mcp/airlock/broker/agents"
+	"github.com/airlock-mcp/airlock/admission/agents"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/internal/telemetry"

@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/airlock-mcp/airlock/broker/agents"
+	"github.com/airlock-mcp/airlock/admission/agents"
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
 

@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/airlock-mcp/airlock/broker/agents"
+	"github.com/airlock-mcp/airlock/admission/agents"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/secret"
 )

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/airlock-mcp/airlock/broker/agents"
+	"github.com/airlock-mcp/airlock/admission/agents"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/database"
 	"github.com/airlock-mcp/airlock/internal/telemetry"

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/airlock-mcp/airlock/broker/audit"
+	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/images"
 )
 

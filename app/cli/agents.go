@@ -8,9 +8,9 @@ import (
 	"io"
 	"strings"
 
+	"github.com/airlock-mcp/airlock/admission/agents"
+	"github.com/airlock-mcp/airlock/admission/budget"
 	"github.com/airlock-mcp/airlock/app/system"
-	"github.com/airlock-mcp/airlock/broker/agents"
-	"github.com/airlock-mcp/airlock/broker/budget"
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
 

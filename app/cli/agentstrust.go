@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/airlock-mcp/airlock/admission/agents"
 	"github.com/airlock-mcp/airlock/app/system"
-	"github.com/airlock-mcp/airlock/broker/agents"
-	"github.com/airlock-mcp/airlock/broker/iatp"
 	"github.com/airlock-mcp/airlock/internal/strictjson"
+	"github.com/airlock-mcp/airlock/kernel/iatp"
 )
 
 // agentsTrustVerbs are the verbs about signals, and about trust between agents.

@@ -8,7 +8,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/airlock-mcp/airlock/broker/approval"
+	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/internal/store"
 )
 

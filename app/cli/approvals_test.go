@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/airlock-mcp/airlock/broker/approval"
+	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/internal/store"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 	"github.com/airlock-mcp/airlock/internal/testenv"

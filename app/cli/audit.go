@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/airlock-mcp/airlock/app/system"
-	"github.com/airlock-mcp/airlock/broker/audit"
+	"github.com/airlock-mcp/airlock/audit"
 )
 
 type auditVerbs struct {

@@ -5,7 +5,7 @@ import (
 	"os"
 
 	"github.com/airlock-mcp/airlock/app/system"
-	"github.com/airlock-mcp/airlock/broker/redact"
+	"github.com/airlock-mcp/airlock/redact"
 )
 
 // cleanWriter is a stream without the secrets in what is written to it. Each

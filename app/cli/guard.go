@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/airlock-mcp/airlock/broker/approval"
+	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/internal/store"
 )
 

@@ -7,7 +7,7 @@ import (
 	"io"
 	"sync"
 
-	"github.com/airlock-mcp/airlock/broker/approval"
+	"github.com/airlock-mcp/airlock/admission/approval"
 )
 
 // askHere makes the terminal of `airlock run`, where it has one, the channel

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/airlock-mcp/airlock/app/system"
-	"github.com/airlock-mcp/airlock/broker/audit"
+	"github.com/airlock-mcp/airlock/audit"
 )
 
 type runsVerbs struct {

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/airlock-mcp/airlock/broker/approval"
+	"github.com/airlock-mcp/airlock/admission/approval"
 )
 
 type approvalsWatchVerb struct{}

@@ -8,7 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"github.com/airlock-mcp/airlock/broker/budget"
+	"github.com/airlock-mcp/airlock/admission/budget"
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/airlock-mcp/airlock/broker/budget"
+	"github.com/airlock-mcp/airlock/admission/budget"
 )
 
 func TestAgents(t *testing.T) {

@@ -135,7 +135,7 @@ type Audit struct {
 	KeepArguments time.Duration
 	ArgumentsSize int64
 	// Witness keeps the log's checkpoints elsewhere: an address of package
-	// broker/audit/witness; empty means none. WitnessKey is the public key of an HTTP witness.
+	// audit/witness; empty means none. WitnessKey is the public key of an HTTP witness.
 	Witness, WitnessKey string
 	// WitnessDelay is how long calls go on while the witness is behind; 0 lets each wait for it.
 	WitnessDelay time.Duration

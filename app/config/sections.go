@@ -5,7 +5,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"github.com/airlock-mcp/airlock/broker/audit/witness"
+	"github.com/airlock-mcp/airlock/audit/witness"
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
 

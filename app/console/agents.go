@@ -6,9 +6,9 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/airlock-mcp/airlock/admission/agents"
+	"github.com/airlock-mcp/airlock/admission/budget"
 	"github.com/airlock-mcp/airlock/app/auth"
-	"github.com/airlock-mcp/airlock/broker/agents"
-	"github.com/airlock-mcp/airlock/broker/budget"
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
 

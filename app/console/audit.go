@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/airlock-mcp/airlock/app/auth"
-	"github.com/airlock-mcp/airlock/broker/audit"
+	"github.com/airlock-mcp/airlock/audit"
 )
 
 // auditSection is the audit log: of all callers, for those who may read it.

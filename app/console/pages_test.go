@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/app/auth"
-	"github.com/airlock-mcp/airlock/broker/approval"
 )
 
 func TestRunsAreListedAndShown(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/diff"
 
+	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/app/auth"
-	"github.com/airlock-mcp/airlock/broker/approval"
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
 

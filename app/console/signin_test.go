@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/airlock-mcp/airlock/admission/agents"
 	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/app/console"
-	"github.com/airlock-mcp/airlock/broker/agents"
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
 

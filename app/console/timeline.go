@@ -3,7 +3,7 @@ package console
 import (
 	"time"
 
-	"github.com/airlock-mcp/airlock/broker/audit"
+	"github.com/airlock-mcp/airlock/audit"
 )
 
 // The size of a timeline, in the units of its picture.

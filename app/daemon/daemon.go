@@ -18,8 +18,8 @@ import (
 	"github.com/airlock-mcp/airlock/app/server/code"
 	"github.com/airlock-mcp/airlock/app/server/kernel"
 	"github.com/airlock-mcp/airlock/app/system"
-	"github.com/airlock-mcp/airlock/broker/iatp"
 	"github.com/airlock-mcp/airlock/internal/cleanup"
+	"github.com/airlock-mcp/airlock/kernel/iatp"
 )
 
 // Options of a daemon. Config, System and Version are needed.

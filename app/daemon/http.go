@@ -6,9 +6,9 @@ import (
 
 	"github.com/airlock-mcp/airlock/app/api"
 	"github.com/airlock-mcp/airlock/app/server"
-	"github.com/airlock-mcp/airlock/broker/iatp"
 	"github.com/airlock-mcp/airlock/internal/problem"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
+	"github.com/airlock-mcp/airlock/kernel/iatp"
 )
 
 // webServer serves all that is reached over HTTP.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/airlock-mcp/airlock/app/server/kernel"
 	"github.com/airlock-mcp/airlock/app/system"
-	"github.com/airlock-mcp/airlock/broker/iatp"
 	"github.com/airlock-mcp/airlock/internal/problem"
+	"github.com/airlock-mcp/airlock/kernel/iatp"
 )
 
 // kernelPath is where the kernel's face is beside that of code.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/airlock-mcp/airlock/admission/agents"
 	"github.com/airlock-mcp/airlock/app/auth"
-	"github.com/airlock-mcp/airlock/broker/agents"
 )
 
 // untilIdle waits until no run is under way.

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/join"
 	"github.com/airlock-mcp/airlock/app/system"
-	"github.com/airlock-mcp/airlock/broker/approval"
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 

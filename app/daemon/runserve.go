@@ -11,11 +11,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/app/join"
 	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/app/runs"
 	"github.com/airlock-mcp/airlock/app/system"
-	"github.com/airlock-mcp/airlock/broker/approval"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/strictjson"

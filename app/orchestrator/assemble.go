@@ -8,13 +8,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/broker"
-	"github.com/airlock-mcp/airlock/broker/approval"
-	"github.com/airlock-mcp/airlock/broker/redact"
 	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/errortype"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 	"github.com/airlock-mcp/airlock/internal/truncate"
+	"github.com/airlock-mcp/airlock/redact"
 )
 
 // The most that the texts of a failure may take, in bytes. The guest keeps to

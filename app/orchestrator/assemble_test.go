@@ -8,9 +8,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/airlock-mcp/airlock/broker/redact"
 	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/errortype"
+	"github.com/airlock-mcp/airlock/redact"
 )
 
 // sealed runs a result through everything that stands between a sandbox and

@@ -11,10 +11,10 @@ import (
 
 	"github.com/airlock-mcp/airlock/app/attachment"
 	"github.com/airlock-mcp/airlock/broker"
-	"github.com/airlock-mcp/airlock/broker/redact"
 	"github.com/airlock-mcp/airlock/internal/errortype"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 	"github.com/airlock-mcp/airlock/internal/wire"
+	"github.com/airlock-mcp/airlock/redact"
 )
 
 // attached are the files that a run has attached.

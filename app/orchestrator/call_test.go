@@ -14,8 +14,8 @@ import (
 	"testing"
 
 	"github.com/airlock-mcp/airlock/app/attachment"
+	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/broker"
-	"github.com/airlock-mcp/airlock/broker/audit"
 	"github.com/airlock-mcp/airlock/broker/replay"
 )
 

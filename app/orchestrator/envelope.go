@@ -23,7 +23,7 @@ type Envelope struct {
 	OutputDigest  string `json:"output_digest"`  // over RFC 8785 of Result without metrics
 	SandboxImage  string `json:"sandbox_image"`  // name@sha256:…
 	DurationMS    int64  `json:"duration_ms"`    // from code received to result known, whole milliseconds
-	ApprovalState string `json:"approval_state"` // a state of broker/approval: the most restrictive that any call met
+	ApprovalState string `json:"approval_state"` // a state of admission/approval: the most restrictive that any call met
 	Result        Result `json:"result"`
 	// Note says, where the data is null because the code has set no result, what
 	// probably went wrong; Printed is then the end of its stdout. Both are the

@@ -16,15 +16,15 @@ import (
 
 	"github.com/airlock-mcp/airlock/app/attachment"
 	"github.com/airlock-mcp/airlock/app/sessionfiles"
+	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/broker"
-	"github.com/airlock-mcp/airlock/broker/audit"
-	"github.com/airlock-mcp/airlock/broker/redact"
 	"github.com/airlock-mcp/airlock/broker/replay"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/canon"
 	"github.com/airlock-mcp/airlock/internal/quota"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
+	"github.com/airlock-mcp/airlock/redact"
 	"github.com/airlock-mcp/airlock/runner"
 )
 

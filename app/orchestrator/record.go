@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/airlock-mcp/airlock/broker/audit"
+	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 

@@ -10,12 +10,12 @@ import (
 
 	"github.com/airlock-mcp/airlock/app/sessionfiles"
 	"github.com/airlock-mcp/airlock/broker"
-	"github.com/airlock-mcp/airlock/broker/redact"
 	"github.com/airlock-mcp/airlock/broker/replay"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/errortype"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 	"github.com/airlock-mcp/airlock/internal/wire"
+	"github.com/airlock-mcp/airlock/redact"
 	"github.com/airlock-mcp/airlock/runner"
 )
 

@@ -4,8 +4,8 @@ import (
 	"context"
 	"sync"
 
+	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/broker"
-	"github.com/airlock-mcp/airlock/broker/approval"
 )
 
 // Questions passes the questions of all runs on and knows which of them are

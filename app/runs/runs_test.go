@@ -12,8 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/app/orchestrator"
-	"github.com/airlock-mcp/airlock/broker/approval"
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
 

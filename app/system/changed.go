@@ -13,7 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 
 	"github.com/airlock-mcp/airlock/app/config"
-	"github.com/airlock-mcp/airlock/broker/audit"
+	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/catalog/pins"
 	"github.com/airlock-mcp/airlock/internal/caller"

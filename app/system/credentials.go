@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/airlock-mcp/airlock/app/config"
-	"github.com/airlock-mcp/airlock/broker/redact"
+	"github.com/airlock-mcp/airlock/redact"
 )
 
 // holdCredentials makes the redactor know every credential of the configuration.

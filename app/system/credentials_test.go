@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/airlock-mcp/airlock/app/config"
-	"github.com/airlock-mcp/airlock/broker/redact"
 	"github.com/airlock-mcp/airlock/internal/secret"
+	"github.com/airlock-mcp/airlock/redact"
 )
 
 func values(pairs ...string) map[string]secret.Value {

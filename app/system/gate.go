@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/airlock-mcp/airlock/broker/redact"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/lazyregexp"
+	"github.com/airlock-mcp/airlock/redact"
 )
 
 // gate cleans what leaves Airlock other than through a run: its log, its notices,

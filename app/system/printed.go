@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/airlock-mcp/airlock/app/config"
-	"github.com/airlock-mcp/airlock/broker/redact"
 	"github.com/airlock-mcp/airlock/broker/secrets"
+	"github.com/airlock-mcp/airlock/redact"
 )
 
 // printed knows the credentials of every configuration that this process has

@@ -13,8 +13,8 @@ import (
 
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/trust"
+	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/broker"
-	"github.com/airlock-mcp/airlock/broker/audit"
 	"github.com/airlock-mcp/airlock/internal/filewatch"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 	"github.com/airlock-mcp/airlock/policies"

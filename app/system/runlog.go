@@ -7,7 +7,7 @@ import (
 
 	"github.com/airlock-mcp/airlock/app/attachment"
 	"github.com/airlock-mcp/airlock/app/config"
-	"github.com/airlock-mcp/airlock/broker/audit"
+	"github.com/airlock-mcp/airlock/audit"
 )
 
 // maxIndexed is how many runs of the audit log a RunLog lists, the newest ones.

@@ -15,19 +15,19 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/app/attachment"
 	"github.com/airlock-mcp/airlock/app/config"
 	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/app/runs"
 	"github.com/airlock-mcp/airlock/app/sessionfiles"
+	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/broker"
-	"github.com/airlock-mcp/airlock/broker/approval"
-	"github.com/airlock-mcp/airlock/broker/audit"
-	"github.com/airlock-mcp/airlock/broker/redact"
 	"github.com/airlock-mcp/airlock/broker/replay"
 	"github.com/airlock-mcp/airlock/catalog"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/cleanup"
+	"github.com/airlock-mcp/airlock/redact"
 	"github.com/airlock-mcp/airlock/runner"
 )
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/airlock-mcp/airlock/app/config"
-	"github.com/airlock-mcp/airlock/broker/audit"
+	"github.com/airlock-mcp/airlock/audit"
 )
 
 // withLog opens the audit log for a verb that opens no system, beside those that others

@@ -13,16 +13,16 @@ import (
 
 	"filippo.io/age"
 
-	"github.com/airlock-mcp/airlock/broker/agents"
-	"github.com/airlock-mcp/airlock/broker/audit"
-	"github.com/airlock-mcp/airlock/broker/budget"
-	"github.com/airlock-mcp/airlock/broker/iatp"
-	"github.com/airlock-mcp/airlock/broker/kernel"
-	"github.com/airlock-mcp/airlock/broker/models"
-	"github.com/airlock-mcp/airlock/broker/vfs"
+	"github.com/airlock-mcp/airlock/admission/agents"
+	"github.com/airlock-mcp/airlock/admission/budget"
+	"github.com/airlock-mcp/airlock/audit"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/cleanup"
 	"github.com/airlock-mcp/airlock/internal/database"
+	"github.com/airlock-mcp/airlock/kernel"
+	"github.com/airlock-mcp/airlock/kernel/iatp"
+	"github.com/airlock-mcp/airlock/kernel/models"
+	"github.com/airlock-mcp/airlock/kernel/vfs"
 	"github.com/airlock-mcp/airlock/policies"
 )
 

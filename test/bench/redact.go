@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"github.com/airlock-mcp/airlock/broker/redact"
+	"github.com/airlock-mcp/airlock/redact"
 )
 
 // measureRedaction looks for secrets and personal data in text that looks as if

@@ -10,7 +10,7 @@ import (
 // rewritesJSON are files that write JSON again token by token, in its order. What they read
 // was decoded strictly before.
 var rewritesJSON = []string{
-	"app/orchestrator/preview.go", "app/server/ids.go", "broker/approval/arguments.go", "catalog/hygiene.go",
+	"admission/approval/arguments.go", "app/orchestrator/preview.go", "app/server/ids.go", "catalog/hygiene.go",
 }
 
 // JSON from outside is decoded by internal/strictjson, which accepts no text that another

@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
-	"github.com/airlock-mcp/airlock/broker/audit/witness"
+	"github.com/airlock-mcp/airlock/audit/witness"
 	"github.com/airlock-mcp/airlock/internal/telemetry/export"
 )
 

@@ -15,15 +15,15 @@ import (
 
 	"golang.org/x/net/dns/dnsmessage"
 
+	"github.com/airlock-mcp/airlock/admission/agents/redislimit"
 	"github.com/airlock-mcp/airlock/app/auth"
 	"github.com/airlock-mcp/airlock/app/config"
-	"github.com/airlock-mcp/airlock/broker/agents/redislimit"
-	"github.com/airlock-mcp/airlock/broker/iatp"
 	"github.com/airlock-mcp/airlock/broker/oauth"
 	"github.com/airlock-mcp/airlock/broker/upstream"
 	"github.com/airlock-mcp/airlock/catalog/embedding"
 	"github.com/airlock-mcp/airlock/internal/reach"
 	"github.com/airlock-mcp/airlock/internal/secret"
+	"github.com/airlock-mcp/airlock/kernel/iatp"
 )
 
 // nameServer answers each question with the next of its addresses, and with the last one from then on.

@@ -1,4 +1,4 @@
-// Command redaction measures broker/redact on examples that are not ours: what
+// Command redaction measures redact on examples that are not ours: what
 // other scanners publish as their own examples, fetched when it runs and never
 // kept here, and ordinary material in which nothing should be found. Gitleaks
 // is measured beside it, on the same texts in the same run.
@@ -14,7 +14,7 @@ import (
 	"os"
 	"os/signal"
 
-	"github.com/airlock-mcp/airlock/broker/redact"
+	"github.com/airlock-mcp/airlock/redact"
 )
 
 func main() { os.Exit(run()) }

@@ -6,13 +6,13 @@ import (
 
 	"github.com/zricethezav/gitleaks/v8/detect"
 
-	"github.com/airlock-mcp/airlock/broker/redact"
+	"github.com/airlock-mcp/airlock/redact"
 )
 
 // personal are the kinds of findings that are no secrets.
 var personal = []string{"email", "phone", "card", "iban", "us-ssn", "ip-address"}
 
-// airlock is broker/redact, of which the findings of one sort count: secrets, or
+// airlock is redact, of which the findings of one sort count: secrets, or
 // personal data.
 type airlock struct {
 	redactor *redact.Redactor

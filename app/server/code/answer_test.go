@@ -9,10 +9,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/airlock-mcp/airlock/admission/approval"
 	"github.com/airlock-mcp/airlock/app/orchestrator"
 	"github.com/airlock-mcp/airlock/app/runs"
 	"github.com/airlock-mcp/airlock/app/server"
-	"github.com/airlock-mcp/airlock/broker/approval"
 )
 
 // outcomeWith returns an outcome with the given result and output.

@@ -1,6 +1,6 @@
 // Package kernel is the face with the kernel's tools: an MCP server
 // "agent-os-kernel" with eight tools, two resources with templates, and three
-// prompts. What they do is broker/kernel's.
+// prompts. What they do is kernel's.
 package kernel
 
 import (
@@ -16,11 +16,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/airlock-mcp/airlock/app/server"
-	"github.com/airlock-mcp/airlock/broker/kernel"
 	"github.com/airlock-mcp/airlock/internal/caller"
 	"github.com/airlock-mcp/airlock/internal/schema"
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
+	"github.com/airlock-mcp/airlock/kernel"
 	"github.com/airlock-mcp/airlock/verify"
 )
 

@@ -12,8 +12,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/airlock-mcp/airlock/app/server"
-	"github.com/airlock-mcp/airlock/broker/kernel"
 	"github.com/airlock-mcp/airlock/internal/telemetry"
+	"github.com/airlock-mcp/airlock/kernel"
 )
 
 const jsonType = "application/json"

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/airlock-mcp/airlock/broker/iatp"
-	"github.com/airlock-mcp/airlock/broker/kernel"
 	"github.com/airlock-mcp/airlock/internal/strictjson"
+	"github.com/airlock-mcp/airlock/kernel"
+	"github.com/airlock-mcp/airlock/kernel/iatp"
 )
 
 // read decodes arguments that fit their schema.

@@ -1,0 +1,314 @@
+package agents
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/airlock-mcp/airlock/admission/budget"
+	"github.com/airlock-mcp/airlock/audit"
+	"github.com/airlock-mcp/airlock/internal/caller"
+	"github.com/airlock-mcp/airlock/internal/database"
+	"github.com/airlock-mcp/airlock/internal/secret"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
+)
+
+// ErrUnknown says that there is no such agent.
+var ErrUnknown = errors.New("there is no such agent")
+
+// ErrToken says that a token belongs to no agent that may act.
+var ErrToken = errors.New("the agent's token is not valid")
+
+// Register adds an agent and returns it with its token, which is shown this
+// once: only its hash is kept. by is who registers it and owns it.
+func (s *Service) Register(ctx context.Context, r Registration, by string) (Agent, secret.Value, error) {
+	if err := r.Check(); err != nil {
+		return Agent{}, secret.Value{}, err
+	}
+	r = r.withDefaults()
+	token := newToken()
+	now := s.opts.Now().UTC().Truncate(time.Second)
+	a := Agent{
+		ID: newID(), Name: r.Name, Type: r.Type, Trust: r.Type.Trust(), PrincipalID: r.PrincipalID, Owner: by,
+		Permissions: r.Permissions, Status: Active, Created: now, Rotated: now, Inherited: r.Inherited, TokenMark: markOf(hashToken(token)),
+	}
+	permissions, err := json.Marshal(a.Permissions)
+	if err != nil {
+		return Agent{}, secret.Value{}, err
+	}
+	inherited, err := json.Marshal(storedInherited{a.Profile, a.Scopes, a.Credentials})
+	if err != nil {
+		return Agent{}, secret.Value{}, err
+	}
+	if err := s.record(ctx, by, a.ID, registered+string(a.Type)); err != nil {
+		return Agent{}, secret.Value{}, err
+	}
+	err = s.opts.Database.Update(ctx, func(tx database.Tx) error {
+		if _, err := tx.ExecContext(ctx, `INSERT INTO agent VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, a.ID, a.Name, a.Type,
+			a.PrincipalID, a.Owner, string(permissions), a.Status, hashToken(token), now.Unix(), now.Unix(), string(inherited), seconds(a.Expires)); err != nil {
+			return fmt.Errorf("registering agent %q: %w", a.Name, err)
+		}
+		return s.ledger.SetLimits(ctx, tx, a.Account(), r.Budget)
+	})
+	return a, token, err
+}
+
+// Rotate gives an agent a new token and makes the old one invalid. with are the
+// credentials of the caller who gets the token: from then on the agent needs them, too.
+func (s *Service) Rotate(ctx context.Context, id, by string, with []caller.Credential) (secret.Value, error) {
+	token := newToken()
+	a, err := s.Find(ctx, id)
+	if err != nil {
+		return token, err
+	}
+	expires := a.Expires
+	for _, one := range with {
+		if slices.ContainsFunc(a.Credentials, func(has caller.Credential) bool { return has.ID == one.ID }) {
+			continue
+		}
+		a.Credentials = append(a.Credentials, one)
+		if !one.Expires.IsZero() && (expires.IsZero() || one.Expires.Before(expires)) {
+			expires = one.Expires
+		}
+	}
+	inherited, err := json.Marshal(storedInherited{a.Profile, a.Scopes, a.Credentials})
+	if err != nil {
+		return token, err
+	}
+	err = s.change(ctx, id, by, "agent token rotated", `UPDATE agent SET token_hash = ?, rotated = ?, inherited = ?, expires = ? WHERE id = ?`,
+		hashToken(token), s.opts.Now().Unix(), string(inherited), seconds(expires), id)
+	return token, err
+}
+
+// EndOf kills the agents that were registered with a credential, which was revoked.
+func (s *Service) EndOf(ctx context.Context, credential, by string) error {
+	var ids []string
+	err := s.opts.Database.View(ctx, func(tx database.Tx) error {
+		rows, err := tx.QueryContext(ctx, `SELECT id FROM agent WHERE status <> 'killed' AND
+			EXISTS (SELECT 1 FROM json_each(inherited, '$.credentials') WHERE value ->> 'id' = ?)`, credential)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var id string
+			if err := rows.Scan(&id); err != nil {
+				return err
+			}
+			ids = append(ids, id)
+		}
+		return rows.Err()
+	})
+	for _, id := range ids {
+		err = errors.Join(err, s.SetStatus(ctx, id, Killed, by))
+	}
+	return err
+}
+
+// storedInherited is how the table has Inherited.
+type storedInherited struct {
+	Profile     string              `json:"profile,omitempty"`
+	Scopes      []string            `json:"scopes,omitempty"`
+	Credentials []caller.Credential `json:"credentials,omitempty"`
+}
+
+// seconds is a time of the table; 0 for the zero time.
+func seconds(at time.Time) int64 {
+	if at.IsZero() {
+		return 0
+	}
+	return at.Unix()
+}
+
+// SetStatus suspends, resumes or kills an agent. One that was killed stays so.
+func (s *Service) SetStatus(ctx context.Context, id string, status Status, by string) error {
+	switch status {
+	case Active, Suspended, Killed:
+	default:
+		return fmt.Errorf("status %q is none of active, suspended and killed", status)
+	}
+	a, err := s.Find(ctx, id)
+	if err != nil {
+		return err
+	}
+	if a.Status == Killed && status != Killed {
+		return fmt.Errorf("agent %s was killed: register a new one", id)
+	}
+	return s.change(ctx, id, by, "agent is "+string(status), `UPDATE agent SET status = ? WHERE id = ? AND (status <> 'killed' OR ? = 'killed')`, status, id, status)
+}
+
+// SetBudget changes the limits of an agent. What it has spent stays.
+func (s *Service) SetBudget(ctx context.Context, id string, limits budget.Limits, by string) error {
+	a, err := s.Find(ctx, id)
+	if err != nil {
+		return err
+	}
+	if err := limits.Check(); err != nil {
+		return err
+	}
+	if err := s.record(ctx, by, id, "agent budget changed"); err != nil {
+		return err
+	}
+	return s.opts.Database.Update(ctx, func(tx database.Tx) error { return s.ledger.SetLimits(ctx, tx, a.Account(), limits) })
+}
+
+// change records a change and makes it, in this order: what has no record does
+// not happen.
+func (s *Service) change(ctx context.Context, id, by, what, statement string, args ...any) error {
+	if _, err := s.Find(ctx, id); err != nil {
+		return err
+	}
+	if err := s.record(ctx, by, id, what); err != nil {
+		return err
+	}
+	return s.opts.Database.Update(ctx, func(tx database.Tx) error {
+		_, err := tx.ExecContext(ctx, statement, args...)
+		return err
+	})
+}
+
+func (s *Service) record(ctx context.Context, by, agent, what string) error {
+	return s.opts.Log.Append(ctx, audit.Record{
+		Kind: audit.KindOperator, Identity: audit.Identity{Principal: by}, Detail: what + ": " + agent,
+	})
+}
+
+// agentColumns are those that scanAgent reads. An agent that has expired is killed.
+const agentColumns = `id, name, type, principal, owner, permissions,
+	CASE WHEN expires <> 0 AND expires <= unixepoch() THEN 'killed' ELSE status END, created, rotated, token_hash, inherited, expires`
+
+func scanAgent(row interface{ Scan(...any) error }) (Agent, error) {
+	var a Agent
+	var permissions, inherited string
+	var created, rotated, expires int64
+	var hash []byte
+	err := row.Scan(&a.ID, &a.Name, &a.Type, &a.PrincipalID, &a.Owner, &permissions, &a.Status, &created, &rotated, &hash, &inherited, &expires)
+	if errors.Is(err, sql.ErrNoRows) {
+		return a, ErrUnknown
+	}
+	if err == nil {
+		err = strictjson.UnmarshalOpen([]byte(permissions), &a.Permissions)
+	}
+	var stored storedInherited
+	if err == nil {
+		err = strictjson.UnmarshalOpen([]byte(inherited), &stored)
+	}
+	a.Profile, a.Scopes, a.Credentials, a.TokenMark = stored.Profile, stored.Scopes, stored.Credentials, markOf(hash)
+	if expires != 0 {
+		a.Expires = time.Unix(expires, 0).UTC()
+	}
+	a.Trust = a.Type.Trust()
+	a.Created, a.Rotated = time.Unix(created, 0).UTC(), time.Unix(rotated, 0).UTC()
+	return a, err
+}
+
+func find(ctx context.Context, tx database.Tx, id string) (Agent, error) {
+	return scanAgent(tx.QueryRowContext(ctx, `SELECT `+agentColumns+` FROM agent WHERE id = ?`, id))
+}
+
+// Find returns an agent, or ErrUnknown.
+func (s *Service) Find(ctx context.Context, id string) (a Agent, err error) {
+	err = s.opts.Database.View(ctx, func(tx database.Tx) error {
+		a, err = find(ctx, tx, id)
+		return err
+	})
+	return a, err
+}
+
+// Authenticate returns the agent that a token belongs to, or ErrToken. A
+// suspended agent is authenticated, so that it can be told; a killed one is not.
+func (s *Service) Authenticate(ctx context.Context, token secret.Value) (Agent, error) {
+	hash := hashToken(token)
+	var a Agent
+	err := s.opts.Database.View(ctx, func(tx database.Tx) error {
+		var id string
+		var stored []byte
+		// The index is over hashes: how long the search takes says nothing of a token.
+		err := tx.QueryRowContext(ctx, `SELECT id, token_hash FROM agent WHERE token_hash = ?`, hash).Scan(&id, &stored)
+		if errors.Is(err, sql.ErrNoRows) || err == nil && !sameToken(stored, hash) {
+			return ErrToken
+		}
+		if err != nil {
+			return err
+		}
+		a, err = find(ctx, tx, id)
+		return err
+	})
+	if err == nil && a.Status == Killed {
+		return Agent{}, ErrToken
+	}
+	return a, err
+}
+
+// Selection are the agents that a list has. The zero value selects all.
+type Selection struct {
+	Owner   string // who registered them
+	Profile string
+}
+
+// SelectFor selects the agents that a caller may see, see caller.Caller.May.
+func SelectFor(who caller.Caller) Selection {
+	if slices.Contains(who.Scopes, caller.ScopeAdmin) {
+		return Selection{Profile: who.Profile}
+	}
+	return Selection{who.Name(), who.Profile}
+}
+
+// List returns selected agents in order of their IDs, after the one named after, n at most.
+func (s *Service) List(ctx context.Context, only Selection, after string, n int) ([]Agent, error) {
+	agents := []Agent{}
+	err := s.opts.Database.View(ctx, func(tx database.Tx) error {
+		rows, err := tx.QueryContext(ctx, `SELECT `+agentColumns+` FROM agent WHERE id > ? AND (? = '' OR owner = ?)
+			AND (? = '' OR json_extract(inherited, '$.profile') = ?) ORDER BY id LIMIT ?`, after, only.Owner, only.Owner, only.Profile, only.Profile, n)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			a, err := scanAgent(rows)
+			if err != nil {
+				return err
+			}
+			agents = append(agents, a)
+		}
+		return rows.Err()
+	})
+	return agents, err
+}
+
+// Budget returns how an agent stands.
+func (s *Service) Budget(ctx context.Context, id string) (standing budget.Standing, err error) {
+	err = s.opts.Database.View(ctx, func(tx database.Tx) error {
+		a, err := find(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		standing, err = s.ledger.Standing(ctx, tx, a.Account())
+		return err
+	})
+	return standing, err
+}
+
+// Standings returns how all accounts of the ledger stand, in order of their names.
+func (s *Service) Standings(ctx context.Context) ([]budget.Standing, error) {
+	standings := []budget.Standing{}
+	err := s.opts.Database.View(ctx, func(tx database.Tx) error {
+		accounts, err := s.ledger.Accounts(ctx, tx)
+		if err != nil {
+			return err
+		}
+		for _, account := range accounts {
+			standing, err := s.ledger.Standing(ctx, tx, account)
+			if err != nil {
+				return err
+			}
+			standings = append(standings, standing)
+		}
+		return nil
+	})
+	return standings, err
+}

@@ -1,0 +1,166 @@
+package agents_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/airlock-mcp/airlock/admission/agents"
+	"github.com/airlock-mcp/airlock/admission/budget"
+	"github.com/airlock-mcp/airlock/audit"
+)
+
+func TestToolsOfAirlocksOwnAreBounded(t *testing.T) {
+	o := newOffice(t, func(opts *agents.Options) {
+		opts.Prices = agents.Prices{Actions: map[string]budget.Amount{"cmvk_verify": 3 * budget.USD}}
+	})
+	a, _ := o.register("supervised", `, "budget": {"max_daily_cost_usd": 10, "max_requests_per_hour": 100}, "permissions": {"blocked_tools": ["cmvk_review"]}`)
+	use := func(tool string) string {
+		t.Helper()
+		refused, err := o.Use(t.Context(), a.ID, tool)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if refused == nil {
+			return ""
+		}
+		return refused.Error()
+	}
+	if got := use("cmvk_review"); !strings.Contains(got, "blocked_tools") {
+		t.Errorf("blocked: %q", got)
+	}
+	var granted atomic.Int32
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			if refused, err := o.Use(t.Context(), a.ID, "cmvk_verify"); err == nil && refused == nil {
+				granted.Add(1)
+			} else if err != nil || !strings.HasPrefix(refused.Code, "QWED-AGENT-BUDGET-") {
+				t.Errorf("%v, %v", refused, err)
+			}
+		})
+	}
+	all.Wait()
+	if granted.Load() != 3 {
+		t.Errorf("%d uses at 3 dollars of 10", granted.Load())
+	}
+	if got := use("file_read"); got != "" {
+		t.Errorf("what costs nothing: %q", got)
+	}
+	o.clock.Advance(24 * time.Hour)
+	if got := use("cmvk_verify"); got != "" {
+		t.Errorf("on the next day: %q", got)
+	}
+	for status, want := range map[agents.Status]string{agents.Suspended: "the agent is suspended", agents.Active: ""} {
+		if err := o.SetStatus(t.Context(), a.ID, status, "ann"); err != nil {
+			t.Fatal(err)
+		}
+		if got := use("file_read"); !strings.Contains(got, want) || want == "" && got != "" {
+			t.Errorf("%s: %q", status, got)
+		}
+	}
+	if _, err := o.Use(t.Context(), "none", "file_read"); !errors.Is(err, agents.ErrUnknown) {
+		t.Error(err)
+	}
+}
+
+// verification has a question decided, and returns its decision with its grant.
+func (o *office) verification(id string, v agents.Verification) (string, *agents.Grant) {
+	o.Helper()
+	r, err := o.DecideVerification(o.Context(), id, v)
+	if err != nil {
+		o.Fatal(err)
+	}
+	return word(r.Decision), r.Grant
+}
+
+// counted is what an agent has spent today, and how often it has asked.
+func (o *office) counted(id string) string {
+	o.Helper()
+	s, err := o.Budget(o.Context(), id)
+	if err != nil {
+		o.Fatal(err)
+	}
+	return fmt.Sprintf("%s USD, %d requests", s.Day.Cost, s.Day.Requests)
+}
+
+// Each question counts once, with its price, that of a batch for each of its items; what
+// was never asked gets its price back; and the log adds up to the ledger.
+func TestVerificationsAreDebited(t *testing.T) {
+	o := newOffice(t, func(opts *agents.Options) {
+		opts.Prices = agents.Prices{Actions: map[string]budget.Amount{"verify_math": 2 * budget.USD, "verify_sql": 1 * budget.USD, "cmvk_verify": budget.USD / 2}}
+	})
+	a, _ := o.register("supervised", `, "budget": {"max_daily_cost_usd": 10}, "permissions": {"blocked_tools": ["verify_sql"]}`)
+	math := agents.Verification{Type: "verify_math", Engine: "math"}
+	for _, step := range []struct {
+		what     string
+		question agents.Verification
+		unasked  bool // no engine was there
+		want     string
+		spent    string
+	}{
+		{"a question", math, false, "APPROVED", "2 USD, 1 requests"},
+		{"one that no engine was asked", math, true, "APPROVED", "2 USD, 2 requests"},
+		{"a batch", agents.Verification{Type: "verify_batch", Parts: []string{"verify_math", "verify_math", "verify_fact"}}, false, "APPROVED", "6 USD, 3 requests"},
+		{"a batch with a part that is blocked", agents.Verification{Type: "verify_batch", Parts: []string{"verify_sql"}}, false, "DENIED QWED-AGENT-POLICY-001", "6 USD, 4 requests"},
+		{"what is blocked", agents.Verification{Type: "verify_sql", Engine: "sql"}, false, "DENIED QWED-AGENT-POLICY-001", "6 USD, 5 requests"},
+		{"a question", math, false, "APPROVED", "8 USD, 6 requests"},
+		{"a question", math, false, "APPROVED", "10 USD, 7 requests"},
+		{"one too many", math, false, "BUDGET_EXCEEDED QWED-AGENT-BUDGET-001", "10 USD, 7 requests"},
+		{"one without a price", agents.Verification{Type: "verify_fact", Engine: "fact"}, false, "APPROVED", "10 USD, 8 requests"},
+	} {
+		got, grant := o.verification(a.ID, step.question)
+		if got != step.want || (grant != nil) != (got == "APPROVED") {
+			t.Errorf("%s: got %s, want %s", step.what, got, step.want)
+		}
+		if grant != nil {
+			for range 2 { // a second time is no return
+				if err := grant.End(t.Context(), !step.unasked, 0); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		if got := o.counted(a.ID); got != step.spent {
+			t.Errorf("%s: got %s, want %s", step.what, got, step.spent)
+		}
+	}
+	o.clock.Advance(24 * time.Hour)
+	if refused, err := o.Use(t.Context(), a.ID, "cmvk_verify"); err != nil || refused != nil {
+		t.Errorf("%v, %v", refused, err)
+	}
+	var sum budget.Amount
+	_, err := audit.Scan(o.logDir, 1<<20, []string{a.ID}, func(b audit.Brief, record func() (audit.Record, error)) (bool, error) {
+		r, err := record()
+		if err != nil || r.CostUSD == "" {
+			return true, err
+		}
+		sign := budget.Amount(1)
+		if strings.HasPrefix(r.CostUSD, "-") {
+			sign = -1
+		}
+		cost, err := budget.ParseAmount(strings.TrimPrefix(r.CostUSD, "-"))
+		sum += sign * cost
+		return true, err
+	})
+	if want := 10*budget.USD + budget.USD/2; err != nil || sum != want {
+		t.Errorf("the log has %s USD, want %s: %v", sum, want, err)
+	}
+}
+
+// A list of engines holds for questions too: what any engine may answer is not on it.
+func TestVerificationsNeedTheirEngine(t *testing.T) {
+	o := newOffice(t)
+	a, _ := o.register("supervised", `, "permissions": {"allowed_engines": ["math"]}`)
+	for v, want := range map[string]string{"math": "APPROVED", "code": "DENIED QWED-AGENT-POLICY-001", "": "DENIED QWED-AGENT-POLICY-001"} {
+		if got, _ := o.verification(a.ID, agents.Verification{Type: "verify_it", Engine: v}); got != want {
+			t.Errorf("%q: got %s, want %s", v, got, want)
+		}
+	}
+	if _, err := o.DecideVerification(t.Context(), "none", agents.Verification{}); !errors.Is(err, agents.ErrUnknown) {
+		t.Errorf("got %v, want ErrUnknown", err)
+	}
+}

@@ -1,0 +1,525 @@
+package approval_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/airlock-mcp/airlock/admission/approval"
+	"github.com/airlock-mcp/airlock/internal/canon"
+	"github.com/airlock-mcp/airlock/internal/golden"
+	"github.com/airlock-mcp/airlock/internal/telemetry"
+)
+
+const childDir = "AIRLOCK_APPROVAL_TEST_DIR"
+
+// TestMain makes the test binary act as another Airlock that asks and waits.
+func TestMain(m *testing.M) {
+	if act(os.Args) {
+		os.Exit(0)
+	}
+	if dir := os.Getenv(childDir); dir != "" {
+		desk, err := approval.OpenDesk(dir, nil)
+		if err != nil {
+			os.Exit(1)
+		}
+		desk.Ask(context.Background(), question())
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+const code = "import servers.files as files\nx = 1\nawait files.delete_file({'path': '/srv/a'})\n"
+
+func question() approval.Question {
+	now := time.Now()
+	return approval.Question{
+		ID: telemetry.NewID("apr"), Asked: now, Expires: now.Add(time.Minute),
+		Asking: approval.Asking{Principal: "ann", SessionID: "ses_1", RunID: "run_1", CallID: "call_1"},
+		Subject: approval.Subject{
+			ServerID: "files", ToolName: "delete_file", DefinitionDigest: "sha256:d",
+			Arguments: json.RawMessage(`{"path":"/srv/a"}`), CodeHash: canon.Digest([]byte(code)), Code: code, PolicyVersion: "sha256:p",
+		},
+		Grounds: approval.Grounds{Risk: "destructive", Rules: []string{"default.destructive (default.cedar:28)"}, Approve: []string{"owner"}},
+	}
+}
+
+func openDesk(t *testing.T, dir string, opts *approval.Options) *approval.Desk {
+	t.Helper()
+	d, err := approval.OpenDesk(dir, approval.Trusting(opts))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+// ask asks a question and returns the channel of its verdict.
+func ask(t *testing.T, d *approval.Desk, q approval.Question) <-chan approval.Verdict {
+	t.Helper()
+	verdict := make(chan approval.Verdict, 1)
+	go func() {
+		v, err := d.Ask(context.Background(), q)
+		if err != nil {
+			t.Errorf("asking: %v", err)
+		}
+		verdict <- v
+	}()
+	return verdict
+}
+
+// posted waits until a question can be seen from outside.
+func posted(t *testing.T, dir, id string) approval.Posted {
+	t.Helper()
+	for {
+		q, err := approval.Find(dir, id)
+		if err == nil {
+			return q
+		}
+		if !errors.Is(err, approval.ErrClosed) || t.Context().Err() != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestAnswersFromAnotherProcess(t *testing.T) {
+	tests := []struct {
+		name    string
+		approve bool
+		want    approval.Answer
+	}{{"yes", true, approval.Yes}, {"no", false, approval.No}}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			q := question()
+			verdict := ask(t, openDesk(t, dir, nil), q)
+			p := posted(t, dir, q.ID)
+			if err := approval.Reply(dir, p, test.approve, false); err != nil {
+				t.Fatal(err)
+			}
+			if v := <-verdict; v.Answer != test.want || !strings.HasSuffix(v.By, ", command line") {
+				t.Errorf("got %+v, want %s by this user", v, test.want)
+			}
+			if open, err := approval.List(dir); err != nil || len(open) != 0 {
+				t.Errorf("open afterwards: got %v, %v, want none", open, err)
+			}
+			if err := approval.Reply(dir, p, true, false); !errors.Is(err, approval.ErrClosed) {
+				t.Errorf("a second answer: got %v, want ErrClosed", err)
+			}
+			if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) != 1 || !strings.HasSuffix(left[0], ".sock") {
+				t.Errorf("files left: %q, want the desk's socket", left)
+			}
+		})
+	}
+}
+
+// noted is a watcher that passes on what it hears.
+type noted struct {
+	opened chan approval.Posted
+	closed chan string
+}
+
+func (n noted) Opened(q approval.Posted) error {
+	n.opened <- q
+	return nil
+}
+
+func (n noted) Closed(_ approval.Posted, outcome string) error {
+	n.closed <- outcome
+	return nil
+}
+
+// watch watches a directory until the test ends.
+func watch(t *testing.T, dir string) noted {
+	t.Helper()
+	n := noted{make(chan approval.Posted, 100), make(chan string, 100)}
+	ctx, stop := context.WithCancel(context.Background())
+	watched := make(chan error, 1)
+	go func() { watched <- approval.Watch(ctx, dir, n) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-watched; err != nil {
+			t.Errorf("watch: got %v, want nil", err)
+		}
+	})
+	return n
+}
+
+// With no channel a question waits for the command line, and what watches
+// hears of it and of its end.
+func TestWatchersHearOfQuestionsAndTheirEnds(t *testing.T) {
+	dir := t.TempDir()
+	one, two := watch(t, dir), watch(t, dir)
+	d := openDesk(t, dir, nil)
+	verdict := ask(t, d, question())
+	p := <-one.opened
+	<-two.opened
+	if err := approval.Reply(dir, p, true, false); err != nil {
+		t.Fatal(err)
+	}
+	if v := <-verdict; v.Answer != approval.Yes {
+		t.Errorf("got %+v, want yes", v)
+	}
+	for _, heard := range []string{<-one.closed, <-two.closed} {
+		if !strings.Contains(heard, "answered already: approved by ") || !strings.Contains(heard, ", command line") {
+			t.Errorf("got %q, want who approved", heard)
+		}
+	}
+}
+
+// A subscriber gets an event when a question is asked and when it is closed, and can
+// list the questions of a run.
+func TestSubscribersHearOfQuestionsAndTheirEnds(t *testing.T) {
+	dir := t.TempDir()
+	d := openDesk(t, dir, nil)
+	events := make(chan approval.Event, 10)
+	unsubscribe := d.Subscribe(func(e approval.Event) { events <- e })
+	q := question()
+	verdict := ask(t, d, q)
+	if e := <-events; !e.Open || e.HasChannel || e.Question.ID != q.ID {
+		t.Errorf("got %+v, want the question, without a channel", e)
+	}
+	if got := d.Waiting("run_1"); len(got) != 1 || got[0].ID != q.ID || len(d.Waiting("run_2")) != 0 {
+		t.Errorf("got %+v waiting, want the one question of its run", got)
+	}
+	if err := approval.Reply(dir, posted(t, dir, q.ID), false, false); err != nil {
+		t.Fatal(err)
+	}
+	<-verdict
+	if e := <-events; e.Open || !strings.Contains(e.Outcome, "denied by ") {
+		t.Errorf("got %+v, want the end", e)
+	}
+	unsubscribe()
+	late := question()
+	last := ask(t, d, late)
+	if err := approval.Reply(dir, posted(t, dir, late.ID), false, false); err != nil {
+		t.Fatal(err)
+	}
+	<-last
+	select {
+	case e := <-events:
+		t.Errorf("got %+v after the end of the subscription", e)
+	default:
+	}
+}
+
+func TestExpiry(t *testing.T) {
+	q := question()
+	q.Expires = time.Now().Add(20 * time.Millisecond)
+	if v := <-ask(t, openDesk(t, t.TempDir(), nil), q); v.Answer != approval.Expired {
+		t.Errorf("got %+v, want Expired", v)
+	}
+}
+
+func TestCancelledQuestionsCloseThemselves(t *testing.T) {
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	d, q := openDesk(t, dir, nil), question()
+	done := make(chan error, 1)
+	go func() {
+		_, err := d.Ask(ctx, q)
+		done <- err
+	}()
+	p := posted(t, dir, q.ID)
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want Canceled", err)
+	}
+	if err := approval.Reply(dir, p, true, false); !errors.Is(err, approval.ErrClosed) {
+		t.Errorf("answering it: got %v, want ErrClosed", err)
+	}
+}
+
+// asker is a host that asks its person; the person's answer comes on a channel.
+type asker struct{ verdicts chan approval.Verdict }
+
+func (a asker) Ask(ctx context.Context, _ approval.Question) (approval.Verdict, error) {
+	select {
+	case v, ok := <-a.verdicts:
+		if !ok {
+			return approval.Verdict{}, errors.New("the host cannot ask")
+		}
+		return v, nil
+	case <-ctx.Done():
+		return approval.Verdict{}, ctx.Err()
+	}
+}
+
+func TestHostAsks(t *testing.T) {
+	d := openDesk(t, t.TempDir(), nil)
+	host := asker{make(chan approval.Verdict, 1)}
+	unregister := d.Register("ses_1", host)
+	host.verdicts <- approval.Verdict{Answer: approval.Yes, By: "ann, host"}
+	if v := <-ask(t, d, question()); v.Answer != approval.Yes || v.By != "ann, host" {
+		t.Errorf("got %+v, want yes through the host", v)
+	}
+	soon := func(session string) approval.Question {
+		q := question()
+		q.SessionID, q.Expires = session, time.Now().Add(10*time.Millisecond)
+		return q
+	}
+	host.verdicts <- approval.Verdict{Answer: approval.Yes, By: "ann, host"}
+	if v := <-ask(t, d, soon("ses_2")); v.Answer != approval.Expired {
+		t.Errorf("a question of another session: got %+v, want it to expire", v)
+	}
+	later := asker{make(chan approval.Verdict, 1)}
+	later.verdicts <- approval.Verdict{Answer: approval.No, By: "ann, a later channel"}
+	d.Register("ses_1", later)
+	unregister() // it is not the channel any more
+	if v := <-ask(t, d, question()); v.By != "ann, a later channel" {
+		t.Errorf("after another channel took its place: got %+v, want that one's answer", v)
+	}
+}
+
+func TestCommandLineAnswersWhenTheHostCannot(t *testing.T) {
+	dir := t.TempDir()
+	d, q := openDesk(t, dir, nil), question()
+	host := asker{make(chan approval.Verdict)}
+	close(host.verdicts)
+	d.Register("ses_1", host)
+	verdict := ask(t, d, q)
+	if err := approval.Reply(dir, posted(t, dir, q.ID), true, false); err != nil {
+		t.Fatal(err)
+	}
+	if v := <-verdict; v.Answer != approval.Yes {
+		t.Errorf("got %+v, want yes", v)
+	}
+}
+
+// Each attack tries to get a yes that no person gave to this very question.
+func TestAttacks(t *testing.T) {
+	valid := func(p approval.Posted) string {
+		return `{"answer":"approve","question":"` + p.Digest + `","by":"mallory","id":"` + p.ID + `"}`
+	}
+	answerFile := func(dir string, p approval.Posted) string { return filepath.Join(dir, p.ID+".answer.json") }
+	tests := []struct {
+		name   string
+		attack func(t *testing.T, dir string, p approval.Posted)
+	}{
+		{"an answer as a file", func(t *testing.T, dir string, p approval.Posted) { write(t, answerFile(dir, p), valid(p), 0o600) }},
+		{"an answer as a file of root's form", func(t *testing.T, dir string, p approval.Posted) { write(t, answerFile(dir, p), valid(p), 0o400) }},
+		{"an answer through a link", func(t *testing.T, dir string, p approval.Posted) {
+			elsewhere := filepath.Join(t.TempDir(), "answer.json")
+			write(t, elsewhere, valid(p), 0o600)
+			if err := os.Symlink(elsewhere, answerFile(dir, p)); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"the question is changed after it was shown", func(t *testing.T, dir string, p approval.Posted) {
+			path := filepath.Join(dir, p.ID+".question.json")
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			forged := strings.Replace(string(data), "/srv/a", "/srv/b", 1)
+			if forged == string(data) {
+				t.Fatal("the attack changed nothing")
+			}
+			f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.WriteString(forged)
+			f.Close()
+			changed, err := approval.Find(dir, p.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := approval.Reply(dir, changed, true, false); err == nil || !strings.Contains(err.Error(), "changed after it was asked") {
+				t.Errorf("got %v, want a refusal", err)
+			}
+		}},
+		{"an answer to another question", send(func(p approval.Posted) string {
+			return `{"id":"` + p.ID + `","answer":"approve","question":"sha256:other"}`
+		})},
+		{"an answer without the digest", send(func(p approval.Posted) string { return `{"id":"` + p.ID + `","answer":"approve"}` })},
+		{"an answer with more than an answer has", send(func(p approval.Posted) string { return strings.Replace(valid(p), `"by"`, `"for_session"`, 1) })},
+		{"a word that is no answer", send(func(p approval.Posted) string {
+			return `{"id":"` + p.ID + `","answer":"ok","question":"` + p.Digest + `"}`
+		})},
+		{"a word in another case", send(func(p approval.Posted) string {
+			return `{"id":"` + p.ID + `","answer":"Approve","question":"` + p.Digest + `"}`
+		})},
+		{"half an answer", send(func(approval.Posted) string { return `{"answer":"approve"` })},
+		{"an answer without end", send(func(approval.Posted) string { return `{"answer":"` + strings.Repeat("approve", 10_000) })},
+		{"no JSON", send(func(approval.Posted) string { return "approve" })},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			d, q := openDesk(t, dir, nil), question()
+			verdict := ask(t, d, q)
+			p := posted(t, dir, q.ID)
+			test.attack(t, dir, p)
+			if err := approval.Reply(dir, p, false, false); err != nil {
+				t.Errorf("the question is not open any more: %v", err)
+			}
+			if v := <-verdict; v.Answer != approval.No {
+				t.Errorf("got %+v: the attack was taken for an answer", v)
+			}
+		})
+	}
+}
+
+// send writes a line to the desk's socket and waits for what comes back.
+func send(line func(approval.Posted) string) func(t *testing.T, dir string, p approval.Posted) {
+	return func(t *testing.T, dir string, p approval.Posted) {
+		d, err := os.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		conn, err := net.Dial("unix", filepath.Join("/proc/self/fd", strconv.Itoa(int(d.Fd())), p.Desk))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if _, err := conn.Write([]byte(line(p) + "\n")); err != nil {
+			t.Fatal(err)
+		}
+		conn.(*net.UnixConn).CloseWrite()
+		if got, _ := io.ReadAll(conn); strings.Contains(string(got), `"taken":true`) { // it may hang up
+			t.Errorf("got %s", got)
+		}
+	}
+}
+
+func write(t *testing.T, path, text string, mode os.FileMode) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), mode); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(path, mode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestGrants(t *testing.T) {
+	dir := t.TempDir()
+	now := time.Now()
+	d := openDesk(t, dir, &approval.Options{Now: func() time.Time { return now }})
+	first := question()
+	verdict := ask(t, d, first)
+	if err := approval.Reply(dir, posted(t, dir, first.ID), true, true); err != nil {
+		t.Fatal(err)
+	}
+	if v := <-verdict; v.Answer != approval.Yes || !v.ForRun {
+		t.Fatalf("got %+v, want yes for the run", v)
+	}
+	tests := []struct {
+		name   string
+		change func(*approval.Question)
+		want   approval.Answer
+	}{
+		{"the same tool with other arguments", func(q *approval.Question) { q.Arguments = json.RawMessage(`{"path":"/srv/b"}`) }, approval.Yes},
+		{"another run", func(q *approval.Question) { q.RunID = "run_2" }, approval.Expired},
+		{"another tool", func(q *approval.Question) { q.ToolName = "format_disk" }, approval.Expired},
+		{"another server", func(q *approval.Question) { q.ServerID = "disk" }, approval.Expired},
+		{"another definition of the tool", func(q *approval.Question) { q.DefinitionDigest = "sha256:e" }, approval.Expired},
+		{"another policy", func(q *approval.Question) { q.PolicyVersion = "sha256:q" }, approval.Expired},
+		{"another principal", func(q *approval.Question) { q.Principal = "bob" }, approval.Expired},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			q := question()
+			test.change(&q)
+			q.Expires = time.Now().Add(10 * time.Millisecond)
+			if v := <-ask(t, d, q); v.Answer != test.want {
+				t.Errorf("got %+v, want %s", v, test.want)
+			}
+		})
+	}
+	now = now.Add(2 * time.Hour)
+	q := question()
+	q.Expires = time.Now().Add(10 * time.Millisecond)
+	if v := <-ask(t, d, q); v.Answer != approval.Expired {
+		t.Errorf("two hours later: got %+v, want the grant to be over", v)
+	}
+}
+
+func TestQuestionsOfTheDeadAreClosed(t *testing.T) {
+	dir := t.TempDir()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), childDir+"="+dir)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var open []approval.Posted
+	for len(open) == 0 {
+		var err error
+		if open, err = approval.List(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd.Process.Kill()
+	cmd.Wait()
+	if err := approval.Reply(dir, open[0], true, false); !errors.Is(err, approval.ErrClosed) {
+		t.Errorf("answering the dead: got %v, want ErrClosed", err)
+	}
+	openDesk(t, dir, nil)
+	if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) != 1 {
+		t.Errorf("files left: %q, want one socket", left)
+	}
+}
+
+func TestRefusesADirectoryThatOthersCanWrite(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := approval.OpenDesk(dir, nil); err == nil || !strings.Contains(err.Error(), "others can write") {
+		t.Errorf("got %v, want a refusal", err)
+	}
+}
+
+func TestNamesNeverLeaveTheDirectory(t *testing.T) {
+	for _, id := range []string{"../../etc/passwd", "", "apr_", "apr_../x", "apr_" + strings.Repeat("A", 32)} {
+		if _, err := approval.Find(t.TempDir(), id); !errors.Is(err, approval.ErrClosed) {
+			t.Errorf("%q: got %v, want ErrClosed", id, err)
+		}
+	}
+}
+
+func TestWhatIsShown(t *testing.T) {
+	q := question()
+	q.ID = "apr_0"
+	q.Expires = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+	q.ToolName = "delete\u200b_file\x1b[2J"
+	q.Flags = []string{"description: the text gives instructions to the model", "inputSchema.properties.p\u202e.title: 2 characters cannot be seen"}
+	q.Arguments = json.RawMessage(`{"path":"/srv/\u202egnp.exe","force":true,"id":9007199254740993,"note":"` + "a\u202eb" + `"}`)
+	golden.Check(t, []byte(approval.Text(q)), filepath.Join("testdata", "question.txt"))
+	q.Code += "# changed"
+	if text := approval.Text(q); !strings.Contains(text, "not the code that runs") || strings.Contains(text, "import servers") {
+		t.Errorf("code with another digest is shown:\n%s", text)
+	}
+}
+
+// Issue 27: a question's arguments had escapes in its file that the call does not have, so that a person at a
+// terminal was shown another size and another digest than in the console.
+func TestArgumentsOfAQuestionAreThoseOfTheCall(t *testing.T) {
+	dir := t.TempDir()
+	q := question()
+	q.Arguments = json.RawMessage("{\"query\":\"a < b && c > d\u2028\"}")
+	verdict := ask(t, openDesk(t, dir, nil), q)
+	seen := posted(t, dir, q.ID)
+	if string(seen.Arguments) != string(q.Arguments) {
+		t.Errorf("got %s, want %s", seen.Arguments, q.Arguments)
+	}
+	if err := approval.Reply(dir, seen, false, false); err != nil {
+		t.Fatal(err)
+	}
+	<-verdict
+}

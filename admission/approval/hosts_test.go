@@ -1,0 +1,57 @@
+package approval_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/airlock-mcp/airlock/admission/approval"
+)
+
+// From within any of several hosts no process approves, whichever host's question
+// it is; a person does.
+func TestNothingOfAnyJoinedHostCanApprove(t *testing.T) {
+	s := newScene(t)
+	desk, err := approval.OpenDesk(t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { desk.Close() })
+	s.desk, s.dir = desk, desk.Dir()
+	inHost := func(command string) {
+		fmt.Fprintln(s.hostIn, "setsid -f script -qec \""+command+"\" /dev/null </dev/null >/dev/null 2>&1 &")
+	}
+	byPerson := func(command string) { s.say(t, s.person, command) }
+	if got := s.try(t, byPerson); got != "taken" {
+		t.Skipf("a person cannot approve here at all: %s", got)
+	}
+	for _, session := range []string{question().SessionID, "ses_of_another_host"} {
+		leave := desk.AddHost(session, s.host.Process.Pid)
+		if got := s.try(t, inHost); !strings.Contains(got, "agent's own host") {
+			t.Errorf("joined as %s: got %q from within the host, want that it cannot approve", session, got)
+		}
+		if got := s.try(t, byPerson); got != "taken" {
+			t.Errorf("joined as %s: got %q from a person, want that it is taken", session, got)
+		}
+		leave()
+	}
+}
+
+// A host that has ended counts for the questions of its own session.
+func TestAHostThatHasEnded(t *testing.T) {
+	s := newScene(t)
+	desk, err := approval.OpenDesk(t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { desk.Close() })
+	s.desk, s.dir = desk, desk.Dir()
+	const gone = 1<<22 + 1 // above what the kernel gives (PID_MAX_LIMIT)
+	for session, taken := range map[string]bool{question().SessionID: false, "ses_of_another_host": true} {
+		leave := desk.AddHost(session, gone)
+		if got := s.try(t, func(command string) { s.say(t, s.person, command) }); (got == "taken") != taken {
+			t.Errorf("joined as %s: got %q, want that it is taken: %t", session, got, taken)
+		}
+		leave()
+	}
+}

@@ -1,0 +1,45 @@
+package audit_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/airlock-mcp/airlock/audit"
+)
+
+func TestRunsAreListedNewestFirst(t *testing.T) {
+	dir := t.TempDir()
+	log, err := audit.Open(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	append := func(kind audit.Kind, run int) {
+		t.Helper()
+		if err := log.Append(t.Context(), audit.Record{Kind: kind, Identity: audit.Identity{RunID: fmt.Sprintf("run_%d", run)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for run := range 10 {
+		append(audit.KindRunStart, run)
+		append(audit.KindIntent, run)
+		if run != 8 {
+			append(audit.KindRunEnd, run)
+		}
+	}
+	runs, err := audit.Runs(dir, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(runs) != 3 {
+		t.Fatalf("got %d runs, want 3", len(runs))
+	}
+	for i, want := range []string{"run_9", "run_8", "run_7"} {
+		if ended := runs[i].End != nil; runs[i].ID != want || runs[i].Start == nil || ended != (want != "run_8") {
+			t.Errorf("got %+v, want %s", runs[i], want)
+		}
+	}
+	if all, err := audit.Runs(dir, 100); err != nil || len(all) != 10 {
+		t.Errorf("got %d runs and %v, want all 10", len(all), err)
+	}
+}

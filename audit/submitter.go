@@ -1,0 +1,362 @@
+package audit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"github.com/airlock-mcp/airlock/audit/witness"
+	files "github.com/airlock-mcp/airlock/internal/store"
+)
+
+// WitnessOptions configure the witness of a log's checkpoints.
+type WitnessOptions struct {
+	// Address is that of package witness.
+	Address string
+	// Key is the public key of an HTTP witness.
+	Key string
+	// Delay is how long calls go on while a kept checkpoint waits for the witness.
+	// 0 means that each call waits until the witness has a checkpoint with its intent.
+	Delay time.Duration
+}
+
+// retryWitness is how long a witness that failed is left alone.
+const retryWitness = 2 * time.Second
+
+// closeTimeout bounds the last attempt.
+const closeTimeout = 5 * time.Second
+
+// submitter submits the kept checkpoints of a log to its witness. If several processes share a
+// log, one of them submits for all. The submitted state is stored beside the keys, so that a
+// restart continues from there.
+type submitter struct {
+	places  places
+	opts    WitnessOptions
+	witness witness.Witness
+	key     verifyingKey
+	now     func() time.Time
+	wake    chan struct{} // of one: look again
+	stop    context.CancelFunc
+	done    chan struct{} // closed when the goroutine has ended
+
+	read keptSoFar // of the goroutine that makes attempts
+
+	mu       sync.Mutex // guards all below
+	brought  brought
+	waiting  time.Time     // when the oldest checkpoint that waits was signed; zero when none does
+	noticed  time.Time     // when this process saw that one waits: a clock that is set back does not touch it
+	failure  error         // of the last attempt
+	attempts uint64        // that have ended
+	changed  chan struct{} // closed after each attempt
+}
+
+// brought is how far a witness has got.
+type brought struct {
+	number uint64 // of the kept checkpoint, from 1; 0 for none
+	size   uint64 // how many records it covers
+	note   []byte // with the witness's signatures
+}
+
+// newCourier starts bringing checkpoints, after one attempt.
+func newCourier(at places, o WitnessOptions, key verifyingKey, now func() time.Time) (*submitter, error) {
+	w, err := witness.Open(o.Address, o.Key)
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	c := &submitter{
+		places: at, opts: o, witness: w, key: key, now: now, stop: stop,
+		wake: make(chan struct{}, 1), done: make(chan struct{}), changed: make(chan struct{}),
+	}
+	err = c.attempt(ctx)
+	if err == nil {
+		err = c.recall(ctx)
+	}
+	if errors.Is(err, witness.ErrConflict) {
+		stop()
+		return nil, err
+	}
+	go c.run(ctx)
+	return c, nil
+}
+
+func (c *submitter) run(ctx context.Context) {
+	defer close(c.done)
+	retry := time.NewTicker(retryWitness)
+	defer retry.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.wake:
+		case <-retry.C:
+		}
+		_ = c.attempt(ctx) // kept for those who wait, and for late
+	}
+}
+
+// look makes the submitter look for kept checkpoints now.
+func (c *submitter) look() {
+	select {
+	case c.wake <- struct{}{}:
+	default: // it will look anyway
+	}
+}
+
+// close makes a last attempt. Checkpoints that the witness does not accept are submitted
+// again at the next start.
+func (c *submitter) close() error {
+	c.stop()
+	<-c.done
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	if err := c.attempt(ctx); errors.Is(err, witness.ErrConflict) {
+		return err
+	}
+	return nil
+}
+
+// attempt brings all that waits, and notes how it went.
+func (c *submitter) attempt(ctx context.Context) error {
+	state, waiting, err := c.bring(ctx)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.brought, c.waiting, c.failure = state, waiting, err
+	switch {
+	case waiting.IsZero():
+		c.noticed = time.Time{}
+	case c.noticed.IsZero():
+		c.noticed = c.now()
+	}
+	c.attempts++
+	close(c.changed)
+	c.changed = make(chan struct{})
+	return err
+}
+
+// recall asks the witness whether it knows more of the log than there is: one that
+// was put back with its keys, and what it had brought, has nothing new to bring.
+func (c *submitter) recall(ctx context.Context) error {
+	kept, err := c.kept()
+	if err != nil || len(kept) == 0 {
+		return err
+	}
+	newest := kept[len(kept)-1]
+	if witness.IsHTTP(c.opts.Address) {
+		_, err := c.witness.Submit(ctx, witness.Checkpoint{Size: newest.size, Note: newest.signed, Prove: c.prover(newest.size)})
+		if errors.Is(err, witness.ErrConflict) {
+			if again, readErr := c.kept(); readErr == nil && len(again) > len(kept) {
+				return nil // another process has brought a newer one meanwhile
+			}
+		}
+		return err
+	}
+	path, ok := witness.File(c.opts.Address)
+	if !ok {
+		return nil // a syslog server returns nothing
+	}
+	notes, err := witness.Stored(path, newest.origin)
+	if err != nil {
+		return err // it may be allowed to append only
+	}
+	again, err := c.kept() // what another process has brought meanwhile is among them
+	if err != nil {
+		return err
+	}
+	newest = again[len(again)-1]
+	for _, signed := range notes {
+		if k, err := openCheckpoint(signed, c.key); err == nil && k.origin == newest.origin && k.size > newest.size {
+			return fmt.Errorf("%w: it has a checkpoint of record %d, and the newest here is of %d", witness.ErrConflict, k.size, newest.size)
+		}
+	}
+	return nil
+}
+
+func (c *submitter) progressFile() string {
+	return strings.Replace(c.places.position, "position", "witnessed", 1)
+}
+
+// bring hands over the kept checkpoints that the witness does not have. waiting
+// is the time of the oldest that it still does not have.
+func (c *submitter) bring(ctx context.Context) (state brought, waiting time.Time, err error) {
+	lock, err := files.Acquire(ctx, c.progressFile()+".lock", files.Exclusive)
+	if err != nil {
+		return c.last(), c.oldest(), err
+	}
+	defer lock.Release()
+	if state, err = readBrought(c.progressFile()); err != nil {
+		return state, c.oldest(), err
+	}
+	kept, err := c.kept()
+	if err != nil {
+		return state, c.oldest(), err
+	}
+	for number := state.number + 1; number <= uint64(len(kept)); number++ {
+		k := kept[number-1]
+		if k.legacy != "" || witness.IsHTTP(c.opts.Address) && number < uint64(len(kept)) {
+			continue // the newest covers the older ones
+		}
+		cosigned, err := c.witness.Submit(ctx, witness.Checkpoint{Size: k.size, Note: k.signed, Prove: c.prover(k.size)})
+		if errors.Is(err, witness.ErrConflict) {
+			if again, readErr := c.kept(); readErr == nil && len(again) > len(kept) {
+				kept, number = again, number-1 // a verification has shown the witness a newer one
+				continue
+			}
+		}
+		if err != nil {
+			return state, c.signedTime(kept[state.number]), err
+		}
+		if cosigned == nil {
+			cosigned = k.signed
+		}
+		state = brought{number, k.size, cosigned}
+		if err := state.write(c.progressFile()); err != nil {
+			return state, c.signedTime(k), err
+		}
+	}
+	return state, time.Time{}, nil
+}
+
+func (c *submitter) last() brought {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.brought
+}
+
+// oldest returns the time since which the witness has been behind, if it could not be reached.
+func (c *submitter) oldest() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.waiting.IsZero() {
+		return c.now()
+	}
+	return c.waiting
+}
+
+// signedTime is the time of a checkpoint's newest record.
+func (c *submitter) signedTime(k checkpoint) time.Time {
+	t, err := time.Parse(time.RFC3339, k.time)
+	if err != nil {
+		return c.oldest()
+	}
+	return t
+}
+
+// keptSoFar are the kept checkpoints that a submitter has read.
+type keptSoFar struct {
+	bytes int64 // of the file
+	list  []checkpoint
+}
+
+// kept reads the checkpoints that were kept since it was called last.
+func (c *submitter) kept() ([]checkpoint, error) {
+	f, err := openPlain(filepath.Join(c.places.dir, historyFile), os.O_RDONLY)
+	if err != nil {
+		return nil, fmt.Errorf("reading the kept checkpoints: %w", err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.NewSectionReader(f, c.read.bytes, math.MaxInt64-c.read.bytes))
+	if err != nil {
+		return nil, fmt.Errorf("reading the kept checkpoints: %w", err)
+	}
+	notes, _ := keptNotes(data) // one that is being written comes next time
+	for _, k := range readNotes(notes, c.key) {
+		if k.signed == nil {
+			return nil, errors.New("reading the kept checkpoints: one is damaged or forged")
+		}
+		c.read.list = append(c.read.list, k)
+		c.read.bytes += int64(len(k.signed)) + 1
+	}
+	return c.read.list, nil
+}
+
+// prover proves consistency from the tree's file.
+func (c *submitter) prover(size uint64) func(old uint64) ([]tlog.Hash, error) {
+	return func(old uint64) ([]tlog.Hash, error) {
+		hashes, err := openHashes(filepath.Join(c.places.dir, treeFile))
+		if err != nil {
+			return nil, err
+		}
+		defer hashes.file.Close()
+		return tlog.ProveTree(int64(size), int64(old), hashes)
+	}
+}
+
+// late is the error of a call that must not be made, because the witness has
+// been behind for too long; nil while it has not.
+func (c *submitter) late() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if errors.Is(c.failure, witness.ErrConflict) {
+		return c.failure
+	}
+	if c.opts.Delay == 0 || c.waiting.IsZero() {
+		return nil
+	}
+	if now := c.now(); now.Sub(c.waiting) <= c.opts.Delay && now.Sub(c.noticed) <= c.opts.Delay {
+		return nil
+	}
+	return fmt.Errorf("its witness has not confirmed a checkpoint of %s: %w", formatTime(c.waiting), c.failure)
+}
+
+// confirm waits until the witness has a checkpoint with the record, or an
+// attempt that began later has failed.
+func (c *submitter) confirm(ctx context.Context, seq uint64) error {
+	c.mu.Lock()
+	last := c.attempts + 2 // the one under way may have begun before the record was kept
+	c.mu.Unlock()
+	for {
+		c.look()
+		c.mu.Lock()
+		have, failure, attempts, changed := c.brought.size, c.failure, c.attempts, c.changed
+		c.mu.Unlock()
+		switch {
+		case have >= seq:
+			return nil
+		case failure != nil && attempts >= last:
+			return fmt.Errorf("its witness has not confirmed it: %w", failure)
+		}
+		select {
+		case <-changed:
+		case <-c.done:
+			return ErrClosed
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+const broughtTop = "airlock audit witness"
+
+func (b brought) write(path string) error {
+	return files.WriteFile(path, fmt.Appendf(nil, "%s\n%d %d\n%s", broughtTop, b.number, b.size, b.note), 0o600)
+}
+
+// readBrought reads how far the witness has got; the zero value when it has nothing.
+func readBrought(path string) (brought, error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return brought{}, nil
+	}
+	if err != nil {
+		return brought{}, err
+	}
+	top, rest, _ := bytes.Cut(text, []byte("\n"))
+	numbers, note, _ := bytes.Cut(rest, []byte("\n"))
+	b := brought{note: note}
+	if _, err := fmt.Sscanf(string(numbers), "%d %d", &b.number, &b.size); err != nil || string(top) != broughtTop {
+		return brought{}, fmt.Errorf("%q is damaged", path)
+	}
+	return b, nil
+}

@@ -1,0 +1,318 @@
+package kernel
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/airlock-mcp/airlock/admission/agents"
+	"github.com/airlock-mcp/airlock/internal/strictjson"
+	"github.com/airlock-mcp/airlock/kernel/vfs"
+	"github.com/airlock-mcp/airlock/policies"
+	"github.com/airlock-mcp/airlock/redact"
+)
+
+// Request is an action of an agent.
+type Request struct {
+	Action   string
+	Agent    string
+	Params   json.RawMessage // an object; empty means none
+	Policies []string        // names of policies that hold for this action
+}
+
+// Limits of a request.
+const (
+	maxParams   = 8 << 20 // bytes
+	maxAction   = 200     // bytes of its name
+	maxPolicies = 32
+)
+
+// Executed is the result of an action that was allowed.
+type Executed struct {
+	Status   string   `json:"status"` // executed or failed
+	Action   string   `json:"action"`
+	Result   string   `json:"result,omitempty"` // a sentence, of what was executed
+	Received []string `json:"params_received"`  // names, in order
+	// Output is the result of the server or the program.
+	Output json.RawMessage `json:"output,omitempty"`
+	RunID  string          `json:"run_id,omitempty"`
+	Error  *Failure        `json:"error,omitempty"` // of what failed
+}
+
+// job is one action on its way.
+type job struct {
+	Request
+	actor  Actor
+	agent  agents.Agent
+	params map[string]any
+	target Action // of a tool; Server is empty for the kernel's own actions
+	known  bool   // the action is the kernel's own or configured
+}
+
+// Execute carries an action out, if the agent's state and the named policies let
+// it. What they block is a *Refusal whose text begins with the signal that stops
+// the agent: SIGKILL for this action, SIGSTOP until the agent goes on. Every
+// attempt is in the log before anything is done.
+func (s *Service) Execute(ctx context.Context, a Actor, r Request) (Executed, error) {
+	j, err := s.prepare(ctx, a, r)
+	if err != nil {
+		return Executed{}, err
+	}
+	d, reason, err := s.decide(ctx, j)
+	if err != nil {
+		return Executed{}, err
+	}
+	e := event{tool: "kernel_execute", agent: j.agent.ID, decision: allowed, policies: d.Policies(), version: s.opts.Policies.Version(),
+		detail: "action " + short(j.Action), hashed: j.Params}
+	if reason == "" && !j.known {
+		reason = fmt.Sprintf("Action %q is not configured: kernel.actions names the tool that it stands for, and there are %s", short(j.Action), s.actions())
+	}
+	if reason != "" {
+		e.decision, e.detail = denied, joined(e.detail, reason)
+	}
+	if err := s.record(ctx, a, e); err != nil {
+		return Executed{}, err
+	}
+	if reason != "" {
+		return Executed{}, refuse("%s", reason)
+	}
+	return s.dispatch(ctx, j)
+}
+
+// prepare finds the agent and reads the parameters.
+func (s *Service) prepare(ctx context.Context, a Actor, r Request) (j job, err error) {
+	switch {
+	case strings.TrimSpace(r.Action) == "" || len(r.Action) > maxAction:
+		return j, refuse("action has 1 to %d bytes", maxAction)
+	case len(r.Params) > maxParams:
+		return j, refuse("params has %d bytes, and %d are allowed", len(r.Params), maxParams)
+	case len(r.Policies) > maxPolicies:
+		return j, refuse("policies has %d names, and %d are allowed", len(r.Policies), maxPolicies)
+	}
+	j = job{Request: r, actor: a, params: map[string]any{}}
+	if len(r.Params) > 0 {
+		value, err := strictjson.Value(r.Params)
+		if err != nil {
+			return j, refuse("params: %v", err)
+		}
+		object, ok := value.(map[string]any)
+		if !ok {
+			return j, refuse("params is no object")
+		}
+		j.params = object
+	} else {
+		j.Params = json.RawMessage("{}")
+	}
+	if j.agent, err = s.actAs(ctx, a, r.Agent, "kernel_execute"); err != nil {
+		return j, err
+	}
+	j.target, j.known = s.opts.Actions[r.Action]
+	if _, own := ownActions[r.Action]; own {
+		j.target, j.known = Action{}, true
+	} else if !j.known && strings.HasPrefix(r.Action, "database_") {
+		j.target.SQL = "query" // the policies judge it as SQL
+	}
+	return j, nil
+}
+
+// decide applies the agent's state and the named policies; the reason is empty
+// if the action is permitted.
+func (s *Service) decide(ctx context.Context, j job) (_ policies.Decision, reason string, err error) {
+	switch j.agent.Status {
+	case agents.Active:
+	case agents.Killed:
+		return policies.Decision{}, "SIGKILL: Agent was killed", nil
+	default:
+		return policies.Decision{}, "SIGSTOP: Agent is stopped until it gets SIGCONT", nil
+	}
+	if unknown := s.opts.Policies.Unknown(j.Policies); unknown != "" {
+		return policies.Decision{}, unknown, nil
+	}
+	effect, sql, err := s.effect(ctx, j)
+	if err != nil {
+		return policies.Decision{}, "", err
+	}
+	personal, secrets, err := kindsIn(j.Params)
+	if err != nil {
+		return policies.Decision{}, "SIGKILL: Policy violation - the parameters could not be looked through", nil
+	}
+	d, reason := s.opts.Policies.Decide(policies.Execution{
+		AgentID: j.agent.ID, Trust: j.agent.Trust, Active: true, Action: j.Action, Policies: j.Policies,
+		Effect: effect, SQL: sql, Personal: personal, Secrets: secrets, Input: j.params,
+	})
+	if !d.Allow {
+		return d, "SIGKILL: Policy violation - " + reason, nil
+	}
+	return d, "", nil
+}
+
+// kindsIn returns the kinds of personal data and of credentials in the parameters.
+func kindsIn(params json.RawMessage) (personal, secrets []string, err error) {
+	_, found, err := redact.New().JSON(params)
+	for _, f := range found {
+		if redact.IsPersonal(f.Kind) {
+			personal = append(personal, f.Kind)
+		} else {
+			secrets = append(secrets, f.Kind)
+		}
+	}
+	return personal, secrets, err
+}
+
+// ownAction is one that the kernel carries out itself.
+type ownAction struct {
+	free bool // nothing else holds the agent to its budget and its rate
+	do   func(*Service, context.Context, job) (Output, error)
+}
+
+// ownActions are those of the agent's own files, and a run.
+var ownActions = map[string]ownAction{
+	"file_read":    {true, (*Service).fileRead},
+	"file_write":   {true, (*Service).fileWrite},
+	"file_list":    {true, (*Service).fileList},
+	"execute_code": {false, (*Service).executeCode},
+}
+
+// actions lists the actions that there are.
+func (s *Service) actions() string {
+	names := slices.Sorted(maps.Keys(s.opts.Actions))
+	names = append(names, slices.Sorted(maps.Keys(ownActions))...)
+	return strings.Join(names, ", ")
+}
+
+func (s *Service) dispatch(ctx context.Context, j job) (Executed, error) {
+	done := Executed{Action: j.Action, Received: append([]string{}, slices.Sorted(maps.Keys(j.params))...)}
+	var out Output
+	var err error
+	if own, ok := ownActions[j.Action]; ok {
+		if own.free {
+			err = s.use(ctx, j.actor, j.agent.ID, "kernel_execute", j.Action)
+		}
+		if err == nil {
+			out, err = own.do(s, ctx, j)
+		}
+	} else {
+		out, err = s.opts.Dispatcher.Call(ctx, j.actor.as(j.agent), j.target.Server, j.target.Tool, j.Params)
+	}
+	if err != nil {
+		return Executed{}, err
+	}
+	done.RunID = out.RunID
+	if out.Failure != nil {
+		done.Status, done.Error = "failed", out.Failure
+		return done, nil
+	}
+	done.Status, done.Result, done.Output = "executed", fmt.Sprintf("Action '%s' executed successfully", j.Action), out.Data
+	if slices.Contains(j.Policies, "no_pii") {
+		done.Output, err = withoutPersonal(out.Data)
+	}
+	return done, err
+}
+
+// withoutPersonal removes personal data from what an action returned under no_pii.
+func withoutPersonal(data json.RawMessage) (json.RawMessage, error) {
+	if len(data) == 0 {
+		return data, nil
+	}
+	cleaned, _, err := redact.New().JSON(data)
+	return cleaned, err
+}
+
+// text returns a parameter of the kernel's own actions.
+func (j job) text(name string, needed bool) (string, error) {
+	value, there := j.params[name]
+	text, ok := value.(string)
+	switch {
+	case !there && !needed:
+		return "", nil
+	case !there:
+		return "", refuse("%s needs params.%s", j.Action, name)
+	case !ok:
+		return "", refuse("params.%s is no string", name)
+	}
+	return text, nil
+}
+
+// own refuses parameters that an action does not take: one that is misspelt
+// would be left out without a word.
+func (j job) own(names ...string) error {
+	for name := range j.params {
+		if !slices.Contains(names, name) {
+			return refuse("%s takes no params.%s, only %s", j.Action, short(name), strings.Join(names, ", "))
+		}
+	}
+	return nil
+}
+
+func (s *Service) fileRead(ctx context.Context, j job) (Output, error) {
+	path, err := j.text("path", true)
+	if err := errors.Join(err, j.own("path")); err != nil {
+		return Output{}, err
+	}
+	content, err := s.opts.Files.Read(ctx, j.agent.ID, path)
+	if err != nil {
+		return ofFiles(err)
+	}
+	return encoded(map[string]any{"path": path, "content": string(content), "bytes": len(content)})
+}
+
+func (s *Service) fileWrite(ctx context.Context, j job) (Output, error) {
+	path, err := j.text("path", true)
+	content, missing := j.text("content", true)
+	if err := errors.Join(err, missing, j.own("path", "content")); err != nil {
+		return Output{}, err
+	}
+	if err := s.opts.Files.Write(ctx, j.agent.ID, path, []byte(content)); err != nil {
+		return ofFiles(err)
+	}
+	return encoded(map[string]any{"path": path, "bytes": len(content)})
+}
+
+// maxListed is how many files one list has.
+const maxListed = 1000
+
+func (s *Service) fileList(ctx context.Context, j job) (Output, error) {
+	directory, err := j.text("path", false)
+	after, wrong := j.text("after", false)
+	if err := errors.Join(err, wrong, j.own("path", "after")); err != nil {
+		return Output{}, err
+	}
+	files, err := s.opts.Files.List(ctx, j.agent.ID, directory, after, maxListed)
+	if err != nil {
+		return ofFiles(err)
+	}
+	return encoded(map[string]any{"files": files})
+}
+
+// ofFiles turns what the agent can correct into a failure; other errors stay.
+func ofFiles(err error) (Output, error) {
+	var path *vfs.PathError
+	var limit *vfs.LimitError
+	switch {
+	case errors.As(err, &path):
+		return Output{Failure: &Failure{Type: "InvalidPath", Message: path.Text}}, nil
+	case errors.As(err, &limit):
+		return Output{Failure: &Failure{Type: "LimitExceeded", Message: limit.Text}}, nil
+	case errors.Is(err, vfs.ErrNotFound), errors.Is(err, vfs.ErrDamaged):
+		return Output{Failure: &Failure{Type: "NotFound", Message: err.Error()}}, nil
+	}
+	return Output{}, err
+}
+
+func encoded(value any) (Output, error) {
+	raw, err := json.Marshal(value)
+	return Output{Data: raw}, err
+}
+
+func (s *Service) executeCode(ctx context.Context, j job) (Output, error) {
+	language, err := j.text("language", true)
+	code, missing := j.text("code", true)
+	if err := errors.Join(err, missing, j.own("language", "code")); err != nil {
+		return Output{}, err
+	}
+	return s.opts.Dispatcher.Run(ctx, j.actor.as(j.agent), language, code)
+}

@@ -1,0 +1,191 @@
+package kernel
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/airlock-mcp/airlock/admission/agents"
+	"github.com/airlock-mcp/airlock/audit"
+	"github.com/airlock-mcp/airlock/internal/caller"
+)
+
+// LogQuery selects entries of the audit log.
+type LogQuery struct {
+	Limit  int       // 1 to MaxEntries
+	Agent  string    // empty: all that the actor may read
+	Type   string    // blocked, allowed, cmvk_review or all; empty means all
+	Since  time.Time // zero: from the beginning
+	Before uint64    // the number of a record: only older ones; 0 for the newest
+}
+
+// Limits of a query.
+const (
+	DefaultEntries = 20
+	MaxEntries     = 1000
+	// maxScanned is the most bytes of the log that one query reads, from its end:
+	// about 150,000 records, which takes a second of processor time.
+	maxScanned = 64 << 20
+	// maxScans is how many queries read the log at a time; more wait.
+	maxScans = 2
+)
+
+// LogTypes are the words of LogQuery.Type.
+var LogTypes = []string{"blocked", "allowed", "cmvk_review", "all"}
+
+// Entry is one decision, as the log has it.
+type Entry struct {
+	Timestamp string   `json:"timestamp"` // RFC 3339, UTC, microseconds
+	Type      string   `json:"type"`      // blocked or allowed
+	AgentID   string   `json:"agent_id,omitempty"`
+	Caller    string   `json:"caller,omitempty"` // where no agent asked
+	Action    string   `json:"action"`           // the tool, or the type of the action
+	Server    string   `json:"server,omitempty"`
+	Decision  string   `json:"decision,omitempty"`
+	Policies  []string `json:"policies,omitempty"`
+	Error     string   `json:"error,omitempty"` // an error type or code
+	Detail    string   `json:"detail,omitempty"`
+	RunID     string   `json:"run_id,omitempty"`
+	Record    uint64   `json:"record"` // its number in the log
+}
+
+// LogView is what a query found.
+type LogView struct {
+	Logs     []Entry `json:"logs"` // the newest first
+	Returned int     `json:"returned"`
+	Total    int     `json:"total"` // that match the filter
+	Stats    Stats   `json:"stats"`
+	// Complete is false where the log is longer than one query reads: the numbers
+	// are then those of its newest part.
+	Complete bool `json:"complete"`
+}
+
+// Stats count what matches the filter but for its type.
+type Stats struct {
+	Blocked int `json:"blocked_total"`
+	Allowed int `json:"allowed_total"`
+}
+
+// Log returns what was decided, the newest first: calls of the kernel's tools,
+// announced actions, and tool calls. The error is a *Refusal, or that the log
+// could not be read.
+func (s *Service) Log(ctx context.Context, a Actor, q LogQuery) (LogView, error) {
+	switch {
+	case q.Limit < 1 || q.Limit > MaxEntries:
+		return LogView{}, refuse("limit is a number from 1 to %d", MaxEntries)
+	case q.Type != "" && !slices.Contains(LogTypes, q.Type):
+		return LogView{}, refuse("filter.type %q is none of %s", short(q.Type), strings.Join(LogTypes, ", "))
+	}
+	if err := s.mayRead(ctx, a, &q); err != nil {
+		return LogView{}, err
+	}
+	if err := s.admit(ctx, a, "get_audit_log"); err != nil {
+		return LogView{}, err
+	}
+	select {
+	case s.scans <- struct{}{}:
+		defer func() { <-s.scans }()
+	case <-ctx.Done():
+		return LogView{}, ctx.Err()
+	}
+	return s.scan(ctx, q)
+}
+
+// mayRead narrows a query to what the actor may read.
+func (s *Service) mayRead(ctx context.Context, a Actor, q *LogQuery) error {
+	if a.Kind == caller.Agent && q.Agent == "" {
+		q.Agent = a.Principal
+	}
+	if a.mayReadLog() {
+		return nil
+	}
+	if q.Agent == "" {
+		return refuse("this needs a token with the scope audit, or filter.agent_id with an agent of your own")
+	}
+	_, err := s.agent(ctx, a, q.Agent)
+	return err
+}
+
+// words are what a line of the log has that a query may be about.
+func (q LogQuery) words() []string {
+	if q.Agent != "" {
+		return []string{`"principal":"` + q.Agent + `"`}
+	}
+	return []string{`"kind":"kernel"`, `"kind":"action"`, `"kind":"outcome"`}
+}
+
+func (s *Service) scan(ctx context.Context, q LogQuery) (LogView, error) {
+	view := LogView{Logs: []Entry{}}
+	var err error
+	view.Complete, err = audit.Scan(s.opts.AuditDirectory, maxScanned, q.words(), func(b audit.Brief, record func() (audit.Record, error)) (bool, error) {
+		if !q.selects(b) {
+			return true, ctx.Err()
+		}
+		blocked := isBlocked(b)
+		if blocked {
+			view.Stats.Blocked++
+		} else {
+			view.Stats.Allowed++
+		}
+		if q.Type == "blocked" && !blocked || q.Type == "allowed" && blocked || q.Type == "cmvk_review" && b.ToolName != "cmvk_review" {
+			return true, nil
+		}
+		view.Total++
+		if len(view.Logs) == q.Limit || q.Before != 0 && b.Seq >= q.Before {
+			return true, nil
+		}
+		r, err := record()
+		if err == nil {
+			view.Logs = append(view.Logs, entryOf(r, blocked))
+		}
+		return true, err
+	})
+	view.Returned = len(view.Logs)
+	return view, err
+}
+
+// selects says whether a record is an entry that the filter without its type selects.
+func (q LogQuery) selects(b audit.Brief) bool {
+	switch b.Kind {
+	case audit.KindKernel, audit.KindAction, audit.KindOutcome:
+	default:
+		return false
+	}
+	if q.Agent != "" && b.Principal != q.Agent {
+		return false
+	}
+	if q.Since.IsZero() {
+		return true
+	}
+	at, err := time.Parse(time.RFC3339Nano, b.Time)
+	return err == nil && !at.Before(q.Since)
+}
+
+// isBlocked says whether what was asked for was not done: what waits for a
+// person was not, either.
+func isBlocked(b audit.Brief) bool {
+	switch b.Kind {
+	case audit.KindKernel:
+		return b.Decision != allowed
+	case audit.KindAction:
+		return b.Decision != agents.Approved
+	}
+	return b.Outcome == audit.OutcomeRefused
+}
+
+func entryOf(r audit.Record, blocked bool) Entry {
+	e := Entry{
+		Timestamp: r.Time, Type: "allowed", Action: r.ToolName, Server: r.ServerID, Decision: r.Decision, Policies: r.Policies,
+		Error: r.ErrorType, Detail: r.Detail, RunID: r.RunID, Record: r.Seq,
+	}
+	if blocked {
+		e.Type = "blocked"
+	}
+	if r.CallerKind == string(caller.Agent) {
+		e.AgentID = r.Principal
+	} else {
+		e.Caller = r.Principal
+	}
+	return e
+}

@@ -1,0 +1,16 @@
+package redact_test
+
+import (
+	"fmt"
+
+	"github.com/airlock-mcp/airlock/redact"
+)
+
+// A value that is held never leaves, in whatever text it stands.
+func Example() {
+	redactor := redact.New()
+	redactor.Hold("correct-horse-battery-staple")
+	text, found := redactor.Bytes([]byte("password: correct-horse-battery-staple"))
+	fmt.Println(string(text), len(found))
+	// Output: password: [redacted:held-credential] 1
+}

@@ -1,0 +1,93 @@
+package redact_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/airlock-mcp/airlock/internal/testenv"
+	"github.com/airlock-mcp/airlock/redact"
+)
+
+// overdraft is how many units the last step of a search may take beyond its budget.
+const overdraft = 1 << 20
+
+// repeated is a text of n bytes.
+func repeated(unit string, n int) []byte {
+	return []byte(strings.Repeat(unit, n/len(unit)+1))[:n]
+}
+
+// hostileUnits are texts that made redaction slow when they were repeated, and the signs of all that is undone.
+var hostileUnits = []string{
+	"password=", `password="x`, "password: a", "token: ", "secret ", "name secret ", `"name": "key", "value": `, "api_key=eyJ", "eyJ", "eyJhbGciOiJ.eyJ", "://a:b@", "://",
+	"-----BEGIN PRIVATE KEY-----", "-----END", "cookie: a=b;", "authorization: basic ", "insert into a (password) values ('x'),", "insert into ",
+	`\u0041`, `\\u0041`, "%2541", "&amp;#65;", "=3D3D", "\x1b[31m", `\x1b[31m%41&#65;=41`, "41:42:", "65, 66, ", "00000000: 4142 4344  ABCD\n", "QUJDREVGR0hJSktM\n",
+	"H4sIAAAAAAAA/", "a@b.co,", "a@", "1234-", "+1 ", "4111 1111 ", "::1:", "secret,password,x\n", "| password ", "curl -u a:b ", "akia", "{[(", `"'`, "\\\\", "=\n", "xghp_", "MII", "0x41,",
+}
+
+// Issue 23: 16 KiB of password= took 1.5 seconds, and 1 MiB took 6. The cost of a text grows with its length and not faster.
+func TestRedactionIsLinear(t *testing.T) {
+	r := redact.New()
+	r.Hold("a-credential-of-ours")
+	r.Prepare()
+	for _, unit := range hostileUnits {
+		testenv.Linear(t, unit, 16<<10, func(n int) func() {
+			text := repeated(unit, n)
+			return func() { r.Bytes(text) }
+		})
+		testenv.Linear(t, unit+" as a member", 16<<10, func(n int) func() {
+			text := []byte(`{"a":[` + strings.TrimSuffix(strings.Repeat(asJSON(unit)+",", n/(len(unit)+4)), ",") + "]}")
+			return func() { _, _, _ = r.JSON(text) }
+		})
+	}
+}
+
+// A search takes no more units than its budget, whatever word is repeated.
+func TestWorkIsBounded(t *testing.T) {
+	for _, unit := range append(redact.Anchors(), hostileUnits...) {
+		if unit == "" {
+			continue
+		}
+		for _, behind := range []string{"", `: "a1B2`} {
+			if spent, limit := redact.Work(repeated(unit+behind, 2<<10)); spent > limit+overdraft {
+				t.Errorf("%q took %d units of %d", unit+behind, spent, limit)
+			}
+		}
+	}
+}
+
+// Ordinary text is far from its budget: 16 KiB of lines as programs print them are searched to the end.
+func TestOrdinaryTextIsSearchedToTheEnd(t *testing.T) {
+	for name, line := range map[string]string{
+		"names of secrets": "level=info msg=\"refreshed token for user 17\" token_count=3 password_age=12d\n",
+		"a log":            "2026-01-02T03:04:05Z GET https://a.example/x?id=7&q=a%20b 200 12ms \"Mozilla/5.0\"\n",
+		"JSON":             `{"id":17,"name":"item \"a\"","url":"https:\/\/a.example\/x","password":null,"tokens":12}` + "\n",
+		"source":           "\tif token := strings.TrimSpace(r.Header.Get(\"X-Token\")); token != \"\" { // the secret\n",
+		"YAML":             "  - name: DB_PASSWORD\n    valueFrom: {secretKeyRef: {name: db, key: password}}\n",
+	} {
+		text := repeated(line, 16<<10)
+		if spent, limit := redact.Work(text); spent > limit/2 {
+			t.Errorf("%s: %d units of %d", name, spent, limit)
+		}
+		if got, found := redact.New().Bytes(text); len(found) > 0 || !bytes.Equal(got, text) {
+			t.Errorf("%s: got %v", name, found)
+		}
+	}
+}
+
+// The work of any repeated text stays within its budget.
+func FuzzRedactionIsLinear(f *testing.F) {
+	for _, unit := range hostileUnits {
+		f.Add(unit)
+	}
+	f.Fuzz(func(t *testing.T, unit string) {
+		if unit == "" || len(unit) > 1<<10 {
+			return
+		}
+		for _, n := range []int{4 << 10, 32 << 10} {
+			if spent, limit := redact.Work(repeated(unit, n)); spent > limit+overdraft {
+				t.Errorf("%q, %d bytes: %d units of %d", unit, n, spent, limit)
+			}
+		}
+	})
+}

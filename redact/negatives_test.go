@@ -1,0 +1,131 @@
+package redact_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/airlock-mcp/airlock/redact"
+)
+
+// drawn is letters and digits that look drawn, of any length.
+func drawn(n int) string {
+	const cycle = "q7Rv2ZxK9mTb4LwN8sYd3HfJ6pGc5XtV1aQ"
+	return strings.Repeat(cycle, n/len(cycle)+1)[:n]
+}
+
+func hexadecimals(n int) string {
+	return strings.Repeat("8f14e45fceea167a5a36dedd4bea2543", n/32+1)[:n]
+}
+
+// A value that is built as a vendor's token and cannot be one stays under a name that has the vendor's
+// name in it and nothing else. Under a name that promises a secret it is removed, whatever its
+// form (issue 23: DATABRICKS_TOKEN=dapi and 30 digits was left).
+func TestMisshapenTokens(t *testing.T) {
+	for _, c := range []struct {
+		name, value string
+		isToken     bool
+	}{
+		{"telegram_bot", "123456789:AA" + drawn(33), true},
+		{"telegram_bot", "1779:AA" + drawn(33), false},
+		{"telegram_bot", "17791850604129841:AA" + drawn(33), false},
+		{"telegram_bot", "123456789:AA" + drawn(30), false},
+		{"telegram_api_token", "123456789:AA" + drawn(30), true},
+		{"telegram_api_token", "123456789:AA" + drawn(38), true},
+		{"slack_bot", "xoxb-123456789012-1234567890123-" + drawn(24), true},
+		{"slack_bot", "xoxb-" + drawn(30) + "-####", false},
+		{"slack_token", "xoxb-" + drawn(30) + "-q8Z", true},
+		{"CLOUDFLARE_ORIGIN_CA", "v1.0-" + hexadecimals(24) + "-" + hexadecimals(146), true},
+		{"CLOUDFLARE_ORIGIN_CA", "v1.0-" + hexadecimals(24) + "-" + hexadecimals(145), false},
+		{"CLOUDFLARE_ORIGIN_CA", "v1.0-" + hexadecimals(20) + "-" + hexadecimals(146), false},
+		{"CLOUDFLARE_API_KEY", "v1.0-" + hexadecimals(20) + "-" + hexadecimals(146), true},
+		{"DATABRICKS_TOKEN", "dapi" + hexadecimals(32), true},
+		{"DATABRICKS_TOKEN", "dapi" + hexadecimals(30), true},
+		{"DATABRICKS_TOKEN", "dapi" + hexadecimals(31) + "z", true},
+	} {
+		for _, form := range []string{"%s=%s", `%s = "%s"`, `"%s": "%s"`, "%s: '%s'"} {
+			text := fmt.Sprintf(form, c.name, c.value)
+			cleaned, _ := redact.New().Bytes([]byte(text))
+			if gone := !strings.Contains(string(cleaned), c.value); gone != c.isToken {
+				t.Errorf("%s: got %s, want it removed: %t", text, cleaned, c.isToken)
+			}
+		}
+	}
+}
+
+// One character again and again is no token, whatever stands before it.
+func TestRepetitiveTokens(t *testing.T) {
+	for _, prefix := range []string{"sntryu_", "glc_", "sgp_", "ntn_", "rubygems_"} {
+		for _, c := range []string{"a", "1", "F"} {
+			text := prefix + strings.Repeat(c, 64)
+			if cleaned, _ := redact.New().Bytes([]byte(text)); string(cleaned) != text {
+				t.Errorf("%s: got %s, want it to stay", text, cleaned)
+			}
+		}
+	}
+}
+
+// A vendor's name counts where it is a word, and not within another one.
+func TestVendorNamesAreWords(t *testing.T) {
+	for name, isVendor := range map[string]bool{
+		"meraki": true, "my_meraki": true, "myMeraki": true, "MERAKI": true, "etsyAccess": true,
+		"ReactNativeCameraKit": false, "SetSysctl": false, "rookTable": false,
+	} {
+		text := fmt.Sprintf("%s: %q", name, hexadecimals(40))
+		cleaned, _ := redact.New().Bytes([]byte(text))
+		if got := string(cleaned) != text; got != isVendor {
+			t.Errorf("%s: got %s, want it removed: %t", text, cleaned, isVendor)
+		}
+	}
+}
+
+// Names of algorithms, what is encrypted already, words with numbers and
+// shell variables are no passwords and no secrets.
+func TestWhatIsNoSecret(t *testing.T) {
+	for _, text := range []string{
+		`password: "AESWrap_256"`, `password: "ARIA_192_GCM"`, `password: "SM4-CTR"`,
+		`password: "RSA/ECB/OAEPWithSHA-256AndMGF1Padding"`, `password: "PBEWithHmacSHA256AndAES_256"`,
+		`password: "U2FsdGVkX19hbG90b2ZjaXBoZXJ0ZXh0"`, `secret = "vault:v1:AbCdEfGhIjKlMnOpQrStUvWxYz012345"`,
+		"keyVaultToStoreSecrets: cmp2-qat-1208358310", `curl --user "xxx:yyy" https://host.test`,
+		`curl -u "${USER:-${DEFAULT_USER}}:${APIKEY:-${DEFAULT_APIKEY}}"`,
+	} {
+		if cleaned, _ := redact.New().Bytes([]byte(text)); string(cleaned) != text {
+			t.Errorf("%s: got %s, want it to stay", text, cleaned)
+		}
+	}
+}
+
+// A password of YAML without quotes may be a plain word, where the lines are
+// YAML; the same word in code is a name of something.
+func TestPlainWordsInYAML(t *testing.T) {
+	for text, want := range map[string]string{
+		"user: bob\npassword: root\n":                              "user: bob\npassword: [redacted:password]\n",
+		"master_auth:\n  password: root\nnode_config:\n":           "master_auth:\n  password: [redacted:password]\nnode_config:\n",
+		"A:\r\n  B: x\r\n  MasterUserPassword: root\r\n  C: d\r\n": "A:\r\n  B: x\r\n  MasterUserPassword: [redacted:password]\r\n  C: d\r\n",
+		"int32 db_password = 12342134":                             "int32 db_password = [redacted:password]",
+		"f({\n  user: user,\n  password: pass\n})":                 "f({\n  user: user,\n  password: pass\n})",
+		"interface A {\n  password: string\n}":                     "interface A {\n  password: string\n}",
+		"user: bob\npassword: required\n":                          "user: bob\npassword: required\n",
+		"Please note.\nYour password: needs changing\n":            "Please note.\nYour password: needs changing\n",
+	} {
+		if cleaned, _ := redact.New().Bytes([]byte(text)); string(cleaned) != want {
+			t.Errorf("%q: got %q, want %q", text, cleaned, want)
+		}
+	}
+}
+
+// What only looks like a placeholder, or like a range of a regular expression, is removed.
+func TestDrawnValuesThatBeginOddly(t *testing.T) {
+	for _, value := range []string{"a_l1cvw9dnlxx6u2u5xqq5wo1i7pqrhbb3j56cd9", "tgr0-zrjefrm3oomnv0pgv7xbvvzyyw770ylr8i"} {
+		text := "cloudflare_token: \"" + value + "\""
+		if cleaned, _ := redact.New().Bytes([]byte(text)); strings.Contains(string(cleaned), value) {
+			t.Errorf("%s: got %s", text, cleaned)
+		}
+	}
+	for _, value := range []string{"a_secret_token_1", "[a-zA-Z0-9]{20}", "[A-F0-9]+Q7x", "a-zA-Z0-9_Q7"} {
+		text := "cloudflare_token: \"" + value + "\""
+		if cleaned, _ := redact.New().Bytes([]byte(text)); string(cleaned) != text {
+			t.Errorf("%s: got %s, want it to stay", text, cleaned)
+		}
+	}
+}
