@@ -246,8 +246,7 @@ func TestResources(t *testing.T) {
 	} {
 		text, err := read(uri)
 		var wire *jsonrpc.Error
-		//lint:ignore SA1019 revisions before 2026-07-28 have this code
-		if !errors.As(err, &wire) || wire.Code != mcp.CodeResourceNotFound && wire.Code != jsonrpc.CodeInvalidParams {
+		if !errors.As(err, &wire) || wire.Code != -32002 && wire.Code != jsonrpc.CodeInvalidParams { // by revision
 			t.Errorf("%q: %s, %v; want that there is none", uri, text, err)
 		}
 	}

@@ -37,7 +37,7 @@ for line in sys.stdin:
     text = json.loads(line)
     reset()
     before, ended = state(), time.monotonic() + 1
-    db.set_progress_handler(lambda: time.monotonic() > ended, 10_000)
+    db.set_progress_handler(lambda ended=ended: time.monotonic() > ended, 10_000)
     failed = ""
     try:
         db.executescript(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 # Marks of programs: calls, dunders, attribute chains, brackets, operators, semicolons at the end of a line.
 _CODE = re.compile(
@@ -25,7 +26,7 @@ def is_prose(text: str) -> bool:
     words = [w.strip(".,;:!?()\"'“”‘’…–—") for w in text.split()]
     if len(words) >= 4 and re.fullmatch(r"[A-Z].*[.!?]", text.strip(), re.S) and all(_WORD.fullmatch(w) for w in words if w):
         return True
-    return any(_is_plain(a) and _is_plain(b) for a, b in zip(words, words[1:], strict=False))
+    return any(_is_plain(a) and _is_plain(b) for a, b in pairwise(words))
 
 
 def _is_plain(word: str) -> bool:

@@ -94,7 +94,7 @@ class Clauses:
         if rest and rest[0] in ("who", "that"):
             inner, rest = self._relative(rest[1:])
             outer = restriction
-            restriction = lambda x: form("AND", outer(x), inner(x))  # noqa: E731
+            restriction = lambda x: form("AND", outer(x), inner(x))
         self._no_denial(kind, rest)
         return self._quantify(kind, restriction, self._verb_phrase(rest))
 
@@ -105,7 +105,7 @@ class Clauses:
         if rest[0] in ("who", "that", "which"):
             inner, rest = self._relative(rest[1:])
             outer = restriction
-            restriction = lambda x: form("AND", outer(x), inner(x))  # noqa: E731
+            restriction = lambda x: form("AND", outer(x), inner(x))
         self._no_denial(kind, rest)
         return self._quantify(kind, restriction, self._verb_phrase(rest))
 
@@ -251,7 +251,7 @@ class Clauses:
         if match := re.match(r"^(?:either )?(.+?) or (.+)$", text) or re.match(r"^(?:both )?(.+?) (?:and|but) (.+)$", text):
             head = "OR" if " or " in match[0] else "AND"
             negated = [w for w in (match[1], match[2]) if w.startswith("not ")]
-            if " and " in match[2] + match[1] and head == "OR" or " or " in match[2] or negated:
+            if (" and " in match[2] + match[1] and head == "OR") or " or " in match[2] or negated:
                 raise LogicSyntaxError("'and' and 'or' stand together without parentheses: write (OR p (AND q r))")
             for part in match.groups():
                 words = part.split()
