@@ -17,7 +17,7 @@ type authorization struct {
 	state    string
 	verifier string // of PKCE (RFC 7636)
 	issuer   string
-	sends    bool // the server says that its answers name the issuer (RFC 9207)
+	sends    bool // the server declares that its answers name the issuer (RFC 9207)
 }
 
 // newAuthorization draws state and verifier: 256 bits each.

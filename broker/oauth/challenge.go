@@ -6,9 +6,9 @@ import (
 )
 
 // Challenge is what a server demanded when it refused a request (RFC 6750, section 3;
-// RFC 9728, section 5.1; RFC 9449, section 9). All texts are the server's.
+// RFC 9728, section 5.1; RFC 9449, section 9). All texts come from the server.
 type Challenge struct {
-	Scheme   string // bearer or dpop; empty when the server named no scheme that is known
+	Scheme   string // bearer or dpop; empty if the server named no known scheme
 	Metadata string // the URL of the protected resource's metadata
 	Scopes   []string
 	Error    string
@@ -37,7 +37,7 @@ type rawChallenge struct {
 }
 
 // parseChallenges reads a list of challenges (RFC 9110, section 11.6.1). A scheme is a
-// token that no "=" follows; what cannot be read ends the list.
+// token that is not followed by "=". The list ends at the first syntax error.
 func parseChallenges(text string) []rawChallenge {
 	var list []rawChallenge
 	r := headerReader{text}

@@ -31,13 +31,13 @@ func (s signer) proof(method, address, token, nonce string, now time.Time) (stri
 	return s.sign(map[string]any{"typ": "dpop+jwt", "jwk": key}, claims)
 }
 
-// dpopNonce is the header with which a server tells the nonce of the next proof.
+// dpopNonce is the header in which a server sends the nonce of the next proof.
 const dpopNonce = "DPoP-Nonce"
 
 // maxNonce bounds a nonce, in bytes.
 const maxNonce = 4 << 10
 
-// nonceOf returns the nonce that a server asks for; empty where it asks for none.
+// nonceOf returns the nonce that a server asks for, or an empty string.
 func nonceOf(header http.Header) string {
 	if nonce := header.Get(dpopNonce); len(nonce) <= maxNonce {
 		return nonce

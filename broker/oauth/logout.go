@@ -10,8 +10,8 @@ import (
 // LoggedOut is the outcome of a logout.
 type LoggedOut struct {
 	WasSignedIn bool
-	// NotRevoked is the reason why the tokens were not revoked; empty if they were, or if
-	// there were no tokens.
+	// NotRevoked is the reason why the tokens were not revoked. It is empty if they were
+	// revoked or did not exist.
 	NotRevoked string
 }
 

@@ -1,7 +1,7 @@
 // Package oauth signs in to upstream servers (MCP 2025-11-25 and 2026-07-28,
-// Authorization): it finds out who signs in for a server, registers Airlock there, lets
-// the user consent in a browser, keeps what comes of it encrypted, refreshes it, and
-// signs the requests to that server, and to no other.
+// Authorization). It discovers the authorization server, registers Airlock there, lets
+// the user consent in a browser, stores the tokens encrypted, refreshes them, and
+// authorizes the requests to that server only.
 package oauth
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
-// Grant is the way to a token.
+// Grant is the OAuth grant that is used to get a token.
 type Grant string
 
 // The grants. The zero value asks the user.
@@ -28,8 +28,8 @@ const (
 	Enterprise        Grant = "enterprise"         // the company's identity provider vouches for the user (RFC 8693, then RFC 7523)
 )
 
-// Config says how to sign in to one server. Only ServerID and URL are needed. It holds
-// credentials and prints none of them.
+// Config describes how to sign in to one server. Only ServerID and URL are required. It
+// contains credentials, which its methods never print.
 type Config struct {
 	ServerID string
 	URL      string // of the MCP endpoint
@@ -37,12 +37,13 @@ type Config struct {
 	// Issuer is the only authorization server to use; empty means the first one that
 	// the server names.
 	Issuer string
-	// Scopes take the place of those that the server says it has; empty means those.
+	// Scopes replace the scopes that the server announces; empty means those.
 	Scopes []string
 	// RedirectPort is the port of the redirect URI http://127.0.0.1:PORT/callback, for
 	// clients that are registered with one; 0 means any.
 	RedirectPort int
-	// DPoP has tokens bound to a key also where the server does not ask for it (RFC 9449).
+	// DPoP requests tokens that are bound to a key (RFC 9449) even if the server does not
+	// require them.
 	DPoP bool
 	Client
 	// AssertionFile holds a JWT: of the workload for JWTBearer, the user's ID token for
@@ -57,8 +58,8 @@ type Client struct {
 	ClientID     string
 	ClientSecret secret.Value
 	ClientKey    secret.Value // a private key in PEM (PKCS #8), for private_key_jwt
-	// ClientDocument is the https URL of a client-id metadata document, which is used
-	// where the authorization server takes such documents.
+	// ClientDocument is the https URL of a client-id metadata document, which is used if
+	// the authorization server supports such documents.
 	ClientDocument string
 }
 
@@ -69,10 +70,10 @@ type Provider struct {
 	ClientSecret secret.Value
 }
 
-// LogValue names the server alone.
+// LogValue returns only the name of the server.
 func (c Config) LogValue() slog.Value { return slog.StringValue(c.String()) }
 
-// String names the server alone.
+// String returns only the name of the server.
 func (c Config) String() string {
 	return fmt.Sprintf("oauth.Config{ServerID: %q, [redacted]}", c.ServerID)
 }
@@ -80,12 +81,12 @@ func (c Config) String() string {
 // GoString is String.
 func (c Config) GoString() string { return c.String() }
 
-// MarshalJSON writes the ID alone.
+// MarshalJSON writes only the ID.
 func (c Config) MarshalJSON() ([]byte, error) {
 	return fmt.Appendf(nil, "{\"server\":%q}", c.ServerID), nil
 }
 
-// Check says what is wrong with a configuration.
+// Check returns an error if the configuration is invalid.
 func (c Config) Check() error {
 	u, err := url.Parse(c.URL)
 	switch {
@@ -118,22 +119,22 @@ func (c Config) isInteractive() bool { return c.Grant == AuthorizationCode }
 
 // Options of New. The zero value keeps nothing on disk.
 type Options struct {
-	// Store keeps what comes of a sign-in; nil keeps it in memory.
+	// Store keeps the tokens and registrations; nil keeps them in memory.
 	Store *Store
-	// Principal is whose sign-in it is, as caller.Caller.Name says.
+	// Principal is the owner of the sign-in, as returned by caller.Caller.Name.
 	Principal string
-	// For is the principal as the command that signs in has to name it; empty where that
-	// is the user who types it.
+	// For is the principal as the login command has to name it. It is empty if that is the
+	// user who types the command.
 	For string
-	// Hold is told each credential before it is used, so that it can be removed from
-	// what leaves Airlock. It may be called concurrently; nil: it is not told.
+	// Hold is called with each credential before it is used, so that it can be redacted
+	// from everything that leaves Airlock. It must be safe for concurrent use and may be nil.
 	Hold func(credential string)
-	// Version is Airlock's own, as an authorization server is told.
+	// Version is the version of Airlock that is sent to the authorization server.
 	Version string
 	Now     func() time.Time // nil means time.Now
 }
 
-// Hold is told nothing where it is nil.
+// withDefaults replaces a nil Hold by a function that does nothing, and a nil Now by time.Now.
 func (o Options) withDefaults() Options {
 	if o.Hold == nil {
 		o.Hold = func(string) {}

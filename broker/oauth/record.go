@@ -7,8 +7,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/reach"
 )
 
-// record is what is kept of one principal's sign-in to one server. It holds
-// credentials: it is written encrypted only, and printed nowhere.
+// record is one principal's stored sign-in to one server. It contains credentials, so it
+// is only written encrypted and is never printed.
 type record struct {
 	Format    int       `json:"format"`
 	Principal string    `json:"principal"`
@@ -35,7 +35,7 @@ type record struct {
 
 const recordFormat = 1
 
-// registration is who Airlock is at one authorization server.
+// registration is Airlock's client registration at one authorization server.
 type registration struct {
 	Issuer     string    `json:"issuer"` // it is never shown to another
 	ID         string    `json:"id"`

@@ -12,9 +12,9 @@ import (
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
-// register decides who Airlock is at an authorization server (MCP, Client Registration
-// Approaches): the configured client; else a client-id metadata document, where both
-// sides have that; else what was registered before; else a new registration (RFC 7591).
+// register chooses the client that Airlock is at an authorization server (MCP, Client
+// Registration Approaches): the configured client; else a client-id metadata document, if
+// both sides support it; else an earlier registration; else a new one (RFC 7591).
 func (w *wire) register(ctx context.Context, config Config, at serverMetadata, redirect string, kept registration, now time.Time) (registration, error) {
 	hasSecret, hasKey := config.ClientSecret.Reveal() != "", config.ClientKey.Reveal() != ""
 	switch {
@@ -62,7 +62,7 @@ func (w *wire) newRegistration(ctx context.Context, at serverMetadata, redirect 
 	switch {
 	case status != http.StatusCreated && status != http.StatusOK:
 		refused := &refusal{status: status}
-		strictjson.UnmarshalOpen(answer, refused) // what cannot be read has no code
+		strictjson.UnmarshalOpen(answer, refused) // an unreadable answer has no code
 		return registration{}, fmt.Errorf("registering Airlock: %w", refused)
 	case strictjson.UnmarshalOpen(answer, &got) != nil || got.ID == "":
 		return registration{}, errors.New("registering Airlock: the authorization server answered without a client ID")

@@ -37,28 +37,28 @@ const maxRecord = 1 << 20
 // keyFile is the name of the key in the directory of keys.
 const keyFile = "oauth.key"
 
-// NewStore returns a store in directory whose key is in keys. Both are made when they
-// are needed.
+// NewStore returns a store in directory whose key is in keys. Both directories are
+// created on first use.
 func NewStore(directory, keys string) *Store {
 	return &Store{directory: directory, key: sync.OnceValues(func() (*age.X25519Identity, error) {
 		return agekey.LoadOrCreate(filepath.Join(keys, keyFile))
 	})}
 }
 
-// path is the file of one sign-in. Its name says nothing.
+// path returns the file of one sign-in. Its name is a hash and reveals nothing.
 func (s *Store) path(principal, serverID, url string) string {
 	digest := sha256.Sum256([]byte(strings.Join([]string{principal, serverID, url}, "\x00")))
 	return filepath.Join(s.directory, hex.EncodeToString(digest[:16])+".age")
 }
 
-// version tells two contents of a file apart without reading them.
+// version identifies the content of a file without reading it.
 type version struct {
 	inode  uint64
 	change int64
 	size   int64
 }
 
-// version returns that of a file; the zero value where there is none.
+// version returns the version of a file, or the zero value if the file does not exist.
 func (s *Store) version(path string) version {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -71,7 +71,7 @@ func (s *Store) version(path string) version {
 	return v
 }
 
-// load reads a sign-in; nil where there is none.
+// load reads a sign-in. It returns nil if the file does not exist.
 func (s *Store) load(path string) (*record, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -101,8 +101,8 @@ func (c Config) titled(title string) string {
 	return " (" + c.conceal(title) + ")"
 }
 
-// said returns the error of a handshake: the server's text if it sent an error, or the SDK's
-// text without types and function names.
+// said describes the error of a handshake: with the server's text if it sent an error, or
+// with the SDK's text without types and function names.
 func said(err error) string {
 	var refusal *jsonrpc.Error
 	switch {
