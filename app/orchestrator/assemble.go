@@ -63,7 +63,7 @@ func (r *run) seal(ctx context.Context, result Result, calls broker.Summary, pri
 	return &Outcome{Envelope: envelope, Printed: printed, redactions: redact.Counts(r.removed), open: calls.Open}
 }
 
-// toolName is what the envelope says that ran.
+// toolName returns the envelope's name of the tool.
 func (p plan) toolName() string {
 	if p.request.Call != nil {
 		return LanguageCall
@@ -74,7 +74,8 @@ func (p plan) toolName() string {
 	return p.request.Language + "-runner"
 }
 
-// imageName names the image of the sandbox with its digest; "" where there was none.
+// imageName returns the name and digest of the sandbox's image, or an empty string if the
+// run had no sandbox.
 func (p plan) imageName() string {
 	if p.image.Name == "" {
 		return ""
@@ -82,8 +83,8 @@ func (p plan) imageName() string {
 	return p.image.Name + "@" + p.image.Digest
 }
 
-// redactions counts by kind what was removed from what the run returned, printed
-// and was answered.
+// redactions returns the number of redactions by kind: in the results and output of the
+// run, and in the answers to its calls.
 func redactions(left []redact.Finding, answered map[string]int) map[string]int {
 	counts := redact.Counts(left)
 	for kind, n := range answered {
@@ -170,8 +171,8 @@ func seal(envelope *Envelope, whole Result) {
 	replace(envelope, Result{Error: &shorter})
 }
 
-// replace puts another failure in the place of a result that cannot be
-// printed; what the run cost stays.
+// replace replaces a result that cannot be returned by another failure and keeps the
+// metrics.
 func replace(envelope *Envelope, result Result) {
 	result.Metrics = envelope.Result.Metrics
 	result.Metrics.BytesReturned = 0
@@ -193,7 +194,8 @@ func outputDigest(result Result) (string, error) {
 	return canon.Digest(canonical), nil
 }
 
-// cut shortens text to at most limit bytes on a character boundary and says so.
+// cut shortens text to at most limit bytes, on a character boundary, and appends how many
+// bytes were cut.
 func cut(text string, limit int) string {
 	if len(text) <= limit {
 		return text

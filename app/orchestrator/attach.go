@@ -53,7 +53,7 @@ type attachAnswer struct {
 	Error *broker.Error `json:"error,omitempty"`
 }
 
-// handleAttach accepts a file. What the code did wrong is an answer; only a
+// handleAttach accepts a file. Mistakes of the code are reported in the answer; only a
 // broken protocol ends the run.
 func (r *run) handleAttach(ctx context.Context, req wire.Request) (any, error) {
 	var params struct {
@@ -114,8 +114,8 @@ func (r *run) attach(content []byte, mime, name string) (attachment.File, error)
 	return r.files.draft.Add(inspected, string(cleanedName))
 }
 
-// cleanFile replaces secrets and personal data where the file is text, and refuses
-// other files that hold a credential. An image has only its pixels left.
+// cleanFile replaces secrets and personal data in text files, and refuses other files that
+// contain a credential. Images were already reduced to their pixels.
 func (r *run) cleanFile(file *attachment.Inspected) error {
 	if file.Kind == attachment.Image {
 		return nil
@@ -139,7 +139,7 @@ func (r *run) cleanFile(file *attachment.Inspected) error {
 	return nil
 }
 
-// described says what is known about a file, for the code and the envelope.
+// described returns the description of a file for the code and the envelope.
 func (r *run) described(f attachment.File) *Attached {
 	return &Attached{
 		Name: f.Name, MIME: f.MIME, Kind: string(f.Kind), Bytes: f.Bytes,
@@ -156,9 +156,9 @@ func (r *run) attachments() []Attached {
 	return all
 }
 
-// keepLarge keeps a result that the envelope has no room for as a file, and puts a
-// preview in its place where the request asks for that. Where it cannot be kept,
-// the envelope stays as it is, too large.
+// keepLarge stores a result that is too large for the envelope as a file, and replaces it
+// by a preview if the request asks for one. If the file cannot be stored, the envelope is
+// not changed and remains too large.
 func (r *run) keepLarge(ctx context.Context, envelope *Envelope) {
 	// JSON escapes can make a text six times as long, and a file takes up to 1 KiB.
 	if !envelope.Result.OK || 6*len(envelope.Result.Data)+len(envelope.Attachments)<<10 < MaxEnvelope/2 {
@@ -189,7 +189,7 @@ func (r *run) withholdFiles(ctx context.Context, envelope *Envelope) {
 	}
 }
 
-// attachedDetail says for the audit log which files leave with a run.
+// attachedDetail returns the list of attached files for the audit log.
 func (r *run) attachedDetail() string {
 	var said []string
 	for _, f := range r.files.draft.Files() {

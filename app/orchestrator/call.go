@@ -26,8 +26,8 @@ type ToolCall struct {
 	Arguments json.RawMessage `json:"arguments"` // a JSON object
 }
 
-// CallRequest asks for one call without code. What a person is shown as its code,
-// and what is recorded as that, is the call as JSON.
+// CallRequest returns a request for one call without code. The call as JSON is shown to
+// people and recorded in place of the code.
 func CallRequest(call ToolCall) (Request, error) {
 	if len(call.Arguments) == 0 {
 		call.Arguments = json.RawMessage("{}")
@@ -157,7 +157,7 @@ func (r *run) withoutFile(block json.RawMessage) json.RawMessage {
 		return block
 	}
 	file, err := r.attach(content, mime, name)
-	if err != nil { // too large or too much: it stays where it is
+	if err != nil { // the block exceeds a limit and is not moved to a file
 		return block
 	}
 	return encoded(struct {
@@ -170,7 +170,7 @@ func encoded(value any) json.RawMessage {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil { // what was decoded from JSON has one
+	if err := encoder.Encode(value); err != nil { // cannot happen: the value was decoded from JSON
 		return json.RawMessage("null")
 	}
 	return bytes.TrimSpace(b.Bytes())

@@ -25,9 +25,8 @@ type Envelope struct {
 	DurationMS    int64  `json:"duration_ms"`    // from code received to result known, whole milliseconds
 	ApprovalState string `json:"approval_state"` // a state of admission/approval: the most restrictive that any call met
 	Result        Result `json:"result"`
-	// Note says, where the data is null because the code has set no result, what
-	// probably went wrong; Printed is then the end of its stdout. Both are the
-	// code's own word, redacted.
+	// Note explains a null result of code that has set no result; Printed is then the end
+	// of its stdout. Both come from the sandbox and are redacted, but not verified.
 	Note    string `json:"note,omitempty"`
 	Printed string `json:"printed,omitempty"`
 	// Redactions counts by kind what was removed from all that the run returned,
@@ -35,8 +34,8 @@ type Envelope struct {
 	Redactions map[string]int `json:"redactions,omitempty"`
 	// Attachments are the files that the code has attached, in order.
 	Attachments []Attached `json:"attachments,omitempty"`
-	// ResultFile is the whole result where it is too large for the envelope. The
-	// data are then a preview of it, where the result is ok, and OutputDigest is over the whole.
+	// ResultFile is the whole result, if it is too large for the envelope. If the result is
+	// ok, Data is a preview. OutputDigest is computed over the whole result.
 	ResultFile *ResultFile `json:"result_file,omitempty"`
 }
 
@@ -56,9 +55,9 @@ type ResultFile struct {
 	Bytes int64  `json:"bytes"`
 }
 
-// Line returns the envelope as one line of JSON with its newline. Whatever a
-// reader takes for the end of a line, it finds only that one: the characters
-// that Unicode counts as line ends are escaped too (Unicode Standard, section 5.8).
+// Line returns the envelope as one line of JSON with its newline. The other characters that
+// Unicode counts as line ends are escaped (Unicode Standard, section 5.8), so every reader
+// finds exactly one line.
 func (e Envelope) Line() ([]byte, error) {
 	var line bytes.Buffer
 	encoder := json.NewEncoder(&line)
@@ -74,7 +73,7 @@ func (e Envelope) Line() ([]byte, error) {
 	return text, nil
 }
 
-// Result is what became of the code: Data when OK, Error when not.
+// Result is the result of the code: Data if OK is set, Error otherwise.
 type Result struct {
 	OK      bool            `json:"ok"`
 	Data    json.RawMessage `json:"data,omitempty"` // set, possibly to null, exactly when OK
@@ -82,7 +81,7 @@ type Result struct {
 	Metrics Metrics         `json:"metrics"`
 }
 
-// Failure says why a run has no result, so that a model can repair its code.
+// Failure describes why a run has no result, so that a model can repair its code.
 type Failure struct {
 	Type      string `json:"type"`
 	Message   string `json:"message"`
@@ -92,8 +91,8 @@ type Failure struct {
 	CallID    string `json:"call_id,omitempty"`
 }
 
-// Refusal says whether a run failed because policy, or a person, refused a
-// call. The type alone is the code's own word; that the broker is the source is not.
+// Refusal reports whether a run failed because policy or a person refused a call. Code can
+// choose the type of its error but cannot set the source to the broker.
 func (f *Failure) Refusal() bool {
 	switch f.Type {
 	case errortype.PolicyDenied, errortype.ApprovalDenied, errortype.ApprovalTimeout:

@@ -43,10 +43,10 @@ func (r *run) print(l logs) Printed {
 	return p
 }
 
-// stderrLimit returns how much of stderr is kept beside what was printed to
-// stdout. A run's logs are printed to one stream, which holds as much as the
-// limit of stderr says; where that leaves stdout no more than its own limit, as
-// in the profile `wide`, each stream has its own.
+// stderrLimit returns how many bytes of stderr are kept if stdout has the given size. Both
+// are printed to one stream, which is limited by the limit of stderr. If that limit is not
+// larger than the limit of stdout, as in the profile `wide`, the streams are limited
+// separately.
 func (r *run) stderrLimit(stdout int) int64 {
 	if r.limits.Stderr <= r.limits.Stdout {
 		return r.limits.Stderr
@@ -54,10 +54,10 @@ func (r *run) stderrLimit(stdout int) int64 {
 	return r.limits.Stderr - int64(stdout)
 }
 
-// printedSoFar returns the whole lines that the code has printed so far. A line
-// that goes on is left out: what begins in it may be a secret that the rest
-// would show to be one. Placeholders have no numbers here, because those belong
-// to what the run returns in the end.
+// printedSoFar returns the complete lines that the code has printed so far. An incomplete
+// line is left out, because it may contain the beginning of a secret that is only recognized
+// when it is complete. Placeholders are not numbered, because the numbers belong to the
+// final output of the run.
 func (r *run) printedSoFar() Printed {
 	var p Printed
 	r.inTurn(context.Background(), func() {
@@ -67,8 +67,8 @@ func (r *run) printedSoFar() Printed {
 	return p
 }
 
-// soFar returns the whole lines of a stream that goes on, and how much of them
-// is cut.
+// soFar returns the complete lines of an unfinished stream, and how many bytes of them were
+// cut.
 func soFar(redactor *redact.Redactor, output runner.Output, limit int64) (shown string, missing int64) {
 	if output.Total == int64(len(output.Head)) {
 		end := bytes.LastIndexByte(output.Head, '\n') + 1
@@ -78,15 +78,15 @@ func soFar(redactor *redact.Redactor, output runner.Output, limit int64) (shown 
 	return printable(strings.ToValidUTF8(string(cleaned), "\uFFFD"), output, limit)
 }
 
-// printable cuts text, the redacted head of a stream, to limit bytes, the marker
-// that says how much is missing included, and returns how much that is.
+// printable cuts text, the redacted head of a stream, to limit bytes and returns how many
+// bytes are missing. The limit includes the marker with that number.
 func printable(text string, output runner.Output, limit int64) (kept string, missing int64) {
 	missing = output.Total - int64(len(output.Head))
 	if missing == 0 && int64(len(text)) <= limit {
 		return text, 0
 	}
-	// The marker's length depends on a number that depends on the cut: leave
-	// room for the longest.
+	// The marker's length depends on a number that depends on the cut: reserve space for
+	// the longest.
 	const room = int64(len("\n<TRUNCATED 9223372036854775807 bytes>\n"))
 	kept = truncate.Head(text, int(min(max(limit-room, 0), int64(len(text)))))
 	missing += int64(len(text) - len(kept))

@@ -1,6 +1,5 @@
-// Package orchestrator takes one run from code to envelope: it acquires a
-// sandbox, hands the code in, carries calls to the broker, stops what exceeds
-// its limits, and says truthfully what happened.
+// Package orchestrator executes runs: it acquires a sandbox, passes the code to it,
+// forwards its calls to the broker, enforces the limits, and assembles the envelope.
 package orchestrator
 
 import (
@@ -28,62 +27,61 @@ import (
 	"github.com/airlock-mcp/airlock/runner"
 )
 
-// Parts are what runs are made with. All but Recordings are needed.
+// Parts are the dependencies of an Orchestrator. Those that may be nil are marked.
 type Parts struct {
 	Runner   *runner.Runner
 	Broker   *broker.Broker
 	Audit    *audit.Log
 	Redactor *redact.Redactor
 	Images   map[string]runner.Image // by language
-	Missing  map[string]error        // why the runs of a language are refused; nil: none is
-	// Script is the image for scripts; nil where there is none.
+	Missing  map[string]error        // why the runs of a language are refused; may be nil
+	// Script is the image for scripts. It may be nil.
 	Script    *runner.Image
 	Wrappers  *Wrappers
 	Snapshots Snapshots
 	Logger    *slog.Logger
-	// Recordings keep what a replay needs; nil keeps nothing.
+	// Recordings store what a replay needs. If nil, runs are not recorded.
 	Recordings *replay.Store
-	// Sessions keep what runs of one session share; nil keeps nothing.
+	// Sessions store the files that runs of one session share. If nil, they share none.
 	Sessions *sessionfiles.Store
-	// Attachments keep the files that programs attach, and large results; nil
-	// keeps nothing.
+	// Attachments store the files that programs attach, and large results. If nil, neither
+	// is stored.
 	Attachments *attachment.Store
 
 	cleaning *quota.Queue // of the processors, for redaction; set by New
 }
 
-// Snapshots is where the newest tool definitions come from. Both methods may be
-// called concurrently.
+// Snapshots provides the newest tool definitions. Its methods are safe for concurrent use.
 type Snapshots interface {
-	// Snapshot returns what the caller sees: nothing where its profile is unknown.
-	// What it returns never changes.
+	// Snapshot returns the tools that the caller can see: none if its profile is unknown.
+	// The returned snapshot never changes.
 	Snapshot(who caller.Caller) *catalog.Snapshot
-	// Await waits until the snapshot has the tools of these servers, or says why
-	// it has not. It returns an error when ctx ends before.
+	// Await waits until the snapshot has the tools of these servers, or the reason why they
+	// are missing. It returns an error if ctx ends before.
 	Await(ctx context.Context, serverIDs ...string) error
 }
 
-// Options say how runs go. Limits has no default: see runner.DefaultLimits.
+// Options are the settings of all runs. Limits has no default: see runner.DefaultLimits.
 type Options struct {
-	Limits runner.Limits // Timeout is the longest that a run may take which a request waits for
-	// BackgroundTimeout is the longest that a run in the background may take; 0
-	// means Limits.Timeout.
+	Limits runner.Limits // Limits.Timeout applies to runs that a request waits for
+	// BackgroundTimeout limits the duration of runs in the background; 0 means
+	// Limits.Timeout.
 	BackgroundTimeout time.Duration
-	Version           string // Airlock's own, for the envelope
-	// Profile is that of the callers whose sandboxes are made ready; empty for those
-	// who see all tools.
+	Version           string // of Airlock, for the envelope
+	// Profile is the profile of the callers for whom sandboxes are prepared; empty for
+	// callers that see all tools.
 	Profile string
 	// Placeholders numbers what is redacted in a run: an equal value has an equal
 	// placeholder in its results, logs and errors. False shows the kind only.
 	Placeholders bool
-	// Personal says what becomes of personal data that leaves a run.
+	// Personal is the setting for personal data that leaves a run.
 	Personal redact.Personal
-	// Attachments bound what one run may attach; the zero value means
+	// Attachments limits the files that one run can attach; the zero value means
 	// attachment.DefaultLimits.
 	Attachments attachment.Limits
 }
 
-// Orchestrator makes runs. Its methods may be called concurrently.
+// Orchestrator executes runs. It is safe for concurrent use.
 type Orchestrator struct {
 	parts     Parts
 	opts      Options
@@ -106,8 +104,8 @@ func New(parts Parts, opts Options) (*Orchestrator, error) {
 	return &Orchestrator{parts: parts, opts: opts}, nil
 }
 
-// Check refuses a request that cannot become a run, with an *InputError, or with what
-// Parts.Missing has for its language.
+// Check returns an error if a request cannot be run: an *InputError, or the error in
+// Parts.Missing for its language.
 func (o *Orchestrator) Check(req Request) error {
 	if err := req.Check(); err != nil {
 		return err
@@ -119,10 +117,10 @@ func (o *Orchestrator) Check(req Request) error {
 	return err
 }
 
-// Run makes one run and returns its outcome, which says truthfully what
-// happened, failures included. The error is for what could not become a run:
-// what Check refuses it with, runner.ErrBusy, broker.ErrSessions, or a sandbox that does not
-// start. Cancelling ctx ends the run; its outcome then says so.
+// Run executes one run and returns its outcome, which also describes failures of the code.
+// Run returns an error only if the run was not started: an error of Check, runner.ErrBusy,
+// broker.ErrSessions, or an error of starting the sandbox. Cancelling ctx ends the run and is
+// reported in its outcome.
 func (o *Orchestrator) Run(ctx context.Context, req Request) (*Outcome, error) {
 	if req.Call != nil {
 		return o.traced(ctx, req, o.runCall)
@@ -130,9 +128,9 @@ func (o *Orchestrator) Run(ctx context.Context, req Request) (*Outcome, error) {
 	return o.traced(ctx, req, func(ctx context.Context, req Request) (*Outcome, error) { return o.run(ctx, req, nil) })
 }
 
-// EndSession says that a session of a host is over: what it has done counts
-// towards no limit and no rule any more, as soon as its last run has ended, and the
-// files that its runs share are removed.
+// EndSession is called when a session of a host ends. After the session's last run has
+// ended, its history no longer counts for limits and rules, and the files that its runs
+// share are removed.
 func (o *Orchestrator) EndSession(session string) {
 	o.parts.Broker.EndSession(session)
 	if o.parts.Sessions == nil {
@@ -143,9 +141,9 @@ func (o *Orchestrator) EndSession(session string) {
 	}
 }
 
-// Warm has sandboxes for the newest tools made ready in the background, so that
-// the first run in each language need not wait for one. Call it again when the
-// tools have changed: sandboxes for former ones are then let go.
+// Warm prepares sandboxes for the newest tools in the background, so that the first run in
+// each language does not wait for one. Call it again when the tools have changed: sandboxes
+// for the former tools are then removed.
 func (o *Orchestrator) Warm(ctx context.Context) error {
 	snapshot := o.parts.Snapshots.Snapshot(caller.Caller{Profile: o.opts.Profile})
 	for language, image := range o.parts.Images {
@@ -159,8 +157,8 @@ func (o *Orchestrator) Warm(ctx context.Context) error {
 	return nil
 }
 
-// sandboxFor asks for the sandbox of a run. Runs differ in their time limits,
-// which the sandbox does not know, so all of one language ask for the same.
+// sandboxFor returns the request for the sandbox of a run. It is the same for all runs of a
+// language, because the time limits of runs are not enforced by the sandbox.
 func (o *Orchestrator) sandboxFor(image runner.Image, wrappers runner.Mount) runner.Request {
 	return runner.Request{Image: image, Limits: o.opts.Limits, Mounts: []runner.Mount{wrappers}}
 }
@@ -171,7 +169,7 @@ func (o *Orchestrator) Close() {
 	o.parts.Wrappers.Close(context.Background())
 }
 
-// run makes one run; player answers its calls where it is a replay.
+// run executes one run. In a replay, player answers its calls; otherwise it is nil.
 func (o *Orchestrator) run(ctx context.Context, req Request, player *replay.Player) (*Outcome, error) {
 	started := time.Now()
 	plan, err := o.plan(ctx, req, player)
@@ -211,8 +209,8 @@ func (o *Orchestrator) run(ctx context.Context, req Request, player *replay.Play
 	return outcome, err
 }
 
-// request asks for the sandbox of a run, with the wrappers of its tools, which
-// release gives back.
+// request returns the request for the sandbox of a run, with a lease of the wrappers of its
+// tools. The caller must call release unless request returns an error.
 func (o *Orchestrator) request(ctx context.Context, p plan) (wanted runner.Request, release func(), err error) {
 	if p.request.Script != nil {
 		wanted, release = o.scriptSandbox(p.image, *p.request.Script), func() {}
@@ -225,7 +223,7 @@ func (o *Orchestrator) request(ctx context.Context, p plan) (wanted runner.Reque
 	return wanted, release, err
 }
 
-// plan says what a run is made of, from the newest tools.
+// plan returns the plan of a run, with the newest tools.
 func (o *Orchestrator) plan(ctx context.Context, req Request, player *replay.Player) (plan, error) {
 	if err := req.Check(); err != nil {
 		return plan{}, err

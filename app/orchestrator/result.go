@@ -14,10 +14,10 @@ import (
 	"github.com/airlock-mcp/airlock/runner"
 )
 
-// judge turns why a run ended into its result, without metrics.
+// judge returns the result for the way in which a run ended, without metrics.
 func (r *run) judge(ended ending, logs logs) Result {
 	if r.request.Script != nil {
-		logs.lastLines = nil // what it printed is no result
+		logs.lastLines = nil // the output of a script is not its result
 	}
 	switch {
 	case ended.delivered != nil:
@@ -42,9 +42,8 @@ func (r *run) judge(ended ending, logs logs) Result {
 // keepsRunning finds what keeps Node from ending by itself.
 var keepsRunning = lazyregexp.New(`\bsetInterval\(|\bcreateServer\(|\.listen\(`)
 
-// judgeTimeout says whether trying again can help: it can where the code was
-// waiting for tools, which may answer sooner another time, and cannot where it
-// took the time itself.
+// judgeTimeout returns a retryable failure if the code was waiting for tools, which may
+// answer sooner the next time, and a failure that is not retryable otherwise.
 func (r *run) judgeTimeout(pending int) Result {
 	if pending > 0 {
 		return failed(errortype.Timeout, true, fmt.Sprintf(
@@ -59,7 +58,7 @@ func (r *run) judgeTimeout(pending int) Result {
 		"the code ran longer than its limit of %v and was stopped, though no tool call was awaited; %s", r.limits.Timeout, remedy))
 }
 
-// judgeDelivery takes what the guest delivered.
+// judgeDelivery returns the result for a delivery of the guest.
 func (r *run) judgeDelivery(delivered finish, logs logs) Result {
 	if !delivered.OK {
 		return Result{Error: r.believe(*delivered.Error)}
@@ -70,11 +69,10 @@ func (r *run) judgeDelivery(delivered finish, logs logs) Result {
 	return succeeded(logs.lastJSON())
 }
 
-// believe turns what the code says of its failure into a failure. Class, message
-// and traceback are the code's to choose, also a class that is called MemoryLimit
-// or PolicyDenied. Who found the failure, and whether to try again, is not: that
-// the broker refused or a tool failed is believed of a call of this run that was
-// answered so.
+// believe turns the guest's description of a failure into a Failure. The code can choose
+// type, message and traceback, even a type like MemoryLimit or PolicyDenied. It cannot choose
+// Source and Retryable: a failure is attributed to the broker or a tool only if a call of
+// this run was answered with that failure.
 func (r *run) believe(e guestError) *Failure {
 	failure := &Failure{Type: e.Type, Message: e.Message, Traceback: e.Traceback, Source: errortype.SourceCode}
 	if e.CallID == "" {
@@ -87,17 +85,17 @@ func (r *run) believe(e guestError) *Failure {
 	return failure
 }
 
-// comesBack reports whether a failure is that of a wrapper whose server was missing
-// when the run began and is tried again: another run may find it. The code can
-// pretend that, and gets no more by it than the advice to try again.
+// comesBack reports whether a failure comes from a wrapper whose server was missing when the
+// run began and will be retried: another run may find it. Code can forge such a failure, but
+// gains only the advice to try again.
 func (r *run) comesBack(e guestError) bool {
 	return strings.Contains(e.Message, "is not available") && slices.ContainsFunc(r.snapshot.Missing(""), func(s catalog.MissingServer) bool {
 		return s.Retryable && strings.Contains(e.Message, s.ServerID)
 	})
 }
 
-// limitHit names, as the configuration does, the limit that ended a run; empty
-// for none. Only what the host itself saw counts.
+// limitHit returns the configuration key of the limit that ended a run, or an empty string.
+// It relies only on observations of the host.
 func (r *run) limitHit(e ending) string {
 	switch {
 	case e.timeout:
@@ -118,7 +116,7 @@ func (r *run) limitHit(e ending) string {
 	return ""
 }
 
-// judgeExit is for a program that ended without delivering anything: it was
+// judgeExit returns the result of a program that ended without delivering anything: it was
 // killed, or it exited without running the guest's exit hooks.
 func (r *run) judgeExit(exit runner.Exit, logs logs) Result {
 	switch exit.Reason {
@@ -160,9 +158,9 @@ func failed(kind string, retryable bool, message string) Result {
 	return Result{Error: &Failure{Type: kind, Message: message, Retryable: retryable, Source: source}}
 }
 
-// lastJSON returns the JSON value that stdout ends in over several lines, or else
-// the last line that is one, for code that prints its answer instead of setting
-// `result`; nil when there is none.
+// lastJSON returns the JSON value at the end of stdout, which may have several lines, or else
+// the last line that is valid JSON, or nil. It is used for code that prints its answer
+// instead of setting `result`.
 func (l logs) lastJSON() json.RawMessage {
 	lines := bytes.Split(l.lastLines, []byte("\n"))
 	if value := jsonAtEnd(bytes.TrimRight(l.lastLines, " \t\r\n")); value != nil {

@@ -39,11 +39,11 @@ type run struct {
 	started   time.Time
 	admission *broker.Admission // of the run as a whole; nil for a call without code and for a replay
 	calls     *broker.RunCalls
-	recorder  *replay.Recorder // nil where the run is not recorded
+	recorder  *replay.Recorder // nil if the run is not recorded
 	removed   []redact.Finding // secrets and personal data that were kept from leaving
 	cleaned   atomic.Int64     // processor time of redaction, in nanoseconds
 	files     attached
-	session   *sessionfiles.Run // nil where the session keeps no files
+	session   *sessionfiles.Run // nil if the session keeps no files
 	guest     guestState
 	start     startRecord
 }
@@ -70,8 +70,8 @@ func newRun(p plan, parts *Parts, sandbox *runner.Sandbox, started time.Time) *r
 	}
 }
 
-// ending is why a run is over, as the host saw it. Exactly one field but
-// pending says it.
+// ending is the reason why a run ended, as the host observed it. Exactly one field is set,
+// apart from pending and authority.
 type ending struct {
 	delivered *finish      // the guest delivered a result or an error
 	exit      *runner.Exit // the guest's process ended without delivering
@@ -115,8 +115,8 @@ func (r *run) execute(ctx context.Context) (*Outcome, error) {
 	return r.recorded(undo, outcome, ended), nil
 }
 
-// recorded notes the end of the run and returns its outcome, of which nothing is
-// told where that could not be noted.
+// recorded records the end of the run and returns its outcome. If the end cannot be
+// recorded, the result is withheld.
 func (r *run) recorded(ctx context.Context, outcome *Outcome, ended ending) *Outcome {
 	if err := r.recordEnd(ctx, outcome, ended); err != nil {
 		// Calls were made: this is a run, and its result is withheld.
@@ -129,7 +129,8 @@ func (r *run) recorded(ctx context.Context, outcome *Outcome, ended ending) *Out
 	return outcome
 }
 
-// tearDown does what the answer does not wait for. outcome is nil where there was no run.
+// tearDown does the cleanup that the answer does not wait for. outcome is nil if the run
+// failed to start.
 func (r *run) tearDown(ctx context.Context, outcome *Outcome) {
 	if r.session != nil {
 		r.session.Close()
@@ -209,8 +210,8 @@ func (r *run) first(ctx context.Context, clock *clock, socket <-chan error, exit
 	}
 }
 
-// delivered is the end of a run whose guest has delivered. A failure after the
-// code met a limit is a consequence of that, whatever the code calls it.
+// delivered returns the ending of a run whose guest has delivered. If the guest delivered a
+// failure and a limit was exceeded before, the limit is the reason.
 func (r *run) delivered(d finish) ending {
 	if !d.OK {
 		if met := r.sandbox.LimitMet(); met != runner.ReasonNone {
@@ -220,8 +221,9 @@ func (r *run) delivered(d finish) ending {
 	return ending{delivered: &d}
 }
 
-// servedWithin returns how serving the socket ended. What still handles a
-// request after that time is named when the run settles.
+// servedWithin waits at most patience until the socket is no longer served, and returns the
+// error of serving it. Requests that are still being handled after that time are reported
+// when the run settles.
 func servedWithin(patience time.Duration, socket <-chan error) error {
 	select {
 	case err := <-socket:

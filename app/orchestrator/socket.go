@@ -21,7 +21,7 @@ const (
 	methodSave      = "session/save"
 )
 
-// finish is what the guest says when the code has ended.
+// finish is the message that the guest sends when the code has ended.
 type finish struct {
 	OK        bool            `json:"ok"`
 	HasResult bool            `json:"has_result"`
@@ -31,14 +31,14 @@ type finish struct {
 	Note      string          `json:"note"` // why there is no result, or an undefined one
 }
 
-// guestError is a failure as the guest describes it. Nothing in it is trusted
-// further than the code itself is: see believe.
+// guestError is the guest's description of a failure. It is trusted no further than the
+// code: see believe.
 type guestError struct {
 	Type      string `json:"type"`
 	Message   string `json:"message"`
 	Traceback string `json:"traceback"`
-	Retryable bool   `json:"retryable"` // not heeded
-	Source    string `json:"source"`    // not heeded
+	Retryable bool   `json:"retryable"` // ignored
+	Source    string `json:"source"`    // ignored
 	CallID    string `json:"call_id"`   // of the failed call that ended the code
 }
 
@@ -83,7 +83,7 @@ func (r *run) handleStart(req wire.Request) (any, error) {
 	return startAnswer{Language: r.request.Language, Code: string(r.request.Code), Session: r.keptSession()}, nil
 }
 
-// startAnswer is what the guest is told when it asks for the code.
+// startAnswer is the answer to the guest's request for the code.
 type startAnswer struct {
 	Language string       `json:"language"`
 	Code     string       `json:"code"`
@@ -106,8 +106,8 @@ func (r *run) handleFinish(req wire.Request) (any, error) {
 	return struct{}{}, nil
 }
 
-// lasting is the part of an answer that releases, once the code has read it,
-// what it took of the run's limits.
+// lasting is the part of an answer that releases its share of the run's limits when the
+// code has read it.
 type lasting struct{ read func() }
 
 // Left is called when the answer has left.

@@ -32,8 +32,9 @@ func (r *run) handleCall(ctx context.Context, req wire.Request) (any, error) {
 	return callAnswer{answer, lasting{read}}, nil
 }
 
-// plainCall reads params that are as our clients write them: each member once, spelt
-// without escapes, as are the names of server and tool. What it does not read is decode's.
+// plainCall reads params in the form that our clients write: each member occurs once, and
+// the names of members, server and tool have no escapes. It returns false for other params,
+// which decode must read.
 func plainCall(raw json.RawMessage) (callParams, bool) {
 	var server, name, arguments, line []byte
 	all := strictjson.EachMember(raw, canon.MaxDepth, func(member, value []byte) bool {
