@@ -49,11 +49,11 @@ type appender struct {
 
 	end  cursorEnd
 	tree tree     // over all records
-	sign signing  // what was signed
+	sign signing  // the signatures so far
 	at   position // as it is in its file
 
 	backlog []Record   // outcomes that could not be written yet
-	open    unfinished // what this process began and has not ended
+	open    unfinished // acts that this process began and has not ended
 	text    []byte     // reused between writes
 	place   []byte     // likewise, for the position
 

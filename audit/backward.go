@@ -27,7 +27,7 @@ func eachLineBackward(path string, visit func(line []byte) (more bool, err error
 		if _, err := f.ReadAt(block, start); err != nil {
 			return err
 		}
-		if end == info.Size() { // what follows the last newline is half a line
+		if end == info.Size() { // text after the last newline is an incomplete line
 			block = block[:bytes.LastIndexByte(block, '\n')+1]
 		}
 		block = append(block, rest...)

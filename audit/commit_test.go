@@ -9,8 +9,8 @@ import (
 	"github.com/airlock-mcp/airlock/audit"
 )
 
-// Whatever is under way when a log is closed is either in it or refused, and what was
-// confirmed is there once.
+// A record that is being written when the log is closed is either written or refused, and
+// each confirmed record is in the log exactly once.
 func TestCloseWhileManyWrite(t *testing.T) {
 	for name, bytes := range map[string]int64{"one file": 0, "files that are full after a few records": 2000} {
 		t.Run(name, func(t *testing.T) { closeWhileManyWrite(t, &audit.Options{SegmentBytes: bytes}) })

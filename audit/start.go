@@ -154,7 +154,7 @@ func (s *appender) adopt(e *evidence, found *survey, list []segment) error {
 	if s.writer, err = newWriter(s.places.writers, s.end.next); err != nil {
 		return err
 	}
-	s.disk.wrote(s.end.next - 1) // what a killed process wrote last may not be durable
+	s.disk.wrote(s.end.next - 1) // the last records of a killed process may not be durable
 	return s.openLast(list)
 }
 

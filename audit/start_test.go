@@ -94,7 +94,8 @@ func TestALogOfAnEarlierVersionIsTakenOver(t *testing.T) {
 	}
 }
 
-// What an earlier version signed still counts, and a process of it that lives is not overtaken.
+// Signatures of an earlier version remain valid, and a running process of an earlier version
+// is not overtaken.
 func TestALogOfAnEarlierVersionThatWasChanged(t *testing.T) {
 	newest := "audit-000000000015.jsonl"
 	tests := []struct {

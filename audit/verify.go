@@ -69,8 +69,8 @@ type VerifyOptions struct {
 // Verify reads a whole log and reports every record that was changed, removed, added or moved,
 // and every invalid signature. It never writes. It returns an error if the log cannot be read.
 //
-// Without VerifyOptions.Head or a witness, it cannot detect changes by an attacker with the
-// keys, who can sign any history.
+// An attacker with the keys can sign any history. Verify detects their changes only with
+// VerifyOptions.Head or a witness.
 func Verify(dir string, opts *VerifyOptions) (Report, error) {
 	o := VerifyOptions{}
 	if opts != nil {

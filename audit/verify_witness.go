@@ -129,8 +129,9 @@ func (v *verifier) compareWitness(dir string, o VerifyOptions) error {
 	return nil
 }
 
-// askWitness shows an HTTP witness the newest kept checkpoint, with a proof from
-// what it has seen. It signs only what continues that.
+// askWitness submits the newest kept checkpoint to an HTTP witness, with a proof that it
+// extends the last checkpoint that the witness has seen. The witness signs it only if the
+// proof is valid.
 func (v *verifier) askWitness(dir string, o VerifyOptions) error {
 	w, err := witness.Open(o.Witness, o.WitnessKey)
 	if err != nil {

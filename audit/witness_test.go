@@ -489,7 +489,7 @@ func TestAWitnessThatLiesOrDoesNotKnowTheLog(t *testing.T) {
 	}
 }
 
-// What is missing in a witness's file is found, and two processes bring each
+// Missing checkpoints in a witness's file are detected, and two processes submit each
 // checkpoint once.
 func TestTheWitnesssFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "witness")

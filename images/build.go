@@ -92,7 +92,7 @@ func (b *builder) buildAlone(ctx context.Context) (built Built, err error) {
 	if record, ok := b.upToDate(); ok {
 		return Built{Record: record, Reused: true}, nil
 	}
-	// What a build that was killed left is in the way.
+	// Remove the files of a build that was killed.
 	if err := errors.Join(os.RemoveAll(b.work), os.MkdirAll(b.work, 0o755)); err != nil {
 		return Built{}, err
 	}

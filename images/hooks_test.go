@@ -2,7 +2,7 @@ package images
 
 import "testing"
 
-// What a package brings along to be run before a program does not get into an image.
+// Files of packages that Python would run before a program are not copied into an image.
 func TestHooksOfPackagesAreLeftOut(t *testing.T) {
 	for name, want := range map[string]string{
 		"distutils-precedence.pth":             "",

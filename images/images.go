@@ -75,7 +75,7 @@ const rdrand = "rdrand"
 // Debian is the part of an image that comes from Debian packages.
 type Debian struct {
 	Suite    string   `yaml:"suite"`    // such as "bookworm"
-	Packages []string `yaml:"packages"` // what they depend on comes along
+	Packages []string `yaml:"packages"` // their dependencies are added
 	Drop     []string `yaml:"drop"`     // paths to leave out (patterns of path.Match), beside those left out of every image
 }
 

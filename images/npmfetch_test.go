@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// issue 27: Node's archive is fetched without npm, and what does not have the announced
-// digest, comes over plain HTTP, or is refused by the registry is not kept.
+// issue 27: Node's archive is fetched without npm. It is not kept if it has another digest
+// than the announced one, comes over plain HTTP, or is refused by the registry.
 func TestNodeIsFetchedWithoutNPM(t *testing.T) {
 	archive := []byte("an archive")
 	sum := sha512.Sum512(archive)

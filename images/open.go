@@ -71,8 +71,8 @@ type ownImage struct {
 	key string
 }
 
-// own finds the images of this program by their names. What is embedded is read and hashed
-// once, and only of what is asked for.
+// own returns the images of this program by name. The embedded inputs of an image are read
+// and hashed once, when it is first requested.
 var own = sync.OnceValue(func() map[string]func() (ownImage, error) {
 	all := map[string]func() (ownImage, error){}
 	for _, name := range names {
@@ -100,7 +100,8 @@ func openWanted(home string, wanted inputs) (Image, error) {
 	return openKeyed(home, wanted, wanted.key())
 }
 
-// openKeyed opens the current image where it was made from the inputs that have the key.
+// openKeyed opens the current image if it was built from inputs with the key, or returns
+// ErrStale.
 func openKeyed(home string, wanted inputs, key string) (Image, error) {
 	image, err := open(store.Images(home), wanted)
 	if err != nil {
@@ -165,8 +166,8 @@ func openDirectory(directory string, def Definition) (Image, error) {
 // digestOf is the digest that an image's directory is named for.
 func digestOf(directory string) string { return "sha256:" + filepath.Base(directory) }
 
-// Records are those of all images that are built in the state directory home, those
-// with a user's packages included. What cannot be read is left out.
+// Records returns the records of all images that are built in the state directory home,
+// including images with a user's packages. Unreadable records are left out.
 func Records(home string) []Record {
 	var records []Record
 	for _, directory := range subdirectories(store.Images(home)) {

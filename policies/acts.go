@@ -20,7 +20,7 @@ const (
 	typeAct   = cedar.EntityType("Act")
 )
 
-// ActCategory is where a tool stands in an agent's list of tools.
+// ActCategory is the category of a tool in an agent's list of tools.
 type ActCategory string
 
 // The categories.

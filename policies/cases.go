@@ -30,7 +30,7 @@ type Case struct {
 	Principal string `yaml:"principal"`
 	Server    string `yaml:"server"`
 	Tool      string `yaml:"tool"`
-	// Claims stand in for the annotations of a tool that the catalog lacks.
+	// Claims replace the annotations of the tool, which may be missing in the catalog.
 	Claims   *Claims      `yaml:"claims"`
 	Settings CaseSettings `yaml:"settings"`
 	Input    any          `yaml:"input"`
@@ -47,7 +47,7 @@ type Claims struct {
 	OpenWorld   *bool `yaml:"openWorld"`
 }
 
-// CaseSettings stand in for the operator's settings of one tool.
+// CaseSettings replace the operator's settings of one tool.
 type CaseSettings struct {
 	TrustAnnotations bool   `yaml:"trustAnnotations"`
 	Allowed          bool   `yaml:"allowed"`
@@ -88,13 +88,13 @@ func ParseCases(name string, source []byte) ([]Case, error) {
 	return file.Cases, nil
 }
 
-// What the YAML decoder says of Go types.
+// Messages of the YAML decoder that mention Go types.
 var (
 	unknownKey = lazyregexp.New(`field (\S+) not found in type .*`)
 	wrongKind  = lazyregexp.New(`(?s)cannot construct !!(\w+)( .*)? into .*`)
 )
 
-// plainly returns what the YAML decoder complains about, without Go types.
+// plainly returns the messages of the YAML decoder without Go types.
 func plainly(err error) string {
 	var several *yaml.LoadErrors
 	if !errors.As(err, &several) {
@@ -112,9 +112,9 @@ func plainly(err error) string {
 	return strings.Join(complaints, "; ")
 }
 
-// Run decides the case and returns what was decided. The error says how that
-// differs from what was expected. tool is the catalog's; its annotations are
-// those of the case where that gives some.
+// Run decides the case and returns the decision. It returns an error if the decision is not
+// the expected one. tool comes from the catalog; the claims of the case override its
+// annotations.
 func (c Case) Run(e *Engine, tool catalog.Tool) (Decision, error) {
 	req, err := c.request(tool)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 
 // Request is one call to decide on.
 type Request struct {
-	Principal string // who the session belongs to
+	Principal string // the owner of the session
 	Tool      catalog.Tool
 	Settings  Settings
 	// Input is the call's arguments as internal/schema.Decode returns them.
@@ -29,16 +29,19 @@ type Session struct {
 	Servers  []string // servers that the session has had an answer from
 }
 
-// Decision is what the rules say to a request. The zero value denies.
+// Decision is the decision of the rules on a request. The zero value denies.
 type Decision struct {
 	Allow bool
-	// Approve is who must agree before the call, when Allow is set; empty: no person.
+	// Approve lists those who must approve the call before it is made, if Allow is set. If
+	// it is empty, no approval is needed.
 	Approve []string
-	// Rules decided: the permits when Allow is set, the forbids when any matched.
+	// Rules are the deciding rules: the permits if Allow is set, or the forbids if any
+	// matched.
 	Rules []Rule
-	// Reasons say in a sentence each why the call is denied; empty when it is not.
+	// Reasons are the reasons why the call is denied, one sentence each. It is empty if the
+	// call is allowed.
 	Reasons []string
-	// Errors name rules that could not be evaluated. One is enough to deny.
+	// Errors name rules that could not be evaluated. A single error denies the call.
 	Errors []string
 	Risk   Risk
 }
@@ -52,8 +55,8 @@ func (d Decision) Policies() []string {
 	return ids
 }
 
-// Decide applies all rules to one request. All rules run: obligations are
-// united over every permit, and an error in any rule denies.
+// Decide evaluates all rules for one request. The obligations of all matching permits are
+// combined, and an error in any rule denies.
 func (e *Engine) Decide(req Request) Decision {
 	d := Decision{Risk: EffectiveRisk(req.Tool, req.Settings)}
 	if e == nil {
@@ -64,7 +67,7 @@ func (e *Engine) Decide(req Request) Decision {
 	return e.authorize(request, entities, d).withSettings(req.Settings)
 }
 
-// authorize fills in what the rules say to a request.
+// authorize completes d with the decision of the rules on a request.
 func (e *Engine) authorize(request cedar.Request, entities cedar.EntityMap, d Decision) Decision {
 	effect, diagnostic := cedar.Authorize(e.rules, entities, request)
 	deciding := make([]rule, 0, len(diagnostic.Reasons))
@@ -92,8 +95,8 @@ func (e *Engine) authorize(request cedar.Request, entities cedar.EntityMap, d De
 	return d
 }
 
-// withSettings lets the operator's servers.<id>.deny stand whatever the rules
-// say: it promises that a tool never runs.
+// withSettings denies a call to a tool in the operator's servers.<id>.deny, regardless of
+// the rules: such a tool must never run.
 func (d Decision) withSettings(settings Settings) Decision {
 	if !settings.Denied || !d.Allow {
 		return d

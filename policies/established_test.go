@@ -58,7 +58,7 @@ func TestContradictionsAreNamed(t *testing.T) {
 	}
 }
 
-// What resembles these and is right is not complained about.
+// Similar conditions that are correct cause no complaint.
 func TestWhatIsNoContradiction(t *testing.T) {
 	for _, test := range []struct{ form, condition string }{
 		{forbidAll, `resource.name like "get_*" || resource.name like "list_*"`},

@@ -118,7 +118,7 @@ func TestMistakesAreNamed(t *testing.T) {
 		{forbidFind, `context.input has score && context.input.score == "9"`, "never match"},
 		{forbidExport, `context.input.target == "x"`, "never match"},
 		{forbidExport, `context.input.target.host > 3`, "errs for every call"},
-		// what may be missing
+		// values that may be missing
 		{forbidRead, `context.input.limit > 3`, "may be missing"},
 		{forbidRead, `context.input.range.from > 3`, "may be missing"},
 		{forbidRead, `context.input has range && context.input.range.from > 3`, "may be missing"},
@@ -171,7 +171,7 @@ func TestMistakesAreNamed(t *testing.T) {
 	}
 }
 
-// What is right is not complained about.
+// Correct policies cause no complaint.
 func TestRightPoliciesHaveNoProblems(t *testing.T) {
 	tests := []struct{ form, condition string }{
 		{forbidAll, `true`},

@@ -15,7 +15,7 @@ type parties struct {
 	risk      Risk
 
 	trusted, allowed, denied, flagged            bool
-	readOnly, destructive, idempotent, openWorld bool // what the tool claims
+	readOnly, destructive, idempotent, openWorld bool // the tool's annotations
 }
 
 // partiesOf returns the parties of a request, with the defaults of MCP 2025-11-25 for missing hints.

@@ -8,8 +8,8 @@ import (
 	"github.com/airlock-mcp/airlock/catalog"
 )
 
-// What an engine remembers of a request decides nothing about another: each member that differs
-// counts, however many requests came before, and at the same time.
+// The cached parts of one request have no effect on another. Requests that differ in a single
+// member get separate decisions, also after many requests and concurrently.
 func TestDecisionsOnAlternatingRequests(t *testing.T) {
 	yes, no := true, false
 	const source = `

@@ -43,7 +43,7 @@ func newWorld(servers []catalog.Server) *world {
 	return w
 }
 
-// hasTool says whether a tool exists, or may exist on a server that is missing.
+// hasTool reports whether a tool exists, or may exist on a server that is missing.
 func (w *world) hasTool(id string) bool {
 	if _, ok := w.tools[id]; ok {
 		return true
@@ -67,8 +67,8 @@ func (w *world) inScope(s scope) []*toolShape {
 	return tools
 }
 
-// matchesMissing says whether a policy's head can match a tool of a server whose
-// tools are not known.
+// matchesMissing reports whether a policy's head can match a tool of a server whose
+// tools are unknown.
 func (s scope) matchesMissing(server string) bool {
 	prefix := ToolID(server, "")
 	if s.actions != nil && !slices.ContainsFunc(s.actions, func(a cedar.EntityUID) bool {
@@ -114,10 +114,10 @@ func knownAttribute(path []string) (known []string, ok bool) {
 	return known, slices.Contains(known, path[len(path)-1])
 }
 
-// knownArgument says whether any of the tools may take the argument at path,
-// and which names they do take in its place. Without a tool nothing can be said.
-// A tool that lists no arguments at all may take any, or none, as most such tools
-// do: beside others it does not excuse a name that looks misspelt.
+// knownArgument reports whether any of the tools may take the argument at path, and returns
+// the names that they take instead. Without tools it returns true. A tool that lists no
+// arguments may take any, but most such tools take none: if another tool has a similar name,
+// the argument is considered misspelt.
 func knownArgument(path []string, tools []*toolShape) (known []string, ok bool) {
 	if len(path) == 0 || len(tools) == 0 {
 		return nil, true
@@ -140,7 +140,7 @@ func knownArgument(path []string, tools []*toolShape) (known []string, ok bool) 
 	return known, silent && nearest.Hint(path[len(path)-1], known) == ""
 }
 
-// listsNothing says whether a schema says nothing about an object's members.
+// listsNothing reports whether a schema has no information about an object's members.
 func listsNothing(input any) bool {
 	object, isObject := input.(map[string]any)
 	if !isObject {
@@ -155,8 +155,8 @@ func listsNothing(input any) bool {
 	return len(members) == 0
 }
 
-// descend follows a path through a JSON Schema. It is generous: where the
-// schema does not list its members, any may be there.
+// descend follows a path through a JSON Schema. It is lenient: if a schema does not list its
+// members, any member is accepted.
 func descend(node any, path []string) (known []string, ok bool) {
 	for _, name := range path {
 		object, isObject := node.(map[string]any)
@@ -173,8 +173,8 @@ func descend(node any, path []string) (known []string, ok bool) {
 	return nil, true
 }
 
-// isOpen says whether an object may have members that properties does not list
-// in ways that a person would mean: not just because nothing forbids them.
+// isOpen reports whether an object's schema explicitly permits members that properties does
+// not list. A schema that merely does not forbid them is not open.
 func isOpen(object map[string]any, members map[string]any) bool {
 	if len(members) == 0 {
 		return true

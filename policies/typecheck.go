@@ -79,8 +79,8 @@ type evaluation struct {
 	comparisons comparisons
 	variables   map[string]abstract // as far as they were asked for
 
-	errors   []finding // what can err
-	mustErr  bool      // it errs whatever the call is
+	errors   []finding // expressions that can fail to evaluate
+	mustErr  bool      // evaluation fails for every call
 	mayMatch bool
 	why      *finding // why it cannot match
 }

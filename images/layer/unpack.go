@@ -133,7 +133,7 @@ func (u *unpacker) directory(name string) error {
 		return err
 	}
 	u.directories = append(u.directories, name)
-	return u.root.Chmod(name, 0o755) // whatever the umask
+	return u.root.Chmod(name, 0o755) // independent of the umask
 }
 
 // makeRoom removes a file or link that an entry replaces.
