@@ -37,7 +37,7 @@ func found(path, pattern string) string {
 	return first(pattern, text)
 }
 
-// said returns what the pattern's group matches in a program's output.
+// said runs a program and returns the match of the pattern's group in its output.
 func said(pattern, program string, args ...string) string {
 	text, _ := exec.Command(program, args...).Output() // empty on failure
 	return first(pattern, text)

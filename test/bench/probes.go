@@ -72,7 +72,7 @@ func newProbes(all []probe) (p *probes, err error) {
 	return p, errors.Join(p.set("trace_clock", "mono"), p.set("buffer_size_kb", "4096"))
 }
 
-// tell appends a line to a file of tracefs.
+// tell adds a line to a file of tracefs.
 func (p *probes) tell(file, line string) error {
 	f, err := os.OpenFile(filepath.Join(tracing, file), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {

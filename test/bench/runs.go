@@ -82,7 +82,7 @@ func (b *bench) firstRun(ctx context.Context, lang language) (took sample, err e
 	if err != nil {
 		return nil, err
 	}
-	// What is opened beside the face is open.
+	// Wait until everything that is opened concurrently with the face is open.
 	if err := rest(ctx, time.Second); err != nil {
 		return nil, err
 	}

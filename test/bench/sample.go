@@ -42,8 +42,8 @@ type way struct {
 // warmUps is how often each way is taken before it counts.
 const warmUps = 3
 
-// roundPause is the pause between two runs, in which a pool is filled again and
-// what the last run left is removed.
+// roundPause is the pause between two runs, in which the pool is refilled and the last run
+// is cleaned up.
 const roundPause = 200 * time.Millisecond
 
 // inTurn takes the ways in turn, so that all meet the same machine, in an order

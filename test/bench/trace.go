@@ -19,7 +19,7 @@ type step struct {
 	inside int
 }
 
-// What the program inside notes of each call.
+// The times that the program inside records for each call.
 const (
 	insideCalled   = iota // the program makes the call
 	insideSends           // the client has made the request and is about to send it

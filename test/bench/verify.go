@@ -18,8 +18,8 @@ import (
 	"github.com/airlock-mcp/airlock/verify"
 )
 
-// proofs are requests that an engine decides at once, so that what is measured is
-// what it takes to ask.
+// proofs are requests that an engine decides at once, so that the overhead of a request is
+// measured.
 var proofs = []struct {
 	name    string
 	request verify.Request

@@ -22,7 +22,7 @@ type inspector struct {
 	era    string
 	node   string
 	script string
-	target []string // what it connects to
+	target []string // the server that it connects to
 	env    []string
 }
 

@@ -89,8 +89,8 @@ type leg struct {
 	revision string
 }
 
-// run runs everything that a revision requires, and compares what failed with
-// what is known to fail.
+// run runs all scenarios that a revision requires, and compares the failures with the known
+// failures.
 func (l leg) run(t *testing.T) {
 	dir, _ := suites(t)
 	pkg := filepath.Join(dir, "node_modules", "@modelcontextprotocol", "conformance")

@@ -15,8 +15,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
-// inside runs its arguments with $1 as the root of the file system, in namespaces of
-// mounts and processes of their own.
+// inside runs its arguments with $1 as the root of the file system. The caller provides a
+// new mount namespace and a new PID namespace.
 const inside = `
 set -e
 root=$1; shift
@@ -34,7 +34,7 @@ rmdir /before
 exec "$@"
 `
 
-// system is a Debian of its own.
+// system is a separate Debian system.
 type system struct {
 	t    *testing.T
 	root string
@@ -72,7 +72,7 @@ func newSystem(t *testing.T) (*system, testenv.Env) {
 // run runs a script in the system and returns what it printed on stdout.
 func (s *system) run(script string) string {
 	s.t.Helper()
-	// What the script starts ends with it, as the first process of a namespace.
+	// The script is the first process of a PID namespace, so all its processes end with it.
 	cmd := exec.Command("unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "sh", "-c", inside, "inside", s.root, "/bin/sh", "-ec", script)
 	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C.UTF-8"}
 	out, err := cmd.Output()

@@ -14,8 +14,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
-// The same commit gives the same programs, wherever it lies and whatever the user's
-// settings are. What is packed from them is tested in build/dist.
+// The same commit gives the same programs, independent of its directory and of the user's
+// settings. The packages are tested in build/dist.
 func TestProgramsAreTheSameWhereverTheyAreBuilt(t *testing.T) {
 	testenv.Sandbox(t) // it builds for long
 	root := testenv.RepoRoot(t)

@@ -11,7 +11,7 @@ import (
 )
 
 // booting makes $1 the root of the file system, with the images in $2, and runs systemd
-// as its first process. Its groups of processes are below those of a group of its own.
+// as its first process, in a separate control group.
 const booting = `
 set -e
 root=$1 images=$2
@@ -42,7 +42,7 @@ rmdir /before
 container=other exec /lib/systemd/systemd --log-target=null --show-status=0
 `
 
-// walk is what an operator does with the service. It says what it found out, line by line.
+// walk does what an operator does with the service, and prints its findings line by line.
 const walk = `
 ask() { # the first line of an answer
 	exec 3<>/dev/tcp/127.0.0.1/7823
@@ -138,7 +138,7 @@ func TestTheServiceUnderSystemd(t *testing.T) {
 	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin"}
 	ended, err := cmd.CombinedOutput()
 	said := func(name string) string {
-		text, _ := os.ReadFile(filepath.Join(s.root, "root", name)) // empty where the walk has not begun
+		text, _ := os.ReadFile(filepath.Join(s.root, "root", name)) // empty if the walk has not begun
 		return string(text)
 	}
 	want := strings.Join([]string{

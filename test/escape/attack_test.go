@@ -15,8 +15,8 @@ import (
 type attack struct {
 	name      string // "network/tcp-ipv4"
 	file      string // "network/tcp-ipv4.py"
-	tries     string // what it attempts, one sentence
-	stoppedBy string // what makes it fail, one sentence
+	tries     string // the aim of the attack, one sentence
+	stoppedBy string // the reason why it fails, one sentence
 	want      []string
 	foundBy   string // the error's source; empty for any
 	known     []hole

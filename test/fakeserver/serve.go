@@ -30,11 +30,11 @@ type server struct {
 	calls   int                        // how often "count" was called
 	nextID  int                        // of our own requests
 	asked   map[string]chan<- message  // our own requests that wait for an answer
-	stopped map[string]chan<- struct{} // what is closed when a call is cancelled, by request ID
+	stopped map[string]chan<- struct{} // closed when a call is cancelled, by request ID
 	first   bool                       // a message came in
 
 	late bool      // it answers nothing before it gets initialize
-	held []message // what a late server got so far
+	held []message // messages that a late server has received so far
 }
 
 // serve answers messages until stdin ends.

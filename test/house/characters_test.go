@@ -11,9 +11,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/visible"
 )
 
-// TestOneAnswerAboutHiddenCharacters holds what a model reads of a definition,
-// what a person reads of a question, and generated code against each other: a
-// character that one of them takes for visible is visible for all.
+// TestOneAnswerAboutHiddenCharacters checks that definitions shown to a model, questions
+// shown to a person, and generated code agree on which characters are visible.
 func TestOneAnswerAboutHiddenCharacters(t *testing.T) {
 	for r := rune(0); r <= utf8.MaxRune; r++ {
 		if !utf8.ValidRune(r) || strings.ContainsRune("\n\r\t\\", r) {

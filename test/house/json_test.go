@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// rewritesJSON are files that write JSON again token by token, in its order. What they read
-// was decoded strictly before.
+// rewritesJSON are files that rewrite JSON token by token, in its order. Their input was
+// decoded strictly before.
 var rewritesJSON = []string{
 	"admission/approval/arguments.go", "app/orchestrator/preview.go", "app/server/ids.go", "catalog/hygiene.go",
 }

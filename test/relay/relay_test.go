@@ -22,8 +22,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
-// The eras of the protocol: in the first a server asks while it works on a call, in the
-// second its answer says what it needs.
+// The eras of the protocol: in the first, a server asks during a call; in the second, the
+// answer to a call contains the server's questions.
 const (
 	legacy = "2025-11-25"
 	modern = "2026-07-28"

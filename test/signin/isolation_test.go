@@ -112,7 +112,7 @@ func (h host) http(method, path, body string) string {
 	return fmt.Sprintf("%d %s %s", response.StatusCode, response.Header.Get("WWW-Authenticate"), raw)
 }
 
-// said returns an answer, or the error, as text.
+// said formats an answer, or the error, as text.
 func said(answer any, err error) string {
 	var wire *jsonrpc.Error
 	if errors.As(err, &wire) {

@@ -47,8 +47,8 @@ func (a *airlock) command(ctx context.Context, args ...string) *exec.Cmd {
 	return command
 }
 
-// login signs in; answer does with the last address of the browser what a person would,
-// who can also write to the program.
+// login signs in. It calls answer with the last address of the browser and the program's
+// stdin, in place of a person.
 func (a *airlock) login(t *testing.T, answer func(address string, stdin io.Writer) error, more ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -22,7 +22,7 @@ type host struct {
 	web     *http.Transport
 
 	mu      sync.Mutex
-	approve bool // what the person answers now
+	approve bool // the person's current answer
 }
 
 // bearer sends the token with each request.

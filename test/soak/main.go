@@ -42,7 +42,7 @@ func run() int {
 	return 0
 }
 
-// What surrounds the work.
+// Parameters of the test apart from its work.
 const (
 	finding  = 20 * time.Second // in which the highest rate is found
 	resting  = 40 * time.Second // until what was kept for the work is let go: the pool shrinks after 30 s

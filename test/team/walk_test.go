@@ -1,8 +1,7 @@
-// Package team walks through what serving a team is, with the real program and nothing
-// that is a stand-in: one daemon, two hosts, a sign-in at an OpenID provider, questions
-// that a person answers, at a host and in a browser, and the trace of it all in an
-// OpenTelemetry Collector.
-// docs/serving.md tells the same walk for people.
+// Package team tests serving a team from beginning to end, with the real program and no
+// fakes: one daemon, two hosts, a sign-in at an OpenID provider, questions that a person
+// answers at a host and in a browser, and the trace in an OpenTelemetry Collector.
+// docs/serving.md describes the same steps for people.
 package team
 
 import (
@@ -91,7 +90,7 @@ type host struct {
 	asked chan string // messages of questions to its person
 }
 
-// connect is a host; asks says that it has a person who is asked, and agrees.
+// connect connects a host. If asks is set, the host has a person, who agrees to everything.
 func connect(t *testing.T, transport mcp.Transport, asks bool) host {
 	t.Helper()
 	h := host{asked: make(chan string, 10)}
@@ -118,7 +117,7 @@ type ran struct {
 	Error struct{ Message string }
 }
 
-// run has a host run a program, in the trace of its own.
+// run runs a program in the host's trace.
 func (h host) run(t *testing.T, code string) (ran, string) {
 	t.Helper()
 	result, err := h.CallTool(t.Context(), &mcp.CallToolParams{

@@ -43,9 +43,9 @@ func without(names, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(others, name) })
 }
 
-// callTool calls a tool as Airlock's broker does, with the person behind the call.
-// What a client of MCP 2026-07-28 is asked for goes to it in the result instead, and
-// its answers come with the next request.
+// callTool calls a tool as Airlock's broker does, with the person behind the call. A client
+// of MCP 2026-07-28 gets the server's requests for input in the result instead, and sends its
+// answers with the next request.
 func (m *mirror) callTool(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	via := relayTo(ctx, r.Session, r.Params.GetProgressToken())
 	if r.Session.InitializeParams() == nil || r.Session.InitializeParams().ProtocolVersion >= "2026-07-28" {

@@ -19,7 +19,7 @@ type mirror struct {
 	set    *upstream.Set
 	server *mcp.Server
 
-	changes chan func() // what the upstream server announced, in order
+	changes chan func() // for the announcements of the upstream server, in order
 	stop    chan struct{}
 	running sync.WaitGroup
 
@@ -90,7 +90,7 @@ func (m *mirror) close() error {
 func (m *mirror) notice(ctx context.Context, method string, params json.RawMessage) {
 	switch method {
 	case "notifications/prompts/list_changed":
-		_ = m.copyPrompts(ctx) // what cannot be listed any more is not shown as changed
+		_ = m.copyPrompts(ctx) // prompts that can no longer be listed are not shown as changed
 	case "notifications/resources/updated":
 		var p mcp.ResourceUpdatedNotificationParams
 		if json.Unmarshal(params, &p) == nil {

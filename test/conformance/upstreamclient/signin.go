@@ -14,7 +14,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
-// told has the suite's instructions for the client.
+// told contains the suite's instructions for the client.
 type told struct {
 	ClientID     string `json:"client_id"`
 	ClientSecret string `json:"client_secret"`
