@@ -32,7 +32,13 @@ class Service:
 
 def environment(home: Path) -> dict[str, str]:
     """Nothing of the machine's own Airlock."""
-    return {"PATH": os.environ["PATH"], "HOME": str(home), "AIRLOCK_HOME": str(home / "airlock"), "XDG_CONFIG_HOME": str(home / "config")}
+    return {
+        "PATH": os.environ["PATH"],
+        "HOME": str(home),
+        "AIRLOCK_HOME": str(home / "airlock"),
+        "AIRLOCK_CONFIG": str(home / "airlock.yaml"),
+        "XDG_CONFIG_HOME": str(home / "config"),
+    }
 
 
 @contextmanager
