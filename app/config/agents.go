@@ -12,18 +12,19 @@ import (
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
-// Agents says what bounds all registered agents, beside their own budgets.
+// Agents configures the limits of registered agents that apply in addition to the budget of
+// each agent.
 type Agents struct {
-	Prices       map[string]budget.Amount // what actions cost, by action type or tool
+	Prices       map[string]budget.Amount // of actions, by action type or tool
 	DefaultPrice budget.Amount            // of all other actions
 	SecondPrice  budget.Amount            // of each second of a run's sandbox, beside the price of the run
-	// Budgets bound each principal's agents together, and each session of an agent.
+	// Budgets of all agents of one principal together, and of one session of an agent.
 	PrincipalBudget, SessionBudget budget.Limits
 
-	RequireState bool          // each action comes with the hash of the state before it
-	QuestionTime time.Duration // for a person to answer, and for the answer to be used
+	RequireState bool          // each action must include the hash of the state before it
+	QuestionTime time.Duration // to answer a question, and to use the answer
 	Rate         Rate          // requests of one principal's agents
-	Redis        secret.Value  // the address of the server that counts them, maybe with a password; empty: none
+	Redis        secret.Value  // the address of the server that counts requests; may hold a password; empty disables it
 }
 
 func defaultAgents() Agents {
@@ -44,7 +45,8 @@ func (d *decoder) agentsFields(a *Agents) []field {
 	}
 }
 
-// redis reads the address of a Redis server. It may hold a password, so no error shows it.
+// redis reads the address of a Redis server. The address may hold a password, so errors do not
+// contain it.
 func (d *decoder) redis(to *secret.Value) func(n *yaml.Node, path string) error {
 	return func(n *yaml.Node, path string) error {
 		if err := d.scalar(n, path, hidden{to}); err != nil {

@@ -9,21 +9,21 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Auth says whose access tokens `airlock serve` takes beside its own: those of one
-// OAuth 2.1 authorization server. The zero value is none.
+// Auth is the OAuth 2.1 authorization server whose access tokens `airlock serve` accepts in
+// addition to Airlock's tokens. The zero value means that only Airlock's tokens are accepted.
 type Auth struct {
-	Issuer   string // of the tokens, as their iss has it
-	Audience string // who we are to it: the URL of our /mcp (RFC 8707)
-	JWKS     string // where its keys are; empty: where its metadata say
+	Issuer   string // the iss claim of its tokens
+	Audience string // the aud claim of its tokens: the URL of our /mcp (RFC 8707)
+	JWKS     string // URL of its keys; if empty, the jwks_uri of its metadata
 	Types    []string
-	Scopes   []Scope // in the order of the file; none: those of Airlock's own tokens
+	Scopes   []Scope // in the order of the file; if empty, scopes are those of Airlock's tokens
 }
 
 // Scope is what a scope of the authorization server allows.
 type Scope struct {
 	Name    string
-	Rights  []string // scopes of Airlock's own tokens
-	Profile string   // which servers and tools its callers see; empty for the default
+	Rights  []string // scopes of Airlock's tokens
+	Profile string   // the profile of its callers; empty for the default profile
 }
 
 // AuthRights are the rights that a scope can give.
@@ -48,7 +48,7 @@ func (d *decoder) scopeFields(s *Scope) []field {
 	return []field{{key: "rights", read: d.texts(&s.Rights)}, {key: "profile", val: free{&s.Profile}}}
 }
 
-// auth reads the section and checks what belongs together.
+// auth reads the section and checks that its values are consistent.
 func (d *decoder) auth(a *Auth) func(n *yaml.Node, path string) error {
 	return func(n *yaml.Node, path string) error {
 		if err := d.object(n, path, d.authFields(a)); err != nil {

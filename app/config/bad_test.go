@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Every mistake has one sentence with its place and, where there is something
-// to say, a hint. The key of a case says which mistake it is.
+// Every mistake is reported in one sentence with its position and an optional hint. The key
+// of a case describes the mistake.
 func TestMistakes(t *testing.T) {
 	for name, c := range map[string]struct{ text, want, hint string }{
 		"a typo at the top":              {"sandbx: {}", `1:1: unknown key "sandbx"`, `did you mean "sandbox"?`},

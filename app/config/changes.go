@@ -8,17 +8,17 @@ import (
 	"unicode/utf8"
 )
 
-// Changes compares the configuration that is in force with another reading of
-// its file. live are the keys of what can be put in force while Airlock serves:
-// what is decided about servers, the limits of calls, and the policies. restart
-// are those of what cannot. Both are in order, and empty where nothing differs.
+// Changes compares the configuration in force with a configuration that was read later from
+// the same file. live are the changed keys that can be applied while Airlock serves: the
+// settings of servers, the limits of calls and the policies. restart are the changed keys
+// that need a restart. Both are sorted, and empty if nothing has changed.
 func Changes(before, after *Config) (live, restart []string) {
 	live, restart = serverChanges(before, after)
 	if !slices.Equal(before.Policies, after.Policies) {
 		live = append(live, "policies")
 	}
 	was, is := before.Limits.Calls, after.Limits.Calls
-	was.Timeout, is.Timeout = 0, 0 // servers keep theirs
+	was.Timeout, is.Timeout = 0, 0 // applies to servers, which are compared separately
 	if was != is {
 		live = append(live, "limits")
 	}
@@ -29,8 +29,8 @@ func Changes(before, after *Config) (live, restart []string) {
 	return live, restart
 }
 
-// withoutLive returns c without what can change while Airlock serves, and
-// without the servers.
+// withoutLive returns c without the servers and without the values that can change while
+// Airlock serves.
 func withoutLive(c *Config) reflect.Value {
 	rest := *c
 	rest.Servers, rest.Policies = nil, nil
@@ -63,7 +63,7 @@ func serverChanges(before, after *Config) (live, restart []string) {
 
 // connection is what a server is reached with.
 func connection(server Server, c *Config) Server {
-	// What is held, and what becomes of personal data, is settled when Airlock starts.
+	// The held credentials and the treatment of personal data are fixed when Airlock starts.
 	was := server.Settings
 	server.Settings = Settings{Secrets: was.Secrets, Public: was.Public, Personal: was.Personal, OAuth: was.OAuth, Elicitation: was.Elicitation}
 	server.line, server.column = 0, 0

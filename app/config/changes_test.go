@@ -48,7 +48,7 @@ servers:
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.File = "" // each case has a directory of its own
+		c.File = "" // each case has its own directory
 		return c
 	}
 	for _, test := range tests {

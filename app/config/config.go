@@ -1,10 +1,9 @@
-// Package config reads the one file that configures Airlock. It is strict: a
-// key it does not know, a value of the wrong type or a variable that is not
-// set is an error that says where it stands and what to write instead. A file
-// that an agent host already uses for its own MCP servers works unchanged.
+// Package config reads the configuration file of Airlock. It is strict: an unknown key, a
+// value of the wrong type or an unset variable is an error with the position and the
+// correction. A file that an agent host uses for its MCP servers works unchanged.
 //
-// The package decides nothing. It hands typed values to the command line,
-// which passes each part the few that it uses.
+// The package makes no decisions. It returns typed values to the command line, which passes
+// each component the values that it needs.
 package config
 
 import (
@@ -29,17 +28,17 @@ type Config struct {
 	Discovery
 	Files
 	Serving
-	// Placeholders numbers what redaction removes, so that an equal value of one
-	// run has an equal placeholder; without it a placeholder names the kind only.
+	// Placeholders numbers the placeholders of redacted values, so that equal values in one
+	// run have equal placeholders. If it is false, a placeholder names the kind only.
 	Placeholders bool
-	// Personal says what becomes of personal data that leaves a run.
+	// Personal is how personal data is redacted when it leaves a run.
 	Personal Personal
-	// Credentials are the values of variables that the file names and whose own
-	// names say that they are credentials, wherever in the file they stand.
+	// Credentials are the variables anywhere in the file whose names are those of
+	// credentials, see NamesCredential.
 	Credentials []Variable
 
 	origin
-	findings []Finding // what was noticed while reading
+	findings []Finding // found while reading the file
 }
 
 // origin is the file that a configuration was read from.
@@ -55,14 +54,14 @@ type Variable struct {
 	Value secret.Value
 }
 
-// Running says what code and claims run on.
+// Running configures sandboxes, verifications and images.
 type Running struct {
 	Sandbox Sandbox
 	Verify  Verify
 	Images  Images
 }
 
-// Sandbox says what a run gets.
+// Sandbox configures the sandboxes of runs.
 type Sandbox struct {
 	Driver    string        // "runsc" or "containerd"
 	Memory    int64         // bytes, everything one sandbox uses together
@@ -72,26 +71,26 @@ type Sandbox struct {
 	Inodes    int64         // files and directories in all writable places together
 	OpenFiles uint64        // descriptors per process
 	Timeout   time.Duration // wall time of one run; also the most a caller may ask for
-	// BackgroundTimeout is Timeout for a run in the background, which no request
-	// waits for. Where the file does not set it, it is no less than Timeout.
+	// BackgroundTimeout is Timeout for a run in the background, for which no request waits. If
+	// the file does not set it, it is at least Timeout.
 	BackgroundTimeout time.Duration
 	Pool              int        // sandboxes kept ready per language; 0 keeps none
-	MaxSandboxes      int        // runs at one time
-	Queue             int        // runs that may wait for a free place; more are refused
+	MaxSandboxes      int        // concurrent runs
+	Queue             int        // runs that may wait for a sandbox; further runs are refused
 	Containerd        Containerd // for the driver of that name
-	// Asked names the limits among memory, cpus and pids that the file itself
-	// sets: a host that cannot enforce what was asked for must not run code.
+	// Asked lists which of memory, cpus and pids the file sets: a machine that cannot enforce
+	// a configured limit must not run code.
 	Asked []string
 }
 
-// Containerd says which daemon makes sandboxes, where that is asked for.
+// Containerd configures the daemon that creates sandboxes if Driver is "containerd".
 type Containerd struct {
 	Address     string // of its socket, an absolute path
-	Snapshotter string // which of its snapshotters holds the images; "" leaves the choice to the driver
-	Shim        string // path of containerd-shim-runsc-v1; "" looks beside airlock and in PATH
+	Snapshotter string // the snapshotter with the images; if empty, the driver chooses it
+	Shim        string // path of containerd-shim-runsc-v1; if empty, it is looked up beside airlock and in PATH
 }
 
-// Limits say how much may leave a run, and what it may do through tools.
+// Limits bound the output of runs and their tool calls.
 type Limits struct {
 	Profile string // the name of the set of defaults: "default" or "wide"
 	Stdout  int64  // bytes of the code's stdout that are kept
@@ -118,16 +117,16 @@ type CallLimits struct {
 	CatalogRate     Rate // of one run's looks into the catalog
 }
 
-// Rate allows Calls in each Per, evenly refilled, and as many at once after a
-// pause. The zero value says that none was chosen.
+// Rate is a token bucket that holds Calls tokens and is refilled evenly at Calls in each Per.
+// The zero value means that no rate is configured.
 type Rate struct {
 	Calls int
 	Per   time.Duration
 }
 
-// Audit says where records of calls go.
+// Audit configures where the records of calls are written.
 type Audit struct {
-	Path string // absolute path of the log's directory; empty means the place under $AIRLOCK_HOME
+	Path string // absolute path of the log's directory; empty means the default under $AIRLOCK_HOME
 	// ClearArguments records the values of arguments as they are, not as keyed hashes.
 	ClearArguments bool
 	// KeepArguments is how long arguments are kept beside the log, encrypted; 0 keeps
@@ -155,7 +154,7 @@ type Files struct {
 	Session     Session
 }
 
-// Attachments say how much runs may attach, and how long it is kept.
+// Attachments bound the size of the files that runs attach, and how long they are kept.
 type Attachments struct {
 	Files     int           // of one run
 	FileBytes int64         // bytes of one file
@@ -171,21 +170,21 @@ type Session struct {
 	Size  int64 // the most bytes that the files of all sessions take
 }
 
-// Face says what agent hosts are offered.
+// Face configures the MCP tools that agent hosts see.
 type Face struct {
 	CallTool bool // the tool call_tool, for one call without code
 }
 
-// Replay says how long what a replay needs is kept.
+// Replay configures how long the data for replays is kept.
 type Replay struct {
 	Keep time.Duration // 0 keeps nothing, and no run can be replayed
 	Size int64         // the most bytes that all recordings take; the oldest go first
 }
 
-// Discovery says how tools become known, who sees them, and how they are found.
+// Discovery configures how tools are listed, searched, and shown to callers.
 type Discovery struct {
-	// Profiles say which servers and tools a caller sees, in order of their names;
-	// DefaultProfile is the one of callers that name none, empty for all tools.
+	// Profiles are the sets of servers and tools that callers see, sorted by name.
+	// DefaultProfile is the profile of callers without one; if empty, they see all tools.
 	Profiles       []*catalog.Profile
 	DefaultProfile string
 	// Refresh is how often the servers' tool lists are read again.
@@ -193,7 +192,8 @@ type Discovery struct {
 	Embeddings Embeddings
 }
 
-// Embeddings say what finds tools by meaning, too; the zero value nothing.
+// Embeddings configures the endpoint for semantic search of tools. The zero value disables
+// semantic search.
 type Embeddings struct {
 	Table      string // absolute path of a table of words; empty means none
 	URL        string // of an endpoint that speaks OpenAI's API; empty means none
@@ -204,8 +204,9 @@ type Embeddings struct {
 	Batch      int           // texts in one request
 }
 
-// Secrets say where credentials are that env and headers name by reference
-// (age:NAME, keyring:NAME, env:NAME). Paths are absolute; empty means not there.
+// Secrets configures the stores of credentials to which env and headers refer (age:NAME,
+// keyring:NAME, env:NAME). Paths are absolute; an empty path means that the store is not
+// configured.
 type Secrets struct {
 	AgeFile     string // a YAML mapping of names to texts, encrypted with age
 	AgeIdentity string // the key to it
@@ -257,7 +258,7 @@ var profiles = []struct {
 	{"wide", Limits{Profile: "wide", Stdout: 1 << 20, Stderr: 1 << 20, Output: runner.DefaultLimits().Output, Calls: defaultCalls}},
 }
 
-// defaultOutput is what may leave a run unless the configuration says otherwise.
+// defaultOutput returns the default limits of a profile.
 func defaultOutput(profile string) Limits {
 	limits := runner.DefaultLimits()
 	return Limits{Profile: profile, Stdout: limits.Stdout, Stderr: limits.Stderr, Output: limits.Output, Calls: defaultCalls}

@@ -222,8 +222,7 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// A run in the background may take as long as one that is waited for, unless the
-// file says otherwise.
+// By default, the timeout of a background run is at least that of other runs.
 func TestTheBackgroundTimeoutFollowsTheTimeout(t *testing.T) {
 	for text, want := range map[string]time.Duration{
 		"sandbox: {timeout: 20s}":                        10 * time.Minute,
@@ -238,8 +237,7 @@ func TestTheBackgroundTimeoutFollowsTheTimeout(t *testing.T) {
 	}
 }
 
-// What may install a program before it starts it gets the time for that, unless
-// the file says otherwise.
+// By default, launchers that may install a program first get a longer start timeout.
 func TestStartTimeoutOfLaunchers(t *testing.T) {
 	c, err := load(t, `mcpServers:
   a: {command: npx, args: [-y, x]}

@@ -8,9 +8,9 @@ import (
 	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 )
 
-// NamesCredential tells whether what goes by this name, a variable, a header or
-// a flag, is a credential by the habits of the field: its words say so, and its
-// last does not say that it is something about one.
+// NamesCredential reports whether a variable, a header or a flag with this name usually holds
+// a credential: one of its words means a credential, and its last word does not mean an
+// attribute of one, as in TOKEN_FILE.
 func NamesCredential(name string) bool {
 	words := nameWords(name)
 	if len(words) == 0 {
@@ -36,8 +36,8 @@ var (
 		"token", "secret", "secrets", "password", "passwd", "passphrase", "passcode", "pwd", "credential", "credentials", "creds", "apikey", "authkey", "accesskey",
 		"secretkey", "privatekey", "authtoken", "accesstoken", "jwt", "bearer", "authorization", "cookie", "userpass", "dbpass", "pgpassword",
 	}
-	// aboutCredentials are last words of names that say something about a
-	// credential, and not what it is.
+	// aboutCredentials are last words of names of an attribute of a credential, such as its
+	// path.
 	aboutCredentials = []string{
 		"path", "file", "filename", "dir", "directory", "folder", "url", "uri", "endpoint", "host", "hostname", "port", "server", "name", "names", "id", "ids", "type", "kind",
 		"limit", "limits", "max", "min", "count", "size", "length", "ttl", "expiry", "expires", "expiration", "timeout", "seconds", "minutes", "hours", "days", "interval",
@@ -45,17 +45,18 @@ var (
 		"mode", "method", "scope", "scopes", "field", "arn", "issuer", "audience", "user", "username", "email", "backend", "store", "manager", "driver", "cmd", "command",
 		"helper", "source", "env", "budget", "usage", "rotation", "parallelism", "encoding", "model", "cache", "vault", "domain", "realm", "samesite", "secure",
 	}
-	// ordinaryKeys are words that make a key something else than a credential.
+	// ordinaryKeys are words that, in a name that ends in key, mean that the key is not a
+	// credential.
 	ordinaryKeys = []string{"public", "pub", "primary", "foreign", "cache", "sort", "partition", "group", "object", "index", "row", "shortcut", "hot", "issue", "project", "jira", "map", "routing", "registry"}
 )
 
-// endsIn says whether the last words are these.
+// endsIn reports whether words ends with last.
 func endsIn(words []string, last ...string) bool {
 	return len(words) >= len(last) && slices.Equal(words[len(words)-len(last):], last)
 }
 
-// nameWords takes a name apart at what is no letter or digit and where a capital
-// follows a small letter, in lower case.
+// nameWords returns the words of a name in lower case. It splits at characters other than
+// letters and digits, and before a capital that follows a small letter or a digit.
 func nameWords(name string) []string {
 	var words []string
 	var word strings.Builder
@@ -82,9 +83,9 @@ func nameWords(name string) []string {
 	return words
 }
 
-// isOrdinary says whether a value is no credential even under the name of one:
-// switches and small numbers, paths and addresses without a password, words that
-// stand in the place of a secret or that everything is full of.
+// isOrdinary reports whether a value is not a credential even if its name is that of one:
+// booleans and small numbers, paths and addresses without a password, placeholders and
+// common words.
 func isOrdinary(value string) bool {
 	value = strings.TrimSpace(value)
 	return len(value) < 4 || ordinaryValue.MatchString(value) || pathValue.MatchString(value) && strings.Count(value, "/") > 1 && !drawnPath.MatchString(value)

@@ -37,12 +37,12 @@ type field struct {
 	read func(n *yaml.Node, path string) error
 }
 
-// fail returns an error that stands at n.
+// fail returns an error with the position of n.
 func (d *decoder) fail(n *yaml.Node, advice, format string, args ...any) error {
 	return &Error{File: d.file, Line: n.Line, Column: n.Column, Message: fmt.Sprintf(format, args...), Advice: advice}
 }
 
-// note records a finding that stands at n.
+// note records a finding with the position of n.
 func (d *decoder) note(n *yaml.Node, message, advice string) {
 	d.findings = append(d.findings, Finding{File: d.file, Line: n.Line, Column: n.Column, Message: message, Advice: advice})
 }
@@ -123,8 +123,8 @@ func (d *decoder) items(n *yaml.Node, path string, each func(n *yaml.Node, path 
 	return nil
 }
 
-// scalar reads one value. What it says about a wrong one is the file's own
-// text, never what a variable held.
+// scalar reads one value. Its error quotes the text of the file, never the value of a
+// variable.
 func (d *decoder) scalar(n *yaml.Node, path string, v value) error {
 	text, err := d.text(n, path)
 	if err != nil {
@@ -136,8 +136,8 @@ func (d *decoder) scalar(n *yaml.Node, path string, v value) error {
 	return nil
 }
 
-// text returns a scalar as written, with variables expanded. Numbers and
-// booleans are text too: env: {PORT: 8080} means what it says.
+// text returns a scalar as written, with variables expanded. Numbers and booleans are text,
+// too, so that env: {PORT: 8080} is valid.
 func (d *decoder) text(n *yaml.Node, path string) (string, error) {
 	n, err := d.follow(n)
 	if err != nil {
@@ -213,7 +213,7 @@ func (d *decoder) secrets(to *map[string]secret.Value) func(n *yaml.Node, path s
 	}
 }
 
-// follow counts n and returns what it stands for when it is an alias.
+// follow counts n, and returns its target if it is an alias.
 func (d *decoder) follow(n *yaml.Node) (*yaml.Node, error) {
 	d.nodes++
 	if d.nodes > maxNodes {

@@ -10,9 +10,9 @@ import (
 	"slices"
 )
 
-// Digest is equal for configurations that say the same, credentials and the place
-// of the file included, to hosts on this machine: where it is served over HTTP is
-// left out. It is not for others: who has it could try guesses of a credential.
+// Digest returns a digest of a configuration as far as it matters to hosts on this machine,
+// including the credentials and the path of the file. It does not depend on the section
+// serve. It must be kept secret, because it allows guesses of credentials to be checked.
 func Digest(c *Config) string {
 	same := *c
 	same.Serve, same.source, same.text, same.named, same.findings, same.Sandbox.Asked = Serve{}, "", nil, "", nil, nil
@@ -21,13 +21,13 @@ func Digest(c *Config) string {
 	return fmt.Sprintf("%x", h.Sum(nil))
 }
 
-// SameMeaning reports whether two readings of one file say the same, wherever in it that
-// stands: they differ in nothing but its text, such as comments, and the findings about it.
+// SameMeaning reports whether two configurations that were read from one file have equal
+// values. The text, such as comments and positions, and the findings may differ.
 func SameMeaning(a, b *Config) bool {
 	return Digest(a.withoutPlaces()) == Digest(b.withoutPlaces()) && reflect.DeepEqual(a.Serve, b.Serve)
 }
 
-// withoutPlaces returns c without where in the file something stands.
+// withoutPlaces returns c without positions in the file.
 func (c *Config) withoutPlaces() *Config {
 	same := *c
 	same.Servers = slices.Clone(c.Servers)
@@ -37,8 +37,8 @@ func (c *Config) withoutPlaces() *Config {
 	return &same
 }
 
-// digest writes a value so that values that differ are written differently. Where
-// in the file something stands counts, too.
+// digest writes a value so that different values are written differently. Positions in the
+// file are part of the value.
 func digest(h hash.Hash, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Invalid:

@@ -49,8 +49,8 @@ func TestDigestsTellConfigurationsApart(t *testing.T) {
 	}
 }
 
-// Source is equal for two readings of one file in one environment, and says nothing
-// where YAML puts the name of a variable together.
+// Source is equal if one file is read twice in one environment. It is empty if YAML composes
+// the name of a variable.
 func TestSource(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "airlock.yaml")
 	load := func(text string, env func(string) (string, bool)) *Config {

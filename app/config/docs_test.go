@@ -110,8 +110,8 @@ func TestDocsExampleLoads(t *testing.T) {
 	}
 }
 
-// What hosts.md tells people to put into a host's file is JSON that starts
-// Airlock; pointed at by mistake, it would be left out, not started again.
+// The entries for hosts' files in hosts.md are JSON that starts Airlock. If Airlock reads
+// such a file, it ignores the entry instead of starting itself again.
 func TestDocsOfHostsStartAirlock(t *testing.T) {
 	blocks := strings.Split(readDocs(t, "hosts.md"), "```json\n")[1:]
 	if len(blocks) < 3 {

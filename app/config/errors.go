@@ -7,7 +7,7 @@ import (
 
 // Error is a mistake in a configuration file.
 type Error struct {
-	File    string // as it was named; empty when there is no file
+	File    string // as the caller named it; may be empty
 	Line    int    // from 1; 0 when the mistake has no place
 	Column  int    // from 1, in characters; 0 when unknown
 	Message string // one sentence, without a full stop

@@ -7,11 +7,10 @@ import (
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
-// expand replaces ${NAME} by the variable's value and ${NAME:-default} by the
-// default where the variable is unset or empty, as a POSIX shell does
-// (POSIX.1-2024, section 2.6.2). $${ stands for a literal ${; every other $
-// stands for itself, so that a host's file keeps its meaning. Values are not
-// expanded again. The error completes "mcpServers.x.env.TOKEN …".
+// expand replaces ${NAME} by the variable's value, and ${NAME:-default} by the default if the
+// variable is unset or empty, as a POSIX shell does (POSIX.1-2024, section 2.6.2). $${ is a
+// literal ${; every other $ is literal, so that a host's file keeps its meaning. Values are
+// not expanded again. The error completes "mcpServers.x.env.TOKEN …".
 func (d *decoder) expand(text string) (string, error) {
 	var out strings.Builder
 	for {
@@ -38,7 +37,7 @@ func (d *decoder) expand(text string) (string, error) {
 	}
 }
 
-// variable returns what ${expr} stands for.
+// variable returns the value of ${expr}.
 func (d *decoder) variable(expr string) (string, error) {
 	name, fallback, hasDefault := strings.Cut(expr, ":-")
 	name = strings.TrimPrefix(name, "env:") // Cursor and VS Code write ${env:NAME}
@@ -79,8 +78,8 @@ func (d *decoder) hostVariable(name string) (string, bool) {
 	return "", false
 }
 
-// isVariableName tells whether name may name an environment variable
-// (POSIX.1-2024, section 8.1, with lower case too).
+// isVariableName reports whether name is a valid name of an environment variable
+// (POSIX.1-2024, section 8.1, but lower case is allowed, too).
 func isVariableName(name string) bool {
 	for i, r := range name {
 		letter := r == '_' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'

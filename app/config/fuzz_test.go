@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Whatever a file holds, it gives a configuration within its bounds or an
-// error with a message; it never panics.
+// Any file gives a configuration with valid values or an error with a message, and never
+// panics.
 func FuzzConfig(f *testing.F) {
 	for _, file := range hostFilesOf(f) {
 		data, err := os.ReadFile(file)

@@ -20,7 +20,7 @@ type Held struct {
 	Value  secret.Value
 }
 
-// String names it and says why it is held.
+// String returns the name and the reason why the value is held.
 func (h Held) String() string {
 	if h.Server == "" {
 		return fmt.Sprintf("%s (%s)", h.Name, h.Why)
@@ -28,10 +28,9 @@ func (h Held) String() string {
 	return fmt.Sprintf("%s of %q (%s)", h.Name, h.Server, h.Why)
 }
 
-// Held returns the values that are credentials, in the order of servers and
-// names: those that are references, those whose name says so, authorization
-// headers, passwords in addresses, and what the file itself declares. An ordinary
-// value is none, whatever its name, unless it is declared.
+// Held returns the credentials, sorted by server and name: references, values whose name is
+// that of a credential, authorization headers, passwords in addresses, and values that the
+// file declares to be secret. An ordinary value is a credential only if it is declared.
 func (c *Config) Held() []Held {
 	var list []Held
 	public := c.publicValues()
@@ -56,8 +55,8 @@ func (c *Config) Held() []Held {
 	return list
 }
 
-// publicValues are what the file declares to be public, as itself or under the
-// name of the variable that it came from.
+// publicValues returns the values that the file declares public, by their own name or by the
+// name of their variable.
 func (c *Config) publicValues() map[string]bool {
 	public := map[string]bool{}
 	for _, s := range c.Servers {
@@ -77,8 +76,8 @@ func (c *Config) publicValues() map[string]bool {
 	return public
 }
 
-// Undeclared returns the values of env and headers that Held says nothing about
-// and the file does not declare public.
+// Undeclared returns the values of env and headers that are neither known to be credentials
+// nor declared public.
 func (s Server) Undeclared() []Held {
 	var list []Held
 	for _, values := range []map[string]secret.Value{s.Env, s.Headers} {

@@ -8,10 +8,10 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// hostKeys are what agent hosts write into an entry of mcpServers beside the
-// keys that Airlock reads. They are known and ignored, each for the reason
-// given; with loud set a finding says so, because a user may rely on it.
-// Nothing that a host's file grants is ever granted here.
+// hostKeys are the keys that agent hosts write into an entry of mcpServers in addition to
+// those that Airlock reads. They are ignored, each for the reason given. If loud is set,
+// Airlock reports a finding, because a user may rely on the key. Permissions that a host's
+// file grants are never granted by Airlock.
 var hostKeys = []struct {
 	key    string
 	loud   bool
@@ -71,7 +71,7 @@ func (d *decoder) hostServer(disabled *bool) []field {
 // Airlock has too.
 var hostFiles = []string{".claude.json", "claude_desktop_config.json", ".gemini/settings.json"}
 
-// isHostFile tells whether the file is one of hostFiles.
+// isHostFile reports whether the file is one of hostFiles.
 func (d *decoder) isHostFile() bool {
 	path := filepath.ToSlash(filepath.Join(d.dir, filepath.Base(d.file)))
 	return slices.ContainsFunc(hostFiles, func(name string) bool { return strings.HasSuffix(path, "/"+name) })
@@ -88,13 +88,13 @@ func (d *decoder) hostFields(root *yaml.Node, c *Config) []field {
 	return fields
 }
 
-// ignored is a key whose value means nothing here.
+// ignored returns a field for a key whose value is ignored.
 func ignored(key string) field {
 	return field{key: key, read: func(*yaml.Node, string) error { return nil }}
 }
 
-// isVSCodeFile tells whether root has the shape of VS Code's mcp.json, where
-// the servers stand under servers.
+// isVSCodeFile reports whether root has the shape of VS Code's mcp.json, which lists the
+// servers under the key servers.
 func isVSCodeFile(root *yaml.Node) bool {
 	servers := child(root, "servers")
 	if servers == nil || servers.Kind != yaml.MappingNode || child(root, "mcpServers") != nil {
@@ -108,8 +108,8 @@ func isVSCodeFile(root *yaml.Node) bool {
 	return false
 }
 
-// vscodeFields are the keys of VS Code's mcp.json. Airlock's own keys may not
-// stand beside them: servers would mean two things.
+// vscodeFields are the keys of VS Code's mcp.json. Airlock's keys are not allowed beside
+// them, because servers would have two meanings.
 func (d *decoder) vscodeFields(c *Config) []field {
 	return []field{
 		{key: "servers", read: d.servers(c)},

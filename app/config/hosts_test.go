@@ -14,9 +14,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/golden"
 )
 
-// Every file under testdata/hosts is one that a host reads itself; it must
-// load unchanged. The file .want beside it says which servers it
-// has and what is found.
+// Every file under testdata/hosts is a file of a host; it must load unchanged. The file .want
+// beside it lists its servers and the findings.
 func TestHostFilesWorkUnchanged(t *testing.T) {
 	files := hostFilesOf(t)
 	env := envOf(map[string]string{"HOME": "/home/ann", "API_KEY": "hunter2"})

@@ -10,7 +10,7 @@ import (
 	"github.com/airlock-mcp/airlock/images"
 )
 
-// Images says what code finds installed, beside what every image has.
+// Images configures the packages that are installed in addition to those of every image.
 type Images struct {
 	Python Packages
 	Node   Packages
@@ -27,7 +27,7 @@ func (i Images) Wanted(language string) []string {
 	return map[string][]string{"python": i.Python.Packages, "node": i.Node.Packages}[language]
 }
 
-// LockFile is the path of the lock file; "" where nothing is configured.
+// LockFile returns the path of the lock file, or "" if nothing is configured.
 func (c *Config) LockFile() string {
 	if c.Images.Lock != "" || c.File == "" {
 		return c.Images.Lock

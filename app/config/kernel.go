@@ -12,7 +12,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
-// Kernel says what the tools of the kernel face ask, do and keep.
+// Kernel configures the tools of the kernel face.
 type Kernel struct {
 	Models   []Model           // language models, in order of their names
 	Actions  map[string]Action // what kernel_execute does, by action
@@ -24,16 +24,16 @@ type Kernel struct {
 type Model struct {
 	Name    string       // as callers name it
 	URL     string       // the base of the API, as in https://api.example.com/v1
-	Model   string       // the endpoint's name of it; that of callers where the file has none
+	Model   string       // the endpoint's name of it; if the file has none, Name
 	Key     secret.Value // a credential or a reference to one; empty sends none
 	Timeout time.Duration
 }
 
-// Action is a tool of a server that an action stands for.
+// Action is the tool of a server that an action calls.
 type Action struct {
 	Server string
 	Tool   string
-	SQL    string // the parameter that holds SQL, which decides whether the action writes; empty: the tool's risk does
+	SQL    string // the parameter with SQL, which determines if the action writes; if empty, the tool's risk does
 }
 
 // KernelFiles bound the vfs of each agent.

@@ -51,7 +51,7 @@ func TestTheKernelsDocsAreConfigurations(t *testing.T) {
 	}
 }
 
-// A host's file that starts Airlock under another name is no reason to start it again.
+// An entry of a host's file that starts Airlock under another name is ignored.
 func TestTheKernelIsAirlockItself(t *testing.T) {
 	for _, command := range []string{"mcp-kernel-server", "/usr/bin/mcp-kernel-server", "qwed-mcp", "mcp-kernel-server.exe"} {
 		c, err := loadAs(t, "mcp.json", `{"mcpServers": {"agent-os-kernel": {"command": "`+command+`", "args": ["--stdio"]}}}`, envOf(nil))

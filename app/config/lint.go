@@ -68,7 +68,7 @@ func (s Server) risks() []Finding {
 	return out
 }
 
-// sentInClear tells whether requests to address leave the machine unencrypted.
+// sentInClear reports whether requests to address leave the machine unencrypted.
 func sentInClear(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" {

@@ -56,9 +56,8 @@ func Read(path string, data []byte, env func(string) (string, bool)) (*Config, e
 	return c, nil
 }
 
-// Source returns the digest of what Load has read, see configfile.Digest; "" where it
-// would not say all that the configuration depends on. It is equal only where Load
-// gives the same configuration.
+// Source returns the digest of the input of Load, see configfile.Digest, or "" if the digest
+// would not cover the whole input. If two digests are equal, the configurations are, too.
 func (c *Config) Source() string { return c.source }
 
 // Text returns the content of the file, which may hold credentials.
@@ -83,7 +82,7 @@ func readFile(path string) ([]byte, error) {
 	return data, nil
 }
 
-// unreadable says in a sentence why a file cannot be read.
+// unreadable returns a one-sentence error for a file that cannot be read.
 func unreadable(path string, err error) error {
 	var foreign *store.ForeignError
 	if errors.As(err, &foreign) {

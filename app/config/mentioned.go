@@ -12,10 +12,10 @@ import (
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
-// Mentioned returns what may be a credential in a file that could not be loaded,
-// so that no sentence about the file repeats it: what Held would hold, as far as
-// it can be told, the variables that the file names, and words that are no names
-// where a name belongs. A file that cannot be read mentions none.
+// Mentioned returns possible credentials in a file that could not be loaded, so that they can
+// be redacted in messages about the file: values that Held would return, as far as they can
+// be recognized, values of variables that the file names, and words in the position of a name
+// that do not look like one. If the file cannot be read, it returns nil.
 func Mentioned(path string, env func(string) (string, bool)) []secret.Value {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() { // a pipe cannot be read twice
 		return nil
@@ -37,7 +37,7 @@ func Mentioned(path string, env func(string) (string, bool)) []secret.Value {
 // mentions gathers values that may be credentials.
 type mentions struct {
 	env   func(string) (string, bool)
-	nodes int // that are still looked at: aliases can multiply them
+	nodes int // remaining number of nodes to visit: aliases can multiply them
 	found []secret.Value
 }
 
@@ -49,7 +49,7 @@ func (m *mentions) add(values ...string) {
 	}
 }
 
-// node looks at a value that stands under a name.
+// node collects credentials from the value of a key.
 func (m *mentions) node(name string, n *yaml.Node) {
 	if m.nodes--; m.nodes < 0 {
 		return
@@ -102,7 +102,7 @@ func (m *mentions) text(name, text string) {
 	m.add(addressCredentials(text)...)
 }
 
-// variable looks at a variable that is named.
+// variable collects credentials from a reference to a variable.
 func (m *mentions) variable(name string, isCredential bool) {
 	name = strings.TrimPrefix(name, "env:")
 	m.name(name)
@@ -111,14 +111,14 @@ func (m *mentions) variable(name string, isCredential bool) {
 	}
 }
 
-// name holds what stands in the place of a name and looks drawn.
+// name collects a word in the position of a name if it looks random.
 func (m *mentions) name(name string) {
 	if !IsName(name) {
 		m.add(name)
 	}
 }
 
-// lines looks at a file that is no YAML, line by line.
+// lines collects credentials from a file that is not valid YAML, line by line.
 func (m *mentions) lines(text string) {
 	for line := range strings.Lines(text) {
 		for _, found := range lineEntry.FindAllStringSubmatch(line, -1) {
@@ -136,9 +136,9 @@ var (
 	lineEntry   = lazyregexp.New(`["']?([\w.-]+)["']?\s*:\s*("[^"]*"|'[^']*'|[^,{}\[\]\n]+)`)
 )
 
-// IsName says whether a text may be the name of something, and is none that was
-// drawn: twelve characters and more with letters and four digits or more among
-// them, or marks that no name has.
+// IsName reports whether a text may be a name. It is false if the text contains characters
+// that names do not have, or looks random: at least twelve bytes long, with at least four
+// digits and four letters.
 func IsName(text string) bool {
 	digits, letters := 0, 0
 	for _, r := range text {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// What may be a credential in a file that cannot be loaded is found, whatever is
-// wrong with it, and names and ordinary values are not taken for one.
+// Possible credentials are found in files that cannot be loaded for any reason. Names and
+// ordinary values are not taken for credentials.
 func TestMentioned(t *testing.T) {
 	env := func(name string) (string, bool) {
 		value, ok := map[string]string{"CRM_TOKEN": "value-of-crm", "REGION": "eu-central-1", "Q": "value-of-q"}[name]

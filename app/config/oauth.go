@@ -10,21 +10,21 @@ import (
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
-// OAuth is what the operator decides about signing in to one server. The zero value
-// finds out everything by itself.
+// OAuth configures how Airlock signs in to one server. With the zero value everything is
+// discovered.
 type OAuth struct {
 	Grant        string // empty, client_credentials, jwt_bearer or enterprise
-	Issuer       string // the only authorization server; empty: the one that the server names
+	Issuer       string // the only accepted authorization server; empty: the one that the server names
 	Scopes       []string
 	RedirectPort int  // 0: any
-	DPoP         bool // also where the server does not ask for it
-	Shared       bool // callers of all principals use the sign-in of Airlock's own user
+	DPoP         bool // also if the server does not ask for it
+	Shared       bool // callers of all principals use the sign-in of the user that runs Airlock
 	OAuthClient
 	AssertionFile string // absolute
 	Provider      OAuthProvider
 }
 
-// OAuthClient is who Airlock is for an authorization server.
+// OAuthClient is the OAuth client of Airlock at an authorization server.
 type OAuthClient struct {
 	ClientID       string
 	ClientSecret   secret.Value
@@ -99,8 +99,8 @@ func (o *OAuth) Secrets() map[string]*secret.Value {
 	}
 }
 
-// SignsIn reports whether requests to the server are signed with what a sign-in gives:
-// it is reached by URL, and no header says who asks.
+// SignsIn reports whether requests to the server carry the token of a sign-in: the server has
+// a URL and no configured Authorization header.
 func (s Server) SignsIn() bool {
 	if s.URL == "" {
 		return false

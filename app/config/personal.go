@@ -16,8 +16,7 @@ const (
 // personalKinds are the kinds that a choice can be made for.
 var personalKinds = []string{"email", "phone", "card", "iban", "us-ssn", "ip-address"}
 
-// Personal is a choice for each kind of personal data; a kind that it lacks
-// has none of its own.
+// Personal maps kinds of personal data to a choice. A missing kind has no separate choice.
 type Personal map[string]string
 
 // personal reads a choice for each kind, or one for all.

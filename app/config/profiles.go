@@ -12,8 +12,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/nearest"
 )
 
-// Profile returns the profile with the name; the empty name is that of the default
-// one. It is nil where everything is seen. A name that no profile has is a
+// Profile returns the profile with the name. The empty name means the default profile. The
+// result is nil if there is no restriction. If no profile has the name, Profile returns a
 // *ProfileError.
 func (c *Config) Profile(name string) (*catalog.Profile, error) {
 	name = cmp.Or(name, c.DefaultProfile)
@@ -30,7 +30,7 @@ func (c *Config) Profile(name string) (*catalog.Profile, error) {
 	return nil, &ProfileError{name, names}
 }
 
-// ProfileError says that there is no profile of a name.
+// ProfileError is the error for an unknown name of a profile.
 type ProfileError struct {
 	Name  string
 	Known []string
@@ -83,7 +83,7 @@ func (d *decoder) profiles(c *Config) func(n *yaml.Node, path string) error {
 	}
 }
 
-// isProfileName reports whether a name can stand on every command line as it is.
+// isProfileName reports whether a name can be used on every command line without quotes.
 func isProfileName(name string) bool {
 	outside := func(c rune) bool {
 		return c != '-' && c != '_' && c != '.' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z')
@@ -146,15 +146,15 @@ func (d *decoder) pattern(n *yaml.Node, path string) (catalog.Pattern, error) {
 	return catalog.Pattern(text), err
 }
 
-// profiledServer is where a profile names servers.
+// profiledServer is a position at which a profile names servers.
 type profiledServer struct {
 	node    *yaml.Node
 	path    string
 	pattern catalog.Pattern
 }
 
-// checkProfiles refuses a profile that names a server which is not there: it
-// would show less than it says.
+// checkProfiles returns an error if a profile names a server that is not configured: the
+// profile would show less than its author expects.
 func (d *decoder) checkProfiles(c *Config) error {
 	var ids []string
 	for _, server := range c.Servers {

@@ -30,7 +30,7 @@ func (v rate) set(text string) error {
 	return nil
 }
 
-// show returns the rate as it is written; nothing where none was chosen.
+// show returns the rate as it is written in the file, or "" for the zero value.
 func (v rate) show() string {
 	if *v.to == (Rate{}) {
 		return ""

@@ -14,9 +14,9 @@ import (
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
-// runtimeSockets are the addresses of container engines and of what starts
-// containers on a machine of a cluster. Who can write to one is root on the host, and a
-// server that has one hands that to every tool call.
+// runtimeSockets matches the addresses of container engines and of the programs that start
+// containers on a node of a cluster. A process that can write to one has the rights of root
+// on the host, and so has every tool call of a server that can.
 var runtimeSockets = lazyregexp.New(
 	`\b(docker|containerd|podman|crio|buildkitd|cri-dockerd|dockershim|kubelet|k3s|docker\.raw|lxd/unix|incus/unix)\.(sock(et)?|raw\.sock)($|[^\w.-])` +
 		`|(^|[/=])(docker|podman)_engine($|\W)` +
@@ -39,18 +39,19 @@ func (s Server) runtimeSocket() string {
 	return ""
 }
 
-// isLocalEngine tells an engine of this machine from one elsewhere.
+// isLocalEngine reports whether the address is that of an engine on this machine.
 func isLocalEngine(address string) bool {
 	return strings.HasPrefix(address, "/") || strings.HasPrefix(address, "unix:") || strings.HasPrefix(address, "npipe:") || strings.HasPrefix(address, "fd:")
 }
 
-// clusterTokens are where a pod has its tokens, and a user those of a cluster.
+// clusterTokens matches the paths of the tokens of a pod, and of a user of a cluster.
 var clusterTokens = lazyregexp.New(
 	`/secrets/kubernetes\.io|serviceaccount/(token|ca\.crt|namespace)|/serviceaccount(/|:|$)|/secrets/eks\.amazonaws\.com|/secrets/azure/tokens|/run/secrets/tokens` +
 		`|/var/lib/kubelet|/etc/kubernetes|/etc/rancher/k[3s]|/\.kube(/|:|,|$)|(^|[/=\s])kubeconfig(\.ya?ml|\.conf)?($|[=:\s])|-kubeconfig\b`)
 
-// clusterToken returns what names a Kubernetes token that the server is given in
-// any way, or "". A file or a value that is one counts wherever it lies and whatever it is called.
+// clusterToken returns the path, the variable or the header with which the server is given a
+// Kubernetes token, or "". Tokens are also recognized by their content, in files and values of
+// any name.
 func (s Server) clusterToken() string {
 	if token := s.mentioned(clusterTokens); token != "" {
 		return token
@@ -94,8 +95,8 @@ func isClusterToken(text string) bool {
 	return err == nil && strictjson.UnmarshalOpen(body, &claims) == nil && strings.HasPrefix(claims.Subject, "system:serviceaccount:")
 }
 
-// What is looked at of a path that a server is given: a token has about 1 KiB, and the
-// volume of one a handful of files.
+// Limits on the bytes and files that are read below a path that a server is given. A token
+// has about 1 KiB, and its volume a few files.
 const (
 	maxTokenBytes = 16 << 10
 	maxTokenFiles = 16
@@ -143,8 +144,8 @@ func (s Server) words() []string {
 // shellOption is the option of a shell before a command.
 var shellOption = lazyregexp.New(`^-[a-z]*c$`)
 
-// mentioned returns the first match in anything that the server is given, or "". Its
-// address is no file of this machine.
+// mentioned returns the first match in the command, the arguments, the directory and the
+// environment of the server, or "". Its URL is searched only if it is a Unix socket.
 func (s Server) mentioned(what *lazyregexp.Regexp) string {
 	texts := append([]string{s.Command, s.Cwd}, s.Args...)
 	for _, secret := range s.Env {

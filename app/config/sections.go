@@ -35,7 +35,7 @@ func (d *decoder) top(root *yaml.Node, c *Config) error {
 	return d.consistent(root, c)
 }
 
-// topFields are the keys of Airlock's own file.
+// topFields are the top-level keys of an Airlock file.
 func (d *decoder) topFields(c *Config, settings map[string]*decided) []field {
 	return []field{
 		{key: "mcpServers", read: d.servers(c)},
@@ -133,8 +133,8 @@ func (d *decoder) sandboxFields(s *Sandbox) []field {
 	}
 }
 
-// network reads how code reaches the outside. There is one way, and it can be
-// written down; any other value is an error that says so.
+// network reads how code reaches the network. Only one value is allowed; any other is an
+// error.
 func (d *decoder) network(n *yaml.Node, path string) error {
 	text, err := d.text(n, path)
 	if err == nil && text != "none" {
@@ -292,7 +292,7 @@ func (d *decoder) redactionFields(c *Config) []field {
 	}
 }
 
-// consistent checks what no single value can say.
+// consistent checks rules that involve several values.
 func (d *decoder) consistent(root *yaml.Node, c *Config) error {
 	if sandbox := child(root, "sandbox"); sandbox != nil && child(sandbox, "containerd") != nil && c.Sandbox.Driver != "containerd" {
 		return d.fail(sandbox, "write `driver: containerd` beside it, or remove it",

@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Serving says what hosts are offered, and how `airlock serve` is reached.
+// Serving configures the faces for hosts and the addresses of `airlock serve`.
 type Serving struct {
 	Face   Face
 	Serve  Serve
@@ -20,23 +20,23 @@ type Serving struct {
 	Kernel Kernel
 }
 
-// Serve says where `airlock serve` listens.
+// Serve configures the HTTP server of `airlock serve`.
 type Serve struct {
 	Listen  string   // address and port
-	Hosts   []string // names in the Host header that are this machine's, beside the loopback interface's; in lower case
-	Origins []string // of web pages that may send requests, beside its own
+	Hosts   []string // names allowed in the Host header, besides those of the loopback interface; in lower case
+	Origins []string // of web pages that may send requests, besides Airlock's own
 	// Certificate and Key are the absolute paths of the PEM files for TLS; both or none.
 	Certificate, Key string
 	Proxy            bool // a proxy in front of it ends TLS
-	// TrustedProxies are the addresses of proxies whose word counts for the address of
-	// a client.
+	// TrustedProxies are the addresses of proxies whose headers determine the address of a
+	// client.
 	TrustedProxies []netip.Prefix
-	CallerRequests int64         // of one caller that are answered at one time
-	Console        bool          // web pages for people are served at "/"
-	DrainTime      time.Duration // that runs under way get at the end
+	CallerRequests int64         // of one caller that are answered concurrently
+	Console        bool          // serve the web pages for people at "/"
+	DrainTime      time.Duration // for runs in progress to end at shutdown
 }
 
-// MaxRequests is how many requests are answered at one time, open streams included.
+// MaxRequests is the maximum number of concurrent requests, including open streams.
 const MaxRequests = 4_000
 
 func defaultServe() Serve {

@@ -31,10 +31,10 @@ type Server struct {
 	Headers map[string]secret.Value // sent with every request
 
 	StartTimeout time.Duration // from start to the end of the first tools/list
-	CallTimeout  time.Duration // one tool call; that of all servers where it has none of its own
+	CallTimeout  time.Duration // one tool call; by default the timeout for all servers
 
-	// References are the references that env and headers had, by name, in a
-	// configuration in which they were looked up.
+	// References are the references of env and headers, by name. They are set if the
+	// values were replaced by the credentials.
 	References map[string]string
 
 	Settings Settings
@@ -48,14 +48,14 @@ type Settings struct {
 	TrustAnnotations bool
 	Allow            []string // tools that may be called without asking; "*" means all
 	Deny             []string // tools that may never be called; stronger than Allow
-	// Secrets and Public name variables, headers and flags whose values are
-	// credentials, or are none, whatever they look like.
+	// Secrets names variables, headers and flags whose values are always credentials, Public
+	// those whose values never are.
 	Secrets, Public []string
-	// Personal replaces, for what the server answers, what becomes of personal data.
+	// Personal overrides how personal data in the server's answers is redacted.
 	Personal Personal
-	Rate     Rate // of its calls, over all runs; zero: that of all servers
+	Rate     Rate // of its calls, over all runs; zero: the rate for all servers
 	Tools    map[string]Tool
-	// OAuth says how to sign in to the server; nil finds it out.
+	// OAuth configures the sign-in to the server; nil means that it is discovered.
 	OAuth *OAuth
 	// Elicitation lets the server ask the person behind a call.
 	Elicitation bool
@@ -63,10 +63,10 @@ type Settings struct {
 
 // Tool is what the operator decides about one tool.
 type Tool struct {
-	// Risk replaces what the tool says about itself: "read", "write",
-	// "destructive", or empty for no decision.
+	// Risk overrides the tool's annotations: "read", "write", "destructive", or empty for no
+	// decision.
 	Risk string
-	Rate Rate // of its calls, over all runs; zero: that of all tools
+	Rate Rate // of its calls, over all runs; zero: the rate for all tools
 }
 
 // String returns the ID and the kind of server.

@@ -130,7 +130,7 @@ func (d *decoder) transport(to *string) func(n *yaml.Node, path string) error {
 	}
 }
 
-// endpoint checks that a server says in exactly one way how to reach it.
+// endpoint checks that a server has either a command or a URL, but not both.
 func (d *decoder) endpoint(key *yaml.Node, path string, s *Server) error {
 	switch {
 	case s.Command == "" && s.URL == "":
@@ -155,8 +155,8 @@ func (d *decoder) endpoint(key *yaml.Node, path string, s *Server) error {
 	return nil
 }
 
-// isAirlock tells whether s would start Airlock again, which a host's own file
-// does once Airlock is entered there. Without this every start would start another.
+// isAirlock reports whether s would start Airlock again, as in a host's file that lists
+// Airlock. Otherwise every Airlock would start another one.
 func (d *decoder) isAirlock(key *yaml.Node, s Server) bool {
 	name := strings.TrimSuffix(filepath.Base(s.Command), ".exe")
 	byName := name == "qwed-mcp" || name == "mcp-kernel-server" // the same program under other names
@@ -173,7 +173,7 @@ type decided struct {
 	key *yaml.Node
 }
 
-// settings reads servers: what the operator decides about each of mcpServers.
+// settings reads the section servers: the operator's settings for each of mcpServers.
 func (d *decoder) settings(to map[string]*decided) func(n *yaml.Node, path string) error {
 	return func(n *yaml.Node, path string) error {
 		return d.entries(n, path, func(key, val *yaml.Node) error {
@@ -217,9 +217,8 @@ func (d *decoder) toolFields(t *Tool) []field {
 	}
 }
 
-// unite gives every server its settings, and the time for calls that all have
-// where it has none of its own. Settings for a server that is not
-// there would be a protection that protects nothing, so they are an error.
+// unite assigns to every server its settings, and the default call timeout if it has none.
+// Settings for an unknown server are an error, because they would have no effect.
 func (d *decoder) unite(c *Config, settings map[string]*decided) error {
 	ids := make([]string, len(c.Servers))
 	for i := range c.Servers {

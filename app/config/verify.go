@@ -2,14 +2,14 @@ package config
 
 import "time"
 
-// Verify says what verifications of claims and programs may take. They run in
-// sandboxes of their own, beside those of runs.
+// Verify bounds verifications of claims and programs. They run in separate sandboxes, which
+// do not count as those of runs.
 type Verify struct {
 	Timeout      time.Duration // wall time of one request; also the most a caller may ask for
 	Memory       int64         // bytes, everything one engine uses together
-	MaxSandboxes int           // requests at one time
-	Queue        int           // requests that may wait for a free place; more are refused
-	Pool         int           // sandboxes kept ready once the first request has come; 0 keeps none
+	MaxSandboxes int           // concurrent requests
+	Queue        int           // requests that may wait for a sandbox; further requests are refused
+	Pool         int           // sandboxes kept ready after the first request; 0 keeps none
 }
 
 func defaultVerify() Verify {

@@ -7,7 +7,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/config"
 )
 
-// issue 23: what may permit more waits for a person while a host is connected.
+// issue 23: a change that may permit more waits for a person while a host is connected.
 func TestWidens(t *testing.T) {
 	const base = `
 mcpServers: {files: {command: cat}, crm: {command: cat}}
