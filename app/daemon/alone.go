@@ -17,8 +17,8 @@ type pipes struct {
 	err        error
 }
 
-// InProcess returns a backend for which serve answers, a message a line, until its
-// input ends; release is called when it has returned.
+// InProcess returns a backend that runs serve in this process, with one message on each line,
+// until its input ends. release is called by the first Close, after serve has returned.
 func InProcess(ctx context.Context, serve func(ctx context.Context, in io.Reader, out io.Writer) error, release func() error) Backend {
 	ctx, stop := context.WithCancel(ctx)
 	in, toServer := io.Pipe()

@@ -12,7 +12,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/problem"
 )
 
-// caller says who makes an HTTP request. A caller of a face needs the right to run.
+// caller returns the caller of an HTTP request. On the paths of MCP, the caller needs the
+// scope run.
 func (d *Daemon) caller(r *http.Request) (caller.Caller, error) {
 	who, err := d.identify.Identify(r)
 	if err != nil {
@@ -24,7 +25,7 @@ func (d *Daemon) caller(r *http.Request) (caller.Caller, error) {
 	return who, nil
 }
 
-// proveTime is how long it may take to look up a caller whose network has its share.
+// proveTime is the timeout for looking up a caller whose network has reached its limit.
 const proveTime = time.Second
 
 // provedAccount returns the account of a request whose credential is valid.

@@ -11,13 +11,14 @@ import (
 	"github.com/airlock-mcp/airlock/internal/filewatch"
 )
 
-// certificate is what TLS shows: a pair of PEM files that may be renewed at any time.
+// certificate is the server's TLS certificate: two PEM files that may be renewed at any time.
 type certificate struct {
 	file, key string // paths
 	inForce   atomic.Pointer[tls.Certificate]
 }
 
-// read puts in force what the files hold; where they do not hold a pair, nothing changes.
+// read loads the certificate from its files. If they do not hold a certificate and its key, it
+// keeps the old one and returns an error.
 func (c *certificate) read() error {
 	pair, err := tls.LoadX509KeyPair(c.file, c.key)
 	if err != nil {
@@ -32,7 +33,7 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return c.inForce.Load(), nil
 }
 
-// CertificateStays is what is logged when a renewed certificate cannot be used.
+// CertificateStays is the log message for a renewed certificate that cannot be used.
 const CertificateStays = "the certificate that was in force stays"
 
 // watch reads the certificate again whenever its files change, until ctx ends.
@@ -45,10 +46,10 @@ func (l *Listener) watch(ctx context.Context, logger *slog.Logger) {
 		logger.WarnContext(ctx, "a renewed certificate is read at SIGHUP only", slog.Any("error", err))
 		return
 	}
-	defer files.Close()                                   // what was watched is watched no more: an error changes nothing
-	for more := true; more; _, more = <-files.Changes() { // at first, too: they may have changed before they were watched
+	defer files.Close()                                   // the watch is over, so an error does not matter
+	for more := true; more; _, more = <-files.Changes() { // also once before the first change: they may have changed before the watch began
 		err := l.certificate.read()
-		if err != nil { // one of the two files may be written yet
+		if err != nil { // one of the two files may still be being written
 			select {
 			case <-ctx.Done():
 				return

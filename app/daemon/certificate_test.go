@@ -41,9 +41,10 @@ func pair(t *testing.T, serial int64) (certificate, key []byte) {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw})
 }
 
-// shown asks over TLS and returns the serial number of the certificate and the protocol.
+// shown sends a request over TLS and returns the serial number of the certificate and the
+// protocol.
 func (s *served) shown(settings *tls.Config) (serial int64, protocol string, err error) {
-	settings.InsecureSkipVerify = true // what it shows is what the test is about
+	settings.InsecureSkipVerify = true // the test compares the certificates itself
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: settings, ForceAttemptHTTP2: true, DisableKeepAlives: true}}
 	res, err := client.Get(s.url + "/healthz")
 	if err != nil {
@@ -53,8 +54,8 @@ func (s *served) shown(settings *tls.Config) (serial int64, protocol string, err
 	return res.TLS.PeerCertificates[0].SerialNumber.Int64(), res.Proto, nil
 }
 
-// A renewed certificate is shown to new connections without a restart; one that cannot
-// be used leaves the one that was in force.
+// A renewed certificate is used for new connections without a restart. If it cannot be used,
+// the old one stays in force.
 func TestARenewedCertificateIsShown(t *testing.T) {
 	dir := t.TempDir()
 	file, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")

@@ -12,7 +12,8 @@ import (
 )
 
 // Handlers set headers, as the SDK does on streams ("Connection: keep-alive"). The connection of a chunked
-// body ends behind the answer in any case, so that what follows the body is not read as a request (issue 23).
+// body is closed after the answer in any case, so that bytes after the body are not read as a
+// request (issue 23).
 func TestAConnectionEndsAfterAChunkedBody(t *testing.T) {
 	for name, handler := range map[string]http.HandlerFunc{
 		"a stream": func(w http.ResponseWriter, _ *http.Request) {

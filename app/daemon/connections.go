@@ -10,24 +10,23 @@ import (
 	"time"
 )
 
-// connections keeps the number of open connections within a limit. When there are as
-// many, the one that has waited longest for a request makes room for a new one, so that
-// connections that do nothing do not displace others; when all are being answered, the new one
-// is told to come back.
+// connections is a listener that limits the number of open connections. If the limit is
+// reached, it closes the connection that has been idle the longest in favour of the new one.
+// If all connections have a request in progress, it answers the new one with 503.
 type connections struct {
 	net.Listener
 	most    int
-	secured bool // they speak TLS: what is refused cannot be told why
+	secured bool // connections use TLS: refused ones are closed without an answer
 	telling sync.WaitGroup
-	tellers chan struct{} // has room for those who are told at one time
+	tellers chan struct{} // semaphore for the concurrent answers to refused connections
 
 	mu      sync.Mutex                 // guards what follows
-	open    map[net.Conn]*list.Element // nil: it is being answered
-	waiting *list.List                 // of net.Conn; who has waited longest is in front
+	open    map[net.Conn]*list.Element // nil: a request is in progress
+	waiting *list.List                 // of net.Conn; the front has been idle the longest
 }
 
-// How long, and how many at one time, clients are told that there is no room. To more
-// it is not told.
+// Limits on the answers to refused connections: the timeout of one, and the number of
+// concurrent ones. Beyond that number, connections are closed without an answer.
 const (
 	tellTime    = time.Second
 	mostTellers = 64
@@ -40,7 +39,7 @@ func newConnections(l net.Listener, most int, secured bool) *connections {
 	}
 }
 
-// Accept returns the next connection that there is room for.
+// Accept returns the next connection within the limit.
 func (c *connections) Accept() (net.Conn, error) {
 	for {
 		conn, err := c.Listener.Accept()
@@ -54,7 +53,7 @@ func (c *connections) Accept() (net.Conn, error) {
 	}
 }
 
-// take makes room for a connection, if it can.
+// take adds a connection, and reports whether the limit allows it.
 func (c *connections) take(conn net.Conn) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -65,13 +64,13 @@ func (c *connections) take(conn net.Conn) bool {
 		}
 		old := c.waiting.Remove(longest).(net.Conn)
 		delete(c.open, old)
-		old.Close() // its reader notices
+		old.Close() // which ends its reader
 	}
 	c.open[conn] = c.waiting.PushBack(conn)
 	return true
 }
 
-// busy is the answer to a connection that there is no room for.
+// busy is the answer to a connection beyond the limit.
 const busy = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Type: application/json\r\n\r\n" +
 	`{"error":{"code":"busy","message":"too many connections are open: send it again"}}` + "\n"
 
@@ -90,17 +89,17 @@ func (c *connections) refuse(conn net.Conn) {
 	c.telling.Go(func() {
 		defer func() { <-c.tellers }()
 		defer conn.Close()
-		// What goes wrong here goes wrong for who is refused.
+		// Errors are ignored: they only affect the refused client.
 		_ = conn.SetDeadline(time.Now().Add(tellTime))
 		_, _ = io.WriteString(conn, busy)
 		if half, ok := conn.(interface{ CloseWrite() error }); ok {
 			_ = half.CloseWrite()
 		}
-		_, _ = io.CopyN(io.Discard, conn, writePart) // what is not read would cut the answer off
+		_, _ = io.CopyN(io.Discard, conn, writePart) // closing with unread data would reset the connection and discard the answer
 	})
 }
 
-// follow is told by the server how a connection stands.
+// follow is the ConnState hook of the server.
 func (c *connections) follow(conn net.Conn, state http.ConnState) {
 	if secured, ok := conn.(*tls.Conn); ok {
 		conn = secured.NetConn()
@@ -129,5 +128,5 @@ func (c *connections) follow(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// wait waits for those who are being told that there is no room.
+// wait waits until the answers to refused connections are written.
 func (c *connections) wait() { c.telling.Wait() }

@@ -38,8 +38,8 @@ func asks(t *testing.T, conn net.Conn, request string) (status int, body string)
 
 const health = "GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 
-// When there are as many connections as there may be, the one that has waited longest for
-// a request makes room, be it new or between two requests.
+// If the limit is reached, the connection that has been idle the longest is closed, whether it
+// is new or between two requests.
 func TestIdleConnectionsKeepNobodyOut(t *testing.T) {
 	const most = 8
 	s := serve(t, "", func(d *Daemon) { d.limits.connections = most })
@@ -65,8 +65,8 @@ func TestIdleConnectionsKeepNobodyOut(t *testing.T) {
 	}
 }
 
-// When all connections are being answered, a new one is told to come back, and is
-// answered when there is room again.
+// If all connections have a request in progress, a new one is answered with 503 and a
+// Retry-After. A later attempt succeeds when one of them has ended.
 func TestMoreConnectionsThanCanBeAnsweredAreTold(t *testing.T) {
 	const most = 4
 	s := serve(t, "", func(d *Daemon) { d.limits.connections = most })
@@ -96,7 +96,7 @@ func TestMoreConnectionsThanCanBeAnsweredAreTold(t *testing.T) {
 	}
 }
 
-// Who disconnects while its credential is looked up leaves nothing for an operator in the log.
+// A client that disconnects while its credential is looked up causes no error in the log.
 func TestWhoDisconnectsIsNoError(t *testing.T) {
 	var log strings.Builder
 	d := &Daemon{identify: &auth.Authenticator{}, log: slog.New(newLimitedHandler(slog.NewTextHandler(&log, nil)))}

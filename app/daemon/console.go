@@ -16,8 +16,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/procfs"
 )
 
-// openConsole makes the web pages for people, where the configuration has them and
-// what is served is not the kernel's tools alone.
+// openConsole creates the console if it is configured and the daemon does not serve only the
+// tools of the kernel.
 func (d *Daemon) openConsole() (err error) {
 	serve := d.opts.Config.Serve
 	if !serve.Console || d.opts.Kernel {
@@ -47,8 +47,8 @@ func (d *Daemon) consoleStatus(ctx context.Context) console.Status {
 	return status
 }
 
-// ConsoleURL is where a browser reaches the console: by the first name of serve.hosts
-// where TLS ends here or at a proxy.
+// ConsoleURL returns the URL of the console for a browser. Its host is the first name of
+// serve.hosts if the daemon or a proxy terminates TLS.
 func (d *Daemon) ConsoleURL() string {
 	serve := d.opts.Config.Serve
 	if len(serve.Hosts) == 0 || serve.Certificate == "" && !serve.Proxy {
@@ -61,14 +61,15 @@ func (d *Daemon) ConsoleURL() string {
 	return "https://" + host
 }
 
-// The rights of who uses a link: those of the user whom Airlock runs for. One that a
-// process asks for which may not approve, as a shell of the agent's host, only looks.
+// The scopes of the session of a sign-in link: all scopes of the user that runs Airlock, or
+// read-only scopes if the process that requests the link may not approve, such as a shell of
+// the agent's host.
 var (
 	userScopes = []string{auth.ScopeAdmin, caller.ScopeAllRuns}
 	lookScopes = []string{auth.ScopeRun, auth.ScopeAudit, caller.ScopeAllRuns}
 )
 
-// consoleLink makes a link for the process at the other end, which is of this user.
+// consoleLink creates a sign-in link for the peer, a process of this user.
 func (d *Daemon) consoleLink(conn *net.UnixConn) (join.Link, error) {
 	if d.console == nil {
 		return join.Link{}, errors.New("the console is switched off: serve.console")
@@ -83,9 +84,9 @@ func (d *Daemon) consoleLink(conn *net.UnixConn) (join.Link, error) {
 	return link, err
 }
 
-// mayApprove returns nil when what the process at the other end approves now may count
-// for a question of a session, see approval.Desk.MayApprove. That it lives is asked
-// last: until then its number was its own.
+// mayApprove returns nil if the peer process may approve calls of a session now, see
+// approval.Desk.MayApprove. It checks last that the peer is alive, so that the process ID
+// cannot have been reused before.
 func (d *Daemon) mayApprove(conn *net.UnixConn, session string) error {
 	pid, _, err := procfs.Peer(conn)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/auth"
 )
 
-// page asks for a page of the console, or sends a form, and follows redirects.
+// page requests a page of the console, or sends a form, and follows redirects.
 func page(t *testing.T, client *http.Client, address string, form url.Values) (int, string) {
 	t.Helper()
 	ask := client.Get
@@ -38,8 +38,8 @@ func browser(t *testing.T) *http.Client {
 	return &http.Client{Jar: jar}
 }
 
-// A link signs in the user whom Airlock runs for. The process that asks for this one is
-// at no person's terminal, so who uses it looks, and answers no question.
+// A link signs in the user that runs Airlock. The process that requests this link has no
+// terminal of a person, so its session is read-only and cannot answer questions.
 func TestALinkToTheConsole(t *testing.T) {
 	s := serve(t, "")
 	s.daemon.opts.URL = s.url
@@ -60,7 +60,7 @@ func TestALinkToTheConsole(t *testing.T) {
 	}
 }
 
-// A run of a host stands in the console of its principal, and of no other.
+// A run of a host is shown in the console of its principal only.
 func TestTheConsoleShowsRunsOfTheDaemon(t *testing.T) {
 	s := serve(t, "")
 	answer, text := s.run(s.connect(s.token("ann", auth.ScopeRun), revisions[1]), map[string]any{"language": "python", "code": "print('from inside')\nresult = 6 * 7"})

@@ -1,5 +1,5 @@
-// Package daemon is what `airlock serve` is: one system for many hosts, over HTTP
-// and over a socket of the user's own, with its health and an orderly end.
+// Package daemon implements `airlock serve`: it serves many hosts with one system, over HTTP
+// and over a socket of the user, and provides health checks and a graceful shutdown.
 package daemon
 
 import (
@@ -22,16 +22,16 @@ import (
 	"github.com/airlock-mcp/airlock/kernel/iatp"
 )
 
-// Options of a daemon. Config, System and Version are needed.
+// Options configures a Daemon. Config, System and Version are required.
 type Options struct {
 	Config  *config.Config
 	System  *system.System // stays open until the daemon is closed
 	Version string
-	URL     string       // where it is reached over HTTP; for its status
-	Metrics http.Handler // answers /metrics, for callers with the scope audit; nil: there is no such path
-	Logger  *slog.Logger // nil logs nothing
-	Gateway Gateway      // what is set for the risk gateway
-	Kernel  bool         // what /mcp shows is the kernel's tools, not those for models that write code
+	URL     string       // of its HTTP server; shown in the status
+	Metrics http.Handler // answers /metrics, for callers with the scope audit; nil disables the path
+	Logger  *slog.Logger // nil discards
+	Gateway Gateway      // configures the risk gateway
+	Kernel  bool         // /mcp serves the kernel's tools, not those for models that write code
 }
 
 // Daemon serves hosts until it is closed.
@@ -42,21 +42,21 @@ type Daemon struct {
 	face     *code.Server
 	kernel   *kernel.Server
 	gateway  riskGateway
-	console  *console.Console // nil: there is none
+	console  *console.Console // nil if it is disabled
 	trust    *iatp.Service
 	socket   *socket
 	since    time.Time
 	draining atomic.Bool
-	stop     chan struct{} // holds the one request to end
-	limits   limits        // of what is reached over HTTP
-	fair     *fair         // each caller's share of it
-	log      *slog.Logger  // what clients can cause, each message within a logLimit
+	stop     chan struct{} // holds at most one request to stop
+	limits   limits        // for requests over HTTP
+	fair     *fair         // limits the concurrent requests of each caller
+	log      *slog.Logger  // for events that clients can cause; each message has a logLimit
 
 	answering *inFlight // requests over HTTP other than open streams
 	undo      cleanup.Stack
 }
 
-// New opens what serves hosts of a system. The caller closes it, before the system.
+// New returns a Daemon. The caller must close it before the system.
 func New(ctx context.Context, opts Options) (*Daemon, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
@@ -90,7 +90,7 @@ func New(ctx context.Context, opts Options) (*Daemon, error) {
 	if err := d.openConsole(); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
-	if !opts.Kernel { // what joins is a host whose model writes code
+	if !opts.Kernel { // hosts on the socket get the tools for models that write code
 		if d.socket, err = openSocket(); err != nil {
 			return nil, errors.Join(err, d.Close())
 		}
@@ -99,15 +99,15 @@ func New(ctx context.Context, opts Options) (*Daemon, error) {
 	return d, nil
 }
 
-// askToStop has Serve end in order.
+// askToStop makes Serve shut down and return.
 func (d *Daemon) askToStop() {
 	select {
 	case d.stop <- struct{}{}:
-	default: // it was asked already
+	default: // a request is pending
 	}
 }
 
-// newFace makes the face of hosts whose models write code.
+// newFace creates the face for hosts whose models write code.
 func newFace(opts Options) (*code.Server, error) {
 	s := opts.System
 	return code.New(s, s.Runs(), code.Options{
@@ -116,12 +116,12 @@ func newFace(opts Options) (*code.Server, error) {
 	})
 }
 
-// Close ends all sessions. Calling it twice is fine.
+// Close ends all sessions. It may be called twice.
 func (d *Daemon) Close() error { return d.undo.Run() }
 
-// Serve answers HTTP on a listener, and hosts on the socket, until ctx ends or another
-// process asks for the end; then new runs are refused, those
-// under way get their time, what has begun is answered, and Serve returns.
+// Serve serves HTTP on a listener, and hosts on the socket, until ctx is done or another
+// process requests a shutdown. Then it refuses new runs, waits up to serve.drainTime for the
+// runs in progress, answers the requests in progress, and returns.
 func (d *Daemon) Serve(ctx context.Context, listener *Listener) error {
 	web := d.webServer()
 	watching, stopWatching := context.WithCancel(context.WithoutCancel(ctx))
@@ -147,8 +147,8 @@ func (d *Daemon) Serve(ctx context.Context, listener *Listener) error {
 	return err
 }
 
-// drain ends in order: the address is reachable while runs end, and says that it
-// takes no more.
+// drain shuts the daemon down gracefully. The address stays reachable while runs end, and its
+// readiness is "draining".
 func (d *Daemon) drain(ctx context.Context, web *http.Server, endHosts func()) error {
 	d.draining.Store(true)
 	Notify("STOPPING=1")
@@ -170,17 +170,17 @@ func (d *Daemon) drain(ctx context.Context, web *http.Server, endHosts func()) e
 		close(over)
 	}()
 	err := web.Shutdown(closing)
-	if errors.Is(err, context.DeadlineExceeded) { // who does not read its answer is cut off
+	if errors.Is(err, context.DeadlineExceeded) { // clients that do not read their answers are disconnected
 		err = web.Close()
 	}
 	<-over
 	return err
 }
 
-// settle waits until what was asked is answered, or ctx ends.
+// settle waits until all requests are answered, or ctx is done.
 func (d *Daemon) settle(ctx context.Context) {
 	settled := make(chan struct{})
-	go func() { // ends when the connections do, at the latest
+	go func() { // ends when the connections are closed, at the latest
 		d.face.Settle(ctx)
 		d.answering.wait(ctx)
 		close(settled)

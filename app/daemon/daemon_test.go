@@ -32,14 +32,14 @@ type served struct {
 	ended    chan error // gets what Serve returned
 }
 
-// serve starts a daemon with a configuration of its own, on a free port; change may
-// change it before it serves.
+// serve starts a daemon with its own configuration on a free port. change may modify the
+// daemon before it serves.
 func serve(t *testing.T, keys string, change ...func(*Daemon)) *served {
 	t.Helper()
 	return serveLogged(t, t.Output(), keys, change...)
 }
 
-// serveLogged is serve with the daemon's own log written to a place.
+// serveLogged is serve with a writer for the log of the daemon.
 func serveLogged(t *testing.T, log io.Writer, keys string, change ...func(*Daemon)) *served {
 	t.Helper()
 	testenv.OwnHome(t)
@@ -88,7 +88,7 @@ func serveLogged(t *testing.T, log io.Writer, keys string, change ...func(*Daemo
 	return s
 }
 
-// token makes a token of a principal.
+// token creates a token of a principal.
 func (s *served) token(principal string, scopes ...string) string {
 	s.t.Helper()
 	_, value, err := s.daemon.known.Tokens().Create(s.t.Context(), auth.Grant{Name: "test", Principal: principal, Scopes: scopes})
@@ -107,7 +107,7 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// connect is a host with a token, in a revision of the protocol.
+// connect returns a session of a host with a token, in a revision of the protocol.
 func (s *served) connect(token, revision string) *mcp.ClientSession {
 	s.t.Helper()
 	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
@@ -120,7 +120,7 @@ func (s *served) connect(token, revision string) *mcp.ClientSession {
 	return session
 }
 
-// run runs a program and returns what structured content says of it, and the text.
+// run runs a program and returns the structured content and the text of the answer.
 func (s *served) run(session *mcp.ClientSession, args map[string]any) (answer map[string]any, text string) {
 	s.t.Helper()
 	res, err := session.CallTool(s.t.Context(), &mcp.CallToolParams{Name: "run_code", Arguments: args})
@@ -137,7 +137,7 @@ func (s *served) run(session *mcp.ClientSession, args map[string]any) (answer ma
 	return answer, text
 }
 
-// get returns the status and the body of a path.
+// get requests a path and returns the status and the body of the answer.
 func (s *served) get(path string) (int, string) {
 	s.t.Helper()
 	res, err := http.Get(s.url + path)
@@ -152,7 +152,7 @@ func (s *served) get(path string) (int, string) {
 	return res.StatusCode, string(body)
 }
 
-// untilReady asks until runs can be made.
+// untilReady waits until the daemon is ready for runs.
 func (s *served) untilReady() {
 	s.t.Helper()
 	for {
@@ -212,7 +212,7 @@ func TestOnlyTokensThatMayRunReachTheFace(t *testing.T) {
 	}
 }
 
-// gate is a server with one tool, which waits for calls that are answered together.
+// gate is a server with one tool, whose calls are answered together.
 type gate struct {
 	keys, code string        // of a configuration that has it, and a program that calls it
 	arrived    chan struct{} // gets a value for each call
@@ -246,8 +246,8 @@ func newGate(t *testing.T) *gate {
 	}
 }
 
-// A run that is under way when the daemon ends is answered; a new one is told to
-// come back.
+// A run in progress at shutdown is answered. A new one is refused with an error that can be
+// retried.
 func TestRunsUnderWayEndWithAnAnswer(t *testing.T) {
 	g := newGate(t)
 	s := serve(t, g.keys)
@@ -294,8 +294,8 @@ func TestRunsUnderWayEndWithAnAnswer(t *testing.T) {
 	}
 }
 
-// A daemon that was ready and cannot make a run any more does not say that it is
-// starting; its operator is told why, others are not.
+// The state of a daemon that was ready and cannot run code any more is not "starting". Only
+// its operator sees the reason.
 func TestADaemonThatCannotRecordIsUnavailable(t *testing.T) {
 	log := &testenv.Output{}
 	s := serveLogged(t, log, "")

@@ -8,27 +8,27 @@ import (
 	"strings"
 )
 
-// clients tells where requests come from that trusted proxies hand on.
+// clients is a handler that sets the addresses of clients behind trusted proxies.
 type clients struct {
-	proxies []netip.Prefix // none: the other end of a connection is the client
+	proxies []netip.Prefix // if empty, the peer of a connection is the client
 	next    http.Handler
 }
 
-// ServeHTTP hands on a request whose RemoteAddr is that of its client.
+// ServeHTTP calls next with RemoteAddr set to the address of the client.
 func (c *clients) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if from, ok := c.of(r); ok {
 		r = r.WithContext(r.Context())                      // a copy
-		r.RemoteAddr = net.JoinHostPort(from.String(), "0") // which port the client has is not known
+		r.RemoteAddr = net.JoinHostPort(from.String(), "0") // the port of the client is unknown
 	}
 	c.next.ServeHTTP(w, r)
 }
 
-// of returns the client of a request that a trusted proxy has sent: the last address of
-// Forwarded (RFC 7239) or X-Forwarded-For that is not a trusted proxy's. What stands
-// before that one is the client's own word. It is false where the address of the
-// connection is what counts: no trusted proxy has sent the request, the header cannot be
-// read, or there are both and they differ, since a proxy that writes one of them may hand
-// on the other as the client has sent it.
+// of returns the client of a request from a trusted proxy: the last address of Forwarded (RFC
+// 7239) or X-Forwarded-For that is not a trusted proxy. Earlier addresses are written by the
+// client and cannot be trusted. ok is false if the address of the connection must be used: the
+// request is not from a trusted proxy, the header is malformed, or both headers are present
+// and differ. In the last case the proxy may write one header and forward the other unchanged
+// from the client.
 func (c *clients) of(r *http.Request) (netip.Addr, bool) {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil || !c.trusted(plain(peer.Addr())) {
@@ -48,11 +48,11 @@ func (c *clients) of(r *http.Request) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// last returns the last of nodes that is not a trusted proxy, or the first where all are.
+// last returns the last of nodes that is not a trusted proxy, or the first if all are.
 func (c *clients) last(nodes []string) (from netip.Addr, ok bool) {
 	for _, node := range slices.Backward(nodes) {
 		address, known := nodeAddress(strings.Trim(node, " \t"))
-		if !known { // nor is what stands before it
+		if !known { // then earlier nodes are unknown, too
 			return netip.Addr{}, false
 		}
 		if from = address; !c.trusted(address) {
@@ -66,9 +66,9 @@ func (c *clients) trusted(address netip.Addr) bool {
 	return slices.ContainsFunc(c.proxies, func(p netip.Prefix) bool { return p.Contains(address) })
 }
 
-// nodeAddress reads an address as the headers have it (RFC 7239, section 6): IPv6 in
-// brackets or, in X-Forwarded-For, without; a port may follow. A name such as "unknown"
-// is no address.
+// nodeAddress parses an address in the format of the headers (RFC 7239, section 6): IPv6 with
+// brackets or, in X-Forwarded-For, without; a port may follow. ok is false for a name such as
+// "unknown".
 func nodeAddress(node string) (netip.Addr, bool) {
 	if both, err := netip.ParseAddrPort(node); err == nil {
 		return plain(both.Addr()), true
@@ -82,13 +82,12 @@ func nodeAddress(node string) (netip.Addr, bool) {
 	return plain(address), err == nil
 }
 
-// plain is an address without a zone, and that of IPv4 as such.
+// plain removes the zone of an address, and converts an IPv4-mapped IPv6 address to IPv4.
 func plain(address netip.Addr) netip.Addr { return address.Unmap().WithZone("") }
 
-// forwardedFor returns the value of "for" of each element of Forwarded (RFC 7239, section
-// 4), or nil where it is not written as the standard has it: text that a client left open,
-// as with a quote, must not swallow what a proxy has added. An element without one
-// is an empty text.
+// forwardedFor returns the value of "for" of each element of Forwarded (RFC 7239, section 4),
+// or "" for an element without it. It returns nil if the header is malformed: an unclosed
+// quote of a client must not hide the element that a proxy has added.
 func forwardedFor(header string) []string {
 	var nodes []string
 	rest := header
@@ -120,8 +119,8 @@ func forwardedFor(header string) []string {
 	}
 }
 
-// parameter reads a name in lower case and its value, a token or a quoted text (RFC 9110,
-// section 5.6).
+// parameter parses a name, which it returns in lower case, and its value, a token or a quoted
+// string (RFC 9110, section 5.6).
 func parameter(text string) (name, value, rest string, ok bool) {
 	end := strings.IndexFunc(text, notToken)
 	if end <= 0 || text[end] != '=' {
@@ -138,7 +137,7 @@ func parameter(text string) (name, value, rest string, ok bool) {
 	return name, rest[:end], rest[end:], end > 0
 }
 
-// quoted reads a text up to the quote that ends it.
+// quoted parses a quoted string after its opening quote.
 func quoted(text string) (value, rest string, ok bool) {
 	var read strings.Builder
 	for n := 0; n < len(text); n++ {
@@ -155,7 +154,7 @@ func quoted(text string) (value, rest string, ok bool) {
 	return "", "", false
 }
 
-// notToken reports whether a character is none of a token (RFC 9110, section 5.6.2).
+// notToken reports whether a character is not allowed in a token (RFC 9110, section 5.6.2).
 func notToken(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("!#$%&'*+-.^_`|~", r)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
-// Only what a trusted proxy has written says where a request comes from: nothing that the
-// client wrote, in whatever header and form.
+// Only text that a trusted proxy has written determines the address of a client. Text of the
+// client does not, in any header and form.
 func TestClientsBehindProxies(t *testing.T) {
 	proxies := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8:1::/48")}
 	const proxy = "10.0.0.1:4000"
@@ -76,8 +76,8 @@ func TestClientsBehindProxies(t *testing.T) {
 	}
 }
 
-// Whatever a client writes, what a proxy adds behind it in a form of its own says where the
-// request comes from, or the header says nothing.
+// For any text of the client, the element that a proxy appends determines the address of the
+// client, or the header is ignored.
 func FuzzForwarded(f *testing.F) {
 	for _, seed := range []string{"", "for=1.2.3.4", `for="[::1]:1";host="a\"b"`, `host="`, `host="\`, "for=1.2.3.4,", ", ,", "=;=,\x00"} {
 		f.Add(seed)
@@ -95,8 +95,8 @@ func FuzzForwarded(f *testing.F) {
 	})
 }
 
-// Sign-ins that fail behind a trusted proxy count for the client, whatever it says of
-// itself; without one, for the proxy.
+// Failed sign-ins behind a trusted proxy count for the client, regardless of its own headers.
+// If the proxy is not trusted, they count for the proxy.
 func TestFailedSignInsBehindAProxy(t *testing.T) {
 	for _, test := range []struct {
 		keys  string
@@ -120,7 +120,7 @@ func TestFailedSignInsBehindAProxy(t *testing.T) {
 			res.Body.Close()
 			return res.StatusCode
 		}
-		// One more failure is allowed each six seconds, which a slow machine may take for one.
+		// One more failure is allowed every six seconds; a slow machine may need that long.
 		for n := 0; fail(netip.AddrFrom4([4]byte{198, 51, 100, byte(n)}).String()+", 192.0.2.1") != http.StatusTooManyRequests; n++ {
 			if t.Context().Err() != nil || n > 1000 {
 				t.Fatalf("%q: no sign-in was refused", test.keys)

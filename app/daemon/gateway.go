@@ -13,28 +13,28 @@ import (
 	"github.com/airlock-mcp/airlock/internal/problem"
 )
 
-// gatewayPath is where the face of the risk gateway is beside that of code.
+// gatewayPath is the path of the risk gateway's face.
 const gatewayPath = "/gateway/mcp"
 
-// Gateway is what the administrator has set for the risk gateway.
+// Gateway configures the risk gateway.
 type Gateway struct {
-	Trusted    bool          // programs that were found safe run; else none does
-	Background time.Duration // how long a job may take; 0: the usual
-	Manifest   string        // the path of a skill's manifest that has to be trusted; empty for none
+	Trusted    bool          // run programs that are found safe; otherwise no program runs
+	Background time.Duration // the timeout of a job; 0 means the default
+	Manifest   string        // the path of a skill's manifest, which must be trusted; may be empty
 }
 
-// riskGateway is the face of the risk gateway, which is opened when a caller asks for
-// it first: it needs an image that may not be built, and keeps sandboxes ready.
+// riskGateway is the face of the risk gateway. It is opened at the first request, because it
+// needs an image that may not be built, and keeps sandboxes ready.
 type riskGateway struct {
 	mu      sync.Mutex
-	face    *gateway.Server // nil until then
-	handler http.Handler    // the face's, likewise
+	face    *gateway.Server // nil until it is opened
+	handler http.Handler    // of the face; nil until it is opened
 }
 
-// gatewayHandler serves the face of the risk gateway, to callers who may run.
+// gatewayHandler serves the face of the risk gateway to callers with the scope run.
 func (d *Daemon) gatewayHandler(opts *server.HTTPOptions) http.Handler {
 	return server.Guard(opts.Hosts, opts.Origins, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, err := d.caller(r); err != nil { // before anything is opened for it
+		if _, err := d.caller(r); err != nil { // checked before the face is opened
 			d.refuse(w, r, err)
 			return
 		}
@@ -57,7 +57,7 @@ func (d *Daemon) openGateway(ctx context.Context, opts *server.HTTPOptions) (htt
 	if d.draining.Load() {
 		return nil, errEnding
 	}
-	// What is opened outlasts the request that it is opened for.
+	// The face outlives the request that opens it.
 	face, err := d.newGateway(context.WithoutCancel(ctx))
 	if err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (d *Daemon) newGateway(ctx context.Context) (*gateway.Server, error) {
 	})
 }
 
-// closeGateway ends the face's sessions. Calling it twice is fine.
+// closeGateway ends the face's sessions. It may be called twice.
 func (d *Daemon) closeGateway() {
 	d.gateway.mu.Lock()
 	face := d.gateway.face
@@ -94,8 +94,8 @@ func (d *Daemon) closeGateway() {
 	}
 }
 
-// noGateway answers that the face is not there. What an operator has to do is in the
-// answer where it says nothing of this machine, and in the log.
+// noGateway answers that the face is unavailable, and logs why. The answer includes the hint
+// for the operator, unless a manifest is configured and the hint could reveal paths.
 func (d *Daemon) noGateway(w http.ResponseWriter, r *http.Request, err error) {
 	var advised interface{ Hint() string }
 	message := "the risk gateway cannot be used now; the server's log says why"

@@ -10,11 +10,11 @@ import (
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
-// alive says that the process answers.
+// alive answers that the process is running.
 func (d *Daemon) alive(w http.ResponseWriter, _ *http.Request) { tell(w, http.StatusOK, "ok", "") }
 
-// ready says whether a run could be made now: what makes it impossible stands in
-// the log alone, since the answer is for everyone.
+// ready answers whether a run can start now. The reason why not is only logged, since
+// everyone may read the answer.
 func (d *Daemon) ready(w http.ResponseWriter, r *http.Request) {
 	if d.draining.Load() {
 		tell(w, http.StatusServiceUnavailable, "draining", "no new runs are made")
@@ -48,7 +48,7 @@ func (d *Daemon) metrics(w http.ResponseWriter, r *http.Request) {
 	d.opts.Metrics.ServeHTTP(w, r)
 }
 
-// tell answers with a state.
+// tell writes a state as the answer.
 func tell(w http.ResponseWriter, status int, state, detail string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")

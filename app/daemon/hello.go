@@ -12,17 +12,18 @@ import (
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
-// Host is who joins a daemon.
+// Host is a host that joins a daemon.
 type Host struct {
 	Config  *config.Config
-	Version string        // Airlock's own
-	Profile string        // which servers and tools it sees; empty for all
-	Agent   *secret.Value // the token of the agent that it is; nil: it is the user
+	Version string        // of Airlock
+	Profile string        // the name of its profile; empty for the default
+	Agent   *secret.Value // the token of the agent that connects; nil means the user
 }
 
 // Join connects a host to the running daemon of the same user, state directory and
-// configuration. MCP follows on the connection, a message a line. join.ErrNone says that
-// there is no daemon, *join.RefusedError that there is one which does not fit.
+// configuration. MCP follows on the connection, with one message on each line. If no daemon
+// is running, Join returns join.ErrNone. If the daemon refuses the host, for example because
+// their configurations differ, it returns a *join.RefusedError.
 func Join(h Host) (*join.Conn, error) {
 	greeting := join.Hello{Purpose: join.PurposeHost, Version: h.Version, Config: config.Digest(h.Config), Profile: h.Profile}
 	if h.Agent != nil {
@@ -31,7 +32,7 @@ func Join(h Host) (*join.Conn, error) {
 	return join.Dial(greeting)
 }
 
-// Ask returns how the running daemon is.
+// Ask returns the status of the running daemon.
 func Ask() (join.Status, error) {
 	conn, err := join.Dial(join.Hello{Purpose: join.PurposeStatus})
 	if err != nil {
@@ -52,18 +53,19 @@ func ConsoleLink() (join.Link, error) {
 	return *conn.Link, conn.Close()
 }
 
-// Stop ends the running daemon in order, and returns its process when it has ended.
+// Stop shuts the running daemon down, waits until its process has ended, and returns the
+// process ID.
 func Stop(ctx context.Context) (pid int, err error) {
 	conn, err := join.Dial(join.Hello{Purpose: join.PurposeStop})
 	if err != nil {
 		return 0, err
 	}
-	// How the connection ends does not matter: the process is waited for.
+	// An error does not matter, because the process is waited for.
 	_, _ = conn.Read(make([]byte, 1))
 	return conn.PID(), errors.Join(conn.Close(), procfs.Wait(ctx, conn.PID()))
 }
 
-// alone is why a daemon cannot serve a second time.
+// alone returns the error for a second daemon in one state directory.
 func alone() error {
 	running := errors.New("a daemon serves this state directory already")
 	if s, err := Ask(); err == nil {

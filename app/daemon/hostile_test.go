@@ -16,8 +16,8 @@ import (
 	"github.com/airlock-mcp/airlock/app/auth"
 )
 
-// raw sends bytes as they are and returns the status of each answer until the
-// connection ends.
+// raw sends bytes unchanged and returns the status of each answer until the connection is
+// closed.
 func (s *served) raw(request string) []int {
 	s.t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
@@ -40,8 +40,8 @@ func (s *served) raw(request string) []int {
 	}
 }
 
-// Requests that two programs could read in two ways are not answered as if there were
-// one way to read them, and nothing that is smuggled in a body is a request.
+// Ambiguous requests, which a proxy could parse differently, are refused, and a request that
+// is smuggled in a body is not answered.
 func TestSmuggledRequestsAreRefused(t *testing.T) {
 	s := serve(t, "")
 	host := "Host: 127.0.0.1\r\n"
@@ -61,7 +61,7 @@ func TestSmuggledRequestsAreRefused(t *testing.T) {
 		"another name":             {"POST /mcp HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 2\r\n\r\n{}", "[403]"},
 		"a foreign page":           {"POST /mcp HTTP/1.1\r\n" + host + "Origin: https://evil.example\r\nContent-Length: 2\r\n\r\n{}", "[403]"},
 		"a foreign page at /v1":    {"GET /v1/agents HTTP/1.1\r\n" + host + "Origin: https://evil.example\r\n\r\n", "[403]"},
-		// What has two lengths ends its connection: what is behind it is no request.
+		// A request with two lengths ends its connection: bytes after it are not a request.
 		"a length and an encoding": {"POST /mcp HTTP/1.1\r\n" + host + "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /healthz HTTP/1.1\r\n" + host + "\r\n", "[401]"},
 		"an encoding":              {"POST /mcp HTTP/1.1\r\n" + host + "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /healthz HTTP/1.1\r\n" + host + "\r\n", "[401]"},
 		"a broken chunk":           {"POST /v1/agents HTTP/1.1\r\n" + host + own + "Transfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n", "[400]"},
@@ -92,7 +92,7 @@ func TestSmuggledRequestsAreRefused(t *testing.T) {
 	}
 }
 
-// Two hundred callers at one time get what they asked for, or are told to come back.
+// Of two hundred concurrent callers, each gets its result or an error that can be retried.
 func TestTwoHundredCallers(t *testing.T) {
 	s := serve(t, "sandbox: {queue: 64}\n")
 	s.untilReady()

@@ -11,7 +11,7 @@ import (
 	"github.com/airlock-mcp/airlock/kernel/iatp"
 )
 
-// webServer serves all that is reached over HTTP.
+// webServer returns the HTTP server with all paths of the daemon.
 func (d *Daemon) webServer() *http.Server {
 	serve := d.opts.Config.Serve
 	mux := http.NewServeMux()
@@ -46,7 +46,7 @@ func (d *Daemon) webServer() *http.Server {
 	}
 }
 
-// nothingKnown answers requests below /.well-known/ that no other handler takes.
+// nothingKnown answers requests below /.well-known/ that no other handler serves.
 func nothingKnown(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
@@ -56,17 +56,17 @@ func nothingKnown(w http.ResponseWriter, r *http.Request) {
 	problem.Write(w, http.StatusNotFound, "not_found", "nothing is published at this path")
 }
 
-// bounded answers requests beyond its room with "busy", at once, and those of a caller
-// beyond its share of the room.
+// bounded limits the number of concurrent requests, of all callers together and of each
+// caller. It refuses further requests immediately.
 type bounded struct {
 	next http.Handler
 	room chan struct{}
 	fair *fair
 
-	answering *inFlight // is told of requests that are no open streams
+	answering *inFlight // counts requests other than open streams
 }
 
-// ServeHTTP answers one request. Health is always answered.
+// ServeHTTP answers one request. The limits do not apply to health checks.
 func (b *bounded) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/healthz" || r.URL.Path == "/readyz" {
 		b.next.ServeHTTP(w, r)
@@ -75,7 +75,7 @@ func (b *bounded) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b.fair.serve(w, r, http.HandlerFunc(b.inRoom))
 }
 
-// inRoom answers a request that there is room for.
+// inRoom answers a request, or refuses it if the limit for all callers is reached.
 func (b *bounded) inRoom(w http.ResponseWriter, r *http.Request) {
 	select {
 	case b.room <- struct{}{}:

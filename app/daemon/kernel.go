@@ -11,10 +11,10 @@ import (
 	"github.com/airlock-mcp/airlock/kernel/iatp"
 )
 
-// kernelPath is where the kernel's face is beside that of code.
+// kernelPath is the path of the kernel's face.
 const kernelPath = "/kernel/mcp"
 
-// openKernel makes the face with the kernel's tools.
+// openKernel creates the face with the kernel's tools.
 func (d *Daemon) openKernel(ctx context.Context) error {
 	s := d.opts.System
 	k, trust, err := s.OpenKernel(ctx, d.known)
@@ -33,9 +33,9 @@ func (d *Daemon) openKernel(ctx context.Context) error {
 // maxKeys is how many keys one answer lists.
 const maxKeys = 1000
 
-// agentKeys lists the keys with which agents sign now, as a JSON Web Key Set (RFC
-// 7517, section 5): of one agent (?agent_id=), or of all, in pages (?after= with
-// the last key ID). Keys are public, so every caller of this address may read them.
+// agentKeys lists the current signing keys of agents as a JSON Web Key Set (RFC 7517, section
+// 5): of one agent (?agent_id=), or of all, in pages (?after= with the last key ID). Keys are
+// public, so no credential is needed.
 func (d *Daemon) agentKeys(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	keys, err := d.trust.Published(r.Context(), query.Get("agent_id"), query.Get("after"), maxKeys)
@@ -52,13 +52,13 @@ func (d *Daemon) agentKeys(w http.ResponseWriter, r *http.Request) {
 		set.Keys = append(set.Keys, key.JWK())
 	}
 	w.Header().Set("Content-Type", "application/jwk-set+json")
-	w.Header().Set("Cache-Control", "no-cache") // a revoked key must not live on elsewhere
+	w.Header().Set("Cache-Control", "no-cache") // a revoked key must not survive in a cache
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	_ = json.NewEncoder(w).Encode(set) // an error means that the client has disconnected
 }
 
-// agentManifest publishes the manifest of an agent whose operator has made one, with
-// the agent's keys, for airlock agents pin elsewhere. It says nothing of others.
+// agentManifest publishes the manifest and the keys of an agent, for airlock agents pin on
+// another machine. If the operator has not made a manifest for the agent, it answers 404.
 func (d *Daemon) agentManifest(w http.ResponseWriter, r *http.Request) {
 	offer, err := d.trust.PublishedManifest(r.Context(), r.PathValue("agent"))
 	if err != nil {

@@ -8,18 +8,17 @@ import (
 	"github.com/airlock-mcp/airlock/app/config"
 )
 
-// limits bound what clients can take over HTTP. A message's size is bounded by who
-// reads it.
+// limits bounds the resources of HTTP clients. The handlers bound the size of messages.
 type limits struct {
-	connections int // at one time
-	requests    int // at one time, open streams included; more are answered "busy"
+	connections int // concurrent
+	requests    int // concurrent, including open streams; further ones are answered "busy"
 	header      int // bytes
 
 	headerTime time.Duration // to send the header
 	bodyTime   time.Duration // to send the body
 	idleTime   time.Duration // between two requests of one connection
-	readTime   time.Duration // to take in writePart of an answer
-	answerTime time.Duration // to take in what is left when the daemon ends
+	readTime   time.Duration // to read writePart bytes of an answer
+	answerTime time.Duration // to answer and read remaining answers at shutdown
 }
 
 func defaultLimits() limits {
@@ -29,13 +28,13 @@ func defaultLimits() limits {
 	}
 }
 
-// ownFiles is how many of the files that the process may have open are left to
-// sandboxes, servers and the state at the least.
+// ownFiles is the minimum number of file descriptors that are reserved for sandboxes, servers
+// and the state.
 const ownFiles = 384
 
-// mostConnections is how many connections there may be: 20,000, but no more than
-// three quarters of the files that the process may have open, and ownFiles less than all. Go
-// has raised the limit as far as it goes when the process began.
+// mostConnections returns the maximum number of connections: the minimum of 20,000, three
+// quarters of the limit of open files, and that limit less ownFiles. At process start, Go
+// raises the soft limit to the hard limit.
 func mostConnections() int {
 	const most = 20_000
 	var files unix.Rlimit

@@ -18,10 +18,10 @@ import (
 // Listener is an open address.
 type Listener struct {
 	net.Listener
-	certificate *certificate // nil: what arrives is HTTP without TLS
+	certificate *certificate // nil: HTTP without TLS
 }
 
-// serve answers with web, on so many connections at one time, until the listener is closed.
+// serve serves web on at most the given number of connections until the listener is closed.
 func (l *Listener) serve(web *http.Server, most int) error {
 	accepted := newConnections(l.Listener, most, l.certificate != nil)
 	defer accepted.wait()
@@ -33,8 +33,8 @@ func (l *Listener) serve(web *http.Server, most int) error {
 	return web.Serve(accepted)
 }
 
-// Reread puts the certificate in force that is in the files now. Where there is an
-// error, the one that is in force stays. It may be called at any time.
+// Reread loads the certificate from its files again. If it returns an error, the old
+// certificate stays in force. It is safe for concurrent use.
 func (l *Listener) Reread() error {
 	if l.certificate == nil {
 		return nil
@@ -42,8 +42,8 @@ func (l *Listener) Reread() error {
 	return l.certificate.read()
 }
 
-// Listen opens the configured address. One that other machines can reach needs
-// TLS, or a proxy that ends it, and the names by which it is reached.
+// Listen opens the configured address. An address that other machines can reach requires TLS,
+// or a proxy that terminates it, and the host names of requests.
 func Listen(ctx context.Context, c *config.Config) (*Listener, error) {
 	serve := c.Serve
 	given, err := passed()
@@ -84,12 +84,12 @@ func Listen(ctx context.Context, c *config.Config) (*Listener, error) {
 	return &Listener{l, secured}, nil
 }
 
-// notListening is why the configured address cannot be opened.
+// notListening returns the error for a configured address that cannot be opened.
 func notListening(c *config.Config, err error) error {
 	refused := fmt.Errorf("listening on %q: %w", c.Serve.Listen, err)
 	switch {
 	case errors.Is(err, unix.EADDRINUSE):
-		if _, failed := Ask(); failed == nil { // most likely who has the address
+		if _, failed := Ask(); failed == nil { // which most likely uses the address
 			return alone()
 		}
 		return &system.SetupError{Err: refused, Advice: "stop the program that listens there, or name another address: serve.listen, --listen; port 0 takes a free one"}
@@ -101,7 +101,7 @@ func notListening(c *config.Config, err error) error {
 	return &system.SetupError{Err: refused, Advice: "name an address and a port that can be opened: serve.listen, --listen; port 0 takes a free one"}
 }
 
-// URL is where the listener is reached from this machine.
+// URL returns the URL of the listener for clients on this machine.
 func (l *Listener) URL() string {
 	if l.certificate != nil {
 		return "https://" + l.Addr().String()

@@ -12,8 +12,8 @@ import (
 	"github.com/airlock-mcp/airlock/app/system"
 )
 
-// An address that other machines can reach is opened only where the configuration says
-// how TLS ends and which names count.
+// An address that other machines can reach is opened only if the configuration has a
+// certificate or a proxy, and host names.
 func TestAddressesBeyondThisMachine(t *testing.T) {
 	dir := t.TempDir()
 	certificate, key := pair(t, 1)
@@ -58,7 +58,7 @@ func TestAddressesBeyondThisMachine(t *testing.T) {
 	}
 }
 
-// An address that cannot be had is wrong configuration, with what to do about it.
+// An address that cannot be opened is a configuration error with advice.
 func TestAddressesThatCannotBeOpened(t *testing.T) {
 	t.Setenv("AIRLOCK_HOME", t.TempDir())
 	taken, err := net.Listen("tcp", "127.0.0.1:0")

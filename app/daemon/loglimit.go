@@ -9,10 +9,10 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// How often what clients can cause is logged, for each of its kinds.
+// How often one kind of line is logged that clients can cause.
 const (
 	loggedAtOnce = 5
-	loggedPause  = 10 * time.Second // then one more
+	loggedPause  = 10 * time.Second // for each further line
 )
 
 // logLimit limits how often one kind of line is logged, so that clients cannot fill the
@@ -20,15 +20,15 @@ const (
 type logLimit struct {
 	mu       sync.Mutex // guards what follows
 	rate     *rate.Limiter
-	unlogged int // since the last that was logged
+	unlogged int // since the last line that was logged
 }
 
 func newLogLimit() *logLimit {
 	return &logLimit{rate: rate.NewLimiter(rate.Every(loggedPause), loggedAtOnce)}
 }
 
-// take reports whether one more line may be logged now, with what it has to say of those
-// that were not since the last.
+// take reports whether one more line may be logged now. unlogged is an attribute with the
+// number of lines that were suppressed since the last one, if there were any.
 func (l *logLimit) take() (unlogged []slog.Attr, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -43,14 +43,14 @@ func (l *logLimit) take() (unlogged []slog.Attr, ok bool) {
 	return unlogged, true
 }
 
-// limitedHandler hands on each message as often as a logLimit allows: what clients can cause is
-// logged with it, whatever it is. Messages are static words, so there are few of them.
+// limitedHandler is a slog.Handler with a logLimit for each message. It is used for all events
+// that clients can cause. Messages are constants, so the number of limits is bounded.
 type limitedHandler struct {
 	slog.Handler
 	limits *logLimits // by message
 }
 
-// logLimits are those of several kinds of lines, of which there are few.
+// logLimits holds a limit for each kind of line. The number of kinds must be small.
 type logLimits struct {
 	mu sync.Mutex
 	of map[string]*logLimit
@@ -68,13 +68,14 @@ func (l *logLimits) named(kind string) *logLimit {
 	return l.of[kind]
 }
 
-// newLimitedHandler returns a handler in front of another. Of what is below the level of a
-// warning nothing is held back.
+// newLimitedHandler returns a handler that limits the records for next. Records below the
+// level of a warning are not limited.
 func newLimitedHandler(next slog.Handler) slog.Handler {
 	return &limitedHandler{next, newLogLimits()}
 }
 
-// Handle hands on a record, with how many of its message were not.
+// Handle passes a record to the next handler, with the number of suppressed records that had
+// the same message.
 func (h *limitedHandler) Handle(ctx context.Context, r slog.Record) error {
 	if r.Level < slog.LevelWarn {
 		return h.Handler.Handle(ctx, r)
@@ -88,12 +89,12 @@ func (h *limitedHandler) Handle(ctx context.Context, r slog.Record) error {
 	return h.Handler.Handle(ctx, r)
 }
 
-// WithAttrs is as slog.Handler has it; messages are counted together with the receiver's.
+// WithAttrs implements slog.Handler. The result shares the limits of the receiver.
 func (h *limitedHandler) WithAttrs(attributes []slog.Attr) slog.Handler {
 	return &limitedHandler{h.Handler.WithAttrs(attributes), h.limits}
 }
 
-// WithGroup is as slog.Handler has it; messages are counted together with the receiver's.
+// WithGroup implements slog.Handler. The result shares the limits of the receiver.
 func (h *limitedHandler) WithGroup(name string) slog.Handler {
 	return &limitedHandler{h.Handler.WithGroup(name), h.limits}
 }

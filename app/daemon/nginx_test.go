@@ -123,8 +123,9 @@ func (o tokenOver) RoundTrip(r *http.Request) (*http.Response, error) {
 	return o.next.RoundTrip(r)
 }
 
-// A reverse proxy on the same machine hands requests on over the loopback interface with the name that clients use (issue 27:
-// they were answered 403 "invalid Host header"). The daemon's own TLS is reached in the same ways.
+// A reverse proxy on the same machine forwards requests over the loopback interface with the
+// host name that clients use (issue 27: they were answered 403 "invalid Host header"). The same
+// requests work with the daemon's own TLS.
 func TestBehindNginx(t *testing.T) {
 	testenv.Sandbox(t)
 	dir := t.TempDir()

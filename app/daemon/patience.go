@@ -7,19 +7,20 @@ import (
 	"time"
 )
 
-// writePart is how many bytes of an answer a client has limits.readTime for.
+// writePart is the number of bytes of an answer that a client must read within
+// limits.readTime.
 const writePart = 64 << 10
 
-// patient gives clients a time to send a body and a time for each part of an
-// answer. The server's own time limits would end an answer that streams for long.
+// patient sets a deadline for the body of a request and for each part of an answer. The
+// timeouts of http.Server would end an answer that streams for a long time.
 func patient(l limits, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)
-		// A chunked body may have had a length, too, which net/http drops. Then bytes behind the body must not be read as
-		// a request (RFC 9112, section 6.1).
+		// A chunked body may have had a length, too, which net/http drops. Then bytes after the
+		// body must not be read as a request (RFC 9112, section 6.1).
 		timed := &timedWriter{ResponseWriter: w, control: control, readTime: l.readTime, closes: len(r.TransferEncoding) > 0}
 		if r.Body != http.NoBody {
-			// An error means a connection that has no such limit; the header's time is over.
+			// An error means that the connection does not support deadlines.
 			_ = control.SetReadDeadline(time.Now().Add(l.bodyTime))
 			r.Body = &timedBody{ReadCloser: r.Body, control: control}
 		}
@@ -28,14 +29,14 @@ func patient(l limits, next http.Handler) http.Handler {
 	})
 }
 
-// timedBody lifts the time limit when the body is read: the connection is watched
-// for its end from then on.
+// timedBody removes the read deadline at the end of the body, because net/http then reads from
+// the connection to detect that the client disconnects.
 type timedBody struct {
 	io.ReadCloser
 	control *http.ResponseController
 }
 
-// Read reads, and lifts the limit at the end.
+// Read implements io.Reader.
 func (b *timedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if errors.Is(err, io.EOF) {
@@ -44,8 +45,8 @@ func (b *timedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// timedWriter ends the connection of a client that does not take in its answer. No other writer is between it and the
-// connection, so that no handler undoes what it sets.
+// timedWriter ends the connection of a client that does not read its answer. It wraps the
+// writer of net/http directly, so that no handler can override the headers that it sets.
 type timedWriter struct {
 	http.ResponseWriter
 	control  *http.ResponseController
@@ -53,7 +54,8 @@ type timedWriter struct {
 	closes   bool          // the connection ends after the answer
 }
 
-// closeAfter has the connection end after the answer, if it must. It has no effect once the header is written.
+// closeAfter closes the connection after the answer if closes is set. It has no effect after
+// the header is written.
 func (w *timedWriter) closeAfter() {
 	if w.closes {
 		w.Header().Set("Connection", "close")
@@ -85,12 +87,12 @@ func (w *timedWriter) Write(p []byte) (written int, err error) {
 	return written, nil
 }
 
-// FlushError writes out what is buffered, within readTime.
+// FlushError writes buffered data within readTime.
 func (w *timedWriter) FlushError() error {
 	w.closeAfter()
 	_ = w.control.SetWriteDeadline(time.Now().Add(w.readTime))
 	return w.control.Flush()
 }
 
-// Flush is FlushError for http.Flusher.
+// Flush implements http.Flusher.
 func (w *timedWriter) Flush() { _ = w.FlushError() }

@@ -20,12 +20,12 @@ import (
 	"github.com/airlock-mcp/airlock/app/server"
 )
 
-// dial opens a connection that takes in as little as the kernel lets it.
+// dial opens a connection with the smallest receive buffer that the kernel allows.
 func (s *served) dial() net.Conn {
 	s.t.Helper()
 	narrow := net.Dialer{Control: func(_, _ string, c syscall.RawConn) error {
 		return c.Control(func(fd uintptr) {
-			// Where this fails, more is taken in before the server has to wait.
+			// If this fails, the server can write more before it blocks.
 			_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, 4096)
 		})
 	}}
@@ -47,14 +47,14 @@ func (s *served) send(request string) net.Conn {
 	return conn
 }
 
-// post is the header of a request that a caller may make, with a body of so many bytes.
+// post returns the header of an authorized request with a body of the given length.
 func post(path, token string, length int) string {
 	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n"+
 		"Accept: application/json, text/event-stream\r\nContent-Length: %d\r\n\r\n", path, token, length)
 }
 
-// Who does not send what it has begun, or sends it byte by byte, loses its connection;
-// others are answered meanwhile.
+// A client that does not complete its request, or sends it byte by byte, is disconnected. Other
+// clients are answered meanwhile.
 func TestWhoSendsSlowlyIsDropped(t *testing.T) {
 	s := serve(t, "", func(d *Daemon) {
 		d.limits.headerTime, d.limits.bodyTime, d.limits.idleTime = 2*time.Second, 2*time.Second, 2*time.Second
@@ -105,8 +105,8 @@ func TestWhoSendsSlowlyIsDropped(t *testing.T) {
 	}
 }
 
-// Who does not take in its answer loses its connection, with what the answer held in
-// memory; others are answered meanwhile.
+// A client that does not read its answer is disconnected, and the memory of the answer is
+// released. Other clients are answered meanwhile.
 func TestWhoReadsSlowlyIsDropped(t *testing.T) {
 	s := serve(t, "", func(d *Daemon) { d.limits.readTime = 2 * time.Second })
 	s.untilReady()
