@@ -218,7 +218,7 @@ func (h *handler) agentActivity(_ context.Context, _ caller.Caller, agent agents
 }
 
 func (h *handler) rotateAgent(ctx context.Context, who caller.Caller, agent agents.Agent, _ *http.Request) (int, any, error) {
-	for _, scope := range agent.Rights() { // who has the new token can do what the agent can
+	for _, scope := range agent.Rights() { // the new token has the rights of the agent
 		if !who.Has(scope) {
 			return 0, nil, needs(scope, who)
 		}

@@ -1,6 +1,6 @@
 // Package api is JSON over HTTP for the SDK, agents and scripts, under /v1. Its
-// OpenAPI file describes all of it. Who calls is known before anything else is
-// looked at; what belongs to others does not exist for a caller.
+// OpenAPI file describes all of it. The caller is authenticated before the rest of the
+// request is read. Objects of other callers are answered with not found.
 package api
 
 import (
@@ -106,11 +106,11 @@ func answer(w http.ResponseWriter, status int, body any) {
 // endpoint answers a request of a known caller, with a body for its status.
 type endpoint func(ctx context.Context, who caller.Caller, r *http.Request) (status int, body any, err error)
 
-// refusal is an error that the caller is told.
+// refusal is an error whose message is sent to the caller.
 type refusal struct {
 	status        int
 	code, message string
-	retryAfter    int // seconds; 0 says nothing
+	retryAfter    int // the Retry-After header in seconds; 0 omits it
 }
 
 func (r *refusal) Error() string { return r.message }
@@ -148,7 +148,8 @@ func (h *handler) refuseUnknown(w http.ResponseWriter, r *http.Request, err erro
 	problem.Write(w, http.StatusServiceUnavailable, "unavailable", "who calls could not be looked up: send it again")
 }
 
-// refuse answers with an error. What is not meant for the caller is logged.
+// refuse answers with an error. Errors that are not meant for the caller are logged, and the
+// answer is a fixed sentence.
 func (h *handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if refusal, ok := h.opts.Refuse(r.Context(), err, r.URL.Path); ok {
 		refusal.Write(w)

@@ -280,7 +280,7 @@ func TestBadRequests(t *testing.T) {
 			t.Errorf("%s %s %.60s: %d %v, want %d", tc.method, tc.path, tc.body, status, body, tc.want)
 		}
 	}
-	// What is malformed within an announcement is a decision, and is in the activity.
+	// A malformed field of an announcement is denied by a decision, which is in the activity.
 	status, decision := s.do("ann", "POST", "/v1/agents/"+id+"/actions", `{"action": {"type": "calculate"}}`)
 	if status != 200 || decision["error"].(map[string]any)["code"] != "QWED-AGENT-CTX-001" {
 		t.Errorf("%d %v", status, decision)
@@ -317,8 +317,8 @@ func TestTheFileDescribesEveryRoute(t *testing.T) {
 	}
 }
 
-// A-001: what the SDK leaves out is null: the agent then acts for who registers it, and
-// permissions and budget are the usual ones.
+// A-001: the SDK sends null for omitted fields. The agent then acts for its registrant, with
+// the default permissions and budget.
 func TestARegistrationWithNulls(t *testing.T) {
 	s := serve(t)
 	status, agent := s.do("ann", http.MethodPost, "/v1/agents", `{"name": "a", "type": "supervised", "principal_id": null, "permissions": null, "budget": null}`)

@@ -35,7 +35,7 @@ func verificationOf(engine, permission string, arguments json.RawMessage) agents
 	for _, item := range batch.Items[:min(len(batch.Items), maxItems)] {
 		kind := autoEngine
 		if given := item["type"]; given != nil && strictjson.UnmarshalOpen(given, &kind) != nil {
-			kind = engine // what is no text is no type: the engine says so
+			kind = engine // the type is not a string: the engine reports that
 		}
 		v.Parts = append(v.Parts, typeOf(strings.ToLower(kind)))
 	}
@@ -49,15 +49,15 @@ func typeOf(engine string) string {
 	return "verify_" + engine
 }
 
-// debit is what a question of an agent was debited; the zero value is that of who is
-// no agent.
+// debit is the amount that was debited for a question of an agent. The zero value is for
+// callers that are not agents.
 type debit struct {
 	of     *agents.Grant
 	logger *slog.Logger
 }
 
-// debit has it decided whether an agent may ask, and debits its question. Of other
-// callers there is nothing to decide.
+// debit decides whether an agent may ask, and debits the question from its budget. For other
+// callers it does nothing.
 func (h *handler) debit(ctx context.Context, who caller.Caller, v agents.Verification) (debit, error) {
 	if who.Kind != caller.Agent {
 		return debit{}, nil

@@ -13,9 +13,9 @@ import (
 	"github.com/airlock-mcp/airlock/verify"
 )
 
-// Verifications ask the engines for callers, and record what was asked. It may be
-// called concurrently. Its errors are verify.ErrBusy, verify.ErrClosed, the context's,
-// or why no engine can be asked; one with a method Hint() string says what to do.
+// Verifications passes the questions of callers to the engines, and records them. It is safe
+// for concurrent use. Its errors are verify.ErrBusy, verify.ErrClosed, the context's, or the
+// reason why no engine is available. An error may have a method Hint() string with a fix.
 type Verifications interface {
 	Verify(ctx context.Context, who caller.Caller, r verify.Request) (verify.Verdict, error)
 }
@@ -127,7 +127,8 @@ func malformed(sentence string) error {
 	return &refusal{status: http.StatusUnprocessableEntity, code: "invalid_request", message: sentence}
 }
 
-// noVerdict says why there is no verdict, where the caller can do something about it.
+// noVerdict returns the error for a question without a verdict. It is a refusal if the caller
+// can do something about the cause.
 func noVerdict(err error) error {
 	var advised interface {
 		error

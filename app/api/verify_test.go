@@ -127,12 +127,12 @@ func TestQuestionsThatAreNone(t *testing.T) {
 	}
 }
 
-// hinted is an error that says what to do.
+// hinted is an error with a hint.
 type hinted struct{ error }
 
 func (hinted) Hint() string { return "run `airlock images build verify`" }
 
-// What stands in the way of a verdict is 503, and says when to come again where that helps.
+// A question without a verdict is answered with 503, with Retry-After if a retry can succeed.
 func TestWhereThereIsNoVerdict(t *testing.T) {
 	for _, test := range []struct {
 		err        error
@@ -172,7 +172,8 @@ func (s *served) ask(as, path, body string) (*http.Response, []byte) {
 	return s.send(as, "POST", "/v1/verify/"+path, body)
 }
 
-// No caller takes all engines: its ninth question at one time is answered at once, and another's goes on.
+// A caller cannot occupy all engines: its ninth concurrent question is answered at once, and the
+// question of another caller continues.
 func TestACallerHasItsShareOfTheEngines(t *testing.T) {
 	begun, gate := make(chan string, 100), make(chan struct{})
 	s := serveWith(t, asking(func(_ context.Context, who caller.Caller, r verify.Request) (verify.Verdict, error) {
@@ -199,8 +200,8 @@ func TestACallerHasItsShareOfTheEngines(t *testing.T) {
 	}
 }
 
-// What an agent asks counts in its budget, once, also where it is refused; what no engine was
-// asked does not cost. Other callers have no budget.
+// A question of an agent is debited from its budget once, also if it is refused. A question
+// that reached no engine is free. Other callers have no budget.
 func TestQuestionsOfAgentsAreDebited(t *testing.T) {
 	busy := false
 	s := serveWith(t, asking(func(context.Context, caller.Caller, verify.Request) (verify.Verdict, error) {

@@ -1,6 +1,6 @@
-// Package console is the web pages for people that airlock serve shows at "/":
-// templates of Go with htmx for what is live, and no build step. Who signs in has the
-// rights of their token; a page that they may not see is neither shown nor served.
+// Package console is the web pages for people that airlock serve shows at "/": Go
+// templates, with htmx for live parts, and no build step. A signed-in person has the rights
+// of their token. A page that they may not see is neither linked nor served.
 //
 // # How a page is added
 //
@@ -10,15 +10,15 @@
 // scope that it needs and the function that makes its view. health.go with
 // templates/health.html is the smallest one.
 //
-//   - A template defines "content", which the frame surrounds, and what else it
-//     needs. view.part names a template that is sent without the frame: htmx asks
-//     for such with hx-get, to keep a part of a page live.
-//   - A form is a plain one with method="post" and {{template "csrf" $}} in it. Its
-//     page is a "POST …" pattern and answers with view.redirect, a local path, after
-//     query.tell, whose sentence the next page shows. The token is checked before the
-//     page is asked. What a GET answers to changes nothing.
-//   - Every text that is not ours goes through {{line .X}} (one line) or {{lines .X}}
-//     (as it is broken), which make hidden characters visible, or {{clip 200 .X}}, and
+//   - A template defines "content", which is rendered inside the frame, and further
+//     templates if it needs them. view.part names a template that is sent without the
+//     frame: htmx requests it with hx-get to keep a part of a page live.
+//   - A form has method="post" and {{template "csrf" $}} in it. Its page is a "POST …"
+//     pattern. It calls query.tell with a sentence for the next page and answers with
+//     view.redirect, a local path. The CSRF token is checked before the page is called.
+//     A GET page changes nothing.
+//   - Every text from outside goes through {{line .X}} (one line) or {{lines .X}}
+//     (keeps line breaks), which make hidden characters visible, or {{clip 200 .X}}, and
 //     then through html/template. A page has no inline style and no inline script.
 //   - An error is a refusal (refuse.go) or is logged and shown as one sentence.
 package console
@@ -46,7 +46,7 @@ type Options struct {
 	RunLog    *system.RunLog
 	Approvals *approval.Desk
 	Agents    *system.Agents // stays open until the console is closed
-	// Identify says whom a token belongs to, with the errors of auth.Authenticator.
+	// Identify returns the owner of a token, with the errors of auth.Authenticator.
 	Identify func(ctx context.Context, token secret.Value) (caller.Caller, error)
 	// While returns a context that ends when a caller may not act any more; nil: none ends.
 	While  func(ctx context.Context, who caller.Caller) (_ context.Context, stop func())
@@ -56,8 +56,8 @@ type Options struct {
 	Hosts []string
 	// Clean removes secrets from texts that runs have left; nil leaves them as they are.
 	Clean func(text string) string
-	// Secure says that browsers reach the console over TLS, so that its cookie can be
-	// bound to that.
+	// Secure reports that browsers reach the console over TLS. Its cookie is then bound to
+	// TLS.
 	Secure bool
 	Logger *slog.Logger     // nil discards
 	Now    func() time.Time // nil means time.Now
@@ -79,7 +79,7 @@ type Status struct {
 // Console is the pages. Its methods may be called concurrently.
 type Console struct {
 	opts      Options
-	guarded   http.Handler // what is left of requests that come from no foreign page
+	guarded   http.Handler // the handler of requests that passed the cross-origin check
 	mux       *http.ServeMux
 	templates map[string]*template.Template // by the names of their files
 	sections  []section

@@ -14,15 +14,15 @@ import (
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
-// What a sign-in to a server may take.
+// Limits of sign-ins to servers.
 const (
 	flowTime   = 10 * time.Minute // for the person, as airlock login waits
 	inviteTime = 20 * time.Second // to learn where to sign in
-	maxFlows   = 100              // at one time
+	maxFlows   = 100              // concurrent
 	maxOwn     = 10               // of them of one principal
 )
 
-// flowsSection is the sign-in to one server, which has no entry of its own.
+// flowsSection is the sign-in to one server. It has no entry in the navigation.
 func flowsSection() section {
 	return section{path: "/servers", template: "flow", pages: []page{
 		{pattern: "POST /servers/{server}/sign-in", scope: auth.ScopeRun, show: beginFlow},
@@ -43,10 +43,10 @@ type flow struct {
 
 	mu         sync.Mutex // guards what follows
 	invitation *oauth.Invitation
-	strange    bool   // what was pasted last does not belong to the sign-in
+	strange    bool   // the address that was pasted last does not belong to the sign-in
 	tools      int    // after it
 	account    string // as the authorization server names it
-	problem    string // why there is none
+	problem    string // why the sign-in failed
 }
 
 var _ oauth.Person = (*flow)(nil)
@@ -87,7 +87,7 @@ func (v *flow) Strange() {
 	v.strange = true
 }
 
-// flowKey says whose flow it is: no other session sees it.
+// flowKey identifies a flow by its session and server. No other session sees it.
 type flowKey struct {
 	session *session
 	server  string
@@ -147,7 +147,7 @@ func (all *flows) goingOnLocked(owner string) int {
 	return n
 }
 
-// forgetLocked makes room: what is over need not be kept where there are many.
+// forgetLocked removes finished flows while there are at least maxFlows.
 func (all *flows) forgetLocked() {
 	for key, v := range all.of {
 		if len(all.of) < maxFlows {
@@ -251,7 +251,7 @@ func showFlow(c *Console, q *query) (view, error) {
 	if v == nil {
 		return view{redirect: "/servers"}, nil
 	}
-	over := v.isOver() // before the rest is read: what is over changes no more
+	over := v.isOver() // read first: the other fields of a finished flow do not change
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	shown := shownFlow{

@@ -32,7 +32,7 @@ func sections() []section {
 // section is what one file of this package shows.
 type section struct {
 	name     string // its entry in the navigation; empty: it has none
-	path     string // where the entry leads
+	path     string // the target of the entry
 	scope    string // that a caller needs to be shown the entry; empty: none
 	template string // templates/TEMPLATE.html
 	pages    []page
@@ -55,7 +55,7 @@ type query struct {
 // may reports whether the caller has a scope.
 func (q *query) may(scope string) bool { return scope == "" || q.who.Has(scope) }
 
-// tell has the next page say a sentence, once.
+// tell adds a notice to the next page of the session.
 func (q *query) tell(format string, args ...any) { q.session.tell(fmt.Sprintf(format, args...)) }
 
 // view is what a page answers with: data for its template, or one of the others.
@@ -86,8 +86,8 @@ func (c *Console) route(s section, p page) {
 	})
 }
 
-// show asks a page for its view, if the caller may see it and, where something is
-// to be changed, sent the form that this session was shown.
+// show returns the view of a page if the caller may see it. A POST must have the form token of
+// the session.
 func (c *Console) show(p page, q *query) (view, error) {
 	if !q.may(p.scope) {
 		return view{}, &auth.ScopeError{Scope: p.scope}

@@ -25,7 +25,7 @@ type shownPolicies struct {
 	Server, Tool, Arguments string // of the call that is explained
 	Verdict                 string // refused, asks or happens; empty: nothing was asked
 	Explanation             string
-	Problem                 string // why there is no decision
+	Problem                 string // why a decision is missing
 }
 
 func showPolicies(c *Console, q *query) (view, error) {

@@ -69,7 +69,7 @@ type questionPage struct {
 	Changes []change
 	Grants  bool   // an approval can be extended to the run
 	Yes     string // what agreeing is called
-	Gone    string // what became of it; empty: it is open
+	Gone    string // the outcome; empty if it is open
 	Left    time.Duration
 	Here    string // the address of the live part
 }
@@ -86,8 +86,8 @@ const (
 	maxDiffLines    = 2000
 )
 
-// findQuestion looks a question up that is open. What is another's is not found; of
-// one that is over gone says what became of it.
+// findQuestion returns an open question. If it is closed, gone is its outcome. Questions that
+// the caller may not answer are not found.
 func (c *Console) findQuestion(q *query) (posted approval.Posted, gone string, err error) {
 	posted, asking, err := c.opts.Approvals.Find(q.PathValue("question"))
 	if asking == (approval.Asking{}) || !reaches(q.who, caller.Change, caller.Question, askerOf(asking)) {
@@ -131,7 +131,7 @@ func showQuestion(c *Console, q *query) (view, error) {
 	return view{title: title, data: p}, nil
 }
 
-// showQuestionNow says how the question stands, beside a form that is left alone.
+// showQuestionNow renders the state of the question, next to a form that is not replaced.
 func showQuestionNow(c *Console, q *query) (view, error) {
 	posted, gone, err := c.findQuestion(q)
 	if err != nil {
@@ -152,7 +152,7 @@ func saveQuestion(c *Console, q *query) (view, error) {
 	return view{file: &download{name: posted.ID + ".txt", content: []byte(approval.Text(posted.Question)), isText: true}}, nil
 }
 
-// changesOf lays out what the arguments of a call say will change.
+// changesOf returns the changes that the arguments of a call describe.
 func changesOf(q approval.Question) []change {
 	var list []change
 	for _, found := range approval.Changes(q.Arguments) {

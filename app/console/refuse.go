@@ -9,7 +9,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
-// refusal is an error that a person is told.
+// refusal is an error whose message is shown to a person.
 type refusal struct {
 	status  int
 	message string // one sentence
@@ -24,7 +24,7 @@ var (
 	errNoPage      = &refusal{http.StatusNotFound, "There is no such page.", ""}
 )
 
-// notFound says that there is nothing of a name, or that it is another's.
+// notFound is the refusal for an object that does not exist or belongs to another caller.
 func notFound(what string) error {
 	return &refusal{http.StatusNotFound, "There is no such " + what + ".", ""}
 }
@@ -37,8 +37,8 @@ func badForm(err error) error {
 	return &refusal{http.StatusBadRequest, "The form could not be read.", ""}
 }
 
-// refuse answers a signed-in caller with an error. What is not meant for them is
-// logged.
+// refuse answers a signed-in caller with an error. Errors that are not meant for them are
+// logged, and the page shows a fixed sentence.
 func (c *Console) refuse(w http.ResponseWriter, q *query, err error) {
 	var told *refusal
 	var scope *auth.ScopeError
@@ -57,11 +57,11 @@ func refusedView(told *refusal) view {
 	return view{title: http.StatusText(told.status), status: told.status, data: struct{ Message, Hint string }{told.message, told.hint}}
 }
 
-// notRouted answers a request for what is no page.
+// notRouted answers a request for a page that does not exist.
 func (c *Console) notRouted(w http.ResponseWriter, r *http.Request) {
 	q, err := c.query(r)
 	if err != nil {
-		q = nil // who is not signed in sees no navigation
+		q = nil // without a session, no navigation is shown
 	}
 	c.render(w, q, "refused", refusedView(errNoPage))
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
-// runSection shows one run: what the audit log says about it as a tree and a timeline,
-// its code, what it printed and what came of it.
+// runSection shows one run: its audit records as a tree and a timeline, its code, its output
+// and its outcome.
 func runSection() section {
 	return section{path: "/runs", scope: auth.ScopeRun, template: "run", pages: []page{
 		{pattern: "GET /runs/{run}", scope: auth.ScopeRun, show: showRun},
@@ -64,7 +64,7 @@ type step struct {
 	Facts              []fact
 }
 
-// fact is what is said about a step.
+// fact is one labelled detail of a step.
 type fact struct{ Label, Text string }
 
 // runText is a text that belongs to a run.
@@ -75,8 +75,7 @@ type runText struct {
 	Cut        bool // Text is its beginning
 }
 
-// runState is a run as the registry and the log have it. One that the caller may not
-// see is none.
+// runState is a run as the registry and the log have it.
 type runState struct {
 	status *runs.Status // nil: the registry does not have it
 	run    *runs.Run
@@ -84,7 +83,7 @@ type runState struct {
 	tree   *audit.RunTree    // nil likewise
 }
 
-// findRun looks a run up. What is another's is not found.
+// findRun returns a run. Runs that the caller may not see are not found.
 func (c *Console) findRun(q *query) (runState, error) {
 	id := q.PathValue("run")
 	var s runState
@@ -256,7 +255,7 @@ func (s *step) say(label, text string) {
 	}
 }
 
-// timeOf reads a record's time; the zero time where it is none.
+// timeOf parses the time of a record. It returns the zero time if the text is not a time.
 func timeOf(text string) time.Time {
 	at, _ := time.Parse(time.RFC3339Nano, text)
 	return at

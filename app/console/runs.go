@@ -65,11 +65,11 @@ type runsPage struct {
 	Filter      runFilter
 	Rows        []runRow
 	Here        string // the address of the live part, with its filter
-	Prev, Next  string // the addresses of other pages; empty: there is none
+	Prev, Next  string // the addresses of other pages; may be empty
 	Page, Going int
 }
 
-// runFilter says which runs are listed.
+// runFilter selects the runs that are listed.
 type runFilter struct {
 	State, Text string
 	page        int // from 1

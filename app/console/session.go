@@ -17,7 +17,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
-// What a session may take. One that a page keeps asking by itself is not used by that.
+// Limits of sessions. Requests that a page makes by itself do not extend the idle time.
 const (
 	idleTime     = 2 * time.Hour // since a person last did something
 	sessionTime  = 12 * time.Hour
@@ -29,8 +29,8 @@ const (
 
 // session is a browser that is signed in.
 type session struct {
-	token   secret.Value   // what it signed in with; unset: it was given by a link
-	given   *caller.Caller // whom a link was made for; nil: the token says it
+	token   secret.Value   // of the sign-in; unset for a session of a link
+	given   *caller.Caller // the owner of the link; nil for a session of a token
 	owner   string         // for maxOwned
 	account string         // whose share of the host its requests take
 	form    string         // the token of its forms
@@ -38,11 +38,11 @@ type session struct {
 
 	mu      sync.Mutex // guards what follows
 	used    time.Time
-	notices []string // to be said on its next page
+	notices []string // for its next page
 }
 
-// callerOf says who a session is now: a token may have been revoked, and its rights
-// changed, since.
+// callerOf returns the present caller of a session. It checks the token again, which may have
+// been revoked or may have other rights since the sign-in.
 func (c *Console) callerOf(ctx context.Context, s *session) (caller.Caller, error) {
 	if s.given != nil {
 		return *s.given, nil
@@ -65,7 +65,7 @@ func (s *session) tell(sentence string) {
 	}
 }
 
-// told returns what is to be said, once.
+// told returns the notices and removes them.
 func (s *session) told() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,9 +144,9 @@ func (s *sessions) makeRoomLocked(owner string, now time.Time) {
 	}
 }
 
-// find returns the session of an ID; nil where there is none.
+// find returns the session of an ID, or nil.
 func (s *sessions) find(id string) *session {
-	sum := sha256.Sum256([]byte(id)) // the map is over hashes: how long the search takes says nothing of an ID
+	sum := sha256.Sum256([]byte(id)) // hashed keys: the duration of the search reveals nothing about an ID
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	found := s.byID[sum]
@@ -204,7 +204,8 @@ func (c *Console) cookie(id string) *http.Cookie {
 	return cookie
 }
 
-// sessionID is what a request's cookie says; empty for none, and for several.
+// sessionID returns the session ID in the cookie of a request. It is empty if the request has
+// no such cookie or several.
 func (c *Console) sessionID(r *http.Request) string {
 	if all := r.CookiesNamed(c.cookieName()); len(all) == 1 {
 		return all[0].Value

@@ -9,14 +9,15 @@ import (
 	"github.com/airlock-mcp/airlock/internal/visible"
 )
 
-// ModelKey is where the _meta of a call may name the language model that makes it.
+// ModelKey is the key of the language model in the _meta of a call.
 const ModelKey = "io.github.airlock-mcp/model"
 
 // maxAnnounced is how many characters of each are kept.
 const maxAnnounced = 128
 
-// Announced returns what the host of a call says of itself: its name and version, and
-// its language model where the call's _meta has ModelKey. Nothing proves either.
+// Announced returns the name and version of the host of a call, and the language model in
+// ModelKey of the call's _meta. Either may be empty. The host declares both; nothing verifies
+// them.
 func Announced(call *mcp.CallToolRequest) (host, model string) {
 	if params := call.Session.InitializeParams(); params != nil && params.ClientInfo != nil {
 		host = announcement(params.ClientInfo.Name + " " + params.ClientInfo.Version)

@@ -2,8 +2,8 @@ package server
 
 import "net/http"
 
-// beginning is the answer to a request that begins a session. What the session is called
-// is known before the client reads it, which may use it at once.
+// beginning is the response to a request that opens a session. It registers the ID of the
+// session before the client receives it, because the client may use the ID at once.
 type beginning struct {
 	http.ResponseWriter
 	place *place
@@ -35,7 +35,7 @@ func (w *beginning) Write(p []byte) (int, error) {
 // Unwrap is for http.ResponseController.
 func (w *beginning) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// Flush is for what asks for an http.Flusher.
+// Flush implements http.Flusher.
 func (w *beginning) Flush() {
 	w.tell()
 	// An error means that the client has disconnected.

@@ -16,16 +16,14 @@ import (
 	"github.com/airlock-mcp/airlock/internal/problem"
 )
 
-// Identify says who makes an HTTP request, from what the request proves, or why
-// that is not known. The Session of the caller names the credential: hosts with
-// credentials of their own have sessions of their own. It is called once for
-// each request, maybe concurrently.
+// Identify authenticates an HTTP request and returns its caller, or an error. The Session of
+// the caller identifies the credential, so hosts with different credentials have different
+// sessions. It is called once for each request and must be safe for concurrent use.
 type Identify func(r *http.Request) (caller.Caller, error)
 
-// LocalUser identifies everyone who reaches the address as the user whom Airlock
-// runs for. Nothing tells such callers apart but the sessions of the protocol:
-// the requests of revisions without sessions are all of one caller. It is for a
-// loopback address that only that user's programs can reach.
+// LocalUser returns an Identify that accepts every request as the user whom Airlock runs for.
+// Callers differ only in their protocol sessions: requests of revisions without sessions
+// belong to one caller. It is for a loopback address that only that user's programs can reach.
 func LocalUser(principal string) Identify {
 	return func(*http.Request) (caller.Caller, error) {
 		return caller.Caller{Principal: principal, Kind: caller.Local, Session: "loopback"}, nil
@@ -48,18 +46,18 @@ func newCallers(opts Options) *callers {
 	return c
 }
 
-// connectionKey is the key of the context of a connection that is no HTTP: its
-// value is a connected.
+// connectionKey is the context key of a connection other than HTTP. Its value is a
+// connected.
 type connectionKey struct{}
 
-// connected is the session that a connection is, and who has it.
+// connected is the session of a connection and its caller.
 type connected struct {
 	session string
 	local   Local
 }
 
-// of returns who makes a request. Only what the transport has proved counts:
-// the credential of an HTTP request, the connection of any other.
+// of returns the caller of a request. It relies only on facts that the transport has proved:
+// the credential of an HTTP request, or the connection of any other request.
 func (c *callers) of(ctx context.Context, req mcp.Request) caller.Caller {
 	if !IsHTTP(req) {
 		connection, ok := ctx.Value(connectionKey{}).(connected)
@@ -82,33 +80,33 @@ func (c *callers) of(ctx context.Context, req mcp.Request) caller.Caller {
 	return proved
 }
 
-// sessionPrefix begins the name of a conversation that the protocol names.
+// sessionPrefix begins the name of a conversation with a protocol session.
 const sessionPrefix = "session "
 
-// conversationOf returns what an authenticated HTTP request is a part of; it has no ID
-// where the request names no session.
+// conversationOf returns the conversation of an authenticated HTTP request. Its ID is empty
+// if the request has no session ID.
 func conversationOf(r *http.Request) conversation {
 	proved, _ := auth.TokenInfoFromContext(r.Context()).Extra[provedKey].(caller.Caller)
 	return conversation{proved.Account, identityOf(proved), r.Header.Get("Mcp-Session-Id")}
 }
 
-// ofSession returns the session that an authenticated HTTP request is about. The
-// identity is part of it, so that of another is one which does not exist.
+// ofSession returns the ID of the session of an authenticated HTTP request. The identity is
+// part of the ID, so the protocol ID of another caller's session leads to no existing session.
 func (c *callers) ofSession(r *http.Request) string {
 	about := conversationOf(r)
 	return c.derive(about.identity, sessionPrefix+about.id)
 }
 
-// IsHTTP reports whether a request came over HTTP: then authenticated has
-// said who makes it.
+// IsHTTP reports whether a request came over HTTP, so that its caller is the one that
+// authenticated has found.
 func IsHTTP(req mcp.Request) bool {
 	extra := req.GetExtra()
 	return extra != nil && extra.TokenInfo != nil
 }
 
-// derive returns the ID of the session that a conversation of an identity is.
-// What a transport calls a session, or a token, is a credential there (anyone
-// who knows it may join), so only a keyed digest goes on.
+// derive returns the session ID for a conversation of an identity. The session ID or token of
+// the transport is a credential (anyone who knows it can join), so only a keyed digest of it
+// is passed on.
 func (c *callers) derive(identity, conversation string) string {
 	mac := hmac.New(sha256.New, c.key[:])
 	fmt.Fprintf(mac, "%d:%s%s", len(identity), identity, conversation)
@@ -120,7 +118,7 @@ func identityOf(c caller.Caller) string {
 	return fmt.Sprintf("%d:%s%d:%s%s", len(c.Kind), c.Kind, len(c.Issuer), c.Issuer, c.Principal)
 }
 
-// provedKey is where a request's token information holds its caller.
+// provedKey is the key of the caller in the Extra map of a request's token information.
 const provedKey = "io.github.airlock-mcp/caller"
 
 // unauthorized answers a request of an unknown caller.
@@ -129,10 +127,9 @@ func unauthorized(w http.ResponseWriter, _ *http.Request, _ error) {
 	problem.Write(w, http.StatusUnauthorized, "unauthorized", "the request does not say who makes it, or its credential is not valid")
 }
 
-// authenticated lets only requests with a known caller pass. The caller goes on
-// as token information, which the SDK hands to every handler; a session of the
-// protocol belongs to the identity that began it, and no other can use its ID.
-// The credential itself goes no further.
+// authenticated rejects requests of unknown callers. It passes the caller on as token
+// information, which the SDK gives to every handler. A protocol session belongs to the identity
+// that opened it, and no other identity can use its ID. The credential itself is not passed on.
 func authenticated(identify Identify, refuse func(http.ResponseWriter, *http.Request, error), next http.Handler) http.Handler {
 	if refuse == nil {
 		refuse = unauthorized
@@ -155,7 +152,7 @@ func authenticated(identify Identify, refuse func(http.ResponseWriter, *http.Req
 			}, nil
 		}
 		r = r.Clone(r.Context())
-		r.Header.Set("Authorization", "Bearer verified") // what the SDK wants to see before it asks verified
+		r.Header.Set("Authorization", "Bearer verified") // the SDK calls verified only if there is a bearer token
 		auth.RequireBearerToken(verified, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(next).ServeHTTP(w, r)
 	})
 }

@@ -9,25 +9,25 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Gate cleans what leaves for a host, wherever it comes from. Its methods may be
-// called concurrently, and do nothing to what was cleaned already.
+// Gate removes secrets from everything that is sent to a host. Its methods are safe for
+// concurrent use and idempotent.
 type Gate interface {
 	// Text removes secrets.
 	Text(text string) string
-	// Sentence is Text for what Airlock itself says, without paths of its host.
+	// Sentence is Text for messages of Airlock itself. It also removes paths of this machine.
 	Sentence(text string) string
 	// JSON is Text for each text of a JSON value, which keeps its shape.
 	JSON(raw json.RawMessage) json.RawMessage
 }
 
-// openGate lets everything through: for a server that was given no gate.
+// openGate changes nothing. It is the default gate.
 type openGate struct{}
 
 func (openGate) Text(text string) string                  { return text }
 func (openGate) Sentence(text string) string              { return text }
 func (openGate) JSON(raw json.RawMessage) json.RawMessage { return raw }
 
-// cleanAnswers has every result go through the gate.
+// cleanAnswers passes every result through the gate.
 func (t *Transport) cleanAnswers(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		res, err := next(ctx, method, req)
@@ -53,8 +53,8 @@ func (t *Transport) cleanAnswers(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// cleanError returns an error without what the gate removes. The SDK's errors repeat the URI of a resource
-// and the name of a tool or a prompt.
+// cleanError returns an error that has passed through the gate. The SDK's errors repeat the URI
+// of a resource and the name of a tool or a prompt.
 func (t *Transport) cleanError(err error) error {
 	var refused *jsonrpc.Error
 	if !errors.As(err, &refused) {
@@ -73,7 +73,7 @@ func (t *Transport) cleanError(err error) error {
 
 func (t *Transport) cleanResult(answer *mcp.CallToolResult) {
 	clean := t.gate.Text
-	if answer.IsError && answer.StructuredContent == nil { // a sentence of Airlock's own
+	if answer.IsError && answer.StructuredContent == nil { // a message of Airlock itself
 		clean = t.gate.Sentence
 	}
 	for _, content := range answer.Content {
@@ -84,7 +84,7 @@ func (t *Transport) cleanResult(answer *mcp.CallToolResult) {
 	}
 }
 
-// cleanContent cleans one block, of whatever kind.
+// cleanContent cleans one content block.
 func (t *Transport) cleanContent(content mcp.Content, clean func(string) string) {
 	switch block := content.(type) {
 	case *mcp.TextContent:
@@ -96,8 +96,8 @@ func (t *Transport) cleanContent(content mcp.Content, clean func(string) string)
 	}
 }
 
-// cleanResource cleans what a resource holds. Bytes that are no text are looked
-// through as well: a credential may stand in them as it is.
+// cleanResource cleans the content of a resource. Binary data is cleaned as well, because it may
+// contain a credential in plain text.
 func (t *Transport) cleanResource(contents *mcp.ResourceContents) {
 	if contents == nil {
 		return
@@ -108,8 +108,8 @@ func (t *Transport) cleanResource(contents *mcp.ResourceContents) {
 	}
 }
 
-// cleanRequests has what Airlock sends by itself go through the gate: questions
-// to a person, progress, log messages.
+// cleanRequests passes the messages that Airlock initiates through the gate: questions to a
+// person, progress and log messages.
 func (t *Transport) cleanRequests(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		switch params := req.GetParams().(type) {
@@ -126,7 +126,7 @@ func (t *Transport) cleanRequests(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// cleanData is Text or JSON for whatever a message carries.
+// cleanData is Text for strings and JSON for other values.
 func (t *Transport) cleanData(data any) any {
 	switch data := data.(type) {
 	case nil:

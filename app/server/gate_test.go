@@ -23,7 +23,7 @@ func (g testGate) JSON(raw json.RawMessage) json.RawMessage {
 	return json.RawMessage(g.Text(string(raw)))
 }
 
-// Whatever is sent to a host goes through the gate, in all of its parts.
+// Every part of every message to a host passes through the gate.
 func TestAllThatIsSentIsCleaned(t *testing.T) {
 	s := &Transport{gate: testGate{}}
 	answers := map[string]mcp.Result{

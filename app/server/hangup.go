@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// promptWithin bounds how long a host that has closed its end is still answered.
-// Hosts wait longer before they send SIGTERM.
+// promptWithin is the grace period for answers after a host has closed its end. Hosts wait
+// longer than that before they send SIGTERM.
 const promptWithin = time.Second
 
-// isPrompt tells which requests are answered from what is known, without work that a
-// host could have lost its interest in by closing its end.
+// isPrompt lists the requests that are answered without delay, so that they are answered even
+// after the host has closed its end.
 var isPrompt = map[string]bool{
 	"initialize": true, "server/discover": true, "ping": true, "logging/setLevel": true,
 	"tools/list": true, "prompts/list": true, "prompts/get": true,
@@ -18,8 +18,8 @@ var isPrompt = map[string]bool{
 }
 
 // answerPrompt waits until every prompt request is answered, promptWithin has passed,
-// or ctx ends. The session would cancel them with the end of its input; who writes
-// a whole conversation into a pipe and closes it expects answers.
+// or ctx ends. Without it, the session would cancel them at the end of its input. A client
+// that writes a whole conversation into a pipe and closes it expects answers.
 func (f *lineFilter) answerPrompt(ctx context.Context) {
 	f.mu.Lock()
 	prompt := make(chan struct{})
@@ -34,7 +34,7 @@ func (f *lineFilter) answerPrompt(ctx context.Context) {
 	}
 }
 
-// noticePromptLocked closes prompt, once, when no prompt request is left without its answer.
+// noticePromptLocked closes prompt, once, when every prompt request is answered.
 func (f *lineFilter) noticePromptLocked() {
 	if f.prompt == nil {
 		return

@@ -24,23 +24,24 @@ import (
 // sessionTimeout is how long an HTTP session may be silent before it ends.
 const sessionTimeout = 30 * time.Minute
 
-// Stateless is the first revision whose requests stand alone, without a session.
+// Stateless is the first revision without sessions.
 const Stateless = "2026-07-28"
 
 // HTTPOptions are the options of Transport.Handler.
 type HTTPOptions struct {
 	Hosts   []string // names in the Host header that are this machine's, beside those of the loopback interface; without ports
 	Origins []string // of web pages that may send requests, beside the pages of this server: https://app.example
-	// Refuse answers a request whose caller identify does not know, or refused with
-	// err; nil answers with status 401.
+	// Refuse answers a request if identify returns an error or an unknown caller. nil answers
+	// with status 401.
 	Refuse func(w http.ResponseWriter, r *http.Request, err error)
 }
 
-// Handler returns MCP over streamable HTTP, for one path such as /mcp. It
-// answers only requests that name this machine as their host, by default the
-// loopback interface, come from no foreign web page (MCP 2025-11-25, Transports,
-// Security Warning), and are of a caller whom identify knows. nil options are
-// the defaults.
+// Handler returns a handler of MCP over streamable HTTP, for one path such as /mcp. opts may be
+// nil. It refuses requests
+//
+//   - whose Host header is not a name of this machine, by default of the loopback interface,
+//   - that come from a foreign web page (MCP 2025-11-25, Transports, Security Warning),
+//   - whose caller identify does not accept.
 func (t *Transport) Handler(identify Identify, opts *HTTPOptions) http.Handler {
 	if opts == nil {
 		opts = &HTTPOptions{}
@@ -64,7 +65,7 @@ func (t *Transport) Handler(identify Identify, opts *HTTPOptions) http.Handler {
 			Stateless:                  true,
 			MaxRequestBodyBytes:        MaxMessage,
 			DisableLocalhostProtection: true,
-			// A request stands alone here: its answer cannot be fetched later.
+			// Without a session, the answer cannot be fetched later.
 			PropagateRequestCancellation: true,
 		}),
 	}))
@@ -84,7 +85,7 @@ func Guard(hosts, origins []string, next http.Handler) http.Handler {
 			problem.Write(w, http.StatusForbidden, "foreign_host", "the host of the request is not this machine")
 			return
 		}
-		// Check alone lets every GET pass, and a request without the headers of a browser.
+		// Check accepts every GET, and requests without the headers of a browser.
 		if origin := r.Header.Get("Origin"); origin != "" && origin != "http://"+r.Host && origin != "https://"+r.Host && !slices.Contains(origins, origin) {
 			problem.Write(w, http.StatusForbidden, "foreign_origin", "the origin of the request is another site")
 			return
@@ -97,17 +98,17 @@ func Guard(hosts, origins []string, next http.Handler) http.Handler {
 	})
 }
 
-// router serves both eras of the protocol at one address: the SDK wants one
-// handler for revisions with sessions and another for those without.
+// router serves both eras of the protocol at one address. The SDK needs one handler for
+// revisions with sessions and another one for revisions without.
 type router struct {
 	sessions, standalone http.Handler
 	callers              *callers
-	naming               bool // calls are handed on with the IDs of their requests
+	naming               bool // add the request ID to calls
 	end                  func(sessionID string)
 	endSilent            func(sessionID, protocolID string)
 	opened               *opened
 	room                 *semaphore.Weighted // bytes of large messages that are being read
-	rooms                *share.Shares       // of one account, of these
+	rooms                *share.Shares       // the share of one account of these bytes
 }
 
 // Limits of the messages that are being read, in bytes. Messages up to smallMessage are not limited.
@@ -116,7 +117,7 @@ const (
 	largeRoom    = 16 * MaxMessage
 )
 
-// The limits by which requests that are refused are counted.
+// The limits in the metric of refused requests.
 const (
 	limitLarge    = "large"    // large messages that are being read
 	limitSessions = "sessions" // open sessions
@@ -127,7 +128,8 @@ var (
 	errOwnLarge = errors.New("as many of your large messages are being read as may be at one time: wait for one of them")
 )
 
-// read reads the one message of a request. Large ones take room until done.
+// read reads the message of a request. Large messages count towards the limits until done is
+// called.
 func (t *router) read(w http.ResponseWriter, r *http.Request) (body []byte, done func(), err error) {
 	size := r.ContentLength
 	if size < 0 || size > MaxMessage {
@@ -157,7 +159,7 @@ func (t *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer t.opened.uses(conversationOf(r))()
 	}
 	if r.Method == http.MethodDelete {
-		// The SDK waits for the requests of a session that it ends, and they for their runs.
+		// The SDK waits for the requests of a session that it ends, and these wait for their runs.
 		t.end(t.callers.ofSession(r))
 		defer t.opened.ended(conversationOf(r))
 	}
@@ -210,7 +212,7 @@ func refuseUnread(w http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
-// begin passes on a request that begins a session, if the limits permit one.
+// begin forwards a request that opens a session, if the limits permit it.
 func (t *router) begin(w http.ResponseWriter, r *http.Request) {
 	place, silent, answer := t.opened.reserve(conversationOf(r))
 	if silent.id != "" {
@@ -231,8 +233,7 @@ func (t *router) begin(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// standsAlone reports whether a message declares in its _meta a
-// revision without sessions.
+// standsAlone reports whether the _meta of a message declares a revision without sessions.
 func standsAlone(body []byte) bool {
 	var message struct {
 		Params struct {

@@ -12,13 +12,13 @@ import (
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
-// maxIDNumber is the largest number that is an ID: beyond, not every program keeps it
-// exactly. The SDK keeps IDs as floats and cuts them to integers, so that it would
-// answer to another request.
+// maxIDNumber is the largest number that is accepted as an ID. Not every program keeps larger
+// numbers exactly. The SDK stores IDs as floats and truncates them to integers, so it would
+// answer with the ID of another request.
 const maxIDNumber = 1<<53 - 1
 
-// refuseID returns the answer to a message whose ID would come back as another one,
-// nil for all others.
+// refuseID returns the answer to a message whose ID the SDK would change, and nil for all
+// others.
 func refuseID(message []byte) []byte {
 	id := idOf(message)
 	if id == "" || id[0] == '"' || id == "null" {
@@ -26,7 +26,7 @@ func refuseID(message []byte) []byte {
 	}
 	number, err := strconv.ParseFloat(id, 64)
 	if err != nil || number == math.Trunc(number) && math.Abs(number) <= maxIDNumber {
-		return nil // what is no number either is refused by the SDK
+		return nil // the SDK refuses IDs that are not numbers
 	}
 	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":"the ID of a request is a string, or a whole number of up to 53 bits"}}`,
 		id, jsonrpc.CodeInvalidRequest)
@@ -34,13 +34,13 @@ func refuseID(message []byte) []byte {
 
 const idInUse = "the ID is that of another request that has no answer yet"
 
-// head is how a message of the SDK begins.
+// head is the first two members of a message of the SDK.
 type head struct {
 	id   jsonrpc.ID
 	next string // the member after the ID: method, result or error
 }
 
-// headOf reads the beginning of a message, whatever its length.
+// headOf reads only the beginning of a message.
 func headOf(message []byte) head {
 	var h head
 	d := json.NewDecoder(bytes.NewReader(message))
@@ -71,8 +71,8 @@ func headOf(message []byte) head {
 	return h
 }
 
-// withCode gives an error of the SDK's that has no code the one for a request that
-// came at the wrong time.
+// withCode sets the code of an SDK error without a code to CodeInvalidRequest. The SDK sends
+// such errors for requests at the wrong time.
 func withCode(message []byte, h head) []byte {
 	none := []byte(`"error":{"code":0,`)
 	if h.next != "error" {

@@ -11,7 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// addTranscripts seeds a fuzz test with what hosts say in the transcripts of the
+// addTranscripts seeds a fuzz test with the messages of the hosts in the transcripts of the
 // code face.
 func addTranscripts(f *testing.F) {
 	files, err := filepath.Glob("code/testdata/protocol/*.txt")
@@ -33,8 +33,8 @@ func addTranscripts(f *testing.F) {
 	}
 }
 
-// Whatever bytes a host sends, what is handed on is one message a line, and
-// what is answered is one JSON value a line.
+// For any input of a host, the forwarded bytes are one message per line, and the answers are
+// one JSON value per line.
 func FuzzLines(f *testing.F) {
 	addTranscripts(f)
 	f.Fuzz(func(t *testing.T, data []byte) {

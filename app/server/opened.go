@@ -6,53 +6,53 @@ import (
 	"time"
 )
 
-// How many sessions of the protocol may be open over HTTP at one time, of all callers
-// and of one. Clients often leave a session without ending it: it ends sessionTimeout
-// after its last request, or when its caller begins one too many.
+// The maximum number of open protocol sessions over HTTP, for all callers and for one account.
+// Clients often leave a session without ending it. Such a session ends sessionTimeout after its
+// last request, or when its account exceeds the limit.
 const (
 	maxSessions     = 10_000
 	maxSessionsEach = 1_000
 )
 
-// conversation is a session as the protocol names it: an ID that one identity has.
+// conversation identifies a protocol session: its ID and the identity that owns it.
 type conversation struct {
-	account  string // that the identity counts for
+	account  string // the account that the session is counted for
 	identity string
 	id       string
 }
 
-// opened are the sessions that are open over HTTP, by the account of the caller that began
-// them. Its methods may be called concurrently.
+// opened are the open sessions over HTTP, by the account of the caller that opened them. Its
+// methods are safe for concurrent use.
 type opened struct {
 	now func() time.Time
 
-	mu    sync.Mutex                       // guards what follows
+	mu    sync.Mutex                       // guards the fields below
 	of    map[string]map[conversation]*use // by account; none is empty
 	all   int                              // sessions in of
-	begun int                              // how many have been reserved ever
+	begun int                              // the number of all reservations so far
 }
 
-// use is what is known of a session.
+// use records the use of a session.
 type use struct {
 	last     time.Time // when a request began or ended
-	requests int       // under way, open streams included
+	requests int       // in progress, including open streams
 }
 
 func newOpened() *opened { return &opened{now: time.Now, of: map[string]map[conversation]*use{}} }
 
-// room says whether a session may begin.
+// room is the result of a reservation.
 type room int
 
 const (
 	granted  room = iota
-	ownTaken      // the account has as many as one may, each with a request under way
-	allTaken      // there are as many as there may be
+	ownTaken      // the account has reached its limit, and each of its sessions has a request in progress
+	allTaken      // the limit for all callers is reached
 )
 
-// reserve makes room for a session that is begun with a request, and has no ID yet. Where
-// the account has as many as it may, the one that has been silent the longest is forgotten,
-// and silent, whose ID is empty otherwise: it is to be ended. The place is nil where no
-// room is granted.
+// reserve makes a reservation for a session that has no ID yet. If the account has reached its
+// limit, reserve removes its least recently used session and returns it as silent; the caller
+// must end that session. Otherwise the ID of silent is empty. p is nil unless the answer is
+// granted.
 func (o *opened) reserve(c conversation) (p *place, silent conversation, answer room) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -74,14 +74,14 @@ func (o *opened) reserve(c conversation) (p *place, silent conversation, answer 
 	return &place{in: o, of: c}, silent, granted
 }
 
-// place is that of a session that begins.
+// place is the reservation of a session that is being opened.
 type place struct {
 	in    *opened
 	of    conversation
 	begun bool
 }
 
-// begins says what the session is called.
+// begins records the ID of the session.
 func (p *place) begins(id string) {
 	p.in.mu.Lock()
 	defer p.in.mu.Unlock()
@@ -90,7 +90,8 @@ func (p *place) begins(id string) {
 	p.in.addLocked(p.of)
 }
 
-// over says that the request which begins the session is over.
+// over is called when the request that opens the session has ended. If the session has no ID
+// by then, over releases the reservation.
 func (p *place) over() {
 	p.in.mu.Lock()
 	defer p.in.mu.Unlock()
@@ -101,12 +102,12 @@ func (p *place) over() {
 	}
 }
 
-// uses begins a request in a session, which is not silent until done is called.
+// uses begins a request in a session. The session is not evicted until done is called.
 func (o *opened) uses(c conversation) (done func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	u := o.of[c.account][c]
-	if u == nil { // what it is then is the SDK's to say
+	if u == nil { // an unknown session: the SDK answers the request
 		return func() {}
 	}
 	u.requests++
@@ -145,8 +146,8 @@ func (o *opened) removeLocked(c conversation) {
 	}
 }
 
-// silentLocked returns the session of an account whose last request is the longest ago
-// and over; it has no ID where there is none.
+// silentLocked returns the least recently used session of an account without a request in
+// progress. Its ID is empty if all sessions have one.
 func (o *opened) silentLocked(account string) (silent conversation) {
 	var last time.Time
 	for c, u := range o.of[account] {
@@ -157,7 +158,7 @@ func (o *opened) silentLocked(account string) (silent conversation) {
 	return silent
 }
 
-// forgetLocked forgets what has ended for its silence.
+// forgetLocked removes the sessions that have ended because of sessionTimeout.
 func (o *opened) forgetLocked() {
 	for _, sessions := range o.of {
 		for c, u := range sessions {

@@ -23,8 +23,8 @@ func opens(o *opened, account, id string) (silent string, answer room) {
 	return ended.id, answer
 }
 
-// A caller that begins one session too many loses the one that was silent the longest,
-// and none that has a request under way.
+// If a caller exceeds its limit, its least recently used session is evicted, but never one with
+// a request in progress.
 func TestOneCallersSessions(t *testing.T) {
 	o, now := newOpened(), time.Unix(0, 0)
 	o.now = func() time.Time { return now }
@@ -59,7 +59,7 @@ func TestOneCallersSessions(t *testing.T) {
 	}
 }
 
-// What has ended, has failed to begin, or was silent for too long takes no room.
+// Sessions that have ended, failed to open or timed out are not counted.
 func TestAllSessions(t *testing.T) {
 	o, now := newOpened(), time.Unix(0, 0)
 	o.now = func() time.Time { return now }

@@ -14,8 +14,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
-// paramsOf returns what the SDK decodes the params of a request into; nil for a
-// method that it does not know.
+// paramsOf returns the value into which the SDK decodes the params of a request, or nil if the
+// method is unknown.
 func paramsOf(method string) any {
 	switch method {
 	case "initialize":
@@ -42,11 +42,11 @@ func paramsOf(method string) any {
 	return nil
 }
 
-// methodName is what methods of MCP look like: words of letters.
+// methodName matches the form of MCP method names: words of letters.
 var methodName = lazyregexp.New(`^(?:\$/)?[A-Za-z_]{1,32}(?:[/.\-][A-Za-z_]{1,32}){0,4}$`)
 
-// unnamed returns the answer to a request whose method cannot be one, or nil. The SDK's answer would repeat
-// the method, which may be a secret.
+// unnamed returns the answer to a request whose method is not a valid method name, or nil. The
+// SDK's answer would repeat the method, which may be a secret.
 func unnamed(req *jsonrpc.Request) []byte {
 	if methodName.MatchString(req.Method) {
 		return nil
@@ -58,8 +58,8 @@ func unnamed(req *jsonrpc.Request) []byte {
 	return answer
 }
 
-// misshapen returns the answer to a request whose params do not have the form of
-// its method, nil when they do. The SDK's own answer would name Go types.
+// misshapen returns the answer to a request whose params are invalid for its method, or nil if
+// they are valid. The SDK's answer would contain the names of Go types.
 func misshapen(message jsonrpc.Message) []byte {
 	req, ok := message.(*jsonrpc.Request)
 	if !ok || !req.IsCall() {
@@ -84,13 +84,13 @@ func misshapen(message jsonrpc.Message) []byte {
 		Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("the params of %s do not have their form: %v", req.Method, err),
 	}})
 	if err != nil {
-		return nil // the SDK answers then
+		return nil // the SDK answers instead
 	}
 	return answer
 }
 
-// refuseMisshapen answers a POST whose message is misshapen, or has an ID that would
-// come back as another, and reports whether it was.
+// refuseMisshapen answers a POST whose message has invalid params, or an ID that the SDK would
+// change. It reports whether it has answered.
 func refuseMisshapen(w http.ResponseWriter, body []byte) bool {
 	message, err := jsonrpc.DecodeMessage(body)
 	if err != nil {
@@ -111,7 +111,7 @@ func refuseMisshapen(w http.ResponseWriter, body []byte) bool {
 // logLevels are those of MCP 2025-11-25, Logging.
 var logLevels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
 
-// checkLogLevel refuses levels that there are not, which the SDK takes.
+// checkLogLevel refuses unknown log levels, which the SDK accepts.
 func checkLogLevel(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		//lint:ignore SA1019 hosts of these revisions may set it

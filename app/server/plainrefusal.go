@@ -7,12 +7,12 @@ import (
 	"github.com/airlock-mcp/airlock/internal/problem"
 )
 
-// plainRefusal gives refusals of the SDK, which are plain text, the form that every answer
-// has that is not a success. It answers alike for a session that there is not and for one of
-// another caller, which the SDK tells apart: who guesses an ID learns nothing.
+// plainRefusal converts refusals of the SDK, which are plain text, to the format of all other
+// error responses. The SDK distinguishes an unknown session from one of another caller;
+// plainRefusal sends the same answer for both, so that guessing an ID reveals nothing.
 type plainRefusal struct {
 	http.ResponseWriter
-	held int // a status that the text behind it explains; 0: none
+	held int // a status that waits for its text; 0: none
 }
 
 // The texts with which the SDK refuses the ID of a session.
@@ -36,7 +36,7 @@ func (w *plainRefusal) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// Write sends a refusal in plain text in its form, and everything else as it is.
+// Write converts a refusal in plain text, and sends everything else unchanged.
 func (w *plainRefusal) Write(p []byte) (int, error) {
 	status := w.held
 	w.held = 0
@@ -61,14 +61,14 @@ func (w *plainRefusal) Write(p []byte) (int, error) {
 // Unwrap is for http.ResponseController.
 func (w *plainRefusal) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// Flush is for what asks for an http.Flusher.
+// Flush implements http.Flusher.
 func (w *plainRefusal) Flush() {
 	w.release()
 	// An error means that the client has disconnected.
 	_ = http.NewResponseController(w.ResponseWriter).Flush()
 }
 
-// release sends a status without a text behind it.
+// release sends a held status that has no text.
 func (w *plainRefusal) release() {
 	if w.held != 0 {
 		w.ResponseWriter.WriteHeader(w.held)

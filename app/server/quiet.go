@@ -5,11 +5,11 @@ import (
 	"log/slog"
 )
 
-// quiet hands the SDK's log on as debug output: it reports every session and
-// every mistake of a client, which is nothing that a person must act on.
+// quiet logs the SDK's messages at level Debug. The SDK reports every session and every mistake
+// of a client, on which nobody has to act.
 type quiet struct{ slog.Handler }
 
-// Enabled tells whether debug output is wanted.
+// Enabled reports whether debug output is enabled.
 func (q quiet) Enabled(ctx context.Context, _ slog.Level) bool {
 	return q.Handler.Enabled(ctx, slog.LevelDebug)
 }

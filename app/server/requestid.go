@@ -8,20 +8,20 @@ import (
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
-// requestKey is where the _meta of a call holds the ID of its request, for faces that
-// ask for it (Options.NameRequests). What a host has put there is replaced.
+// requestKey is the key of the request ID in the _meta of a call, if the face has set
+// Options.NameRequests. A value of the host is replaced.
 const requestKey = "io.github.airlock-mcp/request"
 
-// RequestID returns the ID of the request that a call is, as JSON, from its _meta;
-// "" where the face has not asked for it.
+// RequestID returns the JSON-RPC ID of a call, as JSON, from its _meta. It returns "" if the face
+// has not set Options.NameRequests.
 func RequestID(meta mcp.Meta) string {
 	id, _ := meta[requestKey].(string)
 	return id
 }
 
-// named returns a tools/call with its request's ID in its _meta: the SDK's handlers do
-// not see it, and a later notifications/cancelled names nothing else. Every other
-// message is returned as it is.
+// named returns a tools/call with its request ID in its _meta. The SDK's handlers do not see
+// the ID, but a later notifications/cancelled contains nothing else. Every other message is
+// returned unchanged.
 func named(message []byte) []byte {
 	var fields map[string]json.RawMessage
 	if strictjson.UnmarshalOpen(message, &fields) != nil || string(fields["method"]) != `"tools/call"` {

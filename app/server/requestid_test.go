@@ -9,8 +9,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A call is handed on with the ID of its request, whatever its host has written there;
-// everything else is handed on as it is.
+// A call is forwarded with its request ID, which replaces a value of the host. All other messages
+// are forwarded unchanged.
 func TestCallsAreNamed(t *testing.T) {
 	deep := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` + strings.Repeat(`{"a":`, 20_000) + strings.Repeat(`}`, 20_000) + `}`
 	for message, want := range map[string]string{

@@ -1,7 +1,7 @@
-// Package server is the transport layer of Airlock's MCP faces: stdio and
-// streamable HTTP in both eras of the protocol, the shape of messages, who calls,
-// and what ends with a session. A face is a set of tools in a package of its own
-// below this one; it knows nothing of connections.
+// Package server is the transport layer of Airlock's MCP faces: stdio and streamable HTTP in
+// both eras of the protocol, the validation of messages, the identity of callers, and the
+// cleanup at the end of a session. A face is a set of tools in a separate package below this
+// one; it does not handle connections.
 //
 // It speaks the protocol's 2026-07-28 revision and, by negotiation, those from
 // 2024-11-05 to 2025-11-25.
@@ -17,30 +17,32 @@ import (
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
-// Options say who is served, and how.
+// Options are the options of New.
 type Options struct {
-	Principal  string          // whom a host on stdio belongs to; needed
-	Profile    string          // which servers and tools a host on stdio sees; empty for all
-	Local      Local           // who a host on stdio is, where it is not the principal
+	Principal  string          // the owner of a host on stdio; required
+	Profile    string          // limits the servers and tools of a host on stdio; empty for all
+	Local      Local           // returns the caller on stdio; nil means the principal
 	Logger     *slog.Logger    // nil logs nothing
-	Gate       Gate            // nil lets everything through
-	EndSession func(id string) // ends what belongs to a session that is over, and waits for it; nil does nothing
-	// WhileKnown calls ended, once, when requests of a caller are not accepted any more: its
-	// requests and its session over HTTP end then. nil: none does.
+	Gate       Gate            // nil changes nothing
+	EndSession func(id string) // ends the work of a session that has ended, and waits for it; nil does nothing
+	// WhileKnown calls ended, once, when requests of a caller are not accepted any more. The
+	// transport then ends the caller's requests and its session over HTTP. nil: callers are
+	// accepted forever.
 	WhileKnown func(ctx context.Context, who caller.Caller, ended func(error)) (stop func())
-	// NameRequests has RequestID tell the ID of the request that a call is.
+	// NameRequests enables RequestID.
 	NameRequests bool
 	// Tools are the names of the face's tools, for traces and metrics: another name
 	// that a host calls is not one of them.
 	Tools []string
 }
 
-// Local says who the host on stdio is that makes a request now, without its session, or
-// why that is not known any more. It is called for each request, maybe concurrently.
+// Local returns the present caller of a host on stdio, without its session, or an error if the
+// caller is not accepted any more. It is called for each request and must be safe for
+// concurrent use.
 type Local func(ctx context.Context) (caller.Caller, error)
 
-// Transport serves one face to any number of hosts at one time. No host sees,
-// answers, cancels or outlasts what belongs to another.
+// Transport serves one face to any number of concurrent hosts. A host cannot see, answer or
+// cancel the requests of another host.
 type Transport struct {
 	face     *mcp.Server
 	logger   *slog.Logger
@@ -54,12 +56,12 @@ type Transport struct {
 	connected connections
 }
 
-// ErrUnknownCaller is the error of a request whose transport proves nothing. The
-// transports of this package let none through.
+// ErrUnknownCaller is the error of a request without a proven caller. The transports of this
+// package refuse such requests.
 var ErrUnknownCaller = errors.New("the request does not say who makes it")
 
-// New returns the transport of a face. The face's own middleware was added before:
-// what it returns is checked and cleaned here.
+// New returns the transport of a face. The face must have added its own middleware before,
+// because the transport checks and cleans the results of that middleware.
 func New(face *mcp.Server, opts Options) (*Transport, error) {
 	if face == nil || opts.Principal == "" {
 		return nil, errors.New("a transport needs a face and a principal")
@@ -85,27 +87,27 @@ func New(face *mcp.Server, opts Options) (*Transport, error) {
 	return t, nil
 }
 
-// Gate cleans what leaves for hosts.
+// Gate returns the gate for messages to hosts.
 func (t *Transport) Gate() Gate { return t.gate }
 
-// Caller returns who makes a request of the face. One that is not Known is refused
+// Caller returns the caller of a request. If it is not Known, the face must refuse the request
 // with ErrUnknownCaller.
 func (t *Transport) Caller(ctx context.Context, req mcp.Request) caller.Caller {
 	return t.callers.of(ctx, req)
 }
 
-// Follow ends the session of a caller, who has just begun something that belongs to
-// it, when it is over. Calling it for each request is fine.
+// Follow makes the transport call Options.EndSession when the session of the request ends. It
+// must be called before work for the session begins. It may be called for each request.
 func (t *Transport) Follow(req mcp.Request, who caller.Caller) { t.sessions.follow(req, who) }
 
-// Attend calls begin, unless it did so before for the session, and what begin
-// returned when the session has ended.
+// Attend calls begin once for each session, and the function that begin returned when the
+// session has ended.
 func (t *Transport) Attend(session *mcp.ServerSession, begin func() (end func())) {
 	t.sessions.attend(session, begin)
 }
 
-// endSession ends a session over HTTP, first what belongs to it: the SDK waits for the
-// requests of a session that it ends.
+// endSession ends a session over HTTP. It ends the work of the session first, because the SDK
+// waits for the requests of a session that it ends.
 func (t *Transport) endSession(sessionID, protocolID string) {
 	t.end(sessionID)
 	t.sessions.unbind(sessionID)
@@ -114,18 +116,18 @@ func (t *Transport) endSession(sessionID, protocolID string) {
 	}
 	for session := range t.face.Sessions() {
 		if session.ID() == protocolID {
-			// Its client is not there to be told that this did not end well.
+			// An error is ignored: the client cannot receive it any more.
 			_ = session.Close()
 		}
 	}
 }
 
-// Close ends all sessions. Call it when no request is served any more; calling it
-// twice is fine.
+// Close ends all sessions. It must be called when no request is served any more. It may be
+// called twice.
 func (t *Transport) Close() { t.sessions.close() }
 
-// SDKLogger is the logger for the SDK's server of a face: what the SDK reports is
-// nothing that a person must act on, so it is debug output. nil logs nothing.
+// SDKLogger returns the logger for the SDK's server of a face. It logs at level Debug, because
+// nobody has to act on the SDK's messages. If logger is nil, it discards them.
 func SDKLogger(logger *slog.Logger) *slog.Logger {
 	if logger == nil {
 		return slog.New(slog.DiscardHandler)

@@ -11,22 +11,21 @@ import (
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
-// sessions ends what belongs to a host's conversation when the conversation is
-// over: its runs, what rules know of it, and the channel through which its
-// people are asked. A session of the protocol ends with its connection; that of
-// a credential, under the revision without sessions, with the server.
+// sessions cleans up when a session ends: its runs, the state of rules, and the channel for
+// questions to its people. A protocol session ends with its connection. The session of a
+// credential, in the revision without sessions, ends with the server.
 type sessions struct {
 	end      func(sessionID string)
 	watching sync.WaitGroup
 
-	mu       sync.Mutex                    // guards what follows
-	followed map[*mcp.ServerSession]func() // what ends with them: those whose end is awaited
-	attended map[*mcp.ServerSession]func() // and what lasts as long
+	mu       sync.Mutex                    // guards the fields below
+	followed map[*mcp.ServerSession]func() // the cleanup of each session, by follow
+	attended map[*mcp.ServerSession]func() // the cleanup of each session, by attend
 	bound    map[string]binding            // by the ID of the caller's session
 	lasting  map[string]bool               // IDs of sessions that end with the server
 }
 
-// binding ends a session with the credential of its last request.
+// binding ends a session when the credential of its last request ends.
 type binding struct {
 	credentials string
 	stop        func()
@@ -38,8 +37,8 @@ func newSessions(end func(sessionID string)) *sessions {
 	}
 }
 
-// follow ends the session of a caller when it is over. The session of a connection
-// that is no HTTP ends in Serve.
+// follow cleans up the caller's session when it has ended. Sessions of connections other than
+// HTTP are cleaned up in ServeConnection.
 func (s *sessions) follow(req mcp.Request, who caller.Caller) {
 	session, ok := req.GetSession().(*mcp.ServerSession)
 	if !ok || !IsHTTP(req) {
@@ -54,7 +53,7 @@ func (s *sessions) follow(req mcp.Request, who caller.Caller) {
 	s.onceLocked(s.followed, session, func() { s.end(who.Session) })
 }
 
-// attend begins what lasts as long as a session, once.
+// attend calls begin once for each session, and end when the session has ended.
 func (s *sessions) attend(session *mcp.ServerSession, begin func() (end func())) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,8 +63,8 @@ func (s *sessions) attend(session *mcp.ServerSession, begin func() (end func()))
 	s.onceLocked(s.attended, session, begin())
 }
 
-// bind has a session end with the credential of a caller, in place of an earlier one. watch
-// begins that, and returns what ends the watching.
+// bind makes a session end with the credential of a caller. It replaces an earlier binding.
+// watch begins to watch the credential and returns a function that stops watching.
 func (s *sessions) bind(session *mcp.ServerSession, who caller.Caller, watch func() (stop func())) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,7 +76,7 @@ func (s *sessions) bind(session *mcp.ServerSession, who caller.Caller, watch fun
 	switch {
 	case known:
 		earlier.stop()
-	case session.ID() == "": // the session is the credential's, and has no connection of its own
+	case session.ID() == "": // the session belongs to the credential and has no connection
 		s.lasting[who.Session] = true
 	default:
 		s.watching.Go(func() {
@@ -113,9 +112,9 @@ func (s *sessions) onceLocked(known map[*mcp.ServerSession]func(), session *mcp.
 	})
 }
 
-// close ends every session: a host that has gone over HTTP without a word leaves
-// one behind. First come the runs, since the SDK waits for the requests of a session
-// that it ends, and they for their runs.
+// close ends every session, including those that hosts have left open over HTTP. It ends the
+// runs first, because the SDK waits for the requests of a session that it ends, and these wait
+// for their runs.
 func (s *sessions) close() {
 	s.mu.Lock()
 	lasting, followed := s.lasting, maps.Clone(s.followed)
@@ -129,7 +128,7 @@ func (s *sessions) close() {
 		ended()
 	}
 	for _, session := range left {
-		// The client has gone: it cannot be told that this did not end well.
+		// An error is ignored: the client has disconnected.
 		_ = session.Close()
 	}
 	s.watching.Wait()

@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// connections are the hosts that are connected other than over HTTP.
+// connections are the connected hosts that do not use HTTP.
 type connections struct {
-	answered chan struct{} // holds a value when a host may have got its last answer
+	answered chan struct{} // gets a value when a host may have received its last answer
 
 	mu   *sync.Mutex
 	open map[*lineFilter]bool
@@ -19,7 +19,7 @@ func newConnections() connections {
 	return connections{answered: make(chan struct{}, 1), mu: &sync.Mutex{}, open: map[*lineFilter]bool{}}
 }
 
-// add notes a connection until the returned function is called.
+// add registers a connection until the caller calls remove.
 func (c connections) add(f *lineFilter) (remove func()) {
 	f.answered = c.answered
 	c.mu.Lock()
@@ -33,7 +33,7 @@ func (c connections) add(f *lineFilter) (remove func()) {
 	}
 }
 
-// tell leaves a value in a channel that has room for one.
+// tell sends to a channel unless its buffer is full.
 func tell(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -41,8 +41,8 @@ func tell(c chan struct{}) {
 	}
 }
 
-// Settle waits until every host that is connected other than over HTTP has got the
-// answers to its calls, or ctx ends. It is for the end: no new call should begin.
+// Settle waits until every connected host that does not use HTTP has received the answers to its
+// calls, or ctx ends. It is for shutdown: no new calls should begin.
 func (t *Transport) Settle(ctx context.Context) {
 	for {
 		t.connected.mu.Lock()

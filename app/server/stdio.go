@@ -16,25 +16,27 @@ import (
 // over HTTP. A program of the largest size fits, however it is escaped.
 const MaxMessage = 16 << 20
 
-// Serve is ServeConnection for the one host of a program.
+// Serve is ServeConnection for the host that started this program.
 func (t *Transport) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	return t.ServeConnection(ctx, in, out, Connection{})
 }
 
-// Connection is what is known of a host that is connected other than over HTTP.
+// Connection describes a connected host that does not use HTTP.
 type Connection struct {
-	Local Local // who it is; nil: the one of the transport
-	// Began is called with the ID of the session before the first message, and what
-	// it returned when the session has ended; nil is not.
+	Local Local // its caller; nil: the one of the transport
+	// Began is called with the ID of the session before the first message. The function that
+	// it returns is called when the session has ended. Began may be nil.
 	Began func(session string) (ended func())
 }
 
-// ServeConnection talks to one host over newline-delimited JSON until the host
-// closes its end, which is no error, or ctx ends. What the host asked before it closed
-// its end is answered where that takes no work, such as initialize and tools/list; its
-// calls of tools are cancelled. Only protocol messages are written to out. The connection is a session of its own. When ServeConnection
-// returns, all its runs have ended. When ctx ended it, one read of in may still be
-// waiting until in is closed.
+// ServeConnection serves one host over newline-delimited JSON until the host closes its end,
+// which is not an error, or ctx ends. Only protocol messages are written to out. Each
+// connection is a separate session.
+//
+// After the host has closed its end, pending requests that need no work, such as initialize
+// and tools/list, are still answered, and its tool calls are cancelled. When ServeConnection
+// returns, all runs of the session have ended. If ctx ended it, one read of in may still block
+// until in is closed.
 func (t *Transport) ServeConnection(ctx context.Context, in io.Reader, out io.Writer, c Connection) error {
 	messages, toSession := io.Pipe()
 	filter := newLineFilter(in, out)
@@ -57,8 +59,8 @@ func (t *Transport) ServeConnection(ctx context.Context, in io.Reader, out io.Wr
 		filter.answerPrompt(ctx)
 		toSession.CloseWithError(err)
 	}()
-	// The end of the input cancels what is going on; closing the session would
-	// wait for it instead.
+	// The end of the input cancels requests in progress. Closing the session would wait for
+	// them instead.
 	defer context.AfterFunc(ctx, func() { toSession.Close() })()
 	defer t.end(id)
 	if err := session.Wait(); err != nil && ctx.Err() == nil && !isGone(err) {
@@ -67,7 +69,7 @@ func (t *Transport) ServeConnection(ctx context.Context, in io.Reader, out io.Wr
 	return ctx.Err()
 }
 
-// isGone tells whether an error only says that the host has closed its end.
+// isGone reports whether an error only means that the host has closed its end.
 func isGone(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, syscall.EPIPE)
 }

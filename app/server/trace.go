@@ -13,8 +13,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
-// traced makes each request of a host a span, within the host's own trace where the
-// request says which one that is: in its _meta, else in the HTTP header.
+// traced starts a span for each request of a host. The span belongs to the host's trace if the
+// request contains its context, in _meta or else in the HTTP headers.
 func (t *Transport) traced(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		r := telemetry.Request{Method: method, Tool: t.knownTool(req), Transport: "pipe", Session: t.Caller(ctx, req).Session}
@@ -30,8 +30,8 @@ func (t *Transport) traced(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// knownTool returns the tool of the face that a request calls; empty for other
-// requests, and for names that are none of its tools'.
+// knownTool returns the name of the tool that a request calls. It is empty for other requests
+// and for unknown tools.
 func (t *Transport) knownTool(req mcp.Request) string {
 	if call, ok := req.GetParams().(*mcp.CallToolParamsRaw); ok && call != nil && slices.Contains(t.tools, call.Name) {
 		return call.Name
@@ -51,8 +51,8 @@ func inMeta(req mcp.Request) telemetry.Carrier {
 	}
 }
 
-// errorTypeOf says what kind of error a request ended with, as the semantic
-// conventions for MCP do: the code of a JSON-RPC error, or "tool_error".
+// errorTypeOf returns the error type of a request as defined by the semantic conventions for
+// MCP: the code of a JSON-RPC error, or "tool_error".
 func errorTypeOf(result mcp.Result, err error) string {
 	var refused *jsonrpc.Error
 	if errors.As(err, &refused) {

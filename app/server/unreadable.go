@@ -10,14 +10,14 @@ import (
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
-// maxLevels is how deep the arrays and objects of a message may be inside each other:
-// the SDK reads no deeper (its internal/json).
+// maxLevels is the maximum nesting depth of a message. It is the limit of the SDK (its
+// internal/json).
 const maxLevels = 1000
 
 // unreadable returns the answer to a message that is nested too deeply, or that two
 // decoders could read differently, and nil for all others. The answer has the message's
 // ID, so that the sender does not wait for another one. forHost is false for a response
-// of the host: the SDK gets the answer in its place.
+// of the host: the SDK gets the answer instead of the response.
 //
 // The arguments of a call are left to its tool, whose error the model sees. A text that is
 // not JSON is left to the transport.
@@ -42,8 +42,9 @@ func withoutArguments(message []byte) []byte {
 	})
 }
 
-// replaced returns an object with another value for the first member with a name. An object
-// without that member, or that is not written plainly, is returned unchanged.
+// replaced returns an object in which change was applied to the first member with the name. If
+// there is no such member, or strictjson.EachMember cannot read the object, replaced returns it
+// unchanged.
 func replaced(object []byte, name string, change func([]byte) []byte) []byte {
 	var old []byte
 	strictjson.EachMember(object, maxLevels, func(member, value []byte) bool {
@@ -64,8 +65,8 @@ func replaced(object []byte, name string, change func([]byte) []byte) []byte {
 // maxOutlined is the longest ID, and the longest name of a member, that an Outline keeps.
 const maxOutlined = 1 << 10
 
-// An Outline reads the ID of a JSON-RPC message of any length and depth, also of one
-// that is broken or cut off. It keeps a bounded number of bytes. The zero value is ready to use.
+// An Outline reads the ID of a JSON-RPC message of any length and depth, even if the message is
+// malformed or cut off. Its memory use is bounded. The zero value is ready to use.
 type Outline struct {
 	depth      int
 	inString   bool

@@ -14,9 +14,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
-// aliases are other names that models give arguments, in small letters and without
-// separators, each with the names that it may stand for; the first that the tool
-// knows counts.
+// aliases maps other names that models give arguments, in lower case and without separators,
+// to the names that they may mean. The first one that the tool has is used.
 var aliases = map[string][]string{
 	"q": {"query"}, "queries": {"query"}, "search": {"query"}, "searchquery": {"query"}, "keyword": {"query"}, "keywords": {"query"},
 	"text": {"query", "code"}, "prompt": {"query"}, "task": {"query"}, "description": {"query"}, "pattern": {"query"},
@@ -46,8 +45,8 @@ func plain(name string) string {
 	}, name)
 }
 
-// unwrapped returns the arguments that stand in an object around which there is
-// another one, as in {"arguments": {"query": "x"}}.
+// unwrapped returns the arguments inside a wrapper object such as
+// {"arguments": {"query": "x"}}.
 func unwrapped(values map[string]json.RawMessage, known []string) map[string]json.RawMessage {
 	if len(values) != 1 {
 		return values
@@ -61,8 +60,8 @@ func unwrapped(values map[string]json.RawMessage, known []string) map[string]jso
 	return values
 }
 
-// resolveAliases gives arguments the names that the tool knows. One that is given
-// under two names stays, and is refused as unknown, unless it says the same.
+// resolveAliases renames arguments to the names that the tool has. If an argument is given
+// under two names with different values, the alias is kept and later refused as unknown.
 func resolveAliases(values map[string]json.RawMessage, known []string) {
 	if slices.Contains(known, "code") {
 		splitLanguages(values)
@@ -85,7 +84,7 @@ func resolveAliases(values map[string]json.RawMessage, known []string) {
 	}
 }
 
-// meant returns the known argument that a plain name stands for, or "".
+// meant returns the known argument that a plain name means, or "".
 func meant(name string, known []string) string {
 	for _, k := range known {
 		if plain(k) == name {
@@ -114,7 +113,7 @@ func joined(raw json.RawMessage) json.RawMessage {
 	return text
 }
 
-// splitLanguages takes the language from where it names the code, as in
+// splitLanguages handles code that is given under the name of its language, as in
 // {"python": "…"} and {"code": {"python": "…"}}.
 func splitLanguages(values map[string]json.RawMessage) {
 	from := values
@@ -139,8 +138,8 @@ func splitLanguages(values map[string]json.RawMessage) {
 	}
 }
 
-// timeouts are plain names of the time limit, with the seconds of their unit; 0
-// where the name says none.
+// timeouts maps plain names of the time limit to the seconds of their unit, or 0 if the name
+// has no unit.
 var timeouts = map[string]float64{
 	"timeout": 0, "timelimit": 0, "maxtime": 0, "timeoutsecs": 1, "timeoutsec": 1, "timeouts": 1, "timeoutinseconds": 1,
 	"timeoutms": 1e-3, "timeoutmillis": 1e-3, "timeoutmilliseconds": 1e-3, "timeoutinms": 1e-3,

@@ -17,24 +17,24 @@ import (
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
-// How much of what a program printed an answer holds, in bytes of each stream:
-// its end, where the interesting part of a failure is.
+// The maximum output of a program in an answer, in bytes of each stream. The end is kept,
+// because that is the interesting part of a failure.
 const (
 	maxLog      = 16 << 10 // in get_run, which is there to show it
 	maxLogTail  = 1 << 10  // beside a result
 	maxLogAlone = 4 << 10  // in the place of a result
 )
 
-// envelopeKey is where an answer's _meta has the whole envelope.
+// envelopeKey is the key of the whole envelope in an answer's _meta.
 const envelopeKey = "io.github.airlock-mcp/envelope"
 
-// result is what came of a run, as structured content has it.
+// result is the outcome of a run in structured content.
 type result struct {
 	OK    bool                  `json:"ok"`
 	Data  json.RawMessage       `json:"data,omitempty"`  // set, possibly to null, exactly when OK
 	Error *orchestrator.Failure `json:"error,omitempty"` // set exactly when not OK
-	// Note says, where the program has set no result, what probably went wrong;
-	// Printed is then the end of its stdout.
+	// Note is the probable reason why the program has set no result. Printed is then the
+	// end of its stdout.
 	Note    string `json:"note,omitempty"`
 	Printed string `json:"printed,omitempty"`
 	// Attachments are the files that the program has attached.
@@ -49,10 +49,10 @@ type outcome struct {
 	RunID string `json:"run_id"`
 }
 
-// finished answers with the outcome of a run: what the model sees is its result
-// or its error, what it has attached, the end of what it printed, and its ID. The
-// whole envelope is in _meta. A program that failed is a failed call: hosts show
-// those to the model as errors to repair.
+// finished answers with the outcome of a run. The model sees its result or error, its
+// attachments, the end of its output, and its ID. The whole envelope is in _meta. If the
+// program failed, the call fails, because hosts show failed calls to the model as errors to
+// repair.
 func (s *Server) finished(ctx context.Context, o *orchestrator.Outcome, version string) (*mcp.CallToolResult, error) {
 	envelope := o.Envelope
 	res, err := content(outcome{resultOf(envelope), envelope.RunID})
@@ -62,7 +62,7 @@ func (s *Server) finished(ctx context.Context, o *orchestrator.Outcome, version 
 	addResult(res, envelope)
 	s.addFiles(ctx, res, envelope, version)
 	most := maxLogTail
-	if envelope.Note != "" { // what was printed is all there is
+	if envelope.Note != "" { // without a result, the output is in the answer
 		addText(res, envelope.Note)
 		most = maxLogAlone
 	}
@@ -81,7 +81,7 @@ func resultOf(envelope orchestrator.Envelope) result {
 	}
 }
 
-// addResult adds the result as a text, unless there is none beside what was attached.
+// addResult adds the result as a text, unless the run has only attachments.
 func addResult(res *mcp.CallToolResult, envelope orchestrator.Envelope) {
 	if r := envelope.Result; r.OK && string(r.Data) == "null" && len(envelope.Attachments) > 0 {
 		return
@@ -134,8 +134,8 @@ func withoutResult(o *orchestrator.Outcome) orchestrator.Printed {
 	return p
 }
 
-// resultText is the result for a model to read: a text as it is, other data as
-// JSON, an error with its type and where it happened.
+// resultText returns the result as a text for a model: a string as it is, other data as
+// JSON, an error with its type and location.
 func resultText(r orchestrator.Result) string {
 	if r.Error == nil {
 		var text string
@@ -211,7 +211,7 @@ type waitsFor struct {
 // stateUnknown is the state of a run that is not there, or not any more.
 const stateUnknown runs.State = "unknown"
 
-// show answers with where a run stands.
+// show answers with the state of a run.
 func (s *Server) show(ctx context.Context, status runs.Status, p orchestrator.Printed, now time.Time, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	hostAsks, version := s.hostAsks(status.Owner.Kind, req), req.ProtocolVersion()
 	answer := shown{
@@ -245,7 +245,7 @@ func (s *Server) show(ctx context.Context, status runs.Status, p orchestrator.Pr
 	return res, nil
 }
 
-// standing says in a few words what a run does now.
+// standing describes the state of a run in a few words.
 func standing(status runs.Status, now time.Time, hostAsks bool) string {
 	switch {
 	case status.State == runs.Queued:
@@ -257,8 +257,8 @@ func standing(status runs.Status, now time.Time, hostAsks bool) string {
 	return fmt.Sprintf("running for %d s", int(now.Sub(status.Began).Seconds()))
 }
 
-// howToAnswer tells a person where to answer a question: in the host too, where
-// that can ask.
+// howToAnswer returns instructions for answering a question: in a terminal, and also in the host
+// if hostAsks is set.
 func howToAnswer(q approval.Question, hostAsks bool) string {
 	terminal := "in a terminal with `airlock approvals show " + q.ID + "` and `airlock approvals watch`"
 	if hostAsks {

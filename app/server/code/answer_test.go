@@ -29,8 +29,8 @@ func ok(data string) orchestrator.Result {
 // bare answers without files.
 var bare = &Server{files: noFiles{}}
 
-// What a model reads of a run: its result or its error, the end of what it
-// printed, and one line with its ID.
+// The text of an answer is the result or the error of the run, the end of its output, and one
+// line with its ID.
 func TestTheTextOfAnAnswer(t *testing.T) {
 	const line = "run_id: run_0123456789abcdef0123456789abcdef"
 	failure := orchestrator.Failure{Type: "KeyError", Message: "'id'"}
@@ -82,7 +82,7 @@ func TestTheTextOfAnAnswer(t *testing.T) {
 	}
 }
 
-// A program that set no result is told so, and what it printed stands in its place.
+// If a program sets no result, the answer has a note and its output.
 func TestAnAnswerWithoutAResult(t *testing.T) {
 	o := outcomeWith(ok(`null`), orchestrator.Printed{Stdout: strings.Repeat("row\n", 1000)})
 	o.Envelope.Note, o.Envelope.Printed = "the code has not set `result`", "row\n"
@@ -100,7 +100,8 @@ func TestAnAnswerWithoutAResult(t *testing.T) {
 	}
 }
 
-// While a person is awaited, it is said where to answer: in the host only where it can ask.
+// While a run waits for a person, the answer describes where to answer: in the host only if it
+// can show forms.
 func TestStandingSaysWhereToAnswer(t *testing.T) {
 	q := approval.Question{ID: "apr_7", Subject: approval.Subject{ServerID: "crm", ToolName: "delete_contact"}}
 	waiting := runs.Status{ID: "run_1", State: runs.Running, Questions: []approval.Question{q}}

@@ -15,12 +15,12 @@ import (
 	"github.com/airlock-mcp/airlock/internal/truncate"
 )
 
-// refusal says in one sentence why a call was not done, and what to do instead.
+// refusal is one sentence with the reason why a call was not executed, and a hint.
 type refusal struct{ problem, hint string }
 
 func (r *refusal) Error() string { return r.problem }
 
-// Hint says what to do instead.
+// Hint returns an instruction that fixes the problem.
 func (r *refusal) Hint() string { return r.hint }
 
 // arguments reads the arguments of one call. The first mistake is kept in err;
@@ -122,8 +122,8 @@ func (a *arguments) positive(name string) float64 {
 	return out
 }
 
-// read decodes one argument; it reports whether there is no mistake so far. null is
-// an absent argument; a number or a truth value may be written as a text.
+// read decodes one argument. It reports whether all arguments so far are valid. null means
+// absent. A number or a boolean may be given as a string.
 func (a *arguments) read(name, kind string, into any) bool {
 	if a.err != nil {
 		return false

@@ -22,11 +22,11 @@ type Approvals interface {
 	Register(sessionID string, asker approval.Asker) (unregister func())
 }
 
-// maxQuestion is how many bytes of a question a host is given to show. A longer
-// one could be cut there, so it is shortened here, and says so.
+// maxQuestion is the maximum length of a question for a host, in bytes. A host could cut a
+// longer one, so Airlock shortens it and adds a note.
 const maxQuestion = 16 << 10
 
-// What a person can choose.
+// The choices for a call that needs approval.
 const (
 	choiceOnce = "approve this call"
 	choiceRun  = "approve this tool for the whole run"
@@ -52,7 +52,7 @@ func question(q approval.Question) *mcp.ElicitParams {
 	return asked
 }
 
-// What a person can say to a server that wants nothing filled in.
+// The choices for an elicitation of a server without a form.
 const (
 	choiceAgree   = "yes: I agree, or have done it"
 	choiceDecline = "no"
@@ -81,8 +81,8 @@ func given(q approval.Question, res *mcp.ElicitResult, by string) approval.Verdi
 	return v
 }
 
-// verdict reads what a person chose. Everything but a clear yes is none; who
-// closes the form without a choice has refused nothing.
+// verdict converts the choice of a person. Only an explicit approval is a yes. Closing the form
+// without a choice is Dismissed, not a denial.
 func verdict(res *mcp.ElicitResult, by string) approval.Verdict {
 	v := approval.Verdict{By: by}
 	if res.Action == "cancel" {
@@ -100,8 +100,8 @@ func verdict(res *mcp.ElicitResult, by string) approval.Verdict {
 	return v
 }
 
-// canAsk tells whether the host can show a form to a person. A host that
-// says elicitation and no more means forms (MCP 2025-11-25, Elicitation, Capabilities).
+// canAsk reports whether the host can show a form to a person. An empty elicitation capability
+// means forms (MCP 2025-11-25, Elicitation, Capabilities).
 func canAsk(req *mcp.CallToolRequest) bool {
 	caps := req.ClientCapabilities()
 	return caps != nil && caps.Elicitation != nil && (caps.Elicitation.Form != nil || caps.Elicitation.URL == nil)
@@ -115,8 +115,8 @@ func (s *Server) attend(c call) {
 	})
 }
 
-// hostAsks tells whether the people of a host are asked through it. An agent's host
-// is the agent: it does not approve what it does itself.
+// hostAsks reports whether the host forwards questions to its people. The host of an agent is
+// the agent itself, which must not approve its own calls.
 func (s *Server) hostAsks(kind caller.Kind, req *mcp.CallToolRequest) bool {
 	return s.parking != nil && kind != caller.Agent && canAsk(req)
 }
@@ -148,9 +148,9 @@ func (e elicitor) Ask(ctx context.Context, q approval.Question) (approval.Verdic
 	return given(q, res, e.by), nil
 }
 
-// TooLate tells the host that its person's answer does not count.
+// TooLate notifies the host that the answer of its person does not count.
 func (e elicitor) TooLate(ctx context.Context, q approval.Question, won approval.Verdict) {
-	// A host that cannot be told has the outcome of the call to go by.
+	// An error is ignored: the host still gets the outcome of the call.
 	//lint:ignore SA1019 in these revisions logging is how a host hears of what it did not ask for
 	_ = e.session.Log(ctx, &mcp.LoggingMessageParams{ //lint:ignore SA1019 as above
 		Level: "warning", Logger: "airlock", Data: fmt.Sprintf("the answer to %s came too late: the question was answered already: %v", q.ID, won),

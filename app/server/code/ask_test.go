@@ -79,7 +79,7 @@ func dataOf(res *mcp.CallToolResult) any {
 	return answer["data"]
 }
 
-// A run in the background asks too where a host can be asked at any time.
+// A run in the background can also ask if the host accepts requests at any time.
 func TestARunInTheBackgroundCanAsk(t *testing.T) {
 	var asked atomic.Int32
 	s, runs := newAskingServer(t)
@@ -181,7 +181,7 @@ func TestOpenQuestionsAreAskedAgain(t *testing.T) {
 	}
 }
 
-// A person who answers in the host after another has answered elsewhere is told.
+// A person who answers in the host after another has answered elsewhere gets a notice.
 func TestALateAnswerIsToldSo(t *testing.T) {
 	s, runs := newAskingServer(t)
 	runs.elsewhere = make(chan struct{})
@@ -281,7 +281,7 @@ func TestCancellingAParkableCallEndsItsRun(t *testing.T) {
 	<-runs.ended
 }
 
-// A host is given a question in a form that fits: it says what is left out.
+// A question that is too long for a host is shortened, with a note about the omitted part.
 func TestAQuestionThatIsTooLongIsShortened(t *testing.T) {
 	q := approval.Question{ID: "apr_1", Subject: approval.Subject{Arguments: json.RawMessage(`"` + strings.Repeat("x", maxQuestion) + `"`)}}
 	text := question(q).Message

@@ -11,7 +11,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
-// nameCallTool is the tool that is offered only where the operator wants it.
+// nameCallTool is a tool that is offered only if the operator enables it.
 const nameCallTool = "call_tool"
 
 // callTool makes one call without code: a run like any other, but without a sandbox.

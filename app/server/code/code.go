@@ -1,5 +1,5 @@
-// Package code is the face that Airlock shows to agent hosts: an MCP server
-// with five tools, or six, whatever number of tools stands behind it.
+// Package code is the face that Airlock shows to agent hosts: an MCP server with five or six
+// tools, independent of the number of tools of the connected servers.
 package code
 
 import (
@@ -22,21 +22,21 @@ import (
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
-// Tools is where the definitions behind search_tools come from.
+// Tools provides the definitions for search_tools.
 type Tools interface {
-	// Snapshot returns the newest definitions of what the caller sees. It may be
-	// called concurrently; what it returns never changes.
+	// Snapshot returns the newest definitions that the caller may see. It is safe for
+	// concurrent use. The result never changes.
 	Snapshot(who caller.Caller) *catalog.Snapshot
-	// Await waits until the named servers have answered or failed since Airlock
-	// started, and the snapshot says so. It returns an error when ctx ends before.
+	// Await waits until each of the servers has answered or failed since Airlock started,
+	// and the snapshot includes the result. It returns an error if ctx ends first.
 	Await(ctx context.Context, serverIDs ...string) error
 }
 
 // Runs is the registry of runs behind run_code, get_run and cancel_run: *runs.Registry. Its
 // methods may be called concurrently; each answers for the given caller alone.
 type Runs interface {
-	// Start begins a run that outlives ctx. An error says why the request cannot
-	// become a run; one with a method Hint() string tells the caller what to do.
+	// Start begins a run that outlives ctx. If the request is invalid, it returns an error,
+	// which may have a method Hint() string with a fix for the caller.
 	Start(ctx context.Context, req orchestrator.Request) (*runs.Run, error)
 	// Get returns a run of the caller.
 	Get(c caller.Caller, runID string) (*runs.Run, bool)
@@ -46,12 +46,12 @@ type Runs interface {
 	EndSession(sessionID string)
 }
 
-// Options say who is served and how.
+// Options are the options of New.
 type Options struct {
 	Version   string       // Airlock's own
 	Principal string       // whom a host on stdio belongs to; needed
 	Profile   string       // which servers and tools a host on stdio sees; empty for all
-	Local     server.Local // who a host on stdio is, where it is not the principal
+	Local     server.Local // returns the caller on stdio; nil means the principal
 	ServerIDs []string     // the upstream servers, named in the instructions
 	Packages  Packages     // named to the model as installed
 	Approvals Approvals    // nil: people are not asked through the host
@@ -64,13 +64,13 @@ type Options struct {
 	Similar    Similar // nil searches by words alone
 }
 
-// Similar returns the tools of a snapshot that are near to a question in meaning, and
-// a sentence for the model where that could not be found out. It may be called
-// concurrently, and waits no longer than it is configured to.
+// Similar returns the tools of a snapshot that are similar to a question in meaning. If the
+// search fails, it returns a sentence for the model. It is safe for concurrent use, and waits
+// no longer than its configured time limit.
 type Similar func(ctx context.Context, snapshot *catalog.Snapshot, question string) ([]catalog.Similar, string)
 
-// Server is the face on its transport. No host sees, answers, cancels or outlasts
-// what belongs to another.
+// Server is the face on its transport. A host cannot see, answer or cancel the requests and runs
+// of another host.
 type Server struct {
 	*server.Transport
 	tools    Tools
@@ -157,7 +157,7 @@ type call struct {
 	request *mcp.CallToolRequest
 }
 
-// addTools registers the tools of tools.json, call_tool only where it is wanted.
+// addTools registers the tools of tools.json. call_tool is optional.
 func (s *Server) addTools(withCallTool bool) error {
 	var tools []*mcp.Tool
 	if err := strictjson.UnmarshalOpen(toolsJSON, &tools); err != nil {

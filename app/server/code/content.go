@@ -12,13 +12,13 @@ import (
 	"github.com/airlock-mcp/airlock/internal/truncate"
 )
 
-// maxText is how many bytes of text one answer has. Hosts cut longer ones, or
-// refuse them, each in its own way; so the cut is made here, where it can say so.
+// maxText is the maximum length of the text of an answer, in bytes. Hosts cut or refuse longer
+// answers, each in a different way, so Airlock cuts them and adds a note.
 const maxText = 40_000
 
 // structured answers with value as structured content and, for hosts that read
 // only text, as one line of JSON (MCP 2025-11-25, Tools, Structured Content).
-// notes follow as texts of their own.
+// notes follow as separate text blocks.
 func structured(value any, notes ...string) (*mcp.CallToolResult, error) {
 	line, err := server.Encode(value)
 	if err != nil {
@@ -44,8 +44,8 @@ func refused(err error) *mcp.CallToolResult {
 	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: cut(text)}}}
 }
 
-// machineError is what a model is told of an error that the operating system is the cause
-// of: one sentence, without the steps and the files of this machine, which stand in the log.
+// machineError is the error that a model sees if the operating system caused the failure: one
+// sentence without the steps and file names of this machine. Those are in the log.
 type machineError struct{ cause syscall.Errno }
 
 // ofMachine returns a machineError in place of such an error, and any other as it is.
@@ -56,17 +56,17 @@ func ofMachine(err error) error {
 	return err
 }
 
-// Error says what the operating system says.
+// Error returns a sentence with the message of the operating system.
 func (e *machineError) Error() string {
 	return "Airlock could not do this on its machine: " + e.cause.Error()
 }
 
-// Hint says what to do.
+// Hint returns an instruction for the caller.
 func (e *machineError) Hint() string {
 	return "send it again once; if it fails again, tell the user: Airlock's own log says more"
 }
 
-// cut shortens a text that is longer than maxText and says so at its end.
+// cut shortens a text to maxText and adds a note at its end.
 func cut(text string) string {
 	if len(text) <= maxText {
 		return text
@@ -75,8 +75,8 @@ func cut(text string) string {
 	return truncate.Head(text, maxText-len(note)) + note
 }
 
-// tail returns the end of a log: at most most bytes, with a line before it that
-// says how much is left out.
+// tail returns the end of a log, at most most bytes. If it omits something, the first line
+// contains the number of omitted bytes.
 func tail(text string, most int) string {
 	if len(text) <= most {
 		return text

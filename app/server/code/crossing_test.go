@@ -55,7 +55,7 @@ func dial(t *testing.T, url, token, version string, opts *mcp.ClientOptions) *mc
 	return session
 }
 
-// A cancellation ends requests of its own sender only, though the IDs are equal.
+// A cancellation ends only requests of its sender, even if another request has the same ID.
 func TestACancellationReachesItsOwnCaller(t *testing.T) {
 	for _, version := range versions {
 		t.Run(version, func(t *testing.T) {

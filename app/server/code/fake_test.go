@@ -178,7 +178,7 @@ func (f *fakeRuns) ask(ctx context.Context, req orchestrator.Request) (*orchestr
 // everyone is a caller who sees all runs.
 var everyone = caller.Caller{Principal: "test", Kind: caller.Local, Session: "test", Scopes: []string{caller.ScopeRun, caller.ScopeAllRuns}}
 
-// outcome waits for a run of any owner and returns what came of it.
+// outcome waits for a run of any owner and returns its outcome.
 func (f *fakeRuns) outcome(t testing.TB, id string) *orchestrator.Outcome {
 	t.Helper()
 	run, ok := f.Get(everyone, id)

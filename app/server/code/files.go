@@ -50,7 +50,7 @@ func (s *Server) addFiles(ctx context.Context, res *mcp.CallToolResult, envelope
 	}
 }
 
-// partOf says what stands in the place of a large result.
+// partOf returns the note that replaces a large result.
 func partOf(envelope orchestrator.Envelope) string {
 	if envelope.Result.OK {
 		return "preview"

@@ -8,9 +8,9 @@ import (
 	"github.com/airlock-mcp/airlock/internal/program"
 )
 
-// languageOf returns the language that a program is in: what its Markdown fence says,
-// else what the caller says, else what its text can only be. It returns "" where none
-// of that is known.
+// languageOf returns the language of a program: the one of its Markdown fence, else the one
+// that the caller states, else the one that its text implies. It returns "" if the language is
+// unknown.
 func languageOf(said, code string) string {
 	return cmp.Or(fenced(code), said, guessed(code))
 }
@@ -27,7 +27,7 @@ func fenced(code string) string {
 	return name
 }
 
-// What only one of the two languages has.
+// Patterns of code that is valid in only one of the two languages.
 var (
 	ofNode = lazyregexp.New(`(?m)^\s*(?:const|let|var)\s+[\w$\[{]|^\s*import\b[^\n]*\bfrom\s+["']|^\s*export\s+(?:default|const|async|function)\b` +
 		`|=>|\bfunction\s*\*?\s*\w*\s*\(|===|!==|\bconsole\.\w+\(|\bglobalThis\b|\bawait\s+import\(|\bnew\s+[A-Z]\w*\(|\brequire\(["']|^\s*//|&&|\|\||\bprocess\.(?:std|exit|argv|env)`)
@@ -37,8 +37,8 @@ var (
 	inQuotes = lazyregexp.New(`(?s)""".*?"""|'''.*?'''|` + "`[^`]*`" + `|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'`)
 )
 
-// guessed returns the only language that a program can be in, or "": it has something
-// of one and nothing of the other. What stands in quotes says nothing.
+// guessed returns the language of a program if it matches the pattern of one language and not
+// that of the other, else "". Quoted text is ignored.
 func guessed(code string) string {
 	code = strings.Trim(strings.TrimSpace(code), "`~") // of a fence that names no language
 	bare := inQuotes.ReplaceAllStringFunc(code, func(text string) string { return text[:1] + text[len(text)-1:] })
@@ -52,7 +52,7 @@ func guessed(code string) string {
 	return ""
 }
 
-// hintForLanguage says what to do about a language that does not run here.
+// hintForLanguage returns a hint for a language that Airlock does not run.
 func hintForLanguage(word string) string {
 	switch strings.ToLower(strings.TrimSpace(word)) {
 	case "bash", "sh", "shell", "zsh", "console", "terminal":

@@ -35,7 +35,7 @@ func connectHTTP(t *testing.T, url, version string) *mcp.ClientSession {
 	return session
 }
 
-// One address serves hosts of both eras at one time.
+// One address serves hosts of both protocol eras concurrently.
 func TestHTTPServesEveryVersion(t *testing.T) {
 	url, runs := overHTTP(t)
 	for _, version := range versions {
@@ -202,7 +202,7 @@ func TestCloseEndsWhatHostsLeftBehind(t *testing.T) {
 	}
 }
 
-// What the SDK refuses has the form of every answer that is not a success.
+// Refusals of the SDK have the same format as all other error responses.
 func TestHTTPRefusalsHaveOneForm(t *testing.T) {
 	url, _ := overHTTP(t)
 	for name, test := range map[string]struct {

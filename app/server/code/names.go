@@ -16,8 +16,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/nearest"
 )
 
-// serverNamed returns the ID of the server that a name means in any spelling; the
-// name itself where there is none or more than one.
+// serverNamed returns the ID of the server that matches a name in any spelling. If no server or
+// more than one matches, it returns the name.
 func serverNamed(snapshot *catalog.Snapshot, name string) string {
 	if isServer(snapshot, name) {
 		return name
@@ -69,8 +69,8 @@ func toolsNamed(snapshot *catalog.Snapshot, serverID, name string) []catalog.Too
 	return spelt
 }
 
-// resolveTool returns the tool that a caller means, where there is only one; else what
-// was given, with no server where none was.
+// resolveTool returns the tool that matches the server ID and name in any spelling. If no tool
+// matches, it returns the given names. If several servers have the tool, it returns an error.
 func resolveTool(snapshot *catalog.Snapshot, serverID, name string) (catalog.ToolRef, error) {
 	if serverID != "" {
 		serverID = serverNamed(snapshot, serverID)
@@ -90,9 +90,9 @@ func resolveTool(snapshot *catalog.Snapshot, serverID, name string) (catalog.Too
 		fmt.Sprintf("several servers have a tool %s", quote(name)), "say which with serverId: " + strings.Join(slices.Compact(servers), ", ")}
 }
 
-// answerUnknown answers calls of tools that Airlock does not have: most are those of a
-// server, which only programs call. The error stays that of the protocol; its message
-// says what to do instead.
+// answerUnknown answers calls of tools that Airlock does not have. Most of them are tools of a
+// server, which only programs can call. The error has the code of the protocol, and a message
+// with the correct call.
 func (s *Server) answerUnknown(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		call, ok := req.(*mcp.CallToolRequest)
@@ -118,7 +118,8 @@ var others = map[string]string{
 	"getresult": "get_run", "getoutput": "get_run", "stoprun": "cancel_run", "killrun": "cancel_run",
 }
 
-// unknownTool says what to call in the place of a tool that Airlock does not have.
+// unknownTool returns a sentence with the call to use instead of a tool that Airlock does not
+// have.
 func (s *Server) unknownTool(snapshot *catalog.Snapshot, call *mcp.CallToolParamsRaw) string {
 	name := call.Name
 	unknown := "unknown tool " + quote(name)

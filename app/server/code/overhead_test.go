@@ -109,7 +109,7 @@ func overhead(res *mcp.CallToolResult, result string, printed orchestrator.Print
 	return text
 }
 
-// Structured content adds no more than its members' names.
+// Structured content adds at most the names of its members.
 func TestStructuredContentIsLean(t *testing.T) {
 	for _, data := range []string{`1`, `"x"`, `{"rows":[1,2,3]}`} {
 		res, err := bare.finished(t.Context(), outcomeWith(ok(data), orchestrator.Printed{}), server.Stateless)

@@ -289,7 +289,7 @@ func TestASessionCannotBeTakenOver(t *testing.T) {
 	}
 }
 
-// What a caller writes about itself changes nothing.
+// Identity claims in the messages of a caller have no effect.
 func TestNothingThatACallerWritesSaysWhoItIs(t *testing.T) {
 	s, runs := newServer(t)
 	session := connect(t, s, "2025-11-25", nil)

@@ -10,7 +10,7 @@ type Packages struct{ Python, Node []string }
 // the packages of one language.
 const maxPackagesLine = 300
 
-// line tells a model which packages there are; "" where there are none.
+// line returns the packages as text for a model. It may be empty.
 func (p Packages) line() string {
 	return packagesOf("Python", p.Python) + packagesOf("JavaScript", p.Node)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/server"
 )
 
-// misshapenRequests are requests that a host's author gets wrong, with what they are told.
+// misshapenRequests are common mistakes of host authors, with the expected errors.
 var misshapenRequests = []struct{ name, method, params, want string }{
 	{"a text in the place of the params", "tools/call", `"x"`, `the params of tools/call do not have their form: the JSON value is a string, not an object`},
 	{"a list in the place of the params", "ping", `[]`, `the params of ping do not have their form: the JSON value is a list, not an object`},

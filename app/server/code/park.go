@@ -61,7 +61,7 @@ type openQuestion struct {
 	asked   approval.Question
 	params  *mcp.ElicitParams
 	expires time.Time
-	answer  chan approval.Verdict // has room for the one answer
+	answer  chan approval.Verdict // buffered for one answer
 }
 
 func newParking(approvals Approvals, begin func(context.Context, orchestrator.Request) (*runs.Run, error), gate server.Gate) *parking {
@@ -136,7 +136,7 @@ func (p *parking) park(r *parkedRun) (mcp.InputRequestMap, string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	select {
-	case <-r.Done(): // whatever it had asked no longer matters
+	case <-r.Done(): // its questions no longer matter
 		return nil, ""
 	default:
 	}

@@ -12,13 +12,12 @@ import (
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
-// progressEvery is how often a host that asked for progress is told of a run.
+// progressEvery is the interval of progress notifications.
 const progressEvery = time.Second
 
-// reportProgress tells the host, when it gave a progress token, every second
-// what the run does; many hosts extend their own time limit at that. That a
-// person is awaited it tells at once. The returned function ends it and must be
-// called.
+// reportProgress sends a progress notification every second if the host gave a progress token.
+// Many hosts extend their time limit on each notification. If the run starts to wait for a
+// person, the notification is sent at once. The caller must call stop.
 func (s *Server) reportProgress(ctx context.Context, req *mcp.CallToolRequest, run *runs.Run) (stop func()) {
 	token := req.Params.GetProgressToken()
 	if token == nil {

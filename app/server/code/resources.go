@@ -21,7 +21,7 @@ type Files interface {
 	Read(runID, name string) (attachment.File, []byte, error)
 	// OfOwner returns what all runs of an owner have attached, the newest first.
 	OfOwner(owner caller.Owner) []attachment.Set
-	// EndSession says that the files of a session are not asked for any more.
+	// EndSession is called when a session has ended and its files are not needed any more.
 	EndSession(session string)
 }
 
@@ -111,7 +111,7 @@ func (s *Server) listOwnFiles(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// ownCache says that only the caller may cache what is the caller's alone
+// ownCache marks results that belong to one caller as cacheable by this caller only
 // (MCP 2026-07-28, Caching).
 func ownCache(_ context.Context, req mcp.Request, c *mcp.Cacheable) {
 	switch req.(type) {

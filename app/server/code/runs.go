@@ -32,9 +32,9 @@ func (s *Server) runCode(ctx context.Context, c call) (*mcp.CallToolResult, erro
 	return s.makeRun(ctx, c, req)
 }
 
-// makeRun makes a run and answers with what came of it. A run in the background
-// is answered for at once; one whose host can be asked between requests, in
-// several rounds; every other one when it is done.
+// makeRun makes a run and answers with its outcome. For a run in the background it answers at
+// once. If the host can be asked between requests, it answers in several rounds. In all other
+// cases it answers when the run is done.
 func (s *Server) makeRun(ctx context.Context, c call, req orchestrator.Request) (*mcp.CallToolResult, error) {
 	req.Announced.Host, req.Announced.Model = server.Announced(c.request)
 	s.Follow(c.request, c.caller)
@@ -62,11 +62,11 @@ func (s *Server) makeRun(ctx context.Context, c call, req orchestrator.Request) 
 	return s.finish(ctx, c, req, run)
 }
 
-// contextKey is where the _meta of an agent's request has the context of its step, as
-// an announced action has it (docs/agents.md).
+// contextKey is the key of the step context in the _meta of an agent's request. The value has
+// the format of the context of an announced action (docs/agents.md).
 const contextKey = "io.github.airlock-mcp/context"
 
-// stepContext is what the host says of the step of a request; empty: nothing.
+// stepContext returns the step context of a request, or nil.
 func stepContext(req *mcp.CallToolRequest) json.RawMessage {
 	said, there := req.Params.Meta[contextKey]
 	if !there {
@@ -74,7 +74,7 @@ func stepContext(req *mcp.CallToolRequest) json.RawMessage {
 	}
 	raw, err := json.Marshal(said)
 	if err != nil {
-		return json.RawMessage("null") // which is no context, and refused as such
+		return json.RawMessage("null") // which is not a valid context and is refused later
 	}
 	return raw
 }
@@ -129,9 +129,9 @@ func (s *Server) runBetweenRequests(ctx context.Context, c call, req orchestrato
 	return res, nil
 }
 
-// finish waits for the outcome of a run and answers with it. Where there was no
-// room for the run, the answer is an outcome, too: it says that the same request
-// may succeed later.
+// finish waits for the outcome of a run and answers with it. If a limit of sandboxes or sessions
+// is reached, the answer is also an outcome, with a note that the same request may succeed
+// later.
 func (s *Server) finish(ctx context.Context, c call, req orchestrator.Request, run *runs.Run) (*mcp.CallToolResult, error) {
 	outcome, err := run.Wait(ctx)
 	req.ID = run.ID()
@@ -151,8 +151,8 @@ func (s *Server) busy(ctx context.Context, c call, req orchestrator.Request, sen
 	return s.finished(ctx, refused, c.request.ProtocolVersion())
 }
 
-// seconds turns an argument into a duration: 0 stays 0, which means no wish of
-// one's own; what is too small or too large for a duration becomes the nearest.
+// seconds converts an argument to a duration. 0 means the default. Numbers that are too small or
+// too large for a duration are converted to the nearest one.
 func seconds(n float64) time.Duration {
 	switch {
 	case n == 0:
@@ -179,7 +179,7 @@ func (s *Server) getRun(ctx context.Context, c call) (*mcp.CallToolResult, error
 	return s.show(ctx, status, run.Printed(), time.Now(), c.request)
 }
 
-// notStarted says why a request did not become a run.
+// notStarted returns the error for a run that could not be started.
 func notStarted(id string, err error) error {
 	sentence := fmt.Sprintf("the run %s could not be started: %v", quote(id), err)
 	switch {

@@ -30,7 +30,7 @@ func TestHugeCodeIsRefused(t *testing.T) {
 	}
 }
 
-// What the machine of Airlock lacks is one sentence, without its files and without the steps that failed.
+// An error of the operating system is reported in one sentence, without file names and steps.
 func TestAMachineThatLacksSomethingIsOneSentence(t *testing.T) {
 	s, _ := newServer(t)
 	session := connect(t, s, "2025-11-25", nil)
@@ -87,7 +87,7 @@ func TestBackgroundRun(t *testing.T) {
 	})
 }
 
-// What a run prints can be seen while it goes on, and that it has no sandbox yet.
+// get_run shows the output of a run in progress, and that a queued run has no sandbox yet.
 func TestARunThatGoesOnShowsItsOutput(t *testing.T) {
 	inEveryVersion(t, func(t *testing.T, session *mcp.ClientSession, runs *fakeRuns) {
 		for code, want := range map[string]map[string]any{
@@ -198,7 +198,7 @@ func TestSeconds(t *testing.T) {
 	}
 }
 
-// Where there was no room for a run, the answer says that there may be later.
+// If the server is busy, the answer has the advice to try again.
 func TestABusyServerSaysTryAgain(t *testing.T) {
 	inEveryVersion(t, func(t *testing.T, session *mcp.ClientSession, runs *fakeRuns) {
 		res := callTool(t, session, "run_code", map[string]any{"language": "python", "code": "busy"})

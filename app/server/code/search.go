@@ -17,9 +17,9 @@ import (
 // nameSearchTools is the tool whose description names the servers.
 const nameSearchTools = "search_tools"
 
-// How long an answer about tools waits for servers that have neither answered nor
-// failed since Airlock started: for a server that is named, and for all of them
-// where nothing else is found.
+// The time that an answer about tools waits for servers that have neither answered nor failed
+// since Airlock started: for a server that is named in the request, and for all of them if
+// nothing else is found.
 const (
 	startPatience = 5 * time.Second
 	allPatience   = time.Second
@@ -64,7 +64,7 @@ func (s *Server) searchTools(ctx context.Context, c call) (*mcp.CallToolResult, 
 	return structured(answer, notes...)
 }
 
-// find searches by words, and by meaning where that is configured.
+// find searches by words, and also by meaning if that is configured.
 func (s *Server) find(ctx context.Context, snapshot *catalog.Snapshot, query catalog.Query) (catalog.Answer, []string) {
 	var notes []string
 	if s.similar != nil && strings.TrimSpace(query.Text) != "" {
@@ -107,7 +107,7 @@ func (s *Server) awaited(ctx context.Context, who caller.Caller, snapshot *catal
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	// An error means that they are still starting: the answer says so.
+	// An error means that they are still starting; the answer then contains a note.
 	_ = s.tools.Await(ctx, starting...)
 	return s.tools.Snapshot(who)
 }
@@ -124,7 +124,7 @@ func checkServer(snapshot *catalog.Snapshot, id string) error {
 	return nil
 }
 
-// missingHint says what to do about a server that is missing.
+// missingHint returns a hint for a server that is missing.
 func missingHint(server catalog.Server) string {
 	if server.Retrying {
 		return "retryable: it is tried again in the background, so ask again in a moment; else use the other servers, or tell the user"

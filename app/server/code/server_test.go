@@ -73,8 +73,8 @@ func TestInstructionsTeachAndFit(t *testing.T) {
 	}
 }
 
-// search_tools names the connected servers, and what a model is shown of it is
-// what the token figures count.
+// The definition of search_tools lists the connected servers. The token figures count the same
+// text that a model is shown.
 func TestSearchNamesTheServers(t *testing.T) {
 	inEveryVersion(t, func(t *testing.T, session *mcp.ClientSession, _ *fakeRuns) {
 		list, err := session.ListTools(t.Context(), nil)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// addTranscripts seeds a fuzz test with what hosts say in the transcripts.
+// addTranscripts seeds a fuzz test with the messages of the hosts in the transcripts.
 func addTranscripts(f *testing.F) {
 	for _, file := range testdataFiles(f, "protocol/*.txt") {
 		var seed strings.Builder
@@ -21,8 +21,8 @@ func addTranscripts(f *testing.F) {
 	}
 }
 
-// Whatever bytes a host sends, every line it gets back is JSON and the session
-// still answers afterwards.
+// For any input of a host, every line of the output is JSON, and the session still answers
+// afterwards.
 func FuzzSession(f *testing.F) {
 	addTranscripts(f)
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -12,8 +12,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
-// ShownTools returns the definitions of Airlock's own tools as a model sees them: name,
-// description and inputSchema of each, and the instructions.
+// ShownTools returns the definitions of the tools of this package as a model sees them (name,
+// description and inputSchema of each), and the instructions.
 func ShownTools(serverIDs []string) (definitions []string, guide string, err error) {
 	var tools []struct {
 		Name        string          `json:"name"`

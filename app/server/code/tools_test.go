@@ -14,8 +14,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/schema"
 )
 
-// What is structured is also there as text, for hosts that read only text. What
-// runs answer has texts of its own: see answer_test.go.
+// Structured content is also sent as text, for hosts that read only text. Answers about runs
+// have separate texts: see answer_test.go.
 func TestStructuredContentEqualsText(t *testing.T) {
 	s, _ := newServer(t)
 	session := connect(t, s, "2025-11-25", nil)

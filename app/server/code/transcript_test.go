@@ -16,10 +16,9 @@ import (
 	"github.com/airlock-mcp/airlock/internal/golden"
 )
 
-// A transcript under testdata/protocol is a conversation as it stands on the
-// wire. Lines that start with ">" go to the server; every line that starts with
-// "<" is what the server says next. The rest is commentary, and the first line
-// says what the conversation proves. -update rewrites the "<" lines.
+// A transcript under testdata/protocol is a recorded conversation. Lines that start with ">"
+// are sent to the server. Lines that start with "<" are the expected messages of the server.
+// The rest is commentary; the first line describes the test. -update rewrites the "<" lines.
 func TestTranscripts(t *testing.T) {
 	for _, file := range testdataFiles(t, "protocol/*.txt") {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
@@ -30,8 +29,8 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
-// converse plays the host's part of a transcript and returns it with what the
-// server really said. It waits for as many answers as are due after each line.
+// converse sends the host's lines of a transcript and returns the transcript with the actual
+// messages of the server. After each line it waits for all answers that are due.
 func converse(t *testing.T, transcript string, r io.Reader, w io.Writer) string {
 	t.Helper()
 	answers := bufio.NewReader(r)
@@ -58,8 +57,8 @@ func converse(t *testing.T, transcript string, r io.Reader, w io.Writer) string 
 	return out.String()
 }
 
-// answerDue tells whether a line must be answered: a request, or rubbish, but
-// neither a notification nor a blank line.
+// answerDue reports whether a line must be answered. Requests and invalid lines must be;
+// notifications and blank lines must not.
 func answerDue(line string) bool {
 	if strings.TrimSpace(line) == "" {
 		return false
@@ -73,7 +72,7 @@ func answerDue(line string) bool {
 	return request || !method
 }
 
-// What differs from time to time, or is long.
+// Patterns of values that differ between runs or are long.
 var (
 	madeID   = regexp.MustCompile(`run_[0-9a-f]{32}`)
 	longText = regexp.MustCompile(`x{50,}`)

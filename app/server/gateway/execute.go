@@ -19,14 +19,14 @@ import (
 
 // The limits of programs.
 const (
-	Timeout           = 30 * time.Second  // of one that a request waits for
-	DefaultBackground = 120 * time.Second // of a job, unless the administrator says otherwise
-	MaxBackground     = 600 * time.Second // of a job, whatever the administrator says
+	Timeout           = 30 * time.Second  // of a synchronous program
+	DefaultBackground = 120 * time.Second // the default for a job
+	MaxBackground     = 600 * time.Second // the maximum that an administrator can set
 	maxStream         = orchestrator.ScriptStream
 )
 
-// execute runs a program and answers with what came of it. The programs of one session
-// run one after the other.
+// execute runs a program and answers with its outcome. The programs of one session run one
+// after the other.
 func (s *Server) execute(ctx context.Context, who caller.Caller, req orchestrator.Request) *mcp.CallToolResult {
 	runID := req.ID
 	unlock, err := s.locks.lock(ctx, who.Session)
@@ -84,8 +84,8 @@ func (s *Server) noRun(ctx context.Context, runID string, err error) *mcp.CallTo
 	return failed(problem, hint)
 }
 
-// whyNoRun says in one sentence why a program did not become a run, and what to do.
-// The cause of what no caller can correct is for the log alone.
+// whyNoRun returns one sentence with the reason why a program was not run, and a hint. If the
+// caller cannot correct the cause, the hint is empty and the cause is only logged.
 func whyNoRun(err error) (problem, hint string) {
 	var advised interface{ Hint() string }
 	switch {
@@ -101,7 +101,7 @@ func whyNoRun(err error) (problem, hint string) {
 	return "the program could not be run; its run's ID leads to the cause in the server's log", ""
 }
 
-// sessionLocks lets one program of a session run at a time.
+// sessionLocks limits each session to one program at a time.
 type sessionLocks struct {
 	mu  sync.Mutex
 	all map[string]chan struct{} // by session; holds a value while a program runs
@@ -109,7 +109,7 @@ type sessionLocks struct {
 
 func newSessionLocks() *sessionLocks { return &sessionLocks{all: map[string]chan struct{}{}} }
 
-// lock waits for the turn of a session's next program.
+// lock waits until no program of the session runs. The caller must call unlock.
 func (l *sessionLocks) lock(ctx context.Context, session string) (unlock func(), _ error) {
 	l.mu.Lock()
 	held := l.all[session]

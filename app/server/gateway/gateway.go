@@ -38,11 +38,11 @@ type Runs interface {
 	EndSession(sessionID string)
 }
 
-// Jobs are runs that are asked for later: *runs.Jobs. Its methods may be called
-// concurrently; each answers for the given caller alone.
+// Jobs are runs in the background: *runs.Jobs. Its methods are safe for concurrent use. Each
+// considers only the jobs of the given caller.
 type Jobs interface {
-	// Start queues a job and returns its ID. An error with a method Hint() string
-	// tells the caller what to do.
+	// Start queues a job and returns its ID. An error may have a method Hint() string
+	// with a fix for the caller.
 	Start(ctx context.Context, req orchestrator.Request) (string, error)
 	// Get returns a job of the caller.
 	Get(ctx context.Context, c caller.Caller, id string) (runs.JobStatus, bool)
@@ -59,12 +59,12 @@ type Parts struct {
 	Jobs    Jobs
 }
 
-// Options say who is served, and how.
+// Options are the options of New.
 type Options struct {
 	Version   string       // Airlock's own
-	Principal string       // whom a host on stdio belongs to; needed
+	Principal string       // the owner of a host on stdio; required
 	Profile   string       // that of a host on stdio
-	Local     server.Local // who a host on stdio is, where it is not the principal
+	Local     server.Local // returns the caller on stdio; nil means the principal
 	// BackgroundTimeout is how long a job may take; 0 means DefaultBackground.
 	BackgroundTimeout time.Duration
 	Logger            *slog.Logger // nil logs nothing
@@ -73,7 +73,8 @@ type Options struct {
 	WhileKnown func(ctx context.Context, who caller.Caller, ended func(error)) (stop func())
 }
 
-// Server is the face on its transport. No host sees or cancels what belongs to another.
+// Server is the face on its transport. A host cannot see or cancel the requests and jobs of
+// another host.
 type Server struct {
 	*server.Transport
 	parts      Parts
@@ -190,7 +191,7 @@ func (s *Server) call(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallT
 	return res, nil
 }
 
-// What answers carry in _meta beside their text.
+// Keys of the _meta of answers.
 const (
 	verificationKey = "io.github.airlock-mcp/verification_id"
 	runKey          = "io.github.airlock-mcp/run_id"

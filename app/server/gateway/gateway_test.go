@@ -44,7 +44,8 @@ func TestTheToolsAreTwo(t *testing.T) {
 
 var verificationID = regexp.MustCompile(`\(verification_id=([0-9a-f]{64})\)$`)
 
-// Q-053, Q-112, Q-145, T24, T35: what is blocked is a tool result with the decision, and is not executed.
+// Q-053, Q-112, Q-145, T24, T35: a blocked call gets a tool result with the decision and is not
+// executed.
 func TestBlockedCallsAreResults(t *testing.T) {
 	tests := map[string]struct {
 		tool, arguments, code, text string
@@ -88,7 +89,7 @@ func TestBlockedCallsAreResults(t *testing.T) {
 	}
 }
 
-// What was not read is said: it is not missing.
+// If arguments cannot be read, the answer contains a note, so that they do not seem to be missing.
 func TestArgumentsThatAreNotRead(t *testing.T) {
 	l := newLab(t)
 	session := l.connect(t, "2025-11-25")
@@ -322,7 +323,7 @@ func TestTheAdministratorsLimitForJobs(t *testing.T) {
 	}
 }
 
-// However many jobs a session begins, what is remembered of their requests is bounded.
+// The number of requests that are remembered for a session is bounded.
 func TestRequestsAreRememberedWithinBounds(t *testing.T) {
 	s := &Server{dispatched: map[string]map[string]dispatch{}}
 	for i := range 3 * maxDispatched {

@@ -16,13 +16,14 @@ import (
 	"github.com/airlock-mcp/airlock/verify/gateway"
 )
 
-// scripts is an executor that does what the second line of a program says, as a comment.
+// scripts is an executor that performs the action named in the second line of a program, which
+// is a comment.
 type scripts struct {
 	begun chan string // each program's first line, when it begins
 
 	mu           sync.Mutex
 	last         orchestrator.Request
-	active, most int // programs at one time
+	active, most int // concurrent programs
 }
 
 func (s *scripts) Check(req orchestrator.Request) error { return req.Check() }
@@ -86,7 +87,7 @@ func (l *log) Record(_ context.Context, r gateway.Record) error {
 	return nil
 }
 
-// cautious finds every program safe that does not say "danger".
+// cautious accepts every program that does not contain "danger".
 type cautious struct{}
 
 func (cautious) Verify(_ context.Context, _ caller.Caller, r verify.Request) (verify.Verdict, error) {

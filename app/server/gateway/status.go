@@ -11,7 +11,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
-// status answers with where a job stands.
+// status answers with the state of a job.
 func (s *Server) status(ctx context.Context, who caller.Caller, id string) *mcp.CallToolResult {
 	job, ok := s.parts.Jobs.Get(ctx, who, id)
 	if !ok || job.State == runs.JobLost {

@@ -75,8 +75,9 @@ var removedTools = map[string]string{
 	"verify_config_secrets":       "from qwed_sdk.guards.config_guard import ConfigGuard",
 }
 
-// synchronousText is what a request that waited for its program is told. A program
-// that took too long has the sentence alone, and what it printed after that.
+// synchronousText returns the texts of an answer about a synchronous program. If the program
+// timed out, the first text is only the sentence about the timeout, and the second one is the
+// output.
 func synchronousText(outcome *orchestrator.Outcome) []string {
 	if outcome.End.Stopped != orchestrator.StoppedAtTimeout {
 		return []string{outputText(outcome)}
@@ -120,7 +121,7 @@ func streams(outcome *orchestrator.Outcome) []string {
 	return parts
 }
 
-// statusText is where a job stands.
+// statusText returns the state of a job as text.
 func statusText(job runs.JobStatus, limit time.Duration) string {
 	head := "Status: " + string(job.State)
 	switch job.State {
@@ -146,8 +147,8 @@ func jobResult(job runs.JobStatus, limit time.Duration) string {
 // wholeSeconds writes a time in seconds without decimals, rounded up.
 func wholeSeconds(d time.Duration) string { return fmt.Sprintf("%.0f", math.Ceil(d.Seconds())) }
 
-// ParseBackground reads the administrator's limit for jobs, in seconds: what is no
-// positive number counts as the default, and more than MaxBackground as that.
+// ParseBackground parses the administrator's limit for jobs, in seconds. It returns
+// DefaultBackground if the value is not a positive number, and at most MaxBackground.
 func ParseBackground(value string) time.Duration {
 	seconds, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
 	switch {

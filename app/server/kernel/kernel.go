@@ -1,6 +1,6 @@
 // Package kernel is the face with the kernel's tools: an MCP server
 // "agent-os-kernel" with eight tools, two resources with templates, and three
-// prompts. What they do is kernel's.
+// prompts. The top-level package kernel implements them.
 package kernel
 
 import (
@@ -24,18 +24,18 @@ import (
 	"github.com/airlock-mcp/airlock/verify"
 )
 
-// Name and Version are what the server says it is: those of the document that
-// describes the tools.
+// Name and Version are the server's name and version in the handshake. They are those of the
+// document that describes the tools.
 const (
 	Name    = "agent-os-kernel"
 	Version = "1.2.0"
 )
 
-// Options say who is served. Principal is needed.
+// Options are the options of New. Principal is required.
 type Options struct {
-	Principal string       // whom a host on stdio belongs to
+	Principal string       // the owner of a host on stdio
 	Profile   string       // that of a host on stdio
-	Local     server.Local // who a host on stdio is, where it is not the principal
+	Local     server.Local // returns the caller on stdio; nil means the principal
 	Logger    *slog.Logger // nil logs nothing
 	Gate      server.Gate  // nil lets everything through
 	// WhileKnown is server.Options.WhileKnown.
@@ -120,10 +120,9 @@ func (s *Server) addTools(face *mcp.Server) error {
 	return nil
 }
 
-// adapt makes a handler of the SDK's kind. What is wrong with arguments, and what
-// is refused, is a result with isError set, so that the model sees it (MCP
-// 2025-11-25, Tools, Error Handling): the object {"error": …} as text and as
-// structured content.
+// adapt converts handle to a handler of the SDK. Invalid arguments and refusals are results
+// with isError set, so that the model sees them (MCP 2025-11-25, Tools, Error Handling): the
+// object {"error": …} as text and as structured content.
 func (s *Server) adapt(input *schema.Schema, handle handler) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		who := s.Caller(ctx, req)
@@ -146,7 +145,8 @@ func (s *Server) adapt(input *schema.Schema, handle handler) mcp.ToolHandler {
 	}
 }
 
-// refused says what was refused, and why; what failed is for the log.
+// refused returns the result for an error of a handler. Refusals are sent with their reason;
+// other errors are logged.
 func (s *Server) refused(ctx context.Context, req *mcp.CallToolRequest, err error) (*mcp.CallToolResult, error) {
 	var no *kernel.Refusal
 	var none *kernel.NoVerdict
@@ -215,7 +215,7 @@ func (s *Server) listInOrder(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// ownCache says that only the caller may cache what is the caller's alone
+// ownCache marks resources as cacheable by the caller only, because they differ between callers
 // (MCP 2026-07-28, Caching).
 func ownCache(_ context.Context, req mcp.Request, c *mcp.Cacheable) {
 	if _, ok := req.(*mcp.ReadResourceRequest); ok {

@@ -21,7 +21,7 @@ func promptIndex(name string) int { return slices.Index(promptNames, name) }
 // maxArgument bounds an argument of a prompt, in bytes.
 const maxArgument = 64 << 10
 
-// promptText makes the text of a prompt, or says what is wrong with its arguments.
+// promptText returns the text of a prompt, or an error if its arguments are invalid.
 type promptText func(arguments map[string]string) (string, error)
 
 func (s *Server) addPrompts(face *mcp.Server) {
@@ -79,7 +79,7 @@ func invalidParams(message string) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: message}
 }
 
-// quoted writes a text so that it cannot end where it is quoted.
+// quoted returns a text as a JSON string, so that it cannot end its own quotation.
 func quoted(text string) string {
 	raw, err := json.Marshal(text)
 	if err != nil { // never: a string has a form in JSON

@@ -63,8 +63,8 @@ func (s *Server) readResources(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// resource returns what an address stands for, or kernel.ErrNoFile. Each part of
-// the address is decoded once (RFC 3986, section 2.4), then it is what it says.
+// resource returns the content of a URI, or kernel.ErrNoFile. Each part of the URI is decoded
+// once (RFC 3986, section 2.4).
 func (s *Server) resource(ctx context.Context, a kernel.Actor, uri string) (*mcp.ResourceContents, error) {
 	scheme, rest, ok := strings.Cut(uri, "://")
 	if !ok || strings.ContainsAny(rest, "?#") {
@@ -103,7 +103,7 @@ func (s *Server) resource(ctx context.Context, a kernel.Actor, uri string) (*mcp
 	return nil, kernel.ErrNoFile
 }
 
-// auditEntries is how many entries a resource has; get_audit_log pages.
+// auditEntries is the maximum number of entries in a resource. get_audit_log has pages.
 const auditEntries = 100
 
 func (s *Server) auditTrail(ctx context.Context, a kernel.Actor, agent string) (*mcp.ResourceContents, error) {
@@ -124,7 +124,7 @@ func document(answer any, err error) (*mcp.ResourceContents, error) {
 	return &mcp.ResourceContents{MIMEType: jsonType, Text: string(raw)}, err
 }
 
-// file is the content of a file, as text where it is text.
+// file returns the content of a file, as text if it is valid UTF-8.
 func file(content []byte, err error) (*mcp.ResourceContents, error) {
 	switch {
 	case err != nil:

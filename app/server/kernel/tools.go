@@ -77,7 +77,7 @@ func (s *Server) execute(ctx context.Context, a kernel.Actor, arguments json.Raw
 // failure is an action that was tried and failed.
 type failure struct{ done kernel.Executed }
 
-// Error says how.
+// Error returns the message of the failed action.
 func (f *failure) Error() string { return f.done.Error.Message }
 
 func (s *Server) sign(ctx context.Context, a kernel.Actor, arguments json.RawMessage) (any, error) {
@@ -108,7 +108,7 @@ func (s *Server) verifyAgent(ctx context.Context, a kernel.Actor, arguments json
 	if len(in.Attestation) > 0 {
 		q.Attestation = &iatp.Envelope{}
 		if strictjson.UnmarshalOpen(in.Attestation, q.Attestation) != nil {
-			*q.Attestation = iatp.Envelope{} // what is no envelope is signed by no key
+			*q.Attestation = iatp.Envelope{} // Only envelopes are signed.
 		}
 	}
 	return s.kernel.Verify(ctx, a, q)
@@ -146,7 +146,7 @@ func (s *Server) auditLog(ctx context.Context, a kernel.Actor, arguments json.Ra
 	}
 	q := kernel.LogQuery{Limit: kernel.DefaultEntries, Agent: in.Filter.Agent, Type: in.Filter.Type, Before: in.Filter.Before}
 	if in.Limit != nil {
-		q.Limit = int(*in.Limit) // a fraction of an entry is none
+		q.Limit = int(*in.Limit) // fractions are truncated
 	}
 	var err error
 	if in.Filter.Since != "" {

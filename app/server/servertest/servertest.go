@@ -12,7 +12,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
-// requests are the requests of MCP, in which %s stands for a string.
+// requests are the requests of MCP. %s is replaced with a string.
 var requests = []string{
 	`"method":"resources/read","params":{"uri":%s}`,
 	`"method":"resources/subscribe","params":{"uri":%s}`,
