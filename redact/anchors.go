@@ -1,16 +1,16 @@
 package redact
 
-// automaton finds many short words in one pass over a text, whatever their case
-// (A. Aho, M. Corasick, "Efficient string matching", CACM 18(6), 1975). It is
-// immutable once built.
+// automaton finds many short words in one pass over a text, in any case (A. Aho, M. Corasick,
+// "Efficient string matching", CACM 18(6), 1975). It is immutable once built.
 type automaton struct {
 	next []([256]uint16) // by state and byte: the next state
 	out  [][]int         // by state: which words end here
 }
 
-// newAutomaton takes lower-case words. Together they may have at most 65,535 bytes.
+// newAutomaton returns an automaton for words, which must be in lower case. Together they may have
+// at most 65,535 bytes.
 func newAutomaton(words []string) *automaton {
-	most := 1 // states; one that grew would be copied again and again
+	most := 1 // the maximum number of states, so that the slices are allocated once
 	for _, word := range words {
 		most += len(word)
 	}
@@ -34,14 +34,14 @@ func newAutomaton(words []string) *automaton {
 	return a
 }
 
-// way leads from a state to the one of a word that is longer by a byte.
+// way is a transition to the state of a word that is longer by one byte.
 type way struct {
 	by byte
 	to uint16
 }
 
-// link turns the trie, whose ways are given by state, into an automaton: where a state
-// has no way on, it goes where its longest proper suffix would go.
+// link turns the trie, whose transitions are given by state, into an automaton. If a state has no
+// transition for a byte, it gets that of its longest proper suffix.
 func (a *automaton) link(ways [][]way) {
 	fail := make([]uint16, len(a.next))
 	queue := make([]uint16, 1, len(a.next)) // shorter words come first, so a suffix is finished before
@@ -57,7 +57,7 @@ func (a *automaton) link(ways [][]way) {
 				fail[w.to] = row[w.by]
 			}
 			row[w.by] = w.to
-			if 'a' <= w.by && w.by <= 'z' { // case costs nothing
+			if 'a' <= w.by && w.by <= 'z' { // both cases match
 				row[w.by-'a'+'A'] = w.to
 			}
 			queue = append(queue, w.to)
@@ -65,7 +65,7 @@ func (a *automaton) link(ways [][]way) {
 	}
 }
 
-// scan calls found with each word and the place where it ends, until found returns false.
+// scan calls found with each word and the position of its end, until found returns false.
 func (a *automaton) scan(text []byte, found func(word, end int) bool) {
 	state := uint16(0)
 	for i, c := range text {

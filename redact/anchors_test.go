@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The automaton finds every word wherever it stands, in either case.
+// The automaton finds every word at every position, in either case.
 func TestAllWordsAreFoundWhereTheyEnd(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		words := rapid.SliceOfNDistinct(rapid.StringMatching(`[ab_]{1,4}`), 1, 12, rapid.ID[string]).Draw(t, "words")
@@ -34,7 +34,7 @@ func TestAllWordsAreFoundWhereTheyEnd(t *testing.T) {
 	})
 }
 
-// The automaton of all rules is built at the first text that a process cleans.
+// The automaton of all rules is built when a process cleans its first text.
 func BenchmarkRules(b *testing.B) {
 	for b.Loop() {
 		newRuleset(append(append(vendorRules(), contextRules()...), assignmentRules()...))

@@ -6,31 +6,31 @@ import (
 	"sync"
 )
 
-// The longest names and values that are read around an operator.
+// The maximum lengths of names and values that are read around an operator.
 const (
 	maxName  = 60
 	maxValue = 16 << 10
 )
 
-// assignment is a value that is given to a name, in whatever language: NAME =
-// "value", "name": "value", NAME=value, setProperty("name", "value"), --name value.
+// assignment is a value assigned to a name, in any language: NAME = "value", "name": "value",
+// NAME=value, setProperty("name", "value"), --name value.
 type assignment struct {
 	name       []byte
 	value      []byte
 	start, end int // of the value
 	quoted     bool
-	plain      bool // it stands where no code can: NAME=value, --name value
+	plain      bool // it is where code cannot be: NAME=value, --name value
 	form       bool // it is one of several in a query: name=value&…
-	wide       bool // only blanks or a bar stand between, at the beginning of a line
-	call       bool // it is the one argument of a call: setPassword("value")
+	wide       bool // name and value are separated by spaces or a bar, at the beginning of a line
+	call       bool // it is the only argument of a call: setPassword("value")
 	flag       bool // its name is a command's flag
-	typed      bool // it has no quotes, but characters that end other values without quotes
-	cost       int  // what it cost to find and to judge it, in units
+	typed      bool // it is unquoted, but has characters that end other unquoted values
+	cost       int  // the cost of finding and examining it, in units
 }
 
-// assignmentAt reads the assignment whose name has the word text[at:at+size] in it.
+// assignmentAt reads the assignment whose name contains the word text[at:at+size].
 func assignmentAt(text []byte, at, size int) (assignment, bool) {
-	if text[at+size-1] == '=' { // of pass=
+	if text[at+size-1] == '=' { // the = of pass=
 		size--
 	}
 	start, stop := at, at+size
@@ -40,7 +40,7 @@ func assignmentAt(text []byte, at, size int) (assignment, bool) {
 	for stop < len(text) && stop-at < maxName && isNameByte(text[stop]) {
 		stop++
 	}
-	for stop > at+size && (text[stop-1] == '.' || text[stop-1] == '-') { // of .= and ->
+	for stop > at+size && (text[stop-1] == '.' || text[stop-1] == '-') { // the operators .= and ->
 		stop--
 	}
 	p := &reader{text: text, at: stop, nameStart: start}
@@ -73,29 +73,29 @@ func assignmentAt(text []byte, at, size int) (assignment, bool) {
 	return a, ok && !(a.quoted && p.isName())
 }
 
-// charge sets the cost of an assignment for which a number of bytes was read.
+// charge sets the cost of an assignment for which the given number of bytes was read.
 func (a *assignment) charge(read int) { a.cost = read/4 + 24*len(a.value) + 60 }
 
-// isName says whether the quoted text before is a name itself, as in a schema
-// whose objects are written with line breaks.
+// isName reports whether the quoted text that was just read is itself a name, as in a schema whose
+// objects are written with line breaks.
 func (p *reader) isName() bool { return nameFollows.Match(p.text[p.at:min(len(p.text), p.at+6)]) }
 
 var nameFollows = compile("^\\\\?[\"'`]\\s{0,3}:(?:[ \t\n\"'\\[{]|$)")
 
 func isNameByte(c byte) bool { return isWord(c) || c == '-' || c == '.' }
 
-// reader goes forward over an assignment.
+// reader reads an assignment.
 type reader struct {
 	text      []byte
 	at        int
 	comma     bool // the operator is a comma: only a quoted value may follow
-	nameStart int  // where the name begins
+	nameStart int  // position of the name
 	labelled  bool // see isLabelled
 }
 
 func (p *reader) rest() []byte { return p.text[p.at:min(len(p.text), p.at+100)] }
 
-// blanks skips spaces and tabs, and line breaks where they may be.
+// blanks skips spaces and tabs, and also line breaks if lines is set.
 func (p *reader) blanks(lines bool) {
 	for n := 0; n < 40 && p.at < len(p.text); n++ {
 		c := p.text[p.at]
@@ -106,8 +106,8 @@ func (p *reader) blanks(lines bool) {
 	}
 }
 
-// closers skips what ends the name in its own language, and says what it was:
-// 0 for nothing, a quote, or a bracket.
+// closers skips the characters that end the name, and returns the last one: a quote, a bracket, or
+// 0 if there was none.
 func (p *reader) closers() byte {
 	last := byte(0)
 	for range 4 {
@@ -130,10 +130,10 @@ func (p *reader) closers() byte {
 	return last
 }
 
-// operators give a value to a name. Longer ones come first.
+// operators are the assignment operators. Longer ones come first.
 var operators = []string{":-", ":::=", "::=", "===", "!==", "||=", "??=", ":=", "?=", ".=", "+=", "=>", "->", "<-", "==", "!=", "||", "??", "=", ":", ","}
 
-// operator skips the operator after a name that ended with closed.
+// operator skips the operator after a name. closed is the result of closers.
 func (p *reader) operator(closed byte) bool {
 	from := p.at
 	if m := typed.FindIndex(p.text[p.at:min(len(p.text), p.at+60)]); m != nil && p.text[p.nameStart] != '-' {
@@ -156,8 +156,8 @@ func (p *reader) operator(closed byte) bool {
 	return true
 }
 
-// follows says whether an operator can stand behind what closed a name: a comma
-// behind a quoted name only, and behind a call only what gives its fallback.
+// follows reports whether an operator can follow the end of a name: a comma only a quoted name, and
+// only an operator for a fallback a call.
 func follows(op string, closed byte) bool {
 	isQuote := closed == '"' || closed == '\''
 	switch op {
@@ -169,14 +169,14 @@ func follows(op string, closed byte) bool {
 	return closed != ')'
 }
 
-// sized is what PHP's serialize writes between a name and its value.
+// sized matches what PHP's serialize writes between a name and its value.
 var sized = compile(`\A;s:\d{1,5}:`)
 
-// typed is a declaration's type between name and operator: var x string =, x: &str =.
+// typed matches the type of a declaration between name and operator: var x string =, x: &str =.
 var typed = compile(`\A(?:[ \t]{1,4}|[ \t]{0,4}:[ \t]{0,4})&?[A-Za-z][A-Za-z0-9_.<>\[\]?*]{2,24}[ \t]{0,4}:?=`)
 
-// pair is the form in which name and value are members of one object: name:
-// DB_PASSWORD, value: secret.
+// pair reads the form in which name and value are members of one object: name: DB_PASSWORD, value:
+// secret.
 func (p *reader) pair(nameStart int) bool {
 	if !p.isLabelled(nameStart) {
 		return false
@@ -202,17 +202,17 @@ var labelWords = sync.OnceValue(func() *automaton {
 	return newAutomaton([]string{"name", "key", "label", "var", "header", "field", "setting"})
 })
 
-// labelled is what stands before a name that is given as a value itself: name:
-// "DB_PASSWORD"; and pairValue what leads from there to the member with the value.
+// labelled matches the text before a name that is itself a value, as in name: "DB_PASSWORD".
+// pairValue matches the text from there to the member with the value.
 var (
 	labelled  = compile(`(?i)(?:name|key|label|var(?:iable)?|header|field|setting|<key>)\\{0,3}["'>]?\s{0,3}[:=]?\s{0,3}\\{0,3}["'` + "`" + `]?(?:[A-Za-z]{0,2}|/[A-Za-z0-9_.\-/]{0,60})$`)
 	pairValue = compile(`(?i)\A\s{0,3}(?:,?\s{0,40}\\{0,3}["']?[a-z_]{1,20}\\{0,3}["']?\s{0,3}[:=]\s{0,3}[^,{}\n]{0,40}){0,2}?,?\s{0,40}\\{0,3}["']?(?:value|val|secretvalue|content)\\{0,3}["']?\s{0,3}[:=]|\A"?[ \t]{0,3}\r?\n\r?\n|\A["']?>\s{0,20}<(?:value|val|string)>`)
 )
 
-// maxPair is how far before its name a value may begin.
+// maxPair is the maximum number of bytes between the beginning of a value and its name.
 const maxPair = 1200
 
-// pairBefore is the same pair with the value first.
+// pairBefore reads the same pair with the value first.
 func (p *reader) pairBefore(a *assignment, nameStart int) bool {
 	from := max(0, nameStart-maxPair)
 	if !p.labelled {
@@ -239,7 +239,7 @@ func (p *reader) pairBefore(a *assignment, nameStart int) bool {
 
 var valueBefore = compile(`(?i)(?:^|[\s{,("'\\-])(?:value|val|content)\\{0,3}["']?\s{0,3}[:=]\s{0,3}(?:\\{0,3}"([^"\n\\]{4,})\\{0,3}"|'([^'\n]{4,})'|([^\s"',{}]{4,}))\s{0,3},?\s{0,40}\\{0,3}["']?(?:name|key|label|var(?:iable)?|header|field|setting)\\{0,3}["']?\s{0,3}[:=]\s{0,3}\\{0,3}["']?[A-Za-z]{0,2}$`)
 
-// argument is the form in which a blank alone stands between: --name value, ENV NAME value.
+// argument reads the form with only a space between: --name value, ENV NAME value.
 func (p *reader) argument(nameStart int) bool {
 	if p.at >= len(p.text) || p.text[p.at] != ' ' {
 		return false
@@ -248,11 +248,11 @@ func (p *reader) argument(nameStart int) bool {
 	return isFlag || setsVariable.Match(p.text[max(0, nameStart-16):nameStart])
 }
 
-// setsVariable is a command that takes a variable's name and value as words.
+// setsVariable matches a command that takes the name and the value of a variable as arguments.
 var setsVariable = compile(`(?:^|[^A-Za-z])(?:ENV|setenv|setx|set -[a-zA-Z]{1,3}) ["']?$`)
 
-// byDefault is a declaration whose default is the value: Terraform's variable
-// "db_password" { default = "…" }, a parameter of CloudFormation.
+// byDefault reads a declaration whose default is the value: Terraform's variable "db_password" {
+// default = "…" }, a parameter of CloudFormation.
 func (p *reader) byDefault(nameStart int) bool {
 	var m []int
 	switch {
@@ -273,8 +273,7 @@ var (
 	yamlDefault      = compile(`\A:[ \t]*\r?\n(?:[ \t]+[A-Za-z]+:[^\n]*\n){0,8}?[ \t]+Default:`)
 )
 
-// setter is a call that gives the value to the name: setPassword("…"),
-// .withToken("…"), .password("…").
+// setter reads a call that sets the value: setPassword("…"), .withToken("…"), .password("…").
 func (p *reader) setter(a *assignment) bool {
 	if !isSetter.Match(a.name) || !callBegins.Match(p.rest()) {
 		return false
@@ -288,8 +287,8 @@ var (
 	callBegins = compile(`\A\(\s{0,20}(?:"[^"\n]{4,}"|'[^'\n]{4,}')\s{0,20}\)`)
 )
 
-// gap is the form of lists that are aligned: a name at the beginning of its line,
-// blanks or a bar, and the value.
+// gap reads the form of aligned lists: a name at the beginning of its line, spaces or a bar, and
+// the value.
 func (p *reader) gap(nameStart int) bool {
 	for nameStart > 0 && bytes.IndexByte([]byte(" \t|"), p.text[nameStart-1]) >= 0 {
 		nameStart--
@@ -327,7 +326,7 @@ func (p *reader) value(a *assignment) bool {
 		p.at++
 	}
 	a.start = p.at
-	escaped := -1 // the first quote behind a backslash: in some languages it ends the value
+	escaped := -1 // the first quote after a backslash, which ends the value in some languages
 	for p.at < len(p.text) && p.at-a.start <= maxValue {
 		c := p.text[p.at]
 		switch {
@@ -351,7 +350,7 @@ func (p *reader) value(a *assignment) bool {
 				escaped = p.at + 1
 			}
 			p.at++
-			for quote[0] == '\\' && p.at < len(p.text) && p.text[p.at] == '\\' { // of a text within a text
+			for quote[0] == '\\' && p.at < len(p.text) && p.text[p.at] == '\\' { // a string within a string
 				p.at++
 			}
 		}
@@ -368,8 +367,8 @@ func (p *reader) value(a *assignment) bool {
 	return p.finish(a)
 }
 
-// reopens returns the size of a closing quote that the value continues behind: a quote that is
-// doubled, or, in a shell, a quote between two quoted parts.
+// reopens returns the size of a closing quote after which the value continues, or 0. It is a
+// doubled quote or, in a shell, a quote between two quoted parts.
 func (p *reader) reopens(quote []byte, start int) int {
 	if len(quote) != 1 {
 		return 0
@@ -386,8 +385,8 @@ func (p *reader) reopens(quote []byte, start int) int {
 	return 0
 }
 
-// literal reports whether the backslash at the reader's place is part of a text in single quotes, as
-// in a shell, in YAML and in SQL: a quote behind it ends the text, or is doubled.
+// literal reports whether the backslash at p.at is an ordinary character of a text in single
+// quotes, as in a shell, in YAML and in SQL: the quote after it ends the text or is doubled.
 func (p *reader) literal(quote []byte) bool {
 	if len(quote) != 1 || quote[0] != '\'' {
 		return false
@@ -401,13 +400,13 @@ func (p *reader) literal(quote []byte) bool {
 	return len(rest) > 2 && rest[0] == '\'' && rest[1] == '\'' && !isDelimiter(rest[2])
 }
 
-// isDelimiter reports whether a character stands behind the closing quote of a value.
+// isDelimiter reports whether a character can follow the closing quote of a value.
 func isDelimiter(c byte) bool { return bytes.IndexByte([]byte(" \t\r\n,;:)]}>&|"), c) >= 0 }
 
-// reopened are the ways in which a quoted text of a shell is left to write a quote.
+// reopened are the ways to write a quote within a quoted text of a shell.
 var reopened = map[byte][]string{'\'': {`'\''`, `'"'"'`}, '"': {`"'"'"`, `"\""`}}
 
-// block reads the first line of a block of YAML. It is as good as quoted.
+// block reads the first line of a YAML block. It counts as quoted.
 func (p *reader) block(a *assignment) bool {
 	a.start, a.quoted = p.at, true
 	for p.at < len(p.text) && p.at-a.start <= maxValue && p.text[p.at] != '\n' && p.text[p.at] != '\r' {
@@ -417,20 +416,21 @@ func (p *reader) block(a *assignment) bool {
 	return p.finish(a)
 }
 
-// valueWrapper is what stands around a value in some languages: YAML's tags,
-// anchors and block scalars, constructors, an object with the value as a member,
-// the length that PHP's var_dump writes.
+// valueWrapper matches the text before a value in some languages: tags, anchors and block scalars
+// of YAML, constructors, an object with the value as a member, the length printed by PHP's
+// var_dump.
 var valueWrapper = compile(`\A(?:[ \t]{1,4}(?:[|>][-+0-9]{0,2}[ \t]{0,4}\r?\n[ \t]{1,40}|!!str[ \t]{1,4}|&[\w\-]{1,30}[ \t]{1,4})` +
 	`|[ \t]{0,4}(?:default|default_value|fallback)[ \t]{0,3}=[ \t]{0,3}` +
 	`|[ \t]{0,4}(?:Some|Just|String::from|SecretStr|SecretString|SecretValue)\([ \t]{0,4}` +
 	`|\s{0,10}\{\s{0,40}\\{0,3}["'](?:value|S|string_?value|plain_?[tT]ext)\\{0,3}["'][ \t]{0,3}:` +
 	`|\s{0,20}string\(\d{1,5}\) )`)
 
-// minTruncated is the shortest value that the end of a text may stand in for its quote.
+// minTruncated is the minimum length of a quoted value that the end of the text cuts off before its
+// closing quote.
 const minTruncated = 8
 
-// quote skips an opening quote, with the letters that some languages put
-// before it, and returns what will close it.
+// quote skips an opening quote and the letters that some languages put before it, and returns the
+// closing quote.
 func (p *reader) quote() []byte {
 	m := opening.FindSubmatchIndex(p.text[p.at:min(len(p.text), p.at+12)])
 	if m == nil {
@@ -439,7 +439,7 @@ func (p *reader) quote() []byte {
 	quote := p.text[p.at+m[2] : p.at+m[3]]
 	p.at += m[1]
 	if len(quote) == 3 && quote[0] != '\\' && !bytes.Contains(p.text[p.at:min(len(p.text), p.at+maxValue)], quote) {
-		p.at -= 2 // a quote, and a doubled one
+		p.at -= 2 // one quote, followed by a doubled one
 		return quote[:1]
 	}
 	return quote
@@ -447,7 +447,8 @@ func (p *reader) quote() []byte {
 
 var opening = compile(`\A(?:[A-Za-z]{1,2}|[@$])?("""|'''|"|'|` + "`" + `|\\{1,3}["']|&quot;)`)
 
-// plain reads a value without quotes. What goes on as code or as a template is none.
+// plain reads a value without quotes. It returns false if the text continues as code or as a
+// template.
 func (p *reader) plain(a *assignment) bool {
 	a.start = p.at
 	if passwordName.Match(a.name) {
@@ -471,11 +472,11 @@ func (p *reader) plain(a *assignment) bool {
 	return p.finish(a)
 }
 
-// maxTyped is the longest password without quotes that has symbols in it.
+// maxTyped is the length of the longest unquoted password with symbols.
 const maxTyped = 128
 
-// typed returns the end of a value without quotes that has characters in it which end other
-// values: up to the next blank, or to the end of the line where the name begins it. It returns 0
+// typed returns the end of an unquoted password that contains characters which end other values. It
+// extends to the next space, or to the end of the line if the name begins the line. typed returns 0
 // if the value is not such a password.
 func (p *reader) typed() int {
 	line := p.text[p.at:min(len(p.text), p.at+maxTyped)]
@@ -512,7 +513,7 @@ func (p *reader) typed() int {
 	return 0
 }
 
-// isOdd reports whether no part of a text with blanks in it is a word, a name or a flag.
+// isOdd reports whether no part of a text with spaces is a word, a name or a flag.
 func isOdd(text []byte) bool {
 	for part := range bytes.FieldsSeq(text) {
 		if tokenLike.Match(part) || wordlike.Match(part) || part[0] == '-' || part[0] == '#' {
@@ -522,11 +523,11 @@ func isOdd(text []byte) bool {
 	return true
 }
 
-// tokenLike is a value that other rules judge.
+// tokenLike matches values that other rules examine.
 var tokenLike = compile(`^[\w.\-/+=:]*$`)
 
-// closing returns where a line leaves what the assignment stands in: a quoted text, an element, a
-// row, a list of assignments; -1 if it does not.
+// closing returns the position in line at which the enclosing quoted text, element, row or list of
+// assignments ends, or -1.
 func (p *reader) closing(line []byte) int {
 	before := p.text[1+bytes.LastIndexByte(p.text[:p.nameStart], '\n') : p.nameStart]
 	before = before[max(0, len(before)-maxTyped):]
@@ -553,10 +554,11 @@ func (p *reader) closing(line []byte) int {
 	return end
 }
 
-// closesValue is a cell's border, the next assignment of a list, or an escape.
+// closesValue matches a cell's border, the next assignment of a list, or an escape.
 var closesValue = compile(`^(?: \||│|[,;] ?(?:[A-Za-z][a-z]{3,}[\w .\-]{0,40}|[A-Z_]{5,40}|(?i:uid|pwd|db|ssl|id))[=:]|\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|033))`)
 
-// beginsLine reports whether nothing but blanks and the words that set a variable stand before the name.
+// beginsLine reports whether only spaces and words that set a variable precede the name in its
+// line.
 func (p *reader) beginsLine() bool {
 	before := p.text[max(0, p.nameStart-40):p.nameStart]
 	if i := bytes.LastIndexByte(before, '\n'); i >= 0 {
@@ -569,7 +571,8 @@ func (p *reader) beginsLine() bool {
 
 var lineBegins = compile(`^[ \t]*(?:- |export |set |ENV |env )?$`)
 
-// withoutClosers takes brackets and quotes off the end of a value that nothing in it opens.
+// withoutClosers removes brackets and quotes at the end of a value that have no opening counterpart
+// in it.
 func withoutClosers(value []byte) []byte {
 	for len(value) > 0 {
 		last := value[len(value)-1]
@@ -583,8 +586,8 @@ func withoutClosers(value []byte) []byte {
 	return value
 }
 
-// endsPlain says whether a value without quotes ends here. & ends it where the
-// next part of a query follows.
+// endsPlain reports whether an unquoted value ends at p.at. & ends it if the next parameter of a
+// query follows.
 func (p *reader) endsPlain() bool {
 	c := p.text[p.at]
 	if c == '&' {
@@ -595,7 +598,8 @@ func (p *reader) endsPlain() bool {
 
 var nextParameter = compile(`\A&(?:amp;|quot;|apos;|#\d{1,5};|#x[0-9A-Fa-f]{1,4};|lt;|gt;|nbsp;|[A-Za-z_][A-Za-z0-9_.\[\]\-]*=)`)
 
-// finish takes off what belongs to the way the value is written.
+// finish sets the value of the assignment, without the scheme before it, and reports whether it is
+// long enough.
 func (p *reader) finish(a *assignment) bool {
 	a.value = judged(p.text[a.start:a.end])
 	if word, rest, ok := bytes.Cut(a.value, []byte(" ")); ok && isScheme(word) {
@@ -605,8 +609,8 @@ func (p *reader) finish(a *assignment) bool {
 	return len(a.value) >= 4
 }
 
-// isScheme says whether a word is what comes before a credential in a header
-// (IANA's registry of HTTP authentication schemes, and others in use).
+// isScheme reports whether a word precedes a credential in a header (IANA's registry of HTTP
+// authentication schemes, and others in use).
 func isScheme(word []byte) bool {
 	switch string(bytes.ToLower(word)) {
 	case "bearer", "basic", "token", "apikey", "api-key", "api-token", "bot", "digest", "key", "oauth", "klaviyo-api-key", "snyk", "ssws", "genie", "splunk":

@@ -2,18 +2,18 @@ package redact
 
 import "bytes"
 
-// begins says whether a token may begin at text[at]: it is not the rest of a
-// longer word. Letters that belong to an escape sequence before it are no word:
-// \n in a traceback, a colour code of a terminal, %0A in an address.
+// begins reports whether a token may begin at text[at]: the byte before it is not a letter or
+// digit. Letters of an escape sequence do not count: \n in a traceback, a colour code of a
+// terminal, %0A in a URL.
 func begins(text []byte, at int) bool {
 	return at == 0 || !isAlnum(text[at-1]) || escapeBefore(text, at) > 0
 }
 
-// longestEscape is the most bytes that escapeBefore looks back.
+// longestEscape is the maximum number of bytes that escapeBefore looks back.
 const longestEscape = 48
 
-// escapeBefore returns the size of the escape sequence that ends at text[at] in
-// a letter or a digit; 0 where none does.
+// escapeBefore returns the size of the escape sequence that ends before text[at] with a letter or
+// digit, or 0.
 func escapeBefore(text []byte, at int) int {
 	if at < 2 || !isAlnum(text[at-1]) {
 		return 0
@@ -27,7 +27,7 @@ func escapeBefore(text []byte, at int) int {
 	default:
 		return 0
 	}
-	tail := text[i:at] // from the sign on
+	tail := text[i:at] // from the first character of the escape
 	switch tail[0] {
 	case '\\':
 		return backslashEscape(tail)
@@ -51,8 +51,8 @@ func escapeBefore(text []byte, at int) int {
 	return 0
 }
 
-// backslashEscape returns the size of the escape that a text is as a whole; 0 if it is not one:
-// \n, \x0a, \u000a, \U0000000a, \012.
+// backslashEscape returns the size of text if all of it is one escape, and 0 otherwise: \n, \x0a,
+// \u000a, \U0000000a, \012.
 func backslashEscape(text []byte) int {
 	digits := map[byte]int{'x': 2, 'u': 4, 'U': 8}[text[1]]
 	switch {
@@ -70,17 +70,17 @@ func backslashEscape(text []byte) int {
 
 func isOctal(c byte) bool { return '0' <= c && c <= '7' }
 
-// longestLetters is the most letters and digits that end an escape sequence, and one more.
+// longestLetters is the maximum number of letters and digits at the end of an escape sequence, plus
+// one.
 const longestLetters = 11
 
-// colour is a terminal's control sequence, behind its escape character or what
-// code writes for it.
+// colour matches a control sequence of a terminal. Its escape character may be written as in source
+// code.
 const colour = `(?:\x1b|\\+x1[bB]|\\+u001[bB]|\\+033|\\+e|\^\[)\[[0-9;:?]{0,32}[A-Za-z]`
 
-// whole moves the borders of a place out of escape sequences, so that none is
-// cut in two.
+// whole moves the ends of a span so that they do not cut an escape sequence in two.
 func whole(text []byte, s span) span {
-	for at := s.start + 1; at <= min(s.end, s.start+longestEscape); at++ { // one that began before the place
+	for at := s.start + 1; at <= min(s.end, s.start+longestEscape); at++ { // an escape that begins before the span
 		if size := escapeBefore(text, at); size > at-s.start {
 			s.start = at
 			break

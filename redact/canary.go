@@ -14,13 +14,13 @@ import (
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
-// MinHeld is the shortest credential, in bytes, that is looked for.
+// MinHeld is the length of the shortest credential that is searched for, in bytes.
 const MinHeld = 6
 
 // kindHeld is the kind of a credential that Airlock itself holds.
 const kindHeld = "held-credential"
 
-// canary is one credential in every form that is looked for.
+// canary is one credential in every form that is searched for.
 type canary struct{ forms [][]byte }
 
 func newCanary(value string) (canary, bool) {
@@ -43,7 +43,7 @@ func newCanary(value string) (canary, bool) {
 	return c, true
 }
 
-// escapedForms returns how a value stands in addresses and in JSON.
+// escapedForms returns the forms of a value in URLs and in JSON.
 func escapedForms(value string) []string {
 	query := url.QueryEscape(value)
 	component := strings.NewReplacer("+", "%20", "%21", "!", "%27", "'", "%28", "(", "%29", ")", "%2A", "*").Replace(query) // as JavaScript writes it
@@ -59,7 +59,7 @@ func escapedForms(value string) []string {
 	return append(forms, ascii[1:len(ascii)-1])
 }
 
-// lowerEscapes writes %2F as %2f.
+// lowerEscapes returns s with percent escapes in lower case: %2f for %2F.
 func lowerEscapes(s string) string {
 	b := []byte(s)
 	for i := 0; i+2 < len(b); i++ {
@@ -70,9 +70,9 @@ func lowerEscapes(s string) string {
 	return string(b)
 }
 
-// base64Forms returns what base64 of any text that has the value in it has in
-// it: one form for each of the three places where the value can begin, without
-// the characters that its neighbours have a part in. Both alphabets.
+// base64Forms returns the forms that a value has within the base64 of a longer text: one for each
+// of the three alignments at which the value can begin, in both alphabets. Characters that depend
+// on neighbouring bytes are left out.
 func base64Forms(value string) []string {
 	var forms []string
 	for shift := range 3 {
@@ -98,14 +98,14 @@ func reverse(s string) string {
 	return string(b)
 }
 
-// Secret is one that was found.
+// Secret is a secret found by a rule.
 type Secret struct {
 	Kind  string
 	Value secret.Value
 }
 
-// Secrets returns the secrets that rules find in a text as it is, personal data
-// left out.
+// Secrets returns the secrets that rules find in a text, without decoding it. Personal data are not
+// included.
 func (r *Redactor) Secrets(text []byte) []Secret {
 	var list []Secret
 	for _, s := range merged(standard().find(text, newWork(len(text)))) {
@@ -114,7 +114,7 @@ func (r *Redactor) Secrets(text []byte) []Secret {
 	return list
 }
 
-// held are the canaries. Redactors that were made from each other share them.
+// held is the set of canaries. Redactors that were derived from each other share it.
 type held struct {
 	mu       sync.RWMutex // guards both
 	canaries []canary
@@ -139,17 +139,16 @@ func (h *held) add(value string) bool {
 	return true
 }
 
-// count is how many there are; it only grows.
+// count returns the number of canaries. It never decreases.
 func (h *held) count() int {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	return len(h.canaries)
 }
 
-// find returns the places of every form of every canary, and of what has one
-// inside when it is decoded.
+// find returns the spans of every form of every canary, and of encoded text that contains one.
 func (h *held) find(text []byte, w *work) []span {
-	if h.count() == 0 { // whatever is decoded, none is in it
+	if h.count() == 0 { // nothing to search for
 		return nil
 	}
 	s := search{h.findPlain, w}

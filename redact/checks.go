@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// mixed says whether a value has lower and upper case and a digit, as random
-// base64 of forty characters nearly always has and a path or a digest has not.
+// mixed reports whether a value has lower case, upper case and a digit. Random base64 of forty
+// characters nearly always has; paths and digests do not.
 func mixed(b []byte) bool {
 	return bytes.ContainsAny(b, "0123456789") &&
 		bytes.ContainsAny(b, "abcdefghijklmnopqrstuvwxyz") &&
@@ -33,11 +33,11 @@ func entropy(b []byte) float64 {
 	return sum
 }
 
-// placeholder is what documentation and templates write in the place of a secret.
+// placeholder matches what documentation and templates contain instead of a secret.
 var placeholder = compile(`(?i)^(?:\$\{?|\{\{|<|%\(|%[a-z]|#\{)|^[*x.\-_]+$|^an?[_\- ][a-z]+(?:[_\- .]|$)|^(?:your|my|the|some|enter|insert|replace|change|add|put)[_\- .]|change_?me|replace_?me|placeholder|redacted|dummy|example|sample|^(?:passw(?:or)?d|passwd|pass|pwd|secret|token|string|text|required|optional|none|null|nil|undefined|true|false|port|user(?:name)?|hidden|masked|todo|tbd|fixme|test(?:ing)?|foobar|default)\d{0,3}$|^(?:unsafe|insecure|secure|value|null|empty|unset|unknown|disabled|enabled|your|user|foo|bar|baz|abc|pa55word|letmein)$|^(?:os|process|config|settings|options|self|this|env|secrets|vars|params|args|req|request|ctx|data|props)[.\[]|\(|^(?:true|false|none)`)
 
-// isMadeUp says whether a value is hardly more than one character again and
-// again, and so not drawn at random.
+// isMadeUp reports whether a value is mostly one repeated character, or a UUID used in examples,
+// and therefore not random.
 func isMadeUp(b []byte) bool { return monotonous(b) || zeroUUID.Match(b) }
 
 // digest is hexadecimal in lower case.
@@ -45,43 +45,42 @@ var digest = compile(`^[0-9a-f]+$`)
 
 var zeroUUID = compile(`^(?:0{8}-0{4}-[0-5]?0{3,4}-[089ab]?0{3,4}-0{12}|12345678-1234-|1{8}-(?:1{4}|2{4})-(?:1{4}|3{4})-(?:1{4}|4{4})-(?:1{12}|5{12})$)`)
 
-// isCiphertext says whether a value is encrypted already, in one of the forms that
-// say so: openssl enc, the transit engine of HashiCorp Vault, Ansible's vault.
+// isCiphertext reports whether a value is already encrypted, in a form that identifies itself:
+// openssl enc, the transit engine of HashiCorp Vault, Ansible Vault.
 func isCiphertext(b []byte) bool { return ciphertext.Match(b) }
 
 var ciphertext = compile(`^(?:U2FsdGVkX1[89+/][A-Za-z0-9+/=]+|vault:v\d+:[A-Za-z0-9+/=]+|\$ANSIBLE_VAULT;.*|ENC\[.*\])$`)
 
-// cipherName is the name of an algorithm, as it stands in settings, or as Java's
-// cryptography names its algorithms.
+// cipherName matches names of algorithms, as they are written in settings and in Java's
+// cryptography.
 var cipherName = compile(`(?i)^(?:AES|DES|3DES|RSA|SHA\d*|HMAC|PBES2|PBKDF2|SCRAM|X?SALSA20|X?CHACHA20|CAMELLIA|ECDSA|ECDHE?|BLOWFISH|ARGON2\w*|BCRYPT|SCRYPT|MD5|RC4|ED25519|ARIA|SEED|[HREP]S(?:256|384|512)|A(?:128|192|256)(?:GCM)?KW|SM[234]|(?:AES|DES|DESede)Wrap|OAEPWith\w+|PBEWith\w+|PBKDF2With\w+)(?:[_\-/+.](?:[A-Z]{2,}\w*|\d{2,4}\w*|[A-Z]\d+\w*)){0,8}$`)
 
-// notPlaceholder lets through what documentation writes for a password.
+// notPlaceholder reports whether a value is not a placeholder.
 func notPlaceholder(b []byte) bool { return !placeholder.Match(b) }
 
-// credential says whether what stands in a header is a value, and not code that
-// makes one.
+// credential reports whether the value of a header is a credential, and not code that makes one.
 func credential(b []byte) bool {
 	return notPlaceholder(b) && notDummy(b) && !isCounted(b) && (!identifier.Match(b) || hasDigit(b)) && entropy(b) >= 2 && (bytes.ContainsAny(b, "0123456789=") || mixedCase(b))
 }
 
-// random says whether a value looks drawn at random, and not written by a person.
+// random reports whether a value looks random, and not written by a person.
 func random(b []byte) bool {
 	return notPlaceholder(b) && !isCounted(b) && bytes.ContainsAny(b, "0123456789") && entropy(b) >= 3
 }
 
-// identifier is a name in code, or a path: words joined by _ - . / or case.
+// identifier matches names in code and paths: words joined by _ - . / or case.
 var identifier = compile(`^_*(?:[a-z]+|[A-Z]+|[A-Z]?[a-z]+(?:[A-Z][a-z]+)*)(?:[_\-./:][A-Za-z][a-z]*|[_\-./:][A-Z]+|[_\-./:]v?\d{1,4})*$`)
 
-// joined is words with a digit here and there: as2-client-secret.
+// joined matches words with a few digits: as2-client-secret.
 var joined = compile(`^[a-z]+\d?(?:[_\-.](?:[a-z]+\d?|\d{1,12}))+$`)
 
-// hexadecimal is a small number.
+// hexadecimal matches a small hexadecimal number.
 var hexadecimal = compile(`^0[xX][0-9a-fA-F]{1,8}$`)
 
-// address is a value that begins like an address, a path, a digest or a template.
+// address matches the beginning of a URL, a path, a digest or a data URL.
 var address = compile(`^(?:[a-z][a-z0-9+]{1,10}://|/|\./|\.\./|~/|arn:|sha(?:1|256|512)[:\-]|md5:|urn:|data:|[A-Z]:\\\\)`)
 
-// secretText says whether a quoted value that is given to a secret's name is one.
+// secretText reports whether a quoted value under the name of a secret is a secret.
 func secretText(b []byte) bool {
 	if isMadeUp(b) || isCiphertext(b) || !notPlaceholder(b) || !notDummy(b) || address.Match(b) || identifier.Match(b) || joined.Match(b) || pattern.Match(b) || versioned.Match(b) || hexadecimal.Match(b) ||
 		cipherName.Match(b) || typeName.Match(b) {
@@ -90,24 +89,24 @@ func secretText(b []byte) bool {
 	return (bytes.ContainsAny(b, "0123456789!@#$%^&*+=/?") || isASCII(b) && mixedCase(b)) && entropy(b) >= 2
 }
 
-// typeName is the name of a type that begins with an abbreviation, and camelWords
-// a name with numbers between its words: DSAPrivateKey, ReadUint24LengthPrefixed.
+// typeName matches names of types that begin with an abbreviation, and camelWords names with
+// numbers between words: DSAPrivateKey, ReadUint24LengthPrefixed.
 var (
 	typeName   = compile(`^_*[A-Z]{2,5}[a-z]{2,}(?:[A-Z][a-z]{2,})*$`)
 	camelWords = compile(`^[a-z]*(?:[A-Z][a-z]+\d{0,3})+$`)
 )
 
-// isASCII says whether a text has no letters but those of keys: words of other
-// languages are a label's.
+// isASCII reports whether a text is ASCII. Words in other scripts are labels and not keys.
 func isASCII(b []byte) bool {
 	return bytes.IndexFunc(b, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
 }
 
-// pattern is a regular expression, or a text with a quote in it.
+// pattern matches regular expressions, and text with an escaped quote.
 var pattern = compile(`\[\^?[^\]]{0,20}(?:a-[zf]|A-[ZF]|0-9)|(?:a-z|A-Z|0-9)(?:\]|a-z|A-Z|0-9)|\\[dwsb"]|\(\?`)
 
-// passwordText reports whether a value under a password's name is one. People choose words
-// and password managers any printable characters, so only what is evidently something else is left.
+// passwordText reports whether a value under the name of a password is a password. People choose
+// words and password managers use any printable character, so only values that are evidently
+// something else are excluded.
 func passwordText(b []byte) bool {
 	b = judged(b)
 	if len(b) < 4 || isMadeUp(b) && len(b) >= 16 || cipherName.Match(b) || isCiphertext(b) || filler.Match(b) || versioned.Match(b) || hexadecimal.Match(b) {
@@ -116,24 +115,25 @@ func passwordText(b []byte) bool {
 	return !isCode(b) && !label.Match(b)
 }
 
-// label is a text of a form, or a name in code, rather than a password.
+// label matches text of a form, and names in code.
 var label = compile(`(?i)passw(?:or)?d|passwor[dt]|` + foreignPassword + `|^(?:forgot|reset|confirm|new|old|current|invalid|login|sign|user|field|input|label|button|error)(?:[ _\-.]|[a-z]{3,}|$)|^[a-z]+(?:\.[a-z]+)+$|^[a-z]+(?:_[a-z]+)+$|^[A-Z]+(?:_[A-Z]+)+$`)
 
-// connectionPassword is for what stands behind a user's name in a connection string.
+// connectionPassword reports whether the text after a user name in a connection string is a
+// password.
 func connectionPassword(b []byte) bool {
 	return passwordText(b) && !address.Match(b) && !reference.Match(b)
 }
 
-// dense says whether a text of any characters looks drawn at random.
+// dense reports whether a text of any characters looks random.
 func dense(b []byte) bool { return !bytes.ContainsAny(b, " {}<") && entropy(b) >= 4 }
 
-// reference is a member of something in code: os.Environ, ed25519.PrivateKey.
+// reference matches a member of something in code: os.Environ, ed25519.PrivateKey.
 var reference = compile(`^[A-Za-z_]\w*(?:(?:\.|::|->)[A-Za-z_]\w*)+$|^[A-Za-z_]\w*\$\d*$`)
 
-// product is a number times a name, in code.
+// product matches a number times a name, in code.
 var product = compile(`^\d+[*/+][A-Za-z_]\w*$|^[A-Za-z_]\w*[*/+]\d+$`)
 
-// secretWord is secretText for a value without quotes, which may as well be code.
+// secretWord is secretText for a value without quotes, which may also be code.
 func secretWord(b []byte) bool {
 	if len(b) < 10 || reference.Match(b) || product.Match(b) || !secretText(b) || !bytes.ContainsAny(b, "0123456789") || !bytes.ContainsAny(b, letters) {
 		return false
@@ -150,8 +150,8 @@ func mixedCase(b []byte) bool {
 	return bytes.ContainsAny(b, letters[:26]) && bytes.ContainsAny(b, letters[26:]) && entropy(b) >= 3.5
 }
 
-// isDrawn says whether a value of some length was drawn at random: letters and
-// digits between each other, and no form of something else.
+// isDrawn reports whether a value is long enough and looks random: letters and digits alternate,
+// and it does not match the form of something else.
 func isDrawn(b []byte) bool {
 	if len(b) < 16 || len(b) > maxValue || isMadeUp(b) || isMisshapen(b) || isCiphertext(b) || !notPlaceholder(b) || address.Match(b) || identifier.Match(b) || reference.Match(b) || !tokenBytes.Match(b) {
 		return false
@@ -161,8 +161,8 @@ func isDrawn(b []byte) bool {
 
 var tokenBytes = compile(`^[A-Za-z0-9_\-+/=.~:|!%]+$`)
 
-// changes counts how often letters and digits, or cases, take turns: words, dates and
-// versions have few of them.
+// changes returns how often a letter is followed by a digit or the reverse. Words, dates and
+// versions have few such changes.
 func changes(b []byte) int {
 	n, last := 0, byte(0)
 	for _, c := range b {
@@ -181,15 +181,15 @@ func changes(b []byte) int {
 	return n
 }
 
-// isSlackToken asks for the numbers of workspace and user, or for the length
-// of those tokens that have them encoded.
+// isSlackToken reports whether a value contains the numbers of workspace and user, or has the
+// length of tokens that encode them.
 func isSlackToken(b []byte) bool {
 	return notDummy(b) && (slackNumber.Match(b) || len(b) >= 60 && bytes.ContainsAny(b, "0123456789"))
 }
 
 var slackNumber = compile(`-\d{6,}-.*[A-Za-z0-9]{8}|-\d+-\d+-\d+-[0-9a-f]{16,}|-\d-[A-Za-z0-9]{24,}|^xox[ar]-(?:\d-)?[a-z]*\d[A-Za-z0-9]{7,}$`)
 
-// isDiscordToken asks for the user's number in the first part, in base64.
+// isDiscordToken reports whether the first part is the base64 of a user number.
 func isDiscordToken(b []byte) bool {
 	first, _, _ := bytes.Cut(b, []byte("."))
 	number, err := base64.RawStdEncoding.DecodeString(string(first))

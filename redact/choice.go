@@ -8,34 +8,34 @@ import (
 	"sync"
 )
 
-// Choice is what becomes of personal data of one kind.
+// Choice is the treatment of personal data of one kind.
 type Choice int
 
 // The choices, the strictest first.
 const (
-	Placeholder Choice = iota // a marker with the kind in its place
+	Placeholder Choice = iota // replaced with a marker of the kind
 	Mask                      // all but its last characters hidden
-	Keep                      // as it is
+	Keep                      // left unchanged
 )
 
-// Choices are made by kind: email, phone, card, iban, us-ssn, ip-address. A kind
-// without one has Placeholder.
+// Choices maps kinds to choices: email, phone, card, iban, us-ssn, ip-address. The default is
+// Placeholder.
 type Choices map[string]Choice
 
-// Personal are the choices for all data, and for what single servers answered.
+// Personal has the choices for all data and those for data returned by single servers.
 type Personal struct {
 	All     Choices
 	Servers map[string]Choices // by server
 }
 
-// personalKinds are the kinds that are personal data, and no secrets.
+// personalKinds are the kinds that are personal data and not secrets.
 var personalKinds = []string{"email", "phone", "card", "iban", "us-ssn", "ip-address"}
 
-// IsPersonal says whether a kind is personal data, and no secret.
+// IsPersonal reports whether a kind is personal data and not a secret.
 func IsPersonal(kind string) bool { return slices.Contains(personalKinds, kind) }
 
-// maxLearned is how many values of one run are remembered with the choice of the
-// servers that returned them. Others have the choice for all data.
+// maxLearned is the maximum number of values of one run that are remembered with the choice of the
+// servers that returned them. The choice for all data applies to further values.
 const maxLearned = 100_000
 
 // personal applies the choices to what leaves one run.
@@ -45,16 +45,14 @@ type personal struct {
 	learned map[[sha256.Size]byte]Choice
 }
 
-// With returns a Redactor with the same canaries that follows choices about
-// personal data. It is for one run: what Learn tells it about the run's results
-// stays with it.
+// With returns a Redactor with the same canaries that applies choices to personal data. It must be
+// used for one run only, because Learn stores values of the run's results in it.
 func (r *Redactor) With(choices Personal) *Redactor {
 	return &Redactor{held: r.held, places: r.places, personal: &personal{choices: choices, learned: map[[sha256.Size]byte]Choice{}}}
 }
 
-// Learn reads the personal data in a result of a server, so that its values
-// follow the server's choices where they leave the run. A value that several
-// servers returned follows the strictest.
+// Learn reads the personal data in a result of a server. If these values leave the run, the choices
+// of the server apply to them. If several servers return a value, the strictest choice applies.
 func (r *Redactor) Learn(server string, result json.RawMessage) {
 	if r.personal == nil || len(r.personal.choices.Servers) == 0 || !json.Valid(result) {
 		return
@@ -86,7 +84,7 @@ func (p *personal) learn(server string, text []byte) {
 	}
 }
 
-// forServer is the choice of a server, or that for all where it has none.
+// forServer returns the choice of a server, or the choice for all data if the server has none.
 func (p *personal) forServer(server, kind string) Choice {
 	if choice, ok := p.choices.Servers[server][kind]; ok {
 		return choice
@@ -94,7 +92,7 @@ func (p *personal) forServer(server, kind string) Choice {
 	return p.choices.All[kind]
 }
 
-// of is the choice for one value.
+// of returns the choice for one value.
 func (p *personal) of(kind string, value []byte) Choice {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -104,7 +102,7 @@ func (p *personal) of(kind string, value []byte) Choice {
 	return p.choices.All[kind]
 }
 
-// digestOf makes values equal that differ in their separators or their case.
+// digestOf returns a digest that is equal for values that differ only in separators or case.
 func digestOf(kind string, value []byte) [sha256.Size]byte {
 	key := []byte(kind + "\x00")
 	for _, c := range bytes.ToLower(value) {
@@ -115,7 +113,7 @@ func digestOf(kind string, value []byte) [sha256.Size]byte {
 	return sha256.Sum256(key)
 }
 
-// choose drops what is kept of the spans in a text, and hides part of what is masked.
+// choose removes the spans of personal data whose choice is Keep.
 func (r *Redactor) choose(text []byte, spans []span) []span {
 	if r.personal == nil {
 		return spans
@@ -125,7 +123,7 @@ func (r *Redactor) choose(text []byte, spans []span) []span {
 	})
 }
 
-// masked is what stands in the place of a value where its kind is masked.
+// masked returns the replacement of a value whose choice is Mask, and reports whether it is.
 func (r *Redactor) masked(kind string, value []byte) ([]byte, bool) {
 	if r.personal == nil || !IsPersonal(kind) || r.personal.of(kind, value) != Mask {
 		return nil, false
@@ -133,11 +131,11 @@ func (r *Redactor) masked(kind string, value []byte) ([]byte, bool) {
 	return mask(value), true
 }
 
-// shown is how many characters of a masked value are left.
+// shown is the number of characters of a masked value that stay visible.
 const shown = 4
 
-// mask hides letters and digits but the last four, or, in an address, the first
-// of the mailbox and the last part of the domain. Separators and length stay.
+// mask hides all letters and digits but the last four. In an e-mail address it shows the first
+// character of the mailbox and the last part of the domain. Separators and length do not change.
 func mask(value []byte) []byte {
 	out := slices.Clone(value)
 	left, right := 0, len(out)

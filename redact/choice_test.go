@@ -34,8 +34,8 @@ func TestPersonalDataByChoice(t *testing.T) {
 	}
 }
 
-// A value that another server returned as well follows the stricter choice, in
-// either order, and what one run learned another does not know.
+// If another server returned a value as well, the stricter choice applies, in either order. Values
+// learned by one run do not affect another.
 func TestChoicesOfServersMeet(t *testing.T) {
 	choices := redact.Personal{Servers: map[string]redact.Choices{"crm": {"email": redact.Keep}}}
 	result := []byte(`"ann@corp.io"`)
@@ -55,7 +55,7 @@ func TestChoicesOfServersMeet(t *testing.T) {
 	}
 }
 
-// Choices are about personal data alone: a credential that looks like it goes.
+// Choices apply to personal data only. A credential in the form of personal data is removed.
 func TestACredentialIsNeverKept(t *testing.T) {
 	r := redact.New()
 	r.Hold("ann@corp.io")

@@ -3,22 +3,21 @@ package redact
 import "bytes"
 
 const (
-	// maxHead is the longest line that is read as the head of a table, and maxRow
-	// the longest row.
+	// maxHead is the length of the longest line that is read as a table header, and maxRow that of the
+	// longest row.
 	maxHead = 2 << 10
 	maxRow  = 16 << 10
-	// rowCost is what it costs to judge a byte of a row, in units.
+	// rowCost is the cost of examining one byte of a row, in units.
 	rowCost = 10
 )
 
-// headWords are in names of columns that hold secrets.
+// headWords are words in names of columns with secrets.
 func headWords() []string {
 	return append(passwordWords(), "secret", "token", "credential", "api_key", "apikey", "api-key", "api key", "access_key", "private_key", "auth_key", "pass")
 }
 
-// columnsBelow finds what stands in the column whose head has the word
-// text[at:at+size] in it: of CSV, of tables with tabs or bars, of columns that
-// are aligned with blanks.
+// columnsBelow finds the values in the column whose header contains the word text[at:at+size]. It
+// reads CSV, tables with tabs or bars, and columns aligned with spaces.
 func columnsBelow(text []byte, at, size int) (spans []span, cost int) {
 	start := 1 + bytes.LastIndexByte(text[max(0, at-maxHead):at], '\n') + max(0, at-maxHead)
 	stop := lineEnd(text, at, maxHead)
@@ -47,7 +46,8 @@ func columnsBelow(text []byte, at, size int) (spans []span, cost int) {
 	return nil, len(head)
 }
 
-// below reads rows as long as they have the head's number of cells.
+// below reads the rows after the header. It skips horizontal lines of the frame and stops at a row
+// with a different number of cells.
 func below(text []byte, from int, heads []cell, column int, name []byte, split splitter) (spans []span, cost int) {
 	first := from
 	for from < len(text) {
@@ -70,7 +70,7 @@ func below(text []byte, from int, heads []cell, column int, name []byte, split s
 	return spans, rowCost * (from - first)
 }
 
-// isRule says whether a row is a line of a table's frame.
+// isRule reports whether a row is a horizontal line of a table's frame.
 func isRule(row []byte) bool {
 	return len(bytes.Trim(row, " \t\r|+-=:─━│┌┬┐├┼┤└┴┘╭╮╰╯┃╞═╪╡")) == 0
 }
@@ -86,13 +86,14 @@ func lineEnd(text []byte, from, most int) int {
 	return -1
 }
 
-// cell is one cell of a row, without the blanks and quotes around its text.
+// cell is one cell of a row, without the spaces and quotes around its text.
 type cell struct {
 	start, end int
-	aligned    bool // its place in the line says which column it is in
+	aligned    bool // its position in the line determines its column
 }
 
-// splitter takes a line apart; one without its separator has a single cell.
+// splitter splits a line into cells. It returns at most one cell if the line does not contain its
+// separator.
 type splitter func(line []byte) []cell
 
 var splitters = []splitter{
@@ -104,7 +105,7 @@ var splitters = []splitter{
 	splitAligned,
 }
 
-// splitAt takes a line apart at a separator outside of quotes (RFC 4180).
+// splitAt splits a line at a separator outside of quotes (RFC 4180).
 func splitAt(line []byte, separator byte) []cell {
 	if bytes.IndexByte(line, separator) < 0 {
 		return nil
@@ -133,7 +134,7 @@ func trimmed(line []byte, start, end int) cell {
 	return cell{start: start, end: end}
 }
 
-// splitFrame takes a line apart at the bars of a drawn frame.
+// splitFrame splits a line at the bars of a drawn frame.
 func splitFrame(line []byte) []cell {
 	if !bytes.Contains(line, []byte("│")) {
 		return nil
@@ -147,7 +148,7 @@ func splitFrame(line []byte) []cell {
 	return cells
 }
 
-// splitAligned takes a line apart where two blanks or more stand.
+// splitAligned splits a line at two or more spaces.
 func splitAligned(line []byte) []cell {
 	var cells []cell
 	for _, m := range alignedText.FindAllIndex(line, 64) {
@@ -167,7 +168,7 @@ func columnAt(cells []cell, at int) int {
 	return -1
 }
 
-// cellUnder returns the cell of a row that stands in a column of the head.
+// cellUnder returns the cell of a row in a column of the header.
 func cellUnder(heads []cell, column int, cells []cell) (cell, bool) {
 	if !heads[column].aligned {
 		if len(cells) != len(heads) {
@@ -186,13 +187,13 @@ func cellUnder(heads []cell, column int, cells []cell) (cell, bool) {
 	return cell{}, true // a row whose cell is empty
 }
 
-// isHead says whether a text is the name of a column that holds secrets.
+// isHead reports whether a text is the name of a column with secrets.
 func isHead(name []byte) bool {
 	return len(name) <= 40 && !harmlessName.Match(name) && (passwordName.Match(name) || secretNames.Match(name))
 }
 
-// headOfNames says whether all cells of a line are short names, as a head's are
-// and a line of code is not.
+// headOfNames reports whether all cells of a line are short names. Those of a header are; those of
+// a line of code are not.
 func headOfNames(line []byte, cells []cell) bool {
 	named := 0
 	for i, c := range cells {

@@ -6,7 +6,7 @@ import (
 
 func compile(expression string) *lazyregexp.Regexp { return lazyregexp.New(expression) }
 
-// contextRules find values whose own form says nothing, by what stands before them.
+// contextRules find values without a recognisable form, by the text before them.
 func contextRules() []rule {
 	return []rule{
 		{kind: "private-key", anchors: []string{"-----begin"}, glued: true, after: 100, locate: keyBlock},

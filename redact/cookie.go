@@ -2,9 +2,9 @@ package redact
 
 import "bytes"
 
-// cookieHeader finds what a header Cookie or Set-Cookie carries (RFC 6265,
-// section 4), if any of its cookies has a value that looks drawn: the whole list
-// goes, because each may be what a session hangs on.
+// cookieHeader finds the value of a Cookie or Set-Cookie header (RFC 6265, section 4), if the value
+// of any of its cookies looks random. It returns the whole list, because each cookie may identify
+// the session.
 func cookieHeader(text []byte, at, size int) (place, bool) {
 	m := cookieStart.FindIndex(text[at+size : min(len(text), at+size+24)])
 	if m == nil {
@@ -18,7 +18,7 @@ func cookieHeader(text []byte, at, size int) (place, bool) {
 	return place{start, end, end - start}, hasCookie(text[start:end])
 }
 
-// hasCookie says whether there is a cookie in a list that a session may hang on.
+// hasCookie reports whether a list contains a cookie that may identify a session.
 func hasCookie(list []byte) bool {
 	for part := range bytes.SplitSeq(list, []byte(";")) {
 		name, value, isPair := bytes.Cut(bytes.TrimSpace(part), []byte("="))
@@ -29,7 +29,7 @@ func hasCookie(list []byte) bool {
 	return false
 }
 
-// cookieMember is the name of a member that holds such a list.
+// cookieMember matches names of members that hold such a list.
 var cookieMember = compile(`(?i)^(?:set-)?cookies?$`)
 
 var (
@@ -37,8 +37,8 @@ var (
 	cookieName  = compile(`^[A-Za-z0-9_.\-]{1,60}$`)
 )
 
-// isCookie says whether a value may be what a session hangs on: under a name that
-// says so, little is asked of it.
+// isCookie reports whether a cookie may identify a session. If its name is that of a session, the
+// conditions for its value are weak.
 func isCookie(name, value []byte) bool {
 	if sessionName.Match(name) {
 		return len(value) >= 6 && hasDigit(value) && notPlaceholder(value) && notDummy(value)

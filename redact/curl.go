@@ -2,8 +2,8 @@ package redact
 
 import "bytes"
 
-// curlUser finds the password in curl's argument -u USER:PASSWORD, however the
-// shell's quotes stand, or a token in the place of either (curl(1), --user).
+// curlUser finds the password in curl's argument -u USER:PASSWORD in any quoting of the shell, or a
+// token given as user or password (curl(1), --user).
 func curlUser(text []byte, at, size int) (place, bool) {
 	if at == 0 || !bytes.Contains(text[max(0, at-600):at], []byte("curl ")) || bytes.IndexByte([]byte(" \t\n'\""), text[at-1]) < 0 {
 		return place{}, false
@@ -22,25 +22,24 @@ func curlUser(text []byte, at, size int) (place, bool) {
 	return place{}, false
 }
 
-// userArgument has a password alone, in quotes or not, or a user that stands
-// alone in the place of one.
+// userArgument captures a password, quoted or not, or a user name without a password.
 var userArgument = compile(`\A[ =]{0,4}(?:` +
 	`"[^"\s:]{0,80}:([^"\s]{3,120})"|'[^'\s:]{0,80}:([^'\s]{3,120})'|` +
 	`"([^"\s:]{8,120}):"|'([^'\s:]{8,120}):'|` +
 	`(?:[^\s:"']{0,80}|"[^"\s]{0,80}"|'[^'\s]{0,80}'):["']?([^\s"']{3,120})|` +
 	`([A-Za-z0-9_\-]{16,120}):(?:\s|\z))`)
 
-// allSame says whether a value is one character again and again.
+// allSame reports whether a value is one repeated character.
 func allSame(b []byte) bool { return len(bytes.Trim(b, string(b[:1]))) == 0 }
 
-// isCurlPassword leaves out what documentation and scripts write.
+// isCurlPassword excludes the placeholders of documentation and the variables of scripts.
 func isCurlPassword(b []byte) bool {
 	isFallback := b[0] == '-' && bytes.IndexByte(b, '}') > 0 // of ${NAME:-fallback}
 	return !isFallback && !allSame(b) && notPlaceholder(b) && notDummy(b) && bytes.IndexByte([]byte("$<["), b[0]) < 0 && !bytes.HasSuffix(b, []byte(">"))
 }
 
-// commandPassword finds the password in the arguments of commands that take it
-// as -pPASSWORD, -p PASSWORD, -a PASSWORD or -w PASSWORD.
+// commandPassword finds the password in the arguments of commands that take it as -pPASSWORD, -p
+// PASSWORD, -a PASSWORD or -w PASSWORD.
 func commandPassword(text []byte, at, size int) (place, bool) {
 	m := passwordArgument.FindSubmatchIndex(text[at:min(len(text), at+size+300)])
 	if m == nil {

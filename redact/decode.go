@@ -9,28 +9,28 @@ import (
 )
 
 const (
-	// minEncoded is the shortest run of characters that is decoded at every alignment, and
-	// minShort the shortest that is decoded as a whole.
+	// minEncoded is the length of the shortest run of characters that is decoded at every alignment,
+	// and minShort that of the shortest that is decoded as a whole.
 	minEncoded = 16
 	minShort   = 8
-	// maxEncoded is how much of one run is decoded.
+	// maxEncoded is the maximum length of one run that is decoded.
 	maxEncoded = 1 << 20
-	// minHex is the shortest run of hexadecimal digits that is decoded.
+	// minHex is the length of the shortest run of hexadecimal digits that is decoded.
 	minHex = 12
-	// minLine is the shortest line of encoded text that may continue in the next line, and
-	// minWideLine the shortest that is certain to (RFC 2045 has 76, RFC 7468 has 64).
+	// minLine is the length of the shortest line of encoded text that may continue in the next line,
+	// and minWideLine that of the shortest that is assumed to (RFC 2045 has 76, RFC 7468 has 64).
 	minLine     = 20
 	minWideLine = 60
-	// maxIndent is the maximum number of blanks before such a line.
+	// maxIndent is the maximum number of spaces before such a line.
 	maxIndent = 16
-	// minIsland is the shortest readable text that is searched within bytes that are not text.
+	// minIsland is the length of the shortest readable text that is searched within binary data.
 	minIsland = 12
-	// maxReplaced is the longest run that is replaced as a whole if only a part of what it
-	// encodes is found. A longer one is encoded again.
+	// maxReplaced is the length of the longest run that is replaced as a whole if only a part of its
+	// decoded text is found. A longer one is encoded again.
 	maxReplaced = 256
 )
 
-// encoded undoes base64, base32 and hex, and searches the decoded bytes.
+// encoded decodes base64, base32 and hex, and searches the decoded bytes.
 func (s *search) encoded(text []byte, d depth) []span {
 	var spans []span
 	joinedTo := 0
@@ -67,7 +67,7 @@ func (s *search) encoded(text []byte, d depth) []span {
 	return spans
 }
 
-// moved adds an offset to the places of spans.
+// moved adds an offset to the positions of spans.
 func moved(spans []span, offset int) []span {
 	for i := range spans {
 		spans[i].start, spans[i].end = spans[i].start+offset, spans[i].end+offset
@@ -83,7 +83,7 @@ func endOfRun(text []byte, start int) int {
 	return stop
 }
 
-// endOfLines returns where a run ends that is broken into lines of one length.
+// endOfLines returns the end of a run that is broken into lines of one length.
 func endOfLines(text []byte, start, stop int) int {
 	size := stop - start
 	for size >= minLine && stop < len(text) {
@@ -110,7 +110,7 @@ func endOfLines(text []byte, start, stop int) int {
 	return stop
 }
 
-// joinLines takes the line breaks out of a run, and returns where its bytes were.
+// joinLines removes the line breaks from a run, and returns the original positions of its bytes.
 func joinLines(run []byte) (joined []byte, places []int) {
 	joined, places = make([]byte, 0, len(run)), make([]int, 0, len(run))
 	for i, c := range run {
@@ -129,8 +129,8 @@ var encodedBytes = func() (set [256]bool) {
 	return set
 }()
 
-// run searches each part of a run that may be encoded by itself: the stretches between
-// the characters that an alphabet does not have.
+// run searches each part of a run that may be encoded separately. Characters outside an alphabet
+// separate the parts.
 func (s *search) run(run []byte, d depth) []span {
 	spans := s.hex(run, d)
 	standard := bytes.IndexByte(run, '+') >= 0 || bytes.IndexByte(run, '/') >= 0
@@ -144,7 +144,7 @@ func (s *search) run(run []byte, d depth) []span {
 	return append(spans, s.base32(run, d)...)
 }
 
-// base32 decodes stretches of base32 (RFC 4648, section 6) in one case.
+// base32 decodes runs of base32 (RFC 4648, section 6) in one case.
 func (s *search) base32(run []byte, d depth) []span {
 	var spans []span
 	for start := 0; start < len(run); start++ {
@@ -179,8 +179,8 @@ var base32Bytes = func() (set [256]bool) {
 	return set
 }()
 
-// hex decodes stretches of hexadecimal digits. A digit that belongs to the
-// text before them puts the pairs out of step, so both ways are tried.
+// hex decodes runs of hexadecimal digits. A preceding digit that belongs to other text misaligns
+// the pairs, so both alignments are tried.
 func (s *search) hex(run []byte, d depth) []span {
 	var spans []span
 	for start := 0; start < len(run); start++ {
@@ -215,7 +215,7 @@ var hexBytes = func() (set [256]bool) {
 	return set
 }()
 
-// hexAs writes hexadecimal digits in the case of a sample.
+// hexAs returns an encoder that writes hexadecimal digits in the case of sample.
 func hexAs(sample []byte) func([]byte) []byte {
 	upper := bytes.ContainsAny(sample, "ABCDEF")
 	return func(plain []byte) []byte {
@@ -227,9 +227,9 @@ func hexAs(sample []byte) func([]byte) []byte {
 	}
 }
 
-// base64 decodes stretches of one alphabet of base64. Characters that
-// belong to the text before it put the groups of four out of step, so all four
-// ways are tried, unless the first gives a text.
+// base64 decodes runs of one alphabet of base64. Preceding characters that belong to other text
+// misalign the groups of four, so all four alignments are tried, unless the first gives readable
+// text.
 func (s *search) base64(run []byte, plus, slash byte, encoding *base64.Encoding, d depth) []span {
 	var spans []span
 	for start := 0; start < len(run); start++ {
@@ -273,8 +273,8 @@ func (s *search) base64(run []byte, plus, slash byte, encoding *base64.Encoding,
 	return spans
 }
 
-// isShortText reports whether a short run is base64 of printable ASCII with something in it
-// that an e-mail address, a number or an assignment has.
+// isShortText reports whether a short run is base64 of printable ASCII that contains a character
+// typical of an e-mail address, a number or an assignment.
 func isShortText(run []byte) bool {
 	if len(run)%4 == 1 {
 		return false
@@ -294,8 +294,8 @@ func isShortText(run []byte) bool {
 	return telling
 }
 
-// isPacked says whether base64 begins as that of gzip or zlib does, or of text in
-// UTF-16, every other byte of which is zero.
+// isPacked reports whether base64 begins like that of gzip or zlib, or of text in UTF-16, in which
+// every other byte is zero.
 func isPacked(text []byte) bool {
 	if len(text) < minEncoded {
 		return false
@@ -315,8 +315,8 @@ func isPacked(text []byte) bool {
 	return zeros >= 4
 }
 
-// readableShifts says which of the four ways to decode base64 give a readable
-// stretch, without decoding it: three bytes begin in four characters.
+// readableShifts reports which of the four alignments of base64 give a readable part, without
+// decoding all of it. Four characters encode three bytes.
 func readableShifts(text []byte) (found [4]bool) {
 	var lengths, controls [4]int
 	for i := 0; i+1 < len(text); i++ {
@@ -337,7 +337,7 @@ func readableShifts(text []byte) (found [4]bool) {
 			}
 		}
 	}
-	found[0] = found[0] || controls[0] == 0 // perhaps a text in which not all is ASCII
+	found[0] = found[0] || controls[0] == 0 // may be text that is not only ASCII
 	return found
 }
 
@@ -360,12 +360,12 @@ var readableBytes = func() (set [256]bool) {
 // placeInBase64 returns the characters that a decoded byte comes from.
 func placeInBase64(i int) (start, end int) { return i * 8 / 6, (i*8 + 8 + 5) / 6 }
 
-// base64As encodes with padding where the run that ends at stop had room for it.
+// base64As returns an encoder that adds padding if the run that ends at stop had padding.
 func base64As(encoding *base64.Encoding, run []byte, stop int) func([]byte) []byte {
 	padding := bytes.HasPrefix(run[stop:], []byte("="))
 	return func(plain []byte) []byte {
 		text := []byte(encoding.EncodeToString(plain))
-		if padding { // its own = follow: the length has to leave the same room
+		if padding { // the original = follow, so the length modulo 4 must not change
 			for len(text)%4 != stop%4 && len(plain) > 0 {
 				plain = append(plain, ' ')
 				text = []byte(encoding.EncodeToString(plain))
@@ -383,8 +383,8 @@ type encoded struct {
 	encode     func(plain []byte) []byte    // nil if only the found parts are replaced
 }
 
-// inside searches the decoded bytes: all of them if they are text, and otherwise the
-// stretches that are. It reports in full whether they were text.
+// inside searches the decoded bytes. If they are not text as a whole, it searches the readable
+// parts. full reports whether they are text.
 func (s *search) inside(e encoded, d depth) (spans []span, full bool) {
 	if isReadable(e.plain) {
 		found := s.deep(e.plain, d)
@@ -401,7 +401,7 @@ func (s *search) inside(e encoded, d depth) (spans []span, full bool) {
 		packed = narrowed(e.plain)
 	}
 	s.work.spend(len(packed) / 2)
-	if packed != nil { // it cannot be encoded anew without all the rest
+	if packed != nil { // compressed data or UTF-16, which is not encoded again
 		if found := s.deep(packed, d); len(found) > 0 {
 			return []span{{start: e.start, end: e.end, kind: found[0].kind, joined: true}}, true
 		}
@@ -420,7 +420,7 @@ func (s *search) inside(e encoded, d depth) (spans []span, full bool) {
 	return spans, false
 }
 
-// mapped returns the places of spans in plain[offset:].
+// mapped returns the original positions of spans in plain[offset:].
 func (e encoded) mapped(found []span, offset int) []span {
 	spans := make([]span, len(found))
 	for i, f := range found {
@@ -431,9 +431,9 @@ func (e encoded) mapped(found []span, offset int) []span {
 	return spans
 }
 
-// replaced is the place of all that was decoded. A marker takes it where it is
-// short, or where most of it was found; otherwise the rest is kept, encoded as
-// it was, so that what reads it can still decode it.
+// replaced returns one span for everything that was decoded. If it is short or if at least half of
+// it was found, a marker replaces it. Otherwise the remaining text is encoded again with the
+// markers, so that its readers can still decode it.
 func (e encoded) replaced(found []span) span {
 	s := span{start: e.start, end: e.end, kind: found[0].kind, joined: true}
 	covered := 0
@@ -453,8 +453,8 @@ func isPrintable(c byte) bool {
 	return ' ' <= c && c < 0x7f || c == '\n' || c == '\r' || c == '\t'
 }
 
-// isReadable says whether b is text: what decoding something else gives is not.
-// Its last character may be cut.
+// isReadable reports whether b is text. The result of decoding arbitrary data is usually not. The
+// last character of b may be incomplete.
 func isReadable(b []byte) bool {
 	for rest := b; len(rest) > 0; {
 		if c := rest[0]; c < utf8.RuneSelf {

@@ -2,18 +2,18 @@ package redact
 
 import "bytes"
 
-// dummyWords stand in what documentation shows in the place of a token.
+// dummyWords matches what documentation shows instead of a token.
 var dummyWords = compile(`(?i)example|placeholder|your[_\-]|[_\-]here\b|insert[_\-]|replace[_\-]?me|redacted|changeme|access_?token|xxxx|\*\*\*\*|\.\.\.\.|dummy|goes[_\-]?here`)
 
-// notDummy says whether a value that has a token's form may be one, and is not
-// what documentation puts in its place. Long values have any short word in
-// them at random.
+// notDummy reports whether a value with the form of a token may be a token, and is not a
+// placeholder of documentation. Values longer than 400 bytes can contain any of the short words by
+// chance and are accepted.
 func notDummy(value []byte) bool {
 	return !isFiller(value) && (len(value) > 400 || !dummyWords.Match(value))
 }
 
-// isToken says whether a value that has a token's form may be one: behind the word
-// that it begins with stands more than a dummy.
+// isToken reports whether a value with the form of a token may be a token: the part after its
+// prefix is neither a placeholder nor repetitive.
 func isToken(value []byte) bool {
 	rest := value
 	if i := bytes.LastIndexAny(value[:min(len(value), 16)], "-_"); i >= 0 && len(value)-i > 16 {
@@ -22,8 +22,8 @@ func isToken(value []byte) bool {
 	return notDummy(value) && !isRepetitive(rest)
 }
 
-// isFiller says whether a value is filled with what stands in the place of a
-// token: zeros, x, stars.
+// isFiller reports whether a value consists mostly of characters used as placeholders: zeros, x,
+// asterisks.
 func isFiller(value []byte) bool {
 	filler := 0
 	for _, c := range value {
@@ -34,8 +34,7 @@ func isFiller(value []byte) bool {
 	return len(value) >= 8 && filler*10 >= len(value)*7
 }
 
-// monotonous says whether a value is hardly more than one character again and
-// again: zeros, a row of x, AAAA.
+// monotonous reports whether a value is mostly one repeated character: zeros, a row of x, AAAA.
 func monotonous(value []byte) bool {
 	if len(value) < 8 {
 		return false
@@ -51,8 +50,8 @@ func monotonous(value []byte) bool {
 	return distinct <= 2 || most*10 >= len(value)*7
 }
 
-// isRepetitive says whether a value is one character again and again, with hardly
-// another between, or two or three in turn: aaaa, 1111=, 123123.
+// isRepetitive reports whether a value is one repeated character with few others between, or a
+// sequence of two or three that repeats: aaaa, 1111=, 123123.
 func isRepetitive(value []byte) bool {
 	if len(value) < 16 {
 		return false
@@ -65,21 +64,21 @@ func isRepetitive(value []byte) bool {
 	return entropy(value) < 0.5
 }
 
-// isKeyBlock says whether an armoured private key (RFC 7468, RFC 4880) has more
-// in it than a few words, and is not code that looks for one.
+// isKeyBlock reports whether an armoured private key (RFC 7468, RFC 4880) contains more than a few
+// words, and is not code that searches for one.
 func isKeyBlock(block []byte) bool {
 	_, body, _ := bytes.Cut(block[len("-----BEGIN"):], []byte("-----"))
 	body, _, _ = bytes.Cut(body, []byte("-----END"))
 	return armoured.Match(body) && !monotonous(body) && entropy(body) >= 2
 }
 
-// armoured is how a key goes on behind its first line, as it is or as a text
-// in code: line breaks, headers, base64.
+// armoured matches the text of a key after its first line, plain or as a string in code: line
+// breaks, headers, base64.
 var armoured = compile(`\A(?:\s|\\[nr]|["'+,])*(?:[A-Za-z\-]+: |[A-Za-z0-9+/=\s\\]{16}|[^\n]{1,40}?[A-Za-z0-9+/=]{48})`)
 
-// isCounted says whether a value is the alphabet or the digits in their order,
-// plainly or in turn (abcdef123456, a1b2c3d4), for four fifths of it: what people
-// type in the place of a token that they make up.
+// isCounted reports whether at least four fifths of a value are letters or digits in ascending
+// order, consecutive or interleaved (abcdef123456, a1b2c3d4). People type such values when they
+// make up a token.
 func isCounted(value []byte) bool {
 	if len(value) < 12 {
 		return false
@@ -95,10 +94,11 @@ func isCounted(value []byte) bool {
 	return most*5 >= len(value)*4
 }
 
-// shortestRun is the fewest characters in their order that are no chance.
+// shortestRun is the minimum number of ascending characters that is not a coincidence.
 const shortestRun = 5
 
-// countedBytes returns how many of every step-th byte of a value stand in runs.
+// countedBytes looks at every step-th byte of a value and returns how many of them are in ascending
+// runs.
 func countedBytes(value []byte, step int) int {
 	sum, run := 0, 1
 	for at := step; at < len(value)+step; at += step {
@@ -114,8 +114,8 @@ func countedBytes(value []byte, step int) int {
 	return sum
 }
 
-// isNext says whether one character follows another in the alphabet or in digits,
-// or where one of both ends and the other begins.
+// isNext reports whether b follows a in the alphabet or in the digits, or whether one of these
+// sequences ends with a and the other begins with b.
 func isNext(a, b byte) bool {
 	switch {
 	case a == 'z' || a == '9' || a == '0':

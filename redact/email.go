@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// The longest parts of an address (RFC 5321, section 4.5.3.1).
+// The maximum lengths of the parts of an e-mail address (RFC 5321, section 4.5.3.1).
 const (
 	maxLocalPart = 64
 	maxDomain    = 255
 )
 
-// findEmails looks around every @.
+// findEmails finds e-mail addresses around every @.
 func findEmails(text []byte) []span {
 	var spans []span
 	for at := 0; ; at++ {
@@ -41,8 +41,8 @@ func findEmails(text []byte) []span {
 	}
 }
 
-// afterEscapes returns where what begins at start goes on behind the letters of
-// an escape sequence.
+// afterEscapes returns start, or the position after the last escape sequence between start and at
+// that ends with a letter or digit.
 func afterEscapes(text []byte, start, at int) int {
 	for i := at; i > start; i-- {
 		if isAlnum(text[i-1]) && escapeBefore(text, i) > 0 {
@@ -52,8 +52,8 @@ func afterEscapes(text []byte, start, at int) int {
 	return start
 }
 
-// inAddress says whether what begins at start stands in a URL's user part,
-// where a @ makes no e-mail address.
+// inAddress reports whether text[start] is in the user part of a URL. The @ after it is not that of
+// an e-mail address.
 func inAddress(text []byte, start int) bool {
 	before := text[max(0, start-200):start]
 	if i := bytes.LastIndexAny(before, " \t\r\n\"'<>()"); i >= 0 {
@@ -69,12 +69,12 @@ func isLetter(c byte) bool     { return 'a' <= c && c <= 'z' || 'A' <= c && c <=
 func isDigit(c byte) bool      { return '0' <= c && c <= '9' }
 func isAlnum(c byte) bool      { return isDigit(c) || isLetter(c) }
 
-// isEmail leaves out what only looks like an address: the example domains of
-// RFC 2606, and files such as icon@2x.png.
+// isEmail reports whether b is an e-mail address. The example domains of RFC 2606 and file names
+// such as icon@2x.png are not.
 func isEmail(b []byte) bool {
 	address := strings.ToLower(string(b))
 	local, domain, _ := strings.Cut(address, "@")
-	if local == "git" || local == "hg" { // of repositories: git@host:owner/name
+	if local == "git" || local == "hg" { // a repository: git@host:owner/name
 		return false
 	}
 	dot := strings.LastIndexByte(domain, '.')
@@ -89,8 +89,8 @@ func isEmail(b []byte) bool {
 	return !slices.Contains(notTopLevel, domain[dot+1:])
 }
 
-// notTopLevel are last parts of names that are no top-level domains: reserved
-// ones (RFC 2606), of files, and of systemd's units.
+// notTopLevel are the last parts of names that are not top-level domains: reserved ones (RFC 2606),
+// extensions of files, and types of systemd units.
 var notTopLevel = []string{
 	"example", "invalid", "test", "localhost",
 	"png", "jpg", "jpeg", "gif", "svg", "webp", "ico", "js", "mjs", "cjs", "ts", "tsx", "jsx", "css", "scss", "html", "json", "yml", "yaml", "xml",

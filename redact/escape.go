@@ -7,20 +7,21 @@ import (
 	"unicode/utf8"
 )
 
-// findEscaped undoes the escapes that texts have in JSON and in code, and finds
-// in what comes out, line by line. The places are those of the text as it was.
+// escaped unescapes text written as in JSON or in code, line by line, and searches the result. The
+// spans are positions in the original text.
 func (s *search) escaped(text []byte, d depth) []span {
 	return s.mapped(text, d, isEscaped, escapeAt)
 }
 
-// findPercent does the same for the escapes of addresses (RFC 3986, section
-// 2.1), with and without + for a blank.
+// percent does the same for percent escapes of URLs (RFC 3986, section 2.1), with + as itself and
+// with + as a space.
 func (s *search) percent(text []byte, d depth) []span {
 	found := s.mapped(text, d, isPercent, percentAt)
 	return append(found, s.mapped(text, d, func(line []byte) bool { return isPercent(line) && bytes.IndexByte(line, '+') >= 0 }, formAt)...)
 }
 
-// mapped undoes the escapes that at reads in each line that has some, and searches the result.
+// mapped unescapes each line for which has returns true, and searches the result. at reads one
+// escape.
 func (s *search) mapped(text []byte, d depth, has func([]byte) bool, at func([]byte) ([]byte, int)) []span {
 	var found []span
 	start := 0
@@ -36,8 +37,8 @@ func (s *search) mapped(text []byte, d depth, has func([]byte) bool, at func([]b
 	return found
 }
 
-// A line longer than maxWhole is unescaped in windows of that length. They overlap, so that
-// what is shorter than overlap is in one window as a whole.
+// A line longer than maxWhole is unescaped in windows of that length. They overlap, so that a value
+// shorter than overlap is complete in at least one window.
 const (
 	maxWhole = 16 << 10
 	overlap  = 2 << 10
@@ -58,8 +59,8 @@ func windows(line []byte) []span {
 	}
 }
 
-// backMapped moves spans of an unescaped text to their places in the text as it was. A
-// span with escapes in it is replaced as a whole.
+// backMapped moves spans of an unescaped text to their positions in the original text. A span that
+// contains escapes is replaced as a whole.
 func backMapped(spans []span, places []int) []span {
 	for i, s := range spans {
 		from, to := places[s.start], places[s.end]
@@ -71,7 +72,7 @@ func backMapped(spans []span, places []int) []span {
 	return spans
 }
 
-// isEscaped says whether a text has an escape in it that hides a character.
+// isEscaped reports whether a text contains an escape.
 func isEscaped(text []byte) bool {
 	for at := 0; ; at += 2 {
 		i := bytes.IndexByte(text[at:], '\\')
@@ -99,8 +100,8 @@ func isPercent(text []byte) bool {
 	}
 }
 
-// unescape undoes what at reads. With the text comes, for each of its bytes and
-// for its end, the place where it was.
+// unescape replaces the escapes that at reads. places has, for each byte of plain and for its end,
+// the position in text.
 func unescape(text []byte, at func([]byte) ([]byte, int)) (plain []byte, places []int) {
 	plain, places = make([]byte, 0, len(text)), make([]int, 0, len(text)+1)
 	for i := 0; i < len(text); {
@@ -121,7 +122,7 @@ func percentAt(text []byte) (char []byte, size int) {
 	if text[0] != '%' {
 		return nil, 0
 	}
-	if len(text) > 1 && text[1] == 'u' { // of JavaScript's escape
+	if len(text) > 1 && text[1] == 'u' { // from JavaScript's escape function
 		if code, ok := hexNumber(text, 2, 4); ok {
 			return utf8.AppendRune(nil, code), 6
 		}
@@ -140,11 +141,11 @@ func formAt(text []byte) (char []byte, size int) {
 	return percentAt(text)
 }
 
-// control are the characters that a letter stands for behind a backslash.
+// control maps the letter of an escape to its control character.
 var control = map[byte]byte{'n': '\n', 'r': '\r', 't': '\t', 'b': '\b', 'f': '\f', 'v': '\v', 'a': '\a', 'e': 0x1b}
 
-// escapeAt returns what the escape stands for that a text begins with, and its
-// size; 0 when it begins with none.
+// escapeAt returns the character of the escape at the beginning of text, and the size of the
+// escape. The size is 0 if text does not begin with an escape.
 func escapeAt(text []byte) (char []byte, size int) {
 	if len(text) < 2 || text[0] != '\\' {
 		return nil, 0
@@ -185,10 +186,10 @@ func escapeAt(text []byte) (char []byte, size int) {
 	return nil, 0
 }
 
-// bracedCode is \u{1f600}, of JavaScript, Rust and PHP.
+// bracedCode matches \u{1f600}, of JavaScript, Rust and PHP.
 var bracedCode = compile(`^\\u\{([0-9A-Fa-f]{1,6})\}`)
 
-// hexNumber reads a number of some digits.
+// hexNumber reads a hexadecimal number with the given number of digits.
 func hexNumber(text []byte, at, digits int) (rune, bool) {
 	if len(text) < at+digits {
 		return 0, false

@@ -6,7 +6,7 @@ import (
 	"github.com/airlock-mcp/airlock/redact"
 )
 
-// A value that is held never leaves, in whatever text it stands.
+// A held value is removed from every text.
 func Example() {
 	redactor := redact.New()
 	redactor.Hold("correct-horse-battery-staple")

@@ -1,16 +1,16 @@
 package redact
 
-// NewRules builds the rules anew, for measuring what that costs.
+// NewRules builds the rules, for benchmarks.
 func NewRules() { newRuleset(append(append(vendorRules(), contextRules()...), assignmentRules()...)) }
 
-// Work returns the units that a search of a text took and may take at most.
+// Work returns how many units a search of a text takes, and its limit.
 func Work(text []byte) (spent, limit int) {
 	w := newWork(len(text))
 	New().find(text, w)
 	return w.spent(), w.limit
 }
 
-// Anchors returns the words around which rules are tried.
+// Anchors returns the anchors of all rules.
 func Anchors() []string {
 	seen := map[string]bool{}
 	var words []string

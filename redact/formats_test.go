@@ -20,9 +20,8 @@ const (
 	urlSafe   = mixed + "_-"
 )
 
-// formats are tokens as vendors publish them: parts that are fixed, and parts
-// that are drawn. They are drawn anew in each run, so that no scanner of this
-// repository takes one for real.
+// formats are tokens as published by vendors, made of fixed and random parts. The random parts are
+// generated in each run, so that scanners do not report this repository.
 var formats = []struct {
 	kind  string
 	parts []any // a string, or draw
@@ -117,13 +116,13 @@ func sample(rng *rand.Rand, parts []any) string {
 			for range part.n - 1 {
 				b.WriteByte(part.from[rng.IntN(len(part.from))])
 			}
-			b.WriteByte(part.from[rng.IntN(min(len(part.from), 32))]) // ends in no - or _
+			b.WriteByte(part.from[rng.IntN(min(len(part.from), 32))]) // does not end in - or _
 		}
 	}
 	return b.String()
 }
 
-// Each published format is found wherever it stands, and in each encoding.
+// Each published format is found in every context and in each encoding.
 func TestPublishedFormats(t *testing.T) {
 	seed := rand.Uint64()
 	rng := rand.New(rand.NewPCG(seed, 0))
@@ -255,7 +254,7 @@ func TestJSONByName(t *testing.T) {
 	}
 }
 
-// Text that is made to be slow is removed where it cannot be looked through.
+// Text made to be slow is removed if the budget does not suffice to search it.
 func TestHostileTextIsBounded(t *testing.T) {
 	for name, text := range map[string]string{
 		"anchors without end":   strings.Repeat("eyJ-", 1<<17),
@@ -297,7 +296,7 @@ func FuzzBytes(f *testing.F) {
 	})
 }
 
-// What the first use costs, on top of the text itself.
+// The additional cost of the first use.
 func BenchmarkFirstUse(b *testing.B) {
 	for b.Loop() {
 		redact.NewRules()

@@ -21,8 +21,9 @@ import (
 // printable are the characters of generated passwords.
 const printable = " !\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~"
 
-// generatedPassword returns a password as a password manager makes it: 12 to 24 characters, with a
-// lower-case letter, an upper-case letter, a digit and a symbol. It does not begin or end with a blank.
+// generatedPassword returns a password as a password manager generates it: 12 to 24 characters,
+// with a lower-case letter, an upper-case letter, a digit and a symbol. It does not begin or end
+// with a space.
 func generatedPassword(rng *rand.Rand) string {
 	for {
 		b := make([]byte, 12+rng.IntN(13))
@@ -57,14 +58,14 @@ func yamlSingle(s string) string { return "'" + strings.ReplaceAll(s, "'", "''")
 
 func shellSingle(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// pythonQuote is what shlex.quote of Python returns.
+// pythonQuote returns the result of Python's shlex.quote.
 func pythonQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'"'"'`) + "'" }
 
 func shellDouble(s string) string {
 	return `"` + quotedWith(s, `\`, `\\`, `"`, `\"`, `$`, `\$`, "`", "\\`") + `"`
 }
 
-// pythonRepr is what repr of Python returns.
+// pythonRepr returns the result of Python's repr.
 func pythonRepr(s string) string {
 	if strings.Contains(s, "'") && !strings.Contains(s, `"`) {
 		return `"` + strings.ReplaceAll(s, `\`, `\\`) + `"`
@@ -80,7 +81,8 @@ func xmlText(s string) string {
 	return b.String()
 }
 
-// withoutBlanks is for forms in which a value ends at a blank or a quote.
+// withoutBlanks replaces spaces, quotes and other special characters, for forms in which they end a
+// value.
 func withoutBlanks(s string) string {
 	return quotedWith(s, " ", "~", `"`, "^", "'", "^", "\\", "/", "`", "|", "#", "+", "&", "%")
 }
@@ -136,13 +138,13 @@ var assignments = map[string]func(name, value string) string{
 	},
 }
 
-// component is encodeURIComponent of JavaScript.
+// component is JavaScript's encodeURIComponent.
 func component(s string) string {
 	return quotedWith(url.QueryEscape(s), "+", "%20", "%21", "!", "%27", "'", "%28", "(", "%29", ")", "%2A", "*")
 }
 
-// leaks returns a part of four characters of a password that is left in a cleaned text, or "". Parts that
-// are in the text without the password do not count.
+// leaks returns four consecutive characters of a password that remain in a cleaned text, or "".
+// Characters that the text also contains without the password do not count.
 func leaks(cleaned, password, name string, write func(name, value string) string) string {
 	rest := write(name, "")
 	for i := 0; i+4 <= len(password); i++ {
@@ -155,12 +157,12 @@ func leaks(cleaned, password, name string, write func(name, value string) string
 
 var passwordNames = []string{"password", "DB_PASSWORD", "dbPassword", "admin_passwd", "MYSQL_PWD", "user.password", "passphrase", "smtp-password"}
 
-// mostMisses is how many of 3,000 generated passwords may look like something else in one form: a
-// variable ($name7), a call or an element.
+// mostMisses is the maximum number of 3,000 generated passwords that may be left in one form
+// because they look like a variable ($name7), a call or an element.
 const mostMisses = 3
 
-// Issue 23: passwords with brackets, blanks and other symbols came out in part. 3,000 generated
-// ones do not, in whichever language and quotes they stand.
+// Issue 23: passwords with brackets, spaces and other symbols were removed only in part. 3,000
+// generated ones are removed in every language and quoting.
 func TestGeneratedPasswordsInEveryQuoting(t *testing.T) {
 	rng := rand.New(rand.NewPCG(23, 6))
 	r := redact.New()
@@ -194,7 +196,7 @@ func TestGeneratedPasswordsInEveryQuoting(t *testing.T) {
 	}
 }
 
-// The same passwords in the user part of an address.
+// The same passwords in the user part of a URL.
 func TestGeneratedPasswordsInAddresses(t *testing.T) {
 	rng := rand.New(rand.NewPCG(23, 7))
 	r := redact.New()
@@ -212,7 +214,7 @@ func TestGeneratedPasswordsInAddresses(t *testing.T) {
 	}
 }
 
-// glue is what can stand right before or behind a token or a number.
+// glue writes text directly before or after a token or a number.
 var glue = map[string]func(string) string{
 	"behind a letter":       func(s string) string { return "x" + s },
 	"behind a capital":      func(s string) string { return "log Z" + s + " end" },
@@ -225,12 +227,12 @@ var glue = map[string]func(string) string{
 	"behind a percent sign": func(s string) string { return "100%" + s },
 }
 
-// unglued are the kinds whose tokens have no word of four characters to know them by, or one that a
-// letter before it changes.
+// unglued are the kinds whose tokens do not contain a fixed word of four characters, or whose word
+// is not recognised after a letter.
 var unglued = []string{"twilio-key", "openai-key", "okta-token", "azure-client-secret", "terraform-token", "telegram-token", "mailchimp-key", "discord-token",
 	"airtable-token", "sendgrid-key", "jwt", "vault-token", "npm-token", "sentry-token", "salesforce-token", "alibaba-key", "model-key", "resend-key", "pulumi-token"}
 
-// Issue 23: a letter or a digit that was stuck to a token let it out.
+// Issue 23: a token directly next to a letter or digit was not removed.
 func TestTokensThatAreGlued(t *testing.T) {
 	rng := rand.New(rand.NewPCG(23, 8))
 	r := redact.New()
@@ -242,7 +244,7 @@ func TestTokensThatAreGlued(t *testing.T) {
 			value := sample(rng, format.parts)
 			for how, write := range glue {
 				if strings.ToUpper(value) == value && !strings.ContainsAny(value, "234567") {
-					continue // it may be words
+					continue // it may consist of words
 				}
 				if got, _ := r.Bytes([]byte(write(value))); strings.Contains(string(got), value) {
 					t.Errorf("%s %s: %s became %s", format.kind, how, write(value), got)
@@ -252,7 +254,7 @@ func TestTokensThatAreGlued(t *testing.T) {
 	}
 }
 
-// Issue 23: an underscore beside a number let it out.
+// Issue 23: a number directly next to an underscore was not removed.
 func TestNumbersBesideUnderscores(t *testing.T) {
 	r := redact.New()
 	for _, number := range []string{"4111111111111111", "4111 1111 1111 1111", "DE89370400440532013000", "536-22-1234", "81.2.69.142", "+49 30 1234567", "2a02:8071:81:4a00::1"} {
@@ -265,7 +267,7 @@ func TestNumbersBesideUnderscores(t *testing.T) {
 	}
 }
 
-// dumped are the ways in which programs print bytes.
+// dumped are the formats in which programs print bytes.
 var dumped = map[string]func(string) string{
 	"xxd":               func(s string) string { return dump(s, 16, 2, "%08x: ", "%02x", true) },
 	"xxd, single bytes": func(s string) string { return dump(s, 16, 1, "%08x: ", "%02x", true) },
@@ -314,7 +316,8 @@ func inLinesOf(s string, width int) string {
 	return strings.Join(append(lines, s), "\n") + "\n"
 }
 
-// dump prints bytes in lines of a width, in groups, with their offset and, if asked for, as characters.
+// dump prints bytes in lines of the given width, in groups, with their offset and optionally as
+// characters.
 func dump(s string, width, group int, offset, format string, characters bool) string {
 	var b strings.Builder
 	s = "before it " + s + " behind"
@@ -337,7 +340,8 @@ func dump(s string, width, group int, offset, format string, characters bool) st
 	return b.String()
 }
 
-// Issue 23: base32, dumps, short lines of base64 and single signs of quoted-printable let tokens out.
+// Issue 23: tokens in base32, dumps, short lines of base64 and text with single quoted-printable
+// escapes were not removed.
 func TestTokensInDumps(t *testing.T) {
 	rng := rand.New(rand.NewPCG(23, 9))
 	r := redact.New()
@@ -366,7 +370,8 @@ func TestShortValuesInBase64(t *testing.T) {
 	}
 }
 
-// Issue 23: the first row of an array of arrays was taken for a head whatever it was, and names of files were lost.
+// Issue 23: the first row of an array of arrays was always treated as a header, and file names were
+// removed.
 func TestRowsWithoutAHeadStay(t *testing.T) {
 	r := redact.New()
 	for _, text := range []string{

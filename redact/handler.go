@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Handler returns a log handler that cleans messages and values before next
-// gets them: what servers say in their errors ends up in logs.
+// Handler returns a log handler that cleans messages and attributes before it passes them to next.
+// Logs contain errors of servers, which can contain secrets.
 func (r *Redactor) Handler(next slog.Handler) slog.Handler { return &handler{r, next} }
 
 type handler struct {
@@ -16,12 +16,12 @@ type handler struct {
 	next     slog.Handler
 }
 
-// Enabled is that of the handler below.
+// Enabled calls the next handler.
 func (h *handler) Enabled(ctx context.Context, level slog.Level) bool {
 	return h.next.Enabled(ctx, level)
 }
 
-// Handle hands on a cleaned copy.
+// Handle passes a cleaned copy of the record to the next handler.
 func (h *handler) Handle(ctx context.Context, record slog.Record) error {
 	cleaned := slog.NewRecord(record.Time, record.Level, h.redactor.Text(record.Message), record.PC)
 	record.Attrs(func(a slog.Attr) bool {
@@ -31,7 +31,7 @@ func (h *handler) Handle(ctx context.Context, record slog.Record) error {
 	return h.next.Handle(ctx, cleaned)
 }
 
-// WithAttrs cleans attributes at once.
+// WithAttrs cleans the attributes and adds them to the next handler.
 func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	attrs = slices.Clone(attrs)
 	for i := range attrs {
@@ -40,7 +40,7 @@ func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return &handler{h.redactor, h.next.WithAttrs(attrs)}
 }
 
-// WithGroup opens a group.
+// WithGroup opens a group in the next handler.
 func (h *handler) WithGroup(name string) slog.Handler {
 	return &handler{h.redactor, h.next.WithGroup(name)}
 }
@@ -56,20 +56,20 @@ func (h *handler) attr(a slog.Attr) slog.Attr {
 			group[i] = h.attr(group[i])
 		}
 		value = slog.GroupValue(group...)
-	case slog.KindAny: // an error, a list, whatever: as text
+	case slog.KindAny: // errors, lists and other values, as text
 		value = slog.StringValue(h.redactor.Text(fmt.Sprint(value.Any())))
 	}
 	return slog.Attr{Key: h.redactor.Text(a.Key), Value: value}
 }
 
-// Text is Bytes for a text whose findings are not counted.
+// Text is Bytes for a string, without findings.
 func (r *Redactor) Text(text string) string {
 	cleaned, _ := r.Bytes([]byte(text))
 	return string(cleaned)
 }
 
-// Names returns decoded JSON with the names of its members cleaned, for records
-// that show names and not values. What it is given stays as it is.
+// Names returns decoded JSON with cleaned member names, for records that show names and not values.
+// It does not change its argument.
 func (r *Redactor) Names(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

@@ -5,16 +5,16 @@ import (
 	"strconv"
 )
 
-// minBytes is the fewest bytes of a list of numbers or of a dump that are decoded.
+// minBytes is the minimum number of bytes of a list of numbers or a dump that is decoded.
 const minBytes = 6
 
-// separators are what stands between the hexadecimal pairs of a list. Longer ones come first.
+// separators are the separators between the hexadecimal pairs of a list. Longer ones come first.
 var separators = [][]byte{
 	[]byte(", 0x"), []byte(",0x"), []byte(" 0x"), []byte(":0x"), []byte(", "), []byte("\r\n"), []byte("  "),
 	[]byte(":"), []byte(" "), []byte("-"), []byte(","), []byte("\n"), []byte("."), []byte(";"), []byte("|"), []byte("\t"), []byte("_"),
 }
 
-// decimalSeparators are what stands between decimal numbers.
+// decimalSeparators are the separators between decimal numbers.
 var decimalSeparators = [][]byte{[]byte(",\n"), []byte(", "), []byte(","), []byte(" "), []byte("\n"), []byte(";")}
 
 // numbers decodes lists of bytes that are written as numbers: 67:68:70, 0x67, 0x68, 103, 104.
@@ -49,7 +49,7 @@ func (s *search) numbers(text []byte, d depth) []span {
 	return spans
 }
 
-// written is a byte with the place at which it is written.
+// written is a byte with the position of its number in the text.
 type written struct {
 	start, end int
 	value      byte
@@ -118,7 +118,7 @@ func prefixOf(text []byte, list [][]byte) []byte {
 	return nil
 }
 
-// spelled searches the bytes that were written as numbers.
+// spelled searches the bytes of a list of numbers.
 func (s *search) spelled(list []written, d depth) []span {
 	plain := make([]byte, len(list))
 	for i, w := range list {
@@ -129,8 +129,8 @@ func (s *search) spelled(list []written, d depth) []span {
 	return spans
 }
 
-// dumps decodes what xxd, hexdump and od print: lines with an offset, numbers or
-// characters in columns, and the characters once more.
+// dumps decodes the output of xxd, hexdump and od: lines with an offset, columns of numbers or
+// characters, and the characters again at the end.
 func (s *search) dumps(text []byte, d depth) []span {
 	var spans []span
 	for start := 0; start < len(text); {
@@ -182,10 +182,10 @@ func dumpAt(text []byte, start int) (lines []dumpLine, stop int) {
 	return lines, stop
 }
 
-// dumpLine is one line of a dump. The columns of numbers have a width: of 2, 4, 8, 16 hexadecimal
-// digits, of 3 or 6 octal ones. It is 1 for columns of characters.
+// dumpLine is one line of a dump. width is the width of its columns: 2, 4, 8 or 16 for hexadecimal
+// digits, 3 or 6 for octal digits, and 1 for characters.
 type dumpLine struct {
-	start, end int // of the line without its line break
+	start, end int // the line without its line break
 	width      int
 	columns    []column
 }
@@ -224,8 +224,8 @@ func parseDumpLine(text []byte, start, stop int) (dumpLine, bool) {
 	return line, len(line.columns) > 1
 }
 
-// mayBeDump is a quick check of a line without its indentation: it begins with a number of a
-// dump, or is indented and begins with a character that stands alone.
+// mayBeDump is a quick check of a line without its indentation: it begins with the number of a
+// dump, or is indented and begins with a single character.
 func mayBeDump(line []byte, indent int) bool {
 	n := 0
 	for n < len(line) && isHex(line[n]) {
@@ -240,7 +240,7 @@ func mayBeDump(line []byte, indent int) bool {
 	return indent >= 3 && len(line) > 1 && (line[0] == '\\' || line[1] == ' ')
 }
 
-// splitColumns splits a line at its blanks.
+// splitColumns splits a line at spaces and tabs.
 func splitColumns(text []byte, at, end int) []column {
 	var fields []column
 	for at < end {
@@ -263,7 +263,8 @@ func isOffset(field []byte) bool {
 	return len(bytes.Trim(field, "0123456789abcdefABCDEF")) == 0
 }
 
-// numberColumns returns the columns with numbers, which all have one width but for the last.
+// numberColumns returns the columns with numbers. All have the same width, except that the last may
+// be shorter.
 func numberColumns(fields []column) (columns []column, width int) {
 	if len(fields) == 0 {
 		return nil, 0
@@ -283,7 +284,7 @@ func numberColumns(fields []column) (columns []column, width int) {
 		}
 		if i > 0 {
 			gap := field.start - fields[i-1].start - len(fields[i-1].text)
-			if gap > 1 && width == 4 || gap > 1 && width == 2 && i != 8 { // the characters once more
+			if gap > 1 && width == 4 || gap > 1 && width == 2 && i != 8 { // the characters again
 				break
 			}
 		}
@@ -295,8 +296,8 @@ func numberColumns(fields []column) (columns []column, width int) {
 	return columns, width
 }
 
-// characterColumns returns the columns that od -c prints: a character, an escape or
-// three octal digits in each four places.
+// characterColumns returns the columns of od -c: a character, an escape or three octal digits in
+// each column of four.
 func characterColumns(fields []column) []column {
 	for i, field := range fields {
 		if len(field.text) > 3 || i > 0 && (field.start+len(field.text)-fields[0].start-len(fields[0].text))%4 != 0 {
@@ -306,7 +307,7 @@ func characterColumns(fields []column) []column {
 	return fields
 }
 
-// bytes returns the bytes of a line in the order in which xxd writes them.
+// bytes returns the bytes of a line in the order in which xxd prints them.
 func (l dumpLine) bytes() []written { return l.decoded(false) }
 
 // swapped returns the bytes of a line whose numbers are words of a little-endian machine.
@@ -353,7 +354,7 @@ func (l dumpLine) decoded(swap bool) []written {
 	return list
 }
 
-// characterOf is the byte that od -c writes as a character or an escape.
+// characterOf returns the byte that od -c prints as a character or an escape.
 func characterOf(text []byte) byte {
 	if len(text) == 1 {
 		return text[0]

@@ -22,7 +22,7 @@ import (
 	"github.com/airlock-mcp/airlock/redact"
 )
 
-// encodings are what code can put around a value without meaning to hide it.
+// encodings are the encodings that code can apply to a value without the intention to hide it.
 var encodings = map[string]func(string) string{
 	"as it is":                    func(s string) string { return s },
 	"base64":                      func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) },
@@ -60,8 +60,8 @@ var encodings = map[string]func(string) string{
 	"quoted-printable": quotedPrintable,
 }
 
-// oneEscape writes one character as an escape of JSON: the second one, but a
-// backslash that stands before it, since that would escape the escape.
+// oneEscape writes one character as a JSON escape: the second one, or a backslash before it, which
+// would otherwise escape the escape.
 func oneEscape(s string) string {
 	at := 1
 	if s[0] == '\\' {
@@ -86,7 +86,7 @@ func wide(s string, order binary.AppendByteOrder) []byte {
 	return b
 }
 
-// quotedPrintable has the value across a soft line break.
+// quotedPrintable encodes text in which a soft line break splits the value.
 func quotedPrintable(s string) string {
 	var b bytes.Buffer
 	w := quotedprintable.NewWriter(&b)
@@ -111,7 +111,7 @@ func everyRune(s string) string {
 	return b.String()
 }
 
-// inLines is base64 as mail has it (RFC 2045), with the value across the end of a line.
+// inLines returns base64 in lines as in mail (RFC 2045), with the value across the end of a line.
 func inLines(s string) string {
 	text := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("some text before ", 3) + s + strings.Repeat(" and after it", 9)))
 	var lines []string
@@ -121,7 +121,8 @@ func inLines(s string) string {
 	return strings.Join(append(lines, text), "\r\n")
 }
 
-// Every encoding in every other is looked into, each pair with one kind of token, and the kinds in turn.
+// Tokens are found in every encoding within every other. Each pair is tested with one kind of
+// token, and the kinds take turns.
 func TestTokensAreFoundInEncodings(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 9))
 	pair := 0
@@ -137,7 +138,7 @@ func TestTokensAreFoundInEncodings(t *testing.T) {
 	}
 }
 
-// What Airlock holds leaves in no encoding, nor in an encoding of one.
+// Held credentials are removed in every encoding, and in two encodings at once.
 func TestHeldCredentialsInEncodings(t *testing.T) {
 	for _, secret := range []string{"s3cr3t/Value+with=signs", "plainlowercase", "with space & <tags> 100%", "pa$$w(o)rd!*'~", "schlüssel-für-ünïcödé", `quote"and\slash`} {
 		r := redact.New()
@@ -166,7 +167,7 @@ func TestHeldCredentialsInEncodings(t *testing.T) {
 	}
 }
 
-// Whatever stands around a credential that Airlock holds, it does not leave.
+// A held credential is removed whatever surrounds it.
 func FuzzHeldNeverLeaves(f *testing.F) {
 	const secret = "h3ld-Credential/of+ours"
 	f.Add([]byte("before "), []byte(" after"))

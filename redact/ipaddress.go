@@ -28,12 +28,12 @@ func ipv4At(text []byte, i int) (span, bool) {
 	return span{start: i, end: stop, kind: "ip-address"}, true
 }
 
-// isNetwork says whether an address ends in the length of a prefix (CIDR).
+// isNetwork reports whether a prefix length follows the address (CIDR).
 func isNetwork(text []byte, stop int) bool {
 	return stop+1 < len(text) && text[stop] == '/' && isDigit(text[stop+1])
 }
 
-// ipv6At looks at what surrounds a colon.
+// ipv6At reads the IPv6 address around the colon at text[i].
 func ipv6At(text []byte, i int) (span, bool) {
 	const most = len("ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff")
 	start, stop, colons := i, i, 0
@@ -59,8 +59,8 @@ func ipv6At(text []byte, i int) (span, bool) {
 	return span{start: start, end: stop, kind: "ip-address"}, true
 }
 
-// isPersonal says whether an address can be a person's: not one of private,
-// local, multicast or documentation ranges, nor a well-known public resolver.
+// isPersonal reports whether an address can belong to a person. Private, local, multicast and
+// documentation ranges and well-known public resolvers cannot.
 func isPersonal(a netip.Addr) bool {
 	if !a.IsGlobalUnicast() || a.IsPrivate() {
 		return false
@@ -82,8 +82,8 @@ func isPersonal(a netip.Addr) bool {
 	return b[0] > 12 || b[1] > 40 || b[2] > 40 || b[3] > 40
 }
 
-// notPersons are reserved ranges (IANA's registries of special-purpose
-// addresses) and the public resolvers that every example names.
+// notPersons are reserved ranges (IANA's registries of special-purpose addresses) and the public
+// resolvers that are common in examples.
 var notPersons = sync.OnceValue(func() []netip.Prefix {
 	var list []netip.Prefix
 	for _, text := range []string{

@@ -10,11 +10,12 @@ import (
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
-// JSON is Bytes for one JSON value: texts and member names are cleaned one by
-// one, decoded, and everything else stays byte for byte, so that the result is
-// always JSON of the same shape. A number that is found becomes a text. A text
-// is removed as well where what stands around it says that it is a secret: the
-// name of its member, a name beside it, the head of its column.
+// JSON is Bytes for one JSON value. Strings and member names are decoded and cleaned one by one,
+// and everything else is copied unchanged, so the result is always JSON of the same shape. A number
+// that is found is replaced with a string.
+//
+// A string is also removed if its surroundings identify it as a secret: the name of its member, a
+// name beside it, or the header of its column.
 func (r *Redactor) JSON(raw json.RawMessage) (json.RawMessage, []Finding, error) {
 	return r.cleanJSON(raw, r.find, true)
 }
@@ -24,8 +25,8 @@ func (r *Redactor) HeldJSON(raw json.RawMessage) (json.RawMessage, []Finding, er
 	return r.cleanJSON(raw, r.held.find, false)
 }
 
-// JSONTexts is JSON for a definition, whose members describe values and have
-// none: texts are judged by themselves.
+// JSONTexts is JSON for a definition. Its members describe values and do not contain them, so each
+// string is examined without its surroundings.
 func (r *Redactor) JSONTexts(raw json.RawMessage) (json.RawMessage, error) {
 	cleaned, _, err := r.cleanJSON(raw, r.find, false)
 	return cleaned, err
@@ -81,7 +82,7 @@ func (r *Redactor) cleanJSON(raw json.RawMessage, find finder, around bool) (jso
 	return out.Bytes(), findings(Counts(found...)), nil
 }
 
-// textOf returns the decoded text of a token; of a number, its digits.
+// textOf returns the decoded text of a token. The text of a number is its digits.
 func textOf(token []byte) ([]byte, error) {
 	if token[0] != '"' {
 		return token, nil
@@ -96,8 +97,8 @@ func textOf(token []byte) ([]byte, error) {
 	return []byte(decoded), nil
 }
 
-// tokenEnd returns where the text or number that begins at raw[at] ends; at
-// itself when none begins there. The JSON is valid.
+// tokenEnd returns the end of the string or number that begins at raw[at], or at if none begins
+// there. raw must be valid JSON.
 func tokenEnd(raw []byte, at int) int {
 	switch c := raw[at]; {
 	case c == '"':

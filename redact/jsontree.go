@@ -5,22 +5,21 @@ import (
 	"slices"
 )
 
-// secretHint is in every JSON in which something around a text can say that it
-// is a secret.
+// secretHint matches all JSON in which the surroundings of a string can identify it as a secret.
 var secretHint = compile(`(?i)pass|pwd|contrase|kennwort|senha|wachtwoord|senord|salasana|adgangskode|has(?:ł|\\u0142)o|heslo|jelsz|parola|парол|密码|密碼|パスワード|비밀번호|\\u[0-9a-f]{4}|secret|token|key|cred|auth|cookie|session|csrf|hmac|salt|pin|-----BEGIN`)
 
 // node is one value of a JSON text.
 type node struct {
-	start   int    // of its token, in the text
-	text    []byte // decoded; of a number its digits; nil for all else
+	start   int    // position of its token in the text
+	text    []byte // decoded string, or digits of a number; otherwise nil
 	number  bool
 	names   [][]byte // of an object's members
 	items   []*node  // of an array, or of an object
 	isArray bool
 }
 
-// markSecrets returns the places within texts, by the start of their token, that are
-// secrets because of what stands around them.
+// markSecrets returns the spans within strings that are secrets because of their surroundings. The
+// keys are the positions of the strings' tokens.
 func markSecrets(raw []byte) map[int]span {
 	p := &treeReader{raw: raw}
 	marked := marks{}
@@ -86,7 +85,7 @@ func (p *treeReader) token() []byte {
 	return text
 }
 
-// marks are places within texts, by the start of the text's token.
+// marks are spans within strings, by the position of the string's token.
 type marks map[int]span
 
 func (m marks) node(n *node) {
@@ -103,7 +102,7 @@ func (m marks) node(n *node) {
 	}
 }
 
-// value marks a text, or each text of a list, that stands under a name.
+// value marks a string, or each string of a list, under a name.
 func (m marks) value(name []byte, n *node) {
 	if n.isArray {
 		for _, item := range n.items {
@@ -126,8 +125,8 @@ func (m marks) value(name []byte, n *node) {
 	}
 }
 
-// members marks what the names in an object say: of the value's own member, of a
-// name in the member beside it, of columns.
+// members marks the secrets in an object: members with the name of a secret, a value whose name is
+// in the member beside it, and columns.
 func (m marks) members(n *node) {
 	var label, columns []byte
 	var heads []*node
@@ -157,15 +156,14 @@ var (
 	columnsMember = compile(`(?i)^(?:columns?|fields|head(?:er)?s?|column_?names|keys)$`)
 )
 
-// entry marks the second of two texts whose first is a name.
+// entry marks the second of two strings if the first is the name of a secret.
 func (m marks) entry(n *node) {
 	if len(n.items) == 2 && n.items[0].text != nil && n.items[1].text != nil && !n.items[0].number && bytes.IndexByte(n.items[0].text, '/') < 0 {
 		m.value(n.items[0].text, n.items[1])
 	}
 }
 
-// flags marks the texts that stand behind a flag in a list of arguments:
-// ["--password", "…"].
+// flags marks the string after a flag in a list of arguments: ["--password", "…"].
 func (m marks) flags(items []*node) {
 	for i := range len(items) - 1 {
 		name, isFlag := bytes.CutPrefix(items[i].text, []byte("--"))
@@ -175,8 +173,9 @@ func (m marks) flags(items []*node) {
 	}
 }
 
-// table marks columns under a head, if the rows of a table are arrays. The first row is a head if all
-// its cells are different names and the other rows have as many cells, which are not names as well.
+// table marks columns of a table whose rows are arrays. The first row is a header if all its cells
+// are different names and the other rows have as many cells. Rows that are pairs of name and value
+// have no header.
 func (m marks) table(rows []*node) {
 	if len(rows) < 2 || !rows[0].isArray {
 		return
@@ -200,8 +199,9 @@ func (m marks) table(rows []*node) {
 	m.columns(heads, rows[1:])
 }
 
-// isListOfPairs reports whether the rows are names with their values and have no head: the first cell
-// of another row promises a secret too, or that of the first row does and its second cell is a value.
+// isListOfPairs reports whether the rows are pairs of name and value without a header: the first
+// cell of another row is also the name of a secret, or that of the first row is and its second cell
+// is a value.
 func isListOfPairs(rows []*node) bool {
 	for i, row := range rows {
 		name := row.items[0].text
@@ -216,10 +216,10 @@ func isSecretName(name []byte) bool {
 	return len(name) <= 100 && !harmlessName.Match(name) && (passwordName.Match(name) || secretNames.Match(name) || strongName.Match(name))
 }
 
-// columnName is a name of a column: words, without the signs that paths and addresses have.
+// columnName matches names of columns: words without the punctuation of paths and URLs.
 var columnName = compile(`^[\p{L}_#][\p{L}\p{N}_ .()-]{0,60}$`)
 
-// headTexts are the names of columns: texts, or objects with a name.
+// headTexts returns the names of columns, which are strings or objects with a name.
 func headTexts(heads []*node) [][]byte {
 	list := make([][]byte, len(heads))
 	for i, head := range heads {
@@ -244,7 +244,7 @@ func (m marks) columns(heads [][]byte, rows []*node) {
 	}
 }
 
-// keyLines marks the lines of a private key that stand as texts of one list.
+// keyLines marks the lines of a private key that are strings of one list.
 func (m marks) keyLines(items []*node) {
 	inside := false
 	for _, item := range items {

@@ -6,7 +6,7 @@ import (
 	"github.com/airlock-mcp/airlock/redact"
 )
 
-// How languages and files give a value to a name, beside the plain assignments.
+// The ways in which languages and files give a value to a name, other than plain assignments.
 func TestWaysToGiveAValue(t *testing.T) {
 	for name, test := range map[string][2]string{
 		"a setter":                     {`conn.setPassword("h0rse21x")`, `conn.setPassword("[redacted:password]")`},
@@ -69,7 +69,7 @@ func TestNamesOfOtherLanguagesInJSON(t *testing.T) {
 	}
 }
 
-// The same forms where there is no secret.
+// The same forms without a secret.
 func TestWaysToGiveNoValue(t *testing.T) {
 	for _, text := range []string{
 		`user.setPassword("password")`, `form.password("Enter your password")`, `cy.get('#p').type("secret")`, `validateToken("abc")`, `getPassword("user1")`,

@@ -9,15 +9,16 @@ import (
 	"github.com/airlock-mcp/airlock/redact"
 )
 
-// overdraft is how many units the last step of a search may take beyond its budget.
+// overdraft is how many units the last step of a search may exceed its budget by.
 const overdraft = 1 << 20
 
-// repeated is a text of n bytes.
+// repeated returns a text of n bytes.
 func repeated(unit string, n int) []byte {
 	return []byte(strings.Repeat(unit, n/len(unit)+1))[:n]
 }
 
-// hostileUnits are texts that made redaction slow when they were repeated, and the signs of all that is undone.
+// hostileUnits are texts that made redaction slow when repeated, and the characteristic text of
+// everything that is decoded.
 var hostileUnits = []string{
 	"password=", `password="x`, "password: a", "token: ", "secret ", "name secret ", `"name": "key", "value": `, "api_key=eyJ", "eyJ", "eyJhbGciOiJ.eyJ", "://a:b@", "://",
 	"-----BEGIN PRIVATE KEY-----", "-----END", "cookie: a=b;", "authorization: basic ", "insert into a (password) values ('x'),", "insert into ",
@@ -25,7 +26,8 @@ var hostileUnits = []string{
 	"H4sIAAAAAAAA/", "a@b.co,", "a@", "1234-", "+1 ", "4111 1111 ", "::1:", "secret,password,x\n", "| password ", "curl -u a:b ", "akia", "{[(", `"'`, "\\\\", "=\n", "xghp_", "MII", "0x41,",
 }
 
-// Issue 23: 16 KiB of password= took 1.5 seconds, and 1 MiB took 6. The cost of a text grows with its length and not faster.
+// Issue 23: 16 KiB of password= took 1.5 seconds, and 1 MiB took 6. The cost of a text is at most
+// linear in its length.
 func TestRedactionIsLinear(t *testing.T) {
 	r := redact.New()
 	r.Hold("a-credential-of-ours")
@@ -42,7 +44,7 @@ func TestRedactionIsLinear(t *testing.T) {
 	}
 }
 
-// A search takes no more units than its budget, whatever word is repeated.
+// A search does not take more units than its budget, whatever word is repeated.
 func TestWorkIsBounded(t *testing.T) {
 	for _, unit := range append(redact.Anchors(), hostileUnits...) {
 		if unit == "" {
@@ -56,7 +58,8 @@ func TestWorkIsBounded(t *testing.T) {
 	}
 }
 
-// Ordinary text is far from its budget: 16 KiB of lines as programs print them are searched to the end.
+// Ordinary text stays far below its budget: 16 KiB of lines as printed by programs are searched
+// completely.
 func TestOrdinaryTextIsSearchedToTheEnd(t *testing.T) {
 	for name, line := range map[string]string{
 		"names of secrets": "level=info msg=\"refreshed token for user 17\" token_count=3 password_age=12d\n",
@@ -75,7 +78,7 @@ func TestOrdinaryTextIsSearchedToTheEnd(t *testing.T) {
 	}
 }
 
-// The work of any repeated text stays within its budget.
+// The work for any repeated text stays within its budget.
 func FuzzRedactionIsLinear(f *testing.F) {
 	for _, unit := range hostileUnits {
 		f.Add(unit)

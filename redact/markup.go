@@ -5,7 +5,7 @@ import (
 	"html"
 )
 
-// elementPassword finds the text of an element of XML with the name of a password.
+// elementPassword finds the text of an XML element with the name of a password.
 func elementPassword(text []byte, at, size int) (place, bool) {
 	m := elementText.FindSubmatchIndex(text[at:min(len(text), at+size+maxJudged)])
 	if m == nil {
@@ -23,16 +23,15 @@ func elementPassword(text []byte, at, size int) (place, bool) {
 
 var elementText = compile(`(?i)\A(?:passw(?:or)?ds?|passphrase|pwd|pass|secret|token|apikey)(?: [^<>\n]{1,60})?>(?:\s{0,40}<!\[CDATA\[([^\n]{4,200}?)\]\]>|\s{0,40}([^\n]{4,200}?)\s{0,40}</)`)
 
-// entities undoes the character references of HTML and XML, and finds in what
-// comes out.
+// entities replaces the character references of HTML and XML, and searches the result.
 func (s *search) entities(text []byte, d depth) []span {
 	return s.mapped(text, d, entity.Match, entityAt)
 }
 
-// entity is a reference that stands between characters, or in their place.
+// entity matches the references for characters that are part of a value or delimit it.
 var entity = compile(`&(?:#\d{1,7}|#[xX][0-9A-Fa-f]{1,6}|quot|apos|amp|lt|gt|nbsp|NewLine|Tab);`)
 
-// longestEntity is the most bytes of a reference.
+// longestEntity is the length of the longest reference.
 const longestEntity = 10
 
 func entityAt(text []byte) (char []byte, size int) {
@@ -46,9 +45,8 @@ func entityAt(text []byte) (char []byte, size int) {
 	return []byte(html.UnescapeString(string(text[:m[1]]))), m[1]
 }
 
-// coloured leaves out a terminal's control sequences and the zeros of UTF-16,
-// and finds in what remains: between a name and its value, or within either, they
-// hide both.
+// coloured removes a terminal's control sequences and the zeros of UTF-16, and searches the result.
+// They hide secrets if they are within a name or a value, or between them.
 func (s *search) coloured(text []byte, d depth) []span {
 	found := s.mapped(text, d, isColoured, colourAt)
 	for i, s := range found {

@@ -4,10 +4,10 @@ import (
 	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 )
 
-// isMisshapen says whether a value is built as one vendor's tokens are and is
-// none: it is too short or too long, or has a character that they never have.
-// Such a value is no token under whatever name it stands. Vendors are here whose
-// form is known for certain: where scanners differ, what is nearly a token counts as one.
+// isMisshapen reports whether a value resembles the tokens of a vendor but cannot be one: it is too
+// short or too long, or has a character that they never have. Only vendors whose format is known
+// for certain are listed. If scanners disagree about a format, a value that almost matches it
+// counts as a token.
 func isMisshapen(value []byte) bool {
 	for _, shape := range shapes {
 		if shape.like.Match(value) {
@@ -17,7 +17,7 @@ func isMisshapen(value []byte) bool {
 	return false
 }
 
-// shapes are what a vendor's tokens look like from afar, and what they are.
+// shapes are the resemblance to a vendor's tokens and their exact format.
 var shapes = []struct{ like, form *lazyregexp.Regexp }{
 	{compile(`^\d{3,20}:A[A-Za-z0-9_\-]{8,}$`), compile(`^\d{5,16}:A[A-Za-z0-9_\-]{34}$`)}, // Telegram: number of the bot, secret
 	{compile(`^xox[abcprs]-`), compile(`^xox[a-z]-(?:[A-Za-z0-9]+-)*[A-Za-z0-9]{8,}$`)},    // Slack

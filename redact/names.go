@@ -7,19 +7,19 @@ import (
 	"sync"
 )
 
-// Words in names that promise something: a password, another secret, or, in a
-// vendor's name, perhaps one. They are the anchors of assignments.
+// passwordWords are words in names of passwords. They and secretWords, weakWords and vendorNames
+// are the anchors of assignments.
 func passwordWords() []string {
 	return append([]string{"passw", "passphrase", "pwd", "_pass", "pass=", "passcode"}, foreignPasswords()...)
 }
 
-// foreignPasswords are the words of other languages for a password.
+// foreignPasswords are words for password in other languages.
 func foreignPasswords() []string {
 	return []string{"kennwort", "contraseña", "contrasena", "contraseÑa", "mot de passe", "mot_de_passe", "motdepasse", "senha", "wachtwoord", "lösenord", "losenord", "salasana",
 		"adgangskode", "hasło", "heslo", "jelszó", "parola", "пароль", "Пароль", "密码", "密碼", "パスワード", "비밀번호"}
 }
 
-// foreignPassword matches them.
+// foreignPassword is an expression that matches them.
 var foreignPassword = strings.Join(foreignPasswords(), "|")
 
 func secretWords() []string {
@@ -33,10 +33,10 @@ func secretWords() []string {
 	}
 }
 
-// weakWords promise little: what has such a name has to look drawn as well.
+// weakWords are weak indications: a value with such a name must also look random.
 func weakWords() []string { return []string{"_key", "-key", "csrf", "xsrf", "vapid"} }
 
-// strongName is a name with one of the words that promise a secret.
+// strongName matches names with a word that indicates a secret.
 var strongName = compile(`(?i)` + strings.Join(quotedWords(secretWords()), "|"))
 
 func quotedWords(words []string) []string {
@@ -46,9 +46,8 @@ func quotedWords(words []string) []string {
 	return words
 }
 
-// harmlessName is in names that have a token, key or secret in them and promise none:
-// tokens that are counted or page through a list, keys of tables, and what is
-// said about a secret.
+// harmlessName matches names that contain token, key or secret but do not indicate a secret: tokens
+// that are counted or that page through a list, keys of tables, and properties of a secret.
 var harmlessName = compile(`(?i)` +
 	`(?:page|next|prev|sync|cursor|continuation|(?:^|[^a-z])(?:max|min|num)|count|total|usage|input|output|prompt|completion)[a-z]{0,2}[_\-. ]?tokens?` +
 	`|(?:pub(?:lic)?|primary|foreign|sort|partition|cache|row|idempotency|translation|map|storage|registry|hot|short|query|i18n|locale|label|event|` +
@@ -58,13 +57,13 @@ var harmlessName = compile(`(?i)` +
 	`regex|pattern|message|error|index|version|class|style|map|store|code|realm)` +
 	`|authenticity|(?:^|[_\-.])(?:non|not|no|in)[_\-]?(?:matching|valid)|^nonMatching|^(?:non|invalid|fake|dummy|mock|example|sample)[_\-]?(?:[A-Z]|[a-z]*[_\-])|public[_\-]?(?:token|key|secret|password)|^public`)
 
-// harmlessVendor is in names that promise an identifier or a digest.
+// harmlessVendor matches names that indicate an identifier or a digest.
 var harmlessVendor = compile(`(?i)` +
 	`(?:sha\d*|digest|hash|checksum|integrity|commit|revision|rev|version|uuid|guid|url|uri|link|href|path|file|image|img|icon|host|domain|region|` +
 	`bucket|channel|repo|repository|branch|tag|etag|class|package|module|import|require|endpoint|name|title|description|model|ids?|ref)$` +
 	`|(?:sha256|checksum|integrity)`)
 
-// assignmentRules find values that are given to names which promise a secret.
+// assignmentRules find values assigned to names that indicate a secret.
 func assignmentRules() []rule {
 	return []rule{
 		{kind: "password", anchors: passwordWords(), glued: true, after: 300, locate: password},
@@ -73,7 +72,7 @@ func assignmentRules() []rule {
 	}
 }
 
-// given makes a rule's locate of a judgement on assignments.
+// given returns a locator for the assignments that judge accepts.
 func given(judge func(assignment) bool) locator {
 	return func(text []byte, at, size int) (place, bool) {
 		a, ok := assignmentAt(text, at, size)
@@ -81,15 +80,14 @@ func given(judge func(assignment) bool) locator {
 	}
 }
 
-// password is given(isPassword), and a plain word in a line of YAML.
+// password is given(isPassword). It also finds plain words in lines of YAML.
 func password(text []byte, at, size int) (place, bool) {
 	a, ok := assignmentAt(text, at, size)
 	return place{a.start, a.end, a.cost}, ok && (!a.wide && isYAMLPassword(text, a) || isPassword(a) && (!a.wide || isMixedText(a.value)))
 }
 
-// isYAMLPassword says whether a value without quotes is a password of lower-case
-// letters or digits that stands alone in a line of YAML: the line before is one
-// too, and no code.
+// isYAMLPassword reports whether a value without quotes is a password of lower-case letters or
+// digits, alone in a line of YAML. The line before must also be YAML, and not code.
 func isYAMLPassword(text []byte, a assignment) bool {
 	if a.quoted || harmlessName.Match(a.name) || !passwordName.Match(a.name) || !plainWord.Match(a.value) || !passwordText(a.value) {
 		return false
@@ -101,7 +99,8 @@ func isYAMLPassword(text []byte, a assignment) bool {
 	return yamlLines.Match(before)
 }
 
-// maxYAMLLines is how much before the value is looked at: two lines.
+// maxYAMLLines is the maximum number of bytes before the value that are examined, enough for two
+// lines.
 const maxYAMLLines = 300
 
 var (
@@ -109,7 +108,7 @@ var (
 	yamlLines = compile(`(?:^|\n)[ \t]*(?:- )?[A-Za-z_][\w.\-]*:(?:[ \t]+[^\n{(\[,;]*[^\n{(\[,;\s])?[ \t]*\r?\n[ \t]*(?:- )?[A-Za-z_][\w.\-]*:[ \t]+$`)
 )
 
-// vendorSecret is given(isVendorSecret) where the vendor's name is a word of its own.
+// vendorSecret is given(isVendorSecret) if the vendor's name begins a word.
 func vendorSecret(text []byte, at, size int) (place, bool) {
 	if !beginsWord(text, at) {
 		return place{}, false
@@ -117,8 +116,7 @@ func vendorSecret(text []byte, at, size int) (place, bool) {
 	return given(isVendorSecret)(text, at, size)
 }
 
-// beginsWord says whether a word begins at text[at]: not in the middle of
-// another one, rookTable or SetSysctl.
+// beginsWord reports whether a word begins at text[at], unlike in rookTable or SetSysctl.
 func beginsWord(text []byte, at int) bool {
 	if at == 0 || !isLetter(text[at-1]) || bytes.HasSuffix(text[:at], []byte("-D")) {
 		return true
@@ -150,8 +148,8 @@ func isPassword(a assignment) bool {
 	return secretWord(a.value) || passwordName.Match(a.name) && len(a.value) >= 10 && mixed(a.value) && changes(a.value) >= 4 && bytes.IndexByte(a.value, '_') < 0 && random(a.value)
 }
 
-// isMixedText asks for more of what may as well be a cell that says something
-// about a name: letters and digits that take turns, or other characters.
+// isMixedText reports whether a value is a secret rather than a table cell that describes a name:
+// letters and digits alternate, or it contains other characters.
 func isMixedText(value []byte) bool {
 	if reference.Match(bytes.TrimLeft(value, "*&[]")) {
 		return false
@@ -159,13 +157,13 @@ func isMixedText(value []byte) bool {
 	return changes(value) >= 3 && !dataType.Match(value) || hasDigit(value) && bytes.ContainsAny(value, "!@#$%^&*+")
 }
 
-// dataType is a word with numbers: varchar255, v1beta1, 2h30m, sha256Sum1.
+// dataType matches words with numbers: varchar255, v1beta1, 2h30m, sha256Sum1.
 var dataType = compile(`^(?:[a-z]{1,12}\d{1,4}){1,3}[a-z]{0,12}$|^(?:\d{1,4}[a-z]{1,6}){1,4}$|^[a-z]{1,12}\d{1,4}(?:[A-Z][a-z]+\d{0,4})+$`)
 
-// passwordNumber is a number that is longer than what is counted of passwords.
+// passwordNumber matches a number too long for a count or a length of passwords.
 var passwordNumber = compile(`^\d{6,64}$`)
 
-// isUpperName says whether a name is written as environments write theirs.
+// isUpperName reports whether a name is in upper case, like environment variables.
 func isUpperName(name []byte) bool { return bytes.Equal(name, bytes.ToUpper(name)) }
 
 func isSecret(a assignment) bool {
@@ -188,25 +186,26 @@ func isSecret(a assignment) bool {
 	return secretWord(a.value) || isDrawn(a.value)
 }
 
-// isOwnName says whether a value is its own name with a number behind it.
+// isOwnName reports whether a value is its own name followed by a number.
 func isOwnName(a assignment) bool {
 	return bytes.EqualFold(bytes.TrimRight(a.value, "0123456789"), bytes.Trim(a.name, "-."))
 }
 
-// lastSecret is a name whose last word is the one that promises.
+// lastSecret matches names whose last word indicates a secret.
 var lastSecret = compile(`(?i)(?:token|secret|key|auth|authorization|credentials?|password)$`)
 
-// lastWeak is lastSecret for names with a weak word.
+// lastWeak is lastSecret for weak words.
 var lastWeak = compile(`(?i)(?:key|csrf|xsrf|vapid)$`)
 
-// secretID is half of HashiCorp Vault's AppRole, and a secret despite its name.
+// secretID matches a part of the credentials of HashiCorp Vault's AppRole. It is a secret although
+// its name is that of an identifier.
 var secretID = compile(`(?i)secret[_-]?id$`)
 
-// onlyNumber is a number that is longer than what is counted or measured.
+// onlyNumber matches a number too long for a count or a measurement.
 var onlyNumber = compile(`^\d{8,64}$`)
 
-// isVendorSecret asks for more than a secret's name does: there, much else has a
-// vendor's name.
+// isVendorSecret is stricter than isSecret, because many other values have a vendor's name in
+// theirs.
 func isVendorSecret(a assignment) bool {
 	if harmlessName.Match(a.name) || harmlessVendor.Match(a.name) {
 		return false
@@ -221,8 +220,8 @@ var uuid = compile(`^[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}$`)
 
 func isUUID(b []byte) bool { return uuid.Match(b) }
 
-// namedSecret judges a text that stands under a name as data do: as a member, in
-// a column, beside its name.
+// namedSecret examines a value whose name is known from data: a member, a column, or a name beside
+// it.
 func namedSecret(name, value []byte, number bool) (span, bool) {
 	if len(name) == 0 || len(name) > 100 || len(value) > maxValue || harmlessName.Match(name) {
 		return span{}, false
@@ -257,13 +256,13 @@ func namedSecret(name, value []byte, number bool) (span, bool) {
 	return span{start: a.start, end: a.end, kind: kind}, ok
 }
 
-// secretNames are names of members whose values are secrets, whatever they look like.
+// secretNames matches names of members whose values are secrets even if they do not look random.
 var secretNames = compile(`(?i)^(?:[a-z0-9]+[_\-. ]?)*?(?:passphrase|secret|api[_\- ]?key|apikey|(?:access|auth|private|secret|signing|encryption|client|master|session|service|app)[_\- ]?key|(?:access|auth|refresh|id|bearer|session|api|oauth|personal|bot|csrf)[_\- ]?token|token|client[_\- ]?secret|credentials?|x-auth|authorization)$`)
 
-// passwordName is a name whose value is a password.
+// passwordName matches names of passwords.
 var passwordName = compile(`(?i)(?:passw(?:or)?[dt]|` + foreignPassword + `|passphrase|passcode|pwd|^pass|[_\-. ]pass|[a-z]Pass)s?\d?$`)
 
-// isVendorName says whether a name has a vendor's name in it.
+// isVendorName reports whether a name contains a vendor's name.
 func isVendorName(name []byte) bool {
 	found := false
 	vendorWords().scan(name, func(int, int) bool { found = true; return false })

@@ -2,19 +2,19 @@ package redact
 
 import "bytes"
 
-// How far a drawn value may stand from the word that says what it is.
+// The maximum distances between a random value and the word that identifies it.
 const (
 	nearAfter  = 40
 	nearBefore = 160
 )
 
-// nearWords are what people call a credential in a sentence.
+// nearWords are the terms for a credential in a sentence.
 func nearWords() []string {
 	return []string{"api key", "apikey", "api_key", "api-key", "access key", "secret key", "secret", "token", "password", "passphrase", "passcode", "credential", "private key", "auth key", "signing key", "encryption key", "pwd"}
 }
 
-// nearby finds a drawn value in the sentence of such a word: "the token for
-// staging is 8f14…", "8f14… is our API key".
+// nearby finds a random value in the same sentence as such a term: "the token for staging is
+// 8f14…", "8f14… is our API key".
 func nearby(text []byte, at, size int) (place, bool) {
 	if at > 0 && isWord(text[at-1]) || at+size < len(text) && isWord(text[at+size]) && text[at+size]|0x20 != 's' {
 		return place{}, false
@@ -47,7 +47,7 @@ func nearAfterWord(window []byte) (span, bool) {
 
 func hasDigit(b []byte) bool { return bytes.ContainsAny(b, "0123456789") }
 
-// maxToken is the most bytes of a drawn value in a sentence that are looked at.
+// maxToken is the maximum number of bytes of a random value in a sentence that are examined.
 const maxToken = 300
 
 var (
@@ -56,21 +56,20 @@ var (
 	aboutDigest = compile(`(?i)\b(?:sha\d*|digest|hash|checksum|fingerprint|commit|revision|version|uuid|id|public|integrity|length|count|path|file|url|type|class|function|method|name|see|create[ds]?|removed?|update[ds]?|https?)\b`)
 )
 
-// isNear asks for more than isDrawn does, since only a word in a sentence says
-// what the value is.
+// isNear is stricter than isDrawn, because only a word in a sentence identifies the value.
 func isNear(b []byte) bool {
 	b = bytes.TrimRight(b, ".")
 	return len(b) >= 16 && isDrawn(b) && notDummy(b) && !isUUID(b) && entropy(b) >= 3.2 && changes(b) >= max(4, len(b)/6) && bytes.Count(b, []byte("/")) <= 1 && bytes.Count(b, []byte(".")) <= 2
 }
 
-// saidPassword is a password in a sentence: "the password for staging is …", "set
-// the password to …", "Password (prod): …".
+// saidPassword matches a password in a sentence: "the password for staging is …", "set the password
+// to …", "Password (prod): …".
 var saidPassword = compile("(?i)\\A(?:password|passphrase|passcode|pwd|passwort|" + foreignPassword + ")(?:'s)?(?: (?:for|of|für|para|pour|per|do) [^\\n=:]{1,40}?| \\([^)\\n]{1,30}\\))?(?:\\*\\*)?(?:(?: ?:| is| was| ist| lautet| es| est| é| è| jest| =| -| –| —|'s)(?: now| set to)?:?(?:\\*\\*)? [\"'`]?| to [\"'`])([^\\s\"'`,;<>(){}\\[\\]]{5,63}[^\\s\"'`,;<>(){}\\[\\].!?:])")
 
-// isSaid asks for letters and digits: most that follows such a word is a word.
+// isSaid requires letters and digits, because most text after such a word is an ordinary word.
 func isSaid(b []byte) bool {
 	return len(b) >= 6 && hasDigit(b) && !unicodeEscape.Match(b) && bytes.ContainsAny(b, letters) && passwordText(b) && !reference.Match(b) && !identifier.Match(b)
 }
 
-// unicodeEscape is what a text has in it that is looked at again without its escapes.
+// unicodeEscape matches an escape. Text that contains one is searched again after unescaping.
 var unicodeEscape = compile(`\\u[0-9A-Fa-f]{4}`)

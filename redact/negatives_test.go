@@ -8,7 +8,7 @@ import (
 	"github.com/airlock-mcp/airlock/redact"
 )
 
-// drawn is letters and digits that look drawn, of any length.
+// drawn returns n random-looking letters and digits.
 func drawn(n int) string {
 	const cycle = "q7Rv2ZxK9mTb4LwN8sYd3HfJ6pGc5XtV1aQ"
 	return strings.Repeat(cycle, n/len(cycle)+1)[:n]
@@ -18,9 +18,9 @@ func hexadecimals(n int) string {
 	return strings.Repeat("8f14e45fceea167a5a36dedd4bea2543", n/32+1)[:n]
 }
 
-// A value that is built as a vendor's token and cannot be one stays under a name that has the vendor's
-// name in it and nothing else. Under a name that promises a secret it is removed, whatever its
-// form (issue 23: DATABRICKS_TOKEN=dapi and 30 digits was left).
+// A value that resembles a vendor's token but cannot be one is left under a name that only contains
+// the vendor's name. Under a name that indicates a secret it is removed in any form (issue 23:
+// DATABRICKS_TOKEN=dapi with 30 digits was left).
 func TestMisshapenTokens(t *testing.T) {
 	for _, c := range []struct {
 		name, value string
@@ -53,7 +53,7 @@ func TestMisshapenTokens(t *testing.T) {
 	}
 }
 
-// One character again and again is no token, whatever stands before it.
+// One repeated character is not a token, with any prefix.
 func TestRepetitiveTokens(t *testing.T) {
 	for _, prefix := range []string{"sntryu_", "glc_", "sgp_", "ntn_", "rubygems_"} {
 		for _, c := range []string{"a", "1", "F"} {
@@ -65,7 +65,7 @@ func TestRepetitiveTokens(t *testing.T) {
 	}
 }
 
-// A vendor's name counts where it is a word, and not within another one.
+// A vendor's name counts if it is a word, and not within another word.
 func TestVendorNamesAreWords(t *testing.T) {
 	for name, isVendor := range map[string]bool{
 		"meraki": true, "my_meraki": true, "myMeraki": true, "MERAKI": true, "etsyAccess": true,
@@ -79,8 +79,8 @@ func TestVendorNamesAreWords(t *testing.T) {
 	}
 }
 
-// Names of algorithms, what is encrypted already, words with numbers and
-// shell variables are no passwords and no secrets.
+// Names of algorithms, encrypted values, words with numbers and shell variables are not passwords
+// or secrets.
 func TestWhatIsNoSecret(t *testing.T) {
 	for _, text := range []string{
 		`password: "AESWrap_256"`, `password: "ARIA_192_GCM"`, `password: "SM4-CTR"`,
@@ -95,8 +95,8 @@ func TestWhatIsNoSecret(t *testing.T) {
 	}
 }
 
-// A password of YAML without quotes may be a plain word, where the lines are
-// YAML; the same word in code is a name of something.
+// A YAML password without quotes may be a plain word if the lines are YAML. In code, the same word
+// is a name.
 func TestPlainWordsInYAML(t *testing.T) {
 	for text, want := range map[string]string{
 		"user: bob\npassword: root\n":                              "user: bob\npassword: [redacted:password]\n",
@@ -114,7 +114,7 @@ func TestPlainWordsInYAML(t *testing.T) {
 	}
 }
 
-// What only looks like a placeholder, or like a range of a regular expression, is removed.
+// Values that only resemble a placeholder or a range of a regular expression are removed.
 func TestDrawnValuesThatBeginOddly(t *testing.T) {
 	for _, value := range []string{"a_l1cvw9dnlxx6u2u5xqq5wo1i7pqrhbb3j56cd9", "tgr0-zrjefrm3oomnv0pgv7xbvvzyyw770ylr8i"} {
 		text := "cloudflare_token: \"" + value + "\""

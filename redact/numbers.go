@@ -7,19 +7,18 @@ import (
 	"strings"
 )
 
-// cardGroups are the layouts in which cards are printed; without separators the
-// digits stand as one group.
+// cardGroups are the groups of digits in which card numbers are printed. Without separators, all
+// digits are one group.
 var cardGroups = [][]int{{4, 4, 4, 4}, {4, 6, 5}, {4, 6, 4}, {4, 4, 4, 4, 3}, {13}, {14}, {15}, {16}, {19}}
 
-// cardRange is an issuer's range of first four digits, with the lengths of its
-// numbers.
+// cardRange is an issuer's range of the first four digits, with the lengths of its numbers.
 type cardRange struct {
 	from, to int
 	lengths  []int
 }
 
-// cardRanges are the ranges of the large issuers (ISO/IEC 7812, first digits as
-// the issuers publish them).
+// cardRanges are the ranges of the large issuers (ISO/IEC 7812; first digits as published by the
+// issuers).
 var cardRanges = []cardRange{
 	{4000, 4999, []int{13, 16, 19}},                  // Visa
 	{5100, 5599, []int{16}}, {2221, 2720, []int{16}}, // Mastercard
@@ -32,8 +31,8 @@ var cardRanges = []cardRange{
 	{8100, 8200, []int{16}}, {9792, 9792, []int{16}}, {5610, 5610, []int{16}}, {5000, 5017, []int{16}}, // RuPay, Troy, Bankcard, Maestro
 }
 
-// isCard checks layout, length and number range of the large issuers (ISO/IEC
-// 7812) and the Luhn digit.
+// isCard checks the layout, the length and number range of the large issuers (ISO/IEC 7812), and
+// the Luhn digit.
 func isCard(b []byte) bool {
 	var groups []int
 	for group := range bytes.FieldsFuncSeq(b, func(r rune) bool { return r == ' ' || r == '-' }) {
@@ -68,7 +67,7 @@ func luhn(digits []byte) bool {
 	return sum%10 == 0
 }
 
-// ibanLengths are the lengths by country of the IBAN registry (ISO 13616).
+// ibanLengths are the lengths by country in the IBAN registry (ISO 13616).
 var ibanLengths = map[string]int{
 	"AD": 24, "AE": 23, "AL": 28, "AT": 20, "AZ": 28, "BA": 20, "BE": 16, "BG": 22, "BH": 22, "BI": 27, "BR": 29, "BY": 28, "CH": 21, "CR": 22,
 	"CY": 28, "CZ": 24, "DE": 22, "DJ": 27, "DK": 18, "DO": 28, "EE": 20, "EG": 29, "ES": 24, "FI": 18, "FK": 18, "FO": 18, "FR": 27, "GB": 22,
@@ -79,8 +78,8 @@ var ibanLengths = map[string]int{
 	"UA": 29, "VA": 22, "VG": 24, "XK": 20, "YE": 30,
 }
 
-// isIBAN checks length by country and the remainder of ISO 13616: letters as numbers from 10, the
-// first four characters last, modulo 97 is 1.
+// isIBAN checks the length by country and the checksum of ISO 13616: with letters as numbers from
+// 10 and the first four characters moved to the end, the remainder modulo 97 is 1.
 func isIBAN(b []byte) bool {
 	iban := strings.ReplaceAll(string(b), " ", "")
 	if len(iban) < 15 || len(iban) != ibanLengths[iban[:2]] {
@@ -99,16 +98,16 @@ func isIBAN(b []byte) bool {
 	return ok && n.Mod(n, big.NewInt(97)).Int64() == 1
 }
 
-// isSSN leaves out numbers that the Social Security Administration never gives.
+// isSSN reports whether b is a number that the Social Security Administration can assign.
 func isSSN(b []byte) bool {
 	area, group, serial := string(b[:3]), string(b[4:6]), string(b[7:])
 	if string(b) == "123-45-6789" || string(b) == "078-05-1120" || string(b) == "219-09-9999" || len(bytes.Trim(onlyDigits(b), string(b[:1]))) == 0 {
-		return false // in advertisements and forms, and void since
+		return false // used in advertisements and forms, and invalid since
 	}
 	return area != "000" && area != "666" && area[0] != '9' && group != "00" && serial != "0000"
 }
 
-// onlyDigits leaves everything else out.
+// onlyDigits returns the digits of b.
 func onlyDigits(b []byte) []byte {
 	digits := make([]byte, 0, len(b))
 	for _, c := range b {

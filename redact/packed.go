@@ -10,12 +10,11 @@ import (
 	"unicode/utf16"
 )
 
-// maxInflated is the most bytes that compressed data is unpacked to.
+// maxInflated is the maximum size to which compressed data is decompressed.
 const maxInflated = 1 << 20
 
-// inflated unpacks what begins as gzip (RFC 1952) or zlib (RFC 1950) do; nil for
-// all else, and for what has no readable text in it. What was cut is unpacked as
-// far as it goes.
+// inflated decompresses gzip (RFC 1952) or zlib (RFC 1950). It returns nil for other data, and if
+// the result is not readable text. Truncated data is decompressed as far as possible.
 func inflated(data []byte) []byte {
 	var in io.Reader
 	var err error
@@ -30,15 +29,15 @@ func inflated(data []byte) []byte {
 	if err != nil {
 		return nil
 	}
-	plain, _ := io.ReadAll(io.LimitReader(in, maxInflated)) // an error is what was cut
+	plain, _ := io.ReadAll(io.LimitReader(in, maxInflated)) // truncated data ends in an error
 	if !isReadable(plain) {
 		return nil
 	}
 	return plain
 }
 
-// narrowed is the text that stands in UTF-16, of either order; nil for what is none.
-// Seven of ten characters have to be ASCII.
+// narrowed decodes UTF-16 of either byte order. It returns nil for other data. At least seven of
+// ten characters must be ASCII.
 func narrowed(data []byte) []byte {
 	if len(data) < 2*minIsland {
 		return nil
@@ -53,7 +52,7 @@ func narrowed(data []byte) []byte {
 		if ascii*20 < len(data)*7 {
 			continue
 		}
-		if len(data)%2 == 1 { // other bytes before it put the pairs out of step
+		if len(data)%2 == 1 { // preceding bytes misalign the pairs
 			data = append(slices.Clip(data), 0)
 		}
 		codes := make([]uint16, len(data)/2)

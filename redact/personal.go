@@ -6,7 +6,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 )
 
-// findNumbers looks at every place where digits begin.
+// findNumbers examines every position at which digits begin.
 func findNumbers(text []byte) []span {
 	var spans []span
 	for i := 0; i < len(text); i++ {
@@ -30,7 +30,7 @@ func findNumbers(text []byte) []span {
 	return spans
 }
 
-// numberAt recognises what begins at, or a little before, the digit at text[i].
+// numberAt recognises a number that begins at text[i] or shortly before it.
 func numberAt(text []byte, i int) (span, bool) {
 	if text[i] == ':' {
 		return ipv6At(text, i)
@@ -52,7 +52,7 @@ func numberAt(text []byte, i int) (span, bool) {
 	return span{}, false
 }
 
-// ends says whether a number that stops here is not part of something longer.
+// ends reports whether a number that ends at stop is not part of a longer word or number.
 func ends(text []byte, stop int) bool {
 	if stop >= len(text) {
 		return true
@@ -66,12 +66,12 @@ func ends(text []byte, stop int) bool {
 	return !(text[stop] == '-' && isAlnum(text[stop+1]) || text[stop] == '.' && isDigit(text[stop+1]))
 }
 
-// continues says whether what begins at text[i] is the rest of a word.
+// continues reports whether text[i] continues a word.
 func continues(text []byte, i int) bool {
 	return i > 0 && isAlnum(text[i-1]) && escapeBefore(text, i) == 0
 }
 
-// announced says whether one of a few words stands shortly before a place.
+// announced reports whether words matches the text shortly before text[i].
 func announced(text []byte, i int, words *lazyregexp.Regexp) bool {
 	return words.Match(text[max(0, i-32):i])
 }
@@ -79,8 +79,7 @@ func announced(text []byte, i int, words *lazyregexp.Regexp) bool {
 var (
 	cardWords = compile(`(?i)(?:card|visa|pan\b|credit|debit)[^\n]{0,20}$`)
 	ssnWords  = compile(`(?i)(?:\bssn|social.?security)[^\n]{0,20}$`)
-	// Words that stand before other numbers as well (a call, a cell) count only
-	// right before theirs.
+	// Words that also precede other numbers (a call, a cell) count only directly before the number.
 	phoneWords = compile(`(?i)(?:(?:\bphone|\bmobile|\btel(?:ephone|efon|e?fono|\.|:|\b)|\bfax|whatsapp|\bsms|\bmob\b)[^\n0-9]{0,16}|` +
 		`\b(?:call|dial)(?: (?:me|us|him|her|them))?(?: (?:at|on))?:? |\bcell(?:phone)?(?: (?:no|nr|number))?\.?:? )[+(]?$`)
 )
@@ -100,8 +99,8 @@ func ssnAt(text []byte, i int) (span, bool) {
 	return span{start: i, end: i + size, kind: "us-ssn"}, true
 }
 
-// announcedSSN takes nine digits without hyphens, which only a word before them
-// makes a social security number.
+// announcedSSN reads nine digits without hyphens. They are a social security number only if a word
+// before them identifies them as one.
 func announcedSSN(text []byte, i int) (span, bool) {
 	if i+9 > len(text) || !isDigit(text[i+2]) || text[i+3] != ' ' && !isDigit(text[i+8]) {
 		return span{}, false
@@ -119,9 +118,9 @@ func announcedSSN(text []byte, i int) (span, bool) {
 
 var bareSSN = compile(`\A\d{3} ?\d\d ?\d{4}`)
 
-// cardAt takes 13 to 19 digits, alone or in groups with one space or hyphen
-// between them. Ungrouped, 13 digits are an article's number (EAN) and 19 an
-// identifier far more often than a card's, so they have to be announced.
+// cardAt reads 13 to 19 digits, ungrouped or in groups separated by one space or hyphen. Ungrouped,
+// 13 digits are more often an article number (EAN) and 19 digits an identifier, so a word before
+// them must identify them as a card.
 func cardAt(text []byte, i int) (span, bool) {
 	digits, best := 0, 0
 	for at := i; at < len(text) && digits <= 19; at++ {
@@ -139,7 +138,7 @@ func cardAt(text []byte, i int) (span, bool) {
 	return span{start: i, end: best, kind: "card"}, best > 0
 }
 
-// ibanAt takes a country's two letters before the digit, two digits, and groups.
+// ibanAt reads the two letters of a country before the digit, two digits, and groups.
 func ibanAt(text []byte, i int) (span, bool) {
 	start := i - 2
 	if start < 0 || !isUpper(text[start]) || !isUpper(text[start+1]) || (start > 0 && continues(text, start)) {

@@ -4,8 +4,8 @@ import (
 	"bytes"
 )
 
-// phoneAt takes a number with + and country code (ITU-T E.164: at most 15
-// digits), or one of North America's plan written with its usual separators.
+// phoneAt reads a number with + and country code (ITU-T E.164: at most 15 digits), a number of the
+// North American plan with its usual separators, or a national number.
 func phoneAt(text []byte, i int) (span, bool) {
 	if i > 0 && text[i-1] == '+' && (i < 2 || !continues(text, i-1) && bytes.IndexByte([]byte("])=+-.*/"), text[i-2]) < 0) {
 		return internationalAt(text, i)
@@ -26,8 +26,8 @@ func phoneAt(text []byte, i int) (span, bool) {
 	return nationalAt(text, i)
 }
 
-// nationalAt takes numbers with a trunk prefix as they are written in France
-// and in Britain, and, where a word announces it, any number of 7 to 12 digits.
+// nationalAt reads numbers with a trunk prefix as written in France and Britain. If a word such as
+// "phone" precedes it, any number of 7 to 12 digits counts.
 func nationalAt(text []byte, i int) (span, bool) {
 	end := min(len(text), i+24)
 	if text[i] == '0' {
@@ -52,18 +52,19 @@ func nationalAt(text []byte, i int) (span, bool) {
 	return span{start: start, end: stop, kind: "phone"}, true
 }
 
-// national is 01 23 45 67 89, 020 7946 0958, 07700 900123.
+// national matches 01 23 45 67 89, 020 7946 0958, 07700 900123.
 var national = compile(`\A0[1-9](?:(?: \d\d){4}|(?:\.\d\d){4}|\d{1,3} \d{3,4} \d{3,4}|\d{3} \d{6})`)
 
-// isTable says whether numbers go on before or behind, as in a dump.
+// isTable reports whether other numbers precede or follow, as in a dump.
 func isTable(text []byte, start, stop int) bool {
 	return start > 1 && isDigit(text[start-2]) || stop+1 < len(text) && isDigit(text[stop+1])
 }
 
-// northAmerican is 555-234-5678, 555.234.5678 or 555) 234-5678, each also after 1 and a separator.
+// northAmerican matches 555-234-5678, 555.234.5678 or 555) 234-5678, each also after 1 and a
+// separator.
 var northAmerican = compile(`\A(?:1[ .\-]\(?)?[2-9]\d\d(?:(?:\) ?|-|\)-)[2-9]\d\d-|\.[2-9]\d\d\.)\d{4}`)
 
-// northAmericanAt tries the expression where a separator stands in its place.
+// northAmericanAt tries the expression only if a separator is in the right position.
 func northAmericanAt(text []byte) []int {
 	if len(text) < 12 || bytes.IndexByte([]byte(")-."), text[3]) < 0 && bytes.IndexByte([]byte(" .-"), text[1]) < 0 {
 		return nil
@@ -71,7 +72,7 @@ func northAmericanAt(text []byte) []int {
 	return northAmerican.FindIndex(text)
 }
 
-// decimal is a number with a fraction, such as seconds in a log.
+// decimal matches a number with a fraction, such as seconds in a log.
 var decimal = compile(`^\d+\.\d+$`)
 
 func internationalAt(text []byte, i int) (span, bool) {
@@ -97,8 +98,8 @@ func internationalAt(text []byte, i int) (span, bool) {
 	return span{start: i - 1, end: stop, kind: "phone"}, true
 }
 
-// isDialled checks country code and, of North America's plan, area and exchange
-// codes (ITU-T E.164; NANPA).
+// isDialled checks the country code and, for the North American plan, area and exchange codes
+// (ITU-T E.164; NANPA).
 func isDialled(digits []byte) bool {
 	switch digits[0] {
 	case '0':

@@ -6,27 +6,26 @@ import (
 	"sync"
 )
 
-// maxPlaces is how many values are numbered; what comes after them has a marker
-// without a number. Otherwise a long list would make a run's memory grow with it.
+// maxPlaces is the maximum number of values that are numbered. Markers of further values have no
+// number. The limit bounds the memory of a run with a long list of values.
 const maxPlaces = 10_000
 
-// places numbers values: an equal value of one kind has an equal number, so that
-// a reader of a cleaned text still sees what belongs together. It keeps
-// digests, not values.
+// places numbers values. Equal values of one kind have the same number, so that a reader of a
+// cleaned text can see which values are equal. It stores digests, not values.
 type places struct {
 	mu      sync.Mutex // guards both
 	numbers map[[sha256.Size]byte]int
 	last    map[string]int // by kind
 }
 
-// Numbered returns a Redactor with the same canaries whose markers carry a
-// number, [redacted:email-2], that stands for one value as long as it is used:
-// for one run, say.
+// Numbered returns a Redactor with the same canaries whose markers have numbers, such as
+// [redacted:email-2]. A number identifies one value as long as the Redactor is used, for example
+// for one run.
 func (r *Redactor) Numbered() *Redactor {
 	return &Redactor{held: r.held, personal: r.personal, places: &places{numbers: map[[sha256.Size]byte]int{}, last: map[string]int{}}}
 }
 
-// marker returns what stands in the place of a value.
+// marker returns the replacement of a value.
 func (p *places) marker(kind string, value []byte) string {
 	if p == nil {
 		return "[redacted:" + kind + "]"

@@ -5,10 +5,10 @@ import (
 	"encoding/hex"
 )
 
-// publishedKeys are keys that the vendor's own samples have printed for years, in
-// the repositories of Firebase and Google Maps: they open nothing. They are kept
-// as the first twelve bytes of their SHA-256, so that no scanner takes this file
-// for a leak. Gitleaks lists the same keys (its rule gcp-api-key, MIT licence).
+// publishedKeys are keys that have been in the vendor's own samples for years, in the repositories
+// of Firebase and Google Maps. They grant no access. They are stored as the first twelve bytes of
+// their SHA-256, so that scanners do not report this file as a leak. Gitleaks lists the same keys
+// (its rule gcp-api-key, MIT licence).
 var publishedKeys = map[string]bool{
 	"27a9a42931dff7eb2f8434e2": true,
 	"49f777db995e8260da7ca9ff": true,
@@ -27,13 +27,13 @@ var publishedKeys = map[string]bool{
 	"0b476bdf9acf2123d547b5ae": true,
 }
 
-// isPublished says whether a value is one of publishedKeys.
+// isPublished reports whether a value is one of publishedKeys.
 func isPublished(value []byte) bool {
 	sum := sha256.Sum256(value)
 	return publishedKeys[hex.EncodeToString(sum[:12])]
 }
 
-// isGoogleKey leaves out what Google's samples print in the place of a key.
+// isGoogleKey reports whether a value is a key of Google, and not a placeholder in its samples.
 func isGoogleKey(value []byte) bool {
 	rest := value[len("AIza"):]
 	return notDummy(rest) && !isRepetitive(rest) && !isCounted(rest) && !isPublished(value)

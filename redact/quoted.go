@@ -2,12 +2,12 @@ package redact
 
 import "bytes"
 
-// maxPlainLines is the maximum number of lines without a sign of quoted-printable between two
-// lines that are undone together.
+// maxPlainLines is the maximum number of lines without quoted-printable encoding between two lines
+// that are decoded together.
 const maxPlainLines = 8
 
-// quotedPrintable undoes quoted-printable text (RFC 2045, section 6.7) in lines that have a
-// sign of it, and in those between them.
+// quotedPrintable decodes lines of quoted-printable text (RFC 2045, section 6.7) and the lines
+// between them, and searches the result.
 func (s *search) quotedPrintable(text []byte, d depth) []span {
 	var spans []span
 	first, last, plain := -1, 0, 0
@@ -45,8 +45,8 @@ func (s *search) withoutQuotedPrintable(text []byte, first, last int, d depth) [
 	return spans
 }
 
-// isQuotedPrintable reports whether a line ends in a soft line break or has the sign of
-// a printable character in it.
+// isQuotedPrintable reports whether a line ends in a soft line break or contains an encoded
+// printable character.
 func isQuotedPrintable(line []byte) bool {
 	if body := bytes.TrimRight(line, "\r\n"); len(body) < len(line) && len(body) > 1 && body[len(body)-1] == '=' && body[len(body)-2] != '=' {
 		return true

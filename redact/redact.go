@@ -1,9 +1,9 @@
-// Package redact finds secrets and personal data in bytes that leave Airlock,
-// and puts the name of what it found in their place.
+// Package redact finds secrets and personal data in bytes that leave Airlock, and replaces them
+// with markers that name their kind.
 //
-// It knows two things: the formats of credentials and personal data (rules), and
-// the very credentials that Airlock holds (canaries), in the encodings that
-// code could put them into. It reports kinds and counts, never values.
+// It looks for two things: data in the known formats of credentials and personal data (rules), and
+// the credentials that Airlock itself holds (canaries), also in the encodings that code commonly
+// applies. It reports kinds and counts, never values.
 package redact
 
 import (
@@ -12,48 +12,48 @@ import (
 	"slices"
 )
 
-// Finding counts what was removed of one kind.
+// Finding is the number of values of one kind that were removed.
 type Finding struct {
 	Kind  string // such as "github-token" or "email"
 	Count int
 }
 
-// Redactor removes what must not leave. All methods may be called concurrently.
+// Redactor removes secrets and personal data. It is safe for concurrent use.
 type Redactor struct {
 	held     *held
 	places   *places   // nil: markers carry no number
 	personal *personal // nil: all personal data is removed
 }
 
-// New returns a Redactor that knows all rules and no canary.
+// New returns a Redactor with all rules and no canaries.
 func New() *Redactor { return &Redactor{held: &held{}} }
 
-// Hold adds a credential that Airlock holds: it is removed everywhere from now
-// on, in all its encodings. Values under MinHeld bytes are too common to be
-// looked for, and false is returned for them.
+// Hold adds a credential that Airlock holds. From then on it is removed from every text, in all its
+// encodings. Values shorter than MinHeld bytes are too common to search for: Hold ignores them and
+// returns false.
 func (r *Redactor) Hold(value string) bool { return r.held.add(value) }
 
-// HeldCount is the number of credentials that are removed everywhere. It only grows: text that was cleaned of
-// them has none as long as the number is the same.
+// HeldCount returns the number of credentials added with Hold. It never decreases: a text that was
+// cleaned is free of all held credentials as long as the number is the same.
 func (r *Redactor) HeldCount() int { return r.held.count() }
 
-// Prepare makes what the first text that is cleaned would else wait for, some
-// milliseconds of work, once for all Redactors of the process.
+// Prepare compiles the rules, which takes some milliseconds, once for all Redactors of the process.
+// Without it, the first text that is cleaned waits for that.
 func (r *Redactor) Prepare() { r.find([]byte("0"), newWork(1)) }
 
-// Bytes returns text with everything removed that rules or canaries find. The
-// text itself is not changed, and returned as it is when nothing was found.
+// Bytes returns text with all findings of rules and canaries replaced. It does not change text
+// itself, and returns it unchanged if nothing is found.
 func (r *Redactor) Bytes(text []byte) ([]byte, []Finding) {
 	return r.replace(text, r.find(text, newWork(len(text))))
 }
 
-// Held is Bytes for canaries alone: what even the code in the sandbox must not
-// see, while other people's data it may work with.
+// Held is Bytes for canaries only. It cleans what code in the sandbox receives: that code may work
+// with personal data, but must not see Airlock's credentials.
 func (r *Redactor) Held(text []byte) ([]byte, []Finding) {
 	return r.replace(text, r.held.find(text, newWork(len(text))))
 }
 
-// find searches a text and what is encoded in it.
+// find searches a text and everything that is encoded in it.
 func (r *Redactor) find(text []byte, w *work) []span {
 	s := search{func(text []byte, w *work) []span {
 		return append(r.choose(text, findPlain(text, w)), r.held.findPlain(text, w)...)
@@ -61,20 +61,19 @@ func (r *Redactor) find(text []byte, w *work) []span {
 	return s.deep(text, fullDepth)
 }
 
-// span is one place to be replaced.
+// span is a part of a text to be replaced.
 type span struct {
 	start, end int
 	kind       string
-	// rewrite gives what stands in its place, with the counts by kind; nil means a
-	// marker of its kind.
+	// rewrite returns the replacement, with the counts by kind. If it is nil, the replacement is a
+	// marker of the kind.
 	rewrite func(*Redactor) ([]byte, map[string]int)
-	// joined says that the place covers others, or stands for something encoded:
-	// nothing of it may be shown.
+	// joined reports that the span covers other spans or an encoded value. No part of it may be shown.
 	joined bool
 }
 
-// replace puts a marker in the place of each span. Where spans overlap, one
-// marker covers them all and bears the kind of the widest.
+// replace replaces each span with a marker. Overlapping spans get one marker, with the kind of the
+// widest.
 func (r *Redactor) replace(text []byte, spans []span) ([]byte, []Finding) {
 	out, counts := r.replaceAll(text, spans)
 	if len(counts) == 0 {
@@ -110,8 +109,8 @@ func (r *Redactor) replaceAll(text []byte, spans []span) ([]byte, map[string]int
 	return append(out, text[at:]...), counts
 }
 
-// merged orders spans and joins those that overlap. A joined one keeps the kind
-// of the widest, and its rewriting only where that one covers all.
+// merged sorts spans and joins those that overlap. A joined span has the kind of the widest, and
+// keeps its rewrite function only if the widest covers the others.
 func merged(spans []span) []span {
 	slices.SortFunc(spans, func(a, b span) int {
 		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end), plainLast(a, b), cmp.Compare(a.kind, b.kind))
@@ -131,7 +130,7 @@ func merged(spans []span) []span {
 				last.kind = s.kind
 			}
 			last.end, last.rewrite = s.end, nil
-		case s.rewrite == nil && s.kind != kindHeld: // the encoded text itself is what was looked for
+		case s.rewrite == nil && s.kind != kindHeld: // s is the encoded text itself
 			last.rewrite, last.joined = nil, true
 		case s.kind != last.kind:
 			last.joined = true
@@ -140,7 +139,7 @@ func merged(spans []span) []span {
 	return list
 }
 
-// plainLast orders spans of one place: those that are rewritten come first.
+// plainLast orders spans with the same position: those with a rewrite function come first.
 func plainLast(a, b span) int {
 	switch {
 	case a.rewrite != nil && b.rewrite == nil:
@@ -159,7 +158,8 @@ func findings(counts map[string]int) []Finding {
 	return list
 }
 
-// Counts sums findings by kind, as an audit record wants them; nil for none.
+// Counts returns the sums of findings by kind, for audit records. It returns nil if there are no
+// findings.
 func Counts(lists ...[]Finding) map[string]int {
 	var counts map[string]int
 	for _, list := range lists {

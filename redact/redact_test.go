@@ -12,7 +12,8 @@ import (
 	"github.com/airlock-mcp/airlock/redact"
 )
 
-// Secrets are put together here, so that no scanner of the repository finds them.
+// token joins the parts of a secret. Secrets are not written in one piece, so that scanners do not
+// report this repository.
 func token(parts ...string) string { return strings.Join(parts, "") }
 
 func TestBytes(t *testing.T) {

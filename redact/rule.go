@@ -8,49 +8,48 @@ import (
 	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 )
 
-// How far a rule looks around its anchor, unless it says otherwise, in bytes.
+// How far a rule searches after its anchor by default, in bytes.
 const (
 	defaultAfter = 600
 )
 
-// rule finds one kind of credential. It is tried only around its anchors, words
-// that the format cannot be without, so that its cost follows from how often they
-// occur and not from how long the text is.
+// rule finds one kind of credential. It is tried only around its anchors, which are words that
+// every value of the format contains. Its cost therefore depends on how often the anchors occur and
+// not on the length of the text.
 type rule struct {
 	kind    string
-	anchors []string // lower case; the text's case does not matter here
+	anchors []string // in lower case; they match in any case
 	before  int      // bytes before the anchor that belong to the value
 	after   int      // bytes from the anchor on; 0 means defaultAfter
-	// re has the value in group 1. With before it is searched around the anchor,
-	// without it must begin there.
+	// re has the value in group 1. If before is set, re is searched for around the anchor. Otherwise
+	// it has to match at the anchor.
 	re *lazyregexp.Regexp
-	// locate finds the value in the place of re.
+	// locate finds the value if re is nil.
 	locate locator
-	// column finds any number of values, below a head.
+	// column finds any number of values below a table header.
 	column func(text []byte, at, size int) ([]span, int)
 	// glued allows letters and digits right before the anchor.
 	glued bool
-	line  bool                    // the value ends where an escaped line break stands
-	check func(value []byte) bool // nil: the form is proof enough
+	line  bool                    // the value ends at an escaped line break
+	check func(value []byte) bool // nil means notDummy
 }
 
-// place is where a value was found, and how many bytes it cost to look.
+// place is the position of a value, with the cost of the search in units.
 type place struct{ start, end, cost int }
 
 // locator finds a value from an anchor, which is text[at:at+size].
 type locator func(text []byte, at, size int) (place, bool)
 
-// token is a rule for values that begin with a fixed word: what follows it is
-// an expression. Where the word ends in a separator, it says enough by itself:
-// what is longer than the format is taken whole, for it may be two tokens in a
-// row, or one with something stuck to it.
+// token returns a rule for values that consist of a fixed prefix and an expression. If the prefix
+// ends in a separator, it is specific enough, and a value longer than the format is matched as a
+// whole: it may be two tokens in a row, or a token with other text attached.
 func token(kind, prefix, rest string) rule {
 	r := rule{kind: kind, anchors: []string{strings.ToLower(prefix)},
 		check: func(value []byte) bool { return notDummy(value[len(prefix):]) && !isRepetitive(value[len(prefix):]) }}
 	expression := `\A(` + regexp.QuoteMeta(prefix) + rest
 	if len(prefix) >= 3 && strings.ContainsAny(prefix[len(prefix)-1:], "_-.") {
 		expression += `[A-Za-z0-9_\-]*)`
-	} else if len(prefix) > 3 { // perhaps with a letter or digit behind it
+	} else if len(prefix) > 3 { // one more letter or digit may follow
 		expression += `[A-Za-z0-9]?)` + end
 	} else {
 		expression += `)` + end
@@ -59,23 +58,23 @@ func token(kind, prefix, rest string) rule {
 	return r
 }
 
-// within is a rule for values that have a fixed word somewhere inside.
+// within returns a rule for values with a fixed word inside.
 func within(kind, word string, before int, expression string) rule {
 	return rule{kind: kind, anchors: []string{strings.ToLower(word)}, before: before, re: lazyregexp.New(edge + `(` + expression + `)` + end), check: notDummy}
 }
 
-// edge is what may stand before a token: see begins.
+// edge matches what may precede a token. See begins.
 const edge = `(?:^|\\[abefnrtv0]|\\x[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|%[0-9A-Fa-f]{2}|\[[0-9;:?]{0,32}[A-Za-z]|[^A-Za-z0-9]|` + "`[abefnrtv0])"
 
-// end is where a token ends: it is not part of something longer, unless that is
-// another token, stuck to it.
+// end matches the end of a token: it is not followed by a letter or digit, unless another token
+// begins there.
 const end = `(?:[^A-Za-z0-9]|\z|` + next + `)`
 
-// next is how tokens begin that are often seen.
+// next matches the beginnings of common tokens.
 const next = `A[KS]IA|AIza|ATBB|GOOG[14]|LTAI|SG\.|dapi[0-9a-f]|eyJ|gh[pousr]_|github_pat_|glpat-|hf_|hvs\.|npm_|r8_|SK[0-9a-f]{32}|s[kr]k?[_\-](?:live|test|ant|proj|or)|xox[abceoprs]-|xapp-|3MVG9`
 
-// find looks for a value at an anchor, which is text[at:at+size], and returns
-// its place and what it cost to look. Where it is stuck, another one ends there.
+// find searches for a value at an anchor, which is text[at:at+size], and returns its span and the
+// cost of the search. stuck reports that another value ends at the anchor.
 func (r *rule) find(text []byte, at, size int, stuck bool) (s span, cost int, ok bool) {
 	if r.locate != nil {
 		p, ok := r.locate(text, at, size)
@@ -96,7 +95,7 @@ func (r *rule) find(text []byte, at, size int, stuck bool) (s span, cost int, ok
 		glued = true
 	}
 	m := r.re.FindSubmatchIndex(text[from:to])
-	for m != nil && m[1] > 0 && from+m[1] <= at { // another one, before the anchor
+	for m != nil && m[1] > 0 && from+m[1] <= at { // a match that ends before the anchor
 		from += max(1, m[3])
 		m = r.re.FindSubmatchIndex(text[from:to])
 	}
@@ -104,7 +103,7 @@ func (r *rule) find(text []byte, at, size int, stuck bool) (s span, cost int, ok
 		return span{}, r.reach(), false
 	}
 	s = span{start: from + m[2], end: from + m[3], kind: r.kind}
-	for s.end == to && to < len(text) && to-s.start < maxValue && encodedBytes[text[to]] { // a value longer than is looked at
+	for s.end == to && to < len(text) && to-s.start < maxValue && encodedBytes[text[to]] { // the value is longer than the window
 		s.end++
 		to++
 	}
@@ -121,8 +120,8 @@ func (r *rule) find(text []byte, at, size int, stuck bool) (s span, cost int, ok
 	return s, r.reach(), true
 }
 
-// tells reports whether a token may begin in the middle of a word, because other words do not have
-// its beginning in them: xghp_…, 1AKIA….
+// tells reports whether a token may begin with this anchor in the middle of a word (xghp_…,
+// 1AKIA…). The anchor must not occur in ordinary words.
 func (r *rule) tells(word []byte) bool {
 	switch r.kind {
 	case "password", "secret", "authorization", "private-key":
@@ -131,8 +130,8 @@ func (r *rule) tells(word []byte) bool {
 	return len(word) >= 4 || len(word) == 3 && len(bytes.Trim(word, letters)) > 0 || bytes.EqualFold(word, []byte("xox"))
 }
 
-// isGlued reports whether a token in the middle of a word is one: what follows its beginning looks drawn
-// and is not the digest in a file's name.
+// isGlued reports whether a match in the middle of a word is a token: the part after its anchor
+// looks random and is not the digest in a file name.
 func isGlued(word, value []byte) bool {
 	if word[len(word)-1] == '-' && len(word) < 5 && digest.Match(value) {
 		return false
@@ -140,8 +139,7 @@ func isGlued(word, value []byte) bool {
 	return (hasDigit(value) || mixedCase(value)) && entropy(value) >= 2.8
 }
 
-// endOfText returns where a value without quotes ends that is followed by a line
-// break in its escaped form.
+// endOfText returns the end of a value without quotes. An escaped line break ends it.
 func endOfText(value []byte) int {
 	if m := escapedBreak.FindIndex(value); m != nil {
 		return m[0]

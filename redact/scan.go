@@ -9,7 +9,7 @@ type ruleset struct {
 	rules [][]*rule // by word
 }
 
-// standard returns the rules. They are built once, when they are first needed.
+// standard returns the rules. They are built on first use.
 var standard = sync.OnceValue(func() *ruleset {
 	return newRuleset(append(append(vendorRules(), contextRules()...), assignmentRules()...))
 })
@@ -38,8 +38,8 @@ func newRuleset(rules []rule) *ruleset {
 // find returns the spans of all rules. If the budget is exhausted, the rest of the text is one span.
 func (s *ruleset) find(text []byte, w *work) []span {
 	var spans []span
-	ends := 0    // where the last match ends
-	covered := 0 // up to where a match reaches: rules are not tried inside it
+	ends := 0    // end of the last match
+	covered := 0 // end of all matches so far: rules are not tried inside a match
 	s.words.scan(text, func(word, end int) bool {
 		at := end - s.sizes[word]
 		if at < covered {
@@ -66,7 +66,7 @@ func (s *ruleset) find(text []byte, w *work) []span {
 	return spans
 }
 
-// reach is what it costs to try the rule's expression: most stop after a few bytes.
+// reach returns the cost of trying the rule's expression. Most attempts stop after a few bytes.
 func (r *rule) reach() int {
 	switch {
 	case r.after == 0:
@@ -77,7 +77,7 @@ func (r *rule) reach() int {
 	return r.after
 }
 
-// findPlain finds all that rules know in a text as it is.
+// findPlain returns everything that rules find in a text without decoding it.
 func findPlain(text []byte, w *work) []span {
 	spans := standard().find(text, w)
 	spans = append(spans, findKeyLines(text)...)

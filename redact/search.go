@@ -3,26 +3,27 @@ package redact
 import "slices"
 
 const (
-	// maxEncodings and maxEscapes are how many encodings and escapes inside each other are undone.
+	// maxEncodings and maxEscapes are the maximum numbers of nested encodings and escapes that are
+	// decoded.
 	maxEncodings = 2
 	maxEscapes   = 3
 )
 
-// depth is how many layers are still undone.
+// depth is the number of layers that may still be decoded.
 type depth struct{ encodings, escapes int }
 
 var fullDepth = depth{maxEncodings, maxEscapes}
 
-// finder finds spans in a text as it is, without decoding it.
+// finder finds spans in a text without decoding it.
 type finder func(text []byte, w *work) []span
 
-// search is one search of a text and of all that is encoded or escaped in it.
+// search is one search of a text and of everything encoded or escaped in it.
 type search struct {
 	find finder
 	work *work
 }
 
-// deep returns the spans in a text, those in its decoded parts included. If the budget is
+// deep returns the spans in a text, including those in its decoded parts. If the budget is
 // exhausted, the rest of the text is one span.
 func (s *search) deep(text []byte, d depth) []span {
 	if len(text) == 0 {

@@ -2,11 +2,11 @@ package redact
 
 import "bytes"
 
-// insertHead is INSERT INTO table (columns) VALUES, with the columns in group 1.
+// insertHead matches INSERT INTO table (columns) VALUES, with the columns in group 1.
 var insertHead = compile("(?is)\\Ainsert\\s{1,8}(?:or\\s{1,4}[a-z]{1,8}\\s{1,4})?into\\s{1,8}[\\w.\"`\\[\\]]{1,120}\\s{0,8}\\(([^()]{1,1000})\\)\\s{0,40}values\\s{0,40}")
 
-// insertedValues finds what an INSERT of SQL puts into columns whose names promise
-// a secret, in each of its rows and in whatever order the columns stand.
+// insertedValues finds the values that an SQL INSERT puts into columns with the name of a secret,
+// in each row and in any order of the columns.
 func insertedValues(text []byte, at, _ int) (spans []span, cost int) {
 	m := insertHead.FindSubmatchIndex(text[at:min(len(text), at+maxHead)])
 	if m == nil {
@@ -35,16 +35,16 @@ func insertedValues(text []byte, at, _ int) (spans []span, cost int) {
 	return spans, max(insertCost, rowCost*(p.at-from))
 }
 
-// insertCost is what it costs to see that a text is no INSERT.
+// insertCost is the cost of finding that a text is not an INSERT.
 const insertCost = 200
 
-// sqlReader goes forward over the rows of an INSERT.
+// sqlReader reads the rows of an INSERT.
 type sqlReader struct {
 	text []byte
 	at   int
 }
 
-// skip skips blanks and one character, if it is there.
+// skip skips white space and then c, and reports whether c was there.
 func (p *sqlReader) skip(c byte) bool {
 	for p.at < len(p.text) && bytes.IndexByte([]byte(" \t\r\n"), p.text[p.at]) >= 0 {
 		p.at++
@@ -56,8 +56,8 @@ func (p *sqlReader) skip(c byte) bool {
 	return false
 }
 
-// value reads one value: a text in quotes, which are doubled or escaped inside, or
-// what goes to the next comma or bracket.
+// value reads one value: a quoted string, in which quotes are doubled or escaped, or the text up to
+// the next comma or bracket.
 func (p *sqlReader) value() (s span, quoted bool) {
 	for _, quote := range []byte(`'"`) {
 		if p.skip(quote) {
@@ -74,7 +74,7 @@ func (p *sqlReader) value() (s span, quoted bool) {
 	return s, false
 }
 
-// endOfSQL returns where the quote that closes a text stands.
+// endOfSQL returns the position of the closing quote.
 func endOfSQL(text []byte, quote byte) int {
 	for i := 0; i < len(text); i++ {
 		switch {

@@ -8,8 +8,8 @@ import (
 	"github.com/airlock-mcp/airlock/redact"
 )
 
-// What an INSERT puts into a column for a password is removed, in whatever place
-// the column stands, in each row; the other columns stay.
+// The values that an INSERT puts into a password column are removed in each row, whatever the
+// position of the column. The other columns are left.
 func TestInsertedValues(t *testing.T) {
 	others := []string{"id", "name", "note"}
 	values := []string{"17", "'bob'", "'it''s (fine), really'"}

@@ -12,8 +12,8 @@ import (
 	"github.com/airlock-mcp/airlock/redact"
 )
 
-// settings are texts with a value in them whose other parts have to stay, byte for byte.
-var settings = map[string][2]string{ // what stands before it, and behind
+// settings are texts around a value. They must not be changed.
+var settings = map[string][2]string{ // the text before it and after it
 	"a line of its own":         {"first\n", "\nnext line"},
 	"a line of Windows":         {"first\r\n", "\r\nnext line"},
 	"an escaped line":           {`first\n`, `\nnext line`},
@@ -39,8 +39,8 @@ var settings = map[string][2]string{ // what stands before it, and behind
 	"a line with a prompt":      {"$ echo ", "\n$ ls"},
 }
 
-// Whatever kind of token stands in whatever setting, what is before it and behind it
-// stays as it is, and what was JSON is JSON.
+// The text before and after a token of any kind does not change in any setting, and JSON stays
+// JSON.
 func TestWhatStandsAroundStays(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 13))
 	r := redact.New()
@@ -48,7 +48,7 @@ func TestWhatStandsAroundStays(t *testing.T) {
 		value := sample(rng, format.parts)
 		for name, around := range settings {
 			if name == "a part of a path" && (format.kind == "aws-bedrock-key" || format.kind == "elastic-cloud-key") {
-				continue // their alphabet has the slash
+				continue // their alphabet contains the slash
 			}
 			text := around[0] + value + around[1]
 			got, _ := r.Bytes([]byte(text))
@@ -74,7 +74,7 @@ func TestNamedValuesLeaveWhatStandsAround(t *testing.T) {
 	for _, name := range []string{"password=%s", "API_KEY=%s", "token: %s", "Authorization: Bearer %s", "https://u:%s@db.corp.io/x"} {
 		for which, around := range settings {
 			if which == "a part of a path" || strings.Contains(which, "HTML") && strings.Contains(name, "://") {
-				continue // a value without quotes goes on to the next blank
+				continue // a value without quotes extends to the next space
 			}
 			text := around[0] + fmt.Sprintf(name, "q8Zr2Lk0vXw93TbNc") + around[1]
 			got, _ := r.Bytes([]byte(text))
@@ -85,11 +85,11 @@ func TestNamedValuesLeaveWhatStandsAround(t *testing.T) {
 	}
 }
 
-// oneOnly are kinds that are not found twice without anything between: they have no word
-// that they begin with, or one that is in all kinds of words.
+// oneOnly are kinds of which two tokens in a row are not found: they do not begin with a fixed
+// word, or it also occurs in ordinary words.
 var oneOnly = []string{"airtable-token", "azure-client-secret", "discord-token", "mailchimp-key", "telegram-token", "terraform-token", "vault-token"}
 
-// Two tokens without anything between.
+// Two tokens in a row without a separator.
 func TestTokensThatAreStuckTogether(t *testing.T) {
 	rng := rand.New(rand.NewPCG(21, 34))
 	gh := token("gh", "p_", "wWPw5k4aXcaT4fNP0UcnZwJUVFk6LO0pINUx")
@@ -107,7 +107,7 @@ func TestTokensThatAreStuckTogether(t *testing.T) {
 	}
 }
 
-// Ordinary data in the encodings that are undone stays.
+// Ordinary data in encodings that are decoded is left.
 func TestOrdinaryDataStaysInEncodings(t *testing.T) {
 	row := `{"id":"123e4567-e89b-12d3-a456-426614174000","name":"Ann","sum":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b","n":1700000000123}`
 	for name, text := range map[string]string{

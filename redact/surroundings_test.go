@@ -25,8 +25,8 @@ func asJSON(s string) string {
 	return string(text)
 }
 
-// surroundings are what can stand right before and behind a token in what code
-// prints, and the encodings that it can stand in with other text.
+// surroundings are texts that code can print directly before and after a token, and encodings in
+// which it can be among other text.
 var surroundings = map[string]func(string) string{
 	"behind a line break that is escaped": func(s string) string { return `line\n` + s },
 	"between escaped tabs":                func(s string) string { return `a\t` + s + `\tb` },
@@ -105,7 +105,7 @@ var surroundings = map[string]func(string) string{
 	},
 }
 
-// Every kind of token in every surrounding.
+// Every kind of token is found in all surroundings.
 func TestTokensInSurroundings(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 11))
 	for _, format := range formats {
@@ -182,8 +182,7 @@ func TestNamedValues(t *testing.T) {
 	}
 }
 
-// secretsInFormats is a value under the name of a password in what programs and
-// languages print.
+// secretsInFormats returns a value under the name of a password as programs and languages print it.
 func secretsInFormats(v string) map[string]string {
 	return map[string]string{
 		"YAML's block":            "db:\n  password: |\n    " + v + "\n  user: bob\n",
@@ -250,7 +249,7 @@ func TestSecretsOfJSONByWhatStandsAround(t *testing.T) {
 	}
 }
 
-// What describes secrets, and what surrounds them, stays as it is.
+// Descriptions of secrets, and the text around secrets, are left.
 func TestStructureStays(t *testing.T) {
 	page := strings.Repeat(`{"id":17,"name":"item","tags":["a","b"],"price":1.5,"created":"2026-01-02T00:00:00Z","token_count":7},`, 300)
 	for name, text := range map[string]string{
@@ -302,8 +301,7 @@ func TestStructureStays(t *testing.T) {
 	}
 }
 
-// Of what is removed nothing else goes along: no line, no next word, no half of
-// an escape; and what was JSON is JSON.
+// Nothing but the secret is removed: no line, no next word, no half of an escape. JSON stays JSON.
 func TestNothingElseGoesAlong(t *testing.T) {
 	gh := token("gh", "p_", "wWPw5k4aXcaT4fNP0UcnZwJUVFk6LO0pINUx")
 	for text, want := range map[string]string{

@@ -2,12 +2,12 @@ package redact
 
 import "bytes"
 
-// maxUserPart is the most bytes that are read for the user part of an address.
+// maxUserPart is the maximum number of bytes that are read for the user part of a URL.
 const maxUserPart = 1000
 
-// urlPassword finds the password in an address, scheme://user:password@host. By
-// RFC 3986 (section 3.2.1) it has no @ : / ? # in it, but programs and people
-// write them: it goes to the last @ that a host follows.
+// urlPassword finds the password in a URL, scheme://user:password@host. RFC 3986 (section 3.2.1)
+// does not allow @ : / ? # in it, but programs and people write them, so the password extends to
+// the last @ that is followed by a host.
 func urlPassword(text []byte, at, size int) (place, bool) {
 	from := at + size
 	end := from
@@ -15,7 +15,7 @@ func urlPassword(text []byte, at, size int) (place, bool) {
 		end++
 	}
 	authority := text[from:end]
-	if next := bytes.Index(authority, []byte("://")); next >= 0 { // of another address
+	if next := bytes.Index(authority, []byte("://")); next >= 0 { // another URL
 		authority = authority[:next]
 	}
 	colon, first := bytes.IndexByte(authority, ':'), bytes.IndexAny(authority, "/?#@")
@@ -36,10 +36,10 @@ func urlPassword(text []byte, at, size int) (place, bool) {
 }
 
 var (
-	// comesHere is what documentation writes: my-password-goes-here.
+	// comesHere matches placeholders of documentation: my-password-goes-here.
 	comesHere   = compile(`(?i)(?:goes|put|insert|is)?[_\-]here$`)
 	hostFollows = compile(`^@[A-Za-z0-9\[][A-Za-z0-9.\-\[\]:]*(?:[/?#,;)\\]|$)`)
-	// afterPort is what follows the number of a port: there is no password then.
+	// afterPort matches the text after the colon of a port. It is not a password.
 	afterPort = compile(`^\d{1,5}[/?#]`)
 )
 
@@ -47,7 +47,7 @@ func isURLPassword(b []byte) bool {
 	return len(b) >= 3 && !afterPort.Match(b) && !template.Match(b) && !partly.Match(b) && !call.Match(b)
 }
 
-// isBreakAt says whether an escaped line break or tab stands at a place.
+// isBreakAt reports whether there is an escaped line break or tab at text[at].
 func isBreakAt(text []byte, at int) bool {
 	return text[at] == '\\' && at+1 < len(text) && (text[at+1] == 'n' || text[at+1] == 'r' || text[at+1] == 't')
 }

@@ -1,8 +1,7 @@
 package redact
 
-// vendorNames are services that give out credentials whose form says nothing
-// about them: thirty-two hexadecimal digits, say. In configurations they
-// stand under the service's name.
+// vendorNames are services whose credentials have no recognisable form, such as thirty-two
+// hexadecimal digits. In configurations, their names contain the name of the service.
 func vendorNames() []string {
 	return []string{
 		"abuseipdb", "accuweather", "adafruit", "adobe_", "agora_", "airbrake", "aircall", "airtable", "airvisual", "akamai", "alchemy", "algolia",

@@ -2,8 +2,8 @@ package redact
 
 import "slices"
 
-// vendorRules are the formats of tokens as their vendors publish them, or as
-// they can be seen in what vendors issue. Order does not matter.
+// vendorRules are the formats of tokens as published by their vendors, or as observed in tokens
+// that vendors issue. Their order does not matter.
 func vendorRules() []rule {
 	return slices.Concat(cloudRules(), codeRules(), messageRules(), moneyRules(), modelRules(), serviceRules())
 }

@@ -8,23 +8,23 @@ import (
 // The cost of a search is counted in units. One unit is the cost of passing one byte
 // through the finders that read every byte, about 20 ns on the machines of 2025.
 const (
-	// workPerByte is how many units a search may take for each byte of the text. Ordinary
-	// text takes 1 to 6, and JSON within JSON with colours and addresses up to 12.
+	// workPerByte is the number of units that a search may use for each byte of the text. Ordinary
+	// text takes 1 to 6, and JSON within JSON with colours and URLs up to 12.
 	workPerByte = 24
-	// minWork is how many units any text may take.
+	// minWork is the number of units that a search of any text may use.
 	minWork = 1 << 20
 )
 
 // kindUnscanned is the kind of text that was too expensive to search. It is removed.
 const kindUnscanned = "unscanned-text"
 
-// work is the budget of one search: of a text, or of all texts of one JSON value, with
-// everything that is decoded from it. If it is exhausted, the rest of the text counts as found.
+// work is the budget of one search: of a text or of all strings of one JSON value, including
+// everything decoded from it. If it is exhausted, the rest of the text counts as found.
 type work struct {
 	left  int
 	limit int
-	// known are the findings in texts that were searched. The same text is often reached by
-	// undoing the same escapes in another order.
+	// known are the spans found in texts that were already searched. The same text often results from
+	// removing the same escapes in another order.
 	known map[uint64][]span
 	seed  maphash.Seed
 }

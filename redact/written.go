@@ -5,42 +5,44 @@ import (
 	"regexp"
 )
 
-// maxJudged is how much of a value decides whether it is a secret.
+// maxJudged is the maximum number of bytes of a value that are examined to decide whether it is a
+// secret.
 const maxJudged = 256
 
 func judged(value []byte) []byte { return value[:min(len(value), maxJudged)] }
 
-// template is a value that programs replace: a reference, a placeholder in brackets, a verb of a format.
+// template matches a value that programs replace: a reference, a placeholder in brackets, a verb of
+// a format string.
 var template = compile(`^(?:\$\{[^{}]*\}|\$\{[A-Za-z_]\w*|\$[A-Za-z_]\w*(?:[\[:.][\w.\]:]*)?|\$\([^()]*\)|\$\{\{.*\}\}|\{\{.*\}\}|\{%.*%\}|<%.*%>|\{[A-Za-z_][\w.\-]*\}|#\{[^{}]*\}` +
 	`|<[A-Za-z/!][\w\- ./:|'"=]*>|%[-+ #0-9.]{0,4}[a-zA-Z]|%[A-Za-z_]\w*%|%\([A-Za-z_]\w*\)[a-z]|@[A-Za-z_]\w*@?|\[[A-Za-z_][\w \-]*\]|&[A-Za-z]+;|\*[A-Za-z]\w*)$`)
 
-// partly is a text with references in it and nothing else that is not a word.
+// partly matches a text that contains references and otherwise only words.
 var partly = compile(`^[\w\s./:@$%\-]*(?:\$?\{\{?\s?[A-Za-z_$][\w.]*\s?\}?\}|%[sdvq]|\$\([a-z][^()]*\)|</?[a-z]{2,}[^<>]{0,40}>)[\w\s./:@{}$%<>\-]*$`)
 
-// call is code that makes a value.
+// call matches code that makes a value.
 var call = compile(`^[\w\s.=!&*$"'+:>(\-]*(?:^|[\s.=!&*(:>])[A-Za-z_]{3,}\d{0,3}(?:(?:\.|::|->)[A-Za-z_]\w*)*[!?]?[\[(](?:[\w\s"'.,:$/=\-]|\([\w\s"'.,:$/=\-]*\))*[\])](?:[.\[][\w.()\[\]'"]*)?[\s.,;"'+()!?:\[\]\-]*$`)
 
-// concatenated is the inside of a text that is put together: "' + password + '".
+// concatenated matches the middle of a string concatenation: "' + password + '".
 var concatenated = compile(`^["']?\s?[+.&]+ .* [+.&]+\s?["']?$|^["'] ?[+.&,] |^["'] ?[+.] ?[A-Za-z$]`)
 
-// markup is a selector of CSS, a flag, a name with a sign before it, or the end of a sentence.
+// markup matches a CSS selector, a flag, a name after a symbol, or the end of a sentence.
 var markup = compile(`^(?:[#.@:&-]{1,2}[A-Za-z][A-Za-z_\-]*(?:[.#:][A-Za-z\-]+|\[[^\]]*\])*|[:;,.!?)\]}]+|[,;)\]}\s]+["']?[A-Za-z]{3,}["']?\s?[:=(]["'\s]*|[(\[{][A-Za-z ]+[)\]}])$`)
 
-// filePath is a path or an address without a password in it.
+// filePath matches a path or a URL without a password.
 var filePath = compile(`^(?:(?:/|\./|\.\./|~/|[A-Z]:\\|[$%]\w+%?[/\\])[\w./\-~@ \\+]*|[a-z][a-z0-9+]{1,10}://\S*|arn:\S*|(?:sha(?:1|256|512)[:\-]|md5:|urn:|data:)[\w:/+=,;.\-]*)$`)
 
-// versioned is a version or a range of versions.
+// versioned matches a version or a range of versions.
 var versioned = compile(`^[~^=v<>]{0,2}\d+(?:\.\d+)+(?:[\-+][\w.]+)?$`)
 
-// filler are the words that documentation puts in the place of a password.
+// filler matches the placeholders of documentation for a password.
 var filler = compile(`(?i)^[*x.\-_•]+$|^an?[_\- ][a-z]+(?:[_\- .]|$)|^(?:your|my|the|some|enter|insert|replace|change|add|put)[_\- .]|change_?me|replace_?me|placeholder|redacted|dummy|example|^sample` +
 	`|^(?:passw(?:or)?d|passwd|pass|pwd|secret|token|string|text|required|optional|none|null|nil|undefined|true|false|port|user(?:name)?|hidden|masked|todo|tbd|fixme|test(?:ing)?|foobar|default)\d{0,3}$` +
 	`|^(?:unsafe|insecure|secure|value|empty|unset|unknown|disabled|enabled|foo|bar|baz|abc|pa55word|letmein)$|^(?:os|process|config|settings|options|self|this|env|secrets|vars|params|args|req|request|ctx|data|props)[.\[][A-Za-z_.'"\[\]]+$|^(?:true|false|none)\b`)
 
-// wordlike is a word of a sentence, a number, or a sign between words.
+// wordlike matches a word of a sentence, a number, or a symbol between words.
 var wordlike = regexp.MustCompile(`^[("'\[]*(?:[A-Za-z]?[a-z]+|[A-Z]+)(?:['’./\-][A-Za-z]+)*[)"'\].,:;!?…]*$|^\d{1,4}[.,:;)]?$|^[^A-Za-z0-9]$`)
 
-// isProse reports whether a text with blanks in it is mostly words.
+// isProse reports whether a text with spaces is mostly words.
 func isProse(b []byte) bool {
 	parts := bytes.Fields(b)
 	words, letters := 0, 0
@@ -55,7 +57,8 @@ func isProse(b []byte) bool {
 	return len(parts) > 1 && letters > 0 && words*2 > len(parts)
 }
 
-// isCode reports whether a value is not itself a password but makes, names or describes one.
+// isCode reports whether a value is not a password but code or markup that makes, names or
+// describes one.
 func isCode(b []byte) bool {
 	if b[0] == '$' && mixed(b) && changes(b) >= 2 && bytes.IndexByte(b, '_') < 0 {
 		return false
@@ -63,8 +66,8 @@ func isCode(b []byte) bool {
 	return template.Match(b) || partly.Match(b) || call.Match(b) || concatenated.Match(b) || markup.Match(b) || filePath.Match(b)
 }
 
-// isTyped reports whether a value without quotes is a password with symbols in it, which may as
-// well be code: it has letters, digits and symbols, and no words between the symbols.
+// isTyped reports whether a value without quotes, which may also be code, is a password with
+// symbols: it has letters, digits and symbols, and no words between the symbols.
 func isTyped(b []byte) bool {
 	if len(b) < 8 || !bytes.ContainsAny(b, letters) || isCode(b) || !passwordText(b) {
 		return false

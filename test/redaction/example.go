@@ -6,21 +6,21 @@ import (
 	"strings"
 )
 
-// example is one text that a scanner publishes with what is in it.
+// example is a text that a scanner publishes, with the secrets in it.
 type example struct {
 	Name    string   `json:"name"`
 	Text    string   `json:"text"`
-	Secrets []string `json:"secrets"` // what its scanner finds in the text; none for a negative
+	Secrets []string `json:"secrets"` // found by its scanner; empty for a negative
 }
 
 // set is the examples of one source.
 type set struct {
 	name     string
-	personal bool // its examples are of personal data, and not of secrets
+	personal bool // the examples are of personal data, not of secrets
 	examples []example
 }
 
-// unique drops examples that are there twice.
+// unique removes duplicate examples.
 func unique(examples []example) []example {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(examples, func(e example) bool {
@@ -30,15 +30,16 @@ func unique(examples []example) []example {
 	})
 }
 
-// longest is the secret itself, where an identifier is named along with it.
+// longest returns the longest of the secrets. The others are identifiers that the scanner reports
+// with it.
 func (e example) longest() string {
 	return slices.MaxFunc(e.Secrets, func(a, b string) int { return cmp.Compare(len(a), len(b)) })
 }
 
-// scanner finds what the examples of a set are of.
+// scanner finds secrets or personal data in examples.
 type scanner interface {
-	// finds says whether what is in the example is found.
+	// finds reports whether the secret of an example is found.
 	finds(e example) bool
-	// flags returns how many findings there are in a text.
+	// flags returns the number of findings in a text.
 	flags(text string) int
 }

@@ -1,9 +1,8 @@
-// Command redaction measures redact on examples that are not ours: what
-// other scanners publish as their own examples, fetched when it runs and never
-// kept here, and ordinary material in which nothing should be found. Gitleaks
-// is measured beside it, on the same texts in the same run.
+// Command redaction measures package redact with material from other sources: the examples that
+// other scanners publish, which are fetched at run time and not kept here, and ordinary material in
+// which nothing should be found. Gitleaks is measured with the same texts in the same run.
 //
-// It asserts nothing: docs/redaction.md says what the figures mean.
+// It does not assert anything: docs/redaction.md explains the figures.
 package main
 
 import (
@@ -33,7 +32,7 @@ func run() int {
 	return 0
 }
 
-// options say what is printed beside the tables.
+// options determine what is printed in addition to the tables.
 type options struct {
 	missed       bool
 	examplesOnly bool

@@ -22,18 +22,18 @@ type material struct {
 	texts []string
 }
 
-// Files over maxFile are data rather than written text. Of one material at most maxMaterial is
-// read, and of Go at most maxGo.
+// Files larger than maxFile are data rather than written text. At most maxMaterial is read of one
+// material, and at most maxGo of Go.
 const (
 	maxFile     = 1 << 20
 	maxMaterial = 24 << 20
 	maxGo       = 40_000_000
 )
 
-// ordinary gathers the materials: what the project's own build has fetched, in
-// the versions that go.sum and package-lock.json pin, and lists made here.
+// ordinary returns the materials: the files that the project's own build has fetched, in the
+// versions pinned by go.sum and package-lock.json, and generated lists.
 func ordinary(ctx context.Context) ([]material, error) {
-	root, err := filepath.Abs("../..") // the program runs in its own directory
+	root, err := filepath.Abs("../..") // the working directory is that of the program
 	if err != nil {
 		return nil, err
 	}
@@ -74,8 +74,8 @@ func ordinary(ctx context.Context) ([]material, error) {
 	return append(list, material{"UUIDs", []string{uuids()}}, material{"digests", []string{digests()}}), nil
 }
 
-// read returns the texts under directories whose names end like one of the endings.
-// Test data is left out: it may well hold secrets.
+// read returns the texts below directories whose names have one of the endings. It ignores test
+// data, which may contain secrets.
 func read(directories []string, endings ...string) ([]string, error) {
 	return readMost(maxMaterial, directories, endings...)
 }
@@ -116,7 +116,7 @@ func readMost(left int, directories []string, endings ...string) ([]string, erro
 	return texts, nil
 }
 
-// uuids returns random UUIDs (RFC 9562, version 4), as an export of a table has them.
+// uuids returns random UUIDs (RFC 9562, version 4), as in the export of a table.
 func uuids() string {
 	rng := rand.New(rand.NewPCG(4, 2))
 	var b strings.Builder
@@ -127,7 +127,7 @@ func uuids() string {
 	return b.String()
 }
 
-// digests returns lines as sha256sum writes them, and image references.
+// digests returns lines in the format of sha256sum, and image references.
 func digests() string {
 	var b strings.Builder
 	for i := range 10_000 {

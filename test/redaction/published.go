@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// gitleaksRecorder stands in the place of what Gitleaks checks its rules'
-// examples with, and writes them down instead.
+// gitleaksRecorder replaces the function with which Gitleaks checks the examples of its rules, and
+// records them instead.
 const gitleaksRecorder = `package utils
 
 import (
@@ -46,8 +46,8 @@ func Validate(rule config.Rule, truePositives, falsePositives []string) *config.
 }
 ` + recorderTail
 
-// recorderTail ends the file of Go code that takes the place of a scanner's own
-// validation: it appends an example to the file that $EXAMPLES names.
+// recorderTail ends the Go file that replaces a scanner's own validation. It appends an example to
+// the file named by $EXAMPLES.
 const recorderTail = `
 // What depends on the name of a file says nothing about a text.
 func ValidateWithPaths(rule config.Rule, _, _ map[string]string) *config.Rule { return &rule }
@@ -62,7 +62,7 @@ func record(name, text string, secrets []string) {
 }
 `
 
-// gitleaksExamples are what Gitleaks generates or quotes to check each of its rules.
+// gitleaksExamples returns the examples that Gitleaks generates or quotes to check its rules.
 func gitleaksExamples(ctx context.Context, scratch string) (set, error) {
 	m := module{"github.com/zricethezav/gitleaks/v8", "v8.30.1", "h1:PmEvCfVI7ti9dV3s5aMZUY7sS2GxRvG3yzih7E+cS3w="}
 	directory, err := m.copied(ctx, scratch, "cmd", "config", "detect", "logging", "regexp", "report", "sources", "version")
@@ -77,8 +77,8 @@ func gitleaksExamples(ctx context.Context, scratch string) (set, error) {
 	return set{name: "gitleaks", examples: unique(examples)}, err
 }
 
-// velesRecorder wraps the engine of the detectors: each text that their tests
-// put into it is written down with what comes out.
+// velesRecorder wraps the engine of the detectors. It records each text that their tests pass to
+// it, and the result.
 const velesRecorder = `package veles
 
 import (
@@ -142,7 +142,7 @@ func (e *DetectionEngine) Detect(ctx context.Context, r io.Reader) ([]Secret, er
 }
 `
 
-// velesAccept keeps of the tests that all detectors share the example alone.
+// velesAccept keeps only the example of the tests that all detectors share.
 const velesAccept = `package velestest
 
 import (
@@ -168,14 +168,14 @@ func AcceptDetector(t *testing.T, d veles.Detector, example string, _ veles.Secr
 }
 `
 
-// velesSecrets are what the tests of Veles, the detectors of OSV-SCALIBR, put
-// into those for secrets.
+// velesSecrets returns the texts that the tests of Veles, the detectors of OSV-SCALIBR, pass to the
+// detectors of secrets.
 func velesSecrets(ctx context.Context, scratch string) (set, error) {
 	examples, err := velesExamples(ctx, filepath.Join(scratch, "secrets"), "./veles/secrets/...")
 	return set{name: "veles", examples: examples}, err
 }
 
-// velesPersonal are the same for personal data.
+// velesPersonal returns the same for personal data.
 func velesPersonal(ctx context.Context, scratch string) (set, error) {
 	examples, err := velesExamples(ctx, filepath.Join(scratch, "personal"), "./veles/sensitiveinformation/ssn", "./veles/sensitiveinformation/iban")
 	return set{name: "veles, personal data", personal: true, examples: examples}, err
@@ -213,9 +213,8 @@ func patch(directory, name, text string) error {
 	return os.WriteFile(path, []byte(text), 0o644)
 }
 
-// kicsExamples are the files that KICS checks its rule for passwords and
-// secrets with. An example is a line that it reports; a negative is a file in
-// which it reports none.
+// kicsExamples reads the files with which KICS checks its rule for passwords and secrets. An
+// example is a line that it reports. A negative is a file in which it reports none.
 func kicsExamples(ctx context.Context, _ string) (set, error) {
 	m := module{"github.com/Checkmarx/kics/v2", "v2.2.0", "h1:3pEPW0zIZDfqJzEvxpUbBSgNFS4no3Sbq6qZ5jQCxMU="}
 	root, err := m.fetch(ctx)

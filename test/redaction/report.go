@@ -10,9 +10,9 @@ import (
 	"text/tabwriter"
 )
 
-// score counts what a scanner makes of a set. Negatives that are disputed are those
-// which Gitleaks, with all of its rules, takes for a secret: most are credentials of
-// another kind than the one rule that they are to show the limits of.
+// score is the result of a scanner for a set. Disputed negatives are those in which Gitleaks, with
+// all of its rules, reports a secret. Most of them are credentials of another kind than the rule
+// whose limits they show.
 type score struct{ found, flagged, disputed int }
 
 func rate(s scanner, examples []example, others gitleaks) score {
@@ -31,8 +31,8 @@ func rate(s scanner, examples []example, others gitleaks) score {
 	return sum
 }
 
-// printExamples prints, for each set, what of its examples is found and what
-// of its negatives is flagged.
+// printExamples prints, for each set, how many of its examples are found and how many of its
+// negatives are flagged.
 func printExamples(out io.Writer, sets []set, ours airlock, others gitleaks, missed bool) {
 	table := tabwriter.NewWriter(out, 0, 8, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "source\texamples\tAirlock finds\tGitleaks finds\tnegatives\tAirlock flags\tGitleaks flags\tundisputed\tAirlock flags\t")
@@ -82,8 +82,8 @@ func share(n, of int) string {
 
 func excerpt(text string) string { return text[:min(len(text), 600)] }
 
-// printMaterials prints what is flagged in each ordinary material, per
-// megabyte; what Airlock takes for personal data stands apart.
+// printMaterials prints the findings per megabyte in each ordinary material. Airlock's findings of
+// personal data are in a separate column.
 func printMaterials(out io.Writer, materials []material, ours airlock, others gitleaks, flagged int) {
 	table := tabwriter.NewWriter(out, 0, 8, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "\nordinary material\tMB\tAirlock secrets/MB\tGitleaks secrets/MB\tAirlock personal data/MB\t")
@@ -108,7 +108,7 @@ func printMaterials(out io.Writer, materials []material, ours airlock, others gi
 	}
 }
 
-// printFlagged shows the text around the first markers of each material.
+// printFlagged prints the text around the first markers of each material.
 func printFlagged(out io.Writer, materials []material, ours airlock, most int) {
 	for _, m := range materials {
 		left := most
@@ -154,7 +154,7 @@ func kinds(counts map[string]int) string {
 
 var marker = regexp.MustCompile(`\[redacted:([a-z0-9-]+)\]`)
 
-// nextSecret returns where the next marker of a secret begins, or -1.
+// nextSecret returns the position of the next marker of a secret, or -1.
 func nextSecret(cleaned []byte) int {
 	for _, m := range marker.FindAllSubmatchIndex(cleaned, -1) {
 		if !slices.Contains(personal, string(cleaned[m[2]:m[3]])) {

@@ -9,17 +9,16 @@ import (
 	"github.com/airlock-mcp/airlock/redact"
 )
 
-// personal are the kinds of findings that are no secrets.
+// personal are the kinds of findings that are not secrets.
 var personal = []string{"email", "phone", "card", "iban", "us-ssn", "ip-address"}
 
-// airlock is redact, of which the findings of one sort count: secrets, or
-// personal data.
+// airlock is package redact. It counts only findings of one category: secrets or personal data.
 type airlock struct {
 	redactor *redact.Redactor
 	personal bool
 }
 
-// finds asks that what is in the example no longer stands in the cleaned text.
+// finds reports whether the cleaned text no longer contains the secret of the example.
 func (a airlock) finds(e example) bool {
 	cleaned, _ := a.redactor.Bytes([]byte(e.Text))
 	return a.flags(e.Text) > 0 && strings.Count(string(cleaned), e.longest()) == 0
@@ -33,7 +32,7 @@ func (a airlock) flags(text string) int {
 	return total(secrets)
 }
 
-// count returns what is found in a text, by kind.
+// count returns the findings in a text, by kind.
 func (a airlock) count(text string) (secrets, persons map[string]int) {
 	_, findings := a.redactor.Bytes([]byte(text))
 	secrets, persons = map[string]int{}, map[string]int{}
@@ -47,7 +46,7 @@ func (a airlock) count(text string) (secrets, persons map[string]int) {
 	return secrets, persons
 }
 
-// gitleaks is Gitleaks with the rules that it comes with.
+// gitleaks is Gitleaks with its default rules.
 type gitleaks struct{ detector *detect.Detector }
 
 func newGitleaks() (gitleaks, error) {
@@ -55,7 +54,7 @@ func newGitleaks() (gitleaks, error) {
 	return gitleaks{d}, err
 }
 
-// finds is content with any part of any secret of the example.
+// finds reports whether any finding overlaps with any secret of the example.
 func (g gitleaks) finds(e example) bool {
 	for _, f := range g.detector.DetectString(e.Text) {
 		for _, secret := range e.Secrets {

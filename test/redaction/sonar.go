@@ -16,8 +16,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// The Maven artifact that has SonarSource's rules for secrets in it, and the digest
-// of its file.
+// The Maven artifact that contains SonarSource's rules for secrets, and the digest of its file.
 const (
 	sonarArtifact = "org.sonarsource.text:sonar-text-plugin:2.16.0.4008"
 	sonarFile     = "sonar-text-plugin-2.16.0.4008.jar"
@@ -25,7 +24,7 @@ const (
 	sonarRules    = "org/sonar/plugins/secrets/configuration"
 )
 
-// sonarFileOfRules is what of a file of rules is read.
+// sonarFileOfRules is the part of a file of rules that is read.
 type sonarFileOfRules struct {
 	Provider struct {
 		Rules []struct {
@@ -39,7 +38,7 @@ type sonarFileOfRules struct {
 	}
 }
 
-// sonarExamples are the examples that SonarSource's rules for secrets are published with.
+// sonarExamples returns the examples published with SonarSource's rules for secrets.
 func sonarExamples(ctx context.Context, scratch string) (set, error) {
 	fetch := exec.CommandContext(ctx, "mvn", "-q", "dependency:copy", "-Dartifact="+sonarArtifact, "-DoutputDirectory="+scratch)
 	fetch.Dir = scratch

@@ -11,13 +11,13 @@ import (
 	"path/filepath"
 )
 
-// module is a Go module that is fetched for the examples in it.
+// module is a Go module that is fetched for its examples.
 type module struct {
 	path, version string
-	sum           string // of its content, as go.sum writes it
+	sum           string // hash of its content in the format of go.sum
 }
 
-// fetch returns the directory of the module, which is fetched if it has to be.
+// fetch returns the directory of the module, and downloads it if necessary.
 func (m module) fetch(ctx context.Context) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-json", m.path+"@"+m.version)
 	cmd.Dir = os.TempDir() // outside of any module
@@ -35,8 +35,8 @@ func (m module) fetch(ctx context.Context) (string, error) {
 	return got.Dir, nil
 }
 
-// copied puts a writable copy of some directories of the module under scratch, with
-// its go.mod and go.sum.
+// copied makes a writable copy of some directories of the module below scratch, with its go.mod and
+// go.sum.
 func (m module) copied(ctx context.Context, scratch string, directories ...string) (string, error) {
 	from, err := m.fetch(ctx)
 	if err != nil {
@@ -60,9 +60,9 @@ func (m module) copied(ctx context.Context, scratch string, directories ...strin
 	return to, nil
 }
 
-// recorded runs a Go command in a directory, in which patched code writes examples
-// to the file that EXAMPLES names, and returns them. The command may fail, as
-// tests do that are no longer themselves, as long as examples come.
+// recorded runs a Go command in a directory with patched code, which writes examples to the file
+// named by EXAMPLES, and returns them. The command may fail as long as there are examples, because
+// patched tests can fail.
 func recorded(ctx context.Context, directory string, args ...string) ([]example, error) {
 	file, err := os.CreateTemp("", "examples-*.jsonl")
 	if err != nil {
