@@ -26,10 +26,10 @@ type agentsVerbs struct {
 	agentsTrustVerbs `embed:""`
 }
 
-// agentsFlags find what is known of agents.
+// agentsFlags are the flags with which the agents are found.
 type agentsFlags struct{ configFlag }
 
-// with runs do on it.
+// with opens the agents and calls do.
 func (f agentsFlags) with(ctx context.Context, do func(*system.Agents) error) error {
 	c, err := f.loadPlaces()
 	if err != nil {
@@ -56,7 +56,7 @@ type agentsListVerb struct {
 	JSON  bool   `name:"json" help:"Print JSON."`
 }
 
-// listPage is how many agents are read at a time.
+// listPage is the number of agents that are read in one query.
 const listPage = 1000
 
 // Run lists agents in order of their IDs.
@@ -108,11 +108,11 @@ type agentsShowVerb struct {
 	JSON  bool   `name:"json" help:"Print JSON."`
 }
 
-// shownAgent is what --json prints.
+// shownAgent is one agent in the output of --json.
 type shownAgent struct {
 	agents.Agent
 	Budget   budget.Standing `json:"budget"`
-	Activity []agents.Entry  `json:"activity"` // the newest first
+	Activity []agents.Entry  `json:"activity"` // newest first
 }
 
 // Run shows one agent.
@@ -195,13 +195,13 @@ func (v *agentsCreateVerb) Run(ctx context.Context, s *streams) error {
 	})
 }
 
-// widens reports whether the agent gets more than an agent that is registered without flags.
+// widens reports whether the agent gets more rights than an agent that is registered without flags.
 func (v *agentsCreateVerb) widens() bool {
 	trusted := v.Type == string(agents.Autonomous) || v.Type == string(agents.Trusted)
 	return trusted || len(v.AllowedTool) > 0 || v.DailyUSD != "" || v.HourlyCalls != nil || v.For != "" && v.For != system.Principal()
 }
 
-// registration checks what was typed as the API checks what it is sent.
+// registration returns the registration in the flags. It makes the same checks as the API.
 func (v *agentsCreateVerb) registration() (agents.Registration, error) {
 	r := agents.Registration{
 		Name: v.Name, Type: agents.Type(v.Type), PrincipalID: v.For,
@@ -225,7 +225,7 @@ func (v *agentsCreateVerb) registration() (agents.Registration, error) {
 	return agents.ParseRegistration(raw)
 }
 
-// printToken prints a token where only who asked for it reads it.
+// printToken prints the agent's ID and its token on stdout, so that no log of stderr has the token.
 func printToken(s *streams, asJSON bool, id string, token secret.Value) error {
 	if asJSON {
 		return printLine(s.out, map[string]string{"agent_id": id, "agent_token": token.Reveal()})
@@ -255,7 +255,7 @@ func (v *agentsRotateVerb) Run(ctx context.Context, s *streams) error {
 	})
 }
 
-// agentStatus changes whether an agent may act.
+// agentStatus are the arguments of the verbs that change the status of an agent.
 type agentStatus struct {
 	agentsFlags
 	Agent string `arg:"" help:"The ID of an agent."`
@@ -282,7 +282,7 @@ func (v *agentsResumeVerb) Run(ctx context.Context) error { return v.set(ctx, ag
 
 type agentsKillVerb struct{ agentStatus }
 
-// Run ends an agent.
+// Run kills an agent. It cannot be resumed.
 func (v *agentsKillVerb) Run(ctx context.Context) error { return v.set(ctx, agents.Killed) }
 
 type budgetsVerb struct {
@@ -290,7 +290,7 @@ type budgetsVerb struct {
 	JSON bool `name:"json" help:"Print JSON."`
 }
 
-// Run lists how all accounts stand.
+// Run lists all accounts with their limits and their usage.
 func (v *budgetsVerb) Run(ctx context.Context, s *streams) error {
 	return v.with(ctx, func(a *system.Agents) error {
 		standings, err := a.Standings(ctx)

@@ -47,7 +47,7 @@ func (v *agentsSignalVerb) Run(ctx context.Context) error {
 	return v.with(ctx, func(a *system.Agents) error { return a.Signal(ctx, v.Agent, signal, system.Principal()) })
 }
 
-// trusting runs do on what is known of trust between agents.
+// trusting opens the service for trust between agents and calls do.
 func (f agentsFlags) trusting(ctx context.Context, do func(*iatp.Service) error) error {
 	return f.with(ctx, func(a *system.Agents) error {
 		trust, err := a.Trust()
@@ -58,7 +58,7 @@ func (f agentsFlags) trusting(ctx context.Context, do func(*iatp.Service) error)
 	})
 }
 
-// ofTrust adds the hint to an error about trust.
+// ofTrust adds a hint to an error about trust between agents.
 func ofTrust(err error) error {
 	var no *iatp.Refusal
 	switch {
@@ -125,8 +125,8 @@ type agentsManifestVerb struct {
 	Level         string   `placeholder:"LEVEL" help:"How far you trust it: verified_partner, trusted, standard, unknown or untrusted; by default as its type says."`
 }
 
-// Run keeps a new manifest if a flag is given, and prints the manifest
-// with the agent's keys, for airlock agents pin elsewhere.
+// Run stores a new manifest if a flag is given, and prints the manifest with the agent's keys.
+// `airlock agents pin` reads this output on another machine.
 func (v *agentsManifestVerb) Run(ctx context.Context, s *streams) error {
 	changes := len(v.Scope) > 0 || v.Retention != "" || v.Reversibility != "" || v.Level != ""
 	if changes {
@@ -161,7 +161,7 @@ type agentsPinVerb struct {
 	Level string `default:"standard" placeholder:"LEVEL" help:"How far you trust it: verified_partner, trusted, standard, unknown or untrusted."`
 }
 
-// Run pins an agent and prints its ID.
+// Run pins a remote agent and prints its ID.
 func (v *agentsPinVerb) Run(ctx context.Context, s *streams) error {
 	pinned, err := v.read(ctx, s)
 	if err != nil {
@@ -180,7 +180,7 @@ func (v *agentsPinVerb) Run(ctx context.Context, s *streams) error {
 	})
 }
 
-// read reads what is pinned.
+// read returns the agent to pin.
 func (v *agentsPinVerb) read(ctx context.Context, s *streams) (pinned iatp.Pinned, _ error) {
 	if strings.Contains(v.File, "://") {
 		pinned, err := iatp.Fetch(ctx, v.File)

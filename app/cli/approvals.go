@@ -20,7 +20,7 @@ type approvalsVerbs struct {
 	Watch   approvalsWatchVerb   `cmd:"" help:"Show each call that waits, and answer it with y or n."`
 }
 
-// approvalsDir is where open questions lie.
+// approvalsDir returns the directory of the open questions.
 func approvalsDir() (string, error) {
 	home, err := store.Home(os.Getenv)
 	if err != nil {
@@ -61,17 +61,17 @@ func (v *approvalsListVerb) Run(s *streams) error {
 	return nil
 }
 
-// left says how long a question stays open.
+// left returns how long a question stays open.
 func left(expires time.Time) string {
 	return fmt.Sprintf("%v left", time.Until(expires).Round(time.Second))
 }
 
-// question names one that is open.
+// question is the argument that names an open question.
 type question struct {
 	ID string `arg:"" help:"The question, as approvals list names it."`
 }
 
-// find returns it, and the directory that it lies in.
+// find returns the question and its directory.
 func (q question) find() (posted approval.Posted, dir string, err error) {
 	if dir, err = approvalsDir(); err != nil {
 		return posted, "", err
@@ -87,7 +87,7 @@ type approvalsShowVerb struct {
 	JSON bool `name:"json" help:"Print JSON."`
 }
 
-// Run prints the whole question, and leaves it open.
+// Run prints the whole question. It does not answer it.
 func (v *approvalsShowVerb) Run(s *streams) error {
 	q, _, err := v.find()
 	if err != nil {
@@ -106,7 +106,7 @@ type approvalsApproveVerb struct {
 	JSON   bool `name:"json" help:"Print JSON."`
 }
 
-// Run shows the call and approves exactly what it has shown.
+// Run shows the call and approves exactly the call that it has shown.
 func (v *approvalsApproveVerb) Run(ctx context.Context, s *streams) error {
 	q, dir, err := v.find()
 	if err != nil {
@@ -128,11 +128,11 @@ func (v *approvalsApproveVerb) Run(ctx context.Context, s *streams) error {
 	return reply(s, dir, q, true, v.ForRun, v.JSON)
 }
 
-// maxShown is how many bytes of a question are shown where a person is to answer
-// it: what scrolls away is not read.
+// maxShown is the number of bytes of a question that are shown when a person is asked to
+// answer it, because people do not read text that has scrolled off the screen.
 const maxShown = 16 << 10
 
-// confirm asks at the terminal whether the call that was shown may happen.
+// confirm asks at the terminal whether to approve the call that was shown.
 func confirm(ctx context.Context, forRun bool) (bool, error) {
 	what := "this call, once"
 	if forRun {
@@ -160,12 +160,12 @@ func agreesTo(ctx context.Context, question string) (bool, error) {
 	return key == 'y', nil
 }
 
-// needsTerminal says where an approval can be given.
+// needsTerminal adds the hint that names the ways to approve a call.
 func needsTerminal(err error) error {
 	return &hinted{err, "approve in a terminal of your own, with `airlock approvals watch` or `airlock approvals approve ID`, or in the host's dialogue", ExitRefused}
 }
 
-// reply gives the answer and says whether it counts.
+// reply posts the answer and prints it. It returns an error if the answer is not accepted.
 func reply(s *streams, dir string, q approval.Posted, approve, forRun, asJSON bool) error {
 	if err := approval.Reply(dir, q, approve, forRun); err != nil {
 		return replyError(err)
@@ -181,7 +181,7 @@ func reply(s *streams, dir string, q approval.Posted, approve, forRun, asJSON bo
 	return err
 }
 
-// replyError says what can be done about an answer that does not count.
+// replyError adds a hint to the error of an answer that was not accepted.
 func replyError(err error) error {
 	switch {
 	case errors.Is(err, approval.ErrClosed):
@@ -199,7 +199,7 @@ type approvalsDenyVerb struct {
 	JSON bool `name:"json" help:"Print JSON."`
 }
 
-// Run shows the call and refuses it.
+// Run shows the call and denies it.
 func (v *approvalsDenyVerb) Run(s *streams) error {
 	q, dir, err := v.find()
 	if err != nil {

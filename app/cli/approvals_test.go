@@ -21,8 +21,8 @@ import (
 
 const asProgram = "AIRLOCK_CLI_TEST_PROGRAM"
 
-// TestMain makes the test binary the airlock program, because only the program
-// that asks takes the answer of.
+// TestMain makes the test binary the airlock program: a desk accepts answers only from
+// processes of the program that asked.
 func TestMain(m *testing.M) {
 	switch os.Getenv(asProgram) {
 	case "":
@@ -60,7 +60,7 @@ func waitingCall(wait time.Duration) approval.Question {
 	}
 }
 
-// office is a home of Airlock with a desk that asks.
+// office is a state directory with a desk that asks.
 type office struct {
 	home, dir, self string
 	desk            *approval.Desk
@@ -81,7 +81,7 @@ func newOffice(t *testing.T) *office {
 	return o
 }
 
-// ask puts a question.
+// ask posts a question.
 func (o *office) ask(t *testing.T, q approval.Question) <-chan approval.Verdict {
 	t.Helper()
 	verdict := make(chan approval.Verdict, 1)
@@ -92,7 +92,7 @@ func (o *office) ask(t *testing.T, q approval.Question) <-chan approval.Verdict 
 		}
 		verdict <- v
 	}()
-	for { // until others can see it
+	for { // until the question is visible to other processes
 		if _, err := approval.Find(o.dir, q.ID); err == nil {
 			return verdict
 		}
@@ -105,7 +105,7 @@ func (o *office) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// screen is a terminal that a test types at and reads.
+// screen is a terminal that a test writes to and reads from.
 type screen struct {
 	t    *testing.T
 	file *os.File
@@ -138,7 +138,7 @@ func newScreen(t *testing.T, cmd *exec.Cmd) *screen {
 	return s
 }
 
-// awaits returns what was shown up to a text, once it was.
+// awaits waits until a text is shown, and returns everything up to it.
 func (s *screen) awaits(text string) string {
 	s.t.Helper()
 	for ended := false; ; {
@@ -203,8 +203,8 @@ func TestWatchTakesKeys(t *testing.T) {
 	}
 }
 
-// Any process of the user can write to a terminal and so make it send something:
-// the answers to queries, which may have a y in them, are no keys.
+// Any process of the user can write a query to a terminal, and the terminal's reply may contain
+// a y. Replies must not be taken for keys.
 func TestWhatATerminalSendsByItselfIsNoKey(t *testing.T) {
 	answers := map[string]string{
 		"mode report": "\x1b[?1;2$y", "ANSI mode report": "\x1b[4;1$y", "title": "\x1b]ly y y\x1b\\", "title with a bell": "\x1b]2;yes y\x07", "status string": "\x1bP1$ry y\x1b\\",
@@ -227,7 +227,7 @@ func TestWhatATerminalSendsByItselfIsNoKey(t *testing.T) {
 	}
 }
 
-// What was typed before a question was shown answers nothing.
+// Keys that were typed before a question was shown do not answer it.
 func TestKeysTypedAheadAnswerNothing(t *testing.T) {
 	o := newOffice(t)
 	at := newScreen(t, o.command("approvals", "watch"))
@@ -242,8 +242,8 @@ func TestKeysTypedAheadAnswerNothing(t *testing.T) {
 	}
 }
 
-// Questions come one after the other; one that another person answers is left, and
-// the person is told by whom.
+// Questions are shown one after the other. If another process answers the one on the screen,
+// watch prints the outcome and continues with the next.
 func TestWatchFollowsWhatOthersDecide(t *testing.T) {
 	o := newOffice(t)
 	at := newScreen(t, o.command("approvals", "watch"))
@@ -276,7 +276,7 @@ func TestApproveShowsAndAsks(t *testing.T) {
 	tests := []struct {
 		name, keys string
 		args       []string
-		want       approval.Answer // where the question is answered
+		want       approval.Answer // if the question is answered
 		open       bool
 		says       string
 	}{
@@ -311,7 +311,7 @@ func TestApproveShowsAndAsks(t *testing.T) {
 	}
 }
 
-// Without a terminal nothing is approved, whatever stdin says; what is denied is.
+// Without a terminal no call can be approved, even if stdin has an answer, but calls can be denied.
 func TestApprovingNeedsATerminal(t *testing.T) {
 	for _, args := range [][]string{{}, {"--yes"}, {"-y", "--for-run"}} {
 		o := newOffice(t)
@@ -338,7 +338,7 @@ func TestApprovingNeedsATerminal(t *testing.T) {
 	}
 }
 
-// `airlock run` at a terminal asks there; elsewhere it says where to answer.
+// `airlock run` asks at its terminal. Without a terminal it prints how to answer.
 func TestRunAsksAtItsTerminal(t *testing.T) {
 	for keys, want := range map[string]string{"y": "verdict: approved by ann, terminal of the run", "n": "verdict: denied by ann", "r": "verdict: approved for the run by ann"} {
 		t.Run(keys, func(t *testing.T) {

@@ -20,7 +20,7 @@ type auditVerbs struct {
 	Export auditExportVerb `cmd:"" help:"Write the log in the form that another system reads."`
 }
 
-// auditFlags find the log.
+// auditFlags are the flags with which the log is found.
 type auditFlags struct{ configFlag }
 
 // find returns the directories of the log and of its keys.
@@ -65,7 +65,7 @@ func (v *auditTailVerb) Run(ctx context.Context, s *streams) error {
 	return paged(s, tail)
 }
 
-// findRun returns what the log says about the run whose ID begins so.
+// findRun returns the records of the run whose ID begins with id.
 func findRun(dir, id string) (*audit.RunTree, error) {
 	if isMissing(dir) {
 		return nil, &hinted{audit.ErrNoRun, "airlock runs list", ExitFailed}
@@ -77,13 +77,13 @@ func findRun(dir, id string) (*audit.RunTree, error) {
 	return tree, err
 }
 
-// isMissing reports whether there is no such directory.
+// isMissing reports whether the directory does not exist.
 func isMissing(dir string) bool {
 	_, err := os.Stat(dir)
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// noLogYet says why there is nothing to print.
+// noLogYet prints a note that the log does not exist yet.
 func noLogYet(s *streams) error {
 	_, err := fmt.Fprintln(s.err, "airlock: there is no audit log yet: it begins with the first run")
 	return err
@@ -96,7 +96,7 @@ type auditShowVerb struct {
 	JSON      bool   `name:"json" help:"Print JSON."`
 }
 
-// Run prints what the log says about one run.
+// Run prints the records of one run.
 func (v *auditShowVerb) Run(s *streams) error {
 	directories, err := v.find()
 	if err != nil {
@@ -130,13 +130,13 @@ type auditVerifyVerb struct {
 	Key     string `placeholder:"FILE" type:"existingfile" help:"The public key, from a copy that was kept elsewhere."`
 	Head    string `placeholder:"HASH" help:"The head that an earlier verify printed and you kept elsewhere: its record must still be there."`
 	Partial bool   `help:"Accept that the oldest files have been moved away."`
-	// Witness and WitnessKey are by default none: who verifies says what is trusted.
+	// Witness and WitnessKey have no default: the verifier must choose whom to trust.
 	Witness    string `placeholder:"FILE|URL" help:"What a witness has: a file of checkpoints or of a syslog server, or an HTTP witness."`
 	WitnessKey string `name:"witness-key" placeholder:"KEY" help:"The public key of an HTTP witness, where it is not audit.witnessKey of the configuration."`
 	JSON       bool   `name:"json" help:"Print JSON."`
 }
 
-// Run checks the chain of the whole log and fails where it is broken.
+// Run verifies the chain of the whole log and fails if it is broken.
 func (v *auditVerifyVerb) Run(s *streams) error {
 	directories, err := v.find()
 	if err != nil {
@@ -184,8 +184,7 @@ type auditExportVerb struct {
 	RunID  string       `name:"run" help:"Only this run's records."`
 }
 
-// Run writes one JSON object a line, and ends at the first record that is not
-// as it was written.
+// Run writes one JSON object per line, and ends at the first record that was changed.
 func (v *auditExportVerb) Run(s *streams) error {
 	directories, err := v.find()
 	if err != nil {

@@ -14,7 +14,7 @@ type bomVerb struct {
 	JSON   bool   `name:"json" help:"Changes nothing: what is printed is JSON already."`
 }
 
-// Run prints what a run was made of, from the audit log.
+// Run prints the bill of materials of a run, from the audit log.
 func (v *bomVerb) Run(s *streams) error {
 	directories, err := v.find()
 	if err != nil {

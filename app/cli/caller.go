@@ -6,7 +6,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
-// localCaller is the user of the operating system, in a session of its own.
+// localCaller returns a caller for the user of the operating system, with a new session.
 func localCaller() caller.Caller {
 	return caller.Caller{Principal: system.Principal(), Kind: caller.Local, Session: telemetry.NewID("ses")}
 }

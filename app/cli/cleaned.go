@@ -8,17 +8,17 @@ import (
 	"github.com/airlock-mcp/airlock/redact"
 )
 
-// cleanWriter is a stream without the secrets in what is written to it. Each
-// write is cleaned by itself: a message is one write.
+// cleanWriter removes secrets from the text that is written to it. Each write is cleaned
+// separately, so a message must be one write.
 type cleanWriter struct {
 	to       io.Writer
 	redactor *redact.Redactor
 }
 
-// cleaned returns w for what verbs say beside results, see system.Messages.
+// cleaned returns a writer to w for the messages of verbs, see system.Messages.
 func cleaned(w io.Writer) io.Writer { return &cleanWriter{w, system.Messages()} }
 
-// Write writes what is left of b. It has written all of b or nothing.
+// Write writes b without secrets. It returns len(b), or 0 and an error.
 func (w *cleanWriter) Write(b []byte) (int, error) {
 	text, _ := w.redactor.Bytes(b)
 	if _, err := w.to.Write(text); err != nil {
@@ -27,10 +27,10 @@ func (w *cleanWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// clean is cleaned for a text among results, such as why a check failed.
+// clean removes secrets from a text in a result, such as the reason why a check failed.
 func clean(text string) string { return system.Printed().Text(text) }
 
-// cleanAll is clean for each text of a list.
+// cleanAll calls clean for each text of a list.
 func cleanAll(texts []string) []string {
 	list := make([]string, len(texts))
 	for i, text := range texts {
@@ -39,9 +39,9 @@ func cleanAll(texts []string) []string {
 	return list
 }
 
-// hold reads the configuration for its credentials alone, where a verb ends before
-// it has read it: what was typed may be one of them. Whether it is right does not
-// matter here.
+// hold reads the configuration only to learn its credentials. It is called by verbs that end
+// before they read the configuration, because they may print a credential that the user typed.
+// Errors in the configuration are ignored.
 func (f configFlag) hold() {
 	if info, err := os.Stat(f.Config); f.Config == "" || err == nil && info.Mode().IsRegular() { // a pipe cannot be read twice
 		_, _ = f.loadPlaces()

@@ -1,5 +1,5 @@
-// Package cli is the command line: verbs, flags, exit codes and hints. It is
-// also the composition root, where all parts of Airlock are put together.
+// Package cli is the command line: verbs, flags, exit codes and hints. It is also the
+// composition root, which connects the parts of Airlock.
 package cli
 
 import (
@@ -29,7 +29,7 @@ type grammar struct {
 	selfDescription `embed:""`
 }
 
-// working are the verbs that need nothing of the grammar but themselves.
+// working are the verbs that can be parsed without the rest of the grammar.
 type working struct {
 	Run  runVerb  `cmd:"" help:"Run a program in a sandbox; print one line of JSON."`
 	Init initVerb `cmd:"" help:"Move the MCP servers of your agent hosts behind Airlock, with a backup; --undo takes it back."`
@@ -60,7 +60,7 @@ type aboutServers struct {
 	Generate generateVerb `cmd:"" help:"Write the typed wrappers of all tools to a directory."`
 }
 
-// pastRuns are the verbs about what was run.
+// pastRuns are the verbs about past runs.
 type pastRuns struct {
 	Runs   runsVerbs  `cmd:"" help:"List the runs, and show one with its code and its output."`
 	BOM    bomVerb    `cmd:"" name:"bom" help:"Print what a run was made of: model and host as announced, engines, tools, image, policies."`
@@ -78,7 +78,7 @@ type overHTTP struct {
 	Serve   serveVerb   `cmd:"" help:"Serve many hosts over HTTP: MCP at /mcp, the API at /v1, web pages at /."`
 }
 
-// selfDescription are the verbs that say how the others are typed.
+// selfDescription are the verbs that describe the other verbs.
 type selfDescription struct {
 	Help       helpVerb       `cmd:"" help:"Say more about a command, or about exit-codes and environment."`
 	Completion completionVerb `cmd:"" help:"Print what a shell needs to complete commands: bash, zsh or fish."`
@@ -93,8 +93,8 @@ type streams struct {
 	hangup   *hangup
 }
 
-// Main runs the command line and returns the process's exit code. stdout gets
-// what was asked for, stderr everything else. Cancelling ctx ends what runs.
+// Main runs the command line and returns the exit code. The requested output goes to stdout,
+// everything else to stderr. Cancelling ctx ends the verb.
 func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	stderr = cleaned(stderr)
 	typed := configFlag{Config: flagValue(args, "--config")}
@@ -106,7 +106,7 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 		}
 		var err error
 		verb, err = parser.Parse(helpOf(parser.Model, args))
-		if *exited >= 0 { // --help has printed what was asked for
+		if *exited >= 0 { // --help or --version has printed its output
 			return *exited
 		}
 		if err != nil {
@@ -124,7 +124,7 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 	return report(stderr, err)
 }
 
-// newWholeParser returns the parser of the whole command line, and what newParser does.
+// newWholeParser returns the parser of the whole command line. For exited, see newParser.
 func newWholeParser(stdout, stderr io.Writer) (parser *kong.Kong, exited *int) {
 	return newParser(new(grammar), "airlock",
 		"Airlock lets an agent work by writing code: programs run in a gVisor sandbox and use MCP tools through one broker.", stdout, stderr)
@@ -147,7 +147,7 @@ func usage(err error) error {
 	return &usageError{plainly(err.Error()), command + " --help"}
 }
 
-// parserSentences say in plain words what the parser says of a missing or a wrong value.
+// parserSentences are our messages for the parser's errors about missing and wrong values.
 var parserSentences = []struct {
 	said *lazyregexp.Regexp
 	say  string
@@ -158,7 +158,7 @@ var parserSentences = []struct {
 	{lazyregexp.New(`^expected "(<.*)"$`), "$1 is missing"},
 }
 
-// plainly returns the parser's sentence about a command line in words that need no knowledge of the parser.
+// plainly rewrites an error of the parser so that it can be understood without knowing the parser.
 func plainly(said string) string {
 	for _, sentence := range parserSentences {
 		if sentence.said.MatchString(said) {

@@ -21,7 +21,7 @@ func TestOnlyTheFirstCollectionIsDelayed(t *testing.T) {
 	if got := garbagePercent(); got != firstCollection {
 		t.Errorf("before the first collection: %d percent, want %d", got, firstCollection)
 	}
-	for garbagePercent() != collections { // what follows a collection runs beside it
+	for garbagePercent() != collections { // cleanups run concurrently, after the collection
 		runtime.GC()
 	}
 }

@@ -12,14 +12,14 @@ type completionVerb struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
 }
 
-// Run prints what a shell reads to complete commands of airlock.
+// Run prints the completion script of a shell.
 func (v *completionVerb) Run(s *streams) error {
 	_, err := io.WriteString(s.out, completionScripts[v.Shell])
 	return err
 }
 
-// completionScripts ask the program itself, so that they fit whatever version
-// is installed. A candidate of the form ":files" stands for names of files.
+// completionScripts get the candidates from the installed program, so they fit every version.
+// The candidate ":files" makes the shell complete file names.
 var completionScripts = map[string]string{
 	"bash": `# bash completion for airlock: source <(airlock completion bash)
 _airlock() {
@@ -64,8 +64,7 @@ type completeVerb struct {
 	Words []string `arg:"" optional:"" passthrough:"" help:"The words behind airlock, the last being typed."`
 }
 
-// Run prints what can stand in the place of the last word, a line each: the
-// word, and behind a tab what it is for.
+// Run prints the candidates for the last word, one per line: the word, a tab and the help text.
 func (v *completeVerb) Run(s *streams, app *kong.Kong) error {
 	words := v.Words
 	if len(words) > 0 && words[0] == "--" {
@@ -83,19 +82,19 @@ func (v *completeVerb) Run(s *streams, app *kong.Kong) error {
 	return nil
 }
 
-// candidate is a word that can be typed, and what it is for.
+// candidate is a word that can be typed, and its help text.
 type candidate struct{ word, help string }
 
-// filesCandidate stands for names of files.
+// filesCandidate makes the shell complete file names.
 const filesCandidate = ":files"
 
-// candidates returns what can stand in the place of the last of the words.
+// candidates returns the candidates for the last of the words.
 func candidates(app *kong.Node, words []string) []candidate {
 	node, current := app, ""
 	if len(words) > 0 {
 		current, words = words[len(words)-1], words[:len(words)-1]
 	}
-	var pending *kong.Flag // whose value comes next
+	var pending *kong.Flag // the next word is its value
 	arguments := 0
 	for _, word := range words {
 		switch {
@@ -139,8 +138,8 @@ func childNamed(node *kong.Node, name string) *kong.Node {
 	return nil
 }
 
-// flagNamed returns the flag of a node that a word names and that takes the next
-// word as its value, or nil.
+// flagNamed returns the flag that a word names if it takes the next word as its value.
+// Otherwise it returns nil.
 func flagNamed(node *kong.Node, word string) *kong.Flag {
 	for _, group := range node.AllFlags(false) {
 		for _, flag := range group {
@@ -153,7 +152,7 @@ func flagNamed(node *kong.Node, word string) *kong.Flag {
 	return nil
 }
 
-// flags returns the flags of a node and of those above it.
+// flags returns the flags of a node and of its parents.
 func flags(node *kong.Node) []candidate {
 	var found []candidate
 	for _, group := range node.AllFlags(true) {
@@ -164,8 +163,8 @@ func flags(node *kong.Node) []candidate {
 	return found
 }
 
-// values returns what a flag or an argument can be: the words of its enum, what is
-// known of this user, or names of files.
+// values returns the possible values of a flag or an argument: the words of its enum, the
+// values that known returns, or file names.
 func values(app *kong.Node, v *kong.Value, words []string) []candidate {
 	var found []candidate
 	for _, word := range v.EnumSlice() {

@@ -11,11 +11,11 @@ import (
 	"github.com/airlock-mcp/airlock/audit"
 )
 
-// completedRuns is how many runs, the newest, a completion offers.
+// completedRuns is the number of runs that a completion offers, newest first.
 const completedRuns = 20
 
-// known returns what a value of the command line can be that depends on this user:
-// names in the configuration, runs in the audit log. What cannot be read offers nothing.
+// known returns candidates that depend on this user: names in the configuration and runs in
+// the audit log. Sources that cannot be read are ignored.
 func known(app *kong.Node, v *kong.Value, words []string) []candidate {
 	switch v.Name {
 	case "lang":
@@ -69,7 +69,7 @@ func plainCandidates(words []string) []candidate {
 	return found
 }
 
-// newestRuns offers runs with when they began and how they ended.
+// newestRuns returns the newest runs, with their start times and outcomes.
 func newestRuns(c *config.Config) []candidate {
 	directories, err := system.FindDirectories(c)
 	if err != nil || isMissing(directories.Audit) {

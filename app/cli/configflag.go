@@ -10,18 +10,18 @@ import (
 	"github.com/airlock-mcp/airlock/app/system"
 )
 
-// configFlag is the flag that all verbs with a configuration share.
+// configFlag is the --config flag. All verbs that read the configuration have it.
 type configFlag struct {
 	Config string `placeholder:"FILE" help:"The configuration; by default what $$AIRLOCK_CONFIG names, ./airlock.yaml, or the one in the user's configuration directory."`
 }
 
-// load reads the configuration and prints what is odd about it.
+// load reads the configuration and prints its warnings.
 func (f configFlag) load(stderr io.Writer) (*config.Config, error) {
 	return f.loadWith(stderr, os.LookupEnv)
 }
 
-// loadPlaces reads the configuration for verbs that only need to know where
-// things are: credentials that this environment lacks do not matter to them.
+// loadPlaces reads the configuration for verbs that need only its paths. Credentials may be
+// missing in the environment.
 func (f configFlag) loadPlaces() (*config.Config, error) {
 	return f.loadWith(io.Discard, func(name string) (string, bool) {
 		value, ok := os.LookupEnv(name)

@@ -11,9 +11,9 @@ type consoleVerb struct {
 	JSON bool `name:"json" help:"Print JSON."`
 }
 
-// Run prints a link that signs in to the console of the running daemon. Where this
-// process may not approve calls, as one that the agent's host has started, neither may
-// who uses the link.
+// Run prints a link that signs in to the console of the running daemon. If this process may not
+// approve calls, for example because an agent's host started it, the session that the link opens
+// may not approve calls either.
 func (v *consoleVerb) Run(s *streams) error {
 	link, err := daemon.ConsoleLink()
 	if err != nil {

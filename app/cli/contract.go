@@ -18,12 +18,12 @@ import (
 	"github.com/airlock-mcp/airlock/catalog"
 )
 
-// contractRuns is how many cases run at one time.
+// contractRuns is the number of cases that run concurrently.
 const contractRuns = 2
 
-// proveContract runs every case of the runtime contract on the installed system
-// and prints a table. The cases' own servers take the place of the configured
-// ones, and what is recorded and generated goes to a directory that is removed.
+// proveContract runs every case of the runtime contract on the installed system and prints a
+// table. It uses the servers of the contract, not the configured ones, and writes recordings
+// and generated files to a temporary directory.
 func (v *doctorVerb) proveContract(ctx context.Context, c *config.Config, s *streams) (err error) {
 	cases, err := contract.Cases()
 	if err != nil {
@@ -54,7 +54,7 @@ func (v *doctorVerb) proveContract(ctx context.Context, c *config.Config, s *str
 	return ctx.Err()
 }
 
-// caseEnd is how one case ended.
+// caseEnd is the outcome of one case.
 type caseEnd struct {
 	took time.Duration
 	err  error
@@ -77,8 +77,8 @@ func runCases(ctx context.Context, runs *orchestrator.Orchestrator, cases []cont
 	return ends
 }
 
-// runCase runs one program and compares what came of it with the case. What
-// could not become a run is reported as `airlock run` reports it.
+// runCase runs the program of a case and compares the outcome. A program that could not be
+// started is reported in the same way as by `airlock run`.
 func runCase(ctx context.Context, runs *orchestrator.Orchestrator, c contract.Case) error {
 	request := orchestrator.Request{
 		Language: c.Language, Code: c.Code, Timeout: time.Duration(c.Want.Timeout),
@@ -95,8 +95,8 @@ func runCase(ctx context.Context, runs *orchestrator.Orchestrator, c contract.Ca
 	return c.Check(line, outcome.Stdout, outcome.Stderr)
 }
 
-// openContract opens a system with the contract's servers in a directory of its
-// own, which remove removes once the system is closed.
+// openContract opens a system with the contract's servers in a temporary directory. The caller
+// must call remove after it has closed the system.
 func openContract(ctx context.Context, c *config.Config, s *streams) (_ *system.System, remove func() error, err error) {
 	directories, err := system.FindDirectories(c)
 	if err != nil {
@@ -112,7 +112,7 @@ func openContract(ctx context.Context, c *config.Config, s *streams) (_ *system.
 			err = errors.Join(err, remove())
 		}
 	}()
-	if err := os.Chmod(dir, 0o755); err != nil { // sandboxes read the wrappers
+	if err := os.Chmod(dir, 0o755); err != nil { // sandboxes must be able to read the wrappers
 		return nil, nil, err
 	}
 	directories.Audit, directories.Keys = filepath.Join(dir, "audit"), filepath.Join(dir, "keys")
@@ -129,8 +129,8 @@ func openContract(ctx context.Context, c *config.Config, s *streams) (_ *system.
 	return opened, remove, err
 }
 
-// contractServers returns the configuration with the contract's servers in
-// place of its own, and their tools.
+// contractServers returns a copy of the configuration in which the servers are replaced by the
+// contract's servers, and their tools.
 func contractServers(c *config.Config) (*config.Config, *catalog.Snapshot, error) {
 	deny := map[string][]string{}
 	items := map[string][]json.RawMessage{contract.DemoServer: nil, contract.StoreServer: nil}
@@ -159,7 +159,7 @@ func contractServers(c *config.Config) (*config.Config, *catalog.Snapshot, error
 // contractUpstream answers the calls of the contract's cases.
 type contractUpstream struct{}
 
-// Call does what the case's tool does.
+// Call returns the answer of the contract's tool.
 func (contractUpstream) Call(_ context.Context, _, name string, arguments json.RawMessage) (json.RawMessage, error) {
 	return contract.Answer(name, arguments)
 }

@@ -20,11 +20,11 @@ import (
 	"github.com/airlock-mcp/airlock/internal/store"
 )
 
-// maxServeLog is the size in bytes past which the log of a detached daemon begins anew.
+// maxServeLog is the size in bytes at which the log of a detached daemon is started again.
 const maxServeLog = 16 << 20
 
-// detach starts this program again, in a session of its own, and returns when it can
-// be reached or has failed.
+// detach starts this program again in a new session, and returns when the daemon can be reached
+// or has failed.
 func (v *serveVerb) detach(ctx context.Context, s *streams) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -56,10 +56,10 @@ func (v *serveVerb) detach(ctx context.Context, s *streams) error {
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("starting the daemon: %w", err)
 	}
-	defer context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() })() // unless it serves by then
+	defer context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() })() // unless it serves before ctx ends
 	url, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
-		_ = cmd.Wait() // what it said is in the log
+		_ = cmd.Wait() // the reason is in the log
 		return failedDaemon(log, begin, cmd.ProcessState.ExitCode())
 	}
 	fmt.Fprintf(s.err, "airlock: process %d serves; its log is %s\n", cmd.Process.Pid, path)
@@ -67,7 +67,7 @@ func (v *serveVerb) detach(ctx context.Context, s *streams) error {
 	return cmd.Process.Release()
 }
 
-// openServeLog opens what a detached daemon writes to, for appending.
+// openServeLog opens the log of a detached daemon for appending.
 func openServeLog() (*os.File, string, error) {
 	home, err := store.Home(os.Getenv)
 	if err != nil {
@@ -88,8 +88,8 @@ func openServeLog() (*os.File, string, error) {
 	return log, path, nil
 }
 
-// failedDaemon says why a daemon did not start: its last words, with its exit code where it
-// ended by itself.
+// failedDaemon returns why a daemon did not start: the last error and hint in its log, with its
+// exit code if it exited by itself.
 func failedDaemon(log *os.File, begin int64, code int) error {
 	const most = 16 << 10
 	said, err := io.ReadAll(io.NewSectionReader(log, begin, most))
@@ -113,7 +113,7 @@ type statusVerb struct {
 	JSON bool `name:"json" help:"Print JSON."`
 }
 
-// Run says how the daemon of this user, state directory and configuration is.
+// Run prints the status of the daemon of this user, state directory and configuration.
 func (v *statusVerb) Run(s *streams) error {
 	status, err := daemon.Ask()
 	if err != nil {
@@ -140,7 +140,7 @@ func noDaemon(err error) error {
 
 type stopVerb struct{ configFlag }
 
-// Run ends the daemon in order, and returns when it has ended.
+// Run shuts the daemon down gracefully, and returns when it has ended.
 func (v *stopVerb) Run(ctx context.Context, s *streams) error {
 	done := progress(&streams{err: s.err}, "waiting for runs to end")
 	pid, err := daemon.Stop(ctx)
@@ -152,11 +152,11 @@ func (v *stopVerb) Run(ctx context.Context, s *streams) error {
 	return err
 }
 
-// stamped is the log of a detached daemon: what is told for people, which has no time of
-// its own as the lines of the logger have, gets one. Each write is a message.
+// stamped adds the time to the messages for people in the log of a detached daemon. Lines of
+// the logger have a time already. Each write must be one message.
 type stamped struct{ to io.Writer }
 
-// Write writes b behind the time.
+// Write writes the time and b.
 func (w stamped) Write(b []byte) (int, error) {
 	line := b
 	if !bytes.HasPrefix(b, []byte("time=")) {

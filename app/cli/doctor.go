@@ -19,15 +19,15 @@ type doctorVerb struct {
 	JSON     bool `name:"json" help:"Print JSON."`
 }
 
-// The words for how a check ended.
+// The results of a check.
 const (
 	checkOK      = "ok"
 	checkFailed  = "FAIL"
-	checkSkipped = "skip" // it would only say again what another check has said
-	checkNoted   = "note" // it is as it may be, and worth knowing
+	checkSkipped = "skip" // it would only repeat the failure of another check
+	checkNoted   = "note" // it passed, and found something worth knowing
 )
 
-// checked is how one check ended.
+// checked is the result of one check.
 type checked struct {
 	Name    string   `json:"name"`
 	State   string   `json:"state"`
@@ -35,17 +35,17 @@ type checked struct {
 	Details []string `json:"details,omitempty"`
 	Hint    string   `json:"hint,omitempty"`
 
-	blocks bool // while it fails or is left out, no code runs
+	blocks bool // no code can run if it fails or is skipped
 }
 
-// Run makes every check, prints what it found, and fails where one failed.
+// Run makes every check and prints the results. It fails if a check failed.
 func (v *doctorVerb) Run(ctx context.Context, s *streams) error {
 	e := &examination{}
 	notes := cleaned(s.out)
 	if v.JSON {
 		notes = s.err
 	}
-	e.config, e.unreadable = v.load(notes) // prints what is odd about it
+	e.config, e.unreadable = v.load(notes) // prints the warnings
 	done := progress(s, "checking this machine")
 	results := v.examine(ctx, e)
 	done()
@@ -84,7 +84,8 @@ func (v *doctorVerb) Run(ctx context.Context, s *streams) error {
 	return nil
 }
 
-// failIf is the end of a verb that has said already what failed.
+// failIf returns an error that ends a verb without a message, because the verb has already
+// printed what failed.
 func failIf(failed bool) error {
 	if failed {
 		return exitError(ExitFailed)
@@ -92,8 +93,8 @@ func failIf(failed bool) error {
 	return nil
 }
 
-// examine makes the checks. One that needs another which failed is left out:
-// each mistake is told once.
+// examine makes the checks. A check that needs a failed one is skipped, so that each mistake is
+// reported once.
 func (v *doctorVerb) examine(ctx context.Context, e *examination) []checked {
 	var results []checked
 	failed := map[string]bool{}
@@ -138,7 +139,7 @@ func failedCheck(name string, err error) checked {
 // mostWarnings is how many warnings about one server's tools are listed.
 const mostWarnings = 10
 
-// askServers starts every server and says how each fared.
+// askServers starts every server and returns a result for each.
 func askServers(ctx context.Context, c *config.Config) []checked {
 	if len(c.Servers) == 0 {
 		return nil
@@ -172,8 +173,7 @@ func askServers(ctx context.Context, c *config.Config) []checked {
 	return results
 }
 
-// lacking names what has failed without which the check says nothing of its own;
-// empty: nothing.
+// lacking returns the name of a failed check that this one needs, or "".
 func (c check) lacking(failed map[string]bool) string {
 	if i := slices.IndexFunc(c.needs, func(name string) bool { return failed[name] }); i >= 0 {
 		return c.needs[i]
@@ -184,8 +184,8 @@ func (c check) lacking(failed map[string]bool) string {
 	return ""
 }
 
-// printChecks prints a table, with the hints below what failed. On a terminal the
-// texts are wrapped to its width.
+// printChecks prints a table, with a hint below each failed check. On a terminal the texts are
+// wrapped to its width.
 func printChecks(s *streams, results []checked) {
 	paint, names := painterFor(s.out), 14
 	for _, r := range results {
@@ -203,7 +203,7 @@ func printChecks(s *streams, results []checked) {
 	}
 	for i, r := range results {
 		head := fmt.Sprintf("%s %-*s ", paint.paint(styles[r.State], fmt.Sprintf("%-5s", r.State)), names, oneLine(r.Name, 60))
-		if room := width(s.out); room > 0 && len(indent) < len("FAIL  ")+names+1 { // the text stands below the name
+		if room := width(s.out); room > 0 && len(indent) < len("FAIL  ")+names+1 { // the text is printed below the name
 			fmt.Fprintln(s.out, strings.TrimRight(head, " "))
 			tell(oneLine(r.Text, 2000))
 		} else {

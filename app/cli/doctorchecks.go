@@ -18,21 +18,21 @@ import (
 	"github.com/airlock-mcp/airlock/runner/ctrd"
 )
 
-// check is one thing that a machine must have. It returns what it found, or
-// what is wrong: a sentence, and where there is more to list a line for each.
+// check is one requirement of the machine. run returns what it found, or an error: a sentence,
+// or a list with one line per item.
 type check struct {
 	name string
-	// needs names the checks without which this one says nothing of its own.
+	// needs names checks. If one of them fails, this check is skipped.
 	needs []string
-	// needsOne names checks of which one has to pass.
+	// needsOne names checks. If all of them fail, this check is skipped.
 	needsOne []string
-	blocks   bool // while it fails or is left out, no code runs
+	blocks   bool // no code can run if it fails or is skipped
 	run      func(context.Context) (string, error)
 }
 
-// examination is the checks of one configuration, which is loaded once.
+// examination makes the checks of one configuration, which is loaded once.
 type examination struct {
-	config     *config.Config // nil where it is unreadable
+	config     *config.Config // nil if it cannot be read
 	unreadable error
 }
 
@@ -43,7 +43,7 @@ const (
 	checkPrograms      = "programs"
 )
 
-// checks returns all, in order.
+// checks returns all checks in order.
 func (e *examination) checks() []check {
 	configured := []string{checkConfiguration}
 	checks := []check{
@@ -51,7 +51,7 @@ func (e *examination) checks() []check {
 		{name: checkState, blocks: true, run: stateDirectory},
 		{name: checkPrograms, needs: configured, blocks: true, run: e.programs},
 	}
-	var languages []string // the checks of images of which one is enough
+	var languages []string // the checks of images, one of which must pass
 	for _, definition := range images.List() {
 		name := "image " + definition.Name
 		runsCode := definition.Language != ""
@@ -85,14 +85,14 @@ func (e *examination) checks() []check {
 	)
 }
 
-// noted is what a check says that fails nothing.
+// noted is the error of a check with a remark. The check does not count as failed.
 type noted struct{ text, hint string }
 
-// Error makes it what a check returns.
+// Error implements error.
 func (n *noted) Error() string { return n.text }
 
-// withinReach says what makes the programs of servers stronger than they need be: they run as
-// this user, on this machine.
+// withinReach reports sockets of container engines and tokens of clusters that this user can
+// use. Servers run as this user on this machine, so they can use them too.
 func withinReach(context.Context) (string, error) {
 	if found := config.InReach("/", os.Environ()); len(found) > 0 {
 		return "", &noted{
@@ -123,7 +123,7 @@ func stateDirectory(context.Context) (string, error) {
 	return home, nil
 }
 
-// programs looks for the right version of what makes sandboxes.
+// programs looks for the programs that create sandboxes, in the right versions.
 func (e *examination) programs(ctx context.Context) (string, error) {
 	path, err := system.FindPrograms(ctx, e.config)
 	if err == nil && e.config.Sandbox.Driver == ctrd.Name {
@@ -132,7 +132,7 @@ func (e *examination) programs(ctx context.Context) (string, error) {
 	return path, err
 }
 
-// imageIntact reads the whole image and compares it with what was built.
+// imageIntact reads the whole image and compares it with the digests of the build.
 func (e *examination) imageIntact(ctx context.Context, definition images.Definition) (string, error) {
 	home, err := store.Home(os.Getenv)
 	if err != nil {
@@ -152,7 +152,7 @@ func (e *examination) imageIntact(ctx context.Context, definition images.Definit
 	return image.Digest, nil
 }
 
-// sandbox starts one, which proves all that is needed for it.
+// sandbox starts a sandbox, which proves that everything for it is installed.
 func (e *examination) sandbox(ctx context.Context) (string, error) {
 	unenforced, err := system.ProveSandbox(ctx, e.config)
 	switch {
@@ -164,8 +164,7 @@ func (e *examination) sandbox(ctx context.Context) (string, error) {
 	return "starts in gVisor with every limit in force", nil
 }
 
-// auditLog reads the whole log and compares each record with its place in the
-// chain and with what is signed.
+// auditLog verifies the hash chain and the signatures of the whole log.
 func (e *examination) auditLog(context.Context) (string, error) {
 	directories, err := system.FindDirectories(e.config)
 	if err != nil {
@@ -194,7 +193,7 @@ func (e *examination) auditLog(context.Context) (string, error) {
 	return found, nil
 }
 
-// sizeOf is how many bytes the files of a directory have.
+// sizeOf returns the size of the files in a directory, in bytes.
 func sizeOf(dir string) (int64, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -209,8 +208,8 @@ func sizeOf(dir string) (int64, error) {
 	return size, nil
 }
 
-// commands looks for the programs of the configured servers without starting
-// them: starting may cost money or change something.
+// commands looks for the programs of the configured servers. It does not start them, because
+// that may cost money or change something.
 func (e *examination) commands(context.Context) (string, error) {
 	var missing []string
 	hint, programs := "", 0
@@ -245,8 +244,8 @@ func (e *examination) commands(context.Context) (string, error) {
 	return strings.Join(found, ", ") + " (--servers does)", nil
 }
 
-// credentials looks up each one that the configuration names by reference, and
-// lists what is held, a line each; no value is shown.
+// credentials resolves each credential that the configuration references, and returns one line
+// for each. It shows no values.
 func (e *examination) credentials(ctx context.Context) (string, error) {
 	resolved, err := system.ResolveSecrets(ctx, e.config)
 	if err != nil {
@@ -259,7 +258,7 @@ func (e *examination) credentials(ctx context.Context) (string, error) {
 	return "all that the configuration names are there; held and removed wherever they turn up:\n" + strings.Join(held, "\n"), nil
 }
 
-// counted is a number with its noun.
+// counted returns a number with its noun, in the plural if needed.
 func counted(n int, noun string) string {
 	switch {
 	case n == 1:
@@ -270,7 +269,7 @@ func counted(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// showBytes is a size for people.
+// showBytes returns a size with a unit, for people.
 func showBytes(n int64) string {
 	switch {
 	case n < 10<<10:

@@ -8,7 +8,7 @@ import (
 	"github.com/airlock-mcp/airlock/catalog"
 )
 
-// embeddings asks what finds tools by meaning for one vector.
+// embeddings requests one vector from the embeddings endpoint.
 func (e *examination) embeddings(ctx context.Context) (string, error) {
 	searcher, err := system.OpenEmbeddings(ctx, e.config, "")
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/airlock-mcp/airlock/app/system"
 )
 
-// signIns says how the kept sign-ins are, a line each. A server that no user has signed in
-// to may need none: --servers asks it.
+// signIns returns the state of the stored sign-ins, one line each. A server without a sign-in is
+// not a failure here, because it may not need one; --servers finds out.
 func (e *examination) signIns(ctx context.Context) (string, error) {
 	resolved, err := system.ResolveSecrets(ctx, e.config)
 	if err != nil {

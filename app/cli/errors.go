@@ -13,20 +13,20 @@ import (
 	"github.com/airlock-mcp/airlock/internal/store"
 )
 
-// usageError is wrong usage: exit code 2.
+// usageError is the error of wrong usage. The exit code is 2.
 type usageError struct{ problem, hint string }
 
 func (e *usageError) Error() string { return e.problem }
 
-// Hint says what to type.
+// Hint returns what to type.
 func (e *usageError) Hint() string { return e.hint }
 
-// exitError ends the program with a code; everything has been said already.
+// exitError ends the program with an exit code and without a message.
 type exitError int
 
 func (e exitError) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
-// hinted is an error that knows what the user can do about it.
+// hinted is an error with a hint for the user and an exit code.
 type hinted struct {
 	err  error
 	hint string
@@ -37,10 +37,10 @@ func (e *hinted) Error() string { return e.err.Error() }
 
 func (e *hinted) Unwrap() error { return e.err }
 
-// Hint says what to type.
+// Hint returns what to type.
 func (e *hinted) Hint() string { return e.hint }
 
-// report prints an error as one sentence and a hint, and returns the exit code.
+// report prints an error and its hint, and returns the exit code.
 func report(stderr io.Writer, err error) int {
 	if err == nil {
 		return ExitDone
@@ -49,14 +49,14 @@ func report(stderr io.Writer, err error) int {
 	if errors.As(err, &exit) {
 		return int(exit)
 	}
-	if errors.Is(err, syscall.EPIPE) { // who read stdout has seen enough
+	if errors.Is(err, syscall.EPIPE) { // the reader of stdout has closed it
 		return ExitFailed
 	}
-	if onlyCanceled(err) { // by the signal that ended what was asked for
+	if onlyCanceled(err) { // a signal has interrupted the verb
 		fmt.Fprintln(stderr, "airlock: interrupted")
 		return ExitFailed
 	}
-	fmt.Fprintf(stderr, "airlock: %s\n", clean(err.Error())) // what a server or a file says may be in it
+	fmt.Fprintf(stderr, "airlock: %s\n", clean(err.Error())) // it may contain text of a server or a file
 	var advised interface{ Hint() string }
 	if errors.As(err, &advised) && advised.Hint() != "" {
 		fmt.Fprintf(stderr, "hint: %s\n", clean(advised.Hint()))
@@ -66,8 +66,8 @@ func report(stderr io.Writer, err error) int {
 	return exitCode(err)
 }
 
-// machineHint is what to do about a machine that has run out of something, whatever ran
-// into that; "" for all other errors.
+// machineHint returns a hint for an error that means that the machine has run out of a resource,
+// such as disk space. It returns "" for all other errors.
 func machineHint(err error) string {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
@@ -82,8 +82,7 @@ func machineHint(err error) string {
 	return ""
 }
 
-// onlyCanceled reports whether an error, however it is wrapped, says that a context was
-// cancelled and nothing else.
+// onlyCanceled reports whether all errors in the tree of err are context.Canceled.
 func onlyCanceled(err error) bool {
 	if !errors.Is(err, context.Canceled) {
 		return false
@@ -102,7 +101,8 @@ func onlyCanceled(err error) bool {
 	return true
 }
 
-// exitCode tells wrong usage and configuration from what failed later.
+// exitCode returns the exit code for an error. Wrong usage and a wrong configuration have a
+// separate code.
 func exitCode(err error) int {
 	var wrong *usageError
 	var withCode *hinted

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Who ends a verb by a signal is told that, not how it came to pieces; anything else that
-// failed beside it is told. What a machine has run out of has a hint, wherever that was met.
+// A verb that was interrupted reports only that, unless something else failed as well. If the
+// machine has run out of a resource, the error has a hint.
 func TestErrorsThatAnyVerbMayMeet(t *testing.T) {
 	canceled := fmt.Errorf("opening the database: %w", context.Canceled)
 	for name, test := range map[string]struct {

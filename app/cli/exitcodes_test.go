@@ -11,8 +11,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
-// The page about the command line has the exit codes that the program has, and
-// so have the manual page and `airlock help exit-codes`, which print this list.
+// docs/cli.md lists the exit codes of the program. The manual page and
+// `airlock help exit-codes` print the same list.
 func TestExitCodesAreDocumented(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(testenv.RepoRoot(t), "docs", "cli.md"))
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/fastpath"
 )
 
-// What the fast path understands, the grammar reads in the same way.
+// The grammar parses every command line that the fast path accepts to the same result.
 func TestTheFastPathReadsAsTheGrammarDoes(t *testing.T) {
 	words := []string{"p.py", "p.js", "p", "-", "--", "", "-x", "--json", "--json=false", "--lang", "--lang=node", "--lang=ruby", "--lang=", "--language=py", "python", "--timeout=1s", "--timeout", "--timeout=-1s", "--timeout=0", "--timeout=5", "--timeout=1.5m", "1s", "--profile", "--profile=a", "--config", "--config=c.yaml", "--config=", "@p"}
 	understood := 0

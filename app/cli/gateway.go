@@ -23,8 +23,8 @@ type gatewayVerb struct {
 	configFlag
 }
 
-// GatewayMain runs the command line of qwed-mcp and returns the process's exit code.
-// stdout carries the protocol and nothing else. Cancelling ctx ends what runs.
+// GatewayMain runs the command line of qwed-mcp and returns the exit code. stdout carries only
+// the protocol. Cancelling ctx ends the server.
 func GatewayMain(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return runVerbless(ctx, &gatewayVerb{}, "qwed-mcp",
 		"Serve an agent host over stdin and stdout that proves claims by running Python, by Airlock: each call passes a risk gateway, programs run in a gVisor sandbox. Nothing runs unless "+gateway.Switch+"=true.",
@@ -35,9 +35,9 @@ func (v *gatewayVerb) run(ctx context.Context, s *streams) error {
 	return attendGateway(ctx, s, v.configFlag)
 }
 
-// attendGateway serves one host over stdio with the face of the risk gateway. What the
-// administrator has set is in the environment. The configured servers are not started:
-// programs have no tools.
+// attendGateway serves one host over stdio with the tools of the risk gateway. The settings of
+// the administrator are in the environment. The configured servers are not started, because
+// programs get no tools.
 func attendGateway(ctx context.Context, s *streams, f configFlag) error {
 	snapshot, err := catalog.NewSnapshot(nil)
 	if err != nil {
@@ -88,14 +88,15 @@ func serveGateway(ctx context.Context, s *streams, opened *system.System, local 
 	return err
 }
 
-// gatewaySettings are what the administrator has set in the environment.
+// gatewaySettings returns the administrator's settings in the environment.
 func gatewaySettings() daemon.Gateway {
 	return daemon.Gateway{
 		Trusted: gateway.IsTrusted(os.Getenv(gateway.Switch)), Background: face.ParseBackground(os.Getenv(face.BackgroundVariable)), Manifest: os.Getenv(system.SkillManifestVariable),
 	}
 }
 
-// failedStart is an error of a check that did not pass, in place of one of usage.
+// failedStart gives an error with a hint the exit code ExitFailed. Without it, a start that fails
+// because of a setting would exit with the code of wrong usage.
 func failedStart(err error) error {
 	var advised interface{ Hint() string }
 	if errors.As(err, &advised) {

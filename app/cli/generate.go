@@ -22,7 +22,7 @@ type generateVerb struct {
 	JSON  bool   `name:"json" help:"Report as JSON."`
 }
 
-// generated is what --json prints for one language.
+// generated is one language in the output of --json.
 type generated struct {
 	Language string   `json:"language"`
 	Path     string   `json:"path"`
@@ -33,8 +33,8 @@ type generated struct {
 	Warnings []string `json:"warnings"`
 }
 
-// Run writes the wrapper trees. It needs no sandbox, no root and, with
-// --tools, no network.
+// Run writes the wrapper trees. It needs neither a sandbox nor root. With --tools it needs no
+// network.
 func (v *generateVerb) Run(ctx context.Context, s *streams) error {
 	servers, err := v.servers(ctx, s)
 	if err != nil {
@@ -91,7 +91,7 @@ func (v *generateVerb) write(servers []catalog.Server, language codegen.Language
 	return report, nil
 }
 
-// unusable says what of the servers' lists cannot be used, and why.
+// unusable returns the warnings about the servers' lists, such as tools that cannot be used.
 func unusable(servers []catalog.Server) []string {
 	warnings := []string{}
 	for _, server := range servers {
@@ -102,7 +102,7 @@ func unusable(servers []catalog.Server) []string {
 	return warnings
 }
 
-// describe names what a warning is about in one line.
+// describe returns a warning as one line.
 func describe(w codegen.Warning) string {
 	if w.Tool == "" {
 		return fmt.Sprintf("server %q: %s", w.ServerID, w.Text)
@@ -110,8 +110,8 @@ func describe(w codegen.Warning) string {
 	return fmt.Sprintf("tool %q of server %q: %s", w.Tool, w.ServerID, w.Text)
 }
 
-// writeTree writes a tree to a directory that must be new or empty: files of an
-// earlier tree would stay importable.
+// writeTree writes a tree to a directory, which must be new or empty, because files of an
+// earlier tree could still be imported.
 func writeTree(dir string, tree *codegen.Tree) error {
 	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
 		return &usageError{fmt.Sprintf("the directory %q is not empty", dir), "name a new directory, or remove this one first"}
@@ -128,7 +128,7 @@ func writeTree(dir string, tree *codegen.Tree) error {
 	return nil
 }
 
-// readLists reads every DIR/*.json as a tools/list answer, all pages joined.
+// readLists reads every DIR/*.json as the result of tools/list, with all pages joined.
 func readLists(dir string) ([]catalog.Server, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	if err != nil || len(paths) == 0 {

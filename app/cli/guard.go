@@ -9,9 +9,9 @@ import (
 	"github.com/airlock-mcp/airlock/internal/store"
 )
 
-// guarded returns an error if this process may not do what widens the authority of
-// agents, because it may belong to an agent's host, see approval.WidenCheck. what
-// continues the sentence "... is refused while agents are served".
+// guarded returns an error if this process may not widen the authority of agents, because it may
+// belong to an agent's host, see approval.WidenCheck. The message is
+// "<what> is refused while agents are served".
 func guarded(what string) error {
 	home, err := store.Home(os.Getenv)
 	if err != nil {

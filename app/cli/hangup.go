@@ -8,17 +8,17 @@ import (
 	"syscall"
 )
 
-// hangup decides what SIGHUP does: it ends a verb, unless the verb reloads.
+// hangup handles SIGHUP: the verb reloads if it can, otherwise it ends.
 type hangup struct {
 	signals chan os.Signal
 	done    sync.WaitGroup
 
 	mu     sync.Mutex
-	reload func() // nil: the verb ends
+	reload func() // if nil, the verb ends
 }
 
-// onHangup returns a context that SIGHUP ends, and who is told instead. The
-// caller calls stop.
+// onHangup returns a context that SIGHUP cancels unless h has a reload function. The caller must
+// call stop.
 func onHangup(ctx context.Context) (_ context.Context, h *hangup, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	h = &hangup{signals: make(chan os.Signal, 1)}
@@ -42,8 +42,8 @@ func onHangup(ctx context.Context) (_ context.Context, h *hangup, stop func()) {
 	}
 }
 
-// reloads has SIGHUP call reload from now on; nil lets it end the verb again.
-// When it returns, what was called before is over.
+// reloads makes SIGHUP call reload. If reload is nil, SIGHUP ends the verb again. When reloads
+// returns, no call of the earlier function is in progress.
 func (h *hangup) reloads(reload func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -31,7 +31,7 @@ type imagesBuildVerb struct {
 	Names      []string `arg:"" optional:"" help:"python, node or verify; python, node and what was built before by default."`
 }
 
-// Run builds images. What is up to date already is left as it is.
+// Run builds images. Images that are up to date are not built again.
 func (v *imagesBuildVerb) Run(ctx context.Context, s *streams) error {
 	if v.UpdateLock != "" {
 		return v.updateLock(ctx, s)
@@ -74,8 +74,8 @@ func (v *imagesBuildVerb) Run(ctx context.Context, s *streams) error {
 	return nil
 }
 
-// usualImages are those that run code, and those that were built here before, which a
-// newer Airlock has to bring up to date.
+// usualImages returns the images that run code, and those that were built before, because a
+// newer Airlock has to update them.
 func usualImages(home string) []string {
 	built := images.Records(home)
 	var names []string
@@ -88,8 +88,8 @@ func usualImages(home string) []string {
 	return names
 }
 
-// extra returns the packages that the configuration asks for in an image. Where the lock
-// file has others, or newer ones are asked for, they are resolved and locked first.
+// extra returns the packages that the configuration adds to an image. If the lock file has other
+// packages, or an update is requested, they are resolved and locked first.
 func (v *imagesBuildVerb) extra(ctx context.Context, c *config.Config, name string, s *streams) (images.Extra, error) {
 	if !v.Upgrade {
 		if extra, err := system.Extra(c, name); !errors.Is(err, images.ErrUnlocked) {
@@ -115,7 +115,7 @@ func (v *imagesBuildVerb) extra(ctx context.Context, c *config.Config, name stri
 	return lock.Extra(name, wanted)
 }
 
-// builtImage is what --json prints for one image.
+// builtImage is one image in the output of --json.
 type builtImage struct {
 	Name     string   `json:"name"`
 	Digest   string   `json:"digest"`
@@ -140,7 +140,7 @@ type imagesListVerb struct {
 	JSON bool `name:"json" help:"Print JSON."`
 }
 
-// listed is what --json prints for one image.
+// listed is one image in the output of --json.
 type listed struct {
 	Name     string   `json:"name"`
 	Summary  string   `json:"summary"`
@@ -191,7 +191,7 @@ func (v *imagesListVerb) Run(s *streams) error {
 	return t.write(s.out)
 }
 
-// openConfigured opens an image with the packages that the configuration asks for.
+// openConfigured opens an image with the packages that the configuration adds.
 func openConfigured(c *config.Config, home string, definition images.Definition) (images.Image, error) {
 	extra, err := system.Extra(c, definition.Language)
 	if err != nil {

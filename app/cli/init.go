@@ -28,7 +28,7 @@ type initVerb struct {
 	JSON      bool     `name:"json" help:"Print JSON; nothing is asked, and without --yes nothing is changed."`
 }
 
-// Run moves the hosts' servers behind Airlock, or takes that back.
+// Run moves the servers from the hosts' files to Airlock's configuration, or undoes that.
 func (v *initVerb) Run(ctx context.Context, s *streams) error {
 	home, err := store.Home(os.Getenv)
 	if err != nil {
@@ -65,8 +65,8 @@ func (v *initVerb) Run(ctx context.Context, s *streams) error {
 	return nil
 }
 
-// apply proves that Airlock starts with the plan, unless that is not wanted, and then
-// carries the plan out.
+// apply carries the plan out. Before that, it proves that Airlock starts with the plan, unless
+// --unchecked is given.
 func (v *initVerb) apply(ctx context.Context, s *streams, plan *hosts.Plan, record string) error {
 	if len(plan.Changes) > 0 && !v.Unchecked {
 		if err := v.prove(ctx, s, plan); err != nil {
@@ -79,7 +79,7 @@ func (v *initVerb) apply(ctx context.Context, s *streams, plan *hosts.Plan, reco
 	return nil
 }
 
-// plan reads the hosts' files and says what there is to do.
+// plan reads the hosts' files and returns the changes to make.
 func (v *initVerb) plan() (*hosts.Plan, error) {
 	environment, err := hostEnvironment()
 	if err != nil {
@@ -104,10 +104,10 @@ func (v *initVerb) plan() (*hosts.Plan, error) {
 	return hosts.NewPlan(files, path, before, command)
 }
 
-// configPath returns the file that --config names, or the user's.
+// configPath returns the file that --config names, or the user's default file.
 func (v *initVerb) configPath() (string, error) {
 	if v.Config != "" {
-		return filepath.Abs(v.Config) // hosts start Airlock in directories of their own
+		return filepath.Abs(v.Config) // hosts start Airlock in other working directories
 	}
 	dir, err := os.UserConfigDir()
 	if err != nil {
@@ -116,8 +116,9 @@ func (v *initVerb) configPath() (string, error) {
 	return filepath.Join(dir, "airlock", "airlock.yaml"), nil
 }
 
-// pathInUse returns the file that a host is to name: the one that --config names, else the
-// one that this program would use, else the user's, of which it says that it is not there.
+// pathInUse returns the configuration that a host's file should name: the file of --config, else
+// the file that this program would use, else the user's default file. In the last case, it prints
+// that the file does not exist.
 func (v *initVerb) pathInUse(s *streams) (string, error) {
 	path, err := v.configPath()
 	if v.Config != "" || err != nil {
@@ -134,7 +135,7 @@ func (v *initVerb) pathInUse(s *streams) (string, error) {
 	return path, nil
 }
 
-// hostEnvironment is where this user's hosts keep their files.
+// hostEnvironment returns the directories with the files of this user's hosts.
 func hostEnvironment() (hosts.Environment, error) {
 	home, err := os.UserHomeDir()
 	if err != nil {
@@ -144,7 +145,7 @@ func hostEnvironment() (hosts.Environment, error) {
 	return hosts.Environment{Home: home, Directory: directory, Lookup: os.LookupEnv}, err
 }
 
-// ownCommand is how a host starts this very program with the configuration.
+// ownCommand returns the command with which a host starts this program with the configuration.
 func ownCommand(config string) (hosts.Command, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -160,7 +161,7 @@ func ownCommand(config string) (hosts.Command, error) {
 	return command, nil
 }
 
-// validateConfig tells whether Airlock would start with the file.
+// validateConfig returns an error if the configuration file is not valid.
 func validateConfig(path string) error {
 	_, err := config.Load(path, os.LookupEnv)
 	return err
@@ -174,7 +175,7 @@ func hostIDs() string {
 	return strings.Join(ids, ", ")
 }
 
-// agreed asks whether to go on. Without a terminal it says how to consent.
+// agreed asks whether to carry the plan out. Without a terminal it prints a hint and returns false.
 func (v *initVerb) agreed(s *streams) bool {
 	if v.Yes {
 		return true
@@ -193,7 +194,7 @@ func (v *initVerb) agreed(s *streams) bool {
 	return false
 }
 
-// printPlan says what would be done to each file, and why others are left alone.
+// printPlan prints the changes to each file, and why other files are not changed.
 func printPlan(s *streams, plan *hosts.Plan) {
 	for _, file := range plan.Skipped {
 		if file.Err != nil {
@@ -248,7 +249,7 @@ func printPlan(s *streams, plan *hosts.Plan) {
 	}
 }
 
-// planJSON is what --json prints. It names servers, never their values.
+// planJSON returns the output of --json. It has the names of servers, never their values.
 func planJSON(plan *hosts.Plan, applied bool) map[string]any {
 	imports, files := []any{}, []any{}
 	for _, imported := range plan.Imports {
@@ -300,8 +301,8 @@ func (v *initVerb) undo(s *streams, record string) error {
 	return nil
 }
 
-// print shows what to add to a host's file: the file's path on stderr, the text
-// on stdout.
+// print shows how to register Airlock by hand: the path of the host's file on stderr, and the text
+// to add on stdout.
 func (v *initVerb) print(s *streams) error {
 	host, known := hosts.Find(v.Print)
 	if !known {

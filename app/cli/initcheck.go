@@ -21,7 +21,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/truncate"
 )
 
-// startTime bounds the one start that proves a plan, servers included.
+// startTime is the timeout of the start that proves a plan. It includes the start of the servers.
 const startTime = 3 * time.Minute
 
 // prove shows that the plan's configuration works before any host's file is changed: it
@@ -100,14 +100,14 @@ func buildMissing(ctx context.Context, s *streams, flags configFlag) error {
 	return (&imagesBuildVerb{configFlag: flags, Names: missing}).Run(ctx, s)
 }
 
-// startAsHost starts this program with the arguments and the environment that hosts give
-// it, in a directory of its choice, and asks it for its tools.
+// startAsHost starts this program as hosts do, with their arguments and environment but in the
+// directory /, and requests its tools.
 func startAsHost(ctx context.Context, plan *hosts.Plan, draft string) error {
 	home, err := store.Home(os.Getenv)
 	if err != nil {
 		return err
 	}
-	defer trust.Open(home).Forget(draft) // nothing serves it later
+	defer trust.Open(home).Forget(draft) // the draft is removed, so its confirmation is not needed
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
 	command := plan.Starts(draft, os.LookupEnv)
@@ -140,8 +140,8 @@ func startAsHost(ctx context.Context, plan *hosts.Plan, draft string) error {
 	return nil
 }
 
-// converse says to an MCP server what a host says at first, and returns nil if it offers
-// the tool that runs code.
+// converse sends the first requests of a host to an MCP server, and returns nil if the server
+// offers the tool that runs code.
 func converse(in io.Writer, out io.Reader) error {
 	const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"airlock init","version":"1"}}}
 {"jsonrpc":"2.0","method":"notifications/initialized"}
@@ -178,7 +178,7 @@ func converse(in io.Writer, out io.Reader) error {
 	return errors.Join(errors.New("it ended without an answer"), lines.Err())
 }
 
-// remedy is what init offers to users whose hosts have a shell.
+// remedy returns the advice for users whose hosts give the model a shell.
 func remedy(config string) string {
 	return fmt.Sprintf(`A host that gives its model a shell gives it your rights, and with them Airlock's state and credentials. To separate them:
   1. install the package and copy the servers: sudo install -m 600 %s /etc/airlock/airlock.yaml

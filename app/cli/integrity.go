@@ -18,7 +18,7 @@ type integrityCheckVerb struct {
 	JSON bool `name:"json" help:"Print JSON."`
 }
 
-// Run says what is found, as a start would find it.
+// Run makes the integrity checks of a start and prints the result.
 func (v *integrityCheckVerb) Run(ctx context.Context, s *streams) error {
 	c, err := v.loadPlaces()
 	if err != nil {
@@ -55,7 +55,7 @@ type integritySealVerb struct {
 	Path string `placeholder:"FILE" help:"Where; by default in the state directory. One in /etc/airlock/installed.json counts before that."`
 }
 
-// Run writes the seal and prints where.
+// Run writes the seal and prints its path.
 func (v *integritySealVerb) Run(ctx context.Context, s *streams) error {
 	c, err := v.loadPlaces()
 	if err != nil {

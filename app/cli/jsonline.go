@@ -19,9 +19,9 @@ func printLine(out io.Writer, v any) error {
 	return nil
 }
 
-// withLists returns a copy of v in which every list and mapping that is nil is
-// empty, so that a program that reads the JSON can go through it unasked. What writes its
-// own JSON stays as it is.
+// withLists returns a copy of v in which nil slices and maps are empty ones, so that programs
+// that read the JSON need not check for null. Values that implement json.Marshaler are not
+// changed.
 func withLists(v any) any {
 	if v == nil {
 		return nil
@@ -63,8 +63,8 @@ func filled(v reflect.Value) reflect.Value {
 	return v
 }
 
-// fillFields fills the fields of a struct that can be set, those of the structs
-// embedded in it included.
+// fillFields fills the fields of a struct that can be set, including the fields of embedded
+// structs.
 func fillFields(v reflect.Value) {
 	for i := range v.NumField() {
 		switch field := v.Field(i); {
@@ -76,7 +76,7 @@ func fillFields(v reflect.Value) {
 	}
 }
 
-// filledBehind is filled for what an interface or a pointer holds.
+// filledBehind calls filled for the value of an interface or a pointer.
 func filledBehind(v reflect.Value) reflect.Value {
 	if v.IsNil() {
 		return v

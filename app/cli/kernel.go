@@ -30,9 +30,9 @@ type kernelVerb struct {
 	Port  int  `default:"8080" help:"The port of --http; 0 takes a free one."`
 }
 
-// KernelMain runs the command line of mcp-kernel-server and returns the process's
-// exit code. Over stdio, stdout carries the protocol; over HTTP it gets the
-// address. Everything else goes to stderr. Cancelling ctx ends what runs.
+// KernelMain runs the command line of mcp-kernel-server and returns the exit code. Over stdio,
+// stdout carries the protocol. Over HTTP, the address is printed on stdout. Everything else goes
+// to stderr. Cancelling ctx ends the server.
 func KernelMain(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return runVerbless(ctx, &kernelVerb{}, "mcp-kernel-server",
 		"The tools of agent-os-kernel, by Airlock: code is judged, claims are checked, actions of agents are carried out under policies.",
@@ -58,7 +58,7 @@ func (v *kernelVerb) run(ctx context.Context, s *streams) (err error) {
 		return err
 	}
 	c.Serve.Listen = "127.0.0.1:" + strconv.Itoa(v.Port)
-	token, err := agentToken() // before anything is started that could inherit it
+	token, err := agentToken() // before a process is started that could inherit it
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (v *kernelVerb) run(ctx context.Context, s *streams) (err error) {
 		if listener, err = daemon.Listen(ctx, c); err != nil {
 			return err
 		}
-		defer listener.Close() // a second time is no error that matters
+		defer listener.Close() // it may be closed already, so the error is ignored
 	} else {
 		opts.Host = os.Getppid()
 	}
@@ -96,7 +96,8 @@ func (v *kernelVerb) run(ctx context.Context, s *streams) (err error) {
 	return errors.Join(err, opened.Close())
 }
 
-// attendKernel serves one host over stdio: the agent whose token it has, or the user.
+// attendKernel serves one host over stdio. Its caller is the agent of the token, or the user if
+// token is nil.
 func attendKernel(ctx context.Context, s *streams, opened *system.System, token *secret.Value) (err error) {
 	known, err := opened.OpenAgents(ctx)
 	if err != nil {

@@ -28,7 +28,7 @@ type loginVerb struct {
 	JSON    bool          `name:"json" help:"Print JSON."`
 }
 
-// loggedIn is what --json prints about one sign-in.
+// loggedIn is one sign-in in the output of --json.
 type loggedIn struct {
 	ServerID string   `json:"server_id"`
 	SignedIn bool     `json:"signed_in"`
@@ -50,7 +50,7 @@ func (l *loggedIn) take(s oauth.SignedIn) {
 	}
 }
 
-// Run signs in, and shows that the server can be used.
+// Run signs in, and then lists the server's tools to show that it can be used.
 func (v *loginVerb) Run(ctx context.Context, s *streams) error {
 	c, err := v.load(s.err)
 	if err != nil {
@@ -224,7 +224,7 @@ func openBrowser(ctx context.Context, address string) bool {
 		return false
 	}
 	command := exec.CommandContext(ctx, program, address)
-	return command.Run() == nil // both end as soon as the browser has the address
+	return command.Run() == nil // the command ends as soon as the browser has the address
 }
 
 // Paste implements oauth.Person: it reads a line.
@@ -247,8 +247,8 @@ func (p *visitor) Paste(ctx context.Context) (string, error) {
 // maxPasted is the longest line that is read, in bytes.
 const maxPasted = 64 << 10
 
-// read passes lines on until there are no more. It may outlive the verb by one line, because
-// a read from a terminal cannot be cancelled. The process ends then.
+// read sends the lines of stdin to lines. It may still be blocked in a read when the verb ends,
+// because a read from a terminal cannot be cancelled. The end of the process ends it.
 func (p *visitor) read(ctx context.Context, lines chan<- string) {
 	defer close(lines)
 	scanner := bufio.NewScanner(p.in)

@@ -10,8 +10,8 @@ import (
 	"github.com/airlock-mcp/airlock/broker/oauth"
 )
 
-// Other users of this machine read the arguments of processes. Those of xdg-open have the address of the start page only,
-// neither state nor challenge (issue 23).
+// Other users of this machine can read the arguments of processes. The arguments of xdg-open
+// contain only the address of the start page, neither state nor challenge (issue 23).
 func TestTheBrowserIsStartedWithoutSecrets(t *testing.T) {
 	dir := t.TempDir()
 	script := "#!/bin/sh\nprintf '%s\\n' \"$0\" \"$@\" > " + filepath.Join(dir, "arguments") + "\n"

@@ -19,7 +19,7 @@ func (manVerb) Run(s *streams, app *kong.Kong) error {
 	return err
 }
 
-// exitCodes are what the codes of the program mean.
+// exitCodes are the meanings of the exit codes.
 var exitCodes = []struct {
 	code    int
 	meaning string
@@ -30,7 +30,7 @@ var exitCodes = []struct {
 	{ExitRefused, "Refused: policy, or a person, did not allow it."},
 }
 
-// environment are the variables that airlock heeds, and what for.
+// environment are the environment variables that airlock reads, with their meanings.
 var environment = [][2]string{
 	{"AIRLOCK_CONFIG", "The configuration, where --config does not name one."},
 	{"AIRLOCK_HOME", "The state directory: images, audit log, keys, recordings. By default /var/lib/airlock for root, else airlock under $XDG_DATA_HOME or ~/.local/share."},
@@ -40,7 +40,7 @@ var environment = [][2]string{
 	{"COLUMNS", "The width of a terminal that does not say."},
 }
 
-// manualPage writes all verbs as a page in man(7).
+// manualPage returns the manual page with all verbs, in the format of man(7).
 func manualPage(app *kong.Application) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, ".TH AIRLOCK 1 %s \"airlock %s\" \"User Commands\"\n", release.Date, version)
@@ -70,12 +70,12 @@ func manualPage(app *kong.Application) string {
 	return out.String()
 }
 
-// manualItem writes a term and what it means.
+// manualItem writes a term and its meaning.
 func manualItem(out *strings.Builder, term, text string) {
 	fmt.Fprintf(out, ".TP\n%s\n%s\n", term, roff(strings.ReplaceAll(text, "$$", "$")))
 }
 
-// synopsis is a verb with its arguments.
+// synopsis returns a verb with its arguments.
 func synopsis(leaf *kong.Node) string {
 	return strings.TrimPrefix(leaf.FullPath(), "airlock ") + arguments(leaf)
 }
@@ -88,7 +88,7 @@ func arguments(leaf *kong.Node) string {
 	return text.String()
 }
 
-// flagName is a flag with the name of its value.
+// flagName returns a flag with the name of its value.
 func flagName(flag *kong.Flag) string {
 	text := "\\fB\\-\\-" + roff(flag.Name) + "\\fR"
 	if flag.Short != 0 {
@@ -100,8 +100,8 @@ func flagName(flag *kong.Flag) string {
 	return text
 }
 
-// roff escapes text for a page of man(7): backslashes, hyphens that are typed,
-// and what would begin a request.
+// roff escapes text for man(7): backslashes, hyphens, and a first character that would begin a
+// request.
 func roff(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`, "\n", " ").Replace(text)
 	if strings.HasPrefix(text, ".") || strings.HasPrefix(text, "'") {
@@ -114,7 +114,7 @@ type helpVerb struct {
 	Topic []string `arg:"" optional:"" help:"A command, or the topics exit-codes and environment."`
 }
 
-// Run prints the help of a topic. That of commands is kong's: see helpOf.
+// Run prints the help of a topic. The help of commands is printed by kong, see helpOf.
 func (v *helpVerb) Run(s *streams) error {
 	switch strings.Join(v.Topic, " ") {
 	case "exit-codes":
@@ -135,8 +135,7 @@ func (v *helpVerb) Run(s *streams) error {
 	return &usageError{fmt.Sprintf("there is no help about %q", strings.Join(v.Topic, " ")), "airlock --help"}
 }
 
-// helpOf turns `help COMMAND` into `COMMAND --help`; other command lines stay as
-// they are.
+// helpOf turns `help COMMAND` into `COMMAND --help`. It returns other command lines unchanged.
 func helpOf(app *kong.Application, args []string) []string {
 	if len(args) == 0 || args[0] != "help" {
 		return args

@@ -23,10 +23,10 @@ type mcpVerb struct {
 	Verbose bool   `short:"v" help:"Say on stderr whether a daemon answers, or this process alone."`
 }
 
-// Run serves one agent host over stdin and stdout until the host hangs up or
-// ctx ends: through the running daemon of the same user, state directory and
-// configuration, else alone. stdout carries the protocol and nothing else. SIGHUP
-// has the configuration and the policies read again.
+// Run serves one agent host over stdin and stdout until the host disconnects or ctx ends. It uses
+// the running daemon of the same user, state directory and configuration. Without a daemon, it
+// serves the host in this process. stdout carries only the protocol. SIGHUP reloads the
+// configuration and the policies.
 func (v *mcpVerb) Run(ctx context.Context, s *streams) error {
 	if v.How {
 		return v.printHow(s)
@@ -46,7 +46,7 @@ func (v *mcpVerb) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	end, err := announce(approval.ServesHost) // also while a daemon answers, or when it ends
+	end, err := announce(approval.ServesHost) // also if a daemon answers the host
 	if err != nil {
 		return err
 	}
@@ -77,13 +77,14 @@ func (v *mcpVerb) say(s *streams, text string) {
 	}
 }
 
-// How long a daemon that has ended is waited for, to come back.
+// The time in which a daemon that has ended may restart, and the pause between attempts to join it.
 const (
 	moveTime  = 3 * time.Second
 	movePause = 100 * time.Millisecond
 )
 
-// move finds what answers the host now that the daemon has ended, and says so.
+// move is called when the daemon has ended. It returns a connection to its successor, or a
+// backend in this process.
 func (v *mcpVerb) move(ctx context.Context, s *streams, h daemon.Host) (daemon.Backend, error) {
 	fmt.Fprintln(s.err, "airlock: the daemon has ended; requests under way are to be sent again")
 	for deadline := time.Now().Add(moveTime); time.Now().Before(deadline); {
@@ -106,7 +107,7 @@ func (v *mcpVerb) move(ctx context.Context, s *streams, h daemon.Host) (daemon.B
 	return daemon.InProcess(context.WithoutCancel(ctx), opened.face.Serve, opened.close), nil
 }
 
-// alone serves the host without a daemon.
+// alone serves the host in this process, without a daemon.
 func (v *mcpVerb) alone(ctx context.Context, s *streams, h daemon.Host) error {
 	opened, err := v.openAlone(ctx, s, h)
 	if err != nil {
@@ -115,7 +116,7 @@ func (v *mcpVerb) alone(ctx context.Context, s *streams, h daemon.Host) error {
 	return errors.Join(opened.face.Serve(ctx, s.in, s.out), opened.close())
 }
 
-// standalone is all that answers one host in this process.
+// standalone serves one host in this process.
 type standalone struct {
 	face  *code.Server
 	close func() error
@@ -162,7 +163,7 @@ func (v *mcpVerb) openAlone(ctx context.Context, s *streams, h daemon.Host) (_ *
 	}}, nil
 }
 
-// printHow prints the command alone: it is there to be run.
+// printHow prints only the command, so that its output can be run.
 func (v *mcpVerb) printHow(s *streams) error {
 	c, err := v.loadPlaces()
 	if err != nil {

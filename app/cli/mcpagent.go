@@ -12,10 +12,12 @@ import (
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
-// agentTokenVariable makes the host of `airlock mcp` the agent whose token it has.
+// agentTokenVariable is the environment variable with the token of an agent. It makes the host of
+// `airlock mcp` that agent.
 const agentTokenVariable = "AIRLOCK_AGENT_TOKEN"
 
-// agentHost is who the host is where it is an agent; the zero value: it is the user.
+// agentHost is the identity of a host that is an agent. The zero value means that the host is the
+// user.
 type agentHost struct {
 	local server.Local
 	known *system.Agents
@@ -32,23 +34,22 @@ func errNoAgent() error {
 	return &hinted{errors.New(agentTokenVariable + " is no valid token of an agent"), "airlock agents rotate AGENT", ExitUsage}
 }
 
-// agentToken returns the token of the agent that the host is; nil where its
-// environment has none. It goes no further: no server that is started gets it.
+// agentToken returns the agent's token in the environment, or nil. It removes the token from the
+// environment, so that servers do not inherit it.
 func agentToken() (*secret.Value, error) {
 	text, set := os.LookupEnv(agentTokenVariable)
 	if !set {
 		return nil, nil
 	}
-	if text == "" { // who sets it means an agent, and never the user
+	if text == "" { // a host with an empty variable must not be taken for the user
 		return nil, errNoAgent()
 	}
 	token := secret.New(text)
 	return &token, os.Unsetenv(agentTokenVariable)
 }
 
-// agentIn returns the agent that a token is of; the user for nil. The token is looked
-// up again for each request, so that one that was rotated and an agent that was killed
-// are known.
+// agentIn returns the agent with this token, or the user if token is nil. The token is looked up
+// for each request, so that a rotated token or a killed agent is refused.
 func agentIn(ctx context.Context, opened *system.System, token *secret.Value) (agentHost, error) {
 	if token == nil {
 		return agentHost{}, nil
@@ -64,7 +65,8 @@ func agentIn(ctx context.Context, opened *system.System, token *secret.Value) (a
 	return agentHost{local, known}, nil
 }
 
-// agentOf returns who a host is that has the token of an agent.
+// agentOf returns a function that authenticates the agent's token for each request. It returns an
+// error if the token is not valid now.
 func agentOf(ctx context.Context, known *system.Agents, token secret.Value, profile string) (server.Local, error) {
 	authenticator := &auth.Authenticator{Tokens: known.Tokens(), Agents: known, Authority: known.Authority()}
 	local := func(ctx context.Context) (caller.Caller, error) {

@@ -33,7 +33,7 @@ type measureSearchVerb struct {
 	configFlag
 }
 
-// Run asks all queries and prints the figures.
+// Run makes all searches and prints the figures.
 func (v *measureSearchVerb) Run(ctx context.Context, s *streams) error {
 	tools, err := readSet(v.Tools, catalog.ReadRetrievalTools)
 	if err != nil {
@@ -63,7 +63,7 @@ func (v *measureSearchVerb) Run(ctx context.Context, s *streams) error {
 	}{measured[0].Quality, measured[1].Quality})
 }
 
-// measuredSearch is how good one way to search is.
+// measuredSearch are the figures of one way to search.
 type measuredSearch struct {
 	way string
 	catalog.Quality
@@ -93,7 +93,7 @@ func (v *measureSearchVerb) fused(ctx context.Context, s *streams, tools []catal
 	return quality, nil
 }
 
-// searcher opens what --embeddings names.
+// searcher opens the embeddings that --embeddings names.
 func (v *measureSearchVerb) searcher(ctx context.Context, s *streams) (*embedding.Searcher, error) {
 	if v.Embeddings == "configuration" {
 		c, err := v.load(s.err)
@@ -116,7 +116,7 @@ func (v *measureSearchVerb) searcher(ctx context.Context, s *streams) (*embeddin
 	return system.OpenEmbeddings(ctx, &config.Config{Discovery: config.Discovery{Embeddings: wanted}}, "")
 }
 
-// measureTimeout is how long a measurement waits for an endpoint: no user does.
+// measureTimeout is the timeout of a request to an endpoint. It is long because no user waits.
 const measureTimeout = time.Minute
 
 // readSet reads one file of a retrieval set.

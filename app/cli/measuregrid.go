@@ -10,16 +10,16 @@ import (
 	"github.com/airlock-mcp/airlock/catalog"
 )
 
-// The grid's sides.
+// The dimensions of the grid.
 var (
 	gridTools    = []int{10, 100, 700}
 	gridCalls    = []int{1, 10, 100}
 	gridPayloads = []int{100, 1_000, 10_000} // bytes of one result
 )
 
-// gridCell is what a model reads and writes of one task, in tokens, each text counted
-// once: the same tool is called with other arguments, and the sum of a field of all
-// results is wanted.
+// gridCell is the number of tokens that a model reads and writes in one task. Each text is
+// counted once. The task is to call one tool several times with different arguments and to sum
+// one field of the results.
 type gridCell struct {
 	Tools        int `json:"tools"`
 	Calls        int `json:"calls"`
@@ -65,7 +65,7 @@ func measureGrid(snapshot *catalog.Snapshot) ([]gridCell, error) {
 	return cells, nil
 }
 
-// cutTo returns a snapshot of so many tools, evenly over the servers of a larger one.
+// cutTo returns a snapshot with size tools, spread evenly over a larger one.
 func cutTo(snapshot *catalog.Snapshot, size int) (*catalog.Snapshot, error) {
 	var servers []catalog.Server
 	at := map[string]int{}
@@ -81,7 +81,7 @@ func cutTo(snapshot *catalog.Snapshot, size int) (*catalog.Snapshot, error) {
 	return catalog.NewSnapshot(servers)
 }
 
-// median is the tool whose definition is of median length.
+// median returns the tool whose definition has the median length.
 func median(snapshot *catalog.Snapshot) catalog.Tool {
 	all := sample(snapshot, snapshot.Len())
 	shorter := func(tool catalog.Tool) (n int) {
@@ -103,7 +103,7 @@ func median(snapshot *catalog.Snapshot) catalog.Tool {
 
 func abs(n int) int { return max(n, -n) }
 
-// gridProgram is what a model writes to call the tool in a loop, as a call of run_code.
+// gridProgram returns the call of run_code with a program that calls the tool in a loop.
 func gridProgram(snapshot *catalog.Snapshot, tool catalog.Tool) string {
 	line := ""
 	for _, entry := range snapshot.Find(catalog.Query{ServerID: tool.ServerID, Limit: catalog.MaxLimit, Language: "python"}).Tools {
@@ -127,7 +127,8 @@ result = {"calls": len(ids), "sum": total}
 	return "run_code" + string(raw)
 }
 
-// payload is a result of about so many bytes: rows as services return them.
+// payload returns a result of about the given number of bytes, with rows like those of real
+// services.
 func payload(bytes int) string {
 	text := `{"rows":[`
 	for i := 0; len(text) < bytes-2; i++ {

@@ -24,33 +24,32 @@ type measureTokensVerb struct {
 	JSON  bool   `name:"json" help:"Print JSON."`
 }
 
-// Signs that tools are better found than listed: so many of them, or so many tokens
-// of definitions.
+// From this number of tools, or of tokens in their definitions, searching is better than listing.
 const (
 	manyTools       = 10
 	manyDefinitions = 10_000
-	maxSampled      = 200 // tools whose way from search to definition is measured
+	maxSampled      = 200 // tools for which a search and a definition are measured
 	sampledRun      = "run_01jd2x8m4k7q9v3n5c6b8h0t2r"
 )
 
-// tokenCost is what a catalog costs a model, in tokens.
+// tokenCost is the cost of a catalog for a model, in tokens.
 type tokenCost struct {
 	Tokenizer string `json:"tokenizer"`
 	Tools     int    `json:"tools"`
-	// AllDefinitions is every definition up front, as hosts send them without Airlock.
+	// AllDefinitions is the cost of all definitions, which hosts send without Airlock.
 	AllDefinitions int `json:"allDefinitions"`
-	// OwnTools is Airlock's own definitions and instructions, in their place.
+	// OwnTools is the cost of Airlock's own definitions and instructions, which replace them.
 	OwnTools int `json:"ownTools"`
-	// Search and Definition are the means of one answer of search_tools and of
-	// get_tool_definition, with the call; OnDemand is both.
+	// Search and Definition are the average costs of one call and its answer, of search_tools
+	// and of get_tool_definition. OnDemand is their sum.
 	Search     float64 `json:"search"`
 	Definition float64 `json:"definition"`
 	OnDemand   float64 `json:"onDemand"`
-	// AnswerOverhead is what run_code's answer has beside the result.
+	// AnswerOverhead is the cost of run_code's answer without the result.
 	AnswerOverhead int `json:"answerOverhead"`
-	// Pays says that Airlock costs less than listing for a conversation that uses one
-	// tool, and that the tools are many. BreakEven is how many different tools a
-	// conversation may use before it costs more; 0 when it always does.
+	// Pays reports whether there are many tools and Airlock costs less than listing them in a
+	// conversation that uses one tool. BreakEven is the number of different tools that a
+	// conversation can use before Airlock costs more, or 0 if it always costs more.
 	Pays      bool `json:"pays"`
 	BreakEven int  `json:"breakEven"`
 }
@@ -84,7 +83,7 @@ func (v *measureTokensVerb) Run(ctx context.Context, s *streams) error {
 	return printCost(s.out, cost)
 }
 
-// catalog returns the tools, with how code calls them.
+// catalog returns the tools. Their entries contain how code calls them.
 func (v *measureTokensVerb) catalog(ctx context.Context, s *streams) (*catalog.Snapshot, error) {
 	if v.Tools == "" {
 		return v.snapshot(ctx, s.err)
@@ -96,7 +95,8 @@ func (v *measureTokensVerb) catalog(ctx context.Context, s *streams) (*catalog.S
 	return catalog.NewSnapshot(servers)
 }
 
-// prepared lets searches say how Python calls each tool, as they do for a model.
+// prepared adds to the snapshot how Python calls each tool, because the answers of searches
+// contain that.
 func prepared(snapshot *catalog.Snapshot) error {
 	var failed error
 	snapshot.Prepare(nil, func(servers []catalog.Server, language string) map[catalog.ToolRef]catalog.Usage {
@@ -107,7 +107,7 @@ func prepared(snapshot *catalog.Snapshot) error {
 	return failed
 }
 
-// counter adds up tokens and keeps the first error.
+// counter counts tokens and keeps the first error.
 type counter struct{ err error }
 
 func (c *counter) count(text string) int {
@@ -116,7 +116,7 @@ func (c *counter) count(text string) int {
 	return n
 }
 
-// shown counts what a rendering function makes.
+// shown counts the result of a rendering function.
 func (c *counter) shown(text string, err error) int {
 	c.err = cmp.Or(c.err, err)
 	return c.count(text)
@@ -165,8 +165,8 @@ func (c *counter) own(snapshot *catalog.Snapshot) int {
 	return c.count(strings.Join(definitions, "\n")) + c.count(guide)
 }
 
-// onDemand counts a search for a tool in the words of its name, and its definition,
-// with the calls that ask for them.
+// onDemand counts a search for the words of a tool's name, and the tool's definition. Both counts
+// include the call and its answer.
 func (c *counter) onDemand(snapshot *catalog.Snapshot, tool catalog.Tool) (search, definition int) {
 	question := strings.Join(catalog.Words(tool.Name), " ")
 	search = c.count(fmt.Sprintf(`search_tools{"query":%q}`, question)) +
@@ -176,7 +176,7 @@ func (c *counter) onDemand(snapshot *catalog.Snapshot, tool catalog.Tool) (searc
 	return search, definition
 }
 
-// sample returns at most limit tools that can be used, evenly over the catalog.
+// sample returns at most limit usable tools, spread evenly over the catalog.
 func sample(snapshot *catalog.Snapshot, limit int) []catalog.Tool {
 	var all []catalog.Tool
 	for _, s := range snapshot.Servers() {

@@ -7,11 +7,10 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// parseVerb parses a command line with the model of the verb that its first word names.
-// The model of all verbs takes longer to build than most verbs take to run. It has
-// understood nothing, and nothing has happened, where the whole grammar has to read the
-// command line: for help, for a verb that describes the others, and for what is wrong,
-// which is said in the words of the whole.
+// parseVerb parses a command line with the model of one verb, which the first word names. It
+// exists because building the model of all verbs takes longer than most verbs take to run.
+// If understood is false, parseVerb has no effect and the caller must use the whole grammar: for
+// help, for verbs that describe other verbs, and for errors, whose messages need all verbs.
 func parseVerb(args []string) (verb *kong.Context, understood bool) {
 	if len(args) == 0 {
 		return nil, false
@@ -24,8 +23,8 @@ func parseVerb(args []string) (verb *kong.Context, understood bool) {
 	return verb, err == nil
 }
 
-// newVerbParser returns a parser for one of the working verbs. It knows neither --help
-// nor --version: the whole grammar does.
+// newVerbParser returns a parser for one of the working verbs. It does not accept --help and
+// --version, which need the whole grammar.
 func newVerbParser(name string) (parser *kong.Kong, found bool) {
 	field, value, found := verbField(reflect.ValueOf(new(working)).Elem(), name)
 	if !found {
@@ -37,12 +36,12 @@ func newVerbParser(name string) (parser *kong.Kong, found bool) {
 		kong.DynamicCommand(name, field.Tag.Get("help"), "", value.Addr().Interface(), string(field.Tag)),
 	)
 	if err != nil {
-		panic(err) // the grammar is ours
+		panic(err) // a mistake in the struct tags
 	}
 	return parser, true
 }
 
-// verbField returns the field of a verb in a struct of verbs, or in one that is embedded there.
+// verbField returns the field of a verb in a struct of verbs or in an embedded struct.
 func verbField(verbs reflect.Value, name string) (field reflect.StructField, value reflect.Value, found bool) {
 	for field, value := range verbs.Fields() {
 		switch {
@@ -57,7 +56,7 @@ func verbField(verbs reflect.Value, name string) (field reflect.StructField, val
 	return field, value, false
 }
 
-// verbName returns what a field's verb is called on the command line.
+// verbName returns the name of a field's verb on the command line.
 func verbName(field reflect.StructField) string {
 	if name := field.Tag.Get("name"); name != "" {
 		return name

@@ -11,8 +11,8 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// A verb that is read with its own model alone has the same words, flags and arguments
-// as in the whole grammar; the verbs that describe the others are read with all.
+// The model of one verb has the same words, flags and arguments as the verb in the whole grammar.
+// Verbs that describe other verbs have no model.
 func TestOneVerbIsReadAsInTheWholeGrammar(t *testing.T) {
 	whole, _ := newWholeParser(io.Discard, io.Discard)
 	describing := reflect.TypeFor[selfDescription]()
@@ -61,8 +61,8 @@ func describedValue(v *kong.Value) string {
 	return fmt.Sprintf("  %s %s %q enum=%q default=%q required=%v", v.Summary(), v.Target.Type(), v.Help, v.Enum, v.Default, v.Required)
 }
 
-// Whatever the model of one verb does not understand is left to the whole grammar, which
-// knows more; and what a verb may pass on unread is never read by its model alone.
+// A command line that the model of one verb does not accept is parsed by the whole grammar. Verbs
+// with arguments that are passed through have no model, because --help could be among them.
 func TestTheWholeGrammarReadsWhatOneVerbDoesNot(t *testing.T) {
 	for _, line := range []string{
 		"", "--version", "--help", "help run", "man", "complete -- r", "nosuchverb", "run --help", "run -h", "run --version",

@@ -13,7 +13,7 @@ import (
 	"github.com/airlock-mcp/airlock/catalog"
 )
 
-// notices prints what a person should know about the servers.
+// notices returns a function that prints notices about the servers.
 func notices(stderr io.Writer) func(system.Notice) {
 	return func(n system.Notice) {
 		fmt.Fprintf(stderr, "airlock: %s\n", n.Text)
@@ -31,7 +31,7 @@ func newLogger(stderr io.Writer, asJSON bool, least slog.Level) *slog.Logger {
 	return slog.New(slog.NewTextHandler(stderr, opts))
 }
 
-// open reads the configuration and opens the system. The caller closes it.
+// open reads the configuration and opens the system. The caller must close it.
 func (f configFlag) open(ctx context.Context, stderr io.Writer, opts system.Options) (*system.System, error) {
 	c, err := f.load(stderr)
 	if err != nil {
@@ -40,7 +40,7 @@ func (f configFlag) open(ctx context.Context, stderr io.Writer, opts system.Opti
 	return openSystem(ctx, c, stderr, opts)
 }
 
-// reread reads a configuration's file again.
+// reread returns a function that reads the file of a configuration again.
 func reread(c *config.Config) func() (*config.Config, error) {
 	return func() (*config.Config, error) { return configFlag{Config: c.File}.loadWith(io.Discard, os.LookupEnv) }
 }
@@ -59,8 +59,8 @@ type profiled struct {
 	Profile string `placeholder:"NAME" help:"What the client sees: a name under profiles in the configuration; by default the one that is marked there, else everything."`
 }
 
-// profileName returns the name of the profile that is asked for, or of the default
-// one; "" where everything is seen.
+// profileName returns the name of the requested or the default profile, or "" if there is no
+// profile and everything is visible.
 func profileName(c *config.Config, asked string) (string, error) {
 	profile, err := c.Profile(asked)
 	var unknown *config.ProfileError
@@ -73,13 +73,13 @@ func profileName(c *config.Config, asked string) (string, error) {
 	return profile.Name, nil
 }
 
-// toolsFlags are the flags of verbs that are about the tools of servers.
+// toolsFlags are the flags of verbs about the tools of servers.
 type toolsFlags struct {
 	configFlag
 	Fresh bool `help:"Ask every server now. Without it the tools that it offered last are taken, and only servers that never answered are asked."`
 }
 
-// openTools reads the configuration and learns which tools its servers have.
+// openTools reads the configuration and returns it with the tools of its servers.
 func (f toolsFlags) openTools(ctx context.Context, stderr io.Writer) (*config.Config, *catalog.Snapshot, error) {
 	c, err := f.load(stderr)
 	if err != nil {
@@ -89,7 +89,7 @@ func (f toolsFlags) openTools(ctx context.Context, stderr io.Writer) (*config.Co
 	return c, snapshot, err
 }
 
-// ask learns which tools the servers have that callers of a profile see.
+// ask returns the tools of the servers that are visible with a profile.
 func (f toolsFlags) ask(ctx context.Context, c *config.Config, profile string, stderr io.Writer) (*catalog.Snapshot, error) {
 	if len(c.Servers) == 0 {
 		return nil, &usageError{"no server is configured", "write airlock.yaml with a key mcpServers, or name a file with --config"}
@@ -109,7 +109,7 @@ func (f toolsFlags) ask(ctx context.Context, c *config.Config, profile string, s
 	return servers.Snapshot(), servers.Close()
 }
 
-// snapshot is openTools for verbs that need nothing of the configuration.
+// snapshot is openTools for verbs that do not need the configuration.
 func (f toolsFlags) snapshot(ctx context.Context, stderr io.Writer) (*catalog.Snapshot, error) {
 	_, snapshot, err := f.openTools(ctx, stderr)
 	return snapshot, err
@@ -121,7 +121,7 @@ type profiledTools struct {
 	Profile string `placeholder:"NAME" help:"As a client with this profile sees them; by default as one that names none."`
 }
 
-// snapshot is that of toolsFlags, without what the profile leaves out.
+// snapshot returns the tools that are visible with the profile.
 func (f profiledTools) snapshot(ctx context.Context, stderr io.Writer) (*catalog.Snapshot, error) {
 	c, err := f.load(stderr)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/tty"
 )
 
-// behind returns what text for w is shown on in the end.
+// behind returns the writer that finally receives the text that is written to w.
 func behind(w io.Writer) io.Writer {
 	switch w := w.(type) {
 	case *terminalText:
@@ -37,18 +37,18 @@ func isTerminal(w io.Writer) bool {
 
 // Widths of output in columns.
 const (
-	defaultWidth = 80 // of a terminal that does not say
-	leastWidth   = 20 // what a table is laid out for at least
+	defaultWidth = 80 // of a terminal whose width is unknown
+	leastWidth   = 20 // the minimum for which a table is laid out
 )
 
-// width returns how many columns the terminal w has; 0 where w is none, so that
-// nothing is cut for a program that reads.
+// width returns the number of columns of the terminal w. It returns 0 if w is not a terminal, so
+// that programs get the whole text.
 func width(w io.Writer) int {
 	file, ok := behind(w).(*os.File)
 	if !ok || !isTerminal(file) {
 		return 0
 	}
-	columns, _ := strconv.Atoi(os.Getenv("COLUMNS")) // what is no number counts as unset
+	columns, _ := strconv.Atoi(os.Getenv("COLUMNS")) // 0 if it is not a number
 	if size, err := tty.Control(file, func(fd int) (*unix.Winsize, error) { return unix.IoctlGetWinsize(fd, unix.TIOCGWINSZ) }); err == nil && size.Col > 0 {
 		columns = int(size.Col)
 	}
@@ -58,8 +58,8 @@ func width(w io.Writer) int {
 	return max(columns, leastWidth)
 }
 
-// colours reports whether text for w is coloured: for terminals, unless NO_COLOR
-// is set (no-color.org), and wherever CLICOLOR_FORCE is.
+// colours reports whether text for w is coloured. It is if w is a terminal and NO_COLOR is not
+// set (no-color.org), or if CLICOLOR_FORCE is set.
 func colours(w io.Writer) bool {
 	switch {
 	case os.Getenv("NO_COLOR") != "":
@@ -70,8 +70,8 @@ func colours(w io.Writer) bool {
 	return os.Getenv("TERM") != "dumb" && os.Getenv("CLICOLOR") != "0" && isTerminal(w)
 }
 
-// style is how a piece of text looks where there are colours. A colour never
-// means anything that the text does not say.
+// style is the style of a piece of text if colours are on. A colour never carries meaning that is
+// not in the text.
 type style string
 
 // The styles, as ECMA-48 writes them.
@@ -86,7 +86,7 @@ const (
 	invert style = "7"
 )
 
-// painter writes text with styles, or without where there are no colours.
+// painter writes text with styles, or without if colours are off.
 type painter struct{ on bool }
 
 func painterFor(w io.Writer) painter { return painter{colours(w)} }
@@ -111,8 +111,8 @@ type table struct {
 
 func (t *table) add(cells ...cell) { t.rows = append(t.rows, cells) }
 
-// write prints the table. On a terminal its columns are cut to fit the width, the
-// widest first.
+// write prints the table. On a terminal, the columns are cut to fit its width, the widest column
+// first.
 func (t *table) write(w io.Writer) error {
 	widths := t.widths(width(w))
 	paint := painterFor(w)
@@ -135,11 +135,11 @@ func (t *table) write(w io.Writer) error {
 
 const (
 	columnGap   = 2 // characters between columns
-	leastColumn = 4 // what a column that is cut has at least
+	leastColumn = 4 // the minimum width of a column that is cut
 )
 
-// widths returns how many characters each column has, so that all of them fit into
-// room; 0 is room without end.
+// widths returns the number of characters of each column such that all of them fit into room
+// characters. 0 means that the width is not limited.
 func (t *table) widths(room int) []int {
 	var widths []int
 	for _, row := range t.rows {
@@ -158,7 +158,7 @@ func (t *table) widths(room int) []int {
 		total += width
 	}
 	for ; total > room; total-- {
-		widest := len(widths) - 1 // the last one of those that are equal: it tells the rest
+		widest := len(widths) - 1 // of equal columns the last, which is usually a description
 		for i, width := range widths {
 			if width > widths[widest] {
 				widest = i
@@ -172,11 +172,11 @@ func (t *table) widths(room int) []int {
 	return widths
 }
 
-// defaultPager shows long text page by page, quits where it fits, and keeps colours.
+// defaultPager shows long text page by page, exits if the text fits on the screen, and keeps colours.
 const defaultPager = "less"
 
-// paged calls print with where to print to: a pager, where stdout is a terminal
-// and $AIRLOCK_PAGER or $PAGER does not say otherwise ("" or cat), else stdout.
+// paged calls print with the writer to print to. That is a pager if stdout is a terminal and
+// $AIRLOCK_PAGER or $PAGER does not turn it off ("" or cat). Otherwise it is stdout.
 func paged(s *streams, print func(io.Writer) error) error {
 	if !isTerminal(s.out) {
 		return print(s.out)
@@ -195,7 +195,7 @@ func paged(s *streams, print func(io.Writer) error) error {
 	}
 	if err := command.Wait(); err != nil {
 		var exit *exec.ExitError
-		if errors.As(err, &exit) && exit.ExitCode() != 127 { // it was there, and its user ended it
+		if errors.As(err, &exit) && exit.ExitCode() != 127 { // the pager was started, and its user ended it
 			return nil
 		}
 		return flush(s.out, text.Bytes())
@@ -203,7 +203,7 @@ func paged(s *streams, print func(io.Writer) error) error {
 	return nil
 }
 
-// terminalText gathers text for a terminal, whose width and colours it has.
+// terminalText buffers text for a terminal. It has the width and the colours of the terminal.
 type terminalText struct {
 	*bytes.Buffer
 	terminal io.Writer
@@ -214,7 +214,7 @@ func flush(w io.Writer, text []byte) error {
 	return err
 }
 
-// pagerCommand returns the pager, or nil for none.
+// pagerCommand returns the command of the pager, or nil if no pager is used.
 func pagerCommand() *exec.Cmd {
 	pager, set := os.LookupEnv("AIRLOCK_PAGER")
 	if !set {
@@ -232,11 +232,11 @@ func pagerCommand() *exec.Cmd {
 	return command
 }
 
-// progressDelay is how long something takes before a person is told that it goes on.
+// progressDelay is the time after which progress shows its message.
 const progressDelay = 300 * time.Millisecond
 
-// progress tells a person at the terminal what takes its time, until done is
-// called. Elsewhere it says nothing.
+// progress shows a message on the terminal while a slow operation is in progress, until done is
+// called. Without a terminal it shows nothing.
 func progress(s *streams, what string) (done func()) {
 	if !isTerminal(s.err) {
 		return func() {}

@@ -19,7 +19,7 @@ type policyVerbs struct {
 	Schema  policySchemaVerb  `cmd:"" help:"Print the Cedar schema of what policies can be about, for editors and for Cedar's own tools."`
 }
 
-// readRules learns which tools there are, because rules are about them.
+// readRules reads the rules. It needs the servers' tools, because rules refer to them.
 func readRules(ctx context.Context, flag toolsFlags, s *streams) (system.RuleSet, error) {
 	c, snapshot, err := flag.openTools(ctx, s.err)
 	if err != nil {
@@ -33,7 +33,7 @@ type policyCheckVerb struct {
 	JSON bool `name:"json" help:"Print JSON."`
 }
 
-// Run prints each mistake with its file and line, and fails where there is one.
+// Run prints each mistake with its file and line. It fails if there is a mistake.
 func (v *policyCheckVerb) Run(ctx context.Context, s *streams) error {
 	r, err := readRules(ctx, v.toolsFlags, s)
 	if err != nil {
@@ -65,15 +65,15 @@ type policyTestVerb struct {
 	Files []string `arg:"" name:"cases" help:"YAML files with a key cases."`
 }
 
-// failedCase is a case that was decided otherwise than it expects.
+// failedCase is a case whose decision differs from the expected one.
 type failedCase struct {
 	File    string `json:"file"`
 	Name    string `json:"name"`
 	Problem string `json:"problem"`
 }
 
-// Run decides each case and fails where one differs from what it expects.
-// Tools need not exist: a case may bring the claims of its own.
+// Run decides each case and fails if a decision differs from the expected one. The tools of a case
+// need not exist, because a case can contain their claims.
 func (v *policyTestVerb) Run(s *streams) error {
 	c, err := v.load(s.err)
 	if err != nil {
@@ -156,16 +156,16 @@ func (v *policyExplainVerb) Run(ctx context.Context, s *streams) error {
 	return nil
 }
 
-// explainedCall is what --json prints.
+// explainedCall is the output of --json.
 type explainedCall struct {
 	ServerID string   `json:"server_id"`
 	ToolName string   `json:"tool_name"`
 	Allow    bool     `json:"allow"`
-	Approve  []string `json:"approve"` // who must agree first
+	Approve  []string `json:"approve"` // who must approve the call
 	Risk     string   `json:"risk"`
 	Flags    []string `json:"flags"`
-	Rules    []string `json:"rules"`   // that decided, with file and line
-	Reasons  []string `json:"reasons"` // why it is refused
+	Rules    []string `json:"rules"`   // the rules that decided, with file and line
+	Reasons  []string `json:"reasons"` // why it is denied
 	Errors   []string `json:"errors"`  // rules that could not be evaluated
 	Unfit    string   `json:"validation_error,omitempty"`
 }

@@ -20,39 +20,39 @@ type profilesVerb struct {
 	JSON bool   `name:"json" help:"Print JSON."`
 }
 
-// profiles is what --json prints.
+// profiles is the output of --json.
 type profiles struct {
 	Profiles []shownProfile  `json:"profiles"`
 	Clients  []client        `json:"clients"`
 	Missing  []missingServer `json:"missing"`
 }
 
-// shownProfile is what the clients with a profile see.
+// shownProfile lists the servers and tools that clients with a profile see.
 type shownProfile struct {
-	Name    string          `json:"name"` // empty: of clients without a profile, where none is the default
+	Name    string          `json:"name"` // empty for clients without a profile, if no profile is the default
 	Default bool            `json:"default"`
 	Servers []profileServer `json:"servers"`
 }
 
-// profileServer is a server of which a client sees tools.
+// profileServer is a server with the tools that a client sees.
 type profileServer struct {
 	ServerID string   `json:"server_id"`
 	Tools    []string `json:"tools"`
-	Hidden   int      `json:"hidden_tools"` // that the server has, too
+	Hidden   int      `json:"hidden_tools"` // number of tools that the profile hides
 	Problem  string   `json:"problem,omitempty"`
 }
 
-// client is a host in whose file Airlock is registered.
+// client is a host whose file registers Airlock.
 type client struct {
 	Host    string `json:"host"`
 	Title   string `json:"title"`
 	Path    string `json:"path"`
-	Config  string `json:"config"`  // that it names; empty where it leaves that to Airlock
-	Profile string `json:"profile"` // that it names, else the default one
+	Config  string `json:"config"`  // named in the host's file; empty if it names none
+	Profile string `json:"profile"` // named in the host's file, else the default profile
 	Problem string `json:"problem,omitempty"`
 }
 
-// Run prints which servers and tools each profile shows, and which hosts have it.
+// Run prints the servers and tools that each profile shows, and the hosts that use it.
 func (v *profilesVerb) Run(ctx context.Context, s *streams) error {
 	c, err := v.load(s.err)
 	if err != nil {
@@ -86,8 +86,7 @@ func (v *profilesVerb) Run(ctx context.Context, s *streams) error {
 	return paged(s, func(w io.Writer) error { return printProfiles(w, shown) })
 }
 
-// shownProfiles returns what each profile shows, and what a client sees that has
-// none.
+// shownProfiles returns what clients with each profile see, and clients without a profile.
 func shownProfiles(c *config.Config, snapshot *catalog.Snapshot) []shownProfile {
 	shown := []shownProfile{}
 	if c.DefaultProfile == "" {
@@ -113,8 +112,7 @@ func profileServers(snapshot *catalog.Snapshot, p *catalog.Profile) []profileSer
 	return servers
 }
 
-// clients returns the hosts that start Airlock with this configuration, or with
-// one that they do not name.
+// clients returns the hosts whose files name this configuration or no configuration.
 func clients(c *config.Config) []client {
 	found := []client{}
 	environment, err := hostEnvironment()
@@ -147,7 +145,7 @@ func clients(c *config.Config) []client {
 	return found
 }
 
-// flagValue returns what a flag has in a list of arguments, or "".
+// flagValue returns the value of a flag in a list of arguments, or "".
 func flagValue(args []string, flag string) string {
 	for i, arg := range args {
 		if value, joined := strings.CutPrefix(arg, flag+"="); joined {
@@ -160,8 +158,8 @@ func flagValue(args []string, flag string) string {
 	return ""
 }
 
-// printProfiles prints a table for each profile: a server, how many of its tools
-// are seen, and which.
+// printProfiles prints a table for each profile. A row has a server, the number of visible tools
+// and their names.
 func printProfiles(w io.Writer, shown profiles) error {
 	paint := painterFor(w)
 	for i, p := range shown.Profiles {
@@ -200,7 +198,7 @@ func printProfiles(w io.Writer, shown profiles) error {
 	return nil
 }
 
-// seenOf says how many tools of a server are seen.
+// seenOf returns the number of visible tools of a server as text.
 func seenOf(server profileServer) string {
 	switch {
 	case server.Problem != "":
@@ -211,7 +209,7 @@ func seenOf(server profileServer) string {
 	return fmt.Sprintf("%d of %s", len(server.Tools), counted(len(server.Tools)+server.Hidden, "tool"))
 }
 
-// whichTools names the tools that are seen.
+// whichTools returns the names of the visible tools, or why the server is missing.
 func whichTools(server profileServer) string {
 	if server.Problem != "" {
 		return oneLine(server.Problem, 1000)

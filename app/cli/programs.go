@@ -17,13 +17,13 @@ import (
 	"github.com/airlock-mcp/airlock/internal/procfs"
 )
 
-// Program is the command line of one program. It returns the process's exit code;
-// cancelling ctx ends what runs.
+// Program is the main function of one program. It returns the exit code. Cancelling ctx ends the
+// program.
 type Program func(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int
 
-// Process runs a command line as this process, with its arguments, streams and signals,
-// and returns the exit code. Package fastpath has looked at the arguments before, and may
-// have ended the process, or begun what this goes on with.
+// Process runs a program with the arguments, streams and signals of this process, and returns the
+// exit code. Package fastpath has read the arguments before. It may have ended the process, or
+// started a run that Process continues.
 func Process(program Program) int {
 	delayFirstCollection()
 	if err := errors.Join(procfs.CloseOnExec(), procfs.EraseEnvironment()); err != nil {
@@ -31,19 +31,19 @@ func Process(program Program) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	// A reader that has gone must not end the program before it has cleaned up:
-	// the write that fails says so. Ignoring the signal would pass on to servers.
+	// SIGPIPE must not end the program before it has cleaned up: the failed write returns an
+	// error. The signal is caught, not ignored, because servers would inherit that it is ignored.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if fastpath.Interrupted() { // before signals were listened to here
+	if fastpath.Interrupted() { // a signal arrived before NotifyContext was called
 		cancel()
 	}
 	return program(ctx, os.Args[1:], fastpath.Stdin(), os.Stdout, os.Stderr)
 }
 
-// Named returns the command line of the name that a program was started by: a link
-// to airlock under another program's name is that program.
+// Named returns the program for the name that the process was started with. A link to airlock
+// under the name of another program is that program.
 func Named(name string) Program {
 	switch filepath.Base(name) {
 	case "qwed-mcp":
@@ -54,8 +54,8 @@ func Named(name string) Program {
 	return Main
 }
 
-// newParser returns the parser of a command line, and what --help or --version, once
-// printed, ended with: -1 for neither.
+// newParser returns the parser of a command line. *exited is the exit code after the parser has
+// printed --help or --version, and -1 before.
 func newParser(into any, name, description string, stdout, stderr io.Writer) (parser *kong.Kong, exited *int) {
 	exited = new(int)
 	*exited = -1
@@ -68,7 +68,7 @@ func newParser(into any, name, description string, stdout, stderr io.Writer) (pa
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 	)
 	if err != nil {
-		panic(err) // the grammar is ours
+		panic(err) // a mistake in the struct tags
 	}
 	return parser, exited
 }
@@ -83,7 +83,7 @@ func runVerbless(ctx context.Context, v verbless, name, description string, args
 	stderr = cleaned(stderr)
 	parser, exited := newParser(v, name, description, stdout, stderr)
 	_, err := parser.Parse(args)
-	if *exited >= 0 { // what was asked for is printed
+	if *exited >= 0 { // --help or --version has printed its output
 		return *exited
 	}
 	ctx, hangup, stop := onHangup(ctx)

@@ -11,8 +11,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/store"
 )
 
-// registerCommand is what to type so that Claude Code uses this very program
-// with this configuration and state directory, and with the profile, if one is named.
+// registerCommand returns the command that registers this program with Claude Code, with this
+// configuration and state directory, and with the profile if profile is not empty.
 func registerCommand(c *config.Config, profile string) (string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -32,7 +32,7 @@ func registerCommand(c *config.Config, profile string) (string, error) {
 	if err != nil || home != usual {
 		words = append(words, "--env", store.EnvHome+"="+home)
 	}
-	// --env takes several values: another flag must stand behind it.
+	// --env takes several values, so another flag must follow it.
 	words = append(words, "--scope", "user", "airlock", "--", self, "mcp")
 	if c.File != "" {
 		words = append(words, "--config", filepath.Clean(c.File))
@@ -46,10 +46,10 @@ func registerCommand(c *config.Config, profile string) (string, error) {
 	return strings.Join(words, " "), nil
 }
 
-// bareWord is what a shell takes as it is.
+// bareWord matches words that need no quotes in a shell.
 var bareWord = lazyregexp.New(`^[A-Za-z0-9_./:=@%+,-]+$`)
 
-// shellQuoted writes a word so that a POSIX shell reads it as it is.
+// shellQuoted quotes a word for a POSIX shell.
 func shellQuoted(word string) string {
 	if bareWord.MatchString(word) {
 		return word

@@ -18,17 +18,16 @@ type replayVerb struct {
 	JSON  bool   `name:"json" help:"Print one line of JSON that says whether the result is the same, with the envelope in it."`
 }
 
-// replayed is what --json prints.
+// replayed is the output of --json.
 type replayed struct {
 	Reproduced bool                  `json:"reproduced"`
 	WantDigest string                `json:"want_digest"`
-	Diverged   string                `json:"diverged,omitempty"` // the first call that was another
+	Diverged   string                `json:"diverged,omitempty"` // the first call that differed
 	Envelope   orchestrator.Envelope `json:"envelope"`
 }
 
-// Run makes the run again, prints its envelope, and says on stderr whether it
-// gave the same result, or at which call it went another way. Exit code 0 means
-// the same result.
+// Run repeats the run and prints its envelope. On stderr it prints whether the result is the
+// same, or the first call that differed. Exit code 0 means the same result.
 func (v *replayVerb) Run(ctx context.Context, s *streams) error {
 	opts := system.Options{Logger: newLogger(s.err, false, slog.LevelWarn)}
 	var err error
@@ -71,8 +70,8 @@ func (v *replayVerb) print(s *streams, again *orchestrator.Replayed) error {
 	return nil
 }
 
-// recorded returns the tools of the recorded run, so that no server is needed.
-// Recordings of older versions have none: then the servers of today are.
+// recorded returns the tools of the recorded run, so that no server is needed. Recordings of older
+// versions do not contain the tools, so their replay needs the configured servers.
 func (v *replayVerb) recorded() (*system.Fixed, error) {
 	c, err := v.loadPlaces()
 	if err != nil {
@@ -99,10 +98,10 @@ func (v *replayVerb) recorded() (*system.Fixed, error) {
 	return &system.Fixed{Snapshot: snapshot, Upstream: noServers{}}, nil
 }
 
-// noServers are those of a replay and of the risk gateway, which call none.
+// noServers is the upstream of a replay and of the risk gateway, which call no servers.
 type noServers struct{}
 
-// Call refuses.
+// Call returns an error.
 func (noServers) Call(context.Context, string, string, json.RawMessage) (json.RawMessage, error) {
 	return nil, errors.New("no server is called here")
 }

@@ -29,9 +29,9 @@ type runVerb struct {
 	File     string        `arg:"" optional:"" default:"-" help:"The program; - reads it from stdin."`
 }
 
-// Run makes one run: through the running daemon of the same user, state directory and
-// configuration, else alone. Whatever happens after the command line was understood,
-// stdout gets exactly one line of JSON.
+// Run makes one run. It uses the running daemon of the same user, state directory and
+// configuration, or makes the run in this process. If the command line is valid, it prints
+// exactly one line of JSON on stdout, also after errors.
 func (v *runVerb) Run(ctx context.Context, s *streams) error {
 	if sent := fastpath.Sent(); sent != nil {
 		if err := v.finish(ctx, s, sent); !errors.Is(err, errEnding) {
@@ -95,8 +95,8 @@ func (v *runVerb) alone(ctx context.Context, s *streams, c *config.Config, reque
 	return printed
 }
 
-// read returns the program's bytes. One byte more than the limit is enough to
-// refuse it.
+// read returns the program. It reads at most one byte more than the limit, which is enough to
+// refuse a larger program.
 func (v *runVerb) read(stdin io.Reader) ([]byte, error) {
 	in := stdin
 	if v.File != "-" {
@@ -134,14 +134,14 @@ func printOutcome(s *streams, outcome *orchestrator.Outcome) error {
 	})
 }
 
-// printRun prints what the code wrote to stderr, and the line of its envelope to
-// stdout. The error says with which code the run ends.
+// printRun prints what the code wrote to stderr, and the line of its envelope to stdout. If the
+// run failed, it returns an error with the exit code.
 func printRun(s *streams, outcome *join.RunOutcome) error {
 	stdout, isFile := behind(s.out).(*os.File)
 	if stderr, bothAre := behind(s.err).(*os.File); isFile && bothAre {
 		outcome.EndLine(stdout, stderr)
 	}
-	if outcome.Printed != "" { // else nothing has to be cleaned, for which a ruleset would be built
+	if outcome.Printed != "" { // building the redactor is slow, so do it only if there is text
 		if _, err := io.WriteString(s.err, forReader(s.err, outcome.Printed)); err != nil {
 			return fmt.Errorf("printing the logs: %w", err)
 		}
@@ -155,8 +155,8 @@ func printRun(s *streams, outcome *join.RunOutcome) error {
 	return nil
 }
 
-// forReader returns what code printed as it is, or, for a terminal, with what
-// could steer the terminal written as escapes.
+// forReader returns text unchanged, unless out is a terminal. For a terminal, control characters
+// are escaped.
 func forReader(out io.Writer, text string) string {
 	if !isTerminal(out) {
 		return text
@@ -164,7 +164,7 @@ func forReader(out io.Writer, text string) string {
 	return visible.Lines(text)
 }
 
-// refuse prints the envelope of a run that could not begin and returns err.
+// refuse prints the envelope of a run that could not start, and returns err.
 func refuse(s *streams, request orchestrator.Request, kind string, err error) error {
 	return errors.Join(err, printEnvelope(s.out, orchestrator.Refused(request, version, kind, system.Sentence(err.Error()))))
 }

@@ -11,7 +11,7 @@ import (
 func TestExitCodeOfARun(t *testing.T) {
 	tests := []struct {
 		name         string
-		kind, source string // of the error; empty: none
+		kind, source string // of the error; empty if the run succeeds
 		want         int
 	}{
 		{"a result", "", "", ExitDone},

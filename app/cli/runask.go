@@ -10,9 +10,8 @@ import (
 	"github.com/airlock-mcp/airlock/admission/approval"
 )
 
-// askHere makes the terminal of `airlock run`, where it has one, the channel
-// through which the calls of its session are approved. Without one it says on
-// stderr where they are. stop ends it.
+// askHere registers the terminal of `airlock run` as the channel for approvals of its session.
+// Without a terminal, it prints on stderr how to answer the questions. stop unregisters it.
 func askHere(desk *approval.Desk, session string, stderr io.Writer) (stop func()) {
 	unsubscribe := desk.Subscribe(func(e approval.Event) {
 		if e.Open && !e.HasChannel {
@@ -31,7 +30,7 @@ func askHere(desk *approval.Desk, session string, stderr io.Writer) (stop func()
 	}
 }
 
-// tellWaits says that a call waits for an answer that is given elsewhere.
+// tellWaits prints that a call waits for an answer, and how to answer it in another terminal.
 func tellWaits(stderr io.Writer, q approval.Question) {
 	fmt.Fprintf(stderr, "airlock: the call of %s on %s waits for your decision until %s (%s)\nhint: airlock approvals watch, in another terminal\n",
 		oneLine(q.ToolName, 60), oneLine(q.ServerID, 60), q.Expires.Local().Format("15:04:05"), q.ID)
@@ -45,15 +44,15 @@ type person struct {
 
 var _ approval.Asker = (*person)(nil)
 
-// Ask shows a question and waits for a key. A person who wants to decide later
-// can do so elsewhere as long as the question is open.
+// Ask shows a question and waits for a key. A person who skips the question can answer it in
+// another terminal while it is open.
 func (p *person) Ask(ctx context.Context, q approval.Question) (approval.Verdict, error) {
 	if q.Elicitation != nil && q.Elicitation.NeedsValues {
 		return approval.Verdict{}, errors.New("the server's form takes values, which no terminal asks for")
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := ctx.Err(); err != nil { // it was answered while another was shown
+	if err := ctx.Err(); err != nil { // it was answered while another question was shown
 		return approval.Verdict{}, err
 	}
 	chosen, err := askAt(ctx, p.at, q)

@@ -11,7 +11,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/attachment"
 )
 
-// printFiles lists what a run has attached.
+// printFiles lists the files that a run has attached.
 func printFiles(s *streams, runID string, files []attachment.File) error {
 	if len(files) == 0 {
 		_, err := fmt.Fprintln(s.err, "airlock: the run has attached no file, or its files are no longer kept (attachments.keep)")
@@ -30,8 +30,8 @@ func printFiles(s *streams, runID string, files []attachment.File) error {
 	})
 }
 
-// saveFile writes one file of a run to a path: a new file, one in a directory, or
-// stdout for "-". It replaces no file: what is in it comes from a program.
+// saveFile writes one file of a run to path: a new file, a directory for the new file, or "-" for
+// stdout. It never replaces a file, because the content comes from a program.
 func saveFile(s *streams, store *attachment.Store, runID, name, path string) error {
 	missing := func(err error) error {
 		return &hinted{fmt.Errorf("the run %s has no file %q: %w", runID, name, err), "airlock runs show " + runID + " --files", ExitFailed}

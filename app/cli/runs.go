@@ -22,7 +22,7 @@ type runsListVerb struct {
 	JSON  bool `name:"json" help:"Print JSON."`
 }
 
-// Run lists runs, the newest first.
+// Run lists runs, newest first.
 func (v *runsListVerb) Run(s *streams) error {
 	if v.Lines < 1 {
 		return &usageError{"-n takes a number of runs, from 1", "airlock runs list -n 20"}
@@ -68,7 +68,7 @@ func stateStyle(state string) style {
 	return red
 }
 
-// shortBegan is the local time to the second.
+// shortBegan returns the local time to the second.
 func shortBegan(text string) string {
 	began, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
@@ -95,8 +95,7 @@ type runsShowVerb struct {
 	Path  string `arg:"" optional:"" help:"Where --save writes to: a new file, a directory, or - for stdout; by default NAME here."`
 }
 
-// Run shows a run: what the audit log says about it, and what its encrypted
-// recording has kept.
+// Run shows a run from its records in the audit log and from its encrypted recording.
 func (v *runsShowVerb) Run(s *streams) error {
 	c, err := v.loadPlaces()
 	if err != nil {
@@ -141,7 +140,7 @@ func (v *runsShowVerb) Run(s *streams) error {
 	})
 }
 
-// printKept prints the code, the output, or both with a heading each.
+// printKept prints the code, the output, or both under headings.
 func (v *runsShowVerb) printKept(w io.Writer, run system.ShownRun) error {
 	parts := []struct {
 		name, text string
@@ -163,7 +162,7 @@ func (v *runsShowVerb) printKept(w io.Writer, run system.ShownRun) error {
 	return nil
 }
 
-// lines returns text that ends its last line.
+// lines returns text with a newline at the end.
 func lines(text string) string {
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		return text + "\n"
@@ -171,7 +170,7 @@ func lines(text string) string {
 	return text
 }
 
-// printCame prints what came of the run, with how to see more.
+// printCame prints the result of the run, and the commands that show its code and its output.
 func printCame(w io.Writer, run system.ShownRun, unkept error) error {
 	if unkept != nil {
 		_, err := fmt.Fprintf(w, "\nIts code and its output are not kept: %v\n", unkept)
@@ -189,7 +188,7 @@ func printCame(w io.Writer, run system.ShownRun, unkept error) error {
 	return err
 }
 
-// printFileCount says how many files the run attached, if any.
+// printFileCount prints the number of files that the run attached, if any.
 func printFileCount(w io.Writer, run system.ShownRun) error {
 	if len(run.Files) == 0 {
 		return nil

@@ -15,10 +15,10 @@ import (
 	"github.com/airlock-mcp/airlock/internal/tty"
 )
 
-// errEnding says that a daemon has not run the program, because it is about to end.
+// errEnding means that the daemon is shutting down and has not run the program.
 var errEnding = errors.New("the daemon is ending")
 
-// sendThere has a daemon make the run, and prints what came of it as alone does.
+// sendThere makes the run in a daemon, and prints the outcome as alone does.
 func sendThere(ctx context.Context, s *streams, conn *join.Conn, request orchestrator.Request) error {
 	return runThere(s, request, func(here *here) (*join.RunOutcome, error) {
 		return daemon.Run(ctx, conn, join.RunRequest{
@@ -27,15 +27,15 @@ func sendThere(ctx context.Context, s *streams, conn *join.Conn, request orchest
 	})
 }
 
-// finish prints what comes of a run that the fast path has sent to a daemon. Its file
-// and the configuration were right, so that neither is looked at again.
+// finish prints the outcome of a run that the fast path has sent to a daemon. The fast path has
+// checked the file and the configuration.
 func (v *runVerb) finish(ctx context.Context, s *streams, sent *fastpath.Run) error {
-	v.hold() // what is printed may name a credential
+	v.hold() // the output may contain a credential
 	request := orchestrator.Request{Language: sent.Request.Language, Code: sent.Request.Code, Caller: localCaller()}
 	return runThere(s, request, func(here *here) (*join.RunOutcome, error) { return daemon.Finish(ctx, sent.Conn, here) })
 }
 
-// runThere prints what comes of a run that wait waits for.
+// runThere calls wait for the outcome of a run and prints it.
 func runThere(s *streams, request orchestrator.Request, wait func(*here) (*join.RunOutcome, error)) error {
 	here := &here{notice: notices(s.err), err: s.err}
 	if at, err := openTerminal(); err == nil {
@@ -61,7 +61,7 @@ func runThere(s *streams, request orchestrator.Request, wait func(*here) (*join.
 
 // here is the client's side of a run that a daemon makes.
 type here struct {
-	*person // nil where there is no terminal
+	*person // nil without a terminal
 	notice  func(system.Notice)
 	err     io.Writer
 }

@@ -21,9 +21,9 @@ type serveVerb struct {
 	Detached bool `hidden:"" help:"This is the daemon that --detach started."`
 }
 
-// Run serves until ctx ends or airlock stop asks for the end, and then answers what
-// it has begun. The address is printed on stdout once it can be reached. SIGHUP has
-// the configuration and the policies read again.
+// Run serves until ctx ends or `airlock stop` is called, and then finishes the requests in
+// progress. It prints the address on stdout when the address can be reached. SIGHUP reloads the
+// configuration and the policies.
 func (v *serveVerb) Run(ctx context.Context, s *streams) error {
 	c, err := v.load(s.err)
 	if err != nil {
@@ -42,7 +42,7 @@ func (v *serveVerb) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	defer listener.Close() // a second time is no error that matters
+	defer listener.Close() // it may be closed already, so the error is ignored
 	exporter, logger, end, err := beginExport(ctx, newLogger(s.err, false, slog.LevelWarn), true)
 	if err != nil {
 		return err
@@ -81,7 +81,7 @@ func (v *serveVerb) Run(ctx context.Context, s *streams) error {
 	return errors.Join(err, d.Close(), opened.Close())
 }
 
-// reread reads the configuration again, with the address that the flag names.
+// reread returns a function that reads the configuration again, with the address of the flag.
 func (v *serveVerb) reread(c *config.Config) func() (*config.Config, error) {
 	read := reread(c)
 	return func() (*config.Config, error) {

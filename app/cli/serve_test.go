@@ -24,8 +24,8 @@ func airlock(t *testing.T, args ...string) string {
 	return strings.TrimSpace(stdout.String())
 }
 
-// TestServe makes a token, serves, registers an agent over HTTP and revokes the
-// token, with what a user types.
+// TestServe creates a token, serves, registers an agent over HTTP and revokes the token, with the
+// commands that a user types.
 func TestServe(t *testing.T) {
 	testenv.OwnHome(t)
 	t.Chdir(t.TempDir())
@@ -74,7 +74,7 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// TestServeSaysWhatToDoAboutAnAddress serves where something else listens, and where nothing can.
+// An address that is in use, and one that cannot be used, are reported with a hint.
 func TestServeSaysWhatToDoAboutAnAddress(t *testing.T) {
 	testenv.OwnHome(t)
 	t.Chdir(t.TempDir())

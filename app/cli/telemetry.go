@@ -9,9 +9,9 @@ import (
 	"github.com/airlock-mcp/airlock/internal/telemetry/export"
 )
 
-// beginExport exports traces, metrics and logs where the environment says where to;
-// with scraped, metrics can be read in any case. The logger writes to where local does,
-// and to where logs are exported. The caller calls end when nothing is left to be told.
+// beginExport starts the export of traces, metrics and logs to the destinations in the
+// environment. If scraped is true, metrics can be scraped even without a destination. The logger
+// writes to local and to the exported logs. The caller must call end after the last log.
 func beginExport(ctx context.Context, local *slog.Logger, scraped bool) (e *export.Exporter, logger *slog.Logger, end func(), _ error) {
 	var once sync.Once
 	e, err := export.Open(ctx, export.Options{Version: version, Prometheus: scraped, Failed: func(err error) {

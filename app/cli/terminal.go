@@ -13,21 +13,21 @@ import (
 	"github.com/airlock-mcp/airlock/internal/tty"
 )
 
-// terminal is the controlling terminal of this process: where a person is, if
-// one is, wherever the standard streams lead.
+// terminal is the controlling terminal of this process. A person can be reached through it even
+// if the standard streams are redirected.
 type terminal struct {
 	file *os.File
-	keys chan byte // what is typed while it is asked for; closed with the terminal
+	keys chan byte // the keys that are typed while a question is shown; closed with the terminal
 
-	mu     sync.Mutex    // guards what follows
-	before *unix.Termios // how the terminal was; nil while nothing is asked
+	mu     sync.Mutex    // guards the following fields
+	before *unix.Termios // the settings to restore; nil while no question is shown
 }
 
-// maxTyped is how many keys wait to be looked at; more are dropped.
+// maxTyped is the number of keys that are buffered. Further keys are dropped.
 const maxTyped = 64
 
-// openTerminal opens the controlling terminal, when this process is in its
-// foreground. The caller closes it.
+// openTerminal opens the controlling terminal if this process is in its foreground. The caller
+// must close it.
 func openTerminal() (*terminal, error) {
 	file, err := tty.Open()
 	if err != nil {
@@ -38,7 +38,7 @@ func openTerminal() (*terminal, error) {
 	return t, nil
 }
 
-// read passes on what is typed until the terminal is closed or hangs up.
+// read passes keys to typed until the terminal is closed or hangs up.
 func (t *terminal) read() {
 	defer close(t.keys)
 	buffer := make([]byte, 1)
@@ -53,7 +53,7 @@ func (t *terminal) read() {
 	}
 }
 
-// typed takes a key, where one is asked for.
+// typed buffers a key if a question is shown. Otherwise it drops the key.
 func (t *terminal) typed(key byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -66,13 +66,13 @@ func (t *terminal) typed(key byte) {
 	}
 }
 
-// Write prints.
+// Write writes text to the terminal.
 func (t *terminal) Write(text []byte) (int, error) { return t.file.Write(text) }
 
 var _ io.Writer = (*terminal)(nil)
 
-// begin makes the terminal give single keys, and forgets what was typed before:
-// a person answers what they have seen.
+// begin makes the terminal return single keys, and drops keys that were typed before, because a
+// person can answer only a question that is shown.
 func (t *terminal) begin() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -117,17 +117,17 @@ func (t *terminal) set(to *unix.Termios) error {
 	return nil
 }
 
-// end gives the terminal back as it was.
+// end restores the settings of the terminal.
 func (t *terminal) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.before != nil {
-		t.set(t.before) // a terminal that has hung up needs nothing
+		t.set(t.before) // the error is ignored: the terminal may have hung up
 		t.before = nil
 	}
 }
 
-// close ends the terminal. It is safe to call while a key is awaited.
+// close closes the terminal. It may be called while key waits.
 func (t *terminal) close() {
 	t.end()
 	t.file.Close()
@@ -135,11 +135,10 @@ func (t *terminal) close() {
 	}
 }
 
-// key waits for one of the wanted keys, in either case; other keys are not
-// heeded. What a terminal itself answers to a query, which any process of the user
-// can make it do by writing to it, is no key: such sequences begin with an escape.
-// It returns the error of ctx when that ends first, and io.EOF when the terminal
-// hangs up.
+// key waits for one of the wanted keys, in upper or lower case, and ignores other keys. It skips
+// escape sequences, because any process of the user can write a query to the terminal, and the
+// terminal's reply is not typed by a person. If ctx ends first, key returns its error. If the
+// terminal hangs up, key returns io.EOF.
 func (t *terminal) key(ctx context.Context, wanted string) (byte, error) {
 	var sequence sequence
 	for {
@@ -163,8 +162,8 @@ func (t *terminal) key(ctx context.Context, wanted string) (byte, error) {
 	}
 }
 
-// sequence follows control sequences (ECMA-48) through what a terminal sends. The
-// zero value is outside of any.
+// sequence parses the control sequences (ECMA-48) in the input of a terminal. The zero value is
+// the state outside of a sequence.
 type sequence int
 
 const (
@@ -173,7 +172,7 @@ const (
 	control            // within CSI …, until its final byte
 	single             // after SS2 or SS3: one character follows
 	text               // within a string such as OSC or DCS, until BEL or ST
-	textAfter          // within one, after an escape
+	textAfter          // within a string, after an escape
 )
 
 // takes reports whether a byte is part of a sequence.
@@ -198,7 +197,7 @@ func (s *sequence) takes(b byte) bool {
 	return true
 }
 
-// introduce heeds the byte after an escape.
+// introduce handles the byte after an escape.
 func (s *sequence) introduce(b byte) {
 	switch b {
 	case '[':
@@ -208,13 +207,13 @@ func (s *sequence) introduce(b byte) {
 	case ']', 'P', 'X', '^', '_':
 		*s = text
 	default:
-		if b < 0x20 || b > 0x2f { // else an intermediate byte, and more follows
+		if b < 0x20 || b > 0x2f { // otherwise it is an intermediate byte, and more bytes follow
 			*s = outside
 		}
 	}
 }
 
-// introduce8 heeds introducers of one byte; it reports whether b is one.
+// introduce8 handles introducers of one byte. It reports whether b is one.
 func (s *sequence) introduce8(b byte) bool {
 	switch b {
 	case 0x9b:

@@ -25,7 +25,7 @@ func TestWrapped(t *testing.T) {
 	}
 }
 
-// A table fits the room that there is: the widest columns give way first.
+// A table fits the width of the terminal: the widest columns are cut first.
 func TestTablesFitTheRoom(t *testing.T) {
 	var rows table
 	rows.add(cell{"run_0123456789abcdef0123456789abcdef", plain}, cell{"2026-11-22 02:35:08", dim}, cell{"ok", green}, cell{strings.Repeat("x", 300), plain})

@@ -20,7 +20,7 @@ type tokensVerbs struct {
 	Revoke tokensRevokeVerb `cmd:"" help:"Make a token invalid at once."`
 }
 
-// withTokens runs do on the tokens, with what was done recorded.
+// withTokens opens the tokens and the agents and calls do.
 func (f agentsFlags) withTokens(ctx context.Context, do func(*auth.Tokens, *system.Agents) error) error {
 	return f.with(ctx, func(a *system.Agents) error { return do(a.Tokens(), a) })
 }
@@ -35,7 +35,7 @@ type tokensCreateVerb struct {
 	JSON    bool          `name:"json" help:"Print JSON."`
 }
 
-// Run makes a token.
+// Run creates a token.
 func (v *tokensCreateVerb) Run(ctx context.Context, s *streams) error {
 	grant := auth.Grant{Name: v.Name, Principal: v.For, Profile: v.Profile, Scopes: v.Scope}
 	if v.Expires < 0 {
@@ -90,7 +90,7 @@ type tokensListVerb struct {
 	JSON bool `name:"json" help:"Print JSON."`
 }
 
-// Run lists tokens, the newest first.
+// Run lists tokens, newest first.
 func (v *tokensListVerb) Run(ctx context.Context, s *streams) error {
 	return v.withTokens(ctx, func(tokens *auth.Tokens, _ *system.Agents) error {
 		list, err := tokens.List(ctx)

@@ -31,13 +31,12 @@ type selection struct {
 	none noneFound
 }
 
-// noneFound is what to say where there are no tools.
+// noneFound is the message and the hint for an empty list of tools.
 type noneFound struct{ said, hint string }
 
 type toolsListVerb struct{ selection }
 
-// Run lists all tools in the order of their names. It fails where a server is
-// missing.
+// Run lists all tools in the order of their names. It fails if a server is missing.
 func (v *toolsListVerb) Run(ctx context.Context, s *streams) error {
 	var listed *catalog.Snapshot
 	v.none = noneFound{"there are no tools", "airlock doctor --servers starts every server and says how it fares; airlock profiles shows what is left out"}
@@ -82,7 +81,7 @@ type toolsSearchVerb struct {
 	Limit int      `default:"20" help:"How many to print at most."`
 }
 
-// Run prints the tools that fit the query, best first.
+// Run prints the tools that match the query, best first.
 func (v *toolsSearchVerb) Run(ctx context.Context, s *streams) error {
 	if v.Limit < 1 {
 		return &usageError{"--limit takes a number of tools, from 1", "airlock tools search --limit 20 WORDS"}
@@ -111,7 +110,7 @@ func (v *selection) print(ctx context.Context, s *streams, find func(*catalog.Sn
 	return paged(s, func(w io.Writer) error { return printEntries(w, answer.Tools) })
 }
 
-// foundTool is what --json prints for one tool.
+// foundTool is one tool in the output of --json.
 type foundTool struct {
 	ServerID    string `json:"server_id"`
 	ToolName    string `json:"tool_name"`
@@ -121,13 +120,13 @@ type foundTool struct {
 	Signature   string `json:"signature,omitempty"`
 }
 
-// missingServer is what --json prints for a server whose tools are not known.
+// missingServer is a server whose tools are not known in the output of --json.
 type missingServer struct {
 	ServerID string `json:"server_id"`
 	Problem  string `json:"problem"`
 }
 
-// foundTools is what --json prints.
+// foundTools is the output of --json.
 type foundTools struct {
 	Tools   []foundTool     `json:"tools"`
 	Missing []missingServer `json:"missing"`
@@ -164,10 +163,10 @@ type toolsShowVerb struct {
 	JSON   bool   `name:"json" help:"Print one line instead of indented JSON."`
 }
 
-// Run prints one tool's definition: as it arrived, or as a model would see it
-// where something in it is flagged.
+// Run prints the definition of one tool: as the server sent it, or as a model would see it if
+// something in it is flagged.
 func (v *toolsShowVerb) Run(ctx context.Context, s *streams) error {
-	if v.Tool == "" { // as the audit log and the list of runs write it
+	if v.Tool == "" { // server/tool, as in the audit log and the list of runs
 		v.Server, v.Tool, _ = strings.Cut(v.Server, "/")
 	}
 	if v.Tool == "" {
@@ -190,7 +189,7 @@ func (v *toolsShowVerb) Run(ctx context.Context, s *streams) error {
 	return printIndented(s.out, definition.JSON)
 }
 
-// noTool is the error of a verb about a tool that cannot be had.
+// noTool adds a hint to the error of a verb about a tool that is unknown or withheld.
 func noTool(err error) error {
 	var withheld *catalog.WithheldError
 	if errors.As(err, &withheld) {

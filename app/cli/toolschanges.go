@@ -25,18 +25,18 @@ type toolsDiffVerb struct {
 	JSON bool `name:"json" help:"Print JSON, which does not count as shown to a person."`
 }
 
-// changedTool is what --json prints for one tool.
+// changedTool is one tool in the output of --json.
 type changedTool struct {
 	ServerID string          `json:"server_id"`
 	ToolName string          `json:"tool_name"`
-	Digest   string          `json:"digest"` // of the definition now
+	Digest   string          `json:"digest"` // of the current definition
 	Since    *time.Time      `json:"since,omitempty"`
 	Before   json.RawMessage `json:"before,omitempty"`
 	Now      json.RawMessage `json:"now,omitempty"`
 }
 
-// Run prints what changed in each withheld tool, as a unified diff, and
-// remembers that it was shown: accept accepts nothing else.
+// Run prints the changes of each withheld tool as a unified diff, and records which definition was
+// shown. accept accepts only that definition.
 func (v *toolsDiffVerb) Run(ctx context.Context, s *streams) error {
 	c, changed, err := changes(ctx, v.configFlag, s)
 	if err != nil {
@@ -77,8 +77,8 @@ func (v *toolsDiffVerb) write(w io.Writer, changed []pins.Change) error {
 	return nil
 }
 
-// changes connects the servers and returns which tools are withheld. It fails
-// where a server is missing: whether its tools changed cannot be known.
+// changes connects to the servers and returns the tools that are withheld. If a server is missing,
+// it returns an error, because it cannot know whether the tools of that server changed.
 func changes(ctx context.Context, flag configFlag, s *streams) (*config.Config, []pins.Change, error) {
 	c, err := flag.load(s.err)
 	if err != nil {
@@ -109,10 +109,10 @@ type toolsAcceptVerb struct {
 	Digest string `placeholder:"HEX" help:"Only the definition with this digest, as diff printed it; by default the one that diff showed last."`
 }
 
-// digestForm is what --digest takes: the short form, or anything longer.
+// digestForm matches the values of --digest: the short form, or a longer prefix.
 var digestForm = lazyregexp.New(`^[0-9a-f]{16,64}$`)
 
-// Run accepts definitions that a person has seen, all of those asked for or none.
+// Run accepts definitions that a person has seen. It accepts all requested definitions or none.
 func (v *toolsAcceptVerb) Run(ctx context.Context, s *streams) error {
 	v.Digest = strings.TrimPrefix(v.Digest, "sha256:")
 	if err := v.check(); err != nil {
@@ -149,7 +149,7 @@ func (v *toolsAcceptVerb) Run(ctx context.Context, s *streams) error {
 	return nil
 }
 
-// lookAgain is what to type before a definition can be accepted.
+// lookAgain is the hint for a definition that has to be looked at before it can be accepted.
 const lookAgain = "look at it with `airlock tools diff`"
 
 func (v *toolsAcceptVerb) check() error {
@@ -165,8 +165,8 @@ func (v *toolsAcceptVerb) check() error {
 	return nil
 }
 
-// choose returns the changes that are asked for. It refuses where a definition
-// is not the one that a person was shown.
+// choose returns the requested changes. If a definition is not the one that was shown, it returns
+// an error.
 func (v *toolsAcceptVerb) choose(changed []pins.Change) ([]pins.Change, error) {
 	chosen := slices.DeleteFunc(slices.Clone(changed), func(c pins.Change) bool {
 		return !v.All && c.ServerID != v.Server || v.Tool != "" && c.ToolName != v.Tool
@@ -185,7 +185,7 @@ func (v *toolsAcceptVerb) choose(changed []pins.Change) ([]pins.Change, error) {
 	return chosen, nil
 }
 
-// seen fails where what the server says now is not what was looked at.
+// seen returns an error if the current definition of the tool is not the one that was shown.
 func (v *toolsAcceptVerb) seen(c pins.Change) error {
 	name := fmt.Sprintf("the tool %s of the server %q", catalog.Quote(c.ToolName), c.ServerID)
 	looked := cmp.Or(v.Digest, strings.TrimPrefix(c.Pinned.Shown, "sha256:"))

@@ -17,16 +17,15 @@ type toolsRefreshVerb struct {
 	JSON bool `name:"json" help:"Print JSON."`
 }
 
-// refreshed is what --json prints for one server.
+// refreshed is one server in the output of --json.
 type refreshed struct {
 	ServerID string `json:"server_id"`
 	Tools    int    `json:"tools"`
 	Problem  string `json:"problem,omitempty"`
 }
 
-// Run asks every server for its tools, keeps the lists for the next start, and
-// has every Airlock of this user that serves read its lists again. It fails where
-// a server is missing.
+// Run requests the tools of every server, stores the lists for the next start, and makes all
+// running Airlocks of this user read their lists again. It fails if a server is missing.
 func (v *toolsRefreshVerb) Run(ctx context.Context, s *streams) error {
 	c, err := v.load(s.err)
 	if err != nil {
@@ -69,8 +68,7 @@ func printRefreshed(out io.Writer, reports []refreshed) error {
 	return table.Flush()
 }
 
-// allThere says by the exit code whether a server is missing; the reason was
-// told before.
+// allThere returns an error without a message if a server is missing. The reason has been printed.
 func allThere(snapshot *catalog.Snapshot, serverID string) error {
 	if len(snapshot.Missing(serverID)) > 0 {
 		return exitError(ExitFailed)

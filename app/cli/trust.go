@@ -24,8 +24,8 @@ type trustVerb struct {
 	JSON   bool   `name:"json" help:"Print JSON; nothing is asked, and without --yes nothing is confirmed."`
 }
 
-// Run shows a configuration, or how it differs from the one that was confirmed, and
-// confirms it if the person agrees.
+// Run shows a configuration, or its differences from the confirmed one, and confirms it if the
+// person agrees.
 func (v *trustVerb) Run(ctx context.Context, s *streams) error {
 	path, err := v.path()
 	if err != nil {
@@ -84,7 +84,7 @@ func (v *trustVerb) Run(ctx context.Context, s *streams) error {
 	return err
 }
 
-// path returns the configuration's file, absolute.
+// path returns the absolute path of the configuration.
 func (v *trustVerb) path() (string, error) {
 	directory, err := os.Getwd()
 	if err != nil {
@@ -117,8 +117,8 @@ func (v *trustVerb) forget(s *streams, path string) error {
 	return err
 }
 
-// showConfirmation writes what a configuration starts, connects to and permits, and how
-// it differs from the one that was confirmed.
+// showConfirmation writes what a configuration starts, connects to and permits, and its
+// differences from the confirmed one.
 func showConfirmation(w io.Writer, c *config.Config, k *system.Confirmation) error {
 	var out strings.Builder
 	line := func(format string, args ...any) {

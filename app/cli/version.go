@@ -14,7 +14,7 @@ type versionVerb struct {
 	JSON bool `name:"json" help:"Print JSON."`
 }
 
-// Run prints Airlock's version and what it was built with.
+// Run prints Airlock's version and the versions that it was built with.
 func (v *versionVerb) Run(s *streams) error {
 	if v.JSON {
 		return printLine(s.out, map[string]string{

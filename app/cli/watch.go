@@ -13,15 +13,15 @@ import (
 
 type approvalsWatchVerb struct{}
 
-// Run shows each question as it opens, until interrupted, and takes the answers
-// at a terminal.
+// Run shows each question when it is opened, until it is interrupted. At a terminal it also reads
+// the answers.
 func (v *approvalsWatchVerb) Run(ctx context.Context, s *streams) error {
 	dir, err := approvalsDir()
 	if err != nil {
 		return err
 	}
 	at, err := openTerminal()
-	if err != nil { // it can show, and another terminal answer
+	if err != nil { // show the questions; they are answered in another terminal
 		return approval.Watch(ctx, dir, printer{s})
 	}
 	defer at.close()
@@ -37,12 +37,12 @@ func (v *approvalsWatchVerb) Run(ctx context.Context, s *streams) error {
 	stop()
 	answering.Wait()
 	if errors.Is(err, context.Canceled) || errors.Is(err, io.EOF) {
-		err = nil // interrupted, or the terminal is gone
+		err = nil // interrupted, or the terminal has hung up
 	}
 	return errors.Join(watched, err)
 }
 
-// printer shows questions where no terminal takes answers.
+// printer shows questions if there is no terminal for the answers.
 type printer struct{ s *streams }
 
 var _ approval.Watcher = printer{}
@@ -53,24 +53,24 @@ func (p printer) Opened(q approval.Posted) error {
 	return err
 }
 
-// Closed prints what became of a question.
+// Closed prints the outcome of a question.
 func (p printer) Closed(q approval.Posted, outcome string) error {
 	_, err := fmt.Fprintf(p.s.out, "%s: %s\n\n", q.ID, outcome)
 	return err
 }
 
-// questionQueue is the open questions, oldest first, for one person.
+// questionQueue is the queue of open questions, oldest first, for one person.
 type questionQueue struct {
-	changed chan struct{} // holds a value when something has changed
+	changed chan struct{} // holds a value if the queue has changed
 
-	mu    sync.Mutex // guards all below
+	mu    sync.Mutex // guards the following fields
 	open  []approval.Posted
-	ended map[string]string // what became of the one that is being shown
+	ended map[string]string // outcomes of closed questions by ID
 }
 
 var _ approval.Watcher = (*questionQueue)(nil)
 
-// Opened puts a question at the end.
+// Opened appends a question.
 func (u *questionQueue) Opened(q approval.Posted) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -79,7 +79,7 @@ func (u *questionQueue) Opened(q approval.Posted) error {
 	return nil
 }
 
-// Closed takes a question out.
+// Closed removes a question.
 func (u *questionQueue) Closed(q approval.Posted, outcome string) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -96,7 +96,7 @@ func (u *questionQueue) signal() {
 	}
 }
 
-// next waits for a question that is open and not among those that were skipped.
+// next waits for an open question that was not skipped.
 func (u *questionQueue) next(ctx context.Context, skipped map[string]bool) (approval.Posted, error) {
 	for {
 		u.mu.Lock()
@@ -117,8 +117,8 @@ func (u *questionQueue) next(ctx context.Context, skipped map[string]bool) (appr
 	}
 }
 
-// untilClosed returns a context that ends when the question does, and what became
-// of it.
+// untilClosed returns a context that is cancelled when the question is closed, and a function that
+// returns the outcome. The caller must call stop.
 func (u *questionQueue) untilClosed(ctx context.Context, id string) (while context.Context, outcome func() string, stop func()) {
 	while, stop = context.WithCancel(ctx)
 	closed := func() (string, bool) {
@@ -135,7 +135,7 @@ func (u *questionQueue) untilClosed(ctx context.Context, id string) (while conte
 			}
 			select {
 			case <-while.Done():
-				u.signal() // for the next that waits
+				u.signal() // wakes the next waiting goroutine
 				return
 			case <-u.changed:
 			}
@@ -144,7 +144,7 @@ func (u *questionQueue) untilClosed(ctx context.Context, id string) (while conte
 	return while, func() string { text, _ := closed(); return text }, stop
 }
 
-// answerAll shows one question after the other and takes its answer.
+// answerAll shows one question after the other and reads the answers.
 func answerAll(ctx context.Context, s *streams, at *terminal, dir string, queue *questionQueue) error {
 	fmt.Fprintln(at, "airlock: waiting for calls that need you; ctrl-c ends this")
 	done := map[string]bool{}
@@ -174,7 +174,7 @@ func answerAll(ctx context.Context, s *streams, at *terminal, dir string, queue 
 	}
 }
 
-// choice is what a person chose at a terminal.
+// choice is the answer of a person at a terminal.
 type choice struct{ approve, forRun, skip bool }
 
 // askAt shows a question at a terminal and waits for the person's key.

@@ -6,24 +6,23 @@ import (
 	"strings"
 )
 
-// Lengths in characters that decide what of a line a diff shows.
+// Lengths in characters.
 const (
-	longLine    = 160     // a longer one is shown by what changed in it
-	around      = 40      // of unchanged text beside a change
-	maxCompared = 4 << 20 // pairs of words; what has more counts as changed as a whole
+	longLine    = 160     // of a longer line, only the changes are shown
+	around      = 40      // of unchanged text on each side of a change
+	maxCompared = 4 << 20 // pairs of words; a larger text counts as completely changed
 )
 
-// The marks of a diff. What a server wrote is shown in ASCII, so none of them
-// can be its own.
+// The marks of a diff. The text of a server is shown in ASCII, so it cannot contain them.
 const (
 	leftOut      = "…"
 	changeBegins = "⟦"
 	changeEnds   = "⟧"
 )
 
-// condense shortens a unified diff: of a long line that another takes the place
-// of it shows the words that changed and what stands around them, and of a long
-// line that did not change the beginning. Nothing that changed is left out.
+// condense shortens a unified diff. Of a long line that was replaced, it keeps the words that
+// changed and some text around them. Of a long line that did not change, it keeps the beginning.
+// It never removes a change.
 func condense(unified []byte, paint painter) []byte {
 	var out bytes.Buffer
 	var removed, added []string
@@ -70,16 +69,15 @@ func condense(unified []byte, paint painter) []byte {
 	return out.Bytes()
 }
 
-// changedWords returns two lines with what differs marked, and what does not
-// left out but for the text around it.
+// changedWords returns two lines with the differences marked. Of equal text, only the part next to
+// a difference is kept.
 func changedWords(before, after string, paint painter) (string, string) {
 	old, current := words(before), words(after)
 	keptOld, keptNew := common(old, current)
 	return marked(old, keptOld, paint), marked(current, keptNew, paint)
 }
 
-// words cuts text behind every run of letters and digits, and behind every other
-// character.
+// words splits text after every run of letters and digits, and after every other character.
 func words(text string) []string {
 	var found []string
 	start := 0
@@ -99,7 +97,7 @@ func isWord(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '\\'
 }
 
-// common says which words of each text belong to a longest common subsequence.
+// common reports for each word whether it belongs to a longest common subsequence.
 func common(a, b []string) (inA, inB []bool) {
 	inA, inB = make([]bool, len(a)), make([]bool, len(b))
 	first, lastA, lastB := 0, len(a), len(b)
@@ -115,7 +113,7 @@ func common(a, b []string) (inA, inB []bool) {
 	if n == 0 || m == 0 || n*m > maxCompared {
 		return inA, inB
 	}
-	length := make([][]int32, n+1) // of the longest from here on
+	length := make([][]int32, n+1) // of the longest common subsequence of a[first+i:] and b[first+j:]
 	for i := range length {
 		length[i] = make([]int32, m+1)
 	}
@@ -142,8 +140,7 @@ func common(a, b []string) (inA, inB []bool) {
 	return inA, inB
 }
 
-// marked joins words, with those that are not kept marked and long runs of those
-// that are left out.
+// marked joins words. It marks the words that are not kept, and shortens long runs of kept words.
 func marked(text []string, kept []bool, paint painter) string {
 	var out strings.Builder
 	for i := 0; i < len(text); {
@@ -157,7 +154,7 @@ func marked(text []string, kept []bool, paint painter) string {
 			out.WriteString(paint.paint(invert, changeBegins+run+changeEnds))
 		case len(run) <= 2*around+len(leftOut):
 			out.WriteString(run)
-		case i == 0: // the member's name stands there
+		case i == 0: // the beginning has the name of the member
 			out.WriteString(run[:around] + leftOut + run[len(run)-around:])
 		case end == len(text):
 			out.WriteString(run[:around] + leftOut)

@@ -39,8 +39,8 @@ func TestCondensedDiff(t *testing.T) {
 	}
 }
 
-// Whatever two texts are, both can be read off again: the words that are kept are
-// the same ones, and each text is made of its own words.
+// Both texts can be restored from the result: the kept words of both are equal, and the words of
+// each text joined are the text.
 func TestNothingThatChangedIsLeftOut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringMatching(`([ab]{1,3}[ ."]){0,40}`)
