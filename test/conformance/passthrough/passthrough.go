@@ -1,6 +1,6 @@
 // Package passthrough exposes everything of one upstream server to a client, and relays
 // the messages of both through Airlock's upstream client. With it, suites for servers can
-// test all of that client: Airlock exposes only five tools of its own.
+// test all of that client. Airlock itself exposes only five tools.
 package passthrough
 
 import (
