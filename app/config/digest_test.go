@@ -86,7 +86,7 @@ func TestSource(t *testing.T) {
 	}
 }
 
-// Comments and places change nothing of what a configuration means, nor does the order of its servers.
+// Comments, positions and the order of servers do not change the meaning of a configuration.
 func TestSameMeaning(t *testing.T) {
 	const base = "mcpServers: {a: {command: x}, b: {command: y}}\n"
 	file := filepath.Join(t.TempDir(), "airlock.yaml")

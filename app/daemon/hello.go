@@ -16,7 +16,7 @@ import (
 type Host struct {
 	Config  *config.Config
 	Version string        // of Airlock
-	Profile string        // the name of its profile; empty for the default
+	Profile string        // the name of its profile; may be empty
 	Agent   *secret.Value // the token of the agent that connects; nil means the user
 }
 

@@ -35,7 +35,8 @@ func nginxServer(t *testing.T) string {
 	return text
 }
 
-// startNginx starts nginx with the server of docs/serving.md in front of an address. It returns the address of nginx.
+// startNginx starts nginx with the server of docs/serving.md in front of an address. It returns
+// the address of nginx.
 func startNginx(t *testing.T, behind string) string {
 	t.Helper()
 	program, err := exec.LookPath("nginx")

@@ -12,8 +12,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
-// refusals tells the operator why tokens are refused. They stand in the log and not in
-// the audit log: its records are durable and kept, and a client without a token could fill it.
+// refusals logs why tokens are refused. It does not write to the audit log, whose records are
+// durable and kept, because a client without a token could fill it.
 type refusals struct {
 	logger *slog.Logger
 	limits *logLimits // by reason
@@ -23,8 +23,8 @@ func newRefusals(logger *slog.Logger) *refusals {
 	return &refusals{logger, newLogLimits()}
 }
 
-// note counts a token that was refused by an error, and logs it unless many were. Nothing
-// is logged that the token says of itself, but for a key ID and an issuer of the usual form.
+// note counts a refused token, and logs it unless the limit of its reason is reached. Of the
+// text of the token it logs only a key ID and an issuer that have the usual form.
 func (l *refusals) note(ctx context.Context, err error) {
 	reason, _ := auth.ReasonOf(err)
 	telemetry.CountRefusedToken(ctx, string(reason))
@@ -48,19 +48,20 @@ func (l *refusals) note(ctx context.Context, err error) {
 		add("claimed_issuer", told.Issuer)
 	}
 	var lacks *auth.ScopeError
-	if errors.As(err, &lacks) { // this caller has proved who it is
+	if errors.As(err, &lacks) { // the token is valid, so the caller is known
 		add("scope", lacks.Scope)
 		add("caller", lacks.Caller.Name())
 	}
 	l.logger.LogAttrs(ctx, slog.LevelWarn, "a token was refused", append(attributes, unlogged...)...)
 }
 
-// unreadPause is the shortest time between two lines about an issuer that is away: forged
-// tokens can have its keys read every ten seconds.
+// unreadPause is the minimum time between two lines about an issuer that cannot be reached.
+// Forged tokens can cause an attempt to read its keys every ten seconds.
 const unreadPause = 10 * time.Minute
 
-// unreadKeys logs why the issuer's keys cannot be read: while those that are known still
-// count, so that something can be done before no token does, and from then on as an error.
+// unreadKeys returns a function that logs why the issuer's keys cannot be read: as a warning
+// while the known keys are still accepted, so that an operator can act before tokens are
+// refused, and as an error after that.
 func unreadKeys(logger *slog.Logger) func(err error, known time.Duration) {
 	warned, failed := rate.Sometimes{Interval: unreadPause}, rate.Sometimes{Interval: unreadPause}
 	return func(err error, known time.Duration) {

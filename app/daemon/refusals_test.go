@@ -11,7 +11,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/testenv"
 )
 
-// refusedLines counts the lines of a log that tell of a refused token, with all of some texts.
+// refusedLines counts the lines of a log about refused tokens that contain all texts.
 func refusedLines(log *testenv.Output, texts ...string) int {
 	n := 0
 next:
@@ -26,8 +26,8 @@ next:
 	return n
 }
 
-// The operator learns why a token was refused, at whatever door it was shown, and never the
-// token; its holder learns that it is not valid.
+// The log contains the reason why a token was refused, on every face, but never the token. The
+// answer only states that the token is not valid.
 func TestTheOperatorLearnsWhyATokenIsRefused(t *testing.T) {
 	issuer := newSigner(t)
 	log := &testenv.Output{}
@@ -76,8 +76,8 @@ func TestTheOperatorLearnsWhyATokenIsRefused(t *testing.T) {
 	}
 }
 
-// Thousands of tokens that are refused are a few lines, and the next line says how many
-// there were; one reason does not keep another from being logged.
+// Thousands of refused tokens are logged in a few lines, and the next line has their number.
+// The limits of reasons are independent.
 func TestRefusedTokensDoNotFillTheLog(t *testing.T) {
 	log := &testenv.Output{}
 	l := newRefusals(slog.New(slog.NewTextHandler(log, nil)))
@@ -103,8 +103,8 @@ func TestRefusedTokensDoNotFillTheLog(t *testing.T) {
 	}
 }
 
-// Clients whose issuer cannot be reached are told to come again, at whatever door, and are
-// a few lines that say why.
+// If the issuer cannot be reached, its clients get an error that can be retried, on every face,
+// and a few lines are logged with the reason.
 func TestAnIssuerThatIsAwayDoesNotFillTheLog(t *testing.T) {
 	issuer, log := newSigner(t), &testenv.Output{}
 	s := serveLogged(t, log, "auth: {issuer: \""+issuer.url+"\", audience: \"http://127.0.0.1/mcp\"}\n")
@@ -150,7 +150,7 @@ func TestAnIssuerThatIsAwayDoesNotFillTheLog(t *testing.T) {
 	}
 }
 
-// hasLine reports whether a line of a log has all of some texts.
+// hasLine reports whether a line of a log contains all texts.
 func hasLine(log *testenv.Output, texts ...string) bool {
 next:
 	for line := range strings.Lines(log.String()) {

@@ -14,17 +14,17 @@ import (
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
-// Backend is what answers a host: a daemon, or this process. Read and Write may be
-// called concurrently.
+// Backend answers a host: it is a daemon or this process. Read and Write may be called
+// concurrently.
 type Backend interface {
 	io.ReadWriter
 	// CloseWrite reports to the backend that the host has closed its end.
 	CloseWrite() error
-	// Close ends it and waits for what it did. Calling it twice is fine.
+	// Close ends the backend and waits for its work to end. It may be called twice.
 	Close() error
 }
 
-// maxMoves is how many backends in a row may end before they have begun.
+// maxMoves is the maximum number of backends in a row that may end without an answer.
 const maxMoves = 5
 
 // Relay connects a host, which writes one message on each line of in and reads from out,
@@ -36,7 +36,7 @@ func Relay(ctx context.Context, in io.Reader, out io.Writer, first Backend, next
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	hostGone := make(chan struct{})
-	go r.fromHost(ctx, in, hostGone) // one read of in may outlive the relay, as that of Serve does
+	go r.fromHost(ctx, in, hostGone) // one read of in may outlive the relay, as in Serve
 	backend := first
 	for moves := 0; ; {
 		answered, err := r.serve(ctx, backend, hostGone)
@@ -61,7 +61,8 @@ func Relay(ctx context.Context, in io.Reader, out io.Writer, first Backend, next
 	}
 }
 
-// next finds another backend; nil when the host has gone meanwhile, or ctx has ended.
+// next finds another backend. It returns nil if the host has closed its end meanwhile, or ctx
+// is done.
 func (r *relay) next(ctx context.Context, find func(context.Context) (Backend, error), hostGone <-chan struct{}) (Backend, error) {
 	finding, stop := context.WithCancel(ctx)
 	var watching sync.WaitGroup
@@ -84,22 +85,22 @@ func (r *relay) next(ctx context.Context, find func(context.Context) (Backend, e
 	return nil, nil
 }
 
-// relay is what is known of a host's conversation.
+// relay is the state of a host's conversation.
 type relay struct {
-	writing sync.Mutex // one message at a time to out
+	writing sync.Mutex // serializes messages to out
 	out     io.Writer
 
 	mu          sync.Mutex // guards what follows
-	backend     Backend    // nil between two
+	backend     Backend    // nil while it is replaced
 	moved       chan struct{}
 	generation  int             // of the backend; 0 is the first
 	open        map[string]bool // the host's requests without an answer, by ID
 	greeting    *message        // the host's initialize
-	greeted     bool            // it was answered
-	initialized []byte          // the host's notification that it has the answer
+	greeted     bool            // initialize was answered
+	initialized []byte          // the host's notifications/initialized
 }
 
-// fromHost hands the host's lines on until it closes its end, and closes gone then.
+// fromHost forwards the host's lines until the host closes its end, and then closes gone.
 func (r *relay) fromHost(ctx context.Context, in io.Reader, gone chan<- struct{}) {
 	lines := bufio.NewReaderSize(in, 64<<10)
 	for {
@@ -125,7 +126,7 @@ func (r *relay) fromHost(ctx context.Context, in io.Reader, gone chan<- struct{}
 	}
 }
 
-// await returns the backend, once there is one; nil when ctx ends before.
+// await waits for a backend and returns it, or nil if ctx is done first.
 func (r *relay) await(ctx context.Context) Backend {
 	for {
 		r.mu.Lock()
@@ -142,7 +143,7 @@ func (r *relay) await(ctx context.Context) Backend {
 	}
 }
 
-// pass hands one line of the host on, noting what it asks.
+// pass forwards one line of the host, and records its requests.
 func (r *relay) pass(ctx context.Context, line []byte) {
 	var backend Backend
 	for backend == nil {
@@ -150,19 +151,19 @@ func (r *relay) pass(ctx context.Context, line []byte) {
 			return
 		}
 		r.mu.Lock()
-		if backend = r.backend; backend != nil { // else it has ended meanwhile
+		if backend = r.backend; backend != nil { // otherwise it has ended meanwhile
 			line = r.noteLocked(line)
 		}
 		r.mu.Unlock()
 	}
 	if line != nil {
-		// Where this fails, the backend has ended, and what was asked is answered then.
+		// If this fails, the backend has ended, and leave answers the request.
 		_, _ = backend.Write(line)
 	}
 }
 
-// noteLocked notes what a line of the host asks, and returns it as the backend has to
-// see it; nil when it is an answer to a former backend.
+// noteLocked records the requests in a line of the host, and returns the line for the backend.
+// It returns nil for an answer to a former backend.
 func (r *relay) noteLocked(line []byte) []byte {
 	for _, m := range messagesOf(line) {
 		switch {
@@ -189,12 +190,13 @@ func (r *relay) noteLocked(line []byte) []byte {
 	return line
 }
 
-// A backend other than the first has its requests to the host renamed: an answer to a
-// question of a former one must not count for another with the same ID.
+// prefix returns the prefix for the IDs of a backend's requests to the host. The requests of
+// the first backend are not renamed; those of later ones are, so that an answer to a former
+// backend is not taken for the answer to a request with the same ID.
 func (r *relay) prefix() string { return fmt.Sprintf("airlock-%d-", r.generation) }
 
-// ownLocked returns the host's answer under the ID that the backend knows; nil when it
-// is for a former backend.
+// ownLocked returns the host's answer with the original ID of the backend's request, or nil if
+// the answer is for a former backend.
 func (r *relay) ownLocked(m message) []byte {
 	var named string
 	if strictjson.UnmarshalOpen(m.ID, &named) != nil {
@@ -207,10 +209,9 @@ func (r *relay) ownLocked(m message) []byte {
 	return withMember(m.line, "id", own)
 }
 
-// serve talks through one backend until it ends, and reports whether it answered
-// anything.
+// serve forwards the lines of one backend until it ends, and reports whether there were any.
 func (r *relay) serve(ctx context.Context, backend Backend, hostGone <-chan struct{}) (answered bool, err error) {
-	defer context.AfterFunc(ctx, func() { _ = backend.Close() })() // it is closed again
+	defer context.AfterFunc(ctx, func() { _ = backend.Close() })() // it may be closed twice
 	lines := bufio.NewReaderSize(backend, 64<<10)
 	if err := r.greet(backend, lines); err != nil {
 		return false, err
@@ -235,8 +236,8 @@ func (r *relay) serve(ctx context.Context, backend Backend, hostGone <-chan stru
 	}
 }
 
-// greet repeats the host's greeting to a backend that has not heard it, and discards
-// the answer: the host has one.
+// greet repeats the host's initialize to a later backend. It discards the answer if the host
+// already has one.
 func (r *relay) greet(backend Backend, lines *bufio.Reader) error {
 	r.mu.Lock()
 	greeting, greeted, initialized, id := r.greeting, r.greeted, r.initialized, r.prefix()+"greeting"
@@ -270,8 +271,7 @@ func (r *relay) greet(backend Backend, lines *bufio.Reader) error {
 	return err
 }
 
-// toHost notes what a line of the backend answers, and returns it as the host has to
-// see it.
+// toHost records the answers in a line of the backend, and returns the line for the host.
 func (r *relay) toHost(line []byte) []byte {
 	messages := messagesOf(line)
 	r.mu.Lock()
@@ -294,7 +294,7 @@ func (r *relay) toHost(line []byte) []byte {
 	return line
 }
 
-// cancelledLocked renames the request that a backend takes back.
+// cancelledLocked renames the request that a backend cancels.
 func (r *relay) cancelledLocked(m message, line []byte) []byte {
 	var params struct {
 		ID json.RawMessage `json:"requestId"`
@@ -307,7 +307,7 @@ func (r *relay) cancelledLocked(m message, line []byte) []byte {
 	return withMember(line, "params", bytes.TrimSpace(renamed))
 }
 
-// leave answers what the backend that has ended did not.
+// leave answers the open requests of a backend that has ended.
 func (r *relay) leave() {
 	r.mu.Lock()
 	r.backend = nil

@@ -13,11 +13,11 @@ import (
 	"github.com/airlock-mcp/airlock/app/server"
 )
 
-// scripted is a backend whose other end is the test.
+// scripted is a backend that the test controls.
 type scripted struct {
 	Backend
-	in  *bufio.Reader // what the host says
-	out io.Writer     // what the host hears
+	in  *bufio.Reader // messages of the host
+	out io.Writer     // messages to the host
 	end chan struct{} // closed to end it
 }
 
@@ -38,7 +38,7 @@ func newScripted(t *testing.T) *scripted {
 	return s
 }
 
-// hears returns the next line that the host has sent to the backend.
+// hears returns the next line from the host.
 func (s *scripted) hears(t *testing.T) string {
 	t.Helper()
 	line, err := s.in.ReadString('\n')
@@ -55,7 +55,7 @@ func (s *scripted) says(t *testing.T, line string) {
 	}
 }
 
-// conversation is a host with the backends that answer it one after the other.
+// conversation is a host whose requests are answered by a sequence of backends.
 type conversation struct {
 	t      *testing.T
 	toUs   *bufio.Reader
@@ -99,7 +99,7 @@ func (c *conversation) hears() string {
 	return strings.TrimSpace(line)
 }
 
-// ends has the host close its end, which the last backend notices.
+// ends closes the host's end, and checks that the last backend notices.
 func (c *conversation) ends(last *scripted) {
 	c.t.Helper()
 	c.host.Close()
@@ -128,8 +128,8 @@ func want(t *testing.T, got, want string) {
 	}
 }
 
-// A host goes on with another backend: what was under way ends with an error that says
-// so, and the new backend hears the greeting, whose answer the host does not.
+// A host continues with another backend: requests in progress fail with an error, and the new
+// backend gets initialize again. Its answer is not sent to the host.
 func TestAConversationGoesOnWithAnotherBackend(t *testing.T) {
 	first, second := newScripted(t), newScripted(t)
 	c := converse(t, first)
@@ -164,8 +164,8 @@ func TestAConversationGoesOnWithAnotherBackend(t *testing.T) {
 	c.ends(second)
 }
 
-// An answer to a question of a former backend counts for no question of the next one,
-// though their IDs are equal.
+// An answer to a request of a former backend is not taken for an answer to the next one, even
+// if the IDs are equal.
 func TestAnAnswerIsForTheBackendThatAsked(t *testing.T) {
 	first, second := newScripted(t), newScripted(t)
 	c := converse(t, first)
@@ -184,7 +184,7 @@ func TestAnAnswerIsForTheBackendThatAsked(t *testing.T) {
 	c.ends(second)
 }
 
-// A greeting that was not answered is answered by the next backend.
+// An initialize request without an answer is answered by the next backend.
 func TestAGreetingThatWasNotAnswered(t *testing.T) {
 	first, second := newScripted(t), newScripted(t)
 	c := converse(t, first)
@@ -209,7 +209,7 @@ func TestWhatIsNoOrdinaryMessageIsHandedOn(t *testing.T) {
 			t.Errorf("got %s, want %s", got, line)
 		}
 	}
-	go io.WriteString(c.host, `{"long":"`+strings.Repeat("x", server.MaxMessage)+`"}`+"\n") // what goes wrong shows in what is heard
+	go io.WriteString(c.host, `{"long":"`+strings.Repeat("x", server.MaxMessage)+`"}`+"\n") // an error shows in the answer
 	if got := c.hears(); !strings.Contains(got, "the message has more than") {
 		t.Errorf("got %.200s, want that the message is too long", got)
 	}
@@ -224,7 +224,7 @@ func TestWhatIsNoOrdinaryMessageIsHandedOn(t *testing.T) {
 	c.ends(second)
 }
 
-// A host that goes while another backend is looked for ends the relay.
+// The relay ends if the host closes its end while another backend is looked for.
 func TestAHostGoesBetweenTwoBackends(t *testing.T) {
 	first := newScripted(t)
 	in, host := io.Pipe()
@@ -245,8 +245,8 @@ func TestAHostGoesBetweenTwoBackends(t *testing.T) {
 	}
 }
 
-// A host that goes as its backend does ends the relay; backends that end at once are
-// not tried for ever.
+// The relay ends if the host and its backend close at the same time. Backends that end
+// immediately are not tried forever.
 func TestTheEndOfARelay(t *testing.T) {
 	first := newScripted(t)
 	c := converse(t, first)

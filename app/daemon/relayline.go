@@ -8,7 +8,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
-// message is a line, as far as the relay reads it.
+// message holds the members of a message that the relay reads.
 type message struct {
 	line   []byte
 	ID     json.RawMessage `json:"id"`
@@ -16,8 +16,8 @@ type message struct {
 	Params json.RawMessage `json:"params"`
 }
 
-// messagesOf decodes a line: one message, or those of a batch. It returns nil if the line
-// cannot be decoded, which the backend answers.
+// messagesOf decodes a line with one message or a batch. It returns nil for an invalid line,
+// to which the backend replies.
 func messagesOf(line []byte) []message {
 	var one message
 	if line = bytes.TrimSpace(line); len(line) == 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/auth"
 )
 
-// untilIdle waits until no run is under way.
+// untilIdle waits until no run is in progress.
 func (s *served) untilIdle() {
 	s.t.Helper()
 	for s.daemon.opts.System.Runs().Going() > 0 {
@@ -23,8 +23,8 @@ func (s *served) untilIdle() {
 }
 
 // A run in the background made further calls after its token was revoked, and so did the
-// agents that the token had registered (issue 23). Whatever takes the token's power ends
-// them, in both eras of the protocol, without a request that would meet the refusal.
+// agents that the token had registered (issue 23). Both end when the token loses its rights for
+// any reason, with and without sessions of the protocol, even if no further request is made.
 func TestWhatATokenBeganEndsWithIt(t *testing.T) {
 	g := newGate(t)
 	s := serve(t, g.keys)
@@ -91,7 +91,7 @@ func TestWhatATokenBeganEndsWithIt(t *testing.T) {
 	}
 }
 
-// ask returns the status of a request with a token.
+// ask sends a request with a token and returns the status of the answer.
 func (s *served) ask(token, path string) int {
 	s.t.Helper()
 	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.url+path, nil)

@@ -18,7 +18,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/store"
 )
 
-// at is where a client runs, without a terminal.
+// at implements RunHere for a client without a terminal.
 type at struct {
 	waits chan approval.Question
 
@@ -50,7 +50,7 @@ func (s *served) client() *join.Conn {
 	return conn
 }
 
-// idle waits until no run is going on.
+// idle waits until no run is in progress.
 func (s *served) idle() {
 	for s.daemon.opts.System.Runs().Going() > 0 && s.t.Context().Err() == nil {
 		time.Sleep(time.Millisecond)
@@ -111,7 +111,7 @@ func TestARefusedRun(t *testing.T) {
 	}
 }
 
-// A run ends when its client asks for that, and when its client has gone.
+// A run ends when its client cancels it or disconnects.
 func TestARunEndsWithItsClient(t *testing.T) {
 	s := serve(t, "")
 	s.untilReady()
@@ -124,7 +124,7 @@ func TestARunEndsWithItsClient(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { begun(); cancel() }()
 	outcome, err := Run(ctx, s.client(), sleep, newAt())
-	// Where it had no sandbox yet, there was no run.
+	// If it did not have a sandbox yet, there is no run and no outcome.
 	if err == nil && !strings.Contains(string(outcome.Line), `"ok":false`) {
 		t.Errorf("a cancelled run: got %s", outcome.Line)
 	}
@@ -140,10 +140,10 @@ func TestARunEndsWithItsClient(t *testing.T) {
 	if err := conn.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s.idle() // which lasts as long as the test where the run goes on
+	s.idle() // if the run continues, this waits until the test times out
 }
 
-// What is no program ends the connection, and nothing else.
+// A line that is not a program ends the connection, and does not affect the daemon.
 func TestNonsenseInPlaceOfAProgram(t *testing.T) {
 	s := serve(t, "")
 	for name, line := range map[string]string{
@@ -164,8 +164,8 @@ func TestNonsenseInPlaceOfAProgram(t *testing.T) {
 	}
 }
 
-// A call that needs an approval waits for one that is given elsewhere when the client
-// has no terminal from which one would count, and its client is told.
+// If the client has no terminal that may approve, a call that needs an approval waits for an
+// answer from elsewhere, and its client is notified.
 func TestACallOfARunWaitsElsewhere(t *testing.T) {
 	s := serve(t, "mcpServers: {desk: {command: "+upstreamtest.Program(t)+"}}\n")
 	a := newAt()

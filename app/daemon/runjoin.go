@@ -13,13 +13,13 @@ import (
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
-// RunHere is what a client of JoinRun does where it runs. Its methods may be called
-// concurrently.
+// RunHere handles the messages of the daemon to a client of JoinRun. Its methods must be safe
+// for concurrent use.
 type RunHere interface {
 	approval.Asker // at the terminal
-	// Notice tells a person what they should know about the servers.
+	// Notice shows a notice about the servers to a person.
 	Notice(system.Notice)
-	// Waits tells of a call that waits for an answer that is given elsewhere.
+	// Waits shows a call that waits for an approval from elsewhere.
 	Waits(approval.Question)
 }
 
@@ -29,7 +29,7 @@ func JoinRun(h Host) (*join.Conn, error) {
 	return join.Dial(join.Hello{Purpose: join.PurposeRun, Version: h.Version, Config: config.Digest(h.Config), Profile: h.Profile})
 }
 
-// Run has one program run by the daemon, once, and returns what came of it, as Finish does.
+// Run sends one program to the daemon, which runs it once, and returns the result of Finish.
 func Run(ctx context.Context, conn *join.Conn, r join.RunRequest, here RunHere) (*join.RunOutcome, error) {
 	if err := conn.Send(join.FromClient{Run: &r}); err != nil {
 		return nil, errors.Join(fmt.Errorf("%w (%w)", join.ErrLost, err), conn.Close())
@@ -37,21 +37,22 @@ func Run(ctx context.Context, conn *join.Conn, r join.RunRequest, here RunHere) 
 	return Finish(ctx, conn, here)
 }
 
-// Finish waits for the end of a program that was sent to the daemon. Cancelling
-// ctx ends the run, whose outcome then says so. An error is a *join.RunRefusal where the
-// program did not become a run, or join.ErrLost. The connection is closed in any case.
+// Finish waits for the outcome of a program that was sent to the daemon. If ctx is done, it
+// cancels the run and returns the outcome of the cancelled run. The error is a
+// *join.RunRefusal if the run was not started, or join.ErrLost. The connection is closed in
+// any case.
 func Finish(ctx context.Context, conn *join.Conn, here RunHere) (*join.RunOutcome, error) {
 	var work sync.WaitGroup
 	defer work.Wait()
 	asking, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	defer conn.Close() // before it is waited for
+	defer conn.Close() // before the wait, which it ends
 	client := &joinedRun{conn: conn, here: here, work: &work, open: map[string]context.CancelFunc{}}
-	defer context.AfterFunc(ctx, func() { _ = client.write(join.FromClient{Cancel: true}) })() // it has ended where this fails
+	defer context.AfterFunc(ctx, func() { _ = client.write(join.FromClient{Cancel: true}) })() // if this fails, the daemon has ended
 	return client.read(asking)
 }
 
-// joinedRun is a program that a daemon runs, seen from the client.
+// joinedRun is the client's side of a run in the daemon.
 type joinedRun struct {
 	conn *join.Conn
 	here RunHere
@@ -68,8 +69,8 @@ func (j *joinedRun) write(message join.FromClient) error {
 	return j.conn.Send(message)
 }
 
-// read does what the daemon says until the outcome comes. Questions are asked until
-// ctx ends.
+// read handles the messages of the daemon until the outcome arrives. ctx bounds the questions
+// to a person.
 func (j *joinedRun) read(ctx context.Context) (*join.RunOutcome, error) {
 	for {
 		line, err := j.conn.ReadLine()
@@ -95,7 +96,7 @@ func (j *joinedRun) read(ctx context.Context) (*join.RunOutcome, error) {
 	}
 }
 
-// tell hands on what the daemon says to a person.
+// tell passes a message of the daemon to the person at the terminal.
 func (j *joinedRun) tell(ctx context.Context, message join.ToClient) error {
 	var notice system.Notice
 	var q approval.Question
@@ -119,8 +120,8 @@ func (j *joinedRun) tell(ctx context.Context, message join.ToClient) error {
 	return nil
 }
 
-// ask asks at the terminal, beside what else the daemon says, until the question is
-// open no more or ctx ends.
+// ask asks at the terminal, concurrently with other messages, until the question is closed or
+// ctx is done.
 func (j *joinedRun) ask(ctx context.Context, q approval.Question) {
 	ctx, stop := context.WithCancel(ctx)
 	j.mu.Lock()
@@ -132,12 +133,12 @@ func (j *joinedRun) ask(ctx context.Context, q approval.Question) {
 		if err != nil && ctx.Err() != nil {
 			return
 		}
-		// Where this fails the daemon has ended, which reading says.
+		// If this fails, the daemon has ended, and read returns an error.
 		_ = j.write(join.FromClient{Answer: &join.RunAnswer{ID: q.ID, Approve: err == nil && v.Answer == approval.Yes, ForRun: v.ForRun, Nobody: err != nil}})
 	})
 }
 
-// over ends a question. Calling it twice is fine.
+// over closes a question. It may be called twice.
 func (j *joinedRun) over(id string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

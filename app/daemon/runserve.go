@@ -22,7 +22,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
-// runClient is one `airlock run` whose program runs here.
+// runClient is one `airlock run` whose program the daemon runs.
 type runClient struct {
 	d       *Daemon
 	conn    *net.UnixConn
@@ -52,12 +52,12 @@ func (d *Daemon) serveRun(ctx context.Context, conn *net.UnixConn, in *bufio.Rea
 	c := &runClient{d: d, conn: conn, session: telemetry.NewID("ses"), cancel: cancel, waiting: map[string]chan join.RunAnswer{}}
 	var reading sync.WaitGroup
 	defer reading.Wait()
-	defer conn.Close() // which ends the reading
+	defer conn.Close() // ends c.read
 	defer cancel()
 	reading.Go(func() { c.read(in) })
 	who := caller.Caller{Principal: system.Principal(), Kind: caller.Local, Session: c.session, Profile: profile}
 	last := c.run(ctx, *first.Run, who)
-	c.telling.Wait() // no more is asked
+	c.telling.Wait() // no further questions are sent
 	err = c.write(last)
 	d.opts.System.Runs().EndSession(c.session)
 	return err
@@ -83,7 +83,7 @@ func readClient(in *bufio.Reader) (join.FromClient, error) {
 	}
 }
 
-// read takes the lines of the client until it has gone, which ends the run.
+// read handles the lines of the client until it disconnects, and then cancels the run.
 func (c *runClient) read(in *bufio.Reader) {
 	defer c.cancel()
 	for {
@@ -120,7 +120,8 @@ func (c *runClient) write(message join.ToClient) error {
 	return err
 }
 
-// run makes the run and returns the last line for the client. Cancelling ctx ends it.
+// run runs the program and returns the last message for the client. The run ends when ctx is
+// done.
 func (c *runClient) run(ctx context.Context, r join.RunRequest, who caller.Caller) join.ToClient {
 	s := c.d.opts.System
 	if err := s.AwaitFor(ctx, r.Code, who.Profile); err != nil {
@@ -128,7 +129,7 @@ func (c *runClient) run(ctx context.Context, r join.RunRequest, who caller.Calle
 	}
 	for _, notice := range s.Notices(who.Profile) {
 		if err := c.write(join.ToClient{Notice: encoded(notice)}); err != nil {
-			return refusal(err) // the client has gone
+			return refusal(err) // the client has disconnected
 		}
 	}
 	defer c.ask(r.Terminal)()
@@ -150,8 +151,8 @@ func (c *runClient) run(ctx context.Context, r join.RunRequest, who caller.Calle
 	}}
 }
 
-// printed is what the code wrote as the client may print it, cleaned here: the rules
-// that find credentials take longer to make than most clients live.
+// printed returns the output of the code with credentials redacted. The daemon does this,
+// because the rules that find credentials take too long to compile in a short-lived client.
 func printed(by orchestrator.Printed) string {
 	text := by.Stdout + by.Stderr
 	if text == "" {
@@ -160,7 +161,7 @@ func printed(by orchestrator.Printed) string {
 	return system.Messages().Text(text)
 }
 
-// encoded is a part of a message.
+// encoded encodes a part of a message.
 func encoded(part any) json.RawMessage {
 	text, err := canon.Verbatim(part)
 	if err != nil {
@@ -189,7 +190,7 @@ func (c *runClient) ask(terminal bool) (stop func()) {
 	desk := c.d.opts.System.Approvals()
 	unsubscribe := desk.Subscribe(func(e approval.Event) {
 		if e.Open && !e.HasChannel && e.Question.SessionID == c.session {
-			c.telling.Go(func() { _ = c.write(join.ToClient{Waits: encoded(e.Question)}) }) // a client that has gone need not know
+			c.telling.Go(func() { _ = c.write(join.ToClient{Waits: encoded(e.Question)}) }) // fails if the client has disconnected
 		}
 	})
 	if !terminal {
@@ -224,7 +225,7 @@ func (c *runClient) Ask(ctx context.Context, q approval.Question) (approval.Verd
 	}
 	select {
 	case <-ctx.Done():
-		_ = c.write(join.ToClient{Over: q.ID}) // a client that has gone need not know
+		_ = c.write(join.ToClient{Over: q.ID}) // fails if the client has disconnected
 		return approval.Verdict{}, ctx.Err()
 	case a := <-answer:
 		if a.Nobody {

@@ -14,16 +14,15 @@ import (
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
-// The limits by which requests that are refused are counted.
+// The values of the limit by which refused requests are counted.
 const (
-	limitCaller  = "caller"  // a caller has its share
-	limitNetwork = "network" // requests of unknown callers from one network have theirs
-	limitAll     = "all"     // as many are answered as can be
+	limitCaller  = "caller"  // of one caller
+	limitNetwork = "network" // of the unknown callers from one network
+	limitAll     = "all"     // of all requests together
 )
 
-// fair lets each caller have no more than its share of the requests that are answered at
-// one time. A request counts for the network that it comes from until its caller has
-// proved who that is, and for the caller then.
+// fair limits the concurrent requests of each caller. A request counts for the network that it
+// comes from until its caller is authenticated, and then for the caller.
 type fair struct {
 	shares *share.Shares
 	known  *accounts
@@ -39,26 +38,25 @@ func newFair(each int64, until func(context.Context, caller.Caller, func(error))
 	return &fair{share.New(each), newAccounts(), until, none, none}
 }
 
-// placeKey is where the context of a request holds its *place. It is no parameter because
-// it is the request's, from the listener to the face that finds out who calls, through
-// the handlers of net/http between them.
+// placeKey is the context key of a request's *place. The place cannot be a parameter, because
+// it is passed through handlers of net/http to the face that identifies the caller.
 type placeKey struct{}
 
-// place is what a request holds of a share.
+// place is the reservation of one request in the limit of its account.
 type place struct {
 	of         *fair
-	network    string            // that the request comes from
-	credential [sha256.Size]byte // zero: the request has none
+	network    string            // from which the request comes
+	credential [sha256.Size]byte // zero if the request has none
 
 	mu       sync.Mutex // guards what follows
 	account  string
-	admitted bool // the caller has proved that the account is its own
+	admitted bool // the caller is authenticated and account is its account
 	release  func()
 	cancel   context.CancelCauseFunc // ends the request
 	unwatch  func()                  // see fair.until
 }
 
-// serve has next answer a request that there is a share for, and refuses others.
+// serve calls next for a request within the limit of its account, and refuses others.
 func (f *fair) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	p := &place{of: f, network: caller.Network(r.RemoteAddr), credential: credentialOf(r)}
 	account, known := f.known.of(p.credential)
@@ -69,7 +67,7 @@ func (f *fair) serve(w http.ResponseWriter, r *http.Request, next http.Handler) 
 		account = "network " + p.network
 	}
 	release, ok := f.shares.Take(account, 1)
-	if !ok && !known { // callers who can prove who they are do not share a limit with others
+	if !ok && !known { // callers with a valid token do not share the limit of their network
 		if account, known = f.proved(r); known {
 			release, ok = f.shares.Take(account, 1)
 		}
@@ -93,9 +91,9 @@ func (f *fair) serve(w http.ResponseWriter, r *http.Request, next http.Handler) 
 	next.ServeHTTP(w, r.WithContext(context.WithValue(ctx, placeKey{}, p)))
 }
 
-// admit counts the request of ctx for the account of its caller from now on, and ends the
-// request when the caller's credential does. Its error is auth.ErrShare. What is not a
-// request over HTTP counts for none.
+// admit counts the request of ctx for the account of its caller from now on, and cancels it
+// when the credential of the caller ends. If the limit of the account is reached, it returns
+// auth.ErrShare. It does nothing if ctx is not that of an HTTP request.
 func (f *fair) admit(ctx context.Context, who caller.Caller) error {
 	account := who.Account
 	p, ok := ctx.Value(placeKey{}).(*place)
@@ -121,8 +119,8 @@ func (f *fair) admit(ctx context.Context, who caller.Caller) error {
 	return nil
 }
 
-// end releases what the request holds, also where its handler panics. A credential that
-// has not been proved again is not known any more: it may have expired.
+// end releases the reservation, also if the handler panics. If the credential was not
+// validated in this request, it is removed from the known ones: it may have expired.
 func (p *place) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -133,7 +131,7 @@ func (p *place) end() {
 	}
 }
 
-// credentialOf is a digest of the headers that a caller proves with who it is.
+// credentialOf returns a digest of the headers with the credentials of a request.
 func credentialOf(r *http.Request) (sum [sha256.Size]byte) {
 	bearer, agent := r.Header.Values("Authorization"), r.Header.Values(auth.AgentHeader)
 	if len(bearer)+len(agent) == 0 {
@@ -142,15 +140,15 @@ func credentialOf(r *http.Request) (sum [sha256.Size]byte) {
 	return sha256.Sum256(fmt.Appendf(nil, "%q %q", bearer, agent))
 }
 
-// accounts remembers for whom requests with a credential counted last, so that they do
-// before it is looked up: callers behind one address, or one proxy, do not take each
-// other's share. It decides nothing else.
+// accounts caches the account of each credential, so that a request counts for its account
+// before the credential is looked up. Thus callers behind one address or proxy do not share a
+// limit. The cache is not used for authorization.
 type accounts struct {
 	mu sync.Mutex
 	by map[[sha256.Size]byte]string
 }
 
-// maxAccounts is how many credentials are remembered; of more, any is forgotten.
+// maxAccounts is the maximum number of cached credentials. Beyond it, any one is evicted.
 const maxAccounts = 10_000
 
 func newAccounts() *accounts { return &accounts{by: map[[sha256.Size]byte]string{}} }

@@ -15,8 +15,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
-// untilUnused waits until an account holds nothing of its share: a request is answered a
-// moment before it has released its place.
+// untilUnused waits until an account holds no reservations. A request releases its reservation
+// shortly after its answer.
 func (s *served) untilUnused(account string) {
 	s.t.Helper()
 	for {
@@ -30,9 +30,9 @@ func (s *served) untilUnused(account string) {
 	}
 }
 
-// One caller that has begun as many requests as it may, and sends thousands more, is
-// refused, with every token that it has. Another at the same address is answered meanwhile,
-// and it itself when its requests are over.
+// A caller that has reached its limit and sends thousands of further requests is refused, with
+// each of its tokens. Another caller at the same address is answered meanwhile. The first is
+// answered again when its requests have ended.
 func TestOneCallerLeavesRoomForOthers(t *testing.T) {
 	const share, more, senders = 500, 4_500, 20
 	s := serve(t, "")
@@ -79,7 +79,7 @@ func TestOneCallerLeavesRoomForOthers(t *testing.T) {
 	}
 	for n, conn := range conns {
 		if n%2 == 0 {
-			conn.Close() // what is cancelled is released, too
+			conn.Close() // a cancelled request is released, too
 		} else if _, err := io.WriteString(conn, body[1:]); err != nil {
 			t.Error(err)
 		}
@@ -90,8 +90,8 @@ func TestOneCallerLeavesRoomForOthers(t *testing.T) {
 	}
 }
 
-// blocking is a server whose requests wait for the test; those at /known are admitted for an
-// account that the path names.
+// blocking is a server whose requests wait for the test. Requests to /known/NAME are admitted
+// for the account NAME.
 type blocking struct {
 	*httptest.Server
 	fair    *fair
@@ -125,7 +125,8 @@ func newBlocking(t *testing.T, each int64) *blocking {
 	return b
 }
 
-// get asks, with a credential, "" for none, and returns the status; 0: there was no answer.
+// get sends a request with a credential, which may be "", and returns the status of the answer,
+// or 0 if there was no answer.
 func (b *blocking) get(ctx context.Context, t *testing.T, path, credential string) int {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, b.URL+path, nil)
 	if err != nil {
@@ -143,7 +144,8 @@ func (b *blocking) get(ctx context.Context, t *testing.T, path, credential strin
 	return res.StatusCode
 }
 
-// until asks until the answer is a status: a place is released a moment after the answer.
+// until repeats a request until its status is as wanted. A reservation is released shortly
+// after the answer.
 func (b *blocking) until(t *testing.T, status int, path, credential string) {
 	t.Helper()
 	for got := 0; got != status; got = b.get(t.Context(), t, path, credential) {
@@ -153,15 +155,15 @@ func (b *blocking) until(t *testing.T, status int, path, credential string) {
 	}
 }
 
-// Who has not proved who it is counts for its network. A caller that was known at its last
-// request does not, until its credential proves nothing any more.
+// Requests of unauthenticated callers count for their network. Requests of a caller that was
+// authenticated at its last request do not, until its credential is not valid any more.
 func TestUnknownCallersShareTheirNetworksPlaces(t *testing.T) {
 	const each = 16
 	b := newBlocking(t, each)
 	if got := b.get(t.Context(), t, "/known/ann", "a"); got != http.StatusOK {
 		t.Fatalf("got %d", got)
 	}
-	b.until(t, http.StatusOK, "/", "") // nothing of the above is held
+	b.until(t, http.StatusOK, "/", "") // the reservation above is released
 	var waiting sync.WaitGroup
 	for n := range each {
 		waiting.Go(func() { b.get(t.Context(), t, "/?wait", fmt.Sprintf("guess %d", n)) })
@@ -175,7 +177,7 @@ func TestUnknownCallersShareTheirNetworksPlaces(t *testing.T) {
 	if got := b.get(t.Context(), t, "/known/ann", "a"); got != http.StatusOK {
 		t.Errorf("a caller that is known: got %d", got)
 	}
-	if got := b.get(t.Context(), t, "/", "a"); got != http.StatusOK { // refused by what is behind, as after its end
+	if got := b.get(t.Context(), t, "/", "a"); got != http.StatusOK { // the handler does not admit it, as after the end of the credential
 		t.Errorf("a caller that is not known any more: got %d", got)
 	}
 	b.until(t, http.StatusTooManyRequests, "/known/ann", "a")
@@ -186,7 +188,7 @@ func TestUnknownCallersShareTheirNetworksPlaces(t *testing.T) {
 	b.until(t, http.StatusOK, "/known/ann", "a")
 }
 
-// What ends in a panic, or because its client has disconnected, is released.
+// The reservation of a request is released if its handler panics or its client disconnects.
 func TestPlacesAreReleasedWhateverHappens(t *testing.T) {
 	const each = 16
 	b := newBlocking(t, each)
@@ -218,7 +220,7 @@ func TestPlacesAreReleasedWhateverHappens(t *testing.T) {
 	}
 }
 
-// However many credentials there are, a bounded number is remembered.
+// The number of cached credentials is bounded.
 func TestAccountsAreBounded(t *testing.T) {
 	a := newAccounts()
 	for n := range 2 * maxAccounts {
@@ -231,9 +233,9 @@ func TestAccountsAreBounded(t *testing.T) {
 	}
 }
 
-// Unfinished requests without a credential had taken the whole share of an address, so that
-// an operator who was signed in there was refused (issue 23). Who has a valid cookie or token
-// does not share that limit; who only claims to have one does.
+// Unfinished requests without a credential had used up the limit of an address, so that an
+// operator who was signed in there was refused (issue 23). Requests with a valid cookie or
+// token do not count for that limit; requests with an invalid one do.
 func TestValidCredentialsDoNotShareALimitWithOthers(t *testing.T) {
 	const each = 2
 	b := newBlocking(t, each)

@@ -18,7 +18,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/problem"
 )
 
-// signer makes tokens as an authorization server would.
+// signer issues tokens like an authorization server.
 type signer struct {
 	t      *testing.T
 	url    string
@@ -46,7 +46,7 @@ func newSigner(t *testing.T) *signer {
 	return s
 }
 
-// token is an access token of a person through a client.
+// token returns an access token of a person for a client.
 func (s *signer) token(subject, client, scope string) string {
 	s.t.Helper()
 	opts := (&jose.SignerOptions{}).WithType("at+jwt").WithHeader("kid", "k")
@@ -72,8 +72,8 @@ func (s *signer) token(subject, client, scope string) string {
 	return token
 }
 
-// C-082, C-083, C-086: who has no token, or one that is not enough, is told what to ask for
-// and where.
+// C-082, C-083, C-086: the answer to a request without a token, or with a token that lacks a
+// scope, contains the metadata URL and the scopes to request.
 func TestSigningInIsExplained(t *testing.T) {
 	issuer := newSigner(t)
 	s := serve(t, "auth: {issuer: \""+issuer.url+"\", audience: \"http://127.0.0.1/mcp\", scopes: {airlock.use: {rights: [run]}, airlock.look: {rights: [audit]}, airlock.manage: {rights: [agents]}}}\n")
@@ -110,7 +110,7 @@ func TestSigningInIsExplained(t *testing.T) {
 	}
 }
 
-// post sends a body with a token, "" for none.
+// post sends a body with a token, which may be "".
 func (s *served) post(path, token, body string) (*http.Response, []byte) {
 	s.t.Helper()
 	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.url+path, strings.NewReader(body))
@@ -132,8 +132,8 @@ func (s *served) post(path, token, body string) (*http.Response, []byte) {
 	return res, raw
 }
 
-// No caller sees, cancels or reads what is another's, whatever its credential is: another
-// person's, another client's, or a token of Airlock's own.
+// No caller can see, cancel or read objects of another caller: another person, another client
+// of one person, or a caller with a token of Airlock.
 func TestCallersDoNotSeeEachOther(t *testing.T) {
 	issuer := newSigner(t)
 	s := serve(t, "auth: {issuer: \""+issuer.url+"\", audience: \"http://127.0.0.1/mcp\"}\n")

@@ -28,14 +28,14 @@ import (
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
-// maxHosts is how many hosts may have joined at one time.
+// maxHosts is the maximum number of connections of hosts.
 const maxHosts = 1000
 
-// acceptPause is how long a socket that cannot accept, for example for want of
-// descriptors, waits before it tries again.
+// acceptPause is the pause after Accept fails, for example because the limit of open files is
+// reached.
 const acceptPause = 100 * time.Millisecond
 
-// socket is where hosts of the same user join the daemon.
+// socket is the Unix socket on which hosts of the same user join the daemon.
 type socket struct {
 	listener *net.UnixListener
 	path     string
@@ -45,9 +45,9 @@ type socket struct {
 	work   sync.WaitGroup
 }
 
-// lockState locks the state directory for this daemon. It is released with the process,
-// however that ends. Two daemons never serve one state directory, whatever configuration
-// or environment they have.
+// lockState locks the state directory for this daemon. The kernel releases the lock when the
+// process ends for any reason. Two daemons never serve one state directory, even if their
+// configurations and environments differ.
 func lockState() (*store.Lock, error) {
 	path, err := join.Path()
 	if err != nil {
@@ -66,8 +66,8 @@ func lockState() (*store.Lock, error) {
 	return lock, nil
 }
 
-// openSocket makes the socket at which hosts join. The caller has locked the state
-// directory.
+// openSocket creates the socket on which hosts join. The caller must hold the lock of the
+// state directory.
 func openSocket() (*socket, error) {
 	path, err := join.Path()
 	if err != nil {
@@ -85,14 +85,14 @@ func openSocket() (*socket, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listening for hosts: %w", err)
 	}
-	listener.SetUnlinkOnClose(false)              // by then the short path names another file
-	if err := os.Chmod(path, 0o600); err != nil { // its directory is the user's alone already
+	listener.SetUnlinkOnClose(false)              // at Close the short path may be that of another file
+	if err := os.Chmod(path, 0o600); err != nil { // only the user can access its directory already
 		return nil, errors.Join(err, listener.Close())
 	}
 	return &socket{listener: listener, path: path, room: make(chan struct{}, maxHosts)}, nil
 }
 
-// close stops listening, and waits for the connections, which ctx of serve ends.
+// close stops listening, and waits for the connections. They end with the ctx of acceptHosts.
 func (s *socket) close() error {
 	err := s.listener.Close()
 	if errors.Is(err, net.ErrClosed) {
@@ -105,8 +105,8 @@ func (s *socket) close() error {
 	return err
 }
 
-// acceptHosts takes connections until the socket is closed. Those that it has taken
-// end with ctx at the latest.
+// acceptHosts accepts connections until the socket is closed. Accepted connections are closed
+// when ctx is done, at the latest.
 func (d *Daemon) acceptHosts(ctx context.Context) {
 	for {
 		conn, err := d.socket.listener.AcceptUnix()
@@ -147,7 +147,7 @@ func (d *Daemon) take(ctx context.Context, conn *net.UnixConn) error {
 	if err := join.Trust(conn, h.Purpose); err != nil {
 		return refuseHost(conn, err.Error())
 	}
-	if h.Purpose == join.PurposeRun { // without the status, which takes a while to find out
+	if h.Purpose == join.PurposeRun { // without the full status, which takes a while to compute
 		profile, why := d.fit(h)
 		if why != "" {
 			return refuseHost(conn, why)
@@ -194,8 +194,8 @@ func (d *Daemon) take(ctx context.Context, conn *net.UnixConn) error {
 	return d.serveHost(ctx, conn, in, local)
 }
 
-// local says who a host is: the user, or the agent whose token it has, which is looked
-// up for each request.
+// local returns a function that identifies the caller of each request of a host. The caller is
+// the user, or the agent whose token the host has sent; the token is validated every time.
 func (d *Daemon) local(h join.Hello) server.Local {
 	if h.Agent == "" {
 		user := caller.Caller{Principal: system.Principal(), Kind: caller.Local, Profile: h.Profile}
@@ -211,8 +211,8 @@ func (d *Daemon) local(h join.Hello) server.Local {
 	}
 }
 
-// fit returns the profile that a host has here, or why it would be served otherwise
-// than alone.
+// fit returns the profile of a host. If the daemon would serve the host differently than
+// Airlock without a daemon, fit returns the reason to refuse it.
 func (d *Daemon) fit(h join.Hello) (profile, why string) {
 	c := d.opts.System.Config()
 	switch {
@@ -237,8 +237,8 @@ func (d *Daemon) fit(h join.Hello) (profile, why string) {
 	return seen.Name, ""
 }
 
-// unread says why a client has to read the configuration that is in force here: it may
-// differ, or there is something to say about it.
+// unread returns why a client must read the configuration itself: it may differ from the one
+// in force, or it has findings that the client must print.
 func unread(c *config.Config, source string) string {
 	switch {
 	case source != c.Source():
@@ -253,8 +253,8 @@ func refuseHost(conn net.Conn, why string) error {
 	return json.NewEncoder(conn).Encode(join.Reply{Refused: why})
 }
 
-// serveHost talks to one host until either end closes. The process that is the
-// parent of who connected is the agent's host, from within which calls are not approved.
+// serveHost serves one host until either end closes. The parent of the connected process is
+// the agent's host; processes of that host may not approve calls.
 func (d *Daemon) serveHost(ctx context.Context, conn *net.UnixConn, in io.Reader, local server.Local) error {
 	pid, _, err := procfs.Peer(conn)
 	if err != nil {
@@ -272,7 +272,7 @@ func (d *Daemon) serveHost(ctx context.Context, conn *net.UnixConn, in io.Reader
 	})
 }
 
-// status is how the daemon is now.
+// status returns the current status of the daemon.
 func (d *Daemon) status(ctx context.Context) join.Status {
 	s := join.Status{
 		PID: os.Getpid(), Version: d.opts.Version, URL: d.opts.URL, Since: d.since, State: "ready",

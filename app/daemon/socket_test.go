@@ -15,7 +15,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
-// joined is a host that is served through the socket.
+// joined is a host that is connected through the socket.
 func (s *served) joined(profile string) *mcp.ClientSession {
 	s.t.Helper()
 	conn, err := Join(Host{Config: s.daemon.opts.Config, Version: "test", Profile: profile})
@@ -104,7 +104,7 @@ func TestWhoDoesNotFitIsRefused(t *testing.T) {
 	}
 }
 
-// A joined host's run that is under way at the end is answered.
+// A run of a joined host that is in progress at shutdown is answered.
 func TestAJoinedHostIsAnsweredAtTheEnd(t *testing.T) {
 	s := serve(t, "")
 	session := s.joined("")

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Notify tells the service manager how the daemon stands (sd_notify(3)): READY=1,
-// STOPPING=1. Without a service manager it does nothing; what cannot be told is no
-// reason to end.
+// Notify sends a state such as READY=1 or STOPPING=1 to the service manager (sd_notify(3)). It
+// does nothing without a service manager, and ignores errors, because they must not end the
+// daemon.
 func Notify(state string) {
 	path := os.Getenv("NOTIFY_SOCKET")
 	if path == "" {
@@ -28,7 +28,8 @@ func Notify(state string) {
 	_, _ = conn.Write([]byte(state))
 }
 
-// NotifyReloading tells that the configuration is read again; Notify("READY=1") ends it.
+// NotifyReloading notifies the service manager that the daemon reloads its configuration. The
+// caller must call Notify("READY=1") when it is done.
 func NotifyReloading() {
 	var now unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) == nil {
@@ -39,15 +40,15 @@ func NotifyReloading() {
 // firstPassed is the first descriptor that a service manager passes (sd_listen_fds(3)).
 const firstPassed = 3
 
-// passed returns the listener that the service manager has opened for this process;
-// nil where there is none.
+// passed returns the listener that the service manager has opened for this process, or nil if
+// there is no such listener.
 func passed() (net.Listener, error) {
 	pid, err := strconv.Atoi(os.Getenv("LISTEN_PID"))
 	if err != nil || pid != os.Getpid() {
 		return nil, nil
 	}
 	count := os.Getenv("LISTEN_FDS")
-	for _, name := range []string{"LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"} { // they are for no child
+	for _, name := range []string{"LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"} { // children must not inherit them
 		if err := os.Unsetenv(name); err != nil {
 			return nil, err
 		}

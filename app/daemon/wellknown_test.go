@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Issue 23: answers below /.well-known that are not a success have the documented form.
+// Issue 23: error responses below /.well-known have the documented form.
 func TestNothingKnownHasTheFormOfEveryProblem(t *testing.T) {
 	for method, want := range map[string]int{"GET": 404, "HEAD": 404, "POST": 405, "DELETE": 405} {
 		w := httptest.NewRecorder()
