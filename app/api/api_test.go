@@ -58,7 +58,7 @@ func serveWith(t *testing.T, engines api.Verifications) *served {
 	}
 	s := &served{T: t, tokens: map[string]string{}}
 	tokens := auth.NewTokens(db, nil)
-	for name, scopes := range map[string][]string{"ann": {"agents", "run"}, "bob": {"agents", "run"}, "admin": {"admin"}, "runner": {"run"}, "asker": {"verify"}} {
+	for name, scopes := range map[string][]string{"ann": {"agents", "run"}, "bob": {"agents", "run"}, "admin": {"admin"}, "runner": {"run"}, "asker": {"verify"}, "manager": {"agents"}} {
 		_, value, err := tokens.Create(t.Context(), auth.Grant{Name: name, Principal: name, Scopes: scopes})
 		if err != nil {
 			t.Fatal(err)

@@ -85,7 +85,7 @@ func TestWhoMayAskWhat(t *testing.T) {
 		as, path, body string
 		want           int
 	}{
-		{"", "math", math, 401}, {"stranger", "math", math, 401}, {"ann", "math", math, 403},
+		{"", "math", math, 401}, {"stranger", "math", math, 401}, {"manager", "math", math, 403},
 		{"asker", "math", math, 200}, {"runner", "math", math, 200}, {"admin", "math", math, 200},
 		{"calculator", "math", math, 200}, {"calculator", "fact", `{"claim": "a", "context": "a"}`, 403},
 		{"calculator", "natural_language", query, 403}, {"calculator", "batch", `{"items": []}`, 403},
