@@ -35,10 +35,9 @@ type doneFile struct {
 	Removed map[string]string `json:"removed,omitempty"`
 }
 
-// Apply carries the plan out: the configuration first, which validate must
-// accept before it is put in place, then the hosts' files, each with a backup
-// beside it. What is done is noted in the file at record before it is done. When
-// something fails, files that were changed get their old content back.
+// Apply executes the plan. It first writes the configuration, after validate has accepted it, and
+// then the files of the hosts, each with a backup beside it. Changes of hosts' files are noted in the
+// file at record before they are made. If a step fails, changed files get their old content back.
 func (p *Plan) Apply(record string, validate func(path string) error) (err error) {
 	edits, entry, err := p.edits()
 	if err != nil {
@@ -187,7 +186,7 @@ func replace(file File, content []byte, backup string) error {
 	return store.WriteFile(file.target, content, file.mode)
 }
 
-// writable tells why the file may not be written; a rename would not ask.
+// writable returns an error if the file may not be written. A rename would not check that.
 func writable(path string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
@@ -196,7 +195,7 @@ func writable(path string) error {
 	return f.Close()
 }
 
-// restore gives a file the content back that it had when it was read.
+// restore writes the content that a file had when it was read.
 func restore(file File) error {
 	if file.Missing {
 		return os.Remove(file.target)
@@ -207,16 +206,16 @@ func restore(file File) error {
 // Undone is a file that Undo dealt with.
 type Undone struct {
 	Path string
-	// How says what was done: "restored" from the backup, "edited" because it had
-	// changed since, "removed" because init had made it, "unchanged", or "gone
-	// since" with where the backup is.
+	// How is what Undo did: "restored" from the backup, "edited" because the file had changed
+	// since, "removed" because init had created it, "unchanged", or "gone since" with the path of
+	// the backup.
 	How string
 }
 
-// Undo takes back what every noted init did to hosts' files, the newest first.
-// A file that changed since keeps its changes: only Airlock's entry is taken out
-// and the servers are put back. A file that cannot be restored stays noted, and the
-// others are done. Airlock's own configuration stays.
+// Undo reverts the changes that each noted init made to the files of hosts, newest first. A file that
+// has changed since keeps these changes: Undo only removes Airlock's entry and adds the servers
+// again. A file that cannot be restored stays noted and does not prevent others from being restored.
+// Airlock's own configuration stays.
 func Undo(record string) ([]Undone, error) {
 	history, err := readHistory(record)
 	if err != nil {

@@ -8,10 +8,10 @@ import (
 // block is a range of lines that belongs to one server.
 type block struct {
 	name       string
-	start, end int // lines, from 0; end is the first line behind it
+	start, end int // lines, from 0; end is the first line after it
 }
 
-// blockLines splits text into lines that keep their ends.
+// blockLines splits text into lines, including their newlines.
 func blockLines(data []byte) []string {
 	if len(data) == 0 {
 		return nil
@@ -19,8 +19,8 @@ func blockLines(data []byte) []string {
 	return strings.SplitAfter(strings.TrimSuffix(string(data), "\n")+"\n", "\n")[:strings.Count(strings.TrimSuffix(string(data), "\n"), "\n")+1]
 }
 
-// ownLines gives a block the comment directly above it, and returns what
-// stands at its end and belongs to what follows.
+// ownLines extends a block to the comment directly above it, and removes comments and empty lines at
+// its end, which belong to what follows.
 func ownLines(lines []string, b block) block {
 	for b.start > 0 && strings.HasPrefix(strings.TrimSpace(lines[b.start-1]), "#") {
 		b.start--
@@ -28,7 +28,7 @@ func ownLines(lines []string, b block) block {
 	return trimEnd(lines, b)
 }
 
-// trimEnd leaves the comments and empty lines at the end of a block out.
+// trimEnd removes the comments and empty lines at the end of a block.
 func trimEnd(lines []string, b block) block {
 	for b.end > b.start+1 {
 		line := strings.TrimSpace(lines[b.end-1])
@@ -40,8 +40,8 @@ func trimEnd(lines []string, b block) block {
 	return b
 }
 
-// withoutBlocks returns the text without the blocks that have one of the names,
-// and the line where the first of them stood, or -1.
+// withoutBlocks returns the lines without the blocks of the given names, and the index of the line
+// where the first of these blocks was, or -1.
 func withoutBlocks(lines []string, blocks []block, names []string) (kept []string, first int) {
 	first = -1
 	for i, line := range lines {

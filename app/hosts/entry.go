@@ -15,7 +15,7 @@ import (
 // texts are written for Airlock's configuration, variables included.
 type Entry struct {
 	Name    string
-	Type    string // "stdio", "http", "sse", or empty where command or url say it
+	Type    string // "stdio", "http", "sse", or empty if command or url determine it
 	Command string
 	Args    []string
 	Env     map[string]string
@@ -23,16 +23,15 @@ type Entry struct {
 	URL     string
 	Headers map[string]string
 
-	// Left are keys of the entry that Airlock does not take over and that a user may
-	// rely on.
+	// Left are keys of the entry that a user may rely on and that Airlock does not import.
 	Left []string
-	// Stays says why the entry must stay with its host, in words that continue
-	// a sentence; empty when Airlock can take it over.
+	// Stays is why the entry must stay in the host's file, as the second half of a sentence. It is
+	// empty if Airlock can import the entry.
 	Stays string
 }
 
-// Start returns what Airlock would start or connect to: the command line with the
-// directory and the names of the variables, or the address. It may contain secrets.
+// Start describes how Airlock would start or reach the server: the command line with the directory
+// and the names of the variables, or the address. It may contain secrets.
 func (e Entry) Start() string {
 	if e.URL != "" {
 		return "connects to " + e.URL
@@ -47,18 +46,18 @@ func (e Entry) Start() string {
 	return text
 }
 
-// equal tells whether two entries start or reach the same server in the same way.
+// equal reports whether two entries start or reach the same server in the same way.
 func (e Entry) equal(other Entry) bool {
 	return e.Type == other.Type && e.Command == other.Command && e.Cwd == other.Cwd && e.URL == other.URL &&
 		slices.Equal(e.Args, other.Args) && maps.Equal(e.Env, other.Env) && maps.Equal(e.Headers, other.Headers)
 }
 
-// isAirlock tells whether the entry starts Airlock itself.
+// isAirlock reports whether the entry starts Airlock itself.
 func (e Entry) isAirlock() bool {
 	return strings.TrimSuffix(filepath.Base(e.Command), ".exe") == "airlock" && slices.Contains(e.Args, "mcp")
 }
 
-// fields is an entry as it was decoded from a file, whatever the format.
+// fields is an entry as decoded from a file of any format.
 type fields map[string]any
 
 func (f fields) text(keys ...string) string {
@@ -94,7 +93,7 @@ func (f fields) mapping(keys ...string) map[string]string {
 	return out
 }
 
-// flag returns a boolean, or otherwise where there is none.
+// flag returns the boolean under key, or otherwise if there is no boolean.
 func (f fields) flag(key string, otherwise bool) bool {
 	if b, ok := f[key].(bool); ok {
 		return b
@@ -102,9 +101,8 @@ func (f fields) flag(key string, otherwise bool) bool {
 	return otherwise
 }
 
-// entry translates what the host's file says about a server. It returns false
-// for what is no MCP server of the user's: one that is switched off, or one that
-// is built into the host.
+// entry translates an entry of the host's file. It returns false for a server that is disabled or
+// built into the host.
 func (h Host) entry(name string, f fields, e Environment) (Entry, bool) {
 	if f.flag("disabled", false) || !f.flag("enabled", true) {
 		return Entry{}, false
@@ -137,7 +135,7 @@ var limiting = []string{
 	"alwaysAllow", "autoApprove", "trust", "sandbox", "sandboxEnabled",
 }
 
-// left returns the keys that are not taken over and that a user may rely on.
+// left returns the keys that a user may rely on and that Airlock does not import.
 func (f fields) left() []string {
 	var keys []string
 	for _, key := range limiting {
@@ -158,8 +156,8 @@ func (f fields) left() []string {
 	return keys
 }
 
-// isUnsigned tells whether a server elsewhere gets no credentials from its entry: the
-// host may sign in to it by itself.
+// isUnsigned reports whether the entry of a remote server has no credentials. The host may sign in
+// to such a server by itself.
 func (e Entry) isUnsigned() bool {
 	u, err := url.Parse(e.URL)
 	return err == nil && u.Scheme == "https" && len(e.Headers) == 0 && u.User == nil && u.RawQuery == ""
@@ -269,7 +267,7 @@ func (e Entry) variables() []string {
 	return names
 }
 
-// unresolved says which variable of the entry Airlock would not find.
+// unresolved returns a sentence about a variable of the entry that Airlock could not resolve, or "".
 func unresolved(entry Entry, e Environment) string {
 	reason := ""
 	entry.translate(func(text string) string {

@@ -42,9 +42,9 @@ func (f File) LinkTarget() string {
 	return f.target
 }
 
-// Look reads the files of the hosts with the given IDs, or of all hosts when
-// there are none; with project also those of the project in e.Directory. Files
-// that are not there are left out, except those of hosts that were named.
+// Look reads the files of the hosts with the given IDs, or of all hosts if ids is empty. If project
+// is set, it also reads the files of the project in e.Directory. It omits missing files, except those
+// of hosts that were named.
 func Look(e Environment, ids []string, project bool) ([]File, error) {
 	for _, id := range ids {
 		if _, known := Find(id); !known {
@@ -136,7 +136,7 @@ func projectServers(data []byte) []string {
 	return found
 }
 
-// readRegular reads a file that is no pipe and no device, and of bounded size.
+// readRegular reads a regular file of at most maxFile bytes.
 func readRegular(path string) ([]byte, fs.FileMode, error) {
 	info, err := os.Stat(path)
 	if err != nil {

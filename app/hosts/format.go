@@ -85,8 +85,8 @@ func (f format) servers(data []byte, key string) (map[string]fields, error) {
 	return servers, nil
 }
 
-// checkedEdit is edit, held to its promise: what it was not asked to change must
-// decode to the same values as before.
+// checkedEdit is edit with a check: everything else in the file must decode to the same values as
+// before.
 func (f format) checkedEdit(data []byte, key string, remove []string, add map[string]string) ([]byte, error) {
 	plain, encoding := decodeText(data)
 	edited, err := f.checkedPlainEdit(plain, key, remove, add)

@@ -1,7 +1,6 @@
-// Package hosts knows the configuration files of agent hosts: where they lie,
-// which MCP servers they name, and how to put Airlock in the place of those
-// servers and take it out again. It changes nothing but the entries it was
-// asked to change: comments, order and all other keys of a file stay.
+// Package hosts reads and edits the configuration files of agent hosts: it finds the files and their
+// MCP servers, replaces the servers by Airlock, and can undo that. It changes only the requested
+// entries: comments, order and all other keys of a file stay.
 package hosts
 
 import (
@@ -16,11 +15,11 @@ type Host struct {
 	format  format
 	key     string // of the mapping from names to servers
 	user    func(Environment) string
-	project string // in a project's directory; empty where the host has no such file
+	project string // in a project's directory; empty if the host has no such file
 	expand  expansion
 }
 
-// expansion says which variables a host replaces in its file.
+// expansion is the syntax of the variables that a host replaces in its file.
 type expansion int
 
 const (
@@ -29,7 +28,7 @@ const (
 	expandDollar                   // $X as well
 )
 
-// Environment is what the places of files depend on.
+// Environment has the inputs that determine the paths of files.
 type Environment struct {
 	Home      string                      // the user's home directory
 	Directory string                      // of the project, absolute

@@ -17,7 +17,7 @@ var command = hosts.Command{
 	Env: map[string]string{"AIRLOCK_HOME": "/home/ann/airlock"},
 }
 
-// variables are set where the tests look for them.
+// variables are the environment variables of the tests.
 var variables = map[string]string{"HOME": "/home/ann", "GITHUB_TOKEN": "x", "DATABASE_URL": "x", "NOTION_TOKEN": "x", "FIGMA_TOKEN": "x"}
 
 func lookup(name string) (string, bool) {

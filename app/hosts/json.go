@@ -86,8 +86,8 @@ func editJWCC(data []byte, key string, remove []string, add map[string]string) (
 	return root.Pack(), nil
 }
 
-// insert appends a member on a line of its own, indented like its siblings or,
-// without any, by indent (two spaces when that is empty).
+// insert appends a member on a separate line, indented like its siblings. If it has none, it is
+// indented by indent, or by two spaces if indent is empty.
 func insert(object *hujson.Object, name string, value hujson.Value, indent string) {
 	if len(object.Members) > 0 {
 		indent = memberIndent(object)

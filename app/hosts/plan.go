@@ -24,9 +24,9 @@ type Command struct {
 type Import struct {
 	Entry Entry    // under its name in Airlock's configuration
 	From  []string // the paths of the files that name it
-	Was   string   // its name there, where that was taken by another server
-	// Unsigned says that it gets no credentials: where its host signs in to it by
-	// itself, it works only there.
+	Was   string   // its name there, if Airlock's configuration has another server of that name
+	// Unsigned reports whether the entry has no credentials. If the host signs in to such a server
+	// by itself, the server works only in the host.
 	Unsigned bool
 }
 
@@ -51,7 +51,7 @@ type Plan struct {
 	command   Command
 	variables []string // that servers of the configuration need
 	config    []byte   // the new content of Config
-	before    []byte   // the old one; nil when there is none
+	before    []byte   // the old one; nil if there was no file
 }
 
 // NewPlan plans to move the servers of the files to the configuration at path
@@ -128,9 +128,8 @@ func (p *Plan) existing() (map[string]*Entry, error) {
 	return taken, nil
 }
 
-// take plans to import an entry. One that is there already, under whatever name
-// it was taken before, is not imported twice; another server of an equal name
-// gets a name of its own.
+// take plans to import an entry. An entry that was imported before, possibly under another name, is
+// not imported twice. If another server has the same name, the entry gets a new name.
 func (p *Plan) take(entry Entry, file File, taken map[string]*Entry) {
 	for _, known := range taken {
 		if known.equal(entry) && catalog.ModuleName(strings.TrimSuffix(known.Name, "-"+file.Host.ID)) == catalog.ModuleName(entry.Name) {
@@ -188,7 +187,7 @@ func (e Entry) settings() written {
 	return written{Type: e.Type, Command: e.Command, Args: e.Args, Cwd: e.Cwd, Env: e.Env, URL: e.URL, Headers: e.Headers}
 }
 
-// reference returns how the host's file refers to a variable, or "" where it cannot.
+// reference returns the host's syntax for a reference to a variable, or "" if it has none.
 func (h Host) reference(variable string) string {
 	switch h.ID {
 	case "claude-code":
@@ -230,8 +229,8 @@ func (h Host) registration(c Command, variables []string) written {
 	return out
 }
 
-// Snippet returns what a user adds to the host's file by hand: a file of its own
-// with nothing but Airlock in it.
+// Snippet returns a complete file of the host with Airlock as the only server, from which a user
+// copies the entry by hand.
 func (h Host) Snippet(c Command) (string, error) {
 	entry, err := h.format.encode(h.key, Name, h.registration(c, nil))
 	if err != nil {

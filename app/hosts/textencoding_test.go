@@ -76,7 +76,7 @@ func TestMarksAndLineEndsStay(t *testing.T) {
 	}
 }
 
-// What Airlock cannot do as the host did is said before anything is moved.
+// The plan names the settings that Airlock does not import, before anything is moved.
 func TestWhatIsNotTakenOverIsSaid(t *testing.T) {
 	e := home(t)
 	put(t, e, "gemini", `{"mcpServers": {

@@ -23,12 +23,12 @@ func decodeYAML(data []byte) (map[string]any, error) {
 	return content, nil
 }
 
-// yamlPlace is where the mapping under a key stands.
+// yamlPlace is the position of the mapping under a key.
 type yamlPlace struct {
 	blocks []block
-	line   int    // of the key, from 0; -1 when it is not there
+	line   int    // of the key, from 0; -1 if the key is missing
 	empty  bool   // the key has no value, or {}
-	end    int    // the first line behind the mapping
+	end    int    // the first line after the mapping
 	indent string // of the mapping's keys
 }
 

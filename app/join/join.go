@@ -1,6 +1,6 @@
-// Package join is the client's side of a daemon's socket: where it is, which process may
-// be at its other end, and what both ends say to each other. It imports little, so that
-// package fastpath can join a daemon before the rest of the program is initialised.
+// Package join is the client of a daemon's socket. It finds the socket, checks the process that
+// listens on it, and defines the messages of both ends. It imports little, so that package fastpath
+// can join a daemon before the rest of the program is initialised.
 package join
 
 import (
@@ -18,26 +18,26 @@ import (
 	"github.com/airlock-mcp/airlock/internal/strictjson"
 )
 
-// What a connection to a daemon's socket is for.
+// The purposes of a connection to a daemon's socket.
 const (
-	PurposeHost    = "join"    // serve a host: MCP follows, a message a line
+	PurposeHost    = "join"    // serve a host: MCP messages follow, one on each line
 	PurposeRun     = "run"     // run one program: see FromClient and ToClient
-	PurposeStatus  = "status"  // tell how the daemon is
+	PurposeStatus  = "status"  // report the status of the daemon
 	PurposeConsole = "console" // make a link that signs in to the console
-	PurposeStop    = "stop"    // end in order; the connection ends with the daemon
+	PurposeStop    = "stop"    // shut down gracefully; the connection ends with the daemon
 )
 
-// Hello is the first line on the socket, from who connects.
+// Hello is the first line on the socket, from the client.
 type Hello struct {
 	Purpose string `json:"purpose"`
 	Version string `json:"version,omitempty"`
-	Config  string `json:"config,omitempty"`  // its digest; of PurposeHost and PurposeRun
-	Source  string `json:"source,omitempty"`  // in place of it the digest of its file, see package configfile; of PurposeRun
-	Profile string `json:"profile,omitempty"` // of PurposeHost and PurposeRun; empty: the default one
+	Config  string `json:"config,omitempty"`  // the digest of the configuration; of PurposeHost and PurposeRun
+	Source  string `json:"source,omitempty"`  // instead of Config, the digest of its file, see package configfile; of PurposeRun
+	Profile string `json:"profile,omitempty"` // of PurposeHost and PurposeRun; the default is the default profile
 	Agent   string `json:"agent,omitempty"`   // the token of the agent that the host is; of PurposeHost
 }
 
-// Reply is the daemon's line. What is refused has the reason.
+// Reply is the daemon's answer to Hello. If the daemon refuses, Refused is the reason.
 type Reply struct {
 	Refused string  `json:"refused,omitempty"`
 	Status  *Status `json:"status,omitempty"`
@@ -47,12 +47,12 @@ type Reply struct {
 // Link is an address that signs in to the console once, within two minutes.
 type Link struct {
 	URL string `json:"url"`
-	// Limited is why who uses it may neither answer questions nor accept what changed;
-	// empty: they may do all.
+	// Limited is the reason why a user of the link may neither answer questions nor accept changes.
+	// It is empty if there are no such limits.
 	Limited string `json:"limited,omitempty"`
 }
 
-// Status is how a daemon is.
+// Status is the status of a daemon.
 type Status struct {
 	PID     int       `json:"pid"`
 	Version string    `json:"version"`
@@ -61,7 +61,7 @@ type Status struct {
 	State   string    `json:"state"`            // starting, ready, unavailable or draining
 	Reason  string    `json:"reason,omitempty"` // why it is not ready
 	Hosts   int       `json:"hosts"`            // that joined through the socket
-	Runs    int       `json:"runs"`             // that are going on
+	Runs    int       `json:"runs"`             // that are queued or running
 }
 
 // The bounds of a greeting.
@@ -80,8 +80,8 @@ func Path() (string, error) {
 	return filepath.Join(store.Daemon(home), "socket"), nil
 }
 
-// ShortPath returns a path of the file at path that fits the 108 bytes of a socket's
-// address, whatever the length of path. The caller calls done when it was used.
+// ShortPath returns another path of the file at path that fits into the 108 bytes of a socket's
+// address, however long path is. The caller must call done after using it.
 func ShortPath(path string) (short string, done func(), err error) {
 	dir, err := os.Open(filepath.Dir(path))
 	if err != nil {
@@ -93,20 +93,20 @@ func ShortPath(path string) (short string, done func(), err error) {
 // ErrNone is returned if no daemon serves this state directory.
 var ErrNone = errors.New("no daemon is running for this state directory")
 
-// RefusedError says why a daemon that is running does not take a connection.
+// RefusedError is the reason why a running daemon refuses a connection.
 type RefusedError struct{ Reason string }
 
 // Error is one sentence.
 func (e *RefusedError) Error() string { return e.Reason }
 
-// Conn is a connection that a daemon has taken. Reading, writing and closing may go on at
-// one time. It is made without package net, which is initialised behind nearly all others.
+// Conn is a connection that a daemon has accepted. Read, Write and Close may be called concurrently.
+// It does not use package net, because net is initialised after nearly all other packages.
 type Conn struct {
 	Status Status
 	Link   *Link // of PurposeConsole
 
 	socket *os.File
-	in     *bufio.Reader // may hold what came behind the reply
+	in     *bufio.Reader // may have buffered data that follows the reply
 }
 
 // NewConn returns a connection of which nothing has been read.
@@ -114,29 +114,29 @@ func NewConn(socket *os.File) *Conn {
 	return &Conn{socket: socket, in: bufio.NewReaderSize(socket, 64<<10)}
 }
 
-// Read reads what the daemon writes behind its reply.
+// Read reads the data after the daemon's reply.
 func (c *Conn) Read(p []byte) (int, error) { return c.in.Read(p) }
 
 // Write writes to the daemon.
 func (c *Conn) Write(p []byte) (int, error) { return c.socket.Write(p) }
 
-// Close ends the connection, and what reads or writes.
+// Close closes the connection. Blocked reads and writes return an error.
 func (c *Conn) Close() error { return c.socket.Close() }
 
-// SetReadDeadline ends what reads at a time with os.ErrDeadlineExceeded; the zero time
-// ends nothing.
+// SetReadDeadline sets the time at which reads fail with os.ErrDeadlineExceeded. The zero time
+// means no deadline.
 func (c *Conn) SetReadDeadline(t time.Time) error { return c.socket.SetReadDeadline(t) }
 
-// ReadLine reads up to the end of a line. With an error it returns what there is of it.
+// ReadLine reads up to the end of a line. On an error it returns the part of the line that it read.
 func (c *Conn) ReadLine() ([]byte, error) { return c.in.ReadBytes('\n') }
 
-// Unread has what was read be read again, before anything else.
+// Unread puts bytes back, to be read again before anything else.
 func (c *Conn) Unread(p []byte) {
 	c.in = bufio.NewReader(&replayed{p, c.in})
 }
 
-// replayed reads bytes that were read before, and then on. Unlike io.MultiReader it can
-// be read on after an error, such as a time limit's.
+// replayed reads bytes that were put back and then the rest. Unlike io.MultiReader it can be read
+// again after an error, for example a deadline.
 type replayed struct {
 	bytes []byte
 	then  *bufio.Reader
@@ -151,10 +151,10 @@ func (r *replayed) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// PID is the daemon's process.
+// PID returns the process ID of the daemon.
 func (c *Conn) PID() int { return c.Status.PID }
 
-// CloseWrite says that nothing more is written. What the daemon writes can still be read.
+// CloseWrite closes the connection for writing. It can still be read.
 func (c *Conn) CloseWrite() error {
 	raw, err := c.socket.SyscallConn()
 	if err != nil {
@@ -185,8 +185,8 @@ func Dial(h Hello) (*Conn, error) {
 	return made, nil
 }
 
-// connect opens a connection to a unix socket, which takes no time: it waits in the
-// queue of the process that listens, or, where the queue is full, fails.
+// connect connects to a unix socket without blocking. If the queue of the listening process is full,
+// it returns an error.
 func connect(path string) (*os.File, error) {
 	address, done, err := ShortPath(path)
 	if err != nil {
@@ -247,8 +247,8 @@ func HelloLine(in *bufio.Reader) ([]byte, error) {
 	return line, err
 }
 
-// Trust returns nil when the process at the other end is of this user and, where
-// a host joins or a program is run, lives and runs this very program, as the kernel says.
+// Trust returns nil if the process at the other end belongs to this user. For PurposeHost and
+// PurposeRun it must also be alive and run this very program. All of this comes from the kernel.
 func Trust(conn syscall.Conn, purpose string) error {
 	pid, uid, err := procfs.Peer(conn)
 	if err != nil {

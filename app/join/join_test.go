@@ -15,8 +15,7 @@ import (
 	"github.com/airlock-mcp/airlock/app/join"
 )
 
-// listener listens at the path of its argument and prints what it is sent by the first
-// that connects.
+// listener listens at the path of its argument and prints what the first client sends.
 const listener = `
 import os, socket, sys
 s = socket.socket(socket.AF_UNIX)
@@ -27,8 +26,7 @@ c, _ = s.accept()
 print(c.recv(1000), flush=True)
 `
 
-// socketPath returns where the daemon of /a/airlock.yaml would listen, in a state
-// directory of its own.
+// socketPath returns the path of the daemon's socket in a new state directory.
 func socketPath(t *testing.T) string {
 	t.Helper()
 	home, err := os.MkdirTemp("", "alk")
@@ -48,8 +46,8 @@ func socketPath(t *testing.T) string {
 	return path
 }
 
-// Another program that listens on the socket is told nothing: neither what the
-// configuration is, nor a program.
+// If another program listens on the socket, the client sends it nothing: neither the digest of the
+// configuration nor a program.
 func TestAnotherProgramIsToldNothing(t *testing.T) {
 	for name, test := range map[string]struct {
 		user    uint32
@@ -80,7 +78,7 @@ func TestAnotherProgramIsToldNothing(t *testing.T) {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			defer func() { _ = cmd.Wait() }() // what it printed counts
+			defer func() { _ = cmd.Wait() }() // only its output matters
 			in := bufio.NewReader(said)
 			if line, err := in.ReadString('\n'); line != "listening\n" {
 				t.Fatalf("got %q, %v", line, err)
@@ -96,7 +94,7 @@ func TestAnotherProgramIsToldNothing(t *testing.T) {
 	}
 }
 
-// Where no process listens there is no daemon, whatever lies at the place of the socket.
+// If no process listens, Dial returns ErrNone, whatever file is at the path of the socket.
 func TestThereIsNoDaemon(t *testing.T) {
 	path := socketPath(t)
 	for name, prepare := range map[string]func() error{
@@ -121,14 +119,14 @@ func TestThereIsNoDaemon(t *testing.T) {
 		}
 	}
 	t.Setenv("AIRLOCK_HOME", "/"+strings.Repeat("long/", 40))
-	if os.Geteuid() != 0 { // then the socket lies below it, and its path is too long
+	if os.Geteuid() != 0 { // the path of the socket in this directory is too long
 		if _, err := join.Dial(join.Hello{}); !errors.Is(err, join.ErrNone) {
 			t.Errorf("a long path: got %v, want that there is no daemon", err)
 		}
 	}
 }
 
-// What a connection has read can be put back, and reading goes on after a time limit.
+// Bytes that were read can be put back, and reading continues after a deadline.
 func TestReadAgain(t *testing.T) {
 	here, there := pair(t)
 	conn := join.NewConn(here)

@@ -10,17 +10,16 @@ import (
 	"github.com/airlock-mcp/airlock/internal/program"
 )
 
-// What follows the daemon's reply on a connection for one run: a line from the
-// client with the program, lines from the daemon until the outcome, and meanwhile
-// lines from the client with answers and, at most once, a cancellation. The client
-// never sends the program twice: when the connection ends without an outcome, the run
-// may have done anything.
+// The protocol of PurposeRun after the daemon's reply: The client sends a line with the program. The
+// daemon sends lines until the outcome. Meanwhile the client can send answers and, at most once, a
+// cancellation. The client never sends the program twice: if the connection ends without an outcome,
+// the run may have had effects.
 
 // FromClient is one line of the client. One field is set.
 type FromClient struct {
 	Run    *RunRequest `json:"run,omitempty"` // the first line, and only that
 	Answer *RunAnswer  `json:"answer,omitempty"`
-	Cancel bool        `json:"cancel,omitempty"` // the outcome follows all the same
+	Cancel bool        `json:"cancel,omitempty"` // the outcome still follows
 }
 
 // RunRequest is one program to run.
@@ -31,7 +30,7 @@ type RunRequest struct {
 	Terminal bool          `json:"terminal,omitempty"` // a person can be asked where the client runs
 }
 
-// RunAnswer is what the person at the client's terminal said.
+// RunAnswer is the answer of the person at the client's terminal.
 type RunAnswer struct {
 	ID      string `json:"id"`                // of the question
 	Approve bool   `json:"approve,omitempty"` // else it is refused
@@ -49,18 +48,17 @@ type ToClient struct {
 	Refused  *RunRefusal     `json:"refused,omitempty"`  // the last line
 }
 
-// RunOutcome is what came of a run.
+// RunOutcome is the outcome of a run.
 type RunOutcome struct {
 	Line []byte `json:"line"` // the envelope with its newline, see orchestrator.Envelope.Line
-	// Printed is what the code wrote, as it may be printed beside the envelope: without
-	// the credentials of the configuration.
+	// Printed is the output of the code, with the credentials of the configuration redacted.
 	Printed string `json:"printed,omitempty"`
 	OK      bool   `json:"ok,omitempty"`      // the run has a result
 	Refused bool   `json:"refused,omitempty"` // it has none because policy, or a person, refused a call
 }
 
-// ExitCode is what the command that asked for the run ends with: 0, or 1 where the run
-// failed, or 3 where it was refused.
+// ExitCode returns the exit code of the command that requested the run: 0 for a result, 1 if the run
+// failed, 3 if it was refused.
 func (o *RunOutcome) ExitCode() int {
 	switch {
 	case o.OK:
@@ -71,8 +69,8 @@ func (o *RunOutcome) ExitCode() int {
 	return 1
 }
 
-// EndLine ends the last line of what the code wrote where stdout and stderr lead to the same
-// place, a terminal or one pipe, so that the envelope is a line of its own there.
+// EndLine adds a newline to the output of the code if it lacks one and stdout and stderr are the same
+// file, such as a terminal or a pipe. Then the envelope starts on a new line.
 func (o *RunOutcome) EndLine(stdout, stderr *os.File) {
 	if o.Printed == "" || strings.HasSuffix(o.Printed, "\n") {
 		return
@@ -86,7 +84,7 @@ func (o *RunOutcome) EndLine(stdout, stderr *os.File) {
 	}
 }
 
-// RunRefusal says why a program did not become a run.
+// RunRefusal is the reason why a program did not become a run.
 type RunRefusal struct {
 	Kind    string `json:"kind"` // a word of internal/errortype
 	Problem string `json:"problem"`
@@ -98,14 +96,14 @@ type RunRefusal struct {
 // Error is one sentence.
 func (r *RunRefusal) Error() string { return r.Problem }
 
-// Hint says what to do.
+// Hint returns the advice.
 func (r *RunRefusal) Hint() string { return r.Advice }
 
 // MaxRunLine bounds a line of the client: a program of the largest size in base64.
 const MaxRunLine = (program.MaxSize+1)*4/3 + 4<<10
 
-// ErrLost says that a daemon ended while it ran a program, so that what came of it is
-// not known. What the program did through tools until then is done.
+// ErrLost is returned if the daemon ended while it ran a program, so that the outcome is unknown.
+// Tool calls that the program made before have had their effect.
 var ErrLost = errors.New("the Airlock daemon ended while it ran the program: what the program did through tools until then is done, and it is not run again")
 
 // Send writes one line to the daemon. It is not for concurrent use.

@@ -7,8 +7,8 @@ import (
 	"github.com/airlock-mcp/airlock/app/join"
 )
 
-// The envelope is a line of its own where both streams lead to one place. What the code
-// wrote stays as it is where they do not, or it ended its last line itself.
+// If both streams are the same file, the envelope starts on a new line. Otherwise, and if the output
+// ends with a newline, the output does not change.
 func TestTheEnvelopeIsALineOfItsOwn(t *testing.T) {
 	_, one, err := os.Pipe()
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/errortype"
 )
 
-// acting has agents' runs and calls decided by what is known of agents, as soon as
-// that is open. Before, nothing is permitted. It implements broker.Agents.
+// acting authorizes the runs and calls of agents. It denies everything until the agent service
+// is open. It implements broker.Agents.
 type acting struct {
 	known atomic.Pointer[agents.Service]
 }
@@ -43,9 +43,9 @@ func (a *acting) Decide(ctx context.Context, act broker.AgentAct) (broker.AgentR
 	return ruling, nil
 }
 
-// debitVerification decides about a question to the engines and debits it, where an
-// agent asks. refused says why it may not; else the caller ends the debit, and says
-// whether an engine was asked.
+// debitVerification authorizes a verification and, if the caller is an agent, debits it. If
+// refused is not nil, the verification is not permitted. Otherwise the caller must call end and
+// pass whether an engine was asked.
 func (a *acting) debitVerification(ctx context.Context, who caller.Caller, v agents.Verification) (end func(asked bool) error, refused *broker.Error, err error) {
 	if who.Kind != caller.Agent {
 		return func(bool) error { return nil }, nil, nil
@@ -61,7 +61,7 @@ func (a *acting) debitVerification(ctx context.Context, who caller.Caller, v age
 	return func(asked bool) error { return r.Grant.End(context.WithoutCancel(ctx), asked, 0) }, nil, nil
 }
 
-// actOf is a run or a call as it is decided about.
+// actOf converts a run or a call for the agent service.
 func actOf(act broker.AgentAct) (asked agents.Act, err error) {
 	asked = agents.Act{
 		AgentID: act.Run.Caller.Principal, Conversation: act.Run.Caller.Session, Context: act.Run.Context,
@@ -88,12 +88,12 @@ func (g grant) Approve(ctx context.Context, by string) (*broker.Error, error) {
 	return refusalOf(d), nil
 }
 
-// End says what became of the act.
+// End records whether the act was done and settles the grant.
 func (g grant) End(ctx context.Context, done bool, kept time.Duration) error {
 	return g.of.End(ctx, done, kept)
 }
 
-// refusalOf is what the code of an agent is told; nil where the act is permitted.
+// refusalOf returns the error for the code of an agent, or nil if the act is permitted.
 func refusalOf(d agents.Decision) *broker.Error {
 	if d.Error == nil {
 		return nil

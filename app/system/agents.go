@@ -20,8 +20,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/database"
 )
 
-// requireStateVariable switches agents.requireState on where the configuration
-// does not.
+// requireStateVariable is an environment variable that turns agents.requireState on, whatever the
+// configuration has.
 const requireStateVariable = "DOOM_LOOP_GUARD_REQUIRED"
 
 // Agents are the registered agents and the tokens of callers over HTTP, with the
@@ -60,9 +60,8 @@ func OpenAgents(ctx context.Context, c *config.Config, opts Options) (_ *Agents,
 	return a, a.open(ctx, c, directories.Home, agents.Options{Log: log, Logger: opts.Logger})
 }
 
-// OpenAgents opens what is known of agents beside the system, with its log and the
-// desk where people are asked; only then agents may do anything through the system. The
-// caller closes it, before the system.
+// OpenAgents opens the agent service with the audit log and the approval desk of the system.
+// Until then the system denies every act of an agent. The caller must close it before the system.
 func (s *System) OpenAgents(ctx context.Context) (*Agents, error) {
 	a := &Agents{auditDirectory: s.directories.Audit, keys: s.directories.Keys, log: s.log, undo: &cleanup.Stack{}}
 	err := a.open(ctx, s.config, s.directories.Home, agents.Options{Log: s.log, Desk: s.desk, Logger: s.opts.Logger, Tools: s.declared})
@@ -104,7 +103,7 @@ func (a *Agents) open(ctx context.Context, c *config.Config, home string, opts a
 }
 
 func (a *Agents) begin(ctx context.Context, c config.Agents, opts agents.Options) (err error) {
-	required, _ := strconv.ParseBool(os.Getenv(requireStateVariable)) // what is no such word counts as unset
+	required, _ := strconv.ParseBool(os.Getenv(requireStateVariable)) // an invalid value counts as unset
 	opts.RequireState = c.RequireState || required
 	opts.QuestionTime = c.QuestionTime
 	opts.Budgets = map[string]budget.Limits{budget.Principal: c.PrincipalBudget, budget.Session: c.SessionBudget}
@@ -119,8 +118,7 @@ func (a *Agents) begin(ctx context.Context, c config.Agents, opts agents.Options
 	return nil
 }
 
-// limiter counts requests in Redis where it is configured and answers, else in
-// memory.
+// limiter counts requests in Redis if it is configured and answers, otherwise in memory.
 func (a *Agents) limiter(ctx context.Context, c config.Agents, logger *slog.Logger) (agents.Limiter, error) {
 	if c.Redis.Reveal() != "" {
 		shared, err := redislimit.Open(ctx, c.Redis.Reveal(), c.Rate.Calls, c.Rate.Per)
@@ -151,7 +149,7 @@ func (a *Agents) RevokeToken(ctx context.Context, id string) error {
 	return errors.Join(a.Record(ctx, "token revoked: "+id), a.EndOf(ctx, id, Principal()))
 }
 
-// SetStatus suspends, resumes or kills an agent; what it has under way ends at once.
+// SetStatus suspends, resumes or kills an agent. Its running acts end at once.
 func (a *Agents) SetStatus(ctx context.Context, id string, status agents.Status, by string) error {
 	defer a.authority.Changed()
 	return a.Service.SetStatus(ctx, id, status, by)

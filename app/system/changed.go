@@ -34,8 +34,8 @@ func Difference(c pins.Change) []byte {
 		name+" now, digest "+ShortDigest(c.Found), printable(c.Found.Definition))
 }
 
-// printable writes a definition one member a line, every character but printable
-// ASCII escaped: what a person compares must not hide anything.
+// printable formats a definition with one member on each line. It escapes every character that is
+// not printable ASCII, because a person compares the result and nothing may be hidden in it.
 func printable(definition json.RawMessage) []byte {
 	text, err := json.MarshalIndent(definition, "", "  ")
 	if err != nil {
@@ -60,7 +60,7 @@ func (s *System) ChangedTools(who caller.Caller) []pins.Change {
 	})
 }
 
-// ErrOtherChange says that a tool has no change, or another one than was looked at.
+// ErrOtherChange is returned if a tool has not changed, or its change is not the one shown.
 var ErrOtherChange = errors.New("the tool's definition is not the one that was looked at")
 
 // AcceptTool lets a tool be used again with the changed definition of that digest,

@@ -132,7 +132,7 @@ func CheckConfirmed(c *config.Config) error {
 type Confirmation struct {
 	Before, After trust.Content
 	IsKnown       bool     // an earlier content was confirmed, which is Before
-	Why           []string // what may permit more
+	Why           []string // the keys that may permit more than before
 	book          *trust.Book
 	config        *config.Config
 }

@@ -15,8 +15,8 @@ func holdCredentials(redactor *redact.Redactor, c *config.Config) {
 	}
 }
 
-// held returns what is held as a credential: what the configuration says, and
-// the parts of other values that have a credential's form, whatever their name.
+// held returns the values to treat as credentials: those that the configuration declares, and the
+// parts of other values that have the form of a credential, whatever their name.
 func held(c *config.Config) []config.Held {
 	list := c.Held()
 	scanner := redact.New()

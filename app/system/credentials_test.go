@@ -55,7 +55,7 @@ func TestEveryCredentialOfTheConfigurationIsHeld(t *testing.T) {
 	}
 }
 
-// What servers of all sorts have in their environments, and is no credential.
+// Ordinary environment variables of servers, none of which is a credential.
 func TestOrdinaryValuesAreNotHeld(t *testing.T) {
 	ordinary := []string{
 		"NODE_ENV", "production", "LOG_LEVEL", "warning", "PATH", "/usr/local/bin:/usr/bin", "HOME", "/home/ann", "DEBUG", "mcp:server", "TZ", "Europe/Berlin",

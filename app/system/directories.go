@@ -9,19 +9,19 @@ import (
 
 // Directories are the absolute paths that a system works in.
 type Directories struct {
-	Home       string // the state directory: images, pins and all that has no place of its own
+	Home       string // the state directory: images, pins and everything that has no separate directory
 	Audit      string // the audit log
 	Keys       string // keys that sign the log and encrypt recordings
 	Wrappers   string // generated wrappers that sandboxes mount
 	Approvals  string // open questions
-	Recordings string // what replays need
+	Recordings string // recordings of runs, for replays
 
 	Attachments string // files that runs attached
 	Sessions    string // files that the runs of one session share
 }
 
-// FindDirectories returns those that the configuration and $AIRLOCK_HOME name.
-// It makes none of them.
+// FindDirectories returns the directories that the configuration and $AIRLOCK_HOME name.
+// It does not create them.
 func FindDirectories(c *config.Config) (Directories, error) {
 	home, err := store.Home(os.Getenv)
 	if err != nil {

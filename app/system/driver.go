@@ -15,22 +15,23 @@ import (
 	"github.com/airlock-mcp/airlock/runner/runsc"
 )
 
-// envRunsc names the runsc program where it lies neither beside airlock nor in PATH.
+// envRunsc is the environment variable with the path of the runsc program. It is needed if runsc is
+// neither beside airlock nor in PATH.
 const envRunsc = "AIRLOCK_RUNSC"
 
 // shimName is what gVisor's shim for containerd is called.
 const shimName = "containerd-shim-runsc-v1"
 
-// driver is what the drivers have in common. It lives as long as the program.
+// driver is implemented by all drivers. A driver is never closed.
 type driver interface {
 	runner.Driver
-	// Unenforced returns why this host cannot enforce every limit, or nil where it can.
+	// Unenforced returns why this host cannot enforce every limit, or nil if it can.
 	Unenforced() error
 }
 
-// newDriver returns the configured driver after it has looked at what it needs.
-// Where the host cannot enforce a limit that the configuration asks for, it
-// refuses; a limit that was not asked for is missing with a warning.
+// newDriver returns the configured driver after checking that its programs exist. If the host
+// cannot enforce a limit that the configuration sets, newDriver returns an error. A default limit
+// that cannot be enforced is only logged as a warning.
 func newDriver(ctx context.Context, c *config.Config, logger *slog.Logger) (driver, error) {
 	path, err := findRunsc()
 	if err != nil {
@@ -80,8 +81,8 @@ func newContainerd(ctx context.Context, c *config.Config, path string, logger *s
 	return made, nil
 }
 
-// FindPrograms returns the path of the runsc program, after it has looked at
-// everything that the configured driver needs.
+// FindPrograms returns the path of the runsc program, after checking everything that the configured
+// driver needs.
 func FindPrograms(ctx context.Context, c *config.Config) (string, error) {
 	if _, err := newDriver(ctx, c, slog.New(slog.DiscardHandler)); err != nil {
 		return "", err
@@ -89,8 +90,7 @@ func FindPrograms(ctx context.Context, c *config.Config) (string, error) {
 	return findRunsc()
 }
 
-// findRunsc looks for the program where $AIRLOCK_RUNSC says, beside airlock
-// itself, and in PATH.
+// findRunsc looks for runsc at $AIRLOCK_RUNSC, beside airlock itself, and in PATH.
 func findRunsc() (string, error) {
 	if path := os.Getenv(envRunsc); path != "" {
 		return path, nil
@@ -103,8 +103,7 @@ func findRunsc() (string, error) {
 	return path, nil
 }
 
-// findShim looks for the program where the configuration says, beside airlock
-// itself, and in PATH.
+// findShim looks for the shim at the configured path, beside airlock itself, and in PATH.
 func findShim(c *config.Config) (string, error) {
 	if path := c.Sandbox.Containerd.Shim; path != "" {
 		return path, nil

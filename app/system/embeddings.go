@@ -61,7 +61,7 @@ func embeddingsKey(ctx context.Context, c *config.Config) (*config.Config, error
 	return &resolved, nil
 }
 
-// openEmbeddings prepares searches by meaning, where they are configured.
+// openEmbeddings prepares semantic search, if embeddings are configured.
 func (c *Catalog) openEmbeddings(ctx context.Context) error {
 	if !c.opts.Serving {
 		return nil
@@ -74,10 +74,10 @@ func (c *Catalog) openEmbeddings(ctx context.Context) error {
 	return err
 }
 
-// relearnAfter is when an endpoint that failed is asked again.
+// relearnAfter is the delay before an endpoint that failed is asked again.
 const relearnAfter = time.Minute
 
-// learnSoon has the tools of now learnt, in the background.
+// learnSoon requests, without blocking, that learnTools embeds the current tools.
 func (c *Catalog) learnSoon() {
 	select {
 	case c.learn <- struct{}{}:
@@ -85,8 +85,8 @@ func (c *Catalog) learnSoon() {
 	}
 }
 
-// learnTools makes the vectors of the tools of now whenever they have changed, until
-// ctx ends. No search waits for it: one before it finds what words find.
+// learnTools computes the vectors of the current tools whenever they have changed, until ctx ends.
+// Searches do not wait for it; until it is done they match words only.
 func (c *Catalog) learnTools(ctx context.Context) {
 	told := false
 	for {
@@ -116,8 +116,8 @@ func (c *Catalog) learnTools(ctx context.Context) {
 	}
 }
 
-// Similar returns tools that are near to a question in meaning, and a sentence where
-// that could not be found out; nothing of either where no embeddings are configured.
+// Similar returns the tools whose meaning is near to a question. If the embeddings are not available,
+// it returns a sentence about that instead. If none are configured, both results are empty.
 func (s *System) Similar(ctx context.Context, snapshot *catalog.Snapshot, question string) ([]catalog.Similar, string) {
 	meaning := s.catalog.meaning
 	if meaning == nil {

@@ -8,20 +8,20 @@ import (
 	"github.com/airlock-mcp/airlock/runner"
 )
 
-// SetupError says what the machine or the configuration lacks, and what to do
-// about it.
+// SetupError reports that the machine or the configuration lacks something, with advice on how to
+// correct it.
 type SetupError struct {
 	Err    error
 	Advice string // what to type or to read
 }
 
-// Error says what is missing.
+// Error describes what is missing.
 func (e *SetupError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the cause.
 func (e *SetupError) Unwrap() error { return e.Err }
 
-// Hint says what to type.
+// Hint returns the advice.
 func (e *SetupError) Hint() string { return e.Advice }
 
 // Advise adds a hint to the errors of parts that do not know which command
@@ -50,5 +50,5 @@ type busyError struct{ error }
 // Unwrap returns the cause.
 func (e *busyError) Unwrap() error { return e.error }
 
-// Hint says what to change.
+// Hint returns the advice.
 func (e *busyError) Hint() string { return "try again later, or raise sandbox.maxSandboxes" }

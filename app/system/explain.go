@@ -42,20 +42,20 @@ func (s *System) RuleSet(who caller.Caller) (RuleSet, error) {
 type Explanation struct {
 	Request  policies.Request
 	Decision policies.Decision
-	// Unfit says why policies would not be asked: the arguments do not fit the tool's
-	// schema. It is nil where they do, and where none were given.
+	// Unfit is set if the arguments do not fit the tool's schema, so that the broker would reject
+	// the call before it evaluates policies. It is nil if no arguments were given.
 	Unfit error
 }
 
-// WhyRisk says in words why the tool has the risk that it has.
+// WhyRisk explains in words why the tool has its risk.
 func (e Explanation) WhyRisk() string { return policies.WhyRisk(e.Request) }
 
-// ErrNoObject says that arguments are no JSON object.
+// ErrNoObject is returned if the arguments are not a JSON object.
 var ErrNoObject = errors.New("the arguments are no JSON object")
 
-// Explain decides a call of a principal, as caller.Caller.Name says it. Empty
-// arguments: none are given, and none are missed. The error is one of
-// catalog.Snapshot.Lookup, ErrNoObject, or that the rules have a mistake.
+// Explain decides a call of a principal, which has the form of caller.Caller.Name. If arguments is
+// empty, the call is decided without arguments and not checked against the tool's schema. The error
+// is from catalog.Snapshot.Lookup, ErrNoObject, or a mistake in the rules.
 func (r RuleSet) Explain(principal, serverID, toolName, arguments string) (Explanation, error) {
 	tool, err := r.Snapshot.Lookup(serverID, toolName)
 	if err != nil {

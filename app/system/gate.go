@@ -13,9 +13,9 @@ import (
 	"github.com/airlock-mcp/airlock/redact"
 )
 
-// gate cleans what leaves Airlock other than through a run: its log, its notices,
-// what servers say about themselves. Personal data stays in definitions, where
-// only a server's author can have put it.
+// gate redacts everything that leaves Airlock other than through a run: its log, its notices, and
+// the problems and tool definitions of servers. Definitions keep personal data, because only the
+// author of a server can have put it there.
 type gate struct {
 	all         *redact.Redactor // logs, notices, reasons
 	definitions *redact.Redactor // credentials and secrets alone
@@ -28,7 +28,7 @@ func newGate() *gate {
 	}})}
 }
 
-// options has log and notices go through the gate.
+// options returns o with a logger and a Notify function that redact.
 func (g *gate) options(o Options) Options {
 	notify := o.Notify
 	o.Logger = slog.New(g.all.Handler(o.Logger.Handler()))
@@ -39,8 +39,8 @@ func (g *gate) options(o Options) Options {
 	return o
 }
 
-// servers returns what is known about the servers, cleaned: their last words, and
-// the definitions of their tools, whose digests stay those of what arrived.
+// servers returns a redacted copy of the list: problems, warnings and the definitions of tools. The
+// digests of the tools stay those of the original definitions.
 func (g *gate) servers(list []catalog.Server) []catalog.Server {
 	list = slices.Clone(list)
 	for i := range list {
@@ -81,17 +81,17 @@ func (g *gate) tool(t *catalog.Tool) {
 	}
 }
 
-// Gate cleans what the system and its host exchange.
+// Gate returns the redactor for messages between the system and its host.
 func (s *System) Gate() *Gate { return &Gate{s.opts.gate.definitions} }
 
-// Gate removes secrets, and paths of the host where Airlock itself speaks. What
-// a run returned was cleaned of personal data before, as the operator chose.
+// Gate removes secrets, and paths of the host from Airlock's own messages. It leaves personal data:
+// the results of a run were redacted before, as the operator configured it.
 type Gate struct{ redactor *redact.Redactor }
 
 // Text removes secrets from a text.
 func (g *Gate) Text(text string) string { return g.redactor.Text(text) }
 
-// JSON removes secrets from the texts of a JSON value. What is no JSON is null.
+// JSON removes secrets from the texts of a JSON value. If raw is not JSON, the result is null.
 func (g *Gate) JSON(raw json.RawMessage) json.RawMessage {
 	cleaned, err := g.redactor.JSONTexts(raw)
 	if err != nil {
@@ -100,11 +100,11 @@ func (g *Gate) JSON(raw json.RawMessage) json.RawMessage {
 	return cleaned
 }
 
-// Sentence is Text for what Airlock says of itself: paths of its host are left out.
+// Sentence is Text for Airlock's own messages. It also removes paths of the host.
 func (g *Gate) Sentence(text string) string { return withoutHostPaths(g.Text(text)) }
 
-// Sentence removes secrets and paths of the host from what Airlock says in the
-// place of a run.
+// Sentence removes secrets and paths of the host from the message that Airlock returns instead of
+// the result of a run.
 func Sentence(text string) string { return withoutHostPaths(printed.Text(text)) }
 
 // hostPath is an absolute path, or one under the user's own directory.

@@ -22,15 +22,14 @@ import (
 	"github.com/airlock-mcp/airlock/verify/gateway"
 )
 
-// Gateway is what the risk gateway's face is made of.
+// Gateway has the parts that the API of the risk gateway needs.
 type Gateway struct {
 	Decider *gateway.Gateway
 	Jobs    *runs.Jobs
 }
 
-// OpenGateway opens the risk gateway of a system, which closes it. trusted is the
-// administrator's switch. Where the image with the engines is not built, the error says
-// what to run.
+// OpenGateway opens the risk gateway of a system. Closing the system closes it. trusted is the
+// administrator's switch. If the image with the engines is not built, the error has a hint.
 func (s *System) OpenGateway(ctx context.Context, trusted bool) (*Gateway, error) {
 	if err := s.verifier.Warm(); err != nil { // every program is analysed first
 		return nil, err
@@ -49,7 +48,7 @@ func (s *System) OpenGateway(ctx context.Context, trusted bool) (*Gateway, error
 	return &Gateway{decider, jobs}, nil
 }
 
-// analyses have the engines judge the programs of callers; an agent's are debited.
+// analyses ask the engines about the programs of callers. Those of agents are debited.
 type analyses struct{ system *System }
 
 // Verify asks one engine about a program.
@@ -71,7 +70,7 @@ func (a analyses) Verify(ctx context.Context, who caller.Caller, r verify.Reques
 // decisions keeps the decisions of the risk gateway in the audit log.
 type decisions struct{ system *System }
 
-// Record keeps a decision: durably where it allows something.
+// Record writes a decision to the audit log. A decision that allows is durable when it returns.
 func (d decisions) Record(ctx context.Context, r gateway.Record) error {
 	log := d.system.log
 	record := audit.Record{
@@ -91,7 +90,7 @@ func (d decisions) Record(ctx context.Context, r gateway.Record) error {
 	return log.Note(ctx, record)
 }
 
-// identityOf is a caller as records name it.
+// identityOf returns the identity of a caller for audit records.
 func identityOf(c caller.Caller) audit.Identity {
 	return audit.Identity{SessionID: c.Session, Principal: c.Principal, Issuer: c.Issuer, CallerKind: string(c.Kind), Profile: c.Profile}
 }

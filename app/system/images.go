@@ -15,8 +15,8 @@ import (
 	"github.com/airlock-mcp/airlock/runner"
 )
 
-// Extra returns the packages that the configuration asks for in the image that runs a
-// language, as its lock file names them. images.ErrUnlocked says that they are not locked.
+// Extra returns the packages that the configuration adds to the image of a language, as the lock
+// file names them. If they are not locked, the error is images.ErrUnlocked.
 func Extra(c *config.Config, language string) (images.Extra, error) {
 	wanted := c.Images.Wanted(language)
 	if len(wanted) == 0 {
@@ -29,9 +29,9 @@ func Extra(c *config.Config, language string) (images.Extra, error) {
 	return lock.Extra(language, wanted)
 }
 
-// openImages opens every image that runs code, with the packages that are configured;
-// undo closes them. Where one cannot be opened, missing says why, by its language; the
-// error is that of the first where none can.
+// openImages opens every image that runs code, with the configured packages; undo closes them.
+// missing has the errors of the images that cannot be opened, by language. If no image can be
+// opened, openImages returns the first of these errors.
 func openImages(c *config.Config, home string, undo *cleanup.Stack) (opened map[string]runner.Image, missing map[string]error, _ error) {
 	opened, missing = map[string]runner.Image{}, map[string]error{}
 	var first error
@@ -63,9 +63,9 @@ func openLanguage(c *config.Config, home string, definition images.Definition, u
 	return image, err
 }
 
-// refuseMissing returns what the runs of each language without an image are refused with,
-// while the others go on, and what to type. Where Airlock serves, that crosses to callers: of an image
-// that is broken they are told no more than that, and the log has the cause.
+// refuseMissing returns the errors, with hints, for the runs of each language whose image is
+// missing. Other languages are not affected. If Airlock serves, callers see these errors, so the
+// error for a broken image has no cause; the cause is logged.
 func (s *System) refuseMissing(ctx context.Context, missing map[string]error) map[string]error {
 	refusals := map[string]error{}
 	for language, cause := range missing {
@@ -89,8 +89,8 @@ func (s *System) refuseMissing(ctx context.Context, missing map[string]error) ma
 	return refusals
 }
 
-// numericThreads are the variables that keep the libraries of numeric packages from starting
-// a thread for each processor of the host, of which a sandbox may use few.
+// numericThreads returns environment variables that limit the threads of numeric libraries to the
+// CPUs of a sandbox. By default the libraries start a thread for each processor of the host.
 func numericThreads(cpus float64) []string {
 	threads := max(1, int(math.Ceil(cpus)))
 	var env []string

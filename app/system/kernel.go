@@ -201,8 +201,8 @@ func (d dispatcher) run(ctx context.Context, who caller.Caller, req orchestrator
 	return out, nil
 }
 
-// refusedRun is the failure of a request that did not become a run, where the
-// caller can do something about it; another error stays.
+// refusedRun returns the failure of a request that did not become a run if the caller can correct
+// or repeat it. Otherwise it returns err.
 func refusedRun(err error) (kernel.Output, error) {
 	var advised interface{ Hint() string }
 	switch {
@@ -214,7 +214,7 @@ func refusedRun(err error) (kernel.Output, error) {
 	return kernel.Output{}, err
 }
 
-// Risk returns the risk of a tool, as the operator and the tool's definition say it.
+// Risk returns the risk of a tool from the operator's settings and the tool's definition.
 func (d dispatcher) Risk(who caller.Caller, serverID, tool string) (policies.Risk, bool) {
 	defined, ok := d.system.Snapshot(who).Tool(serverID, tool)
 	if !ok {

@@ -11,8 +11,8 @@ import (
 	"github.com/airlock-mcp/airlock/catalog/pins"
 )
 
-// tellMissingLocked says, once for each reason, which servers are missing and
-// what can be done about it, and which are there again.
+// tellMissingLocked notifies about servers that are missing, once for each problem, and about
+// servers that are back.
 func (c *Catalog) tellMissingLocked() {
 	c.tellBackLocked()
 	for _, missing := range c.snapshot.Load().Missing("") {
@@ -24,7 +24,7 @@ func (c *Catalog) tellMissingLocked() {
 	}
 }
 
-// missingNotice says that a server is missing, and what can be done about it.
+// missingNotice returns the notice that a server is missing, with a hint.
 func (c *Catalog) missingNotice(missing catalog.MissingServer) Notice {
 	command := ""
 	for _, server := range c.config.Servers {
@@ -38,7 +38,7 @@ func (c *Catalog) missingNotice(missing catalog.MissingServer) Notice {
 	}
 }
 
-// tellBackLocked says which of the servers that were missing are there again.
+// tellBackLocked notifies about servers that were missing and are back.
 func (c *Catalog) tellBackLocked() {
 	snapshot := c.snapshot.Load()
 	for _, id := range slices.Sorted(maps.Keys(c.told)) {
@@ -51,7 +51,7 @@ func (c *Catalog) tellBackLocked() {
 	}
 }
 
-// tellChanged says which tools are withheld and what an operator does about it.
+// tellChanged notifies about tools that are withheld, with a hint for the operator.
 func (c *Catalog) tellChanged() {
 	for _, notice := range changedNotices(c.changed) {
 		c.opts.Notify(notice)
@@ -71,8 +71,8 @@ func changedNotices(changed []pins.Change) []Notice {
 	return notices
 }
 
-// notices says what is wrong now with the servers that callers of a profile see, as
-// one who asks for the first time is told it.
+// notices returns the current problems of the servers that callers of a profile see, including
+// those that were notified before.
 func (c *Catalog) notices(profile string) []Notice {
 	var notices []Notice
 	if c.upstreams == nil {
@@ -91,7 +91,7 @@ func (c *Catalog) notices(profile string) []Notice {
 	return append(notices, changedNotices(changed)...)
 }
 
-// missingHint says what to try for a server that is missing because of problem.
+// missingHint returns advice for a server that is missing because of problem.
 func missingHint(id, command, problem string) string {
 	key := "mcpServers." + id
 	is := func(words string) bool { return strings.Contains(problem, words) }
@@ -116,7 +116,7 @@ func missingHint(id, command, problem string) string {
 	return fmt.Sprintf("run the command of %s by hand to see what it says", key)
 }
 
-// InstallHint says where a missing program comes from.
+// InstallHint returns advice on how to install a missing program.
 func InstallHint(program string) string {
 	switch program {
 	case "npx", "npm", "node":

@@ -75,7 +75,7 @@ func (l *ListedRun) end(r audit.Record) {
 	}
 }
 
-// ownerOf returns whom a run's record says that the run belongs to.
+// ownerOf returns the owner of a run from its audit record.
 func ownerOf(r audit.Record) caller.Owner {
 	return caller.Owner{Principal: r.Principal, Kind: caller.Kind(r.CallerKind), Issuer: r.Issuer, Session: r.SessionID, Profile: r.Profile}
 }
@@ -93,7 +93,7 @@ type ShownRun struct {
 	Files []attachment.File `json:"files,omitempty"` // that it attached
 }
 
-// ShowRun returns what the log and a recording say about a run; nil where it was not
+// ShowRun returns a run from the log and from its recording, which is nil if the run was not
 // recorded.
 func ShowRun(tree *audit.RunTree, recording *replay.Recording) ShownRun {
 	shown := ShownRun{ListedRun: ListRun(audit.RunSummary{ID: tree.ID, Start: tree.Start, End: tree.End})}
@@ -115,7 +115,7 @@ func ShowRun(tree *audit.RunTree, recording *replay.Recording) ShownRun {
 	return shown
 }
 
-// LoadRecording reads a run's recording, and makes nothing where there is none.
+// LoadRecording reads the recording of a run. It does not create the directory of recordings.
 func LoadRecording(directories Directories, c config.Replay, runID string) (*replay.Recording, error) {
 	if c.Keep == 0 {
 		return nil, errors.New("recordings are switched off (replay.keep)")
@@ -130,7 +130,7 @@ func LoadRecording(directories Directories, c config.Replay, runID string) (*rep
 	return store.Load(runID)
 }
 
-// OpenFiles opens the store of what runs attached; nil where nothing was ever kept.
+// OpenFiles opens the store of the files that runs attached, or returns nil if it does not exist.
 func OpenFiles(directories Directories, c config.Attachments) (*attachment.Store, error) {
 	if _, err := os.Stat(directories.Attachments); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -138,7 +138,7 @@ func OpenFiles(directories Directories, c config.Attachments) (*attachment.Store
 	return attachment.Open(directories.Attachments, &attachment.Options{Keys: directories.Keys, Keep: c.Keep, Size: c.Size})
 }
 
-// FilesOf returns what a run has attached; nothing where it is not kept.
+// FilesOf returns the files that a run attached, or nil if they are not kept.
 func FilesOf(store *attachment.Store, runID string) ([]attachment.File, error) {
 	if store == nil {
 		return nil, nil

@@ -46,8 +46,7 @@ func readPolicy(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// OperatorSettings hands what the configuration says about servers and tools to
-// the policies.
+// OperatorSettings returns the settings of servers and tools in the configuration, for the policies.
 func OperatorSettings(c *config.Config) (policies.Operator, error) {
 	operator := policies.Operator{}
 	for _, server := range c.Servers {

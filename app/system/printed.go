@@ -9,18 +9,17 @@ import (
 	"github.com/airlock-mcp/airlock/redact"
 )
 
-// printed knows the credentials of every configuration that this process has
-// read, for what its commands print. It is one for the process, as its standard
-// streams are: an error can come out of a part that knows no configuration.
+// printed redacts the output of commands. It knows the credentials of every configuration that this
+// process has read. It is a package variable because an error may be printed by code that has no
+// configuration.
 var printed = redact.New()
 
-// Printed returns the redactor for what the commands of this process print beside
-// results: errors, notices, hints, checks. It knows the credentials of each
-// configuration that was read, from then on.
+// Printed returns the redactor for the output of commands that is not a result: errors, notices,
+// hints and checks. It knows the credentials of each configuration that was read, from then on.
 func Printed() *redact.Redactor { return printed }
 
-// Messages returns Printed for what verbs say beside results, what programs wrote
-// included. Personal data stays in it, which the operator may have chosen to keep there.
+// Messages is Printed for messages that can contain the output of programs. It keeps personal data,
+// because the operator may have configured to keep it there.
 func Messages() *redact.Redactor { return printed.With(redact.Personal{All: keepPersonal}) }
 
 var keepPersonal = redact.Choices{
@@ -33,7 +32,7 @@ func HoldPrinted(c *config.Config) {
 	for _, h := range held(c) {
 		holdPrinted(h.Value.Reveal())
 	}
-	for _, server := range c.Servers { // what is no reference by the names of others
+	for _, server := range c.Servers { // references in other environment variables
 		for _, h := range server.Undeclared() {
 			if secrets.IsReference(h.Value.Reveal()) {
 				holdPrinted(h.Value.Reveal())
@@ -42,8 +41,8 @@ func HoldPrinted(c *config.Config) {
 	}
 }
 
-// holdPrinted holds a value, or, where it is a reference to a credential, what it
-// refers to and a name that is none.
+// holdPrinted holds a value. If the value is a reference, holdPrinted holds the environment variable
+// that it names and, if the part after the colon is not a valid name, that part.
 func holdPrinted(value string) {
 	if !secrets.IsReference(value) {
 		printed.Hold(value)
@@ -58,7 +57,7 @@ func holdPrinted(value string) {
 	}
 }
 
-// HoldMentioned is HoldPrinted for a file that is no configuration.
+// HoldMentioned is HoldPrinted for a file that is not a valid configuration.
 func HoldMentioned(path string) {
 	for _, value := range config.Mentioned(path, os.LookupEnv) {
 		printed.Hold(value.Reveal())

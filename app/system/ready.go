@@ -14,15 +14,15 @@ var (
 	errNoTools   = errors.New("the lists of tools are still being read")
 )
 
-// IsStarting reports whether an error of Ready says that Airlock has not come so far yet;
-// any other says that something is wrong.
+// IsStarting reports whether an error of Ready means that Airlock is still starting. Any other error
+// of Ready is a failure.
 func IsStarting(err error) bool {
 	return errors.Is(err, errNoTools) || errors.Is(err, errNotPooled) || errors.Is(err, runner.ErrProving)
 }
 
-// Ready returns why no run could be made now, nil where one could: the lists of
-// tools are read, a sandbox has proved itself, the pool has been filled once, and the
-// audit log's directory can be written. It may be called concurrently.
+// Ready returns nil if the system can execute a run: the lists of tools are read, a sandbox has
+// passed its checks, the pool has been filled once, and the directory of the audit log is writable.
+// It is safe for concurrent use.
 func (s *System) Ready(context.Context) error {
 	if s.catalog.opened != nil {
 		select {
@@ -46,7 +46,7 @@ func (s *System) Ready(context.Context) error {
 	return writable(s.directories.Audit)
 }
 
-// writable returns why nothing can be written into a directory.
+// writable returns an error if files cannot be written in a directory.
 func writable(directory string) (err error) {
 	probe, err := os.CreateTemp(directory, ".ready-*")
 	if err != nil {
@@ -61,8 +61,8 @@ func writable(directory string) (err error) {
 	return nil
 }
 
-// Notices says what is wrong now with the servers that callers of a profile see. It
-// may be called concurrently.
+// Notices returns the current problems of the servers that callers of a profile see. It is safe for
+// concurrent use.
 func (s *System) Notices(profile string) []Notice { return s.catalog.notices(profile) }
 
 // Load is what the sandboxes are at work on now.

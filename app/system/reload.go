@@ -61,17 +61,17 @@ func (s *System) Config() *config.Config {
 	return s.rules.config
 }
 
-// Reload reads the configuration and the policies again and puts them in force:
-// all that changed, or nothing where anything has a mistake or needs a restart.
-// What came of it is told through Options.Notify and recorded.
+// Reload reads the configuration and the policies again and puts all changes in force. If one of
+// them has a mistake or needs a restart, nothing changes. The outcome is passed to Options.Notify
+// and recorded in the audit log.
 func (s *System) Reload(ctx context.Context) {
 	if !s.reload(ctx, true) {
 		s.opts.Notify(Notice{Text: "the configuration and the policies are those in force: nothing has changed"})
 	}
 }
 
-// reload is Reload; it reports whether it told anything. Unless asked for, it
-// tells nothing twice.
+// reload is Reload. It reports whether it sent a notice. Unless asked is set, it does not notify
+// about the same refusal twice.
 func (s *System) reload(ctx context.Context, asked bool) (told bool) {
 	s.rules.mu.Lock()
 	defer s.rules.mu.Unlock()
@@ -105,7 +105,7 @@ func (s *System) reload(ctx context.Context, asked bool) (told bool) {
 	return told
 }
 
-// putInForceLocked returns the keys of what it has put in force.
+// putInForceLocked returns the keys that it put in force.
 func (s *System) putInForceLocked(ctx context.Context) ([]string, error) {
 	next := s.rules.config
 	if s.opts.Reread != nil {
@@ -146,9 +146,9 @@ func (s *System) putInForceLocked(ctx context.Context) ([]string, error) {
 	return live, nil
 }
 
-// adoptLocked takes another text of the configuration that says the same for the one that
-// is in force, so that clients who compare their file with it find the same: unless the
-// operator has sealed the installation with the text as it was.
+// adoptLocked replaces the configuration in force by next if only its text differs, not its meaning.
+// Clients compare the text of their file with the one in force. If the operator sealed or confirmed
+// the previous text, adoptLocked does nothing.
 func (s *System) adoptLocked(ctx context.Context, next *config.Config, files []policies.File) {
 	if next.Source() == s.rules.config.Source() || !config.SameMeaning(s.rules.config, next) {
 		return
@@ -156,13 +156,13 @@ func (s *System) adoptLocked(ctx context.Context, next *config.Config, files []p
 	if found, err := CheckIntegrity(ctx, next, nil, false); err == nil && found.Verified {
 		before, after := trust.ContentOf(s.rules.config, s.rules.files), trust.ContentOf(next, files)
 		if s.opts.Serving && confirmed(trust.Open(s.directories.Home), before, after) != nil {
-			return // the start after this one says why
+			return // the next start reports it
 		}
 		s.rules.config, s.rules.files = next, files
 	}
 }
 
-// restartError says what changed that cannot change while Airlock serves.
+// restartError has the changed keys that need a restart.
 type restartError struct{ keys []string }
 
 // Error names the keys.
@@ -170,12 +170,12 @@ func (e *restartError) Error() string {
 	return strings.Join(e.keys, ", ") + " cannot change while Airlock serves"
 }
 
-// Hint says what to do.
+// Hint returns the advice.
 func (e *restartError) Hint() string {
 	return "restart it (in the host: connect again), or take these changes back"
 }
 
-// tellRefused says why a change is not in force, to people and in the log.
+// tellRefused notifies people that a change is refused and records it in the audit log.
 func (s *System) tellRefused(ctx context.Context, err error) {
 	notice := Notice{Text: fmt.Sprintf("a change is refused, and all rules stay as they were: %v", err)}
 	var advised interface{ Hint() string }

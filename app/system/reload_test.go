@@ -59,7 +59,7 @@ func newReloading(t *testing.T, keys, policy string) *reloading {
 	return r
 }
 
-// write puts a new file in the place of the old one, which nothing sees half-written.
+// write replaces a file atomically.
 func (r *reloading) write(name, text string) {
 	r.t.Helper()
 	if err := store.WriteFile(filepath.Join(r.dir, name), []byte(text), 0o600); err != nil {
@@ -72,7 +72,7 @@ func (r *reloading) configure(keys string) {
 	r.write("airlock.yaml", "mcpServers: {demo: {command: demo}}\npolicies: [rules.cedar]\n"+keys+"\n")
 }
 
-// call says what becomes of a call of the tool now.
+// call calls the tool and returns "called" or the type of the error.
 func (r *reloading) call() string {
 	r.t.Helper()
 	calls, err := r.broker.Open(broker.Run{ID: "run_1", Caller: caller.Caller{Principal: "ann", Kind: caller.Local, Session: "ses_1"}}, r.snapshot, nil)
@@ -122,9 +122,9 @@ func TestReloadIsAllOrNothing(t *testing.T) {
 	steps := []struct {
 		name         string
 		keys, policy string
-		call         string // what becomes of a call
-		notice, hint string // what a person is told
-		record       string // what the log says
+		call         string // the result of a call
+		notice, hint string // parts of the notice
+		record       string // detail of the audit record
 	}{
 		{"nothing changed", "", permit, "called", "nothing has changed", "", ""},
 		{"a rule that forbids", "", forbid, "PolicyDenied", "changed and in force: policies", "", "changed and in force: policies"},
@@ -164,7 +164,7 @@ func TestReloadIsAllOrNothing(t *testing.T) {
 	}
 }
 
-// Files are noticed as they change, and what is refused is told once.
+// Changed files are noticed, and a refused change is reported once.
 func TestChangedFilesComeIntoForce(t *testing.T) {
 	r := newReloading(t, "", permit)
 	watching, stop := context.WithCancel(t.Context())
@@ -186,7 +186,7 @@ func TestChangedFilesComeIntoForce(t *testing.T) {
 	expect("changed and in force: policies", "PolicyDenied")
 	r.write("rules.cedar", "permit (")
 	expect("all rules stay as they were", "PolicyDenied")
-	r.write("another", "of no interest") // looked at, and told nothing again
+	r.write("another", "of no interest") // read again, without a second notice
 	r.write("rules.cedar", permit)
 	expect("changed and in force: policies", "called")
 	r.configure("servers: {demo: {deny: [echo]}}")
@@ -206,8 +206,8 @@ func TestChangedFilesComeIntoForce(t *testing.T) {
 	}
 }
 
-// Another text of the configuration that says the same is the one that clients find in
-// force, and nothing is told or recorded of it.
+// If only the text of the configuration changes, clients find the new text in force, and no notice or
+// record is made.
 func TestAnotherTextThatSaysTheSame(t *testing.T) {
 	r := newReloading(t, "", permit)
 	read := func() *config.Config {

@@ -25,8 +25,8 @@ type RunLog struct {
 	order  []string // by their first records, oldest first
 }
 
-// NewRunLog returns the runs of a log. The configuration says what is kept of them
-// beside it.
+// NewRunLog returns the runs of an audit log. The configuration determines which recordings and
+// files of them are kept.
 func NewRunLog(directories Directories, c *config.Config) *RunLog {
 	return &RunLog{directories: directories, config: c, reader: audit.NewFollower(directories.Audit, `"kind":"run_`), byID: map[string]*ListedRun{}}
 }
@@ -61,8 +61,8 @@ func (l *RunLog) refreshLocked() error {
 	})
 }
 
-// List returns at most n of the runs that match, the newest first, after leaving out
-// skip of them; more says that there are others.
+// List returns at most n of the runs that match, newest first, without the first skip of them. more
+// reports whether there are others.
 func (l *RunLog) List(match func(ListedRun) bool, skip, n int) (list []ListedRun, more bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -98,8 +98,8 @@ func (l *RunLog) Find(id string) (ListedRun, bool, error) {
 	return *run, true, nil
 }
 
-// Tree returns all that the log says about a run that Find has found, with the
-// arguments of its calls where they are kept.
+// Tree returns all records of a run that Find returned, with the arguments of its calls if they are
+// kept.
 func (l *RunLog) Tree(run ListedRun) (*audit.RunTree, error) {
 	tree, err := audit.ShowFrom(l.directories.Audit, run.first, run.ID)
 	if err != nil {
@@ -112,8 +112,7 @@ func (l *RunLog) Tree(run ListedRun) (*audit.RunTree, error) {
 	return tree, nil
 }
 
-// Show returns what is kept of a run beside the log. unkept says why its code and its
-// output are not there.
+// Show returns a run with its recording. If the run has no recording, unkept is the reason.
 func (l *RunLog) Show(tree *audit.RunTree) (shown ShownRun, unkept error) {
 	recording, unkept := LoadRecording(l.directories, l.config.Replay, tree.ID)
 	return ShowRun(tree, recording), unkept

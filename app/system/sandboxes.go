@@ -23,7 +23,7 @@ func openRunner(ctx context.Context, c *config.Config, home string, pooled bool,
 	if err != nil {
 		return nil, err
 	}
-	const none = -1 // the runner's word for a count of zero
+	const none = -1 // for the runner, 0 means the default
 	waiting, pool := c.Sandbox.Queue, c.Sandbox.Pool
 	if waiting == 0 {
 		waiting = none
@@ -59,9 +59,8 @@ func proofRequest(c *config.Config, opened map[string]runner.Image) runner.Reque
 	return runner.Request{Image: opened[slices.Sorted(maps.Keys(opened))[0]], Limits: sandboxLimits(c)}
 }
 
-// ProveSandbox starts a sandbox, which proves itself as every sandbox does before it
-// gets code, and closes it. It returns why this host cannot enforce every limit, or
-// nil where it can.
+// ProveSandbox starts a sandbox, waits until it has passed the checks that every sandbox makes before
+// it gets code, and closes it. unenforced is why this host cannot enforce every limit, or nil.
 func ProveSandbox(ctx context.Context, c *config.Config) (unenforced, err error) {
 	quiet := slog.New(slog.DiscardHandler)
 	driver, err := newDriver(ctx, c, quiet)

@@ -12,7 +12,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
-// ServerState is how a server is for a caller.
+// ServerState is the state of a server as a caller sees it.
 type ServerState struct {
 	ID    string
 	Place string // the host of its URL, or the name of its program
@@ -21,13 +21,13 @@ type ServerState struct {
 	Problem, Unreachable string
 	Retrying             bool
 	Warnings             []string
-	// SignIn is how the sign-in is that the caller's calls use; nil where it has no sign-in.
+	// SignIn is the state of the sign-in that the caller's calls use, or nil if the server has none.
 	SignIn *SignInState
-	// Personal says that the sign-in is the caller's own, which OpenLogin makes and ends.
+	// Personal reports whether the caller may sign in and out with OpenLogin.
 	Personal bool
 }
 
-// ServerStates returns how the servers are that a caller sees, in order.
+// ServerStates returns the states of the servers that a caller sees, in order.
 func (s *System) ServerStates(who caller.Caller) []ServerState {
 	list := []ServerState{}
 	for _, server := range s.Snapshot(who).Servers() {
@@ -36,7 +36,7 @@ func (s *System) ServerStates(who caller.Caller) []ServerState {
 	return list
 }
 
-// ServerState returns how one server is that a caller sees; false where there is none.
+// ServerState returns the state of one server. It returns false if the caller does not see it.
 func (s *System) ServerState(who caller.Caller, serverID string) (ServerState, bool) {
 	server, found := s.Snapshot(who).Server(serverID)
 	if !found {
@@ -67,7 +67,7 @@ func (s *System) serverState(who caller.Caller, server catalog.Server) ServerSta
 	return state
 }
 
-// configured returns a server of the configuration, its references looked up.
+// configured returns a server of the configuration with its references resolved.
 func (s *System) configured(serverID string) (config.Server, bool) {
 	servers := s.catalog.config.Servers
 	at := slices.IndexFunc(servers, func(c config.Server) bool { return c.ID == serverID })
@@ -77,7 +77,7 @@ func (s *System) configured(serverID string) (config.Server, bool) {
 	return servers[at], true
 }
 
-// signsInAs names whose sign-in the calls of a caller use.
+// signsInAs returns the principal whose sign-in the calls of a caller use.
 func signsInAs(server config.Server, who caller.Caller) string {
 	if isPersonal(server) {
 		return who.Name()
@@ -85,15 +85,15 @@ func signsInAs(server config.Server, who caller.Caller) string {
 	return Principal()
 }
 
-// mayLogin reports whether a caller signs in to a server for its own calls alone, or is
-// the user whom Airlock runs for.
+// mayLogin reports whether a caller may sign in to a server: it has a personal sign-in there, or it
+// is the user that Airlock runs for.
 func mayLogin(server config.Server, who caller.Caller) bool {
 	o := server.Settings.OAuth
 	return who.Name() == Principal() || isPersonal(server) && (o == nil || oauth.Grant(o.Grant) == oauth.AuthorizationCode)
 }
 
-// OpenLogin prepares a sign-in of a caller to a server that it sees, for the caller's own
-// calls. Where all callers share one sign-in, only the user whom Airlock runs for may.
+// OpenLogin prepares a sign-in of a caller to a server that it sees. If all callers share the
+// sign-in, only the user that Airlock runs for may sign in.
 func (s *System) OpenLogin(ctx context.Context, who caller.Caller, serverID string) (*Login, error) {
 	c := s.Config()
 	if _, seen := s.Snapshot(who).Server(serverID); !seen {
@@ -106,8 +106,8 @@ func (s *System) OpenLogin(ctx context.Context, who caller.Caller, serverID stri
 	return login, login.open(ctx, serverID, func(credential string) { s.opts.gate.all.Hold(credential) })
 }
 
-// AskServer asks one server for its tools now, connecting it where it is not, and puts
-// them into use. It returns an error that says why it could not be asked.
+// AskServer asks one server for its tools, connecting to it if necessary, and updates the snapshot.
+// It returns an error if the server does not answer.
 func (s *System) AskServer(ctx context.Context, serverID string) error {
 	if s.catalog.upstreams == nil {
 		return nil
@@ -117,5 +117,5 @@ func (s *System) AskServer(ctx context.Context, serverID string) error {
 	return err
 }
 
-// Directories are where the system keeps what it keeps.
+// Directories returns the directories of the system.
 func (s *System) Directories() Directories { return s.directories }

@@ -12,9 +12,9 @@ import (
 	"github.com/airlock-mcp/airlock/internal/store"
 )
 
-// SignIn returns what signs in to a server in the name of a principal, as
-// caller.Caller.Name says; nil where there is none. hold is told each credential. The
-// configuration is one whose references were looked up.
+// SignIn returns the source of tokens for a server and a principal, which has the form of
+// caller.Caller.Name. It is nil if the server has no sign-in. hold is called with each credential.
+// The references in the server's configuration must be resolved.
 func SignIn(server config.Server, principal, version string, hold func(credential string)) (*oauth.Source, error) {
 	if !server.SignsIn() {
 		return nil, nil

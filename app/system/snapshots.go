@@ -111,7 +111,7 @@ func (c *Catalog) refreshLocked(ctx context.Context) error {
 	return nil
 }
 
-// seen returns what the callers see, where all have one profile.
+// seen returns the part of the snapshot that callers see if all of them have one profile.
 func (c *Catalog) seen(snapshot *catalog.Snapshot) *catalog.Snapshot {
 	if snapshot == nil || c.opts.Profile == "" {
 		return snapshot
@@ -123,7 +123,7 @@ func (c *Catalog) seen(snapshot *catalog.Snapshot) *catalog.Snapshot {
 	return snapshot.Within(profile)
 }
 
-// usages says how code calls tools.
+// usages returns how code in a language calls the tools.
 func (c *Catalog) usages(servers []catalog.Server, language string) map[catalog.ToolRef]catalog.Usage {
 	usages, err := c.described.Usages(servers, codegen.Language(language))
 	if err != nil {
@@ -132,7 +132,7 @@ func (c *Catalog) usages(servers []catalog.Server, language string) map[catalog.
 	return usages
 }
 
-// announceLocked keeps sandboxes ready for the tools of now.
+// announceLocked prepares the sandboxes of the pool for the current tools.
 func (c *Catalog) announceLocked(ctx context.Context) {
 	if c.refresh == nil {
 		return

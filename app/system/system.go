@@ -31,45 +31,45 @@ import (
 	"github.com/airlock-mcp/airlock/runner"
 )
 
-// Options say what a system is opened for. Version is needed.
+// Options are the options of Open. Version is required.
 type Options struct {
 	Version string       // Airlock's own, as records and servers see it
 	Logger  *slog.Logger // nil logs nothing
-	// Notify is told what a person should know about the servers and can act on.
-	// It may be called concurrently; nil drops them.
+	// Notify is called with notices for people, and must be safe for concurrent use. If it is nil,
+	// notices are dropped.
 	Notify func(Notice)
-	// Reread reads the configuration's file again, for Reload and Watch; nil: only
-	// policy files are read again.
+	// Reread reads the configuration file again, for Reload and Watch. If it is nil, only policy
+	// files are read again.
 	Reread func() (*config.Config, error)
 	// Serving keeps sandboxes ready for many runs.
 	Serving bool
-	// Environ is the environment that must have nothing loaded into programs, and
-	// Thorough has the images read as a whole before anything is opened.
+	// Environ is the environment to check for variables that load code into programs. If Thorough
+	// is set, whole images are read and checked before anything is opened.
 	Environ  []string
 	Thorough bool
-	// Host is the process of the agent host that is served, from within which no
-	// process may answer approvals; 0: there is none.
+	// Host is the process ID of the agent host that is served, or 0. Processes that belong to the
+	// host may not answer approvals.
 	Host int
-	// Directories take the place of the configured ones; nil keeps those.
+	// Directories replace the configured directories if not nil.
 	Directories *Directories
 	// Code is the program of the one run that the system is opened for: servers that
 	// it does not name are waited for only briefly.
 	Code []byte
-	// Tools says where the tools come from at first.
+	// Tools is the source of the first list of tools.
 	Tools ToolSource
-	// Profile is that of all callers, where they have one and the same: no other
-	// server is started. Empty: callers may have any, or none.
+	// Profile is the profile of all callers; servers outside of it are not started. If it is empty,
+	// each caller has its own profile or none.
 	Profile string
-	// Fixed takes the place of the configured servers; nil connects them.
+	// Fixed replaces the configured servers. If it is nil, the configured servers are connected.
 	Fixed *Fixed
 
 	gate *gate // set by withDefaults
 }
 
-// Notice is one sentence for a person, with what to do about it.
+// Notice is one sentence for a person, with advice.
 type Notice struct {
 	Text, Hint string
-	Server     string // that it is about; empty for others
+	Server     string // the server that it is about; may be empty
 }
 
 // Fixed are tools that are answered within this process.
@@ -78,7 +78,7 @@ type Fixed struct {
 	Upstream broker.Upstream
 }
 
-// withDefaults fills in what was left out.
+// withDefaults sets the defaults of missing options.
 func (o Options) withDefaults() Options {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -93,8 +93,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// System is all parts of Airlock, put together. Its methods may be called
-// concurrently, but for Close.
+// System connects all parts of Airlock. Its methods except Close are safe for concurrent use.
 type System struct {
 	config      *config.Config
 	opts        Options
@@ -112,22 +111,22 @@ type System struct {
 	verifier     *Verifier
 }
 
-// machine is what belongs to this machine, whatever servers are configured.
+// machine has the parts that do not depend on the configured servers.
 type machine struct {
 	images     map[string]runner.Image // by language
 	noImages   map[string]error        // why a language has none
 	log        *audit.Log
 	desk       *approval.Desk
 	questions  *runs.Questions // of all runs, on their way to desk
-	recordings *replay.Store   // nil where nothing is recorded
+	recordings *replay.Store   // nil if recordings are switched off
 	sandboxes  *runner.Runner
 	pooled     atomic.Bool // the pool has been filled once
 
 	attachments  *attachment.Store
-	sessionFiles *sessionfiles.Store // nil where no session lasts longer than a run
+	sessionFiles *sessionfiles.Store // nil if no session lasts longer than a run
 }
 
-// Open puts everything together that runs need. The caller closes the system.
+// Open opens everything that runs need. The caller must close the system.
 // Errors that a user can correct have a method Hint() string.
 func Open(ctx context.Context, c *config.Config, opts Options) (_ *System, err error) {
 	s := &System{config: c, opts: opts.withDefaults(), undo: &cleanup.Stack{}}
@@ -161,7 +160,7 @@ func Open(ctx context.Context, c *config.Config, opts Options) (_ *System, err e
 	}
 	s.verifier = &Verifier{system: s}
 	s.undo.Add(s.verifier.close)
-	// What a machine lacks is known at once; servers may take their time.
+	// Check the machine first: connecting servers may take long.
 	if err := s.prepare(ctx); err != nil {
 		return nil, Advise(err)
 	}
@@ -355,19 +354,19 @@ func (s *System) assemble(servers broker.Upstream) error {
 	return nil
 }
 
-// prepareEnd makes, while the sandbox of the one run starts, what its end needs.
+// prepareEnd prepares the redactor while the sandbox of the only run starts, because the end of the
+// run needs it.
 func (s *System) prepareEnd(redactor *redact.Redactor) {
 	var prepared sync.WaitGroup
 	prepared.Go(redactor.Prepare)
 	s.undo.Add(func() error { prepared.Wait(); return nil })
 }
 
-// Profile is the name of the profile that all callers have; empty where there is
-// no such one.
+// Profile returns the name of the profile that all callers have, or "".
 func (s *System) Profile() string { return s.opts.Profile }
 
-// Snapshot returns the newest definitions of the tools that the caller sees: of
-// none where its profile is unknown.
+// Snapshot returns the newest definitions of the tools that the caller sees. If the profile of the
+// caller is unknown, it sees no tools.
 func (s *System) Snapshot(who caller.Caller) *catalog.Snapshot {
 	snapshot := s.catalog.Snapshot()
 	view, err := s.broker.View(who, snapshot)
@@ -380,8 +379,8 @@ func (s *System) Snapshot(who caller.Caller) *catalog.Snapshot {
 // nothing is the profile that shows no tools.
 var nothing = &catalog.Profile{}
 
-// Await waits until the tools of the named servers are in the snapshot, or the
-// reason why they are not. It returns an error when ctx ends before.
+// Await waits until the snapshot has the tools of the named servers or their problems. It returns an
+// error if ctx ends first.
 func (s *System) Await(ctx context.Context, serverIDs ...string) error {
 	return s.catalog.Await(ctx, serverIDs...)
 }
@@ -389,7 +388,7 @@ func (s *System) Await(ctx context.Context, serverIDs ...string) error {
 // Runs is the registry of all runs, until the system is closed.
 func (s *System) Runs() *runs.Registry { return s.runs }
 
-// Face says what agent hosts are offered.
+// Face returns the configuration of the interface for agent hosts.
 func (s *System) Face() config.Face { return s.config.Face }
 
 // Attachments are the files that runs attached.
@@ -418,5 +417,5 @@ func Principal() string {
 	return fmt.Sprintf("uid:%d", os.Getuid())
 }
 
-// Logger is the log of the system: what is written to it is cleaned of secrets.
+// Logger returns the logger of the system. It redacts secrets.
 func (s *System) Logger() *slog.Logger { return s.opts.Logger }

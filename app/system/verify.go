@@ -14,10 +14,9 @@ import (
 	"github.com/airlock-mcp/airlock/verify"
 )
 
-// Verifier verifies claims and programs. It opens what that takes at the first request:
-// the image with the engines, and sandboxes of its own, so that a run that waits
-// for a verdict never waits for the place that it holds itself. Its methods may be called
-// concurrently.
+// Verifier verifies claims and programs. It opens the image with the engines and a separate runner
+// at the first request. The runner is separate so that a run that waits for a verdict cannot
+// deadlock on the sandbox that it holds. Its methods are safe for concurrent use.
 type Verifier struct {
 	system *System
 
@@ -28,11 +27,11 @@ type Verifier struct {
 	closed  bool
 }
 
-// Verify is what verifies claims and programs until the system is closed.
+// Verify returns the verifier, which can be used until the system is closed.
 func (s *System) Verify() *Verifier { return s.verifier }
 
-// Verify asks one engine, as verify.Service does. Where the image is not built, the
-// error says what to run; once it is, the next request finds it.
+// Verify asks one engine, like verify.Service. If the image is not built, the error has a hint.
+// Requests after the image was built succeed.
 func (v *Verifier) Verify(ctx context.Context, r verify.Request) (verify.Verdict, error) {
 	service, err := v.open()
 	if err != nil {
@@ -41,8 +40,8 @@ func (v *Verifier) Verify(ctx context.Context, r verify.Request) (verify.Verdict
 	return service.Verify(ctx, r)
 }
 
-// Warm has what the first request needs made ready in the background. It returns why
-// that cannot be.
+// Warm prepares the service in the background for the first request. It returns an error if the
+// service cannot be opened.
 func (v *Verifier) Warm() error {
 	service, err := v.open()
 	if err != nil {
@@ -92,8 +91,8 @@ func (v *Verifier) open() (_ *verify.Service, err error) {
 	return service, nil
 }
 
-// verifyPoolMemory is what waiting sandboxes with engines, and what they are started
-// from, may take together, in bytes.
+// verifyPoolMemory is the memory in bytes for the pooled sandboxes with engines and the saved state
+// that they are started from.
 const verifyPoolMemory = 1 << 30
 
 func (v *Verifier) openRunner(undo *cleanup.Stack) (*runner.Runner, error) {
@@ -102,7 +101,7 @@ func (v *Verifier) openRunner(undo *cleanup.Stack) (*runner.Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	const none = -1 // the runner's word for a count of zero
+	const none = -1 // for the runner, 0 means the default
 	opts := &runner.Options{
 		Logger: logger, StateDir: store.Run(v.system.directories.Home), MaxSandboxes: c.Verify.MaxSandboxes,
 		MaxWaiting: c.Verify.Queue, Pool: c.Verify.Pool, PoolMemory: verifyPoolMemory,
@@ -129,9 +128,9 @@ func (v *Verifier) close() error {
 	return v.undo.Run()
 }
 
-// scriptImage is the image that plain Python scripts run in: that of the engines, so
-// that they can import the packages of the SDK, with the guest that runs code. It is nil
-// where that is not built, or broken. The caller has nothing to close before the system.
+// scriptImage returns the image for plain Python scripts: the image of the engines, which has the
+// packages of the SDK, with the guest that runs code. It returns nil if the image is not built or
+// broken. Closing the system closes the image.
 func (s *System) scriptImage() (*runner.Image, error) {
 	image, err := openImage(s.directories.Home, images.Verifier, images.Extra{}, s.undo)
 	if errors.Is(err, images.ErrNotBuilt) || errors.Is(err, images.ErrStale) {

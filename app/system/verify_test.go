@@ -20,7 +20,7 @@ var sum = verify.Request{Engine: "math", Arguments: json.RawMessage(`{"expressio
 
 func TestVerifierWithoutItsImageSaysWhatToRun(t *testing.T) {
 	v := verifierAt(t.TempDir())
-	for range 2 { // asking is no reason not to look again
+	for range 2 { // the second request looks for the image again
 		_, err := v.Verify(t.Context(), sum)
 		var advised interface{ Hint() string }
 		if !errors.Is(err, images.ErrNotBuilt) || !errors.As(err, &advised) || advised.Hint() != "run `airlock images build verify`" {

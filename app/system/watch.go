@@ -12,14 +12,12 @@ import (
 	"github.com/airlock-mcp/airlock/internal/filewatch"
 )
 
-// pollInterval is how often files are looked at where the kernel does not tell
-// of changes.
+// pollInterval is the interval for checking files if the kernel cannot report changes.
 const pollInterval = 2 * time.Second
 
-// Watch puts into force what the operator changes in files while the system
-// serves: the configuration, policies, tools that were accepted, and lists that
-// are to be read again. It makes sandboxes ready first, in the background. It
-// returns when ctx ends.
+// Watch watches the files of the operator and puts changes in force: the configuration, policies,
+// accepted tools and requests to read lists of tools again. It first fills the pool in the
+// background. It returns when ctx ends.
 func (s *System) Watch(ctx context.Context) {
 	var work sync.WaitGroup
 	defer work.Wait()
@@ -36,8 +34,8 @@ func (s *System) Watch(ctx context.Context) {
 	})
 }
 
-// watchFiles calls changed at first and whenever one of the operator's files may
-// have changed, until ctx ends.
+// watchFiles calls changed once at the start and whenever one of the operator's files may have
+// changed, until ctx ends.
 func (s *System) watchFiles(ctx context.Context, changed func()) {
 	for ctx.Err() == nil {
 		files := s.operatorFiles()
@@ -57,12 +55,12 @@ func (s *System) watchFiles(ctx context.Context, changed func()) {
 	}
 }
 
-// fileChanges tells when one of the files may have changed: at once where the
-// kernel tells, else after pollInterval. The caller calls done.
+// fileChanges returns a channel that receives when one of the files may have changed: at once if the
+// kernel reports changes, otherwise every pollInterval. The caller must call done.
 func (s *System) fileChanges(ctx context.Context, files []string) (changes <-chan struct{}, done func()) {
 	watcher, err := filewatch.New(ctx, files...)
 	if err == nil {
-		return watcher.Changes(), func() { watcher.Close() } // only what is closed already can fail
+		return watcher.Changes(), func() { watcher.Close() } // Close fails only if called twice
 	}
 	s.opts.Notify(Notice{Text: "changed files are only looked for every two seconds: " + err.Error()})
 	ticks := make(chan struct{})
