@@ -1,5 +1,6 @@
-// Package auth says who calls over HTTP: tokens that Airlock makes, with scopes
-// and an end, stored as hashes, and the tokens of agents.
+// Package auth authenticates callers over HTTP: with tokens that Airlock issues, which have scopes
+// and an expiry and are stored as hashes, with the tokens of agents, and with the tokens of an
+// OAuth issuer.
 package auth
 
 import (
@@ -27,20 +28,20 @@ const (
 // Scopes are all scopes, in order.
 var Scopes = []string{ScopeAdmin, ScopeAgents, ScopeApprove, ScopeAudit, ScopeRun, ScopeSlash, ScopeVerify}
 
-// Has says whether a caller has a scope, or may do everything.
+// Has reports whether a caller has a scope or may do everything.
 func Has(who caller.Caller, scope string) bool {
 	return who.Has(scope)
 }
 
-// ErrNone says that a request has no credential, ErrInvalid that its credential
-// is not valid: unknown, expired or revoked.
+// ErrNone is returned if a request has no credential, ErrInvalid if its credential is not valid,
+// for example unknown, expired or revoked.
 var (
 	ErrNone    = errors.New("the request has no token")
 	ErrInvalid = errors.New("the token is not valid")
 )
 
-// ErrShare says that a caller whose credential is valid has its share of what there is
-// for all callers already. The same request may be sent again.
+// ErrShare is returned if a caller has a valid credential and has reached its limit of concurrent
+// requests. The same request may be sent again.
 var ErrShare = errors.New("this caller has as many requests under way as one caller may: wait for one of them")
 
 // Agents knows the tokens of agents.
@@ -48,12 +49,12 @@ type Agents interface {
 	Authenticate(ctx context.Context, token secret.Value) (agents.Agent, error)
 }
 
-// Authenticator identifies requests by their tokens. It may be used concurrently.
+// Authenticator identifies requests by their tokens. It is safe for concurrent use.
 type Authenticator struct {
 	Tokens *Tokens
-	Agents Agents  // nil where there are none
-	Issuer *Issuer // nil where only Airlock's own tokens are taken
-	// Profile is that of callers whose credential names none; empty for all servers and tools.
+	Agents Agents  // nil if agents are not configured
+	Issuer *Issuer // nil if only tokens that Airlock issued are accepted
+	// Profile is the profile of callers whose credential has none; empty for all servers and tools.
 	Profile string
 	// Authority decides which callers may still act; nil means that those identified may.
 	Authority *Authority
@@ -61,39 +62,38 @@ type Authenticator struct {
 	// have one account, and all agents that a principal registered have another. Its error
 	// refuses the request. nil admits all.
 	Admit func(ctx context.Context, who caller.Caller) error
-	// Refused is told why a token is refused, by the error of Identify or Token, or one
-	// that Refuse is asked about, once for each. nil is not told.
+	// Refused is called once for each refused token, with the error of Identify or Token or the
+	// error passed to Refuse. It may be nil.
 	Refused func(ctx context.Context, err error)
 }
 
-// AgentHeader is the header that takes an agent's token beside Authorization.
+// AgentHeader is a header for an agent's token, as an alternative to Authorization.
 const AgentHeader = "X-Agent-Token"
 
-// Identify returns who makes a request: whom its token belongs to, as Bearer in
-// Authorization (RFC 6750, section 2.1), or the agent's in X-Agent-Token. A
-// token in the address is not looked at. The error is ErrNone, ErrInvalid,
-// ErrProfiles, ErrShare, or that nothing could be looked up.
+// Identify returns the caller of a request from its token: a Bearer token in Authorization (RFC
+// 6750, section 2.1) or the token of an agent in X-Agent-Token. It ignores a token in the URL. The
+// error is ErrNone, ErrInvalid, ErrProfiles, ErrShare, or an error of the lookup.
 func (a *Authenticator) Identify(r *http.Request) (caller.Caller, error) {
 	who, err := a.proved(r)
 	return a.admitted(r.Context(), who, err)
 }
 
-// Proved is Identify without asking Admit, and without telling Refused.
+// Proved is Identify without calls of Admit and Refused.
 func (a *Authenticator) Proved(r *http.Request) (caller.Caller, error) {
 	quiet := *a
 	quiet.Admit, quiet.Refused = nil, nil
 	return quiet.Identify(r)
 }
 
-// Token returns whom a token of any kind belongs to that comes with no request of its
-// own. The error is as that of Identify.
+// Token returns the caller that a token of any kind identifies, for a token that is not part of a
+// request. It returns the errors of Identify.
 func (a *Authenticator) Token(ctx context.Context, token secret.Value) (caller.Caller, error) {
 	who, err := a.ofToken(ctx, token, "")
 	return a.admitted(ctx, who, err)
 }
 
-// admitted lets a caller pass who may, and gives it the default profile where its
-// credential names none.
+// admitted returns the caller if it may act and Admit accepts it. If the credential names no
+// profile, the caller gets the default profile.
 func (a *Authenticator) admitted(ctx context.Context, who caller.Caller, err error) (caller.Caller, error) {
 	if err == nil && who.Profile == "" {
 		who.Profile = a.Profile
@@ -111,8 +111,8 @@ func (a *Authenticator) admitted(ctx context.Context, who caller.Caller, err err
 	return who, nil
 }
 
-// inForce returns an *InvalidError if a caller may not act any more. A suspended agent is
-// let in, to be told that it is.
+// inForce returns an *InvalidError if a caller may no longer act. A suspended agent passes, so that
+// its requests can be refused with that reason.
 func (a *Authenticator) inForce(ctx context.Context, who caller.Caller) error {
 	if a.Authority == nil {
 		return nil
@@ -130,14 +130,14 @@ func (a *Authenticator) inForce(ctx context.Context, who caller.Caller) error {
 	return err
 }
 
-// tell tells of a token that is refused.
+// tell calls Refused if err refuses a token.
 func (a *Authenticator) tell(ctx context.Context, err error) {
 	if _, ok := ReasonOf(err); ok && a.Refused != nil {
 		a.Refused(ctx, err)
 	}
 }
 
-// proved is who makes a request, as its credential says.
+// proved returns the caller of a request from its credential.
 func (a *Authenticator) proved(r *http.Request) (caller.Caller, error) {
 	if values := r.Header.Values(AgentHeader); len(values) > 0 {
 		if len(values) > 1 {
@@ -152,7 +152,7 @@ func (a *Authenticator) proved(r *http.Request) (caller.Caller, error) {
 	return a.ofToken(r.Context(), token, r.URL.Path)
 }
 
-// ofToken is who has a token that comes with a request of a path.
+// ofToken returns the caller that a token identifies in a request for path.
 func (a *Authenticator) ofToken(ctx context.Context, token secret.Value, path string) (who caller.Caller, err error) {
 	switch {
 	case agents.IsToken(token.Reveal()):
@@ -179,11 +179,11 @@ func bearer(r *http.Request) (secret.Value, error) {
 	return secret.New(token), nil
 }
 
-// Agent returns the agent that a token belongs to as a caller: it may run code and
-// announce its own actions. Its account is that of whom it was registered by, since one
-// principal may register many; and not that principal's own, so that agents that ask too
-// much can still be stopped. The agent has the profile and at most the scopes of that
-// principal's credential, and ends with it. The error is as that of Identify; Admit is not asked.
+// Agent returns the caller for the token of an agent. All agents that a principal registered share
+// one account. It differs from the principal's own account, so that the principal can still stop
+// agents that have reached their limit. The agent has the profile and at most the scopes of the
+// credential that registered it, and ends with it. Agent returns the errors of Identify and does
+// not call Admit.
 func (a *Authenticator) Agent(ctx context.Context, token secret.Value) (caller.Caller, error) {
 	if a.Agents == nil {
 		return caller.Caller{}, invalid(Unknown)

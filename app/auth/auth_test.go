@@ -112,7 +112,7 @@ func TestGrants(t *testing.T) {
 	}
 }
 
-// Two tokens are two principals, unless whom they identify is said (issue 23).
+// Two tokens identify two principals unless a principal is given (issue 23).
 func TestATokenHasAPrincipalOfItsOwn(t *testing.T) {
 	tokens, _ := newTokens(t)
 	var seen []string

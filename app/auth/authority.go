@@ -229,7 +229,8 @@ func (a *Authority) While(ctx context.Context, who caller.Caller) (_ context.Con
 }
 
 // WhileKnown calls ended, once, when requests of the caller are not accepted any more. Requests of
-// a suspended agent are accepted and refused by name. ended must not block. stop may be called twice.
+// a suspended agent are accepted and refused by name. ended must not block. stop may be called
+// twice.
 func (a *Authority) WhileKnown(ctx context.Context, who caller.Caller, ended func(error)) (stop func()) {
 	if len(who.Credentials) == 0 {
 		return func() {}

@@ -95,8 +95,8 @@ func (o *office) exec(statement string, args ...any) {
 	}
 }
 
-// Whatever takes a credential's power ends what was begun with it, and with an agent that
-// it registered: also when another process does it, and nobody tells this one (issue 23).
+// When a credential stops being valid, the acts of its caller and of the agents that it registered
+// end, also if another process makes the change without notifying this one (issue 23).
 func TestWhatEndsACredentialEndsItsActs(t *testing.T) {
 	for name, end := range map[string]func(o *office, token auth.Token){
 		"revoked": func(o *office, token auth.Token) {
@@ -151,8 +151,8 @@ func TestWhatEndsACredentialEndsItsActs(t *testing.T) {
 	}
 }
 
-// An agent ends with its own credential, too; while it is suspended its requests are
-// answered, so that it can be told.
+// An agent also ends with its own credential. While it is suspended, its requests are not ended, so
+// that they can be answered with the reason.
 func TestWhatEndsAnAgent(t *testing.T) {
 	o := newOffice(t)
 	_, who := o.caller(auth.Grant{Scopes: []string{"run"}})
@@ -183,7 +183,7 @@ func TestWhatEndsAnAgent(t *testing.T) {
 	}
 }
 
-// Who rotates an agent's token gets one that ends with their own credential.
+// The new token of an agent ends with the credential of the caller that rotated it.
 func TestARotatedTokenInheritsFromWhoRotates(t *testing.T) {
 	o := newOffice(t)
 	_, creator := o.caller(auth.Grant{Scopes: []string{"run", "agents"}})

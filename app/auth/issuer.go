@@ -156,7 +156,8 @@ func (i *Issuer) valid(c jwt.Claims, path string) (Reason, bool) {
 	if err != nil {
 		return reasonOfClaims(err), false
 	}
-	// A token without a beginning counts from now, and one that begins earlier must not end later than that either.
+	// A token without a beginning counts from now, and one that begins earlier must not end later
+	// than that either.
 	end, begin := c.Expiry.Time(), now.Add(clockSkew)
 	for _, claimed := range []*jwt.NumericDate{c.IssuedAt, c.NotBefore} {
 		if claimed != nil && claimed.Time().Before(begin) {

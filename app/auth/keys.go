@@ -57,8 +57,8 @@ func newKeys(issuer, address string, client *http.Client, now func() time.Time) 
 	return &keys{issuer: issuer, address: address, client: &own, now: now}
 }
 
-// newTransport returns a transport to the issuer and to the address of its keys, which may be empty. An address that the
-// issuer's metadata names is not nearer than the issuer.
+// newTransport returns a transport to the issuer and to the address of its keys, which may be
+// empty. An address that the issuer's metadata names is not nearer than the issuer.
 func newTransport(addresses ...string) *reach.Transport {
 	dialer := &reach.Dialer{}
 	for _, address := range addresses {

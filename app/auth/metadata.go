@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Metadata is what a protected resource says about itself (RFC 9728, section 2).
+// Metadata is the metadata of a protected resource (RFC 9728, section 2).
 type Metadata struct {
 	Resource             string   `json:"resource"`
 	AuthorizationServers []string `json:"authorization_servers"`
@@ -16,13 +16,13 @@ type Metadata struct {
 	ResourceName         string   `json:"resource_name"`
 }
 
-// face is how the path of an MCP face ends. The audience of tokens is the URL of the
-// one that has no more than this.
+// face is the suffix of the paths of MCP endpoints. The audience of tokens is the URL of the
+// endpoint whose path is only this suffix.
 const face = "/mcp"
 
-// resource is what a path is to the issuer (RFC 8707): an MCP face its URL, since
-// clients ask for no other and take no other (RFC 9728, section 3.3); everything else
-// the configured audience. A face beside /mcp takes tokens for either.
+// resource returns the resource of a path for the issuer (RFC 8707). For an MCP endpoint this is
+// its URL, because clients require that (RFC 9728, section 3.3). For all other paths it is the
+// configured audience. MCP endpoints other than /mcp accept tokens for both.
 func (i *Issuer) resource(path string) string {
 	base, ok := strings.CutSuffix(i.config.Audience, face)
 	if !ok || !strings.HasSuffix(path, face) {
@@ -31,7 +31,7 @@ func (i *Issuer) resource(path string) string {
 	return base + path
 }
 
-// Metadata returns those of a path.
+// Metadata returns the metadata for a path.
 func (i *Issuer) Metadata(path string) Metadata {
 	m := Metadata{Resource: i.resource(path), AuthorizationServers: []string{i.config.Issuer}, BearerMethods: []string{"header"}, ResourceName: "Airlock"}
 	for _, scope := range i.scopes {
@@ -40,12 +40,11 @@ func (i *Issuer) Metadata(path string) Metadata {
 	return m
 }
 
-// MetadataPath is where metadata are under the origin of a resource's URL, without a
-// path of the resource (RFC 9728, section 3.1).
+// MetadataPath is the path of the metadata of a resource without a path (RFC 9728, section 3.1).
 const MetadataPath = "/.well-known/oauth-protected-resource"
 
-// MetadataURL is where the metadata of a path are: between host and path of the
-// resource that it is.
+// MetadataURL returns the URL of the metadata for a path. It has MetadataPath between the host and
+// the path of the resource.
 func (i *Issuer) MetadataURL(path string) string {
 	u, err := url.Parse(i.resource(path))
 	if err != nil { // the configuration was checked
@@ -54,8 +53,8 @@ func (i *Issuer) MetadataURL(path string) string {
 	return u.Scheme + "://" + u.Host + MetadataPath + strings.TrimSuffix(u.EscapedPath(), "/")
 }
 
-// Describe adds to mux the metadata of paths. They are for everyone, programs in web
-// pages included.
+// Describe adds handlers for the metadata of paths to mux. They need no authentication and allow
+// requests from all origins.
 func (i *Issuer) Describe(mux *http.ServeMux, paths ...string) {
 	told := map[string]Metadata{MetadataPath: i.Metadata(face)}
 	for _, path := range paths {

@@ -9,48 +9,48 @@ import (
 	"github.com/airlock-mcp/airlock/internal/lazyregexp"
 )
 
-// Reason is why a token is refused, for the operator's log and metrics: one of the few
-// that stand here. A client is told no more than RFC 6750, section 3.1, has.
+// Reason is why a token is refused, for the operator's log and metrics. It is one of the constants
+// below. A client only gets the error codes of RFC 6750, section 3.1.
 type Reason string
 
 // The reasons.
 const (
-	Malformed      Reason = "malformed"       // it has not the form of a token, or comes in no way that is taken
-	Unknown        Reason = "unknown"         // Airlock has made no such token
-	Expired        Reason = "expired"         // its end is over
-	Revoked        Reason = "revoked"         // airlock tokens revoke
-	Ended          Reason = "ended"           // what it was made with is not in force any more: a token, a profile
-	NotYetValid    Reason = "not_yet_valid"   // it begins later, or was issued later, than the clock says
+	Malformed      Reason = "malformed"       // it does not have the form of a token, or is not sent in a supported way
+	Unknown        Reason = "unknown"         // Airlock has not issued this token
+	Expired        Reason = "expired"         // it has expired
+	Revoked        Reason = "revoked"         // it was revoked with airlock tokens revoke
+	Ended          Reason = "ended"           // something it depends on is not in force any more: a token, a profile
+	NotYetValid    Reason = "not_yet_valid"   // its nbf or iat is in the future
 	WrongType      Reason = "wrong_type"      // its typ is not in auth.types
-	WrongAlgorithm Reason = "wrong_algorithm" // a signature that others than the issuer could make, or none
-	WrongIssuer    Reason = "wrong_issuer"    // it says that it is another's than auth.issuer
-	WrongAudience  Reason = "wrong_audience"  // it is for another service, or another face
+	WrongAlgorithm Reason = "wrong_algorithm" // a signature that others than the issuer could make, or no signature
+	WrongIssuer    Reason = "wrong_issuer"    // its iss is not auth.issuer
+	WrongAudience  Reason = "wrong_audience"  // it is for another service or another MCP endpoint
 	UnknownKey     Reason = "unknown_key"     // the issuer has no key of that ID and algorithm
-	BadSignature   Reason = "bad_signature"   // the key has not made its signature
+	BadSignature   Reason = "bad_signature"   // the signature does not match the key
 	BadClaims      Reason = "bad_claims"      // no subject, no end, an end too far away, or a claim of the wrong type
-	MissingScope   Reason = "missing_scope"   // it is valid, and not enough
-	TwoProfiles    Reason = "two_profiles"    // it is valid, and its scopes name several profiles
+	MissingScope   Reason = "missing_scope"   // it is valid but lacks a scope
+	TwoProfiles    Reason = "two_profiles"    // it is valid but its scopes name several profiles
 )
 
-// InvalidError is ErrInvalid with what an operator may know. Its text says none of it.
+// InvalidError is ErrInvalid with details for the operator. Error does not return them.
 type InvalidError struct {
 	Reason  Reason
-	TokenID string // of a token of Airlock's own that there is
-	// KeyID and Issuer are as the token says, which may be a lie, where they look like
-	// those of real tokens: a short word, and a short URL. Else they are empty.
+	TokenID string // of a known token that Airlock issued
+	// KeyID and Issuer are copied from the token and not verified. They are empty unless they have
+	// the form of a short word and a short URL.
 	KeyID, Issuer string
 }
 
-// Error is the text of ErrInvalid.
+// Error returns the text of ErrInvalid.
 func (e *InvalidError) Error() string { return ErrInvalid.Error() }
 
-// Unwrap is ErrInvalid.
+// Unwrap returns ErrInvalid.
 func (e *InvalidError) Unwrap() error { return ErrInvalid }
 
 func invalid(reason Reason) error { return &InvalidError{Reason: reason} }
 
-// ReasonOf is why an error of Identify or Token, or a *ScopeError, refuses a token; false
-// where it is about no token, or the request can be sent again.
+// ReasonOf returns why a token is refused, for an error of Identify or Token or a *ScopeError. It
+// returns false if the error does not refuse a token or the request can be sent again.
 func ReasonOf(err error) (Reason, bool) {
 	var told *InvalidError
 	var lacks *ScopeError
@@ -67,14 +67,14 @@ func ReasonOf(err error) (Reason, bool) {
 	return "", false
 }
 
-// What a key ID and an issuer look like that may be logged.
+// The forms of key IDs and issuers that may be logged.
 var (
 	keyIDShape  = lazyregexp.New(`^[A-Za-z0-9._~:+/=-]{1,64}$`)
 	issuerShape = lazyregexp.New(`^https?://[A-Za-z0-9.-]{1,64}(:[0-9]{1,5})?(/[A-Za-z0-9._~/-]{0,64})?$`)
 )
 
-// refused is the error of a JWT. One that is not proved to be the issuer's, and says that
-// it is another's, is refused as that: its key cannot be known here.
+// refused returns the error for a JWT. If the signature could not be verified and the token claims
+// another issuer, the reason is WrongIssuer, because Airlock cannot know that issuer's keys.
 func (i *Issuer) refused(token *jwt.JSONWebToken, reason Reason) error {
 	told := &InvalidError{Reason: reason}
 	var claimed jwt.Claims
@@ -91,7 +91,7 @@ func (i *Issuer) refused(token *jwt.JSONWebToken, reason Reason) error {
 	return told
 }
 
-// reasonOfParse is why a text is not read as a JWT.
+// reasonOfParse returns why a text could not be parsed as a JWT.
 func reasonOfParse(err error) Reason {
 	if _, ok := errors.AsType[*jose.ErrUnexpectedSignatureAlgorithm](err); ok {
 		return WrongAlgorithm
@@ -99,7 +99,7 @@ func reasonOfParse(err error) Reason {
 	return Malformed
 }
 
-// reasonOfClaims is why the registered claims of a token are refused.
+// reasonOfClaims returns why the registered claims of a token are refused.
 func reasonOfClaims(err error) Reason {
 	switch {
 	case errors.Is(err, jwt.ErrInvalidIssuer):

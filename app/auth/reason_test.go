@@ -16,7 +16,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/secret"
 )
 
-// Why a token of Airlock's own is refused names the token where there is one.
+// The error for a refused token that Airlock issued has the ID of the token if it is known.
 func TestWhyOwnTokensAreRefused(t *testing.T) {
 	db, err := database.Open(t.Context(), filepath.Join(t.TempDir(), "a.db"), Schema)
 	if err != nil {
@@ -57,8 +57,8 @@ func TestWhyOwnTokensAreRefused(t *testing.T) {
 	}
 }
 
-// What an operator is told of a token that is not the issuer's is short and looks like
-// what real tokens have: nothing else that its maker wrote gets into the log.
+// If a token is not from the issuer, its key ID and issuer are only logged if they are short and
+// have the usual form. Nothing else from the token gets into the log.
 func TestOnlyUsualKeyIDsAndIssuersAreTold(t *testing.T) {
 	server := newAuthServer(t)
 	_, key, err := ed25519.GenerateKey(rand.Reader)

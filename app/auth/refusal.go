@@ -10,26 +10,26 @@ import (
 	"github.com/airlock-mcp/airlock/internal/problem"
 )
 
-// ScopeError says that a caller is known and lacks a scope (RFC 6750, section 3.1,
+// ScopeError is returned if an authenticated caller lacks a scope (RFC 6750, section 3.1,
 // insufficient_scope).
 type ScopeError struct {
 	Scope  string
-	Caller caller.Caller // as its credential says; the zero value: what it has is not told
+	Caller caller.Caller // with the scopes of its credential; zero if unknown
 }
 
 // Error names the scope.
 func (e *ScopeError) Error() string { return "this needs a token with the scope " + e.Scope }
 
-// Refusal is the answer to a request that its caller may not make.
+// Refusal is the HTTP response to a request that its caller may not make.
 type Refusal struct {
 	Status        int
 	Code, Message string
-	// Challenge is that of WWW-Authenticate (RFC 6750, section 3; RFC 9728, section 5.1);
-	// empty: the request may be sent again in a second as it is.
+	// Challenge is the value of WWW-Authenticate (RFC 6750, section 3; RFC 9728, section 5.1).
+	// If it is empty, the same request may be sent again after a second.
 	Challenge string
 }
 
-// Write sends the answer.
+// Write sends the response.
 func (r Refusal) Write(w http.ResponseWriter) {
 	if r.Challenge != "" {
 		w.Header().Set("WWW-Authenticate", r.Challenge)
@@ -39,10 +39,9 @@ func (r Refusal) Write(w http.ResponseWriter) {
 	problem.Write(w, r.Status, r.Code, r.Message)
 }
 
-// Refuse returns the answer to a request of a path for an error of Identify, a
-// *ScopeError, or either within another; false for all other errors. It says how to
-// get a token that will do: with which scopes, and where what is known of the path
-// as a protected resource is.
+// Refuse returns the response to a request for path if err is or wraps an error of Identify or a
+// *ScopeError. For other errors it returns false. The response has the scopes that a sufficient
+// token needs and the URL of the metadata of the path.
 func (a *Authenticator) Refuse(ctx context.Context, err error, path string) (Refusal, bool) {
 	var lacks *ScopeError
 	switch {
@@ -61,7 +60,7 @@ func (a *Authenticator) Refuse(ctx context.Context, err error, path string) (Ref
 	return Refusal{}, false
 }
 
-// challenge is a value of WWW-Authenticate.
+// challenge returns a value for WWW-Authenticate.
 func (a *Authenticator) challenge(path, failed string, scopes []string) string {
 	var parts []string
 	if failed != "" {
@@ -76,7 +75,7 @@ func (a *Authenticator) challenge(path, failed string, scopes []string) string {
 	return strings.TrimSpace("Bearer " + strings.Join(parts, ", "))
 }
 
-// first is what a client asks for that has no token yet: what a host needs.
+// first returns the scopes that a client without a token should request: those that a host needs.
 func (a *Authenticator) first() []string {
 	if a.Issuer == nil {
 		return nil
@@ -84,12 +83,12 @@ func (a *Authenticator) first() []string {
 	return a.Issuer.scopesFor([]string{ScopeRun}, "")
 }
 
-// stepUp is what a client asks for that has a token and needs more: what it lacks
-// beside what it has, since the new token takes the place of the old one. It is empty
-// where no scope gives what it lacks.
+// stepUp returns the scopes that a client with a token should request: those that it has and the
+// one that it lacks, because the new token replaces the old one. The result is nil if no scope of
+// the issuer gives the missing right.
 func (a *Authenticator) stepUp(lacks *ScopeError) []string {
 	who := lacks.Caller
-	if a.Issuer == nil || who.Known() && who.Issuer == "" { // a token of Airlock's own
+	if a.Issuer == nil || who.Known() && who.Issuer == "" { // a token that Airlock issued
 		return []string{lacks.Scope}
 	}
 	if len(a.Issuer.scopesFor([]string{lacks.Scope}, "")) == 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
-// Every scope of Airlock's own tokens is a right that an issuer's scope can give.
+// The scopes of an issuer can give every scope that a token issued by Airlock can have.
 func TestAnIssuersScopesCanGiveEveryRight(t *testing.T) {
 	if !slices.Equal(config.AuthRights, Scopes) {
 		t.Errorf("got %q, want %q", config.AuthRights, Scopes)
@@ -26,7 +26,7 @@ var scopes = []config.Scope{
 	{Name: "register", Rights: []string{ScopeAgents}},
 }
 
-// What a client is told to ask for gives what it lacks and keeps what it has.
+// The scopes in the challenge include the missing one and those that the client has.
 func TestWhatARefusalTellsToAskFor(t *testing.T) {
 	ofIssuer := func(profile string, rights ...string) caller.Caller {
 		return caller.Caller{Principal: "ann", Kind: caller.User, Issuer: "https://login.example", Session: "s", Profile: profile, Scopes: rights}
@@ -70,8 +70,8 @@ func TestWhatARefusalTellsToAskFor(t *testing.T) {
 	}
 }
 
-// Each MCP face is a resource of its own, and its metadata are where a client looks that
-// knows the face's URL alone (RFC 9728, section 3.1).
+// Each MCP endpoint is a separate resource, and its metadata are at the path that a client derives
+// from the URL of the endpoint (RFC 9728, section 3.1).
 func TestMetadataOfPaths(t *testing.T) {
 	for _, test := range []struct{ audience, path, at, resource string }{
 		{"https://a.example/mcp", "/mcp", "https://a.example/.well-known/oauth-protected-resource/mcp", "https://a.example/mcp"},

@@ -58,7 +58,7 @@ type Token struct {
 	Revoked   *time.Time `json:"revoked,omitempty"`
 }
 
-// Tokens are those that Airlock made. Its methods may be called concurrently.
+// Tokens are the tokens that Airlock issued. Its methods are safe for concurrent use.
 type Tokens struct {
 	db  *database.DB
 	now func() time.Time
@@ -76,7 +76,7 @@ func NewTokens(db *database.DB, now func() time.Time) *Tokens {
 // maxName bounds names in bytes.
 const maxName = 200
 
-// Check says what is wrong with a grant.
+// Check returns an error if a grant is not valid.
 func (g Grant) Check() error {
 	for field, text := range map[string]string{"name": g.Name, "principal": g.Principal} {
 		if field == "principal" && text == "" {
@@ -97,7 +97,7 @@ func (g Grant) Check() error {
 	return nil
 }
 
-// Create makes a token and returns it this once: only its hash is kept.
+// Create issues a token and returns its value, of which only the hash is stored.
 func (t *Tokens) Create(ctx context.Context, g Grant) (Token, secret.Value, error) {
 	if err := g.Check(); err != nil {
 		return Token{}, secret.Value{}, err
@@ -133,7 +133,7 @@ func hash(value secret.Value) []byte {
 	return sum[:]
 }
 
-// Authenticate returns whom a token identifies, or an *InvalidError.
+// Authenticate returns the caller that a token identifies, or an *InvalidError.
 func (t *Tokens) Authenticate(ctx context.Context, value secret.Value) (caller.Caller, error) {
 	sum := hash(value)
 	var who caller.Caller
@@ -141,7 +141,7 @@ func (t *Tokens) Authenticate(ctx context.Context, value secret.Value) (caller.C
 		var id, scopes string
 		var stored []byte
 		var expires, revoked int64
-		// The index is over hashes: how long the search takes says nothing of a token.
+		// The index is over hashes, so the duration of the query reveals nothing about a token.
 		err := tx.QueryRowContext(ctx, `SELECT id, principal, profile, scopes, hash, expires, revoked FROM token WHERE hash = ?`, sum).
 			Scan(&id, &who.Principal, &who.Profile, &scopes, &stored, &expires, &revoked)
 		if errors.Is(err, sql.ErrNoRows) {
@@ -210,7 +210,7 @@ func moment(seconds int64) *time.Time {
 	return &at
 }
 
-// ErrUnknown says that there is no token of an ID.
+// ErrUnknown is returned if no token has the given ID.
 var ErrUnknown = errors.New("there is no such token")
 
 // Revoke makes a token invalid, at once and forever.

@@ -36,8 +36,9 @@ type doneFile struct {
 }
 
 // Apply executes the plan. It first writes the configuration, after validate has accepted it, and
-// then the files of the hosts, each with a backup beside it. Changes of hosts' files are noted in the
-// file at record before they are made. If a step fails, changed files get their old content back.
+// then the files of the hosts, each with a backup beside it. Changes of hosts' files are noted in
+// the file at record before they are made. If a step fails, changed files get their old content
+// back.
 func (p *Plan) Apply(record string, validate func(path string) error) (err error) {
 	edits, entry, err := p.edits()
 	if err != nil {
@@ -212,10 +213,10 @@ type Undone struct {
 	How string
 }
 
-// Undo reverts the changes that each noted init made to the files of hosts, newest first. A file that
-// has changed since keeps these changes: Undo only removes Airlock's entry and adds the servers
-// again. A file that cannot be restored stays noted and does not prevent others from being restored.
-// Airlock's own configuration stays.
+// Undo reverts the changes that each noted init made to the files of hosts, newest first. A file
+// that has changed since keeps these changes: Undo only removes Airlock's entry and adds the
+// servers again. A file that cannot be restored stays noted and does not prevent others from being
+// restored. Airlock's own configuration stays.
 func Undo(record string) ([]Undone, error) {
 	history, err := readHistory(record)
 	if err != nil {

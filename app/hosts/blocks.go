@@ -19,8 +19,8 @@ func blockLines(data []byte) []string {
 	return strings.SplitAfter(strings.TrimSuffix(string(data), "\n")+"\n", "\n")[:strings.Count(strings.TrimSuffix(string(data), "\n"), "\n")+1]
 }
 
-// ownLines extends a block to the comment directly above it, and removes comments and empty lines at
-// its end, which belong to what follows.
+// ownLines extends a block to the comment directly above it, and removes comments and empty lines
+// at its end, which belong to what follows.
 func ownLines(lines []string, b block) block {
 	for b.start > 0 && strings.HasPrefix(strings.TrimSpace(lines[b.start-1]), "#") {
 		b.start--

@@ -267,7 +267,8 @@ func (e Entry) variables() []string {
 	return names
 }
 
-// unresolved returns a sentence about a variable of the entry that Airlock could not resolve, or "".
+// unresolved returns a sentence about a variable of the entry that Airlock could not resolve, or
+// "".
 func unresolved(entry Entry, e Environment) string {
 	reason := ""
 	entry.translate(func(text string) string {

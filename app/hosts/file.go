@@ -43,8 +43,8 @@ func (f File) LinkTarget() string {
 }
 
 // Look reads the files of the hosts with the given IDs, or of all hosts if ids is empty. If project
-// is set, it also reads the files of the project in e.Directory. It omits missing files, except those
-// of hosts that were named.
+// is set, it also reads the files of the project in e.Directory. It omits missing files, except
+// those of hosts that were named.
 func Look(e Environment, ids []string, project bool) ([]File, error) {
 	for _, id := range ids {
 		if _, known := Find(id); !known {

@@ -1,6 +1,6 @@
-// Package hosts reads and edits the configuration files of agent hosts: it finds the files and their
-// MCP servers, replaces the servers by Airlock, and can undo that. It changes only the requested
-// entries: comments, order and all other keys of a file stay.
+// Package hosts reads and edits the configuration files of agent hosts: it finds the files and
+// their MCP servers, replaces the servers by Airlock, and can undo that. It changes only the
+// requested entries: comments, order and all other keys of a file stay.
 package hosts
 
 import (

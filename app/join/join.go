@@ -33,7 +33,7 @@ type Hello struct {
 	Version string `json:"version,omitempty"`
 	Config  string `json:"config,omitempty"`  // the digest of the configuration; of PurposeHost and PurposeRun
 	Source  string `json:"source,omitempty"`  // instead of Config, the digest of its file, see package configfile; of PurposeRun
-	Profile string `json:"profile,omitempty"` // of PurposeHost and PurposeRun; the default is the default profile
+	Profile string `json:"profile,omitempty"` // of PurposeHost and PurposeRun; empty for the default one
 	Agent   string `json:"agent,omitempty"`   // the token of the agent that the host is; of PurposeHost
 }
 
@@ -99,8 +99,9 @@ type RefusedError struct{ Reason string }
 // Error is one sentence.
 func (e *RefusedError) Error() string { return e.Reason }
 
-// Conn is a connection that a daemon has accepted. Read, Write and Close may be called concurrently.
-// It does not use package net, because net is initialised after nearly all other packages.
+// Conn is a connection that a daemon has accepted. Read, Write and Close may be called
+// concurrently. It does not use package net, because net is initialised after nearly all other
+// packages.
 type Conn struct {
 	Status Status
 	Link   *Link // of PurposeConsole
@@ -185,8 +186,8 @@ func Dial(h Hello) (*Conn, error) {
 	return made, nil
 }
 
-// connect connects to a unix socket without blocking. If the queue of the listening process is full,
-// it returns an error.
+// connect connects to a unix socket without blocking. If the queue of the listening process is
+// full, it returns an error.
 func connect(path string) (*os.File, error) {
 	address, done, err := ShortPath(path)
 	if err != nil {

@@ -10,10 +10,10 @@ import (
 	"github.com/airlock-mcp/airlock/internal/program"
 )
 
-// The protocol of PurposeRun after the daemon's reply: The client sends a line with the program. The
-// daemon sends lines until the outcome. Meanwhile the client can send answers and, at most once, a
-// cancellation. The client never sends the program twice: if the connection ends without an outcome,
-// the run may have had effects.
+// The protocol of PurposeRun after the daemon's reply: The client sends a line with the program.
+// The daemon sends lines until the outcome. Meanwhile the client can send answers and, at most
+// once, a cancellation. The client never sends the program twice: if the connection ends without an
+// outcome, the run may have had effects.
 
 // FromClient is one line of the client. One field is set.
 type FromClient struct {
@@ -57,8 +57,8 @@ type RunOutcome struct {
 	Refused bool   `json:"refused,omitempty"` // it has none because policy, or a person, refused a call
 }
 
-// ExitCode returns the exit code of the command that requested the run: 0 for a result, 1 if the run
-// failed, 3 if it was refused.
+// ExitCode returns the exit code of the command that requested the run: 0 for a result, 1 if the
+// run failed, 3 if it was refused.
 func (o *RunOutcome) ExitCode() int {
 	switch {
 	case o.OK:
@@ -69,8 +69,8 @@ func (o *RunOutcome) ExitCode() int {
 	return 1
 }
 
-// EndLine adds a newline to the output of the code if it lacks one and stdout and stderr are the same
-// file, such as a terminal or a pipe. Then the envelope starts on a new line.
+// EndLine adds a newline to the output of the code if it lacks one and stdout and stderr are the
+// same file, such as a terminal or a pipe. Then the envelope starts on a new line.
 func (o *RunOutcome) EndLine(stdout, stderr *os.File) {
 	if o.Printed == "" || strings.HasSuffix(o.Printed, "\n") {
 		return

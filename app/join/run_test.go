@@ -7,8 +7,8 @@ import (
 	"github.com/airlock-mcp/airlock/app/join"
 )
 
-// If both streams are the same file, the envelope starts on a new line. Otherwise, and if the output
-// ends with a newline, the output does not change.
+// If both streams are the same file, the envelope starts on a new line. Otherwise, and if the
+// output ends with a newline, the output does not change.
 func TestTheEnvelopeIsALineOfItsOwn(t *testing.T) {
 	_, one, err := os.Pipe()
 	if err != nil {

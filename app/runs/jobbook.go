@@ -109,7 +109,7 @@ func (b *JobBook) sweep(ctx context.Context, now time.Time) error {
 	})
 }
 
-// enter notes a job before it is acknowledged.
+// enter writes a new job into the book, before Start returns it.
 func (b *JobBook) enter(ctx context.Context, made *job, runID string, now time.Time) error {
 	if b == nil {
 		return nil
@@ -121,7 +121,7 @@ func (b *JobBook) enter(ctx context.Context, made *job, runID string, now time.T
 	})
 }
 
-// note writes where a job stands.
+// note writes the state of a job.
 func (b *JobBook) note(ctx context.Context, id string, state JobState, now time.Time) error {
 	if b == nil {
 		return nil
@@ -132,7 +132,7 @@ func (b *JobBook) note(ctx context.Context, id string, state JobState, now time.
 	})
 }
 
-// cross removes a job that never was.
+// cross removes a job that could not be started.
 func (b *JobBook) cross(ctx context.Context, id string) error {
 	if b == nil {
 		return nil
@@ -150,8 +150,8 @@ type entry struct {
 	state     JobState
 }
 
-// find returns a job of another process that has ended; the zero value where there is
-// none, or it is too long ago.
+// find returns a job of a process that has ended. It returns the zero value if there is no such job
+// or its last change is older than keepJobs.
 func (b *JobBook) find(ctx context.Context, id string, now time.Time) (found entry, _ error) {
 	if b == nil {
 		return entry{}, nil

@@ -14,7 +14,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
-// JobState is where a job stands.
+// JobState is the state of a job.
 type JobState string
 
 // The states of a job. All but the first two are final.
@@ -25,17 +25,17 @@ const (
 	JobFailed    JobState = "failed"
 	JobCancelled JobState = "cancelled"
 	JobTimedOut  JobState = "timed_out"
-	JobLost      JobState = "lost" // the process that had it has ended, and with it its result
+	JobLost      JobState = "lost" // its process has ended, and the result is lost
 )
 
-// What jobs may take. A job waits for one of the turns; how long it is queued counts
-// towards no time limit.
+// Limits of jobs. A queued job waits for a turn. The time in the queue does not count towards its
+// time limit.
 const (
 	jobsAtOnce    = 5
 	keepJobs      = time.Hour // after they are over
 	maxQueuedJobs = 100
-	maxQueuedEach = 25       // of one account: it leaves room for others
-	maxOwnedJobs  = 1000     // of one account, those that are over included
+	maxQueuedEach = 25       // of one account, so that others can queue jobs too
+	maxOwnedJobs  = 1000     // of one account, including finished ones
 	maxOwnedOut   = 64 << 20 // bytes of their output
 	maxJobsOut    = 256 << 20
 )
@@ -49,7 +49,7 @@ func (*jobsError) Error() string {
 	return "too many background jobs are queued, or too much output of earlier ones is kept"
 }
 
-// Hint says what to do instead.
+// Hint returns the advice.
 func (*jobsError) Hint() string {
 	return "wait until queued jobs are over; what a job has printed is kept for an hour"
 }
@@ -61,11 +61,10 @@ type JobOptions struct {
 	Logger *slog.Logger     // nil logs nothing
 }
 
-// Jobs are runs in the background that are asked for later, by an ID of their own: a
-// UUID. Five are at work at one time: a place that becomes free goes to the account with the
-// fewest at work, and those of one account begin in the order in which they were asked for. They
-// can be asked for an hour after they are over. Only who asked for a job sees it. Its
-// methods may be called concurrently.
+// Jobs are runs in the background whose results are fetched later by the ID of the job, a UUID. At
+// most jobsAtOnce jobs run concurrently. A free turn goes to the account with the fewest running
+// jobs; the jobs of one account run in the order of their requests. A finished job is kept for
+// keepJobs. Only the caller that started a job sees it. The methods are safe for concurrent use.
 type Jobs struct {
 	registry *Registry
 	opts     JobOptions
@@ -76,15 +75,15 @@ type Jobs struct {
 	jobs map[string]*job
 }
 
-// job is a run with what is known of it beyond.
+// job is a run with the state of its job.
 type job struct {
 	id       string
 	owner    caller.Owner
-	account  string // whose share it takes
+	account  string // whose quota it uses
 	run      *Run
-	timer    *time.Timer // forgets it; nil while it goes on
+	timer    *time.Timer // forgets it; nil until it is finished
 	bytes    int         // of its output
-	finished JobState    // empty while it goes on
+	finished JobState    // empty until it is finished
 }
 
 // JobStatus is a job at one moment.
@@ -92,9 +91,9 @@ type JobStatus struct {
 	ID      string
 	RunID   string
 	State   JobState
-	Last    JobState              // of a job that is lost: where it stood
-	Outcome *orchestrator.Outcome // of one that is over and became a run
-	Err     error                 // why one that is over became none
+	Last    JobState              // of a lost job: its last known state
+	Outcome *orchestrator.Outcome // of a finished job that became a run
+	Err     error                 // why a finished job did not become a run
 }
 
 // NewJobs returns the jobs of a registry.
@@ -112,9 +111,9 @@ func NewJobs(registry *Registry, opts *JobOptions) *Jobs {
 	return j
 }
 
-// Start queues a job and returns its ID. It outlives ctx: Cancel, EndSession and Close
-// end it. ErrJobs says that there is no room for it; other errors are those of
-// Registry.Start.
+// Start queues a job and returns its ID. The job outlives ctx: Cancel, EndSession and Close end it.
+// If a limit is reached, the error is ErrJobs. Other errors are those of Registry.Start, or the job
+// could not be written into the book.
 func (j *Jobs) Start(ctx context.Context, req orchestrator.Request) (string, error) {
 	req.Background = true
 	if req.ID == "" {
@@ -161,7 +160,7 @@ func (j *Jobs) hasRoomLocked(account string) bool {
 	return queued < maxQueuedJobs && ownedQueued < maxQueuedEach && owned < maxOwnedJobs && ownedBytes < maxOwnedOut && bytes < maxJobsOut
 }
 
-// watch follows a job to its end, and notes where it stands.
+// watch waits until a job is done and notes each change of its state.
 func (j *Jobs) watch(ctx context.Context, made *job) {
 	changed, stop := made.run.Subscribe()
 	defer stop()
@@ -189,12 +188,12 @@ func (j *Jobs) finish(ctx context.Context, made *job) {
 	if status.Outcome != nil {
 		made.bytes = len(status.Outcome.Stdout) + len(status.Outcome.Stderr)
 	}
-	if j.jobs[made.id] == made { // its session goes on
+	if j.jobs[made.id] == made { // its session has not ended
 		made.timer = time.AfterFunc(keepJobs, func() { j.forget(made) })
 	}
 }
 
-// endOf says what became of a run that is done.
+// endOf returns the final state of the job of a run that is done.
 func endOf(status Status) JobState {
 	if status.Outcome == nil {
 		if errors.Is(status.Err, ErrCancelled) {
@@ -213,8 +212,8 @@ func endOf(status Status) JobState {
 	return JobFailed
 }
 
-// note writes into the book where a job stands. Where that fails, a restart takes the
-// job for lost, which it is.
+// note writes the state of a job into the book. An error is only logged: after a restart the job is
+// reported as lost, which is true.
 func (j *Jobs) note(ctx context.Context, id string, state JobState) {
 	if err := j.opts.Book.note(ctx, id, state, j.opts.Now()); err != nil {
 		j.opts.Logger.WarnContext(ctx, "the state of a job could not be noted", slog.Any(telemetry.KeyError, err))
@@ -229,8 +228,8 @@ func (j *Jobs) forget(made *job) {
 	}
 }
 
-// Get returns a job of the caller. One that a process had which has ended is lost, for
-// an hour; it is found by its principal, since the session has ended, too.
+// Get returns a job of the caller. A job of a process that has ended is reported as lost for an
+// hour. The principal may see it from any session, because its session has ended with the process.
 func (j *Jobs) Get(ctx context.Context, c caller.Caller, id string) (JobStatus, bool) {
 	j.mu.Lock()
 	made, ok := j.jobs[id]
@@ -252,7 +251,7 @@ func (j *Jobs) Get(ctx context.Context, c caller.Caller, id string) (JobStatus, 
 	return JobStatus{ID: id, RunID: made.run.ID(), State: state, Outcome: status.Outcome, Err: status.Err}, true
 }
 
-// stateOf is that of a job whose end is not noted yet.
+// stateOf returns the state of a job whose end is not noted yet.
 func stateOf(status Status) JobState {
 	switch status.State {
 	case Queued:
@@ -274,8 +273,8 @@ func (j *Jobs) lost(ctx context.Context, c caller.Caller, id string) (JobStatus,
 	return JobStatus{ID: id, RunID: found.runID, State: JobLost, Last: found.state}, true
 }
 
-// Cancel ends a job of the caller. It reports whether the job was still queued or
-// running; calling it twice is fine.
+// Cancel ends a job of the caller. It reports whether the job was still queued or running. It may
+// be called twice.
 func (j *Jobs) Cancel(c caller.Caller, id string) bool {
 	j.mu.Lock()
 	made, ok := j.jobs[id]
@@ -287,8 +286,8 @@ func (j *Jobs) Cancel(c caller.Caller, id string) bool {
 	return true
 }
 
-// EndSession forgets the jobs of a session that is over. Those that go on are
-// cancelled, and waited for.
+// EndSession forgets the jobs of a session that has ended. It cancels those that are not finished
+// and waits for them.
 func (j *Jobs) EndSession(session string) {
 	var left []*job
 	j.mu.Lock()
@@ -308,8 +307,7 @@ func (j *Jobs) EndSession(session string) {
 	}
 }
 
-// Close ends all jobs, waits until they are over, and forgets them. Calling it twice
-// is fine.
+// Close cancels all jobs, waits for them, and forgets them. It may be called twice.
 func (j *Jobs) Close() error {
 	j.mu.Lock()
 	for _, made := range j.jobs {

@@ -20,8 +20,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/database"
 )
 
-// scripts is an executor of scripts: what a script does is its text, "wait" ends when
-// it is cancelled, "hold" when its gate is opened.
+// scripts is an executor whose behaviour depends on the text of the script: "wait" ends when it is
+// cancelled, "hold" when the gate is opened.
 type scripts struct {
 	executor
 	gate chan struct{}
@@ -90,7 +90,8 @@ func stateOfJob(t *testing.T, jobs *Jobs, who, id string) JobState {
 	return status.State
 }
 
-// of six jobs five run, and the sixth has its turn when one is over; first come, first served.
+// of six jobs five run, and the sixth has its turn when one is over;
+// first come, first served.
 func TestFiveJobsAtOneTimeInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		jobs, made, _ := newJobs(t, nil)
@@ -186,7 +187,8 @@ func TestHowJobsEnd(t *testing.T) {
 	})
 }
 
-// a job is there for an hour after it is over, and not longer; one that goes on is there.
+// a job is there for an hour after it is over, and not longer; one that goes on is
+// there.
 func TestJobsAreKeptForAnHour(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		jobs, _, _ := newJobs(t, nil)
@@ -227,7 +229,7 @@ func TestJobsBelongToTheirOwners(t *testing.T) {
 	})
 }
 
-// What is kept is bounded by refusing, never by forgetting what is promised.
+// If a limit is reached, new jobs are refused; kept jobs are not forgotten early.
 func TestTooManyJobsAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		jobs, _, _ := newJobs(t, nil)

@@ -47,10 +47,10 @@ func (q *Questions) follow(note func(q approval.Question, open bool)) {
 	q.note = note
 }
 
-// noteQuestion tells the run of a question. The code is left out: the run has it.
+// noteQuestion passes a question to its run, without the code, which the run has.
 func (r *Registry) noteQuestion(q approval.Question, open bool) {
 	q.Code = ""
-	if q.Elicitation != nil { // what a server asks its user is nothing for the model
+	if q.Elicitation != nil { // the model must not see what a server asks its user
 		q.Arguments, q.Elicitation = nil, nil
 	}
 	r.mu.Lock()

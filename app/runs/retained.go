@@ -6,9 +6,9 @@ import (
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
-// How long finished runs can be asked for, and how many. Runs that are queued
-// or running are never forgotten. What goes first is the oldest finished run of
-// the owner that holds the most, so that no caller's runs evict another's.
+// Limits of finished runs. Runs that are queued or running are never evicted. The oldest finished
+// run of the owner that holds the most is evicted first, so that a caller with many runs does not
+// evict the runs of others.
 const (
 	keepFinished     = time.Hour
 	maxOwnedRuns     = 64       // finished runs of one owner
@@ -25,20 +25,20 @@ type retained struct {
 	total holding
 }
 
-// keptRun is a finished run with what it counts for.
+// keptRun is a finished run with its size.
 type keptRun struct {
 	run   *Run
 	since time.Time
 	bytes int
 }
 
-// holding is how much an owner, or all of them, hold.
+// holding is the number and size of the runs of an owner, or of all owners.
 type holding struct{ runs, bytes int }
 
 func (h holding) plus(runs, bytes int) holding { return holding{h.runs + runs, h.bytes + bytes} }
 
-// exceeds reports whether more is held than allowed. A single run may be larger
-// than the bytes allow: it is bounded itself.
+// exceeds reports whether the holding is above the limits. A single run may be larger than bytes,
+// because other limits bound its size.
 func (h holding) exceeds(runs, bytes int) bool {
 	return h.runs > runs || (h.bytes > bytes && h.runs > 1)
 }
@@ -53,7 +53,7 @@ func (k *retained) add(run *Run, now time.Time) {
 	k.total = k.total.plus(1, added.bytes)
 }
 
-// expired takes out the runs that finished too long ago.
+// expired removes and returns the runs that finished more than keepFinished ago.
 func (k *retained) expired(now time.Time) []*Run {
 	var out []*Run
 	for len(k.order) > 0 && now.Sub(k.order[0].since) > keepFinished {
@@ -62,7 +62,7 @@ func (k *retained) expired(now time.Time) []*Run {
 	return out
 }
 
-// excess takes out the runs past the limits.
+// excess removes and returns the runs above the limits.
 func (k *retained) excess() []*Run {
 	var out []*Run
 	for {
@@ -79,8 +79,8 @@ func (k *retained) excess() []*Run {
 	}
 }
 
-// mostOwned returns the owner that is past its limits, or, where all of them
-// together are, the one that holds the most.
+// mostOwned returns an owner that is above its limits. If there is no such owner, it returns the
+// owner that holds the most, and over reports whether all owners together are above the limits.
 func (k *retained) mostOwned() (most caller.Owner, over bool) {
 	for owner, held := range k.owned {
 		if held.exceeds(maxOwnedRuns, maxOwnedBytes) {

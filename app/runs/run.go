@@ -10,7 +10,7 @@ import (
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
-// State is where a run stands.
+// State is the state of a run.
 type State string
 
 // The states of a run, in their order. A run that waits for a person is running.
@@ -20,7 +20,7 @@ const (
 	Done    State = "done"    // its outcome, or its error, is known
 )
 
-// EventKind is what has happened to a run.
+// EventKind is the kind of an event.
 type EventKind string
 
 // The kinds of events.
@@ -28,11 +28,11 @@ const (
 	EventQueued   EventKind = "queued"
 	EventRunning  EventKind = "running"
 	EventAsked    EventKind = "asked"    // a call waits for a person
-	EventAnswered EventKind = "answered" // it waits no more, whatever the answer
+	EventAnswered EventKind = "answered" // it no longer waits, whatever the answer
 	EventDone     EventKind = "done"
 )
 
-// Event is one thing that has happened to a run.
+// Event is one change of a run.
 type Event struct {
 	Kind       EventKind
 	Time       time.Time
@@ -49,19 +49,19 @@ type Status struct {
 	Language   string
 	Background bool
 	State      State
-	Asked      time.Time // when it was asked for
+	Asked      time.Time // when it was requested
 	Began      time.Time // when it got its sandbox; zero while it is queued
 	Ended      time.Time // zero while it is not done
 	Events     []Event   // the newest ones, oldest first
 	// Questions are those that wait for a person, the oldest first.
 	Questions []approval.Question
 	// Outcome and Err are nil until the run is done; then one of them is set.
-	// Err says why the request could not become a run.
+	// Err is why the request could not become a run.
 	Outcome *orchestrator.Outcome
 	Err     error
 }
 
-// Run is one run of the registry. Its methods may be called concurrently.
+// Run is one run of the registry. Its methods are safe for concurrent use.
 type Run struct {
 	id         string
 	owner      caller.Owner
@@ -91,7 +91,7 @@ func newRun(req orchestrator.Request, cancel context.CancelFunc, now time.Time) 
 	}
 }
 
-// reachedBy reports whether a host may do something with the run.
+// reachedBy reports whether a caller may do act with the run through a host.
 func (r *Run) reachedBy(c caller.Caller, act caller.Act) bool {
 	return c.May(caller.Hosts, act, caller.Object{Kind: caller.Run, Owner: r.owner})
 }
@@ -99,7 +99,7 @@ func (r *Run) reachedBy(c caller.Caller, act caller.Act) bool {
 // ID returns the run's ID.
 func (r *Run) ID() string { return r.id }
 
-// Code returns what is run, until the run is done; then nothing.
+// Code returns the code of the run, or "" when the run is done.
 func (r *Run) Code() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -109,8 +109,8 @@ func (r *Run) Code() string {
 // Done returns a channel that is closed when the run is done.
 func (r *Run) Done() <-chan struct{} { return r.done }
 
-// Wait waits until the run is done and returns what came of it. When ctx ends
-// first, the run is cancelled, and Wait returns what that came to.
+// Wait waits until the run is done and returns its outcome. If ctx ends first, Wait cancels the run
+// and returns the outcome of the cancelled run.
 func (r *Run) Wait(ctx context.Context) (*orchestrator.Outcome, error) {
 	select {
 	case <-r.done:
@@ -121,7 +121,7 @@ func (r *Run) Wait(ctx context.Context) (*orchestrator.Outcome, error) {
 	return r.outcome, r.err
 }
 
-// Cancel ends the run. Calling it twice is fine.
+// Cancel ends the run. It may be called twice.
 func (r *Run) Cancel() { r.cancel() }
 
 // Subscribe returns a channel that holds a value whenever the status may have
@@ -138,7 +138,7 @@ func (r *Run) Subscribe() (changed <-chan struct{}, stop func()) {
 	}
 }
 
-// Status returns where the run stands now.
+// Status returns the current status of the run.
 func (r *Run) Status() Status {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -150,12 +150,12 @@ func (r *Run) Status() Status {
 	}
 }
 
-// Printed returns what the code has printed: so far, or in all once it is done.
+// Printed returns the output of the code so far, or all of it when the run is done.
 func (r *Run) Printed() orchestrator.Printed {
 	r.mu.Lock()
 	printed, outcome := r.printed, r.outcome
 	r.mu.Unlock()
-	switch { // without the lock: cleaning what was printed takes its time
+	switch { // without the lock, because redacting the output is slow
 	case outcome != nil:
 		return outcome.Printed
 	case printed != nil:
@@ -181,7 +181,7 @@ func (r *Run) began(printed func() orchestrator.Printed, now time.Time) {
 	r.noteLocked(Event{Kind: EventRunning, Time: now})
 }
 
-// finish notes what came of the run.
+// finish notes the outcome of the run.
 func (r *Run) finish(outcome *orchestrator.Outcome, err error, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -191,7 +191,7 @@ func (r *Run) finish(outcome *orchestrator.Outcome, err error, now time.Time) {
 	close(r.done)
 }
 
-// ask notes that the run has begun to wait for an answer, or waits for it no more.
+// ask notes that the run waits for an answer, or no longer waits for it.
 func (r *Run) ask(q approval.Question, open bool, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,6 +1,6 @@
-// Package runs is the registry of all runs of one Airlock: who owns each, where
-// it stands, what it waits for, and what came of it. A caller sees and cancels
-// its own runs only; another's is as if it did not exist.
+// Package runs is the registry of all runs of one Airlock: the owner of each run, its state, the
+// questions that it waits for, and its outcome. A caller sees and cancels only its own runs; a run
+// of another caller appears not to exist.
 package runs
 
 import (
@@ -16,28 +16,29 @@ import (
 	"github.com/airlock-mcp/airlock/internal/telemetry"
 )
 
-// Executor makes runs; *orchestrator.Orchestrator is one. Its methods may be
-// called concurrently.
+// Executor executes runs. Its methods must be safe for concurrent use. *orchestrator.Orchestrator
+// implements it.
 type Executor interface {
-	// Check refuses a request that cannot become a run.
+	// Check returns an error if a request cannot become a run.
 	Check(req orchestrator.Request) error
-	// Run makes the run with the ID of the request and returns its outcome.
-	// Cancelling ctx ends it. An error means that there was no run.
+	// Run executes the run with the ID of the request and returns its outcome.
+	// Cancelling ctx ends it. An error means that the run was not started.
 	Run(ctx context.Context, req orchestrator.Request) (*orchestrator.Outcome, error)
-	// EndSession says that a session makes no more runs.
+	// EndSession is called when a session has ended. No runs of it follow.
 	EndSession(session string)
 }
 
 // Options of a registry. The zero value is usable.
 type Options struct {
-	Questions *Questions       // nil: what runs wait for is not known
+	Questions *Questions       // nil: runs have no questions
 	Now       func() time.Time // nil means time.Now
-	// While returns a context that ends when a caller may not act any more; nil: none ends.
+	// While returns a context that ends when a caller may no longer act. If it is nil, callers may
+	// always act.
 	While func(ctx context.Context, who caller.Caller) (_ context.Context, stop func())
 }
 
-// Registry holds the runs that are going on, and those that have finished for
-// as long as Retention says. Its methods may be called concurrently.
+// Registry has the runs that are queued or running, and finished runs within the limits of this
+// package. Its methods are safe for concurrent use.
 type Registry struct {
 	executor Executor
 	now      func() time.Time
@@ -45,14 +46,13 @@ type Registry struct {
 	going    sync.WaitGroup
 
 	mu       sync.Mutex      // guards what follows
-	closed   bool            // no run begins any more
+	closed   bool            // no new runs are started
 	runs     map[string]*Run // by ID
 	finished retained
 }
 
 var (
-	// ErrClosed refuses a run because Airlock is about to end. It has a method
-	// Hint() string.
+	// ErrClosed is returned for new runs when Airlock shuts down. It has a method Hint() string.
 	ErrClosed error = closedError{}
 	// ErrCancelled is the error of a run that was cancelled before it had begun.
 	ErrCancelled = errors.New("the run was cancelled before it had begun")
@@ -60,7 +60,7 @@ var (
 	errUnknownCaller = errors.New("a run needs a caller with a principal and a session")
 )
 
-// New returns a registry of the runs that executor makes.
+// New returns a registry of the runs that executor executes.
 func New(executor Executor, opts *Options) *Registry {
 	r := &Registry{executor: executor, now: time.Now, runs: map[string]*Run{}}
 	if opts != nil && opts.Now != nil {
@@ -76,14 +76,15 @@ func New(executor Executor, opts *Options) *Registry {
 	return r
 }
 
-// Start begins a run of req.Caller and returns it at once. The run outlives
-// ctx: Run.Wait, Cancel, EndSession, Close and the end of the caller's credential end it. An error says why the
-// request cannot become a run; one with a method Hint() string says what to do.
+// Start starts a run of req.Caller and returns it at once. The run outlives ctx: Run.Wait, Cancel,
+// EndSession, Close and the end of the caller's credential end it. If the request cannot become a
+// run, Start returns an error, which may have a method Hint() string with advice.
 func (r *Registry) Start(ctx context.Context, req orchestrator.Request) (*Run, error) {
 	return r.start(ctx, req, nil)
 }
 
-// start is Start for a run that waits, queued, for its turn first; nil: it does not.
+// start is Start for a run that stays queued until its turn. A nil turn means that it does not
+// wait.
 func (r *Registry) start(ctx context.Context, req orchestrator.Request, turn *turn) (*Run, error) {
 	if !req.Caller.Known() {
 		return nil, errUnknownCaller
@@ -115,7 +116,7 @@ func (r *Registry) start(ctx context.Context, req orchestrator.Request, turn *tu
 	return run, nil
 }
 
-// execute makes a run when its turn has come.
+// execute waits for the turn and executes the run.
 func (r *Registry) execute(ctx context.Context, req orchestrator.Request, turn *turn) (*orchestrator.Outcome, error) {
 	if turn != nil {
 		if err := turn.wait(ctx); err != nil {
@@ -138,14 +139,14 @@ func (r *Registry) add(run *Run) bool {
 	return true
 }
 
-// end notes what came of a run, and lets go of finished ones past the limits.
+// end notes the outcome of a run and evicts finished runs above the limits.
 func (r *Registry) end(run *Run, outcome *orchestrator.Outcome, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.now()
 	run.finish(outcome, err, now)
 	if _, ok := r.runs[run.id]; !ok {
-		return // its session is over: no caller could ask for it
+		return // its session has ended: no caller could request it
 	}
 	r.finished.add(run, now)
 	r.forgetLocked(r.finished.excess())
@@ -157,8 +158,8 @@ func (r *Registry) forgetLocked(runs []*Run) {
 	}
 }
 
-// Get returns a run that the caller may see. For another's run it answers as
-// for one that does not exist.
+// Get returns a run that the caller may see. It returns false both for a run of another caller and
+// for a run that does not exist.
 func (r *Registry) Get(c caller.Caller, id string) (*Run, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -185,8 +186,8 @@ func (r *Registry) List(c caller.Caller) []*Run {
 	return list
 }
 
-// All returns every run, the oldest first, for who checks itself which of them its
-// caller may see.
+// All returns every run, oldest first. The code that calls it must check which of them its caller
+// may see.
 func (r *Registry) All() []*Run {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -194,8 +195,8 @@ func (r *Registry) All() []*Run {
 	return slices.SortedFunc(maps.Values(r.runs), func(a, b *Run) int { return a.asked.Compare(b.asked) })
 }
 
-// Cancel ends a run that the caller may see. It reports whether the run was
-// still queued or running; calling it twice is fine.
+// Cancel ends a run that the caller may see. It reports whether the run was still queued or
+// running. It may be called twice.
 func (r *Registry) Cancel(c caller.Caller, id string) bool {
 	run, ok := r.Get(c, id)
 	if !ok || run.over() {
@@ -205,9 +206,8 @@ func (r *Registry) Cancel(c caller.Caller, id string) bool {
 	return true
 }
 
-// EndSession says that a session is over: its runs are cancelled and waited for,
-// and what they came to is forgotten, because no caller can ask for it any more.
-// Calling it twice is fine.
+// EndSession cancels the runs of a session, waits for them and forgets them, because no caller can
+// request them any more. It may be called twice.
 func (r *Registry) EndSession(session string) {
 	var left []*Run
 	r.mu.Lock()
@@ -231,12 +231,12 @@ type closedError struct{}
 
 func (closedError) Error() string { return "no more runs are made: Airlock is ending" }
 
-// Hint says what to do.
+// Hint returns the advice.
 func (closedError) Hint() string {
 	return "send it again in a moment: another Airlock may have taken over"
 }
 
-// Going is how many runs are not over.
+// Going returns the number of runs that are not done.
 func (r *Registry) Going() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

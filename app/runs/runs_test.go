@@ -17,9 +17,9 @@ import (
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
-// executor makes runs by their code: "wait" ends when it is cancelled, "queue" so
-// without a sandbox, "break" becomes no run, "refuse" is no request; everything
-// else returns the code as data.
+// executor is an Executor whose behaviour depends on the code. "wait" ends when it is cancelled;
+// "queue" does too, without a sandbox. "break" fails before the run starts, and "refuse" is
+// rejected by Check. Any other code is returned as the result.
 type executor struct {
 	mu    sync.Mutex
 	ended []string // sessions
@@ -252,8 +252,8 @@ func TestFinishedRunsAreLetGoOf(t *testing.T) {
 	})
 }
 
-// However many callers there are, what they leave behind is bounded, and the one
-// with the most gives way.
+// The finished runs of all callers together are bounded, and the runs of the caller with the most
+// are evicted first.
 func TestAllOwnersTogetherAreBounded(t *testing.T) {
 	var kept retained
 	now := time.Now()
@@ -342,7 +342,7 @@ func TestEventsOfARunAreBounded(t *testing.T) {
 	}
 }
 
-// Every change reaches a subscriber that looks whenever it is told to.
+// A subscriber that reads the status after each signal sees every change.
 func TestSubscribersMissNothing(t *testing.T) {
 	run := newRun(orchestrator.Request{Caller: person("ann")}, func() {}, time.Now())
 	changed, stop := run.Subscribe()

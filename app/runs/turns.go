@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// turns lets a number of holders work at one time: the next one is of the account with the
-// fewest that work, and of these the first that asked.
+// turns limits how many holders work concurrently. The next turn goes to the account with the
+// fewest working holders, and within it to the first in the queue.
 type turns struct {
 	mu      sync.Mutex
 	free    int
@@ -17,14 +17,14 @@ type turns struct {
 
 func newTurns(n int) *turns { return &turns{free: n, working: map[string]int{}} }
 
-// turn is a place in the line. It belongs to one goroutine.
+// turn is a place in the queue. It is not safe for concurrent use.
 type turn struct {
 	of      *turns
 	account string
 	come    chan struct{} // closed when the holder may work
 }
 
-// join takes the last place of an account in the line.
+// join adds a holder of an account to the end of the queue.
 func (t *turns) join(account string) *turn {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -34,7 +34,7 @@ func (t *turns) join(account string) *turn {
 	return mine
 }
 
-// nextLocked lets holders work for as long as there is room.
+// nextLocked gives free turns to waiting holders.
 func (t *turns) nextLocked() {
 	for t.free > 0 && len(t.waiting) > 0 {
 		next := 0
@@ -51,7 +51,8 @@ func (t *turns) nextLocked() {
 	}
 }
 
-// wait returns when the holder may work. On an error it may not, and never will.
+// wait returns when the holder may work. If ctx ends first, wait leaves the queue and returns an
+// error.
 func (t *turn) wait(ctx context.Context) error {
 	select {
 	case <-t.come:
@@ -62,7 +63,7 @@ func (t *turn) wait(ctx context.Context) error {
 	}
 }
 
-// leave gives the place back, whether its turn has come or not. It is called once.
+// leave removes the holder from the queue or releases its turn. It must be called once.
 func (t *turn) leave() {
 	t.of.mu.Lock()
 	defer t.of.mu.Unlock()

@@ -20,10 +20,11 @@ import (
 // maxOwnSets is how many callers' own connections are kept.
 const maxOwnSets = 128
 
-// callers carries calls of several principals. A sign-in belongs to one principal, so no connection carries calls of two
-// principals if it has a sign-in: the connections of the catalog are those of the user whom Airlock runs for, each other
-// principal that has signed in has its own, and the others share one that never signs a request, also
-// after a person has signed in. Its methods are safe for concurrent use.
+// callers carries calls of several principals. A sign-in belongs to one principal, so no connection
+// carries calls of two principals if it has a sign-in: the connections of the catalog are those of
+// the user whom Airlock runs for, each other principal that has signed in has its own, and the
+// others share one that never signs a request, also after a person has signed in. Its methods are
+// safe for concurrent use.
 type callers struct {
 	catalog *Catalog
 
@@ -84,7 +85,8 @@ func (c *callers) For(who caller.Caller, serverID string) (broker.RelayingUpstre
 	return own.set, release, nil
 }
 
-// unsigned carries calls of a principal that has not signed in, over a connection that others share.
+// unsigned carries calls of a principal that has not signed in, over a connection that others
+// share.
 type unsigned struct {
 	*upstream.Set
 	source *oauth.Source // of the principal
@@ -95,7 +97,8 @@ func (u unsigned) Call(ctx context.Context, serverID, name string, arguments jso
 	return u.CallFor(ctx, nil, serverID, name, arguments)
 }
 
-// CallFor implements broker.RelayingUpstream. An error about a missing sign-in is about the caller's own.
+// CallFor implements broker.RelayingUpstream. An error about a missing sign-in is about the
+// caller's own.
 func (u unsigned) CallFor(ctx context.Context, relay upstream.Relay, serverID, name string, arguments json.RawMessage) (json.RawMessage, error) {
 	result, err := u.Set.CallFor(ctx, relay, serverID, name, arguments)
 	var needed *upstream.SignInError
@@ -114,7 +117,8 @@ func isPersonal(server config.Server) bool {
 	return o == nil || !o.Shared && (oauth.Grant(o.Grant) == oauth.AuthorizationCode || oauth.Grant(o.Grant) == oauth.Enterprise)
 }
 
-// source returns the sign-in of a principal: that of its connection, which has been read, if there is one.
+// source returns the sign-in of a principal: that of its connection, which has been read, if there
+// is one.
 func (c *callers) source(key ownKey, server config.Server) (*oauth.Source, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

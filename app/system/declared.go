@@ -8,8 +8,8 @@ import (
 	"github.com/airlock-mcp/airlock/policies"
 )
 
-// declared returns the tool with an ID ("server/tool"), or all tools with a name on any server. An announced action of
-// this type can be a call of them.
+// declared returns the tool with an ID ("server/tool"), or all tools with a name on any server. An
+// announced action of this type can be a call of them.
 func (s *System) declared(name string) []admission.Declared {
 	if s.catalog == nil {
 		return nil
@@ -33,7 +33,8 @@ func (s *System) appendDeclared(all []admission.Declared, snapshot *catalog.Snap
 	return append(all, admission.Declared{Risk: s.riskOf(tool), Schema: tool.InputSchema})
 }
 
-// riskOf returns the risk of a tool, from the operator's configuration in force and the tool's definition.
+// riskOf returns the risk of a tool, from the operator's configuration in force and the tool's
+// definition.
 func (s *System) riskOf(tool catalog.Tool) policies.Risk {
 	s.rules.mu.Lock()
 	operator, err := OperatorSettings(s.rules.config)

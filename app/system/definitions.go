@@ -9,8 +9,8 @@ import (
 
 var _ broker.Definitions = (*Catalog)(nil)
 
-// Current returns a snapshot with the definition of a tool as its server gives it, not as a cache has
-// it. A tool whose definition changed since it was first seen is withheld. If again is set, the
+// Current returns a snapshot with the definition of a tool as its server gives it, not as a cache
+// has it. A tool whose definition changed since it was first seen is withheld. If again is set, the
 // server is asked for its tools first. Otherwise an old list is only refreshed in the background,
 // for the next call.
 func (c *Catalog) Current(ctx context.Context, serverID, name string, again bool) (*catalog.Snapshot, error) {

@@ -116,8 +116,9 @@ func (c *Catalog) learnTools(ctx context.Context) {
 	}
 }
 
-// Similar returns the tools whose meaning is near to a question. If the embeddings are not available,
-// it returns a sentence about that instead. If none are configured, both results are empty.
+// Similar returns the tools whose meaning is near to a question. If the embeddings are not
+// available, it returns a sentence about that instead. If none are configured, both results are
+// empty.
 func (s *System) Similar(ctx context.Context, snapshot *catalog.Snapshot, question string) ([]catalog.Similar, string) {
 	meaning := s.catalog.meaning
 	if meaning == nil {

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fewestFiles is how many files Airlock must be able to have open. gVisor uses descriptors from
-// 256 on for the streams of the programs that it runs, and a daemon needs some dozens for its state,
+// fewestFiles is how many files Airlock must be able to have open. gVisor uses descriptors from 256
+// on for the streams of the programs that it runs, and a daemon needs some dozens for its state,
 // its servers and its sandboxes.
 const fewestFiles = 512
 

@@ -46,7 +46,8 @@ func readPolicy(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// OperatorSettings returns the settings of servers and tools in the configuration, for the policies.
+// OperatorSettings returns the settings of servers and tools in the configuration, for the
+// policies.
 func OperatorSettings(c *config.Config) (policies.Operator, error) {
 	operator := policies.Operator{}
 	for _, server := range c.Servers {

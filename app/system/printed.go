@@ -41,8 +41,8 @@ func HoldPrinted(c *config.Config) {
 	}
 }
 
-// holdPrinted holds a value. If the value is a reference, holdPrinted holds the environment variable
-// that it names and, if the part after the colon is not a valid name, that part.
+// holdPrinted holds a value. If the value is a reference, holdPrinted holds the environment
+// variable that it names and, if the part after the colon is not a valid name, that part.
 func holdPrinted(value string) {
 	if !secrets.IsReference(value) {
 		printed.Hold(value)

@@ -14,8 +14,8 @@ var (
 	errNoTools   = errors.New("the lists of tools are still being read")
 )
 
-// IsStarting reports whether an error of Ready means that Airlock is still starting. Any other error
-// of Ready is a failure.
+// IsStarting reports whether an error of Ready means that Airlock is still starting. Any other
+// error of Ready is a failure.
 func IsStarting(err error) bool {
 	return errors.Is(err, errNoTools) || errors.Is(err, errNotPooled) || errors.Is(err, runner.ErrProving)
 }

@@ -146,9 +146,9 @@ func (s *System) putInForceLocked(ctx context.Context) ([]string, error) {
 	return live, nil
 }
 
-// adoptLocked replaces the configuration in force by next if only its text differs, not its meaning.
-// Clients compare the text of their file with the one in force. If the operator sealed or confirmed
-// the previous text, adoptLocked does nothing.
+// adoptLocked replaces the configuration in force by next if only its text differs, not its
+// meaning. Clients compare the text of their file with the one in force. If the operator sealed or
+// confirmed the previous text, adoptLocked does nothing.
 func (s *System) adoptLocked(ctx context.Context, next *config.Config, files []policies.File) {
 	if next.Source() == s.rules.config.Source() || !config.SameMeaning(s.rules.config, next) {
 		return

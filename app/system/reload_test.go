@@ -206,8 +206,8 @@ func TestChangedFilesComeIntoForce(t *testing.T) {
 	}
 }
 
-// If only the text of the configuration changes, clients find the new text in force, and no notice or
-// record is made.
+// If only the text of the configuration changes, clients find the new text in force, and no notice
+// or record is made.
 func TestAnotherTextThatSaysTheSame(t *testing.T) {
 	r := newReloading(t, "", permit)
 	read := func() *config.Config {

@@ -59,8 +59,9 @@ func proofRequest(c *config.Config, opened map[string]runner.Image) runner.Reque
 	return runner.Request{Image: opened[slices.Sorted(maps.Keys(opened))[0]], Limits: sandboxLimits(c)}
 }
 
-// ProveSandbox starts a sandbox, waits until it has passed the checks that every sandbox makes before
-// it gets code, and closes it. unenforced is why this host cannot enforce every limit, or nil.
+// ProveSandbox starts a sandbox, waits until it has passed the checks that every sandbox makes
+// before it gets code, and closes it. unenforced is why this host cannot enforce every limit, or
+// nil.
 func ProveSandbox(ctx context.Context, c *config.Config) (unenforced, err error) {
 	quiet := slog.New(slog.DiscardHandler)
 	driver, err := newDriver(ctx, c, quiet)

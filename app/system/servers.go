@@ -21,7 +21,8 @@ type ServerState struct {
 	Problem, Unreachable string
 	Retrying             bool
 	Warnings             []string
-	// SignIn is the state of the sign-in that the caller's calls use, or nil if the server has none.
+	// SignIn is the state of the sign-in that the caller's calls use, or nil if the server has
+	// none.
 	SignIn *SignInState
 	// Personal reports whether the caller may sign in and out with OpenLogin.
 	Personal bool

@@ -379,8 +379,8 @@ func (s *System) Snapshot(who caller.Caller) *catalog.Snapshot {
 // nothing is the profile that shows no tools.
 var nothing = &catalog.Profile{}
 
-// Await waits until the snapshot has the tools of the named servers or their problems. It returns an
-// error if ctx ends first.
+// Await waits until the snapshot has the tools of the named servers or their problems. It returns
+// an error if ctx ends first.
 func (s *System) Await(ctx context.Context, serverIDs ...string) error {
 	return s.catalog.Await(ctx, serverIDs...)
 }

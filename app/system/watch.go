@@ -55,8 +55,8 @@ func (s *System) watchFiles(ctx context.Context, changed func()) {
 	}
 }
 
-// fileChanges returns a channel that receives when one of the files may have changed: at once if the
-// kernel reports changes, otherwise every pollInterval. The caller must call done.
+// fileChanges returns a channel that receives when one of the files may have changed: at once if
+// the kernel reports changes, otherwise every pollInterval. The caller must call done.
 func (s *System) fileChanges(ctx context.Context, files []string) (changes <-chan struct{}, done func()) {
 	watcher, err := filewatch.New(ctx, files...)
 	if err == nil {

@@ -1,30 +1,29 @@
-// Package caller says who asks for something. A Caller is made once for each
-// request, at the edge of the program, from what the transport proves: the
-// process on stdio, the subject of a token. Nothing below the edge makes one,
-// and nothing that a caller writes changes one.
+// Package caller identifies who makes a request. The transport creates one Caller for each request
+// from what it can prove: the process on stdio or the subject of a token. No other code creates a
+// Caller, and the content of a request cannot change it.
 package caller
 
-// Kind is what sort of principal a caller is.
+// Kind is the kind of a caller's principal.
 type Kind string
 
 // The kinds of callers.
 const (
 	Local Kind = "local" // the user of the operating system that Airlock runs for
-	User  Kind = "user"  // a person whom an issuer of tokens vouches for
-	Agent Kind = "agent" // a program with a token of its own
+	User  Kind = "user"  // a person authenticated by an issuer of tokens
+	Agent Kind = "agent" // a program with its own token
 )
 
 // Caller is who makes a request.
 type Caller struct {
 	Principal string   // the subject, unique within Issuer
-	Kind      Kind     // empty counts as no caller at all
-	Issuer    string   // who vouches for Principal; empty for the operating system
+	Kind      Kind     // if empty, the caller is unknown
+	Issuer    string   // the issuer that authenticates Principal; empty for the operating system
 	Session   string   // the host's conversation, ses_…; unique over all callers
 	Profile   string   // which servers and tools it may see; empty for all
-	Scopes    []string // what it may do beyond its own things
-	Account   string   // whose share of this host its requests take, see Share: one principal's agents have one
-	// Credentials are what has proved the identity, all of which must be in force for the
-	// caller to act. Empty for the user of the operating system.
+	Scopes    []string // its permissions, see Has
+	Account   string   // whose quota its requests use, see Share; the agents of a principal have one account
+	// Credentials prove the identity. The caller may act only while all of them are in force. They
+	// are empty for the user of the operating system.
 	Credentials []Credential
 }
 
@@ -39,7 +38,7 @@ type Owner struct {
 	Profile   string `json:"profile,omitempty"`
 }
 
-// Owner returns what the caller's things belong to.
+// Owner returns the owner of the caller's runs, questions and files.
 func (c Caller) Owner() Owner { return Owner{c.Principal, c.Kind, c.Issuer, c.Session, c.Profile} }
 
 // Known reports whether the caller has a principal and a session. A request
@@ -55,8 +54,8 @@ func (c Caller) Name() string {
 	return c.Issuer + "#" + c.Principal
 }
 
-// Share is whose share of this host the caller's requests take: its account, or, where it has none, one
-// of its own, for all its sessions.
+// Share returns the name under which the caller's requests count towards quotas: its account or, if
+// it has none, its kind and name, which are the same in all its sessions.
 func (c Caller) Share() string {
 	if c.Account != "" {
 		return c.Account

@@ -7,8 +7,8 @@ import (
 
 // Credential is one proof of a caller's identity. The acts of the caller end with it.
 type Credential struct {
-	// ID names the credential where it can be looked up: tok_… for a token of Airlock's
-	// own, agent_… for a registered agent. Other IDs cannot be looked up.
+	// ID identifies the credential: tok_… for a token that Airlock issued, agent_… for a registered
+	// agent. Other IDs cannot be looked up.
 	ID string `json:"id"`
 	// Mark is the digest of an agent's token: a rotated token is another credential.
 	// Empty: any token of the agent.

@@ -16,7 +16,8 @@ func with(scopes []string, change ...func(*Caller)) Caller {
 	return c
 }
 
-// The table of docs/serving.md: who reaches what by which door (issue 23).
+// The table of docs/serving.md: which callers may reach which objects through which door (issue
+// 23).
 func TestMay(t *testing.T) {
 	small := func(c *Caller) { c.Profile = "small" }
 	later := func(c *Caller) { c.Session = "ses_2" }
@@ -72,7 +73,7 @@ func TestMay(t *testing.T) {
 	}
 }
 
-// An agent reaches itself alone, whatever scopes it has, and manages nothing.
+// An agent reaches only itself, whatever scopes it has, and cannot manage agents.
 func TestAnAgentMay(t *testing.T) {
 	itself := Caller{Principal: "agent_1", Kind: Agent, Session: "agent_1", Scopes: []string{ScopeRun, ScopeAgents, ScopeAdmin}}
 	for name, test := range map[string]struct {

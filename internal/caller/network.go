@@ -5,9 +5,9 @@ import (
 	"net/netip"
 )
 
-// Network names where a request comes from, by the remote address of its connection:
-// the IP address without its port, of IPv6 the /64 that one client has. A text that is
-// no address is returned as it is.
+// Network returns the network of a request from the remote address of its connection: the IP
+// address without its port, or for IPv6 its /64 prefix, because one client has all of it. If remote
+// is not an address, Network returns it without its port.
 func Network(remote string) string {
 	host, _, err := net.SplitHostPort(remote)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/airlock-mcp/airlock/internal/caller"
 )
 
-// A caller without an account has a share of its own, the same in all its sessions, and
-// not that of another of the same name.
+// A caller without an account has one share for all its sessions. A caller of another kind or
+// issuer with the same name has a different share.
 func TestShare(t *testing.T) {
 	ann := caller.Caller{Principal: "ann", Kind: caller.User, Session: "ses_1"}
 	for _, test := range []struct {

@@ -11,10 +11,10 @@ import (
 // maxBatch is how many updates share a commit.
 const maxBatch = 128
 
-// writer runs the updates of one process in a goroutine of its own.
+// writer runs the updates of one process in a separate goroutine.
 type writer struct {
 	db      *sql.DB
-	conn    *connection // of the goroutine; nil if there is none
+	conn    *connection // of the goroutine; nil if not connected
 	updates chan *update
 	done    chan struct{} // closed when the goroutine has ended
 
@@ -26,7 +26,7 @@ type writer struct {
 type update struct {
 	isOver func() error // the error of the caller's context, or nil
 	do     func(Tx) error
-	result chan error // of one place
+	result chan error // has a buffer of one
 }
 
 func startWriter(db *sql.DB) *writer {
@@ -128,7 +128,8 @@ func (w *writer) transact(batch []*update, results []error) error {
 	return err
 }
 
-// disconnect undoes the open transaction, if there is one, with its connection. The next transaction gets another.
+// disconnect undoes the open transaction, if there is one, with its connection. The next
+// transaction gets another.
 func (w *writer) disconnect() {
 	if w.conn == nil {
 		return
@@ -138,8 +139,8 @@ func (w *writer) disconnect() {
 	w.conn = nil
 }
 
-// savepoint runs one update so that it can be undone alone. failed is the error of the update; the returned one is
-// that of the database.
+// savepoint runs one update so that it can be undone alone. failed is the error of the update; the
+// returned one is that of the database.
 func savepoint(c *connection, do func(Tx) error, failed *error) error {
 	if err := c.exec("SAVEPOINT one"); err != nil {
 		return err
@@ -152,7 +153,8 @@ func savepoint(c *connection, do func(Tx) error, failed *error) error {
 	return c.exec("RELEASE one")
 }
 
-// protect turns a panic of one update into its error: the commit of the others must not wait forever because of it.
+// protect turns a panic of one update into its error: the commit of the others must not wait
+// forever because of it.
 func protect(tx Tx, do func(Tx) error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

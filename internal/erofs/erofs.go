@@ -16,7 +16,7 @@ const (
 	blockBits  = 12
 	blockSize  = 1 << blockBits
 	slotSize   = 32 // inodes are addressed in slots of this size
-	inodeSize  = 64 // the extended form, which has room for times
+	inodeSize  = 64 // the extended form, which stores times
 	direntSize = 12
 	maxName    = 255
 	firstSlot  = 2 // slot 0 stays free: nothing has the number 0

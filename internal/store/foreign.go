@@ -14,7 +14,7 @@ import (
 // A ForeignError describes a file or directory that another user owns or can change.
 // Airlock takes no commands from it and keeps no state in it.
 type ForeignError struct {
-	Path    string // what was asked for
+	Path    string // the path to check
 	Through string // the file, directory or link that another user controls
 	Reason  string // a sentence about Through
 	Advice  string // the command that corrects it
@@ -62,7 +62,7 @@ const maxLinks = 40
 // process owns path, or can change or replace it: the file itself, each directory above
 // it up to the root or the user's home directory, and each symbolic link on the way.
 // A directory that all may write to counts as safe if it is sticky, because then only
-// the owner of an entry can replace it. Whatever does not exist yet is not checked.
+// the owner of an entry can replace it. Missing files and directories are not checked.
 func CheckOwner(path string) error {
 	return ownership{uid: os.Geteuid(), home: os.Getenv(envUserHome)}.check(path)
 }

@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrLocked says that another process, or another lock of this one, holds the file.
+// ErrLocked is returned if another process, or another lock of this process, holds the file.
 var ErrLocked = errors.New("locked by another process")
 
-// retryInterval is how often Acquire looks whether a lock is free again.
+// retryInterval is the interval at which Acquire tries again.
 const retryInterval = 50 * time.Millisecond
 
 // Lock is a held advisory lock on a file or directory (flock). It ends with Release or with
@@ -23,7 +23,7 @@ type Lock struct {
 	file *os.File
 }
 
-// Mode says who may hold a lock beside this one.
+// Mode determines whether others may hold the lock at the same time.
 type Mode int
 
 // The modes. The zero value is exclusive.

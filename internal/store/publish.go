@@ -32,8 +32,8 @@ func Write(path string, mode fs.FileMode, write func(*os.File) error) error {
 	return syncDir(filepath.Dir(path))
 }
 
-// CreateFile makes a file that appears whole or not at all, and never replaces
-// one: where one exists the error is fs.ErrExist. The directory must exist.
+// CreateFile creates a file atomically. If the file exists, it returns fs.ErrExist.
+// The directory must exist.
 func CreateFile(path string, content []byte, mode fs.FileMode) error {
 	draft, err := create(path, content, mode, func(*os.File) error { return nil })
 	if err != nil {
@@ -42,8 +42,8 @@ func CreateFile(path string, content []byte, mode fs.FileMode) error {
 	return errors.Join(draft.Close(), syncDir(filepath.Dir(path)))
 }
 
-// CreateHeld is CreateFile for a file that shows by its exclusive lock that the
-// process which made it lives: see IsHeld. The lock is there when the file appears.
+// CreateHeld is CreateFile for a file whose exclusive lock shows that the process that created it
+// is alive, see IsHeld. The file is locked before it appears.
 func CreateHeld(path string, content []byte, mode fs.FileMode) (*Lock, error) {
 	draft, err := create(path, content, mode, func(file *os.File) error {
 		return unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
@@ -92,10 +92,10 @@ func createUnnamed(path string, mode fs.FileMode, write func(*os.File) error) (*
 	return file, nil
 }
 
-// errNoUnnamed says that every file of a file system has a name.
+// errNoUnnamed is returned if the file system does not support unnamed files.
 var errNoUnnamed = errors.New("no unnamed files")
 
-// createNamed is createUnnamed by way of a draft, which a process that is killed leaves.
+// createNamed is createUnnamed with a temporary file, which stays if the process is killed.
 func createNamed(path string, mode fs.FileMode, write func(*os.File) error) (*os.File, error) {
 	draft, err := newDraft(path, mode, write)
 	if err != nil {
@@ -107,9 +107,9 @@ func createNamed(path string, mode fs.FileMode, write func(*os.File) error) (*os
 	return draft, nil
 }
 
-// Secret returns the content of the file at path that only its owner may read.
-// Where it is missing it is created with what fresh returns, in a directory of
-// mode 0700; processes that do so at once agree on one content.
+// Secret returns the content of the file at path, which only its owner may read. If it is missing,
+// Secret creates it with the result of fresh, in a directory of mode 0700. Processes that do so
+// concurrently all get the content of one of them.
 func Secret(path string, fresh func() ([]byte, error)) ([]byte, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -138,8 +138,8 @@ func createSecret(path string, fresh func() ([]byte, error)) error {
 	return CreateFile(path, content, 0o600)
 }
 
-// newDraft writes a file beside path, durably, and returns it open. On an error
-// nothing is left.
+// newDraft writes a temporary file beside path, durably, and returns it open. On an error it
+// removes the file.
 func newDraft(path string, mode fs.FileMode, write func(*os.File) error) (*os.File, error) {
 	draft, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	if err != nil {
@@ -151,9 +151,9 @@ func newDraft(path string, mode fs.FileMode, write func(*os.File) error) (*os.Fi
 	return draft, nil
 }
 
-// PublishDir moves the finished directory staged to final, on the same file
-// system, after everything in it is on disk. Where final exists already, it is
-// kept and staged is removed: final's name is expected to tell its content.
+// PublishDir moves the finished directory staged to final, on the same file system, after syncing
+// it to disk. If final exists, it is kept and staged is removed: directories of the same name must
+// have the same content.
 func PublishDir(staged, final string) error {
 	if err := syncFileSystem(staged); err != nil {
 		return err

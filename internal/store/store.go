@@ -12,7 +12,7 @@ import (
 	"strconv"
 )
 
-// Environment variables that decide where the state lives.
+// Environment variables that determine the state directory.
 const (
 	EnvHome     = "AIRLOCK_HOME"
 	envDataHome = "XDG_DATA_HOME"
@@ -42,7 +42,7 @@ func home(getenv func(string) string, uid int) (string, error) {
 	if uid == 0 {
 		return "/var/lib/airlock", nil
 	}
-	// The specification says to ignore relative paths.
+	// The specification requires relative paths to be ignored.
 	if dir := getenv(envDataHome); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "airlock"), nil
 	}
