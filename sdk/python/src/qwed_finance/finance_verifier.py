@@ -29,7 +29,7 @@ MAX_PERIODS = 10_000
 
 
 class FinanceVerifier:
-    """Computes with 60 digits and compares amounts rounded half up to `precision` decimals; there is no tolerance.
+    """Compute with 60 digits and compare amounts rounded half up to `precision` decimals, without a tolerance.
 
     Each verdict has computed_value, llm_value, difference and formula_used. Rates are fractions: 0.06 is 6 %.
     """
@@ -110,10 +110,10 @@ class FinanceVerifier:
         return self._check(lambda: amount(principal) * amount(rate) * amount(years), llm_output, "I = P·r·t")
 
     def verify_banking_compliance(self, scenario: str, llm_output: str) -> Verdict:
-        """Decide whether the last amount of llm_output is what the scenario's figures make.
+        """Decide whether the last amount of llm_output is the result of the scenario's figures.
 
         Scenarios are read by a small grammar: loan payments, simple and compound interest, deposits with additional
-        rates, premiums as a share of an amount. What it does not read whole is INCONCLUSIVE.
+        rates, premiums as a share of an amount. A scenario that it cannot parse completely is INCONCLUSIVE.
         """
         try:
             found = compute(scenario, llm_output)

@@ -29,7 +29,7 @@ class ISOGuard:
     """Checks the header of pacs.008, pacs.009 and pain.001 and, at any depth, identifiers and amounts by their own rules.
 
     IBAN, BIC and LEI by their check digits (python-stdnum), currencies and their minor digits by ISO 4217, counts and control sums by addition.
-    It is no validation against the full XML schema; the verdict says so.
+    It does not validate against the full XML schema, which the verdict states.
     """
 
     def verify_payment_message(self, message: Mapping[str, Any], msg_type: str = "pacs.008") -> Verdict:

@@ -30,7 +30,7 @@ _COMPOUNDING = {
     "annual": 1,
 }
 
-# All words that a scenario may consist of: whatever else stands in it may change what is to be computed.
+# All words that a scenario may consist of. Any other word may change the meaning of the computation.
 _KNOWN = frozenset(
     "a an the of on in at for with to is are be and by from over as what which how much it its this that their his her he she they there who "
     "loan loans mortgage borrow borrows borrowed borrower principal amount sum deposit deposits deposited deposit fixed fd account savings bank customer client person citizen senior citizens "

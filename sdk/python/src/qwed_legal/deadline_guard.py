@@ -15,10 +15,10 @@ ENGINE = "legal.deadline"
 
 
 class DeadlineGuard:
-    """Computes deadlines in the calendar of a country, and of a state of it; public holidays are those of the package `holidays`.
+    """Compute deadlines in the calendar of a country or one of its states. The package `holidays` provides public holidays.
 
-    The day of signing does not count. Months end on the last day of a shorter month. A deadline on a day that is no business
-    day is not moved: contracts differ in that; the verdict says so.
+    The day of signing does not count. Months end on the last day of a shorter month. A deadline that is not on a business
+    day is not moved, because contracts differ in that. The verdict states this.
     """
 
     def __init__(self, country: str = "US", state: str | None = None) -> None:

@@ -27,7 +27,7 @@ NEW_YORK_PARTIES = frozenset(
 
 
 class JurisdictionGuard:
-    """Looks places and conventions up; what is not in its tables is INCONCLUSIVE."""
+    """Look up places and conventions. Anything that is not in the tables is INCONCLUSIVE."""
 
     def verify_choice_of_law(
         self,
@@ -37,7 +37,7 @@ class JurisdictionGuard:
         forum_selection: str | None = None,
         contract_type: str | None = None,
     ) -> Verdict:
-        """ERROR with `conflicts` when law and forum are of different places; `warnings` say what to look at."""
+        """Return ERROR with `conflicts` if law and forum are in different places. `warnings` lists points to review."""
         forum = forum or forum_selection
         law, court = place(governing_law), place(forum) if forum else None
         parties = [place(p) for p in parties_countries]

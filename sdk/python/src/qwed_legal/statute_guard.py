@@ -35,9 +35,9 @@ def _table() -> dict[tuple[str, str], tuple[Decimal, str]]:
 
 
 class StatuteOfLimitationsGuard:
-    """Periods are those of limitation_periods.tsv, each with the statute that says it; others are INCONCLUSIVE.
+    """Check limitation periods with limitation_periods.tsv, which names the statute for each; others are INCONCLUSIVE.
 
-    The period runs from the incident. Discovery rules, tolling and transitional law are not decided; the verdict says so.
+    The period runs from the incident. Discovery rules, tolling and transitional law are not decided, which the verdict states.
     """
 
     def verify(self, claim_type: str, jurisdiction: str, incident_date: str, filing_date: str) -> Verdict:
@@ -68,7 +68,7 @@ class StatuteOfLimitationsGuard:
         return Verdict(Status.ERROR, ENGINE, f"EXPIRED: {years} years ({source}) ended on {last}", evidence, **fields)
 
     def get_limitation_period(self, claim_type: str, jurisdiction: str) -> float | None:
-        """The period in years, None where no source says it."""
+        """Return the period in years, or None if the table has no source for it."""
         found = self._find(claim_type, jurisdiction)
         return float(found[0]) if found else None
 

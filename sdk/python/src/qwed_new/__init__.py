@@ -1,7 +1,7 @@
-"""Engines that decide a claim and the guards that rest on them.
+"""Engines that decide claims, and guards based on them.
 
-Nothing here opens a connection. What an engine cannot decide it calls INCONCLUSIVE;
-it never guesses, and nothing is VERIFIED by default.
+This package opens no connections. If an engine cannot decide a claim, the verdict is
+INCONCLUSIVE; an engine never guesses, and nothing is VERIFIED by default.
 """
 
 from qwed_new.verdict import Status, Verdict

@@ -24,21 +24,21 @@ class TooLarge(ValueError):
     """The input, or a number that it would make, is beyond a stated limit."""
 
 
-AGAIN = 0.25  # seconds after which a computation that goes on is told again
+AGAIN = 0.25  # seconds after which TimeLimit is raised again in a computation that continues
 
 
 def limited(seconds: float, compute: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """What compute returns; TimeLimit, raised inside it, when that takes longer than `seconds`.
+    """Return the result of compute. If it takes longer than `seconds`, TimeLimit is raised inside it.
 
-    It works in any thread, the main one or not, for Python code; one call into C is not interrupted, so numbers are bounded
-    before they are computed and solvers are given a time limit of their own. When it returns no thread of it is left and nothing
-    is raised later. It starts its thread anew at each call, so that it works in a process that was restored from a checkpoint.
+    It works in any thread for Python code. A call into C is not interrupted, so numbers are bounded before they are computed,
+    and solvers get a separate time limit. When limited returns, its thread has ended and nothing is raised later. It starts a
+    new thread for each call, so that it works in a process that was restored from a checkpoint.
     """
     return _limited(type("TimeLimit", (TimeLimit,), {}), seconds, lambda: compute(*args, **kwargs))
 
 
 def _limited(limit: type[TimeLimit], seconds: float, compute: Callable[[], T]) -> T:
-    """What compute returns; a limit of this very type when its time is over, so that limits nest."""
+    """Return the result of compute, or raise a limit of exactly this type when its time is over, so that limits nest."""
     running = threading.Lock()
     watch = threading.Thread(target=_watch, args=(threading.get_ident(), running, seconds, limit), daemon=True)
     try:

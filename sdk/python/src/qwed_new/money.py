@@ -6,7 +6,7 @@ import re
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-# ISO 4217, active codes of currencies; two minor digits where nothing else is said here.
+# ISO 4217, active codes of currencies, with two minor digits unless listed below.
 CURRENCIES = frozenset(
     "AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF CHF CLP CNY COP CRC CUP CVE CZK DJF DKK DOP DZD "
     "EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GNF GTQ GYD HKD HNL HTG HUF IDR ILS INR IQD IRR ISK JMD JOD JPY KES KGS KHR KMF KPW KRW KWD KYD KZT LAK LBP "
@@ -24,17 +24,17 @@ _AMOUNT = re.compile(
     re.I,
 )
 _SIGNS = re.compile(r"[$€£¥₹]|\b(?:USD|EUR|GBP|INR|JPY|CHF)\b|Rs\.?", re.I)
-# Groups of three digits, or of two before the last three as in India; `1,5` is none, and may be one and a half.
+# Groups of three digits, or of two before the last three as in India. `1,5` has no groups and may mean one and a half.
 _GROUPED = re.compile(r"[-+]?\(?[-+]?(?:\d{1,3}(?:,\d{3})+|\d{1,2}(?:,\d{2})+,\d{3})(?:\.\d+)?\)?")
 
 
 def minor_digits(currency: str) -> int:
-    """How many digits the minor unit of a currency has."""
+    """Return the number of digits of the minor unit of a currency."""
     return _MINOR.get(currency, 2)
 
 
 def amount(value: Any) -> Decimal:
-    """An exact decimal of a number or a text such as `$1,234.56`; ValueError for whatever is none, NaN and infinity."""
+    """Return the exact decimal of a number or a text such as `$1,234.56`. Raise ValueError for anything else, NaN and infinity."""
     if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
         raise ValueError(f"{value!r} is no amount"[:80])
     text = str(value)

@@ -30,9 +30,9 @@ class Status(StrEnum):
 class Verdict(Mapping[str, Any]):
     """A status with its evidence, readable as attributes and as a mapping.
 
-    `evidence` says what was decided and how: the parsed form, the method, a counter-example
-    or model, the span that supports a fact. Further fields of an engine (`model`,
-    `vulnerabilities`, `confidence`, …) stand beside the common ones.
+    `evidence` describes the decision: the parsed form, the method, a counter-example
+    or model, the span that supports a fact. An engine can add fields (`model`,
+    `vulnerabilities`, `confidence`, …) to the common ones.
     """
 
     __slots__ = ("_fields",)
@@ -88,7 +88,7 @@ class Verdict(Mapping[str, Any]):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Verdict:
-        """Read what to_dict wrote. `verified` is derived from the status, whatever the data says."""
+        """Read the output of to_dict. `verified` is always derived from the status."""
         rest = {k: v for k, v in data.items() if k not in ("verified", "is_valid", "status", "engine", "message", "evidence")}
         evidence = data.get("evidence")
         return cls(

@@ -122,7 +122,7 @@ class VerificationCache:
         return CacheStats(self._hits, self._misses, entries, size)
 
     def print_stats(self) -> None:
-        """Print a summary to stdout, in colour where colorama is installed."""
+        """Print a summary to stdout, in colour if colorama is installed."""
         try:
             import colorama
 

@@ -98,7 +98,7 @@ def batch(items: Sequence[Mapping[str, Any]]) -> Call:
 def registration(
     name: str, kind: str, principal_id: str | None, permissions: Mapping[str, Any] | None, budget: Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    """What registers an agent; what is not given is not sent, so that the service's own defaults hold."""
+    """Return the request that registers an agent. Missing values are not sent, so the service's defaults apply."""
     given = {"name": name, "type": kind, "principal_id": principal_id, "permissions": permissions, "budget": budget}
     return {k: dict(v) if isinstance(v, Mapping) else v for k, v in given.items() if v is not None}
 
@@ -131,7 +131,7 @@ def _read(path: str) -> bytes | Verdict:
 
 
 def check_answer(code: int, data: Any) -> Any:
-    """The body of an answer; one of the errors when it is none."""
+    """Return the body of an answer, or raise an error if the answer is an error or invalid."""
     detail = ""
     if isinstance(data, Mapping):
         error = data.get("error", data.get("detail", data.get("message", "")))

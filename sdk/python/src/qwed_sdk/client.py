@@ -17,10 +17,10 @@ from qwed_sdk.worker import Worker
 
 
 class QWEDClient:
-    """Asks the engines: those of a service when base_url or QWED_BASE_URL is set, else those of this package, in a process of its own.
+    """Ask the engines of a service if base_url or QWED_BASE_URL is set, or else the engines of this package in a separate process.
 
-    Without arguments QWED_API_KEY and QWED_BASE_URL are used. Methods raise QWEDError for what goes wrong on the way to a
-    service; whatever an engine finds is a verdict. timeout is in seconds.
+    Without arguments QWED_API_KEY and QWED_BASE_URL are used. Methods raise QWEDError if a service cannot be reached or
+    refuses the request; the answer of an engine is always a verdict. timeout is in seconds.
     """
 
     def __init__(

@@ -112,7 +112,7 @@ def answer_json(text: str | bytes, seconds: float = SECONDS) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Answer stdin; exit code 0, whatever the verdict."""
+    """Answer stdin. The exit code is 0 for every verdict."""
     given = sys.argv[1:] if arguments is None else arguments
     serve = "--serve" in given
     source, sink = sys.stdin.buffer, sys.stdout

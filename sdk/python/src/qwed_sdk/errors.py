@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class QWEDError(Exception):
-    """Something between the client and its service; `status` is what a verdict would say: INCONCLUSIVE."""
+    """A failure between the client and its service. `status` is that of the corresponding verdict: INCONCLUSIVE."""
 
     status = "INCONCLUSIVE"
 
@@ -26,7 +26,7 @@ class QWEDRateLimitError(QWEDError):
 
 
 class QWEDResponseError(QWEDError):
-    """The service answered with an error, or with what is no verdict."""
+    """The service answered with an error, or with something that is not a verdict."""
 
 
 class QWEDServiceRequired(QWEDError):

@@ -1,4 +1,4 @@
-"""A process of its own for the engines, which is killed when its time is over."""
+"""A separate process for the engines, which is killed when its time is over."""
 
 from __future__ import annotations
 
@@ -92,5 +92,5 @@ class Worker:
                     try:
                         pipe.close()
                     except OSError:
-                        pass  # what was not sent is lost with the process
+                        pass  # unsent data is lost with the process
             self._process = None

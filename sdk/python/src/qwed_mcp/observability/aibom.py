@@ -17,9 +17,9 @@ class AIBOMGenerator:
     def generate_manifest(
         self, llm_model: str, qwed_engines_used: Sequence[str] | None = None, mcp_tools_used: Sequence[str] | None = None
     ) -> dict[str, Any]:
-        """The manifest. `manifest_hash` is the SHA-256 of all but the timestamp, as JSON with sorted keys and without spaces.
+        """Return the manifest. `manifest_hash` is the SHA-256 of all but the timestamp, as JSON with sorted keys and without spaces.
 
-        ValueError for an empty model or a name that is no text.
+        Raise ValueError if the model is empty or a name is not a string.
         """
         if not isinstance(llm_model, str) or not llm_model.strip():
             raise ValueError("llm_model is a name that is not empty")

@@ -21,7 +21,7 @@ Handler = Callable[[Mapping[str, Any]], "_Ruling"]
 
 
 class _Ruling:
-    """What a handler says: the cleaned arguments, or why not."""
+    """The decision of a handler: the cleaned arguments, or the reason of the refusal."""
 
     def __init__(self, arguments: dict[str, Any], message: str = "", code: str = "", status: str = "") -> None:
         self.arguments = arguments

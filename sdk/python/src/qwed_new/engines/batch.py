@@ -44,7 +44,7 @@ class Summary(dict[str, Any]):
 def verify_batch(items: Sequence[Mapping[str, Any]]) -> Verdict:
     """Decide items `{"query": …, "type": …}`; the verdict has `results` in their order, and `summary`.
 
-    A math item that is no equality is SIMPLIFIED: rewritten, and not verified. The batch is VERIFIED only when every item is.
+    A math item that is not an equality is SIMPLIFIED: rewritten, but not verified. The batch is VERIFIED only if every item is.
     """
     if isinstance(items, str | bytes | Mapping) or not isinstance(items, Sequence):
         return Verdict(Status.UNKNOWN, ENGINE, "items is a list of objects", results=[], summary=_summary([]))

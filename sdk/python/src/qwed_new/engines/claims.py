@@ -28,9 +28,9 @@ _JAVASCRIPT = re.compile(r"^\s*(?:const|let|var|function)\s+\w+|=>|\bconsole\.lo
 
 
 def verify(query: str) -> Verdict:
-    """Decide a claim whose kind is not said: QWED-Logic, SQL, a program, or mathematics in symbols or in plain words.
+    """Decide a claim of an unknown kind: QWED-Logic, SQL, a program, or mathematics in symbols or in plain words.
 
-    What is understood whole without a model is decided; any other text is INCONCLUSIVE. `query_type` is the kind.
+    A text that is understood completely without a model is decided; any other text is INCONCLUSIVE. `query_type` is the kind.
     """
     if not isinstance(query, str) or not query.strip():
         return Verdict(Status.UNKNOWN, ENGINE, "the claim is empty or no text", query_type="none")

@@ -19,7 +19,7 @@ from qwed_new.verdict import Status, Verdict
 ENGINE = "consensus"
 MODES = {"single": 1, "high": 2, "maximum": 3}
 SECONDS = 20.0
-# What a verdict of an engine is worth alone; agreement multiplies the doubts.
+# The doubt about the verdict of a single engine. If engines agree, their doubts are multiplied.
 _DOUBT = Fraction(1, 10)
 
 

@@ -40,7 +40,7 @@ _RULES: tuple[tuple[str, str], ...] = (
 )  # fmt: skip
 _ONE = r"(?:\([^()]*\)|-?[\d.]+|[a-z]\b)"
 _MORE = r"\s*(?:[-+*/^!%−]|(?:plus|minus|times|multiplied|divided|over|squared|cubed|raised|to the power|mod|modulo|percent|per cent)\b)"
-# What has two readings in words: `the square root of 16 plus 9`, `the sum of 1 and 2 times 3`, `-3 squared`, `the difference between 3 and 5`.
+# Phrases with two readings: `the square root of 16 plus 9`, `the sum of 1 and 2 times 3`, `-3 squared`, `the difference between 3 and 5`.
 _TWO_READINGS = re.compile(
     rf"(?:\b(?:square root|cube root|sqrt|cbrt|log|logarithm|ln|sine?|cos(?:ine)?|tan(?:gent)?|factorial|absolute value|half|percent|per cent)|%) of (?:the )?{_ONE}{_MORE}"
     rf"|\b(?:twice|double) {_ONE}{_MORE}"

@@ -1,4 +1,4 @@
-"""Sentences as tokens: words, numbers with their scale, dates, and the adjuncts of time and place that stand beside what is said."""
+"""Sentences as tokens: words, numbers with their scale, dates, and adjuncts of time and place."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _regular(base: str) -> tuple[str, ...]:
     return (base, base + "s", stem + "ed", stem + "ed", stem + "ing")
 
 
-# Verbs that say the same of a subject: base, third person, past, participle, present participle. `found` itself is left out, as it is of `find` too.
+# Verbs with the same meaning: base, third person, past, participle, present participle. The base `found` is left out, because it is also a form of `find`.
 _VERBS: tuple[tuple[tuple[str, ...], ...], ...] = (
     (("", "founds", "founded", "founded", "founding"), ("establish", "establishes", "established", "established", "establishing"), _regular("incorporate")),
     (("buy", "buys", "bought", "bought", "buying"), _regular("acquire"), _regular("purchase")),
@@ -61,13 +61,13 @@ class Token:
 
     @property
     def capital(self) -> bool:
-        """Whether it is written as a name is."""
+        """Report whether the token is a word with a capital letter, as in a name."""
         return self.kind == "word" and self.text[:1].isupper()
 
 
 @dataclass(slots=True)
 class Statement:
-    """What a clause says: its core in order, and its adjuncts of time and place."""
+    """The content of a clause: its core in order, and its adjuncts of time and place."""
 
     core: list[Token]
     adjuncts: list[tuple[Token, ...]] = field(default_factory=list)
@@ -76,7 +76,7 @@ class Statement:
 
     @property
     def past(self) -> bool:
-        """Whether it is told of the past."""
+        """Report whether the clause is about the past."""
         return any(t.text.lower() in _PAST or (t.kind == "word" and t.text.endswith("ed")) for t in self.core)
 
 
@@ -144,7 +144,7 @@ def statement(text: str) -> Statement:
 
 
 def _adjunct(given: list[Token], at: int) -> int:
-    """How many tokens an adjunct has that begins there, 0 for none."""
+    """Return the number of tokens of an adjunct that begins at a position, or 0."""
     word = given[at].text.lower() if given[at].kind == "word" else ""
     follows = given[at + 1] if at + 1 < len(given) else None
     if follows is None:
@@ -173,7 +173,7 @@ def is_year(token: Token) -> bool:
 
 
 def same(claimed: Token, given: Token, first: bool) -> bool:
-    """Whether a token of a claim is said by one of a sentence; at the beginning of both a capital means nothing."""
+    """Report whether a token of a claim has the same meaning as one of a sentence. If both are first, capitals are ignored."""
     if claimed.kind != given.kind:
         return False
     if claimed.kind == "date":
@@ -189,7 +189,7 @@ def same(claimed: Token, given: Token, first: bool) -> bool:
 
 
 def without_suffixes(core: list[Token]) -> list[Token]:
-    """A core without `Corp` and the like behind names."""
+    """Return a core without suffixes of names such as `Corp`."""
     return [t for i, t in enumerate(core) if not (i and core[i - 1].capital and t.text.lower().rstrip(".") in _SUFFIXES)]
 
 
@@ -198,7 +198,7 @@ _ABBREVIATION = re.compile(r"(?:\b(?:Corp|Inc|Ltd|Co|Mr|Mrs|Ms|Dr|St|No|vs|Jr|Sr
 
 
 def sentences(context: str) -> Iterator[tuple[int, str]]:
-    """Each sentence with its place in the context, its full stop or question mark included."""
+    """Yield each sentence, including its full stop or question mark, with its position in the context."""
     start = 0
     for match in [*_END.finditer(context), None]:
         end = match.end() if match else len(context)
@@ -214,7 +214,7 @@ _FINITE = r"(?:was|were|is|are|has|have|had|did|does)"
 
 
 def clauses(sentence: str) -> Iterator[str]:
-    """The sentence, and its first clause where another with a verb of its own is joined to it."""
+    """Yield the sentence, and its first clause if another clause with a separate verb is joined to it."""
     yield sentence
     if match := re.search(rf",?\s+(?:and|while|whereas)\s+(?=.*\b{_FINITE}\b)", sentence):
         yield sentence[: match.start()]

@@ -1,4 +1,4 @@
-"""Facts: whether a sentence of a context says what a claim says, word for word but for a few freedoms."""
+"""Facts: decide whether a sentence of a context has the meaning of a claim. The words must be equal, with few exceptions."""
 
 from __future__ import annotations
 
@@ -16,26 +16,27 @@ MAX_CLAIM, MAX_CONTEXT, MAX_SENTENCES = 5_000, 1_000_000, 20_000
 METHOD = "the claim's words in their order; adjuncts of time and place compared on their own"
 
 _GENERIC = frozenset("company firm business corporation organization organisation".split())
-# What a sentence says of the sentence beside it, or of a clause in it.
+# Words with which a sentence casts doubt on an adjacent sentence, or on a clause.
 _DOUBT = re.compile(
     r"\b(?:false(?:ly)?|myths?|untrue|incorrect(?:ly)?|wrong(?:ly)?|hoax(?:es)?|fiction\w*|rumou?rs?|lie[sd]?|lying|disprov\w+|debunk\w+|not true|opposite|contrary|satir\w+|jok\w+|"
     r"misinformation|fake|pretend\w*|imagine|suppose|novel|denied|denies|doubt\w*)\b",
     re.I,
 )
-# A sentence that takes back the one beside it.
+# A sentence that retracts an adjacent sentence.
 _RETRACTED = re.compile(r"(?:not|no|nope|never|wrong|as if|yeah,? right|just kidding|kidding|psych|sike|hardly|if only)\b[\w\s]{0,16}[.!…]*$", re.I)
-# Words that mean another thing in capitals, or at the beginning of a name.
+# Words that have another meaning in capitals, or at the beginning of a name.
 _CASE_MATTERS = frozenset("it us who may march will mark bill can does am ai as in or me is no so ok an a i rose polish turkey china china's".split())
-# What happens once, so that another date says otherwise.
+# Events that happen only once, so that another date contradicts the claim.
 _ONCE = frozenset("founded established incorporated born died is are ends begins starts expires ended began started expired signed".split())
 
 
 def verify_fact(claim: str, context: str) -> Verdict:
-    """Decide whether a sentence of the context supports the claim, or says otherwise.
+    """Decide whether a sentence of the context supports or contradicts the claim.
 
-    VERIFIED needs a clause with the claim's words in their order, a few verbs that mean the same apart; beside them only adjuncts such as
-    `in 2020` and `in Paris` may stand, and only of what is past. `The company` may be the one company that is named. ERROR needs the same words with another number or date, or
-    the opposite denial. Anything else is INCONCLUSIVE, as is a sentence that is hedged, doubted beside it, or contradicted by another.
+    VERIFIED requires a clause with the claim's words in their order, except for a few verbs with the same meaning. The clause may have further
+    adjuncts such as `in 2020` and `in Paris`, but only if it is about the past. `The company` may be the only company that is named. ERROR requires the
+    same words with another number or date, or the denial of the claim. Anything else is INCONCLUSIVE, as is a sentence that is hedged, doubted
+    by an adjacent sentence, or contradicted by another one.
     """
     try:
         claim, context = bounded_text(claim, "claim", MAX_CLAIM), bounded_text(context, "context", MAX_CONTEXT)
@@ -53,7 +54,7 @@ def verify_fact(claim: str, context: str) -> Verdict:
 
 
 def _recased(claim: str, context: str) -> str:
-    """Return a claim that is written in one case throughout in the letters that the context has for the same words."""
+    """Return the claim. If it is written in one case throughout, its words are spelt as in the context."""
     words = re.findall(r"[^\W\d_]+", claim)
     if len(words) < 3 or not (claim.islower() or claim.isupper() or all(w[0].isupper() for w in words)):
         return claim
@@ -72,7 +73,7 @@ def _recased(claim: str, context: str) -> str:
 
 
 def _answers(wanted: Statement, context: str) -> list[tuple[str, str, int]]:
-    """What the sentences say of a claim: supports, opposite, number, date, hedged or doubted; the sentence; its place."""
+    """Return the sentences about a claim: the kind (supports, opposite, number, date, hedged or doubted), the sentence, its position."""
     found: list[tuple[str, str, int]] = []
     given = [s for _, s in zip(range(MAX_SENTENCES), sentences(context), strict=False)]
     company = _only_company([s for _, s in given]) if _is_generic(wanted) else None
@@ -80,7 +81,7 @@ def _answers(wanted: Statement, context: str) -> list[tuple[str, str, int]]:
         if sentence.endswith(("?", "？")):
             continue
         answers = [a for clause in clauses(sentence) if (a := _compare(wanted, statement(clause), company))]
-        if not answers:  # a clause supports a claim and refutes none
+        if not answers:  # these clauses can support a claim but not refute it
             answers = [a for c in asserted(sentence) if (a := _compare(wanted, statement(c), company)) in ("supports", "hedged")]
         if not answers:
             continue
@@ -127,7 +128,7 @@ def _is_generic(wanted: Statement) -> bool:
 
 
 def _named(core: list[Token]) -> int:
-    """How many tokens the name has with which a sentence begins."""
+    """Return the number of tokens of the name at the beginning of a sentence."""
     length = 0
     while length < len(core) and core[length].capital:
         length += 1
@@ -135,7 +136,7 @@ def _named(core: list[Token]) -> int:
 
 
 def _only_company(given: list[str]) -> str | None:
-    """The one name with which sentences begin whose subject is a name; None where there are several."""
+    """Return the name that is the subject of all sentences with a name as subject, or None if there are several."""
     names = {
         " ".join(t.text for t in without_suffixes(core)[: _named(without_suffixes(core))])
         for s in given
@@ -146,7 +147,7 @@ def _only_company(given: list[str]) -> str | None:
 
 
 def _compare(wanted: Statement, given: Statement, company: str | None) -> str:
-    """What a clause says of a claim, "" for nothing."""
+    """Compare a clause with a claim. Return "" if the clause neither supports nor contradicts it."""
     mine, theirs = wanted.core, given.core
     if len(without_suffixes(mine)) == len(mine):
         theirs = without_suffixes(theirs)
@@ -161,7 +162,7 @@ def _compare(wanted: Statement, given: Statement, company: str | None) -> str:
     missing = [a for a in wanted.adjuncts if not any(_covers(a, b) for b in given.adjuncts)]
     extra = len(given.adjuncts) > len(wanted.adjuncts)
     if extra and (given.denied or not given.past):
-        return ""  # what does not hold there and then may hold elsewhere
+        return ""  # a denial for one place and time does not apply elsewhere
     if not different and not missing:
         if given.hedged != wanted.hedged:
             return "hedged"
@@ -176,7 +177,7 @@ def _compare(wanted: Statement, given: Statement, company: str | None) -> str:
 
 
 def _without_support(plain: list[Token], core: list[Token], denied: bool) -> list[Token]:
-    """`did grow` of a denial as `grew`, where the other side has that verb in another form."""
+    """Replace `did grow` of a denial by `grew` if the other side has that verb in another form."""
     for i, token in enumerate(core[:-1]):
         if denied and token.text in ("did", "does", "do") and i < len(plain) and _same_verb(core[i + 1].text, plain[i].text):
             return [*core[:i], plain[i], *core[i + 2 :]]
@@ -201,7 +202,7 @@ def _same_verb(base: str, form: str) -> bool:
 
 
 def _numbers_differ(a: Token, b: Token) -> bool:
-    """Numbers of one kind with other values; `1.2` and `1.20` are not said to differ."""
+    """Report whether two numbers of one kind have different values; `1.2` and `1.20` do not differ."""
     if a.kind != "number" or b.kind != "number" or a.value.endswith("%") != b.value.endswith("%") or a.currency not in ("", b.currency):
         return False
     return float(a.value.rstrip("%")) != float(b.value.rstrip("%"))
@@ -212,7 +213,7 @@ def _has_time(given: Statement) -> bool:
 
 
 def _covers(claimed: tuple[Token, ...], given: tuple[Token, ...]) -> bool:
-    """Whether two adjuncts say the same."""
+    """Report whether two adjuncts have the same meaning."""
     return len(claimed) == len(given) and all(same(a, b, i == 0) for i, (a, b) in enumerate(zip(claimed, given, strict=True)))
 
 

@@ -1,4 +1,4 @@
-"""Images: size, format, mode and colours are decided from the file; what it shows is not."""
+"""Images: decide claims about size, format, mode and colours from the file, but not about the content of the picture."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from qwed_sdk.guards.answers import allowed, refused
 
 
 class RAGGuardConfigError(ValueError):
-    """max_drm_rate is no exact fraction from 0 to 1."""
+    """max_drm_rate is not an exact fraction from 0 to 1."""
 
 
 class RAGGuard:
@@ -72,7 +72,7 @@ class RAGGuard:
         return {"chunk_id": chunk.get("id", "unknown") if isinstance(chunk, Mapping) else "unknown", "issue": issue, "wrong_source": found}
 
     def filter_valid_chunks(self, target_document_id: str, retrieved_chunks: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """The chunks that are no mismatch."""
+        """Return the chunks that are not a mismatch."""
         return [c for c in retrieved_chunks if self._mismatch(c, target_document_id) is None]
 
 

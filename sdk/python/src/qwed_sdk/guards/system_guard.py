@@ -24,9 +24,9 @@ _FORBIDDEN = re.compile(
 
 
 class SystemGuard:
-    """Judges shell commands by their syntax tree and paths by where they really lead.
+    """Judge shell commands by their syntax tree, and paths by their resolved targets.
 
-    allowed_paths are the directories that files may lie in; blocked_commands adds to those that are always refused.
+    allowed_paths are the directories in which files are allowed; blocked_commands adds to the commands that are always refused.
     """
 
     def __init__(

@@ -54,7 +54,7 @@ class Program:
 
 
 def read(tree: ast.AST, program: Program, scope: Scope) -> None:
-    """Collect the bindings of a tree that stands in a scope."""
+    """Collect the bindings of a tree in a scope."""
     _Reader(program).read(tree, scope, isinstance(tree, ast.Module))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from qwed_new.engines.code.findings import Finding
 
-# The rules that are checked: what finds them, severity, message, alternative.
+# The rules that are checked: search pattern, severity, message, alternative.
 SQL_RULES = {
     "drop_table": (
         "DROP",

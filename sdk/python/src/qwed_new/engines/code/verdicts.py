@@ -38,11 +38,11 @@ def findings(code: str, language: str) -> list[Finding]:
 
 
 def verify_code(code: str, language: str = "python", seconds: float = SECONDS, accept_unparsed: bool = False) -> Verdict:
-    """Decide whether a program is free of what LANGUAGES' analysers know to be dangerous.
+    """Decide whether a program is free of the patterns that the analysers of LANGUAGES know to be dangerous.
 
-    BLOCKED carries `vulnerabilities`, each with severity, message and line. VERIFIED means that nothing was found, not that the
-    program does what it should. A text that is no Python is searched for patterns and is INCONCLUSIVE when there are none;
-    accept_unparsed makes it VERIFIED, for those who run it and let it run into its SyntaxError.
+    BLOCKED has `vulnerabilities`, each with severity, message and line. VERIFIED means that nothing was found, not that the
+    program does what it should. A text that is not valid Python is searched for patterns and is INCONCLUSIVE if none is found.
+    With accept_unparsed it is VERIFIED, for callers that run it and get the SyntaxError.
     """
     if not isinstance(code, str) or not isinstance(language, str):
         return Verdict(Status.UNKNOWN, ENGINE, "code and language are texts", vulnerabilities=[])
@@ -94,10 +94,10 @@ class Vulnerability(dict[str, Any]):
 
 
 def verify_code_safety(code: str, language: str, context: dict[str, Any] | None = None) -> dict[str, Any]:
-    """A dict with safe, violations, warnings, language, code_length (characters) and rules_checked.
+    """Return a dict with safe, violations, warnings, language, code_length (characters) and rules_checked.
 
-    Each violation has rule, severity, message and alternative; blocked_reason and alternative stand at the top too when
-    the program is not safe. A language that is not supported is not safe. context is kept out of the judgement.
+    Each violation has rule, severity, message and alternative. If the program is not safe, blocked_reason and alternative
+    are set in the dict too. A language that is not supported is not safe. context is ignored.
     """
     if not isinstance(code, str) or not isinstance(language, str) or language.strip().lower() not in LANGUAGES:
         known = ", ".join(sorted(set(LANGUAGES.values())))

@@ -42,7 +42,7 @@ def _conjuncts(tree: Tree) -> list[Tree]:
 
 
 def _decide(tree: Tree, seconds: float) -> Verdict:
-    """Decide for whole numbers; where that sort is only assumed and could matter, for real numbers too."""
+    """Decide for whole numbers, and also for real numbers if that sort was only assumed and could matter."""
     whole, assumed = _decide_for(tree, seconds, INT)
     if not assumed or whole["status"] == "INCONCLUSIVE" or (whole["status"] == "VERIFIED" and not _quantified(tree)):
         return whole

@@ -32,7 +32,7 @@ RESERVED = frozenset(o for o in OPERATORS if o.isalpha() and o.isascii()) | froz
 
 
 class LogicSyntaxError(ValueError):
-    """The text is not of the language; the message says where."""
+    """The text has a syntax error; the message contains its position."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ class SortError(ValueError):
 class Sorts:
     """Union-find over variables and subterms; a class has one sort.
 
-    Numbers that meet a decimal or a division are real; all others are of the sort `numbers`, whole unless it is said.
+    Numbers that are combined with a decimal or a division are real. All others have the sort `numbers`, by default Int.
     """
 
     def __init__(self, numbers: str = INT) -> None:
@@ -32,7 +32,7 @@ class Sorts:
         self._terms = 0
 
     def infer(self, tree: Tree) -> None:
-        """Collect what a formula says about its variables."""
+        """Infer the sorts of variables from their use in a formula."""
         self._want(self._walk(tree, {}), BOOL)
         for key in self._declared:
             if self._sort[self._root(key)] == REAL:
@@ -40,7 +40,7 @@ class Sorts:
                 raise LogicSyntaxError(f"{name} is declared Int and is used with real numbers: declare it Real")
 
     def of(self, name: str) -> str:
-        """The sort of a variable; one that is only compared is a whole number, any other a truth value."""
+        """Return the sort of a variable. Without other information, a compared variable is a number, and any other is Bool."""
         sort = self._sort.get(self._root(name))
         if sort is None:
             if not any(self._root(c) == self._root(name) for c in self._compared):

@@ -138,7 +138,7 @@ def is_zero(text: str) -> bool:
 
 
 def divides_by_quantified(tree: Tree, bound: frozenset[str] = frozenset()) -> bool:
-    """Whether a quantified variable stands in a divisor: whether that is zero depends on its value, so that no constraint excludes it."""
+    """Report whether a divisor contains a quantified variable. Then no constraint can exclude a division by zero."""
     if isinstance(tree, Atom):
         return False
     if isinstance(tree, Form) and tree.head in ("FORALL", "EXISTS") and len(tree.arguments) == 2:

@@ -29,7 +29,7 @@ class TwoConventions(MathSyntaxError):
 
 
 class Builder:
-    """Builds expressions over symbols that are real, positive or complex as `assume` says."""
+    """Build expressions over symbols that are real, positive or complex, depending on `assume`."""
 
     def __init__(self, **assume: bool) -> None:
         self._assume = assume
@@ -39,7 +39,7 @@ class Builder:
         return Symbol(name, **self._assume)
 
     def build(self, node: Node) -> Expr:
-        """The expression of a tree; Undefined or TooLarge where there is none."""
+        """Return the expression of a tree. Raise Undefined or TooLarge if it has none."""
         if isinstance(node, Number):
             return Rational(str(node.value))
         if isinstance(node, Name):
@@ -193,7 +193,7 @@ def _integral(builder: Builder, node: Apply) -> Expr:
 
 
 def _limit(builder: Builder, node: Apply) -> Expr:
-    """The limit from both sides; from one where the expression is real on that side only."""
+    """Return the limit from both sides, or from one side if the expression is real on that side only."""
     body, symbol = builder.build(node.arguments[0]), builder.variable(node.arguments[1])
     point = builder.build(node.arguments[2])
     if not point.is_finite:
@@ -235,7 +235,7 @@ _BINDERS: dict[str, Callable[[Builder, Apply], Expr]] = {
 
 
 def only_symbol(expression: Expr) -> Symbol:
-    """The variable that is meant where none is named: the only one, or x."""
+    """Return the variable for an operation that names none: the only one, or x."""
     symbols = sorted(expression.free_symbols, key=str)
     named = [s for s in symbols if str(s) == "x"]
     if len(symbols) == 1 or named:
@@ -246,7 +246,7 @@ def only_symbol(expression: Expr) -> Symbol:
 
 
 def _corners(node: Node) -> list[Node]:
-    """What is zero where an expression has no derivative."""
+    """Return the subexpressions that are zero at points where an expression has no derivative."""
     if not isinstance(node, Apply):
         return []
     own = [node.arguments[0]] if node.function in ("abs", "sign") else []

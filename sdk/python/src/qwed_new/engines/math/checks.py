@@ -37,7 +37,7 @@ def _quadrature(body: Expr, symbol: Symbol, low: Expr, high: Expr) -> mpmath.mpc
 
 
 def is_real_beside(body: Expr, symbol: Symbol, point: Expr, sign: int) -> bool | None:
-    """Whether an expression is real a little to the right (sign 1) or left (-1) of a point; None where that was not found out."""
+    """Report whether an expression is real a little to the right (sign 1) or left (-1) of a point, or None if that is unknown."""
     answers = set()
     for k in (3, 5, 7):
         value = within(SECONDS, lambda k=k: body.subs(symbol, point + sympy.Rational(sign, 10**k)).evalf(15))

@@ -31,8 +31,8 @@ _TOLERANCE = re.compile(r"\s*(?:±|\+/-|\+-)\s*(\d+\.?\d*|\.\d+)\s*$")
 def verify_math(expression: str, seconds: float = SECONDS) -> Verdict:
     """Decide a claim such as `x**2 + 2*x + 1 = (x+1)**2` or `2 + 2 < 5`.
 
-    Equality is exact unless the claim says a precision (`≈`, `to 4 decimal places`, `± 0.01`).
-    An expression without a relation claims nothing and is INCONCLUSIVE, with its simplified form.
+    Equality is exact unless the claim contains a precision (`≈`, `to 4 decimal places`, `± 0.01`).
+    An expression without a relation is not a claim and is INCONCLUSIVE, with its simplified form.
     """
     return _guarded(lambda: _verify_claim(expression), seconds)
 
@@ -42,8 +42,8 @@ def verify_math_expression(
 ) -> Verdict:
     """Decide whether claimed_result is the result of an operation on expression.
 
-    operation is derivative, integral, simplify, solve or evaluate; without it the two are
-    compared, and without a claimed_result expression is a claim of its own.
+    operation is derivative, integral, simplify, solve or evaluate. Without it, the two are
+    compared. Without a claimed_result, expression is decided as a claim.
     """
     if claimed_result is None:
         return verify_math(expression, seconds)
@@ -144,7 +144,7 @@ def _relation(claim: Claim, index: int, tolerance: Rational | None) -> Outcome:
 
 
 def _antiderivative(left: Node, right: Node) -> Outcome | None:
-    """Decide `integral(f, x) = F` by differentiating F, so that constants do not matter; None where that is not the claim."""
+    """Decide `integral(f, x) = F` by differentiating F, so that constants do not matter. Return None for other claims."""
     for side, other in ((left, right), (right, left)):
         if isinstance(side, grammar.Apply) and side.function == "integral" and len(side.arguments) <= 2 and not grammar.has_binder(other):
             body = side.arguments[0]
@@ -306,7 +306,7 @@ def _solve(expression: str, claimed: str) -> Verdict:
 
 
 def _defined_at(sides: tuple[Node, ...], name: str, value: Expr) -> bool:
-    """Whether the sides, as they are written, have a value where a variable has one."""
+    """Report whether the sides, as they are written, are defined for a value of a variable."""
     try:
         return all(_With(name, value).build(side) is not None for side in sides)
     except Undefined:

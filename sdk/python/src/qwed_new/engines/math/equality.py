@@ -165,7 +165,7 @@ class _At(Builder):
 
 
 class _Restricted(Builder):
-    """Builds over real variables that are not negative, or positive, where the expression is defined."""
+    """Build over real variables, restricted to nonnegative or positive values for which the expression is defined."""
 
     def __init__(self, least: dict[str, str]) -> None:
         super().__init__(real=True)
@@ -232,7 +232,7 @@ def _compare_at_points(left: Node, right: Node, a: Expr, b: Expr, names: list[st
 
 
 def is_real(value: Expr) -> bool:
-    """Whether a number without variables is real, as far as digits tell."""
+    """Report whether a number without variables is real, as far as its digits show."""
     if value.is_real is not None:
         return bool(value.is_real)
     digits = within(STEP_SECONDS, value.evalf, 15)
@@ -262,7 +262,7 @@ def _prove_zero(difference: Expr, symbols: list[Any]) -> str:
 
 
 def _excluded(left: Node, right: Node, builder: Builder) -> list[str]:
-    """Where a side is not defined, as `x = 0` or, where the roots are not found, `x**5 - x + 1 = 0`."""
+    """Return the points at which a side is not defined, such as `x = 0`, or `x**5 - x + 1 = 0` if the roots are not found."""
     found: list[str] = []
     for node in (*denominators(left), *denominators(right)):
         while isinstance(node, Apply) and node.function == "abs":

@@ -95,7 +95,7 @@ _TOKEN = re.compile(
 )
 
 
-# What is written so that two readers read two things, and what to write instead.
+# Ambiguous notations, and the replacement to suggest.
 _TWO_READINGS = (
     (re.compile(r"[\w)²³]!=(?!=)"), "'a!=b' may be a factorial or an inequality: write 'a! = b' or 'a != b'"),
     (re.compile(r"[\w)]%\s+[\w(√]"), "'a% b' may be a percentage or a remainder: write 'a mod b' or 'a% * b'"),
@@ -110,11 +110,11 @@ _QUOTING = re.compile(r"[\"'`;\\]")
 
 
 class MathSyntaxError(ValueError):
-    """The text is not of the grammar; the message says where."""
+    """The text has a syntax error; the message contains its position."""
 
 
 class HostileText(ValueError):
-    """The text is program code and no mathematics."""
+    """The text is program code, not mathematics."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +198,7 @@ def _is_infinity(node: Node) -> bool:
 
 
 def _check_infinity(claim: Claim) -> None:
-    """Infinity is a bound, or what a limit, sum or integral is said to be; it is no number to calculate with."""
+    """Refuse calculations with infinity. It may only be a bound, or the claimed value of a limit, sum or integral."""
     alone = len(claim.sides) == 1 or any(has_binder(s) for s in claim.sides)
     stack = [s for s in claim.sides if not (alone and _is_infinity(s))]
     while stack:
@@ -459,7 +459,7 @@ _BINARY = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "^"}
 
 
 def show(node: Node) -> str:
-    """The tree as fully bracketed text: what was understood."""
+    """Return the tree as fully bracketed text, to show how the input was parsed."""
     if isinstance(node, Number):
         return format(node.value, "f")
     if isinstance(node, Name):

@@ -14,7 +14,7 @@ MILLISECONDS = 3_000
 
 
 def refute_order(difference: Expr, relation: str) -> Outcome:
-    """Decide `difference relation 0` for all real values, where difference is a polynomial."""
+    """Decide `difference relation 0` for all real values, if difference is a polynomial."""
     symbols = sorted(difference.free_symbols, key=str)
     method = "Z3 over the real numbers"
     if not difference.is_polynomial(*symbols):

@@ -8,7 +8,7 @@ from qwed_new.engines.math.grammar import Apply, Claim, Name, Node
 
 
 def others(claim: Claim, refuted: bool) -> Iterator[tuple[Claim, str]]:
-    """Each other reading with what to write so that there is one; names are taken apart only where the claim was refuted."""
+    """Yield each other reading, with an unambiguous notation to suggest. Names are split only if the claim was refuted."""
     decimal = _mapped(
         claim, lambda n: Apply("log10", n.arguments) if isinstance(n, Apply) and n.function == "log" and len(n.arguments) == 1 else n
     )

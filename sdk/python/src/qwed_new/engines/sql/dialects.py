@@ -1,4 +1,4 @@
-"""Whether a database of a dialect would accept a query: the database's own parser where there is one, and rules otherwise."""
+"""Decide whether a database of a dialect would accept a query: with the database's parser if available, or with rules."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _UNKNOWN_NAMES = re.compile(r"no such (?:table|column)|unknown database|no such 
 
 
 def _sqlite(text: str, tables: list[exp.Create]) -> str:
-    """What SQLite reports when it prepares the query. Without tables, names that it does not know are no mistake."""
+    """Return the error of SQLite when it prepares the query. Without tables, unknown names are not an error."""
     db = sqlite3.connect(":memory:")
     try:
         try:

@@ -1,4 +1,4 @@
-"""Reading SQL within limits: what the parser is not asked to read, and what its comments hide."""
+"""Reading SQL within limits: texts that are not passed to the parser, and code that is hidden in comments."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _TEMPLATE = re.compile(r"\{\{|\}\}|\$\{|<%|\{%|#\{|\{\w*\}")
 
 
 class Template(ValueError):
-    """The text is no query yet."""
+    """The text is a template and not yet a query."""
 
 
 class SQLSyntaxError(ValueError):
-    """The text is no SQL of the dialect."""
+    """The text is not SQL of the dialect."""
 
 
 def dialect_of(name: str | None) -> str | None:

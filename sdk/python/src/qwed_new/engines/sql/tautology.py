@@ -43,7 +43,7 @@ def _is_lateral(node: exp.Expression) -> bool:
 
 
 def _is_constant(condition: exp.Expression) -> bool:
-    """Whether an operand of OR names no column and no parameter, so that it is the same for every row, whatever it computes."""
+    """Report whether an operand of OR contains no column and no parameter, so that it has the same value for every row."""
     open_parts = (exp.Column, exp.AggFunc, exp.Placeholder, exp.Parameter)
     own = [n for n in condition.find_all(*open_parts, exp.Where) if not _in_unfiltered_query(n, condition) and not _is_setting(n)]
     return not own and not isinstance(condition, exp.Boolean | exp.Or | exp.Xor | exp.And)
@@ -69,7 +69,7 @@ def _candidates(condition: exp.Expression) -> list[exp.Expression]:
 
 
 def always_true(condition: exp.Expression, types: Types | None = None) -> bool:
-    """Whether a condition is false for no row, and true for all rows that have NULL only where the condition tests for it."""
+    """Report whether a condition is never false, and true for all rows with NULL only in columns that it tests for NULL."""
     translator = _Translator(condition, types or {})
     try:
         truth = translator.truth(condition)
@@ -127,7 +127,7 @@ def _sort_of_type(sql: str) -> str:
 
 
 class _Translator:
-    """Conditions to terms; what is not translated is a variable named by its SQL."""
+    """Translate conditions to terms. An expression that is not translated becomes a variable named by its SQL."""
 
     def __init__(self, condition: exp.Expression, types: Types) -> None:
         self._types = types
